@@ -1,0 +1,2 @@
+//! The melba binary.
+fn main() {}

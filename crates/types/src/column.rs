@@ -1,0 +1,325 @@
+//! Vectors of values: what flows between operators, and what scans fill.
+//!
+//! Why not Arrow arrays: operators serve one-row statements too, where building and dropping an `ArrayRef` a column
+//! costs more than the work; and PostgreSQL's numeric, interval, array and composite values have no Arrow layout.
+
+use crate::datum::Datum;
+use crate::oids::Kind;
+
+/// One bit a row; for validity, 1 means "not null".
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bitmap {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Bitmap {
+    pub fn filled(len: usize, value: bool) -> Bitmap {
+        let word = if value { u64::MAX } else { 0 };
+        Bitmap { words: vec![word; len.div_ceil(64)], len }
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    #[inline]
+    pub fn get(&self, i: usize) -> bool {
+        debug_assert!(i < self.len);
+        self.words[i >> 6] >> (i & 63) & 1 != 0
+    }
+
+    #[inline]
+    pub fn set(&mut self, i: usize, value: bool) {
+        debug_assert!(i < self.len);
+        let bit = 1u64 << (i & 63);
+        if value {
+            self.words[i >> 6] |= bit;
+        } else {
+            self.words[i >> 6] &= !bit;
+        }
+    }
+
+    pub fn push(&mut self, value: bool) {
+        if self.len & 63 == 0 {
+            self.words.push(0);
+        }
+        self.len += 1;
+        // The word may hold stale ones from `filled`, so both values are written.
+        self.set(self.len - 1, value);
+    }
+
+    pub fn count_ones(&self) -> usize {
+        let full = self.len / 64;
+        let mut n: usize = self.words[..full].iter().map(|w| w.count_ones() as usize).sum();
+        if self.len % 64 != 0 {
+            n += (self.words[full] & ((1u64 << (self.len % 64)) - 1)).count_ones() as usize;
+        }
+        n
+    }
+}
+
+/// Varying-width values end to end; value `i` is `bytes[ends[i-1]..ends[i]]`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ByteStrings {
+    pub ends: Vec<u32>,
+    pub bytes: Vec<u8>,
+}
+
+impl ByteStrings {
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    #[inline]
+    pub fn get(&self, i: usize) -> &[u8] {
+        let start = if i == 0 { 0 } else { self.ends[i - 1] as usize };
+        &self.bytes[start..self.ends[i] as usize]
+    }
+
+    #[inline]
+    pub fn push(&mut self, value: &[u8]) {
+        self.bytes.extend_from_slice(value);
+        self.ends.push(self.bytes.len() as u32);
+    }
+}
+
+/// The values of a column. Null rows hold a default value.
+#[derive(Clone, Debug)]
+pub enum ColumnData {
+    Bool(Vec<bool>),
+    Int2(Vec<i16>),
+    Int4(Vec<i32>),
+    Int8(Vec<i64>),
+    Float4(Vec<f32>),
+    Float8(Vec<f64>),
+    Oid(Vec<u32>),
+    /// Valid UTF-8.
+    Text(ByteStrings),
+    Bytes(ByteStrings),
+    /// Every other kind.
+    Datum(Vec<Datum>),
+}
+
+/// A vector of values of one type.
+#[derive(Clone, Debug)]
+pub struct Column {
+    pub data: ColumnData,
+    /// `None`: no nulls.
+    pub validity: Option<Bitmap>,
+}
+
+impl Column {
+    pub fn new(data: ColumnData) -> Column {
+        Column { data, validity: None }
+    }
+
+    /// An empty column to push to.
+    pub fn with_capacity(kind: Kind, rows: usize) -> Column {
+        Column::new(match kind {
+            Kind::Bool => ColumnData::Bool(Vec::with_capacity(rows)),
+            Kind::Int2 => ColumnData::Int2(Vec::with_capacity(rows)),
+            Kind::Int4 => ColumnData::Int4(Vec::with_capacity(rows)),
+            Kind::Int8 => ColumnData::Int8(Vec::with_capacity(rows)),
+            Kind::Float4 => ColumnData::Float4(Vec::with_capacity(rows)),
+            Kind::Float8 => ColumnData::Float8(Vec::with_capacity(rows)),
+            Kind::Oid => ColumnData::Oid(Vec::with_capacity(rows)),
+            Kind::Text => ColumnData::Text(ByteStrings { ends: Vec::with_capacity(rows), bytes: Vec::new() }),
+            Kind::Bytes => ColumnData::Bytes(ByteStrings { ends: Vec::with_capacity(rows), bytes: Vec::new() }),
+            _ => ColumnData::Datum(Vec::with_capacity(rows)),
+        })
+    }
+
+    pub fn len(&self) -> usize {
+        match &self.data {
+            ColumnData::Bool(v) => v.len(),
+            ColumnData::Int2(v) => v.len(),
+            ColumnData::Int4(v) => v.len(),
+            ColumnData::Int8(v) => v.len(),
+            ColumnData::Float4(v) => v.len(),
+            ColumnData::Float8(v) => v.len(),
+            ColumnData::Oid(v) => v.len(),
+            ColumnData::Text(v) | ColumnData::Bytes(v) => v.len(),
+            ColumnData::Datum(v) => v.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline]
+    pub fn is_null(&self, i: usize) -> bool {
+        match &self.validity {
+            Some(v) => !v.get(i),
+            None => matches!(&self.data, ColumnData::Datum(d) if d[i].is_null()),
+        }
+    }
+
+    /// The value at row `i`. Text and bytes are copied out.
+    pub fn get(&self, i: usize) -> Datum {
+        if self.is_null(i) {
+            return Datum::Null;
+        }
+        match &self.data {
+            ColumnData::Bool(v) => Datum::Bool(v[i]),
+            ColumnData::Int2(v) => Datum::Int2(v[i]),
+            ColumnData::Int4(v) => Datum::Int4(v[i]),
+            ColumnData::Int8(v) => Datum::Int8(v[i]),
+            ColumnData::Float4(v) => Datum::Float4(v[i]),
+            ColumnData::Float8(v) => Datum::Float8(v[i]),
+            ColumnData::Oid(v) => Datum::Oid(v[i]),
+            ColumnData::Text(v) => Datum::Text(String::from_utf8_lossy(v.get(i)).into()),
+            ColumnData::Bytes(v) => Datum::Bytes(v.get(i).into()),
+            ColumnData::Datum(v) => v[i].clone(),
+        }
+    }
+
+    fn push_validity(&mut self, valid: bool) {
+        match &mut self.validity {
+            Some(v) => v.push(valid),
+            None if valid => {}
+            None => {
+                // `len` already counts the pushed row.
+                let mut v = Bitmap::filled(self.len() - 1, true);
+                v.push(false);
+                self.validity = Some(v);
+            }
+        }
+    }
+
+    pub fn push_null(&mut self) {
+        match &mut self.data {
+            ColumnData::Bool(v) => v.push(false),
+            ColumnData::Int2(v) => v.push(0),
+            ColumnData::Int4(v) => v.push(0),
+            ColumnData::Int8(v) => v.push(0),
+            ColumnData::Float4(v) => v.push(0.0),
+            ColumnData::Float8(v) => v.push(0.0),
+            ColumnData::Oid(v) => v.push(0),
+            ColumnData::Text(v) | ColumnData::Bytes(v) => v.push(&[]),
+            ColumnData::Datum(v) => {
+                v.push(Datum::Null);
+                if self.validity.is_none() {
+                    return;
+                }
+            }
+        }
+        self.push_validity(false);
+    }
+
+    /// Appends a value of the column's kind (or NULL).
+    ///
+    /// # Panics
+    /// When the datum is of another kind: a bug of ours.
+    #[track_caller]
+    pub fn push(&mut self, datum: Datum) {
+        match (&mut self.data, datum) {
+            (_, Datum::Null) => return self.push_null(),
+            (ColumnData::Bool(v), Datum::Bool(x)) => v.push(x),
+            (ColumnData::Int2(v), Datum::Int2(x)) => v.push(x),
+            (ColumnData::Int4(v), Datum::Int4(x)) => v.push(x),
+            (ColumnData::Int8(v), Datum::Int8(x)) => v.push(x),
+            (ColumnData::Float4(v), Datum::Float4(x)) => v.push(x),
+            (ColumnData::Float8(v), Datum::Float8(x)) => v.push(x),
+            (ColumnData::Oid(v), Datum::Oid(x)) => v.push(x),
+            (ColumnData::Text(v), Datum::Text(x)) => v.push(x.as_bytes()),
+            (ColumnData::Bytes(v), Datum::Bytes(x)) => v.push(&x),
+            (ColumnData::Datum(v), x) => v.push(x),
+            (_, x) => panic!("datum {x:?} pushed to a column of another kind"),
+        }
+        if self.validity.is_some() {
+            self.push_validity(true);
+        }
+    }
+
+    /// Appends a value in storage format (see `codec`).
+    ///
+    /// Returns false, leaving the column as it was, when the bytes are no value of `kind`.
+    #[must_use]
+    pub fn push_encoded(&mut self, kind: Kind, bytes: &[u8]) -> bool {
+        match (&mut self.data, kind) {
+            (ColumnData::Text(v), Kind::Text) | (ColumnData::Bytes(v), Kind::Bytes) => {
+                v.push(bytes);
+                if self.validity.is_some() {
+                    self.push_validity(true);
+                }
+                true
+            }
+            _ => match crate::codec::decode(kind, bytes) {
+                Some(datum) => {
+                    self.push(datum);
+                    true
+                }
+                None => false,
+            },
+        }
+    }
+
+    /// The rows at `indices`, in that order.
+    pub fn take(&self, indices: &[u32]) -> Column {
+        fn pick<T: Copy>(v: &[T], indices: &[u32]) -> Vec<T> {
+            indices.iter().map(|&i| v[i as usize]).collect()
+        }
+        fn pick_bytes(v: &ByteStrings, indices: &[u32]) -> ByteStrings {
+            let mut out = ByteStrings { ends: Vec::with_capacity(indices.len()), bytes: Vec::new() };
+            for &i in indices {
+                out.push(v.get(i as usize));
+            }
+            out
+        }
+        let data = match &self.data {
+            ColumnData::Bool(v) => ColumnData::Bool(pick(v, indices)),
+            ColumnData::Int2(v) => ColumnData::Int2(pick(v, indices)),
+            ColumnData::Int4(v) => ColumnData::Int4(pick(v, indices)),
+            ColumnData::Int8(v) => ColumnData::Int8(pick(v, indices)),
+            ColumnData::Float4(v) => ColumnData::Float4(pick(v, indices)),
+            ColumnData::Float8(v) => ColumnData::Float8(pick(v, indices)),
+            ColumnData::Oid(v) => ColumnData::Oid(pick(v, indices)),
+            ColumnData::Text(v) => ColumnData::Text(pick_bytes(v, indices)),
+            ColumnData::Bytes(v) => ColumnData::Bytes(pick_bytes(v, indices)),
+            ColumnData::Datum(v) => ColumnData::Datum(indices.iter().map(|&i| v[i as usize].clone()).collect()),
+        };
+        let validity = self.validity.as_ref().map(|v| {
+            let mut out = Bitmap::filled(indices.len(), true);
+            for (to, &from) in indices.iter().enumerate() {
+                if !v.get(from as usize) {
+                    out.set(to, false);
+                }
+            }
+            out
+        });
+        Column { data, validity }
+    }
+}
+
+/// Columns of equal length. `rows` is explicit because a batch may have no columns.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    pub columns: Vec<Column>,
+    pub rows: usize,
+}
+
+impl Batch {
+    pub fn new(columns: Vec<Column>, rows: usize) -> Batch {
+        debug_assert!(columns.iter().all(|c| c.len() == rows));
+        Batch { columns, rows }
+    }
+
+    pub fn take(&self, indices: &[u32]) -> Batch {
+        Batch { columns: self.columns.iter().map(|c| c.take(indices)).collect(), rows: indices.len() }
+    }
+
+    /// Row `i` as datums.
+    pub fn row(&self, i: usize) -> Vec<Datum> {
+        self.columns.iter().map(|c| c.get(i)).collect()
+    }
+}

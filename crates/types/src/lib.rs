@@ -1,0 +1,24 @@
+//! Values, type OIDs, text and binary formats, and the error type that every layer above storage speaks.
+//!
+//! Invariants:
+//! 1. A `Datum` is physical: `date` is `Int4`, `timestamp` is `Int8`. Which SQL type a datum has is always known
+//!    statically from the expression or column that produced it, never from the datum.
+//! 2. Everything here is pure: no I/O, no clock, no global mutable state.
+
+pub mod codec;
+pub mod column;
+pub mod datum;
+pub mod error;
+pub mod ids;
+pub mod numeric;
+pub mod oids;
+pub mod row;
+pub mod sqlstate;
+
+pub use column::{Batch, Bitmap, ByteStrings, Column, ColumnData};
+pub use datum::{Array, ArrayDim, Datum, Interval, Multirange, Range, Record, TimeTz};
+pub use error::{DbError, Result, Severity};
+pub use ids::{Csn, Lsn, Oid, RowId, TreeId, TxnId};
+pub use numeric::Numeric;
+pub use oids::Kind;
+pub use sqlstate::SqlState;
