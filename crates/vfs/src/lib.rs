@@ -1,1 +1,59 @@
-//! melba-vfs
+//! Files, time and randomness behind traits, so that the simulator can drive the whole engine.
+//!
+//! Invariants:
+//! 1. Nothing above this crate opens a file, reads a clock or draws a random number by other means.
+//! 2. `sync` and `sync_names` either make everything before them durable or fail; after a failure nothing is known, and the
+//!    caller must poison itself rather than retry.
+
+mod os;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use os::{OsClock, OsDirectory, OsRandom};
+
+/// An open file. All methods may be called from several threads at once.
+pub trait File: Send + Sync {
+    /// Reads exactly `buffer.len()` bytes at `offset`; `UnexpectedEof` when the file is shorter.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Writes all of `data` at `offset`.
+    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()>;
+    /// Makes the file's data and length durable (not its name: see `Directory::sync_names`).
+    fn sync(&self) -> io::Result<()>;
+    fn len(&self) -> io::Result<u64>;
+    fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Reserves space so that later writes below `len` do not change the file's metadata. May do nothing.
+    fn allocate(&self, len: u64) -> io::Result<()>;
+}
+
+/// A flat folder of files; names hold no separators, but for the one level of `subdirectory`.
+pub trait Directory: Send + Sync {
+    /// Creates a file for reading and writing; an error when it exists.
+    fn create(&self, name: &str) -> io::Result<Arc<dyn File>>;
+    /// Opens an existing file for reading and writing.
+    fn open(&self, name: &str) -> io::Result<Arc<dyn File>>;
+    /// Atomic replacement of `to` by `from`; durable after `sync_names`.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    fn remove(&self, name: &str) -> io::Result<()>;
+    fn list(&self) -> io::Result<Vec<String>>;
+    /// Makes creations, renames and removals durable.
+    fn sync_names(&self) -> io::Result<()>;
+    /// The folder `name` below this one, created when missing.
+    fn subdirectory(&self, name: &str) -> io::Result<Arc<dyn Directory>>;
+    /// Takes the folder for this process until the guard drops; an error of kind `WouldBlock` when another holds it.
+    fn lock(&self, name: &str) -> io::Result<Box<dyn Send + Sync>>;
+}
+
+/// Wall and monotonic time.
+pub trait Clock: Send + Sync {
+    /// Microseconds since 2000-01-01 00:00 UTC, PostgreSQL's epoch.
+    fn now_micros(&self) -> i64;
+    /// Monotonic time since an arbitrary start.
+    fn monotonic(&self) -> Duration;
+}
+
+/// Random bits.
+pub trait Random: Send + Sync {
+    fn next_u64(&self) -> u64;
+}

@@ -1,0 +1,159 @@
+//! The operating system's files, clock and randomness.
+
+use std::fs;
+use std::io::{self, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::{Clock, Directory, File, Random};
+
+/// A file descriptor.
+struct OsFile(fs::File);
+
+impl File for OsFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.0.read_exact_at(buffer, offset)
+    }
+
+    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_all_at(data, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        // SAFETY: the descriptor is open for as long as `self` lives; fallocate touches no memory of ours.
+        let result = unsafe { libc::fallocate(self.0.as_raw_fd(), 0, 0, len as libc::off_t) };
+        // A file system without fallocate only loses the optimisation; a full disk must be heard of.
+        match result {
+            0 => Ok(()),
+            _ => match io::Error::last_os_error() {
+                e if e.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),
+                e => Err(e),
+            },
+        }
+    }
+}
+
+/// A folder of the operating system's file system.
+pub struct OsDirectory {
+    path: PathBuf,
+}
+
+impl OsDirectory {
+    /// The folder at `path`, created when missing.
+    pub fn open(path: impl Into<PathBuf>) -> io::Result<OsDirectory> {
+        let path = path.into();
+        fs::create_dir_all(&path)?;
+        Ok(OsDirectory { path })
+    }
+}
+
+impl Directory for OsDirectory {
+    fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        let file = fs::OpenOptions::new().read(true).write(true).create_new(true).open(self.path.join(name))?;
+        Ok(Arc::new(OsFile(file)))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        let file = fs::OpenOptions::new().read(true).write(true).open(self.path.join(name))?;
+        Ok(Arc::new(OsFile(file)))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.path.join(from), self.path.join(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path.join(name))
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            if entry.file_type()?.is_file()
+                && let Ok(name) = entry.file_name().into_string()
+            {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        fs::File::open(&self.path)?.sync_all()
+    }
+
+    fn subdirectory(&self, name: &str) -> io::Result<Arc<dyn Directory>> {
+        Ok(Arc::new(OsDirectory::open(self.path.join(name))?))
+    }
+
+    fn lock(&self, name: &str) -> io::Result<Box<dyn Send + Sync>> {
+        let file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(self.path.join(name))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Box::new(file)),
+            Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(fs::TryLockError::Error(e)) => Err(e),
+        }
+    }
+}
+
+/// The operating system's clocks.
+pub struct OsClock {
+    start: Instant,
+}
+
+impl OsClock {
+    pub fn new() -> OsClock {
+        OsClock { start: Instant::now() }
+    }
+}
+
+impl Default for OsClock {
+    fn default() -> Self {
+        OsClock::new()
+    }
+}
+
+/// Seconds from 1970-01-01 to 2000-01-01.
+const POSTGRES_EPOCH_SECONDS: i64 = 946_684_800;
+
+impl Clock for OsClock {
+    fn now_micros(&self) -> i64 {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        since_1970.as_micros() as i64 - POSTGRES_EPOCH_SECONDS * 1_000_000
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.start.elapsed()
+    }
+}
+
+/// The operating system's random source.
+pub struct OsRandom;
+
+impl Random for OsRandom {
+    fn next_u64(&self) -> u64 {
+        let mut bytes = [0; 8];
+        if fs::File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bytes)).is_err() {
+            // Without a random source, time is what is left; nothing secret is drawn from this trait.
+            return SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+        }
+        u64::from_le_bytes(bytes)
+    }
+}
