@@ -1,1 +1,130 @@
-//! melba-functions
+//! Built-in functions, operators, aggregates, casts and type I/O: pure code over datums.
+//!
+//! A function is found by its implementation name, pg_proc.prosrc (`int4pl`, `text_substr`): one implementation serves
+//! every pg_proc row that names it. Functions that PostgreSQL defines in SQL are registered as `name_oid`.
+//!
+//! Invariants:
+//! 1. A scalar function of a strict pg_proc row is never called with a NULL argument.
+//! 2. Functions reach the session (settings, clock, sequences, catalogs) only through `CallContext`.
+
+use std::sync::Arc;
+
+use melba_catalog::Catalog;
+use melba_types::{Column, Datum, Oid, Result};
+
+/// What a function may ask of its surroundings.
+pub struct CallContext<'a> {
+    pub session: &'a dyn Session,
+    /// Types of the actual arguments (polymorphic functions look here).
+    pub arg_types: &'a [Oid],
+    pub return_type: Oid,
+    /// Collation of the call, 0 when none.
+    pub collation: Oid,
+    /// The last arguments were passed with VARIADIC, as an array.
+    pub variadic: bool,
+}
+
+/// The session as functions see it. One implementation, in `melba-sql`; tests use a fixed one.
+pub trait Session: Send + Sync {
+    fn catalog(&self) -> &Arc<Catalog>;
+    /// Settings that formatting depends on.
+    fn format(&self) -> &FormatSettings;
+    /// The value of any setting as SHOW prints it.
+    fn setting(&self, name: &str) -> Option<String>;
+    /// Microseconds since 2000-01-01: start of the transaction, of the statement, and now.
+    fn transaction_timestamp(&self) -> i64;
+    fn statement_timestamp(&self) -> i64;
+    fn clock_timestamp(&self) -> i64;
+    fn random_u64(&self) -> u64;
+    fn notice(&self, notice: melba_types::DbError);
+    /// Everything that reaches beyond values (sequences, locks, large objects, sizes, backend control): implemented by
+    /// name in `melba-sql`, so that this crate needs no engine.
+    fn system_function(&self, source: &str, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum>;
+    /// Raises 57014 when the statement was cancelled; long loops call it now and then.
+    fn check_interrupt(&self) -> Result<()>;
+}
+
+/// Settings that input and output of values depend on.
+#[derive(Clone, Debug)]
+pub struct FormatSettings {
+    pub date_style: DateStyle,
+    pub date_order: DateOrder,
+    pub interval_style: IntervalStyle,
+    /// IANA name, abbreviation or POSIX form, as set.
+    pub time_zone: Arc<str>,
+    pub extra_float_digits: i32,
+    /// bytea_output = hex (else escape).
+    pub bytea_hex: bool,
+    pub xml_document: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DateStyle {
+    Iso,
+    Sql,
+    Postgres,
+    German,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DateOrder {
+    Mdy,
+    Dmy,
+    Ymd,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntervalStyle {
+    Postgres,
+    PostgresVerbose,
+    SqlStandard,
+    Iso8601,
+}
+
+/// One call, one value.
+pub type ScalarFn = fn(&CallContext<'_>, &[Datum]) -> Result<Datum>;
+
+/// An operand of a vector call.
+pub enum Operand<'a> {
+    Column(&'a Column),
+    /// The same value for every row.
+    Scalar(&'a Datum),
+}
+
+/// One call, `rows` values. Strict: rows where an operand is null yield null. Must give exactly what the scalar function gives.
+pub type VectorFn = fn(&CallContext<'_>, &[Operand<'_>], usize) -> Result<Column>;
+
+/// A set-returning function: all its rows, each row's columns in order.
+pub type SetFn = fn(&CallContext<'_>, &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>>;
+
+/// State of one aggregate in one group.
+pub trait Aggregate: Send {
+    /// Takes one row's arguments (nulls included unless the transition function is strict).
+    fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()>;
+    /// Takes rows `rows` of the argument columns; the default calls `add`.
+    fn add_batch(&mut self, call: &CallContext<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
+        let mut datums = Vec::with_capacity(args.len());
+        for &row in rows {
+            datums.clear();
+            datums.extend(args.iter().map(|c| c.get(row as usize)));
+            self.add(call, &datums)?;
+        }
+        Ok(())
+    }
+    /// Undoes the earliest `add` (moving window frames); false when it cannot.
+    fn remove(&mut self, _call: &CallContext<'_>, _args: &[Datum]) -> Result<bool> {
+        Ok(false)
+    }
+    /// Adds the state of another instance of the same aggregate.
+    fn merge(&mut self, other: Box<dyn Aggregate>) -> Result<()>;
+    /// The result so far. May be called more than once (window frames).
+    fn finish(&self, call: &CallContext<'_>) -> Result<Datum>;
+    fn as_any(self: Box<Self>) -> Box<dyn std::any::Any>;
+    /// Bytes held, roughly.
+    fn memory(&self) -> usize {
+        64
+    }
+}
+
+/// Makes the state of an aggregate for one group.
+pub type AggregateFn = fn(&CallContext<'_>) -> Result<Box<dyn Aggregate>>;

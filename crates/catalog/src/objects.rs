@@ -1,0 +1,557 @@
+//! The descriptors of catalog objects.
+//!
+//! Expressions (defaults, checks, index expressions, view queries, function bodies) are kept as SQL text in the form that
+//! PostgreSQL's pg_get_expr and pg_get_viewdef print with every name qualified; the SQL layer analyzes them on use and
+//! rewrites the text when an object they mention is renamed. The objects they depend on are in `depends_on`.
+
+use std::sync::Arc;
+
+use melba_types::{Datum, Kind, Oid, TreeId};
+
+/// A privilege list in PostgreSQL's aclitem text form; `None`: the owner's defaults.
+pub type Acl = Option<Arc<[AclItem]>>;
+
+/// `grantee=privileges/grantor`. `grantee` 0 is PUBLIC. Bits as PostgreSQL's ACL_* (INSERT 1, SELECT 2, ...), grant
+/// options in the upper half.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AclItem {
+    pub grantee: Oid,
+    pub grantor: Oid,
+    pub privileges: u64,
+}
+
+/// Any object: what the engine's catalog tree stores a row of.
+#[derive(Clone, Debug)]
+pub enum Object {
+    Namespace(Arc<Namespace>),
+    Relation(Arc<Relation>),
+    Type(Arc<Type>),
+    Function(Arc<Function>),
+    Operator(Arc<Operator>),
+    Cast(Arc<Cast>),
+    Constraint(Arc<Constraint>),
+    Trigger(Arc<Trigger>),
+    Collation(Arc<Collation>),
+    /// COMMENT ON.
+    Description(Arc<Description>),
+    /// Shared across databases.
+    Role(Arc<Role>),
+    /// Shared across databases.
+    Database(Arc<Database>),
+}
+
+/// The address of an object as pg_depend and pg_description write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectAddress {
+    /// OID of the system relation the object has its row in (1259 pg_class, 1247 pg_type, ...).
+    pub class: Oid,
+    pub object: Oid,
+    /// Column number, or 0.
+    pub sub: i32,
+}
+
+#[derive(Clone, Debug)]
+pub struct Namespace {
+    pub oid: Oid,
+    pub name: Arc<str>,
+    pub owner: Oid,
+    pub acl: Acl,
+}
+
+/// pg_class.relkind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RelationKind {
+    Table,
+    Index,
+    Sequence,
+    View,
+    MaterializedView,
+    Composite,
+    PartitionedTable,
+    PartitionedIndex,
+    Toast,
+}
+
+impl RelationKind {
+    pub fn letter(self) -> u8 {
+        match self {
+            RelationKind::Table => b'r',
+            RelationKind::Index => b'i',
+            RelationKind::Sequence => b'S',
+            RelationKind::View => b'v',
+            RelationKind::MaterializedView => b'm',
+            RelationKind::Composite => b'c',
+            RelationKind::PartitionedTable => b'p',
+            RelationKind::PartitionedIndex => b'I',
+            RelationKind::Toast => b't',
+        }
+    }
+}
+
+/// pg_class.relpersistence, and Melba's memory tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Persistence {
+    Permanent,
+    Unlogged,
+    Temporary,
+    /// `USING memory`.
+    Memory,
+}
+
+/// Where a relation's rows come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Storage {
+    /// Nothing stored (views, composite types, partitioned tables).
+    None,
+    Tree(TreeId),
+    /// A system relation computed from the catalog: the name of its generator.
+    System(&'static str),
+    /// A sequence's counter.
+    Sequence(TreeId),
+}
+
+/// A row of pg_class with what hangs on it.
+#[derive(Clone, Debug)]
+pub struct Relation {
+    pub oid: Oid,
+    pub name: Arc<str>,
+    pub namespace: Oid,
+    pub owner: Oid,
+    pub kind: RelationKind,
+    pub persistence: Persistence,
+    /// The relation's row type (pg_type.oid); 0 for indexes and sequences.
+    pub row_type: Oid,
+    /// The composite type a typed table (OF) was made from.
+    pub of_type: Oid,
+    /// Dropped columns keep their place (`Column::dropped`).
+    pub columns: Arc<[Column]>,
+    pub storage: Storage,
+    /// Changes when the storage is replaced (TRUNCATE, rewrites); starts as the OID.
+    pub file_node: Oid,
+    /// OIDs of a table's indexes, in OID order.
+    pub indexes: Vec<Oid>,
+    /// OIDs of a table's constraints, in OID order.
+    pub constraints: Vec<Oid>,
+    pub triggers: Vec<Oid>,
+    /// WITH (...) options as `name=value`.
+    pub options: Vec<Arc<str>>,
+    pub index: Option<Arc<IndexInfo>>,
+    pub sequence: Option<Arc<SequenceInfo>>,
+    /// SELECT text of a view or materialized view.
+    pub view_query: Option<Arc<str>>,
+    /// Materialized views: has been populated.
+    pub populated: bool,
+    pub access_method: Oid,
+    pub acl: Acl,
+    pub row_security: bool,
+    pub force_row_security: bool,
+    pub replica_identity: u8,
+    /// Inheritance and partitioning.
+    pub parents: Vec<Oid>,
+    pub partition_key: Option<Arc<str>>,
+    pub partition_bound: Option<Arc<str>>,
+    /// Objects this one cannot exist without (views: what their query mentions).
+    pub depends_on: Vec<ObjectAddress>,
+}
+
+/// A column (pg_attribute, pg_attrdef). Its number is its place in `Relation::columns` plus one.
+#[derive(Clone, Debug)]
+pub struct Column {
+    pub name: Arc<str>,
+    pub ty: Oid,
+    pub typmod: i32,
+    pub collation: Oid,
+    pub not_null: bool,
+    /// Text of DEFAULT, or of the generation expression.
+    pub default: Option<Arc<str>>,
+    /// What the default mentions (sequences above all).
+    pub default_depends_on: Vec<ObjectAddress>,
+    /// 0 none, 's' stored, 'v' virtual.
+    pub generated: u8,
+    /// 0 none, 'a' always, 'd' by default.
+    pub identity: u8,
+    pub dropped: bool,
+    /// Value of the column in rows written before it was added.
+    pub missing: Datum,
+    /// TOAST strategy: 'p' plain, 'e' external, 'x' extended, 'm' main.
+    pub storage: u8,
+    /// 0 default, 'p' pglz, 'l' lz4, 'z' zstd, 'd' dense.
+    pub compression: u8,
+    pub statistics_target: Option<i16>,
+    /// ALTER COLUMN ... SET (...) options as `name=value`.
+    pub options: Vec<Arc<str>>,
+    pub acl: Acl,
+    /// Inheritance: number of parents it comes from, and whether it is (also) declared here.
+    pub inherited: i16,
+    pub local: bool,
+    /// How values are held.
+    pub kind: Kind,
+}
+
+/// pg_index.
+#[derive(Clone, Debug)]
+pub struct IndexInfo {
+    pub table: Oid,
+    pub keys: Vec<IndexKey>,
+    /// Column numbers of INCLUDE.
+    pub include: Vec<i16>,
+    pub unique: bool,
+    pub primary: bool,
+    pub nulls_not_distinct: bool,
+    pub valid: bool,
+    pub clustered: bool,
+    pub replica_identity: bool,
+    /// Text of WHERE.
+    pub predicate: Option<Arc<str>>,
+    /// The constraint that owns the index, or 0.
+    pub constraint: Oid,
+    /// Uniqueness is checked at the end of the statement or transaction.
+    pub deferrable: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct IndexKey {
+    /// 1-based column number; 0: `expression`.
+    pub column: i16,
+    pub expression: Option<Arc<str>>,
+    pub ty: Oid,
+    pub collation: Oid,
+    pub opclass: Oid,
+    pub descending: bool,
+    pub nulls_first: bool,
+}
+
+/// pg_sequence; the counter itself is the engine's.
+#[derive(Clone, Debug)]
+pub struct SequenceInfo {
+    pub ty: Oid,
+    pub start: i64,
+    pub increment: i64,
+    pub min: i64,
+    pub max: i64,
+    pub cache: i64,
+    pub cycle: bool,
+    /// OWNED BY: table and column number.
+    pub owned_by: Option<(Oid, i16)>,
+    /// Owned through GENERATED AS IDENTITY rather than serial.
+    pub identity: bool,
+}
+
+/// pg_type.typtype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypeKind {
+    Base,
+    Composite,
+    Domain,
+    Enum,
+    Pseudo,
+    Range,
+    Multirange,
+}
+
+/// A row of pg_type with what hangs on it.
+#[derive(Clone, Debug)]
+pub struct Type {
+    pub oid: Oid,
+    pub name: Arc<str>,
+    pub namespace: Oid,
+    pub owner: Oid,
+    pub type_kind: TypeKind,
+    /// pg_type.typcategory and typispreferred: what operator resolution goes by.
+    pub category: u8,
+    pub preferred: bool,
+    pub length: i16,
+    pub by_value: bool,
+    pub align: u8,
+    pub storage: u8,
+    pub delimiter: u8,
+    /// A shell type has only a name yet.
+    pub defined: bool,
+    /// Element type of arrays (and of the subscriptable fixed-length types), or 0.
+    pub element: Oid,
+    /// The array type over this type, or 0.
+    pub array: Oid,
+    pub collation: Oid,
+    /// Names of the I/O functions (pg_type.typinput, ...).
+    pub input: Arc<str>,
+    pub output: Arc<str>,
+    pub receive: Arc<str>,
+    pub send: Arc<str>,
+    pub typmod_in: Arc<str>,
+    pub typmod_out: Arc<str>,
+    pub subscript: Arc<str>,
+    /// Composite types: the relation that holds the columns.
+    pub relation: Oid,
+    pub domain: Option<Arc<DomainInfo>>,
+    /// Enum labels in sort order: (oid, sort order, label).
+    pub labels: Vec<(Oid, f32, Arc<str>)>,
+    pub range: Option<Arc<RangeInfo>>,
+    pub acl: Acl,
+    /// How values are held.
+    pub kind: Kind,
+}
+
+/// What a domain adds to its base type.
+#[derive(Clone, Debug)]
+pub struct DomainInfo {
+    pub base: Oid,
+    pub typmod: i32,
+    pub dimensions: i32,
+    pub not_null: bool,
+    pub default: Option<Arc<str>>,
+    /// OIDs of the domain's check constraints.
+    pub constraints: Vec<Oid>,
+}
+
+/// pg_range.
+#[derive(Clone, Debug)]
+pub struct RangeInfo {
+    pub subtype: Oid,
+    pub multirange: Oid,
+    pub collation: Oid,
+    pub opclass: Oid,
+    pub canonical: Arc<str>,
+    pub subtype_diff: Arc<str>,
+}
+
+/// pg_proc.prokind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FunctionKind {
+    Function,
+    Procedure,
+    Aggregate,
+    Window,
+}
+
+/// A row of pg_proc.
+#[derive(Clone, Debug)]
+pub struct Function {
+    pub oid: Oid,
+    pub name: Arc<str>,
+    pub namespace: Oid,
+    pub owner: Oid,
+    pub kind: FunctionKind,
+    /// 12 internal, 13 c, 14 sql, plpgsql's.
+    pub language: Oid,
+    pub cost: f32,
+    pub rows: f32,
+    pub strict: bool,
+    pub returns_set: bool,
+    /// 'i' immutable, 's' stable, 'v' volatile.
+    pub volatility: u8,
+    /// 's' safe, 'r' restricted, 'u' unsafe.
+    pub parallel: u8,
+    pub security_definer: bool,
+    pub leakproof: bool,
+    /// Input arguments (IN, INOUT, VARIADIC).
+    pub arg_types: Vec<Oid>,
+    /// All arguments with their modes ('i','o','b','v','t'), when any is not IN.
+    pub all_arg_types: Vec<Oid>,
+    pub arg_modes: Vec<u8>,
+    pub arg_names: Vec<Arc<str>>,
+    /// SQL text of the last input arguments' defaults.
+    pub arg_defaults: Vec<Arc<str>>,
+    /// Element type of a VARIADIC last argument, or 0.
+    pub variadic: Oid,
+    pub return_type: Oid,
+    /// Internal functions: the implementation's name, the key of `melba-functions`' registry. Others: the body.
+    pub source: Arc<str>,
+    /// SQL-standard body (BEGIN ATOMIC / RETURN).
+    pub sql_body: Option<Arc<str>>,
+    /// SET clauses as `name=value`.
+    pub config: Vec<Arc<str>>,
+    pub acl: Acl,
+    pub depends_on: Vec<ObjectAddress>,
+    /// Built-in aggregates: the row of pg_aggregate.
+    pub aggregate: Option<Arc<AggregateInfo>>,
+}
+
+/// pg_aggregate.
+#[derive(Clone, Debug)]
+pub struct AggregateInfo {
+    /// 'n' normal, 'o' ordered-set, 'h' hypothetical-set.
+    pub kind: u8,
+    pub direct_args: i16,
+    pub transition: Oid,
+    pub final_function: Oid,
+    pub combine: Oid,
+    pub transition_type: Oid,
+    pub initial_value: Option<Arc<str>>,
+    pub sort_operator: Oid,
+}
+
+/// A row of pg_operator.
+#[derive(Clone, Debug)]
+pub struct Operator {
+    pub oid: Oid,
+    pub name: Arc<str>,
+    pub namespace: Oid,
+    pub owner: Oid,
+    /// 0: prefix operator.
+    pub left: Oid,
+    pub right: Oid,
+    pub result: Oid,
+    pub function: Oid,
+    pub commutator: Oid,
+    pub negator: Oid,
+    pub can_merge: bool,
+    pub can_hash: bool,
+    pub restrict: Arc<str>,
+    pub join: Arc<str>,
+}
+
+/// A row of pg_cast.
+#[derive(Clone, Debug)]
+pub struct Cast {
+    pub oid: Oid,
+    pub source: Oid,
+    pub target: Oid,
+    /// 0 when `method` is not 'f'.
+    pub function: Oid,
+    /// 'e' explicit, 'a' assignment, 'i' implicit.
+    pub context: u8,
+    /// 'f' function, 'i' through text I/O, 'b' binary-coercible.
+    pub method: u8,
+}
+
+/// pg_constraint.contype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConstraintKind {
+    Check,
+    ForeignKey,
+    NotNull,
+    PrimaryKey,
+    Unique,
+    Exclusion,
+    Trigger,
+}
+
+/// A row of pg_constraint.
+#[derive(Clone, Debug)]
+pub struct Constraint {
+    pub oid: Oid,
+    pub name: Arc<str>,
+    pub namespace: Oid,
+    pub kind: ConstraintKind,
+    pub deferrable: bool,
+    pub initially_deferred: bool,
+    pub enforced: bool,
+    pub validated: bool,
+    /// The table, or 0 for a domain's.
+    pub relation: Oid,
+    /// The domain, or 0.
+    pub domain: Oid,
+    /// The supporting index: the constraint's own, or a foreign key's referenced one.
+    pub index: Oid,
+    pub columns: Vec<i16>,
+    pub foreign_key: Option<Arc<ForeignKeyInfo>>,
+    /// Text of a check.
+    pub expression: Option<Arc<str>>,
+    /// Exclusion operators, one a column.
+    pub operators: Vec<Oid>,
+    pub local: bool,
+    pub inherited: i16,
+    pub no_inherit: bool,
+    /// Constraint of the parent this one was inherited from, or 0.
+    pub parent: Oid,
+    pub depends_on: Vec<ObjectAddress>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ForeignKeyInfo {
+    pub referenced_table: Oid,
+    pub referenced_columns: Vec<i16>,
+    /// 'a' no action, 'r' restrict, 'c' cascade, 'n' set null, 'd' set default.
+    pub on_update: u8,
+    pub on_delete: u8,
+    /// 'f' full, 'p' partial, 's' simple.
+    pub match_type: u8,
+    /// ON DELETE SET NULL/DEFAULT (columns); empty: all.
+    pub delete_set_columns: Vec<i16>,
+    /// Equality operators, one a column: referenced = referencing.
+    pub operators: Vec<Oid>,
+}
+
+/// A row of pg_trigger made by CREATE TRIGGER.
+#[derive(Clone, Debug)]
+pub struct Trigger {
+    pub oid: Oid,
+    pub name: Arc<str>,
+    pub table: Oid,
+    pub function: Oid,
+    /// pg_trigger.tgtype bits.
+    pub events: i16,
+    pub enabled: u8,
+    pub columns: Vec<i16>,
+    pub arguments: Vec<Arc<str>>,
+    pub when: Option<Arc<str>>,
+    pub old_table: Option<Arc<str>>,
+    pub new_table: Option<Arc<str>>,
+    pub deferrable: bool,
+    pub initially_deferred: bool,
+    pub constraint: Oid,
+}
+
+#[derive(Clone, Debug)]
+pub struct Collation {
+    pub oid: Oid,
+    pub name: Arc<str>,
+    pub namespace: Oid,
+    pub owner: Oid,
+    /// 'd' default, 'b' builtin, 'c' libc, 'i' icu.
+    pub provider: u8,
+    pub deterministic: bool,
+    pub locale: Option<Arc<str>>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Description {
+    pub address: ObjectAddress,
+    pub text: Arc<str>,
+}
+
+/// A row of pg_authid with its memberships and settings.
+#[derive(Clone, Debug)]
+pub struct Role {
+    pub oid: Oid,
+    pub name: Arc<str>,
+    pub superuser: bool,
+    pub inherit: bool,
+    pub create_role: bool,
+    pub create_db: bool,
+    pub can_login: bool,
+    pub replication: bool,
+    pub bypass_rls: bool,
+    /// -1: no limit.
+    pub connection_limit: i32,
+    /// SCRAM-SHA-256 verifier.
+    pub password: Option<Arc<str>>,
+    /// Microseconds since 2000-01-01.
+    pub valid_until: Option<i64>,
+    pub member_of: Vec<Membership>,
+    /// ALTER ROLE ... SET, as (database or 0, `name=value`).
+    pub settings: Vec<(Oid, Arc<str>)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Membership {
+    pub oid: Oid,
+    pub role: Oid,
+    pub grantor: Oid,
+    pub admin: bool,
+    pub inherit: bool,
+    pub set: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Database {
+    pub oid: Oid,
+    pub name: Arc<str>,
+    pub owner: Oid,
+    pub is_template: bool,
+    pub allow_connections: bool,
+    pub connection_limit: i32,
+    pub acl: Acl,
+    /// ALTER DATABASE ... SET, as `name=value`.
+    pub settings: Vec<Arc<str>>,
+}
