@@ -1,1 +1,10 @@
-//! melba-sql
+//! SQL: parse, analyze, plan, execute.
+//!
+//! ```text
+//! text -> parse (pg_query) -> analyze (tree::Query) -> plan (plan::Plan) -> execute (batches)
+//!                          \-> ddl (utility statements: catalog changes)
+//! ```
+//!
+//! `session` holds a connection's state and drives the stages; the server calls nothing else.
+
+pub mod tree;

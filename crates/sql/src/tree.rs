@@ -1,0 +1,883 @@
+//! Analyzed statements: what `analyze` produces, `deparse` prints and `plan` consumes.
+//!
+//! The shape follows PostgreSQL's Query and primnodes, because PostgreSQL's rules (and its printed form of views) are
+//! stated in those terms. Every expression knows its type; every function, operator and relation is an OID.
+//!
+//! Invariants:
+//! 1. A tree holds no names that must be looked up again, but for aliases and output column names.
+//! 2. `Expr::Var` of level 0 refers to `Query::range_table` of the query it stands in; level n to the n-th query outwards.
+
+use std::sync::Arc;
+
+use melba_types::{Datum, Oid};
+
+/// What a statement does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    Select,
+    Insert,
+    Update,
+    Delete,
+    Merge,
+}
+
+/// An analyzed SELECT, INSERT, UPDATE, DELETE or MERGE (or one arm of a set operation, a subquery, a CTE).
+#[derive(Clone, Debug)]
+pub struct Query {
+    pub command: Command,
+    pub ctes: Vec<Cte>,
+    pub recursive: bool,
+    pub range_table: Vec<RangeEntry>,
+    pub from: Vec<FromItem>,
+    pub filter: Option<Expr>,
+    /// Output columns; for INSERT and UPDATE the assigned columns (`Target::column`).
+    pub targets: Vec<Target>,
+    /// Target table of INSERT, UPDATE, DELETE, MERGE.
+    pub result: Option<usize>,
+    pub insert: Option<InsertInfo>,
+    pub merge_actions: Vec<MergeAction>,
+    /// MERGE's ON.
+    pub merge_condition: Option<Expr>,
+    pub returning: Vec<Target>,
+    /// RETURNING WITH (OLD AS o, NEW AS n): aliases.
+    pub returning_old_alias: Option<Arc<str>>,
+    pub returning_new_alias: Option<Arc<str>>,
+    pub group_by: Vec<SortGroup>,
+    /// With GROUPING SETS, CUBE or ROLLUP: the expanded list of sets, each of indices into `group_by`.
+    pub grouping_sets: Option<Vec<Vec<usize>>>,
+    pub group_distinct: bool,
+    /// The grouping clause as written, for deparse.
+    pub grouping_text: Option<Vec<GroupingNode>>,
+    pub having: Option<Expr>,
+    pub windows: Vec<Window>,
+    pub distinct: Distinct,
+    pub order_by: Vec<SortGroup>,
+    pub offset: Option<Expr>,
+    pub limit: Option<Expr>,
+    pub with_ties: bool,
+    pub locking: Vec<Locking>,
+    /// A query made of set operations: the leaves are subquery range entries, `targets` are Vars of the first.
+    pub set_operation: Option<SetTree>,
+    pub has_aggregates: bool,
+    pub has_windows: bool,
+    pub has_set_returning: bool,
+}
+
+/// GROUP BY as written.
+#[derive(Clone, Debug)]
+pub enum GroupingNode {
+    Empty,
+    /// Indices into `group_by`.
+    Simple(Vec<usize>),
+    Rollup(Vec<GroupingNode>),
+    Cube(Vec<GroupingNode>),
+    Sets(Vec<GroupingNode>),
+}
+
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub expr: Expr,
+    pub name: Arc<str>,
+    /// Not part of the result: needed by ORDER BY, GROUP BY or DISTINCT ON only.
+    pub junk: bool,
+    /// Handle by which `SortGroup` refers to this target; 0 when none does.
+    pub reference: u32,
+    /// INSERT, UPDATE: the 1-based column assigned (assignments to fields and elements are folded into `expr`).
+    pub column: i16,
+    /// The table and column the value comes straight from (RowDescription's fields), or 0.
+    pub origin: (Oid, i16),
+}
+
+/// One key of ORDER BY, GROUP BY, DISTINCT, PARTITION BY: a target by reference and how it is ordered.
+#[derive(Clone, Debug)]
+pub struct SortGroup {
+    pub reference: u32,
+    /// Equality operator.
+    pub equal: Oid,
+    /// Ordering operator (< or >), 0 when the type has none.
+    pub sort: Oid,
+    pub descending: bool,
+    pub nulls_first: bool,
+    pub hashable: bool,
+    /// USING operator was written.
+    pub using: bool,
+}
+
+#[derive(Clone, Debug)]
+pub enum Distinct {
+    None,
+    All(Vec<SortGroup>),
+    On(Vec<SortGroup>),
+}
+
+#[derive(Clone, Debug)]
+pub struct Cte {
+    pub name: Arc<str>,
+    pub column_aliases: Vec<Arc<str>>,
+    pub query: Box<Query>,
+    pub recursive: bool,
+    /// Some(true): MATERIALIZED; Some(false): NOT MATERIALIZED.
+    pub materialized: Option<bool>,
+    pub columns: Vec<OutputColumn>,
+    /// Number of references, for inlining.
+    pub references: usize,
+    pub search: Option<Search>,
+    pub cycle: Option<Cycle>,
+}
+
+/// SEARCH ... FIRST BY ... SET.
+#[derive(Clone, Debug)]
+pub struct Search {
+    pub breadth_first: bool,
+    pub columns: Vec<Arc<str>>,
+    pub set_column: Arc<str>,
+}
+
+/// CYCLE ... SET ... USING.
+#[derive(Clone, Debug)]
+pub struct Cycle {
+    pub columns: Vec<Arc<str>>,
+    pub mark_column: Arc<str>,
+    pub mark_value: Box<Expr>,
+    pub mark_default: Box<Expr>,
+    pub path_column: Arc<str>,
+}
+
+/// Name and type of a column of anything row-shaped.
+#[derive(Clone, Debug)]
+pub struct OutputColumn {
+    pub name: Arc<str>,
+    pub ty: Oid,
+    pub typmod: i32,
+    pub collation: Oid,
+}
+
+/// One entry of the range table.
+#[derive(Clone, Debug)]
+pub struct RangeEntry {
+    pub kind: RangeKind,
+    /// The alias as written.
+    pub alias: Option<Arc<str>>,
+    /// The name columns are qualified with.
+    pub name: Arc<str>,
+    /// All columns by attribute number - 1. Dropped columns of tables keep their place with type 0.
+    pub columns: Vec<OutputColumn>,
+    pub lateral: bool,
+    /// Entry can be referred to (false: hidden behind a join's alias).
+    pub in_from: bool,
+    /// Column privileges to check: relation entries only.
+    pub required: Privileges,
+}
+
+/// What a statement does to a relation, for privilege checks and lock strength.
+#[derive(Clone, Debug, Default)]
+pub struct Privileges {
+    pub select: bool,
+    pub insert: bool,
+    pub update: bool,
+    pub delete: bool,
+    /// Attribute numbers read / written.
+    pub selected: Vec<i16>,
+    pub inserted: Vec<i16>,
+    pub updated: Vec<i16>,
+}
+
+#[derive(Clone, Debug)]
+pub enum RangeKind {
+    /// Table, partitioned table, materialized view, sequence or system relation. ONLY: `inherit` is false.
+    Relation { oid: Oid, inherit: bool, sample: Option<Box<TableSample>> },
+    /// Subquery in FROM, a view's query (`view` is its OID), or a set operation's leaf.
+    Subquery { query: Box<Query>, view: Oid },
+    /// Functions in FROM, ROWS FROM; `ordinality` adds the last column.
+    Function { functions: Vec<RangeFunction>, ordinality: bool },
+    /// VALUES lists.
+    Values { rows: Vec<Vec<Expr>> },
+    /// Reference to a CTE `levels` queries outwards; `self_reference` inside its own recursive term.
+    Cte { name: Arc<str>, levels: usize, self_reference: bool },
+    /// A join as seen by names: for each column the merged expression (a Var, or COALESCE for FULL JOIN USING).
+    Join { kind: JoinKind, merged: Vec<Expr>, using_columns: usize, using_alias: Option<Arc<str>> },
+    /// JSON_TABLE, XMLTABLE.
+    TableFunction(Box<TableFunction>),
+    /// FROM-less SELECT's grouping of nothing, and INSERT ... DEFAULT VALUES.
+    Result,
+}
+
+#[derive(Clone, Debug)]
+pub struct TableSample {
+    pub method: Arc<str>,
+    pub args: Vec<Expr>,
+    pub repeatable: Option<Expr>,
+}
+
+#[derive(Clone, Debug)]
+pub struct RangeFunction {
+    pub expr: Expr,
+    /// Columns of this function's result.
+    pub columns: Vec<OutputColumn>,
+    /// A column definition list was given (for record-returning functions).
+    pub column_definitions: bool,
+}
+
+/// JSON_TABLE: root path over the context item; nested paths in `children`.
+#[derive(Clone, Debug)]
+pub struct TableFunction {
+    pub context: Expr,
+    pub path: Arc<str>,
+    pub passing: Vec<(Arc<str>, Expr)>,
+    pub columns: Vec<TableFunctionColumn>,
+    pub error_on_error: bool,
+}
+
+#[derive(Clone, Debug)]
+pub enum TableFunctionColumn {
+    Ordinality(OutputColumn),
+    Value { column: OutputColumn, path: Arc<str>, expr: Box<JsonExpr> },
+    Nested { path: Arc<str>, columns: Vec<TableFunctionColumn> },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKind {
+    Inner,
+    Left,
+    Right,
+    Full,
+}
+
+/// The join tree: leaves are indices into the range table.
+#[derive(Clone, Debug)]
+pub enum FromItem {
+    Range(usize),
+    Join(Box<Join>),
+}
+
+#[derive(Clone, Debug)]
+pub struct Join {
+    pub kind: JoinKind,
+    pub left: FromItem,
+    pub right: FromItem,
+    /// The ON condition, or the equalities that USING and NATURAL stand for.
+    pub condition: Option<Expr>,
+    /// Columns of USING or NATURAL, for deparse.
+    pub using: Vec<Arc<str>>,
+    pub natural: bool,
+    pub alias: Option<Arc<str>>,
+    /// The join's own range entry.
+    pub entry: usize,
+}
+
+#[derive(Clone, Debug)]
+pub struct SetTree {
+    pub operation: SetOperation,
+    pub all: bool,
+    pub left: SetInput,
+    pub right: SetInput,
+    pub columns: Vec<OutputColumn>,
+    /// How rows are compared (absent for UNION ALL).
+    pub keys: Vec<SortGroup>,
+}
+
+#[derive(Clone, Debug)]
+pub enum SetInput {
+    /// A subquery range entry.
+    Leaf(usize),
+    Tree(Box<SetTree>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetOperation {
+    Union,
+    Intersect,
+    Except,
+}
+
+#[derive(Clone, Debug)]
+pub struct Window {
+    pub name: Option<Arc<str>>,
+    pub references: Option<Arc<str>>,
+    pub partition_by: Vec<SortGroup>,
+    pub order_by: Vec<SortGroup>,
+    pub frame: Frame,
+}
+
+#[derive(Clone, Debug)]
+pub struct Frame {
+    pub mode: FrameMode,
+    pub start: FrameBound,
+    pub end: FrameBound,
+    pub exclude: FrameExclusion,
+    /// The frame was written, not defaulted.
+    pub explicit: bool,
+    /// RANGE with offsets: the in_range functions (start, end).
+    pub in_range: (Oid, Oid),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameMode {
+    Range,
+    Rows,
+    Groups,
+}
+
+#[derive(Clone, Debug)]
+pub enum FrameBound {
+    UnboundedPreceding,
+    Preceding(Box<Expr>),
+    CurrentRow,
+    Following(Box<Expr>),
+    UnboundedFollowing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameExclusion {
+    None,
+    CurrentRow,
+    Group,
+    Ties,
+}
+
+/// FOR UPDATE and its kin.
+#[derive(Clone, Debug)]
+pub struct Locking {
+    /// Range table entry.
+    pub entry: usize,
+    pub strength: LockStrength,
+    pub wait: LockWait,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LockStrength {
+    KeyShare,
+    Share,
+    NoKeyUpdate,
+    Update,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockWait {
+    Block,
+    SkipLocked,
+    NoWait,
+}
+
+#[derive(Clone, Debug)]
+pub struct InsertInfo {
+    /// Where rows come from: a range entry (VALUES or subquery), or none for a single row in `targets`.
+    pub source: Option<usize>,
+    pub overriding: Overriding,
+    pub on_conflict: Option<OnConflict>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overriding {
+    None,
+    User,
+    System,
+}
+
+#[derive(Clone, Debug)]
+pub struct OnConflict {
+    /// Indexes that arbitrate (inferred or named); empty: any unique violation (DO NOTHING without target).
+    pub arbiters: Vec<Oid>,
+    /// The inference clause as written, for deparse: expressions over the target table, WHERE, or a constraint.
+    pub inference: Vec<Expr>,
+    pub inference_filter: Option<Expr>,
+    pub constraint: Oid,
+    /// None: DO NOTHING. EXCLUDED is the range entry `excluded`.
+    pub update: Option<OnConflictUpdate>,
+}
+
+#[derive(Clone, Debug)]
+pub struct OnConflictUpdate {
+    pub targets: Vec<Target>,
+    pub filter: Option<Expr>,
+    pub excluded: usize,
+}
+
+#[derive(Clone, Debug)]
+pub struct MergeAction {
+    pub matched: MergeMatch,
+    pub condition: Option<Expr>,
+    pub command: MergeCommand,
+    pub targets: Vec<Target>,
+    pub overriding: Overriding,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MergeMatch {
+    Matched,
+    NotMatchedBySource,
+    NotMatchedByTarget,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MergeCommand {
+    Insert,
+    Update,
+    Delete,
+    DoNothing,
+}
+
+/// How a cast or function call was written, for deparse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CoercionForm {
+    Call,
+    ExplicitCast,
+    ImplicitCast,
+    /// SQL syntax such as EXTRACT(... FROM ...), POSITION, OVERLAY, TRIM.
+    SqlSyntax,
+}
+
+/// A typed expression.
+#[derive(Clone, Debug)]
+pub enum Expr {
+    Const(Const),
+    Var(Var),
+    Param(Param),
+    /// A function call (plain, or a cast by function).
+    Function(Box<FunctionCall>),
+    Operator(Box<OperatorCall>),
+    /// `a IS [NOT] DISTINCT FROM b`; `operator` is the = operator.
+    Distinct(Box<OperatorCall>),
+    /// NULLIF; `operator` is the = operator.
+    NullIf(Box<OperatorCall>),
+    /// `scalar op ANY/ALL (array)`.
+    ScalarArray(Box<ScalarArray>),
+    And(Vec<Expr>),
+    Or(Vec<Expr>),
+    Not(Box<Expr>),
+    Case(Box<Case>),
+    Coalesce {
+        args: Vec<Expr>,
+        ty: Oid,
+        collation: Oid,
+    },
+    /// GREATEST / LEAST; `operator` is < of the type.
+    MinMax {
+        greatest: bool,
+        args: Vec<Expr>,
+        ty: Oid,
+        operator: Oid,
+        collation: Oid,
+    },
+    NullTest {
+        arg: Box<Expr>,
+        is_null: bool,
+        row: bool,
+    },
+    BooleanTest {
+        arg: Box<Expr>,
+        test: BooleanTest,
+    },
+    /// Binary-compatible cast.
+    Relabel {
+        arg: Box<Expr>,
+        ty: Oid,
+        typmod: i32,
+        collation: Oid,
+        form: CoercionForm,
+    },
+    /// Cast through text output and input.
+    CoerceViaIo {
+        arg: Box<Expr>,
+        ty: Oid,
+        collation: Oid,
+        form: CoercionForm,
+    },
+    /// Array cast: `element` is applied to each element, which it sees as `Expr::CaseTest`.
+    ArrayCoerce {
+        arg: Box<Expr>,
+        element: Box<Expr>,
+        ty: Oid,
+        typmod: i32,
+        collation: Oid,
+        form: CoercionForm,
+    },
+    /// Row to named composite type of the same shape.
+    ConvertRowtype {
+        arg: Box<Expr>,
+        ty: Oid,
+        form: CoercionForm,
+    },
+    /// Value checked against a domain's constraints.
+    CoerceToDomain {
+        arg: Box<Expr>,
+        ty: Oid,
+        typmod: i32,
+        collation: Oid,
+        form: CoercionForm,
+    },
+    /// VALUE in a domain's check.
+    DomainValue {
+        ty: Oid,
+        typmod: i32,
+        collation: Oid,
+    },
+    Collate {
+        arg: Box<Expr>,
+        collation: Oid,
+    },
+    Array(Box<ArrayExpr>),
+    Row(Box<RowExpr>),
+    /// Row comparison other than = and <> (those become AND/OR of operators).
+    RowCompare(Box<RowCompare>),
+    FieldSelect {
+        arg: Box<Expr>,
+        field: i16,
+        ty: Oid,
+        typmod: i32,
+        collation: Oid,
+    },
+    /// Assignment to fields of a composite.
+    FieldStore {
+        arg: Box<Expr>,
+        values: Vec<(i16, Expr)>,
+        ty: Oid,
+    },
+    /// Array element, slice or jsonb key; with `assign`, the container with that part replaced.
+    Subscript(Box<Subscript>),
+    Aggregate(Box<AggregateCall>),
+    /// GROUPING(...): references of the grouped targets; filled from `group_by`.
+    Grouping {
+        args: Vec<Expr>,
+        references: Vec<usize>,
+        levels_up: usize,
+    },
+    Window(Box<WindowCall>),
+    Sublink(Box<Sublink>),
+    /// CURRENT_DATE, CURRENT_USER and the like.
+    SqlValue {
+        function: SqlValueFunction,
+        ty: Oid,
+        typmod: i32,
+    },
+    /// DEFAULT in INSERT and UPDATE; replaced before planning.
+    Default {
+        ty: Oid,
+        typmod: i32,
+    },
+    /// The value under test of a simple CASE or an array cast.
+    CaseTest {
+        ty: Oid,
+        typmod: i32,
+        collation: Oid,
+    },
+    /// WHERE CURRENT OF cursor; `entry` is the target's range entry.
+    CurrentOf {
+        cursor: Arc<str>,
+        entry: usize,
+    },
+    /// MERGE_ACTION().
+    MergeAction,
+    Json(Box<JsonExpr>),
+    /// nextval of an identity or serial default: sequence OID.
+    NextValue {
+        sequence: Oid,
+        ty: Oid,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub struct Const {
+    pub value: Datum,
+    pub ty: Oid,
+    pub typmod: i32,
+    pub collation: Oid,
+    /// Byte offset in the statement, -1 unknown.
+    pub location: i32,
+}
+
+/// A column of a range entry. Attribute numbers are 1-based; 0 is the whole row; system columns are negative
+/// (`tableoid` -6, `cmax` -5, `xmax` -4, `cmin` -3, `xmin` -2, `ctid` -1).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Var {
+    pub entry: usize,
+    pub column: i16,
+    pub levels_up: usize,
+    pub ty: Oid,
+    pub typmod: i32,
+    pub collation: Oid,
+    /// In RETURNING: which version of the row.
+    pub version: RowVersion,
+    pub location: i32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowVersion {
+    Default,
+    Old,
+    New,
+}
+
+#[derive(Clone, Debug)]
+pub struct Param {
+    pub kind: ParamKind,
+    /// `$n` is n; executor parameters number from 0.
+    pub number: usize,
+    pub ty: Oid,
+    pub typmod: i32,
+    pub collation: Oid,
+    pub location: i32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamKind {
+    /// Bound by the client or a function call.
+    External,
+    /// Set by the executor (the planner makes these).
+    Executor,
+}
+
+#[derive(Clone, Debug)]
+pub struct FunctionCall {
+    pub function: Oid,
+    pub args: Vec<Expr>,
+    pub ty: Oid,
+    pub collation: Oid,
+    /// Collation the function compares with.
+    pub input_collation: Oid,
+    pub returns_set: bool,
+    /// VARIADIC was written.
+    pub variadic: bool,
+    pub form: CoercionForm,
+    /// Type modifier of the result (casts such as varchar(5)), -1 none.
+    pub typmod: i32,
+    pub location: i32,
+}
+
+#[derive(Clone, Debug)]
+pub struct OperatorCall {
+    pub operator: Oid,
+    pub function: Oid,
+    /// One (prefix) or two.
+    pub args: Vec<Expr>,
+    pub ty: Oid,
+    pub collation: Oid,
+    pub input_collation: Oid,
+    pub returns_set: bool,
+    pub location: i32,
+}
+
+#[derive(Clone, Debug)]
+pub struct ScalarArray {
+    pub operator: Oid,
+    pub function: Oid,
+    pub any: bool,
+    pub scalar: Expr,
+    pub array: Expr,
+    pub input_collation: Oid,
+    pub location: i32,
+}
+
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// CASE arg WHEN: conditions refer to it as `Expr::CaseTest`.
+    pub arg: Option<Expr>,
+    pub whens: Vec<(Expr, Expr)>,
+    pub default: Expr,
+    pub ty: Oid,
+    pub typmod: i32,
+    pub collation: Oid,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BooleanTest {
+    True,
+    NotTrue,
+    False,
+    NotFalse,
+    Unknown,
+    NotUnknown,
+}
+
+#[derive(Clone, Debug)]
+pub struct ArrayExpr {
+    pub elements: Vec<Expr>,
+    pub element_type: Oid,
+    pub ty: Oid,
+    pub collation: Oid,
+    /// Elements are arrays themselves.
+    pub multidimensional: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct RowExpr {
+    pub fields: Vec<Expr>,
+    pub names: Vec<Arc<str>>,
+    pub ty: Oid,
+    /// ROW(...) was written, or it came from a whole-row reference.
+    pub explicit: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct RowCompare {
+    pub comparison: Comparison,
+    pub operators: Vec<Oid>,
+    pub left: Vec<Expr>,
+    pub right: Vec<Expr>,
+    pub input_collations: Vec<Oid>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    Less,
+    LessEqual,
+    Equal,
+    GreaterEqual,
+    Greater,
+    NotEqual,
+}
+
+#[derive(Clone, Debug)]
+pub struct Subscript {
+    pub container: Expr,
+    pub container_type: Oid,
+    /// Result (element or container) type.
+    pub ty: Oid,
+    pub typmod: i32,
+    pub collation: Oid,
+    /// A slice has (lower, upper) pairs, either may be missing; an element has only uppers.
+    pub slice: bool,
+    pub lower: Vec<Option<Expr>>,
+    pub upper: Vec<Option<Expr>>,
+    pub assign: Option<Expr>,
+}
+
+#[derive(Clone, Debug)]
+pub struct AggregateCall {
+    pub function: Oid,
+    pub args: Vec<Expr>,
+    /// Ordered-set aggregates: the direct arguments (`args` are the aggregated ones).
+    pub direct_args: Vec<Expr>,
+    pub star: bool,
+    pub distinct: bool,
+    pub order_by: Vec<AggregateOrder>,
+    pub filter: Option<Expr>,
+    pub ordered_set: bool,
+    pub variadic: bool,
+    pub ty: Oid,
+    pub collation: Oid,
+    pub input_collation: Oid,
+    /// Query level the aggregate belongs to, counted outwards.
+    pub levels_up: usize,
+    pub location: i32,
+}
+
+#[derive(Clone, Debug)]
+pub struct AggregateOrder {
+    pub expr: Expr,
+    pub sort: Oid,
+    pub equal: Oid,
+    pub descending: bool,
+    pub nulls_first: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct WindowCall {
+    /// A window function or an aggregate.
+    pub function: Oid,
+    pub args: Vec<Expr>,
+    pub star: bool,
+    pub filter: Option<Expr>,
+    /// Index into `Query::windows`.
+    pub window: usize,
+    pub aggregate: bool,
+    pub ignore_nulls: bool,
+    pub ty: Oid,
+    pub collation: Oid,
+    pub input_collation: Oid,
+    pub location: i32,
+}
+
+#[derive(Clone, Debug)]
+pub struct Sublink {
+    pub kind: SublinkKind,
+    pub query: Query,
+    /// ANY, ALL, row comparison: the comparison with `Expr::Param(Executor, i)` standing for output column i.
+    pub test: Option<Expr>,
+    /// The operator name as written, for deparse.
+    pub operator: Option<Arc<str>>,
+    pub ty: Oid,
+    pub typmod: i32,
+    pub collation: Oid,
+    pub location: i32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SublinkKind {
+    Exists,
+    Any,
+    All,
+    RowCompare,
+    /// Scalar subquery.
+    Expr,
+    /// UPDATE SET (a, b) = (SELECT ...); the Vars that use it are `Expr::FieldSelect` over it.
+    MultiExpr,
+    Array,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SqlValueFunction {
+    CurrentDate,
+    CurrentTime,
+    CurrentTimestamp,
+    LocalTime,
+    LocalTimestamp,
+    CurrentRole,
+    CurrentUser,
+    User,
+    SessionUser,
+    CurrentCatalog,
+    CurrentSchema,
+}
+
+/// SQL/JSON query functions and constructors.
+#[derive(Clone, Debug)]
+pub struct JsonExpr {
+    pub operation: JsonOperation,
+    /// JSON_VALUE/QUERY/EXISTS: context item, path, PASSING. Constructors: their arguments.
+    pub args: Vec<Expr>,
+    pub path: Option<Expr>,
+    pub passing: Vec<(Arc<str>, Expr)>,
+    pub ty: Oid,
+    pub typmod: i32,
+    pub collation: Oid,
+    pub on_empty: Option<JsonBehavior>,
+    pub on_error: Option<JsonBehavior>,
+    /// WITH WRAPPER: 0 none, 1 conditional, 2 unconditional.
+    pub wrapper: u8,
+    pub omit_quotes: bool,
+    pub absent_on_null: bool,
+    pub unique_keys: bool,
+    pub location: i32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonOperation {
+    Value,
+    Query,
+    Exists,
+    Object,
+    Array,
+    /// JSON(), JSON_SCALAR(), JSON_SERIALIZE().
+    Parse,
+    Scalar,
+    Serialize,
+    /// IS JSON [VALUE|OBJECT|ARRAY|SCALAR].
+    IsJson,
+    IsJsonObject,
+    IsJsonArray,
+    IsJsonScalar,
+}
+
+#[derive(Clone, Debug)]
+pub enum JsonBehavior {
+    Null,
+    Error,
+    Empty,
+    True,
+    False,
+    Unknown,
+    EmptyArray,
+    EmptyObject,
+    Default(Box<Expr>),
+}
