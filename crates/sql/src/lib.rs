@@ -7,4 +7,6 @@
 //!
 //! `session` holds a connection's state and drives the stages; the server calls nothing else.
 
+pub mod parse;
+pub mod session;
 pub mod tree;

@@ -1,0 +1,186 @@
+//! Text to raw statements, by PostgreSQL's own grammar.
+//!
+//! The C entry point is called directly rather than through `pg_query::parse`, because that drops the position of a syntax
+//! error. Locations in the tree, and in errors of this module, are byte offsets into the whole text.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::sync::Arc;
+
+use melba_types::{DbError, Result, SqlState, err};
+use pg_query::NodeEnum;
+use pg_query::protobuf::ParseResult;
+use prost::Message;
+
+/// A query string, parsed.
+#[derive(Debug)]
+pub struct Parsed {
+    pub text: Arc<str>,
+    pub statements: Vec<Arc<Statement>>,
+}
+
+/// One statement of a query string.
+#[derive(Debug)]
+pub struct Statement {
+    pub node: NodeEnum,
+    /// The whole query string: locations in `node` count from its start.
+    pub source: Arc<str>,
+    /// Where the statement stands in `source`, without the semicolon.
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Statement {
+    /// The statement's own text.
+    pub fn text(&self) -> &str {
+        self.source.get(self.start..self.end).unwrap_or(&self.source).trim()
+    }
+}
+
+#[repr(C)]
+struct RawProtobuf {
+    len: usize,
+    data: *mut c_char,
+}
+
+#[repr(C)]
+struct RawError {
+    message: *mut c_char,
+    funcname: *mut c_char,
+    filename: *mut c_char,
+    lineno: c_int,
+    cursorpos: c_int,
+    context: *mut c_char,
+}
+
+#[repr(C)]
+struct RawResult {
+    parse_tree: RawProtobuf,
+    stderr_buffer: *mut c_char,
+    error: *mut RawError,
+}
+
+unsafe extern "C" {
+    fn pg_query_parse_protobuf_opts(input: *const c_char, parser_options: c_int) -> RawResult;
+    fn pg_query_free_protobuf_parse_result(result: RawResult);
+}
+
+/// Parses a query string into its statements; an empty one has none.
+pub fn parse(text: &str) -> Result<Parsed> {
+    let tree = parse_tree(text)?;
+    let source: Arc<str> = text.into();
+    let mut statements = Vec::with_capacity(tree.stmts.len());
+    for raw in tree.stmts {
+        let Some(node) = raw.stmt.and_then(|s| s.node) else { continue };
+        let start = raw.stmt_location.max(0) as usize;
+        let end = if raw.stmt_len > 0 { start + raw.stmt_len as usize } else { source.len() };
+        statements.push(Arc::new(Statement { node, source: source.clone(), start, end }));
+    }
+    Ok(Parsed { text: source, statements })
+}
+
+fn parse_tree(text: &str) -> Result<ParseResult> {
+    let input = CString::new(text).map_err(|_| err!(SYNTAX_ERROR, "query text holds a zero byte"))?;
+    // SAFETY: `input` is zero-terminated and outlives the call; options 0 are the grammar's defaults.
+    let result = unsafe { pg_query_parse_protobuf_opts(input.as_ptr(), 0) };
+    // SAFETY: a non-null error points to a structure that lives until the result is freed below.
+    let parsed = match unsafe { result.error.as_ref() } {
+        Some(error) => Err(convert_error(error, text)),
+        None => {
+            // SAFETY: without an error, `parse_tree` is a buffer of `len` bytes that lives until the result is freed.
+            let bytes = unsafe { std::slice::from_raw_parts(result.parse_tree.data.cast::<u8>(), result.parse_tree.len) };
+            ParseResult::decode(bytes).map_err(|e| DbError::internal(format!("could not decode the parse tree: {e}")))
+        }
+    };
+    // SAFETY: `result` came from the parser and is freed once; nothing borrowed from it is left.
+    unsafe { pg_query_free_protobuf_parse_result(result) };
+    parsed
+}
+
+fn convert_error(error: &RawError, text: &str) -> DbError {
+    let message = if error.message.is_null() {
+        "syntax error".to_owned()
+    } else {
+        // SAFETY: the parser's message is a zero-terminated string.
+        unsafe { CStr::from_ptr(error.message) }.to_string_lossy().into_owned()
+    };
+    let location = match error.cursorpos {
+        // The parser counts characters from 1.
+        position if position > 0 => byte_offset(text, position as usize - 1) as i32,
+        _ => -1,
+    };
+    DbError::new(state_of(&message), message).at(location)
+}
+
+fn byte_offset(text: &str, characters: usize) -> usize {
+    text.char_indices().nth(characters).map_or(text.len(), |(at, _)| at)
+}
+
+/// The grammar reports no SQLSTATE. Almost all of its errors are 42601; these are the others.
+fn state_of(message: &str) -> SqlState {
+    const OTHERS: &[(&str, SqlState)] = &[
+        ("stack depth limit exceeded", SqlState::STATEMENT_TOO_COMPLEX),
+        ("memory exhausted", SqlState::OUT_OF_MEMORY),
+        ("invalid byte sequence", SqlState::CHARACTER_NOT_IN_REPERTOIRE),
+        ("invalid Unicode escape", SqlState::SYNTAX_ERROR),
+        ("unsafe use of \\'", SqlState::NONSTANDARD_USE_OF_ESCAPE_CHARACTER),
+        ("frame start", SqlState::WINDOWING_ERROR),
+        ("frame end", SqlState::WINDOWING_ERROR),
+        ("frame starting from", SqlState::WINDOWING_ERROR),
+        ("is not yet implemented", SqlState::FEATURE_NOT_SUPPORTED),
+        ("not implemented", SqlState::FEATURE_NOT_SUPPORTED),
+        ("not supported", SqlState::FEATURE_NOT_SUPPORTED),
+        ("cannot be marked", SqlState::FEATURE_NOT_SUPPORTED),
+    ];
+    match OTHERS.iter().find(|(part, _)| message.contains(part)) {
+        // LIMIT #,# is a syntax error although its message says "not supported".
+        Some((_, state)) if !message.starts_with("LIMIT #,#") => *state,
+        _ => SqlState::SYNTAX_ERROR,
+    }
+}
+
+/// Turns the byte position of an error about `text` into the character position that clients are sent.
+pub fn position_in_characters(mut error: DbError, text: &str) -> DbError {
+    if let Some(position) = error.fields().position {
+        let byte = (position as usize - 1).min(text.len());
+        let characters = text.as_bytes()[..byte].iter().filter(|b| (**b & 0xc0) != 0x80).count();
+        error.fields_mut().position = Some(characters as u32 + 1);
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_know_their_text() {
+        let parsed = parse(" select 1 ; ; select 'ä'").unwrap();
+        let texts: Vec<&str> = parsed.statements.iter().map(|s| s.text()).collect();
+        assert_eq!(texts, ["select 1", "select 'ä'"]);
+        assert!(parse("  -- nothing").unwrap().statements.is_empty());
+    }
+
+    #[test]
+    fn syntax_errors_have_a_position() {
+        let error = parse("select 'ä', from from").unwrap_err();
+        assert_eq!((error.sqlstate(), error.message()), (SqlState::SYNTAX_ERROR, "syntax error at or near \"from\""));
+        let error = position_in_characters(error, "select 'ä', from from");
+        assert_eq!(error.fields().position, Some(13));
+    }
+
+    /// The grammar's own depth check bounds the tree; a session's stack must hold the deepest one that passes.
+    #[test]
+    fn deep_nesting_does_not_overflow() {
+        let parse_on_session_stack = |terms: usize| {
+            let text = format!("select 1{}", "+1".repeat(terms));
+            let thread = std::thread::Builder::new().stack_size(crate::session::STACK_BYTES);
+            thread.spawn(move || parse(&text).map(drop)).expect("thread").join().expect("no overflow")
+        };
+        assert!(parse_on_session_stack(1000).is_ok());
+        for terms in (1200..4000).step_by(50).chain([100_000]) {
+            if let Err(e) = parse_on_session_stack(terms) {
+                assert_eq!(e.sqlstate(), SqlState::STATEMENT_TOO_COMPLEX);
+            }
+        }
+    }
+}

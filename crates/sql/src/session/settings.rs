@@ -1,0 +1,428 @@
+//! The settings of one session, and how transactions undo changes to them.
+//!
+//! Invariants:
+//! 1. `current` is what the session runs with; `session` is what `current` becomes when the transaction commits. They differ
+//!    only while a SET LOCAL is in force.
+//! 2. Each open level (the transaction, each savepoint) remembers both as they were when the level first changed the
+//!    setting, so that rolling back a level is putting those back.
+
+use std::sync::Arc;
+
+use melba_types::{Result, bail, err};
+
+use super::setting_check;
+use super::setting_table::{Context, Definition, REPORTED, table};
+use super::setting_value::{self, Value};
+
+/// A setting: its place in the table, or behind the table for settings that clients made up (`name.name`).
+pub type SettingId = usize;
+
+#[derive(Clone, Debug)]
+struct Slot {
+    current: Value,
+    session: Value,
+    /// What RESET goes back to.
+    reset: Value,
+}
+
+impl Slot {
+    fn new(value: Value) -> Slot {
+        Slot { current: value.clone(), session: value.clone(), reset: value }
+    }
+}
+
+/// How long a change lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Session,
+    /// SET LOCAL: to the end of the transaction.
+    Transaction,
+}
+
+#[derive(Debug, Default)]
+struct Level {
+    /// `current` and `session` before the level's first change.
+    saved: Vec<(SettingId, Value, Value)>,
+}
+
+#[derive(Debug)]
+pub struct Settings {
+    slots: Vec<Slot>,
+    custom_names: Vec<Arc<str>>,
+    levels: Vec<Level>,
+    /// Counts changes, so that what is derived from settings knows when to look again.
+    version: u64,
+    reported: Vec<(SettingId, String)>,
+    reported_version: u64,
+    superuser: bool,
+}
+
+impl Settings {
+    /// The server's settings: table defaults overridden by `changes` (configuration file, then command line).
+    pub fn server(changes: &[(String, String)]) -> Result<Settings> {
+        let mut settings = Settings {
+            slots: table().defaults.iter().cloned().map(Slot::new).collect(),
+            custom_names: Vec::new(),
+            levels: Vec::new(),
+            version: 1,
+            reported: Vec::new(),
+            reported_version: 0,
+            superuser: true,
+        };
+        for (name, text) in changes {
+            let id = settings.find_or_create(name)?;
+            if settings.context(id) == Context::Internal {
+                bail!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{name}\" cannot be changed");
+            }
+            let value = settings.check(id, text)?;
+            settings.slots[id] = Slot::new(value);
+        }
+        Ok(settings)
+    }
+
+    /// The settings of a new session of this server.
+    pub fn for_session(&self, superuser: bool) -> Settings {
+        Settings {
+            slots: self.slots.clone(),
+            custom_names: self.custom_names.clone(),
+            levels: Vec::new(),
+            version: 1,
+            reported: Vec::new(),
+            reported_version: 0,
+            superuser,
+        }
+    }
+
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// None for a setting that a client made up.
+    pub fn definition(&self, id: SettingId) -> Option<&'static Definition> {
+        table().definitions.get(id)
+    }
+
+    fn context(&self, id: SettingId) -> Context {
+        self.definition(id).map_or(Context::User, |d| d.context)
+    }
+
+    pub fn name(&self, id: SettingId) -> &str {
+        match self.definition(id) {
+            Some(d) => d.name,
+            None => &self.custom_names[id - table().definitions.len()],
+        }
+    }
+
+    /// All settings in pg_settings' order, the made-up ones last.
+    pub fn ids(&self) -> std::ops::Range<SettingId> {
+        0..self.slots.len()
+    }
+
+    pub fn find(&self, name: &str) -> Option<SettingId> {
+        table().find(name).or_else(|| {
+            let at = self.custom_names.iter().position(|n| n.eq_ignore_ascii_case(name))?;
+            Some(table().definitions.len() + at)
+        })
+    }
+
+    /// Like `find`, with PostgreSQL's error.
+    pub fn get_id(&self, name: &str) -> Result<SettingId> {
+        self.find(name).ok_or_else(|| err!(UNDEFINED_OBJECT, "unrecognized configuration parameter \"{name}\""))
+    }
+
+    fn find_or_create(&mut self, name: &str) -> Result<SettingId> {
+        if let Some(id) = self.find(name) {
+            return Ok(id);
+        }
+        if !name.contains('.') {
+            return self.get_id(name);
+        }
+        if !valid_custom_name(name) {
+            return Err(err!(INVALID_NAME, "invalid configuration parameter name \"{name}\"")
+                .detail("Custom parameter names must be two or more simple identifiers separated by dots."));
+        }
+        self.custom_names.push(name.into());
+        self.slots.push(Slot::new(Value::Text("".into())));
+        Ok(self.slots.len() - 1)
+    }
+
+    pub fn value(&self, id: SettingId) -> &Value {
+        &self.slots[id].current
+    }
+
+    pub fn reset_value(&self, id: SettingId) -> &Value {
+        &self.slots[id].reset
+    }
+
+    /// The value of a built-in setting.
+    pub fn get(&self, name: &str) -> &Value {
+        match self.find(name) {
+            Some(id) => self.value(id),
+            None => panic!("no setting is called {name}"),
+        }
+    }
+
+    /// The value as SHOW prints it.
+    pub fn show(&self, id: SettingId) -> String {
+        match self.definition(id) {
+            Some(d) if d.name == "seed" => "unavailable".to_owned(),
+            Some(d) => setting_value::show(d, self.value(id)),
+            None => setting_value::plain(self.value(id)),
+        }
+    }
+
+    /// Reads and checks a value, without setting it.
+    pub fn check(&self, id: SettingId, text: &str) -> Result<Value> {
+        match self.definition(id) {
+            Some(d) => setting_check::check(d, setting_value::parse(d, text)?),
+            None => Ok(Value::Text(text.into())),
+        }
+    }
+
+    /// May this session change the setting now?
+    fn permit(&self, id: SettingId) -> Result<()> {
+        let name = self.name(id);
+        match self.context(id) {
+            Context::User => Ok(()),
+            Context::Superuser if self.superuser => Ok(()),
+            Context::Superuser => Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to set parameter \"{name}\"")),
+            Context::Internal => Err(err!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{name}\" cannot be changed")),
+            Context::Postmaster => {
+                Err(err!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{name}\" cannot be changed without restarting the server"))
+            }
+            Context::Sighup => Err(err!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{name}\" cannot be changed now")),
+            Context::Backend | Context::SuperuserBackend => {
+                Err(err!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{name}\" cannot be set after connection start"))
+            }
+        }
+    }
+
+    /// SET name = text.
+    pub fn set(&mut self, name: &str, text: &str, scope: Scope) -> Result<()> {
+        let id = self.find_or_create(name)?;
+        self.permit(id)?;
+        let value = self.check(id, text)?;
+        self.assign(id, value, scope);
+        Ok(())
+    }
+
+    /// SET name TO DEFAULT, RESET name.
+    pub fn reset(&mut self, name: &str, scope: Scope) -> Result<()> {
+        let id = self.get_id(name)?;
+        self.permit(id)?;
+        if matches!(self.name(id), "transaction_isolation" | "transaction_read_only" | "transaction_deferrable" | "seed") {
+            bail!(FEATURE_NOT_SUPPORTED, "parameter \"{}\" cannot be reset", self.name(id));
+        }
+        let value = self.slots[id].reset.clone();
+        self.assign(id, value, scope);
+        Ok(())
+    }
+
+    pub fn reset_all(&mut self) {
+        for id in self.ids() {
+            let fixed = matches!(
+                self.name(id),
+                "transaction_isolation"
+                    | "transaction_read_only"
+                    | "transaction_deferrable"
+                    | "role"
+                    | "session_authorization"
+                    | "is_superuser"
+                    | "seed"
+            );
+            let slot = &self.slots[id];
+            if !fixed && self.permit(id).is_ok() && (slot.current != slot.reset || slot.session != slot.reset) {
+                self.assign(id, self.slots[id].reset.clone(), Scope::Session);
+            }
+        }
+    }
+
+    /// A value given at connection start: RESET comes back to it.
+    pub fn set_at_start(&mut self, name: &str, text: &str) -> Result<()> {
+        let id = self.find_or_create(name)?;
+        if !matches!(self.context(id), Context::Backend | Context::SuperuserBackend) {
+            self.permit(id)?;
+        }
+        self.slots[id] = Slot::new(self.check(id, text)?);
+        self.version += 1;
+        Ok(())
+    }
+
+    /// Sets what the server itself determines (the user, the transaction's modes): no permission asked, nothing to undo.
+    pub fn set_internal(&mut self, name: &str, value: Value) {
+        let id = self.find(name).expect("a setting of the table");
+        if self.slots[id].current != value {
+            self.slots[id] = Slot::new(value);
+            self.version += 1;
+        }
+    }
+
+    fn assign(&mut self, id: SettingId, value: Value, scope: Scope) {
+        let slot = &mut self.slots[id];
+        if let Some(level) = self.levels.last_mut()
+            && !level.saved.iter().any(|(saved, ..)| *saved == id)
+        {
+            level.saved.push((id, slot.current.clone(), slot.session.clone()));
+        }
+        if scope == Scope::Session {
+            slot.session = value.clone();
+        }
+        slot.current = value;
+        self.version += 1;
+    }
+
+    /// A transaction or savepoint begins.
+    pub fn push_level(&mut self) {
+        self.levels.push(Level::default());
+    }
+
+    /// The innermost level ends well; the outermost one ends the transaction.
+    pub fn commit_level(&mut self) {
+        let Some(level) = self.levels.pop() else { return };
+        match self.levels.last_mut() {
+            Some(outer) => {
+                for saved in level.saved {
+                    if !outer.saved.iter().any(|(id, ..)| *id == saved.0) {
+                        outer.saved.push(saved);
+                    }
+                }
+            }
+            None => {
+                for (id, ..) in level.saved {
+                    let slot = &mut self.slots[id];
+                    slot.current = slot.session.clone();
+                    self.version += 1;
+                }
+            }
+        }
+    }
+
+    pub fn rollback_level(&mut self) {
+        let Some(level) = self.levels.pop() else { return };
+        for (id, current, session) in level.saved {
+            let slot = &mut self.slots[id];
+            (slot.current, slot.session) = (current, session);
+            self.version += 1;
+        }
+    }
+
+    /// Calls `report` for each reported setting whose value the client does not know yet.
+    pub fn report_changes(&mut self, mut report: impl FnMut(&str, &str)) {
+        if self.reported_version == self.version {
+            return;
+        }
+        self.reported_version = self.version;
+        if self.reported.is_empty() {
+            self.reported = REPORTED.iter().filter_map(|n| Some((self.find(n)?, "\0".to_owned()))).collect();
+        }
+        let mut reported = std::mem::take(&mut self.reported);
+        for (id, known) in &mut reported {
+            let now = self.show(*id);
+            if now != *known {
+                report(self.name(*id), &now);
+                *known = now;
+            }
+        }
+        self.reported = reported;
+    }
+}
+
+fn valid_custom_name(name: &str) -> bool {
+    name.split('.').all(|part| {
+        let mut chars = part.chars();
+        chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii())
+            && chars.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$' || !c.is_ascii())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> Settings {
+        Settings::server(&[]).unwrap().for_session(true)
+    }
+
+    fn show(s: &Settings, name: &str) -> String {
+        s.show(s.find(name).unwrap())
+    }
+
+    #[test]
+    fn values_are_read_and_printed_as_postgresql_does() {
+        let mut s = settings();
+        for (name, text, shown) in [
+            ("work_mem", "8192", "8MB"),
+            ("work_mem", "1.5MB", "1536kB"),
+            ("statement_timeout", "1min", "1min"),
+            ("statement_timeout", "61000", "61s"),
+            ("vacuum_cost_delay", "1.5ms", "1500us"),
+            ("DateStyle", "german", "German, DMY"),
+            ("datestyle", "sql, dmy", "SQL, DMY"),
+            ("TimeZone", "europe/berlin", "Europe/Berlin"),
+            ("timezone", "-7", "<-07>+07"),
+            ("client_encoding", "utf-8", "UTF8"),
+            ("enable_seqscan", "f", "off"),
+            ("synchronous_commit", "true", "on"),
+            ("random_page_cost", "1e10", "1e+10"),
+            ("extra_float_digits", "0", "0"),
+            ("my.own", "x", "x"),
+        ] {
+            s.set(name, text, Scope::Session).unwrap_or_else(|e| panic!("{name} {text}: {e}"));
+            assert_eq!(show(&s, name), shown, "{name} = {text}");
+        }
+    }
+
+    #[test]
+    fn wrong_values_have_postgresql_s_errors() {
+        let mut s = settings();
+        for (name, text, state, message) in [
+            ("foo", "1", "42704", "unrecognized configuration parameter \"foo\""),
+            ("foo.b-z", "1", "42602", "invalid configuration parameter name \"foo.b-z\""),
+            ("work_mem", "x", "22023", "invalid value for parameter \"work_mem\": \"x\""),
+            ("work_mem", "1kB", "22023", "1 kB is outside the valid range for parameter \"work_mem\" (64 kB .. 2147483647 kB)"),
+            ("work_mem", "99999999999", "22023", "invalid value for parameter \"work_mem\": \"99999999999\""),
+            ("enable_seqscan", "maybe", "22023", "parameter \"enable_seqscan\" requires a Boolean value"),
+            ("datestyle", "foo", "22023", "invalid value for parameter \"DateStyle\": \"foo\""),
+            ("timezone", "foo", "22023", "invalid value for parameter \"TimeZone\": \"foo\""),
+            ("server_version", "x", "55P02", "parameter \"server_version\" cannot be changed"),
+            ("fsync", "off", "55P02", "parameter \"fsync\" cannot be changed now"),
+        ] {
+            let error = s.set(name, text, Scope::Session).unwrap_err();
+            assert_eq!((error.sqlstate().as_str(), error.message()), (state, message));
+        }
+    }
+
+    #[test]
+    fn transactions_undo_changes() {
+        let mut s = settings();
+        s.push_level();
+        s.set("work_mem", "1MB", Scope::Session).unwrap();
+        s.push_level();
+        s.set("work_mem", "2MB", Scope::Transaction).unwrap();
+        s.rollback_level();
+        assert_eq!(show(&s, "work_mem"), "1MB");
+        s.push_level();
+        s.set("work_mem", "3MB", Scope::Transaction).unwrap();
+        s.commit_level();
+        assert_eq!(show(&s, "work_mem"), "3MB", "released savepoints keep SET LOCAL");
+        s.commit_level();
+        assert_eq!(show(&s, "work_mem"), "1MB", "commit ends SET LOCAL and keeps SET");
+        s.push_level();
+        s.reset("work_mem", Scope::Session).unwrap();
+        s.rollback_level();
+        assert_eq!(show(&s, "work_mem"), "1MB");
+    }
+
+    #[test]
+    fn changes_are_reported_once() {
+        let mut s = settings();
+        let mut first = Vec::new();
+        s.report_changes(|name, _| first.push(name.to_owned()));
+        assert_eq!(first.len(), REPORTED.len());
+        s.set("application_name", "x", Scope::Session).unwrap();
+        s.set("work_mem", "1MB", Scope::Session).unwrap();
+        let mut second = Vec::new();
+        s.report_changes(|name, value| second.push((name.to_owned(), value.to_owned())));
+        assert_eq!(second, [("application_name".to_owned(), "x".to_owned())]);
+    }
+}
