@@ -8,11 +8,25 @@
 //! 1. A snapshot never changes. A transaction's DDL works on a private snapshot (`Catalog::with`), which its commit turns
 //!    into object changes on top of the newest committed one.
 //! 2. Names resolve here and nowhere else; every object is referred to by OID above this crate.
+//! 3. Snapshots share what did not change: `Catalog::with` costs as much as the change, not as the catalog.
 
+pub mod acl;
+mod builtin;
+pub mod classes;
+mod depend;
+mod layered;
+mod naming;
 pub mod objects;
+mod operators;
+mod radix;
+mod seed;
+mod snapshot;
+mod views;
 
+pub use builtin::{AccessMethods, OperatorClass, OperatorFamily, OperatorFamilyMember};
+pub use depend::{Dependency, DependencyKind, dependencies};
+pub use layered::Named;
+pub use naming::{KeywordClass, format_type_modifier, keyword_class, quote_ident, quote_literal};
 pub use objects::*;
-
-/// A snapshot of one database's catalog.
-#[derive(Debug, Default)]
-pub struct Catalog {}
+pub use operators::TypeOperators;
+pub use snapshot::{Catalog, ObjectChange};

@@ -13,7 +13,7 @@ pub type Acl = Option<Arc<[AclItem]>>;
 
 /// `grantee=privileges/grantor`. `grantee` 0 is PUBLIC. Bits as PostgreSQL's ACL_* (INSERT 1, SELECT 2, ...), grant
 /// options in the upper half.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AclItem {
     pub grantee: Oid,
     pub grantor: Oid,
@@ -139,6 +139,8 @@ pub struct Relation {
     pub sequence: Option<Arc<SequenceInfo>>,
     /// SELECT text of a view or materialized view.
     pub view_query: Option<Arc<str>>,
+    /// OID of a view's `_RETURN` rule in pg_rewrite; 0 for everything else.
+    pub rule: Oid,
     /// Materialized views: has been populated.
     pub populated: bool,
     pub access_method: Oid,
@@ -164,6 +166,8 @@ pub struct Column {
     pub not_null: bool,
     /// Text of DEFAULT, or of the generation expression.
     pub default: Option<Arc<str>>,
+    /// OID of the default in pg_attrdef; 0 without one.
+    pub default_oid: Oid,
     /// What the default mentions (sequences above all).
     pub default_depends_on: Vec<ObjectAddress>,
     /// 0 none, 's' stored, 'v' virtual.

@@ -1,0 +1,95 @@
+//! The system relations and views themselves, as relations.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use melba_types::{Datum, Kind, Oid};
+
+use crate::classes;
+use crate::objects::*;
+use crate::seed::{Row, seed};
+
+/// The relations, and the OIDs of those that all databases share.
+pub(super) fn relations(types: &BTreeMap<Oid, Arc<Type>>, role: &dyn Fn(&str) -> Oid) -> (Vec<Arc<Relation>>, Vec<Oid>) {
+    let mut columns: HashMap<Oid, Vec<Column>> = HashMap::new();
+    for r in seed!("columns").rows() {
+        columns.entry(r.oid("attrelid")).or_default().push(column(&r, types, role));
+    }
+    let mut relations = Vec::new();
+    let mut shared = Vec::new();
+    for r in seed!("relations").rows() {
+        let relation = relation(&r, &mut columns, role);
+        if r.bool("relisshared") {
+            shared.push(relation.oid);
+        }
+        relations.push(Arc::new(relation));
+    }
+    (relations, shared)
+}
+
+fn column(r: &Row<'_>, types: &BTreeMap<Oid, Arc<Type>>, role: &dyn Fn(&str) -> Oid) -> Column {
+    let name = r.text("attname");
+    let ty = r.oid("atttypid");
+    let known = types.get(&ty);
+    Column {
+        name,
+        ty,
+        typmod: r.number("atttypmod"),
+        not_null: r.bool("attnotnull"),
+        collation: r.oid("attcollation"),
+        acl: r.acl("attacl", role),
+        default: None,
+        default_oid: Oid::INVALID,
+        default_depends_on: Vec::new(),
+        generated: 0,
+        identity: 0,
+        dropped: false,
+        missing: Datum::Null,
+        storage: known.map_or(b'p', |t| t.storage),
+        compression: 0,
+        statistics_target: None,
+        options: Vec::new(),
+        inherited: 0,
+        local: true,
+        kind: known.map_or(Kind::Text, |t| t.kind),
+    }
+}
+
+fn relation(r: &Row<'_>, columns: &mut HashMap<Oid, Vec<Column>>, role: &dyn Fn(&str) -> Oid) -> Relation {
+    let oid = r.oid("oid");
+    let name = r.str("relname");
+    let is_view = r.char("relkind") == b'v';
+    Relation {
+        oid,
+        name: name.into(),
+        namespace: r.oid("relnamespace"),
+        owner: classes::POSTGRES_ROLE,
+        kind: if is_view { RelationKind::View } else { RelationKind::Table },
+        persistence: Persistence::Permanent,
+        row_type: r.oid("reltype"),
+        of_type: Oid::INVALID,
+        columns: columns.remove(&oid).unwrap_or_default().into(),
+        storage: if is_view { Storage::None } else { Storage::System(name) },
+        file_node: if is_view { Oid::INVALID } else { oid },
+        indexes: Vec::new(),
+        constraints: Vec::new(),
+        triggers: Vec::new(),
+        options: Vec::new(),
+        index: None,
+        sequence: None,
+        view_query: is_view.then(|| crate::views::query(r.oid("relnamespace"), name)).flatten().map(Arc::from),
+        // initdb gives a view's rule, row type and array type the OIDs around its own.
+        rule: if is_view { Oid(oid.0 + 3) } else { Oid::INVALID },
+        populated: true,
+        access_method: if is_view { Oid::INVALID } else { classes::HEAP },
+        acl: r.acl("relacl", role),
+        row_security: false,
+        force_row_security: false,
+        replica_identity: b'n',
+        parents: Vec::new(),
+        partition_key: None,
+        partition_bound: None,
+        depends_on: Vec::new(),
+    }
+}

@@ -1,0 +1,52 @@
+//! OIDs of the system relations that objects have their rows in, and of a few built-in objects that code refers to.
+
+use melba_types::Oid;
+
+pub const PG_TABLESPACE: Oid = Oid(1213);
+pub const PG_TYPE: Oid = Oid(1247);
+pub const PG_ATTRIBUTE: Oid = Oid(1249);
+pub const PG_PROC: Oid = Oid(1255);
+pub const PG_CLASS: Oid = Oid(1259);
+pub const PG_AUTHID: Oid = Oid(1260);
+pub const PG_DATABASE: Oid = Oid(1262);
+pub const PG_AM: Oid = Oid(2601);
+pub const PG_ATTRDEF: Oid = Oid(2604);
+pub const PG_CAST: Oid = Oid(2605);
+pub const PG_CONSTRAINT: Oid = Oid(2606);
+pub const PG_CONVERSION: Oid = Oid(2607);
+pub const PG_DESCRIPTION: Oid = Oid(2609);
+pub const PG_LANGUAGE: Oid = Oid(2612);
+pub const PG_NAMESPACE: Oid = Oid(2615);
+pub const PG_OPCLASS: Oid = Oid(2616);
+pub const PG_OPERATOR: Oid = Oid(2617);
+pub const PG_REWRITE: Oid = Oid(2618);
+pub const PG_TRIGGER: Oid = Oid(2620);
+pub const PG_OPFAMILY: Oid = Oid(2753);
+pub const PG_COLLATION: Oid = Oid(3456);
+
+/// Namespaces.
+pub const PG_CATALOG: Oid = Oid(11);
+pub const PG_TOAST: Oid = Oid(99);
+pub const PUBLIC: Oid = Oid(2200);
+
+/// Access methods.
+pub const HEAP: Oid = Oid(2);
+pub const BTREE: Oid = Oid(403);
+pub const HASH: Oid = Oid(405);
+
+/// The superuser that every cluster starts with.
+pub const POSTGRES_ROLE: Oid = Oid(10);
+/// The database that every cluster starts with.
+pub const POSTGRES_DATABASE: Oid = Oid(5);
+
+/// Languages.
+pub const INTERNAL_LANGUAGE: Oid = Oid(12);
+pub const C_LANGUAGE: Oid = Oid(13);
+pub const SQL_LANGUAGE: Oid = Oid(14);
+
+/// Collations.
+pub const DEFAULT_COLLATION: Oid = Oid(100);
+pub const C_COLLATION: Oid = Oid(950);
+
+/// The first OID of objects that users create.
+pub const FIRST_USER_OID: u32 = 16384;

@@ -1,0 +1,245 @@
+//! Dependencies between objects: derived from the objects themselves, kept reversed for DROP.
+
+use melba_types::Oid;
+
+use crate::classes;
+use crate::objects::*;
+use crate::radix::RadixMap;
+
+/// pg_depend.deptype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DependencyKind {
+    /// The dependent is dropped only with CASCADE.
+    Normal,
+    /// The dependent goes with what it depends on.
+    Auto,
+    /// The dependent is a part: it goes with the whole and cannot be dropped alone.
+    Internal,
+}
+
+impl DependencyKind {
+    pub fn letter(self) -> u8 {
+        match self {
+            DependencyKind::Normal => b'n',
+            DependencyKind::Auto => b'a',
+            DependencyKind::Internal => b'i',
+        }
+    }
+}
+
+/// A row of pg_depend. What depends on a view's query is said to depend by the view itself, not by its rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dependency {
+    pub dependent: ObjectAddress,
+    pub referenced: ObjectAddress,
+    pub kind: DependencyKind,
+}
+
+/// Who depends on what, by the OID of the referenced object and then of the dependent one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Dependents(RadixMap<RadixMap<Vec<Dependency>>>);
+
+impl Dependents {
+    pub(crate) fn add(&mut self, dependencies: &[Dependency]) {
+        for d in dependencies {
+            let of = self.0.entry(d.referenced.object.0, RadixMap::default);
+            of.entry(d.dependent.object.0, Vec::new).push(*d);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, dependencies: &[Dependency]) {
+        for d in dependencies {
+            let of = self.0.entry(d.referenced.object.0, RadixMap::default);
+            let by = of.entry(d.dependent.object.0, Vec::new);
+            by.retain(|x| x != d);
+            if by.is_empty() {
+                of.remove(d.dependent.object.0);
+            }
+            if of.is_empty() {
+                self.0.remove(d.referenced.object.0);
+            }
+        }
+    }
+
+    /// In the order of the dependents' OIDs. A `sub` of 0 asks for the object and all of its parts.
+    pub(crate) fn of(&self, address: ObjectAddress) -> impl Iterator<Item = &Dependency> {
+        let all = self.0.get(address.object.0).into_iter().flat_map(|of| of.iter()).flat_map(|(_, by)| by);
+        all.filter(move |d| d.referenced.class == address.class && (address.sub == 0 || d.referenced.sub == address.sub))
+    }
+}
+
+/// Objects that initdb makes undroppable: nobody needs to know what depends on them.
+fn is_pinned(address: ObjectAddress) -> bool {
+    address.object.0 < 12000 && !(address.class == classes::PG_NAMESPACE && address.object == classes::PUBLIC)
+}
+
+/// What an object depends on.
+pub fn dependencies(object: &Object) -> Vec<Dependency> {
+    let mut list = List { dependent: object.address(), all: Vec::new() };
+    match object {
+        Object::Relation(o) => relation(o, &mut list),
+        Object::Type(o) => type_(o, &mut list),
+        Object::Function(o) => {
+            list.normal(classes::PG_NAMESPACE, o.namespace);
+            o.arg_types.iter().chain(&o.all_arg_types).chain([&o.return_type]).for_each(|t| list.normal(classes::PG_TYPE, *t));
+            list.normal(classes::PG_LANGUAGE, o.language);
+            list.normals(&o.depends_on);
+        }
+        Object::Operator(o) => {
+            list.normal(classes::PG_NAMESPACE, o.namespace);
+            [o.left, o.right, o.result].into_iter().for_each(|t| list.normal(classes::PG_TYPE, t));
+            list.normal(classes::PG_PROC, o.function);
+        }
+        Object::Cast(o) => {
+            list.normal(classes::PG_TYPE, o.source);
+            list.normal(classes::PG_TYPE, o.target);
+            list.normal(classes::PG_PROC, o.function);
+        }
+        Object::Constraint(o) => constraint(o, &mut list),
+        Object::Trigger(o) => {
+            let kind = if o.constraint.is_valid() { DependencyKind::Internal } else { DependencyKind::Auto };
+            if o.constraint.is_valid() {
+                list.push(address(classes::PG_CONSTRAINT, o.constraint, 0), kind);
+            } else {
+                list.push(address(classes::PG_CLASS, o.table, 0), kind);
+            }
+            list.normal(classes::PG_PROC, o.function);
+        }
+        Object::Collation(o) => list.normal(classes::PG_NAMESPACE, o.namespace),
+        Object::Namespace(_) | Object::Description(_) | Object::Role(_) | Object::Database(_) => {}
+    }
+    list.all
+}
+
+struct List {
+    dependent: ObjectAddress,
+    all: Vec<Dependency>,
+}
+
+impl List {
+    fn push(&mut self, referenced: ObjectAddress, kind: DependencyKind) {
+        let dependency = Dependency { dependent: self.dependent, referenced, kind };
+        if referenced.object.is_valid() && !is_pinned(referenced) && !self.all.contains(&dependency) {
+            self.all.push(dependency);
+        }
+    }
+
+    fn normal(&mut self, class: Oid, object: Oid) {
+        self.push(address(class, object, 0), DependencyKind::Normal);
+    }
+
+    fn normals(&mut self, addresses: &[ObjectAddress]) {
+        addresses.iter().for_each(|a| self.push(*a, DependencyKind::Normal));
+    }
+
+    /// Goes on for a part of the object, or something with an OID of its own within it.
+    fn of(&mut self, dependent: ObjectAddress, add: impl FnOnce(&mut List)) {
+        let whole = std::mem::replace(&mut self.dependent, dependent);
+        add(self);
+        self.dependent = whole;
+    }
+}
+
+fn address(class: Oid, object: Oid, sub: i32) -> ObjectAddress {
+    ObjectAddress { class, object, sub }
+}
+
+fn relation(o: &Relation, list: &mut List) {
+    if let Some(index) = &o.index {
+        index_dependencies(o, index, list);
+        return;
+    }
+    if o.kind == RelationKind::Composite {
+        // A stand-alone composite type's relation is a part of the type.
+        list.push(address(classes::PG_TYPE, o.row_type, 0), DependencyKind::Internal);
+    } else {
+        list.normal(classes::PG_NAMESPACE, o.namespace);
+    }
+    list.normal(classes::PG_TYPE, o.of_type);
+    for (i, column) in o.columns.iter().enumerate().filter(|(_, c)| !c.dropped) {
+        let number = i as i32 + 1;
+        list.of(address(classes::PG_CLASS, o.oid, number), |list| {
+            list.normal(classes::PG_TYPE, column.ty);
+            list.normal(classes::PG_COLLATION, column.collation);
+        });
+        if column.default_oid.is_valid() {
+            list.of(address(classes::PG_ATTRDEF, column.default_oid, 0), |list| {
+                list.push(address(classes::PG_CLASS, o.oid, number), DependencyKind::Auto);
+                list.normals(&column.default_depends_on);
+            });
+        }
+    }
+    let parent_kind = if o.partition_bound.is_some() { DependencyKind::Auto } else { DependencyKind::Normal };
+    o.parents.iter().for_each(|p| list.push(address(classes::PG_CLASS, *p, 0), parent_kind));
+    if let Some(sequence) = &o.sequence
+        && let Some((table, column)) = sequence.owned_by
+    {
+        let kind = if sequence.identity { DependencyKind::Internal } else { DependencyKind::Auto };
+        list.push(address(classes::PG_CLASS, table, i32::from(column)), kind);
+    }
+    list.normals(&o.depends_on);
+}
+
+fn index_dependencies(o: &Relation, index: &IndexInfo, list: &mut List) {
+    o.parents.iter().for_each(|p| list.push(address(classes::PG_CLASS, *p, 0), DependencyKind::Auto));
+    if index.constraint.is_valid() {
+        list.push(address(classes::PG_CONSTRAINT, index.constraint, 0), DependencyKind::Internal);
+    } else {
+        let columns = index.keys.iter().map(|k| k.column).chain(index.include.iter().copied());
+        let mut whole = true;
+        for column in columns.filter(|c| *c > 0) {
+            whole = false;
+            list.push(address(classes::PG_CLASS, index.table, i32::from(column)), DependencyKind::Auto);
+        }
+        if whole || index.predicate.is_some() {
+            list.push(address(classes::PG_CLASS, index.table, 0), DependencyKind::Auto);
+        }
+    }
+    index.keys.iter().for_each(|k| list.normal(classes::PG_COLLATION, k.collation));
+    list.normals(&o.depends_on);
+}
+
+fn type_(o: &Type, list: &mut List) {
+    let is_row_type_of_table = o.type_kind == TypeKind::Composite && o.relation.is_valid();
+    let is_array = o.subscript.as_ref() == "array_subscript_handler" && o.element.is_valid();
+    if is_array {
+        list.push(address(classes::PG_TYPE, o.element, 0), DependencyKind::Internal);
+    } else if is_row_type_of_table && o.relation < o.oid {
+        // The relation was there first: the type is a part of it, not the other way around.
+        list.push(address(classes::PG_CLASS, o.relation, 0), DependencyKind::Internal);
+    } else {
+        list.normal(classes::PG_NAMESPACE, o.namespace);
+    }
+    if let Some(domain) = &o.domain {
+        list.normal(classes::PG_TYPE, domain.base);
+        list.normal(classes::PG_COLLATION, o.collation);
+    }
+    if let Some(range) = &o.range {
+        if o.type_kind == TypeKind::Multirange {
+            return;
+        }
+        list.normal(classes::PG_TYPE, range.subtype);
+        list.normal(classes::PG_COLLATION, range.collation);
+    }
+}
+
+fn constraint(o: &Constraint, list: &mut List) {
+    if o.domain.is_valid() {
+        list.push(address(classes::PG_TYPE, o.domain, 0), DependencyKind::Auto);
+    } else if o.columns.is_empty() {
+        list.push(address(classes::PG_CLASS, o.relation, 0), DependencyKind::Auto);
+    }
+    for column in &o.columns {
+        list.push(address(classes::PG_CLASS, o.relation, i32::from(*column)), DependencyKind::Auto);
+    }
+    if let Some(key) = &o.foreign_key {
+        for column in &key.referenced_columns {
+            list.push(address(classes::PG_CLASS, key.referenced_table, i32::from(*column)), DependencyKind::Normal);
+        }
+        list.normal(classes::PG_CLASS, o.index);
+    }
+    if o.parent.is_valid() {
+        list.push(address(classes::PG_CONSTRAINT, o.parent, 0), DependencyKind::Auto);
+    }
+    list.normals(&o.depends_on);
+}

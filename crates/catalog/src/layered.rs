@@ -1,0 +1,164 @@
+//! Objects of one kind: the built-in ones, shared by every database of the process, under what users made.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use melba_types::Oid;
+
+use crate::objects::*;
+use crate::radix::RadixMap;
+
+/// An object that has an OID and a name within something (a namespace, or a table for triggers).
+pub trait Named {
+    fn oid(&self) -> Oid;
+    /// What the name is unique (or overloaded) in, and the name.
+    fn key(&self) -> (Oid, &str);
+}
+
+macro_rules! named {
+    ($($ty:ident, $self:ident, $scope:expr, $name:expr;)*) => {$(
+        impl Named for $ty {
+            fn oid(&self) -> Oid {
+                self.oid
+            }
+            fn key(&$self) -> (Oid, &str) {
+                ($scope, $name)
+            }
+        }
+    )*};
+}
+
+named! {
+    Namespace, self, Oid::INVALID, &self.name;
+    Relation, self, self.namespace, &self.name;
+    Type, self, self.namespace, &self.name;
+    Function, self, self.namespace, &self.name;
+    Operator, self, self.namespace, &self.name;
+    Cast, self, self.source, "";
+    Constraint, self, self.namespace, &self.name;
+    Trigger, self, self.table, &self.name;
+    Collation, self, self.namespace, &self.name;
+    Role, self, Oid::INVALID, &self.name;
+    Database, self, Oid::INVALID, &self.name;
+}
+
+/// The objects of one kind that exist in every database.
+#[derive(Debug)]
+pub(crate) struct Builtin<T> {
+    by_oid: HashMap<Oid, Arc<T>>,
+    /// In OID order.
+    all: Vec<Arc<T>>,
+    by_name: HashMap<u32, Vec<Oid>>,
+}
+
+impl<T: Named> Builtin<T> {
+    pub(crate) fn new(mut all: Vec<Arc<T>>) -> Builtin<T> {
+        all.sort_by_key(|o| o.oid());
+        let mut by_name: HashMap<u32, Vec<Oid>> = HashMap::with_capacity(all.len());
+        for object in &all {
+            by_name.entry(name_hash(object.key())).or_default().push(object.oid());
+        }
+        Builtin { by_oid: all.iter().map(|o| (o.oid(), o.clone())).collect(), all, by_name }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.all.iter()
+    }
+
+    pub(crate) fn get(&self, oid: Oid) -> Option<&Arc<T>> {
+        self.by_oid.get(&oid)
+    }
+}
+
+/// Built-in objects and, over them, those users created, changed (`Some`) or dropped (`None`).
+#[derive(Debug)]
+pub(crate) struct Layered<T: 'static> {
+    builtin: &'static Builtin<T>,
+    user: RadixMap<Option<Arc<T>>>,
+    user_names: RadixMap<Vec<Oid>>,
+}
+
+impl<T> Clone for Layered<T> {
+    fn clone(&self) -> Self {
+        Layered { builtin: self.builtin, user: self.user.clone(), user_names: self.user_names.clone() }
+    }
+}
+
+impl<T: Named> Layered<T> {
+    pub(crate) fn new(builtin: &'static Builtin<T>) -> Layered<T> {
+        Layered { builtin, user: RadixMap::default(), user_names: RadixMap::default() }
+    }
+
+    pub(crate) fn get(&self, oid: Oid) -> Option<&Arc<T>> {
+        match self.user.get(oid.0) {
+            Some(object) => object.as_ref(),
+            None => self.builtin.get(oid),
+        }
+    }
+
+    /// The objects with a name, built-in ones first, each group in the order they were made.
+    pub(crate) fn named<'a>(&'a self, scope: Oid, name: &'a str) -> impl Iterator<Item = &'a Arc<T>> {
+        let hash = name_hash((scope, name));
+        let builtin = self.builtin.by_name.get(&hash).map_or(&[][..], |v| v);
+        let user = self.user_names.get(hash).map_or(&[][..], |v| v);
+        let builtin = builtin.iter().filter(|oid| self.user.get(oid.0).is_none()).filter_map(|oid| self.builtin.get(*oid));
+        let user = user.iter().filter_map(|oid| self.user.get(oid.0)?.as_ref());
+        builtin.chain(user).filter(move |o| o.key() == (scope, name))
+    }
+
+    /// All objects in OID order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
+        let builtin = self.builtin.iter().filter_map(|o| match self.user.get(o.oid().0) {
+            Some(changed) => changed.as_ref(),
+            None => Some(o),
+        });
+        let user = self.user.iter().filter_map(|(_, o)| o.as_ref()).filter(|o| self.builtin.get(o.oid()).is_none());
+        builtin.chain(user)
+    }
+
+    /// What users created or changed, in OID order.
+    pub(crate) fn user_objects(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.user.iter().filter_map(|(_, o)| o.as_ref())
+    }
+
+    pub(crate) fn is_builtin(&self, oid: Oid) -> bool {
+        self.builtin.get(oid).is_some()
+    }
+
+    /// Puts an object in place of the one with its OID, which it returns.
+    pub(crate) fn put(&mut self, object: Arc<T>) -> Option<Arc<T>> {
+        let oid = object.oid();
+        let old = self.get(oid).cloned();
+        self.forget_name(oid);
+        self.user_names.entry(name_hash(object.key()), Vec::new).push(oid);
+        self.user.insert(oid.0, Some(object));
+        old
+    }
+
+    pub(crate) fn remove(&mut self, oid: Oid) -> Option<Arc<T>> {
+        let old = self.get(oid).cloned()?;
+        self.forget_name(oid);
+        if self.is_builtin(oid) {
+            self.user.insert(oid.0, None);
+        } else {
+            self.user.remove(oid.0);
+        }
+        Some(old)
+    }
+
+    fn forget_name(&mut self, oid: Oid) {
+        let Some(Some(old)) = self.user.get(oid.0) else { return };
+        let hash = name_hash(old.key());
+        let names = self.user_names.entry(hash, Vec::new);
+        names.retain(|o| *o != oid);
+        if names.is_empty() {
+            self.user_names.remove(hash);
+        }
+    }
+}
+
+/// FNV-1a over the scope and the name.
+fn name_hash((scope, name): (Oid, &str)) -> u32 {
+    let bytes = scope.0.to_le_bytes();
+    bytes.iter().chain(name.as_bytes()).fold(0x811c_9dc5, |h, b| (h ^ u32::from(*b)).wrapping_mul(0x0100_0193))
+}

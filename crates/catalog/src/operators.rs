@@ -1,0 +1,152 @@
+//! What the planner and executor ask about types: their ordering and equality, coercions without a function.
+
+use melba_types::{Oid, oids};
+
+use crate::builtin::OperatorClass;
+use crate::classes::{BTREE, HASH};
+use crate::objects::*;
+use crate::snapshot::Catalog;
+
+/// The operators that a type is sorted, grouped and hashed by (its default B-tree and hash classes). 0: has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TypeOperators {
+    pub equal: Oid,
+    pub less: Oid,
+    pub greater: Oid,
+    /// B-tree support function 1.
+    pub compare: Oid,
+    /// Hash support function 1.
+    pub hash: Oid,
+    pub btree_family: Oid,
+    pub hash_family: Oid,
+    /// The type the operators are declared for (text for varchar, anyarray for arrays).
+    pub input_type: Oid,
+}
+
+const LESS: i16 = 1;
+const EQUAL: i16 = 3;
+const GREATER: i16 = 5;
+const HASH_EQUAL: i16 = 1;
+
+impl Catalog {
+    /// The type under a domain, and under domains over it; the type itself when it is no domain.
+    pub fn base_type(&self, ty: Oid) -> Oid {
+        self.base_type_and_typmod(ty, -1).0
+    }
+
+    /// `base_type`, with the type modifier that the domains bring when none is given.
+    pub fn base_type_and_typmod(&self, mut ty: Oid, mut typmod: i32) -> (Oid, i32) {
+        while let Some(domain) = self.type_(ty).and_then(|t| t.domain.as_ref()) {
+            ty = domain.base;
+            typmod = domain.typmod;
+        }
+        (ty, typmod)
+    }
+
+    /// The element type when `ty` is an array type proper (not point, name or oidvector), looking through domains.
+    pub fn array_element(&self, ty: Oid) -> Option<Oid> {
+        let ty = self.type_(self.base_type(ty))?;
+        (ty.length == -1 && ty.element.is_valid() && &*ty.subscript == "array_subscript_handler").then_some(ty.element)
+    }
+
+    /// The array type over a type.
+    pub fn array_of(&self, ty: Oid) -> Option<Oid> {
+        self.type_(ty).map(|t| t.array).filter(|a| a.is_valid())
+    }
+
+    /// Whether a value of one type is one of the other without any function (PostgreSQL's IsBinaryCoercible).
+    pub fn is_binary_coercible(&self, source: Oid, target: Oid) -> bool {
+        if source == target || matches!(target, oids::ANY | oids::ANYELEMENT | oids::ANYCOMPATIBLE) {
+            return true;
+        }
+        let source = self.base_type(source);
+        if source == target {
+            return true;
+        }
+        let Some(ty) = self.type_(source) else { return false };
+        match target {
+            oids::ANYARRAY | oids::ANYCOMPATIBLEARRAY => return self.array_element(source).is_some(),
+            oids::ANYNONARRAY | oids::ANYCOMPATIBLENONARRAY => return self.array_element(source).is_none(),
+            oids::ANYENUM => return ty.type_kind == TypeKind::Enum,
+            oids::ANYRANGE | oids::ANYCOMPATIBLERANGE => return ty.type_kind == TypeKind::Range,
+            oids::ANYMULTIRANGE | oids::ANYCOMPATIBLEMULTIRANGE => return ty.type_kind == TypeKind::Multirange,
+            oids::RECORD if ty.type_kind == TypeKind::Composite => return true,
+            oids::RECORD_ARRAY => {
+                let element = self.array_element(source).and_then(|e| self.type_(e));
+                return element.is_some_and(|e| e.type_kind == TypeKind::Composite);
+            }
+            _ => {}
+        }
+        self.cast(source, target).is_some_and(|c| c.method == b'b' && c.context == b'i')
+    }
+
+    /// The operator class an index on a type uses when none is named (PostgreSQL's GetDefaultOpClass).
+    pub fn default_operator_class(&self, method: Oid, ty: Oid) -> Option<&'static OperatorClass> {
+        let ty = self.base_type(ty);
+        let category = self.type_(ty)?.category;
+        let mut preferred = None;
+        let (mut compatible, mut compatible_count) = (None, 0);
+        for class in self.access_methods().default_classes(method) {
+            if class.input_type == ty {
+                return Some(class);
+            }
+            if !self.is_binary_coercible(ty, class.input_type) {
+                continue;
+            }
+            let input = self.type_(class.input_type)?;
+            if input.preferred && input.category == category {
+                preferred = Some(class);
+            }
+            compatible = Some(class);
+            compatible_count += 1;
+        }
+        preferred.or(compatible.filter(|_| compatible_count == 1))
+    }
+
+    /// What a type is sorted, grouped and hashed by.
+    pub fn type_operators(&self, ty: Oid) -> TypeOperators {
+        let access = self.access_methods();
+        let mut all = TypeOperators::default();
+        if let Some(class) = self.default_operator_class(BTREE, ty) {
+            let input = class.input_type;
+            let operator = |strategy| access.operator(class.family, input, input, strategy).unwrap_or_default();
+            all.input_type = input;
+            all.btree_family = class.family;
+            all.equal = operator(EQUAL);
+            all.less = operator(LESS);
+            all.greater = operator(GREATER);
+            all.compare = access.function(class.family, input, input, 1).unwrap_or_default();
+        }
+        if let Some(class) = self.default_operator_class(HASH, ty) {
+            let input = class.input_type;
+            all.hash_family = class.family;
+            all.hash = access.function(class.family, input, input, 1).unwrap_or_default();
+            if !all.equal.is_valid() {
+                all.input_type = input;
+                all.equal = access.operator(class.family, input, input, HASH_EQUAL).unwrap_or_default();
+            }
+        }
+        all
+    }
+
+    /// The B-tree family and strategy (1 `<` ... 5 `>`) of a comparison operator, in the family where it is the default
+    /// order of its operands if there is one.
+    pub fn btree_strategy(&self, operator: Oid) -> Option<(Oid, i16)> {
+        let members = self.access_methods().members(operator);
+        let mut found = members.iter().filter(|m| m.method == BTREE && !m.ordering);
+        let is_default =
+            |m: &&crate::OperatorFamilyMember| self.default_operator_class(BTREE, m.left).is_some_and(|c| c.family == m.family);
+        let best = found.clone().find(is_default).or_else(|| found.next())?;
+        Some((best.family, best.strategy))
+    }
+
+    /// Whether an operator is the equality of some B-tree or hash family.
+    pub fn is_equality(&self, operator: Oid) -> bool {
+        let is = |m: &crate::OperatorFamilyMember| match m.method {
+            BTREE => m.strategy == EQUAL,
+            HASH => m.strategy == HASH_EQUAL,
+            _ => false,
+        };
+        self.access_methods().members(operator).iter().any(is)
+    }
+}

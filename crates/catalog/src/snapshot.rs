@@ -1,0 +1,457 @@
+//! `Catalog`: a snapshot of one database's objects, and how the next one is made from it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use melba_types::{Kind, Oid};
+
+use crate::builtin::{AccessMethods, BUILTINS};
+use crate::classes;
+use crate::depend::{Dependency, Dependents, dependencies};
+use crate::layered::{Layered, Named};
+use crate::objects::*;
+use crate::radix::RadixMap;
+
+/// A snapshot of one database's catalog. Cloning is cheap.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    database: Oid,
+    version: u64,
+    namespaces: Layered<Namespace>,
+    relations: Layered<Relation>,
+    types: Layered<Type>,
+    functions: Layered<Function>,
+    operators: Layered<Operator>,
+    casts: Layered<Cast>,
+    constraints: Layered<Constraint>,
+    triggers: Layered<Trigger>,
+    collations: Layered<Collation>,
+    roles: Layered<Role>,
+    databases: Layered<Database>,
+    /// By OID of the described object.
+    descriptions: RadixMap<Vec<Arc<Description>>>,
+    dependents: Dependents,
+    /// The next OID to give out; one counter for all snapshots of a cluster.
+    next_oid: Arc<AtomicU32>,
+}
+
+/// What DDL did to one object.
+#[derive(Clone, Debug)]
+pub enum ObjectChange {
+    /// Create the object, or replace the one with its address.
+    Put(Object),
+    /// Forget the object. Comments have `ObjectAddress::class` pg_description, see `Object::address`.
+    Remove(ObjectAddress),
+    /// Forget the comment on an object.
+    RemoveDescription(ObjectAddress),
+}
+
+impl ObjectChange {
+    /// Whether the change is to an object that all databases of a cluster share.
+    pub fn is_shared(&self) -> bool {
+        let shared = |class| class == classes::PG_AUTHID || class == classes::PG_DATABASE;
+        match self {
+            ObjectChange::Put(Object::Description(d)) => shared(d.address.class),
+            ObjectChange::Put(object) => shared(object.address().class),
+            ObjectChange::Remove(address) | ObjectChange::RemoveDescription(address) => shared(address.class),
+        }
+    }
+}
+
+impl Object {
+    /// Where the object has its row. A description's is that of the object it describes.
+    pub fn address(&self) -> ObjectAddress {
+        let at = |class, object| ObjectAddress { class, object, sub: 0 };
+        match self {
+            Object::Namespace(o) => at(classes::PG_NAMESPACE, o.oid),
+            Object::Relation(o) => at(classes::PG_CLASS, o.oid),
+            Object::Type(o) => at(classes::PG_TYPE, o.oid),
+            Object::Function(o) => at(classes::PG_PROC, o.oid),
+            Object::Operator(o) => at(classes::PG_OPERATOR, o.oid),
+            Object::Cast(o) => at(classes::PG_CAST, o.oid),
+            Object::Constraint(o) => at(classes::PG_CONSTRAINT, o.oid),
+            Object::Trigger(o) => at(classes::PG_TRIGGER, o.oid),
+            Object::Collation(o) => at(classes::PG_COLLATION, o.oid),
+            Object::Description(o) => o.address,
+            Object::Role(o) => at(classes::PG_AUTHID, o.oid),
+            Object::Database(o) => at(classes::PG_DATABASE, o.oid),
+        }
+    }
+
+    /// The highest OID that the object or a part of it has.
+    pub fn oid_max(&self) -> Oid {
+        let own = self.address().object;
+        match self {
+            Object::Relation(o) => o.columns.iter().map(|c| c.default_oid).fold(own.max(o.rule), Oid::max),
+            Object::Type(o) => o.labels.iter().map(|l| l.0).fold(own, Oid::max),
+            Object::Role(o) => o.member_of.iter().map(|m| m.oid).fold(own, Oid::max),
+            _ => own,
+        }
+    }
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        Catalog::new(classes::POSTGRES_DATABASE)
+    }
+}
+
+impl Catalog {
+    /// A database with nothing but the built-in objects.
+    pub fn new(database: Oid) -> Catalog {
+        let b = &*BUILTINS;
+        Catalog {
+            database,
+            version: 0,
+            namespaces: Layered::new(&b.namespaces),
+            relations: Layered::new(&b.relations),
+            types: Layered::new(&b.types),
+            functions: Layered::new(&b.functions),
+            operators: Layered::new(&b.operators),
+            casts: Layered::new(&b.casts),
+            constraints: Layered::new(&b.constraints),
+            triggers: Layered::new(&b.triggers),
+            collations: Layered::new(&b.collations),
+            roles: Layered::new(&b.roles),
+            databases: Layered::new(&b.databases),
+            descriptions: RadixMap::default(),
+            dependents: Dependents::default(),
+            next_oid: Arc::new(AtomicU32::new(classes::FIRST_USER_OID)),
+        }
+    }
+
+    /// The snapshot after `changes`, made in order.
+    pub fn with(&self, changes: &[ObjectChange]) -> Catalog {
+        let mut next = self.clone();
+        next.version += 1;
+        for change in changes {
+            match change {
+                ObjectChange::Put(object) => next.put(object),
+                ObjectChange::Remove(address) => next.remove(*address),
+                ObjectChange::RemoveDescription(address) => next.remove_description(*address),
+            }
+        }
+        next
+    }
+
+    /// This snapshot with another one's roles and databases.
+    pub(crate) fn with_shared_of(&self, other: &Catalog) -> Catalog {
+        let mut next = self.clone();
+        next.version += 1;
+        next.roles = other.roles.clone();
+        next.databases = other.databases.clone();
+        for oid in next.roles.iter().map(|r| r.oid).chain(next.databases.iter().map(|d| d.oid)) {
+            let of_other = other.descriptions.get(oid.0).into_iter().flatten();
+            let shared: Vec<_> = of_other.filter(|d| is_shared_class(d.address.class)).cloned().collect();
+            let own = next.descriptions.get(oid.0).is_some_and(|v| v.iter().any(|d| is_shared_class(d.address.class)));
+            if own || !shared.is_empty() {
+                let all = next.descriptions.entry(oid.0, Vec::new);
+                all.retain(|d| !is_shared_class(d.address.class));
+                all.extend(shared);
+            }
+        }
+        next
+    }
+
+    /// A new, empty database that shares this one's roles, databases and OID counter.
+    pub(crate) fn sibling(&self, database: Oid) -> Catalog {
+        Catalog { next_oid: self.next_oid.clone(), ..Catalog::new(database) }.with_shared_of(self)
+    }
+
+    fn put(&mut self, object: &Object) {
+        self.next_oid.fetch_max(object.oid_max().0.saturating_add(1), Ordering::Relaxed);
+        let old = match object {
+            Object::Namespace(o) => self.namespaces.put(o.clone()).map(Object::Namespace),
+            Object::Relation(o) => self.relations.put(o.clone()).map(Object::Relation),
+            Object::Type(o) => self.types.put(o.clone()).map(Object::Type),
+            Object::Function(o) => self.functions.put(o.clone()).map(Object::Function),
+            Object::Operator(o) => self.operators.put(o.clone()).map(Object::Operator),
+            Object::Cast(o) => self.casts.put(o.clone()).map(Object::Cast),
+            Object::Constraint(o) => self.constraints.put(o.clone()).map(Object::Constraint),
+            Object::Trigger(o) => self.triggers.put(o.clone()).map(Object::Trigger),
+            Object::Collation(o) => self.collations.put(o.clone()).map(Object::Collation),
+            Object::Role(o) => self.roles.put(o.clone()).map(Object::Role),
+            Object::Database(o) => self.databases.put(o.clone()).map(Object::Database),
+            Object::Description(o) => {
+                self.remove_description(o.address);
+                self.descriptions.entry(o.address.object.0, Vec::new).push(o.clone());
+                return;
+            }
+        };
+        if let Some(old) = old {
+            self.dependents.remove(&dependencies(&old));
+        }
+        self.dependents.add(&dependencies(object));
+    }
+
+    fn remove(&mut self, address: ObjectAddress) {
+        let oid = address.object;
+        let old = match address.class {
+            classes::PG_NAMESPACE => self.namespaces.remove(oid).map(Object::Namespace),
+            classes::PG_CLASS => self.relations.remove(oid).map(Object::Relation),
+            classes::PG_TYPE => self.types.remove(oid).map(Object::Type),
+            classes::PG_PROC => self.functions.remove(oid).map(Object::Function),
+            classes::PG_OPERATOR => self.operators.remove(oid).map(Object::Operator),
+            classes::PG_CAST => self.casts.remove(oid).map(Object::Cast),
+            classes::PG_CONSTRAINT => self.constraints.remove(oid).map(Object::Constraint),
+            classes::PG_TRIGGER => self.triggers.remove(oid).map(Object::Trigger),
+            classes::PG_COLLATION => self.collations.remove(oid).map(Object::Collation),
+            classes::PG_AUTHID => self.roles.remove(oid).map(Object::Role),
+            classes::PG_DATABASE => self.databases.remove(oid).map(Object::Database),
+            _ => None,
+        };
+        if let Some(old) = old {
+            self.dependents.remove(&dependencies(&old));
+        }
+        // An object's comments, and its columns', go with it.
+        let described = |d: &Arc<Description>| d.address.class == address.class;
+        if self.descriptions.get(oid.0).is_some_and(|v| v.iter().any(described)) {
+            self.descriptions.entry(oid.0, Vec::new).retain(|d| !described(d));
+        }
+    }
+
+    fn remove_description(&mut self, address: ObjectAddress) {
+        if self.description(address).is_some() {
+            self.descriptions.entry(address.object.0, Vec::new).retain(|d| d.address != address);
+        }
+    }
+
+    /// The database this is a catalog of.
+    pub fn database_oid(&self) -> Oid {
+        self.database
+    }
+
+    /// Grows with every change.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// An OID that no object of the cluster has. Given out once, whether or not the transaction commits.
+    pub fn allocate_oid(&self) -> Oid {
+        let next = self.next_oid.fetch_add(1, Ordering::Relaxed);
+        if next >= classes::FIRST_USER_OID {
+            return Oid(next);
+        }
+        // The counter went around: OIDs below belong to built-in objects.
+        self.next_oid.store(classes::FIRST_USER_OID + 1, Ordering::Relaxed);
+        Oid(classes::FIRST_USER_OID)
+    }
+
+    /// Makes sure that `allocate_oid` gives out nothing below `oid`: what a restart remembers of the counter.
+    pub fn reserve_oids_below(&self, oid: Oid) {
+        self.next_oid.fetch_max(oid.0, Ordering::Relaxed);
+    }
+}
+
+fn is_shared_class(class: Oid) -> bool {
+    class == classes::PG_AUTHID || class == classes::PG_DATABASE
+}
+
+/// `get(oid)`, `get_by_name(scope, name)` and `gets()` of a kind of object.
+macro_rules! lookups {
+    ($($field:ident, $ty:ty, $get:ident, $by_name:ident($scope:ident);)*) => {
+        /// Lookups. None of them allocates.
+        impl Catalog {$(
+            pub fn $get(&self, oid: Oid) -> Option<&Arc<$ty>> {
+                self.$field.get(oid)
+            }
+
+            pub fn $by_name(&self, $scope: Oid, name: &str) -> Option<&Arc<$ty>> {
+                // The borrow of `name` must not outlive this call.
+                let oid = self.$field.named($scope, name).next()?.oid();
+                self.$field.get(oid)
+            }
+
+            /// All of them, built-in ones included, in OID order.
+            pub fn $field(&self) -> impl Iterator<Item = &Arc<$ty>> {
+                self.$field.iter()
+            }
+        )*}
+    };
+}
+
+lookups! {
+    relations, Relation, relation, relation_by_name(namespace);
+    types, Type, type_, type_by_name(namespace);
+    constraints, Constraint, constraint, constraint_by_name(namespace);
+    triggers, Trigger, trigger, trigger_by_name(table);
+    collations, Collation, collation, collation_by_name(namespace);
+}
+
+impl Catalog {
+    pub fn namespace(&self, oid: Oid) -> Option<&Arc<Namespace>> {
+        self.namespaces.get(oid)
+    }
+
+    pub fn namespace_by_name(&self, name: &str) -> Option<&Arc<Namespace>> {
+        let oid = self.namespaces.named(Oid::INVALID, name).next()?.oid;
+        self.namespaces.get(oid)
+    }
+
+    /// In OID order.
+    pub fn namespaces(&self) -> impl Iterator<Item = &Arc<Namespace>> {
+        self.namespaces.iter()
+    }
+
+    pub fn role(&self, oid: Oid) -> Option<&Arc<Role>> {
+        self.roles.get(oid)
+    }
+
+    pub fn role_by_name(&self, name: &str) -> Option<&Arc<Role>> {
+        let oid = self.roles.named(Oid::INVALID, name).next()?.oid;
+        self.roles.get(oid)
+    }
+
+    /// In OID order.
+    pub fn roles(&self) -> impl Iterator<Item = &Arc<Role>> {
+        self.roles.iter()
+    }
+
+    pub fn database(&self, oid: Oid) -> Option<&Arc<Database>> {
+        self.databases.get(oid)
+    }
+
+    pub fn database_by_name(&self, name: &str) -> Option<&Arc<Database>> {
+        let oid = self.databases.named(Oid::INVALID, name).next()?.oid;
+        self.databases.get(oid)
+    }
+
+    /// In OID order.
+    pub fn databases(&self) -> impl Iterator<Item = &Arc<Database>> {
+        self.databases.iter()
+    }
+
+    pub fn function(&self, oid: Oid) -> Option<&Arc<Function>> {
+        self.functions.get(oid)
+    }
+
+    /// The functions, procedures and aggregates with a name.
+    pub fn functions_by_name<'a>(&'a self, namespace: Oid, name: &'a str) -> impl Iterator<Item = &'a Arc<Function>> {
+        self.functions.named(namespace, name)
+    }
+
+    /// In OID order.
+    pub fn functions(&self) -> impl Iterator<Item = &Arc<Function>> {
+        self.functions.iter()
+    }
+
+    pub fn operator(&self, oid: Oid) -> Option<&Arc<Operator>> {
+        self.operators.get(oid)
+    }
+
+    pub fn operators_by_name<'a>(&'a self, namespace: Oid, name: &'a str) -> impl Iterator<Item = &'a Arc<Operator>> {
+        self.operators.named(namespace, name)
+    }
+
+    /// In OID order.
+    pub fn operators(&self) -> impl Iterator<Item = &Arc<Operator>> {
+        self.operators.iter()
+    }
+
+    /// The pg_cast row from one type to another.
+    pub fn cast(&self, source: Oid, target: Oid) -> Option<&Arc<Cast>> {
+        self.casts.named(source, "").find(|c| c.target == target)
+    }
+
+    pub fn casts_from(&self, source: Oid) -> impl Iterator<Item = &Arc<Cast>> {
+        self.casts.named(source, "")
+    }
+
+    /// In OID order.
+    pub fn casts(&self) -> impl Iterator<Item = &Arc<Cast>> {
+        self.casts.iter()
+    }
+
+    /// Operator families and classes.
+    pub fn access_methods(&self) -> &'static AccessMethods {
+        &BUILTINS.access
+    }
+
+    /// A language by name: internal, c, sql, plpgsql.
+    pub fn language_by_name(&self, name: &str) -> Option<Oid> {
+        BUILTINS.languages.get(name).copied()
+    }
+
+    pub fn language_name(&self, oid: Oid) -> Option<&'static str> {
+        BUILTINS.languages.iter().find(|(_, o)| **o == oid).map(|(n, _)| *n)
+    }
+
+    /// Whether all databases share a system relation (pg_authid, pg_database, ...).
+    pub fn is_shared_relation(&self, oid: Oid) -> bool {
+        BUILTINS.shared_relations.contains(&oid)
+    }
+
+    /// Whether an object existed before users created any.
+    pub fn is_builtin(&self, address: ObjectAddress) -> bool {
+        address.object.0 < classes::FIRST_USER_OID
+    }
+
+    /// The relations in a schema, in OID order.
+    pub fn relations_in(&self, namespace: Oid) -> Vec<&Arc<Relation>> {
+        if namespace == classes::PG_CATALOG || self.namespaces.is_builtin(namespace) && namespace != classes::PUBLIC {
+            return self.relations.iter().filter(|r| r.namespace == namespace).collect();
+        }
+        let members = self.dependents.of(ObjectAddress { class: classes::PG_NAMESPACE, object: namespace, sub: 0 });
+        let relations = members.filter(|d| d.dependent.class == classes::PG_CLASS && d.dependent.sub == 0);
+        relations.filter_map(|d| self.relations.get(d.dependent.object)).collect()
+    }
+
+    /// COMMENT ON an object.
+    pub fn description(&self, address: ObjectAddress) -> Option<&Arc<Description>> {
+        self.descriptions.get(address.object.0)?.iter().find(|d| d.address == address)
+    }
+
+    /// By OID of the object.
+    pub fn descriptions(&self) -> impl Iterator<Item = &Arc<Description>> {
+        self.descriptions.iter().flat_map(|(_, v)| v)
+    }
+
+    /// What depends on an object or, without `sub`, on any part of it.
+    pub fn dependents(&self, address: ObjectAddress) -> impl Iterator<Item = &Dependency> {
+        self.dependents.of(address)
+    }
+
+    /// Tables that inherit from a table, or its partitions, in OID order.
+    pub fn children(&self, relation: Oid) -> Vec<Oid> {
+        let is_child = |oid: &Oid| self.relation(*oid).is_some_and(|r| r.parents.contains(&relation));
+        let address = ObjectAddress { class: classes::PG_CLASS, object: relation, sub: 0 };
+        let mut children: Vec<Oid> = self.dependents(address).map(|d| d.dependent.object).filter(is_child).collect();
+        children.dedup();
+        children
+    }
+
+    /// Foreign keys of other tables (or its own) that refer to a table.
+    pub fn referencing_constraints(&self, relation: Oid) -> Vec<&Arc<Constraint>> {
+        let address = ObjectAddress { class: classes::PG_CLASS, object: relation, sub: 0 };
+        let mut oids: Vec<Oid> = self.dependents(address).map(|d| d.dependent.object).collect();
+        oids.dedup();
+        let refers = |c: &&Arc<Constraint>| c.foreign_key.as_ref().is_some_and(|f| f.referenced_table == relation);
+        oids.into_iter().filter_map(|oid| self.constraint(oid)).filter(refers).collect()
+    }
+
+    /// How values of a type are held.
+    pub fn kind_of(&self, ty: Oid) -> Option<Kind> {
+        Some(self.types.get(ty)?.kind)
+    }
+
+    /// Everything that users created or changed, as the changes that make it: what a dump of the catalog is.
+    pub fn user_objects(&self) -> Vec<Object> {
+        let mut all: Vec<Object> = Vec::new();
+        all.extend(self.roles.user_objects().cloned().map(Object::Role));
+        all.extend(self.databases.user_objects().cloned().map(Object::Database));
+        all.extend(self.namespaces.user_objects().cloned().map(Object::Namespace));
+        all.extend(self.types.user_objects().cloned().map(Object::Type));
+        all.extend(self.relations.user_objects().cloned().map(Object::Relation));
+        all.extend(self.functions.user_objects().cloned().map(Object::Function));
+        all.extend(self.operators.user_objects().cloned().map(Object::Operator));
+        all.extend(self.casts.user_objects().cloned().map(Object::Cast));
+        all.extend(self.collations.user_objects().cloned().map(Object::Collation));
+        all.extend(self.constraints.user_objects().cloned().map(Object::Constraint));
+        all.extend(self.triggers.user_objects().cloned().map(Object::Trigger));
+        all.extend(self.descriptions().cloned().map(Object::Description));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests;
