@@ -13,6 +13,8 @@
 pub mod acl;
 mod builtin;
 pub mod classes;
+mod cluster;
+mod codec;
 mod depend;
 mod layered;
 mod naming;
@@ -24,6 +26,8 @@ mod snapshot;
 mod views;
 
 pub use builtin::{AccessMethods, OperatorClass, OperatorFamily, OperatorFamilyMember};
+pub use cluster::Cluster;
+pub use codec::{KEY_BYTES, StoredChange, decode_change, encode_change};
 pub use depend::{Dependency, DependencyKind, dependencies};
 pub use layered::Named;
 pub use naming::{KeywordClass, format_type_modifier, keyword_class, quote_ident, quote_literal};

@@ -1,0 +1,443 @@
+//! Objects as bytes: what the catalog tree of the engine holds, a row an object.
+//!
+//! ```text
+//! key    u32 database (0: shared), u8 0 object / 1 comment, u32 class, u32 object, i32 sub      (big-endian)
+//! value  u8 version, u8 tag of the kind of object (255: a built-in object that was dropped), fields in order
+//! field  integers: LEB128 (signed: zigzag); f32: 4 bytes; text and lists: length, then the elements;
+//!        optional: u8 0, or 1 and the value; enum: u8; Datum: u8 kind (255 null), length, storage format
+//! ```
+//!
+//! A version is read for as long as data directories with it may exist; a changed field list is a new version.
+
+use std::sync::Arc;
+
+use melba_types::{Datum, Kind, Oid, TreeId};
+
+use crate::builtin::BUILTINS;
+use crate::classes;
+use crate::objects::*;
+use crate::snapshot::ObjectChange;
+
+const VERSION: u8 = 1;
+const TAG_DROPPED: u8 = 255;
+const NULL_KIND: u8 = 255;
+/// Bytes of a key.
+pub const KEY_BYTES: usize = 17;
+
+/// A change as the engine stores it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredChange {
+    pub key: [u8; KEY_BYTES],
+    /// The row's new value; `None`: the row is deleted.
+    pub value: Option<Vec<u8>>,
+}
+
+/// What to write for a change in a database.
+pub fn encode_change(database: Oid, change: &ObjectChange) -> StoredChange {
+    let database = if change.is_shared() { Oid::INVALID } else { database };
+    let (is_description, address) = match change {
+        ObjectChange::Put(Object::Description(d)) => (true, d.address),
+        ObjectChange::Put(object) => (false, object.address()),
+        ObjectChange::Remove(address) => (false, *address),
+        ObjectChange::RemoveDescription(address) => (true, *address),
+    };
+    let value = match change {
+        ObjectChange::Put(object) => Some(encode_object(object)),
+        ObjectChange::Remove(address) if address.object.0 < classes::FIRST_USER_OID => Some(vec![VERSION, TAG_DROPPED]),
+        ObjectChange::Remove(_) | ObjectChange::RemoveDescription(_) => None,
+    };
+    StoredChange { key: encode_key(database, is_description, address), value }
+}
+
+/// The change that a stored row stands for, with its database (0: shared). `None`: the row is corrupt.
+pub fn decode_change(key: &[u8], value: &[u8]) -> Option<(Oid, ObjectChange)> {
+    let key: &[u8; KEY_BYTES] = key.try_into().ok()?;
+    let number = |at: usize| u32::from_be_bytes([key[at], key[at + 1], key[at + 2], key[at + 3]]);
+    let database = Oid(number(0));
+    if value == [VERSION, TAG_DROPPED] {
+        let address = ObjectAddress { class: Oid(number(5)), object: Oid(number(9)), sub: number(13) as i32 };
+        return Some((database, ObjectChange::Remove(address)));
+    }
+    let object = decode_object(value)?;
+    let is_description = matches!(object, Object::Description(_));
+    (encode_key(database, is_description, object.address()) == *key).then_some((database, ObjectChange::Put(object)))
+}
+
+fn encode_key(database: Oid, is_description: bool, address: ObjectAddress) -> [u8; KEY_BYTES] {
+    let mut key = [0; KEY_BYTES];
+    key[..4].copy_from_slice(&database.0.to_be_bytes());
+    key[4] = u8::from(is_description);
+    key[5..9].copy_from_slice(&address.class.0.to_be_bytes());
+    key[9..13].copy_from_slice(&address.object.0.to_be_bytes());
+    key[13..].copy_from_slice(&address.sub.to_be_bytes());
+    key
+}
+
+fn encode_object(object: &Object) -> Vec<u8> {
+    let mut out = vec![VERSION];
+    macro_rules! arms {
+        ($($tag:literal $kind:ident)*) => {
+            match object {$(Object::$kind(o) => { out.push($tag); o.write(&mut out); })*}
+        };
+    }
+    arms! {
+        0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
+        10 Role 11 Database
+    }
+    out
+}
+
+fn decode_object(bytes: &[u8]) -> Option<Object> {
+    let [VERSION, tag, rest @ ..] = bytes else { return None };
+    let mut reader = Reader(rest);
+    macro_rules! arms {
+        ($($tag:literal $kind:ident)*) => {
+            match tag {$($tag => Object::$kind(Code::read(&mut reader)?),)* _ => return None}
+        };
+    }
+    let mut object = arms! {
+        0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
+        10 Role 11 Database
+    };
+    // The name of a system relation's generator is not stored: it comes from the built-in relation.
+    if let Object::Relation(relation) = &mut object
+        && let Some(builtin) = BUILTINS.relations.get(relation.oid)
+    {
+        Arc::make_mut(relation).storage = builtin.storage.clone();
+    }
+    reader.0.is_empty().then_some(object)
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn bytes(&mut self, length: usize) -> Option<&[u8]> {
+        let (head, tail) = self.0.split_at_checked(length)?;
+        self.0 = tail;
+        Some(head)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        Some(self.bytes(1)?[0])
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    /// A length of things that take a byte at least, so that a corrupt one allocates nothing.
+    fn length(&mut self) -> Option<usize> {
+        let length = self.varint()? as usize;
+        (length <= self.0.len()).then_some(length)
+    }
+}
+
+fn write_varint(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// A field that can be written and read back.
+trait Code: Sized {
+    fn write(&self, out: &mut Vec<u8>);
+    fn read(r: &mut Reader<'_>) -> Option<Self>;
+}
+
+macro_rules! code_integers {
+    ($($ty:ty: $to:expr, $from:expr;)*) => {$(
+        impl Code for $ty {
+            fn write(&self, out: &mut Vec<u8>) {
+                write_varint($to(*self), out);
+            }
+            fn read(r: &mut Reader<'_>) -> Option<Self> {
+                $from(r.varint()?)
+            }
+        }
+    )*};
+}
+
+fn zigzag(v: i64) -> u64 {
+    (v << 1 ^ v >> 63) as u64
+}
+
+fn unzigzag(v: u64) -> i64 {
+    (v >> 1) as i64 ^ -((v & 1) as i64)
+}
+
+code_integers! {
+    u64: |v| v, Some;
+    i64: zigzag, |v| Some(unzigzag(v));
+    i32: |v| zigzag(i64::from(v)), |v| unzigzag(v).try_into().ok();
+    i16: |v| zigzag(i64::from(v)), |v| unzigzag(v).try_into().ok();
+    Oid: |v: Oid| u64::from(v.0), |v: u64| v.try_into().ok().map(Oid);
+    TreeId: |v: TreeId| v.0, |v| Some(TreeId(v));
+}
+
+impl Code for u8 {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(*self);
+    }
+    fn read(r: &mut Reader<'_>) -> Option<Self> {
+        r.byte()
+    }
+}
+
+impl Code for bool {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(*self));
+    }
+    fn read(r: &mut Reader<'_>) -> Option<Self> {
+        Some(r.byte()? != 0)
+    }
+}
+
+impl Code for f32 {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_le_bytes());
+    }
+    fn read(r: &mut Reader<'_>) -> Option<Self> {
+        Some(f32::from_le_bytes(r.bytes(4)?.try_into().ok()?))
+    }
+}
+
+impl Code for Arc<str> {
+    fn write(&self, out: &mut Vec<u8>) {
+        write_varint(self.len() as u64, out);
+        out.extend_from_slice(self.as_bytes());
+    }
+    fn read(r: &mut Reader<'_>) -> Option<Self> {
+        let length = r.length()?;
+        Some(std::str::from_utf8(r.bytes(length)?).ok()?.into())
+    }
+}
+
+impl<T: Code> Code for Arc<T> {
+    fn write(&self, out: &mut Vec<u8>) {
+        (**self).write(out);
+    }
+    fn read(r: &mut Reader<'_>) -> Option<Self> {
+        T::read(r).map(Arc::new)
+    }
+}
+
+impl<T: Code> Code for Option<T> {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(self.is_some()));
+        if let Some(value) = self {
+            value.write(out);
+        }
+    }
+    fn read(r: &mut Reader<'_>) -> Option<Self> {
+        match r.byte()? {
+            0 => Some(None),
+            _ => Some(Some(T::read(r)?)),
+        }
+    }
+}
+
+impl<T: Code> Code for Vec<T> {
+    fn write(&self, out: &mut Vec<u8>) {
+        write_varint(self.len() as u64, out);
+        self.iter().for_each(|v| v.write(out));
+    }
+    fn read(r: &mut Reader<'_>) -> Option<Self> {
+        let length = r.length()?;
+        (0..length).map(|_| T::read(r)).collect()
+    }
+}
+
+impl<T: Code> Code for Arc<[T]> {
+    fn write(&self, out: &mut Vec<u8>) {
+        write_varint(self.len() as u64, out);
+        self.iter().for_each(|v| v.write(out));
+    }
+    fn read(r: &mut Reader<'_>) -> Option<Self> {
+        Vec::read(r).map(Arc::from)
+    }
+}
+
+impl<A: Code, B: Code> Code for (A, B) {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.write(out);
+        self.1.write(out);
+    }
+    fn read(r: &mut Reader<'_>) -> Option<Self> {
+        Some((A::read(r)?, B::read(r)?))
+    }
+}
+
+impl<A: Code, B: Code, C: Code> Code for (A, B, C) {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.write(out);
+        self.1.write(out);
+        self.2.write(out);
+    }
+    fn read(r: &mut Reader<'_>) -> Option<Self> {
+        Some((A::read(r)?, B::read(r)?, C::read(r)?))
+    }
+}
+
+impl Code for Kind {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(*self as u8);
+    }
+    fn read(r: &mut Reader<'_>) -> Option<Self> {
+        Kind::from_u8(r.byte()?)
+    }
+}
+
+impl Code for Datum {
+    fn write(&self, out: &mut Vec<u8>) {
+        let Some(kind) = self.kind() else {
+            out.push(NULL_KIND);
+            return;
+        };
+        let mut bytes = Vec::new();
+        melba_types::codec::encode(self, &mut bytes);
+        out.push(kind as u8);
+        write_varint(bytes.len() as u64, out);
+        out.extend_from_slice(&bytes);
+    }
+    fn read(r: &mut Reader<'_>) -> Option<Self> {
+        let tag = r.byte()?;
+        if tag == NULL_KIND {
+            return Some(Datum::Null);
+        }
+        let length = r.length()?;
+        melba_types::codec::decode(Kind::from_u8(tag)?, r.bytes(length)?)
+    }
+}
+
+impl Code for Storage {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            // A system relation's generator is known by its OID.
+            Storage::None | Storage::System(_) => out.push(0),
+            Storage::Tree(tree) => {
+                out.push(1);
+                tree.write(out);
+            }
+            Storage::Sequence(tree) => {
+                out.push(2);
+                tree.write(out);
+            }
+        }
+    }
+    fn read(r: &mut Reader<'_>) -> Option<Self> {
+        Some(match r.byte()? {
+            0 => Storage::None,
+            1 => Storage::Tree(TreeId::read(r)?),
+            2 => Storage::Sequence(TreeId::read(r)?),
+            _ => return None,
+        })
+    }
+}
+
+/// Enums by their place in the list, which is part of the format.
+macro_rules! code_enum {
+    ($($ty:ident { $($variant:ident)* })*) => {$(
+        impl Code for $ty {
+            fn write(&self, out: &mut Vec<u8>) {
+                const ALL: &[$ty] = &[$($ty::$variant),*];
+                out.push(ALL.iter().position(|v| v == self).map_or(u8::MAX, |i| i as u8));
+            }
+            fn read(r: &mut Reader<'_>) -> Option<Self> {
+                const ALL: &[$ty] = &[$($ty::$variant),*];
+                ALL.get(usize::from(r.byte()?)).copied()
+            }
+        }
+    )*};
+}
+
+code_enum! {
+    RelationKind { Table Index Sequence View MaterializedView Composite PartitionedTable PartitionedIndex Toast }
+    Persistence { Permanent Unlogged Temporary Memory }
+    TypeKind { Base Composite Domain Enum Pseudo Range Multirange }
+    FunctionKind { Function Procedure Aggregate Window }
+    ConstraintKind { Check ForeignKey NotNull PrimaryKey Unique Exclusion Trigger }
+}
+
+/// Structs by their fields in the order listed, which is part of the format. A field that is left out does not compile.
+macro_rules! code_struct {
+    ($($ty:ident { $($field:ident)* })*) => {$(
+        impl Code for $ty {
+            fn write(&self, out: &mut Vec<u8>) {
+                $(self.$field.write(out);)*
+            }
+            fn read(r: &mut Reader<'_>) -> Option<Self> {
+                Some($ty { $($field: Code::read(r)?),* })
+            }
+        }
+    )*};
+}
+
+code_struct! {
+    AclItem { grantee grantor privileges }
+    ObjectAddress { class object sub }
+    Namespace { oid name owner acl }
+    Relation {
+        oid name namespace owner kind persistence row_type of_type columns storage file_node indexes constraints triggers
+        options index sequence view_query rule populated access_method acl row_security force_row_security
+        replica_identity parents partition_key partition_bound depends_on
+    }
+    Column {
+        name ty typmod collation not_null default default_oid default_depends_on generated identity dropped missing storage
+        compression statistics_target options acl inherited local kind
+    }
+    IndexInfo {
+        table keys include unique primary nulls_not_distinct valid clustered replica_identity predicate constraint deferrable
+    }
+    IndexKey { column expression ty collation opclass descending nulls_first }
+    SequenceInfo { ty start increment min max cache cycle owned_by identity }
+    Type {
+        oid name namespace owner type_kind category preferred length by_value align storage delimiter defined element array
+        collation input output receive send typmod_in typmod_out subscript relation domain labels range acl kind
+    }
+    DomainInfo { base typmod dimensions not_null default constraints }
+    RangeInfo { subtype multirange collation opclass canonical subtype_diff }
+    Function {
+        oid name namespace owner kind language cost rows strict returns_set volatility parallel security_definer leakproof
+        arg_types all_arg_types arg_modes arg_names arg_defaults variadic return_type source sql_body config acl depends_on
+        aggregate
+    }
+    AggregateInfo {
+        kind direct_args transition final_function combine transition_type initial_value sort_operator
+    }
+    Operator {
+        oid name namespace owner left right result function commutator negator can_merge can_hash restrict join
+    }
+    Cast { oid source target function context method }
+    Constraint {
+        oid name namespace kind deferrable initially_deferred enforced validated relation domain index columns foreign_key
+        expression operators local inherited no_inherit parent depends_on
+    }
+    ForeignKeyInfo {
+        referenced_table referenced_columns on_update on_delete match_type delete_set_columns operators
+    }
+    Trigger {
+        oid name table function events enabled columns arguments when old_table new_table deferrable initially_deferred
+        constraint
+    }
+    Collation { oid name namespace owner provider deterministic locale }
+    Description { address text }
+    Role {
+        oid name superuser inherit create_role create_db can_login replication bypass_rls connection_limit password
+        valid_until member_of settings
+    }
+    Membership { oid role grantor admin inherit set }
+    Database { oid name owner is_template allow_connections connection_limit acl settings }
+}
+
+#[cfg(test)]
+mod tests;

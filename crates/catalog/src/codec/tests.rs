@@ -1,0 +1,115 @@
+//! Every kind of object survives its bytes, and broken bytes are refused.
+
+use melba_types::oids;
+
+use super::*;
+use crate::snapshot::Catalog;
+
+fn samples() -> Vec<Object> {
+    let c = Catalog::default();
+    let mut relation = (**c.relation(Oid(1259)).expect("pg_class")).clone();
+    relation.oid = Oid(16400);
+    relation.storage = Storage::Tree(TreeId(7));
+    let mut columns = relation.columns.to_vec();
+    columns[0].missing = Datum::text("x");
+    relation.columns = columns.into();
+    relation.sequence = Some(Arc::new(SequenceInfo {
+        ty: oids::INT8,
+        start: i64::MIN,
+        increment: -1,
+        min: i64::MIN,
+        max: i64::MAX,
+        cache: 1,
+        cycle: true,
+        owned_by: Some((Oid(5), 3)),
+        identity: false,
+    }));
+    let key = IndexKey {
+        column: 0,
+        expression: Some("lower(a)".into()),
+        ty: oids::TEXT,
+        collation: Oid(100),
+        opclass: Oid(3126),
+        descending: true,
+        nulls_first: true,
+    };
+    relation.index = Some(Arc::new(IndexInfo {
+        table: Oid(1),
+        keys: vec![key],
+        include: vec![2],
+        unique: true,
+        primary: false,
+        nulls_not_distinct: true,
+        valid: true,
+        clustered: false,
+        replica_identity: false,
+        predicate: None,
+        constraint: Oid(0),
+        deferrable: false,
+    }));
+    let address = ObjectAddress { class: classes::PG_CLASS, object: Oid(16400), sub: 2 };
+    let mut constraint = (**c.constraints().next().expect("a constraint")).clone();
+    constraint.foreign_key = Some(Arc::new(ForeignKeyInfo {
+        referenced_table: Oid(16401),
+        referenced_columns: vec![1, 2],
+        on_update: b'a',
+        on_delete: b'c',
+        match_type: b's',
+        delete_set_columns: Vec::new(),
+        operators: vec![Oid(96)],
+    }));
+    vec![
+        Object::Relation(Arc::new(relation)),
+        Object::Namespace(c.namespace_by_name("public").expect("public").clone()),
+        Object::Type(c.type_(oids::INT4RANGE).expect("int4range").clone()),
+        Object::Type(c.types().find(|t| t.domain.is_some()).expect("a domain").clone()),
+        Object::Function(c.function(Oid(2100)).expect("avg").clone()),
+        Object::Function(c.function(Oid(3464)).expect("make_interval").clone()),
+        Object::Operator(c.operator(Oid(96)).expect("=").clone()),
+        Object::Cast(c.cast(oids::INT4, oids::INT8).expect("a cast").clone()),
+        Object::Constraint(Arc::new(constraint)),
+        Object::Collation(c.collation(Oid(950)).expect("C").clone()),
+        Object::Description(Arc::new(Description { address, text: "héllo".into() })),
+        Object::Role(c.role_by_name("pg_monitor").expect("a role").clone()),
+        Object::Database(c.database(Oid(1)).expect("template1").clone()),
+    ]
+}
+
+#[test]
+fn objects_survive_their_bytes() {
+    for object in samples() {
+        let stored = encode_change(Oid(5), &ObjectChange::Put(object.clone()));
+        let value = stored.value.expect("a put has a value");
+        let (_, change) = decode_change(&stored.key, &value).expect("reads back");
+        let ObjectChange::Put(read) = change else { panic!("not a put") };
+        assert_eq!(format!("{read:?}"), format!("{object:?}"));
+        // Every truncation is refused, as is a row under another's key.
+        for length in 0..value.len() {
+            assert!(decode_change(&stored.key, &value[..length]).is_none());
+        }
+        let mut key = stored.key;
+        key[12] ^= 1;
+        assert!(decode_change(&key, &value).is_none());
+    }
+}
+
+#[test]
+fn a_dropped_built_in_object_is_remembered() {
+    let public = ObjectAddress { class: classes::PG_NAMESPACE, object: classes::PUBLIC, sub: 0 };
+    let stored = encode_change(Oid(5), &ObjectChange::Remove(public));
+    let (database, change) = decode_change(&stored.key, &stored.value.expect("a tombstone")).expect("reads back");
+    assert_eq!(database, Oid(5));
+    assert!(matches!(change, ObjectChange::Remove(a) if a == public));
+
+    let user = ObjectAddress { object: Oid(16384), ..public };
+    assert!(encode_change(Oid(5), &ObjectChange::Remove(user)).value.is_none());
+}
+
+#[test]
+fn a_changed_system_relation_keeps_its_rows() {
+    let class = Catalog::default().relation(Oid(1259)).expect("pg_class").clone();
+    let stored = encode_change(Oid(5), &ObjectChange::Put(Object::Relation(class)));
+    let (_, change) = decode_change(&stored.key, &stored.value.expect("a value")).expect("reads back");
+    let ObjectChange::Put(Object::Relation(read)) = change else { panic!("not a relation") };
+    assert_eq!(read.storage, Storage::System("pg_class"));
+}
