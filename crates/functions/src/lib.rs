@@ -7,8 +7,25 @@
 //! 1. A scalar function of a strict pg_proc row is never called with a NULL argument.
 //! 2. Functions reach the session (settings, clock, sequences, catalogs) only through `CallContext`.
 
+pub mod aggregate;
+pub mod array;
+pub mod bool;
+pub mod bytea;
+pub mod float;
+pub mod int;
+pub mod io;
+pub mod lookup;
+mod macros;
+pub mod math;
+pub mod oid;
+pub mod registry;
+pub mod testing;
+pub mod text;
+pub mod window;
+
 use std::sync::Arc;
 
+pub use io::{InputFn, OutputFn, ReceiveFn, SendFn, TypeContext, TypeIo};
 use melba_catalog::Catalog;
 use melba_types::{Column, Datum, Oid, Result};
 
@@ -80,6 +97,9 @@ pub enum IntervalStyle {
     SqlStandard,
     Iso8601,
 }
+
+pub use registry::{aggregate, scalar, set_returning, vector, window};
+pub use window::{Partition, WindowFn};
 
 /// One call, one value.
 pub type ScalarFn = fn(&CallContext<'_>, &[Datum]) -> Result<Datum>;

@@ -9,6 +9,7 @@ pub mod codec;
 pub mod column;
 pub mod datum;
 pub mod error;
+pub mod float;
 pub mod ids;
 pub mod numeric;
 pub mod oids;

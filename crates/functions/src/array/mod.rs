@@ -1,0 +1,3 @@
+//! Arrays.
+
+pub mod io;

@@ -1,0 +1,71 @@
+//! boolean: input and output, comparisons, casts.
+
+use melba_types::{Datum, DbError, Oid, Result, oids};
+
+use crate::ScalarFn;
+use crate::io::{self, TypeIo};
+use crate::macros::comparison_table;
+
+pub const TYPES: &[(Oid, TypeIo)] = &[(
+    oids::BOOL,
+    TypeIo {
+        input: |_, s| bool_in(s).map(Datum::Bool),
+        output: |_, v, out| {
+            out.push(if v.as_bool() { b't' } else { b'f' });
+            Ok(())
+        },
+        receive: |_, b| Ok(Datum::Bool(io::fixed::<1>(b)?[0] != 0)),
+        send: |_, v, out| {
+            out.push(u8::from(v.as_bool()));
+            Ok(())
+        },
+    },
+)];
+
+/// Unique prefixes of true, false, yes, no, on, off, and 1 and 0; in any case.
+pub fn parse(text: &str) -> Option<bool> {
+    let text = io::trim(text).to_ascii_lowercase();
+    let prefix = |word: &str, at_least: usize| text.len() >= at_least && word.starts_with(&text);
+    if prefix("true", 1) || prefix("yes", 1) || text == "on" || text == "1" {
+        return Some(true);
+    }
+    if prefix("false", 1) || prefix("no", 1) || prefix("off", 2) || text == "0" {
+        return Some(false);
+    }
+    None
+}
+
+fn bool_in(text: &str) -> Result<bool, DbError> {
+    parse(text).ok_or_else(|| io::invalid_text("boolean", text))
+}
+
+fn compare(a: &Datum, b: &Datum) -> std::cmp::Ordering {
+    a.as_bool().cmp(&b.as_bool())
+}
+
+comparison_table! {
+    /// Comparisons of booleans: false is less than true.
+    COMPARISONS: compare => "booleq", "boolne", "boollt", "boolle", "boolgt", "boolge", "btboolcmp";
+}
+
+pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
+    ("int4_bool", |_, a| Ok(Datum::Bool(a[0].as_i32() != 0))),
+    ("bool_int4", |_, a| Ok(Datum::Int4(a[0].as_bool().into()))),
+    ("booltext", |_, a| Ok(Datum::text(if a[0].as_bool() { "true" } else { "false" }))),
+    ("booland_statefunc", |_, a| Ok(Datum::Bool(a[0].as_bool() && a[1].as_bool()))),
+    ("boolor_statefunc", |_, a| Ok(Datum::Bool(a[0].as_bool() || a[1].as_bool()))),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn booleans_are_unique_prefixes() {
+        for (text, value) in
+            [("t", Some(true)), (" TRU ", Some(true)), ("of", Some(false)), ("o", None), ("", None), ("10", None)]
+        {
+            assert_eq!(parse(text), value, "{text}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Where implementations are found by name.
+//!
+//! Every module of built-ins contributes constant tables; the maps are built from them at first use. To add a function,
+//! add a row to the table of its module; to add a module, add its tables to the lists below.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use melba_types::Oid;
+
+use crate::window::WindowFn;
+use crate::{AggregateFn, ScalarFn, SetFn, TypeIo, VectorFn};
+
+/// Tables of scalar functions by module, keyed by pg_proc.prosrc.
+const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
+    &[crate::bool::FUNCTIONS, crate::bool::COMPARISONS],
+    crate::bytea::TABLES,
+    crate::float::TABLES,
+    crate::int::TABLES,
+    &[crate::math::FUNCTIONS],
+    &[crate::oid::FUNCTIONS, crate::oid::COMPARISONS],
+    crate::text::TABLES,
+];
+
+/// Tables of vector functions, keyed like the scalar function each equals.
+const VECTORS: &[&[(&str, VectorFn)]] = &[];
+
+/// Tables of set-returning functions, keyed by pg_proc.prosrc.
+const SETS: &[&[(&str, SetFn)]] = &[];
+
+/// Tables of window functions, keyed by pg_proc.prosrc.
+const WINDOWS: &[&[(&str, WindowFn)]] = &[];
+
+/// Tables of aggregates, keyed by the sources of the transition and the final function ("" when there is none).
+const AGGREGATES: &[&[(&str, &str, AggregateFn)]] = &[];
+
+/// Tables of type input and output. Type families that users extend are keyed by their pseudo-type: ANYARRAY, ANYENUM,
+/// ANYRANGE, ANYMULTIRANGE, RECORD.
+const TYPES: &[&[(Oid, TypeIo)]] = &[
+    crate::array::io::TYPES,
+    crate::bool::TYPES,
+    crate::bytea::TYPES,
+    crate::float::TYPES,
+    crate::int::TYPES,
+    crate::oid::TYPES,
+    crate::text::io::TYPES,
+];
+
+fn merged<K: std::hash::Hash + Eq + Copy, V: Copy>(tables: &[&[(K, V)]]) -> HashMap<K, V> {
+    tables.iter().flat_map(|table| table.iter().copied()).collect()
+}
+
+/// The scalar function that pg_proc.prosrc names.
+pub fn scalar(source: &str) -> Option<ScalarFn> {
+    static MAP: OnceLock<HashMap<&str, ScalarFn>> = OnceLock::new();
+    MAP.get_or_init(|| SCALARS.iter().flat_map(|tables| merged(tables)).collect()).get(source).copied()
+}
+
+/// The vector form of a scalar function, when it has one.
+pub fn vector(source: &str) -> Option<VectorFn> {
+    static MAP: OnceLock<HashMap<&str, VectorFn>> = OnceLock::new();
+    MAP.get_or_init(|| merged(VECTORS)).get(source).copied()
+}
+
+/// The set-returning function that pg_proc.prosrc names.
+pub fn set_returning(source: &str) -> Option<SetFn> {
+    static MAP: OnceLock<HashMap<&str, SetFn>> = OnceLock::new();
+    MAP.get_or_init(|| merged(SETS)).get(source).copied()
+}
+
+/// The window function that pg_proc.prosrc names.
+pub fn window(source: &str) -> Option<WindowFn> {
+    static MAP: OnceLock<HashMap<&str, WindowFn>> = OnceLock::new();
+    MAP.get_or_init(|| merged(WINDOWS)).get(source).copied()
+}
+
+/// The built-in aggregate with these transition and final functions (by pg_proc.prosrc; "" when pg_aggregate has no
+/// final function).
+pub fn aggregate(transition: &str, final_function: &str) -> Option<AggregateFn> {
+    static MAP: OnceLock<HashMap<(&str, &str), AggregateFn>> = OnceLock::new();
+    let map = MAP.get_or_init(|| AGGREGATES.iter().flat_map(|table| table.iter().map(|&(t, f, make)| ((t, f), make))).collect());
+    map.get(&(transition, final_function)).copied()
+}
+
+/// Input and output of a built-in type (or of a family, by its pseudo-type).
+pub fn type_io(ty: Oid) -> Option<&'static TypeIo> {
+    static TABLE: OnceLock<HashMap<u32, &'static TypeIo>> = OnceLock::new();
+    let build = || TYPES.iter().flat_map(|table| table.iter().map(|(oid, io)| (oid.0, io))).collect();
+    TABLE.get_or_init(build).get(&ty.0).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_function_is_registered_twice() {
+        let mut seen = HashSet::new();
+        for (name, _) in SCALARS.iter().flat_map(|tables| tables.iter()).flat_map(|t| t.iter()) {
+            assert!(seen.insert(*name), "{name} is registered twice");
+        }
+        assert!(scalar("int4pl").is_some());
+        assert!(scalar("no_such_function").is_none());
+    }
+}
