@@ -7,6 +7,8 @@
 //!
 //! `session` holds a connection's state and drives the stages; the server calls nothing else.
 
+pub mod execute;
 pub mod parse;
+pub mod plan;
 pub mod session;
 pub mod tree;

@@ -1,0 +1,351 @@
+//! Arrays: constructors, subscripts, casts, and `scalar op ANY/ALL (array)`.
+
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+use melba_types::{Array, ArrayDim, Datum, Oid, Result, bail, oids};
+
+use super::{Expression, ScalarArray, Subscript, sqlvalue};
+use crate::execute::{ExecContext, key};
+
+const ARRAY_DIMENSIONS_MAX: usize = 6;
+
+/// Members of a constant list, for hashed lookup.
+#[derive(Debug, Default)]
+pub struct Members {
+    keys: HashSet<Vec<u8>>,
+    has_null: bool,
+}
+
+impl Members {
+    /// `None` when the values have no equality key.
+    pub fn new(values: &[Datum]) -> Option<Members> {
+        let mut members = Members::default();
+        for value in values {
+            if value.is_null() {
+                members.has_null = true;
+                continue;
+            }
+            let mut bytes = Vec::new();
+            if !key::equality_key(value, &mut bytes) {
+                return None;
+            }
+            members.keys.insert(bytes);
+        }
+        Some(members)
+    }
+}
+
+/// `scalar op ANY (array)`: true if any comparison is, else NULL if any is NULL, else false; ALL is its dual.
+pub(super) fn scalar_array(s: &ScalarArray, ctx: &ExecContext, scalar: Datum, array: Datum) -> Result<Datum> {
+    let Datum::Array(array) = &array else { return Ok(Datum::Null) };
+    if array.elements.is_empty() {
+        return Ok(Datum::Bool(!s.any));
+    }
+    if scalar.is_null() && s.call.strict {
+        return Ok(Datum::Null);
+    }
+    if let Some(members) = &s.members {
+        let mut bytes = Vec::with_capacity(16);
+        if key::equality_key(&scalar, &mut bytes) {
+            // `members` is only made for equality under ANY and inequality under ALL.
+            return Ok(match (members.keys.contains(&bytes), members.has_null) {
+                (true, _) => Datum::Bool(s.any),
+                (false, true) => Datum::Null,
+                (false, false) => Datum::Bool(!s.any),
+            });
+        }
+    }
+    let context = s.call.context(ctx);
+    let mut unknown = false;
+    let mut args = [scalar, Datum::Null];
+    for element in &array.elements {
+        args[1] = element.clone();
+        match s.call.invoke(&context, &args)? {
+            Datum::Bool(v) if v == s.any => return Ok(Datum::Bool(s.any)),
+            Datum::Bool(_) => {}
+            _ => unknown = true,
+        }
+    }
+    Ok(if unknown { Datum::Null } else { Datum::Bool(!s.any) })
+}
+
+/// ARRAY[...].
+pub(super) fn build(values: Vec<Datum>, element_type: Oid, multidimensional: bool) -> Result<Datum> {
+    if !multidimensional {
+        let dims = if values.is_empty() { vec![] } else { vec![ArrayDim { length: values.len() as i32, lower_bound: 1 }] };
+        return Ok(Datum::Array(Arc::new(Array { element_type, dims, elements: values })));
+    }
+    let mut elements = Vec::new();
+    let mut inner: Option<Vec<ArrayDim>> = None;
+    let mut count = 0;
+    let mut empties = false;
+    for value in &values {
+        let Datum::Array(array) = value else {
+            empties = true;
+            continue;
+        };
+        if array.dims.is_empty() {
+            empties = true;
+            continue;
+        }
+        match &inner {
+            Some(dims) if *dims != array.dims => return Err(mismatch()),
+            Some(_) => {}
+            None => inner = Some(array.dims.clone()),
+        }
+        elements.extend(array.elements.iter().cloned());
+        count += 1;
+    }
+    let Some(inner) = inner else {
+        return Ok(Datum::Array(Arc::new(Array { element_type, dims: vec![], elements })));
+    };
+    if empties {
+        return Err(mismatch());
+    }
+    if inner.len() >= ARRAY_DIMENSIONS_MAX {
+        bail!(
+            PROGRAM_LIMIT_EXCEEDED,
+            "number of array dimensions ({}) exceeds the maximum allowed ({ARRAY_DIMENSIONS_MAX})",
+            inner.len() + 1
+        );
+    }
+    let mut dims = vec![ArrayDim { length: count, lower_bound: 1 }];
+    dims.extend(inner);
+    Ok(Datum::Array(Arc::new(Array { element_type, dims, elements })))
+}
+
+fn mismatch() -> melba_types::DbError {
+    melba_types::err!(ARRAY_SUBSCRIPT_ERROR, "multidimensional arrays must have array expressions with matching dimensions")
+}
+
+/// Casts each element, which `element` sees as its local value.
+pub(super) fn coerce(ctx: &ExecContext, row: &[Datum], array: Datum, element: &Expression, element_type: Oid) -> Result<Datum> {
+    let Datum::Array(array) = array else { return Ok(Datum::Null) };
+    let mut elements = Vec::with_capacity(array.elements.len());
+    for value in &array.elements {
+        elements.push(ctx.with_local(value.clone(), || element.eval_row(ctx, row))?);
+    }
+    Ok(Datum::Array(Arc::new(Array { element_type, dims: array.dims.clone(), elements })))
+}
+
+/// Element, slice or assignment.
+pub(super) fn subscript(s: &Subscript, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+    let container = s.container.eval_row(ctx, row)?;
+    if s.json {
+        return json(s, ctx, row, container);
+    }
+    if s.assign.is_none() && container.is_null() {
+        return Ok(Datum::Null);
+    }
+    let Some(upper) = bounds(&s.upper, ctx, row)? else { return null_subscript(s, container) };
+    let Some(lower) = bounds(&s.lower, ctx, row)? else { return null_subscript(s, container) };
+    match &s.assign {
+        None => {
+            let array = container.as_array();
+            Ok(if s.slice { slice(array, &lower, &upper) } else { element(array, &upper) })
+        }
+        Some(value) => {
+            let old = match &container {
+                Datum::Array(a) => (**a).clone(),
+                _ => Array { element_type: s.element_type, dims: vec![], elements: vec![] },
+            };
+            let old_value = if s.slice { slice(&old, &lower, &upper) } else { element(&old, &upper) };
+            let value = ctx.with_local(old_value, || value.eval_row(ctx, row))?;
+            if s.slice {
+                let Datum::Array(source) = value else { return Ok(container) };
+                assign_slice(old, &lower, &upper, &source)
+            } else {
+                assign_element(old, &upper, value)
+            }
+        }
+    }
+}
+
+fn null_subscript(s: &Subscript, _container: Datum) -> Result<Datum> {
+    if s.assign.is_some() {
+        bail!(NULL_VALUE_NOT_ALLOWED, "array subscript in assignment must not be null");
+    }
+    Ok(Datum::Null)
+}
+
+/// Evaluated bounds; `None` when one of them is NULL.
+fn bounds(list: &[Option<Expression>], ctx: &ExecContext, row: &[Datum]) -> Result<Option<Vec<Option<i32>>>> {
+    let mut out = Vec::with_capacity(list.len());
+    for bound in list {
+        out.push(match bound {
+            None => None,
+            Some(e) => match e.eval_row(ctx, row)? {
+                Datum::Int4(v) => Some(v),
+                Datum::Null => return Ok(None),
+                other => return Err(melba_types::DbError::internal(format!("array subscript {other:?} is no integer"))),
+            },
+        });
+    }
+    Ok(Some(out))
+}
+
+fn element(array: &Array, subscripts: &[Option<i32>]) -> Datum {
+    if subscripts.len() != array.dims.len() {
+        return Datum::Null;
+    }
+    let mut offset = 0usize;
+    for (subscript, dim) in subscripts.iter().zip(&array.dims) {
+        let at = i64::from(subscript.unwrap_or(dim.lower_bound)) - i64::from(dim.lower_bound);
+        if at < 0 || at >= i64::from(dim.length) {
+            return Datum::Null;
+        }
+        offset = offset * dim.length as usize + at as usize;
+    }
+    array.elements.get(offset).cloned().unwrap_or(Datum::Null)
+}
+
+/// The subarray between the bounds, its lower bounds 1; empty when the bounds miss the array.
+fn slice(array: &Array, lower: &[Option<i32>], upper: &[Option<i32>]) -> Datum {
+    let empty = || Datum::Array(Arc::new(Array { element_type: array.element_type, dims: vec![], elements: vec![] }));
+    if upper.len() > array.dims.len() {
+        return empty();
+    }
+    let mut ranges = Vec::with_capacity(array.dims.len());
+    for (i, dim) in array.dims.iter().enumerate() {
+        let last = dim.lower_bound + dim.length - 1;
+        let from = lower.get(i).copied().flatten().unwrap_or(dim.lower_bound).max(dim.lower_bound);
+        let to = upper.get(i).copied().flatten().unwrap_or(last).min(last);
+        if from > to {
+            return empty();
+        }
+        ranges.push(((from - dim.lower_bound) as usize, (to - dim.lower_bound) as usize));
+    }
+    let mut elements = Vec::new();
+    copy_ranges(array, &ranges, 0, 0, &mut |offset| elements.push(array.elements[offset].clone()));
+    let dims = ranges.iter().map(|(a, b)| ArrayDim { length: (b - a + 1) as i32, lower_bound: 1 }).collect();
+    Datum::Array(Arc::new(Array { element_type: array.element_type, dims, elements }))
+}
+
+/// Visits the offsets of a box of an array in row-major order.
+fn copy_ranges(array: &Array, ranges: &[(usize, usize)], depth: usize, base: usize, f: &mut dyn FnMut(usize)) {
+    if depth == ranges.len() {
+        return f(base);
+    }
+    let length = array.dims[depth].length as usize;
+    for at in ranges[depth].0..=ranges[depth].1 {
+        copy_ranges(array, ranges, depth + 1, base * length + at, f);
+    }
+}
+
+fn assign_element(mut array: Array, subscripts: &[Option<i32>], value: Datum) -> Result<Datum> {
+    let subscripts: Vec<i32> = subscripts.iter().map(|s| s.unwrap_or(1)).collect();
+    if array.dims.is_empty() {
+        array.dims = subscripts.iter().map(|&s| ArrayDim { length: 1, lower_bound: s }).collect();
+        array.elements = vec![value];
+        return Ok(Datum::Array(Arc::new(array)));
+    }
+    if subscripts.len() != array.dims.len() {
+        bail!(ARRAY_SUBSCRIPT_ERROR, "wrong number of array subscripts");
+    }
+    if array.dims.len() == 1 {
+        extend(&mut array, subscripts[0], subscripts[0])?;
+    }
+    let mut offset = 0usize;
+    for (&subscript, dim) in subscripts.iter().zip(&array.dims) {
+        let at = i64::from(subscript) - i64::from(dim.lower_bound);
+        if at < 0 || at >= i64::from(dim.length) {
+            bail!(ARRAY_SUBSCRIPT_ERROR, "array subscript out of range");
+        }
+        offset = offset * dim.length as usize + at as usize;
+    }
+    array.elements[offset] = value;
+    Ok(Datum::Array(Arc::new(array)))
+}
+
+/// Makes a one-dimensional array reach over `from..=to`, filling with NULL.
+fn extend(array: &mut Array, from: i32, to: i32) -> Result<()> {
+    const ELEMENTS_MAX: i64 = 134_217_727;
+    let dim = &mut array.dims[0];
+    let length = i64::from(to.max(dim.lower_bound + dim.length - 1)) - i64::from(from.min(dim.lower_bound)) + 1;
+    if length > ELEMENTS_MAX {
+        bail!(PROGRAM_LIMIT_EXCEEDED, "array size exceeds the maximum allowed ({ELEMENTS_MAX})");
+    }
+    if from < dim.lower_bound {
+        let more = (dim.lower_bound - from) as usize;
+        array.elements.splice(0..0, std::iter::repeat_n(Datum::Null, more));
+        dim.lower_bound = from;
+    }
+    dim.length = length as i32;
+    array.elements.resize(length as usize, Datum::Null);
+    Ok(())
+}
+
+fn assign_slice(mut array: Array, lower: &[Option<i32>], upper: &[Option<i32>], source: &Array) -> Result<Datum> {
+    if array.dims.is_empty() {
+        let mut dims = Vec::with_capacity(upper.len());
+        for (l, u) in lower.iter().zip(upper) {
+            let (Some(l), Some(u)) = (l, u) else {
+                return Err(melba_types::err!(ARRAY_SUBSCRIPT_ERROR, "array slice subscript must provide both boundaries")
+                    .detail("When assigning to a slice of an empty array value, slice boundaries must be fully specified."));
+            };
+            dims.push(ArrayDim { length: (u - l + 1).max(0), lower_bound: *l });
+        }
+        let count: i64 = dims.iter().map(|d| i64::from(d.length)).product();
+        if count > source.elements.len() as i64 {
+            bail!(ARRAY_SUBSCRIPT_ERROR, "source array too small");
+        }
+        array.dims = dims;
+        array.elements = source.elements[..count as usize].to_vec();
+        return Ok(Datum::Array(Arc::new(array)));
+    }
+    if upper.len() > array.dims.len() {
+        bail!(ARRAY_SUBSCRIPT_ERROR, "wrong number of array subscripts");
+    }
+    let one = array.dims.len() == 1;
+    let mut ranges = Vec::with_capacity(array.dims.len());
+    for i in 0..array.dims.len() {
+        let dim = array.dims[i];
+        let last = dim.lower_bound + dim.length - 1;
+        let from = lower.get(i).copied().flatten().unwrap_or(dim.lower_bound);
+        let to = upper.get(i).copied().flatten().unwrap_or(last);
+        if from > to {
+            bail!(ARRAY_SUBSCRIPT_ERROR, "upper bound cannot be less than lower bound");
+        }
+        if one {
+            extend(&mut array, from, to)?;
+        } else if from < dim.lower_bound || to > last {
+            bail!(ARRAY_SUBSCRIPT_ERROR, "array subscript out of range");
+        }
+        let base = array.dims[i].lower_bound;
+        ranges.push(((from - base) as usize, (to - base) as usize));
+    }
+    let count: usize = ranges.iter().map(|(a, b)| b - a + 1).product();
+    if count > source.elements.len() {
+        bail!(ARRAY_SUBSCRIPT_ERROR, "source array too small");
+    }
+    let mut places = Vec::with_capacity(count);
+    copy_ranges(&array, &ranges, 0, 0, &mut |offset| places.push(offset));
+    for (place, value) in places.into_iter().zip(&source.elements) {
+        array.elements[place] = value.clone();
+    }
+    Ok(Datum::Array(Arc::new(array)))
+}
+
+/// jsonb subscripts are a path of text keys and integer positions.
+fn json(s: &Subscript, ctx: &ExecContext, row: &[Datum], container: Datum) -> Result<Datum> {
+    let mut path = Vec::with_capacity(s.upper.len());
+    for subscript in s.upper.iter().flatten() {
+        let value = subscript.eval_row(ctx, row)?;
+        if value.is_null() {
+            return null_subscript(s, container);
+        }
+        path.push(Datum::text(melba_functions::io::text_of(&*ctx.session, subscript.ty, &value)?));
+    }
+    let path = build(path, oids::TEXT, false)?;
+    match &s.assign {
+        None if container.is_null() => Ok(Datum::Null),
+        None => sqlvalue::by_source("jsonb_extract_path", ctx, &[container, path], &[oids::JSONB, oids::TEXT_ARRAY], oids::JSONB),
+        Some(value) => {
+            let value = ctx.with_local(Datum::Null, || value.eval_row(ctx, row))?;
+            let args = [container, path, value, Datum::Bool(true)];
+            let types = [oids::JSONB, oids::TEXT_ARRAY, oids::JSONB, oids::BOOL];
+            sqlvalue::by_source("jsonb_set", ctx, &args, &types, oids::JSONB)
+        }
+    }
+}

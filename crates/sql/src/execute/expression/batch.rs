@@ -1,0 +1,323 @@
+//! Evaluation on a batch: vector kernels where registered, a loop of the row evaluator elsewhere.
+
+use melba_functions::Operand;
+use melba_types::{Batch, Bitmap, Column, ColumnData, Datum, Kind, Result};
+
+use super::{Call, Expression, Node, condition};
+use crate::execute::ExecContext;
+
+/// The values of an expression over a batch.
+pub enum Vector<'a> {
+    Borrowed(&'a Column),
+    Owned(Column),
+    /// The same for every row.
+    Scalar(Datum),
+}
+
+impl Vector<'_> {
+    pub fn get(&self, i: usize) -> Datum {
+        match self {
+            Vector::Borrowed(c) => c.get(i),
+            Vector::Owned(c) => c.get(i),
+            Vector::Scalar(d) => d.clone(),
+        }
+    }
+
+    pub fn is_null(&self, i: usize) -> bool {
+        match self {
+            Vector::Borrowed(c) => c.is_null(i),
+            Vector::Owned(c) => c.is_null(i),
+            Vector::Scalar(d) => d.is_null(),
+        }
+    }
+
+    fn operand(&self) -> Operand<'_> {
+        match self {
+            Vector::Borrowed(c) => Operand::Column(c),
+            Vector::Owned(c) => Operand::Column(c),
+            Vector::Scalar(d) => Operand::Scalar(d),
+        }
+    }
+
+    pub fn into_column(self, kind: Kind, rows: usize) -> Column {
+        match self {
+            Vector::Borrowed(c) => c.clone(),
+            Vector::Owned(c) => c,
+            Vector::Scalar(d) => repeat(&d, kind, rows),
+        }
+    }
+
+    /// The truth of row `i` of a condition.
+    #[inline]
+    fn truth(&self, i: usize) -> Option<bool> {
+        let column = match self {
+            Vector::Borrowed(c) => *c,
+            Vector::Owned(c) => c,
+            Vector::Scalar(d) => {
+                return match d {
+                    Datum::Bool(v) => Some(*v),
+                    _ => None,
+                };
+            }
+        };
+        if column.is_null(i) {
+            return None;
+        }
+        match &column.data {
+            ColumnData::Bool(v) => Some(v[i]),
+            _ => None,
+        }
+    }
+}
+
+/// A column of `rows` equal values.
+pub fn repeat(value: &Datum, kind: Kind, rows: usize) -> Column {
+    let mut column = Column::with_capacity(kind, rows);
+    for _ in 0..rows {
+        column.push(value.clone());
+    }
+    column
+}
+
+impl Expression {
+    /// The values for every row of the batch, as a column of its own.
+    pub fn eval_batch(&self, ctx: &ExecContext, batch: &Batch) -> Result<Column> {
+        Ok(self.eval_vector(ctx, batch)?.into_column(self.kind, batch.rows))
+    }
+
+    /// The values for every row of the batch, without copying what is there already.
+    pub fn eval_vector<'a>(&self, ctx: &ExecContext, batch: &'a Batch) -> Result<Vector<'a>> {
+        if batch.rows == 0 {
+            return Ok(Vector::Owned(Column::with_capacity(self.kind, 0)));
+        }
+        match &self.node {
+            Node::Column(i) => Ok(Vector::Borrowed(&batch.columns[*i])),
+            Node::Const(value) => Ok(Vector::Scalar(value.clone())),
+            Node::Parameter(_) | Node::Executor(_) | Node::Local(_) => Ok(Vector::Scalar(self.eval_row(ctx, &[])?)),
+            _ if batch.rows == 1 => self.eval_loop(ctx, batch),
+            Node::Call(call) => self.eval_call(call, ctx, batch),
+            Node::And(args) => logic(args, false, ctx, batch),
+            Node::Or(args) => logic(args, true, ctx, batch),
+            Node::Not(arg) => {
+                let arg = arg.eval_vector(ctx, batch)?;
+                Ok(booleans(batch.rows, |i| arg.truth(i).map(|v| !v)))
+            }
+            Node::NullTest { arg, is_null, row } => {
+                let value = arg.eval_vector(ctx, batch)?;
+                if *row {
+                    return Ok(booleans(batch.rows, |i| Some(condition::null_test(&value.get(i), *is_null, true).as_bool())));
+                }
+                Ok(booleans(batch.rows, |i| Some(value.is_null(i) == *is_null)))
+            }
+            Node::BooleanTest { arg, test } => {
+                let value = arg.eval_vector(ctx, batch)?;
+                Ok(booleans(batch.rows, |i| Some(condition::boolean_test(&value.get(i), *test).as_bool())))
+            }
+            Node::Relabel(arg) if arg.kind == self.kind => arg.eval_vector(ctx, batch),
+            Node::Case(case) if case.arg.is_none() => self.eval_branches(ctx, batch, &case.whens, Some(&case.default)),
+            Node::Coalesce(args) => self.eval_coalesce(ctx, batch, args),
+            _ => self.eval_loop(ctx, batch),
+        }
+    }
+
+    /// One row at a time.
+    fn eval_loop<'a>(&self, ctx: &ExecContext, batch: &'a Batch) -> Result<Vector<'a>> {
+        let mut needed = Vec::new();
+        self.columns(&mut needed);
+        let mut row = vec![Datum::Null; batch.columns.len()];
+        let mut out = Column::with_capacity(self.kind, batch.rows);
+        for i in 0..batch.rows {
+            for &column in &needed {
+                row[column] = batch.columns[column].get(i);
+            }
+            out.push(self.eval_row(ctx, &row)?);
+        }
+        Ok(Vector::Owned(out))
+    }
+
+    fn eval_call<'a>(&self, call: &Call, ctx: &ExecContext, batch: &'a Batch) -> Result<Vector<'a>> {
+        let args = call.args.iter().map(|arg| arg.eval_vector(ctx, batch)).collect::<Result<Vec<_>>>()?;
+        let context = call.context(ctx);
+        if call.strict && args.iter().any(|a| matches!(a, Vector::Scalar(Datum::Null))) {
+            return Ok(Vector::Scalar(Datum::Null));
+        }
+        if !call.volatile && args.iter().all(|a| matches!(a, Vector::Scalar(_))) {
+            let values: Vec<Datum> = args.iter().map(|a| a.get(0)).collect();
+            return Ok(Vector::Scalar(call.invoke(&context, &values)?));
+        }
+        if let Some(kernel) = call.vector {
+            let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
+            return Ok(Vector::Owned(kernel(&context, &operands, batch.rows)?));
+        }
+        let mut out = Column::with_capacity(self.kind, batch.rows);
+        let mut values = Vec::with_capacity(args.len());
+        for i in 0..batch.rows {
+            if i & 1023 == 1023 {
+                ctx.check_interrupt()?;
+            }
+            values.clear();
+            values.extend(args.iter().map(|a| a.get(i)));
+            out.push(call.invoke(&context, &values)?);
+        }
+        Ok(Vector::Owned(out))
+    }
+
+    /// CASE: each result is evaluated on the rows whose first true condition it follows.
+    fn eval_branches<'a>(
+        &self,
+        ctx: &ExecContext,
+        batch: &'a Batch,
+        whens: &[(Expression, Expression)],
+        default: Option<&Expression>,
+    ) -> Result<Vector<'a>> {
+        let mut merge = Merge::new(batch.rows);
+        let mut left: Vec<u32> = (0..batch.rows as u32).collect();
+        for (when, then) in whens {
+            if left.is_empty() {
+                break;
+            }
+            let holds = when.eval_on(ctx, batch, &left)?;
+            let (mut yes, mut no) = (Vec::new(), Vec::new());
+            for (at, &row) in left.iter().enumerate() {
+                if holds.truth(at) == Some(true) { yes.push(row) } else { no.push(row) }
+            }
+            merge.add(then.eval_on(ctx, batch, &yes)?, &yes);
+            left = no;
+        }
+        if let Some(default) = default {
+            merge.add(default.eval_on(ctx, batch, &left)?, &left);
+        }
+        Ok(Vector::Owned(merge.finish(self.kind)))
+    }
+
+    fn eval_coalesce<'a>(&self, ctx: &ExecContext, batch: &'a Batch, args: &[Expression]) -> Result<Vector<'a>> {
+        let mut merge = Merge::new(batch.rows);
+        let mut left: Vec<u32> = (0..batch.rows as u32).collect();
+        for arg in args {
+            if left.is_empty() {
+                break;
+            }
+            let values = arg.eval_on(ctx, batch, &left)?;
+            let still: Vec<u32> = left.iter().enumerate().filter(|(at, _)| values.is_null(*at)).map(|(_, &row)| row).collect();
+            merge.add(values, &left);
+            left = still;
+        }
+        Ok(Vector::Owned(merge.finish(self.kind)))
+    }
+
+    /// The values for some rows of the batch. No row, no evaluation.
+    fn eval_on<'a>(&self, ctx: &ExecContext, batch: &'a Batch, rows: &[u32]) -> Result<Vector<'a>> {
+        if rows.len() == batch.rows {
+            return self.eval_vector(ctx, batch);
+        }
+        let mut needed = Vec::new();
+        self.columns(&mut needed);
+        let mut part = Batch { columns: Vec::with_capacity(batch.columns.len()), rows: rows.len() };
+        for (i, column) in batch.columns.iter().enumerate() {
+            // Columns that are not read stay empty; nothing looks at them.
+            part.columns.push(if needed.contains(&i) { column.take(rows) } else { Column::new(ColumnData::Bool(Vec::new())) });
+        }
+        Ok(match self.eval_vector(ctx, &part)? {
+            Vector::Borrowed(column) => Vector::Owned(column.clone()),
+            Vector::Owned(column) => Vector::Owned(column),
+            Vector::Scalar(value) => Vector::Scalar(value),
+        })
+    }
+}
+
+/// The rows of the batch for which every condition is true; `None`: all of them.
+pub fn filter(conditions: &[Expression], ctx: &ExecContext, batch: &Batch) -> Result<Option<Vec<u32>>> {
+    let mut kept: Option<Vec<u32>> = None;
+    for condition in conditions {
+        let rows = kept.as_ref().map_or(batch.rows, Vec::len);
+        if rows == 0 {
+            break;
+        }
+        let values = match &kept {
+            None => condition.eval_vector(ctx, batch)?,
+            Some(kept) => condition.eval_on(ctx, batch, kept)?,
+        };
+        let passing = (0..rows).filter(|&i| values.truth(i) == Some(true)).count();
+        if passing == rows {
+            continue;
+        }
+        let mut next = Vec::with_capacity(passing);
+        match &kept {
+            None => next.extend((0..rows as u32).filter(|&i| values.truth(i as usize) == Some(true))),
+            Some(kept) => {
+                next.extend(kept.iter().enumerate().filter(|(i, _)| values.truth(*i) == Some(true)).map(|(_, &row)| row))
+            }
+        }
+        kept = Some(next);
+    }
+    Ok(kept)
+}
+
+fn booleans<'a>(rows: usize, value: impl Fn(usize) -> Option<bool>) -> Vector<'a> {
+    let mut data = Vec::with_capacity(rows);
+    let mut validity: Option<Bitmap> = None;
+    for i in 0..rows {
+        let v = value(i);
+        data.push(v == Some(true));
+        if v.is_none() {
+            validity.get_or_insert_with(|| Bitmap::filled(rows, true)).set(i, false);
+        }
+    }
+    Vector::Owned(Column { data: ColumnData::Bool(data), validity })
+}
+
+/// AND (`decides` = false) and OR (`decides` = true): an operand is evaluated on the rows not decided before it.
+fn logic<'a>(args: &[Expression], decides: bool, ctx: &ExecContext, batch: &'a Batch) -> Result<Vector<'a>> {
+    let mut result = vec![Some(!decides); batch.rows];
+    let mut left: Vec<u32> = (0..batch.rows as u32).collect();
+    for arg in args {
+        if left.is_empty() {
+            break;
+        }
+        let values = arg.eval_on(ctx, batch, &left)?;
+        let mut next = Vec::with_capacity(left.len());
+        for (at, &row) in left.iter().enumerate() {
+            match values.truth(at) {
+                Some(v) if v == decides => result[row as usize] = Some(decides),
+                Some(_) => next.push(row),
+                None => {
+                    result[row as usize] = None;
+                    next.push(row);
+                }
+            }
+        }
+        left = next;
+    }
+    Ok(booleans(batch.rows, |i| result[i]))
+}
+
+/// Results for disjoint (or overriding) sets of rows, put together in row order.
+struct Merge<'a> {
+    parts: Vec<Vector<'a>>,
+    /// For each row: part and place in it.
+    from: Vec<(u32, u32)>,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+impl<'a> Merge<'a> {
+    fn new(rows: usize) -> Merge<'a> {
+        Merge { parts: Vec::new(), from: vec![(NOWHERE, 0); rows] }
+    }
+
+    fn add(&mut self, values: Vector<'a>, rows: &[u32]) {
+        let part = self.parts.len() as u32;
+        for (at, &row) in rows.iter().enumerate() {
+            self.from[row as usize] = (part, at as u32);
+        }
+        self.parts.push(values);
+    }
+
+    fn finish(self, kind: Kind) -> Column {
+        let mut out = Column::with_capacity(kind, self.from.len());
+        for (part, at) in self.from {
+            out.push(if part == NOWHERE { Datum::Null } else { self.parts[part as usize].get(at as usize) });
+        }
+        out
+    }
+}

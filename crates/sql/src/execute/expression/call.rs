@@ -1,0 +1,101 @@
+//! Calls of functions, by registered implementation or by name through the session.
+
+use std::sync::Arc;
+
+use melba_functions::{CallContext, ScalarFn, VectorFn};
+use melba_types::{Datum, Oid, Result};
+
+use super::Expression;
+use crate::execute::ExecContext;
+
+/// What a call runs.
+#[derive(Clone)]
+pub enum Target {
+    /// A built-in.
+    Scalar(ScalarFn),
+    /// By pg_proc.prosrc, or `function:OID` for functions that users wrote: the session knows.
+    System(Arc<str>),
+}
+
+/// A function with its operands.
+#[derive(Clone)]
+pub struct Call {
+    pub target: Target,
+    pub vector: Option<VectorFn>,
+    /// A NULL operand makes the result NULL without a call.
+    pub strict: bool,
+    pub args: Vec<Expression>,
+    pub arg_types: Arc<[Oid]>,
+    pub return_type: Oid,
+    pub collation: Oid,
+    pub variadic: bool,
+    /// May give another value for the same operands.
+    pub volatile: bool,
+    /// Byte offset in the statement, for errors that point at it; -1 unknown.
+    pub location: i32,
+}
+
+impl std::fmt::Debug for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Call").field("args", &self.args).field("return_type", &self.return_type).finish_non_exhaustive()
+    }
+}
+
+impl Call {
+    pub fn context<'a>(&'a self, ctx: &'a ExecContext) -> CallContext<'a> {
+        CallContext {
+            session: &*ctx.session,
+            arg_types: &self.arg_types,
+            return_type: self.return_type,
+            collation: self.collation,
+            variadic: self.variadic,
+        }
+    }
+
+    /// Calls with evaluated operands.
+    #[inline]
+    pub fn invoke(&self, context: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+        if self.strict && args.iter().any(Datum::is_null) {
+            return Ok(Datum::Null);
+        }
+        match &self.target {
+            Target::Scalar(function) => function(context, args),
+            Target::System(source) => context.session.system_function(source, context, args),
+        }
+    }
+
+    /// Evaluates the operands on a row and calls.
+    #[inline]
+    pub fn eval(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+        let context = self.context(ctx);
+        match &self.args[..] {
+            [a] => {
+                let args = [a.eval_row(ctx, row)?];
+                self.invoke(&context, &args)
+            }
+            [a, b] => {
+                let a = a.eval_row(ctx, row)?;
+                if self.strict && a.is_null() {
+                    return Ok(Datum::Null);
+                }
+                let args = [a, b.eval_row(ctx, row)?];
+                self.invoke(&context, &args)
+            }
+            args => {
+                let mut values = Vec::with_capacity(args.len());
+                for arg in args {
+                    values.push(arg.eval_row(ctx, row)?);
+                }
+                self.invoke(&context, &values)
+            }
+        }
+    }
+
+    /// A comparison of two values: true, false or NULL.
+    pub fn compare(&self, ctx: &ExecContext, a: Datum, b: Datum) -> Result<Option<bool>> {
+        Ok(match self.invoke(&self.context(ctx), &[a, b])? {
+            Datum::Bool(v) => Some(v),
+            _ => None,
+        })
+    }
+}

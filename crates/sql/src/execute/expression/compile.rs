@@ -1,0 +1,475 @@
+//! From `tree::Expr` to `Expression`: functions and types are looked up, variables placed, constants folded.
+
+use std::sync::Arc;
+
+use melba_catalog::{Catalog, Function};
+use melba_functions::{CallContext, Session, registry};
+use melba_types::{Datum, DbError, Kind, Oid, Result, bail, oids};
+
+use super::array::Members;
+use super::{Call, Case, Expression, MinMax, Node, RowCompare, RowComparePair, ScalarArray, Subscript, Target};
+use crate::tree::{self, Expr, Sublink, Var};
+
+/// pg_language OIDs.
+const LANGUAGE_INTERNAL: Oid = Oid(12);
+const LANGUAGE_C: Oid = Oid(13);
+const LANGUAGE_SQL: Oid = Oid(14);
+
+/// Lists shorter than this are compared one by one.
+const HASHED_MEMBERS_MIN: usize = 9;
+
+/// Where a variable's value is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resolved {
+    Column(usize),
+    Executor(usize),
+}
+
+/// What the surroundings of an expression know.
+pub trait Scope {
+    fn var(&mut self, var: &Var) -> Result<Resolved>;
+    /// Executor parameter that a tree parameter (a sub-query's output column in its test) stands for.
+    fn executor(&mut self, number: usize) -> Result<usize> {
+        Err(DbError::internal(format!("executor parameter {number} outside a subquery's test")))
+    }
+    fn sublink(&mut self, _sublink: &Sublink) -> Result<Expression> {
+        bail!(FEATURE_NOT_SUPPORTED, "cannot use subquery in this context")
+    }
+}
+
+/// The columns of one table: attribute number n is column n - 1.
+pub struct TableScope;
+
+impl Scope for TableScope {
+    fn var(&mut self, var: &Var) -> Result<Resolved> {
+        match usize::try_from(var.column) {
+            Ok(n) if n > 0 && var.levels_up == 0 => Ok(Resolved::Column(n - 1)),
+            _ => Err(DbError::unsupported("a whole-row or system column here")),
+        }
+    }
+}
+
+/// Compiles an expression over the columns of one table (checks, defaults, generated columns, index expressions).
+pub fn compile_for_table(catalog: &Catalog, session: Option<&dyn Session>, expr: &Expr) -> Result<Expression> {
+    Compiler::new(catalog, session, &mut TableScope).compile(expr)
+}
+
+/// Compiles a domain's check: VALUE is the innermost local (`ExecContext::with_local`).
+pub fn compile_domain_check(catalog: &Catalog, session: Option<&dyn Session>, expr: &Expr) -> Result<Expression> {
+    let mut scope = TableScope;
+    let mut compiler = Compiler::new(catalog, session, &mut scope);
+    compiler.locals.push(Local::Runtime);
+    compiler.compile(expr)
+}
+
+enum Local {
+    /// On the context's stack.
+    Runtime,
+    /// So cheap that it is evaluated again.
+    Inline(Expression),
+}
+
+pub struct Compiler<'a> {
+    catalog: &'a Catalog,
+    /// For folding; without one constants stay as they are.
+    session: Option<&'a dyn Session>,
+    scope: &'a mut dyn Scope,
+    locals: Vec<Local>,
+}
+
+impl<'a> Compiler<'a> {
+    pub fn new(catalog: &'a Catalog, session: Option<&'a dyn Session>, scope: &'a mut dyn Scope) -> Compiler<'a> {
+        Compiler { catalog, session, scope, locals: Vec::new() }
+    }
+
+    /// How values of a type are held.
+    fn kind(&self, ty: Oid) -> Kind {
+        // Pseudo-types (void, unknown) never carry values that matter; text holds them.
+        Kind::of_builtin(ty).or_else(|| self.catalog.kind_of(ty)).unwrap_or(Kind::Text)
+    }
+
+    fn expression(&self, node: Node, ty: Oid) -> Expression {
+        Expression::new(node, ty, self.kind(ty))
+    }
+
+    fn compile_all(&mut self, exprs: &[Expr]) -> Result<Vec<Expression>> {
+        exprs.iter().map(|e| self.compile(e)).collect()
+    }
+
+    fn boxed(&mut self, expr: &Expr) -> Result<Box<Expression>> {
+        Ok(Box::new(self.compile(expr)?))
+    }
+
+    pub fn compile(&mut self, expr: &Expr) -> Result<Expression> {
+        Ok(match expr {
+            Expr::Const(c) => self.expression(Node::Const(c.value.clone()), c.ty),
+            Expr::Var(var) => {
+                let node = match self.scope.var(var)? {
+                    Resolved::Column(i) => Node::Column(i),
+                    Resolved::Executor(i) => Node::Executor(i),
+                };
+                self.expression(node, var.ty)
+            }
+            Expr::Param(p) => {
+                let node = match p.kind {
+                    tree::ParamKind::External => Node::Parameter(p.number - 1),
+                    tree::ParamKind::Executor => Node::Executor(self.scope.executor(p.number)?),
+                };
+                self.expression(node, p.ty)
+            }
+            Expr::Function(call) => return self.function(call),
+            Expr::Operator(op) => return self.operator(op),
+            Expr::Distinct(op) => {
+                let call = self.call(op.function, &op.args, oids::BOOL, op.input_collation, false, op.location)?;
+                self.expression(Node::Distinct(Box::new(call)), oids::BOOL)
+            }
+            Expr::NullIf(op) => {
+                let call = self.call(op.function, &op.args, oids::BOOL, op.input_collation, false, op.location)?;
+                self.expression(Node::NullIf(Box::new(call)), op.ty)
+            }
+            Expr::ScalarArray(s) => return self.scalar_array(s),
+            Expr::And(args) => return self.logic(args, true),
+            Expr::Or(args) => return self.logic(args, false),
+            Expr::Not(arg) => {
+                let arg = self.compile(arg)?;
+                match arg.as_const() {
+                    Some(Datum::Bool(v)) => self.expression(Node::Const(Datum::Bool(!v)), oids::BOOL),
+                    Some(Datum::Null) => arg,
+                    _ => self.expression(Node::Not(Box::new(arg)), oids::BOOL),
+                }
+            }
+            Expr::Case(case) => return self.case(case),
+            Expr::Coalesce { args, ty, .. } => {
+                let mut args = self.compile_all(args)?;
+                args.retain(|a| !a.is_null_const());
+                match args.first() {
+                    None => self.expression(Node::Const(Datum::Null), *ty),
+                    Some(first) if first.as_const().is_some() || args.len() == 1 => args.swap_remove(0),
+                    _ => self.expression(Node::Coalesce(args), *ty),
+                }
+            }
+            Expr::MinMax { greatest, args, ty, operator, collation } => {
+                let function = self.catalog.operator(*operator).map(|o| o.function).unwrap_or_default();
+                let less = self.call(function, args, oids::BOOL, *collation, false, -1)?;
+                self.expression(Node::MinMax(Box::new(MinMax { greatest: *greatest, less })), *ty)
+            }
+            Expr::NullTest { arg, is_null, row } => {
+                let node = Node::NullTest { arg: self.boxed(arg)?, is_null: *is_null, row: *row };
+                self.expression(node, oids::BOOL)
+            }
+            Expr::BooleanTest { arg, test } => {
+                let node = Node::BooleanTest { arg: self.boxed(arg)?, test: *test };
+                self.expression(node, oids::BOOL)
+            }
+            Expr::Relabel { arg, ty, .. } => {
+                let arg = self.compile(arg)?;
+                let kind = self.kind(*ty);
+                match arg.node {
+                    Node::Const(value) => Expression::new(Node::Const(super::row::relabel(value, kind)), *ty, kind),
+                    _ => Expression::new(Node::Relabel(Box::new(arg)), *ty, kind),
+                }
+            }
+            Expr::Collate { arg, .. } => return self.compile(arg),
+            _ => return self.compile_more(expr),
+        })
+    }
+
+    fn compile_more(&mut self, expr: &Expr) -> Result<Expression> {
+        let (node, ty) = match expr {
+            Expr::CoerceViaIo { arg, ty, .. } => (Node::CoerceIo(self.boxed(arg)?), *ty),
+            Expr::ArrayCoerce { arg, element, ty, .. } => {
+                let arg = self.boxed(arg)?;
+                self.locals.push(Local::Runtime);
+                let element = self.boxed(element);
+                self.locals.pop();
+                let element_type = self.catalog.array_element(*ty).unwrap_or_default();
+                (Node::ArrayCoerce { arg, element: element?, element_type }, *ty)
+            }
+            Expr::ConvertRowtype { arg, ty, .. } => (Node::ConvertRow(self.boxed(arg)?), *ty),
+            Expr::CoerceToDomain { arg, ty, .. } => (Node::Domain { arg: self.boxed(arg)? }, *ty),
+            Expr::CaseTest { ty, .. } | Expr::DomainValue { ty, .. } => return self.local(*ty),
+            Expr::Array(a) => {
+                let elements = self.compile_all(&a.elements)?;
+                (Node::Array { elements, element_type: a.element_type, multidimensional: a.multidimensional }, a.ty)
+            }
+            Expr::Row(row) => {
+                let fields = self.compile_all(&row.fields)?;
+                let types = fields.iter().map(|f| f.ty).collect();
+                (Node::Row { fields, types, names: row.names.iter().cloned().collect() }, row.ty)
+            }
+            Expr::RowCompare(compare) => (self.row_compare(compare)?, oids::BOOL),
+            Expr::FieldSelect { arg, field, ty, .. } => {
+                (Node::FieldSelect { arg: self.boxed(arg)?, field: (*field as usize).saturating_sub(1) }, *ty)
+            }
+            Expr::FieldStore { arg, values, ty } => {
+                let arg = self.boxed(arg)?;
+                let mut compiled = Vec::with_capacity(values.len());
+                for (field, value) in values {
+                    compiled.push(((*field as usize).saturating_sub(1), self.compile(value)?));
+                }
+                (Node::FieldStore { arg, values: compiled, types: self.field_types(*ty) }, *ty)
+            }
+            Expr::Subscript(s) => return self.subscript(s),
+            Expr::Sublink(sublink) => return self.scope.sublink(sublink),
+            Expr::SqlValue { function, ty, typmod } => (Node::SqlValue { function: *function, typmod: *typmod }, *ty),
+            Expr::MergeAction => (Node::MergeAction, oids::TEXT),
+            Expr::NextValue { sequence, ty } => (Node::NextValue { sequence: *sequence }, *ty),
+            Expr::Aggregate(_) | Expr::Grouping { .. } | Expr::Window(_) => {
+                return Err(DbError::internal("aggregate or window function outside its operator"));
+            }
+            Expr::Default { .. } => return Err(DbError::internal("DEFAULT was not replaced before planning")),
+            Expr::CurrentOf { .. } => return Err(DbError::unsupported("WHERE CURRENT OF")),
+            Expr::Json(_) => return Err(DbError::unsupported("SQL/JSON query functions")),
+            _ => return Err(DbError::internal("expression kind not compiled")),
+        };
+        Ok(self.expression(node, ty))
+    }
+
+    fn field_types(&self, ty: Oid) -> Arc<[Oid]> {
+        let relation = self.catalog.type_(self.catalog.base_type(ty)).and_then(|t| self.catalog.relation(t.relation));
+        relation.map(|r| r.columns.iter().map(|c| c.ty).collect()).unwrap_or_default()
+    }
+
+    fn local(&mut self, ty: Oid) -> Result<Expression> {
+        match self.locals.last() {
+            None => Err(DbError::internal("no value under test")),
+            Some(Local::Inline(value)) => Ok(value.clone()),
+            Some(Local::Runtime) => Ok(self.expression(Node::Local(0), ty)),
+        }
+    }
+
+    fn function(&mut self, call: &tree::FunctionCall) -> Result<Expression> {
+        if call.returns_set {
+            return Err(melba_types::err!(
+                FEATURE_NOT_SUPPORTED,
+                "set-valued function called in context that cannot accept a set"
+            )
+            .at(call.location));
+        }
+        let compiled = self.call(call.function, &call.args, call.ty, call.input_collation, call.variadic, call.location)?;
+        self.folded(compiled, call.function)
+    }
+
+    fn operator(&mut self, op: &tree::OperatorCall) -> Result<Expression> {
+        let compiled = self.call(op.function, &op.args, op.ty, op.input_collation, false, op.location)?;
+        self.folded(compiled, op.function)
+    }
+
+    /// The call, or its value when that is fixed. Errors are left to the execution: the call may never be reached.
+    fn folded(&self, call: Call, function: Oid) -> Result<Expression> {
+        let ty = call.return_type;
+        let immutable = self.catalog.function(function).is_some_and(|f| f.volatility == b'i');
+        if immutable && call.strict && call.args.iter().any(Expression::is_null_const) {
+            return Ok(self.expression(Node::Const(Datum::Null), ty));
+        }
+        if let Some(session) = self.session
+            && immutable
+            && let Some(values) = call.args.iter().map(|a| a.as_const().cloned()).collect::<Option<Vec<_>>>()
+        {
+            let context = CallContext {
+                session,
+                arg_types: &call.arg_types,
+                return_type: ty,
+                collation: call.collation,
+                variadic: call.variadic,
+            };
+            if let Ok(value) = call.invoke(&context, &values) {
+                return Ok(self.expression(Node::Const(value), ty));
+            }
+        }
+        Ok(self.expression(Node::Call(Box::new(call)), ty))
+    }
+
+    /// A call of a function by OID with compiled operands.
+    pub fn call(
+        &mut self,
+        function: Oid,
+        args: &[Expr],
+        return_type: Oid,
+        collation: Oid,
+        variadic: bool,
+        location: i32,
+    ) -> Result<Call> {
+        let args = self.compile_all(args)?;
+        call_of(self.catalog, function, args, return_type, collation, variadic, location)
+    }
+
+    fn scalar_array(&mut self, s: &tree::ScalarArray) -> Result<Expression> {
+        let args = vec![self.compile(&s.scalar)?, self.compile(&s.array)?];
+        let call = call_of(self.catalog, s.function, args, oids::BOOL, s.input_collation, false, s.location)?;
+        if call.args[1].is_null_const() {
+            return Ok(self.expression(Node::Const(Datum::Null), oids::BOOL));
+        }
+        let equality = if s.any { self.catalog.is_equality(s.operator) } else { self.is_inequality(s.operator) };
+        let plain =
+            matches!(crate::execute::key::KeyClass::of(self.catalog, call.args[0].ty), crate::execute::key::KeyClass::Plain);
+        let members = match call.args[1].as_const() {
+            Some(Datum::Array(array)) if equality && plain && array.elements.len() >= HASHED_MEMBERS_MIN => {
+                Members::new(&array.elements).map(Arc::new)
+            }
+            _ => None,
+        };
+        Ok(self.expression(Node::ScalarArray(Box::new(ScalarArray { call, any: s.any, members })), oids::BOOL))
+    }
+
+    fn is_inequality(&self, operator: Oid) -> bool {
+        self.catalog.operator(operator).is_some_and(|o| self.catalog.is_equality(o.negator))
+    }
+
+    /// AND and OR without the operands that do not matter.
+    fn logic(&mut self, args: &[Expr], and: bool) -> Result<Expression> {
+        let mut compiled = Vec::with_capacity(args.len());
+        for arg in args {
+            let arg = self.compile(arg)?;
+            match arg.as_const() {
+                Some(Datum::Bool(v)) if *v == and => {}
+                Some(Datum::Bool(_)) => {
+                    compiled = vec![arg];
+                    break;
+                }
+                _ => compiled.push(arg),
+            }
+        }
+        Ok(match compiled.len() {
+            0 => self.expression(Node::Const(Datum::Bool(and)), oids::BOOL),
+            1 => compiled.swap_remove(0),
+            _ => self.expression(if and { Node::And(compiled) } else { Node::Or(compiled) }, oids::BOOL),
+        })
+    }
+
+    fn case(&mut self, case: &tree::Case) -> Result<Expression> {
+        let mut arg = case.arg.as_ref().map(|a| self.compile(a)).transpose()?;
+        let local = match arg.take() {
+            None => None,
+            Some(e) if matches!(e.node, Node::Column(_) | Node::Const(_) | Node::Parameter(_) | Node::Executor(_)) => {
+                Some(Local::Inline(e))
+            }
+            Some(e) => {
+                arg = Some(e);
+                Some(Local::Runtime)
+            }
+        };
+        let pushed = local.is_some();
+        self.locals.extend(local);
+        let whens = case.whens.iter().map(|(when, _)| self.compile(when)).collect::<Result<Vec<_>>>();
+        if pushed {
+            self.locals.pop();
+        }
+        let mut kept = Vec::with_capacity(case.whens.len());
+        for (when, (_, then)) in whens?.into_iter().zip(&case.whens) {
+            match when.as_const() {
+                Some(Datum::Bool(true)) if kept.is_empty() => return self.compile(then),
+                Some(Datum::Bool(true)) => {
+                    let default = self.compile(then)?;
+                    return Ok(self.expression(Node::Case(Box::new(Case { arg, whens: kept, default })), case.ty));
+                }
+                Some(_) => {}
+                None => kept.push((when, self.compile(then)?)),
+            }
+        }
+        let default = self.compile(&case.default)?;
+        if kept.is_empty() {
+            return Ok(default);
+        }
+        Ok(self.expression(Node::Case(Box::new(Case { arg, whens: kept, default })), case.ty))
+    }
+
+    fn row_compare(&mut self, compare: &tree::RowCompare) -> Result<Node> {
+        let mut pairs = Vec::with_capacity(compare.operators.len());
+        for (i, operator) in compare.operators.iter().enumerate() {
+            let order_function = self.catalog.operator(*operator).map(|o| o.function).unwrap_or_default();
+            let args = vec![self.compile(&compare.left[i])?, self.compile(&compare.right[i])?];
+            let equal = self.equality_beside(*operator)?;
+            let collation = compare.input_collations.get(i).copied().unwrap_or_default();
+            pairs.push(RowComparePair {
+                equal: call_of(self.catalog, equal, args.clone(), oids::BOOL, collation, false, -1)?,
+                order: call_of(self.catalog, order_function, args, oids::BOOL, collation, false, -1)?,
+            });
+        }
+        Ok(Node::RowCompare(Box::new(RowCompare { comparison: compare.comparison, pairs })))
+    }
+
+    /// The function of the equality operator in the family of an ordering operator.
+    fn equality_beside(&self, operator: Oid) -> Result<Oid> {
+        const EQUAL: i16 = 3;
+        let op = self.catalog.operator(operator);
+        let found = op.and_then(|op| {
+            let (family, _) = self.catalog.btree_strategy(operator)?;
+            let equal = self.catalog.access_methods().operator(family, op.left, op.right, EQUAL)?;
+            self.catalog.operator(equal).map(|o| o.function)
+        });
+        found.ok_or_else(|| DbError::internal("row comparison operator has no equality beside it"))
+    }
+
+    fn subscript(&mut self, s: &tree::Subscript) -> Result<Expression> {
+        let container = self.compile(&s.container)?;
+        let mut bounds = |list: &[Option<Expr>]| -> Result<Vec<Option<Expression>>> {
+            list.iter().map(|b| b.as_ref().map(|b| self.compile(b)).transpose()).collect()
+        };
+        let lower = bounds(&s.lower)?;
+        let upper = bounds(&s.upper)?;
+        self.locals.push(Local::Runtime);
+        let assign = s.assign.as_ref().map(|a| self.compile(a)).transpose();
+        self.locals.pop();
+        let base = self.catalog.base_type(s.container_type);
+        let json = base == oids::JSONB;
+        let element_type = self.catalog.type_(base).map(|t| t.element).unwrap_or_default();
+        let node = Node::Subscript(Box::new(Subscript {
+            container,
+            container_type: s.container_type,
+            element_type,
+            slice: s.slice,
+            lower,
+            upper,
+            assign: assign?,
+            json,
+        }));
+        if !json && self.kind(s.container_type) != Kind::Array {
+            return Err(DbError::unsupported("subscripting of this type"));
+        }
+        Ok(self.expression(node, s.ty))
+    }
+}
+
+/// What runs for a row of pg_proc.
+pub fn target_of(function: &Function) -> Target {
+    let by_oid = || format!("function:{}", function.oid);
+    let registered = match function.language {
+        LANGUAGE_INTERNAL | LANGUAGE_C => registry::scalar(&function.source),
+        LANGUAGE_SQL => registry::scalar(&format!("{}_{}", function.name, function.oid)),
+        _ => None,
+    };
+    match registered {
+        Some(implementation) => Target::Scalar(implementation),
+        None if function.language == LANGUAGE_INTERNAL => Target::System(function.source.clone()),
+        None => Target::System(by_oid().into()),
+    }
+}
+
+/// A call with compiled operands.
+pub fn call_of(
+    catalog: &Catalog,
+    function: Oid,
+    args: Vec<Expression>,
+    return_type: Oid,
+    collation: Oid,
+    variadic: bool,
+    location: i32,
+) -> Result<Call> {
+    let Some(f) = catalog.function(function) else {
+        bail!(UNDEFINED_FUNCTION, "function with OID {function} does not exist");
+    };
+    let vector = if f.language == LANGUAGE_INTERNAL { registry::vector(&f.source) } else { None };
+    Ok(Call {
+        target: target_of(f),
+        vector,
+        strict: f.strict,
+        volatile: f.volatility == b'v',
+        arg_types: args.iter().map(|a| a.ty).collect(),
+        args,
+        return_type,
+        collation,
+        variadic,
+        location,
+    })
+}

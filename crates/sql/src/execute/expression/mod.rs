@@ -1,0 +1,272 @@
+//! Compiled expressions: `tree::Expr` against the shape of an input row.
+//!
+//! An `Expression` is immutable and shared by every execution of a plan; what changes lives in `ExecContext`.
+//! `eval_row` serves one row, `eval_batch` a batch: both give the same values and raise the same errors, and neither
+//! evaluates an operand on a row that SQL says is not evaluated (AND, OR, CASE, COALESCE).
+//!
+//! Who may call it: operators, and `table` for checks, defaults, generated columns and index expressions.
+
+mod array;
+mod batch;
+mod call;
+pub mod compile;
+mod condition;
+mod row;
+mod sqlvalue;
+mod subplan;
+
+use std::sync::Arc;
+
+use melba_types::{Datum, Kind, Oid, Result};
+
+pub use batch::Vector;
+pub use batch::filter;
+pub use call::{Call, Target};
+pub use compile::{Compiler, Resolved, Scope, TableScope, compile_domain_check, compile_for_table};
+pub use subplan::{SubPlan, SubPlanKind, SubPlanTest};
+
+use crate::execute::ExecContext;
+use crate::tree::{BooleanTest, Comparison, SqlValueFunction};
+
+/// A compiled expression with the type of its value.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    pub node: Node,
+    pub ty: Oid,
+    /// How values of `ty` are held.
+    pub kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub enum Node {
+    Const(Datum),
+    /// Column of the input row.
+    Column(usize),
+    /// `$n`, counted from 0.
+    Parameter(usize),
+    /// Executor parameter.
+    Executor(usize),
+    /// Value of an enclosing CASE, array cast or domain check, counted from the innermost.
+    Local(usize),
+    Call(Box<Call>),
+    And(Vec<Expression>),
+    Or(Vec<Expression>),
+    Not(Box<Expression>),
+    /// IS DISTINCT FROM; the call is the equality.
+    Distinct(Box<Call>),
+    NullIf(Box<Call>),
+    ScalarArray(Box<ScalarArray>),
+    Case(Box<Case>),
+    Coalesce(Vec<Expression>),
+    MinMax(Box<MinMax>),
+    NullTest {
+        arg: Box<Expression>,
+        is_null: bool,
+        row: bool,
+    },
+    BooleanTest {
+        arg: Box<Expression>,
+        test: BooleanTest,
+    },
+    /// Another type held the same way, or int4 held as oid and back.
+    Relabel(Box<Expression>),
+    CoerceIo(Box<Expression>),
+    ArrayCoerce {
+        arg: Box<Expression>,
+        element: Box<Expression>,
+        element_type: Oid,
+    },
+    ConvertRow(Box<Expression>),
+    Domain {
+        arg: Box<Expression>,
+    },
+    Array {
+        elements: Vec<Expression>,
+        element_type: Oid,
+        multidimensional: bool,
+    },
+    Row {
+        fields: Vec<Expression>,
+        types: Arc<[Oid]>,
+        names: Arc<[Arc<str>]>,
+    },
+    RowCompare(Box<RowCompare>),
+    FieldSelect {
+        arg: Box<Expression>,
+        field: usize,
+    },
+    FieldStore {
+        arg: Box<Expression>,
+        values: Vec<(usize, Expression)>,
+        types: Arc<[Oid]>,
+    },
+    Subscript(Box<Subscript>),
+    SqlValue {
+        function: SqlValueFunction,
+        typmod: i32,
+    },
+    NextValue {
+        sequence: Oid,
+    },
+    SubPlan(Box<SubPlan>),
+    /// MERGE_ACTION().
+    MergeAction,
+}
+
+#[derive(Clone, Debug)]
+pub struct ScalarArray {
+    /// The comparison; `args` are the scalar and the array.
+    pub call: Call,
+    pub any: bool,
+    /// Members of a constant array, as equality keys, when there are many.
+    pub members: Option<Arc<array::Members>>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Pushed as a local for the conditions.
+    pub arg: Option<Expression>,
+    pub whens: Vec<(Expression, Expression)>,
+    pub default: Expression,
+}
+
+#[derive(Clone, Debug)]
+pub struct MinMax {
+    pub greatest: bool,
+    /// `<` of the type; its `args` are the candidates.
+    pub less: Call,
+}
+
+#[derive(Clone, Debug)]
+pub struct RowCompare {
+    pub comparison: Comparison,
+    /// For each pair of columns: `<` or `>` in the comparison's direction, and `=`.
+    pub pairs: Vec<RowComparePair>,
+}
+
+#[derive(Clone, Debug)]
+pub struct RowComparePair {
+    /// The ordering operator as written, with its two operands.
+    pub order: Call,
+    /// Equality of the same operands.
+    pub equal: Call,
+}
+
+#[derive(Clone, Debug)]
+pub struct Subscript {
+    pub container: Expression,
+    pub container_type: Oid,
+    pub element_type: Oid,
+    pub slice: bool,
+    pub lower: Vec<Option<Expression>>,
+    pub upper: Vec<Option<Expression>>,
+    pub assign: Option<Expression>,
+    /// jsonb: text or integer subscripts.
+    pub json: bool,
+}
+
+impl Expression {
+    pub fn new(node: Node, ty: Oid, kind: Kind) -> Expression {
+        Expression { node, ty, kind }
+    }
+
+    pub fn as_const(&self) -> Option<&Datum> {
+        match &self.node {
+            Node::Const(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    pub fn is_null_const(&self) -> bool {
+        matches!(&self.node, Node::Const(Datum::Null))
+    }
+
+    /// The value for one input row.
+    pub fn eval_row(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+        row::eval(self, ctx, row)
+    }
+
+    /// A condition for one input row: true only when the value is true.
+    pub fn holds(&self, ctx: &ExecContext, row: &[Datum]) -> Result<bool> {
+        Ok(matches!(self.eval_row(ctx, row)?, Datum::Bool(true)))
+    }
+
+    /// Appends the numbers of the input columns that the expression reads.
+    pub fn columns(&self, out: &mut Vec<usize>) {
+        if let Node::Column(i) = &self.node
+            && !out.contains(i)
+        {
+            out.push(*i);
+        }
+        self.for_each_child(&mut |child| child.columns(out));
+    }
+
+    /// Whether any part of the expression satisfies `test`.
+    pub fn any(&self, test: &mut dyn FnMut(&Expression) -> bool) -> bool {
+        if test(self) {
+            return true;
+        }
+        let mut found = false;
+        self.for_each_child(&mut |child| found = found || child.any(test));
+        found
+    }
+
+    fn for_each_child(&self, f: &mut dyn FnMut(&Expression)) {
+        match &self.node {
+            Node::Const(_)
+            | Node::Column(_)
+            | Node::Parameter(_)
+            | Node::Executor(_)
+            | Node::Local(_)
+            | Node::SqlValue { .. }
+            | Node::NextValue { .. }
+            | Node::MergeAction => {}
+            Node::Call(call) | Node::Distinct(call) | Node::NullIf(call) => call.args.iter().for_each(f),
+            Node::And(args) | Node::Or(args) | Node::Coalesce(args) => args.iter().for_each(f),
+            Node::Not(arg)
+            | Node::Relabel(arg)
+            | Node::CoerceIo(arg)
+            | Node::ConvertRow(arg)
+            | Node::Domain { arg }
+            | Node::NullTest { arg, .. }
+            | Node::BooleanTest { arg, .. }
+            | Node::FieldSelect { arg, .. } => f(arg),
+            Node::ArrayCoerce { arg, element, .. } => {
+                f(arg);
+                f(element);
+            }
+            Node::ScalarArray(s) => s.call.args.iter().for_each(f),
+            Node::Case(case) => {
+                case.arg.iter().for_each(&mut *f);
+                for (when, then) in &case.whens {
+                    f(when);
+                    f(then);
+                }
+                f(&case.default);
+            }
+            Node::MinMax(m) => m.less.args.iter().for_each(f),
+            Node::Array { elements, .. } => elements.iter().for_each(f),
+            Node::Row { fields, .. } => fields.iter().for_each(f),
+            Node::RowCompare(compare) => {
+                for pair in &compare.pairs {
+                    pair.order.args.iter().for_each(&mut *f);
+                }
+            }
+            Node::FieldStore { arg, values, .. } => {
+                f(arg);
+                values.iter().for_each(|(_, v)| f(v));
+            }
+            Node::Subscript(s) => {
+                f(&s.container);
+                s.lower.iter().chain(&s.upper).flatten().for_each(&mut *f);
+                s.assign.iter().for_each(f);
+            }
+            Node::SubPlan(s) => {
+                s.args.iter().for_each(|(_, arg)| f(arg));
+                if let Some(test) = &s.test {
+                    f(&test.condition);
+                }
+            }
+        }
+    }
+}

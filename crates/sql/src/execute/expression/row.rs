@@ -1,0 +1,175 @@
+//! Evaluation on one row.
+
+use std::sync::Arc;
+
+use melba_functions::io;
+use melba_types::{Datum, Kind, Record, Result};
+
+use super::{Case, Expression, MinMax, Node, RowCompare, array, condition, sqlvalue};
+use crate::execute::ExecContext;
+use crate::tree::Comparison;
+
+pub(super) fn eval(expression: &Expression, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+    Ok(match &expression.node {
+        Node::Const(value) => value.clone(),
+        Node::Column(i) => row[*i].clone(),
+        Node::Parameter(i) => ctx.parameter(*i)?,
+        Node::Executor(i) => ctx.executor_parameter(*i),
+        Node::Local(i) => ctx.local(*i),
+        Node::Call(call) => return call.eval(ctx, row),
+        Node::And(args) => return condition::and(args, ctx, row),
+        Node::Or(args) => return condition::or(args, ctx, row),
+        Node::Not(arg) => condition::not(arg.eval_row(ctx, row)?),
+        Node::Distinct(call) => {
+            let (a, b) = (call.args[0].eval_row(ctx, row)?, call.args[1].eval_row(ctx, row)?);
+            Datum::Bool(match (a.is_null(), b.is_null()) {
+                (true, true) => false,
+                (false, false) => call.compare(ctx, a, b)? != Some(true),
+                _ => true,
+            })
+        }
+        Node::NullIf(call) => {
+            let (a, b) = (call.args[0].eval_row(ctx, row)?, call.args[1].eval_row(ctx, row)?);
+            if !a.is_null() && !b.is_null() && call.compare(ctx, a.clone(), b)? == Some(true) { Datum::Null } else { a }
+        }
+        Node::ScalarArray(s) => {
+            let scalar = s.call.args[0].eval_row(ctx, row)?;
+            return array::scalar_array(s, ctx, scalar, s.call.args[1].eval_row(ctx, row)?);
+        }
+        Node::Case(case) => return eval_case(case, ctx, row),
+        Node::Coalesce(args) => {
+            for arg in args {
+                let value = arg.eval_row(ctx, row)?;
+                if !value.is_null() {
+                    return Ok(value);
+                }
+            }
+            Datum::Null
+        }
+        Node::MinMax(m) => return min_max(m, ctx, row),
+        Node::NullTest { arg, is_null, row: of_row } => condition::null_test(&arg.eval_row(ctx, row)?, *is_null, *of_row),
+        Node::BooleanTest { arg, test } => condition::boolean_test(&arg.eval_row(ctx, row)?, *test),
+        Node::Relabel(arg) => relabel(arg.eval_row(ctx, row)?, expression.kind),
+        Node::CoerceIo(arg) => {
+            let value = arg.eval_row(ctx, row)?;
+            return coerce_io(expression, arg, ctx, value);
+        }
+        Node::ArrayCoerce { arg, element, element_type } => {
+            return array::coerce(ctx, row, arg.eval_row(ctx, row)?, element, *element_type);
+        }
+        Node::ConvertRow(arg) => convert_row(arg.eval_row(ctx, row)?, expression),
+        Node::Domain { arg } => return io::check_domain(&*ctx.session, expression.ty, arg.eval_row(ctx, row)?),
+        Node::Array { elements, element_type, multidimensional } => {
+            let values = elements.iter().map(|e| e.eval_row(ctx, row)).collect::<Result<Vec<_>>>()?;
+            return array::build(values, *element_type, *multidimensional);
+        }
+        Node::Row { fields, types, names } => {
+            let fields = fields.iter().map(|f| f.eval_row(ctx, row)).collect::<Result<Vec<_>>>()?;
+            record(expression, types, Some(names.clone()), fields)
+        }
+        Node::RowCompare(compare) => return row_compare(compare, ctx, row),
+        Node::FieldSelect { arg, field } => match arg.eval_row(ctx, row)? {
+            Datum::Record(record) => record.fields.get(*field).cloned().unwrap_or(Datum::Null),
+            _ => Datum::Null,
+        },
+        Node::FieldStore { arg, values, types } => {
+            let mut fields = match arg.eval_row(ctx, row)? {
+                Datum::Record(record) => record.fields.clone(),
+                _ => Vec::new(),
+            };
+            fields.resize(types.len(), Datum::Null);
+            for (field, value) in values {
+                fields[*field] = value.eval_row(ctx, row)?;
+            }
+            record(expression, types, None, fields)
+        }
+        Node::Subscript(s) => return array::subscript(s, ctx, row),
+        Node::SqlValue { function, typmod } => return sqlvalue::eval(*function, expression.ty, *typmod, ctx),
+        Node::NextValue { sequence } => return sqlvalue::next_value(*sequence, expression.ty, ctx),
+        Node::SubPlan(subplan) => return subplan.eval(ctx, row),
+        Node::MergeAction => ctx.merge_action(),
+    })
+}
+
+fn record(expression: &Expression, types: &Arc<[melba_types::Oid]>, names: Option<Arc<[Arc<str>]>>, fields: Vec<Datum>) -> Datum {
+    Datum::Record(Arc::new(Record { type_oid: expression.ty, field_types: types.clone(), field_names: names, fields }))
+}
+
+/// Binary-compatible types are held alike, but for the object identifiers that int4 casts to and from without a function.
+pub(super) fn relabel(value: Datum, kind: Kind) -> Datum {
+    match (value, kind) {
+        (Datum::Int4(v), Kind::Oid) => Datum::Oid(v as u32),
+        (Datum::Oid(v), Kind::Int4) => Datum::Int4(v as i32),
+        (value, _) => value,
+    }
+}
+
+pub(super) fn coerce_io(to: &Expression, from: &Expression, ctx: &ExecContext, value: Datum) -> Result<Datum> {
+    if value.is_null() {
+        return Ok(Datum::Null);
+    }
+    let text = io::text_of(&*ctx.session, from.ty, &value)?;
+    io::text_in(&*ctx.session, to.ty, -1, &text)
+}
+
+fn convert_row(value: Datum, expression: &Expression) -> Datum {
+    match value {
+        Datum::Record(r) => Datum::Record(Arc::new(Record { type_oid: expression.ty, ..(*r).clone() })),
+        other => other,
+    }
+}
+
+fn eval_case(case: &Case, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+    let Some(arg) = &case.arg else {
+        for (when, then) in &case.whens {
+            if when.holds(ctx, row)? {
+                return then.eval_row(ctx, row);
+            }
+        }
+        return case.default.eval_row(ctx, row);
+    };
+    let value = arg.eval_row(ctx, row)?;
+    for (when, then) in &case.whens {
+        if matches!(ctx.with_local(value.clone(), || when.eval_row(ctx, row))?, Datum::Bool(true)) {
+            return then.eval_row(ctx, row);
+        }
+    }
+    case.default.eval_row(ctx, row)
+}
+
+fn min_max(m: &MinMax, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+    let mut best = Datum::Null;
+    for arg in &m.less.args {
+        let value = arg.eval_row(ctx, row)?;
+        if value.is_null() {
+            continue;
+        }
+        let better = match (best.is_null(), m.greatest) {
+            (true, _) => true,
+            (false, true) => m.less.compare(ctx, best.clone(), value.clone())? == Some(true),
+            (false, false) => m.less.compare(ctx, value.clone(), best.clone())? == Some(true),
+        };
+        if better {
+            best = value;
+        }
+    }
+    Ok(best)
+}
+
+/// The first pair that is not equal decides; a NULL before that makes the answer NULL.
+fn row_compare(compare: &RowCompare, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+    for pair in &compare.pairs {
+        let a = pair.order.args[0].eval_row(ctx, row)?;
+        let b = pair.order.args[1].eval_row(ctx, row)?;
+        if a.is_null() || b.is_null() {
+            return Ok(Datum::Null);
+        }
+        if pair.equal.compare(ctx, a.clone(), b.clone())? != Some(true) {
+            return Ok(match pair.order.compare(ctx, a, b)? {
+                Some(v) => Datum::Bool(v),
+                None => Datum::Null,
+            });
+        }
+    }
+    Ok(Datum::Bool(matches!(compare.comparison, Comparison::LessEqual | Comparison::GreaterEqual | Comparison::Equal)))
+}

@@ -1,0 +1,145 @@
+//! Sub-plans inside expressions: scalar subqueries, EXISTS, IN, ANY, ALL, ARRAY(...).
+
+use std::sync::Arc;
+
+use melba_types::{Array, ArrayDim, Batch, Datum, Oid, Record, Result, bail};
+
+use super::Expression;
+use crate::execute::{BATCH_ROWS, ExecContext};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubPlanKind {
+    Exists,
+    Any,
+    All,
+    /// The first row's first column; more rows are an error.
+    Scalar,
+    /// The only row as a record.
+    Record,
+    Array,
+}
+
+#[derive(Clone, Debug)]
+pub struct SubPlan {
+    /// Index into `Plan::subplans`.
+    pub index: usize,
+    pub kind: SubPlanKind,
+    /// Executor parameters to set from this row before running.
+    pub args: Vec<(usize, Expression)>,
+    /// ANY, ALL: the comparison.
+    pub test: Option<SubPlanTest>,
+    /// Types of the sub-plan's columns.
+    pub column_types: Arc<[Oid]>,
+    pub element_type: Oid,
+}
+
+#[derive(Clone, Debug)]
+pub struct SubPlanTest {
+    /// Reads the sub-plan's columns as executor parameters `first..first + columns`.
+    pub condition: Expression,
+    pub first: usize,
+    pub columns: usize,
+    /// When the condition is a conjunction of equalities that hashing decides: the operands of this row's side.
+    pub probes: Option<Vec<Expression>>,
+}
+
+impl SubPlan {
+    pub fn eval(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+        for (parameter, arg) in &self.args {
+            ctx.set_executor_parameter(*parameter, arg.eval_row(ctx, row)?);
+        }
+        match self.kind {
+            SubPlanKind::Any | SubPlanKind::All => self.quantified(ctx, row),
+            _ => ctx.subplan_value(self.index, || self.value(ctx)),
+        }
+    }
+
+    fn value(&self, ctx: &ExecContext) -> Result<Datum> {
+        match self.kind {
+            SubPlanKind::Exists => ctx.with_subplan(self.index, |plan| {
+                plan.rescan(ctx)?;
+                Ok(Datum::Bool(next_rows(plan, ctx, 1)?.is_some()))
+            }),
+            SubPlanKind::Array => ctx.with_subplan(self.index, |plan| {
+                plan.rescan(ctx)?;
+                let mut elements = Vec::new();
+                while let Some(batch) = next_rows(plan, ctx, BATCH_ROWS)? {
+                    elements.extend((0..batch.rows).map(|i| batch.columns[0].get(i)));
+                }
+                array_of(elements, self.element_type)
+            }),
+            _ => ctx.with_subplan(self.index, |plan| {
+                plan.rescan(ctx)?;
+                let Some(first) = next_rows(plan, ctx, 2)? else { return Ok(Datum::Null) };
+                if first.rows > 1 || next_rows(plan, ctx, 1)?.is_some() {
+                    bail!(CARDINALITY_VIOLATION, "more than one row returned by a subquery used as an expression");
+                }
+                if self.kind == SubPlanKind::Record {
+                    let fields = first.row(0);
+                    return Ok(Datum::Record(Arc::new(Record {
+                        type_oid: melba_types::oids::RECORD,
+                        field_types: self.column_types.clone(),
+                        field_names: None,
+                        fields,
+                    })));
+                }
+                Ok(first.columns[0].get(0))
+            }),
+        }
+    }
+
+    fn quantified(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+        let Some(test) = &self.test else {
+            return Err(melba_types::DbError::internal("quantified subquery without a test"));
+        };
+        let any = self.kind == SubPlanKind::Any;
+        let rows = ctx.subplan_rows(self.index)?;
+        if rows.count == 0 {
+            return Ok(Datum::Bool(!any));
+        }
+        if let Some(probes) = &test.probes {
+            let mut values = Vec::with_capacity(probes.len());
+            for probe in probes {
+                values.push(probe.eval_row(ctx, row)?);
+            }
+            if let Some(answer) = rows.contains(&values) {
+                return Ok(match answer {
+                    Some(found) => Datum::Bool(found),
+                    None => Datum::Null,
+                });
+            }
+        }
+        let mut unknown = false;
+        for batch in &rows.batches {
+            for i in 0..batch.rows {
+                for column in 0..test.columns {
+                    ctx.set_executor_parameter(test.first + column, batch.columns[column].get(i));
+                }
+                match test.condition.eval_row(ctx, row)? {
+                    Datum::Bool(v) if v == any => return Ok(Datum::Bool(any)),
+                    Datum::Bool(_) => {}
+                    _ => unknown = true,
+                }
+            }
+        }
+        Ok(if unknown { Datum::Null } else { Datum::Bool(!any) })
+    }
+}
+
+fn next_rows(plan: &mut dyn crate::execute::Operator, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+    loop {
+        match plan.next(ctx, limit)? {
+            Some(batch) if batch.rows == 0 => {}
+            other => return Ok(other),
+        }
+    }
+}
+
+/// ARRAY(SELECT ...): elements that are arrays make an array of one more dimension.
+fn array_of(elements: Vec<Datum>, element_type: Oid) -> Result<Datum> {
+    if elements.iter().any(|e| matches!(e, Datum::Array(_))) {
+        return super::array::build(elements, element_type, true);
+    }
+    let dims = if elements.is_empty() { vec![] } else { vec![ArrayDim { length: elements.len() as i32, lower_bound: 1 }] };
+    Ok(Datum::Array(Arc::new(Array { element_type, dims, elements })))
+}

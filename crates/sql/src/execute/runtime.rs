@@ -1,0 +1,145 @@
+//! The changing state of a running plan that expressions and several operators share: sub-plans and shared CTEs.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+use melba_types::{Batch, Datum, DbError, Result};
+
+use super::key::KeyPart;
+use super::{BATCH_ROWS, ExecContext, Operator, build};
+use crate::plan::Plan;
+
+#[derive(Default)]
+pub(crate) struct Runtime {
+    plan: Option<Arc<Plan>>,
+    subplans: Vec<RefCell<SubPlanState>>,
+}
+
+#[derive(Default)]
+struct SubPlanState {
+    /// Taken out while it runs, so that a sub-plan may hold sub-plans.
+    operator: Option<Box<dyn Operator>>,
+    /// The last value, and the version of the parameters it was computed with.
+    value: Option<(u64, Datum)>,
+    rows: Option<(u64, Arc<SubPlanRows>)>,
+}
+
+/// All rows of a sub-plan, for comparisons with each.
+pub(crate) struct SubPlanRows {
+    pub batches: Vec<Batch>,
+    pub count: usize,
+    /// Equality keys of rows without nulls, when the sub-plan can be probed by hash.
+    keys: Option<HashSet<Vec<u8>>>,
+    parts: Arc<[KeyPart]>,
+    has_null: bool,
+}
+
+impl SubPlanRows {
+    /// IN by hash: found, not found, unknown; `None` when hashing cannot tell.
+    pub fn contains(&self, values: &[Datum]) -> Option<Option<bool>> {
+        let keys = self.keys.as_ref()?;
+        if values.iter().any(Datum::is_null) {
+            return if values.len() == 1 { Some(None) } else { None };
+        }
+        let mut key = Vec::with_capacity(16);
+        for (part, value) in self.parts.iter().zip(values) {
+            part.encode(value, &mut key);
+        }
+        match (keys.contains(&key), self.has_null) {
+            (true, _) => Some(Some(true)),
+            (false, false) => Some(Some(false)),
+            (false, true) if values.len() == 1 => Some(None),
+            (false, true) => None,
+        }
+    }
+}
+
+impl ExecContext {
+    /// Prepares the context to run a plan.
+    pub(crate) fn start(&mut self, plan: &Arc<Plan>) {
+        self.runtime = Runtime { plan: Some(plan.clone()), subplans: plan.subplans.iter().map(|_| RefCell::default()).collect() };
+    }
+
+    fn subplan_version(&self, index: usize) -> u64 {
+        self.runtime.plan.as_ref().map_or(0, |plan| self.executor_version(&plan.subplans[index].parameters))
+    }
+
+    /// Runs `f` with the sub-plan's operator.
+    pub(crate) fn with_subplan<T>(&self, index: usize, f: impl FnOnce(&mut dyn Operator) -> Result<T>) -> Result<T> {
+        let Some(plan) = &self.runtime.plan else {
+            return Err(DbError::internal("subquery outside a plan"));
+        };
+        let taken = self.runtime.subplans[index].borrow_mut().operator.take();
+        let mut operator = match taken {
+            Some(operator) => operator,
+            None => build(&plan.subplans[index].node, self)?,
+        };
+        let result = f(&mut *operator);
+        self.runtime.subplans[index].borrow_mut().operator = Some(operator);
+        result
+    }
+
+    /// The sub-plan's value for the present parameters; computed only when they were assigned since.
+    pub(crate) fn subplan_value(&self, index: usize, compute: impl FnOnce() -> Result<Datum>) -> Result<Datum> {
+        let version = self.subplan_version(index);
+        if let Some((at, value)) = &self.runtime.subplans[index].borrow().value
+            && *at == version
+        {
+            return Ok(value.clone());
+        }
+        let value = compute()?;
+        self.runtime.subplans[index].borrow_mut().value = Some((version, value.clone()));
+        Ok(value)
+    }
+
+    /// All the sub-plan's rows for the present parameters.
+    pub(crate) fn subplan_rows(&self, index: usize) -> Result<Arc<SubPlanRows>> {
+        let version = self.subplan_version(index);
+        if let Some((at, rows)) = &self.runtime.subplans[index].borrow().rows
+            && *at == version
+        {
+            return Ok(rows.clone());
+        }
+        let parts = self.runtime.plan.as_ref().map(|p| p.subplans[index].probe_keys.clone()).unwrap_or_default();
+        let rows = self.with_subplan(index, |operator| {
+            operator.rescan(self)?;
+            let mut rows = SubPlanRows { batches: vec![], count: 0, keys: None, parts: parts.clone(), has_null: false };
+            while let Some(batch) = operator.next(self, BATCH_ROWS)? {
+                rows.count += batch.rows;
+                rows.batches.push(batch);
+            }
+            rows.index();
+            Ok(rows)
+        })?;
+        let rows = Arc::new(rows);
+        self.runtime.subplans[index].borrow_mut().rows = Some((version, rows.clone()));
+        Ok(rows)
+    }
+}
+
+impl SubPlanRows {
+    fn index(&mut self) {
+        if self.parts.is_empty() {
+            return;
+        }
+        let mut keys = HashSet::with_capacity(self.count);
+        for batch in &self.batches {
+            for i in 0..batch.rows {
+                let mut key = Vec::with_capacity(16);
+                let mut null = false;
+                for (part, column) in self.parts.iter().zip(&batch.columns) {
+                    let value = column.get(i);
+                    null |= value.is_null();
+                    part.encode(&value, &mut key);
+                }
+                if null {
+                    self.has_null = true;
+                } else {
+                    keys.insert(key);
+                }
+            }
+        }
+        self.keys = Some(keys);
+    }
+}
