@@ -1,1 +1,46 @@
-//! melba-engine
+//! The storage engine: the boundary that everything above storage is written against.
+//!
+//! An `Engine` holds trees: table trees (rows by row id) and index trees (memcomparable keys, each followed by a row id).
+//! A `Session` is one client's context, a `Transaction` its unit of work, a `ReadView` what one statement sees.
+//!
+//! Invariants:
+//! 1. A transaction's changes are in its private write set until commit; rollback drops the write set.
+//! 2. Commits become visible in commit sequence number (CSN) order, each whole, and in the order of their WAL records.
+//! 3. A synchronous commit is visible only once it is durable.
+//! 4. A version that a registered snapshot can see is never dropped.
+//! 5. After a failed write or sync of the log, or a panic in a background step, the engine is poisoned: nothing is
+//!    acknowledged any more.
+
+mod chain;
+mod commit;
+mod engine;
+mod error;
+mod interrupt;
+mod key;
+mod locks;
+mod scan;
+mod sequence;
+mod session;
+mod snapshot;
+mod tree;
+mod txn;
+mod wait;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+pub use commit::Durability;
+pub use engine::{Engine, EngineOptions};
+pub use error::{EngineError, Result};
+pub use interrupt::{Interrupt, InterruptReason};
+pub use locks::{LockTag, LockedObject, RelationLockMode, RowLockMode, Wait};
+pub use scan::{IndexScan, Morsel, ScanBatch, TableScan, ZoneOp, ZonePredicate};
+pub use sequence::{SequenceDefinition, SequenceId, SequenceState};
+pub use session::Session;
+pub use tree::Persistence;
+pub use txn::{Isolation, Latest, ReadView, RowLockResult, Savepoint, Transaction, ViewPin};
+
+/// An encoded row (`melba_types::row`). Cloning shares the bytes.
+pub type RowBytes = Arc<[u8]>;

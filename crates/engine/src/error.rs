@@ -1,0 +1,117 @@
+//! What can go wrong in the engine, and the one place where it becomes a `DbError`.
+
+use std::io;
+use std::sync::Arc;
+
+use melba_types::{DbError, SqlState, TreeId};
+
+use crate::interrupt::InterruptReason;
+use crate::sequence::SequenceId;
+
+/// The engine's result.
+pub type Result<T, E = EngineError> = std::result::Result<T, E>;
+
+/// An error of the engine. `From` turns it into the `DbError` that a client sees.
+#[derive(Clone, Debug)]
+pub enum EngineError {
+    /// 40001: REPEATABLE READ met a row that another transaction changed after its snapshot.
+    SerializationFailure,
+    /// 40P01: this transaction was chosen to break a cycle of waits; the text is PostgreSQL's DETAIL.
+    Deadlock { detail: String },
+    /// 55P03: waited for a lock longer than lock_timeout.
+    LockTimeout,
+    /// A wait was interrupted.
+    Interrupted(InterruptReason),
+    /// 0A000: not built yet.
+    Unsupported(&'static str),
+    /// 58030 (53100 when the disk is full): an operation of the file system failed.
+    Io { what: String, source: Arc<io::Error> },
+    /// 58030: an earlier failure makes it unknown what is durable; only a restart helps.
+    Poisoned { cause: String },
+    /// XX001: bytes on disk are not what was written.
+    Corrupt { what: String },
+    /// 53200: a memory limit does not allow it.
+    OutOfMemory { what: &'static str },
+    /// 53300: more sessions than the engine has places for.
+    TooManySessions,
+    /// 2200H: a sequence without CYCLE has no next value; `limit` is the bound it reached.
+    SequenceExhausted { ascending: bool, limit: i64 },
+    /// 22003: setval outside the bounds.
+    SequenceBounds { value: i64, min: i64, max: i64 },
+    /// XX000: no such tree; the catalog and the engine disagree.
+    UnknownTree(TreeId),
+    /// XX000: no such sequence.
+    UnknownSequence(SequenceId),
+    /// XX000: a caller broke the rules of this API.
+    Misuse(&'static str),
+    /// F0001: another process has the data directory.
+    DirectoryInUse,
+}
+
+impl EngineError {
+    /// An I/O error with what was being done.
+    pub(crate) fn io(what: impl Into<String>, source: io::Error) -> EngineError {
+        EngineError::Io { what: what.into(), source: Arc::new(source) }
+    }
+}
+
+impl From<EngineError> for DbError {
+    fn from(e: EngineError) -> DbError {
+        let message = e.to_string();
+        match e {
+            EngineError::SerializationFailure => DbError::new(SqlState::T_R_SERIALIZATION_FAILURE, message),
+            EngineError::Deadlock { detail } => {
+                DbError::new(SqlState::T_R_DEADLOCK_DETECTED, message).detail(detail).hint("See server log for query details.")
+            }
+            EngineError::LockTimeout => DbError::new(SqlState::LOCK_NOT_AVAILABLE, message),
+            EngineError::Interrupted(InterruptReason::Terminate) => {
+                DbError::new(SqlState::ADMIN_SHUTDOWN, message).severity(melba_types::Severity::Fatal)
+            }
+            EngineError::Interrupted(_) => DbError::new(SqlState::QUERY_CANCELED, message),
+            EngineError::Unsupported(what) => DbError::unsupported(what),
+            EngineError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                DbError::new(SqlState::DISK_FULL, message)
+            }
+            EngineError::Io { .. } | EngineError::Poisoned { .. } => DbError::new(SqlState::IO_ERROR, message),
+            EngineError::Corrupt { .. } => DbError::new(SqlState::DATA_CORRUPTED, message),
+            EngineError::OutOfMemory { .. } => DbError::new(SqlState::OUT_OF_MEMORY, message),
+            EngineError::TooManySessions => DbError::new(SqlState::TOO_MANY_CONNECTIONS, message),
+            EngineError::SequenceExhausted { .. } => DbError::new(SqlState::SEQUENCE_GENERATOR_LIMIT_EXCEEDED, message),
+            EngineError::SequenceBounds { .. } => DbError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message),
+            EngineError::UnknownTree(_) | EngineError::UnknownSequence(_) | EngineError::Misuse(_) => DbError::internal(message),
+            EngineError::DirectoryInUse => DbError::new(SqlState::LOCK_FILE_EXISTS, message),
+        }
+    }
+}
+
+impl std::fmt::Display for EngineError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            EngineError::SerializationFailure => f.write_str("could not serialize access due to concurrent update"),
+            EngineError::Deadlock { .. } => f.write_str("deadlock detected"),
+            EngineError::LockTimeout => f.write_str("canceling statement due to lock timeout"),
+            EngineError::Interrupted(reason) => f.write_str(reason.message()),
+            EngineError::Unsupported(what) => write!(f, "{what} is not supported yet"),
+            EngineError::Io { what, source } => write!(f, "could not {what}: {source}"),
+            EngineError::Poisoned { cause } => write!(f, "the storage engine has stopped after an earlier failure: {cause}"),
+            EngineError::Corrupt { what } => f.write_str(what),
+            EngineError::OutOfMemory { what } => write!(f, "out of memory: {what}"),
+            EngineError::TooManySessions => f.write_str("sorry, too many clients already"),
+            EngineError::SequenceExhausted { ascending: true, limit } => {
+                write!(f, "nextval: reached maximum value of sequence ({limit})")
+            }
+            EngineError::SequenceExhausted { ascending: false, limit } => {
+                write!(f, "nextval: reached minimum value of sequence ({limit})")
+            }
+            EngineError::SequenceBounds { value, min, max } => {
+                write!(f, "setval: value {value} is out of bounds for sequence ({min}..{max})")
+            }
+            EngineError::UnknownTree(tree) => write!(f, "tree {tree} does not exist"),
+            EngineError::UnknownSequence(id) => write!(f, "sequence storage {} does not exist", id.0),
+            EngineError::Misuse(what) => f.write_str(what),
+            EngineError::DirectoryInUse => f.write_str("the data directory is in use by another server"),
+        }
+    }
+}
+
+impl std::error::Error for EngineError {}

@@ -1,0 +1,91 @@
+//! The flag by which a session is told to stop what it is doing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::error::{EngineError, Result};
+use crate::wait::WaitCell;
+
+/// Why a session is interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum InterruptReason {
+    /// pg_cancel_backend or a CancelRequest.
+    Cancel = 1,
+    /// statement_timeout ran out.
+    StatementTimeout = 2,
+    /// transaction_timeout or idle_in_transaction_session_timeout ran out, or the server stops.
+    Terminate = 3,
+}
+
+impl InterruptReason {
+    /// PostgreSQL's message.
+    pub fn message(self) -> &'static str {
+        match self {
+            InterruptReason::Cancel => "canceling statement due to user request",
+            InterruptReason::StatementTimeout => "canceling statement due to statement timeout",
+            InterruptReason::Terminate => "terminating connection due to administrator command",
+        }
+    }
+}
+
+/// Raised by other threads, looked at by the session at every batch and woken by in every wait.
+#[derive(Default)]
+pub struct Interrupt {
+    reason: AtomicU8,
+    sleeper: Mutex<Option<Arc<WaitCell>>>,
+}
+
+impl Interrupt {
+    /// An interrupt that is not raised.
+    pub fn new() -> Arc<Interrupt> {
+        Arc::default()
+    }
+
+    /// Raises it and wakes the session if it waits for a lock. A termination is never weakened to a cancellation.
+    pub fn raise(&self, reason: InterruptReason) {
+        self.reason.fetch_max(reason as u8, Ordering::SeqCst);
+        if let Some(cell) = &*self.sleeper.lock() {
+            cell.notify();
+        }
+    }
+
+    /// Forgets a cancellation that came too late (between statements). A termination stays.
+    pub fn clear(&self) {
+        for reason in [InterruptReason::Cancel, InterruptReason::StatementTimeout] {
+            let _ = self.reason.compare_exchange(reason as u8, 0, Ordering::SeqCst, Ordering::SeqCst);
+        }
+    }
+
+    /// The reason, when raised.
+    #[inline]
+    pub fn raised(&self) -> Option<InterruptReason> {
+        match self.reason.load(Ordering::Relaxed) {
+            0 => None,
+            1 => Some(InterruptReason::Cancel),
+            2 => Some(InterruptReason::StatementTimeout),
+            _ => Some(InterruptReason::Terminate),
+        }
+    }
+
+    /// An error when raised.
+    #[inline]
+    pub fn check(&self) -> Result<()> {
+        match self.raised() {
+            None => Ok(()),
+            Some(reason) => Err(EngineError::Interrupted(reason)),
+        }
+    }
+
+    /// Sets the cell that `raise` wakes; `None` after the wait.
+    pub(crate) fn set_sleeper(&self, cell: Option<Arc<WaitCell>>) {
+        *self.sleeper.lock() = cell;
+    }
+}
+
+thread_local! {
+    /// For requests that do not wait.
+    pub(crate) static NEVER: Interrupt = Interrupt::default();
+}

@@ -1,0 +1,32 @@
+//! The lock manager: relation, object, advisory, row and unique-key locks in one table with one deadlock detector.
+//!
+//! Invariants:
+//! 1. A session never conflicts with itself. It holds a set of modes on a key, for its transaction, itself, or both.
+//! 2. Waiters queue first come, first served; a request passes waiters only when it conflicts with none of them or its
+//!    session holds the lock in some mode already (else upgrades would deadlock at once).
+//! 3. A weak relation lock (AccessShare, RowShare, RowExclusive) is kept in its session's own list when no stronger one is
+//!    held or wanted on its bucket; a stronger request moves those into the table first (PostgreSQL's fast path).
+
+mod deadlock;
+mod modes;
+mod table;
+mod tag;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use modes::Mode;
+pub use modes::{RelationLockMode, RowLockMode};
+pub(crate) use table::{Duration as HoldDuration, LockManager, WaitPolicy};
+pub(crate) use tag::LockKey;
+pub use tag::{LockTag, LockedObject};
+
+/// What a lock request does when others hold the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Waits its turn.
+    Block,
+    /// Answers `WouldBlock` (the caller raises 55P03).
+    NoWait,
+    /// Answers `WouldBlock` (the caller skips the row).
+    SkipLocked,
+}

@@ -1,0 +1,491 @@
+//! The lock table: who holds what, who waits for what.
+
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration as Time;
+
+use hashbrown::{DefaultHashBuilder, HashMap};
+use parking_lot::{Mutex, MutexGuard};
+
+use super::modes::{Mode, ModeSet};
+use super::tag::{LockKey, LockedObject};
+use crate::error::{EngineError, Result};
+use crate::interrupt::Interrupt;
+use crate::snapshot::SLOTS;
+use crate::wait::WaitCell;
+
+const SHARDS: usize = 64;
+const STRONG_BUCKETS: usize = 1024;
+
+/// Who holds or waits: the session's slot.
+pub(super) type Owner = u32;
+
+/// How long a lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Duration {
+    Transaction,
+    Session,
+}
+
+/// How a request waits.
+pub(crate) struct WaitPolicy<'a> {
+    pub block: bool,
+    pub interrupt: &'a Interrupt,
+    /// `None`: for ever.
+    pub lock_timeout: Option<Time>,
+    pub deadlock_timeout: Time,
+}
+
+/// The modes one session holds on a key.
+pub(super) struct Holder {
+    pub owner: Owner,
+    transaction: ModeSet,
+    session: ModeSet,
+}
+
+impl Holder {
+    pub fn modes(&self) -> ModeSet {
+        self.transaction.union(self.session)
+    }
+
+    fn of(&mut self, duration: Duration) -> &mut ModeSet {
+        match duration {
+            Duration::Transaction => &mut self.transaction,
+            Duration::Session => &mut self.session,
+        }
+    }
+}
+
+pub(super) struct Waiter {
+    pub owner: Owner,
+    pub mode: Mode,
+    duration: Duration,
+}
+
+/// One locked key. Most have one holder and no waiter, and then no allocation.
+#[derive(Default)]
+pub(super) struct Entry {
+    first: Option<Holder>,
+    others: Vec<Holder>,
+    pub waiters: VecDeque<Waiter>,
+}
+
+impl Entry {
+    pub fn holders(&self) -> impl Iterator<Item = &Holder> {
+        self.first.iter().chain(&self.others)
+    }
+
+    fn holder(&mut self, owner: Owner) -> Option<&mut Holder> {
+        self.first.iter_mut().chain(&mut self.others).find(|h| h.owner == owner)
+    }
+
+    fn conflicts_with_holders(&self, owner: Owner, mode: Mode) -> bool {
+        self.holders().any(|h| h.owner != owner && h.modes().intersects(mode.conflicts()))
+    }
+
+    fn grant(&mut self, owner: Owner, mode: Mode, duration: Duration) {
+        if let Some(holder) = self.holder(owner) {
+            holder.of(duration).insert(mode);
+            return;
+        }
+        let mut holder = Holder { owner, transaction: ModeSet::default(), session: ModeSet::default() };
+        holder.of(duration).insert(mode);
+        if self.first.is_none() {
+            self.first = Some(holder);
+        } else {
+            self.others.push(holder);
+        }
+    }
+
+    /// Takes modes away from a session, and its place among the holders when it has none left.
+    fn release(&mut self, owner: Owner, change: impl FnOnce(&mut Holder)) {
+        let Some(holder) = self.holder(owner) else { return };
+        change(holder);
+        if !holder.modes().is_empty() {
+            return;
+        }
+        if self.first.as_ref().is_some_and(|h| h.owner == owner) {
+            self.first = self.others.pop();
+        } else {
+            self.others.retain(|h| h.owner != owner);
+        }
+    }
+
+    /// Grants what can be granted, in queue order; whom to wake goes to `woken`.
+    fn wake_waiters(&mut self, woken: &mut Vec<Owner>) {
+        let mut i = 0;
+        let mut passed = ModeSet::default();
+        while i < self.waiters.len() {
+            let Waiter { owner, mode, duration } = self.waiters[i];
+            let upgrade = self.holders().any(|h| h.owner == owner);
+            let blocked_by_queue = !upgrade && passed.intersects(mode.conflicts());
+            if blocked_by_queue || self.conflicts_with_holders(owner, mode) {
+                passed.insert(mode);
+                i += 1;
+            } else {
+                self.grant(owner, mode, duration);
+                self.waiters.remove(i);
+                woken.push(owner);
+            }
+        }
+    }
+
+    fn is_unused(&self) -> bool {
+        self.first.is_none() && self.waiters.is_empty()
+    }
+}
+
+pub(super) type Shard = HashMap<LockKey, Entry>;
+
+/// What a session holds: for release, for the fast path, and for the detector's messages.
+#[derive(Default)]
+struct Held {
+    /// Weak relation locks that are in no shard (invariant 3).
+    fast: Vec<(LockKey, ModeSet)>,
+    /// Keys in the table with transaction locks. May repeat.
+    transaction: Vec<LockKey>,
+    /// Keys in the table with session locks, once for each time they were taken.
+    session: Vec<(LockKey, Mode)>,
+}
+
+/// The lock state of one session.
+#[derive(Default)]
+pub(crate) struct SessionLocks {
+    held: Mutex<Held>,
+    pub(super) cell: Arc<WaitCell>,
+    /// Where a commit waits for its turn to be published.
+    pub publish_cell: Arc<WaitCell>,
+    /// What the session waits for, while it waits.
+    pub(super) waiting: Mutex<Option<(LockKey, Mode)>>,
+    pub(super) pid: std::sync::atomic::AtomicI32,
+}
+
+/// All locks of an engine.
+pub(crate) struct LockManager {
+    shards: Box<[Mutex<Shard>]>,
+    hasher: DefaultHashBuilder,
+    /// By bucket of a relation's tag: strong locks held or wanted.
+    strong: Box<[AtomicU32]>,
+    pub sessions: Box<[SessionLocks]>,
+    /// Sessions at or above this never took a lock.
+    sessions_used: AtomicU32,
+}
+
+impl LockManager {
+    pub fn new() -> LockManager {
+        LockManager {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            hasher: DefaultHashBuilder::default(),
+            strong: (0..STRONG_BUCKETS).map(|_| AtomicU32::new(0)).collect(),
+            sessions: (0..SLOTS).map(|_| SessionLocks::default()).collect(),
+            sessions_used: AtomicU32::new(0),
+        }
+    }
+
+    fn hash(&self, key: &LockKey) -> usize {
+        self.hasher.hash_one(key) as usize
+    }
+
+    fn shard(&self, key: &LockKey) -> MutexGuard<'_, Shard> {
+        self.shards[self.hash(key) >> 20 & (SHARDS - 1)].lock()
+    }
+
+    fn strong_count(&self, key: &LockKey) -> &AtomicU32 {
+        &self.strong[self.hash(key) >> 30 & (STRONG_BUCKETS - 1)]
+    }
+
+    /// All shards, for the detector.
+    pub(super) fn all_shards(&self) -> Vec<MutexGuard<'_, Shard>> {
+        self.shards.iter().map(|s| s.lock()).collect()
+    }
+
+    /// Must come before a session's first lock.
+    pub fn attach(&self, owner: u32) {
+        self.sessions_used.fetch_max(owner + 1, Ordering::SeqCst);
+    }
+
+    fn used_sessions(&self) -> impl Iterator<Item = (Owner, &SessionLocks)> {
+        (0..self.sessions_used.load(Ordering::SeqCst)).zip(&self.sessions[..])
+    }
+
+    pub fn set_pid(&self, owner: u32, pid: i32) {
+        self.sessions[owner as usize].pid.store(pid, Ordering::Relaxed);
+    }
+
+    /// A hash for `LockKey::Key`.
+    pub fn hash_key(&self, key: &[u8]) -> u64 {
+        self.hasher.hash_one(key)
+    }
+
+    /// Takes a lock; `Ok(false)` when it would have to wait and may not.
+    pub fn lock(&self, owner: u32, key: LockKey, mode: Mode, duration: Duration, wait: &WaitPolicy<'_>) -> Result<bool> {
+        let is_relation = matches!(key, LockKey::Tag(super::LockTag::Relation { .. }));
+        if is_relation && duration == Duration::Transaction {
+            if mode.is_weak() && self.lock_fast(owner, key, mode) {
+                return Ok(true);
+            }
+            if mode.conflicts_with_weak() {
+                return self.lock_strong(owner, key, mode, wait);
+            }
+        }
+        self.lock_in_table(owner, key, mode, duration, wait)
+    }
+
+    /// Invariant 3: a weak lock without touching the table.
+    fn lock_fast(&self, owner: Owner, key: LockKey, mode: Mode) -> bool {
+        let mut held = self.sessions[owner as usize].held.lock();
+        if let Some((_, modes)) = held.fast.iter_mut().find(|(k, _)| *k == key) {
+            // Held in some weak mode: nobody has a conflicting lock unless the bucket says so.
+            if modes.contains(mode) {
+                return true;
+            }
+            if self.strong_count(&key).load(Ordering::SeqCst) == 0 {
+                modes.insert(mode);
+                return true;
+            }
+            return false;
+        }
+        if self.strong_count(&key).load(Ordering::SeqCst) != 0 {
+            return false;
+        }
+        held.fast.push((key, ModeSet::of(mode)));
+        true
+    }
+
+    /// Announces a strong lock, moves the weak ones of others into the table, then queues as usual.
+    fn lock_strong(&self, owner: Owner, key: LockKey, mode: Mode, wait: &WaitPolicy<'_>) -> Result<bool> {
+        let count = self.strong_count(&key);
+        count.fetch_add(1, Ordering::SeqCst);
+        for (other, session) in self.used_sessions() {
+            let mut held = session.held.lock();
+            let Some(at) = held.fast.iter().position(|(k, _)| *k == key) else { continue };
+            let (_, modes) = held.fast.swap_remove(at);
+            held.transaction.push(key);
+            let mut shard = self.shard(&key);
+            let entry = shard.entry(key).or_default();
+            for mode in modes.iter() {
+                entry.grant(other, mode, Duration::Transaction);
+            }
+        }
+        let result = self.lock_in_table(owner, key, mode, Duration::Transaction, wait);
+        if !matches!(result, Ok(true)) {
+            count.fetch_sub(1, Ordering::SeqCst);
+        }
+        result
+    }
+
+    fn lock_in_table(&self, owner: Owner, key: LockKey, mode: Mode, duration: Duration, wait: &WaitPolicy<'_>) -> Result<bool> {
+        {
+            let mut shard = self.shard(&key);
+            let entry = shard.entry(key).or_default();
+            let mine = entry.holders().find(|h| h.owner == owner);
+            let (known, fresh) = match mine {
+                Some(h) => {
+                    let same = if duration == Duration::Transaction { h.transaction } else { h.session };
+                    (same.covers(mode), false)
+                }
+                None => (false, true),
+            };
+            if known {
+                drop(shard);
+                self.note_repeat(owner, key, mode, duration);
+                return Ok(true);
+            }
+            let queue_blocks = fresh && entry.waiters.iter().any(|w| w.mode.conflicts().contains(mode));
+            if !queue_blocks && !entry.conflicts_with_holders(owner, mode) {
+                entry.grant(owner, mode, duration);
+                drop(shard);
+                self.note_granted(owner, key, mode, duration);
+                return Ok(true);
+            }
+            if !wait.block {
+                if entry.is_unused() {
+                    shard.remove(&key);
+                }
+                return Ok(false);
+            }
+            entry.waiters.push_back(Waiter { owner, mode, duration });
+        }
+        self.wait_for_grant(owner, key, mode, wait)?;
+        self.note_granted(owner, key, mode, duration);
+        Ok(true)
+    }
+
+    fn note_granted(&self, owner: Owner, key: LockKey, mode: Mode, duration: Duration) {
+        let mut held = self.sessions[owner as usize].held.lock();
+        match duration {
+            Duration::Transaction => held.transaction.push(key),
+            Duration::Session => held.session.push((key, mode)),
+        }
+    }
+
+    /// Session locks count; a strong transaction lock taken again must not count twice in its bucket.
+    fn note_repeat(&self, owner: Owner, key: LockKey, mode: Mode, duration: Duration) {
+        match duration {
+            Duration::Session => self.sessions[owner as usize].held.lock().session.push((key, mode)),
+            Duration::Transaction
+                if mode.conflicts_with_weak() && matches!(key, LockKey::Tag(super::LockTag::Relation { .. })) =>
+            {
+                self.strong_count(&key).fetch_sub(1, Ordering::SeqCst);
+            }
+            Duration::Transaction => {}
+        }
+    }
+
+    /// Sleeps until a releaser has granted the lock; on any error the request is out of the queue.
+    fn wait_for_grant(&self, owner: Owner, key: LockKey, mode: Mode, wait: &WaitPolicy<'_>) -> Result<()> {
+        let session = &self.sessions[owner as usize];
+        *session.waiting.lock() = Some((key, mode));
+        wait.interrupt.set_sleeper(Some(Arc::clone(&session.cell)));
+        let result = self.sleep_until_granted(owner, key, wait);
+        wait.interrupt.set_sleeper(None);
+        *session.waiting.lock() = None;
+        result
+    }
+
+    fn sleep_until_granted(&self, owner: Owner, key: LockKey, wait: &WaitPolicy<'_>) -> Result<()> {
+        let start = std::time::Instant::now();
+        let mut detect_at = Some(wait.deadlock_timeout);
+        loop {
+            let waited = start.elapsed();
+            let failure = if let Err(e) = wait.interrupt.check() {
+                Some(e)
+            } else if wait.lock_timeout.is_some_and(|t| waited >= t) {
+                Some(EngineError::LockTimeout)
+            } else if detect_at.is_some_and(|t| waited >= t) {
+                detect_at = None;
+                self.find_deadlock(owner).map(|detail| EngineError::Deadlock { detail })
+            } else {
+                None
+            };
+            let still_waiting = {
+                let mut shard = self.shard(&key);
+                let entry = shard.get_mut(&key);
+                let position = entry.as_ref().and_then(|e| e.waiters.iter().position(|w| w.owner == owner));
+                match (position, &failure, entry) {
+                    (Some(at), Some(_), Some(entry)) => {
+                        entry.waiters.remove(at);
+                        let mut woken = Vec::new();
+                        entry.wake_waiters(&mut woken);
+                        if entry.is_unused() {
+                            shard.remove(&key);
+                        }
+                        drop(shard);
+                        self.notify(&woken);
+                        true
+                    }
+                    (position, _, _) => position.is_some(),
+                }
+            };
+            // A grant that came first wins over a timeout.
+            if !still_waiting {
+                return Ok(());
+            }
+            if let Some(e) = failure {
+                return Err(e);
+            }
+            let next = [wait.lock_timeout, detect_at].into_iter().flatten().min();
+            match next {
+                Some(at) => self.sessions[owner as usize].cell.wait_for(at.saturating_sub(start.elapsed())),
+                None => self.sessions[owner as usize].cell.wait(),
+            }
+        }
+    }
+
+    fn notify(&self, owners: &[Owner]) {
+        for owner in owners {
+            self.sessions[*owner as usize].cell.notify();
+        }
+    }
+
+    fn release_in_table(&self, owner: Owner, key: &LockKey, change: impl FnOnce(&mut Holder)) {
+        let mut woken = Vec::new();
+        {
+            let mut shard = self.shard(key);
+            let Some(entry) = shard.get_mut(key) else { return };
+            entry.release(owner, change);
+            if !entry.waiters.is_empty() {
+                entry.wake_waiters(&mut woken);
+            }
+            if entry.is_unused() {
+                shard.remove(key);
+            }
+        }
+        self.notify(&woken);
+    }
+
+    /// The end of a transaction: everything it holds.
+    pub fn release_transaction(&self, owner: u32) {
+        let session = &self.sessions[owner as usize];
+        let mut keys = {
+            let mut held = session.held.lock();
+            held.fast.clear();
+            if held.transaction.is_empty() {
+                return;
+            }
+            std::mem::take(&mut held.transaction)
+        };
+        for key in &keys {
+            let mut strong = 0;
+            self.release_in_table(owner, key, |holder| {
+                strong = holder.transaction.iter().filter(|m| m.conflicts_with_weak()).count() as u32;
+                holder.transaction = ModeSet::default();
+            });
+            if strong > 0 && matches!(key, LockKey::Tag(super::LockTag::Relation { .. })) {
+                self.strong_count(key).fetch_sub(strong, Ordering::SeqCst);
+            }
+        }
+        keys.clear();
+        if keys.capacity() <= 1024 {
+            // The next transaction reuses the buffer.
+            let mut held = session.held.lock();
+            if held.transaction.is_empty() {
+                held.transaction = keys;
+            }
+        }
+    }
+
+    /// Releases one taking of a session lock; false when it was not held (the caller warns).
+    pub fn unlock_session(&self, owner: u32, key: LockKey, mode: Mode) -> bool {
+        let last = {
+            let mut held = self.sessions[owner as usize].held.lock();
+            let Some(at) = held.session.iter().rposition(|held| *held == (key, mode)) else { return false };
+            held.session.swap_remove(at);
+            !held.session.contains(&(key, mode))
+        };
+        if last {
+            self.release_in_table(owner, &key, |holder| holder.session.remove(mode));
+        }
+        true
+    }
+
+    /// Releases every session lock.
+    pub fn unlock_session_all(&self, owner: u32) {
+        let keys = std::mem::take(&mut self.sessions[owner as usize].held.lock().session);
+        for (key, _) in keys {
+            self.release_in_table(owner, &key, |holder| holder.session = ModeSet::default());
+        }
+    }
+
+    /// Everything held and waited for, for pg_locks.
+    pub fn list(&self) -> Vec<LockedObject> {
+        let pid = |owner: Owner| self.sessions[owner as usize].pid.load(Ordering::Relaxed);
+        let mut out = Vec::new();
+        for (owner, session) in self.used_sessions() {
+            for (key, modes) in &session.held.lock().fast {
+                out.extend(modes.iter().map(|m| key.shown(m.name(), true, pid(owner))));
+            }
+        }
+        for shard in &self.shards {
+            for (key, entry) in shard.lock().iter() {
+                for holder in entry.holders() {
+                    out.extend(holder.modes().iter().map(|m| key.shown(m.name(), true, pid(holder.owner))));
+                }
+                out.extend(entry.waiters.iter().map(|w| key.shown(w.mode.name(), false, pid(w.owner))));
+            }
+        }
+        out
+    }
+}

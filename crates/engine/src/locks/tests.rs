@@ -1,0 +1,111 @@
+//! Locks between sessions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use melba_types::{RowId, TreeId};
+
+use crate::tests::basic::memory_engine;
+use crate::*;
+
+const RELATION: LockTag = LockTag::Relation { database: 1, relation: 5 };
+
+fn begin(engine: &Engine) -> Arc<Transaction> {
+    engine.begin(Isolation::ReadCommitted).expect("begins")
+}
+
+#[test]
+fn weak_relation_locks_yield_to_the_strong_rules() {
+    let engine = memory_engine();
+    let (a, b) = (begin(&engine), begin(&engine));
+    assert!(a.lock_relation(RELATION, RelationLockMode::RowExclusive, Wait::Block).expect("free"));
+    assert!(b.lock_relation(RELATION, RelationLockMode::AccessShare, Wait::Block).expect("free"));
+    assert!(!b.lock_relation(RELATION, RelationLockMode::Share, Wait::NoWait).expect("answers"));
+    assert_eq!(engine.locks().len(), 2);
+    a.rollback();
+    assert!(b.lock_relation(RELATION, RelationLockMode::AccessExclusive, Wait::NoWait).expect("answers"));
+    assert!(b.lock_relation(RELATION, RelationLockMode::AccessExclusive, Wait::NoWait).expect("answers"));
+    let c = begin(&engine);
+    assert!(!c.lock_relation(RELATION, RelationLockMode::AccessShare, Wait::NoWait).expect("answers"));
+    b.commit(Durability::Sync, |_| {}).expect("commits");
+    assert!(c.lock_relation(RELATION, RelationLockMode::AccessShare, Wait::NoWait).expect("answers"));
+    drop(c);
+    assert!(engine.locks().is_empty());
+}
+
+#[test]
+fn session_locks_count_and_outlive_transactions() {
+    let engine = memory_engine();
+    let tag = LockTag::Advisory { database: 1, key: 7, two_keys: false };
+    let session = engine.session().expect("free slot");
+    for _ in 0..2 {
+        assert!(session.lock(tag, RelationLockMode::Exclusive, Wait::Block).expect("free"));
+    }
+    let own = engine.begin_in(&session, Isolation::ReadCommitted).expect("begins");
+    assert!(own.lock_object(tag, RelationLockMode::Exclusive, Wait::NoWait).expect("never conflicts with itself"));
+    own.rollback();
+    let other = begin(&engine);
+    assert!(session.unlock(tag, RelationLockMode::Exclusive));
+    assert!(!other.lock_object(tag, RelationLockMode::Share, Wait::NoWait).expect("answers"));
+    assert!(session.unlock(tag, RelationLockMode::Exclusive));
+    assert!(!session.unlock(tag, RelationLockMode::Exclusive));
+    assert!(other.lock_object(tag, RelationLockMode::Share, Wait::NoWait).expect("answers"));
+}
+
+#[test]
+fn a_cycle_of_waits_ends_in_one_deadlock_error() {
+    let engine = memory_engine();
+    let (a, b) = (begin(&engine), begin(&engine));
+    for t in [&a, &b] {
+        t.session().set_deadlock_timeout(Duration::from_millis(1));
+    }
+    let lock = |t: &Transaction, row| t.lock_row(TreeId(1), RowId(row), RowLockMode::ForUpdate, Wait::Block);
+    lock(&a, 1).expect("free");
+    lock(&b, 2).expect("free");
+    let results = std::thread::scope(|s| {
+        let first = s.spawn(|| {
+            let result = lock(&a, 2);
+            a.rollback();
+            result
+        });
+        let second = s.spawn(|| {
+            let result = lock(&b, 1);
+            b.rollback();
+            result
+        });
+        [first.join().expect("no panic"), second.join().expect("no panic")]
+    });
+    let deadlocks = results.iter().filter(|r| matches!(r, Err(EngineError::Deadlock { .. }))).count();
+    assert_eq!(deadlocks, 1, "{results:?}");
+    assert!(engine.locks().is_empty());
+}
+
+#[test]
+fn waits_end_by_interrupt_timeout_or_grant_and_leave_nothing_behind() {
+    let engine = memory_engine();
+    let (a, b) = (begin(&engine), begin(&engine));
+    let lock = |t: &Transaction, wait| t.lock_row(TreeId(1), RowId(1), RowLockMode::ForNoKeyUpdate, wait);
+    lock(&a, Wait::Block).expect("free");
+    assert_eq!(lock(&b, Wait::SkipLocked).expect("answers"), RowLockResult::WouldBlock);
+    b.session().set_lock_timeout(Some(Duration::from_millis(1)));
+    assert!(matches!(lock(&b, Wait::Block), Err(EngineError::LockTimeout)));
+    b.session().set_lock_timeout(None);
+    let interrupt = b.session().interrupt();
+    std::thread::scope(|s| {
+        let waiting = s.spawn(|| lock(&b, Wait::Block));
+        while engine.locks().iter().all(|l| l.granted) {
+            std::thread::yield_now();
+        }
+        interrupt.raise(InterruptReason::Cancel);
+        assert!(matches!(waiting.join().expect("no panic"), Err(EngineError::Interrupted(InterruptReason::Cancel))));
+        interrupt.clear();
+        let waiting = s.spawn(|| lock(&b, Wait::Block));
+        while engine.locks().iter().all(|l| l.granted) {
+            std::thread::yield_now();
+        }
+        a.rollback();
+        assert_eq!(waiting.join().expect("no panic").expect("granted"), RowLockResult::Granted);
+    });
+    drop(b);
+    assert!(engine.locks().is_empty());
+}

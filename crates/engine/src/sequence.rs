@@ -1,0 +1,159 @@
+//! Sequences: counters that live outside transactions.
+//!
+//! Creation and removal are transactional, values are not: what `nextval` gave out never comes again, not after a rollback
+//! and not after a crash. The log hears of values ahead of their use, `LOG_AHEAD` at a time, as in PostgreSQL.
+
+use parking_lot::Mutex;
+
+use crate::error::{EngineError, Result};
+use crate::tree::Persistence;
+
+/// A sequence's storage; never reused. RESTART and ALTER create a new one, as PostgreSQL gives it a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SequenceId(pub u64);
+
+/// Values that the log is told of ahead.
+pub(crate) const LOG_AHEAD: i64 = 32;
+
+/// The fixed part of a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SequenceDefinition {
+    pub increment: i64,
+    pub min: i64,
+    pub max: i64,
+    pub cycle: bool,
+}
+
+/// The moving part: what `SELECT last_value, is_called FROM sequence` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SequenceState {
+    /// The last value given out, or the first to be given out when not `is_called`.
+    pub last_value: i64,
+    pub is_called: bool,
+}
+
+/// One sequence in memory.
+pub(crate) struct Sequence {
+    pub id: SequenceId,
+    pub definition: SequenceDefinition,
+    pub persistence: Persistence,
+    pub state: Mutex<Counter>,
+}
+
+/// The counter and how far the log knows of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counter {
+    pub state: SequenceState,
+    /// Values that may be given out before the log must be told again.
+    pub logged_ahead: i64,
+    /// The creating transaction has committed: the log may mention it.
+    pub committed: bool,
+}
+
+impl Sequence {
+    pub fn new(
+        id: SequenceId,
+        definition: SequenceDefinition,
+        state: SequenceState,
+        persistence: Persistence,
+        committed: bool,
+    ) -> Sequence {
+        Sequence { id, definition, persistence, state: Mutex::new(Counter { state, logged_ahead: 0, committed }) }
+    }
+
+    /// Advances the counter. The second value is the state that the log must hold before the first is used; `None` when it
+    /// does already.
+    pub fn next(&self) -> Result<(i64, Option<SequenceState>)> {
+        let mut counter = self.state.lock();
+        let value = self.definition.after(counter.state)?;
+        counter.state = SequenceState { last_value: value, is_called: true };
+        if !counter.committed || self.persistence != Persistence::Logged {
+            return Ok((value, None));
+        }
+        if counter.logged_ahead > 0 {
+            counter.logged_ahead -= 1;
+            return Ok((value, None));
+        }
+        let (ahead, steps) = self.definition.ahead(counter.state);
+        counter.logged_ahead = steps;
+        Ok((value, Some(ahead)))
+    }
+
+    /// Sets the counter; the log must hold the state before it is used, unless `None`.
+    pub fn set(&self, value: i64, is_called: bool) -> Result<Option<SequenceState>> {
+        let SequenceDefinition { min, max, .. } = self.definition;
+        if value < min || value > max {
+            return Err(EngineError::SequenceBounds { value, min, max });
+        }
+        let mut counter = self.state.lock();
+        counter.state = SequenceState { last_value: value, is_called };
+        counter.logged_ahead = 0;
+        let log = counter.committed && self.persistence == Persistence::Logged;
+        Ok(log.then_some(counter.state))
+    }
+}
+
+impl SequenceDefinition {
+    /// The value that follows a state.
+    fn after(&self, state: SequenceState) -> Result<i64> {
+        if !state.is_called {
+            return Ok(state.last_value);
+        }
+        let next = state.last_value.checked_add(self.increment).filter(|v| (self.min..=self.max).contains(v));
+        match next {
+            Some(value) => Ok(value),
+            None if self.cycle => Ok(if self.increment > 0 { self.min } else { self.max }),
+            None => Err(EngineError::SequenceExhausted {
+                ascending: self.increment > 0,
+                limit: if self.increment > 0 { self.max } else { self.min },
+            }),
+        }
+    }
+
+    /// The state after as many of the next `LOG_AHEAD` values as there are before the end, and how many those are.
+    fn ahead(&self, mut state: SequenceState) -> (SequenceState, i64) {
+        for steps in 0..LOG_AHEAD {
+            // Logging past a wrap would make recovery skip a whole cycle.
+            match state.last_value.checked_add(self.increment).filter(|v| (self.min..=self.max).contains(v)) {
+                Some(value) => state = SequenceState { last_value: value, is_called: true },
+                None => return (state, steps),
+            }
+        }
+        (state, LOG_AHEAD)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sequence(min: i64, max: i64, increment: i64, cycle: bool) -> Sequence {
+        Sequence::new(
+            SequenceId(1),
+            SequenceDefinition { increment, min, max, cycle },
+            SequenceState { last_value: if increment > 0 { min } else { max }, is_called: false },
+            Persistence::Logged,
+            true,
+        )
+    }
+
+    #[test]
+    fn values_follow_the_definition_and_the_log_is_always_ahead() {
+        let s = sequence(1, 100, 1, false);
+        let mut logged = None;
+        for expected in 1..=100 {
+            let (value, log) = s.next().expect("in bounds");
+            assert_eq!(value, expected);
+            logged = log.or(logged);
+            assert!(logged.is_some_and(|l: SequenceState| l.last_value >= value));
+        }
+        assert!(matches!(s.next(), Err(EngineError::SequenceExhausted { ascending: true, limit: 100 })));
+
+        let s = sequence(-3, -1, -2, true);
+        let values: Vec<i64> = (0..5).map(|_| s.next().expect("cycles").0).collect();
+        assert_eq!(values, [-1, -3, -1, -3, -1]);
+        assert!(matches!(s.set(0, true), Err(EngineError::SequenceBounds { .. })));
+        s.set(-3, false).expect("in bounds");
+        assert_eq!(s.next().expect("cycles").0, -3);
+    }
+}

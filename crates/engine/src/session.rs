@@ -1,0 +1,135 @@
+//! One client's context in the engine: its slot, its locks, its interrupts and timeouts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use melba_types::Csn;
+use parking_lot::Mutex;
+
+use crate::engine::Shared;
+use crate::error::{EngineError, Result};
+use crate::interrupt::Interrupt;
+use crate::locks::{HoldDuration, LockKey, LockTag, Mode, RelationLockMode, Wait, WaitPolicy};
+use crate::txn::WriteSet;
+
+/// A session. It runs one transaction at a time; advisory locks may outlive those. Dropping it releases them.
+pub struct Session {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) slot: u32,
+    settings: Mutex<Settings>,
+    /// Views that cursors hold beyond their statement.
+    pub(crate) pins: Mutex<Pins>,
+    /// The buffers of the last transaction.
+    pub(crate) spare: Mutex<Option<Box<WriteSet>>>,
+}
+
+#[derive(Clone)]
+struct Settings {
+    interrupt: Arc<Interrupt>,
+    lock_timeout: Option<Duration>,
+    deadlock_timeout: Duration,
+}
+
+/// What keeps a session's snapshot slot occupied.
+#[derive(Default)]
+pub(crate) struct Pins {
+    /// The running statement's view, or the whole transaction's.
+    pub current: Option<Csn>,
+    pub held: Vec<Csn>,
+}
+
+impl Pins {
+    pub fn oldest_held(&self) -> Option<Csn> {
+        self.held.iter().min().copied()
+    }
+
+    pub fn oldest(&self) -> Option<Csn> {
+        self.current.into_iter().chain(self.oldest_held()).min()
+    }
+}
+
+impl Session {
+    pub(crate) fn open(shared: &Arc<Shared>) -> Result<Arc<Session>> {
+        let slot = shared.snapshots.take_slot().ok_or(EngineError::TooManySessions)?;
+        shared.locks.attach(slot);
+        Ok(Arc::new(Session {
+            shared: Arc::clone(shared),
+            slot,
+            settings: Mutex::new(Settings {
+                interrupt: Interrupt::new(),
+                lock_timeout: None,
+                deadlock_timeout: Duration::from_secs(1),
+            }),
+            pins: Mutex::default(),
+            spare: Mutex::default(),
+        }))
+    }
+
+    /// The process id that pg_locks and deadlock messages show.
+    pub fn set_pid(&self, pid: i32) {
+        self.shared.locks.set_pid(self.slot, pid);
+    }
+
+    /// The flag that interrupts this session's waits.
+    pub fn set_interrupt(&self, interrupt: Arc<Interrupt>) {
+        self.settings.lock().interrupt = interrupt;
+    }
+
+    /// The flag that interrupts this session's waits.
+    pub fn interrupt(&self) -> Arc<Interrupt> {
+        Arc::clone(&self.settings.lock().interrupt)
+    }
+
+    /// lock_timeout; `None` waits for ever.
+    pub fn set_lock_timeout(&self, timeout: Option<Duration>) {
+        self.settings.lock().lock_timeout = timeout;
+    }
+
+    /// deadlock_timeout; one second at first.
+    pub fn set_deadlock_timeout(&self, timeout: Duration) {
+        self.settings.lock().deadlock_timeout = timeout;
+    }
+
+    /// Takes a session-level lock (pg_advisory_lock); taken n times it must be released n times. False: would block.
+    pub fn lock(&self, tag: LockTag, mode: RelationLockMode, wait: Wait) -> Result<bool> {
+        self.lock_key(LockKey::Tag(tag), mode.into(), HoldDuration::Session, wait)
+    }
+
+    /// Releases one taking of a session-level lock; false when it was not held.
+    pub fn unlock(&self, tag: LockTag, mode: RelationLockMode) -> bool {
+        self.shared.locks.unlock_session(self.slot, LockKey::Tag(tag), mode.into())
+    }
+
+    /// Releases every session-level lock (pg_advisory_unlock_all).
+    pub fn unlock_all(&self) {
+        self.shared.locks.unlock_session_all(self.slot);
+    }
+
+    pub(crate) fn lock_key(&self, key: LockKey, mode: Mode, duration: HoldDuration, wait: Wait) -> Result<bool> {
+        // Most locks are granted at once; only a wait needs the settings' copies.
+        let free = crate::interrupt::NEVER.with(|never| {
+            let policy = WaitPolicy { block: false, interrupt: never, lock_timeout: None, deadlock_timeout: Duration::MAX };
+            self.shared.locks.lock(self.slot, key, mode, duration, &policy)
+        })?;
+        if free || wait != Wait::Block {
+            return Ok(free);
+        }
+        let settings = self.settings.lock().clone();
+        let policy = WaitPolicy {
+            block: true,
+            interrupt: &settings.interrupt,
+            lock_timeout: settings.lock_timeout,
+            deadlock_timeout: settings.deadlock_timeout,
+        };
+        self.shared.locks.lock(self.slot, key, mode, duration, &policy)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.locks.release_transaction(self.slot);
+        self.shared.locks.unlock_session_all(self.slot);
+        self.shared.locks.set_pid(self.slot, 0);
+        self.shared.snapshots.free_slot(self.slot);
+    }
+}

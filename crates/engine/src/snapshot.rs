@@ -1,0 +1,146 @@
+//! Which snapshots are in use: what versions must be kept.
+//!
+//! Invariant: a slot holds the CSN of the oldest view its session uses, and a view is never used before its slot says so.
+//! `acquire` stores a CSN and looks again whether it is still the newest, so that whoever computes the oldest snapshot
+//! from the newest CSN and the slots (in that order) cannot miss it.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crossbeam_utils::CachePadded;
+use melba_types::Csn;
+use parking_lot::Mutex;
+
+/// Sessions that may exist at once.
+pub(crate) const SLOTS: usize = 4096;
+
+/// "No view in use".
+const IDLE: u64 = u64::MAX;
+
+/// The slots of all sessions and the newest visible CSN.
+pub(crate) struct Snapshots {
+    visible: AtomicU64,
+    slots: Box<[CachePadded<AtomicU64>]>,
+    /// Slots at or above this were never taken.
+    high_water: AtomicUsize,
+    free: Mutex<Vec<u32>>,
+    /// The last computed `oldest`; may lag.
+    oldest: AtomicU64,
+}
+
+impl Snapshots {
+    pub fn new(visible: Csn) -> Snapshots {
+        Snapshots {
+            visible: AtomicU64::new(visible.0),
+            slots: (0..SLOTS).map(|_| CachePadded::new(AtomicU64::new(IDLE))).collect(),
+            high_water: AtomicUsize::new(0),
+            free: Mutex::new(Vec::new()),
+            oldest: AtomicU64::new(visible.0),
+        }
+    }
+
+    /// Takes a slot for a session; `None` when all are taken.
+    pub fn take_slot(&self) -> Option<u32> {
+        let mut free = self.free.lock();
+        if let Some(slot) = free.pop() {
+            return Some(slot);
+        }
+        let next = self.high_water.load(Ordering::Relaxed);
+        if next == SLOTS {
+            return None;
+        }
+        self.high_water.store(next + 1, Ordering::SeqCst);
+        Some(next as u32)
+    }
+
+    /// Gives a slot back.
+    pub fn free_slot(&self, slot: u32) {
+        self.slots[slot as usize].store(IDLE, Ordering::SeqCst);
+        self.free.lock().push(slot);
+    }
+
+    /// Slots that were ever taken.
+    pub fn slots_used(&self) -> usize {
+        self.high_water.load(Ordering::SeqCst)
+    }
+
+    /// The newest CSN that a new view sees.
+    #[inline]
+    pub fn visible(&self) -> Csn {
+        Csn(self.visible.load(Ordering::SeqCst))
+    }
+
+    /// Publishes everything up to `csn`; called in CSN order.
+    pub fn publish(&self, csn: Csn) {
+        self.visible.store(csn.0, Ordering::SeqCst);
+    }
+
+    /// A view of the newest state, protected by the slot. `pinned` is an older CSN that the slot must go on protecting.
+    pub fn acquire(&self, slot: u32, pinned: Option<Csn>) -> Csn {
+        let place = &self.slots[slot as usize];
+        loop {
+            let csn = self.visible();
+            place.store(pinned.map_or(csn.0, |p| p.0.min(csn.0)), Ordering::SeqCst);
+            if self.visible() == csn {
+                return csn;
+            }
+        }
+    }
+
+    /// Protects only `pinned` from now on.
+    pub fn hold(&self, slot: u32, pinned: Option<Csn>) {
+        self.slots[slot as usize].store(pinned.map_or(IDLE, |p| p.0), Ordering::SeqCst);
+    }
+
+    /// The oldest CSN that a view in use, or any later one, may have: versions replaced at or before it are dead.
+    pub fn compute_oldest(&self) -> Csn {
+        let mut oldest = self.visible.load(Ordering::SeqCst);
+        for slot in &self.slots[..self.slots_used()] {
+            oldest = oldest.min(slot.load(Ordering::SeqCst));
+        }
+        self.oldest.fetch_max(oldest, Ordering::SeqCst);
+        Csn(oldest)
+    }
+
+    /// `compute_oldest` as of a while ago: never too new.
+    #[inline]
+    pub fn oldest_lagging(&self) -> Csn {
+        Csn(self.oldest.load(Ordering::Relaxed))
+    }
+
+    /// All CSNs that views in use or later ones may have, ascending, the newest visible one included.
+    pub fn in_use(&self) -> Vec<Csn> {
+        let visible = self.visible.load(Ordering::SeqCst);
+        let mut all: Vec<Csn> = vec![Csn(visible)];
+        for slot in &self.slots[..self.slots_used()] {
+            let csn = slot.load(Ordering::SeqCst);
+            if csn < visible {
+                all.push(Csn(csn));
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_is_what_the_slots_protect() {
+        let s = Snapshots::new(Csn(10));
+        let (a, b) = (s.take_slot().expect("free"), s.take_slot().expect("free"));
+        assert_eq!(s.acquire(a, None), Csn(10));
+        s.publish(Csn(20));
+        assert_eq!(s.acquire(b, None), Csn(20));
+        assert_eq!(s.compute_oldest(), Csn(10));
+        assert_eq!(s.in_use(), [Csn(10), Csn(20)]);
+        assert_eq!(s.acquire(a, Some(Csn(10))), Csn(20));
+        assert_eq!(s.compute_oldest(), Csn(10));
+        s.hold(a, None);
+        assert_eq!(s.compute_oldest(), Csn(20));
+        s.free_slot(a);
+        assert_eq!(s.take_slot(), Some(a));
+    }
+}

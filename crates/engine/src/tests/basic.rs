@@ -1,0 +1,121 @@
+//! Transactions against memory alone.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use melba_types::row::RowLayout;
+use melba_types::{Datum, Kind, RowId, TreeId};
+
+use crate::*;
+
+pub(crate) fn memory_engine() -> Arc<Engine> {
+    let folder = std::env::temp_dir().join(format!("melba-engine-{}-{:p}", std::process::id(), &0));
+    let directory = Arc::new(melba_vfs::OsDirectory::open(folder).expect("a temporary folder"));
+    Engine::open(EngineOptions::default(), directory, Arc::new(melba_vfs::OsClock::new())).expect("opens")
+}
+
+fn row(id: i32, name: &str) -> Vec<u8> {
+    RowLayout::new(vec![Kind::Int4, Kind::Text]).encode_row(&[Datum::Int4(id), Datum::text(name)])
+}
+
+fn table(engine: &Engine) -> TreeId {
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let tree = t.create_table_tree(&[Kind::Int4, Kind::Text], Persistence::Logged).expect("creates");
+    t.commit(Durability::Sync, |_| {}).expect("commits");
+    tree
+}
+
+fn names(t: &Arc<Transaction>, view: ReadView, tree: TreeId) -> Vec<String> {
+    let mut scan = t.scan(view, tree, &[1], &[], &[], None).expect("opens");
+    let mut out = Vec::new();
+    while let Some(batch) = scan.next().expect("scans") {
+        assert_eq!(batch.row_ids.len(), batch.columns[0].len());
+        out.extend((0..batch.row_ids.len()).map(|i| batch.columns[0].get(i).as_str().to_owned()));
+    }
+    out
+}
+
+#[test]
+fn a_statement_sees_what_was_committed_before_it_and_earlier_commands() {
+    let engine = memory_engine();
+    let tree = table(&engine);
+    let a = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let before = a.statement_view();
+    let id = a.insert(tree, &row(1, "one")).expect("inserts");
+    assert!(names(&a, before, tree).is_empty(), "a statement does not see its own writes");
+    let after = a.statement_view();
+    assert_eq!(names(&a, after, tree), ["one"]);
+
+    let b = engine.begin(Isolation::RepeatableRead).expect("begins");
+    let view_b = b.statement_view();
+    assert!(names(&b, view_b, tree).is_empty());
+    let mut published = None;
+    let csn = a.commit(Durability::Sync, |csn| published = Some(csn)).expect("commits");
+    assert_eq!(published, Some(csn));
+    assert!(names(&b, b.statement_view(), tree).is_empty(), "repeatable read keeps its snapshot");
+    assert!(b.get_latest(tree, id).expect("reads").csn > view_b.csn);
+
+    let c = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let view = c.statement_view();
+    assert_eq!(names(&c, view, tree), ["one"]);
+    c.update(tree, id, &row(1, "uno")).expect("updates");
+    c.commit(Durability::Async, |_| {}).expect("commits");
+    assert!(names(&b, b.statement_view(), tree).is_empty());
+    let c = engine.begin(Isolation::ReadCommitted).expect("begins");
+    assert_eq!(names(&c, c.statement_view(), tree), ["uno"]);
+}
+
+#[test]
+fn savepoints_undo_rows_keys_trees_and_layouts() {
+    let engine = memory_engine();
+    let tree = table(&engine);
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let index = t.create_index_tree(tree, Persistence::Logged).expect("creates");
+    let id = t.insert(tree, &row(1, "keep")).expect("inserts");
+    t.index_insert(index, b"keep", id).expect("inserts");
+    let s = t.savepoint();
+    t.update(tree, id, &row(1, "lost")).expect("updates");
+    t.index_delete(index, b"keep", id).expect("deletes");
+    t.extend_table_tree(tree, &[Kind::Bool]).expect("extends");
+    let other = t.create_table_tree(&[], Persistence::Logged).expect("creates");
+    assert_eq!(t.table_layout(tree).expect("known").kinds().len(), 3);
+    t.rollback_to(s);
+    assert_eq!(t.table_layout(tree).expect("known").kinds().len(), 2);
+    assert!(t.insert(other, b"").is_err());
+    assert_eq!(names(&t, t.statement_view(), tree), ["keep"]);
+    assert_eq!(t.index_probe_latest(index, b"keep", None).expect("probes"), Some(id));
+    assert_eq!(t.index_probe_latest(index, b"keep", Some(id)).expect("probes"), None);
+    t.rollback();
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    assert!(names(&t, t.statement_view(), tree).is_empty());
+    assert!(!engine.has_tree(index));
+}
+
+#[test]
+fn index_scans_merge_own_entries_with_committed_ones_both_ways() {
+    let engine = memory_engine();
+    let tree = table(&engine);
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let index = t.create_index_tree(tree, Persistence::Logged).expect("creates");
+    for i in 0..3000u16 {
+        t.index_insert(index, &i.to_be_bytes(), RowId(u64::from(i))).expect("inserts");
+    }
+    t.commit(Durability::Sync, |_| {}).expect("commits");
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    for i in (0..3000u16).step_by(2) {
+        t.index_delete(index, &i.to_be_bytes(), RowId(u64::from(i))).expect("deletes");
+    }
+    t.index_insert(index, &100u16.to_be_bytes(), RowId(9)).expect("inserts");
+    let view = t.statement_view();
+    let mut expected: Vec<u16> = (51..=2001).filter(|i| i % 2 == 1 || *i == 100).collect();
+    for reverse in [false, true] {
+        let (lower, upper) = (50u16.to_be_bytes(), 2001u16.to_be_bytes());
+        let mut scan = t.index_scan(view, index, Bound::Excluded(&lower), Bound::Included(&upper), reverse).expect("opens");
+        let mut found = Vec::new();
+        while let Some((key, _)) = scan.next().expect("scans") {
+            found.push(u16::from_be_bytes([key[0], key[1]]));
+        }
+        assert_eq!(found, expected);
+        expected.reverse();
+    }
+}

@@ -1,0 +1,3 @@
+//! Tests of the whole engine.
+
+pub(crate) mod basic;

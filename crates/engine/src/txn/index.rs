@@ -1,0 +1,99 @@
+//! Operations on index entries.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use melba_types::{RowId, TreeId};
+
+use super::{ReadView, Transaction};
+use crate::error::{EngineError, Result};
+use crate::key::{KeyBytes, split_entry};
+use crate::scan::IndexScan;
+use crate::tree::{IndexTree, Tree};
+
+fn index_of(tree: &Tree) -> Result<&IndexTree> {
+    tree.as_index().ok_or(EngineError::Misuse("not an index tree"))
+}
+
+impl Transaction {
+    /// Adds an index entry.
+    pub fn index_insert(&self, tree: TreeId, key: &[u8], row: RowId) -> Result<()> {
+        self.put_entry(tree, key, row, true)
+    }
+
+    /// Removes an index entry.
+    pub fn index_delete(&self, tree: TreeId, key: &[u8], row: RowId) -> Result<()> {
+        self.put_entry(tree, key, row, false)
+    }
+
+    fn put_entry(&self, tree: TreeId, key: &[u8], row: RowId, live: bool) -> Result<()> {
+        let tree = self.tree(tree)?;
+        index_of(&tree)?;
+        self.change(|state| {
+            let command = state.command;
+            state.writes.put_key(command, &tree, KeyBytes::entry(key, row), live);
+            Ok(())
+        })
+    }
+
+    /// Entries with keys within bounds, ascending or descending. Bounds are keys without row ids; a key that starts with an
+    /// included upper bound is within it, so bounds may be prefixes.
+    pub fn index_scan(
+        self: &Arc<Self>,
+        view: ReadView,
+        tree: TreeId,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        reverse: bool,
+    ) -> Result<IndexScan> {
+        let tree = self.tree(tree)?;
+        index_of(&tree)?;
+        IndexScan::open(Arc::clone(self), view, tree, lower, upper, reverse)
+    }
+
+    /// The row of a live entry with exactly this key, other than `except`, in the newest committed state with everything of
+    /// our own: for unique checks, under `lock_key`.
+    pub fn index_probe_latest(self: &Arc<Self>, tree: TreeId, key: &[u8], except: Option<RowId>) -> Result<Option<RowId>> {
+        // Registered like any view, so that what it sees stays.
+        let csn = {
+            let pins = self.session.pins.lock();
+            self.shared().snapshots.acquire(self.session.slot, pins.oldest())
+        };
+        let view = ReadView { csn, command: u32::MAX };
+        let found = self.probe(view, tree, key, except);
+        let pins = self.session.pins.lock();
+        self.shared().snapshots.hold(self.session.slot, pins.oldest());
+        found
+    }
+
+    fn probe(self: &Arc<Self>, view: ReadView, tree: TreeId, key: &[u8], except: Option<RowId>) -> Result<Option<RowId>> {
+        let mut scan = self.index_scan(view, tree, Bound::Included(key), Bound::Included(key), false)?;
+        while let Some((found, row)) = scan.next()? {
+            // The bound admits longer keys that begin with this one.
+            if found == key && Some(row) != except {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Own entries for a scan: `each` gets key and liveness, see `WriteSet::keys_between`.
+    pub(crate) fn own_keys(
+        &self,
+        view: ReadView,
+        tree: TreeId,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        reverse: bool,
+        limit: usize,
+        each: impl FnMut(&[u8], bool),
+    ) {
+        if self.has_writes() {
+            self.state.lock().writes.keys_between(tree, bounds, reverse, view.command, limit, each);
+        }
+    }
+
+    /// Splits an entry that the engine built itself.
+    pub(crate) fn split(entry: &[u8]) -> Result<(&[u8], RowId)> {
+        split_entry(entry).ok_or_else(|| EngineError::Corrupt { what: "an index entry is shorter than a row id".into() })
+    }
+}

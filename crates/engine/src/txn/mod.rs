@@ -1,0 +1,308 @@
+//! Transactions: views, commands, savepoints, locks, and the operations on trees.
+
+mod index;
+mod rows;
+mod schema;
+mod write_set;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use melba_types::{Csn, RowId, TreeId, TxnId};
+use parking_lot::Mutex;
+
+use crate::RowBytes;
+use crate::commit::Durability;
+use crate::engine::Shared;
+use crate::error::{EngineError, Result};
+use crate::interrupt::Interrupt;
+use crate::locks::{HoldDuration, LockKey, LockTag, Mode, RelationLockMode, RowLockMode, Wait};
+use crate::session::Session;
+use crate::tree::Tree;
+pub(crate) use rows::{empty_columns, push_row};
+pub(crate) use write_set::{TreeHeads, What, WriteSet};
+
+/// PostgreSQL's isolation levels; READ UNCOMMITTED is READ COMMITTED.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    ReadCommitted,
+    RepeatableRead,
+    /// Refused for now.
+    Serializable,
+}
+
+/// What a statement sees: commits up to `csn`, and its own transaction's changes by commands before `command`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadView {
+    pub csn: Csn,
+    pub command: u32,
+}
+
+/// A point to roll back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Savepoint {
+    command: u32,
+}
+
+/// Whether a row lock was granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowLockResult {
+    Granted,
+    /// Others hold it, and the request was not to wait.
+    WouldBlock,
+}
+
+/// The newest state of a row.
+#[derive(Clone, Debug)]
+pub struct Latest {
+    /// Our own newest change if there is one, else the newest committed state; `None`: deleted, or never there.
+    pub row: Option<RowBytes>,
+    /// The commit that made the newest committed state; 0 when there is none.
+    pub csn: Csn,
+    /// The command of our own newest change.
+    pub own_command: Option<u32>,
+}
+
+/// Keeps a view usable after its statement: what a cursor holds.
+pub struct ViewPin {
+    session: Arc<Session>,
+    csn: Csn,
+}
+
+/// A transaction. Operations may be called from several threads at once; commit and rollback from one.
+pub struct Transaction {
+    id: TxnId,
+    isolation: Isolation,
+    session: Arc<Session>,
+    state: Mutex<State>,
+    /// False lets readers skip `state`.
+    has_writes: AtomicBool,
+}
+
+pub(crate) struct State {
+    pub writes: Box<WriteSet>,
+    /// The number of the running command: what it writes carries it.
+    pub command: u32,
+    /// REPEATABLE READ's snapshot, once taken.
+    pub snapshot: Option<Csn>,
+    /// The log must be durable up to here before a synchronous commit returns, also when nothing was written (nextval).
+    pub log_needed: melba_types::Lsn,
+    pub finished: bool,
+}
+
+impl Transaction {
+    pub(crate) fn begin(session: &Arc<Session>, id: TxnId, isolation: Isolation) -> Arc<Transaction> {
+        let writes = session.spare.lock().take().unwrap_or_default();
+        Arc::new(Transaction {
+            id,
+            isolation,
+            session: Arc::clone(session),
+            state: Mutex::new(State { writes, command: 0, snapshot: None, log_needed: melba_types::Lsn(0), finished: false }),
+            has_writes: AtomicBool::new(false),
+        })
+    }
+
+    /// The transaction's number, unique within one life of the server.
+    pub fn id(&self) -> TxnId {
+        self.id
+    }
+
+    /// The isolation level it was begun with.
+    pub fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
+    /// The session it belongs to.
+    pub fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.session.shared
+    }
+
+    /// The view of a new statement: READ COMMITTED takes the newest state, the others keep their first. Starts a new command.
+    ///
+    /// The view stays usable until the next call, `end_statement`, or the end of the transaction; a `pin_view` keeps it longer.
+    pub fn statement_view(&self) -> ReadView {
+        let mut state = self.state.lock();
+        state.command += 1;
+        let csn = match state.snapshot {
+            Some(csn) => csn,
+            None => {
+                let mut pins = self.session.pins.lock();
+                let csn = self.shared().snapshots.acquire(self.session.slot, pins.oldest_held());
+                pins.current = Some(csn);
+                if self.isolation != Isolation::ReadCommitted {
+                    state.snapshot = Some(csn);
+                }
+                csn
+            }
+        };
+        ReadView { csn, command: state.command }
+    }
+
+    /// The same commits as `view`, and everything this transaction has written so far. Starts a new command.
+    pub fn current_view(&self, view: ReadView) -> ReadView {
+        let mut state = self.state.lock();
+        state.command += 1;
+        ReadView { csn: view.csn, command: state.command }
+    }
+
+    /// Tells that no statement runs: a READ COMMITTED transaction that idles must not keep old versions alive.
+    pub fn end_statement(&self) {
+        if self.isolation == Isolation::ReadCommitted {
+            let mut pins = self.session.pins.lock();
+            pins.current = None;
+            self.shared().snapshots.hold(self.session.slot, pins.oldest());
+        }
+    }
+
+    /// Keeps a view of this transaction usable until the pin is dropped.
+    pub fn pin_view(&self, view: ReadView) -> ViewPin {
+        self.session.pins.lock().held.push(view.csn);
+        ViewPin { session: Arc::clone(&self.session), csn: view.csn }
+    }
+
+    /// Whether anything was changed: an idle or read-only transaction has no xid in PostgreSQL.
+    pub fn has_writes(&self) -> bool {
+        self.has_writes.load(Ordering::Acquire)
+    }
+
+    /// Bytes of rows and keys waiting for the commit.
+    pub fn write_bytes(&self) -> usize {
+        self.state.lock().writes.bytes
+    }
+
+    /// A point to roll back to.
+    pub fn savepoint(&self) -> Savepoint {
+        let mut state = self.state.lock();
+        state.command += 1;
+        Savepoint { command: state.command }
+    }
+
+    /// Undoes every change since the savepoint, which stays usable.
+    pub fn rollback_to(&self, savepoint: Savepoint) {
+        let mut state = self.state.lock();
+        let shared = self.shared();
+        state.writes.roll_back_to(savepoint.command, |what| shared.undo(what));
+        // What comes next must not be cut by an older savepoint's number being equal.
+        state.command += 1;
+    }
+
+    /// Forgets a savepoint; its changes stay.
+    pub fn release(&self, _savepoint: Savepoint) {}
+
+    /// Runs `f` on the state of a transaction that is still open.
+    pub(crate) fn with_state<T>(&self, f: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        let mut state = self.state.lock();
+        if state.finished {
+            return Err(EngineError::Misuse("the transaction has ended"));
+        }
+        f(&mut state)
+    }
+
+    /// Like `with_state`, for changes.
+    pub(crate) fn change<T>(&self, f: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        self.with_state(|state| {
+            self.has_writes.store(true, Ordering::Release);
+            f(state)
+        })
+    }
+
+    pub(crate) fn tree(&self, tree: TreeId) -> Result<Arc<Tree>> {
+        self.shared().tree(tree)
+    }
+
+    // Locks, held to the end of the transaction.
+
+    /// Locks a row. After a wait the caller compares `get_latest().csn` with its view: a newer one means that the row
+    /// changed; READ COMMITTED looks at the row again, REPEATABLE READ raises `SerializationFailure`.
+    pub fn lock_row(&self, tree: TreeId, row: RowId, mode: RowLockMode, wait: Wait) -> Result<RowLockResult> {
+        let granted = self.session.lock_key(LockKey::Row(tree, row), mode.into(), HoldDuration::Transaction, wait)?;
+        Ok(if granted { RowLockResult::Granted } else { RowLockResult::WouldBlock })
+    }
+
+    /// Locks one value of a unique index against other transactions; waits when another has it.
+    pub fn lock_key(&self, tree: TreeId, key: &[u8]) -> Result<()> {
+        let key = LockKey::Key(tree, self.shared().locks.hash_key(key));
+        self.session.lock_key(key, Mode::KEY, HoldDuration::Transaction, Wait::Block).map(drop)
+    }
+
+    /// Locks a relation; false: would block.
+    pub fn lock_relation(&self, tag: LockTag, mode: RelationLockMode, wait: Wait) -> Result<bool> {
+        self.session.lock_key(LockKey::Tag(tag), mode.into(), HoldDuration::Transaction, wait)
+    }
+
+    /// Locks any object for the transaction (DDL on non-relations, pg_advisory_xact_lock); false: would block.
+    pub fn lock_object(&self, tag: LockTag, mode: RelationLockMode, wait: Wait) -> Result<bool> {
+        self.lock_relation(tag, mode, wait)
+    }
+
+    /// The flag that interrupts this transaction's waits; shared with its session.
+    pub fn set_interrupt(&self, interrupt: Arc<Interrupt>) {
+        self.session.set_interrupt(interrupt);
+    }
+
+    // The end.
+
+    /// Makes every change visible at once and durable as asked. `on_publish` runs after the changes are visible and before
+    /// the locks are released.
+    ///
+    /// On an error nothing was changed, unless the error is `Poisoned`: then a restart shows what became of it.
+    pub fn commit(&self, durability: Durability, on_publish: impl FnOnce(Csn)) -> Result<Csn> {
+        let mut writes = self.with_state(|state| {
+            state.finished = true;
+            Ok((std::mem::take(&mut state.writes), state.log_needed))
+        })?;
+        let result = self.shared().commit(&self.session, &mut writes.0, writes.1, durability);
+        if let Ok(csn) = &result {
+            on_publish(*csn);
+        }
+        self.finish(writes.0, result.is_err());
+        result
+    }
+
+    /// Drops every change.
+    pub fn rollback(&self) {
+        let mut state = self.state.lock();
+        if state.finished {
+            return;
+        }
+        state.finished = true;
+        let writes = std::mem::take(&mut state.writes);
+        drop(state);
+        self.finish(writes, true);
+    }
+
+    fn finish(&self, mut writes: Box<WriteSet>, undo: bool) {
+        if undo && !writes.is_empty() {
+            let shared = self.shared();
+            writes.roll_back_to(0, |what| shared.undo(what));
+        }
+        writes.clear();
+        *self.session.spare.lock() = Some(writes);
+        {
+            let mut pins = self.session.pins.lock();
+            pins.current = None;
+            self.shared().snapshots.hold(self.session.slot, pins.oldest());
+        }
+        self.shared().locks.release_transaction(self.session.slot);
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        self.rollback();
+    }
+}
+
+impl Drop for ViewPin {
+    fn drop(&mut self) {
+        let mut pins = self.session.pins.lock();
+        if let Some(at) = pins.held.iter().position(|c| *c == self.csn) {
+            pins.held.swap_remove(at);
+        }
+        self.session.shared.snapshots.hold(self.session.slot, pins.oldest());
+    }
+}

@@ -1,0 +1,133 @@
+//! Trees and sequences that appear and disappear with a transaction.
+
+use std::sync::Arc;
+
+use melba_types::row::RowLayout;
+use melba_types::{Kind, TreeId};
+
+use super::{Transaction, What};
+use crate::error::{EngineError, Result};
+use crate::sequence::{Sequence, SequenceDefinition, SequenceId, SequenceState};
+use crate::tree::{Persistence, Tree};
+
+impl Transaction {
+    /// A new, empty table tree with columns of these kinds.
+    pub fn create_table_tree(&self, kinds: &[Kind], persistence: Persistence) -> Result<TreeId> {
+        let id = self.shared().next_tree_id();
+        self.create_tree(Tree::table(id, kinds, persistence))
+    }
+
+    /// A new, empty index tree. The caller fills it.
+    pub fn create_index_tree(&self, table: TreeId, persistence: Persistence) -> Result<TreeId> {
+        let id = self.shared().next_tree_id();
+        self.create_tree(Tree::index(id, table, persistence))
+    }
+
+    fn create_tree(&self, tree: Tree) -> Result<TreeId> {
+        let tree = Arc::new(tree);
+        let id = tree.id;
+        self.change(|state| {
+            self.shared().add_tree(Arc::clone(&tree));
+            let command = state.command;
+            state.writes.put_schema(command, What::CreateTree(tree));
+            Ok(id)
+        })
+    }
+
+    /// Drops a tree when the transaction commits. The caller holds the relation's AccessExclusive lock.
+    pub fn drop_tree(&self, tree: TreeId) -> Result<()> {
+        let tree = self.tree(tree)?;
+        self.change(|state| {
+            let command = state.command;
+            state.writes.put_schema(command, What::DropTree(tree));
+            Ok(())
+        })
+    }
+
+    /// Adds columns at the end of a table's layout (ADD COLUMN); the rows stay as they are. The caller holds the relation's
+    /// AccessExclusive lock.
+    pub fn extend_table_tree(&self, tree: TreeId, kinds: &[Kind]) -> Result<()> {
+        let tree = self.tree(tree)?;
+        let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
+        self.change(|state| {
+            let own =
+                state.writes.layouts.iter().position(|(id, _)| *id == tree.id).map(|at| state.writes.layouts.swap_remove(at).1);
+            let old = own.clone().unwrap_or_else(|| Arc::clone(&table.layout.read()));
+            let kinds: Vec<Kind> = old.kinds().iter().chain(kinds).copied().collect();
+            state.writes.layouts.push((tree.id, Arc::new(RowLayout::new(kinds))));
+            let command = state.command;
+            state.writes.put_schema(command, What::ExtendTable { tree: Arc::clone(&tree), before: own });
+            Ok(())
+        })
+    }
+
+    /// The layout of a table's rows as this transaction sees it.
+    pub fn table_layout(&self, tree: TreeId) -> Result<Arc<RowLayout>> {
+        let tree = self.tree(tree)?;
+        self.layout_of(&tree)
+    }
+
+    pub(crate) fn layout_of(&self, tree: &Tree) -> Result<Arc<RowLayout>> {
+        let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
+        if self.has_writes() {
+            let state = self.state.lock();
+            if let Some((_, layout)) = state.writes.layouts.iter().find(|(id, _)| *id == tree.id) {
+                return Ok(Arc::clone(layout));
+            }
+        }
+        Ok(Arc::clone(&table.layout.read()))
+    }
+
+    /// A new sequence.
+    pub fn create_sequence(
+        &self,
+        definition: SequenceDefinition,
+        state: SequenceState,
+        persistence: Persistence,
+    ) -> Result<SequenceId> {
+        let id = SequenceId(self.shared().next_tree_id().0);
+        let sequence = Arc::new(Sequence::new(id, definition, state, persistence, false));
+        self.change(|state| {
+            self.shared().add_sequence(Arc::clone(&sequence));
+            let command = state.command;
+            state.writes.put_schema(command, What::CreateSequence(sequence));
+            Ok(id)
+        })
+    }
+
+    /// Drops a sequence when the transaction commits.
+    pub fn drop_sequence(&self, id: SequenceId) -> Result<()> {
+        let sequence = self.shared().sequence(id)?;
+        self.change(|state| {
+            let command = state.command;
+            state.writes.put_schema(command, What::DropSequence(sequence));
+            Ok(())
+        })
+    }
+
+    /// The next value of a sequence; never given out again, not even when this transaction rolls back.
+    pub fn nextval(&self, id: SequenceId) -> Result<i64> {
+        let (value, needed) = self.shared().nextval(id)?;
+        if needed.0 > 0 {
+            self.with_state(|state| {
+                state.log_needed = state.log_needed.max(needed);
+                Ok(())
+            })?;
+        }
+        Ok(value)
+    }
+
+    /// Sets a sequence's value, at once and for all.
+    pub fn setval(&self, id: SequenceId, value: i64, is_called: bool) -> Result<()> {
+        let needed = self.shared().setval(id, value, is_called)?;
+        self.with_state(|state| {
+            state.log_needed = state.log_needed.max(needed);
+            Ok(())
+        })
+    }
+
+    /// The current state of a sequence.
+    pub fn read_sequence(&self, id: SequenceId) -> Result<SequenceState> {
+        Ok(self.shared().sequence(id)?.state.lock().state)
+    }
+}

@@ -1,0 +1,411 @@
+//! A transaction's private changes.
+//!
+//! All changes are one list in the order they were made; each names the older one of the same key. So the newest change of a
+//! key is found by its head, what a command may see by walking back, and rolling back to a savepoint is cutting the list.
+//!
+//! Invariants:
+//! 1. Command numbers never fall along the list.
+//! 2. `heads` of a tree maps each changed key to its newest change, in key order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use melba_types::row::RowLayout;
+use melba_types::{RowId, TreeId};
+
+use crate::RowBytes;
+use crate::key::KeyBytes;
+use crate::sequence::Sequence;
+use crate::tree::{Tree, TreeData};
+
+const NONE: u32 = u32::MAX;
+
+/// One change.
+pub(crate) struct Change {
+    pub command: u32,
+    /// Position of the tree in `WriteSet::trees`; meaningless for changes of the schema.
+    tree: u32,
+    /// The previous change of the same key, or `NONE`.
+    older: u32,
+    pub what: What,
+}
+
+/// What was changed.
+pub(crate) enum What {
+    Row {
+        row: RowId,
+        bytes: Option<RowBytes>,
+    },
+    Key {
+        key: KeyBytes,
+        live: bool,
+    },
+    CreateTree(Arc<Tree>),
+    DropTree(Arc<Tree>),
+    /// The layout before, when this transaction had extended the tree already.
+    ExtendTable {
+        tree: Arc<Tree>,
+        before: Option<Arc<RowLayout>>,
+    },
+    CreateSequence(Arc<Sequence>),
+    DropSequence(Arc<Sequence>),
+}
+
+/// Ordered map of heads. Most transactions change a few keys, or many in ascending order: a sorted list serves both
+/// without allocating, and gives way to a tree when neither holds.
+pub(crate) enum Heads<K> {
+    List(Vec<(K, u32)>),
+    Tree(BTreeMap<K, u32>),
+}
+
+const LIST_MAX: usize = 64;
+
+impl<K: Ord + Clone> Heads<K> {
+    fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<u32>
+    where
+        K: std::borrow::Borrow<Q>,
+    {
+        match self {
+            Heads::List(list) => list.binary_search_by(|(k, _)| k.borrow().cmp(key)).ok().map(|at| list[at].1),
+            Heads::Tree(tree) => tree.get(key).copied(),
+        }
+    }
+
+    /// Sets the head of a key and returns the previous one.
+    fn set(&mut self, key: K, head: u32) -> Option<u32> {
+        match self {
+            Heads::List(list) => {
+                let at = match list.last() {
+                    Some((last, _)) if *last < key => list.len(),
+                    _ => match list.binary_search_by(|(k, _)| k.cmp(&key)) {
+                        Ok(at) => return Some(std::mem::replace(&mut list[at].1, head)),
+                        Err(at) => at,
+                    },
+                };
+                if at < list.len() && list.len() >= LIST_MAX {
+                    let mut tree: BTreeMap<K, u32> = std::mem::take(list).into_iter().collect();
+                    tree.insert(key, head);
+                    *self = Heads::Tree(tree);
+                } else {
+                    list.insert(at, (key, head));
+                }
+                None
+            }
+            Heads::Tree(tree) => tree.insert(key, head),
+        }
+    }
+
+    fn remove(&mut self, key: &K) {
+        match self {
+            Heads::List(list) => {
+                if let Ok(at) = list.binary_search_by(|(k, _)| k.cmp(key)) {
+                    list.remove(at);
+                }
+            }
+            Heads::Tree(tree) => {
+                tree.remove(key);
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        match self {
+            Heads::List(list) if list.capacity() <= 4096 => list.clear(),
+            _ => *self = Heads::List(Vec::new()),
+        }
+    }
+
+    /// Keys and heads from the first key that is not `before`, ascending.
+    fn range<'a, Q: Ord + ?Sized + 'a>(
+        &'a self,
+        lower: std::ops::Bound<&'a Q>,
+        upper: std::ops::Bound<&'a Q>,
+    ) -> Box<dyn DoubleEndedIterator<Item = (&'a K, u32)> + 'a>
+    where
+        K: std::borrow::Borrow<Q>,
+    {
+        use std::ops::Bound;
+        match self {
+            Heads::List(list) => {
+                let start = match lower {
+                    Bound::Unbounded => 0,
+                    Bound::Included(l) => list.partition_point(|(k, _)| k.borrow() < l),
+                    Bound::Excluded(l) => list.partition_point(|(k, _)| k.borrow() <= l),
+                };
+                let end = match upper {
+                    Bound::Unbounded => list.len(),
+                    Bound::Included(u) => list.partition_point(|(k, _)| k.borrow() <= u),
+                    Bound::Excluded(u) => list.partition_point(|(k, _)| k.borrow() < u),
+                };
+                Box::new(list[start..end.max(start)].iter().map(|(k, h)| (k, *h)))
+            }
+            Heads::Tree(tree) => Box::new(tree.range((lower, upper)).map(|(k, h)| (k, *h))),
+        }
+    }
+}
+
+pub(crate) enum TreeHeads {
+    Rows(Heads<RowId>),
+    Keys(Heads<KeyBytes>),
+}
+
+/// The changed keys of one tree.
+pub(crate) struct TreeWrites {
+    pub tree: Arc<Tree>,
+    pub heads: TreeHeads,
+}
+
+/// All changes of a transaction.
+#[derive(Default)]
+pub(crate) struct WriteSet {
+    pub changes: Vec<Change>,
+    /// Trees touched; the first `trees_used` are this transaction's, the rest are buffers to reuse.
+    pub trees: Vec<TreeWrites>,
+    /// Layouts of tables that this transaction has extended.
+    pub layouts: Vec<(TreeId, Arc<RowLayout>)>,
+    /// Bytes of rows and keys, to tell large transactions.
+    pub bytes: usize,
+}
+
+impl WriteSet {
+    fn slot(&mut self, tree: &Arc<Tree>) -> usize {
+        if let Some(at) = self.trees.iter().position(|t| Arc::ptr_eq(&t.tree, tree)) {
+            return at;
+        }
+        let heads = match tree.data {
+            TreeData::Table(_) => TreeHeads::Rows(Heads::List(Vec::new())),
+            TreeData::Index(_) => TreeHeads::Keys(Heads::List(Vec::new())),
+        };
+        self.trees.push(TreeWrites { tree: Arc::clone(tree), heads });
+        self.trees.len() - 1
+    }
+
+    pub fn writes(&self, tree: TreeId) -> Option<&TreeWrites> {
+        self.trees.iter().find(|t| t.tree.id == tree)
+    }
+
+    /// Records a new state of a row.
+    pub fn put_row(&mut self, command: u32, tree: &Arc<Tree>, row: RowId, bytes: Option<RowBytes>) {
+        self.bytes += bytes.as_ref().map_or(0, |b| b.len());
+        let slot = self.slot(tree);
+        let at = self.changes.len() as u32;
+        let TreeHeads::Rows(heads) = &mut self.trees[slot].heads else { unreachable!("the heads are of the tree's kind") };
+        let older = heads.set(row, at).unwrap_or(NONE);
+        self.changes.push(Change { command, tree: slot as u32, older, what: What::Row { row, bytes } });
+    }
+
+    /// Records the presence or absence of an index entry.
+    pub fn put_key(&mut self, command: u32, tree: &Arc<Tree>, key: KeyBytes, live: bool) {
+        self.bytes += key.as_slice().len();
+        let slot = self.slot(tree);
+        let at = self.changes.len() as u32;
+        let TreeHeads::Keys(heads) = &mut self.trees[slot].heads else { unreachable!("the heads are of the tree's kind") };
+        let older = heads.set(key.clone(), at).unwrap_or(NONE);
+        self.changes.push(Change { command, tree: slot as u32, older, what: What::Key { key, live } });
+    }
+
+    /// Records a change of the schema.
+    pub fn put_schema(&mut self, command: u32, what: What) {
+        self.changes.push(Change { command, tree: NONE, older: NONE, what });
+    }
+
+    /// The newest change at or before `head` that commands before `command` made.
+    fn seen(&self, head: u32, command: u32) -> Option<&Change> {
+        let mut at = head;
+        loop {
+            let change = &self.changes[at as usize];
+            if change.command < command {
+                return Some(change);
+            }
+            if change.older == NONE {
+                return None;
+            }
+            at = change.older;
+        }
+    }
+
+    /// What commands before `command` did to a row: `None` nothing, `Some(None)` deleted it.
+    pub fn row(&self, tree: TreeId, row: RowId, command: u32) -> Option<Option<&RowBytes>> {
+        let TreeHeads::Rows(heads) = &self.writes(tree)?.heads else { return None };
+        match &self.seen(heads.get(&row)?, command)?.what {
+            What::Row { bytes, .. } => Some(bytes.as_ref()),
+            _ => None,
+        }
+    }
+
+    /// The row's newest own change, whatever its command: the command and the row.
+    pub fn newest_row(&self, tree: TreeId, row: RowId) -> Option<(u32, Option<&RowBytes>)> {
+        let TreeHeads::Rows(heads) = &self.writes(tree)?.heads else { return None };
+        let change = &self.changes[heads.get(&row)? as usize];
+        match &change.what {
+            What::Row { bytes, .. } => Some((change.command, bytes.as_ref())),
+            _ => None,
+        }
+    }
+
+    /// Up to `limit` rows from `from` on that commands before `command` changed.
+    pub fn rows_from(&self, tree: TreeId, from: RowId, command: u32, limit: usize, out: &mut Vec<(RowId, Option<RowBytes>)>) {
+        let Some(TreeWrites { heads: TreeHeads::Rows(heads), .. }) = self.writes(tree) else { return };
+        let seen = heads
+            .range(std::ops::Bound::Included(&from), std::ops::Bound::Unbounded)
+            .filter_map(|(_, head)| self.seen(head, command));
+        for change in seen.take(limit) {
+            if let What::Row { row, bytes } = &change.what {
+                out.push((*row, bytes.clone()));
+            }
+        }
+    }
+
+    /// Up to `limit` index entries within bounds that commands before `command` changed, in scan order.
+    pub fn keys_between(
+        &self,
+        tree: TreeId,
+        bounds: (std::ops::Bound<&[u8]>, std::ops::Bound<&[u8]>),
+        reverse: bool,
+        command: u32,
+        limit: usize,
+        mut each: impl FnMut(&[u8], bool),
+    ) {
+        let Some(TreeWrites { heads: TreeHeads::Keys(heads), .. }) = self.writes(tree) else { return };
+        let mut range = heads.range::<[u8]>(bounds.0, bounds.1);
+        let mut left = limit;
+        while left > 0 {
+            let Some((_, head)) = (if reverse { range.next_back() } else { range.next() }) else { return };
+            if let Some(Change { what: What::Key { key, live }, .. }) = self.seen(head, command) {
+                each(key.as_slice(), *live);
+                left -= 1;
+            }
+        }
+    }
+
+    /// Undoes every change of `command` and later; schema changes are handed to `undo`, newest first.
+    pub fn roll_back_to(&mut self, command: u32, mut undo: impl FnMut(What)) {
+        while self.changes.last().is_some_and(|c| c.command >= command) {
+            let Some(change) = self.changes.pop() else { return };
+            let heads = self.trees.get_mut(change.tree as usize).map(|t| &mut t.heads);
+            match (change.what, heads) {
+                (What::Row { row, bytes }, Some(TreeHeads::Rows(heads))) => {
+                    self.bytes -= bytes.map_or(0, |b| b.len());
+                    match change.older {
+                        NONE => heads.remove(&row),
+                        older => drop(heads.set(row, older)),
+                    }
+                }
+                (What::Key { key, .. }, Some(TreeHeads::Keys(heads))) => {
+                    self.bytes -= key.as_slice().len();
+                    match change.older {
+                        NONE => heads.remove(&key),
+                        older => drop(heads.set(key, older)),
+                    }
+                }
+                (What::ExtendTable { tree, before }, _) => {
+                    self.layouts.retain(|(id, _)| *id != tree.id);
+                    self.layouts.extend(before.map(|layout| (tree.id, layout)));
+                }
+                (what, _) => undo(what),
+            }
+        }
+    }
+
+    /// The final state of each changed key of a tree, in key order.
+    pub fn final_rows<'a>(&'a self, heads: &'a Heads<RowId>) -> impl Iterator<Item = (RowId, Option<&'a RowBytes>)> {
+        heads.range::<RowId>(std::ops::Bound::Unbounded, std::ops::Bound::Unbounded).filter_map(|(_, head)| {
+            match &self.changes[head as usize].what {
+                What::Row { row, bytes } => Some((*row, bytes.as_ref())),
+                _ => None,
+            }
+        })
+    }
+
+    /// The final state of each changed entry of an index, in key order.
+    pub fn final_keys<'a>(&'a self, heads: &'a Heads<KeyBytes>) -> impl Iterator<Item = (&'a KeyBytes, bool)> {
+        heads.range::<[u8]>(std::ops::Bound::Unbounded, std::ops::Bound::Unbounded).filter_map(|(_, head)| {
+            match &self.changes[head as usize].what {
+                What::Key { key, live } => Some((key, *live)),
+                _ => None,
+            }
+        })
+    }
+
+    /// Whether nothing was changed.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Empties it for the next transaction; small buffers are kept.
+    pub fn clear(&mut self) {
+        if self.changes.capacity() <= 4096 {
+            self.changes.clear();
+        } else {
+            self.changes = Vec::new();
+        }
+        if self.trees.len() > 16 {
+            self.trees.clear();
+        }
+        for tree in &mut self.trees {
+            match &mut tree.heads {
+                TreeHeads::Rows(heads) => heads.clear(),
+                TreeHeads::Keys(heads) => heads.clear(),
+            }
+        }
+        self.layouts.clear();
+        self.bytes = 0;
+    }
+}
+
+impl TreeWrites {
+    pub fn is_empty(&self) -> bool {
+        match &self.heads {
+            TreeHeads::Rows(Heads::List(list)) => list.is_empty(),
+            TreeHeads::Keys(Heads::List(list)) => list.is_empty(),
+            TreeHeads::Rows(Heads::Tree(tree)) => tree.is_empty(),
+            TreeHeads::Keys(Heads::Tree(tree)) => tree.is_empty(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::Persistence;
+    use melba_types::Kind;
+
+    fn row(text: &str) -> RowBytes {
+        text.as_bytes().into()
+    }
+
+    #[test]
+    fn commands_see_what_came_before_them_and_savepoints_cut() {
+        let tree = Arc::new(Tree::table(TreeId(1), &[Kind::Int4], Persistence::Logged));
+        let mut set = WriteSet::default();
+        set.put_row(1, &tree, RowId(5), Some(row("a")));
+        set.put_row(2, &tree, RowId(5), Some(row("b")));
+        set.put_row(2, &tree, RowId(3), None);
+        let at = |set: &WriteSet, command| set.row(TreeId(1), RowId(5), command).map(|r| r.cloned());
+        assert_eq!(at(&set, 1), None);
+        assert_eq!(at(&set, 2), Some(Some(row("a"))));
+        assert_eq!(at(&set, 3), Some(Some(row("b"))));
+        let mut rows = Vec::new();
+        set.rows_from(TreeId(1), RowId(0), 3, 10, &mut rows);
+        assert_eq!(rows, [(RowId(3), None), (RowId(5), Some(row("b")))]);
+        set.roll_back_to(2, |_| {});
+        assert_eq!(at(&set, 3), Some(Some(row("a"))));
+        assert_eq!(set.row(TreeId(1), RowId(3), 3), None);
+        set.roll_back_to(0, |_| {});
+        assert!(set.is_empty() && set.bytes == 0 && set.trees[0].is_empty());
+    }
+
+    #[test]
+    fn heads_keep_order_when_the_list_becomes_a_tree() {
+        let mut heads = Heads::List(Vec::new());
+        for i in 0..500u64 {
+            assert_eq!(heads.set(RowId(i * 7919 % 500), i as u32), None);
+        }
+        assert!(matches!(heads, Heads::Tree(_)));
+        let keys: Vec<u64> = heads
+            .range::<RowId>(std::ops::Bound::Excluded(&RowId(10)), std::ops::Bound::Included(&RowId(13)))
+            .map(|(k, _)| k.0)
+            .collect();
+        assert_eq!(keys, [11, 12, 13]);
+    }
+}
