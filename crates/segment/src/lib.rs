@@ -1,1 +1,35 @@
-//! melba-segment
+//! Immutable segments: the files that hold a database's rows and index entries.
+//!
+//! A table segment keeps rows by column, a key segment sorted index keys. Both are written once, front to back, by a
+//! writer that one thread owns, and read by readers that all threads share.
+//!
+//! Invariants:
+//! 1. A finished file never changes; a file without its tail was never finished and does not open.
+//! 2. Every byte is under a checksum or a known constant, checked before use: a damaged file is an error that names file and
+//!    block, never a wrong answer, a panic or an access out of bounds.
+//! 3. Content behind a right checksum is what a writer wrote. Layouts are bounds-checked all the same; that text is UTF-8
+//!    is not checked again.
+//! 4. Nothing here decides what is visible: versions are handed out with their CSN.
+//!
+//! The engine is the only caller. docs/design/segment.md has the bytes.
+
+mod block;
+mod bytes;
+mod cache;
+mod encoding;
+mod error;
+mod frame;
+mod hash;
+mod key;
+mod statistics;
+mod table;
+
+pub use cache::{BlockCache, CacheStatistics};
+pub use error::{BlockName, Result, SegmentError};
+pub use frame::{Codec, FORMAT_VERSION};
+pub use key::{KeyCursor, KeyOptions, KeySegmentMeta, KeySegmentReader, KeySegmentWriter, ROW_ID_BYTES};
+pub use statistics::{Statistics, ZoneOp};
+pub use table::{
+    Csns, GroupData, GroupReader, Position, RowGroup, RowVersion, SegmentMeta, TableOptions, TableSegmentReader,
+    TableSegmentWriter, null_batch,
+};

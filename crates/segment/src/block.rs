@@ -1,0 +1,50 @@
+//! Blocks as readers hold them: verified, decompressed, their layout parsed and bounds-checked once.
+
+use crate::bytes::ByteReader;
+use crate::encoding::strings::StringBlock;
+use crate::encoding::words::WordBlock;
+use crate::key::block::KeyBlock;
+
+/// A block's content.
+#[derive(Debug)]
+pub(crate) enum Block {
+    Words(WordBlock),
+    Strings(StringBlock),
+    Keys(KeyBlock),
+    Filter(Vec<u8>),
+}
+
+/// What the directory says a block holds; checked against the content's own tag where it has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BlockKind {
+    Words,
+    Strings,
+    Keys,
+    Filter,
+}
+
+impl Block {
+    /// Parses content; `None` when it is not of this kind.
+    pub fn parse(kind: BlockKind, content: Vec<u8>) -> Option<Block> {
+        Some(match kind {
+            BlockKind::Words => Block::Words(WordBlock::parse(content)?),
+            BlockKind::Strings => Block::Strings(StringBlock::parse(content)?),
+            BlockKind::Keys => Block::Keys(KeyBlock::parse(content)?),
+            BlockKind::Filter => Block::Filter(content),
+        })
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        match self {
+            Block::Words(block) => block.memory_bytes(),
+            Block::Strings(block) => block.memory_bytes(),
+            Block::Keys(block) => block.memory_bytes(),
+            Block::Filter(bytes) => bytes.capacity(),
+        }
+    }
+}
+
+/// The rows that a block says it holds, refused when beyond any row group's.
+pub(crate) fn parse_rows(reader: &mut ByteReader<'_>) -> Option<usize> {
+    reader.length().filter(|&rows| rows <= u32::MAX as usize)
+}

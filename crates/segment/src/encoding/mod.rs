@@ -1,0 +1,7 @@
+//! Encodings of column blocks. Each keeps access to value `i` O(1) (or logarithmic in the number of runs) once its block is in
+//! memory, and decodes ranges in tight loops.
+
+pub(crate) mod packed;
+pub(crate) mod strings;
+pub(crate) mod validity;
+pub(crate) mod words;

@@ -1,0 +1,145 @@
+//! Blocks of byte strings.
+//!
+//! ```text
+//! tag u8 (3) | rows varint | validity | packed lengths | the strings' bytes end to end
+//! ```
+
+use std::ops::Range;
+
+use melba_types::{Bitmap, ByteStrings};
+
+use super::packed::{self, Packed};
+use super::validity::{self, Validity};
+use crate::block::parse_rows;
+use crate::bytes::{ByteReader, put_varint};
+
+const TAG_STRINGS: u8 = 3;
+
+/// A parsed block.
+#[derive(Debug)]
+pub(crate) struct StringBlock {
+    bytes: Vec<u8>,
+    validity: Validity,
+    /// Where each string ends, relative to `at`.
+    ends: Vec<u32>,
+    /// Offset of the first string.
+    at: usize,
+}
+
+/// Appends a block's content for rows `range` of a column.
+pub(crate) fn encode(values: &ByteStrings, validity: Option<&Bitmap>, range: Range<usize>, out: &mut Vec<u8>) {
+    out.push(TAG_STRINGS);
+    put_varint(range.len() as u64, out);
+    validity::encode(validity, range.start, range.len(), out);
+    let lengths: Vec<i64> = range.clone().map(|i| values.get(i).len() as i64).collect();
+    packed::encode(&lengths, out);
+    let start = if range.start == 0 { 0 } else { values.ends[range.start - 1] as usize };
+    let end = if range.end == 0 { 0 } else { values.ends[range.end - 1] as usize };
+    out.extend_from_slice(&values.bytes[start..end]);
+}
+
+impl StringBlock {
+    pub fn parse(bytes: Vec<u8>) -> Option<StringBlock> {
+        let mut reader = ByteReader::new(&bytes);
+        if reader.u8()? != TAG_STRINGS {
+            return None;
+        }
+        let rows = parse_rows(&mut reader)?;
+        let validity = Validity::parse(&mut reader, rows)?;
+        let lengths = Packed::parse(&mut reader)?;
+        if lengths.count != rows {
+            return None;
+        }
+        let at = reader.position();
+        let total = reader.remaining() as u64;
+        // A vector without bits may claim any count: each of its rows must at least be plausible before they are expanded.
+        if rows > u32::MAX as usize / 8 {
+            return None;
+        }
+        let mut ends: Vec<u32> = Vec::new();
+        lengths.decode(&bytes, 0, rows, &mut ends);
+        let mut end = 0u64;
+        for slot in &mut ends {
+            end += u64::from(*slot);
+            *slot = end as u32;
+        }
+        (end == total).then_some(StringBlock { bytes, validity, ends, at })
+    }
+
+    pub fn rows(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.capacity() + self.ends.capacity() * 4 + size_of::<StringBlock>()
+    }
+
+    #[inline]
+    pub fn is_valid(&self, i: usize) -> bool {
+        self.validity.get(&self.bytes, i)
+    }
+
+    #[inline]
+    fn start(&self, i: usize) -> usize {
+        if i == 0 { 0 } else { self.ends[i - 1] as usize }
+    }
+
+    /// String `i`; empty when null.
+    #[inline]
+    pub fn get(&self, i: usize) -> &[u8] {
+        &self.bytes[self.at + self.start(i)..self.at + self.ends[i] as usize]
+    }
+
+    /// Appends the strings of `range`. False, with nothing appended, when `out` would pass 4 GB.
+    #[must_use]
+    pub fn decode(&self, range: Range<usize>, out: &mut ByteStrings) -> bool {
+        if range.is_empty() {
+            return true;
+        }
+        let (from, to) = (self.start(range.start), self.ends[range.end - 1] as usize);
+        if out.bytes.len() + (to - from) > u32::MAX as usize {
+            return false;
+        }
+        let shift = (out.bytes.len() as u32).wrapping_sub(from as u32);
+        out.bytes.extend_from_slice(&self.bytes[self.at + from..self.at + to]);
+        out.ends.extend(self.ends[range].iter().map(|end| end.wrapping_add(shift)));
+        true
+    }
+
+    /// Appends the validity of `range` after `before` rows.
+    pub fn decode_validity(&self, range: Range<usize>, before: usize, out: &mut Option<Bitmap>) {
+        self.validity.decode(&self.bytes, range.start, range.len(), before, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_and_nulls_come_back() {
+        let mut values = ByteStrings::default();
+        let mut validity = Bitmap::default();
+        for i in 0..300usize {
+            let valid = i % 7 != 0;
+            values.push(if valid { &b"abcdefghijklmnopqrstuvwxyz"[..i % 27] } else { b"" });
+            validity.push(valid);
+        }
+        let mut bytes = Vec::new();
+        encode(&values, Some(&validity), 10..290, &mut bytes);
+        let block = StringBlock::parse(bytes.clone()).unwrap();
+        let mut out = ByteStrings::default();
+        out.push(b"before");
+        let mut out_validity = None;
+        assert!(block.decode(5..280, &mut out));
+        block.decode_validity(5..280, 1, &mut out_validity);
+        for i in 5..280 {
+            assert_eq!(block.get(i), values.get(i + 10));
+            assert_eq!(out.get(i - 4), values.get(i + 10));
+            assert_eq!(block.is_valid(i), validity.get(i + 10));
+            assert_eq!(out_validity.as_ref().unwrap().get(i - 4), validity.get(i + 10));
+        }
+        bytes.pop();
+        assert!(StringBlock::parse(bytes).is_none());
+    }
+}

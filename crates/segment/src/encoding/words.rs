@@ -1,0 +1,196 @@
+//! Blocks of fixed-width values as 64-bit words: integers, booleans, floats (by their bits), dictionary codes.
+//!
+//! ```text
+//! tag u8 | rows varint | validity | packed values                      tag 1
+//! tag u8 | rows varint | validity | packed run ends | packed values    tag 2
+//! ```
+
+use std::ops::Range;
+
+use melba_types::Bitmap;
+
+use super::packed::{self, Packed, Word};
+use super::validity::{self, Validity};
+use crate::block::parse_rows;
+use crate::bytes::{ByteReader, put_varint};
+
+const TAG_PACKED: u8 = 1;
+const TAG_RUNS: u8 = 2;
+
+/// A parsed block.
+#[derive(Debug)]
+pub(crate) struct WordBlock {
+    bytes: Vec<u8>,
+    rows: usize,
+    validity: Validity,
+    layout: Layout,
+}
+
+#[derive(Debug)]
+enum Layout {
+    Packed(Packed),
+    /// `ends[i]` is the row after run `i`.
+    Runs {
+        ends: Packed,
+        values: Packed,
+    },
+}
+
+/// Number of runs of equal values.
+pub(crate) fn count_runs(values: &[i64]) -> usize {
+    values.len().min(1) + values.windows(2).filter(|pair| pair[0] != pair[1]).count()
+}
+
+/// Appends a block's content. `validity` is that of rows `start..` of the column that `values` are from.
+pub(crate) fn encode(values: &[i64], validity: Option<&Bitmap>, start: usize, out: &mut Vec<u8>) {
+    let runs = count_runs(values);
+    let width = packed::width_needed(values) as usize;
+    // A run costs its value and its end; decoding runs is faster too, so a draw goes to them.
+    let use_runs = width > 0 && runs * (width + 16) <= values.len() * width;
+    out.push(if use_runs { TAG_RUNS } else { TAG_PACKED });
+    put_varint(values.len() as u64, out);
+    validity::encode(validity, start, values.len(), out);
+    if use_runs {
+        let (mut ends, mut run_values) = (Vec::with_capacity(runs), Vec::with_capacity(runs));
+        for (i, &value) in values.iter().enumerate() {
+            if i + 1 == values.len() || values[i + 1] != value {
+                ends.push(i as i64 + 1);
+                run_values.push(value);
+            }
+        }
+        packed::encode(&ends, out);
+        packed::encode(&run_values, out);
+    } else {
+        packed::encode(values, out);
+    }
+}
+
+impl WordBlock {
+    pub fn parse(bytes: Vec<u8>) -> Option<WordBlock> {
+        let mut reader = ByteReader::new(&bytes);
+        let tag = reader.u8()?;
+        let rows = parse_rows(&mut reader)?;
+        let validity = Validity::parse(&mut reader, rows)?;
+        let layout = match tag {
+            TAG_PACKED => {
+                let values = Packed::parse(&mut reader)?;
+                (values.count == rows).then_some(Layout::Packed(values))?
+            }
+            TAG_RUNS => {
+                let ends = Packed::parse(&mut reader)?;
+                let values = Packed::parse(&mut reader)?;
+                let layout = Layout::Runs { ends, values };
+                (ends.count == values.count && ends_ascend_to(&ends, &bytes, rows)).then_some(layout)?
+            }
+            _ => return None,
+        };
+        if reader.remaining() != 0 {
+            return None;
+        }
+        Some(WordBlock { bytes, rows, validity, layout })
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.capacity() + size_of::<WordBlock>()
+    }
+
+    #[inline]
+    pub fn is_valid(&self, i: usize) -> bool {
+        self.validity.get(&self.bytes, i)
+    }
+
+    /// Value `i`; unspecified when null.
+    #[inline]
+    pub fn get(&self, i: usize) -> i64 {
+        match &self.layout {
+            Layout::Packed(values) => values.get(&self.bytes, i),
+            Layout::Runs { ends, values } => values.get(&self.bytes, self.run_of(ends, i)),
+        }
+    }
+
+    /// The run that holds row `i`.
+    fn run_of(&self, ends: &Packed, i: usize) -> usize {
+        partition_point(ends.count, |run| ends.get(&self.bytes, run) <= i as i64)
+    }
+
+    /// Appends the values of `range`; null ones are unspecified.
+    pub fn decode<T: Word>(&self, range: Range<usize>, out: &mut Vec<T>) {
+        match &self.layout {
+            Layout::Packed(values) => values.decode(&self.bytes, range.start, range.len(), out),
+            Layout::Runs { ends, values } => {
+                out.reserve(range.len());
+                let mut at = range.start;
+                let mut run = if at == 0 { 0 } else { self.run_of(ends, at) };
+                while at < range.end {
+                    let end = (ends.get(&self.bytes, run) as usize).min(range.end);
+                    let value = T::from_word(values.get(&self.bytes, run));
+                    out.resize(out.len() + (end - at), value);
+                    at = end;
+                    run += 1;
+                }
+            }
+        }
+    }
+
+    /// Appends the validity of `range` after `before` rows.
+    pub fn decode_validity(&self, range: Range<usize>, before: usize, out: &mut Option<Bitmap>) {
+        self.validity.decode(&self.bytes, range.start, range.len(), before, out);
+    }
+}
+
+/// Whether run ends ascend strictly from above 0 to exactly `rows`: what makes decoding them safe.
+fn ends_ascend_to(ends: &Packed, bytes: &[u8], rows: usize) -> bool {
+    let mut before = 0;
+    for run in 0..ends.count {
+        let end = ends.get(bytes, run);
+        if end <= before {
+            return false;
+        }
+        before = end;
+    }
+    before == rows as i64
+}
+
+/// First index of `0..count` for which `before` is false; it must be true up to there.
+#[inline]
+pub(crate) fn partition_point(count: usize, before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(values: &[i64], runs: bool) {
+        let mut bytes = Vec::new();
+        encode(values, None, 0, &mut bytes);
+        assert_eq!(bytes[0] == TAG_RUNS, runs);
+        let block = WordBlock::parse(bytes).unwrap();
+        let mut out: Vec<i64> = Vec::new();
+        block.decode(0..values.len(), &mut out);
+        assert_eq!(out, values);
+        out.clear();
+        block.decode(3..values.len() - 2, &mut out);
+        assert_eq!(out, &values[3..values.len() - 2]);
+        assert!((0..values.len()).all(|i| block.get(i) == values[i] && block.is_valid(i)));
+    }
+
+    #[test]
+    fn runs_and_packed_values_come_back() {
+        check(&(0..1000).map(|i| i / 100 * 1_000_003).collect::<Vec<_>>(), true);
+        check(&(0..1000).map(|i| i * 7919 % 1009).collect::<Vec<_>>(), false);
+    }
+}

@@ -1,0 +1,266 @@
+//! The envelope of every segment file: header, framed blocks, footer, tail.
+//!
+//! ```text
+//! file     header | block ... | footer | tail
+//! header   magic 8 | version u32 | crc32c of the 12 bytes before u32
+//! block    length of payload u32 | crc32c of payload u32 | payload
+//! payload  codec u8 (0 none, 1 lz4, 2 zstd) | [raw length u32] | content
+//! footer   a block whose content is the segment kind's directory, always codec 0 or 2
+//! tail     footer offset u64 | footer block length u32 | crc32c of the 12 bytes before u32 | magic 8
+//! ```
+//!
+//! Invariants:
+//! 1. Blocks lie end to end from the header to the footer: every byte of the file is under a checksum or a constant.
+//! 2. A block's length is known from the directory before it is read; the length in the frame must agree.
+
+use std::sync::Arc;
+
+use melba_toast::{lz4, zstd};
+use melba_vfs::{Directory, File};
+
+use crate::error::{BlockName, Result, SegmentError};
+
+/// Version of all segment formats; a change of any of them raises it.
+pub const FORMAT_VERSION: u32 = 1;
+pub(crate) const MAGIC_BYTES: usize = 8;
+pub(crate) const HEADER_BYTES: usize = 16;
+pub(crate) const TAIL_BYTES: usize = 24;
+pub(crate) const FRAME_BYTES: usize = 8;
+const CODEC_NONE: u8 = 0;
+const CODEC_LZ4: u8 = 1;
+const CODEC_ZSTD: u8 = 2;
+/// Bytes collected before they are given to the file.
+const WRITE_BUFFER_BYTES: usize = 1 << 20;
+/// Larger blocks are refused: values are limited to 1 GB, row groups to some megabytes beyond one value.
+const BLOCK_BYTES_MAX: usize = u32::MAX as usize;
+
+/// How the content of blocks is compressed, when that makes it smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    None,
+    /// Fast both ways: for flushes and hot data.
+    Lz4,
+    /// Denser, with a level: for merges and cold data.
+    Zstd(i32),
+}
+
+/// A compressed block must be at most this share of its raw content, else the content is stored as it is.
+const WORTH_PERCENT: usize = 90;
+
+/// Appends the payload for `content`.
+pub(crate) fn encode_payload(content: &[u8], codec: Codec, out: &mut Vec<u8>) {
+    let start = out.len();
+    let target_bytes = content.len() * WORTH_PERCENT / 100;
+    let tag = match codec {
+        Codec::None => CODEC_NONE,
+        Codec::Lz4 => CODEC_LZ4,
+        Codec::Zstd(_) => CODEC_ZSTD,
+    };
+    if tag != CODEC_NONE && content.len() >= 64 {
+        out.push(tag);
+        out.extend_from_slice(&(content.len() as u32).to_le_bytes());
+        let at = out.len();
+        out.resize(at + target_bytes, 0);
+        let written = match codec {
+            Codec::Zstd(level) => zstd::compress(content, &mut out[at..], level),
+            _ => lz4::compress(content, &mut out[at..]),
+        };
+        if let Ok(written) = written {
+            out.truncate(at + written);
+            return;
+        }
+        out.truncate(start);
+    }
+    out.push(CODEC_NONE);
+    out.extend_from_slice(content);
+}
+
+/// The content of a payload, or why there is none.
+pub(crate) fn decode_payload(payload: &[u8]) -> std::result::Result<Vec<u8>, &'static str> {
+    let (&codec, body) = payload.split_first().ok_or("empty payload")?;
+    if codec == CODEC_NONE {
+        return Ok(body.to_vec());
+    }
+    let (raw, body) = body.split_first_chunk::<4>().ok_or("payload too short")?;
+    let raw_bytes = u32::from_le_bytes(*raw) as usize;
+    // Neither codec can expand further; without this a damaged length would allocate gigabytes.
+    if raw_bytes / 40_000 > body.len() {
+        return Err("implausible raw length");
+    }
+    let mut content = vec![0; raw_bytes];
+    let decoded = match codec {
+        CODEC_LZ4 => lz4::decompress(body, &mut content),
+        CODEC_ZSTD => zstd::decompress(body, &mut content),
+        _ => return Err("unknown codec"),
+    };
+    match decoded {
+        Ok(n) if n == raw_bytes => Ok(content),
+        _ => Err("content does not decompress"),
+    }
+}
+
+/// Checks a frame and returns its payload.
+pub(crate) fn open_frame(frame: &[u8]) -> std::result::Result<&[u8], &'static str> {
+    let (head, payload) = frame.split_first_chunk::<FRAME_BYTES>().ok_or("frame too short")?;
+    let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
+    let crc = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+    if length as usize != payload.len() {
+        return Err("length differs from the directory");
+    }
+    if crc32c::crc32c(payload) != crc {
+        return Err("checksum mismatch");
+    }
+    Ok(payload)
+}
+
+/// Writes a segment's file front to back.
+pub(crate) struct FrameWriter {
+    file: Arc<dyn File>,
+    name: Arc<str>,
+    buffer: Vec<u8>,
+    /// Bytes given to the file.
+    written: u64,
+    blocks: u32,
+    scratch: Vec<u8>,
+}
+
+impl FrameWriter {
+    pub fn create(directory: &dyn Directory, name: &str, magic: &[u8; MAGIC_BYTES]) -> Result<FrameWriter> {
+        let name: Arc<str> = name.into();
+        let file = directory.create(&name).map_err(|error| SegmentError::Io { file: Arc::clone(&name), error })?;
+        let mut buffer = Vec::with_capacity(WRITE_BUFFER_BYTES);
+        buffer.extend_from_slice(magic);
+        buffer.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        let crc = crc32c::crc32c(&buffer);
+        buffer.extend_from_slice(&crc.to_le_bytes());
+        Ok(FrameWriter { file, name, buffer, written: 0, blocks: 0, scratch: Vec::new() })
+    }
+
+    /// Where the next block begins.
+    pub fn offset(&self) -> u64 {
+        self.written + self.buffer.len() as u64
+    }
+
+    /// Number of the next block.
+    pub fn next_block(&self) -> u32 {
+        self.blocks
+    }
+
+    /// Writes a block and returns its length in the file.
+    pub fn block(&mut self, content: &[u8], codec: Codec) -> Result<u32> {
+        self.scratch.clear();
+        encode_payload(content, codec, &mut self.scratch);
+        assert!(self.scratch.len() + FRAME_BYTES <= BLOCK_BYTES_MAX, "a block of {} bytes", self.scratch.len());
+        self.buffer.extend_from_slice(&(self.scratch.len() as u32).to_le_bytes());
+        self.buffer.extend_from_slice(&crc32c::crc32c(&self.scratch).to_le_bytes());
+        self.buffer.extend_from_slice(&self.scratch);
+        self.blocks += 1;
+        if self.buffer.len() >= WRITE_BUFFER_BYTES {
+            self.flush()?;
+        }
+        Ok((self.scratch.len() + FRAME_BYTES) as u32)
+    }
+
+    /// Writes footer and tail and makes the file durable (not its name); returns its length and the footer's checksum.
+    pub fn finish(mut self, footer: &[u8], magic: &[u8; MAGIC_BYTES]) -> Result<(u64, u32)> {
+        let offset = self.offset();
+        let length = self.block(footer, Codec::Zstd(1))?;
+        let crc = crc32c::crc32c(&self.scratch);
+        let mut tail = Vec::with_capacity(TAIL_BYTES);
+        tail.extend_from_slice(&offset.to_le_bytes());
+        tail.extend_from_slice(&length.to_le_bytes());
+        tail.extend_from_slice(&crc32c::crc32c(&tail).to_le_bytes());
+        tail.extend_from_slice(magic);
+        self.buffer.extend_from_slice(&tail);
+        self.flush()?;
+        self.file.sync().map_err(|error| self.io(error))?;
+        Ok((self.written, crc))
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.file.write_at(&self.buffer, self.written).map_err(|error| self.io(error))?;
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn io(&self, error: std::io::Error) -> SegmentError {
+        SegmentError::Io { file: Arc::clone(&self.name), error }
+    }
+}
+
+/// Reads a segment's file.
+pub(crate) struct FrameReader {
+    file: Arc<dyn File>,
+    pub name: Arc<str>,
+    pub file_bytes: u64,
+    pub footer_crc: u32,
+    footer_offset: u64,
+}
+
+impl FrameReader {
+    /// Opens a file and returns the footer's content with it.
+    pub fn open(directory: &dyn Directory, name: &str, magic: &[u8; MAGIC_BYTES]) -> Result<(FrameReader, Vec<u8>)> {
+        let name: Arc<str> = name.into();
+        let io = |error| SegmentError::Io { file: Arc::clone(&name), error };
+        let file = directory.open(&name).map_err(io)?;
+        let file_bytes = file.len().map_err(io)?;
+        let mut reader = FrameReader { file, name: Arc::clone(&name), file_bytes, footer_crc: 0, footer_offset: 0 };
+        if file_bytes < (HEADER_BYTES + TAIL_BYTES) as u64 {
+            return Err(reader.corrupt(BlockName::Tail, "file too short"));
+        }
+        reader.check_header(magic)?;
+        let tail = reader.bytes(file_bytes - TAIL_BYTES as u64, TAIL_BYTES)?;
+        let crc = u32::from_le_bytes([tail[12], tail[13], tail[14], tail[15]]);
+        if tail[16..] != magic[..] || crc32c::crc32c(&tail[..12]) != crc {
+            return Err(reader.corrupt(BlockName::Tail, "checksum mismatch"));
+        }
+        let mut fields = crate::bytes::ByteReader::new(&tail);
+        let (offset, length) = fields.u64().zip(fields.u32()).ok_or_else(|| reader.corrupt(BlockName::Tail, "too short"))?;
+        let end = offset.checked_add(u64::from(length));
+        if offset < HEADER_BYTES as u64 || end != Some(file_bytes - TAIL_BYTES as u64) {
+            return Err(reader.corrupt(BlockName::Tail, "footer not where the tail says"));
+        }
+        reader.footer_offset = offset;
+        let frame = reader.bytes(offset, length as usize)?;
+        reader.footer_crc = crc32c::crc32c(frame.get(FRAME_BYTES..).unwrap_or_default());
+        let footer = open_frame(&frame).and_then(decode_payload);
+        let footer = footer.map_err(|reason| reader.corrupt(BlockName::Footer, reason))?;
+        Ok((reader, footer))
+    }
+
+    fn check_header(&self, magic: &[u8; MAGIC_BYTES]) -> Result<()> {
+        let header = self.bytes(0, HEADER_BYTES)?;
+        let crc = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
+        if header[..MAGIC_BYTES] != magic[..] || crc32c::crc32c(&header[..12]) != crc {
+            return Err(self.corrupt(BlockName::Header, "checksum or magic mismatch"));
+        }
+        let version = u32::from_le_bytes([header[8], header[9], header[10], header[11]]);
+        if version != FORMAT_VERSION {
+            return Err(SegmentError::Version { file: Arc::clone(&self.name), found: version });
+        }
+        Ok(())
+    }
+
+    /// Where blocks end.
+    pub fn blocks_end(&self) -> u64 {
+        self.footer_offset
+    }
+
+    /// `length` bytes at `offset`, frames included.
+    pub fn bytes(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        let read = self.file.read_at(&mut bytes, offset);
+        read.map_err(|error| SegmentError::Io { file: Arc::clone(&self.name), error })?;
+        Ok(bytes)
+    }
+
+    /// The verified content of one frame.
+    pub fn content(&self, frame: &[u8], number: u32) -> Result<Vec<u8>> {
+        open_frame(frame).and_then(decode_payload).map_err(|reason| self.corrupt(BlockName::Data(number), reason))
+    }
+
+    pub fn corrupt(&self, block: BlockName, reason: &'static str) -> SegmentError {
+        SegmentError::Corrupt { file: Arc::clone(&self.name), block, reason }
+    }
+}

@@ -1,0 +1,222 @@
+//! A block of key entries, prefix-compressed with restarts.
+//!
+//! ```text
+//! tag u8 (4) | flags u8 (1: versions stored) | csn base varint | entries varint | restart offset u32 ... | entry ...
+//! entry    shared varint | rest varint | rest of the key | [(csn - base) << 1 | tombstone  varint]
+//! ```
+//!
+//! Every `RESTART_INTERVAL`-th entry shares nothing; offsets count from the first entry. Without stored versions every entry has the base as its CSN
+//! and none is a tombstone.
+
+use melba_types::Csn;
+
+use crate::bytes::{ByteReader, put_varint};
+
+const TAG_KEYS: u8 = 4;
+const FLAG_VERSIONS: u8 = 1;
+/// Entries from one restart to the next: what a seek decodes at most.
+pub(crate) const RESTART_INTERVAL: usize = 16;
+
+/// Collects a block.
+#[derive(Default)]
+pub(crate) struct KeyBlockBuilder {
+    /// All keys end to end.
+    keys: Vec<u8>,
+    /// End of the key, CSN, tombstone.
+    entries: Vec<(usize, Csn, bool)>,
+    /// Encoded bytes, about.
+    bytes: usize,
+}
+
+impl KeyBlockBuilder {
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn key(&self, i: usize) -> &[u8] {
+        let start = if i == 0 { 0 } else { self.entries[i - 1].0 };
+        &self.keys[start..self.entries[i].0]
+    }
+
+    pub fn last_key(&self) -> &[u8] {
+        self.key(self.entries.len() - 1)
+    }
+
+    pub fn push(&mut self, key: &[u8], csn: Csn, tombstone: bool) {
+        let shared = if self.is_empty() { 0 } else { shared_prefix(self.last_key(), key) };
+        self.bytes += key.len() - shared + 3;
+        self.keys.extend_from_slice(key);
+        self.entries.push((self.keys.len(), csn, tombstone));
+    }
+
+    /// Appends the block's content and empties the builder.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        let base = self.entries.iter().map(|e| e.1).min().unwrap_or_default();
+        let versions = self.entries.iter().any(|e| e.1 != base || e.2);
+        out.extend_from_slice(&[TAG_KEYS, if versions { FLAG_VERSIONS } else { 0 }]);
+        put_varint(base.0, out);
+        put_varint(self.entries.len() as u64, out);
+        let restarts_at = out.len();
+        out.resize(restarts_at + self.entries.len().div_ceil(RESTART_INTERVAL) * 4, 0);
+        let start = out.len();
+        for (i, &(_, csn, tombstone)) in self.entries.iter().enumerate() {
+            let key = self.key(i);
+            let shared = if i % RESTART_INTERVAL == 0 { 0 } else { shared_prefix(self.key(i - 1), key) };
+            if i % RESTART_INTERVAL == 0 {
+                let at = restarts_at + i / RESTART_INTERVAL * 4;
+                let offset = (out.len() - start) as u32;
+                out[at..at + 4].copy_from_slice(&offset.to_le_bytes());
+            }
+            put_varint(shared as u64, out);
+            put_varint((key.len() - shared) as u64, out);
+            out.extend_from_slice(&key[shared..]);
+            if versions {
+                put_varint((csn.0 - base.0) << 1 | u64::from(tombstone), out);
+            }
+        }
+        self.keys.clear();
+        self.entries.clear();
+        self.bytes = 0;
+    }
+}
+
+/// Length of the common prefix.
+pub(crate) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// A parsed block. Entries are checked as they are decoded.
+#[derive(Debug)]
+pub(crate) struct KeyBlock {
+    bytes: Vec<u8>,
+    versions: bool,
+    base: Csn,
+    entries: usize,
+    restarts_at: usize,
+    entries_at: usize,
+}
+
+/// The decoded entries of one restart interval; reused, so that steps of a cursor do not allocate.
+#[derive(Default)]
+pub(crate) struct Interval {
+    keys: Vec<u8>,
+    entries: Vec<IntervalEntry>,
+}
+
+#[derive(Clone, Copy)]
+struct IntervalEntry {
+    end: usize,
+    csn: Csn,
+    tombstone: bool,
+}
+
+impl Interval {
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    #[inline]
+    pub fn key(&self, i: usize) -> &[u8] {
+        let start = if i == 0 { 0 } else { self.entries[i - 1].end };
+        &self.keys[start..self.entries[i].end]
+    }
+
+    #[inline]
+    pub fn version(&self, i: usize) -> (Csn, bool) {
+        (self.entries[i].csn, self.entries[i].tombstone)
+    }
+}
+
+impl KeyBlock {
+    pub fn parse(bytes: Vec<u8>) -> Option<KeyBlock> {
+        let mut reader = ByteReader::new(&bytes);
+        if reader.u8()? != TAG_KEYS {
+            return None;
+        }
+        let versions = match reader.u8()? {
+            0 => false,
+            FLAG_VERSIONS => true,
+            _ => return None,
+        };
+        let base = Csn(reader.varint()?);
+        let entries = reader.length().filter(|&entries| entries > 0)?;
+        let restarts_at = reader.position();
+        reader.take(entries.div_ceil(RESTART_INTERVAL).checked_mul(4)?)?;
+        let entries_at = reader.position();
+        Some(KeyBlock { bytes, versions, base, entries, restarts_at, entries_at })
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.capacity() + size_of::<KeyBlock>()
+    }
+
+    pub fn entries(&self) -> usize {
+        self.entries
+    }
+
+    pub fn intervals(&self) -> usize {
+        self.entries.div_ceil(RESTART_INTERVAL)
+    }
+
+    fn reader(&self, interval: usize) -> Option<ByteReader<'_>> {
+        let at = self.restarts_at + interval * 4;
+        let offset = u32::from_le_bytes(self.bytes.get(at..at + 4)?.try_into().ok()?) as usize;
+        Some(ByteReader::new(self.bytes.get(self.entries_at.checked_add(offset)?..)?))
+    }
+
+    /// The first key of an interval.
+    fn restart_key(&self, interval: usize) -> Option<&[u8]> {
+        let mut reader = self.reader(interval)?;
+        if reader.varint()? != 0 {
+            return None;
+        }
+        reader.bytes()
+    }
+
+    /// The interval in which the first key not below `key` is, or the one before it.
+    pub fn seek_interval(&self, key: &[u8]) -> Option<usize> {
+        let (mut low, mut high) = (0, self.intervals());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.restart_key(middle)? < key {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Some(low.saturating_sub(1))
+    }
+
+    /// Decodes an interval; `None` when its bytes are no entries.
+    pub fn decode(&self, interval: usize, out: &mut Interval) -> Option<()> {
+        let count = (self.entries - interval * RESTART_INTERVAL).min(RESTART_INTERVAL);
+        let mut reader = self.reader(interval)?;
+        out.keys.clear();
+        out.entries.clear();
+        let mut last = 0..0;
+        for _ in 0..count {
+            let shared = reader.length().filter(|&shared| shared <= last.len())?;
+            let rest = reader.bytes()?;
+            let start = out.keys.len();
+            out.keys.extend_from_within(last.start..last.start + shared);
+            out.keys.extend_from_slice(rest);
+            last = start..out.keys.len();
+            let (csn, tombstone) = if self.versions {
+                let version = reader.varint()?;
+                (Csn(self.base.0.checked_add(version >> 1)?), version & 1 != 0)
+            } else {
+                (self.base, false)
+            };
+            out.entries.push(IntervalEntry { end: last.end, csn, tombstone });
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,280 @@
+//! Statistics of a column chunk: what zone maps and the planner ask.
+
+use melba_types::{ByteStrings, Datum, Kind};
+
+use crate::bytes::{ByteReader, put_bytes, put_signed, put_varint};
+use crate::hash::{hash_bytes, hash_word};
+
+/// Bounds of byte strings are cut to this length.
+const BOUND_BYTES_MAX: usize = 32;
+/// Bits of the linear counting sketch behind `distinct`: exact to a few percent up to a row group's rows.
+const SKETCH_BITS: usize = 1 << 16;
+const TAG_NONE: u8 = 0;
+const TAG_WORDS: u8 = 1;
+const TAG_BYTES: u8 = 2;
+const TAG_BYTES_CUT: u8 = 3;
+
+/// A comparison with a constant that zone maps can answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZoneOp {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    /// Byte strings that begin with the constant.
+    StartsWith,
+    IsNull,
+    IsNotNull,
+}
+
+/// What is known of a chunk's values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Statistics {
+    pub nulls: u64,
+    /// Distinct values, an estimate.
+    pub distinct: u64,
+    pub(crate) bounds: Bounds,
+}
+
+/// Least and greatest non-null value in the order of `Kind`: numbers by value (NaN greatest, as PostgreSQL orders), byte strings by bytes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Bounds {
+    /// No values, or a kind without an order of its own here.
+    #[default]
+    None,
+    /// As order keys.
+    Words { min: i64, max: i64 },
+    /// `cut`: the greatest value begins with `max` but may go on.
+    Bytes { min: Box<[u8]>, max: Box<[u8]>, cut: bool },
+}
+
+/// Whether byte order is an order of this kind's storage format.
+fn ordered_by_bytes(kind: Kind) -> bool {
+    matches!(kind, Kind::Text | Kind::Bytes | Kind::Uuid)
+}
+
+/// Maps a word of `kind` to a number of the same order.
+pub(crate) fn order_key(kind: Kind, word: i64) -> i64 {
+    match kind {
+        Kind::Float4 => float_key(f64::from(f32::from_bits(word as u32))),
+        Kind::Float8 => float_key(f64::from_bits(word as u64)),
+        _ => word,
+    }
+}
+
+fn float_key(value: f64) -> i64 {
+    if value.is_nan() {
+        return i64::MAX;
+    }
+    // Adding zero turns -0 into 0, which compares equal to it.
+    let bits = (value + 0.0).to_bits() as i64;
+    bits ^ ((bits >> 63) as u64 >> 1) as i64
+}
+
+/// The order key of a constant compared with a column of `kind`; `None` when their orders are not the same thing.
+fn datum_key(kind: Kind, value: &Datum) -> Option<i64> {
+    let integer = matches!(kind, Kind::Int2 | Kind::Int4 | Kind::Int8);
+    let float = matches!(kind, Kind::Float4 | Kind::Float8);
+    Some(match value {
+        Datum::Int2(v) if integer => i64::from(*v),
+        Datum::Int4(v) if integer => i64::from(*v),
+        Datum::Int8(v) if integer => *v,
+        Datum::Float4(v) if float => float_key(f64::from(*v)),
+        Datum::Float8(v) if float => float_key(*v),
+        Datum::Bool(v) if kind == Kind::Bool => i64::from(*v),
+        Datum::Oid(v) if kind == Kind::Oid => i64::from(*v),
+        Datum::Char(v) if kind == Kind::Char => i64::from(*v),
+        _ => return None,
+    })
+}
+
+fn datum_bytes<'a>(kind: Kind, value: &'a Datum) -> Option<&'a [u8]> {
+    match (kind, value) {
+        (Kind::Text, Datum::Text(v)) => Some(v.as_bytes()),
+        (Kind::Bytes, Datum::Bytes(v)) => Some(v),
+        (Kind::Uuid, Datum::Uuid(v)) => Some(v),
+        _ => None,
+    }
+}
+
+impl Statistics {
+    /// Of the words of a chunk whose null slots were given the value of another row.
+    pub(crate) fn of_words(kind: Kind, words: &[i64], nulls: u64) -> Statistics {
+        let mut sketch = Sketch::new();
+        for &word in words {
+            sketch.add(hash_word(word as u64));
+        }
+        let keys = words.iter().map(|&word| order_key(kind, word));
+        let bounds = match (keys.clone().min(), keys.max()) {
+            (Some(min), Some(max)) if nulls < words.len() as u64 => Bounds::Words { min, max },
+            _ => Bounds::None,
+        };
+        Statistics { nulls, distinct: sketch.estimate(words.len() as u64 - nulls), bounds }
+    }
+
+    /// Of the strings of a chunk; `valid` tells which rows are not null.
+    pub(crate) fn of_strings(kind: Kind, values: &ByteStrings, valid: impl Fn(usize) -> bool, nulls: u64) -> Statistics {
+        let mut sketch = Sketch::new();
+        let (mut min, mut max): (Option<&[u8]>, Option<&[u8]>) = (None, None);
+        for i in (0..values.len()).filter(|&i| valid(i)) {
+            let value = values.get(i);
+            // Long values that agree in length, head and end count as one: it is an estimate.
+            let (head, end) = (&value[..value.len().min(256)], &value[value.len().saturating_sub(32)..]);
+            sketch.add(hash_bytes(head) ^ hash_bytes(end).rotate_left(1) ^ value.len() as u64);
+            if min.is_none_or(|min| value < min) {
+                min = Some(value);
+            }
+            if max.is_none_or(|max| value > max) {
+                max = Some(value);
+            }
+        }
+        let cut = |bound: &[u8]| -> Box<[u8]> { bound[..bound.len().min(BOUND_BYTES_MAX)].into() };
+        let bounds = match (min, max) {
+            (Some(min), Some(max)) if ordered_by_bytes(kind) => {
+                Bounds::Bytes { min: cut(min), max: cut(max), cut: max.len() > BOUND_BYTES_MAX }
+            }
+            _ => Bounds::None,
+        };
+        Statistics { nulls, distinct: sketch.estimate(values.len() as u64 - nulls), bounds }
+    }
+
+    /// Whether no row of a chunk of `rows` rows can satisfy `column op value`. A null constant satisfies nothing.
+    pub fn excludes(&self, kind: Kind, rows: u64, op: ZoneOp, value: &Datum) -> bool {
+        match op {
+            ZoneOp::IsNull => return self.nulls == 0,
+            ZoneOp::IsNotNull => return self.nulls == rows,
+            _ if value.is_null() || self.nulls == rows => return true,
+            _ => {}
+        }
+        match &self.bounds {
+            Bounds::None => false,
+            Bounds::Words { min, max } => datum_key(kind, value).is_some_and(|key| match op {
+                ZoneOp::Equal => key < *min || key > *max,
+                ZoneOp::NotEqual => key == *min && key == *max,
+                ZoneOp::Less => *min >= key,
+                ZoneOp::LessOrEqual => *min > key,
+                ZoneOp::Greater => *max <= key,
+                ZoneOp::GreaterOrEqual => *max < key,
+                ZoneOp::StartsWith | ZoneOp::IsNull | ZoneOp::IsNotNull => false,
+            }),
+            Bounds::Bytes { min, max, cut } => {
+                datum_bytes(kind, value).is_some_and(|value| excludes_bytes(min, max, *cut, op, value))
+            }
+        }
+    }
+
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(self.nulls, out);
+        put_varint(self.distinct, out);
+        match &self.bounds {
+            Bounds::None => out.push(TAG_NONE),
+            Bounds::Words { min, max } => {
+                out.push(TAG_WORDS);
+                put_signed(*min, out);
+                put_signed(*max, out);
+            }
+            Bounds::Bytes { min, max, cut } => {
+                out.push(if *cut { TAG_BYTES_CUT } else { TAG_BYTES });
+                put_bytes(min, out);
+                put_bytes(max, out);
+            }
+        }
+    }
+
+    pub(crate) fn decode(reader: &mut ByteReader<'_>) -> Option<Statistics> {
+        let nulls = reader.varint()?;
+        let distinct = reader.varint()?;
+        let bounds = match reader.u8()? {
+            TAG_NONE => Bounds::None,
+            TAG_WORDS => Bounds::Words { min: reader.signed()?, max: reader.signed()? },
+            tag @ (TAG_BYTES | TAG_BYTES_CUT) => {
+                Bounds::Bytes { min: reader.bytes()?.into(), max: reader.bytes()?.into(), cut: tag == TAG_BYTES_CUT }
+            }
+            _ => return None,
+        };
+        Some(Statistics { nulls, distinct, bounds })
+    }
+}
+
+/// `min` may be a prefix of the least value, and `max` one of the greatest when `cut`.
+fn excludes_bytes(min: &[u8], max: &[u8], cut: bool, op: ZoneOp, value: &[u8]) -> bool {
+    // Whether every value is below `value`, or at it.
+    let all_below = max < value && !(cut && value.starts_with(max));
+    let all_at_or_below = all_below || (!cut && max == value);
+    match op {
+        ZoneOp::Equal => value < min || all_below,
+        ZoneOp::NotEqual => !cut && min == max && min == value,
+        ZoneOp::Less => min >= value,
+        ZoneOp::LessOrEqual => min > value,
+        ZoneOp::Greater => all_at_or_below,
+        ZoneOp::GreaterOrEqual => all_below,
+        ZoneOp::StartsWith => (min > value && !min.starts_with(value)) || all_below,
+        ZoneOp::IsNull | ZoneOp::IsNotNull => false,
+    }
+}
+
+/// Linear counting: the share of bits that stay unset tells how many distinct hashes were added.
+struct Sketch(Vec<u64>);
+
+impl Sketch {
+    fn new() -> Sketch {
+        Sketch(vec![0; SKETCH_BITS / 64])
+    }
+
+    #[inline]
+    fn add(&mut self, hash: u64) {
+        let bit = hash as usize % SKETCH_BITS;
+        self.0[bit >> 6] |= 1 << (bit & 63);
+    }
+
+    fn estimate(&self, rows: u64) -> u64 {
+        let unset = self.0.iter().map(|word| word.count_zeros() as usize).sum::<usize>();
+        if unset == 0 {
+            return rows;
+        }
+        let bits = SKETCH_BITS as f64;
+        ((bits * (bits / unset as f64).ln()).round() as u64).min(rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn float_keys_follow_postgresql_order() {
+        let ordered = [f64::NEG_INFINITY, -1.5, -1e-300, 0.0, 1e-300, 2.0, f64::INFINITY, f64::NAN];
+        assert!(ordered.windows(2).all(|w| float_key(w[0]) < float_key(w[1])));
+        assert_eq!(float_key(0.0), float_key(-0.0));
+    }
+
+    #[test]
+    fn zones_of_numbers() {
+        let s = Statistics::of_words(Kind::Int4, &[10, 20, 20], 0);
+        let excludes = |op, v| s.excludes(Kind::Int4, 3, op, &Datum::Int8(v));
+        assert_eq!(s.distinct, 2);
+        assert!(excludes(ZoneOp::Equal, 9) && !excludes(ZoneOp::Equal, 10) && !excludes(ZoneOp::Equal, 15));
+        assert!(excludes(ZoneOp::Less, 10) && !excludes(ZoneOp::LessOrEqual, 10));
+        assert!(excludes(ZoneOp::Greater, 20) && !excludes(ZoneOp::GreaterOrEqual, 20));
+        assert!(
+            s.excludes(Kind::Int4, 3, ZoneOp::Equal, &Datum::Null) && s.excludes(Kind::Int4, 3, ZoneOp::IsNull, &Datum::Null)
+        );
+        assert!(!s.excludes(Kind::Int4, 3, ZoneOp::Equal, &Datum::Float8(99.0)), "another kind's order");
+    }
+
+    #[test]
+    fn zones_of_cut_strings() {
+        let mut values = ByteStrings::default();
+        let long = "m".repeat(40);
+        values.push(b"melba");
+        values.push(long.as_bytes());
+        let s = Statistics::of_strings(Kind::Text, &values, |_| true, 0);
+        let excludes = |op, v: &str| s.excludes(Kind::Text, 2, op, &Datum::text(v));
+        assert!(!excludes(ZoneOp::Equal, &long) && !excludes(ZoneOp::Greater, &"m".repeat(36)));
+        assert!(excludes(ZoneOp::Equal, "n") && excludes(ZoneOp::Equal, "me") && excludes(ZoneOp::Greater, "n"));
+        assert!(!excludes(ZoneOp::StartsWith, "me") && !excludes(ZoneOp::StartsWith, "mm"));
+        assert!(excludes(ZoneOp::StartsWith, "ma") && excludes(ZoneOp::StartsWith, "n"));
+    }
+}

@@ -1,0 +1,318 @@
+//! Writing one column chunk: values collected as words or strings, a form chosen, blocks written.
+
+use hashbrown::HashMap;
+use melba_types::{Bitmap, ByteStrings, Column, ColumnData, Kind, codec};
+
+use super::TableOptions;
+use super::directory::{Blocks, Chunk, Form};
+use crate::encoding::{packed, strings, words};
+use crate::error::Result;
+use crate::frame::{Codec, FrameWriter};
+use crate::statistics::Statistics;
+
+/// Longer constants are left to dictionaries: the directory stays in memory.
+const CONSTANT_BYTES_MAX: usize = 64;
+/// Most entries of a dictionary, and their bytes, so that it stays in a CPU's cache while a scan looks values up.
+const DICTIONARY_ENTRIES_MAX: usize = 8192;
+const DICTIONARY_BYTES_MAX: usize = 256 << 10;
+/// A dictionary must bring a chunk to this share of what it would be without.
+const DICTIONARY_PERCENT_MAX: usize = 70;
+/// Rows a block at most: a row group's usual size.
+const SHIFT_MAX: u8 = 16;
+
+/// Whether values of `kind` are kept as 64-bit words; the others are byte strings in storage format.
+pub(crate) fn is_word(kind: Kind) -> bool {
+    matches!(kind, Kind::Bool | Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Float4 | Kind::Float8 | Kind::Oid | Kind::Char)
+}
+
+/// The values of one column of the row group being collected.
+pub(crate) struct ChunkBuffer {
+    kind: Kind,
+    values: Values,
+    /// Absent as long as nothing is null.
+    validity: Option<Bitmap>,
+}
+
+enum Values {
+    Words(Vec<i64>),
+    Strings(ByteStrings),
+}
+
+impl ChunkBuffer {
+    pub fn new(kind: Kind) -> ChunkBuffer {
+        let values = if is_word(kind) { Values::Words(Vec::new()) } else { Values::Strings(ByteStrings::default()) };
+        ChunkBuffer { kind, values, validity: None }
+    }
+
+    fn len(&self) -> usize {
+        match &self.values {
+            Values::Words(words) => words.len(),
+            Values::Strings(strings) => strings.len(),
+        }
+    }
+
+    /// Bytes of the values, about.
+    pub fn raw_bytes(&self) -> usize {
+        match &self.values {
+            Values::Words(words) => words.len() * self.kind.width().unwrap_or(8),
+            Values::Strings(strings) => strings.bytes.len() + strings.len() * 4,
+        }
+    }
+
+    /// Appends rows `from..to` of a column of this kind.
+    pub fn append(&mut self, column: &Column, from: usize, to: usize) {
+        let before = self.len();
+        match (&mut self.values, &column.data) {
+            (Values::Words(out), ColumnData::Bool(v)) => out.extend(v[from..to].iter().map(|&v| i64::from(v))),
+            (Values::Words(out), ColumnData::Int2(v)) => out.extend(v[from..to].iter().map(|&v| i64::from(v))),
+            (Values::Words(out), ColumnData::Int4(v)) => out.extend(v[from..to].iter().map(|&v| i64::from(v))),
+            (Values::Words(out), ColumnData::Int8(v)) => out.extend_from_slice(&v[from..to]),
+            (Values::Words(out), ColumnData::Oid(v)) => out.extend(v[from..to].iter().map(|&v| i64::from(v))),
+            (Values::Words(out), ColumnData::Float4(v)) => out.extend(v[from..to].iter().map(|v| i64::from(v.to_bits()))),
+            (Values::Words(out), ColumnData::Float8(v)) => out.extend(v[from..to].iter().map(|v| v.to_bits() as i64)),
+            (Values::Words(out), ColumnData::Datum(v)) => {
+                out.extend(v[from..to].iter().map(|v| if v.is_null() { 0 } else { i64::from(v.as_char()) }));
+            }
+            (Values::Strings(out), ColumnData::Text(v) | ColumnData::Bytes(v)) => {
+                for i in from..to {
+                    out.push(if column.is_null(i) { &[] } else { v.get(i) });
+                }
+            }
+            (Values::Strings(out), ColumnData::Datum(v)) => {
+                for (i, datum) in (from..to).zip(&v[from..to]) {
+                    if !column.is_null(i) {
+                        codec::encode(datum, &mut out.bytes);
+                    }
+                    out.ends.push(out.bytes.len() as u32);
+                }
+            }
+            _ => panic!("a column of another kind appended to a chunk of {:?}", self.kind),
+        }
+        self.append_validity(column, from, to, before);
+    }
+
+    fn append_validity(&mut self, column: &Column, from: usize, to: usize, before: usize) {
+        let may_have_nulls = column.validity.is_some() || matches!(column.data, ColumnData::Datum(_));
+        if !may_have_nulls || (self.validity.is_none() && (from..to).all(|i| !column.is_null(i))) {
+            if let Some(validity) = &mut self.validity {
+                validity.extend_filled(to - from, true);
+            }
+            return;
+        }
+        let validity = self.validity.get_or_insert_with(|| Bitmap::filled(before, true));
+        for i in from..to {
+            validity.push(!column.is_null(i));
+        }
+    }
+
+    /// Writes the chunk and empties the buffer.
+    pub fn write(&mut self, frames: &mut FrameWriter, options: &TableOptions) -> Result<Chunk> {
+        let validity = self.validity.take();
+        let nulls = validity.as_ref().map_or(0, |v| v.len() - v.count_ones());
+        match &mut self.values {
+            Values::Words(words) => {
+                let words = std::mem::take(words);
+                write_words(self.kind, words, validity.as_ref(), nulls, frames, options)
+            }
+            Values::Strings(values) => {
+                let values = std::mem::take(values);
+                write_strings(self.kind, &values, validity.as_ref(), nulls, frames, options)
+            }
+        }
+    }
+}
+
+/// Writes a chunk of words; also those of the hidden columns.
+pub(crate) fn write_words(
+    kind: Kind,
+    mut values: Vec<i64>,
+    validity: Option<&Bitmap>,
+    nulls: usize,
+    frames: &mut FrameWriter,
+    options: &TableOptions,
+) -> Result<Chunk> {
+    if nulls > 0 {
+        fill_nulls(&mut values, validity);
+    }
+    let statistics = Statistics::of_words(kind, &values, nulls as u64);
+    if nulls == values.len() {
+        return Ok(Chunk { statistics, form: Form::Null });
+    }
+    let runs = words::count_runs(&values);
+    if nulls == 0 && runs == 1 {
+        return Ok(Chunk { statistics, form: Form::Constant(values[0].to_le_bytes().into()) });
+    }
+    // A line suits the whole chunk or none; a sample would not tell.
+    let width = packed::width_needed(&values) as usize;
+    let codec = if matches!(kind, Kind::Float4 | Kind::Float8) { options.codec } else { Codec::None };
+    let bits = (values.len() * width).min(runs * (width + 16));
+    if statistics.distinct as usize <= DICTIONARY_ENTRIES_MAX
+        && let Some((entries, codes)) = dictionary_of_words(&values)
+        && (entries.len() * 64 + codes.len() * bits_for(entries.len())) * 100 <= bits * DICTIONARY_PERCENT_MAX
+    {
+        let mut content = Vec::new();
+        words::encode(&entries, None, 0, &mut content);
+        let first = BlockList::begin(frames, &content, Codec::None)?;
+        let blocks = write_word_blocks(&codes, validity, bits_for(entries.len()), Codec::None, Some(first), frames, options)?;
+        return Ok(Chunk { statistics, form: Form::Dictionary(blocks) });
+    }
+    let bits_a_row = bits.div_ceil(values.len());
+    let blocks = write_word_blocks(&values, validity, bits_a_row, codec, None, frames, options)?;
+    Ok(Chunk { statistics, form: Form::Blocks(blocks) })
+}
+
+fn write_strings(
+    kind: Kind,
+    values: &ByteStrings,
+    validity: Option<&Bitmap>,
+    nulls: usize,
+    frames: &mut FrameWriter,
+    options: &TableOptions,
+) -> Result<Chunk> {
+    let statistics = Statistics::of_strings(kind, values, |i| validity.is_none_or(|v| v.get(i)), nulls as u64);
+    if nulls == values.len() {
+        return Ok(Chunk { statistics, form: Form::Null });
+    }
+    let first = values.get(0);
+    if nulls == 0 && first.len() <= CONSTANT_BYTES_MAX && (1..values.len()).all(|i| values.get(i) == first) {
+        return Ok(Chunk { statistics, form: Form::Constant(first.into()) });
+    }
+    // The estimate may be a little low; the dictionary itself counts exactly.
+    if statistics.distinct as usize <= DICTIONARY_ENTRIES_MAX
+        && let Some((entries, codes)) = dictionary_of_strings(values)
+        && (entries.bytes.len() + entries.len() + codes.len() * bits_for(entries.len()) / 8) * 100
+            <= (values.bytes.len() + values.len() / 2) * DICTIONARY_PERCENT_MAX
+    {
+        let mut content = Vec::new();
+        strings::encode(&entries, None, 0..entries.len(), &mut content);
+        let first = BlockList::begin(frames, &content, options.codec)?;
+        let blocks = write_word_blocks(&codes, validity, bits_for(entries.len()), Codec::None, Some(first), frames, options)?;
+        return Ok(Chunk { statistics, form: Form::Dictionary(blocks) });
+    }
+    let shift = shift_for((values.bytes.len() + values.len()) * 8 / values.len(), options);
+    let codec = string_codec(values, options);
+    let mut list = BlockList::new(frames);
+    let mut content = Vec::new();
+    for start in (0..values.len()).step_by(1 << shift) {
+        content.clear();
+        strings::encode(values, validity, start..(start + (1 << shift)).min(values.len()), &mut content);
+        list.add(frames, &content, codec)?;
+    }
+    Ok(Chunk { statistics, form: Form::Blocks(list.finish(shift)) })
+}
+
+fn write_word_blocks(
+    values: &[i64],
+    validity: Option<&Bitmap>,
+    bits_a_row: usize,
+    codec: Codec,
+    list: Option<BlockList>,
+    frames: &mut FrameWriter,
+    options: &TableOptions,
+) -> Result<Blocks> {
+    let shift = shift_for(bits_a_row + usize::from(validity.is_some()), options);
+    let mut list = list.unwrap_or_else(|| BlockList::new(frames));
+    let mut content = Vec::new();
+    for (i, block) in values.chunks(1 << shift).enumerate() {
+        content.clear();
+        words::encode(block, validity, i << shift, &mut content);
+        list.add(frames, &content, codec)?;
+    }
+    Ok(list.finish(shift))
+}
+
+/// Blocks written so far of a chunk.
+struct BlockList {
+    first: u32,
+    offset: u64,
+    ends: Vec<u64>,
+}
+
+impl BlockList {
+    fn new(frames: &FrameWriter) -> BlockList {
+        BlockList { first: frames.next_block(), offset: frames.offset(), ends: Vec::new() }
+    }
+
+    /// A list with its first block, a dictionary.
+    fn begin(frames: &mut FrameWriter, content: &[u8], codec: Codec) -> Result<BlockList> {
+        let mut list = BlockList::new(frames);
+        list.add(frames, content, codec)?;
+        Ok(list)
+    }
+
+    fn add(&mut self, frames: &mut FrameWriter, content: &[u8], codec: Codec) -> Result<()> {
+        let length = frames.block(content, codec)?;
+        self.ends.push(self.ends.last().copied().unwrap_or(0) + u64::from(length));
+        Ok(())
+    }
+
+    fn finish(self, shift: u8) -> Blocks {
+        Blocks { shift, first: self.first, offset: self.offset, ends: self.ends }
+    }
+}
+
+/// The largest power of two of rows whose block stays within the options' bytes.
+fn shift_for(bits_a_row: usize, options: &TableOptions) -> u8 {
+    let rows = options.block_bytes * 8 / bits_a_row.max(1);
+    (rows.max(1).ilog2() as u8).min(SHIFT_MAX)
+}
+
+/// Bits of a code among `entries`.
+fn bits_for(entries: usize) -> usize {
+    entries.max(1).next_power_of_two().ilog2() as usize
+}
+
+/// Gives null slots the value of the least valid row, so that they widen nothing.
+fn fill_nulls(values: &mut [i64], validity: Option<&Bitmap>) {
+    let Some(validity) = validity else { return };
+    let filler = (0..values.len()).filter(|&i| validity.get(i)).map(|i| values[i]).min().unwrap_or(0);
+    for i in (0..values.len()).filter(|&i| !validity.get(i)) {
+        values[i] = filler;
+    }
+}
+
+/// Entries in ascending order and each row's code; `None` when there are too many.
+fn dictionary_of_words(values: &[i64]) -> Option<(Vec<i64>, Vec<i64>)> {
+    let mut codes: HashMap<i64, i64> = HashMap::new();
+    for &value in values {
+        codes.insert(value, 0);
+        if codes.len() > DICTIONARY_ENTRIES_MAX {
+            return None;
+        }
+    }
+    let mut entries: Vec<i64> = codes.keys().copied().collect();
+    entries.sort_unstable();
+    for (code, entry) in entries.iter().enumerate() {
+        codes.insert(*entry, code as i64);
+    }
+    let rows = values.iter().map(|value| codes[value]).collect();
+    Some((entries, rows))
+}
+
+fn dictionary_of_strings(values: &ByteStrings) -> Option<(ByteStrings, Vec<i64>)> {
+    let mut codes: HashMap<&[u8], i64> = HashMap::new();
+    let mut bytes = 0;
+    for i in 0..values.len() {
+        let value = values.get(i);
+        if codes.insert(value, 0).is_none() {
+            bytes += value.len();
+            if codes.len() > DICTIONARY_ENTRIES_MAX || bytes > DICTIONARY_BYTES_MAX {
+                return None;
+            }
+        }
+    }
+    let mut sorted: Vec<&[u8]> = codes.keys().copied().collect();
+    sorted.sort_unstable();
+    let mut entries = ByteStrings::default();
+    for (code, entry) in sorted.into_iter().enumerate() {
+        entries.push(entry);
+        codes.insert(entry, code as i64);
+    }
+    let rows = (0..values.len()).map(|i| codes[values.get(i)]).collect();
+    Some((entries, rows))
+}
+
+/// The options' codec, unless a look at the bytes says that it would be wasted work.
+fn string_codec(values: &ByteStrings, options: &TableOptions) -> Codec {
+    if melba_toast::is_incompressible(&values.bytes) { Codec::None } else { options.codec }
+}

@@ -1,0 +1,377 @@
+//! Decoding ranges of rows of one row group: the path of scans.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use melba_types::{Bitmap, ByteStrings, Column, ColumnData, Csn, Datum, Kind, RowId, codec};
+
+use super::chunk::is_word;
+use super::directory::{Blocks, Chunk, Form};
+use super::reader::TableSegmentReader;
+use super::{Csns, GroupData};
+use crate::block::{Block, BlockKind};
+use crate::encoding::packed::Word;
+use crate::encoding::strings::StringBlock;
+use crate::encoding::words::WordBlock;
+use crate::error::Result;
+
+impl Word for RowId {
+    #[inline(always)]
+    fn from_word(word: i64) -> RowId {
+        RowId(word as u64)
+    }
+}
+
+impl Word for Csn {
+    #[inline(always)]
+    fn from_word(word: i64) -> Csn {
+        Csn(word as u64)
+    }
+}
+
+/// Reads rows of one row group in pieces of the caller's size. Each chunk is read from the file at most once; blocks are
+/// decompressed as rows of them are asked for, best in ascending order.
+pub struct GroupReader {
+    segment: Arc<TableSegmentReader>,
+    group: usize,
+    rows: usize,
+    /// `None` where the segment is older than the column.
+    columns: Vec<Option<ChunkReader>>,
+    row_ids: ChunkReader,
+    csns: ChunkReader,
+    tombstones: ChunkReader,
+}
+
+impl GroupReader {
+    pub(super) fn new(segment: Arc<TableSegmentReader>, group: usize, projection: &[usize]) -> GroupReader {
+        let columns = segment.kinds().len();
+        let (row_ids, csns, tombstones) = (columns, columns + 1, columns + 2);
+        let reader = |&column: &usize| (column < columns).then(|| ChunkReader::new(column));
+        GroupReader {
+            rows: segment.row_groups()[group].rows,
+            columns: projection.iter().map(reader).collect(),
+            row_ids: ChunkReader::new(row_ids),
+            csns: ChunkReader::new(csns),
+            tombstones: ChunkReader::new(tombstones),
+            segment,
+            group,
+        }
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Decodes rows `range` of the group.
+    pub fn read(&mut self, range: Range<usize>) -> Result<GroupData> {
+        let row_ids = self.row_ids(range.clone())?;
+        let csns = self.csns(range.clone())?;
+        let tombstones = self.tombstones(range.clone())?;
+        let columns = (0..self.columns.len()).map(|i| self.column(i, range.clone())).collect::<Result<_>>()?;
+        Ok(GroupData { row_ids, csns, tombstones, columns })
+    }
+
+    pub fn row_ids(&mut self, range: Range<usize>) -> Result<Vec<RowId>> {
+        let mut out = Vec::with_capacity(range.len());
+        self.row_ids.words(&self.segment, self.group, range, &mut out, &mut None)?;
+        Ok(out)
+    }
+
+    pub fn csns(&mut self, range: Range<usize>) -> Result<Csns> {
+        let summary = &self.segment.row_groups()[self.group];
+        if summary.csn_min == summary.csn_max {
+            return Ok(Csns::Uniform(summary.csn_max));
+        }
+        let mut out: Vec<Csn> = Vec::with_capacity(range.len());
+        self.csns.words(&self.segment, self.group, range, &mut out, &mut None)?;
+        let assigned = self.segment.assigned();
+        if assigned != Csn(0) {
+            out.iter_mut().filter(|csn| csn.0 == 0).for_each(|csn| *csn = assigned);
+        }
+        Ok(Csns::Each(out))
+    }
+
+    /// Which rows of `range` are tombstones; `None` when none is.
+    pub fn tombstones(&mut self, range: Range<usize>) -> Result<Option<Bitmap>> {
+        if self.segment.row_groups()[self.group].tombstones == 0 {
+            return Ok(None);
+        }
+        let mut flags: Vec<bool> = Vec::with_capacity(range.len());
+        self.tombstones.words(&self.segment, self.group, range, &mut flags, &mut None)?;
+        let mut bitmap = Bitmap::default();
+        flags.iter().for_each(|&flag| bitmap.push(flag));
+        Ok(Some(bitmap))
+    }
+
+    /// Rows `range` of the `index`-th projected column; `None` when the segment is older than the column. Lets a scan decode
+    /// the columns of its predicates first and the others for the rows that are left.
+    pub fn column(&mut self, index: usize, range: Range<usize>) -> Result<Option<Column>> {
+        match &mut self.columns[index] {
+            Some(chunk) => chunk.column(&self.segment, self.group, range).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// One chunk being read.
+struct ChunkReader {
+    /// Among the group's chunks.
+    index: usize,
+    /// The chunk's frames, once a block of it was not in the cache.
+    frames: Vec<u8>,
+    /// The block read last, and its index in the chunk.
+    current: Option<(usize, Arc<Block>)>,
+    dictionary: Option<Arc<Block>>,
+}
+
+impl ChunkReader {
+    fn new(index: usize) -> ChunkReader {
+        ChunkReader { index, frames: Vec::new(), current: None, dictionary: None }
+    }
+
+    fn column(&mut self, segment: &TableSegmentReader, group: usize, range: Range<usize>) -> Result<Column> {
+        let kind = segment.kinds()[self.index];
+        let rows = range.len();
+        let mut column = Column::with_capacity(kind, rows);
+        let validity = &mut column.validity;
+        match &mut column.data {
+            ColumnData::Bool(out) => self.words(segment, group, range, out, validity)?,
+            ColumnData::Int2(out) => self.words(segment, group, range, out, validity)?,
+            ColumnData::Int4(out) => self.words(segment, group, range, out, validity)?,
+            ColumnData::Int8(out) => self.words(segment, group, range, out, validity)?,
+            ColumnData::Oid(out) => self.words(segment, group, range, out, validity)?,
+            ColumnData::Float4(out) => self.words(segment, group, range, out, validity)?,
+            ColumnData::Float8(out) => self.words(segment, group, range, out, validity)?,
+            ColumnData::Text(out) | ColumnData::Bytes(out) => self.strings(segment, group, range, out, validity)?,
+            ColumnData::Datum(out) => self.datums(segment, group, kind, range, out)?,
+        }
+        if let Some(validity) = &column.validity {
+            zero_nulls(&mut column.data, validity);
+        }
+        Ok(column)
+    }
+
+    /// Appends words; nulls hold unspecified values.
+    fn words<T: Word>(
+        &mut self,
+        segment: &TableSegmentReader,
+        group: usize,
+        range: Range<usize>,
+        out: &mut Vec<T>,
+        validity: &mut Option<Bitmap>,
+    ) -> Result<()> {
+        let chunk = segment.chunk(group, self.index);
+        match &chunk.form {
+            Form::Null => {
+                out.resize(out.len() + range.len(), T::from_word(0));
+                *validity = Some(Bitmap::filled(out.len(), false));
+            }
+            Form::Constant(value) => {
+                let word = segment.constant_word(value)?;
+                out.resize(out.len() + range.len(), T::from_word(word));
+            }
+            Form::Blocks(blocks) => self.each_block(segment, group, blocks, 0, range, |block, rows| {
+                let Block::Words(block) = block else { return false };
+                block.decode_validity(rows.clone(), out.len(), validity);
+                block.decode(rows, out);
+                true
+            })?,
+            Form::Dictionary(blocks) => {
+                let dictionary = self.dictionary(segment, group, chunk, blocks)?;
+                let Block::Words(dictionary) = &*dictionary else {
+                    return Err(segment.damaged(blocks.first, "not a dictionary of words"));
+                };
+                let mut entries: Vec<T> = Vec::new();
+                dictionary.decode(0..dictionary.rows(), &mut entries);
+                let codes = self.codes(segment, group, blocks, range, validity)?;
+                if codes.iter().any(|&code| code as usize >= entries.len()) {
+                    return Err(segment.damaged(blocks.first, "code beyond the dictionary"));
+                }
+                out.extend(codes.iter().map(|&code| entries[code as usize]));
+            }
+        }
+        Ok(())
+    }
+
+    fn strings(
+        &mut self,
+        segment: &TableSegmentReader,
+        group: usize,
+        range: Range<usize>,
+        out: &mut ByteStrings,
+        validity: &mut Option<Bitmap>,
+    ) -> Result<()> {
+        let chunk = segment.chunk(group, self.index);
+        match &chunk.form {
+            Form::Null => {
+                range.for_each(|_| out.push(&[]));
+                *validity = Some(Bitmap::filled(out.len(), false));
+            }
+            Form::Constant(value) => range.for_each(|_| out.push(value)),
+            Form::Blocks(blocks) => self.each_block(segment, group, blocks, 0, range, |block, rows| {
+                let Block::Strings(block) = block else { return false };
+                block.decode_validity(rows.clone(), out.len(), validity);
+                block.decode(rows, out)
+            })?,
+            Form::Dictionary(blocks) => {
+                let dictionary = self.dictionary(segment, group, chunk, blocks)?;
+                let Block::Strings(dictionary) = &*dictionary else {
+                    return Err(segment.damaged(blocks.first, "not a dictionary of strings"));
+                };
+                let codes = self.codes(segment, group, blocks, range, validity)?;
+                if codes.iter().any(|&code| code as usize >= dictionary.rows()) {
+                    return Err(segment.damaged(blocks.first, "code beyond the dictionary"));
+                }
+                codes.iter().for_each(|&code| out.push(dictionary.get(code as usize)));
+                if let Some(validity) = validity {
+                    // Null rows carry the code of some entry.
+                    *out = blank_nulls(out, validity);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn datums(
+        &mut self,
+        segment: &TableSegmentReader,
+        group: usize,
+        kind: Kind,
+        range: Range<usize>,
+        out: &mut Vec<Datum>,
+    ) -> Result<()> {
+        let mut validity = None;
+        let is_null = |validity: &Option<Bitmap>, i: usize| validity.as_ref().is_some_and(|v| !v.get(i));
+        if is_word(kind) {
+            let mut chars: Vec<u8> = Vec::new();
+            self.words(segment, group, range, &mut chars, &mut validity)?;
+            out.extend(chars.iter().enumerate().map(|(i, &c)| if is_null(&validity, i) { Datum::Null } else { Datum::Char(c) }));
+            return Ok(());
+        }
+        let mut strings = ByteStrings::default();
+        self.strings(segment, group, range, &mut strings, &mut validity)?;
+        for i in 0..strings.len() {
+            let datum = if is_null(&validity, i) { Some(Datum::Null) } else { codec::decode(kind, strings.get(i)) };
+            out.push(datum.ok_or_else(|| segment.undecodable(group, self.index))?);
+        }
+        Ok(())
+    }
+
+    fn dictionary(&mut self, segment: &TableSegmentReader, group: usize, chunk: &Chunk, blocks: &Blocks) -> Result<Arc<Block>> {
+        if let Some(dictionary) = &self.dictionary {
+            return Ok(Arc::clone(dictionary));
+        }
+        debug_assert!(matches!(chunk.form, Form::Dictionary(_)));
+        let kind = segment.value_block_kind(self.index);
+        let dictionary = self.block(segment, group, blocks, 0, kind)?;
+        Ok(Arc::clone(self.dictionary.insert(dictionary)))
+    }
+
+    fn codes(
+        &mut self,
+        segment: &TableSegmentReader,
+        group: usize,
+        blocks: &Blocks,
+        range: Range<usize>,
+        validity: &mut Option<Bitmap>,
+    ) -> Result<Vec<u32>> {
+        let mut codes: Vec<u32> = Vec::with_capacity(range.len());
+        self.each_block(segment, group, blocks, 1, range, |block, rows| {
+            let Block::Words(block) = block else { return false };
+            block.decode_validity(rows.clone(), codes.len(), validity);
+            block.decode(rows, &mut codes);
+            true
+        })?;
+        Ok(codes)
+    }
+
+    /// Calls `visit` with each block that holds rows of `range` and which of its rows those are; `skip` blocks precede the
+    /// chunk's rows.
+    fn each_block(
+        &mut self,
+        segment: &TableSegmentReader,
+        group: usize,
+        blocks: &Blocks,
+        skip: usize,
+        range: Range<usize>,
+        mut visit: impl FnMut(&Block, Range<usize>) -> bool,
+    ) -> Result<()> {
+        let kind = if skip > 0 { BlockKind::Words } else { segment.value_block_kind(self.index) };
+        let mut at = range.start;
+        while at < range.end {
+            let index = at >> blocks.shift;
+            let start = index << blocks.shift;
+            let end = (start + (1 << blocks.shift)).min(range.end);
+            let block = match &self.current {
+                Some((current, block)) if *current == index + skip => Arc::clone(block),
+                _ => self.block(segment, group, blocks, index + skip, kind)?,
+            };
+            let expected = segment.rows_of_block(group, blocks, index);
+            if block_rows(&block) != Some(expected) || !visit(&block, at - start..end - start) {
+                return Err(segment.damaged(blocks.first + (index + skip) as u32, "rows differ from the directory"));
+            }
+            self.current = Some((index + skip, block));
+            at = end;
+        }
+        Ok(())
+    }
+
+    fn block(
+        &mut self,
+        segment: &TableSegmentReader,
+        group: usize,
+        blocks: &Blocks,
+        index: usize,
+        kind: BlockKind,
+    ) -> Result<Arc<Block>> {
+        if let Some(block) = segment.cached(blocks, index) {
+            return Ok(block);
+        }
+        if self.frames.is_empty() {
+            self.frames = segment.chunk_frames(group, blocks)?;
+        }
+        let (offset, length) = blocks.extent(index);
+        let at = (offset - blocks.offset) as usize;
+        segment.parse_block(blocks.first + index as u32, &self.frames[at..at + length], kind, segment.caches_scans())
+    }
+}
+
+/// Rows of a block of values; `None` for other blocks.
+pub(super) fn block_rows(block: &Block) -> Option<usize> {
+    match block {
+        Block::Words(block) => Some(WordBlock::rows(block)),
+        Block::Strings(block) => Some(StringBlock::rows(block)),
+        Block::Keys(_) | Block::Filter(_) => None,
+    }
+}
+
+/// Gives null rows their kind's default value.
+fn zero_nulls(data: &mut ColumnData, validity: &Bitmap) {
+    fn zero<T: Copy + Default>(values: &mut [T], validity: &Bitmap) {
+        for (word, values) in validity.words().iter().zip(values.chunks_mut(64)) {
+            if *word != u64::MAX {
+                for (bit, value) in values.iter_mut().enumerate() {
+                    *value = if word >> bit & 1 != 0 { *value } else { T::default() };
+                }
+            }
+        }
+    }
+    match data {
+        ColumnData::Bool(v) => zero(v, validity),
+        ColumnData::Int2(v) => zero(v, validity),
+        ColumnData::Int4(v) => zero(v, validity),
+        ColumnData::Int8(v) => zero(v, validity),
+        ColumnData::Oid(v) => zero(v, validity),
+        ColumnData::Float4(v) => zero(v, validity),
+        ColumnData::Float8(v) => zero(v, validity),
+        ColumnData::Text(_) | ColumnData::Bytes(_) | ColumnData::Datum(_) => {}
+    }
+}
+
+fn blank_nulls(values: &ByteStrings, validity: &Bitmap) -> ByteStrings {
+    let mut out = ByteStrings { ends: Vec::with_capacity(values.len()), bytes: Vec::with_capacity(values.bytes.len()) };
+    for i in 0..values.len() {
+        out.push(if validity.get(i) { values.get(i) } else { &[] });
+    }
+    out
+}

@@ -1,0 +1,123 @@
+//! Table segments: rows by column, in row groups, each column chunk in blocks of rows.
+//!
+//! Invariants:
+//! 1. Rows lie in ascending order of row id, versions of one row newest first (descending CSN).
+//! 2. All versions of a row are in one row group.
+//! 3. A row's position never changes: (row group, row in it).
+//! 4. A chunk's block for row `i` of the group is `i >> shift`, so a point read touches one block a column (and the dictionary).
+//!
+//! See docs/design/segment.md for the bytes.
+
+mod chunk;
+mod directory;
+mod group;
+mod reader;
+mod writer;
+
+use melba_types::{Bitmap, Column, Csn, RowId};
+
+pub use group::GroupReader;
+pub use reader::TableSegmentReader;
+pub use writer::{TableSegmentWriter, null_batch};
+
+use crate::frame::Codec;
+
+pub(crate) const TABLE_MAGIC: [u8; 8] = *b"MELBATAB";
+/// Hidden columns after the user's: row id, CSN, tombstone.
+pub(crate) const HIDDEN_COLUMNS: usize = 3;
+
+/// How a table segment is written.
+#[derive(Clone, Copy, Debug)]
+pub struct TableOptions {
+    /// For blocks of byte strings and floats; integers are dense already.
+    pub codec: Codec,
+    /// Rows of a row group, at most (a row with more versions than this is still kept together).
+    pub group_rows: usize,
+    /// Raw bytes of a row group after which it is closed.
+    pub group_bytes: usize,
+    /// Raw bytes of a block, about: what a point read of a cold value decodes.
+    pub block_bytes: usize,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        TableOptions { codec: Codec::Lz4, group_rows: 1 << 16, group_bytes: 8 << 20, block_bytes: 32 << 10 }
+    }
+}
+
+/// What a finished segment holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentMeta {
+    /// Row versions, tombstones included.
+    pub rows: u64,
+    pub tombstones: u64,
+    /// Bytes of the values before encoding.
+    pub raw_bytes: u64,
+    /// Bytes of the file.
+    pub stored_bytes: u64,
+    pub row_id_min: RowId,
+    pub row_id_max: RowId,
+    pub csn_min: Csn,
+    pub csn_max: Csn,
+    /// Checksum of the directory, which names every block: tells two files apart.
+    pub footer_crc: u32,
+}
+
+/// A row group's summary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowGroup {
+    pub rows: usize,
+    pub tombstones: usize,
+    pub row_id_min: RowId,
+    pub row_id_max: RowId,
+    pub csn_min: Csn,
+    pub csn_max: Csn,
+    /// No row has two versions in the group.
+    pub unique: bool,
+}
+
+/// Where a row version lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    pub group: u32,
+    pub row: u32,
+}
+
+/// A row version found by row id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowVersion {
+    pub position: Position,
+    pub csn: Csn,
+    pub tombstone: bool,
+}
+
+/// CSNs of a run of rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Csns {
+    Uniform(Csn),
+    Each(Vec<Csn>),
+}
+
+impl Csns {
+    #[inline]
+    pub fn get(&self, i: usize) -> Csn {
+        match self {
+            Csns::Uniform(csn) => *csn,
+            Csns::Each(csns) => csns[i],
+        }
+    }
+}
+
+/// Decoded rows of a row group.
+#[derive(Clone, Debug)]
+pub struct GroupData {
+    pub row_ids: Vec<RowId>,
+    pub csns: Csns,
+    /// `None`: no tombstones.
+    pub tombstones: Option<Bitmap>,
+    /// One for each projected column; `None` where the segment is older than the column.
+    pub columns: Vec<Option<Column>>,
+}
+
+#[cfg(test)]
+mod tests;

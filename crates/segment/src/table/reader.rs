@@ -1,0 +1,406 @@
+//! Reading a table segment: opening, point reads, pruning, verification.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use melba_types::{Column, Csn, Datum, Kind, RowId};
+use melba_vfs::Directory;
+
+use super::chunk::is_word;
+use super::directory::{Blocks, Chunk, Form, Group, TableDirectory};
+use super::group::block_rows;
+use super::{GroupData, GroupReader, Position, RowGroup, RowVersion, SegmentMeta, TABLE_MAGIC};
+use crate::block::{Block, BlockKind};
+use crate::cache::BlockCache;
+use crate::encoding::words::partition_point;
+use crate::error::{BlockName, Result, SegmentError};
+use crate::frame::FrameReader;
+use crate::statistics::{Statistics, ZoneOp};
+
+/// Scans leave blocks in the cache only of segments up to this share of its capacity, so that one scan of a large table
+/// does not empty it.
+const SCAN_CACHE_SHARE: u64 = 8;
+
+/// An open table segment; shared between threads.
+pub struct TableSegmentReader {
+    frames: FrameReader,
+    id: u64,
+    cache: Arc<BlockCache>,
+    kinds: Vec<Kind>,
+    meta: SegmentMeta,
+    /// What a stored CSN of 0 stands for.
+    assigned: Csn,
+    summaries: Vec<RowGroup>,
+    chunks: Vec<Vec<Chunk>>,
+}
+
+impl TableSegmentReader {
+    /// Opens a segment, reading its footer only.
+    pub fn open(directory: &dyn Directory, name: &str, cache: &Arc<BlockCache>) -> Result<Arc<TableSegmentReader>> {
+        TableSegmentReader::open_assigned(directory, name, cache, Csn(0))
+    }
+
+    /// Opens a segment written before its transaction's commit: rows stored with CSN 0 have CSN `assigned`.
+    pub fn open_assigned(
+        directory: &dyn Directory,
+        name: &str,
+        cache: &Arc<BlockCache>,
+        assigned: Csn,
+    ) -> Result<Arc<TableSegmentReader>> {
+        let (frames, footer) = FrameReader::open(directory, name, &TABLE_MAGIC)?;
+        let decoded = TableDirectory::decode(&footer, frames.blocks_end());
+        let decoded = decoded.ok_or_else(|| frames.corrupt(BlockName::Footer, "not a table directory"))?;
+        let TableDirectory { kinds, mut meta, groups } = decoded;
+        meta.stored_bytes = frames.file_bytes;
+        meta.footer_crc = frames.footer_crc;
+        let (mut summaries, mut chunks) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
+        for Group { mut summary, chunks: of_group } in groups {
+            if summary.csn_min.0 == 0 {
+                // Among other CSNs the assigned one may lie anywhere, so the bounds only get wider.
+                let uniform = summary.csn_max.0 == 0;
+                summary.csn_min = if uniform { assigned } else { assigned.min(Csn(1)) };
+                summary.csn_max = summary.csn_max.max(assigned);
+            }
+            summaries.push(summary);
+            chunks.push(of_group);
+        }
+        meta.csn_min = summaries.iter().map(|g| g.csn_min).min().unwrap_or_default();
+        meta.csn_max = summaries.iter().map(|g| g.csn_max).max().unwrap_or_default();
+        let id = cache.next_segment();
+        Ok(Arc::new(TableSegmentReader { frames, id, cache: Arc::clone(cache), kinds, meta, assigned, summaries, chunks }))
+    }
+
+    pub fn meta(&self) -> &SegmentMeta {
+        &self.meta
+    }
+
+    /// The columns that the segment has: the table's first ones, fewer when columns were added since.
+    pub fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    pub fn row_groups(&self) -> &[RowGroup] {
+        &self.summaries
+    }
+
+    /// First and last row id of a row group.
+    pub fn group_range(&self, group: usize) -> (RowId, RowId) {
+        (self.summaries[group].row_id_min, self.summaries[group].row_id_max)
+    }
+
+    /// Statistics of a column in a row group; `None` when the segment is older than the column.
+    pub fn statistics(&self, group: usize, column: usize) -> Option<&Statistics> {
+        (column < self.kinds.len()).then(|| &self.chunks[group][column].statistics)
+    }
+
+    /// Whether no row of the group can satisfy `column op value`; never for a column that the segment lacks.
+    ///
+    /// Byte strings compare by bytes: for other collations only `Equal`, `IsNull` and `IsNotNull` may be asked. Tombstones are stored as nulls.
+    pub fn prune(&self, group: usize, column: usize, op: ZoneOp, value: &Datum) -> bool {
+        let rows = self.summaries[group].rows as u64;
+        self.statistics(group, column).is_some_and(|s| s.excludes(self.kinds[column], rows, op, value))
+    }
+
+    /// Decodes a whole row group. Scans that want pieces use `group`.
+    pub fn read_group(self: &Arc<Self>, group: usize, projection: &[usize]) -> Result<GroupData> {
+        let rows = self.summaries[group].rows;
+        self.group(group, projection).read(0..rows)
+    }
+
+    /// A reader of pieces of a row group.
+    pub fn group(self: &Arc<Self>, group: usize, projection: &[usize]) -> GroupReader {
+        GroupReader::new(Arc::clone(self), group, projection)
+    }
+
+    /// The newest version of a row with a CSN of at most `csn_max`.
+    ///
+    /// A row id outside of the segment's row groups costs a binary search in memory. There is no filter beside: the packed row ids of a group
+    /// are no larger than one.
+    pub fn find(&self, row_id: RowId, csn_max: Csn) -> Result<Option<RowVersion>> {
+        let Some((group, rows)) = self.versions(row_id)? else { return Ok(None) };
+        for row in rows {
+            let csn = self.csn_at(group, row)?;
+            if csn <= csn_max {
+                let position = Position { group: group as u32, row: row as u32 };
+                return Ok(Some(RowVersion { position, csn, tombstone: self.tombstone_at(group, row)? }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// All versions of a row, newest first: its row group and the rows within.
+    pub fn versions(&self, row_id: RowId) -> Result<Option<(usize, Range<usize>)>> {
+        let group = self.summaries.partition_point(|g| g.row_id_max < row_id);
+        match self.summaries.get(group) {
+            Some(summary) if summary.row_id_min <= row_id => {}
+            _ => return Ok(None),
+        }
+        let rows = self.summaries[group].rows;
+        let below = |block: &dyn Fn(usize) -> i64, count: usize| partition_point(count, |i| (block(i) as u64) < row_id.0);
+        let start = match &self.chunks[group][self.kinds.len()].form {
+            Form::Constant(value) => {
+                let word = self.constant_word(value)?;
+                below(&|_| word, rows)
+            }
+            Form::Blocks(blocks) => {
+                // The block whose first row id is the last one not above; with several blocks each is touched at its first row.
+                let count = rows.div_ceil(1 << blocks.shift);
+                let (mut low, mut high) = (0, count - 1);
+                while low < high {
+                    let middle = (low + high).div_ceil(2);
+                    if (self.word_block(group, blocks, middle, 0)?.1(0) as u64) < row_id.0 {
+                        low = middle;
+                    } else {
+                        high = middle - 1;
+                    }
+                }
+                let (count, get) = self.word_block(group, blocks, low, 0)?;
+                (low << blocks.shift) + below(&get, count)
+            }
+            _ => return Err(self.undecodable(group, self.kinds.len())),
+        };
+        let mut end = start;
+        while end < rows && self.hidden(group, 0, end)? as u64 == row_id.0 {
+            end += 1;
+            if self.summaries[group].unique {
+                break;
+            }
+        }
+        Ok((end > start).then_some((group, start..end)))
+    }
+
+    /// The row at `position`: appends one value to `out[i]` for each column `projection[i]` that the segment has; for
+    /// columns it lacks (`kinds`) the caller appends their missing value.
+    ///
+    /// # Panics
+    /// When the position is not of this segment or a column is of another kind: bugs of ours.
+    pub fn read_row(&self, position: Position, projection: &[usize], out: &mut [Column]) -> Result<()> {
+        for (&column, out) in projection.iter().zip(out) {
+            if column < self.kinds.len() {
+                self.read_value(position.group as usize, position.row as usize, column, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_value(&self, group: usize, row: usize, column: usize, out: &mut Column) -> Result<()> {
+        let kind = self.kinds[column];
+        let undecodable = || self.undecodable(group, column);
+        match &self.chunks[group][column].form {
+            Form::Null => out.push_null(),
+            Form::Constant(value) if is_word(kind) => push_word(out, self.constant_word(value)?),
+            Form::Constant(value) => out.push_encoded(kind, value).then_some(()).ok_or_else(undecodable)?,
+            Form::Blocks(blocks) => match &*self.value_block(group, column, blocks, row)? {
+                Block::Words(block) if block.is_valid(row & mask(blocks)) => push_word(out, block.get(row & mask(blocks))),
+                Block::Strings(block) if block.is_valid(row & mask(blocks)) => {
+                    out.push_encoded(kind, block.get(row & mask(blocks))).then_some(()).ok_or_else(undecodable)?;
+                }
+                _ => out.push_null(),
+            },
+            Form::Dictionary(blocks) => {
+                let codes = self.block_of_row(group, blocks, row, 1, BlockKind::Words)?;
+                let Block::Words(codes) = &*codes else { return Err(undecodable()) };
+                if !codes.is_valid(row & mask(blocks)) {
+                    out.push_null();
+                    return Ok(());
+                }
+                let code = codes.get(row & mask(blocks)) as usize;
+                match &*self.block(blocks, 0, self.value_block_kind(column))? {
+                    Block::Words(entries) if code < entries.rows() => push_word(out, entries.get(code)),
+                    Block::Strings(entries) if code < entries.rows() => {
+                        out.push_encoded(kind, entries.get(code)).then_some(()).ok_or_else(undecodable)?;
+                    }
+                    _ => return Err(undecodable()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn csn_at(&self, group: usize, row: usize) -> Result<Csn> {
+        let csn = Csn(self.hidden(group, 1, row)? as u64);
+        Ok(if csn.0 == 0 { self.assigned } else { csn })
+    }
+
+    fn tombstone_at(&self, group: usize, row: usize) -> Result<bool> {
+        Ok(self.summaries[group].tombstones > 0 && self.hidden(group, 2, row)? != 0)
+    }
+
+    /// One value of a hidden column.
+    fn hidden(&self, group: usize, hidden: usize, row: usize) -> Result<i64> {
+        let column = self.kinds.len() + hidden;
+        let undecodable = || self.undecodable(group, column);
+        match &self.chunks[group][column].form {
+            Form::Constant(value) => self.constant_word(value),
+            Form::Blocks(blocks) => match &*self.block_of_row(group, blocks, row, 0, BlockKind::Words)? {
+                Block::Words(block) => Ok(block.get(row & mask(blocks))),
+                _ => Err(undecodable()),
+            },
+            Form::Dictionary(blocks) => {
+                let codes = self.block_of_row(group, blocks, row, 1, BlockKind::Words)?;
+                let entries = self.block(blocks, 0, BlockKind::Words)?;
+                let (Block::Words(codes), Block::Words(entries)) = (&*codes, &*entries) else { return Err(undecodable()) };
+                let code = codes.get(row & mask(blocks)) as usize;
+                if code < entries.rows() { Ok(entries.get(code)) } else { Err(undecodable()) }
+            }
+            Form::Null => Err(undecodable()),
+        }
+    }
+
+    fn word_block(
+        &self,
+        group: usize,
+        blocks: &Blocks,
+        index: usize,
+        skip: usize,
+    ) -> Result<(usize, impl Fn(usize) -> i64 + use<>)> {
+        let block = self.block_of_row(group, blocks, index << blocks.shift, skip, BlockKind::Words)?;
+        let rows = block_rows(&block).unwrap_or(0);
+        Ok((rows, move |i: usize| match &*block {
+            Block::Words(block) => block.get(i),
+            _ => 0,
+        }))
+    }
+
+    fn value_block(&self, group: usize, column: usize, blocks: &Blocks, row: usize) -> Result<Arc<Block>> {
+        self.block_of_row(group, blocks, row, 0, self.value_block_kind(column))
+    }
+
+    /// The block that holds `row` of the group, its number of rows checked.
+    fn block_of_row(&self, group: usize, blocks: &Blocks, row: usize, skip: usize, kind: BlockKind) -> Result<Arc<Block>> {
+        let index = row >> blocks.shift;
+        let block = self.block(blocks, index + skip, kind)?;
+        if block_rows(&block) != Some(self.rows_of_block(group, blocks, index)) {
+            return Err(self.damaged(blocks.first + (index + skip) as u32, "rows differ from the directory"));
+        }
+        Ok(block)
+    }
+
+    fn block(&self, blocks: &Blocks, index: usize, kind: BlockKind) -> Result<Arc<Block>> {
+        if let Some(block) = self.cached(blocks, index) {
+            return Ok(block);
+        }
+        let (offset, length) = blocks.extent(index);
+        let frame = self.frames.bytes(offset, length)?;
+        self.parse_block(blocks.first + index as u32, &frame, kind, true)
+    }
+
+    /// Checks every block: checksums, layouts, row counts, the order of row ids, and that every value decodes.
+    pub fn verify(self: &Arc<Self>) -> Result<()> {
+        let projection: Vec<usize> = (0..self.kinds.len()).collect();
+        let mut last = None;
+        for (group, summary) in self.summaries.iter().enumerate() {
+            let mut reader = self.group(group, &projection);
+            for start in (0..summary.rows).step_by(4096) {
+                let data = reader.read(start..(start + 4096).min(summary.rows))?;
+                for (i, row_id) in data.row_ids.iter().enumerate() {
+                    let this = (*row_id, std::cmp::Reverse(data.csns.get(i)));
+                    let in_range = *row_id >= summary.row_id_min && *row_id <= summary.row_id_max;
+                    if !in_range || last.is_some_and(|last| last >= this) {
+                        return Err(self.undecodable(group, self.kinds.len()));
+                    }
+                    last = Some(this);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What `GroupReader` needs.
+impl TableSegmentReader {
+    pub(super) fn chunk(&self, group: usize, index: usize) -> &Chunk {
+        &self.chunks[group][index]
+    }
+
+    pub(super) fn assigned(&self) -> Csn {
+        self.assigned
+    }
+
+    /// The kind of the blocks that hold a column's values (or its dictionary).
+    pub(super) fn value_block_kind(&self, column: usize) -> BlockKind {
+        match self.kinds.get(column) {
+            Some(&kind) if !is_word(kind) => BlockKind::Strings,
+            _ => BlockKind::Words,
+        }
+    }
+
+    pub(super) fn rows_of_block(&self, group: usize, blocks: &Blocks, index: usize) -> usize {
+        (self.summaries[group].rows - (index << blocks.shift)).min(1 << blocks.shift)
+    }
+
+    pub(super) fn cached(&self, blocks: &Blocks, index: usize) -> Option<Arc<Block>> {
+        self.cache.get((self.id, blocks.first + index as u32))
+    }
+
+    pub(super) fn caches_scans(&self) -> bool {
+        self.meta.stored_bytes <= self.cache.capacity_bytes() as u64 / SCAN_CACHE_SHARE
+    }
+
+    /// All frames of a chunk in one read.
+    pub(super) fn chunk_frames(&self, group: usize, blocks: &Blocks) -> Result<Vec<u8>> {
+        debug_assert!(group < self.chunks.len());
+        self.frames.bytes(blocks.offset, blocks.total_bytes() as usize)
+    }
+
+    pub(super) fn parse_block(&self, number: u32, frame: &[u8], kind: BlockKind, keep: bool) -> Result<Arc<Block>> {
+        let content = self.frames.content(frame, number)?;
+        let block = Block::parse(kind, content).ok_or_else(|| self.damaged(number, "unknown layout"))?;
+        let block = Arc::new(block);
+        if keep {
+            self.cache.insert((self.id, number), Arc::clone(&block));
+        }
+        Ok(block)
+    }
+
+    pub(super) fn constant_word(&self, value: &[u8]) -> Result<i64> {
+        let bytes = value.try_into().map_err(|_| self.frames.corrupt(BlockName::Footer, "constant of the wrong length"))?;
+        Ok(i64::from_le_bytes(bytes))
+    }
+
+    pub(super) fn damaged(&self, number: u32, reason: &'static str) -> SegmentError {
+        self.frames.corrupt(BlockName::Data(number), reason)
+    }
+
+    /// A chunk whose checksums are right and whose values are not.
+    pub(super) fn undecodable(&self, group: usize, column: usize) -> SegmentError {
+        match &self.chunks[group][column].form {
+            Form::Blocks(blocks) | Form::Dictionary(blocks) => self.damaged(blocks.first, "values do not decode"),
+            Form::Null | Form::Constant(_) => self.frames.corrupt(BlockName::Footer, "values do not decode"),
+        }
+    }
+}
+
+impl Drop for TableSegmentReader {
+    fn drop(&mut self) {
+        self.cache.remove_segment(self.id);
+    }
+}
+
+/// Selects a row within its block.
+#[inline]
+fn mask(blocks: &Blocks) -> usize {
+    (1 << blocks.shift) - 1
+}
+
+/// Appends a word to a column of a word kind.
+fn push_word(out: &mut Column, word: i64) {
+    use crate::encoding::packed::Word;
+    use melba_types::ColumnData;
+    let before = out.len();
+    match &mut out.data {
+        ColumnData::Bool(v) => v.push(Word::from_word(word)),
+        ColumnData::Int2(v) => v.push(Word::from_word(word)),
+        ColumnData::Int4(v) => v.push(Word::from_word(word)),
+        ColumnData::Int8(v) => v.push(Word::from_word(word)),
+        ColumnData::Float4(v) => v.push(Word::from_word(word)),
+        ColumnData::Float8(v) => v.push(Word::from_word(word)),
+        ColumnData::Oid(v) => v.push(Word::from_word(word)),
+        ColumnData::Datum(v) => v.push(Datum::Char(word as u8)),
+        ColumnData::Text(_) | ColumnData::Bytes(_) => panic!("a word for a column of strings"),
+    }
+    if let Some(validity) = &mut out.validity {
+        debug_assert_eq!(validity.len(), before);
+        validity.push(true);
+    }
+}
