@@ -1,1 +1,278 @@
+use std::sync::Arc;
 
+use melba_types::{Batch, Bitmap, ByteStrings, Column, ColumnData, Csn, Datum, Interval, Kind, RowId};
+use melba_vfs::{Directory, OsDirectory};
+
+use super::*;
+use crate::{BlockCache, SegmentError, ZoneOp};
+
+const KINDS: [Kind; 12] = [
+    Kind::Int8,
+    Kind::Int4,
+    Kind::Bool,
+    Kind::Float8,
+    Kind::Text,
+    Kind::Text,
+    Kind::Bytes,
+    Kind::Uuid,
+    Kind::Interval,
+    Kind::Char,
+    Kind::Int2,
+    Kind::Float4,
+];
+
+/// A value of each kind for row `i`: sequences, few distinct values, nulls, long and short strings, constants.
+fn row(i: u64) -> Vec<Datum> {
+    let scattered = i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
+    let nullable = |value: Datum| if i % 5 == 3 { Datum::Null } else { value };
+    vec![
+        Datum::Int8(i as i64 * 3 - 1000),
+        nullable(Datum::Int4(scattered as i32)),
+        nullable(Datum::Bool(i / 100 % 2 == 0)),
+        Datum::Float8(scattered as f64 / 7.0),
+        nullable(Datum::text(format!("user{scattered}"))),
+        nullable(Datum::text(["red", "green", "blue", ""][scattered as usize % 4])),
+        Datum::bytes(vec![i as u8; (scattered % 300) as usize]),
+        Datum::Uuid((u128::from(scattered) << 64).to_be_bytes()),
+        nullable(Datum::Interval(Interval { months: 1, days: i as i32, micros: 5 })),
+        nullable(Datum::Char(b'a' + (i % 26) as u8)),
+        Datum::Int2(7),
+        Datum::Null,
+    ]
+}
+
+fn batch(rows: std::ops::Range<u64>) -> Batch {
+    let mut columns: Vec<Column> = KINDS.iter().map(|&kind| Column::with_capacity(kind, 0)).collect();
+    let count = (rows.end - rows.start) as usize;
+    for i in rows {
+        for (column, datum) in columns.iter_mut().zip(row(i)) {
+            column.push(datum);
+        }
+    }
+    Batch::new(columns, count)
+}
+
+fn options() -> TableOptions {
+    TableOptions { group_rows: 1500, block_bytes: 4096, ..TableOptions::default() }
+}
+
+fn folder() -> (tempfile::TempDir, OsDirectory) {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = OsDirectory::open(folder.path()).unwrap();
+    (folder, directory)
+}
+
+/// Row ids 10, 20, ...; rows are those of `row`, the CSN is 5.
+fn write_uniform(directory: &OsDirectory, rows: u64, options: &TableOptions) -> SegmentMeta {
+    let mut writer = TableSegmentWriter::create(directory, "t", &KINDS, options).unwrap();
+    for start in (0..rows).step_by(700) {
+        let range = start..(start + 700).min(rows);
+        let ids: Vec<RowId> = range.clone().map(|i| RowId(i * 10 + 10)).collect();
+        writer.append_uniform(&ids, Csn(5), &batch(range)).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+fn show(datum: &Datum) -> String {
+    format!("{datum:?}")
+}
+
+#[test]
+fn scans_and_point_reads_give_what_was_appended() {
+    for codec in [Codec::None, Codec::Lz4, Codec::Zstd(3)] {
+        let (_folder, directory) = folder();
+        let meta = write_uniform(&directory, 4000, &TableOptions { codec, ..options() });
+        assert_eq!((meta.rows, meta.row_id_min, meta.row_id_max, meta.csn_max), (4000, RowId(10), RowId(40_000), Csn(5)));
+        let cache = BlockCache::new(1 << 20);
+        let segment = TableSegmentReader::open(&directory, "t", &cache).unwrap();
+        assert_eq!(*segment.meta(), meta);
+        assert_eq!(segment.row_groups().len(), 3);
+        segment.verify().unwrap();
+        let projection: Vec<usize> = (0..=KINDS.len()).collect();
+        let mut i = 0;
+        for group in 0..segment.row_groups().len() {
+            let mut reader = segment.group(group, &projection);
+            // Pieces that fall on no boundary.
+            for start in (0..reader.rows()).step_by(333) {
+                let data = reader.read(start..(start + 333).min(reader.rows())).unwrap();
+                assert!(data.columns[KINDS.len()].is_none(), "the segment has no such column");
+                assert_eq!((data.csns.get(0), data.tombstones), (Csn(5), None));
+                for (at, id) in data.row_ids.iter().enumerate() {
+                    assert_eq!(*id, RowId(i * 10 + 10));
+                    for (column, expected) in data.columns.iter().flatten().zip(row(i)) {
+                        assert_eq!(show(&column.get(at)), show(&expected), "row {i}");
+                    }
+                    i += 1;
+                }
+            }
+        }
+        assert_eq!(i, 4000);
+        for i in (0..4000).step_by(37) {
+            let version = segment.find(RowId(i * 10 + 10), Csn(5)).unwrap().unwrap();
+            let mut out: Vec<Column> = KINDS.iter().map(|&kind| Column::with_capacity(kind, 1)).collect();
+            segment.read_row(version.position, &projection[..KINDS.len()], &mut out).unwrap();
+            for (column, expected) in out.iter().zip(row(i)) {
+                assert_eq!(show(&column.get(0)), show(&expected), "row {i}");
+            }
+            assert_eq!(segment.find(RowId(i * 10 + 11), Csn(9)).unwrap(), None);
+            assert_eq!(segment.find(RowId(i * 10 + 10), Csn(4)).unwrap(), None);
+        }
+    }
+}
+
+#[test]
+fn versions_stay_together_newest_first() {
+    let (_folder, directory) = folder();
+    let kinds = [Kind::Int4];
+    let options = TableOptions { group_rows: 10, ..TableOptions::default() };
+    let mut writer = TableSegmentWriter::create(&directory, "t", &kinds, &options).unwrap();
+    // Row r has r % 4 + 1 versions, the newest of every third row is a tombstone.
+    let (mut ids, mut csns, mut deleted, mut values) = (vec![], vec![], Bitmap::default(), vec![]);
+    for r in 1..100u64 {
+        for version in (0..=r % 4).rev() {
+            ids.push(RowId(r));
+            csns.push(Csn(100 + version * 10));
+            deleted.push(r % 3 == 0 && version == r % 4);
+            values.push((r * 10 + version) as i32);
+        }
+    }
+    let rows = values.len();
+    let all = Batch::new(vec![Column::new(ColumnData::Int4(values.clone()))], rows);
+    // One row at a time as well as all at once: groups must not cut a row's versions either way.
+    for i in 0..rows / 2 {
+        let mut flag = Bitmap::default();
+        flag.push(deleted.get(i));
+        writer.append(&ids[i..=i], &csns[i..=i], Some(&flag), &all.take(&[i as u32])).unwrap();
+    }
+    let rest: Vec<u32> = (rows as u32 / 2..rows as u32).collect();
+    let mut flags = Bitmap::default();
+    rest.iter().for_each(|&i| flags.push(deleted.get(i as usize)));
+    writer.append(&ids[rows / 2..], &csns[rows / 2..], Some(&flags), &all.take(&rest)).unwrap();
+    let meta = writer.finish().unwrap();
+    assert_eq!((meta.tombstones, meta.csn_min, meta.csn_max), (33, Csn(100), Csn(130)));
+    let segment = TableSegmentReader::open(&directory, "t", &BlockCache::new(1 << 20)).unwrap();
+    segment.verify().unwrap();
+    assert!(segment.row_groups().len() > 15);
+    for r in 1..100u64 {
+        let (group, versions) = segment.versions(RowId(r)).unwrap().unwrap();
+        assert_eq!(versions.len() as u64, r % 4 + 1);
+        assert!(segment.group_range(group).0 <= RowId(r));
+        let found = segment.find(RowId(r), Csn(105)).unwrap().unwrap();
+        assert_eq!((found.csn, found.tombstone), (Csn(100), r % 3 == 0 && r % 4 == 0));
+        let newest = segment.find(RowId(r), Csn(u64::MAX)).unwrap().unwrap();
+        assert_eq!((newest.csn, newest.tombstone), (Csn(100 + r % 4 * 10), r % 3 == 0));
+    }
+    let data = segment.read_group(0, &[0]).unwrap();
+    assert_eq!(data.tombstones.unwrap().len(), data.row_ids.len());
+    assert!(matches!(data.csns, Csns::Each(_)));
+}
+
+#[test]
+fn a_bulk_load_takes_its_csn_when_it_is_opened() {
+    let (_folder, directory) = folder();
+    let mut writer = TableSegmentWriter::create(&directory, "t", &[Kind::Int8], &TableOptions::default()).unwrap();
+    let ids: Vec<RowId> = (1..=100_000).map(RowId).collect();
+    let column = Column::new(ColumnData::Int8(vec![42; ids.len()]));
+    writer.append_uniform(&ids, Csn(0), &Batch::new(vec![column], ids.len())).unwrap();
+    let meta = writer.finish().unwrap();
+    assert!(meta.stored_bytes < 400, "row ids, CSNs and constants of 100,000 rows took {} bytes", meta.stored_bytes);
+    let segment = TableSegmentReader::open_assigned(&directory, "t", &BlockCache::new(1 << 20), Csn(77)).unwrap();
+    assert_eq!((segment.meta().csn_min, segment.meta().csn_max), (Csn(77), Csn(77)));
+    assert_eq!(segment.read_group(1, &[]).unwrap().csns, Csns::Uniform(Csn(77)));
+    assert_eq!(segment.find(RowId(99_999), Csn(76)).unwrap(), None);
+    assert_eq!(segment.find(RowId(99_999), Csn(77)).unwrap().unwrap().csn, Csn(77));
+}
+
+#[test]
+fn pruning_uses_the_groups_bounds() {
+    let (_folder, directory) = folder();
+    write_uniform(&directory, 4000, &options());
+    let segment = TableSegmentReader::open(&directory, "t", &BlockCache::new(1 << 20)).unwrap();
+    let kept = |op, value| (0..3).filter(|&g| !segment.prune(g, 0, op, &value)).collect::<Vec<_>>();
+    assert_eq!(kept(ZoneOp::Equal, Datum::Int4(1500 * 3 - 1000)), [1]);
+    assert_eq!(kept(ZoneOp::Less, Datum::Int8(0)), [0]);
+    assert_eq!(kept(ZoneOp::IsNull, Datum::Null), []);
+    assert!(!segment.prune(0, 99, ZoneOp::IsNull, &Datum::Null), "a column that the segment lacks");
+    assert!(segment.prune(0, 11, ZoneOp::IsNotNull, &Datum::Null) && !segment.prune(0, 11, ZoneOp::IsNull, &Datum::Null));
+    assert_eq!(segment.statistics(0, 5).unwrap().distinct, 4);
+}
+
+#[test]
+fn encodings_earn_their_keep() {
+    let (_folder, directory) = folder();
+    let rows = 50_000usize;
+    let stored = |name: &str, kind: Kind, data: ColumnData| {
+        let mut writer = TableSegmentWriter::create(&directory, name, &[kind], &TableOptions::default()).unwrap();
+        let ids: Vec<RowId> = (1..=rows as u64).map(RowId).collect();
+        writer.append_uniform(&ids, Csn(1), &Batch::new(vec![Column::new(data)], rows)).unwrap();
+        writer.finish().unwrap().stored_bytes as usize
+    };
+    let scattered = |i: usize| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
+    let strings = |make: &dyn Fn(usize) -> String| {
+        let mut strings = ByteStrings::default();
+        (0..rows).for_each(|i| strings.push(make(i).as_bytes()));
+        ColumnData::Text(strings)
+    };
+    let ten_bits =
+        stored("a", Kind::Int8, ColumnData::Int8((0..rows).map(|i| (scattered(i) % 1024) as i64 + (1 << 50)).collect()));
+    assert!(ten_bits < rows * 10 / 8 + 1000, "{ten_bits}");
+    let runs = stored("b", Kind::Int4, ColumnData::Int4((0..rows).map(|i| scattered(i / 500) as i32).collect()));
+    assert!(runs < 2000, "{runs}");
+    let few_wide = stored("c", Kind::Int8, ColumnData::Int8((0..rows).map(|i| (scattered(i) % 16 << 40) as i64).collect()));
+    assert!(few_wide < rows * 4 / 8 + 1000, "{few_wide}");
+    let words = stored("d", Kind::Text, strings(&|i| format!("word number {}", scattered(i) % 200)));
+    assert!(words < rows + 4000, "{words}");
+    let phones = stored("e", Kind::Text, strings(&|i| format!("+49{:011}", scattered(i) % 100_000_000_000)));
+    assert!(phones < rows * 13, "{phones}");
+}
+
+/// Every file with one byte changed is an error or the same rows.
+#[test]
+fn no_damaged_byte_goes_unnoticed() {
+    let (folder, directory) = folder();
+    let kinds = [Kind::Int4, Kind::Text, Kind::Text];
+    let options = TableOptions { group_rows: 40, block_bytes: 256, ..TableOptions::default() };
+    let mut writer = TableSegmentWriter::create(&directory, "t", &kinds, &options).unwrap();
+    for i in 0..100u64 {
+        let mut columns: Vec<Column> = kinds.iter().map(|&kind| Column::with_capacity(kind, 1)).collect();
+        columns[0].push(if i % 3 == 0 { Datum::Null } else { Datum::Int4((i * i * 7919 % 1009) as i32) });
+        columns[1].push(Datum::text(format!("value {i} {}", "x".repeat(i as usize % 9))));
+        columns[2].push(Datum::text(["a colour", "another colour"][i as usize % 2]));
+        writer.append(&[RowId(i)], &[Csn(i % 7 + 1)], None, &Batch::new(columns, 1)).unwrap();
+    }
+    writer.finish().unwrap();
+    let path = folder.path().join("t");
+    let good = std::fs::read(&path).unwrap();
+    for at in 0..good.len() {
+        for flip in [0x01, 0x80, 0xFF] {
+            let mut bad = good.clone();
+            bad[at] ^= flip;
+            std::fs::write(&path, &bad).unwrap();
+            let opened = TableSegmentReader::open(&directory, "t", &BlockCache::new(0));
+            let error = opened.and_then(|segment| segment.verify()).expect_err("damage found");
+            assert!(matches!(error, SegmentError::Corrupt { .. }), "byte {at}: {error}");
+        }
+    }
+    for length in 0..good.len() {
+        std::fs::write(&path, &good[..length]).unwrap();
+        let opened = TableSegmentReader::open(&directory, "t", &BlockCache::new(0));
+        assert!(opened.and_then(|segment| segment.verify()).is_err(), "cut to {length}");
+    }
+}
+
+#[test]
+fn an_empty_segment_and_one_without_columns() {
+    let (_folder, directory) = folder();
+    let cache = BlockCache::new(1 << 20);
+    TableSegmentWriter::create(&directory, "e", &KINDS, &options()).unwrap().finish().unwrap();
+    let empty = TableSegmentReader::open(&directory, "e", &cache).unwrap();
+    empty.verify().unwrap();
+    assert_eq!(empty.find(RowId(1), Csn(1)).unwrap(), None);
+    let mut writer = TableSegmentWriter::create(&directory, "n", &[], &options()).unwrap();
+    writer.append_uniform(&[RowId(3), RowId(9)], Csn(1), &Batch::new(vec![], 2)).unwrap();
+    writer.finish().unwrap();
+    let segment: Arc<TableSegmentReader> = TableSegmentReader::open(&directory, "n", &cache).unwrap();
+    segment.verify().unwrap();
+    assert_eq!(segment.read_group(0, &[0]).unwrap().row_ids, [RowId(3), RowId(9)]);
+    assert!(directory.list().unwrap().len() == 2);
+}
