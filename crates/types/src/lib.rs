@@ -7,14 +7,17 @@
 
 pub mod codec;
 pub mod column;
+pub mod datetime;
 pub mod datum;
 pub mod error;
 pub mod float;
 pub mod ids;
+pub mod interval;
 pub mod numeric;
 pub mod oids;
 pub mod row;
 pub mod sqlstate;
+pub mod timezone;
 
 pub use column::{Batch, Bitmap, ByteStrings, Column, ColumnData};
 pub use datum::{Array, ArrayDim, Datum, Interval, Multirange, Range, Record, TimeTz};
