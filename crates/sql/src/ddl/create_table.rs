@@ -1,0 +1,377 @@
+//! CREATE TABLE.
+
+use std::sync::Arc;
+
+use melba_catalog::{Column, Object, Persistence, Relation, RelationKind, Storage, Type, TypeKind, classes};
+use melba_engine::RelationLockMode;
+use melba_types::{Datum, DbError, Kind, Oid, Result, bail, err};
+use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, CreateStmt, OnCommitAction, TableLikeClause, node::Node as N};
+
+use super::Ddl;
+use super::naming::clip;
+use super::nodes::{inner, option_text, options, strings};
+use super::sequence::SequenceOptions;
+
+/// Most columns of a table (PostgreSQL's MaxHeapAttributeNumber).
+const COLUMNS_MAX: usize = 1600;
+
+/// A table being put together.
+pub struct TableBuilder<'s> {
+    pub columns: Vec<Column>,
+    /// Constraints to add once the table exists, with the column they were written at.
+    pub constraints: Vec<(Option<usize>, &'s Constraint)>,
+    /// Columns with a sequence to create: (column, options, identity).
+    pub sequences: Vec<(usize, SequenceOptions, bool)>,
+    /// Constraints copied by LIKE: (kind, text or index) are added by `constraint`.
+    pub likes: Vec<(Oid, u32)>,
+}
+
+/// TableLikeOption bits as the grammar numbers them.
+pub mod like {
+    pub const COMMENTS: u32 = 1;
+    pub const COMPRESSION: u32 = 2;
+    pub const CONSTRAINTS: u32 = 4;
+    pub const DEFAULTS: u32 = 8;
+    pub const GENERATED: u32 = 16;
+    pub const IDENTITY: u32 = 32;
+    pub const INDEXES: u32 = 64;
+    pub const STORAGE: u32 = 256;
+}
+
+impl Ddl<'_> {
+    pub fn create_table(&self, s: &CreateStmt) -> Result<()> {
+        let name = s.relation.as_ref().ok_or_else(|| DbError::internal("CREATE TABLE without a name"))?;
+        refuse_unsupported(s)?;
+        let (namespace, temporary) = self.relation_namespace(name)?;
+        if self.relation_exists(namespace, &name.relname, s.if_not_exists)? {
+            return Ok(());
+        }
+        let persistence = self.persistence(&name.relpersistence, temporary, &s.access_method)?;
+        let mut builder = TableBuilder { columns: vec![], constraints: vec![], sequences: vec![], likes: vec![] };
+        for element in &s.table_elts {
+            match inner(element)? {
+                N::ColumnDef(def) => self.add_column_definition(&mut builder, def)?,
+                N::Constraint(c) => builder.constraints.push((None, c)),
+                N::TableLikeClause(like) => self.add_like(&mut builder, like)?,
+                _ => return Err(DbError::unsupported("this table element")),
+            }
+        }
+        if builder.columns.len() > COLUMNS_MAX {
+            bail!(TOO_MANY_COLUMNS, "tables can have at most {COLUMNS_MAX} columns");
+        }
+        let options = options(&s.options).map(|d| Arc::from(format!("{}={}", d.defname, option_text(d).unwrap_or_default())));
+        let relation = self.put_table(namespace, &name.relname, persistence, builder.columns, options.collect())?;
+        for (column, sequence, identity) in builder.sequences {
+            self.create_owned_sequence(relation, column, sequence, identity)?;
+        }
+        self.add_constraints(relation, &builder.constraints)?;
+        for (source, bits) in builder.likes {
+            self.copy_like(relation, source, bits)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the name is taken; an error unless IF NOT EXISTS, which makes it a notice.
+    pub fn relation_exists(&self, namespace: Oid, name: &str, if_not_exists: bool) -> Result<bool> {
+        if self.catalog().relation_by_name(namespace, name).is_none() {
+            return Ok(false);
+        }
+        if if_not_exists {
+            self.session.notice(
+                err!(DUPLICATE_TABLE, "relation \"{name}\" already exists, skipping").severity(melba_types::Severity::Notice),
+            );
+            return Ok(true);
+        }
+        bail!(DUPLICATE_TABLE, "relation \"{name}\" already exists")
+    }
+
+    pub fn persistence(&self, letter: &str, temporary: bool, access_method: &str) -> Result<Persistence> {
+        match access_method {
+            "" | "heap" => {}
+            "memory" => return Ok(Persistence::Memory),
+            other => bail!(UNDEFINED_OBJECT, "access method \"{other}\" does not exist"),
+        }
+        Ok(match letter {
+            _ if temporary => Persistence::Temporary,
+            "u" => Persistence::Unlogged,
+            _ => Persistence::Permanent,
+        })
+    }
+
+    /// Adds a column as CREATE TABLE or ADD COLUMN defines it, collecting what must wait until the table exists.
+    pub fn add_column_definition<'s>(&self, builder: &mut TableBuilder<'s>, def: &'s ColumnDef) -> Result<()> {
+        if builder.columns.iter().any(|c| *c.name == *def.colname) {
+            bail!(DUPLICATE_COLUMN, "column \"{}\" specified more than once", def.colname);
+        }
+        let at = builder.columns.len();
+        let type_name = def.type_name.as_ref().ok_or_else(|| DbError::internal("column without a type"))?;
+        let serial = match strings(&type_name.names).as_slice() {
+            [name] => serial_type(name),
+            _ => None,
+        };
+        let (ty, typmod) = match serial {
+            Some(ty) => (ty, -1),
+            None => self.type_from_name(type_name)?,
+        };
+        let mut column = self.new_column(&def.colname, ty, typmod)?;
+        if let Some(collate) = &def.coll_clause {
+            column.collation = self.collation(&strings(&collate.collname), ty, collate.location)?;
+        }
+        if !def.compression.is_empty() {
+            column.compression = self.compression_method(&def.compression, &column)?;
+        }
+        if !def.storage_name.is_empty() {
+            column.storage = self.storage_strategy(&def.storage_name, &column)?;
+        }
+        if serial.is_some() {
+            column.not_null = true;
+            builder.sequences.push((at, SequenceOptions::of_type(ty), false));
+        }
+        for constraint in &def.constraints {
+            let N::Constraint(constraint) = inner(constraint)? else { continue };
+            match constraint.contype() {
+                ConstrType::ConstrNull | ConstrType::ConstrAttrDeferrable => {}
+                ConstrType::ConstrIdentity => {
+                    if serial.is_some() || column.default.is_some() {
+                        bail!(
+                            SYNTAX_ERROR,
+                            "both default and identity specified for column \"{}\" of table",
+                            def.colname
+                        );
+                    }
+                    column.not_null = true;
+                    column.identity = constraint.generated_when.as_bytes().first().copied().unwrap_or(b'a');
+                    builder.sequences.push((at, self.sequence_options(&constraint.options, Some(ty))?, true));
+                }
+                ConstrType::ConstrNotnull => {
+                    column.not_null = true;
+                    builder.constraints.push((Some(at), constraint));
+                }
+                _ => builder.constraints.push((Some(at), constraint)),
+            }
+        }
+        builder.columns.push(column);
+        Ok(())
+    }
+
+    /// A column with the defaults of its type.
+    pub fn new_column(&self, name: &str, ty: Oid, typmod: i32) -> Result<Column> {
+        let catalog = self.catalog();
+        let t = catalog.type_(ty).ok_or_else(|| DbError::internal(format!("type {ty} is missing")))?;
+        if t.type_kind == TypeKind::Pseudo {
+            bail!(
+                INVALID_TABLE_DEFINITION,
+                "column \"{name}\" has pseudo-type {}",
+                catalog.type_name(ty, self.path)
+            );
+        }
+        Ok(Column {
+            name: clip(name, super::naming::NAME_BYTES_MAX).into(),
+            ty,
+            typmod,
+            collation: t.collation,
+            not_null: false,
+            default: None,
+            default_oid: Oid::INVALID,
+            default_depends_on: vec![],
+            generated: 0,
+            identity: 0,
+            dropped: false,
+            missing: Datum::Null,
+            storage: t.storage,
+            compression: 0,
+            statistics_target: None,
+            options: vec![],
+            acl: None,
+            inherited: 0,
+            local: true,
+            kind: t.kind,
+        })
+    }
+
+    /// Creates the table's storage, row type and pg_class entry.
+    pub fn put_table(
+        &self,
+        namespace: Oid,
+        name: &str,
+        persistence: Persistence,
+        columns: Vec<Column>,
+        options: Vec<Arc<str>>,
+    ) -> Result<Oid> {
+        let kinds: Vec<Kind> = columns.iter().map(|c| c.kind).collect();
+        let tree = self.tx.engine.create_table_tree(&kinds, engine_persistence(persistence))?;
+        let relation = self.bare_relation(namespace, name, RelationKind::Table, persistence, columns);
+        let relation = Relation { storage: Storage::Tree(tree), access_method: self.table_access_method(persistence), options, ..relation };
+        let oid = relation.oid;
+        self.put_relation_with_row_type(relation)?;
+        Ok(oid)
+    }
+
+    fn table_access_method(&self, _persistence: Persistence) -> Oid {
+        classes::HEAP
+    }
+
+    /// A pg_class entry with everything optional left out.
+    pub fn bare_relation(
+        &self,
+        namespace: Oid,
+        name: &str,
+        kind: RelationKind,
+        persistence: Persistence,
+        columns: Vec<Column>,
+    ) -> Relation {
+        let oid = self.tx.new_oid();
+        Relation {
+            oid,
+            name: clip(name, super::naming::NAME_BYTES_MAX).into(),
+            namespace,
+            owner: self.user,
+            kind,
+            persistence,
+            row_type: Oid::INVALID,
+            of_type: Oid::INVALID,
+            columns: columns.into(),
+            storage: Storage::None,
+            file_node: oid,
+            indexes: vec![],
+            constraints: vec![],
+            triggers: vec![],
+            options: vec![],
+            index: None,
+            sequence: None,
+            view_query: None,
+            rule: Oid::INVALID,
+            populated: true,
+            access_method: Oid::INVALID,
+            acl: None,
+            row_security: false,
+            force_row_security: false,
+            replica_identity: b'd',
+            parents: vec![],
+            partition_key: None,
+            partition_bound: None,
+            depends_on: vec![],
+        }
+    }
+
+    /// Records a relation together with its composite row type and the array over it.
+    pub fn put_relation_with_row_type(&self, mut relation: Relation) -> Result<()> {
+        let catalog = self.catalog();
+        if catalog.type_by_name(relation.namespace, &relation.name).is_some() {
+            return Err(err!(DUPLICATE_OBJECT, "type \"{}\" already exists", relation.name).hint(
+                "A relation has an associated type of the same name, so you must use a name that doesn't conflict with any \
+                 existing type.",
+            ));
+        }
+        let row_type = self.tx.new_oid();
+        relation.row_type = row_type;
+        let array = self.put_array_type(&relation.name, relation.namespace, row_type, b'd')?;
+        let row = Type {
+            oid: row_type,
+            name: relation.name.clone(),
+            type_kind: TypeKind::Composite,
+            category: b'C',
+            array,
+            relation: relation.oid,
+            input: "record_in".into(),
+            output: "record_out".into(),
+            receive: "record_recv".into(),
+            send: "record_send".into(),
+            align: b'd',
+            kind: Kind::Record,
+            ..self.bare_type(relation.namespace)
+        };
+        self.tx.put(Object::Type(Arc::new(row)));
+        self.tx.put(Object::Relation(Arc::new(relation)));
+        Ok(())
+    }
+
+    fn add_like(&self, builder: &mut TableBuilder<'_>, clause: &TableLikeClause) -> Result<()> {
+        let name = clause.relation.as_ref().ok_or_else(|| DbError::internal("LIKE without a name"))?;
+        let source = self.open_relation(name, RelationLockMode::AccessShare)?;
+        if !matches!(
+            source.kind,
+            RelationKind::Table
+                | RelationKind::PartitionedTable
+                | RelationKind::View
+                | RelationKind::MaterializedView
+                | RelationKind::Composite
+        ) {
+            return Err(err!(WRONG_OBJECT_TYPE, "relation \"{}\" is invalid in LIKE clause", source.name).at(name.location));
+        }
+        let on = |bit| clause.options & bit != 0;
+        for column in source.columns.iter().filter(|c| !c.dropped) {
+            if builder.columns.iter().any(|c| c.name == column.name) {
+                bail!(DUPLICATE_COLUMN, "column \"{}\" specified more than once", column.name);
+            }
+            let generated = column.generated != 0;
+            let keep_default = if generated { on(like::GENERATED) } else { on(like::DEFAULTS) };
+            let copy = Column {
+                default: if keep_default { column.default.clone() } else { None },
+                default_oid: if keep_default && column.default.is_some() { self.tx.new_oid() } else { Oid::INVALID },
+                default_depends_on: if keep_default { column.default_depends_on.clone() } else { vec![] },
+                generated: if on(like::GENERATED) { column.generated } else { 0 },
+                identity: if on(like::IDENTITY) { column.identity } else { 0 },
+                storage: if on(like::STORAGE) { column.storage } else { self.type_storage(column.ty) },
+                compression: if on(like::COMPRESSION) { column.compression } else { 0 },
+                missing: Datum::Null,
+                acl: None,
+                options: vec![],
+                statistics_target: None,
+                inherited: 0,
+                local: true,
+                ..column.clone()
+            };
+            if copy.identity != 0 {
+                let options = self.owned_sequence_options(&source, &column.name)?;
+                builder.sequences.push((builder.columns.len(), options, true));
+            }
+            builder.columns.push(copy);
+        }
+        builder.likes.push((source.oid, clause.options));
+        Ok(())
+    }
+
+    fn type_storage(&self, ty: Oid) -> u8 {
+        self.catalog().type_(ty).map_or(b'p', |t| t.storage)
+    }
+}
+
+/// The integer type behind serial, bigserial and smallserial.
+pub fn serial_type(name: &str) -> Option<Oid> {
+    use melba_types::oids;
+    Some(match name {
+        "serial" | "serial4" => oids::INT4,
+        "bigserial" | "serial8" => oids::INT8,
+        "smallserial" | "serial2" => oids::INT2,
+        _ => return None,
+    })
+}
+
+pub fn engine_persistence(persistence: Persistence) -> melba_engine::Persistence {
+    match persistence {
+        Persistence::Permanent => melba_engine::Persistence::Logged,
+        Persistence::Unlogged => melba_engine::Persistence::Unlogged,
+        Persistence::Temporary => melba_engine::Persistence::Temporary,
+        Persistence::Memory => melba_engine::Persistence::Memory,
+    }
+}
+
+fn refuse_unsupported(s: &CreateStmt) -> Result<()> {
+    if !s.inh_relations.is_empty() {
+        return Err(DbError::unsupported(if s.partbound.is_some() { "PARTITION OF" } else { "INHERITS" }));
+    }
+    if s.partspec.is_some() {
+        return Err(DbError::unsupported("PARTITION BY"));
+    }
+    if s.of_typename.is_some() {
+        return Err(DbError::unsupported("CREATE TABLE OF"));
+    }
+    if !s.tablespacename.is_empty() && s.tablespacename != "pg_default" {
+        bail!(UNDEFINED_OBJECT, "tablespace \"{}\" does not exist", s.tablespacename);
+    }
+    match s.oncommit() {
+        OnCommitAction::OncommitDeleteRows | OnCommitAction::OncommitDrop => Err(DbError::unsupported("ON COMMIT DELETE ROWS or DROP")),
+        _ => Ok(()),
+    }
+}

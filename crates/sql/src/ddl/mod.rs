@@ -1,0 +1,259 @@
+//! Utility statements that define things: catalog changes, and the storage they stand for.
+//!
+//! Each statement reads the transaction's catalog, takes the locks PostgreSQL takes, and records `Object` changes in the
+//! `Tx`; nothing is visible to others before the commit. A clause that is not supported is refused with 0A000.
+
+mod alter_column;
+mod alter_table;
+mod comment;
+mod constraint;
+mod create_table;
+mod database;
+mod drop;
+mod index;
+mod naming;
+mod nodes;
+mod rename;
+mod rewrite;
+mod role;
+mod schema;
+mod sequence;
+mod truncate;
+mod types;
+mod view;
+
+use std::sync::Arc;
+
+use melba_catalog::{Catalog, Namespace, Relation, classes, quote_ident};
+use melba_engine::{LockTag, RelationLockMode, Wait};
+use melba_functions::Session;
+use melba_types::{DbError, Oid, Result, SqlState, bail, err};
+use pg_query::protobuf::{RangeVar, RoleSpec, RoleSpecType, node::Node as N};
+
+use crate::transaction::Tx;
+
+/// Everything a utility statement works with.
+pub struct Ddl<'a> {
+    pub tx: &'a Tx,
+    pub session: &'a dyn Session,
+    /// The effective search path: temporary schema first when there is one, pg_catalog included.
+    pub path: &'a [Oid],
+    /// Where unqualified names are created; `None`: no schema of search_path exists.
+    pub creation_namespace: Option<Oid>,
+    /// The session's temporary schema, made at first use.
+    pub temporary_namespace: &'a dyn Fn() -> Result<Oid>,
+    pub user: Oid,
+    /// The statement's text, for stored bodies and positions.
+    pub source: &'a str,
+}
+
+/// Runs a defining statement; `None` when the statement is none of this module's.
+///
+/// # Errors
+/// As PostgreSQL's, with 0A000 for what is not supported.
+pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<String>> {
+    let done = |result: Result<()>, tag: &str| Some(result.map(|()| tag.to_owned()));
+    match statement {
+        N::CreateStmt(s) => done(ddl.create_table(s), "CREATE TABLE"),
+        N::IndexStmt(s) => done(ddl.create_index(s), "CREATE INDEX"),
+        N::AlterTableStmt(s) => Some(ddl.alter_table(s)),
+        N::DropStmt(s) => Some(ddl.drop_objects(s)),
+        N::RenameStmt(s) => Some(ddl.rename(s)),
+        N::CreateSchemaStmt(s) => done(ddl.create_schema(s), "CREATE SCHEMA"),
+        N::CreateSeqStmt(s) => done(ddl.create_sequence_statement(s), "CREATE SEQUENCE"),
+        N::AlterSeqStmt(s) => done(ddl.alter_sequence(s), "ALTER SEQUENCE"),
+        N::ViewStmt(s) => done(ddl.create_view(s), "CREATE VIEW"),
+        N::TruncateStmt(s) => done(ddl.truncate(s), "TRUNCATE TABLE"),
+        N::CommentStmt(s) => done(ddl.comment(s), "COMMENT"),
+        N::CreateRoleStmt(s) => done(ddl.create_role(s), "CREATE ROLE"),
+        N::AlterRoleStmt(s) => done(ddl.alter_role(s), "ALTER ROLE"),
+        N::AlterRoleSetStmt(s) => done(ddl.alter_role_set(s), "ALTER ROLE"),
+        N::DropRoleStmt(s) => done(ddl.drop_role(s), "DROP ROLE"),
+        N::GrantRoleStmt(s) => done(ddl.grant_role(s), if s.is_grant { "GRANT ROLE" } else { "REVOKE ROLE" }),
+        N::GrantStmt(s) => done(ddl.grant(s), if s.is_grant { "GRANT" } else { "REVOKE" }),
+        N::CreatedbStmt(s) => done(ddl.create_database(s), "CREATE DATABASE"),
+        N::DropdbStmt(s) => done(ddl.drop_database(s), "DROP DATABASE"),
+        N::AlterDatabaseSetStmt(s) => done(ddl.alter_database_set(s), "ALTER DATABASE"),
+        N::CreateEnumStmt(s) => done(ddl.create_enum(s), "CREATE TYPE"),
+        N::AlterEnumStmt(s) => done(ddl.alter_enum(s), "ALTER TYPE"),
+        N::CreateDomainStmt(s) => done(ddl.create_domain(s), "CREATE DOMAIN"),
+        N::CompositeTypeStmt(s) => done(ddl.create_composite(s), "CREATE TYPE"),
+        N::AlterOwnerStmt(s) => Some(ddl.alter_owner(s)),
+        N::AlterObjectSchemaStmt(s) => Some(ddl.alter_schema(s)),
+        _ => None,
+    }
+}
+
+impl<'a> Ddl<'a> {
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.tx.catalog()
+    }
+
+    pub fn notice(&self, message: impl Into<String>) {
+        self.session.notice(
+            DbError::new(SqlState::SUCCESSFUL_COMPLETION, message).severity(melba_types::Severity::Notice),
+        );
+    }
+
+    pub fn warning(&self, state: SqlState, message: impl Into<String>) {
+        self.session.notice(DbError::new(state, message).severity(melba_types::Severity::Warning));
+    }
+
+    /// The schema called `name`.
+    pub fn namespace(&self, name: &str) -> Result<Arc<Namespace>> {
+        let catalog = self.catalog();
+        if name == "pg_temp" {
+            let oid = (self.temporary_namespace)()?;
+            let catalog = self.catalog();
+            return catalog.namespace(oid).cloned().ok_or_else(|| DbError::internal("temporary schema is missing"));
+        }
+        catalog.namespace_by_name(name).cloned().ok_or_else(|| err!(INVALID_SCHEMA_NAME, "schema \"{name}\" does not exist"))
+    }
+
+    /// Where a new object with this name goes.
+    pub fn namespace_for_creation(&self, schema: Option<&str>) -> Result<Oid> {
+        let oid = match schema {
+            Some(name) => self.namespace(name)?.oid,
+            None => self
+                .creation_namespace
+                .ok_or_else(|| err!(INVALID_SCHEMA_NAME, "no schema has been selected to create in"))?,
+        };
+        if oid == classes::PG_CATALOG {
+            let name = schema.unwrap_or("pg_catalog");
+            return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to create objects in schema \"{name}\"")
+                .detail("System catalog modifications are currently disallowed."));
+        }
+        Ok(oid)
+    }
+
+    /// Where a new relation goes, and whether it is temporary.
+    pub fn relation_namespace(&self, name: &RangeVar) -> Result<(Oid, bool)> {
+        self.check_database(name)?;
+        let schema = (!name.schemaname.is_empty()).then_some(name.schemaname.as_str());
+        if name.relpersistence == "t" || schema == Some("pg_temp") {
+            if let Some(schema) = schema.filter(|s| *s != "pg_temp") {
+                let _ = schema;
+                bail!(INVALID_TABLE_DEFINITION, "cannot create temporary relation in non-temporary schema");
+            }
+            return Ok(((self.temporary_namespace)()?, true));
+        }
+        Ok((self.namespace_for_creation(schema)?, false))
+    }
+
+    fn check_database(&self, name: &RangeVar) -> Result<()> {
+        let catalog = self.catalog();
+        let current = catalog.database(self.tx.database).map_or("", |d| &d.name);
+        if !name.catalogname.is_empty() && name.catalogname != current {
+            bail!(
+                FEATURE_NOT_SUPPORTED,
+                "cross-database references are not implemented: \"{}.{}.{}\"",
+                name.catalogname,
+                name.schemaname,
+                name.relname
+            );
+        }
+        Ok(())
+    }
+
+    /// Finds a relation by name, `None` when missing.
+    pub fn find_relation(&self, name: &RangeVar) -> Result<Option<Arc<Relation>>> {
+        self.check_database(name)?;
+        let catalog = self.catalog();
+        if name.schemaname.is_empty() {
+            return Ok(self.path.iter().find_map(|ns| catalog.relation_by_name(*ns, &name.relname)).cloned());
+        }
+        Ok(catalog
+            .namespace_by_name(&name.schemaname)
+            .and_then(|ns| catalog.relation_by_name(ns.oid, &name.relname))
+            .cloned())
+    }
+
+    /// Finds and locks a relation; the descriptor is the one current once the lock is held.
+    pub fn open_relation(&self, name: &RangeVar, mode: RelationLockMode) -> Result<Arc<Relation>> {
+        loop {
+            let found = self.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
+            self.lock_relation(found.oid, mode)?;
+            // While we waited, the name may have come to mean another relation.
+            match self.find_relation(name)? {
+                Some(now) if now.oid == found.oid => return Ok(now),
+                _ => continue,
+            }
+        }
+    }
+
+    pub fn lock_relation(&self, oid: Oid, mode: RelationLockMode) -> Result<()> {
+        self.tx.engine.lock_relation(LockTag::relation(self.tx.database, oid), mode, Wait::Block)?;
+        Ok(())
+    }
+
+    pub fn relation(&self, oid: Oid) -> Result<Arc<Relation>> {
+        self.catalog().relation(oid).cloned().ok_or_else(|| DbError::internal(format!("relation {oid} is missing")))
+    }
+
+    /// `schema.name` as messages and stored text write it.
+    pub fn qualified_name(&self, relation: &Relation) -> String {
+        let catalog = self.catalog();
+        let schema = catalog.namespace(relation.namespace).map_or("", |n| &n.name);
+        format!("{}.{}", quote_ident(schema), quote_ident(&relation.name))
+    }
+
+    /// Raises 42501 unless the user owns the object (or is superuser).
+    pub fn require_owner(&self, owner: Oid, what: &str, name: &str) -> Result<()> {
+        if self.is_owner(owner) {
+            return Ok(());
+        }
+        bail!(INSUFFICIENT_PRIVILEGE, "must be owner of {what} {name}")
+    }
+
+    pub fn is_owner(&self, owner: Oid) -> bool {
+        owner == self.user || self.is_superuser() || self.is_member(self.user, owner)
+    }
+
+    pub fn is_superuser(&self) -> bool {
+        self.catalog().role(self.user).is_some_and(|r| r.superuser)
+    }
+
+    /// Whether `role` has the privileges of `of`, through any chain of memberships.
+    pub fn is_member(&self, role: Oid, of: Oid) -> bool {
+        let catalog = self.catalog();
+        let mut seen = vec![role];
+        let mut at = 0;
+        while at < seen.len() {
+            if seen[at] == of {
+                return true;
+            }
+            if let Some(r) = catalog.role(seen[at]) {
+                for m in &r.member_of {
+                    if !seen.contains(&m.role) {
+                        seen.push(m.role);
+                    }
+                }
+            }
+            at += 1;
+        }
+        false
+    }
+
+    /// The role a RoleSpec means.
+    pub fn role_spec(&self, spec: &RoleSpec) -> Result<Oid> {
+        match spec.roletype() {
+            RoleSpecType::RolespecCstring => {
+                let catalog = self.catalog();
+                let role = catalog.role_by_name(&spec.rolename);
+                role.map(|r| r.oid).ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{}\" does not exist", spec.rolename))
+            }
+            RoleSpecType::RolespecPublic => Ok(Oid::INVALID),
+            _ => Ok(self.user),
+        }
+    }
+}
+
+/// 42P01 as PostgreSQL words it.
+pub fn undefined_relation(name: &RangeVar) -> DbError {
+    let full = if name.schemaname.is_empty() {
+        name.relname.clone()
+    } else {
+        format!("{}.{}", name.schemaname, name.relname)
+    };
+    err!(UNDEFINED_TABLE, "relation \"{full}\" does not exist").at(name.location)
+}

@@ -1,0 +1,136 @@
+//! A transaction as SQL sees it: the engine's transaction together with the catalog changes it has made so far.
+//!
+//! Invariants:
+//! 1. Statements read the catalog through `catalog()`: the newest committed snapshot, with this transaction's own changes on
+//!    top once it has made some.
+//! 2. Catalog rows reach the engine only in `commit`, in the same WAL record as the rest of the transaction, and the new
+//!    snapshot is published after the commit is visible and before its locks are released.
+
+use std::sync::Arc;
+
+use melba_catalog::{Catalog, Object, ObjectAddress, ObjectChange};
+use melba_engine::{Durability, Isolation, Savepoint, Transaction};
+use melba_types::{Csn, Oid, Result};
+use parking_lot::Mutex;
+
+use crate::cluster::{Cluster, Scope};
+
+/// One running transaction.
+pub struct Tx {
+    pub cluster: Arc<Cluster>,
+    pub engine: Arc<Transaction>,
+    /// OID of the session's database.
+    pub database: Oid,
+    ddl: Mutex<CatalogChanges>,
+}
+
+#[derive(Default)]
+struct CatalogChanges {
+    changes: Vec<(Scope, ObjectChange)>,
+    /// The private snapshot and the version of the committed one it was made from.
+    working: Option<(u64, Arc<Catalog>)>,
+}
+
+/// A point to roll back to.
+pub struct TxSavepoint {
+    engine: Savepoint,
+    changes: usize,
+}
+
+impl Tx {
+    pub fn begin(cluster: &Arc<Cluster>, session: &Arc<melba_engine::Session>, database: Oid, isolation: Isolation) -> Result<Tx> {
+        let engine = session.begin(isolation)?;
+        Ok(Tx { cluster: cluster.clone(), engine, database, ddl: Mutex::default() })
+    }
+
+    /// The catalog this transaction sees now.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        let mut ddl = self.ddl.lock();
+        if ddl.changes.is_empty() {
+            return self.cluster.catalog(self.database);
+        }
+        let version = self.cluster.catalog_version();
+        match &ddl.working {
+            Some((at, catalog)) if *at == version => catalog.clone(),
+            _ => {
+                let changes: Vec<ObjectChange> = ddl.changes.iter().map(|(_, c)| c.clone()).collect();
+                let catalog = Arc::new(self.cluster.catalog(self.database).with(&changes));
+                ddl.working = Some((version, catalog.clone()));
+                catalog
+            }
+        }
+    }
+
+    /// This transaction has changed the catalog: plans made from it must not outlive it.
+    pub fn has_catalog_changes(&self) -> bool {
+        !self.ddl.lock().changes.is_empty()
+    }
+
+    /// A fresh OID.
+    pub fn new_oid(&self) -> Oid {
+        self.cluster.new_oid()
+    }
+
+    /// Adds or replaces an object.
+    pub fn put(&self, object: Object) {
+        let scope = self.scope(&object.address());
+        self.change(scope, ObjectChange::Put(object));
+    }
+
+    /// Drops an object.
+    pub fn remove(&self, address: ObjectAddress) {
+        let scope = self.scope(&address);
+        self.change(scope, ObjectChange::Remove(address));
+    }
+
+    fn scope(&self, address: &ObjectAddress) -> Scope {
+        if address.is_shared() { Scope::Shared } else { Scope::Database(self.database) }
+    }
+
+    fn change(&self, scope: Scope, change: ObjectChange) {
+        let base = self.catalog();
+        let version = self.cluster.catalog_version();
+        let mut ddl = self.ddl.lock();
+        let next = Arc::new(base.with(std::slice::from_ref(&change)));
+        ddl.changes.push((scope, change));
+        ddl.working = Some((version, next));
+    }
+
+    /// Objects of another database, added when CREATE DATABASE copies a template.
+    pub fn put_in_database(&self, database: Oid, object: Object) {
+        self.ddl.lock().changes.push((Scope::Database(database), ObjectChange::Put(object)));
+    }
+
+    pub fn savepoint(&self) -> TxSavepoint {
+        TxSavepoint { engine: self.engine.savepoint(), changes: self.ddl.lock().changes.len() }
+    }
+
+    pub fn rollback_to(&self, savepoint: &TxSavepoint) -> Result<()> {
+        let mut ddl = self.ddl.lock();
+        if ddl.changes.len() > savepoint.changes {
+            ddl.changes.truncate(savepoint.changes);
+            ddl.working = None;
+        }
+        drop(ddl);
+        Ok(self.engine.rollback_to(&savepoint.engine)?)
+    }
+
+    pub fn release(&self, savepoint: TxSavepoint) -> Result<()> {
+        Ok(self.engine.release(savepoint.engine)?)
+    }
+
+    pub fn commit(&self, durability: Durability) -> Result<Csn> {
+        let changes = std::mem::take(&mut *self.ddl.lock()).changes;
+        if changes.is_empty() {
+            return Ok(self.engine.commit(durability, |_| {})?);
+        }
+        let net = self.cluster.write_changes(&self.engine, changes)?;
+        let cluster = self.cluster.clone();
+        Ok(self.engine.commit(durability, move |_| cluster.publish(net))?)
+    }
+
+    pub fn rollback(&self) {
+        *self.ddl.lock() = CatalogChanges::default();
+        self.engine.rollback();
+    }
+}
