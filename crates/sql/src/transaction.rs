@@ -13,7 +13,7 @@ use melba_engine::{Durability, Isolation, Savepoint, Transaction};
 use melba_types::{Csn, Oid, Result};
 use parking_lot::Mutex;
 
-use crate::cluster::{Cluster, Scope};
+use crate::cluster::Cluster;
 
 /// One running transaction.
 pub struct Tx {
@@ -26,7 +26,7 @@ pub struct Tx {
 
 #[derive(Default)]
 struct CatalogChanges {
-    changes: Vec<(Scope, ObjectChange)>,
+    changes: Vec<(Oid, ObjectChange)>,
     /// The private snapshot and the version of the committed one it was made from.
     working: Option<(u64, Arc<Catalog>)>,
 }
@@ -39,7 +39,7 @@ pub struct TxSavepoint {
 
 impl Tx {
     pub fn begin(cluster: &Arc<Cluster>, session: &Arc<melba_engine::Session>, database: Oid, isolation: Isolation) -> Result<Tx> {
-        let engine = session.begin(isolation)?;
+        let engine = cluster.engine.begin_in(session, isolation)?;
         Ok(Tx { cluster: cluster.clone(), engine, database, ddl: Mutex::default() })
     }
 
@@ -68,37 +68,27 @@ impl Tx {
 
     /// A fresh OID.
     pub fn new_oid(&self) -> Oid {
-        self.cluster.new_oid()
+        self.catalog().allocate_oid()
     }
 
     /// Adds or replaces an object.
     pub fn put(&self, object: Object) {
-        let scope = self.scope(&object.address());
-        self.change(scope, ObjectChange::Put(object));
+        self.change(ObjectChange::Put(object));
     }
 
     /// Drops an object.
     pub fn remove(&self, address: ObjectAddress) {
-        let scope = self.scope(&address);
-        self.change(scope, ObjectChange::Remove(address));
+        self.change(ObjectChange::Remove(address));
     }
 
-    fn scope(&self, address: &ObjectAddress) -> Scope {
-        if address.is_shared() { Scope::Shared } else { Scope::Database(self.database) }
-    }
-
-    fn change(&self, scope: Scope, change: ObjectChange) {
+    /// Makes a change in the session's database.
+    pub fn change(&self, change: ObjectChange) {
         let base = self.catalog();
         let version = self.cluster.catalog_version();
         let mut ddl = self.ddl.lock();
         let next = Arc::new(base.with(std::slice::from_ref(&change)));
-        ddl.changes.push((scope, change));
+        ddl.changes.push((self.database, change));
         ddl.working = Some((version, next));
-    }
-
-    /// Objects of another database, added when CREATE DATABASE copies a template.
-    pub fn put_in_database(&self, database: Oid, object: Object) {
-        self.ddl.lock().changes.push((Scope::Database(database), ObjectChange::Put(object)));
     }
 
     pub fn savepoint(&self) -> TxSavepoint {
@@ -112,11 +102,13 @@ impl Tx {
             ddl.working = None;
         }
         drop(ddl);
-        Ok(self.engine.rollback_to(&savepoint.engine)?)
+        self.engine.rollback_to(savepoint.engine);
+        Ok(())
     }
 
     pub fn release(&self, savepoint: TxSavepoint) -> Result<()> {
-        Ok(self.engine.release(savepoint.engine)?)
+        self.engine.release(savepoint.engine);
+        Ok(())
     }
 
     pub fn commit(&self, durability: Durability) -> Result<Csn> {

@@ -1,0 +1,203 @@
+//! The databases of a server: the engine, and the newest committed catalogs.
+//!
+//! Invariants:
+//! 1. The catalog tree is the first tree of the engine; its rows are (key, value) as `melba_catalog::encode_change` makes
+//!    them.
+//! 2. `published` is what those rows say, at every moment at which no commit with catalog changes is between its
+//!    publication in the engine and its `publish` here.
+//! 3. Objects of temporary schemas are published but never stored: a restart forgets them with their trees.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hashbrown::HashMap;
+use melba_catalog::{Catalog, Object, ObjectChange, decode_change, encode_change};
+use melba_engine::{Durability, Engine, Isolation, Persistence, Transaction};
+use melba_types::row::RowLayout;
+use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, TreeId, err};
+use melba_vfs::{Clock, Random};
+use parking_lot::{Mutex, RwLock};
+
+/// The tree that holds the catalogs of all databases.
+const CATALOG_TREE: TreeId = TreeId(1);
+
+/// Key and value.
+const CATALOG_KINDS: [Kind; 2] = [Kind::Bytes, Kind::Bytes];
+
+/// Everything that the sessions of one server share.
+pub struct Cluster {
+    pub engine: Arc<Engine>,
+    pub clock: Arc<dyn Clock>,
+    pub random: Arc<dyn Random>,
+    published: RwLock<Arc<melba_catalog::Cluster>>,
+    version: AtomicU64,
+    /// Where each catalog row is.
+    rows: Mutex<HashMap<Vec<u8>, RowId>>,
+}
+
+/// Changes of a committing transaction, as `publish` needs them.
+pub struct CommittedChanges {
+    changes: Vec<(Oid, ObjectChange)>,
+    rows: Vec<(Vec<u8>, Option<RowId>)>,
+}
+
+impl Cluster {
+    /// Reads the catalogs from the engine, or makes the first ones in an empty engine.
+    ///
+    /// # Errors
+    /// XX001 when a catalog row cannot be read.
+    pub fn open(engine: Arc<Engine>, clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Result<Arc<Cluster>> {
+        let layout = RowLayout::new(CATALOG_KINDS.to_vec());
+        let txn = engine.begin(Isolation::RepeatableRead)?;
+        let mut rows = HashMap::new();
+        let mut changes = Vec::new();
+        if engine.has_tree(CATALOG_TREE) {
+            let view = txn.statement_view();
+            let mut scan = txn.scan(view, CATALOG_TREE, &[0, 1], &[Datum::Null, Datum::Null], &[], None)?;
+            while let Some(batch) = scan.next()? {
+                for (i, row) in batch.row_ids.iter().enumerate() {
+                    let (key, value) = (batch.columns[0].get(i), batch.columns[1].get(i));
+                    let change = decode_change(key.as_bytes(), value.as_bytes())
+                        .ok_or_else(|| err!(DATA_CORRUPTED, "catalog row {row} cannot be read"))?;
+                    rows.insert(key.as_bytes().to_vec(), *row);
+                    changes.push(change);
+                }
+            }
+            txn.rollback();
+        } else {
+            let tree = txn.create_table_tree(&CATALOG_KINDS, Persistence::Logged)?;
+            if tree != CATALOG_TREE {
+                return Err(DbError::internal(format!("the first tree of an empty engine is {tree}")));
+            }
+            txn.commit(Durability::Sync, |_| {})?;
+        }
+        debug_assert_eq!(layout.kinds().len(), 2);
+        Ok(Arc::new(Cluster {
+            engine,
+            clock,
+            random,
+            published: RwLock::new(Arc::new(melba_catalog::Cluster::load(changes))),
+            version: AtomicU64::new(1),
+            rows: Mutex::new(rows),
+        }))
+    }
+
+    /// The newest committed catalog of a database; of the first database when that one is gone.
+    pub fn catalog(&self, database: Oid) -> Arc<Catalog> {
+        let published = self.published.read();
+        match published.database(database).or_else(|| published.databases().next()) {
+            Some(catalog) => catalog.clone(),
+            None => Arc::default(),
+        }
+    }
+
+    /// The catalog of a database by name.
+    pub fn catalog_by_name(&self, database: &str) -> Option<Arc<Catalog>> {
+        self.published.read().database_by_name(database).cloned()
+    }
+
+    /// The newest committed catalogs of all databases.
+    pub fn catalogs(&self) -> Arc<melba_catalog::Cluster> {
+        self.published.read().clone()
+    }
+
+    /// Changes whenever any catalog changes.
+    pub fn catalog_version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Puts the net effect of a transaction's catalog changes into its write set.
+    pub(crate) fn write_changes(&self, txn: &Transaction, changes: Vec<(Oid, ObjectChange)>) -> Result<CommittedChanges> {
+        let layout = RowLayout::new(CATALOG_KINDS.to_vec());
+        let temporary = self.temporary_objects(&changes);
+        let mut net: Vec<(Vec<u8>, Option<Vec<u8>>)> = Vec::new();
+        for (at, (database, change)) in changes.iter().enumerate() {
+            if temporary[at] {
+                continue;
+            }
+            let stored = encode_change(*database, change);
+            match net.iter_mut().find(|(key, _)| key[..] == stored.key[..]) {
+                Some(entry) => entry.1 = stored.value,
+                None => net.push((stored.key.to_vec(), stored.value)),
+            }
+        }
+        let known = self.rows.lock();
+        let mut rows = Vec::with_capacity(net.len());
+        for (key, value) in net {
+            let row = value.map(|v| layout.encode_row(&[Datum::bytes(&key[..]), Datum::bytes(v)]));
+            let id = match (known.get(&key), row) {
+                (Some(id), Some(row)) => {
+                    txn.update(CATALOG_TREE, *id, &row)?;
+                    Some(*id)
+                }
+                (None, Some(row)) => Some(txn.insert(CATALOG_TREE, &row)?),
+                (Some(id), None) => {
+                    txn.delete(CATALOG_TREE, *id)?;
+                    None
+                }
+                (None, None) => None,
+            };
+            rows.push((key, id));
+        }
+        Ok(CommittedChanges { changes, rows })
+    }
+
+    /// For each change, whether it is to an object in a temporary schema.
+    fn temporary_objects(&self, changes: &[(Oid, ObjectChange)]) -> Vec<bool> {
+        let mut after: HashMap<Oid, Arc<Catalog>> = HashMap::new();
+        let mut temporary_oids = hashbrown::HashSet::new();
+        let catalogs = self.catalogs();
+        for (database, change) in changes {
+            let catalog = after.entry(*database).or_insert_with(|| catalogs.database(*database).cloned().unwrap_or_default());
+            let is_temporary = |namespace: Oid, set: &hashbrown::HashSet<Oid>| {
+                set.contains(&namespace) || catalog.namespace(namespace).is_some_and(|n| n.name.starts_with("pg_temp_"))
+            };
+            if let ObjectChange::Put(object) = change {
+                let (oid, temporary) = match object {
+                    Object::Namespace(n) => (n.oid, n.name.starts_with("pg_temp_")),
+                    Object::Relation(r) => (r.oid, is_temporary(r.namespace, &temporary_oids)),
+                    Object::Type(t) => (t.oid, is_temporary(t.namespace, &temporary_oids)),
+                    Object::Constraint(c) => (c.oid, is_temporary(c.namespace, &temporary_oids)),
+                    Object::Function(f) => (f.oid, is_temporary(f.namespace, &temporary_oids)),
+                    Object::Trigger(t) => (
+                        t.oid,
+                        temporary_oids.contains(&t.table)
+                            || catalog.relation(t.table).is_some_and(|r| is_temporary(r.namespace, &temporary_oids)),
+                    ),
+                    Object::Description(d) => (d.address.object, temporary_oids.contains(&d.address.object)),
+                    _ => (Oid::INVALID, false),
+                };
+                if temporary {
+                    temporary_oids.insert(oid);
+                }
+            }
+        }
+        changes
+            .iter()
+            .map(|(_, change)| match change {
+                ObjectChange::Put(object) => temporary_oids.contains(&object.address().object),
+                // A row that was never stored has nothing to remove: `write_changes` finds no row for it.
+                ObjectChange::Remove(_) | ObjectChange::RemoveDescription(_) => false,
+            })
+            .collect()
+    }
+
+    /// Makes committed changes the newest catalogs. Runs before the transaction's locks are released.
+    pub(crate) fn publish(&self, committed: CommittedChanges) {
+        let mut known = self.rows.lock();
+        for (key, id) in committed.rows {
+            match id {
+                Some(id) => known.insert(key, id),
+                None => known.remove(&key),
+            };
+        }
+        drop(known);
+        let mut published = self.published.write();
+        let mut next = (**published).clone();
+        for (database, change) in committed.changes {
+            next = next.with(database, &[change]);
+        }
+        *published = Arc::new(next);
+        self.version.fetch_add(1, Ordering::AcqRel);
+    }
+}

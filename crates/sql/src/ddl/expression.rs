@@ -1,0 +1,153 @@
+//! Expressions that the catalog keeps as text: defaults, checks, index keys and predicates, generation expressions.
+
+use std::sync::Arc;
+
+use melba_catalog::{Column, ObjectAddress, Relation};
+use melba_types::{Oid, Result, bail, err};
+use pg_query::protobuf::{Node, TypeName};
+
+use super::Ddl;
+use super::nodes::qualified;
+use crate::analyze::{self, Context, ExpressionKind};
+use crate::deparse;
+use crate::tree::{Expr, Var};
+
+/// What an expression is for: decides what it may contain and what its value must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    Default,
+    Check,
+    Generated,
+    IndexExpression,
+    IndexPredicate,
+    /// ALTER COLUMN TYPE ... USING.
+    Transform,
+}
+
+/// An analyzed expression in the form the catalog keeps.
+pub struct Stored {
+    pub expr: Expr,
+    pub text: Arc<str>,
+    pub ty: Oid,
+    pub collation: Oid,
+    pub depends_on: Vec<ObjectAddress>,
+    /// Columns it reads, in order.
+    pub columns: Vec<i16>,
+    /// The expression is nothing but a column.
+    pub column_only: Option<i16>,
+}
+
+impl Ddl<'_> {
+    /// What analysis needs to know.
+    pub fn with_context<T>(&self, f: impl FnOnce(&Context<'_>) -> Result<T>) -> Result<T> {
+        let catalog = self.catalog();
+        let database = catalog.database(self.tx.database).map_or_else(String::new, |d| d.name.to_string());
+        f(&Context {
+            catalog: &catalog,
+            session: self.session,
+            search_path: self.path,
+            temp_namespace: Oid::INVALID,
+            database: &database,
+            user: self.user,
+        })
+    }
+
+    pub fn type_from_name(&self, name: &TypeName) -> Result<(Oid, i32)> {
+        self.with_context(|c| analyze::transform_type_name(c, name))
+    }
+
+    /// Analyzes an expression over a table's columns; `column`: the one whose value it is (defaults, generation).
+    pub fn stored_expression(&self, node: &Node, relation: &Relation, usage: Use, column: Option<&Column>) -> Result<Stored> {
+        let kind = match usage {
+            Use::Default => ExpressionKind::ColumnDefault,
+            Use::Check => ExpressionKind::CheckConstraint,
+            Use::Generated => ExpressionKind::GeneratedColumn,
+            Use::IndexExpression => ExpressionKind::IndexExpression,
+            Use::IndexPredicate => ExpressionKind::IndexPredicate,
+            Use::Transform => ExpressionKind::AlterColumnTransform,
+        };
+        self.with_context(|c| {
+            let expr = match column {
+                Some(column) => analyze::analyze_column_expression(c, node, Some(relation), column, kind)?,
+                None => analyze::analyze_expression(c, node, Some(relation), kind)?,
+            };
+            let mut columns = Vec::new();
+            expr.for_each_var(&mut |v: &Var| {
+                if v.column > 0 && !columns.contains(&v.column) {
+                    columns.push(v.column);
+                }
+            });
+            columns.sort_unstable();
+            Ok(Stored {
+                text: deparse::expression(c, &expr, Some(relation)).into(),
+                ty: expr.ty(),
+                collation: expr.collation(),
+                depends_on: expr.dependencies(),
+                columns,
+                column_only: match &expr {
+                    Expr::Var(v) if v.column > 0 => Some(v.column),
+                    _ => None,
+                },
+                expr,
+            })
+        })
+    }
+
+    /// The collation a COLLATE clause names, for a column of a type.
+    pub fn collation(&self, names: &[&str], ty: Oid, location: i32) -> Result<Oid> {
+        let catalog = self.catalog();
+        if catalog.type_(ty).is_some_and(|t| !t.collation.is_valid()) {
+            let name = catalog.type_name(ty, self.path);
+            return Err(err!(DATATYPE_MISMATCH, "collations are not supported by type {name}").at(location));
+        }
+        self.with_context(|c| Ok(c.find_collation(names, location)?.oid))
+    }
+
+    /// The code of a COMPRESSION clause.
+    pub fn compression_method(&self, name: &str, column: &Column) -> Result<u8> {
+        let code = match name {
+            "default" => return Ok(0),
+            "pglz" => b'p',
+            "lz4" => b'l',
+            "zstd" => b'z',
+            "dense" => return Err(melba_types::DbError::unsupported("compression method \"dense\"")),
+            other => bail!(INVALID_PARAMETER_VALUE, "invalid compression method \"{other}\""),
+        };
+        if !self.is_toastable(column.ty) {
+            let ty = self.catalog().type_name(column.ty, self.path);
+            bail!(FEATURE_NOT_SUPPORTED, "column data type {ty} does not support compression");
+        }
+        Ok(code)
+    }
+
+    /// The code of a STORAGE clause.
+    pub fn storage_strategy(&self, name: &str, column: &Column) -> Result<u8> {
+        let code = match name.to_ascii_lowercase().as_str() {
+            "plain" => b'p',
+            "external" => b'e',
+            "extended" => b'x',
+            "main" => b'm',
+            "default" => self.catalog().type_(column.ty).map_or(b'p', |t| t.storage),
+            _ => bail!(INVALID_PARAMETER_VALUE, "invalid storage type \"{name}\""),
+        };
+        if code != b'p' && !self.is_toastable(column.ty) {
+            let ty = self.catalog().type_name(column.ty, self.path);
+            bail!(FEATURE_NOT_SUPPORTED, "column data type {ty} can only have storage PLAIN");
+        }
+        Ok(code)
+    }
+
+    fn is_toastable(&self, ty: Oid) -> bool {
+        self.catalog().type_(ty).is_some_and(|t| t.storage != b'p')
+    }
+
+    /// The default B-tree equality between two types, as foreign keys use it.
+    pub fn equality_operator(&self, left: Oid, right: Oid) -> Option<Oid> {
+        self.with_context(|c| Ok(analyze::find_operator(c, "=", left, right))).ok().flatten()
+    }
+
+    /// A possibly qualified name as (schema, name).
+    pub fn split<'n>(&self, names: &[&'n str]) -> Result<(Option<&'n str>, &'n str)> {
+        qualified(names)
+    }
+}
