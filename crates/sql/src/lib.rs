@@ -7,8 +7,10 @@
 //!
 //! `session` holds a connection's state and drives the stages; the server calls nothing else.
 
+pub mod cluster;
 pub mod execute;
 pub mod parse;
 pub mod plan;
 pub mod session;
+pub mod transaction;
 pub mod tree;

@@ -38,7 +38,12 @@ pub struct TxSavepoint {
 }
 
 impl Tx {
-    pub fn begin(cluster: &Arc<Cluster>, session: &Arc<melba_engine::Session>, database: Oid, isolation: Isolation) -> Result<Tx> {
+    pub fn begin(
+        cluster: &Arc<Cluster>,
+        session: &Arc<melba_engine::Session>,
+        database: Oid,
+        isolation: Isolation,
+    ) -> Result<Tx> {
         let engine = cluster.engine.begin_in(session, isolation)?;
         Ok(Tx { cluster: cluster.clone(), engine, database, ddl: Mutex::default() })
     }
