@@ -67,6 +67,6 @@ seed pg_constraint "SELECT oid, conname, connamespace, contypid, pg_get_expr(con
 seed keywords "SELECT word, catcode, barelabel FROM pg_get_keywords() ORDER BY word"
 
 for relation in pg_am pg_amop pg_amproc pg_opclass pg_opfamily pg_language pg_conversion pg_tablespace \
-  pg_ts_config pg_ts_config_map pg_ts_dict pg_ts_parser pg_ts_template; do
+  pg_extension pg_ts_config pg_ts_config_map pg_ts_dict pg_ts_parser pg_ts_template; do
   verbatim "$relation"
 done

@@ -33,6 +33,8 @@ pub const PUBLIC: Oid = Oid(2200);
 pub const HEAP: Oid = Oid(2);
 pub const BTREE: Oid = Oid(403);
 pub const HASH: Oid = Oid(405);
+/// Melba's own: tables whose rows never touch the disk.
+pub const MEMORY: Oid = Oid(9900);
 
 /// The superuser that every cluster starts with.
 pub const POSTGRES_ROLE: Oid = Oid(10);

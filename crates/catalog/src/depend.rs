@@ -63,8 +63,12 @@ impl Dependents {
 
     /// In the order of the dependents' OIDs. A `sub` of 0 asks for the object and all of its parts.
     pub(crate) fn of(&self, address: ObjectAddress) -> impl Iterator<Item = &Dependency> {
-        let all = self.0.get(address.object.0).into_iter().flat_map(|of| of.iter()).flat_map(|(_, by)| by);
-        all.filter(move |d| d.referenced.class == address.class && (address.sub == 0 || d.referenced.sub == address.sub))
+        self.of_oid(address.object)
+            .filter(move |d| d.referenced.class == address.class && (address.sub == 0 || d.referenced.sub == address.sub))
+    }
+
+    pub(crate) fn of_oid(&self, oid: Oid) -> impl Iterator<Item = &Dependency> {
+        self.0.get(oid.0).into_iter().flat_map(|of| of.iter()).flat_map(|(_, by)| by)
     }
 }
 

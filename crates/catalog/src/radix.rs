@@ -43,10 +43,6 @@ fn position(bitmap: u32, slot: u32) -> usize {
 }
 
 impl<V> RadixMap<V> {
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -208,7 +204,6 @@ mod tests {
         }
         old.push((map, model));
         for (map, model) in old {
-            assert_eq!(map.len(), model.len());
             assert!(map.iter().eq(model.iter().map(|(k, v)| (*k, v))));
         }
     }

@@ -35,10 +35,6 @@ impl Seed {
         self.columns.iter().position(|c| *c == name).unwrap_or_else(|| panic!("seed has no column {name}"))
     }
 
-    pub(crate) fn columns(&self) -> &[&'static str] {
-        &self.columns
-    }
-
     pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
         self.body.lines().map(|line| Row { seed: self, fields: line.split('\t').collect(), next: Cell::new(0) })
     }

@@ -243,7 +243,7 @@ impl Catalog {
     }
 }
 
-fn is_shared_class(class: Oid) -> bool {
+pub(crate) fn is_shared_class(class: Oid) -> bool {
     class == classes::PG_AUTHID || class == classes::PG_DATABASE
 }
 
@@ -409,6 +409,16 @@ impl Catalog {
     /// What depends on an object or, without `sub`, on any part of it.
     pub fn dependents(&self, address: ObjectAddress) -> impl Iterator<Item = &Dependency> {
         self.dependents.of(address)
+    }
+
+    /// What depends on any object with an OID, whatever it is.
+    pub(crate) fn dependents_of_oid(&self, oid: Oid) -> impl Iterator<Item = &Dependency> {
+        self.dependents.of_oid(oid)
+    }
+
+    /// Relations that users created or changed, in OID order.
+    pub fn user_relations(&self) -> impl Iterator<Item = &Arc<Relation>> {
+        self.relations.user_objects()
     }
 
     /// Tables that inherit from a table, or its partitions, in OID order.

@@ -59,6 +59,7 @@ impl AccessMethods {
             methods: seed!("pg_am").rows().map(|r| (r.oid("oid"), r.str("amname"))).collect(),
             ..AccessMethods::default()
         };
+        all.methods.push((crate::classes::MEMORY, "memory"));
         for r in seed!("pg_opfamily").rows() {
             let family = OperatorFamily { oid: r.oid("oid"), method: r.oid("opfmethod"), name: r.str("opfname") };
             all.families.insert(family.oid, family);

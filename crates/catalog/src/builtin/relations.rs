@@ -16,6 +16,7 @@ pub(super) fn relations(types: &BTreeMap<Oid, Arc<Type>>, role: &dyn Fn(&str) ->
     for r in seed!("columns").rows() {
         columns.entry(r.oid("attrelid")).or_default().push(column(&r, types, role));
     }
+    add_old_names(&mut columns);
     let mut relations = Vec::new();
     let mut shared = Vec::new();
     for r in seed!("relations").rows() {
@@ -26,6 +27,15 @@ pub(super) fn relations(types: &BTreeMap<Oid, Arc<Type>>, role: &dyn Fn(&str) ->
         relations.push(Arc::new(relation));
     }
     (relations, shared)
+}
+
+/// psql 15 and 16 ask pg_database for `daticulocale`, which PostgreSQL 17 renamed: it has both, the old one last.
+fn add_old_names(columns: &mut HashMap<Oid, Vec<Column>>) {
+    if let Some(columns) = columns.get_mut(&classes::PG_DATABASE)
+        && let Some(locale) = columns.iter().find(|c| &*c.name == "datlocale").cloned()
+    {
+        columns.push(Column { name: "daticulocale".into(), ..locale });
+    }
 }
 
 fn column(r: &Row<'_>, types: &BTreeMap<Oid, Arc<Type>>, role: &dyn Fn(&str) -> Oid) -> Column {

@@ -1,0 +1,239 @@
+//! The rows of the system relations, computed from a catalog snapshot: one file per relation that users' objects are in,
+//! `seeded` for those that hold built-in objects only, `EMPTY` for those that nothing in Melba puts rows into yet.
+//!
+//! Rows come in the order of their OIDs. Whoever scans may pass equality conditions: a generator uses those it can find
+//! objects by, and `Rows` drops what does not match, so every row that comes out satisfies them all.
+
+mod pg_aggregate;
+mod pg_am;
+mod pg_attrdef;
+mod pg_attribute;
+mod pg_auth_members;
+mod pg_authid;
+mod pg_cast;
+mod pg_class;
+mod pg_collation;
+mod pg_constraint;
+mod pg_database;
+mod pg_db_role_setting;
+mod pg_depend;
+mod pg_description;
+mod pg_enum;
+mod pg_index;
+mod pg_inherits;
+mod pg_namespace;
+mod pg_operator;
+mod pg_partitioned_table;
+mod pg_proc;
+mod pg_range;
+mod pg_rewrite;
+mod pg_sequence;
+mod pg_shdepend;
+mod pg_shdescription;
+mod pg_trigger;
+mod pg_type;
+mod seeded;
+mod values;
+
+use melba_types::{Batch, Column as Vector, Datum, DbError, Kind, Oid, Result};
+
+use crate::objects::*;
+use crate::snapshot::Catalog;
+
+/// `column = value`, by the column's place (0-based).
+#[derive(Clone, Debug)]
+pub struct EqFilter {
+    pub column: usize,
+    pub value: Datum,
+}
+
+/// What the system relations say that the catalog does not know. Implemented by the SQL layer.
+pub trait LiveInfo {
+    /// A relation's size and number of rows, as of the last time anybody counted; `None`: never.
+    fn relation_estimate(&self, _relation: &Relation) -> Option<RelationEstimate> {
+        None
+    }
+
+    /// All rows of a relation that is not the catalog's (pg_largeobject, pg_statistic, ...); `None`: it has none.
+    fn rows(&self, _relation: &Relation, _filters: &[EqFilter]) -> Option<Result<Batch>> {
+        None
+    }
+}
+
+/// For pg_class.relpages and reltuples.
+#[derive(Clone, Copy, Debug)]
+pub struct RelationEstimate {
+    pub pages: i32,
+    pub rows: f32,
+}
+
+/// Knows nothing: for tests and for a database that is not running.
+#[derive(Debug)]
+pub struct NoLiveInfo;
+
+impl LiveInfo for NoLiveInfo {}
+
+/// What a generator works from.
+struct Source<'a> {
+    catalog: &'a Catalog,
+    live: &'a dyn LiveInfo,
+    filters: &'a [EqFilter],
+}
+
+impl Source<'_> {
+    /// The OID that a column must have, if the scan says so.
+    fn oid(&self, column: usize) -> Option<Oid> {
+        self.filters.iter().find(|f| f.column == column).and_then(|f| match f.value {
+            Datum::Oid(oid) => Some(Oid(oid)),
+            _ => None,
+        })
+    }
+
+    /// The text that a column must have, if the scan says so.
+    fn text(&self, column: usize) -> Option<&str> {
+        self.filters.iter().find(|f| f.column == column).and_then(|f| match &f.value {
+            Datum::Text(text) => Some(&**text),
+            _ => None,
+        })
+    }
+
+    /// The one object with the OID in column 0, or all of them.
+    fn by_oid<'a, T>(&self, one: impl Fn(Oid) -> Option<&'a T>, all: impl Iterator<Item = &'a T>) -> Vec<&'a T> {
+        match self.oid(0) {
+            Some(oid) => one(oid).into_iter().collect(),
+            None => all.collect(),
+        }
+    }
+}
+
+/// Rows on their way to being a batch.
+struct Rows<'a> {
+    columns: Vec<Vector>,
+    filters: &'a [EqFilter],
+    rows: usize,
+}
+
+impl<'a> Rows<'a> {
+    fn new(relation: &Relation, filters: &'a [EqFilter]) -> Rows<'a> {
+        let columns = relation.columns.iter().map(|c| Vector::with_capacity(c.kind, 0)).collect();
+        Rows { columns, filters, rows: 0 }
+    }
+
+    /// Adds a row unless a filter is against it.
+    fn push<const N: usize>(&mut self, row: [Datum; N]) {
+        debug_assert_eq!(N, self.columns.len(), "a row has as many values as the relation has columns");
+        if self.filters.iter().all(|f| row.get(f.column).is_some_and(|v| equal(v, &f.value))) {
+            for (column, value) in self.columns.iter_mut().zip(row) {
+                column.push(value);
+            }
+            self.rows += 1;
+        }
+    }
+}
+
+/// Equality of values of the types that system relations are looked up by; other types never match, nor does NULL.
+fn equal(a: &Datum, b: &Datum) -> bool {
+    match (a, b) {
+        (Datum::Oid(a), Datum::Oid(b)) => a == b,
+        (Datum::Text(a), Datum::Text(b)) => a == b,
+        (Datum::Char(a), Datum::Char(b)) => a == b,
+        (Datum::Bool(a), Datum::Bool(b)) => a == b,
+        (Datum::Int2(a), Datum::Int2(b)) => a == b,
+        (Datum::Int4(a), Datum::Int4(b)) => a == b,
+        _ => false,
+    }
+}
+
+/// Whether `rows` can apply an equality on a column of a kind.
+pub fn can_filter(kind: Kind) -> bool {
+    matches!(kind, Kind::Oid | Kind::Text | Kind::Char | Kind::Bool | Kind::Int2 | Kind::Int4)
+}
+
+type Generator = fn(&Source<'_>, &mut Rows<'_>);
+
+/// Relations whose rows the catalog has.
+const GENERATORS: &[(&str, Generator)] = &[
+    ("pg_aggregate", pg_aggregate::rows),
+    ("pg_am", pg_am::rows),
+    ("pg_attrdef", pg_attrdef::rows),
+    ("pg_attribute", pg_attribute::rows),
+    ("pg_auth_members", pg_auth_members::rows),
+    ("pg_authid", pg_authid::rows),
+    ("pg_cast", pg_cast::rows),
+    ("pg_class", pg_class::rows),
+    ("pg_collation", pg_collation::rows),
+    ("pg_constraint", pg_constraint::rows),
+    ("pg_database", pg_database::rows),
+    ("pg_db_role_setting", pg_db_role_setting::rows),
+    ("pg_depend", pg_depend::rows),
+    ("pg_description", pg_description::rows),
+    ("pg_enum", pg_enum::rows),
+    ("pg_index", pg_index::rows),
+    ("pg_inherits", pg_inherits::rows),
+    ("pg_namespace", pg_namespace::rows),
+    ("pg_operator", pg_operator::rows),
+    ("pg_partitioned_table", pg_partitioned_table::rows),
+    ("pg_proc", pg_proc::rows),
+    ("pg_range", pg_range::rows),
+    ("pg_rewrite", pg_rewrite::rows),
+    ("pg_sequence", pg_sequence::rows),
+    ("pg_shdepend", pg_shdepend::rows),
+    ("pg_shdescription", pg_shdescription::rows),
+    ("pg_trigger", pg_trigger::rows),
+    ("pg_type", pg_type::rows),
+];
+
+/// Relations of features that Melba does not have, and those whose rows only `LiveInfo` may know.
+const EMPTY: &[&str] = &[
+    "pg_default_acl",
+    "pg_event_trigger",
+    "pg_foreign_data_wrapper",
+    "pg_foreign_server",
+    "pg_foreign_table",
+    "pg_init_privs",
+    "pg_largeobject",
+    "pg_largeobject_metadata",
+    "pg_parameter_acl",
+    "pg_policy",
+    "pg_publication",
+    "pg_publication_namespace",
+    "pg_publication_rel",
+    "pg_replication_origin",
+    "pg_seclabel",
+    "pg_shseclabel",
+    "pg_statistic",
+    "pg_statistic_ext",
+    "pg_statistic_ext_data",
+    "pg_subscription",
+    "pg_subscription_rel",
+    "pg_transform",
+    "pg_user_mapping",
+    // What the standard makes of a product's features: nothing that a query needs.
+    "sql_features",
+    "sql_implementation_info",
+    "sql_parts",
+    "sql_sizing",
+];
+
+/// The rows of a system relation (`Storage::System`) that satisfy all of `filters`.
+///
+/// # Errors
+/// XX000 when `relation` is no system relation; whatever `live` reports.
+pub fn rows(relation: &Relation, catalog: &Catalog, live: &dyn LiveInfo, filters: &[EqFilter]) -> Result<Batch> {
+    let Storage::System(name) = relation.storage else {
+        return Err(DbError::internal(format!("\"{}\" is not a system relation", relation.name)));
+    };
+    if let Some(batch) = live.rows(relation, filters) {
+        return batch;
+    }
+    let mut out = Rows::new(relation, filters);
+    if let Ok(at) = GENERATORS.binary_search_by_key(&name, |g| g.0) {
+        (GENERATORS[at].1)(&Source { catalog, live, filters }, &mut out);
+    } else if !EMPTY.contains(&name) && !seeded::rows(name, relation, filters, &mut out) {
+        return Err(DbError::internal(format!("system relation \"{name}\" has no generator")));
+    }
+    Ok(Batch::new(out.columns, out.rows))
+}
+
+#[cfg(test)]
+mod tests;

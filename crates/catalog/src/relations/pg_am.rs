@@ -1,0 +1,19 @@
+//! pg_am: PostgreSQL's access methods, and Melba's `memory` for tables.
+
+use melba_types::Datum;
+
+use super::{Rows, Source, values::*};
+use crate::classes::{HEAP, MEMORY};
+use crate::seed::seed;
+
+pub(super) fn rows(_: &Source<'_>, out: &mut Rows<'_>) {
+    let mut heap_handler = Datum::Oid(0);
+    for r in seed!("pg_am").rows() {
+        let handler = seed_oid(&r, "amhandler");
+        if r.oid("oid") == HEAP {
+            heap_handler = handler.clone();
+        }
+        out.push([seed_oid(&r, "oid"), Datum::Text(r.text("amname")), handler, char(r.char("amtype"))]);
+    }
+    out.push([oid(MEMORY), Datum::text("memory"), heap_handler, char(b't')]);
+}

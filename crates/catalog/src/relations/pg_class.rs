@@ -1,0 +1,99 @@
+//! pg_class: tables, indexes, sequences, views.
+
+use melba_types::{Datum, Oid};
+
+use super::{Rows, Source, values::*};
+use crate::classes;
+use crate::objects::*;
+
+/// The first transaction id of ordinary transactions: nothing here is ever frozen.
+const FIRST_NORMAL_XID: u32 = 3;
+
+pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+    let relations: Vec<_> = match (s.oid(0), s.text(1), s.oid(2)) {
+        (Some(oid), ..) => s.catalog.relation(oid).into_iter().collect(),
+        (_, Some(name), Some(namespace)) => s.catalog.relation_by_name(namespace, name).into_iter().collect(),
+        (_, Some(name), None) => {
+            let mut found: Vec<_> = s.catalog.namespaces().filter_map(|n| s.catalog.relation_by_name(n.oid, name)).collect();
+            found.sort_by_key(|r| r.oid);
+            found
+        }
+        (_, None, Some(namespace)) => s.catalog.relations_in(namespace),
+        _ => s.catalog.relations().collect(),
+    };
+    for relation in relations {
+        push(s, relation, out);
+    }
+}
+
+fn push(s: &Source<'_>, r: &Relation, out: &mut Rows<'_>) {
+    use RelationKind::*;
+    let stored = matches!(r.kind, Table | MaterializedView | Toast);
+    let estimate = s.live.relation_estimate(r);
+    let checks = r.constraints.iter().filter_map(|c| s.catalog.constraint(*c)).filter(|c| c.kind == ConstraintKind::Check);
+    let has_indexes = match r.kind {
+        Table | MaterializedView | PartitionedTable => !r.indexes.is_empty(),
+        _ => false,
+    };
+    let shared = s.catalog.is_shared_relation(r.oid);
+    out.push([
+        oid(r.oid),
+        text(&r.name),
+        oid(r.namespace),
+        oid(r.row_type),
+        oid(r.of_type),
+        oid(r.owner),
+        oid(r.access_method),
+        oid(r.file_node),
+        // Shared relations are in pg_global.
+        Datum::Oid(if shared { 1664 } else { 0 }),
+        Datum::Int4(estimate.map_or(0, |e| e.pages)),
+        Datum::Float4(estimate.map_or(if stored || r.kind == PartitionedTable { -1.0 } else { 0.0 }, |e| e.rows)),
+        Datum::Int4(0),
+        Datum::Int4(0),
+        Datum::Oid(0),
+        bool(has_indexes),
+        bool(shared),
+        char(persistence(r.persistence)),
+        char(r.kind.letter()),
+        int2(column_count(r)),
+        int2(checks.count()),
+        bool(r.rule.is_valid()),
+        bool(has_triggers(s, r)),
+        bool(matches!(r.kind, Table | PartitionedTable | PartitionedIndex) && !s.catalog.children(r.oid).is_empty()),
+        bool(r.row_security),
+        bool(r.force_row_security),
+        bool(r.kind != MaterializedView || r.populated),
+        char(r.replica_identity),
+        bool(r.partition_bound.is_some() || (r.index.is_some() && !r.parents.is_empty())),
+        Datum::Oid(0),
+        Datum::Oid(if stored { FIRST_NORMAL_XID } else { 0 }),
+        Datum::Oid(u32::from(stored)),
+        acl(&r.acl, s.catalog),
+        texts_or_null(&r.options),
+        text_or_null(&r.partition_bound),
+    ]);
+}
+
+fn persistence(p: Persistence) -> u8 {
+    match p {
+        // A memory table is known by its access method.
+        Persistence::Permanent | Persistence::Memory => b'p',
+        Persistence::Unlogged => b'u',
+        Persistence::Temporary => b't',
+    }
+}
+
+fn column_count(r: &Relation) -> usize {
+    match &r.index {
+        Some(index) if r.columns.is_empty() => index.keys.len() + index.include.len(),
+        _ => r.columns.len(),
+    }
+}
+
+/// PostgreSQL enforces foreign keys by triggers on both tables, and says so here.
+fn has_triggers(s: &Source<'_>, r: &Relation) -> bool {
+    let own_key = |c: &Oid| s.catalog.constraint(*c).is_some_and(|c| c.kind == ConstraintKind::ForeignKey);
+    let user = r.oid.0 >= classes::FIRST_USER_OID;
+    !r.triggers.is_empty() || r.constraints.iter().any(own_key) || (user && !s.catalog.referencing_constraints(r.oid).is_empty())
+}

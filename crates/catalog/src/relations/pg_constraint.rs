@@ -1,0 +1,73 @@
+//! pg_constraint.
+
+use melba_types::{Datum, Oid};
+
+use super::{Rows, Source, values::*};
+use crate::objects::*;
+
+pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+    let find = |oid: &Oid| s.catalog.constraint(*oid);
+    let constraints: Vec<_> = match (s.oid(0), s.oid(8), s.oid(9), s.oid(12)) {
+        (Some(oid), ..) => s.catalog.constraint(oid).into_iter().collect(),
+        (_, Some(relation), ..) if relation.is_valid() => {
+            s.catalog.relation(relation).into_iter().flat_map(|r| r.constraints.iter().filter_map(find)).collect()
+        }
+        (_, _, Some(domain), _) if domain.is_valid() => {
+            let info = s.catalog.type_(domain).and_then(|t| t.domain.as_ref());
+            info.into_iter().flat_map(|d| d.constraints.iter().filter_map(find)).collect()
+        }
+        (.., Some(referenced)) if referenced.is_valid() => s.catalog.referencing_constraints(referenced),
+        _ => s.catalog.constraints().collect(),
+    };
+    for constraint in constraints {
+        push(constraint, out);
+    }
+}
+
+fn letter(kind: ConstraintKind) -> u8 {
+    match kind {
+        ConstraintKind::Check => b'c',
+        ConstraintKind::ForeignKey => b'f',
+        ConstraintKind::NotNull => b'n',
+        ConstraintKind::PrimaryKey => b'p',
+        ConstraintKind::Unique => b'u',
+        ConstraintKind::Exclusion => b'x',
+        ConstraintKind::Trigger => b't',
+    }
+}
+
+fn push(c: &Constraint, out: &mut Rows<'_>) {
+    let key = c.foreign_key.as_deref();
+    let operators = |k: &ForeignKeyInfo| oids_or_null(&k.operators);
+    let key_operators = || key.map_or(Datum::Null, operators);
+    out.push([
+        oid(c.oid),
+        text(&c.name),
+        oid(c.namespace),
+        char(letter(c.kind)),
+        bool(c.deferrable),
+        bool(c.initially_deferred),
+        bool(c.enforced),
+        bool(c.validated),
+        oid(c.relation),
+        oid(c.domain),
+        oid(c.index),
+        oid(c.parent),
+        oid(key.map_or(Oid::INVALID, |k| k.referenced_table)),
+        char(key.map_or(b' ', |k| k.on_update)),
+        char(key.map_or(b' ', |k| k.on_delete)),
+        char(key.map_or(b' ', |k| k.match_type)),
+        bool(c.local),
+        Datum::Int2(c.inherited),
+        bool(c.no_inherit),
+        bool(false),
+        int2s_or_null(&c.columns),
+        key.map_or(Datum::Null, |k| int2s_or_null(&k.referenced_columns)),
+        key_operators(),
+        key_operators(),
+        key_operators(),
+        key.map_or(Datum::Null, |k| int2s_or_null(&k.delete_set_columns)),
+        oids_or_null(&c.operators),
+        text_or_null(&c.expression),
+    ]);
+}

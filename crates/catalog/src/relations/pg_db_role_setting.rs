@@ -1,0 +1,23 @@
+//! pg_db_role_setting: ALTER ROLE ... SET and ALTER DATABASE ... SET.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use melba_types::Oid;
+
+use super::{Rows, Source, values::*};
+
+pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+    let mut all: BTreeMap<(Oid, Oid), Vec<Arc<str>>> = BTreeMap::new();
+    for database in s.catalog.databases().filter(|d| !d.settings.is_empty()) {
+        all.insert((database.oid, Oid::INVALID), database.settings.clone());
+    }
+    for role in s.catalog.roles() {
+        for (database, setting) in &role.settings {
+            all.entry((*database, role.oid)).or_default().push(setting.clone());
+        }
+    }
+    for ((database, role), settings) in all {
+        out.push([oid(database), oid(role), texts_or_null(&settings)]);
+    }
+}

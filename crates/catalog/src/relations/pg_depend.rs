@@ -1,0 +1,82 @@
+//! pg_depend, derived from the objects.
+
+use melba_types::{Datum, Oid};
+
+use super::{Rows, Source, values::*};
+use crate::classes;
+use crate::depend::{Dependency, DependencyKind, dependencies};
+use crate::objects::*;
+use crate::snapshot::Catalog;
+
+pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+    match (s.oid(1), s.oid(4)) {
+        (Some(dependent), _) => objects_of(s.catalog, dependent).iter().for_each(|o| push_object(s.catalog, o, out)),
+        (None, Some(referenced)) => {
+            s.catalog.dependents_of_oid(referenced).for_each(|d| push(s.catalog, d, out));
+            if let Some(view) = s.catalog.relation(referenced).filter(|r| r.rule.is_valid()) {
+                push_rule(view, out);
+            }
+        }
+        (None, None) => s.catalog.user_objects().iter().for_each(|o| push_object(s.catalog, o, out)),
+    }
+}
+
+/// The objects an OID may be of, a part's whole included: defaults and rules have no object of their own.
+fn objects_of(catalog: &Catalog, oid: Oid) -> Vec<Object> {
+    let mut found = Vec::new();
+    found.extend(catalog.relation(oid).cloned().map(Object::Relation));
+    found.extend(catalog.type_(oid).cloned().map(Object::Type));
+    found.extend(catalog.function(oid).cloned().map(Object::Function));
+    found.extend(catalog.operator(oid).cloned().map(Object::Operator));
+    found.extend(catalog.constraint(oid).cloned().map(Object::Constraint));
+    found.extend(catalog.trigger(oid).cloned().map(Object::Trigger));
+    found.extend(catalog.collation(oid).cloned().map(Object::Collation));
+    found.extend(catalog.casts().find(|c| c.oid == oid).cloned().map(Object::Cast));
+    if found.is_empty() {
+        let has_part = |r: &&std::sync::Arc<Relation>| r.rule == oid || r.columns.iter().any(|c| c.default_oid == oid);
+        found.extend(catalog.user_relations().find(has_part).cloned().map(Object::Relation));
+    }
+    found.retain(|o| o.address().object.0 >= classes::FIRST_USER_OID);
+    found
+}
+
+fn push_object(catalog: &Catalog, object: &Object, out: &mut Rows<'_>) {
+    dependencies(object).iter().for_each(|d| push(catalog, d, out));
+    if let Object::Relation(view) = object
+        && view.rule.is_valid()
+    {
+        push_rule(view, out);
+    }
+}
+
+/// A view's rule is a part of the view, and what the view's query mentions, its rule depends on.
+fn push_rule(view: &Relation, out: &mut Rows<'_>) {
+    let rule = ObjectAddress { class: classes::PG_REWRITE, object: view.rule, sub: 0 };
+    let view = ObjectAddress { class: classes::PG_CLASS, object: view.oid, sub: 0 };
+    push_row(rule, view, DependencyKind::Internal, out);
+    push_row(rule, view, DependencyKind::Normal, out);
+}
+
+fn push(catalog: &Catalog, d: &Dependency, out: &mut Rows<'_>) {
+    let mut dependent = d.dependent;
+    if dependent.class == classes::PG_CLASS
+        && d.referenced.class != classes::PG_NAMESPACE
+        && let Some(view) = catalog.relation(dependent.object).filter(|r| r.rule.is_valid())
+        && view.depends_on.contains(&d.referenced)
+    {
+        dependent = ObjectAddress { class: classes::PG_REWRITE, object: view.rule, sub: 0 };
+    }
+    push_row(dependent, d.referenced, d.kind, out);
+}
+
+fn push_row(dependent: ObjectAddress, referenced: ObjectAddress, kind: DependencyKind, out: &mut Rows<'_>) {
+    out.push([
+        oid(dependent.class),
+        oid(dependent.object),
+        Datum::Int4(dependent.sub),
+        oid(referenced.class),
+        oid(referenced.object),
+        Datum::Int4(referenced.sub),
+        char(kind.letter()),
+    ]);
+}

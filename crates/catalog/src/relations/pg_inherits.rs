@@ -1,0 +1,21 @@
+//! pg_inherits: inheritance, partitions and partitions' indexes.
+
+use melba_types::Datum;
+
+use super::{Rows, Source, values::*};
+
+pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+    let children: Vec<_> = match (s.oid(0), s.oid(1)) {
+        (Some(child), _) => s.catalog.relation(child).into_iter().collect(),
+        (None, Some(parent)) => {
+            let children = s.catalog.children(parent);
+            children.into_iter().filter_map(|oid| s.catalog.relation(oid)).collect()
+        }
+        _ => s.catalog.user_relations().collect(),
+    };
+    for child in children {
+        for (i, parent) in child.parents.iter().enumerate() {
+            out.push([oid(child.oid), oid(*parent), Datum::Int4(i as i32 + 1), bool(false)]);
+        }
+    }
+}

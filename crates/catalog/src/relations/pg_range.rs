@@ -1,0 +1,22 @@
+//! pg_range: range types.
+
+use super::{Rows, Source, values::*};
+use crate::objects::TypeKind;
+
+pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+    for ty in s.by_oid(|oid| s.catalog.type_(oid), s.catalog.types()) {
+        if ty.type_kind != TypeKind::Range {
+            continue;
+        }
+        let Some(range) = &ty.range else { continue };
+        out.push([
+            oid(ty.oid),
+            oid(range.subtype),
+            oid(range.multirange),
+            oid(range.collation),
+            oid(range.opclass),
+            regproc(&range.canonical, s.catalog),
+            regproc(&range.subtype_diff, s.catalog),
+        ]);
+    }
+}

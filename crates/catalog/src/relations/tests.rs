@@ -1,0 +1,74 @@
+//! Every system relation gives rows of its columns, and finds them by the columns they are looked up by.
+
+use melba_types::oids;
+
+use super::*;
+use crate::classes::PG_CATALOG;
+
+fn scan(catalog: &Catalog, name: &str, filters: &[EqFilter]) -> Batch {
+    let relation = catalog.relation_by_name(PG_CATALOG, name).expect(name);
+    rows(relation, catalog, &NoLiveInfo, filters).expect(name)
+}
+
+fn equals(column: usize, value: Datum) -> Vec<EqFilter> {
+    vec![EqFilter { column, value }]
+}
+
+#[test]
+fn every_system_relation_has_rows_of_its_columns() {
+    let catalog = Catalog::default();
+    assert!(GENERATORS.is_sorted_by_key(|g| g.0));
+    for relation in catalog.relations().filter(|r| matches!(r.storage, Storage::System(_))) {
+        let batch = rows(relation, &catalog, &NoLiveInfo, &[]).expect(&relation.name);
+        assert_eq!(batch.columns.len(), relation.columns.len(), "{}", relation.name);
+        for (vector, column) in batch.columns.iter().zip(relation.columns.iter()) {
+            for row in 0..batch.rows {
+                let value = vector.get(row);
+                assert!(!value.is_null() || !column.not_null, "{}.{}", relation.name, column.name);
+                assert!(value.kind().is_none_or(|k| k == column.kind), "{}.{}", relation.name, column.name);
+            }
+        }
+    }
+}
+
+/// A scan with a filter gives what a scan without it gives of the rows that match.
+#[test]
+fn filters_find_what_a_full_scan_finds() {
+    let catalog = Catalog::default();
+    for (name, column, value) in [
+        ("pg_class", 0, Datum::Oid(1259)),
+        ("pg_class", 1, Datum::text("pg_proc")),
+        ("pg_class", 2, Datum::Oid(11)),
+        ("pg_attribute", 0, Datum::Oid(1259)),
+        ("pg_type", 1, Datum::text("int4")),
+        ("pg_type", 0, Datum::Oid(23)),
+        ("pg_proc", 1, Datum::text("substring")),
+        ("pg_constraint", 9, Datum::Oid(13342)),
+        ("pg_opclass", 5, Datum::Oid(1976)),
+        ("pg_namespace", 1, Datum::text("public")),
+        ("pg_aggregate", 0, Datum::Oid(2100)),
+    ] {
+        let all = scan(&catalog, name, &[]);
+        let matching: Vec<u32> =
+            (0..all.rows as u32).filter(|row| equal(&all.columns[column].get(*row as usize), &value)).collect();
+        let found = scan(&catalog, name, &equals(column, value));
+        assert!(found.rows > 0, "{name} by column {column}");
+        let text = |batch: &Batch| (0..batch.rows).map(|row| format!("{:?}", batch.row(row))).collect::<Vec<_>>();
+        assert_eq!(text(&found), text(&all.take(&matching)), "{name} by column {column}");
+    }
+}
+
+#[test]
+fn rows_hold_what_postgresql_has() {
+    let catalog = Catalog::default();
+    let class = scan(&catalog, "pg_class", &equals(0, Datum::Oid(1259))).row(0);
+    assert_eq!(class[1].as_str(), "pg_class");
+    assert_eq!(class[18].as_i16(), 34);
+    let int4 = scan(&catalog, "pg_type", &equals(0, Datum::Oid(23))).row(0);
+    assert_eq!(int4[15].as_oid(), 42);
+    let public = scan(&catalog, "pg_namespace", &equals(1, Datum::text("public"))).row(0);
+    let acl = public[3].as_array();
+    assert_eq!((acl.element_type, acl.elements[1].as_str()), (oids::ACLITEM, "=U/pg_database_owner"));
+    let columns = scan(&catalog, "pg_attribute", &equals(0, Datum::Oid(1259)));
+    assert_eq!(columns.rows, 34 + 6);
+}
