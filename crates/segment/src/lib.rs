@@ -16,6 +16,8 @@
 mod block;
 mod bytes;
 mod cache;
+#[cfg(test)]
+mod document;
 mod encoding;
 mod error;
 mod frame;

@@ -9,8 +9,8 @@
 
 pub(crate) mod block;
 mod cursor;
-mod directory;
-mod filter;
+pub(crate) mod directory;
+pub(crate) mod filter;
 mod reader;
 mod writer;
 

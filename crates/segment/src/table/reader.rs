@@ -135,7 +135,13 @@ impl TableSegmentReader {
             Some(summary) if summary.row_id_min <= row_id => {}
             _ => return Ok(None),
         }
-        let rows = self.summaries[group].rows;
+        let summary = &self.summaries[group];
+        let rows = summary.rows;
+        if summary.unique && summary.row_id_max.0 - summary.row_id_min.0 == rows as u64 - 1 {
+            // A bulk load's row ids leave no gaps.
+            let row = (row_id.0 - summary.row_id_min.0) as usize;
+            return Ok(Some((group, row..row + 1)));
+        }
         let below = |block: &dyn Fn(usize) -> i64, count: usize| partition_point(count, |i| (block(i) as u64) < row_id.0);
         let start = match &self.chunks[group][self.kinds.len()].form {
             Form::Constant(value) => {

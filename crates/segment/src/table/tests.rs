@@ -4,6 +4,9 @@ use melba_types::{Batch, Bitmap, ByteStrings, Column, ColumnData, Csn, Datum, In
 use melba_vfs::{Directory, OsDirectory};
 
 use super::*;
+use crate::encoding::strings::{self, StringBlock};
+use crate::encoding::words::{self, WordBlock};
+use crate::frame::FrameReader;
 use crate::{BlockCache, SegmentError, ZoneOp};
 
 const KINDS: [Kind; 12] = [
@@ -275,4 +278,51 @@ fn an_empty_segment_and_one_without_columns() {
     segment.verify().unwrap();
     assert_eq!(segment.read_group(0, &[0]).unwrap().row_ids, [RowId(3), RowId(9)]);
     assert!(directory.list().unwrap().len() == 2);
+}
+
+/// Content that passes its checksum and is nonsense all the same must not panic: layouts are checked, not believed.
+#[test]
+fn nonsense_content_does_not_panic() {
+    let words: Vec<i64> = (0..50).map(|i| i * i % 17 << 30).collect();
+    let runs: Vec<i64> = (0..50).map(|i| i / 10 * 1000).collect();
+    let mut strings = ByteStrings::default();
+    (0..50).for_each(|i| strings.push(&b"melba toast"[..i % 11]));
+    let mut validity = Bitmap::filled(50, true);
+    validity.set(7, false);
+    let mut contents = [const { Vec::new() }; 4];
+    words::encode(&words, Some(&validity), 0, &mut contents[0]);
+    words::encode(&runs, None, 0, &mut contents[1]);
+    strings::encode(&strings, Some(&validity), 0..50, &mut contents[2]);
+    let (_folder, directory) = folder();
+    let options = TableOptions { group_rows: 40, block_bytes: 256, ..TableOptions::default() };
+    write_uniform(&directory, 100, &options);
+    let (frames, footer) = FrameReader::open(&directory, "t", &TABLE_MAGIC).unwrap();
+    contents[3] = footer;
+    let mut refused = [0; 4];
+    for (which, content) in contents.iter().enumerate() {
+        for at in 0..content.len() {
+            for value in [0, 1, 2, 0x3F, 0x40, 0x7F, 0x80, 0xFF] {
+                let mut bad = content.clone();
+                bad[at] = value;
+                let read = match which {
+                    3 => directory::TableDirectory::decode(&bad, frames.blocks_end()).map(|_| ()),
+                    2 => StringBlock::parse(bad).map(|block| {
+                        let rows = block.rows().min(1000);
+                        let (mut out, mut validity) = (ByteStrings::default(), None);
+                        assert!(block.decode(0..rows, &mut out));
+                        block.decode_validity(0..rows, 0, &mut validity);
+                    }),
+                    _ => WordBlock::parse(bad).map(|block| {
+                        let rows = block.rows().min(1000);
+                        let (mut out, mut validity) = (Vec::<i32>::new(), None);
+                        block.decode(0..rows, &mut out);
+                        block.decode_validity(0..rows, 0, &mut validity);
+                        assert_eq!(out.len(), rows);
+                    }),
+                };
+                refused[which] += usize::from(read.is_none());
+            }
+        }
+    }
+    assert!(refused.iter().all(|&n| n > 30), "{refused:?}");
 }
