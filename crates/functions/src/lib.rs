@@ -17,6 +17,7 @@ pub mod io;
 pub mod lookup;
 mod macros;
 pub mod math;
+pub mod numeric;
 pub mod oid;
 pub mod registry;
 pub mod testing;
@@ -44,6 +45,12 @@ pub struct CallContext<'a> {
 /// The session as functions see it. One implementation, in `melba-sql`; tests use a fixed one.
 pub trait Session: Send + Sync {
     fn catalog(&self) -> &Arc<Catalog>;
+    /// Namespaces that bare names are looked up in, in order, pg_catalog included.
+    fn search_path(&self) -> Vec<Oid> {
+        const PG_CATALOG: Oid = Oid(11);
+        const PUBLIC: Oid = Oid(2200);
+        vec![PG_CATALOG, PUBLIC]
+    }
     /// Settings that formatting depends on.
     fn format(&self) -> &FormatSettings;
     /// The value of any setting as SHOW prints it.

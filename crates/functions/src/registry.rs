@@ -18,6 +18,7 @@ const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
     crate::float::TABLES,
     crate::int::TABLES,
     &[crate::math::FUNCTIONS],
+    crate::numeric::TABLES,
     &[crate::oid::FUNCTIONS, crate::oid::COMPARISONS],
     crate::text::TABLES,
 ];
@@ -42,6 +43,7 @@ const TYPES: &[&[(Oid, TypeIo)]] = &[
     crate::bytea::TYPES,
     crate::float::TYPES,
     crate::int::TYPES,
+    crate::numeric::TYPES,
     crate::oid::TYPES,
     crate::text::io::TYPES,
 ];

@@ -1,0 +1,230 @@
+//! Finite decimals of any size: the working form of `Numeric`.
+
+use std::cmp::Ordering;
+
+use num_bigint::{BigInt, Sign};
+use num_integer::Integer;
+
+/// `mantissa / 10^scale`.
+#[derive(Clone, Debug)]
+pub struct Decimal {
+    pub mantissa: BigInt,
+    pub scale: u32,
+}
+
+/// What a rounding does with the digits it drops.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Rounding {
+    /// To the nearest, halves away from zero.
+    Nearest,
+    Truncate,
+}
+
+/// 10^n for n up to 38.
+#[inline]
+pub fn pow10_i128(n: u16) -> i128 {
+    const TABLE: [i128; 39] = {
+        let mut table = [1i128; 39];
+        let mut i = 1;
+        while i < 39 {
+            table[i] = table[i - 1] * 10;
+            i += 1;
+        }
+        table
+    };
+    TABLE[n as usize]
+}
+
+pub fn pow10(n: u32) -> BigInt {
+    if n <= 38 { BigInt::from(pow10_i128(n as u16)) } else { BigInt::from(10).pow(n) }
+}
+
+/// `n / d`, rounded. `d` is not zero.
+pub fn divide(n: &BigInt, d: &BigInt, rounding: Rounding) -> BigInt {
+    let (quotient, remainder) = n.div_rem(d);
+    if rounding == Rounding::Truncate || remainder.sign() == Sign::NoSign {
+        return quotient;
+    }
+    if (remainder.magnitude() << 1u32) < *d.magnitude() {
+        return quotient;
+    }
+    if (n.sign() == Sign::Minus) == (d.sign() == Sign::Minus) { quotient + 1 } else { quotient - 1 }
+}
+
+impl Decimal {
+    pub fn new(mantissa: BigInt, scale: u32) -> Decimal {
+        Decimal { mantissa, scale }
+    }
+
+    pub fn integer(v: impl Into<BigInt>) -> Decimal {
+        Decimal::new(v.into(), 0)
+    }
+
+    pub fn is_zero(&self) -> bool {
+        self.mantissa.sign() == Sign::NoSign
+    }
+
+    pub fn is_negative(&self) -> bool {
+        self.mantissa.sign() == Sign::Minus
+    }
+
+    pub fn abs(&self) -> Decimal {
+        Decimal::new(BigInt::from(self.mantissa.magnitude().clone()), self.scale)
+    }
+
+    /// Decimal digits of the mantissa; 1 for zero.
+    pub fn digits(&self) -> i64 {
+        digit_count(&self.mantissa)
+    }
+
+    /// The mantissa at a scale that is not less than its own.
+    pub fn mantissa_at(&self, scale: u32) -> BigInt {
+        if scale == self.scale { self.mantissa.clone() } else { &self.mantissa * pow10(scale - self.scale) }
+    }
+
+    pub fn compare(&self, other: &Decimal) -> Ordering {
+        let scale = self.scale.max(other.scale);
+        self.mantissa_at(scale).cmp(&other.mantissa_at(scale))
+    }
+
+    /// Rounded to `scale` digits after the point; a negative scale rounds before it. The result has that scale (or 0).
+    pub fn round(&self, scale: i64, rounding: Rounding) -> Decimal {
+        let shown = scale.max(0) as u32;
+        if scale >= i64::from(self.scale) {
+            return Decimal::new(self.mantissa_at(shown), shown);
+        }
+        let dropped = i64::from(self.scale) - scale;
+        // Nothing remains of a number that is shorter than what is dropped.
+        if dropped > self.digits() {
+            return Decimal::new(BigInt::from(0), shown);
+        }
+        let kept = divide(&self.mantissa, &pow10(dropped as u32), rounding);
+        if scale >= 0 { Decimal::new(kept, shown) } else { Decimal::new(kept * pow10(scale.unsigned_abs() as u32), 0) }
+    }
+
+    pub fn add(&self, other: &Decimal) -> Decimal {
+        let scale = self.scale.max(other.scale);
+        Decimal::new(self.mantissa_at(scale) + other.mantissa_at(scale), scale)
+    }
+
+    pub fn sub(&self, other: &Decimal) -> Decimal {
+        let scale = self.scale.max(other.scale);
+        Decimal::new(self.mantissa_at(scale) - other.mantissa_at(scale), scale)
+    }
+
+    pub fn mul(&self, other: &Decimal) -> Decimal {
+        Decimal::new(&self.mantissa * &other.mantissa, self.scale + other.scale)
+    }
+
+    /// The product rounded to a scale.
+    pub fn mul_rounded(&self, other: &Decimal, scale: i64) -> Decimal {
+        self.mul(other).round(scale, Rounding::Nearest)
+    }
+
+    /// The quotient at a scale. `other` is not zero.
+    pub fn div(&self, other: &Decimal, scale: u32, rounding: Rounding) -> Decimal {
+        let shift = i64::from(scale) + i64::from(other.scale) - i64::from(self.scale);
+        let quotient = if shift >= 0 {
+            divide(&(&self.mantissa * pow10(shift as u32)), &other.mantissa, rounding)
+        } else {
+            divide(&self.mantissa, &(&other.mantissa * pow10(shift.unsigned_abs() as u32)), rounding)
+        };
+        Decimal::new(quotient, scale)
+    }
+
+    /// Without trailing zeros after the point, down to a scale.
+    pub fn trimmed(&self, least: u32) -> Decimal {
+        if self.is_zero() {
+            return Decimal::new(BigInt::from(0), least.min(self.scale));
+        }
+        let mut d = self.clone();
+        while d.scale > least {
+            let step = if d.scale - least >= 9 { 9 } else { 1 };
+            let (q, r) = d.mantissa.div_rem(&pow10(step));
+            if r.sign() != Sign::NoSign {
+                if step == 1 {
+                    break;
+                }
+                // Fewer than nine zeros: one by one.
+                let (q, r) = d.mantissa.div_rem(&pow10(1));
+                if r.sign() != Sign::NoSign {
+                    break;
+                }
+                d = Decimal::new(q, d.scale - 1);
+                continue;
+            }
+            d = Decimal::new(q, d.scale - step);
+        }
+        d
+    }
+
+    /// The magnitude in groups of four decimal digits around the point, as PostgreSQL stores it: the weight of the first
+    /// group (a power of 10000) and the groups, without zero groups at either end. No groups, weight 0: zero.
+    pub fn groups(&self) -> (i32, Vec<u16>) {
+        if self.is_zero() {
+            return (0, Vec::new());
+        }
+        let text = self.mantissa.magnitude().to_str_radix(10);
+        let before_point = text.len() as i64 - i64::from(self.scale);
+        let weight = (before_point - 1).div_euclid(4);
+        let first = ((before_point - 1).rem_euclid(4) + 1) as usize;
+        let value = |digits: &[u8]| digits.iter().fold(0u16, |v, d| v * 10 + u16::from(d - b'0'));
+        let bytes = text.as_bytes();
+        let (head, rest) = bytes.split_at(first.min(bytes.len()));
+        let pad = |digits: &[u8], width: usize| value(digits) * 10u16.pow((width - digits.len()) as u32);
+        let mut groups = vec![pad(head, first)];
+        groups.extend(rest.chunks(4).map(|chunk| pad(chunk, 4)));
+        while groups.last() == Some(&0) {
+            groups.pop();
+        }
+        (weight as i32, groups)
+    }
+
+    /// Weight and value of the first group, see `groups`.
+    pub fn leading(&self) -> (i32, u16) {
+        let (weight, groups) = self.groups();
+        (weight, groups.first().copied().unwrap_or(0))
+    }
+
+    pub fn weight(&self) -> i32 {
+        if self.is_zero() { 0 } else { (self.digits() - 1 - i64::from(self.scale)).div_euclid(4) as i32 }
+    }
+
+    /// The value from groups of four digits, at a display scale; digits beyond the scale are cut off.
+    pub fn from_groups(negative: bool, weight: i32, groups: &[u16], scale: u32) -> Decimal {
+        let mut mantissa = BigInt::from(0);
+        for &group in groups {
+            mantissa = mantissa * 10_000 + group;
+        }
+        if negative {
+            mantissa = -mantissa;
+        }
+        // Digits after the point in `mantissa`; negative: zeros are missing before it.
+        let digits_after = 4 * (groups.len() as i64 - 1 - i64::from(weight));
+        let d = if digits_after >= 0 {
+            Decimal::new(mantissa, digits_after as u32)
+        } else {
+            Decimal::integer(mantissa * pow10(digits_after.unsigned_abs() as u32))
+        };
+        d.round(i64::from(scale), Rounding::Truncate)
+    }
+
+    /// Nearest double; infinite beyond the doubles.
+    pub fn to_f64(&self) -> f64 {
+        let mut out = Vec::new();
+        super::text::write_decimal(self, &mut out);
+        std::str::from_utf8(&out).ok().and_then(|s| s.parse().ok()).unwrap_or(f64::NAN)
+    }
+}
+
+/// Decimal digits of a whole number; 1 for zero.
+fn digit_count(v: &BigInt) -> i64 {
+    let bits = v.bits();
+    if bits <= 64 {
+        return u64::try_from(v.magnitude()).ok().and_then(u64::checked_ilog10).map_or(1, |n| i64::from(n) + 1);
+    }
+    // 10^n has floor(n * log2(10)) + 1 bits, so the estimate is right or one too small.
+    let estimate = ((bits - 1) as f64 * std::f64::consts::LOG10_2) as i64;
+    let digits = estimate.max(1);
+    if *v.magnitude() >= *pow10(digits as u32).magnitude() { digits + 1 } else { digits }
+}
