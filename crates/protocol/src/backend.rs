@@ -49,6 +49,8 @@ pub struct Output {
     bytes: Vec<u8>,
     /// Where the length of the open message stands.
     open: usize,
+    /// Bytes of whole messages.
+    complete: usize,
 }
 
 impl Output {
@@ -72,14 +74,15 @@ impl Output {
     pub fn clear(&mut self) {
         const KEPT_BYTES_MAX: usize = 1 << 20;
         self.bytes.clear();
+        self.complete = 0;
         if self.bytes.capacity() > KEPT_BYTES_MAX {
             self.bytes.shrink_to(KEPT_BYTES_MAX / 4);
         }
     }
 
-    /// Takes back everything after `len`, so that a message that failed half-way is never seen.
-    pub fn truncate(&mut self, len: usize) {
-        self.bytes.truncate(len);
+    /// Takes back a message that was begun and not ended, because a value of it could not be written.
+    pub fn abandon_open(&mut self) {
+        self.bytes.truncate(self.complete);
     }
 
     fn begin(&mut self, tag: u8) {
@@ -92,6 +95,7 @@ impl Output {
     pub fn end(&mut self) {
         let length = (self.bytes.len() - self.open) as u32;
         self.bytes[self.open..self.open + 4].copy_from_slice(&length.to_be_bytes());
+        self.complete = self.bytes.len();
     }
 
     fn i16(&mut self, v: i16) {
@@ -112,6 +116,7 @@ impl Output {
 
     fn empty(&mut self, tag: u8) {
         self.bytes.extend_from_slice(&[tag, 0, 0, 0, 4]);
+        self.complete = self.bytes.len();
     }
 
     pub fn authentication_ok(&mut self) {
@@ -174,6 +179,7 @@ impl Output {
             TransactionStatus::Failed => b'E',
         };
         self.bytes.extend_from_slice(&[b'Z', 0, 0, 0, 5, status]);
+        self.complete = self.bytes.len();
     }
 
     pub fn row_description<'a>(&mut self, fields: impl ExactSizeIterator<Item = Field<'a>>) {

@@ -1,0 +1,96 @@
+//! The sessions of the server: what cancel requests, pg_stat_activity and the shutdown look at.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use super::interrupt::Interrupt;
+
+/// One session as others see it.
+#[derive(Debug)]
+pub struct Backend {
+    pub pid: i32,
+    /// What a CancelRequest must know.
+    pub secret: Vec<u8>,
+    pub interrupt: Arc<Interrupt>,
+    /// Wakes the session when it waits for its client.
+    pub wake: Box<dyn Wake>,
+    pub activity: Mutex<Activity>,
+}
+
+/// Makes a session that waits for its client look at its interrupts.
+pub trait Wake: Send + Sync + std::fmt::Debug {
+    fn wake(&self);
+}
+
+/// What pg_stat_activity shows.
+#[derive(Clone, Debug, Default)]
+pub struct Activity {
+    pub user: Arc<str>,
+    pub database: Arc<str>,
+    pub application_name: Arc<str>,
+    pub client: Option<std::net::SocketAddr>,
+    /// Microseconds since 2000-01-01.
+    pub started: i64,
+    pub query: Arc<str>,
+    pub active: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct Backends {
+    by_pid: Mutex<HashMap<i32, Arc<Backend>>>,
+}
+
+impl Backends {
+    pub fn add(&self, backend: Arc<Backend>) {
+        self.by_pid.lock().insert(backend.pid, backend);
+    }
+
+    pub fn remove(&self, pid: i32) {
+        self.by_pid.lock().remove(&pid);
+    }
+
+    pub fn get(&self, pid: i32) -> Option<Arc<Backend>> {
+        self.by_pid.lock().get(&pid).cloned()
+    }
+
+    pub fn all(&self) -> Vec<Arc<Backend>> {
+        self.by_pid.lock().values().cloned().collect()
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_pid.lock().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A CancelRequest; a wrong secret is ignored, as the protocol wants it. Compared in constant time.
+    pub fn cancel(&self, pid: i32, secret: &[u8]) {
+        if let Some(backend) = self.get(pid)
+            && backend.secret.len() == secret.len()
+            && backend.secret.iter().zip(secret).fold(0, |d, (a, b)| d | (a ^ b)) == 0
+        {
+            backend.interrupt.cancel();
+        }
+    }
+
+    /// pg_terminate_backend: false when there is no such session.
+    pub fn terminate(&self, pid: i32) -> bool {
+        self.get(pid).is_some_and(|b| {
+            b.interrupt.terminate();
+            b.wake.wake();
+            true
+        })
+    }
+
+    /// The server stops: every session ends at its next look.
+    pub fn shut_down(&self) {
+        for backend in self.all() {
+            backend.interrupt.shut_down();
+            backend.wake.wake();
+        }
+    }
+}

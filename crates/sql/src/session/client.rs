@@ -1,0 +1,22 @@
+//! What a session asks of the connection it serves.
+
+use melba_protocol::Output;
+use melba_types::Result;
+
+/// The client's end of the wire. An error of any method means that the connection is gone (FATAL).
+pub trait Client {
+    /// Messages not sent yet.
+    fn output(&mut self) -> &mut Output;
+
+    /// Sends what `output` holds.
+    fn flush(&mut self) -> Result<()>;
+
+    /// The next piece of COPY data, `None` after CopyDone. CopyFail is an error 57014. Any other message ends the copy with 08P01.
+    fn copy_read(&mut self) -> Result<Option<&[u8]>>;
+
+    /// Sends the output when enough of it has gathered; called between rows.
+    fn flush_when_large(&mut self) -> Result<()> {
+        const LARGE_BYTES: usize = 64 << 10;
+        if self.output().len() >= LARGE_BYTES { self.flush() } else { Ok(()) }
+    }
+}
