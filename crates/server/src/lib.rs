@@ -1,1 +1,15 @@
-//! melba-server
+//! The listener: accepts connections, authenticates them, and runs one session on one thread each. The only crate with sockets.
+//!
+//! Invariants:
+//! 1. Whatever a client sends costs at most its own connection.
+//! 2. Nothing of a session is touched before its client is authenticated.
+//!
+//! Why threads rather than an async runtime: see "Decisions" in ARCHITECTURE.md.
+
+mod connection;
+mod listener;
+mod scram;
+mod startup;
+
+pub use listener::{Server, ServerHandle};
+pub use scram::Verifier;

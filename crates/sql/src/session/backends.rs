@@ -43,8 +43,14 @@ pub struct Backends {
 }
 
 impl Backends {
-    pub fn add(&self, backend: Arc<Backend>) {
-        self.by_pid.lock().insert(backend.pid, backend);
+    /// False when there are `max` already.
+    pub fn add(&self, backend: Arc<Backend>, max: usize) -> bool {
+        let mut by_pid = self.by_pid.lock();
+        let free = by_pid.len() < max;
+        if free {
+            by_pid.insert(backend.pid, backend);
+        }
+        free
     }
 
     pub fn remove(&self, pid: i32) {

@@ -44,7 +44,8 @@ impl Interrupt {
     /// The session must end, whatever it does.
     pub fn must_end(&self) -> Option<DbError> {
         (self.request.load(Ordering::Relaxed) >= TERMINATE).then(|| {
-            DbError::new(SqlState::ADMIN_SHUTDOWN, "terminating connection due to administrator command").severity(Severity::Fatal)
+            DbError::new(SqlState::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
+                .severity(Severity::Fatal)
         })
     }
 

@@ -1,9 +1,237 @@
 //! One connection's state, between the server and the stages of SQL.
+//!
+//! The server hands each decoded message to `Session::handle`, which writes the answers to the client's output buffer. All
+//! of the protocol's rules about transactions, prepared statements, portals and cursors live here; sockets do not.
+//!
+//! Invariants:
+//! 1. An error costs the statement, and the transaction it belongs to, never the session, unless it is FATAL.
+//! 2. After an error inside an extended-query sequence, messages are skipped until Sync.
+//! 3. Positions of errors leave the session in characters; inside, they are bytes.
 
-/// Stack that a thread running sessions must have: the deepest tree the grammar lets through must fit, decoded and analyzed.
-pub const STACK_BYTES: usize = 128 << 20;
-
+pub mod backends;
+pub mod client;
+pub mod context;
+mod cursor;
+mod encode;
+mod extended;
+pub mod interrupt;
+pub mod pipeline;
+pub mod portal;
+mod prepared;
+mod run;
+mod set;
 pub mod setting_check;
 pub mod setting_table;
 pub mod setting_value;
 pub mod settings;
+mod simple;
+mod state;
+pub mod transaction;
+mod utility;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use melba_protocol::Frontend;
+use melba_types::{DbError, Result, Severity, SqlState, err};
+
+use client::Client;
+use context::SessionState;
+use portal::Portal;
+use prepared::Prepared;
+use state::{Derived, OpenTransaction};
+use transaction::Block;
+
+/// Stack that a thread running sessions must have: the deepest tree the grammar lets through must fit, decoded and analyzed.
+pub const STACK_BYTES: usize = 128 << 20;
+
+/// What the server does after a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Read on; what was written may stay in the buffer while more messages are there.
+    Continue,
+    /// The client waits for what was written.
+    Flush,
+    /// The client said goodbye.
+    End,
+}
+
+/// One connection after authentication.
+pub struct Session {
+    state: Arc<SessionState>,
+    block: Block,
+    transaction: Option<OpenTransaction>,
+    /// Modes of the transaction that failed in this block, for AND CHAIN.
+    failed_modes: Option<transaction::Modes>,
+    derived: Derived,
+    /// By name; the unnamed one under "".
+    prepared: HashMap<String, Arc<Prepared>>,
+    portals: HashMap<String, Portal>,
+    /// An error was reported and Sync has not come yet.
+    skip_to_sync: bool,
+    /// The query string that the positions of errors refer to.
+    source: Arc<str>,
+    statement_start: i64,
+    /// An Execute has run since the last Sync: the next one shares its transaction.
+    executed_in_pipeline: bool,
+}
+
+impl Session {
+    pub fn new(state: Arc<SessionState>) -> Session {
+        let derived = Derived::new(&state.settings.lock());
+        Session {
+            state,
+            block: Block::None,
+            transaction: None,
+            failed_modes: None,
+            derived,
+            prepared: HashMap::new(),
+            portals: HashMap::new(),
+            skip_to_sync: false,
+            source: "".into(),
+            statement_start: 0,
+            executed_in_pipeline: false,
+        }
+    }
+
+    pub fn state(&self) -> &Arc<SessionState> {
+        &self.state
+    }
+
+    /// Tells the client all reported settings and that the session is ready: the end of startup.
+    pub fn greet(&mut self, client: &mut dyn Client) {
+        self.ready(client);
+    }
+
+    /// Works off one message. An error means that the session is over; it has been written to the output.
+    pub fn handle(&mut self, message: Frontend<'_>, client: &mut dyn Client) -> Result<Flow> {
+        let extended = matches!(
+            message,
+            Frontend::Parse { .. } | Frontend::Bind(_) | Frontend::Describe(_) | Frontend::Execute { .. } | Frontend::Close(_)
+        );
+        if self.skip_to_sync && (extended || message == Frontend::Flush) {
+            return Ok(Flow::Continue);
+        }
+        let result = match catch_unwind(AssertUnwindSafe(|| self.dispatch(message, client))) {
+            Ok(result) => result,
+            Err(panic) => Err(panic_error(panic.as_ref())),
+        };
+        match result {
+            Ok(flow) => Ok(flow),
+            Err(error) => {
+                self.report(error, client)?;
+                if extended {
+                    self.skip_to_sync = true;
+                    Ok(Flow::Continue)
+                } else {
+                    self.ready(client);
+                    Ok(Flow::Flush)
+                }
+            }
+        }
+    }
+
+    /// A message whose body could not be decoded: an error like one of its execution.
+    pub fn reject(&mut self, tag: u8, error: DbError, client: &mut dyn Client) -> Result<Flow> {
+        if self.skip_to_sync && tag != b'Q' && tag != b'F' {
+            return Ok(Flow::Continue);
+        }
+        self.report(error, client)?;
+        if matches!(tag, b'P' | b'B' | b'D' | b'E' | b'C' | b'H') {
+            self.skip_to_sync = true;
+            return Ok(Flow::Continue);
+        }
+        self.ready(client);
+        Ok(Flow::Flush)
+    }
+
+    fn dispatch(&mut self, message: Frontend<'_>, client: &mut dyn Client) -> Result<Flow> {
+        match message {
+            Frontend::Query(text) => {
+                self.skip_to_sync = false;
+                self.executed_in_pipeline = false;
+                self.simple_query(text, client)?;
+                self.ready(client);
+                return Ok(Flow::Flush);
+            }
+            Frontend::Parse { name, text, parameter_types } => self.parse(name, text, parameter_types, client)?,
+            Frontend::Bind(bind) => self.bind(&bind, client)?,
+            Frontend::Describe(target) => self.describe(target, client)?,
+            Frontend::Execute { portal, max_rows } => self.execute(portal, max_rows, client)?,
+            Frontend::Close(target) => self.close(target, client),
+            Frontend::Sync => {
+                self.skip_to_sync = false;
+                self.executed_in_pipeline = false;
+                self.end_implicit_block();
+                self.finish_command()?;
+                self.ready(client);
+                return Ok(Flow::Flush);
+            }
+            Frontend::Flush => return Ok(Flow::Flush),
+            // What remains of a COPY that failed.
+            Frontend::CopyData(_) | Frontend::CopyDone | Frontend::CopyFail(_) => {}
+            Frontend::FunctionCall(call) => {
+                return Err(DbError::unsupported(format!("calling function {} by FunctionCall", call.function)));
+            }
+            Frontend::Password(_) => {
+                return Err(err!(PROTOCOL_VIOLATION, "unexpected password message").severity(Severity::Fatal));
+            }
+            Frontend::Terminate => return Ok(Flow::End),
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// Writes an error and aborts the transaction. Gives the error back when the session is over.
+    fn report(&mut self, error: DbError, client: &mut dyn Client) -> Result<()> {
+        client.output().abandon_open();
+        self.state.interrupt.end_statement();
+        let error = crate::parse::position_in_characters(error, &self.source);
+        self.send_notices(client);
+        client.output().report(&error);
+        if error.fields().severity >= Severity::Fatal {
+            self.close_all();
+            return Err(error);
+        }
+        match catch_unwind(AssertUnwindSafe(|| self.abort())) {
+            Ok(()) => Ok(()),
+            Err(panic) => {
+                let error = panic_error(panic.as_ref()).severity(Severity::Fatal);
+                client.output().report(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// ReadyForQuery, with the settings that changed before it.
+    fn ready(&mut self, client: &mut dyn Client) {
+        self.send_notices(client);
+        let out = client.output();
+        self.state.settings.lock().report_changes(|name, value| out.parameter_status(name, value));
+        out.ready_for_query(self.block.status());
+        self.state.interrupt.end_statement();
+    }
+
+    fn send_notices(&mut self, client: &mut dyn Client) {
+        let mut notices = self.state.notices.lock();
+        for notice in notices.drain(..) {
+            client.output().report(&crate::parse::position_in_characters(notice, &self.source));
+        }
+    }
+
+    /// The connection is gone or must go: undo what is open.
+    pub fn close_all(&mut self) {
+        self.portals.clear();
+        self.roll_back_transaction();
+        self.block = Block::None;
+    }
+}
+
+fn panic_error(panic: &(dyn std::any::Any + Send)) -> DbError {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(|s| (*s).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "unknown panic".to_owned());
+    DbError::new(SqlState::INTERNAL_ERROR, format!("internal error: {text}"))
+}

@@ -1,0 +1,272 @@
+//! From an accepted socket to an authenticated session.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use melba_catalog::{Catalog, Role};
+use melba_protocol::frontend::decode_sasl_initial;
+use melba_protocol::startup::NextStartup;
+use melba_protocol::{ProtocolVersion, Startup, next_startup};
+use melba_sql::session::Session;
+use melba_sql::session::backends::{Activity, Backend, Wake};
+use melba_sql::session::client::Client;
+use melba_sql::session::context::{Instance, SessionState};
+use melba_sql::session::interrupt::Interrupt;
+use melba_sql::session::setting_value::Value;
+use melba_types::{DbError, Result, Severity, err};
+use parking_lot::Mutex;
+
+use crate::connection::Connection;
+use crate::scram::{Exchange, Verifier};
+
+/// What the client asked for.
+struct Request {
+    version: ProtocolVersion,
+    user: String,
+    database: String,
+    settings: Vec<(String, String)>,
+}
+
+/// Answers the client's first packets. `None` when there is nothing more to do: it cancelled something, or left.
+pub(crate) fn start(
+    connection: &mut Connection,
+    instance: &Arc<Instance>,
+    peer: SocketAddr,
+    pid: i32,
+    wake: Box<dyn Wake>,
+) -> Result<Option<Session>> {
+    connection.set_read_timeout(Some(Duration::from_secs(60)));
+    let Some(request) = read_request(connection, instance)? else { return Ok(None) };
+    let catalog = instance.catalog();
+    let role = catalog.role_by_name(&request.user).cloned();
+    if !peer.ip().to_canonical().is_loopback() {
+        authenticate(connection, instance, &request.user, role.as_deref())?;
+    }
+    let role = admit(&catalog, &request, role)?;
+    let state = session_state(instance, &request, &role, pid)?;
+    register(instance, &request, &state, peer, wake)?;
+    let out = connection.output();
+    out.authentication_ok();
+    let mut session = Session::new(state.clone());
+    if let Some(backend) = instance.backends.get(pid) {
+        connection.output().backend_key_data(pid, &backend.secret);
+    }
+    session.greet(connection);
+    connection.flush()?;
+    Ok(Some(session))
+}
+
+fn read_request(connection: &mut Connection, instance: &Instance) -> Result<Option<Request>> {
+    loop {
+        let (request, bytes) = match next_startup(connection.data())? {
+            NextStartup::Need(n) => {
+                if connection.read_until(n).is_err() {
+                    return Ok(None);
+                }
+                continue;
+            }
+            NextStartup::Packet(Startup::Cancel { pid, secret }, _) => {
+                instance.backends.cancel(pid, secret);
+                return Ok(None);
+            }
+            // TLS and GSSAPI are not offered; the client goes on in the clear or leaves.
+            NextStartup::Packet(Startup::Ssl | Startup::Gssenc, bytes) => (None, bytes),
+            NextStartup::Packet(Startup::Message(message), bytes) => {
+                let (version, unknown) = message.negotiate()?;
+                let unknown: Vec<String> = unknown.into_iter().map(str::to_owned).collect();
+                let request = read_parameters(message.parameters(), version)?;
+                (Some((request, message.requested, unknown)), bytes)
+            }
+        };
+        connection.consume(bytes);
+        match request {
+            None => connection.send_raw(b"N")?,
+            Some((request, requested, unknown)) => {
+                if request.version != requested || !unknown.is_empty() {
+                    let unknown: Vec<&str> = unknown.iter().map(String::as_str).collect();
+                    connection.output().negotiate_protocol_version(request.version, &unknown);
+                }
+                return Ok(Some(request));
+            }
+        }
+    }
+}
+
+fn read_parameters<'a>(
+    parameters: impl Iterator<Item = Result<(&'a str, &'a str)>>,
+    version: ProtocolVersion,
+) -> Result<Request> {
+    let mut request = Request { version, user: String::new(), database: String::new(), settings: Vec::new() };
+    for pair in parameters {
+        let (name, value) = pair.map_err(fatal)?;
+        match name {
+            "user" => request.user = value.to_owned(),
+            "database" => request.database = value.to_owned(),
+            "options" => request.settings.extend(options(value)?),
+            "replication" if matches!(value, "false" | "off" | "no" | "0") => {}
+            "replication" => return Err(fatal(DbError::unsupported("replication"))),
+            _ if name.starts_with("_pq_.") => {}
+            _ => request.settings.push((name.to_owned(), value.to_owned())),
+        }
+    }
+    if request.user.is_empty() {
+        return Err(fatal(err!(INVALID_AUTHORIZATION_SPECIFICATION, "no PostgreSQL user name specified in startup packet")));
+    }
+    if request.database.is_empty() {
+        request.database = request.user.clone();
+    }
+    Ok(request)
+}
+
+/// `-c name=value` and `--name=value`, separated by spaces; a backslash takes the next character as it is.
+fn options(text: &str) -> Result<Vec<(String, String)>> {
+    let mut words: Vec<String> = Vec::new();
+    let (mut word, mut open) = (String::new(), false);
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c.is_ascii_whitespace() {
+            if open {
+                words.push(std::mem::take(&mut word));
+            }
+            open = false;
+        } else {
+            open = true;
+            word.push(if c == '\\' { chars.next().unwrap_or('\\') } else { c });
+        }
+    }
+    if open {
+        words.push(word);
+    }
+    let mut settings = Vec::new();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let assignment = match word.as_str() {
+            "-c" => words.next().unwrap_or_default(),
+            w if w.starts_with("--") => w[2..].to_owned(),
+            w if w.starts_with("-c") => w[2..].to_owned(),
+            _ => return Err(fatal(err!(SYNTAX_ERROR, "invalid command-line argument for server process: {word}"))),
+        };
+        match assignment.split_once('=') {
+            Some((name, value)) => settings.push((name.replace('-', "_"), value.to_owned())),
+            None => return Err(fatal(err!(SYNTAX_ERROR, "-c {assignment} requires a value"))),
+        }
+    }
+    Ok(settings)
+}
+
+fn fatal(error: DbError) -> DbError {
+    error.severity(Severity::Fatal)
+}
+
+/// SCRAM-SHA-256 with the verifier that the role stores.
+fn authenticate(connection: &mut Connection, instance: &Instance, user: &str, role: Option<&Role>) -> Result<()> {
+    let failed = || fatal(err!(INVALID_PASSWORD, "password authentication failed for user \"{user}\""));
+    let expired = role.and_then(|r| r.valid_until).is_some_and(|until| until < instance.clock.now_micros());
+    let verifier = role.and_then(|r| r.password.as_deref()).and_then(Verifier::parse).filter(|_| !expired);
+    let mut exchange = Exchange::new(verifier, &rand::random());
+    connection.output().authentication_sasl(&["SCRAM-SHA-256"]);
+    connection.flush()?;
+    let Some(message) = read_password(connection)? else { return Err(failed()) };
+    let (mechanism, first) = decode_sasl_initial(&message).map_err(fatal)?;
+    if mechanism != "SCRAM-SHA-256" {
+        return Err(fatal(err!(PROTOCOL_VIOLATION, "client selected an invalid SASL authentication mechanism")));
+    }
+    let first = melba_protocol::body::utf8(first.unwrap_or_default()).map_err(fatal)?;
+    let answer = exchange.first(first).map_err(fatal)?;
+    connection.output().authentication_sasl_continue(answer.as_bytes());
+    connection.flush()?;
+    let Some(message) = read_password(connection)? else { return Err(failed()) };
+    let last = melba_protocol::body::utf8(&message).map_err(fatal)?;
+    let answer = exchange.last(last).map_err(fatal)?.ok_or_else(failed)?;
+    connection.output().authentication_sasl_final(answer.as_bytes());
+    Ok(())
+}
+
+fn read_password(connection: &mut Connection) -> Result<Option<Vec<u8>>> {
+    let mut message = Vec::new();
+    match connection.read_message(&mut message) {
+        Ok(Ok(b'p')) => Ok(Some(message)),
+        Ok(Ok(tag)) => Err(fatal(err!(PROTOCOL_VIOLATION, "expected SASL response, got message type {tag}"))),
+        Ok(Err(error)) => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The role and the database must exist and want this client.
+fn admit(catalog: &Catalog, request: &Request, role: Option<Arc<Role>>) -> Result<Arc<Role>> {
+    let role =
+        role.ok_or_else(|| fatal(err!(INVALID_AUTHORIZATION_SPECIFICATION, "role \"{}\" does not exist", request.user)))?;
+    if !role.can_login {
+        return Err(fatal(err!(INVALID_AUTHORIZATION_SPECIFICATION, "role \"{}\" is not permitted to log in", request.user)));
+    }
+    if catalog.database_by_name(&request.database).is_none() {
+        return Err(fatal(err!(UNDEFINED_DATABASE, "database \"{}\" does not exist", request.database)));
+    }
+    Ok(role)
+}
+
+fn session_state(instance: &Arc<Instance>, request: &Request, role: &Role, pid: i32) -> Result<Arc<SessionState>> {
+    let mut settings = instance.settings.for_session(role.superuser);
+    settings.set_internal("is_superuser", Value::Bool(role.superuser));
+    settings.set_internal("session_authorization", Value::Text(request.user.as_str().into()));
+    for (_, assignment) in &role.settings {
+        if let Some((name, value)) = assignment.split_once('=') {
+            settings.set_at_start(name, value).map_err(fatal)?;
+        }
+    }
+    for (name, value) in &request.settings {
+        settings.set_at_start(name, value).map_err(fatal)?;
+    }
+    Ok(Arc::new(SessionState {
+        instance: instance.clone(),
+        settings: Mutex::new(settings),
+        interrupt: Arc::new(Interrupt::default()),
+        notices: Mutex::new(Vec::new()),
+        user: request.user.as_str().into(),
+        user_oid: role.oid,
+        database: request.database.as_str().into(),
+        pid,
+        seed: Mutex::new(None),
+    }))
+}
+
+/// Takes one of max_connections' places.
+fn register(instance: &Instance, request: &Request, state: &SessionState, peer: SocketAddr, wake: Box<dyn Wake>) -> Result<()> {
+    let max = instance.settings.get("max_connections").as_integer().max(1) as usize;
+    // Clients of the older protocol can keep four bytes only.
+    let secret_bytes = if request.version >= ProtocolVersion::V3_2 { 32 } else { 4 };
+    let secret = rand::random::<[u8; 32]>()[..secret_bytes].to_vec();
+    let backend = Backend {
+        pid: state.pid,
+        secret,
+        interrupt: state.interrupt.clone(),
+        wake,
+        activity: Mutex::new(Activity {
+            user: state.user.clone(),
+            database: state.database.clone(),
+            application_name: state.settings.lock().get("application_name").as_text().into(),
+            client: Some(peer),
+            started: instance.clock.now_micros(),
+            query: "".into(),
+            active: false,
+        }),
+    };
+    if !instance.backends.add(Arc::new(backend), max) {
+        return Err(fatal(err!(TOO_MANY_CONNECTIONS, "sorry, too many clients already")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_split_as_a_command_line() {
+        let got = options(r"-c search_path=a\ b --work-mem=1MB -cx.y=1").unwrap();
+        let expected = [("search_path", "a b"), ("work_mem", "1MB"), ("x.y", "1")];
+        assert_eq!(got, expected.map(|(n, v)| (n.to_owned(), v.to_owned())));
+        assert!(options("-Z").is_err() && options("-c work_mem").is_err());
+    }
+}

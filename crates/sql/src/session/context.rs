@@ -1,0 +1,160 @@
+//! What running code knows of its session, and the server that all sessions share.
+
+use std::sync::Arc;
+
+use melba_catalog::Catalog;
+use melba_functions::{CallContext, FormatSettings, IntervalStyle};
+use melba_types::{Datum, DbError, Oid, Result, Severity};
+use parking_lot::{Mutex, RwLock};
+
+use super::backends::Backends;
+use super::interrupt::Interrupt;
+use super::setting_check;
+use super::settings::Settings;
+
+/// Everything that the sessions of one server share.
+pub struct Instance {
+    /// Configuration file and command line applied.
+    pub settings: Settings,
+    pub backends: Backends,
+    /// The newest committed catalog.
+    pub catalog: RwLock<Arc<Catalog>>,
+    pub clock: Arc<dyn melba_vfs::Clock>,
+    pub random: Arc<dyn melba_vfs::Random>,
+}
+
+impl Instance {
+    pub fn new(settings: Settings, clock: Arc<dyn melba_vfs::Clock>, random: Arc<dyn melba_vfs::Random>) -> Instance {
+        let catalog = Catalog::new(POSTGRES_DATABASE);
+        Instance { settings, backends: Backends::default(), catalog: RwLock::new(Arc::new(catalog)), clock, random }
+    }
+
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.catalog.read().clone()
+    }
+}
+
+/// The database `postgres`.
+pub const POSTGRES_DATABASE: Oid = Oid(5);
+
+/// The part of a session that its running statements share with it.
+pub struct SessionState {
+    pub instance: Arc<Instance>,
+    pub settings: Mutex<Settings>,
+    pub interrupt: Arc<Interrupt>,
+    /// Notices on their way to the client.
+    pub notices: Mutex<Vec<DbError>>,
+    pub user: Arc<str>,
+    pub user_oid: Oid,
+    pub database: Arc<str>,
+    pub pid: i32,
+    /// State of random() after setseed(), if it was called.
+    pub seed: Mutex<Option<u64>>,
+}
+
+impl SessionState {
+    /// Queues a notice if client_min_messages lets it pass.
+    pub fn notice(&self, notice: DbError) {
+        let threshold = match self.settings.lock().get("client_min_messages").as_text() {
+            "notice" => Severity::Notice,
+            "warning" => Severity::Warning,
+            "error" => Severity::Error,
+            "log" => Severity::Log,
+            _ => Severity::Debug,
+        };
+        // INFO is always sent.
+        if notice.fields().severity >= threshold || notice.fields().severity == Severity::Info {
+            self.notices.lock().push(notice);
+        }
+    }
+
+    pub fn warning(&self, warning: DbError) {
+        self.notice(warning.severity(Severity::Warning));
+    }
+}
+
+/// The formatting settings as they are now.
+pub fn format_settings(settings: &Settings) -> FormatSettings {
+    let definition = settings.definition(settings.find("DateStyle").expect("a setting of the table"));
+    let style = settings.get("DateStyle").as_text();
+    let (date_style, date_order) = definition
+        .and_then(|d| setting_check::date_style(d, style).ok())
+        .unwrap_or((melba_functions::DateStyle::Iso, melba_functions::DateOrder::Mdy));
+    FormatSettings {
+        date_style,
+        date_order,
+        interval_style: match settings.get("IntervalStyle").as_text() {
+            "postgres_verbose" => IntervalStyle::PostgresVerbose,
+            "sql_standard" => IntervalStyle::SqlStandard,
+            "iso_8601" => IntervalStyle::Iso8601,
+            _ => IntervalStyle::Postgres,
+        },
+        time_zone: settings.get("TimeZone").as_text().into(),
+        extra_float_digits: settings.get("extra_float_digits").as_integer() as i32,
+        bytea_hex: settings.get("bytea_output").as_text() != "escape",
+        xml_document: settings.get("xmloption").as_text() == "document",
+    }
+}
+
+/// The surroundings of one statement.
+#[derive(Clone)]
+pub struct StatementContext {
+    pub session: Arc<SessionState>,
+    pub catalog: Arc<Catalog>,
+    pub format: Arc<FormatSettings>,
+    pub transaction_start: i64,
+    pub statement_start: i64,
+}
+
+impl melba_functions::Session for StatementContext {
+    fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    fn format(&self) -> &FormatSettings {
+        &self.format
+    }
+
+    fn setting(&self, name: &str) -> Option<String> {
+        let settings = self.session.settings.lock();
+        settings.find(name).map(|id| settings.show(id))
+    }
+
+    fn transaction_timestamp(&self) -> i64 {
+        self.transaction_start
+    }
+
+    fn statement_timestamp(&self) -> i64 {
+        self.statement_start
+    }
+
+    fn clock_timestamp(&self) -> i64 {
+        self.session.instance.clock.now_micros()
+    }
+
+    fn random_u64(&self) -> u64 {
+        match &mut *self.session.seed.lock() {
+            Some(state) => {
+                // SplitMix64: one word of state, so that setseed() repeats a sequence.
+                *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let mut z = *state;
+                z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                z ^ (z >> 31)
+            }
+            None => self.session.instance.random.next_u64(),
+        }
+    }
+
+    fn notice(&self, notice: DbError) {
+        self.session.notice(notice);
+    }
+
+    fn system_function(&self, source: &str, _call: &CallContext<'_>, _args: &[Datum]) -> Result<Datum> {
+        Err(DbError::unsupported(format!("function {source}")))
+    }
+
+    fn check_interrupt(&self) -> Result<()> {
+        self.session.interrupt.check()
+    }
+}

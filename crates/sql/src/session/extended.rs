@@ -1,0 +1,259 @@
+//! The extended query protocol: Parse, Bind, Describe, Execute, Close.
+
+use std::sync::Arc;
+
+use melba_protocol::frontend::Oids;
+use melba_protocol::{Bind, Format, Target};
+use melba_types::{Datum, DbError, Oid, Result, bail, err};
+
+use crate::parse::parse;
+
+use super::Session;
+use super::client::Client;
+use super::pipeline::ValueIo;
+use super::portal::{Outcome, Portal, PortalState, ResultColumn, Rewind, Rows, StoredRows};
+use super::prepared::{Bound, Prepared};
+use super::transaction::{Block, aborted};
+
+impl Session {
+    pub(super) fn parse(&mut self, name: &str, text: &str, types: Oids<'_>, client: &mut dyn Client) -> Result<()> {
+        self.source = text.into();
+        self.start_command()?;
+        let mut parsed = parse(text)?;
+        if parsed.statements.len() > 1 {
+            bail!(SYNTAX_ERROR, "cannot insert multiple commands into a prepared statement");
+        }
+        let statement = parsed.statements.pop();
+        if let Some(statement) = &statement {
+            self.check_block(statement)?;
+        }
+        if !name.is_empty() && self.prepared.contains_key(name) {
+            bail!(DUPLICATE_PSTATEMENT, "prepared statement \"{name}\" already exists");
+        }
+        let types: Vec<Oid> = types.iter().collect();
+        let prepared = self.prepare(statement, &types)?;
+        self.prepared.insert(name.to_owned(), Arc::new(prepared));
+        client.output().parse_complete();
+        Ok(())
+    }
+
+    pub(super) fn find_prepared(&self, name: &str) -> Result<Arc<Prepared>> {
+        match self.prepared.get(name) {
+            Some(prepared) => Ok(prepared.clone()),
+            None if name.is_empty() => Err(err!(UNDEFINED_PSTATEMENT, "unnamed prepared statement does not exist")),
+            None => Err(err!(UNDEFINED_PSTATEMENT, "prepared statement \"{name}\" does not exist")),
+        }
+    }
+
+    pub(super) fn bind(&mut self, bind: &Bind<'_>, client: &mut dyn Client) -> Result<()> {
+        self.source = "".into();
+        let mut prepared = self.find_prepared(bind.statement)?;
+        self.source = prepared.source().into();
+        self.start_command()?;
+        if let Some(statement) = &prepared.statement {
+            self.check_block(statement)?;
+        }
+        if bind.parameters.len() != prepared.parameter_types.len() {
+            bail!(
+                PROTOCOL_VIOLATION,
+                "bind message supplies {} parameters, but prepared statement \"{}\" requires {}",
+                bind.parameters.len(),
+                bind.statement,
+                prepared.parameter_types.len()
+            );
+        }
+        if !bind.portal.is_empty() && self.portals.contains_key(bind.portal) {
+            bail!(DUPLICATE_CURSOR, "cursor \"{}\" already exists", bind.portal);
+        }
+        prepared = self.revalidate(bind.statement, prepared)?;
+        let parameters = self.read_parameters(bind, &prepared.parameter_types)?;
+        let count = prepared.columns.as_ref().map_or(0, |c| c.len());
+        let formats = match bind.result_formats.expand(count) {
+            Some(formats) => formats,
+            None => bail!(
+                PROTOCOL_VIOLATION,
+                "bind message has {} result formats but query has {count} columns",
+                bind.result_formats.len()
+            ),
+        };
+        let portal = Portal {
+            columns: prepared.columns.clone(),
+            formats,
+            state: PortalState::Ready(Bound { prepared, parameters }),
+            hold: false,
+            declared: None,
+            depth: self.depth(),
+        };
+        self.portals.insert(bind.portal.to_owned(), portal);
+        client.output().bind_complete();
+        Ok(())
+    }
+
+    fn read_parameters(&self, bind: &Bind<'_>, types: &[Oid]) -> Result<Vec<Datum>> {
+        let context = self.context();
+        let io = ValueIo::new(&context);
+        let mut out = Vec::with_capacity(types.len());
+        for (i, (value, ty)) in bind.parameters.iter().zip(types).enumerate() {
+            let datum = match (value, bind.parameter_formats.get(i)) {
+                (None, _) => Ok(Datum::Null),
+                (Some(bytes), Format::Text) => melba_protocol::body::utf8(bytes).and_then(|text| io.input(*ty, text)),
+                (Some(bytes), Format::Binary) => io.receive(*ty, bytes),
+            };
+            let name = if bind.portal.is_empty() { "unnamed portal".to_owned() } else { format!("portal \"{}\"", bind.portal) };
+            out.push(datum.map_err(|e| e.context(format!("{name} parameter ${}", i + 1)))?);
+        }
+        Ok(out)
+    }
+
+    pub(super) fn describe(&mut self, target: Target<'_>, client: &mut dyn Client) -> Result<()> {
+        self.start_command()?;
+        match target {
+            Target::Statement(name) => {
+                let prepared = self.find_prepared(name)?;
+                self.check_describable(prepared.columns.as_deref())?;
+                let prepared = self.revalidate(name, prepared)?;
+                client.output().parameter_description(&prepared.parameter_types);
+                self.describe_columns(prepared.columns.as_deref(), &[], client);
+            }
+            Target::Portal(name) => {
+                let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
+                let (columns, formats) = (portal.columns.clone(), portal.formats.clone());
+                self.check_describable(columns.as_deref())?;
+                self.describe_columns(columns.as_deref(), &formats, client);
+            }
+        }
+        Ok(())
+    }
+
+    /// Describing a result may need the catalogs, which a failed transaction must not read.
+    fn check_describable(&self, columns: Option<&[ResultColumn]>) -> Result<()> {
+        if self.block == Block::Failed && columns.is_some() { Err(aborted()) } else { Ok(()) }
+    }
+
+    fn describe_columns(&self, columns: Option<&[ResultColumn]>, formats: &[Format], client: &mut dyn Client) {
+        match columns {
+            Some(columns) => self.send_row_description(columns, formats, client),
+            None => client.output().no_data(),
+        }
+    }
+
+    pub(super) fn execute(&mut self, name: &str, max_rows: i32, client: &mut dyn Client) -> Result<()> {
+        // Out of the map while it runs, so that its statement may use the session.
+        let mut portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
+        let empty = matches!(&portal.state, PortalState::Ready(bound) if bound.prepared.statement.is_none());
+        if empty {
+            client.output().empty_query_response();
+            self.portals.insert(name.to_owned(), portal);
+            return Ok(());
+        }
+        if let PortalState::Ready(bound) = &portal.state {
+            self.source = bound.prepared.source().into();
+        }
+        let transaction_before = self.transaction.is_some();
+        self.start_command()?;
+        if transaction_before && self.executed_in_pipeline {
+            self.begin_implicit_block();
+        }
+        self.state.interrupt.check()?;
+        let result = self.execute_portal(&mut portal, max_rows, client);
+        if result.is_err() {
+            portal.state = PortalState::Failed;
+        }
+        // A transaction statement ended the transaction, and its portals with it.
+        if self.transaction.is_some() || portal.hold {
+            self.portals.insert(name.to_owned(), portal);
+        }
+        let tag = result?;
+        self.executed_in_pipeline = true;
+        self.send_notices(client);
+        match tag {
+            Some(tag) => client.output().command_complete(&tag),
+            None => client.output().portal_suspended(),
+        }
+        client.flush_when_large()
+    }
+
+    /// Runs a portal or goes on with it; `None` when rows are left.
+    fn execute_portal(&mut self, portal: &mut Portal, max_rows: i32, client: &mut dyn Client) -> Result<Option<String>> {
+        if let PortalState::Ready(bound) = &portal.state {
+            let bound = bound.clone();
+            if let Some(tag) = self.start_portal(portal, &bound, client)? {
+                return Ok(Some(tag));
+            }
+        }
+        let columns = portal.columns.clone().unwrap_or_else(|| Arc::new([]));
+        let count = if max_rows > 0 { max_rows as u64 } else { u64::MAX };
+        match &mut portal.state {
+            PortalState::Open(rows, tag) => {
+                let (sent, more) = self.send_rows(rows, &columns, &portal.formats, count, client)?;
+                let tag = tag.clone();
+                if more && sent == count {
+                    return Ok(None);
+                }
+                if !portal.hold && portal.declared.is_none() {
+                    portal.state = PortalState::Finished { had_rows: true, tag: tag.clone() };
+                }
+                Ok(Some(tag.text(sent)))
+            }
+            // Running a finished result again gives no rows.
+            PortalState::Finished { had_rows: true, tag } => Ok(Some(tag.text(0))),
+            PortalState::Finished { .. } | PortalState::Failed | PortalState::Ready(_) => {
+                Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "portal cannot be run"))
+            }
+        }
+    }
+
+    /// Starts a bound statement. Gives the tag when it ran to its end.
+    fn start_portal(&mut self, portal: &mut Portal, bound: &Bound, client: &mut dyn Client) -> Result<Option<String>> {
+        let tag = match self.start(bound)? {
+            Outcome::Rows { mut source, tag, .. } => {
+                // A statement with effects runs to its end although only part of its result may be fetched.
+                if tag != super::portal::Tag::Counted("SELECT") {
+                    let mut batches = Vec::new();
+                    while let Some(batch) = source.next()? {
+                        batches.push(batch);
+                    }
+                    source = Box::new(StoredRows(batches.into_iter()));
+                }
+                portal.state = PortalState::Open(Rows::new(source, Rewind::Never), tag);
+                return Ok(None);
+            }
+            Outcome::Done { tag } => tag,
+            Outcome::CopyIn { format, columns, copy } => self.copy_in(format, columns, copy, client)?,
+            Outcome::CopyOut { format, columns, copy } => self.copy_out(format, columns, copy, client)?,
+        };
+        portal.state = PortalState::Finished { had_rows: false, tag: super::portal::Tag::Fixed(tag.clone()) };
+        Ok(Some(tag))
+    }
+
+    pub(super) fn close(&mut self, target: Target<'_>, client: &mut dyn Client) {
+        match target {
+            Target::Statement(name) => {
+                self.prepared.remove(name);
+            }
+            Target::Portal(name) => {
+                self.portals.remove(name);
+            }
+        }
+        client.output().close_complete();
+    }
+
+    /// Analyzes a prepared statement again when the catalog changed under it. Its result must keep its shape.
+    pub(super) fn revalidate(&mut self, name: &str, prepared: Arc<Prepared>) -> Result<Arc<Prepared>> {
+        if self.block == Block::Failed || prepared.compiled.is_current(&self.context()) {
+            return Ok(prepared);
+        }
+        let mut fresh = self.prepare(prepared.statement.clone(), &prepared.parameter_types)?;
+        if fresh.columns != prepared.columns {
+            return Err(DbError::new(melba_types::SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
+        }
+        (fresh.from_sql, fresh.prepared_at) = (prepared.from_sql, prepared.prepared_at);
+        let fresh = Arc::new(fresh);
+        self.prepared.insert(name.to_owned(), fresh.clone());
+        Ok(fresh)
+    }
+}
+
+fn no_portal(name: &str) -> DbError {
+    err!(UNDEFINED_CURSOR, "portal \"{name}\" does not exist")
+}

@@ -1,0 +1,335 @@
+//! Results that are being read: what Execute, FETCH and the simple protocol take rows from.
+
+use std::sync::Arc;
+
+use melba_catalog::Catalog;
+use melba_protocol::Format;
+use melba_types::{Batch, DbError, Oid, Result, SqlState};
+
+/// A column of a result, as RowDescription needs it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResultColumn {
+    pub name: Arc<str>,
+    pub ty: Oid,
+    pub typmod: i32,
+    /// The table and column it comes straight from, or 0.
+    pub table: Oid,
+    pub attribute: i16,
+    /// pg_type.typlen.
+    pub size: i16,
+}
+
+impl ResultColumn {
+    pub fn new(name: &str, ty: Oid, catalog: &Catalog) -> ResultColumn {
+        ResultColumn {
+            name: name.into(),
+            ty,
+            typmod: -1,
+            table: Oid::INVALID,
+            attribute: 0,
+            size: catalog.type_(ty).map_or(-1, |t| t.length),
+        }
+    }
+}
+
+/// Rows on their way to a client. Owns whatever it reads from.
+pub trait RowSource: Send {
+    /// The next rows; `None` at the end. Batches may be empty.
+    fn next(&mut self) -> Result<Option<Batch>>;
+}
+
+/// Rows that exist already.
+pub struct StoredRows(pub std::vec::IntoIter<Batch>);
+
+impl RowSource for StoredRows {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        Ok(self.0.next())
+    }
+}
+
+/// How the command tag of a finished statement is made.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Tag {
+    /// `SELECT 5`: the word and the number of rows that this execution sent.
+    Counted(&'static str),
+    /// Complete as it is.
+    Fixed(String),
+}
+
+impl Tag {
+    pub fn text(&self, rows: u64) -> String {
+        match self {
+            Tag::Counted(word) => format!("{word} {rows}"),
+            Tag::Fixed(text) => text.clone(),
+        }
+    }
+}
+
+/// A COPY FROM STDIN that takes its data piece by piece; pieces end anywhere.
+pub trait CopyIn: Send {
+    fn feed(&mut self, data: &[u8]) -> Result<()>;
+    /// The client has sent everything: the number of rows copied.
+    fn finish(self: Box<Self>) -> Result<u64>;
+}
+
+/// A COPY TO STDOUT.
+pub trait CopyOut: Send {
+    /// Appends the data of the next row (or header, or trailer); false at the end.
+    fn next(&mut self, out: &mut Vec<u8>) -> Result<bool>;
+    /// Rows given so far.
+    fn rows(&self) -> u64;
+}
+
+/// What running a statement gave. `formats` of rows are the result's own wish (FETCH from a binary cursor), empty for text.
+pub enum Outcome {
+    /// A result to be read.
+    Rows { columns: Arc<[ResultColumn]>, source: Box<dyn RowSource>, tag: Tag, formats: Vec<Format> },
+    /// No result (utility statements, INSERT without RETURNING).
+    Done { tag: String },
+    /// COPY FROM STDIN: the session feeds it the client's data.
+    CopyIn { format: Format, columns: usize, copy: Box<dyn CopyIn> },
+    /// COPY TO STDOUT.
+    CopyOut { format: Format, columns: usize, copy: Box<dyn CopyOut> },
+}
+
+/// How far back a portal can be read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rewind {
+    /// Forward only: rows are dropped once they are read.
+    Never,
+    /// As long as what was read stays small.
+    WhileSmall,
+    Always,
+}
+
+/// A result with a position in it. Position 0 is before the first row, `n` is on the n-th, and one more is after the last.
+pub struct Rows {
+    source: Option<Box<dyn RowSource>>,
+    batches: Vec<Batch>,
+    /// Number of the row before the first one of each batch.
+    starts: Vec<u64>,
+    /// Rows of `batches`, counting those dropped before them.
+    loaded: u64,
+    position: u64,
+    rewind: Rewind,
+}
+
+/// Rows kept by a cursor that was not declared SCROLL; beyond them it can only move forward.
+const SMALL_ROWS_MAX: u64 = 100_000;
+
+impl Rows {
+    pub fn new(source: Box<dyn RowSource>, rewind: Rewind) -> Rows {
+        Rows { source: Some(source), batches: Vec::new(), starts: Vec::new(), loaded: 0, position: 0, rewind }
+    }
+
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The row a positioned UPDATE or DELETE refers to.
+    pub fn current(&self) -> Option<(&Batch, usize)> {
+        self.locate(self.position)
+    }
+
+    fn locate(&self, row: u64) -> Option<(&Batch, usize)> {
+        let at = self.starts.partition_point(|start| *start < row).checked_sub(1)?;
+        let (batch, offset) = (&self.batches[at], (row - self.starts[at] - 1) as usize);
+        (offset < batch.rows).then_some((batch, offset))
+    }
+
+    /// Reads until row `row` is there; false when the result is shorter.
+    fn load(&mut self, row: u64) -> Result<bool> {
+        while self.loaded < row {
+            let Some(source) = &mut self.source else { return Ok(false) };
+            let Some(batch) = source.next()? else {
+                self.source = None;
+                return Ok(false);
+            };
+            if batch.rows == 0 {
+                continue;
+            }
+            match self.rewind {
+                Rewind::WhileSmall if self.loaded > SMALL_ROWS_MAX => self.rewind = Rewind::Never,
+                _ => {}
+            }
+            if self.rewind == Rewind::Never {
+                self.forget_read();
+            }
+            self.starts.push(self.loaded);
+            self.loaded += batch.rows as u64;
+            self.batches.push(batch);
+        }
+        Ok(true)
+    }
+
+    /// Drops batches that lie wholly before the position.
+    fn forget_read(&mut self) {
+        let keep = self.starts.iter().zip(&self.batches).position(|(s, b)| s + b.rows as u64 >= self.position.max(1));
+        let drop = keep.unwrap_or(self.batches.len());
+        self.batches.drain(..drop);
+        self.starts.drain(..drop);
+    }
+
+    /// Reads everything that is left (cursors WITH HOLD outlive what their source reads from).
+    pub fn load_all(&mut self) -> Result<()> {
+        self.load(u64::MAX).map(drop)
+    }
+
+    /// Reads forward: calls `take` with runs of rows until `count` were taken or the result ends. True when rows may be left.
+    pub fn forward(
+        &mut self,
+        count: u64,
+        mut take: impl FnMut(&Batch, std::ops::Range<usize>) -> Result<()>,
+    ) -> Result<(u64, bool)> {
+        let mut taken = 0;
+        while taken < count {
+            if !self.load(self.position + 1)? {
+                self.position = self.loaded + 1;
+                return Ok((taken, false));
+            }
+            let Some((batch, offset)) = self.locate(self.position + 1) else { break };
+            let run = ((batch.rows - offset) as u64).min(count - taken);
+            take(batch, offset..offset + run as usize)?;
+            self.position += run;
+            taken += run;
+        }
+        Ok((taken, true))
+    }
+
+    /// Reads backward, one row at a time.
+    pub fn backward(&mut self, count: u64, mut take: impl FnMut(&Batch, std::ops::Range<usize>) -> Result<()>) -> Result<u64> {
+        let mut taken = 0;
+        while taken < count && self.position > 0 {
+            self.position -= 1;
+            if self.position == 0 {
+                break;
+            }
+            let (batch, offset) = self.locate(self.position).ok_or_else(forward_only)?;
+            take(batch, offset..offset + 1)?;
+            taken += 1;
+        }
+        Ok(taken)
+    }
+
+    /// Goes to row `row` (0: before the first); true when there is such a row. Negative rows count from the end.
+    pub fn absolute(&mut self, row: i64) -> Result<bool> {
+        let target = if row >= 0 {
+            row as u64
+        } else {
+            self.load_all()?;
+            (self.loaded + 1).saturating_sub(row.unsigned_abs())
+        };
+        if target < self.position {
+            self.check_backward()?;
+            if target > 0 && self.locate(target).is_none() {
+                return Err(forward_only());
+            }
+            self.position = target;
+            return Ok(target > 0);
+        }
+        let found = target == 0 || self.load(target)?;
+        self.position = if found { target } else { self.loaded + 1 };
+        Ok(found && target > 0)
+    }
+
+    /// An error unless rows before the position may be asked for.
+    pub fn check_backward(&self) -> Result<()> {
+        if self.rewind == Rewind::Never { Err(forward_only()) } else { Ok(()) }
+    }
+}
+
+fn forward_only() -> DbError {
+    DbError::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward")
+        .hint("Declare it with SCROLL option to enable backward scan.")
+}
+
+/// A named result: made by Bind or DECLARE.
+pub struct Portal {
+    pub columns: Option<Arc<[ResultColumn]>>,
+    pub formats: Vec<Format>,
+    pub state: PortalState,
+    /// Survives the transaction (DECLARE ... WITH HOLD).
+    pub hold: bool,
+    /// Made by DECLARE, for pg_cursors.
+    pub declared: Option<Declared>,
+    /// Number of savepoints when it was made: rolling back to an earlier one drops it.
+    pub depth: usize,
+}
+
+impl Portal {
+    /// Its rows need nothing of the transaction that made it.
+    pub fn is_stored(&self) -> bool {
+        matches!(&self.state, PortalState::Open(rows, _) if rows.source.is_none())
+    }
+
+    pub fn load_all(&mut self) -> Result<()> {
+        match &mut self.state {
+            PortalState::Open(rows, _) => rows.load_all(),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What pg_cursors shows.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    pub statement: String,
+    pub scroll: bool,
+    pub binary: bool,
+    pub created: i64,
+}
+
+pub enum PortalState {
+    /// Bound and not run yet.
+    Ready(super::prepared::Bound),
+    /// Part of the result was read.
+    Open(Rows, Tag),
+    /// Ran to its end; running it again is an error unless it had rows.
+    Finished { had_rows: bool, tag: Tag },
+    /// Its statement failed.
+    Failed,
+}
+
+#[cfg(test)]
+mod tests {
+    use melba_types::{Column, ColumnData};
+
+    use super::*;
+
+    fn rows(rewind: Rewind) -> Rows {
+        let batch = |values: &[i32]| Batch::new(vec![Column::new(ColumnData::Int4(values.to_vec()))], values.len());
+        Rows::new(Box::new(StoredRows(vec![batch(&[1, 2]), batch(&[]), batch(&[3])].into_iter())), rewind)
+    }
+
+    fn values(out: &mut Vec<i32>) -> impl FnMut(&Batch, std::ops::Range<usize>) -> Result<()> + '_ {
+        |batch, range| {
+            out.extend(range.map(|i| batch.columns[0].get(i).as_i32()));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn positions_follow_the_reader() {
+        let mut r = rows(Rewind::Always);
+        let mut seen = Vec::new();
+        assert_eq!(r.forward(2, values(&mut seen)).unwrap(), (2, true));
+        assert_eq!(r.forward(9, values(&mut seen)).unwrap(), (1, false));
+        assert_eq!(r.backward(2, values(&mut seen)).unwrap(), 2);
+        assert_eq!(seen, [1, 2, 3, 3, 2]);
+        assert!(r.absolute(-1).unwrap() && r.current().is_some_and(|(b, i)| b.columns[0].get(i).as_i32() == 3));
+        assert!(!r.absolute(7).unwrap());
+        assert_eq!(r.position(), 4);
+        assert!(!r.absolute(0).unwrap());
+        assert_eq!(r.forward(1, values(&mut Vec::new())).unwrap(), (1, true));
+    }
+
+    #[test]
+    fn forward_only_results_drop_what_was_read() {
+        let mut r = rows(Rewind::Never);
+        let mut seen = Vec::new();
+        while r.forward(1, values(&mut seen)).unwrap().1 {}
+        assert_eq!(seen, [1, 2, 3]);
+        assert!(r.batches.len() <= 1);
+        assert_eq!(r.absolute(1).unwrap_err().sqlstate(), SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE);
+    }
+}

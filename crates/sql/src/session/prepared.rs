@@ -1,0 +1,38 @@
+//! Prepared statements, and what Bind makes of them.
+
+use std::sync::Arc;
+
+use melba_types::{Datum, Oid};
+
+use crate::parse::Statement;
+
+use super::pipeline::Compiled;
+use super::portal::ResultColumn;
+
+/// A statement that was parsed and analyzed: by Parse, by PREPARE, or as part of a query string.
+#[derive(Debug)]
+pub struct Prepared {
+    /// `None` for an empty query string.
+    pub statement: Option<Arc<Statement>>,
+    pub parameter_types: Vec<Oid>,
+    /// `None` when the statement returns no rows.
+    pub columns: Option<Arc<[ResultColumn]>>,
+    pub compiled: Compiled,
+    /// Made by PREPARE rather than by Parse, for pg_prepared_statements.
+    pub from_sql: bool,
+    pub prepared_at: i64,
+}
+
+impl Prepared {
+    /// The text positions of errors refer to.
+    pub fn source(&self) -> &str {
+        self.statement.as_ref().map_or("", |s| &s.source)
+    }
+}
+
+/// A prepared statement with values for its parameters.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    pub prepared: Arc<Prepared>,
+    pub parameters: Vec<Datum>,
+}

@@ -1,0 +1,163 @@
+//! Running one statement: analysis, execution by the session itself or by the pipeline, and sending what it gives.
+
+use std::sync::Arc;
+
+use melba_protocol::Format;
+use melba_protocol::backend::Field;
+use melba_types::{DbError, Oid, Result};
+use pg_query::NodeEnum;
+use pg_query::protobuf::TransactionStmtKind;
+
+use crate::parse::Statement;
+
+use super::Session;
+use super::client::Client;
+use super::encode::RowEncoder;
+use super::pipeline::{self, ValueIo};
+use super::portal::{CopyIn, CopyOut, Outcome, ResultColumn, Rewind, RowSource, Rows, Tag};
+use super::prepared::{Bound, Prepared};
+use super::transaction::{Block, aborted};
+use super::utility;
+
+impl Session {
+    /// In a failed block only the statements that end it may run.
+    pub(super) fn check_block(&self, statement: &Statement) -> Result<()> {
+        if self.block != Block::Failed || ends_failed_block(&statement.node) { Ok(()) } else { Err(aborted()) }
+    }
+
+    /// Analyzes a statement. `parameter_types` as declared, 0 for "find out".
+    pub(super) fn prepare(&mut self, statement: Option<Arc<Statement>>, parameter_types: &[Oid]) -> Result<Prepared> {
+        let mut prepared = Prepared {
+            statement: None,
+            parameter_types: parameter_types.to_vec(),
+            columns: None,
+            compiled: pipeline::Compiled::default(),
+            from_sql: false,
+            prepared_at: self.statement_start,
+        };
+        let Some(statement) = statement else { return Ok(prepared) };
+        if utility::is_session_statement(&statement.node) {
+            prepared.columns = self.utility_columns(&statement)?;
+        } else {
+            if let Some(transaction) = &mut self.transaction {
+                transaction.used = true;
+            }
+            let analyzed = pipeline::analyze(&self.context(), &statement, parameter_types)?;
+            prepared.parameter_types = analyzed.parameter_types;
+            prepared.columns = analyzed.columns.map(Into::into);
+            prepared.compiled = analyzed.compiled;
+        }
+        prepared.statement = Some(statement);
+        Ok(prepared)
+    }
+
+    /// Runs a statement up to its first row, or to its end when it has none.
+    pub(super) fn start(&mut self, bound: &Bound) -> Result<Outcome> {
+        let Some(statement) = &bound.prepared.statement else {
+            return Err(DbError::internal("an empty query cannot be started"));
+        };
+        self.check_block(statement)?;
+        if utility::is_session_statement(&statement.node) {
+            return self.run_utility(statement, &bound.parameters);
+        }
+        if let Some(transaction) = &mut self.transaction {
+            transaction.used = true;
+        }
+        pipeline::execute(&self.context(), statement, &bound.prepared.compiled, &bound.parameters)
+    }
+
+    pub(super) fn send_row_description(&self, columns: &[ResultColumn], formats: &[Format], client: &mut dyn Client) {
+        client.output().row_description(columns.iter().enumerate().map(|(i, c)| Field {
+            name: &c.name,
+            table: c.table,
+            attribute: c.attribute,
+            type_oid: c.ty,
+            type_size: c.size,
+            type_modifier: c.typmod,
+            format: formats.get(i).copied().unwrap_or(Format::Text),
+        }));
+    }
+
+    /// Sends up to `count` rows. Gives how many were sent, and whether some may be left.
+    pub(super) fn send_rows(
+        &mut self,
+        rows: &mut Rows,
+        columns: &[ResultColumn],
+        formats: &[Format],
+        count: u64,
+        client: &mut dyn Client,
+    ) -> Result<(u64, bool)> {
+        let context = self.context();
+        let io = ValueIo::new(&context);
+        let encoder = RowEncoder::new(columns, formats, &io);
+        rows.forward(count, |batch, range| {
+            self.state.interrupt.check()?;
+            if !self.state.notices.lock().is_empty() {
+                self.send_notices(client);
+            }
+            encoder.send(batch, range, client)
+        })
+    }
+
+    /// Sends a whole result and gives its command tag.
+    pub(super) fn send_result(
+        &mut self,
+        columns: &[ResultColumn],
+        source: Box<dyn RowSource>,
+        tag: &Tag,
+        formats: &[Format],
+        client: &mut dyn Client,
+    ) -> Result<String> {
+        let mut rows = Rows::new(source, Rewind::Never);
+        let (sent, _) = self.send_rows(&mut rows, columns, formats, u64::MAX, client)?;
+        Ok(tag.text(sent))
+    }
+
+    /// COPY FROM STDIN: feeds what the client sends.
+    pub(super) fn copy_in(
+        &mut self,
+        format: Format,
+        columns: usize,
+        mut copy: Box<dyn CopyIn>,
+        client: &mut dyn Client,
+    ) -> Result<String> {
+        self.send_notices(client);
+        client.output().copy_in_response(format, columns);
+        client.flush()?;
+        while let Some(data) = client.copy_read()? {
+            self.state.interrupt.check()?;
+            copy.feed(data)?;
+        }
+        Ok(format!("COPY {}", copy.finish()?))
+    }
+
+    /// COPY TO STDOUT: one CopyData a row, as clients that look at rows expect.
+    pub(super) fn copy_out(
+        &mut self,
+        format: Format,
+        columns: usize,
+        mut copy: Box<dyn CopyOut>,
+        client: &mut dyn Client,
+    ) -> Result<String> {
+        client.output().copy_out_response(format, columns);
+        let mut row = Vec::new();
+        while copy.next(&mut row)? {
+            self.state.interrupt.check()?;
+            client.output().copy_data(&row);
+            client.flush_when_large()?;
+            row.clear();
+        }
+        client.output().copy_done();
+        Ok(format!("COPY {}", copy.rows()))
+    }
+}
+
+fn ends_failed_block(node: &NodeEnum) -> bool {
+    matches!(node, NodeEnum::TransactionStmt(t) if matches!(
+        TransactionStmtKind::try_from(t.kind),
+        Ok(TransactionStmtKind::TransStmtCommit
+            | TransactionStmtKind::TransStmtRollback
+            | TransactionStmtKind::TransStmtRollbackTo
+            | TransactionStmtKind::TransStmtPrepare)
+    ))
+}

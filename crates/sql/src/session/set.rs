@@ -1,0 +1,208 @@
+//! SET, RESET, SHOW.
+
+use melba_catalog::quote_ident;
+use melba_types::{Result, bail, err};
+use pg_query::NodeEnum;
+use pg_query::protobuf::a_const::Val;
+use pg_query::protobuf::{AConst, Node, TypeCast, VariableSetKind, VariableSetStmt};
+
+use super::Session;
+use super::context::SessionState;
+use super::setting_check::zone_of_seconds;
+use super::setting_value::Value;
+use super::settings::Scope;
+use super::transaction::{Block, IsolationLevel, Modes};
+
+impl Session {
+    pub(super) fn run_set(&mut self, set: &VariableSetStmt) -> Result<()> {
+        let kind = VariableSetKind::try_from(set.kind).unwrap_or(VariableSetKind::Undefined);
+        if set.is_local && self.block == Block::None {
+            self.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "SET LOCAL can only be used in transaction blocks"));
+        }
+        let scope = if set.is_local { Scope::Transaction } else { Scope::Session };
+        match (kind, set.name.as_str()) {
+            (VariableSetKind::VarSetMulti, "TRANSACTION") => {
+                if self.block == Block::None {
+                    self.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "SET TRANSACTION can only be used in transaction blocks"));
+                }
+                let change = modes_of(&set.args)?;
+                self.set_modes(change)?;
+            }
+            (VariableSetKind::VarSetMulti, "SESSION CHARACTERISTICS") => self.set_characteristics(&set.args)?,
+            (VariableSetKind::VarSetMulti, _) => return Err(melba_types::DbError::unsupported("SET TRANSACTION SNAPSHOT")),
+            (VariableSetKind::VarSetDefault | VariableSetKind::VarReset, "role" | "session_authorization") => {
+                self.set_user_setting(&set.name, None, scope)?;
+            }
+            (VariableSetKind::VarSetDefault | VariableSetKind::VarReset, "transaction_isolation") => {
+                if kind == VariableSetKind::VarSetDefault {
+                    bail!(FEATURE_NOT_SUPPORTED, "parameter \"{}\" cannot be set", set.name);
+                }
+                self.state.settings.lock().reset(&set.name, scope)?;
+            }
+            (VariableSetKind::VarSetDefault | VariableSetKind::VarReset, name) => {
+                self.state.settings.lock().reset(name, scope)?;
+            }
+            (VariableSetKind::VarResetAll, _) => self.state.settings.lock().reset_all(),
+            // SET x FROM CURRENT exists only in CREATE FUNCTION.
+            (VariableSetKind::VarSetValue, name) => {
+                let text = argument_text(&self.state, name, &set.args)?;
+                self.set_text(name, &text, scope)?;
+            }
+            _ => bail!(SYNTAX_ERROR, "SET has no such form"),
+        }
+        self.refresh();
+        Ok(())
+    }
+
+    fn set_text(&mut self, name: &str, text: &str, scope: Scope) -> Result<()> {
+        match name.to_ascii_lowercase().as_str() {
+            "role" | "session_authorization" => self.set_user_setting(&name.to_ascii_lowercase(), Some(text), scope),
+            lower @ ("transaction_isolation" | "transaction_read_only" | "transaction_deferrable") => {
+                let settings = self.state.settings.lock();
+                let value = settings.check(settings.get_id(lower)?, text)?;
+                drop(settings);
+                let change = mode_change(lower, &value);
+                self.set_modes(change)
+            }
+            "seed" => {
+                let mut settings = self.state.settings.lock();
+                settings.set(name, text, scope)?;
+                *self.state.seed.lock() = Some(settings.get("seed").as_real().to_bits());
+                Ok(())
+            }
+            _ => self.state.settings.lock().set(name, text, scope),
+        }
+    }
+
+    /// SET ROLE, SET SESSION AUTHORIZATION: the name must be a role's. Acting as another role is refused so far.
+    fn set_user_setting(&mut self, name: &str, role: Option<&str>, scope: Scope) -> Result<()> {
+        let mut settings = self.state.settings.lock();
+        let Some(role) = role.filter(|r| !(name == "role" && *r == "none")) else {
+            return settings.reset(name, scope);
+        };
+        if self.state.instance.catalog().role_by_name(role).is_none() {
+            bail!(INVALID_PARAMETER_VALUE, "role \"{role}\" does not exist");
+        }
+        settings.set(name, role, scope)
+    }
+
+    fn set_characteristics(&mut self, args: &[Node]) -> Result<()> {
+        let mut settings = self.state.settings.lock();
+        for (name, text) in mode_arguments(args) {
+            settings.set(&format!("default_{name}"), &text, Scope::Session)?;
+        }
+        Ok(())
+    }
+
+    /// The lines of SHOW: name, value, description; one of them unless ALL was asked for.
+    pub(super) fn show_lines(&self, name: &str) -> Result<Vec<(String, String, &'static str)>> {
+        let settings = self.state.settings.lock();
+        if !name.eq_ignore_ascii_case("all") {
+            let id = settings.get_id(name)?;
+            return Ok(vec![(settings.name(id).to_owned(), settings.show(id), "")]);
+        }
+        let hidden = ["is_superuser", "role", "seed", "session_authorization"];
+        let lines = settings.ids().filter(|id| !hidden.contains(&settings.name(*id))).map(|id| {
+            let description = settings.definition(id).map_or("", |d| d.description);
+            (settings.name(id).to_owned(), settings.show(id), description)
+        });
+        Ok(lines.collect())
+    }
+}
+
+/// The modes that BEGIN, START TRANSACTION and SET TRANSACTION name, as pairs of setting and value.
+fn mode_arguments(args: &[Node]) -> Vec<(String, String)> {
+    args.iter()
+        .filter_map(|arg| match &arg.node {
+            Some(NodeEnum::DefElem(d)) => Some((d.defname.clone(), constant_text(d.arg.as_ref()?.node.as_ref()?)?)),
+            _ => None,
+        })
+        .collect()
+}
+
+/// What the listed modes change.
+pub(super) fn modes_of(args: &[Node]) -> Result<impl FnOnce(&mut Modes) + use<>> {
+    let mut changes = Vec::new();
+    for (name, text) in mode_arguments(args) {
+        let value = match name.as_str() {
+            "transaction_isolation" => Value::Text(text.into()),
+            _ => Value::Bool(text == "1" || text == "true" || text == "on"),
+        };
+        changes.push(mode_change(&name, &value));
+    }
+    Ok(move |modes: &mut Modes| changes.into_iter().for_each(|change| change(modes)))
+}
+
+fn mode_change(name: &str, value: &Value) -> Box<dyn FnOnce(&mut Modes)> {
+    let on = value.as_bool();
+    match name {
+        "transaction_isolation" => {
+            let isolation = IsolationLevel::from_name(value.as_text());
+            Box::new(move |m| m.isolation = isolation.unwrap_or(m.isolation))
+        }
+        "transaction_read_only" => Box::new(move |m| m.read_only = on),
+        _ => Box::new(move |m| m.deferrable = on),
+    }
+}
+
+fn constant_text(node: &NodeEnum) -> Option<String> {
+    let NodeEnum::AConst(AConst { val: Some(value), .. }) = node else { return None };
+    Some(match value {
+        Val::Ival(v) => v.ival.to_string(),
+        Val::Fval(v) => v.fval.clone(),
+        Val::Boolval(v) => if v.boolval { "on" } else { "off" }.to_owned(),
+        Val::Sval(v) => v.sval.clone(),
+        Val::Bsval(v) => v.bsval.clone(),
+    })
+}
+
+/// Settings that take a list, and whether their items are identifiers that must be quoted again.
+fn list_setting(name: &str) -> Option<bool> {
+    match name.to_ascii_lowercase().as_str() {
+        "search_path" | "temp_tablespaces" | "session_preload_libraries" | "local_preload_libraries" => Some(true),
+        "datestyle" | "createrole_self_grant" | "log_connections" | "wal_consistency_checking" => Some(false),
+        "restrict_nonsystem_relation_kind" | "listen_addresses" => Some(false),
+        _ => None,
+    }
+}
+
+/// The text of SET's arguments, as the setting would be written in a configuration file.
+fn argument_text(state: &SessionState, name: &str, args: &[Node]) -> Result<String> {
+    // An unknown name is the more useful error.
+    if !name.contains('.') {
+        state.settings.lock().get_id(name)?;
+    }
+    let list = list_setting(name);
+    if args.len() > 1 && list.is_none() {
+        bail!(INVALID_PARAMETER_VALUE, "SET {name} takes only one argument");
+    }
+    let mut items = Vec::with_capacity(args.len());
+    for arg in args {
+        let item = match &arg.node {
+            Some(NodeEnum::TypeCast(cast)) => interval_zone(cast)?,
+            Some(node) => constant_text(node).ok_or_else(|| err!(SYNTAX_ERROR, "SET takes constants only"))?,
+            None => bail!(SYNTAX_ERROR, "SET takes constants only"),
+        };
+        items.push(if list == Some(true) { quote_ident(&item).into_owned() } else { item });
+    }
+    Ok(items.join(", "))
+}
+
+/// SET TIME ZONE INTERVAL '+3:30' HOUR TO MINUTE: hours, and minutes after a colon.
+fn interval_zone(cast: &TypeCast) -> Result<String> {
+    let text = cast.arg.as_ref().and_then(|a| constant_text(a.node.as_ref()?)).unwrap_or_default();
+    let wrong = || err!(INVALID_PARAMETER_VALUE, "invalid value for parameter \"TimeZone\": \"{text}\"");
+    let (negative, digits) = match text.trim().split_at_checked(1) {
+        Some(("-", rest)) => (true, rest),
+        Some(("+", rest)) => (false, rest),
+        _ => (false, text.trim()),
+    };
+    let mut seconds = 0i64;
+    for (part, scale) in digits.split(':').zip([3600, 60, 1]) {
+        seconds += part.trim().parse::<u32>().map_err(|_| wrong())? as i64 * scale;
+    }
+    if digits.split(':').count() > 3 || seconds >= 168 * 3600 {
+        return Err(wrong());
+    }
+    Ok(zone_of_seconds(if negative { -seconds } else { seconds }))
+}

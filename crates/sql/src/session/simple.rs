@@ -1,0 +1,62 @@
+//! The simple query protocol: one string, any number of statements, one transaction unless they say otherwise.
+
+use std::sync::Arc;
+
+use melba_types::Result;
+use pg_query::NodeEnum;
+
+use crate::parse::{Statement, parse};
+
+use super::Session;
+use super::client::Client;
+use super::portal::Outcome;
+use super::prepared::Bound;
+
+impl Session {
+    pub(super) fn simple_query(&mut self, text: &str, client: &mut dyn Client) -> Result<()> {
+        // The unnamed statement and portal last until the next Query message.
+        self.prepared.remove("");
+        self.portals.remove("");
+        self.source = text.into();
+        self.start_command()?;
+        let parsed = parse(text)?;
+        self.source = parsed.text.clone();
+        let last = parsed.statements.len().wrapping_sub(1);
+        for (i, statement) in parsed.statements.iter().enumerate() {
+            self.check_block(statement)?;
+            self.start_command()?;
+            if parsed.statements.len() > 1 {
+                self.begin_implicit_block();
+            }
+            self.state.interrupt.check()?;
+            let tag = self.run_simple(statement.clone(), client)?;
+            if i == last {
+                self.end_implicit_block();
+                self.finish_command()?;
+            } else if matches!(statement.node, NodeEnum::TransactionStmt(_)) {
+                self.finish_command()?;
+            }
+            self.send_notices(client);
+            client.output().command_complete(&tag);
+            client.flush_when_large()?;
+        }
+        if parsed.statements.is_empty() {
+            self.finish_command()?;
+            client.output().empty_query_response();
+        }
+        Ok(())
+    }
+
+    fn run_simple(&mut self, statement: Arc<Statement>, client: &mut dyn Client) -> Result<String> {
+        let prepared = Arc::new(self.prepare(Some(statement), &[])?);
+        match self.start(&Bound { prepared, parameters: Vec::new() })? {
+            Outcome::Done { tag } => Ok(tag),
+            Outcome::Rows { columns, source, tag, formats } => {
+                self.send_row_description(&columns, &formats, client);
+                self.send_result(&columns, source, &tag, &formats, client)
+            }
+            Outcome::CopyIn { format, columns, copy } => self.copy_in(format, columns, copy, client),
+            Outcome::CopyOut { format, columns, copy } => self.copy_out(format, columns, copy, client),
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The open transaction of a session: starting, committing, aborting, savepoints.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use melba_functions::FormatSettings;
+use melba_types::{DbError, Result, Severity, err};
+
+use super::Session;
+use super::context::{StatementContext, format_settings};
+use super::setting_value::Value;
+use super::settings::{Scope, Settings};
+use super::transaction::{Block, IsolationLevel, Modes};
+
+/// What is computed from settings, again whenever one changes.
+pub(super) struct Derived {
+    pub version: u64,
+    pub format: Arc<FormatSettings>,
+    pub statement_timeout: Duration,
+    pub default_modes: Modes,
+    idle_timeout: Duration,
+    idle_in_transaction_timeout: Duration,
+}
+
+impl Derived {
+    pub fn new(settings: &Settings) -> Derived {
+        let milliseconds = |name| Duration::from_millis(settings.get(name).as_integer().max(0) as u64);
+        let isolation = settings.get("default_transaction_isolation").as_text();
+        Derived {
+            version: settings.version(),
+            format: Arc::new(format_settings(settings)),
+            statement_timeout: milliseconds("statement_timeout"),
+            idle_timeout: milliseconds("idle_session_timeout"),
+            idle_in_transaction_timeout: milliseconds("idle_in_transaction_session_timeout"),
+            default_modes: Modes {
+                isolation: IsolationLevel::from_name(isolation).unwrap_or(IsolationLevel::ReadCommitted),
+                read_only: settings.get("default_transaction_read_only").as_bool(),
+                deferrable: settings.get("default_transaction_deferrable").as_bool(),
+            },
+        }
+    }
+}
+
+/// A transaction that was started and neither committed nor rolled back.
+pub(super) struct OpenTransaction {
+    pub start: i64,
+    pub modes: Modes,
+    /// A statement has run: the isolation level is fixed.
+    pub used: bool,
+    pub savepoints: Vec<String>,
+}
+
+impl Session {
+    /// Makes sure that a transaction is open; every statement starts with this.
+    pub(super) fn start_command(&mut self) -> Result<()> {
+        self.statement_start = self.state.instance.clock.now_micros();
+        self.refresh();
+        if self.transaction.is_none() && self.block != Block::Failed {
+            self.begin_transaction(self.derived.default_modes)?;
+        }
+        self.state.interrupt.start_statement(self.derived.statement_timeout);
+        Ok(())
+    }
+
+    /// How long the session may wait for its client now, and the error that ends it afterwards.
+    pub fn idle_timeout(&self) -> Option<(Duration, DbError)> {
+        let (timeout, error) = if self.block == Block::None {
+            let message = "terminating connection due to idle-session timeout";
+            (self.derived.idle_timeout, err!(IDLE_SESSION_TIMEOUT, "{message}"))
+        } else {
+            let message = "terminating connection due to idle-in-transaction timeout";
+            (self.derived.idle_in_transaction_timeout, err!(IDLE_IN_TRANSACTION_SESSION_TIMEOUT, "{message}"))
+        };
+        (!timeout.is_zero()).then(|| (timeout, error.severity(Severity::Fatal)))
+    }
+
+    /// Looks at the settings again if any has changed.
+    pub(super) fn refresh(&mut self) {
+        let settings = self.state.settings.lock();
+        if settings.version() != self.derived.version {
+            self.derived = Derived::new(&settings);
+        }
+    }
+
+    pub(super) fn begin_transaction(&mut self, modes: Modes) -> Result<()> {
+        if modes.isolation == IsolationLevel::Serializable {
+            return Err(DbError::unsupported("the isolation level SERIALIZABLE"));
+        }
+        self.transaction = Some(OpenTransaction { start: self.statement_start, modes, used: false, savepoints: Vec::new() });
+        self.state.settings.lock().push_level();
+        self.show_modes(modes);
+        Ok(())
+    }
+
+    fn show_modes(&mut self, modes: Modes) {
+        let mut settings = self.state.settings.lock();
+        settings.set_internal("transaction_isolation", Value::Text(modes.isolation.name().into()));
+        settings.set_internal("transaction_read_only", Value::Bool(modes.read_only));
+        settings.set_internal("transaction_deferrable", Value::Bool(modes.deferrable));
+    }
+
+    /// Changes the open transaction's modes by PostgreSQL's rules about when that is still possible.
+    pub(super) fn set_modes(&mut self, change: impl FnOnce(&mut Modes)) -> Result<()> {
+        let Some(transaction) = &mut self.transaction else { return Ok(()) };
+        let (old, mut modes) = (transaction.modes, transaction.modes);
+        change(&mut modes);
+        if modes.isolation != old.isolation {
+            if transaction.used {
+                return Err(err!(ACTIVE_SQL_TRANSACTION, "SET TRANSACTION ISOLATION LEVEL must be called before any query"));
+            }
+            if !transaction.savepoints.is_empty() {
+                return Err(err!(
+                    ACTIVE_SQL_TRANSACTION,
+                    "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction"
+                ));
+            }
+            if modes.isolation == IsolationLevel::Serializable {
+                return Err(DbError::unsupported("the isolation level SERIALIZABLE"));
+            }
+        }
+        if old.read_only && !modes.read_only {
+            if !transaction.savepoints.is_empty() {
+                return Err(err!(
+                    ACTIVE_SQL_TRANSACTION,
+                    "cannot set transaction read-write mode inside a read-only transaction"
+                ));
+            }
+            if transaction.used {
+                return Err(err!(ACTIVE_SQL_TRANSACTION, "transaction read-write mode must be set before any query"));
+            }
+        }
+        transaction.modes = modes;
+        self.show_modes(modes);
+        Ok(())
+    }
+
+    /// The surroundings of the statement that starts now.
+    pub(super) fn context(&self) -> StatementContext {
+        StatementContext {
+            session: self.state.clone(),
+            catalog: self.state.instance.catalog(),
+            format: self.derived.format.clone(),
+            transaction_start: self.transaction.as_ref().map_or(self.statement_start, |t| t.start),
+            statement_start: self.statement_start,
+        }
+    }
+
+    /// The end of a statement: commits when it had the transaction to itself.
+    pub(super) fn finish_command(&mut self) -> Result<()> {
+        if self.block == Block::None && self.transaction.is_some() { self.commit_transaction() } else { Ok(()) }
+    }
+
+    /// A second statement of the same message joins the transaction of the first.
+    pub(super) fn begin_implicit_block(&mut self) {
+        if self.block == Block::None {
+            self.block = Block::Implicit;
+        }
+    }
+
+    pub(super) fn end_implicit_block(&mut self) {
+        if self.block == Block::Implicit {
+            self.block = Block::None;
+        }
+    }
+
+    /// Commits. On an error the caller aborts.
+    pub(super) fn commit_transaction(&mut self) -> Result<()> {
+        for portal in self.portals.values_mut().filter(|p| p.hold) {
+            portal.load_all()?;
+        }
+        self.portals.retain(|_, p| p.hold);
+        self.transaction = None;
+        self.state.settings.lock().commit_level();
+        Ok(())
+    }
+
+    /// Undoes the open transaction, if any. Cursors held over from earlier transactions stay.
+    pub(super) fn roll_back_transaction(&mut self) {
+        if let Some(transaction) = self.transaction.take() {
+            let mut settings = self.state.settings.lock();
+            for _ in 0..=transaction.savepoints.len() {
+                settings.rollback_level();
+            }
+        }
+        self.portals.retain(|_, p| p.hold && p.is_stored());
+    }
+
+    /// After an error: undoes as much as the block requires.
+    pub(super) fn abort(&mut self) {
+        match self.block {
+            Block::None | Block::Implicit => {
+                self.roll_back_transaction();
+                self.block = Block::None;
+            }
+            Block::Explicit | Block::Failed => {
+                self.block = Block::Failed;
+                self.failed_modes = self.transaction.as_ref().map(|t| t.modes).or(self.failed_modes);
+                let depth = self.depth();
+                if depth == 0 || self.undo_to_savepoint(depth).is_err() {
+                    self.roll_back_transaction();
+                }
+            }
+        }
+    }
+
+    /// Number of open savepoints.
+    pub(super) fn depth(&self) -> usize {
+        self.transaction.as_ref().map_or(0, |t| t.savepoints.len())
+    }
+
+    pub(super) fn define_savepoint(&mut self, name: &str) -> Result<()> {
+        let Some(transaction) = &mut self.transaction else { return Err(DbError::internal("no transaction is open")) };
+        transaction.savepoints.push(name.to_owned());
+        self.state.settings.lock().push_level();
+        Ok(())
+    }
+
+    /// The number of the innermost savepoint of that name, counted from 1.
+    pub(super) fn find_savepoint(&self, name: &str) -> Result<usize> {
+        let found = self.transaction.as_ref().and_then(|t| t.savepoints.iter().rposition(|s| s == name));
+        found.map(|i| i + 1).ok_or_else(|| err!(S_E_INVALID_SPECIFICATION, "savepoint \"{name}\" does not exist"))
+    }
+
+    /// Forgets a savepoint and those after it, keeping what was done.
+    pub(super) fn release_savepoint(&mut self, name: &str) -> Result<()> {
+        let depth = self.find_savepoint(name)?;
+        let Some(transaction) = &mut self.transaction else { return Ok(()) };
+        let mut settings = self.state.settings.lock();
+        for _ in depth..=transaction.savepoints.len() {
+            settings.commit_level();
+        }
+        transaction.savepoints.truncate(depth - 1);
+        for portal in self.portals.values_mut() {
+            portal.depth = portal.depth.min(depth - 1);
+        }
+        Ok(())
+    }
+
+    /// Undoes everything after the `depth`-th savepoint (counted from 1), which stays.
+    pub(super) fn undo_to_savepoint(&mut self, depth: usize) -> Result<()> {
+        let Some(transaction) = &mut self.transaction else { return Ok(()) };
+        let mut settings = self.state.settings.lock();
+        for _ in depth..=transaction.savepoints.len() {
+            settings.rollback_level();
+        }
+        settings.push_level();
+        transaction.savepoints.truncate(depth);
+        self.portals.retain(|_, p| p.depth < depth || (p.hold && p.is_stored()));
+        Ok(())
+    }
+
+    pub(super) fn set_user_setting_to_default(&mut self) -> Result<()> {
+        let mut settings = self.state.settings.lock();
+        settings.reset("session_authorization", Scope::Session)?;
+        settings.reset("role", Scope::Session)
+    }
+}

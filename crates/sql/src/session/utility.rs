@@ -1,0 +1,263 @@
+//! Statements that the session runs itself, because they are about the session: transactions, settings, prepared statements, cursors.
+
+use std::sync::Arc;
+
+use melba_types::{DbError, Oid, Result, bail, err, oids};
+use pg_query::NodeEnum;
+use pg_query::protobuf::{
+    DeallocateStmt, DiscardMode, ExecuteStmt, PrepareStmt, TransactionStmt, TransactionStmtKind, VariableShowStmt,
+};
+
+use crate::parse::Statement;
+
+use super::Session;
+use super::pipeline;
+use super::portal::{Outcome, ResultColumn, StoredRows, Tag};
+use super::prepared::Bound;
+use super::set::modes_of;
+use super::transaction::{Block, prevent_in_block, require_block};
+
+pub(super) fn is_session_statement(node: &NodeEnum) -> bool {
+    matches!(
+        node,
+        NodeEnum::TransactionStmt(_)
+            | NodeEnum::VariableSetStmt(_)
+            | NodeEnum::VariableShowStmt(_)
+            | NodeEnum::PrepareStmt(_)
+            | NodeEnum::ExecuteStmt(_)
+            | NodeEnum::DeallocateStmt(_)
+            | NodeEnum::DiscardStmt(_)
+            | NodeEnum::DeclareCursorStmt(_)
+            | NodeEnum::FetchStmt(_)
+            | NodeEnum::ClosePortalStmt(_)
+            | NodeEnum::UnlistenStmt(_)
+    )
+}
+
+fn done(tag: &str) -> Result<Outcome> {
+    Ok(Outcome::Done { tag: tag.to_owned() })
+}
+
+impl Session {
+    /// Columns of a session statement's result.
+    pub(super) fn utility_columns(&self, statement: &Statement) -> Result<Option<Arc<[ResultColumn]>>> {
+        match &statement.node {
+            NodeEnum::VariableShowStmt(show) => self.show_columns(show).map(Some),
+            NodeEnum::ExecuteStmt(execute) => Ok(self.find_prepared(&execute.name)?.columns.clone()),
+            NodeEnum::FetchStmt(fetch) if !fetch.ismove => {
+                // PostgreSQL reports a missing cursor only when FETCH runs.
+                Ok(self.portals.get(&fetch.portalname).and_then(|p| p.columns.clone()))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    pub(super) fn run_utility(&mut self, statement: &Statement, _parameters: &[melba_types::Datum]) -> Result<Outcome> {
+        match &statement.node {
+            NodeEnum::TransactionStmt(t) => self.run_transaction_statement(t),
+            NodeEnum::VariableSetStmt(set) => {
+                self.run_set(set)?;
+                done(if set.kind >= pg_query::protobuf::VariableSetKind::VarReset as i32 { "RESET" } else { "SET" })
+            }
+            NodeEnum::VariableShowStmt(show) => self.run_show(show),
+            NodeEnum::PrepareStmt(prepare) => self.run_prepare(prepare, statement),
+            NodeEnum::ExecuteStmt(execute) => self.run_execute(execute, statement),
+            NodeEnum::DeallocateStmt(deallocate) => self.run_deallocate(deallocate),
+            NodeEnum::DiscardStmt(discard) => self.run_discard(DiscardMode::try_from(discard.target).unwrap_or_default()),
+            NodeEnum::DeclareCursorStmt(declare) => self.run_declare(declare, statement),
+            NodeEnum::FetchStmt(fetch) => self.run_fetch(fetch),
+            NodeEnum::ClosePortalStmt(close) => self.run_close(&close.portalname),
+            // LISTEN is refused, so there is nothing to stop listening to.
+            NodeEnum::UnlistenStmt(_) => done("UNLISTEN"),
+            _ => Err(DbError::internal("not a session statement")),
+        }
+    }
+
+    fn run_transaction_statement(&mut self, t: &TransactionStmt) -> Result<Outcome> {
+        use TransactionStmtKind as Kind;
+        match Kind::try_from(t.kind).unwrap_or(Kind::Undefined) {
+            kind @ (Kind::TransStmtBegin | Kind::TransStmtStart) => {
+                match self.block {
+                    Block::None | Block::Implicit => self.block = Block::Explicit,
+                    _ => self.state.warning(err!(ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress")),
+                }
+                let change = modes_of(&t.options)?;
+                self.set_modes(change)?;
+                done(if kind == Kind::TransStmtBegin { "BEGIN" } else { "START TRANSACTION" })
+            }
+            Kind::TransStmtCommit => self.run_commit(t.chain),
+            Kind::TransStmtRollback => self.run_rollback(t.chain),
+            Kind::TransStmtSavepoint => {
+                require_block(self.block, "SAVEPOINT")?;
+                self.define_savepoint(&t.savepoint_name)?;
+                done("SAVEPOINT")
+            }
+            Kind::TransStmtRelease => {
+                require_block(self.block, "RELEASE SAVEPOINT")?;
+                self.release_savepoint(&t.savepoint_name)?;
+                done("RELEASE")
+            }
+            Kind::TransStmtRollbackTo => {
+                if self.block != Block::Failed {
+                    require_block(self.block, "ROLLBACK TO SAVEPOINT")?;
+                }
+                let depth = self.find_savepoint(&t.savepoint_name)?;
+                self.undo_to_savepoint(depth)?;
+                self.block = Block::Explicit;
+                done("ROLLBACK")
+            }
+            _ => Err(DbError::unsupported("two-phase commit")),
+        }
+    }
+
+    fn run_commit(&mut self, chain: bool) -> Result<Outcome> {
+        let modes = self.transaction.as_ref().map(|t| t.modes);
+        match self.block {
+            Block::None | Block::Implicit => {
+                if chain {
+                    require_block(Block::None, "COMMIT AND CHAIN")?;
+                }
+                self.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress"));
+                self.block = Block::None;
+                self.commit_transaction()?;
+                done("COMMIT")
+            }
+            Block::Explicit => {
+                // Whatever comes of it, the block is over.
+                self.block = Block::None;
+                self.commit_transaction()?;
+                self.chain(chain, modes)?;
+                done("COMMIT")
+            }
+            Block::Failed => {
+                self.block = Block::None;
+                let modes = modes.or(self.failed_modes);
+                self.roll_back_transaction();
+                self.chain(chain, modes)?;
+                done("ROLLBACK")
+            }
+        }
+    }
+
+    fn run_rollback(&mut self, chain: bool) -> Result<Outcome> {
+        if matches!(self.block, Block::None | Block::Implicit) {
+            if chain {
+                require_block(Block::None, "ROLLBACK AND CHAIN")?;
+            }
+            self.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress"));
+        }
+        let modes = self.transaction.as_ref().map(|t| t.modes).or(self.failed_modes);
+        self.block = Block::None;
+        self.roll_back_transaction();
+        self.chain(chain, modes)?;
+        done("ROLLBACK")
+    }
+
+    fn chain(&mut self, chain: bool, modes: Option<super::transaction::Modes>) -> Result<()> {
+        if chain {
+            self.begin_transaction(modes.unwrap_or(self.derived.default_modes))?;
+            self.block = Block::Explicit;
+        }
+        Ok(())
+    }
+
+    fn show_columns(&self, show: &VariableShowStmt) -> Result<Arc<[ResultColumn]>> {
+        let catalog = self.state.instance.catalog();
+        let text = |name: &str| ResultColumn::new(name, oids::TEXT, &catalog);
+        if show.name.eq_ignore_ascii_case("all") {
+            return Ok(Arc::new([text("name"), text("setting"), text("description")]));
+        }
+        let settings = self.state.settings.lock();
+        let id = settings.get_id(&show.name)?;
+        Ok(Arc::new([text(settings.name(id))]))
+    }
+
+    fn run_show(&mut self, show: &VariableShowStmt) -> Result<Outcome> {
+        let columns = self.show_columns(show)?;
+        let lines = self.show_lines(&show.name)?;
+        let batch = if columns.len() == 1 {
+            pipeline::text_rows(vec![lines.into_iter().map(|(_, value, _)| value).collect()])
+        } else {
+            let mut table = vec![Vec::new(), Vec::new(), Vec::new()];
+            for (name, value, description) in lines {
+                table[0].push(name);
+                table[1].push(value);
+                table[2].push(description.to_owned());
+            }
+            pipeline::text_rows(table)
+        };
+        let source = Box::new(StoredRows(vec![batch].into_iter()));
+        Ok(Outcome::Rows { columns, source, tag: Tag::Fixed("SHOW".to_owned()), formats: Vec::new() })
+    }
+
+    fn run_prepare(&mut self, prepare: &PrepareStmt, statement: &Statement) -> Result<Outcome> {
+        let inner = nested(prepare.query.as_deref().and_then(|q| q.node.as_ref()), statement)?;
+        if prepare.name.is_empty() {
+            bail!(INVALID_PSTATEMENT_DEFINITION, "invalid statement name: must not be empty");
+        }
+        if self.prepared.contains_key(&prepare.name) {
+            bail!(DUPLICATE_PSTATEMENT, "prepared statement \"{}\" already exists", prepare.name);
+        }
+        let context = self.context();
+        let types = prepare.argtypes.iter().map(|t| pipeline::resolve_type(&context, t)).collect::<Result<Vec<Oid>>>()?;
+        let mut prepared = self.prepare(Some(inner), &types)?;
+        prepared.from_sql = true;
+        self.prepared.insert(prepare.name.clone(), Arc::new(prepared));
+        done("PREPARE")
+    }
+
+    fn run_execute(&mut self, execute: &ExecuteStmt, statement: &Statement) -> Result<Outcome> {
+        let prepared = self.find_prepared(&execute.name)?;
+        let prepared = self.revalidate(&execute.name, prepared)?;
+        let (expected, given) = (prepared.parameter_types.len(), execute.params.len());
+        if expected != given {
+            return Err(err!(SYNTAX_ERROR, "wrong number of parameters for prepared statement \"{}\"", execute.name)
+                .detail(format!("Expected {expected} parameters but got {given}.")));
+        }
+        let parameters = pipeline::evaluate(&self.context(), statement, &execute.params, &prepared.parameter_types)?;
+        // Positions of errors refer to the prepared text, which the client did not just send.
+        self.source = prepared.source().into();
+        self.start(&Bound { prepared, parameters })
+    }
+
+    fn run_deallocate(&mut self, deallocate: &DeallocateStmt) -> Result<Outcome> {
+        if deallocate.isall {
+            self.prepared.clear();
+            return done("DEALLOCATE ALL");
+        }
+        match self.prepared.remove(&deallocate.name) {
+            Some(_) => done("DEALLOCATE"),
+            None => bail!(UNDEFINED_PSTATEMENT, "prepared statement \"{}\" does not exist", deallocate.name),
+        }
+    }
+
+    fn run_discard(&mut self, mode: DiscardMode) -> Result<Outcome> {
+        match mode {
+            DiscardMode::DiscardAll => {
+                prevent_in_block(self.block, "DISCARD ALL")?;
+                self.portals.clear();
+                self.set_user_setting_to_default()?;
+                self.state.settings.lock().reset_all();
+                self.prepared.clear();
+                self.refresh();
+                pipeline::discard(&self.context(), mode)?;
+                done("DISCARD ALL")
+            }
+            DiscardMode::DiscardPlans => done("DISCARD PLANS"),
+            DiscardMode::DiscardSequences => {
+                pipeline::discard(&self.context(), mode)?;
+                done("DISCARD SEQUENCES")
+            }
+            _ => {
+                pipeline::discard(&self.context(), mode)?;
+                done("DISCARD TEMP")
+            }
+        }
+    }
+}
+
+/// A statement inside another one (PREPARE, DECLARE): same text, same locations.
+pub(super) fn nested(node: Option<&NodeEnum>, outer: &Statement) -> Result<Arc<Statement>> {
+    let node = node.ok_or_else(|| DbError::internal("the statement has no query"))?.clone();
+    Ok(Arc::new(Statement { node, source: outer.source.clone(), start: outer.start, end: outer.end }))
+}
