@@ -1,2 +1,77 @@
-//! The melba binary.
-fn main() {}
+//! The melba binary: command line, configuration, signals. Wires the parts together and holds no logic of its own.
+
+mod config;
+mod serve;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+/// A PostgreSQL-compatible database in one binary.
+#[derive(Parser)]
+#[command(name = "melba", version, about, long_about = LONG_ABOUT, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const LONG_ABOUT: &str =
+    "Melba is a PostgreSQL-compatible database in one binary. It stores large, repetitive values many times \
+smaller than PostgreSQL does, and answers analytical questions over the same tables.
+
+Every PostgreSQL client works with it: psql, drivers, pg_dump. It knows one superuser at first, \"postgres\", and one \
+database, \"postgres\". Clients on this machine need no password; others need one (SCRAM-SHA-256).";
+
+const EXAMPLES: &str = "Examples:
+  melba serve                                  a server on 127.0.0.1:5432 with its data in ./melba-data
+  melba serve --data /srv/melba --listen 0.0.0.0:5432 -c max_connections=300
+  psql -h 127.0.0.1 -p 5432 -U postgres        connect to it
+  melba check --data /srv/melba                verify every checksum, while the server is stopped
+
+Settings are in DATA/melba.conf, one `name = value` a line as in postgresql.conf; -c overrides them, and
+`SHOW ALL` in psql lists them.";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs the server until it gets SIGINT or SIGTERM
+    Serve(Serve),
+    /// Verifies the data directory of a stopped server: every checksum, every catalog row
+    Check {
+        #[command(flatten)]
+        data: Data,
+    },
+}
+
+#[derive(Args)]
+struct Data {
+    /// The data directory; `serve` creates it when it is missing
+    #[arg(long = "data", value_name = "DIR", default_value = "./melba-data")]
+    directory: PathBuf,
+}
+
+#[derive(Args)]
+struct Serve {
+    #[command(flatten)]
+    data: Data,
+    /// Address and port to listen on
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:5432")]
+    listen: String,
+    /// A setting that overrides melba.conf; may be given several times
+    #[arg(short = 'c', value_name = "NAME=VALUE", value_parser = config::assignment)]
+    settings: Vec<(String, String)>,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Serve(args) => serve::serve(&args.data.directory, &args.listen, args.settings),
+        Command::Check { data } => serve::check(&data.directory),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("melba: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

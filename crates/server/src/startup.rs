@@ -14,7 +14,7 @@ use melba_sql::session::client::Client;
 use melba_sql::session::context::{Instance, SessionState};
 use melba_sql::session::interrupt::Interrupt;
 use melba_sql::session::setting_value::Value;
-use melba_types::{DbError, Result, Severity, err};
+use melba_types::{DbError, Oid, Result, Severity, err};
 use parking_lot::Mutex;
 
 use crate::connection::Connection;
@@ -38,13 +38,15 @@ pub(crate) fn start(
 ) -> Result<Option<Session>> {
     connection.set_read_timeout(Some(Duration::from_secs(60)));
     let Some(request) = read_request(connection, instance)? else { return Ok(None) };
-    let catalog = instance.catalog();
+    // A database that does not exist is reported after authentication; roles are the same in all.
+    let database = instance.cluster.catalog_by_name(&request.database);
+    let catalog = database.clone().unwrap_or_else(|| instance.cluster.catalog(Oid::INVALID));
     let role = catalog.role_by_name(&request.user).cloned();
     if !peer.ip().to_canonical().is_loopback() {
         authenticate(connection, instance, &request.user, role.as_deref())?;
     }
-    let role = admit(&catalog, &request, role)?;
-    let state = session_state(instance, &request, &role, pid)?;
+    let (role, catalog) = admit(database, &request, role)?;
+    let state = session_state(instance, &request, &role, catalog.database_oid(), pid)?;
     register(instance, &request, &state, peer, wake)?;
     let out = connection.output();
     out.authentication_ok();
@@ -162,7 +164,7 @@ fn fatal(error: DbError) -> DbError {
 /// SCRAM-SHA-256 with the verifier that the role stores.
 fn authenticate(connection: &mut Connection, instance: &Instance, user: &str, role: Option<&Role>) -> Result<()> {
     let failed = || fatal(err!(INVALID_PASSWORD, "password authentication failed for user \"{user}\""));
-    let expired = role.and_then(|r| r.valid_until).is_some_and(|until| until < instance.clock.now_micros());
+    let expired = role.and_then(|r| r.valid_until).is_some_and(|until| until < instance.cluster.clock.now_micros());
     let verifier = role.and_then(|r| r.password.as_deref()).and_then(Verifier::parse).filter(|_| !expired);
     let mut exchange = Exchange::new(verifier, &rand::random());
     connection.output().authentication_sasl(&["SCRAM-SHA-256"]);
@@ -194,19 +196,23 @@ fn read_password(connection: &mut Connection) -> Result<Option<Vec<u8>>> {
 }
 
 /// The role and the database must exist and want this client.
-fn admit(catalog: &Catalog, request: &Request, role: Option<Arc<Role>>) -> Result<Arc<Role>> {
+fn admit(database: Option<Arc<Catalog>>, request: &Request, role: Option<Arc<Role>>) -> Result<(Arc<Role>, Arc<Catalog>)> {
     let role =
         role.ok_or_else(|| fatal(err!(INVALID_AUTHORIZATION_SPECIFICATION, "role \"{}\" does not exist", request.user)))?;
     if !role.can_login {
         return Err(fatal(err!(INVALID_AUTHORIZATION_SPECIFICATION, "role \"{}\" is not permitted to log in", request.user)));
     }
-    if catalog.database_by_name(&request.database).is_none() {
-        return Err(fatal(err!(UNDEFINED_DATABASE, "database \"{}\" does not exist", request.database)));
-    }
-    Ok(role)
+    let database = database.ok_or_else(|| fatal(err!(UNDEFINED_DATABASE, "database \"{}\" does not exist", request.database)))?;
+    Ok((role, database))
 }
 
-fn session_state(instance: &Arc<Instance>, request: &Request, role: &Role, pid: i32) -> Result<Arc<SessionState>> {
+fn session_state(
+    instance: &Arc<Instance>,
+    request: &Request,
+    role: &Role,
+    database_oid: Oid,
+    pid: i32,
+) -> Result<Arc<SessionState>> {
     let mut settings = instance.settings.for_session(role.superuser);
     settings.set_internal("is_superuser", Value::Bool(role.superuser));
     settings.set_internal("session_authorization", Value::Text(request.user.as_str().into()));
@@ -218,10 +224,16 @@ fn session_state(instance: &Arc<Instance>, request: &Request, role: &Role, pid: 
     for (name, value) in &request.settings {
         settings.set_at_start(name, value).map_err(fatal)?;
     }
+    let engine = instance.cluster.engine.session().map_err(|e| fatal(e.into()))?;
+    let interrupt = Arc::new(Interrupt::default());
+    engine.set_interrupt(interrupt.engine.clone());
+    engine.set_pid(pid);
     Ok(Arc::new(SessionState {
         instance: instance.clone(),
+        database_oid,
+        engine,
         settings: Mutex::new(settings),
-        interrupt: Arc::new(Interrupt::default()),
+        interrupt,
         notices: Mutex::new(Vec::new()),
         user: request.user.as_str().into(),
         user_oid: role.oid,
@@ -247,7 +259,7 @@ fn register(instance: &Instance, request: &Request, state: &SessionState, peer: 
             database: state.database.clone(),
             application_name: state.settings.lock().get("application_name").as_text().into(),
             client: Some(peer),
-            started: instance.clock.now_micros(),
+            started: instance.cluster.clock.now_micros(),
             query: "".into(),
             active: false,
         }),

@@ -1,6 +1,8 @@
 //! The sessions of the server: what cancel requests, pg_stat_activity and the shutdown look at.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
+use std::time::Duration;
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -40,7 +42,12 @@ pub struct Activity {
 #[derive(Debug, Default)]
 pub struct Backends {
     by_pid: Mutex<HashMap<i32, Arc<Backend>>>,
+    /// The thread that watches deadlines; it sleeps while there are none.
+    watchdog: OnceLock<Thread>,
 }
+
+/// How late a statement timeout may be noticed in a wait.
+const WATCHDOG_PERIOD: Duration = Duration::from_millis(10);
 
 impl Backends {
     /// False when there are `max` already.
@@ -92,10 +99,30 @@ impl Backends {
         })
     }
 
+    /// Starts the thread that ends waits of statements whose timeout has run out. It lives as long as the process.
+    pub fn start_watchdog(self: &Arc<Self>) -> std::io::Result<()> {
+        let backends = self.clone();
+        let thread = std::thread::Builder::new().name("timeouts".into()).spawn(move || {
+            loop {
+                let armed = backends.all().iter().filter(|b| b.interrupt.look_at_deadline()).count();
+                if armed == 0 { std::thread::park() } else { std::thread::sleep(WATCHDOG_PERIOD) }
+            }
+        })?;
+        let _ = self.watchdog.set(thread.thread().clone());
+        Ok(())
+    }
+
+    /// A deadline was set.
+    pub fn wake_watchdog(&self) {
+        if let Some(thread) = self.watchdog.get() {
+            thread.unpark();
+        }
+    }
+
     /// The server stops: every session ends at its next look.
     pub fn shut_down(&self) {
         for backend in self.all() {
-            backend.interrupt.shut_down();
+            backend.interrupt.terminate();
             backend.wake.wake();
         }
     }

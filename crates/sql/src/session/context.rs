@@ -5,7 +5,10 @@ use std::sync::Arc;
 use melba_catalog::Catalog;
 use melba_functions::{CallContext, FormatSettings, IntervalStyle};
 use melba_types::{Datum, DbError, Oid, Result, Severity};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
+
+use crate::cluster::Cluster;
+use crate::transaction::Tx;
 
 use super::backends::Backends;
 use super::interrupt::Interrupt;
@@ -16,26 +19,15 @@ use super::settings::Settings;
 pub struct Instance {
     /// Configuration file and command line applied.
     pub settings: Settings,
-    pub backends: Backends,
-    /// The newest committed catalog.
-    pub catalog: RwLock<Arc<Catalog>>,
-    pub clock: Arc<dyn melba_vfs::Clock>,
-    pub random: Arc<dyn melba_vfs::Random>,
+    pub backends: Arc<Backends>,
+    pub cluster: Arc<Cluster>,
 }
 
 impl Instance {
-    pub fn new(settings: Settings, clock: Arc<dyn melba_vfs::Clock>, random: Arc<dyn melba_vfs::Random>) -> Instance {
-        let catalog = Catalog::new(POSTGRES_DATABASE);
-        Instance { settings, backends: Backends::default(), catalog: RwLock::new(Arc::new(catalog)), clock, random }
-    }
-
-    pub fn catalog(&self) -> Arc<Catalog> {
-        self.catalog.read().clone()
+    pub fn new(settings: Settings, cluster: Arc<Cluster>) -> Instance {
+        Instance { settings, backends: Arc::default(), cluster }
     }
 }
-
-/// The database `postgres`.
-pub const POSTGRES_DATABASE: Oid = Oid(5);
 
 /// The part of a session that its running statements share with it.
 pub struct SessionState {
@@ -47,12 +39,19 @@ pub struct SessionState {
     pub user: Arc<str>,
     pub user_oid: Oid,
     pub database: Arc<str>,
+    pub database_oid: Oid,
+    pub engine: Arc<melba_engine::Session>,
     pub pid: i32,
     /// State of random() after setseed(), if it was called.
     pub seed: Mutex<Option<u64>>,
 }
 
 impl SessionState {
+    /// The newest committed catalog of the session's database.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.instance.cluster.catalog(self.database_oid)
+    }
+
     /// Queues a notice if client_min_messages lets it pass.
     pub fn notice(&self, notice: DbError) {
         let threshold = match self.settings.lock().get("client_min_messages").as_text() {
@@ -100,6 +99,7 @@ pub fn format_settings(settings: &Settings) -> FormatSettings {
 #[derive(Clone)]
 pub struct StatementContext {
     pub session: Arc<SessionState>,
+    pub tx: Option<Arc<Tx>>,
     pub catalog: Arc<Catalog>,
     pub format: Arc<FormatSettings>,
     pub transaction_start: i64,
@@ -129,7 +129,7 @@ impl melba_functions::Session for StatementContext {
     }
 
     fn clock_timestamp(&self) -> i64 {
-        self.session.instance.clock.now_micros()
+        self.session.instance.cluster.clock.now_micros()
     }
 
     fn random_u64(&self) -> u64 {
@@ -142,7 +142,7 @@ impl melba_functions::Session for StatementContext {
                 z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
                 z ^ (z >> 31)
             }
-            None => self.session.instance.random.next_u64(),
+            None => self.session.instance.cluster.random.next_u64(),
         }
     }
 

@@ -1,19 +1,15 @@
 //! Stopping a session from outside: cancel requests, termination, timeouts.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use melba_engine::InterruptReason;
 use melba_types::{DbError, Result, Severity, SqlState};
 
-const NONE: u8 = 0;
-const CANCEL: u8 = 1;
-const TERMINATE: u8 = 2;
-const SHUTDOWN: u8 = 3;
-
-/// Flags that long-running code looks at now and then.
-#[derive(Debug)]
+/// The engine's flag, which ends waits for locks, and the deadline of the running statement.
 pub struct Interrupt {
-    request: AtomicU8,
+    pub engine: Arc<melba_engine::Interrupt>,
     /// When the running statement has used up its statement_timeout, in nanoseconds after `origin`; 0: never.
     deadline: AtomicU64,
     origin: Instant,
@@ -21,74 +17,74 @@ pub struct Interrupt {
 
 impl Default for Interrupt {
     fn default() -> Interrupt {
-        Interrupt { request: AtomicU8::new(NONE), deadline: AtomicU64::new(0), origin: Instant::now() }
+        Interrupt { engine: melba_engine::Interrupt::new(), deadline: AtomicU64::new(0), origin: Instant::now() }
     }
 }
 
 impl Interrupt {
     /// CancelRequest, pg_cancel_backend.
     pub fn cancel(&self) {
-        self.request.fetch_max(CANCEL, Ordering::Relaxed);
+        self.engine.raise(InterruptReason::Cancel);
     }
 
-    /// pg_terminate_backend.
+    /// pg_terminate_backend, or the server stops.
     pub fn terminate(&self) {
-        self.request.fetch_max(TERMINATE, Ordering::Relaxed);
-    }
-
-    /// The server stops.
-    pub fn shut_down(&self) {
-        self.request.fetch_max(SHUTDOWN, Ordering::Relaxed);
+        self.engine.raise(InterruptReason::Terminate);
     }
 
     /// The session must end, whatever it does.
     pub fn must_end(&self) -> Option<DbError> {
-        (self.request.load(Ordering::Relaxed) >= TERMINATE).then(|| {
-            DbError::new(SqlState::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
-                .severity(Severity::Fatal)
-        })
+        (self.engine.raised() == Some(InterruptReason::Terminate)).then(|| error(InterruptReason::Terminate))
     }
 
-    /// A statement starts: a cancel request that came too late for the one before is forgotten.
-    pub fn start_statement(&self, timeout: Duration) {
-        let _ = self.request.compare_exchange(CANCEL, NONE, Ordering::Relaxed, Ordering::Relaxed);
+    /// A statement starts: a cancel request that came too late for the one before is forgotten. True when there is a deadline.
+    pub fn start_statement(&self, timeout: Duration) -> bool {
+        self.engine.clear();
         let deadline = if timeout.is_zero() { 0 } else { (self.origin.elapsed() + timeout).as_nanos() as u64 };
         self.deadline.store(deadline, Ordering::Relaxed);
+        deadline != 0
     }
 
     pub fn end_statement(&self) {
         self.deadline.store(0, Ordering::Relaxed);
     }
 
-    /// Time left until the statement's deadline, for waits; `None`: no limit.
-    pub fn remaining(&self) -> Option<Duration> {
+    /// Raises the timeout when the deadline has passed; false when there is none.
+    pub fn look_at_deadline(&self) -> bool {
         match self.deadline.load(Ordering::Relaxed) {
-            0 => None,
-            deadline => Some(Duration::from_nanos(deadline).saturating_sub(self.origin.elapsed())),
+            0 => false,
+            deadline => {
+                if self.origin.elapsed().as_nanos() as u64 >= deadline {
+                    self.deadline.store(0, Ordering::Relaxed);
+                    self.engine.raise(InterruptReason::StatementTimeout);
+                }
+                true
+            }
         }
     }
 
     /// The error to stop with, if any. A cancel request is used up by this.
     #[inline]
     pub fn check(&self) -> Result<()> {
-        if self.request.load(Ordering::Relaxed) == NONE && self.deadline.load(Ordering::Relaxed) == 0 {
-            return Ok(());
+        match self.engine.raised() {
+            None => Ok(()),
+            Some(reason) => {
+                self.engine.clear();
+                Err(error(reason))
+            }
         }
-        self.check_slowly()
     }
+}
 
-    #[cold]
-    fn check_slowly(&self) -> Result<()> {
-        if let Some(error) = self.must_end() {
-            return Err(error);
-        }
-        if self.request.compare_exchange(CANCEL, NONE, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            return Err(DbError::new(SqlState::QUERY_CANCELED, "canceling statement due to user request"));
-        }
-        if self.remaining() == Some(Duration::ZERO) {
-            self.end_statement();
-            return Err(DbError::new(SqlState::QUERY_CANCELED, "canceling statement due to statement timeout"));
-        }
-        Ok(())
+fn error(reason: InterruptReason) -> DbError {
+    match reason {
+        InterruptReason::Terminate => DbError::new(SqlState::ADMIN_SHUTDOWN, reason.message()).severity(Severity::Fatal),
+        _ => DbError::new(SqlState::QUERY_CANCELED, reason.message()),
+    }
+}
+
+impl std::fmt::Debug for Interrupt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Interrupt({:?})", self.engine.raised())
     }
 }

@@ -1,6 +1,6 @@
 //! From a parsed statement to its rows: the one door between the session and the stages analyze, plan, execute and ddl.
 
-use melba_functions::{FormatSettings, Session as _};
+use melba_functions::{FormatSettings, Session as _, io};
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result};
 use pg_query::Node;
 use pg_query::protobuf::DiscardMode;
@@ -59,26 +59,23 @@ impl<'a> ValueIo<'a> {
     }
 
     /// Appends the text form.
-    pub fn output(&self, ty: Oid, _datum: &Datum, _out: &mut Vec<u8>) -> Result<()> {
-        Err(DbError::unsupported(format!("text output of type {ty}")))
+    pub fn output(&self, ty: Oid, datum: &Datum, out: &mut Vec<u8>) -> Result<()> {
+        io::text_out(self.context, ty, datum, out)
     }
 
     /// Appends the binary form.
-    pub fn send(&self, ty: Oid, _datum: &Datum, _out: &mut Vec<u8>) -> Result<()> {
-        Err(DbError::unsupported(format!("binary output of type {ty}")))
+    pub fn send(&self, ty: Oid, datum: &Datum, out: &mut Vec<u8>) -> Result<()> {
+        io::binary_out(self.context, ty, datum, out)
     }
 
     /// Reads the text form.
     pub fn input(&self, ty: Oid, text: &str) -> Result<Datum> {
-        match ty {
-            melba_types::oids::TEXT | melba_types::oids::UNKNOWN | melba_types::oids::VARCHAR => Ok(Datum::text(text)),
-            _ => Err(DbError::unsupported(format!("text input of type {ty}"))),
-        }
+        io::text_in(self.context, ty, -1, text)
     }
 
     /// Reads the binary form.
-    pub fn receive(&self, ty: Oid, _bytes: &[u8]) -> Result<Datum> {
-        Err(DbError::unsupported(format!("binary input of type {ty}")))
+    pub fn receive(&self, ty: Oid, bytes: &[u8]) -> Result<Datum> {
+        io::binary_in(self.context, ty, -1, bytes)
     }
 }
 

@@ -80,7 +80,7 @@ impl Session {
         let Some(role) = role.filter(|r| !(name == "role" && *r == "none")) else {
             return settings.reset(name, scope);
         };
-        if self.state.instance.catalog().role_by_name(role).is_none() {
+        if self.state.catalog().role_by_name(role).is_none() {
             bail!(INVALID_PARAMETER_VALUE, "role \"{role}\" does not exist");
         }
         settings.set(name, role, scope)

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use melba_engine::{Durability, Isolation};
 use melba_functions::FormatSettings;
 use melba_types::{DbError, Result, Severity, err};
+
+use crate::transaction::{Tx, TxSavepoint};
 
 use super::Session;
 use super::context::{StatementContext, format_settings};
@@ -18,6 +21,7 @@ pub(super) struct Derived {
     pub format: Arc<FormatSettings>,
     pub statement_timeout: Duration,
     pub default_modes: Modes,
+    durability: Durability,
     idle_timeout: Duration,
     idle_in_transaction_timeout: Duration,
 }
@@ -30,6 +34,7 @@ impl Derived {
             version: settings.version(),
             format: Arc::new(format_settings(settings)),
             statement_timeout: milliseconds("statement_timeout"),
+            durability: if settings.get("synchronous_commit").as_text() == "off" { Durability::Async } else { Durability::Sync },
             idle_timeout: milliseconds("idle_session_timeout"),
             idle_in_transaction_timeout: milliseconds("idle_in_transaction_session_timeout"),
             default_modes: Modes {
@@ -41,24 +46,35 @@ impl Derived {
     }
 }
 
+fn isolation(modes: Modes) -> Isolation {
+    match modes.isolation {
+        IsolationLevel::ReadUncommitted | IsolationLevel::ReadCommitted => Isolation::ReadCommitted,
+        IsolationLevel::RepeatableRead => Isolation::RepeatableRead,
+        IsolationLevel::Serializable => Isolation::Serializable,
+    }
+}
+
 /// A transaction that was started and neither committed nor rolled back.
 pub(super) struct OpenTransaction {
     pub start: i64,
     pub modes: Modes,
     /// A statement has run: the isolation level is fixed.
     pub used: bool,
-    pub savepoints: Vec<String>,
+    pub savepoints: Vec<(String, TxSavepoint)>,
+    pub tx: Arc<Tx>,
 }
 
 impl Session {
     /// Makes sure that a transaction is open; every statement starts with this.
     pub(super) fn start_command(&mut self) -> Result<()> {
-        self.statement_start = self.state.instance.clock.now_micros();
+        self.statement_start = self.state.instance.cluster.clock.now_micros();
         self.refresh();
         if self.transaction.is_none() && self.block != Block::Failed {
             self.begin_transaction(self.derived.default_modes)?;
         }
-        self.state.interrupt.start_statement(self.derived.statement_timeout);
+        if self.state.interrupt.start_statement(self.derived.statement_timeout) {
+            self.state.instance.backends.wake_watchdog();
+        }
         Ok(())
     }
 
@@ -86,7 +102,9 @@ impl Session {
         if modes.isolation == IsolationLevel::Serializable {
             return Err(DbError::unsupported("the isolation level SERIALIZABLE"));
         }
-        self.transaction = Some(OpenTransaction { start: self.statement_start, modes, used: false, savepoints: Vec::new() });
+        let tx = Tx::begin(&self.state.instance.cluster, &self.state.engine, self.state.database_oid, isolation(modes))?;
+        self.transaction =
+            Some(OpenTransaction { start: self.statement_start, modes, used: false, savepoints: Vec::new(), tx: Arc::new(tx) });
         self.state.settings.lock().push_level();
         self.show_modes(modes);
         Ok(())
@@ -114,8 +132,11 @@ impl Session {
                     "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction"
                 ));
             }
-            if modes.isolation == IsolationLevel::Serializable {
-                return Err(DbError::unsupported("the isolation level SERIALIZABLE"));
+            if isolation(modes) != isolation(old) {
+                // Nothing was done in it: another one takes its place.
+                transaction.tx.rollback();
+                let cluster = &self.state.instance.cluster;
+                transaction.tx = Arc::new(Tx::begin(cluster, &self.state.engine, self.state.database_oid, isolation(modes))?);
             }
         }
         if old.read_only && !modes.read_only {
@@ -136,9 +157,11 @@ impl Session {
 
     /// The surroundings of the statement that starts now.
     pub(super) fn context(&self) -> StatementContext {
+        let tx = self.transaction.as_ref().map(|t| t.tx.clone());
         StatementContext {
             session: self.state.clone(),
-            catalog: self.state.instance.catalog(),
+            catalog: tx.as_ref().map_or_else(|| self.state.catalog(), |tx| tx.catalog()),
+            tx,
             format: self.derived.format.clone(),
             transaction_start: self.transaction.as_ref().map_or(self.statement_start, |t| t.start),
             statement_start: self.statement_start,
@@ -169,14 +192,21 @@ impl Session {
             portal.load_all()?;
         }
         self.portals.retain(|_, p| p.hold);
+        let Some(transaction) = &self.transaction else { return Ok(()) };
+        transaction.tx.commit(self.derived.durability)?;
+        let savepoints = transaction.savepoints.len();
         self.transaction = None;
-        self.state.settings.lock().commit_level();
+        let mut settings = self.state.settings.lock();
+        for _ in 0..=savepoints {
+            settings.commit_level();
+        }
         Ok(())
     }
 
     /// Undoes the open transaction, if any. Cursors held over from earlier transactions stay.
     pub(super) fn roll_back_transaction(&mut self) {
         if let Some(transaction) = self.transaction.take() {
+            transaction.tx.rollback();
             let mut settings = self.state.settings.lock();
             for _ in 0..=transaction.savepoints.len() {
                 settings.rollback_level();
@@ -210,14 +240,14 @@ impl Session {
 
     pub(super) fn define_savepoint(&mut self, name: &str) -> Result<()> {
         let Some(transaction) = &mut self.transaction else { return Err(DbError::internal("no transaction is open")) };
-        transaction.savepoints.push(name.to_owned());
+        transaction.savepoints.push((name.to_owned(), transaction.tx.savepoint()));
         self.state.settings.lock().push_level();
         Ok(())
     }
 
     /// The number of the innermost savepoint of that name, counted from 1.
     pub(super) fn find_savepoint(&self, name: &str) -> Result<usize> {
-        let found = self.transaction.as_ref().and_then(|t| t.savepoints.iter().rposition(|s| s == name));
+        let found = self.transaction.as_ref().and_then(|t| t.savepoints.iter().rposition(|(s, _)| s == name));
         found.map(|i| i + 1).ok_or_else(|| err!(S_E_INVALID_SPECIFICATION, "savepoint \"{name}\" does not exist"))
     }
 
@@ -229,7 +259,9 @@ impl Session {
         for _ in depth..=transaction.savepoints.len() {
             settings.commit_level();
         }
-        transaction.savepoints.truncate(depth - 1);
+        for (_, savepoint) in transaction.savepoints.drain(depth - 1..).rev() {
+            transaction.tx.release(savepoint)?;
+        }
         for portal in self.portals.values_mut() {
             portal.depth = portal.depth.min(depth - 1);
         }
@@ -239,6 +271,7 @@ impl Session {
     /// Undoes everything after the `depth`-th savepoint (counted from 1), which stays.
     pub(super) fn undo_to_savepoint(&mut self, depth: usize) -> Result<()> {
         let Some(transaction) = &mut self.transaction else { return Ok(()) };
+        transaction.tx.rollback_to(&transaction.savepoints[depth - 1].1)?;
         let mut settings = self.state.settings.lock();
         for _ in depth..=transaction.savepoints.len() {
             settings.rollback_level();

@@ -162,7 +162,7 @@ impl Session {
     }
 
     fn show_columns(&self, show: &VariableShowStmt) -> Result<Arc<[ResultColumn]>> {
-        let catalog = self.state.instance.catalog();
+        let catalog = self.state.catalog();
         let text = |name: &str| ResultColumn::new(name, oids::TEXT, &catalog);
         if show.name.eq_ignore_ascii_case("all") {
             return Ok(Arc::new([text("name"), text("setting"), text("description")]));

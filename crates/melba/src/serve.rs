@@ -1,0 +1,114 @@
+//! Opening a data directory, and serving it until a signal comes.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use melba_engine::{Engine, EngineOptions};
+use melba_server::Server;
+use melba_sql::cluster::Cluster;
+use melba_sql::session::context::Instance;
+use melba_sql::session::settings::Settings;
+use melba_vfs::{Directory, OsClock, OsDirectory, OsRandom};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::config;
+
+type Result<T> = std::result::Result<T, String>;
+
+/// `melba serve`.
+pub fn serve(data: &Path, listen: &str, overrides: Vec<(String, String)>) -> Result<()> {
+    let directory = open_directory(data)?;
+    let _lock = lock(&*directory, data)?;
+    let mut changes = config::read_or_create(&data.join("melba.conf"))?;
+    changes.extend(overrides);
+    let settings = Settings::server(&changes).map_err(|e| e.to_string())?;
+    let cluster = open_cluster(directory, &settings)?;
+    let engine = cluster.engine.clone();
+    let instance = Arc::new(Instance::new(settings, cluster));
+    instance.backends.start_watchdog().map_err(|e| format!("could not start a thread: {e}"))?;
+    let server = Server::bind(listen, instance).map_err(|e| format!("could not listen on {listen}: {e}"))?;
+    let handle = server.handle();
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|e| format!("could not catch signals: {e}"))?;
+    let watcher = move || {
+        if signals.forever().next().is_some() {
+            handle.stop();
+        }
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(watcher).map_err(|e| format!("could not start a thread: {e}"))?;
+    let background = Background::start(engine.clone()).map_err(|e| format!("could not start a thread: {e}"))?;
+    let address = server.local_addr();
+    println!("melba is ready: psql -h {} -p {} -U postgres", address.ip(), address.port());
+    server.run().map_err(|e| format!("the listener failed: {e}"))?;
+    background.stop();
+    engine.shutdown().map_err(|e| e.to_string())
+}
+
+/// `melba check`.
+pub fn check(data: &Path) -> Result<()> {
+    if !data.is_dir() {
+        return Err(format!("{} is no directory", data.display()));
+    }
+    let directory = open_directory(data)?;
+    let _lock = lock(&*directory, data)?;
+    let settings = Settings::server(&[]).map_err(|e| e.to_string())?;
+    let cluster = open_cluster(directory, &settings)?;
+    println!("{}: {} database(s), no errors found", data.display(), cluster.catalogs().databases().count());
+    cluster.engine.shutdown().map_err(|e| e.to_string())
+}
+
+fn open_directory(data: &Path) -> Result<Arc<dyn Directory>> {
+    std::fs::create_dir_all(data).map_err(|e| format!("could not create {}: {e}", data.display()))?;
+    let directory = OsDirectory::open(data).map_err(|e| format!("could not open {}: {e}", data.display()))?;
+    Ok(Arc::new(directory))
+}
+
+fn lock(directory: &dyn Directory, data: &Path) -> Result<Box<dyn Send + Sync>> {
+    directory.lock("server.lock").map_err(|e| match e.kind() {
+        std::io::ErrorKind::WouldBlock => format!("another server is using {}", data.display()),
+        _ => format!("could not lock {}: {e}", data.display()),
+    })
+}
+
+fn open_cluster(directory: Arc<dyn Directory>, settings: &Settings) -> Result<Arc<Cluster>> {
+    let clock = Arc::new(OsClock::new());
+    let options = EngineOptions {
+        // shared_buffers counts blocks of 8 kB.
+        memory_bytes: (settings.get("shared_buffers").as_integer().max(16) as u64) << 13,
+        fsync: settings.get("fsync").as_bool(),
+        wal_writer_delay: Duration::from_millis(settings.get("wal_writer_delay").as_integer().max(1) as u64),
+    };
+    let engine = Engine::open(options, directory, clock.clone()).map_err(|e| e.to_string())?;
+    Cluster::open(engine, clock, Arc::new(OsRandom)).map_err(|e| e.to_string())
+}
+
+/// The thread that runs the engine's background steps.
+struct Background {
+    stopping: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Background {
+    fn start(engine: Arc<Engine>) -> std::io::Result<Background> {
+        const IDLE: Duration = Duration::from_millis(20);
+        let stopping = Arc::new(AtomicBool::new(false));
+        let stop = stopping.clone();
+        let work = move || {
+            while !stop.load(Ordering::Relaxed) {
+                if !engine.run_once() {
+                    std::thread::sleep(IDLE);
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("background".into()).spawn(work)?;
+        Ok(Background { stopping, thread })
+    }
+
+    fn stop(self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        // A panic of a step has poisoned the engine, which says so itself.
+        let _ = self.thread.join();
+    }
+}
