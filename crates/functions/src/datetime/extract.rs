@@ -1,0 +1,322 @@
+//! EXTRACT (numeric results) and date_part (double precision results).
+
+use melba_types::datetime::calendar::{self, iso_week, iso_year, julian_of_date};
+use melba_types::datetime::keywords::{Unit, unit};
+use melba_types::datetime::{
+    Civil, DATE_INFINITY, DATE_NEGATIVE_INFINITY, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND,
+    TIMESTAMP_NEGATIVE_INFINITY, UNIX_EPOCH_MICROS, is_finite_date, is_finite_timestamp, unix_seconds,
+};
+use melba_types::{Datum, DbError, Interval, Numeric, Result, TimeTz, err};
+
+use super::convert::date_to_timestamp;
+use super::{session_zone, timestamp_out_of_range};
+use crate::{CallContext, ScalarFn};
+
+pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
+    ("extract_date", |c, a| numeric(c, date_part(a[0].as_str(), a[1].as_i32())?)),
+    ("extract_time", |c, a| numeric(c, time_part(a[0].as_str(), a[1].as_i64(), None)?)),
+    ("extract_timetz", |c, a| numeric(c, timetz_part(a[0].as_str(), a[1].as_timetz())?)),
+    ("extract_timestamp", |c, a| numeric(c, timestamp_part(a[0].as_str(), a[1].as_i64(), None)?)),
+    ("extract_timestamptz", |c, a| numeric(c, timestamptz_part(c, a)?)),
+    ("extract_interval", |c, a| numeric(c, interval_part(a[0].as_str(), a[1].as_interval())?)),
+    ("date_part_1384", |_, a| double(timestamp_part(a[0].as_str(), date_to_timestamp(a[1].as_i32())?, None)?)),
+    ("time_part", |_, a| double(time_part(a[0].as_str(), a[1].as_i64(), None)?)),
+    ("timetz_part", |_, a| double(timetz_part(a[0].as_str(), a[1].as_timetz())?)),
+    ("timestamp_part", |_, a| double(timestamp_part(a[0].as_str(), a[1].as_i64(), None)?)),
+    ("timestamptz_part", |c, a| double(timestamptz_part(c, a)?)),
+    ("interval_part", |_, a| double(interval_part(a[0].as_str(), a[1].as_interval())?)),
+];
+
+/// A part before it becomes a numeric or a double.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Part {
+    Integer(i64),
+    /// `value / 10^scale`.
+    Scaled(i64, u8),
+    /// Too large for 64 bits: whole seconds, microseconds.
+    Seconds(i128),
+    /// Whole days and microseconds of the day.
+    Julian(i64, i64),
+    Infinity,
+    NegativeInfinity,
+    Null,
+}
+
+/// A numeric with `scale` decimals.
+pub fn scaled_numeric(value: i128, scale: u8) -> Result<Numeric> {
+    let digits = format!("{:0width$}", value.unsigned_abs(), width = scale as usize + 1);
+    let (whole, part) = digits.split_at(digits.len() - scale as usize);
+    let sign = if value < 0 { "-" } else { "" };
+    let point = if scale > 0 { "." } else { "" };
+    numeric_of_text(&format!("{sign}{whole}{point}{part}"))
+}
+
+fn numeric_of_text(text: &str) -> Result<Numeric> {
+    crate::numeric::parse(text)
+}
+
+fn numeric(call: &CallContext<'_>, part: Part) -> Result<Datum> {
+    Ok(Datum::Numeric(match part {
+        Part::Integer(value) => scaled_numeric(i128::from(value), 0)?,
+        Part::Scaled(value, scale) => scaled_numeric(i128::from(value), scale)?,
+        Part::Seconds(micros) => scaled_numeric(micros, 6)?,
+        Part::Julian(days, micros) => {
+            // Division decides how many decimals there are.
+            let value = |v: i64| scaled_numeric(i128::from(v), 0).map(Datum::Numeric);
+            let binary = |name: &str, a: Datum, b: Datum| match crate::scalar(name) {
+                Some(function) => function(call, &[a, b]),
+                None => Err(DbError::unsupported("arithmetic of type numeric")),
+            };
+            let fraction = binary("numeric_div", value(micros)?, value(MICROS_PER_DAY)?)?;
+            return binary("numeric_add", value(days)?, fraction);
+        }
+        Part::Infinity => numeric_of_text("Infinity")?,
+        Part::NegativeInfinity => numeric_of_text("-Infinity")?,
+        Part::Null => return Ok(Datum::Null),
+    }))
+}
+
+fn double(part: Part) -> Result<Datum> {
+    Ok(Datum::Float8(match part {
+        Part::Integer(value) => value as f64,
+        Part::Scaled(value, scale) => value as f64 / 10f64.powi(i32::from(scale)),
+        Part::Seconds(micros) => micros as f64 / 1e6,
+        Part::Julian(days, micros) => days as f64 + micros as f64 / MICROS_PER_DAY as f64,
+        Part::Infinity => f64::INFINITY,
+        Part::NegativeInfinity => f64::NEG_INFINITY,
+        Part::Null => return Ok(Datum::Null),
+    }))
+}
+
+fn not_recognized(name: &str, type_name: &str) -> DbError {
+    err!(INVALID_PARAMETER_VALUE, "unit \"{}\" not recognized for type {type_name}", name.to_lowercase())
+}
+
+fn not_supported(name: &str, type_name: &str) -> DbError {
+    err!(FEATURE_NOT_SUPPORTED, "unit \"{}\" not supported for type {type_name}", name.to_lowercase())
+}
+
+/// The unit of a name, or the error that the name is no unit.
+pub fn unit_of(name: &str, type_name: &str) -> Result<Unit> {
+    unit(name).ok_or_else(|| not_recognized(name, type_name))
+}
+
+const TIMESTAMP: &str = "timestamp without time zone";
+const TIMESTAMPTZ: &str = "timestamp with time zone";
+
+fn timestamptz_part(call: &CallContext<'_>, a: &[Datum]) -> Result<Part> {
+    let timestamp = a[1].as_i64();
+    let offset = match is_finite_timestamp(timestamp) {
+        true => session_zone(call.session).offset_at(unix_seconds(timestamp)),
+        false => 0,
+    };
+    timestamp_part(a[0].as_str(), timestamp, Some(offset))
+}
+
+/// The part of a timestamp; `offset` (seconds east) when it has a time zone.
+fn timestamp_part(name: &str, timestamp: i64, offset: Option<i32>) -> Result<Part> {
+    let type_name = if offset.is_some() { TIMESTAMPTZ } else { TIMESTAMP };
+    let unit = unit_of(name, type_name)?;
+    if !is_finite_timestamp(timestamp) {
+        let oscillates = oscillates(unit) || matches!(unit, Unit::Timezone | Unit::TimezoneHour | Unit::TimezoneMinute);
+        return infinite_part(unit, oscillates, timestamp == TIMESTAMP_NEGATIVE_INFINITY)
+            .ok_or_else(|| not_supported(name, type_name));
+    }
+    part_of_timestamp(unit, timestamp, offset)?.ok_or_else(|| not_supported(name, type_name)).map(|part| part.0)
+}
+
+/// A part, for callers in other modules.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimestampPart(Part);
+
+impl TimestampPart {
+    /// The part as a double, as date_part gives it.
+    pub fn double(self) -> f64 {
+        match double(self.0) {
+            Ok(Datum::Float8(value)) => value,
+            _ => 0.0,
+        }
+    }
+}
+
+/// The part of a finite timestamp; `None` when timestamps have no such unit.
+pub fn part_of_timestamp(unit: Unit, timestamp: i64, offset: Option<i32>) -> Result<Option<TimestampPart>> {
+    let east = i64::from(offset.unwrap_or(0));
+    if unit == Unit::Epoch {
+        let part = match timestamp.checked_sub(UNIX_EPOCH_MICROS) {
+            Some(micros) => Part::Scaled(micros, 6),
+            None => Part::Seconds(i128::from(timestamp) - i128::from(UNIX_EPOCH_MICROS)),
+        };
+        return Ok(Some(TimestampPart(part)));
+    }
+    let local = timestamp.checked_add(east * MICROS_PER_SECOND).ok_or_else(timestamp_out_of_range)?;
+    let civil = Civil::of_timestamp(local).ok_or_else(timestamp_out_of_range)?;
+    let part = match unit {
+        Unit::Timezone => offset.map(|_| Part::Integer(east)),
+        Unit::TimezoneHour => offset.map(|_| Part::Integer(east / 3600)),
+        Unit::TimezoneMinute => offset.map(|_| Part::Integer(east / 60 % 60)),
+        Unit::Julian => Some(Part::Julian(i64::from(civil.julian()), civil.time())),
+        _ => clock_part(unit, &civil).or_else(|| calendar_part(unit, &civil)),
+    };
+    Ok(part.map(TimestampPart))
+}
+
+fn clock_part(unit: Unit, civil: &Civil) -> Option<Part> {
+    let micros = i64::from(civil.second) * MICROS_PER_SECOND + i64::from(civil.micros);
+    Some(match unit {
+        Unit::Microsecond => Part::Integer(micros),
+        Unit::Millisecond => Part::Scaled(micros, 3),
+        Unit::Second => Part::Scaled(micros, 6),
+        Unit::Minute => Part::Integer(i64::from(civil.minute)),
+        Unit::Hour => Part::Integer(i64::from(civil.hour)),
+        _ => return None,
+    })
+}
+
+fn calendar_part(unit: Unit, civil: &Civil) -> Option<Part> {
+    let Civil { year, month, day, .. } = *civil;
+    let weekday = || calendar::weekday_of_julian(civil.julian());
+    // There is no year 0, nor decade, century or millennium of it.
+    let group = |size: i32| if year > 0 { (year + size - 1) / size } else { -((size - 1 - (year - 1)) / size) };
+    let value = match unit {
+        Unit::Day => day,
+        Unit::Month => month,
+        Unit::Quarter => (month - 1) / 3 + 1,
+        Unit::Week => iso_week(year, month, day),
+        Unit::Year if year > 0 => year,
+        Unit::Year => year - 1,
+        Unit::Decade if year >= 0 => year / 10,
+        Unit::Decade => -((8 - (year - 1)) / 10),
+        Unit::Century => group(100),
+        Unit::Millennium => group(1000),
+        Unit::IsoYear => match iso_year(year, month, day) {
+            positive @ 1.. => positive,
+            other => other - 1,
+        },
+        Unit::Dow => weekday(),
+        Unit::IsoDow if weekday() == 0 => 7,
+        Unit::IsoDow => weekday(),
+        Unit::Doy => civil.julian() - julian_of_date(year, 1, 1) + 1,
+        _ => return None,
+    };
+    Some(Part::Integer(i64::from(value)))
+}
+
+/// Units whose value comes back again and again.
+fn oscillates(unit: Unit) -> bool {
+    matches!(
+        unit,
+        Unit::Microsecond
+            | Unit::Millisecond
+            | Unit::Second
+            | Unit::Minute
+            | Unit::Hour
+            | Unit::Day
+            | Unit::Month
+            | Unit::Quarter
+            | Unit::Week
+            | Unit::Dow
+            | Unit::IsoDow
+            | Unit::Doy
+    )
+}
+
+fn infinite_part(unit: Unit, oscillates: bool, negative: bool) -> Option<Part> {
+    if oscillates {
+        return Some(Part::Null);
+    }
+    let grows = matches!(
+        unit,
+        Unit::Year | Unit::Decade | Unit::Century | Unit::Millennium | Unit::Julian | Unit::IsoYear | Unit::Epoch
+    );
+    grows.then_some(if negative { Part::NegativeInfinity } else { Part::Infinity })
+}
+
+fn date_part(name: &str, date: i32) -> Result<Part> {
+    let unit = unit_of(name, "date")?;
+    let of_day = matches!(unit, Unit::Microsecond | Unit::Millisecond | Unit::Second | Unit::Minute | Unit::Hour);
+    if !is_finite_date(date) {
+        debug_assert!(date == DATE_INFINITY || date == DATE_NEGATIVE_INFINITY);
+        let part = infinite_part(unit, oscillates(unit) && !of_day, date == DATE_NEGATIVE_INFINITY);
+        return part.filter(|_| !of_day).ok_or_else(|| not_supported(name, "date"));
+    }
+    let civil = Civil::of_date(date);
+    let part = match unit {
+        Unit::Julian => Some(Part::Integer(i64::from(civil.julian()))),
+        Unit::Epoch => Some(Part::Integer((i64::from(date) - UNIX_EPOCH_MICROS / MICROS_PER_DAY) * 86_400)),
+        _ => calendar_part(unit, &civil),
+    };
+    part.ok_or_else(|| not_supported(name, "date"))
+}
+
+const TIME: &str = "time without time zone";
+const TIMETZ: &str = "time with time zone";
+
+fn timetz_part(name: &str, time: TimeTz) -> Result<Part> {
+    time_part(name, time.micros, Some(time.zone_seconds_west))
+}
+
+fn time_part(name: &str, time: i64, west: Option<i32>) -> Result<Part> {
+    let type_name = if west.is_some() { TIMETZ } else { TIME };
+    let unit = unit_of(name, type_name)?;
+    let east = -i64::from(west.unwrap_or(0));
+    let part = match unit {
+        Unit::Timezone => west.map(|_| Part::Integer(east)),
+        Unit::TimezoneHour => west.map(|_| Part::Integer(east / 3600)),
+        Unit::TimezoneMinute => west.map(|_| Part::Integer(east / 60 % 60)),
+        Unit::Epoch => Some(Part::Scaled(time - east * MICROS_PER_SECOND, 6)),
+        // Words that are no unit of intervals are not recognized here at all.
+        Unit::Dow | Unit::IsoDow | Unit::Doy | Unit::IsoYear | Unit::Julian | Unit::Reserved(_) => {
+            return Err(if matches!(unit, Unit::Reserved(_)) {
+                not_recognized(name, type_name)
+            } else {
+                not_supported(name, type_name)
+            });
+        }
+        _ => clock_part(unit, &Civil::of_time(time)),
+    };
+    part.ok_or_else(|| not_supported(name, type_name))
+}
+
+fn interval_part(name: &str, interval: Interval) -> Result<Part> {
+    let unit = unit_of(name, "interval")?;
+    if !interval.is_finite() {
+        let oscillates = oscillates(unit) && !matches!(unit, Unit::Hour | Unit::Day | Unit::Dow | Unit::IsoDow | Unit::Doy);
+        let negative = interval == Interval::NEGATIVE_INFINITY;
+        let part = match unit {
+            Unit::Hour | Unit::Day if negative => Some(Part::NegativeInfinity),
+            Unit::Hour | Unit::Day => Some(Part::Infinity),
+            Unit::Julian | Unit::IsoYear => None,
+            _ => infinite_part(unit, oscillates, negative),
+        };
+        return part.ok_or_else(|| not_supported(name, "interval"));
+    }
+    let Interval { months, days, micros } = interval;
+    let of_minute = micros % MICROS_PER_MINUTE;
+    let years = i64::from(months / 12);
+    let month = i64::from(months % 12);
+    Ok(match unit {
+        Unit::Microsecond => Part::Integer(of_minute),
+        Unit::Millisecond => Part::Scaled(of_minute, 3),
+        Unit::Second => Part::Scaled(of_minute, 6),
+        Unit::Minute => Part::Integer(micros / MICROS_PER_MINUTE % 60),
+        Unit::Hour => Part::Integer(micros / MICROS_PER_HOUR),
+        Unit::Day => Part::Integer(i64::from(days)),
+        Unit::Week => Part::Integer(i64::from(days / 7)),
+        Unit::Month => Part::Integer(month),
+        Unit::Quarter if months >= 0 => Part::Integer(month / 3 + 1),
+        Unit::Quarter => Part::Integer(-(-month / 3 + 1)),
+        Unit::Year => Part::Integer(years),
+        Unit::Decade => Part::Integer(years / 10),
+        Unit::Century => Part::Integer(years / 100),
+        Unit::Millennium => Part::Integer(years / 1000),
+        Unit::Epoch => {
+            // A year is 365.25 days: count quarter days.
+            let quarter_days = 1461 * i128::from(years) + 120 * i128::from(month) + 4 * i128::from(days);
+            let total = quarter_days * i128::from(MICROS_PER_DAY / 4) + i128::from(micros);
+            i64::try_from(total).map_or(Part::Seconds(total), |micros| Part::Scaled(micros, 6))
+        }
+        Unit::Timezone | Unit::TimezoneHour | Unit::TimezoneMinute => return Err(not_supported(name, "interval")),
+        _ => return Err(not_recognized(name, "interval")),
+    })
+}

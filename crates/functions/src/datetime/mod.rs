@@ -1,0 +1,60 @@
+//! date, time, timetz, timestamp, timestamptz, interval: input and output, and everything computed with them.
+
+mod arithmetic;
+mod compare;
+mod convert;
+mod extract;
+mod make;
+mod range_frame;
+mod series;
+mod truncate;
+mod types;
+mod vectors;
+
+pub use extract::{part_of_timestamp, scaled_numeric};
+pub use series::SETS;
+pub use types::TYPES;
+pub use vectors::VECTORS;
+
+use melba_types::datetime::{ParseSettings, is_valid_timestamp};
+use melba_types::timezone::Zone;
+use melba_types::{DbError, Result, err};
+
+use crate::{ScalarFn, Session};
+
+pub const TABLES: &[&[(&str, ScalarFn)]] = &[
+    arithmetic::FUNCTIONS,
+    compare::COMPARISONS,
+    compare::FUNCTIONS,
+    convert::FUNCTIONS,
+    extract::FUNCTIONS,
+    make::FUNCTIONS,
+    range_frame::FUNCTIONS,
+    truncate::FUNCTIONS,
+    types::FUNCTIONS,
+];
+
+/// The session's time zone. The setting was checked when it was set; an unknown zone can only be UTC then.
+pub fn session_zone(session: &dyn Session) -> Zone {
+    Zone::lookup(&session.format().time_zone).unwrap_or_else(Zone::utc)
+}
+
+/// What reading date text depends on.
+pub fn parse_settings<'a>(session: &dyn Session, zone: &'a Zone) -> ParseSettings<'a> {
+    ParseSettings { order: session.format().date_order, zone, now: session.transaction_timestamp() }
+}
+
+pub fn timestamp_out_of_range() -> DbError {
+    err!(DATETIME_FIELD_OVERFLOW, "timestamp out of range")
+}
+
+pub fn date_out_of_range_for_timestamp() -> DbError {
+    err!(DATETIME_FIELD_OVERFLOW, "date out of range for timestamp")
+}
+
+fn valid_timestamp(timestamp: Option<i64>) -> Result<i64> {
+    timestamp.filter(|t| is_valid_timestamp(*t)).ok_or_else(timestamp_out_of_range)
+}
+
+#[cfg(test)]
+mod tests;
