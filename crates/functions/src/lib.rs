@@ -11,6 +11,7 @@ pub mod aggregate;
 pub mod array;
 pub mod bool;
 pub mod bytea;
+mod datetime;
 pub mod float;
 pub mod int;
 pub mod io;
@@ -82,29 +83,7 @@ pub struct FormatSettings {
     pub xml_document: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DateStyle {
-    Iso,
-    Sql,
-    Postgres,
-    German,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DateOrder {
-    Mdy,
-    Dmy,
-    Ymd,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IntervalStyle {
-    Postgres,
-    PostgresVerbose,
-    SqlStandard,
-    Iso8601,
-}
-
+pub use melba_types::datetime::{DateOrder, DateStyle, IntervalStyle};
 pub use registry::{aggregate, scalar, set_returning, vector, window};
 pub use window::{Partition, WindowFn};
 

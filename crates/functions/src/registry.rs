@@ -15,6 +15,7 @@ use crate::{AggregateFn, ScalarFn, SetFn, TypeIo, VectorFn};
 const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
     &[crate::bool::FUNCTIONS, crate::bool::COMPARISONS],
     crate::bytea::TABLES,
+    crate::datetime::TABLES,
     crate::float::TABLES,
     crate::int::TABLES,
     &[crate::math::FUNCTIONS],
@@ -24,10 +25,10 @@ const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
 ];
 
 /// Tables of vector functions, keyed like the scalar function each equals.
-const VECTORS: &[&[(&str, VectorFn)]] = &[];
+const VECTORS: &[&[(&str, VectorFn)]] = &[crate::datetime::VECTORS];
 
 /// Tables of set-returning functions, keyed by pg_proc.prosrc.
-const SETS: &[&[(&str, SetFn)]] = &[];
+const SETS: &[&[(&str, SetFn)]] = &[crate::datetime::SETS];
 
 /// Tables of window functions, keyed by pg_proc.prosrc.
 const WINDOWS: &[&[(&str, WindowFn)]] = &[];
@@ -41,6 +42,7 @@ const TYPES: &[&[(Oid, TypeIo)]] = &[
     crate::array::io::TYPES,
     crate::bool::TYPES,
     crate::bytea::TYPES,
+    crate::datetime::TYPES,
     crate::float::TYPES,
     crate::int::TYPES,
     crate::numeric::TYPES,

@@ -1,8 +1,8 @@
 //! Sums and differences of dates, times and intervals.
 
 use melba_types::datetime::{
-    Civil, DATE_INFINITY, DATE_NEGATIVE_INFINITY, MICROS_PER_DAY, TIMESTAMP_INFINITY,
-    TIMESTAMP_NEGATIVE_INFINITY, calendar, from_local, is_finite_date, is_finite_timestamp, is_valid_date, to_local, unix_seconds,
+    Civil, DATE_INFINITY, DATE_NEGATIVE_INFINITY, MICROS_PER_DAY, TIMESTAMP_INFINITY, TIMESTAMP_NEGATIVE_INFINITY, calendar,
+    from_local, is_finite_date, is_finite_timestamp, is_valid_date, to_local, unix_seconds,
 };
 use melba_types::interval::out_of_range;
 use melba_types::timezone::Zone;
@@ -29,9 +29,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         subtract_interval(timestamp, &a[1].as_interval(), None).map(Datum::Int8)
     }),
     ("interval_pl_date_2546", |_, a| date_plus_interval(&a[1], a[0].as_interval())),
-    ("time_mi_time", |_, a| {
-        Ok(Datum::Interval(Interval { months: 0, days: 0, micros: a[0].as_i64() - a[1].as_i64() }))
-    }),
+    ("time_mi_time", |_, a| Ok(Datum::Interval(Interval { months: 0, days: 0, micros: a[0].as_i64() - a[1].as_i64() }))),
     ("time_pl_interval", |_, a| time_plus(a[0].as_i64(), a[1].as_interval(), false).map(Datum::Int8)),
     ("time_mi_interval", |_, a| time_plus(a[0].as_i64(), a[1].as_interval(), true).map(Datum::Int8)),
     ("interval_pl_time_1848", |_, a| time_plus(a[1].as_i64(), a[0].as_interval(), false).map(Datum::Int8)),
@@ -69,9 +67,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("interval_justify_days", |_, a| a[0].as_interval().justify_days().map(Datum::Interval)),
     ("interval_justify_interval", |_, a| a[0].as_interval().justify().map(Datum::Interval)),
     ("timestamp_age", |_, a| age(a[0].as_i64(), a[1].as_i64(), 0, 0).map(Datum::Interval)),
-    ("timestamptz_age", |c, a| {
-        zoned_age(a[0].as_i64(), a[1].as_i64(), &session_zone(c.session)).map(Datum::Interval)
-    }),
+    ("timestamptz_age", |c, a| zoned_age(a[0].as_i64(), a[1].as_i64(), &session_zone(c.session)).map(Datum::Interval)),
     // PostgreSQL defines these two in SQL: the age at midnight today.
     ("age_1386", |c, a| {
         let zone = session_zone(c.session);
@@ -223,4 +219,3 @@ fn age(a: i64, b: i64, offset_a: i32, offset_b: i32) -> Result<Interval> {
     let interval = Interval { months, days, micros };
     if negative { interval.checked_neg() } else { Ok(interval) }
 }
-

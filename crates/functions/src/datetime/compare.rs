@@ -117,13 +117,10 @@ macro_rules! zoned {
 
 type Row = (&'static str, ScalarFn);
 
-const DATE_TIMESTAMPTZ: [Row; 7] = zoned!(date_timestamptz, "date", "timestamptz");
-const TIMESTAMPTZ_DATE: [Row; 7] = zoned!(timestamptz_date, "timestamptz", "date");
-const TIMESTAMP_TIMESTAMPTZ: [Row; 7] = zoned!(timestamp_timestamptz, "timestamp", "timestamptz");
-const TIMESTAMPTZ_TIMESTAMP: [Row; 7] = zoned!(timestamptz_timestamp, "timestamptz", "timestamp");
-
-pub const ZONED_COMPARISONS: [&[Row]; 4] =
-    [&DATE_TIMESTAMPTZ, &TIMESTAMPTZ_DATE, &TIMESTAMP_TIMESTAMPTZ, &TIMESTAMPTZ_TIMESTAMP];
+pub const DATE_TIMESTAMPTZ: [Row; 7] = zoned!(date_timestamptz, "date", "timestamptz");
+pub const TIMESTAMPTZ_DATE: [Row; 7] = zoned!(timestamptz_date, "timestamptz", "date");
+pub const TIMESTAMP_TIMESTAMPTZ: [Row; 7] = zoned!(timestamp_timestamptz, "timestamp", "timestamptz");
+pub const TIMESTAMPTZ_TIMESTAMP: [Row; 7] = zoned!(timestamptz_timestamp, "timestamptz", "timestamp");
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("date_larger", |_, a| Ok(larger(a, dates))),

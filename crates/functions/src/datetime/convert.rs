@@ -57,9 +57,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("timedate_pl_1296", |_, a| date_and_time(a[1].as_i32(), a[0].as_i64()).map(Datum::Int8)),
     ("datetimetz_timestamptz", |_, a| date_and_timetz(a[0].as_i32(), a[1].as_timetz()).map(Datum::Int8)),
     ("timetzdate_pl_1298", |_, a| date_and_timetz(a[1].as_i32(), a[0].as_timetz()).map(Datum::Int8)),
-    ("timestamptz_1176", |c, a| {
-        zoned(date_and_time(a[0].as_i32(), a[1].as_i64())?, &session_zone(c.session)).map(Datum::Int8)
-    }),
+    ("timestamptz_1176", |c, a| zoned(date_and_time(a[0].as_i32(), a[1].as_i64())?, &session_zone(c.session)).map(Datum::Int8)),
     ("timestamp_zone", |c, a| {
         at_zone(a[1].as_i64(), |timestamp| {
             let place = place_of_name(c, a[0].as_str())?;

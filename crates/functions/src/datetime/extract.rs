@@ -13,12 +13,12 @@ use super::{session_zone, timestamp_out_of_range};
 use crate::{CallContext, ScalarFn};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
-    ("extract_date", |c, a| numeric(c, date_part(a[0].as_str(), a[1].as_i32())?)),
-    ("extract_time", |c, a| numeric(c, time_part(a[0].as_str(), a[1].as_i64(), None)?)),
-    ("extract_timetz", |c, a| numeric(c, timetz_part(a[0].as_str(), a[1].as_timetz())?)),
-    ("extract_timestamp", |c, a| numeric(c, timestamp_part(a[0].as_str(), a[1].as_i64(), None)?)),
-    ("extract_timestamptz", |c, a| numeric(c, timestamptz_part(c, a)?)),
-    ("extract_interval", |c, a| numeric(c, interval_part(a[0].as_str(), a[1].as_interval())?)),
+    ("extract_date", |_, a| numeric(date_part(a[0].as_str(), a[1].as_i32())?)),
+    ("extract_time", |_, a| numeric(time_part(a[0].as_str(), a[1].as_i64(), None)?)),
+    ("extract_timetz", |_, a| numeric(timetz_part(a[0].as_str(), a[1].as_timetz())?)),
+    ("extract_timestamp", |_, a| numeric(timestamp_part(a[0].as_str(), a[1].as_i64(), None)?)),
+    ("extract_timestamptz", |c, a| numeric(timestamptz_part(c, a)?)),
+    ("extract_interval", |_, a| numeric(interval_part(a[0].as_str(), a[1].as_interval())?)),
     ("date_part_1384", |_, a| double(timestamp_part(a[0].as_str(), date_to_timestamp(a[1].as_i32())?, None)?)),
     ("time_part", |_, a| double(time_part(a[0].as_str(), a[1].as_i64(), None)?)),
     ("timetz_part", |_, a| double(timetz_part(a[0].as_str(), a[1].as_timetz())?)),
@@ -32,7 +32,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 enum Part {
     Integer(i64),
     /// `value / 10^scale`.
-    Scaled(i64, u8),
+    Scaled(i64, u16),
     /// Too large for 64 bits: whole seconds, microseconds.
     Seconds(i128),
     /// Whole days and microseconds of the day.
@@ -42,36 +42,16 @@ enum Part {
     Null,
 }
 
-/// A numeric with `scale` decimals.
-pub fn scaled_numeric(value: i128, scale: u8) -> Result<Numeric> {
-    let digits = format!("{:0width$}", value.unsigned_abs(), width = scale as usize + 1);
-    let (whole, part) = digits.split_at(digits.len() - scale as usize);
-    let sign = if value < 0 { "-" } else { "" };
-    let point = if scale > 0 { "." } else { "" };
-    numeric_of_text(&format!("{sign}{whole}{point}{part}"))
-}
-
-fn numeric_of_text(text: &str) -> Result<Numeric> {
-    crate::numeric::parse(text)
-}
-
-fn numeric(call: &CallContext<'_>, part: Part) -> Result<Datum> {
+fn numeric(part: Part) -> Result<Datum> {
+    let integer = |value: i64| Numeric::from_parts(i128::from(value), 0);
     Ok(Datum::Numeric(match part {
-        Part::Integer(value) => scaled_numeric(i128::from(value), 0)?,
-        Part::Scaled(value, scale) => scaled_numeric(i128::from(value), scale)?,
-        Part::Seconds(micros) => scaled_numeric(micros, 6)?,
-        Part::Julian(days, micros) => {
-            // Division decides how many decimals there are.
-            let value = |v: i64| scaled_numeric(i128::from(v), 0).map(Datum::Numeric);
-            let binary = |name: &str, a: Datum, b: Datum| match crate::scalar(name) {
-                Some(function) => function(call, &[a, b]),
-                None => Err(DbError::unsupported("arithmetic of type numeric")),
-            };
-            let fraction = binary("numeric_div", value(micros)?, value(MICROS_PER_DAY)?)?;
-            return binary("numeric_add", value(days)?, fraction);
-        }
-        Part::Infinity => numeric_of_text("Infinity")?,
-        Part::NegativeInfinity => numeric_of_text("-Infinity")?,
+        Part::Integer(value) => integer(value),
+        Part::Scaled(value, scale) => Numeric::from_parts(i128::from(value), scale),
+        Part::Seconds(micros) => Numeric::from_parts(micros, 6),
+        // Division decides how many decimals there are.
+        Part::Julian(days, micros) => integer(days).add(&integer(micros).div(&integer(MICROS_PER_DAY))?)?,
+        Part::Infinity => Numeric::INFINITY,
+        Part::NegativeInfinity => Numeric::NEGATIVE_INFINITY,
         Part::Null => return Ok(Datum::Null),
     }))
 }
@@ -225,10 +205,8 @@ fn infinite_part(unit: Unit, oscillates: bool, negative: bool) -> Option<Part> {
     if oscillates {
         return Some(Part::Null);
     }
-    let grows = matches!(
-        unit,
-        Unit::Year | Unit::Decade | Unit::Century | Unit::Millennium | Unit::Julian | Unit::IsoYear | Unit::Epoch
-    );
+    let grows =
+        matches!(unit, Unit::Year | Unit::Decade | Unit::Century | Unit::Millennium | Unit::Julian | Unit::IsoYear | Unit::Epoch);
     grows.then_some(if negative { Part::NegativeInfinity } else { Part::Infinity })
 }
 

@@ -74,10 +74,7 @@ fn make_timestamp(a: &[Datum]) -> Result<i64> {
     let civil = civil_of_parts(year, month, day)?;
     let time = time_of_parts(hour, minute, second)?;
     civil.timestamp().and_then(|t| t.checked_add(time)).filter(|t| is_valid_timestamp(*t)).ok_or_else(|| {
-        err!(
-            DATETIME_FIELD_OVERFLOW,
-            "timestamp out of range: {year}-{month:02}-{day:02} {hour}:{minute:02}:{second:0>2}"
-        )
+        err!(DATETIME_FIELD_OVERFLOW, "timestamp out of range: {year}-{month:02}-{day:02} {hour}:{minute:02}:{second:0>2}")
     })
 }
 
@@ -95,9 +92,7 @@ fn zone_of_argument(call: &CallContext<'_>, name: &str) -> Result<Zone> {
     }
     match parse_offset(name) {
         Ok(offset) => Ok(Zone::fixed(offset)),
-        Err(DateTimeError::OffsetOverflow) => {
-            Err(err!(INVALID_PARAMETER_VALUE, "numeric time zone \"{name}\" out of range"))
-        }
+        Err(DateTimeError::OffsetOverflow) => Err(err!(INVALID_PARAMETER_VALUE, "numeric time zone \"{name}\" out of range")),
         Err(_) => Err(err!(INVALID_PARAMETER_VALUE, "time zone \"{name}\" not recognized")),
     }
 }
@@ -152,7 +147,5 @@ fn time_of_day_text(call: &CallContext<'_>, _: &[Datum]) -> Result<Datum> {
     let month = &MONTHS[(civil.month - 1) as usize][..3];
     let Civil { year, day, hour, minute, second, micros, .. } = civil;
     let abbreviation = zone.at(melba_types::datetime::unix_seconds(now)).abbreviation;
-    Ok(Datum::text(format!(
-        "{weekday} {month} {day:02} {hour:02}:{minute:02}:{second:02}.{micros:06} {year} {abbreviation}"
-    )))
+    Ok(Datum::text(format!("{weekday} {month} {day:02} {hour:02}:{minute:02}:{second:02}.{micros:06} {year} {abbreviation}")))
 }

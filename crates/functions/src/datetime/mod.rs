@@ -11,7 +11,7 @@ mod truncate;
 mod types;
 mod vectors;
 
-pub use extract::{part_of_timestamp, scaled_numeric};
+pub use extract::part_of_timestamp;
 pub use series::SETS;
 pub use types::TYPES;
 pub use vectors::VECTORS;
@@ -26,6 +26,10 @@ pub const TABLES: &[&[(&str, ScalarFn)]] = &[
     arithmetic::FUNCTIONS,
     compare::COMPARISONS,
     compare::FUNCTIONS,
+    &compare::DATE_TIMESTAMPTZ,
+    &compare::TIMESTAMPTZ_DATE,
+    &compare::TIMESTAMP_TIMESTAMPTZ,
+    &compare::TIMESTAMPTZ_TIMESTAMP,
     convert::FUNCTIONS,
     extract::FUNCTIONS,
     make::FUNCTIONS,

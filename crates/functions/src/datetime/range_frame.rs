@@ -16,9 +16,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         in_range(dates, a, None)
     }),
     ("in_range_timestamp_interval", |_, a| in_range([a[0].as_i64(), a[1].as_i64()], a, None)),
-    ("in_range_timestamptz_interval", |c, a| {
-        in_range([a[0].as_i64(), a[1].as_i64()], a, Some(&session_zone(c.session)))
-    }),
+    ("in_range_timestamptz_interval", |c, a| in_range([a[0].as_i64(), a[1].as_i64()], a, Some(&session_zone(c.session)))),
     ("in_range_interval_interval", |_, a| {
         let (value, base, offset) = (a[0].as_interval(), a[1].as_interval(), a[2].as_interval());
         check_offset(offset.span() < 0)?;
@@ -59,10 +57,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 
 fn check_offset(negative: bool) -> Result<()> {
     if negative {
-        return Err(err!(
-            INVALID_PRECEDING_OR_FOLLOWING_SIZE,
-            "invalid preceding or following size in window function"
-        ));
+        return Err(err!(INVALID_PRECEDING_OR_FOLLOWING_SIZE, "invalid preceding or following size in window function"));
     }
     Ok(())
 }
@@ -95,14 +90,7 @@ fn overlaps_zoned(call: &CallContext<'_>, a: &[Datum], first: bool, second: bool
 }
 
 /// `(a, b) OVERLAPS (c, d)` where `b` (if `first`) and `d` (if `second`) are lengths.
-fn overlaps_with(
-    call: &CallContext<'_>,
-    a: &[Datum],
-    first: bool,
-    second: bool,
-    plus: &str,
-    overlaps: &str,
-) -> Result<Datum> {
+fn overlaps_with(call: &CallContext<'_>, a: &[Datum], first: bool, second: bool, plus: &str, overlaps: &str) -> Result<Datum> {
     let function = |name: &str| crate::scalar(name).ok_or_else(|| melba_types::DbError::internal(name.to_string()));
     let plus = function(plus)?;
     let end = |start: &Datum, length: &Datum, is_length: bool| -> Result<Datum> {

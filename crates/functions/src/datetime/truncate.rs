@@ -13,9 +13,7 @@ use crate::ScalarFn;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("timestamp_trunc", |_, a| truncate_timestamp(a[0].as_str(), a[1].as_i64()).map(Datum::Int8)),
-    ("timestamptz_trunc", |c, a| {
-        truncate_zoned(a[0].as_str(), a[1].as_i64(), &session_zone(c.session)).map(Datum::Int8)
-    }),
+    ("timestamptz_trunc", |c, a| truncate_zoned(a[0].as_str(), a[1].as_i64(), &session_zone(c.session)).map(Datum::Int8)),
     ("timestamptz_trunc_zone", |c, a| {
         let zone = super::convert::zone_of_name(c, a[2].as_str())?;
         truncate_zoned(a[0].as_str(), a[1].as_i64(), &zone).map(Datum::Int8)
@@ -32,11 +30,9 @@ const TIMESTAMPTZ: &str = "timestamp with time zone";
 pub fn truncation_unit(name: &str, type_name: &str) -> Result<Unit> {
     match unit_of(name, type_name)? {
         // Only EXTRACT knows these.
-        Unit::Dow | Unit::IsoDow | Unit::Doy | Unit::IsoYear | Unit::Julian | Unit::Epoch | Unit::Reserved(_) => Err(err!(
-            INVALID_PARAMETER_VALUE,
-            "unit \"{}\" not recognized for type {type_name}",
-            name.to_lowercase()
-        )),
+        Unit::Dow | Unit::IsoDow | Unit::Doy | Unit::IsoYear | Unit::Julian | Unit::Epoch | Unit::Reserved(_) => {
+            Err(err!(INVALID_PARAMETER_VALUE, "unit \"{}\" not recognized for type {type_name}", name.to_lowercase()))
+        }
         Unit::Timezone | Unit::TimezoneHour | Unit::TimezoneMinute => Err(not_supported(name, type_name)),
         unit => Ok(unit),
     }

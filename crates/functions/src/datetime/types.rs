@@ -2,9 +2,9 @@
 
 use melba_types::datetime::parse::{parse_date_time, parse_time};
 use melba_types::datetime::{
-    Civil, DATE_INFINITY, DATE_NEGATIVE_INFINITY, EPOCH_JULIAN, MICROS_PER_DAY, MICROS_PER_SECOND, Parsed,
-    TIMESTAMP_INFINITY, TIMESTAMP_NEGATIVE_INFINITY, UNIX_EPOCH_DATE, UNIX_EPOCH_MICROS, calendar, format,
-    is_finite_date, is_finite_timestamp, is_valid_date, is_valid_timestamp, round_micros,
+    Civil, DATE_INFINITY, DATE_NEGATIVE_INFINITY, EPOCH_JULIAN, MICROS_PER_DAY, MICROS_PER_SECOND, Parsed, TIMESTAMP_INFINITY,
+    TIMESTAMP_NEGATIVE_INFINITY, UNIX_EPOCH_DATE, UNIX_EPOCH_MICROS, calendar, format, is_finite_date, is_finite_timestamp,
+    is_valid_date, is_valid_timestamp, round_micros,
 };
 use melba_types::{Datum, Interval, Oid, Result, TimeTz, err, interval, oids};
 
@@ -20,10 +20,7 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
     (oids::TIME, TypeIo { input: time_in, output: time_out, receive: time_receive, send: send_i64 }),
     (oids::TIMETZ, TypeIo { input: timetz_in, output: timetz_out, receive: timetz_receive, send: timetz_send }),
     (oids::TIMESTAMP, TypeIo { input: timestamp_in, output: timestamp_out, receive: timestamp_receive, send: send_i64 }),
-    (
-        oids::TIMESTAMPTZ,
-        TypeIo { input: timestamptz_in, output: timestamptz_out, receive: timestamp_receive, send: send_i64 },
-    ),
+    (oids::TIMESTAMPTZ, TypeIo { input: timestamptz_in, output: timestamptz_out, receive: timestamp_receive, send: send_i64 }),
     (oids::INTERVAL, TypeIo { input: interval_in, output: interval_out, receive: interval_receive, send: interval_send }),
 ];
 
@@ -45,8 +42,9 @@ fn date_in(c: &TypeContext<'_>, text: &str) -> Result<Datum> {
         Parsed::Epoch => UNIX_EPOCH_DATE,
         Parsed::Infinity => DATE_INFINITY,
         Parsed::NegativeInfinity => DATE_NEGATIVE_INFINITY,
-        Parsed::Civil(civil, _) => date_of_civil(&civil)
-            .ok_or_else(|| err!(DATETIME_FIELD_OVERFLOW, "date out of range: \"{text}\""))?,
+        Parsed::Civil(civil, _) => {
+            date_of_civil(&civil).ok_or_else(|| err!(DATETIME_FIELD_OVERFLOW, "date out of range: \"{text}\""))?
+        }
     }))
 }
 
@@ -74,8 +72,7 @@ fn date_receive(_: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
 
 fn time_in(c: &TypeContext<'_>, text: &str) -> Result<Datum> {
     let zone = session_zone(c.session);
-    let (civil, _) =
-        parse_time(text, &parse_settings(c.session, &zone)).map_err(|e| e.into_error(text, "time"))?;
+    let (civil, _) = parse_time(text, &parse_settings(c.session, &zone)).map_err(|e| e.into_error(text, "time"))?;
     Ok(Datum::Int8(round_micros(civil.time(), c.typmod)))
 }
 
@@ -250,11 +247,8 @@ fn precision_in(call: &CallContext<'_>, a: &[Datum], name: &str, suffix: &str) -
     }
     if precision > PRECISION_MAX {
         call.session.notice(
-            err!(
-                INVALID_PARAMETER_VALUE,
-                "{name}({precision}){suffix} precision reduced to maximum allowed, {PRECISION_MAX}"
-            )
-            .severity(melba_types::Severity::Warning),
+            err!(INVALID_PARAMETER_VALUE, "{name}({precision}){suffix} precision reduced to maximum allowed, {PRECISION_MAX}")
+                .severity(melba_types::Severity::Warning),
         );
     }
     Ok(Datum::Int4(precision.min(PRECISION_MAX)))
@@ -298,11 +292,8 @@ fn interval_typmod_in(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
         }
         [precision] if precision > PRECISION_MAX => {
             call.session.notice(
-                err!(
-                    INVALID_PARAMETER_VALUE,
-                    "INTERVAL({precision}) precision reduced to maximum allowed, {PRECISION_MAX}"
-                )
-                .severity(melba_types::Severity::Warning),
+                err!(INVALID_PARAMETER_VALUE, "INTERVAL({precision}) precision reduced to maximum allowed, {PRECISION_MAX}")
+                    .severity(melba_types::Severity::Warning),
             );
             PRECISION_MAX
         }

@@ -58,8 +58,7 @@ fn truncate_column(call: &CallContext<'_>, operands: &[Operand<'_>], rows: usize
 fn part_column(call: &CallContext<'_>, operands: &[Operand<'_>], rows: usize) -> Result<Column> {
     let fast = shape(operands).and_then(|(name, values, column)| {
         let unit = melba_types::datetime::keywords::unit(name)?;
-        let common =
-            matches!(unit, Unit::Year | Unit::Month | Unit::Day | Unit::Hour | Unit::Minute | Unit::Dow | Unit::Epoch);
+        let common = matches!(unit, Unit::Year | Unit::Month | Unit::Day | Unit::Hour | Unit::Minute | Unit::Dow | Unit::Epoch);
         let finite = values.iter().all(|v| *v != TIMESTAMP_INFINITY && *v != TIMESTAMP_NEGATIVE_INFINITY);
         (common && finite).then_some((unit, values, column))
     });
