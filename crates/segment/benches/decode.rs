@@ -67,7 +67,10 @@ fn columns(directory: &OsDirectory, rows: usize, rounds: usize) {
         ("text_lz4", Kind::Text, text(rows, |i| format!("https://example.org/page/{}.html", scattered(i))), Codec::Lz4),
         ("text_zstd", Kind::Text, text(rows, |i| format!("https://example.org/page/{}.html", scattered(i))), Codec::Zstd(3)),
     ];
-    println!("{:<16} {:>10} {:>12} {:>12} {:>10} {:>12}", "column", "B/row", "decode GB/s", "ns/row", "write MB/s", "point ns");
+    println!(
+        "{:<16} {:>10} {:>12} {:>12} {:>12} {:>10} {:>12}",
+        "column", "B/row", "cached GB/s", "read GB/s", "ns/row", "write MB/s", "point ns"
+    );
     for (name, kind, data, codec) in cases {
         let bytes = value_bytes(&data);
         let write_seconds = write(directory, name, kind, data, codec);
@@ -77,6 +80,10 @@ fn columns(directory: &OsDirectory, rows: usize, rounds: usize) {
         let started = Instant::now();
         (0..rounds).for_each(|_| assert_eq!(scan(&segment, 4096), rows));
         let seconds = started.elapsed().as_secs_f64() / rounds as f64;
+        let uncached = TableSegmentReader::open(directory, name, &BlockCache::new(0)).expect("opens");
+        let started = Instant::now();
+        assert_eq!(scan(&uncached, 4096), rows);
+        let uncached_seconds = started.elapsed().as_secs_f64();
         let reads = rows.min(200_000);
         let started = Instant::now();
         for i in 0..reads {
@@ -87,9 +94,10 @@ fn columns(directory: &OsDirectory, rows: usize, rounds: usize) {
             black_box(&out);
         }
         println!(
-            "{name:<16} {:>10.2} {:>12.2} {:>12.2} {:>10.0} {:>12.0}",
+            "{name:<16} {:>10.2} {:>12.2} {:>12.2} {:>12.2} {:>10.0} {:>12.0}",
             segment.meta().stored_bytes as f64 / rows as f64,
             bytes as f64 / seconds / 1e9,
+            bytes as f64 / uncached_seconds / 1e9,
             seconds * 1e9 / rows as f64,
             bytes as f64 / write_seconds / 1e6,
             started.elapsed().as_nanos() as f64 / reads as f64,

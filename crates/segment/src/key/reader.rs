@@ -1,18 +1,17 @@
 //! Reading a key segment.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
-use melba_types::{ByteStrings, Csn};
+use melba_types::Csn;
 use melba_vfs::Directory;
 
-use super::block::{Interval, shared_prefix};
+use super::block::Interval;
 use super::cursor::KeyCursor;
 use super::directory::{KeyDirectory, PARTITION_BLOCKS};
+use super::heads::Heads;
 use super::{KEY_MAGIC, KeySegmentMeta, ROW_ID_BYTES, filter};
 use crate::block::{Block, BlockKind};
 use crate::cache::BlockCache;
-use crate::encoding::words::partition_point;
 use crate::error::{BlockName, Result, SegmentError};
 use crate::frame::FrameReader;
 
@@ -22,6 +21,7 @@ pub struct KeySegmentReader {
     id: u64,
     cache: Arc<BlockCache>,
     directory: KeyDirectory,
+    /// Of the separators but the first, which is empty.
     heads: Heads,
     /// What a stored CSN of 0 stands for.
     assigned: Csn,
@@ -51,7 +51,8 @@ impl KeySegmentReader {
             directory.meta.csn_max = directory.meta.csn_max.max(assigned);
         }
         let id = cache.next_segment();
-        let heads = Heads::new(&directory.separators);
+        let separators = &directory.separators;
+        let heads = Heads::new(separators.len().saturating_sub(1), |i| separators.get(i + 1));
         Ok(Arc::new(KeySegmentReader { frames, id, cache: Arc::clone(cache), directory, heads, assigned }))
     }
 
@@ -126,7 +127,7 @@ impl KeySegmentReader {
 
     /// The last block whose separator is not above `key`.
     pub(super) fn block_of(&self, key: &[u8]) -> usize {
-        self.heads.count_up_to(&self.directory.separators, key).saturating_sub(1)
+        self.heads.partition_point(key, |i| self.directory.separators.get(i + 1) <= key)
     }
 
     /// Number of a key block within the file: filters lie between them.
@@ -159,53 +160,6 @@ impl KeySegmentReader {
     pub(super) fn damaged(&self, index: usize, reason: &'static str) -> SegmentError {
         self.frames.corrupt(BlockName::Data(KeySegmentReader::number(index)), reason)
     }
-}
-
-/// Eight bytes of each separator, as numbers side by side: a search touches few cache lines, and full separators only where
-/// these are equal.
-struct Heads {
-    /// Bytes that all separators but the first (which is empty) begin with.
-    common: Vec<u8>,
-    words: Vec<u64>,
-}
-
-impl Heads {
-    fn new(separators: &ByteStrings) -> Heads {
-        let count = separators.len();
-        let common = match count {
-            0..3 => &[],
-            _ => &separators.get(1)[..shared_prefix(separators.get(1), separators.get(count - 1))],
-        };
-        let words = (0..count).map(|i| head(separators.get(i).get(common.len()..).unwrap_or_default())).collect();
-        Heads { common: common.to_vec(), words }
-    }
-
-    /// How many separators are not above `key`.
-    fn count_up_to(&self, separators: &ByteStrings, key: &[u8]) -> usize {
-        let count = self.words.len();
-        if count < 2 {
-            return count;
-        }
-        // Up to `low` all are below `key`, from `high` on all above.
-        let (low, high) = match key.get(..self.common.len()).unwrap_or(key).cmp(&self.common) {
-            Ordering::Less => (1, 1),
-            Ordering::Greater => (count, count),
-            Ordering::Equal => {
-                let head = head(&key[self.common.len()..]);
-                let low = 1 + self.words[1..].partition_point(|&word| word < head);
-                (low, low + self.words[low..].partition_point(|&word| word == head))
-            }
-        };
-        low + partition_point(high - low, |i| separators.get(low + i) <= key)
-    }
-}
-
-/// The first eight bytes as a number of the same order, short ones filled with zeros.
-fn head(bytes: &[u8]) -> u64 {
-    let mut word = [0; 8];
-    let length = bytes.len().min(8);
-    word[..length].copy_from_slice(&bytes[..length]);
-    u64::from_be_bytes(word)
 }
 
 impl Drop for KeySegmentReader {
