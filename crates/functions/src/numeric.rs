@@ -151,7 +151,7 @@ fn to_lsn(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
         return Err(err!(FEATURE_NOT_SUPPORTED, "cannot convert {special} to pg_lsn"));
     }
     let lsn = v.to_i128().and_then(|v| u64::try_from(v).ok());
-    lsn.map(|v| Datum::Int8(v as i64)).ok_or_else(|| err!(NUMERIC_VALUE_OUT_OF_RANGE, "pg_lsn out of range"))
+    lsn.map(|v| Datum::Int8(v as i64)).ok_or_else(|| err!(INVALID_PARAMETER_VALUE, "pg_lsn out of range"))
 }
 
 fn move_lsn(lsn: &Datum, bytes: &Numeric, back: bool) -> Result<Datum> {
@@ -165,7 +165,7 @@ fn move_lsn(lsn: &Datum, bytes: &Numeric, back: bool) -> Result<Datum> {
         return Err(err!(FEATURE_NOT_SUPPORTED, "cannot convert infinity to pg_lsn"));
     }
     let moved = moved.to_i128().and_then(|v| u64::try_from(v).ok());
-    moved.map(|v| Datum::Int8(v as i64)).ok_or_else(|| err!(NUMERIC_VALUE_OUT_OF_RANGE, "pg_lsn out of range"))
+    moved.map(|v| Datum::Int8(v as i64)).ok_or_else(|| err!(INVALID_PARAMETER_VALUE, "pg_lsn out of range"))
 }
 
 fn typmod_in(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {

@@ -13,6 +13,7 @@ pub mod error;
 pub mod float;
 pub mod ids;
 pub mod interval;
+pub mod key;
 pub mod numeric;
 pub mod oids;
 pub mod row;

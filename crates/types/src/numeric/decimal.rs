@@ -223,8 +223,7 @@ fn digit_count(v: &BigInt) -> i64 {
     if bits <= 64 {
         return u64::try_from(v.magnitude()).ok().and_then(u64::checked_ilog10).map_or(1, |n| i64::from(n) + 1);
     }
-    // 10^n has floor(n * log2(10)) + 1 bits, so the estimate is right or one too small.
-    let estimate = ((bits - 1) as f64 * std::f64::consts::LOG10_2) as i64;
-    let digits = estimate.max(1);
-    if *v.magnitude() >= *pow10(digits as u32).magnitude() { digits + 1 } else { digits }
+    // 2^(bits-1) <= v, so v has at least `least` digits, and at most one more.
+    let least = ((bits - 1) as f64 * std::f64::consts::LOG10_2) as i64 + 1;
+    if *v.magnitude() >= *pow10(least as u32).magnitude() { least + 1 } else { least }
 }

@@ -70,6 +70,7 @@ fn arithmetic_has_postgresql_scales() {
 #[test]
 fn functions_have_postgresql_scales() {
     assert_eq!(n("2").sqrt().expect("sqrt").to_string(), "1.414213562373095");
+    assert_eq!(n("1e20").sqrt().expect("sqrt").to_string(), "10000000000.00000");
     assert_eq!(n("1").exp().expect("exp").to_string(), "2.7182818284590452");
     assert_eq!(n("10").ln().expect("ln").to_string(), "2.3025850929940457");
     assert_eq!(n("2.5").round(0).expect("round").to_string(), "3");
