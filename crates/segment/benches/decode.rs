@@ -63,8 +63,9 @@ fn columns(directory: &OsDirectory, rows: usize, rounds: usize) {
         ("int4_17_bits", Kind::Int4, ColumnData::Int4((0..rows).map(|i| (scattered(i) % 100_000) as i32).collect()), Codec::None),
         ("float8_plain", Kind::Float8, ColumnData::Float8((0..rows).map(|i| scattered(i) as f64 / 7.0).collect()), Codec::Lz4),
         ("text_dictionary", Kind::Text, text(rows, |i| format!("word number {}", scattered(i) % 200)), Codec::Lz4),
-        ("text_plain", Kind::Text, text(rows, |i| format!("user{}", scattered(i))), Codec::None),
-        ("text_lz4", Kind::Text, text(rows, |i| format!("https://example.org/page/{}.html", scattered(i))), Codec::Lz4),
+        ("text_symbols", Kind::Text, text(rows, |i| format!("user{}", scattered(i))), Codec::None),
+        ("text_urls", Kind::Text, text(rows, |i| format!("https://example.org/page/{}.html", scattered(i))), Codec::Lz4),
+        ("text_lz4", Kind::Text, text(rows, |i| format!("{} is said {}", scattered(i), "again and ".repeat(60))), Codec::Lz4),
         ("text_zstd", Kind::Text, text(rows, |i| format!("https://example.org/page/{}.html", scattered(i))), Codec::Zstd(3)),
     ];
     println!(

@@ -2,6 +2,7 @@
 
 use crate::bytes::ByteReader;
 use crate::encoding::strings::StringBlock;
+use crate::encoding::symbols::SymbolTable;
 use crate::encoding::words::WordBlock;
 use crate::key::block::KeyBlock;
 
@@ -10,6 +11,7 @@ use crate::key::block::KeyBlock;
 pub(crate) enum Block {
     Words(WordBlock),
     Strings(StringBlock),
+    Symbols(Box<SymbolTable>),
     Keys(KeyBlock),
     Filter(Vec<u8>),
 }
@@ -19,6 +21,7 @@ pub(crate) enum Block {
 pub(crate) enum BlockKind {
     Words,
     Strings,
+    Symbols,
     Keys,
     Filter,
 }
@@ -29,6 +32,7 @@ impl Block {
         Some(match kind {
             BlockKind::Words => Block::Words(WordBlock::parse(content)?),
             BlockKind::Strings => Block::Strings(StringBlock::parse(content)?),
+            BlockKind::Symbols => Block::Symbols(Box::new(SymbolTable::parse(&content)?)),
             BlockKind::Keys => Block::Keys(KeyBlock::parse(content)?),
             BlockKind::Filter => Block::Filter(content),
         })
@@ -38,6 +42,7 @@ impl Block {
         match self {
             Block::Words(block) => block.memory_bytes(),
             Block::Strings(block) => block.memory_bytes(),
+            Block::Symbols(block) => block.memory_bytes(),
             Block::Keys(block) => block.memory_bytes(),
             Block::Filter(bytes) => bytes.capacity(),
         }

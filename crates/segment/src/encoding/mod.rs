@@ -3,5 +3,6 @@
 
 pub(crate) mod packed;
 pub(crate) mod strings;
+pub(crate) mod symbols;
 pub(crate) mod validity;
 pub(crate) mod words;

@@ -5,9 +5,10 @@ use melba_types::{Bitmap, ByteStrings, Column, ColumnData, Kind, codec};
 
 use super::TableOptions;
 use super::directory::{Blocks, Chunk, Form};
+use crate::encoding::symbols::SymbolEncoder;
 use crate::encoding::{packed, strings, words};
 use crate::error::Result;
-use crate::frame::{Codec, FrameWriter};
+use crate::frame::{Codec, FrameWriter, encode_payload};
 use crate::statistics::Statistics;
 
 /// Longer constants are left to dictionaries: the directory stays in memory.
@@ -17,6 +18,12 @@ const DICTIONARY_ENTRIES_MAX: usize = 8192;
 const DICTIONARY_BYTES_MAX: usize = 256 << 10;
 /// A dictionary must bring a chunk to this share of what it would be without.
 const DICTIONARY_PERCENT_MAX: usize = 70;
+/// Fewer bytes do not pay for a symbol table.
+const SYMBOLS_BYTES_MIN: usize = 16 << 10;
+/// Values longer than this on average are left to the codec: it finds longer repetitions.
+const SYMBOLS_VALUE_BYTES_MAX: usize = 512;
+/// A symbol table must bring values to this share of their bytes.
+const SYMBOLS_PERCENT_MAX: usize = 80;
 /// Rows a block at most: a row group's usual size.
 const SHIFT_MAX: u8 = 16;
 
@@ -189,16 +196,35 @@ fn write_strings(
         let blocks = write_word_blocks(&codes, validity, bits_for(entries.len()), Codec::None, Some(first), frames, options)?;
         return Ok(Chunk { statistics, form: Form::Dictionary(blocks) });
     }
-    let shift = shift_for((values.bytes.len() + values.len()) * 8 / values.len(), options);
     let codec = string_codec(values, options);
-    let mut list = BlockList::new(frames);
+    if let Some(encoder) = choose_symbols(values, codec, options) {
+        let mut content = Vec::new();
+        encoder.encode_table(&mut content);
+        let list = BlockList::begin(frames, &content, Codec::None)?;
+        let blocks = write_string_blocks(&encoder.encode_all(values), validity, Codec::None, list, frames, options)?;
+        return Ok(Chunk { statistics, form: Form::Symbols(blocks) });
+    }
+    let list = BlockList::new(frames);
+    let blocks = write_string_blocks(values, validity, codec, list, frames, options)?;
+    Ok(Chunk { statistics, form: Form::Blocks(blocks) })
+}
+
+fn write_string_blocks(
+    values: &ByteStrings,
+    validity: Option<&Bitmap>,
+    codec: Codec,
+    mut list: BlockList,
+    frames: &mut FrameWriter,
+    options: &TableOptions,
+) -> Result<Blocks> {
+    let shift = shift_for((values.bytes.len() + values.len()) * 8 / values.len(), options);
     let mut content = Vec::new();
     for start in (0..values.len()).step_by(1 << shift) {
         content.clear();
         strings::encode(values, validity, start..(start + (1 << shift)).min(values.len()), &mut content);
         list.add(frames, &content, codec)?;
     }
-    Ok(Chunk { statistics, form: Form::Blocks(list.finish(shift)) })
+    Ok(list.finish(shift))
 }
 
 fn write_word_blocks(
@@ -310,6 +336,21 @@ fn dictionary_of_strings(values: &ByteStrings) -> Option<(ByteStrings, Vec<i64>)
     }
     let rows = (0..values.len()).map(|i| codes[values.get(i)]).collect();
     Some((entries, rows))
+}
+
+/// A symbol table for the values, when it makes them about as small as the codec would: a point read then decodes one value, not a block.
+fn choose_symbols(values: &ByteStrings, codec: Codec, options: &TableOptions) -> Option<SymbolEncoder> {
+    if values.bytes.len() < SYMBOLS_BYTES_MIN || values.bytes.len() / values.len() > SYMBOLS_VALUE_BYTES_MAX {
+        return None;
+    }
+    let encoder = SymbolEncoder::train(values);
+    let (raw, coded) = encoder.measure(values);
+    let coded_percent = coded * 100 / raw.max(1);
+    let block = &values.bytes[..values.bytes.len().min(options.block_bytes)];
+    let mut payload = Vec::new();
+    encode_payload(block, codec, &mut payload);
+    let payload_percent = payload.len() * 100 / block.len();
+    (coded_percent <= SYMBOLS_PERCENT_MAX && coded_percent * 10 <= payload_percent * 11).then_some(encoder)
 }
 
 /// The options' codec, unless a look at the bytes says that it would be wasted work.

@@ -7,6 +7,7 @@
 //!                    | 1 constant bytes
 //!                    | 2 blocks: shift u8 | blocks varint | block length varint ...
 //!                    | 3 dictionary: as 2, the first block being the dictionary
+//!                    | 4 symbols: as 2, the first block being the symbol table
 //! ```
 //!
 //! Offsets are not stored: blocks lie end to end in the order of the directory.
@@ -22,6 +23,7 @@ const FORM_NULL: u8 = 0;
 const FORM_CONSTANT: u8 = 1;
 const FORM_BLOCKS: u8 = 2;
 const FORM_DICTIONARY: u8 = 3;
+const FORM_SYMBOLS: u8 = 4;
 /// Most columns that are believed: PostgreSQL's limit is 1,600.
 const COLUMNS_MAX: usize = 1 << 16;
 
@@ -41,6 +43,8 @@ pub(crate) enum Form {
     Blocks(Blocks),
     /// Codes into the first block.
     Dictionary(Blocks),
+    /// Strings coded by the symbol table in the first block.
+    Symbols(Blocks),
 }
 
 /// The blocks of a chunk, end to end.
@@ -152,6 +156,7 @@ fn encode_chunk(chunk: &Chunk, out: &mut Vec<u8>) {
         }
         Form::Blocks(blocks) => (FORM_BLOCKS, blocks),
         Form::Dictionary(blocks) => (FORM_DICTIONARY, blocks),
+        Form::Symbols(blocks) => (FORM_SYMBOLS, blocks),
     };
     out.extend_from_slice(&[tag, blocks.shift]);
     put_varint(blocks.ends.len() as u64, out);
@@ -177,6 +182,7 @@ impl Cursor {
             FORM_CONSTANT => Form::Constant(r.bytes()?.into()),
             FORM_BLOCKS => Form::Blocks(self.blocks(r, rows, 0)?),
             FORM_DICTIONARY => Form::Dictionary(self.blocks(r, rows, 1)?),
+            FORM_SYMBOLS => Form::Symbols(self.blocks(r, rows, 1)?),
             _ => return None,
         };
         Some(Chunk { statistics, form })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use melba_types::{Bitmap, ByteStrings, Column, ColumnData, Csn, Datum, Kind, RowId, codec};
 
 use super::chunk::is_word;
-use super::directory::{Blocks, Chunk, Form};
+use super::directory::{Blocks, Form};
 use super::reader::TableSegmentReader;
 use super::{Csns, GroupData};
 use crate::block::{Block, BlockKind};
@@ -121,12 +121,13 @@ struct ChunkReader {
     frames: Vec<u8>,
     /// The block read last, and its index in the chunk.
     current: Option<(usize, Arc<Block>)>,
-    dictionary: Option<Arc<Block>>,
+    /// The chunk's first block, when that is a dictionary or a symbol table.
+    first: Option<Arc<Block>>,
 }
 
 impl ChunkReader {
     fn new(index: usize) -> ChunkReader {
-        ChunkReader { index, frames: Vec::new(), current: None, dictionary: None }
+        ChunkReader { index, frames: Vec::new(), current: None, first: None }
     }
 
     fn column(&mut self, segment: &TableSegmentReader, group: usize, range: Range<usize>) -> Result<Column> {
@@ -170,14 +171,14 @@ impl ChunkReader {
                 let word = segment.constant_word(value)?;
                 out.resize(out.len() + range.len(), T::from_word(word));
             }
-            Form::Blocks(blocks) => self.each_block(segment, group, blocks, 0, range, |block, rows| {
+            Form::Blocks(blocks) => self.each_block(segment, group, blocks, 0, BlockKind::Words, range, |block, rows| {
                 let Block::Words(block) = block else { return false };
                 block.decode_validity(rows.clone(), out.len(), validity);
                 block.decode(rows, out);
                 true
             })?,
             Form::Dictionary(blocks) => {
-                let dictionary = self.dictionary(segment, group, chunk, blocks)?;
+                let dictionary = self.first_block(segment, group, blocks, BlockKind::Words)?;
                 let Block::Words(dictionary) = &*dictionary else {
                     return Err(segment.damaged(blocks.first, "not a dictionary of words"));
                 };
@@ -189,6 +190,7 @@ impl ChunkReader {
                 }
                 out.extend(codes.iter().map(|&code| entries[code as usize]));
             }
+            Form::Symbols(_) => return Err(segment.undecodable(group, self.index)),
         }
         Ok(())
     }
@@ -208,13 +210,24 @@ impl ChunkReader {
                 *validity = Some(Bitmap::filled(out.len(), false));
             }
             Form::Constant(value) => range.for_each(|_| out.push(value)),
-            Form::Blocks(blocks) => self.each_block(segment, group, blocks, 0, range, |block, rows| {
+            Form::Symbols(blocks) => {
+                let table = self.first_block(segment, group, blocks, BlockKind::Symbols)?;
+                let Block::Symbols(table) = &*table else {
+                    return Err(segment.damaged(blocks.first, "not a symbol table"));
+                };
+                self.each_block(segment, group, blocks, 1, BlockKind::Strings, range, |block, rows| {
+                    let Block::Strings(block) = block else { return false };
+                    block.decode_validity(rows.clone(), out.len(), validity);
+                    table.decode_all(rows.map(|i| block.get(i)), out)
+                })?;
+            }
+            Form::Blocks(blocks) => self.each_block(segment, group, blocks, 0, BlockKind::Strings, range, |block, rows| {
                 let Block::Strings(block) = block else { return false };
                 block.decode_validity(rows.clone(), out.len(), validity);
                 block.decode(rows, out)
             })?,
             Form::Dictionary(blocks) => {
-                let dictionary = self.dictionary(segment, group, chunk, blocks)?;
+                let dictionary = self.first_block(segment, group, blocks, BlockKind::Strings)?;
                 let Block::Strings(dictionary) = &*dictionary else {
                     return Err(segment.damaged(blocks.first, "not a dictionary of strings"));
                 };
@@ -257,14 +270,18 @@ impl ChunkReader {
         Ok(())
     }
 
-    fn dictionary(&mut self, segment: &TableSegmentReader, group: usize, chunk: &Chunk, blocks: &Blocks) -> Result<Arc<Block>> {
-        if let Some(dictionary) = &self.dictionary {
-            return Ok(Arc::clone(dictionary));
+    fn first_block(
+        &mut self,
+        segment: &TableSegmentReader,
+        group: usize,
+        blocks: &Blocks,
+        kind: BlockKind,
+    ) -> Result<Arc<Block>> {
+        if let Some(first) = &self.first {
+            return Ok(Arc::clone(first));
         }
-        debug_assert!(matches!(chunk.form, Form::Dictionary(_)));
-        let kind = segment.value_block_kind(self.index);
-        let dictionary = self.block(segment, group, blocks, 0, kind)?;
-        Ok(Arc::clone(self.dictionary.insert(dictionary)))
+        let first = self.block(segment, group, blocks, 0, kind)?;
+        Ok(Arc::clone(self.first.insert(first)))
     }
 
     fn codes(
@@ -276,7 +293,7 @@ impl ChunkReader {
         validity: &mut Option<Bitmap>,
     ) -> Result<Vec<u32>> {
         let mut codes: Vec<u32> = Vec::with_capacity(range.len());
-        self.each_block(segment, group, blocks, 1, range, |block, rows| {
+        self.each_block(segment, group, blocks, 1, BlockKind::Words, range, |block, rows| {
             let Block::Words(block) = block else { return false };
             block.decode_validity(rows.clone(), codes.len(), validity);
             block.decode(rows, &mut codes);
@@ -285,6 +302,7 @@ impl ChunkReader {
         Ok(codes)
     }
 
+    #[expect(clippy::too_many_arguments, reason = "one caller a line; a struct for them would be read once")]
     /// Calls `visit` with each block that holds rows of `range` and which of its rows those are; `skip` blocks precede the
     /// chunk's rows.
     fn each_block(
@@ -293,10 +311,10 @@ impl ChunkReader {
         group: usize,
         blocks: &Blocks,
         skip: usize,
+        kind: BlockKind,
         range: Range<usize>,
         mut visit: impl FnMut(&Block, Range<usize>) -> bool,
     ) -> Result<()> {
-        let kind = if skip > 0 { BlockKind::Words } else { segment.value_block_kind(self.index) };
         let mut at = range.start;
         while at < range.end {
             let index = at >> blocks.shift;
@@ -341,7 +359,7 @@ pub(super) fn block_rows(block: &Block) -> Option<usize> {
     match block {
         Block::Words(block) => Some(WordBlock::rows(block)),
         Block::Strings(block) => Some(StringBlock::rows(block)),
-        Block::Keys(_) | Block::Filter(_) => None,
+        Block::Symbols(_) | Block::Keys(_) | Block::Filter(_) => None,
     }
 }
 

@@ -203,6 +203,17 @@ impl TableSegmentReader {
                 }
                 _ => out.push_null(),
             },
+            Form::Symbols(blocks) => {
+                let coded = self.block_of_row(group, blocks, row, 1, BlockKind::Strings)?;
+                let table = self.block(blocks, 0, BlockKind::Symbols)?;
+                let (Block::Strings(coded), Block::Symbols(table)) = (&*coded, &*table) else { return Err(undecodable()) };
+                if !coded.is_valid(row & mask(blocks)) {
+                    out.push_null();
+                    return Ok(());
+                }
+                let value = table.decode(coded.get(row & mask(blocks))).ok_or_else(undecodable)?;
+                out.push_encoded(kind, &value).then_some(()).ok_or_else(undecodable)?;
+            }
             Form::Dictionary(blocks) => {
                 let codes = self.block_of_row(group, blocks, row, 1, BlockKind::Words)?;
                 let Block::Words(codes) = &*codes else { return Err(undecodable()) };
@@ -249,7 +260,7 @@ impl TableSegmentReader {
                 let code = codes.get(row & mask(blocks)) as usize;
                 if code < entries.rows() { Ok(entries.get(code)) } else { Err(undecodable()) }
             }
-            Form::Null => Err(undecodable()),
+            Form::Null | Form::Symbols(_) => Err(undecodable()),
         }
     }
 
@@ -371,7 +382,9 @@ impl TableSegmentReader {
     /// A chunk whose checksums are right and whose values are not.
     pub(super) fn undecodable(&self, group: usize, column: usize) -> SegmentError {
         match &self.chunks[group][column].form {
-            Form::Blocks(blocks) | Form::Dictionary(blocks) => self.damaged(blocks.first, "values do not decode"),
+            Form::Blocks(blocks) | Form::Dictionary(blocks) | Form::Symbols(blocks) => {
+                self.damaged(blocks.first, "values do not decode")
+            }
             Form::Null | Form::Constant(_) => self.frames.corrupt(BlockName::Footer, "values do not decode"),
         }
     }
