@@ -90,7 +90,7 @@ fn datum_key(kind: Kind, value: &Datum) -> Option<i64> {
     })
 }
 
-fn datum_bytes<'a>(kind: Kind, value: &'a Datum) -> Option<&'a [u8]> {
+fn datum_bytes(kind: Kind, value: &Datum) -> Option<&[u8]> {
     match (kind, value) {
         (Kind::Text, Datum::Text(v)) => Some(v.as_bytes()),
         (Kind::Bytes, Datum::Bytes(v)) => Some(v),

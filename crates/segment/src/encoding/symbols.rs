@@ -282,12 +282,13 @@ impl SymbolTable {
         Some(to)
     }
 
-    /// The string that `codes` stand for.
-    pub fn decode(&self, codes: &[u8]) -> Option<Vec<u8>> {
-        let mut out = vec![0; room(codes)];
-        let length = self.decode_to(codes, &mut out, 0)?;
-        out.truncate(length);
-        Some(out)
+    /// The string that `codes` stand for, decoded into `scratch`, which only grows.
+    pub fn decode<'a>(&self, codes: &[u8], scratch: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+        if scratch.len() < room(codes) {
+            scratch.resize(room(codes), 0);
+        }
+        let length = self.decode_to(codes, scratch, 0)?;
+        scratch.get(..length)
     }
 
     /// Appends the strings that `coded` yields; false when one is damaged or `out` would pass 4 GB.
@@ -336,12 +337,12 @@ mod tests {
             let mut table = Vec::new();
             encoder.encode_table(&mut table);
             let table = SymbolTable::parse(&table).unwrap();
-            let mut out = ByteStrings::default();
+            let (mut out, mut scratch) = (ByteStrings::default(), Vec::new());
             out.push(b"before");
             assert!(table.decode_all((0..coded.len()).map(|i| coded.get(i)), &mut out));
             for i in 0..values.len() {
                 assert_eq!(out.get(i + 1), values.get(i));
-                assert_eq!(table.decode(coded.get(i)).unwrap(), values.get(i));
+                assert_eq!(table.decode(coded.get(i), &mut scratch).unwrap(), values.get(i));
             }
         }
     }
@@ -354,14 +355,15 @@ mod tests {
         let mut table = Vec::new();
         encoder.encode_table(&mut table);
         let parsed = SymbolTable::parse(&table).unwrap();
-        assert_eq!(parsed.decode(&coded).unwrap(), b"x\0aaaay");
-        assert_eq!(parsed.decode(&[ESCAPE]), None);
-        assert_eq!(parsed.decode(&[254; 5]).unwrap(), b"", "codes without a symbol");
+        let mut scratch = Vec::new();
+        assert_eq!(parsed.decode(&coded, &mut scratch).unwrap(), b"x\0aaaay");
+        assert_eq!(parsed.decode(&[ESCAPE], &mut scratch), None);
+        assert_eq!(parsed.decode(&[254; 5], &mut scratch).unwrap(), b"", "codes without a symbol");
         for at in 0..table.len() {
             for value in [0, 1, 8, 9, 255] {
                 let mut bad = table.clone();
                 bad[at] = value;
-                let _ = SymbolTable::parse(&bad).map(|bad| bad.decode(&coded));
+                let _ = SymbolTable::parse(&bad).map(|bad| bad.decode(&coded, &mut scratch).is_some());
             }
         }
         table.pop();

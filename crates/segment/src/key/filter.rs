@@ -40,7 +40,7 @@ impl FilterBuilder {
 }
 
 fn block_of(hash: u64, blocks: usize) -> usize {
-    ((hash >> 32) * blocks as u64 >> 32) as usize * FILTER_BLOCK_BYTES
+    (((hash >> 32) * blocks as u64) >> 32) as usize * FILTER_BLOCK_BYTES
 }
 
 fn bits_of(hash: u64) -> [usize; WORDS] {

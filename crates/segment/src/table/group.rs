@@ -302,9 +302,9 @@ impl ChunkReader {
         Ok(codes)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one caller a line; a struct for them would be read once")]
     /// Calls `visit` with each block that holds rows of `range` and which of its rows those are; `skip` blocks precede the
     /// chunk's rows.
+    #[expect(clippy::too_many_arguments, reason = "one caller a line; a struct for them would be read once")]
     fn each_block(
         &mut self,
         segment: &TableSegmentReader,

@@ -181,55 +181,69 @@ impl TableSegmentReader {
     /// # Panics
     /// When the position is not of this segment or a column is of another kind: bugs of ours.
     pub fn read_row(&self, position: Position, projection: &[usize], out: &mut [Column]) -> Result<()> {
+        self.read_rows(&[position], projection, out)
+    }
+
+    /// As `read_row`, for many rows in the order given. Rows of one block that follow each other look it up once, so ascending
+    /// positions are best.
+    pub fn read_rows(&self, positions: &[Position], projection: &[usize], out: &mut [Column]) -> Result<()> {
+        assert_eq!(projection.len(), out.len(), "an output for each column");
         for (&column, out) in projection.iter().zip(out) {
             if column < self.kinds.len() {
-                self.read_value(position.group as usize, position.row as usize, column, out)?;
+                let mut held = Held::default();
+                for position in positions {
+                    self.read_value(position.group as usize, position.row as usize, column, &mut held, out)?;
+                }
             }
         }
         Ok(())
     }
 
-    fn read_value(&self, group: usize, row: usize, column: usize, out: &mut Column) -> Result<()> {
+    fn read_value(&self, group: usize, row: usize, column: usize, held: &mut Held, out: &mut Column) -> Result<()> {
         let kind = self.kinds[column];
         let undecodable = || self.undecodable(group, column);
-        match &self.chunks[group][column].form {
-            Form::Null => out.push_null(),
-            Form::Constant(value) if is_word(kind) => push_word(out, self.constant_word(value)?),
-            Form::Constant(value) => out.push_encoded(kind, value).then_some(()).ok_or_else(undecodable)?,
-            Form::Blocks(blocks) => match &*self.value_block(group, column, blocks, row)? {
-                Block::Words(block) if block.is_valid(row & mask(blocks)) => push_word(out, block.get(row & mask(blocks))),
-                Block::Strings(block) if block.is_valid(row & mask(blocks)) => {
-                    out.push_encoded(kind, block.get(row & mask(blocks))).then_some(()).ok_or_else(undecodable)?;
-                }
-                _ => out.push_null(),
-            },
-            Form::Symbols(blocks) => {
-                let coded = self.block_of_row(group, blocks, row, 1, BlockKind::Strings)?;
-                let table = self.block(blocks, 0, BlockKind::Symbols)?;
-                let (Block::Strings(coded), Block::Symbols(table)) = (&*coded, &*table) else { return Err(undecodable()) };
-                if !coded.is_valid(row & mask(blocks)) {
-                    out.push_null();
-                    return Ok(());
-                }
-                let value = table.decode(coded.get(row & mask(blocks))).ok_or_else(undecodable)?;
-                out.push_encoded(kind, &value).then_some(()).ok_or_else(undecodable)?;
+        let push_bytes = |out: &mut Column, value: &[u8]| if out.push_encoded(kind, value) { Ok(()) } else { Err(undecodable()) };
+        let (blocks, block_kind, skip) = match &self.chunks[group][column].form {
+            Form::Null => {
+                out.push_null();
+                return Ok(());
             }
-            Form::Dictionary(blocks) => {
-                let codes = self.block_of_row(group, blocks, row, 1, BlockKind::Words)?;
-                let Block::Words(codes) = &*codes else { return Err(undecodable()) };
-                if !codes.is_valid(row & mask(blocks)) {
-                    out.push_null();
-                    return Ok(());
-                }
-                let code = codes.get(row & mask(blocks)) as usize;
-                match &*self.block(blocks, 0, self.value_block_kind(column))? {
-                    Block::Words(entries) if code < entries.rows() => push_word(out, entries.get(code)),
-                    Block::Strings(entries) if code < entries.rows() => {
-                        out.push_encoded(kind, entries.get(code)).then_some(()).ok_or_else(undecodable)?;
-                    }
-                    _ => return Err(undecodable()),
-                }
+            Form::Constant(value) if is_word(kind) => {
+                push_word(out, self.constant_word(value)?);
+                return Ok(());
             }
+            Form::Constant(value) => return push_bytes(out, value),
+            Form::Blocks(blocks) => (blocks, self.value_block_kind(column), 0),
+            Form::Dictionary(blocks) => (blocks, BlockKind::Words, 1),
+            Form::Symbols(blocks) => (blocks, BlockKind::Strings, 1),
+        };
+        let at = row & mask(blocks);
+        let index = row >> blocks.shift;
+        let number = blocks.first + (index + skip) as u32;
+        if held.block.as_ref().is_none_or(|(held, _)| *held != number) {
+            held.block = Some((number, self.block_of_row(group, blocks, row, skip, block_kind)?));
+        }
+        if skip > 0 && held.first.as_ref().is_none_or(|(held, _)| *held != blocks.first) {
+            let kind = if block_kind == BlockKind::Strings { BlockKind::Symbols } else { self.value_block_kind(column) };
+            held.first = Some((blocks.first, self.block(blocks, 0, kind)?));
+        }
+        let first = if skip > 0 { held.first.as_ref().map(|(_, block)| &**block) } else { None };
+        match (held.block.as_ref().map(|(_, block)| &**block), first) {
+            (Some(Block::Words(block)), _) if !block.is_valid(at) => out.push_null(),
+            (Some(Block::Strings(block)), _) if !block.is_valid(at) => out.push_null(),
+            (Some(Block::Words(block)), None) => push_word(out, block.get(at)),
+            (Some(Block::Strings(block)), None) => push_bytes(out, block.get(at))?,
+            (Some(Block::Words(codes)), Some(Block::Words(entries))) if (codes.get(at) as usize) < entries.rows() => {
+                push_word(out, entries.get(codes.get(at) as usize));
+            }
+            (Some(Block::Words(codes)), Some(Block::Strings(entries))) if (codes.get(at) as usize) < entries.rows() => {
+                push_bytes(out, entries.get(codes.get(at) as usize))?;
+            }
+            (Some(Block::Strings(coded)), Some(Block::Symbols(table))) => {
+                let value = table.decode(coded.get(at), &mut held.scratch).ok_or_else(undecodable)?;
+                push_bytes(out, value)?;
+            }
+            _ => return Err(undecodable()),
         }
         Ok(())
     }
@@ -277,10 +291,6 @@ impl TableSegmentReader {
             Block::Words(block) => block.get(i),
             _ => 0,
         }))
-    }
-
-    fn value_block(&self, group: usize, column: usize, blocks: &Blocks, row: usize) -> Result<Arc<Block>> {
-        self.block_of_row(group, blocks, row, 0, self.value_block_kind(column))
     }
 
     /// The block that holds `row` of the group, its number of rows checked.
@@ -394,6 +404,15 @@ impl Drop for TableSegmentReader {
     fn drop(&mut self) {
         self.cache.remove_segment(self.id);
     }
+}
+
+/// The blocks that the last value of a column came from, with their numbers.
+#[derive(Default)]
+struct Held {
+    block: Option<(u32, Arc<Block>)>,
+    /// The dictionary or symbol table.
+    first: Option<(u32, Arc<Block>)>,
+    scratch: Vec<u8>,
 }
 
 /// Selects a row within its block.

@@ -182,7 +182,7 @@ impl TableSegmentWriter {
             raw_bytes: self.raw_bytes,
             stored_bytes: 0,
             row_id_min: groups.clone().next().map_or(RowId(0), |g| g.row_id_min),
-            row_id_max: groups.clone().last().map_or(RowId(0), |g| g.row_id_max),
+            row_id_max: groups.clone().next_back().map_or(RowId(0), |g| g.row_id_max),
             csn_min: groups.clone().map(|g| g.csn_min).min().unwrap_or_default(),
             csn_max: groups.map(|g| g.csn_max).max().unwrap_or_default(),
             footer_crc: 0,
