@@ -7,8 +7,10 @@ use hashbrown::HashMap;
 use melba_types::{Datum, Kind, Oid};
 
 use crate::classes;
+use crate::naming::quote_ident;
 use crate::objects::*;
 use crate::seed::{Row, seed};
+use crate::views::ViewColumn;
 
 /// The relations, and the OIDs of those that all databases share.
 pub(super) fn relations(types: &BTreeMap<Oid, Arc<Type>>, role: &dyn Fn(&str) -> Oid) -> (Vec<Arc<Relation>>, Vec<Oid>) {
@@ -20,7 +22,7 @@ pub(super) fn relations(types: &BTreeMap<Oid, Arc<Type>>, role: &dyn Fn(&str) ->
     let mut relations = Vec::new();
     let mut shared = Vec::new();
     for r in seed!("relations").rows() {
-        let relation = relation(&r, &mut columns, role);
+        let relation = relation(&r, &mut columns, types, role);
         if r.bool("relisshared") {
             shared.push(relation.oid);
         }
@@ -66,20 +68,39 @@ fn column(r: &Row<'_>, types: &BTreeMap<Oid, Arc<Type>>, role: &dyn Fn(&str) -> 
     }
 }
 
-fn relation(r: &Row<'_>, columns: &mut HashMap<Oid, Vec<Column>>, role: &dyn Fn(&str) -> Oid) -> Relation {
+/// The query of a view, whose columns are those of PostgreSQL's.
+fn view_query(namespace: Oid, name: &str, columns: &[Column], types: &BTreeMap<Oid, Arc<Type>>) -> Arc<str> {
+    let type_name = |ty: &Oid| {
+        let Some(ty) = types.get(ty) else { return String::from("text") };
+        let schema = if ty.namespace == classes::PG_CATALOG { "pg_catalog" } else { "information_schema" };
+        format!("{schema}.{}", quote_ident(&ty.name))
+    };
+    let columns: Vec<_> = columns.iter().map(|c| ViewColumn { name: &c.name, ty: type_name(&c.ty) }).collect();
+    crate::views::query(namespace, name, &columns).into()
+}
+
+fn relation(
+    r: &Row<'_>,
+    columns: &mut HashMap<Oid, Vec<Column>>,
+    types: &BTreeMap<Oid, Arc<Type>>,
+    role: &dyn Fn(&str) -> Oid,
+) -> Relation {
     let oid = r.oid("oid");
     let name = r.str("relname");
     let is_view = r.char("relkind") == b'v';
+    let namespace = r.oid("relnamespace");
+    let columns = columns.remove(&oid).unwrap_or_default();
     Relation {
         oid,
         name: name.into(),
-        namespace: r.oid("relnamespace"),
+        namespace,
         owner: classes::POSTGRES_ROLE,
         kind: if is_view { RelationKind::View } else { RelationKind::Table },
         persistence: Persistence::Permanent,
         row_type: r.oid("reltype"),
         of_type: Oid::INVALID,
-        columns: columns.remove(&oid).unwrap_or_default().into(),
+        view_query: is_view.then(|| view_query(namespace, name, &columns, types)),
+        columns: columns.into(),
         storage: if is_view { Storage::None } else { Storage::System(name) },
         file_node: if is_view { Oid::INVALID } else { oid },
         indexes: Vec::new(),
@@ -88,7 +109,6 @@ fn relation(r: &Row<'_>, columns: &mut HashMap<Oid, Vec<Column>>, role: &dyn Fn(
         options: Vec::new(),
         index: None,
         sequence: None,
-        view_query: is_view.then(|| crate::views::query(r.oid("relnamespace"), name)).flatten().map(Arc::from),
         // initdb gives a view's rule, row type and array type the OIDs around its own.
         rule: if is_view { Oid(oid.0 + 3) } else { Oid::INVALID },
         populated: true,
