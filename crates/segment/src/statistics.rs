@@ -1,5 +1,8 @@
 //! Statistics of a column chunk: what zone maps and the planner ask.
 
+use std::borrow::Cow;
+
+use melba_types::key::{self, KeyColumn, KeyType};
 use melba_types::{ByteStrings, Datum, Kind};
 
 use crate::bytes::{ByteReader, put_bytes, put_signed, put_varint};
@@ -38,7 +41,8 @@ pub struct Statistics {
     pub(crate) bounds: Bounds,
 }
 
-/// Least and greatest non-null value in the order of `Kind`: numbers by value (NaN greatest, as PostgreSQL orders), byte strings by bytes.
+/// Least and greatest non-null value in the order of `Kind`: numbers by value (NaN greatest, as PostgreSQL orders), byte strings by bytes,
+/// numeric, interval and timetz by their keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Bounds {
     /// No values, or a kind without an order of its own here.
@@ -53,6 +57,18 @@ pub(crate) enum Bounds {
 /// Whether byte order is an order of this kind's storage format.
 fn ordered_by_bytes(kind: Kind) -> bool {
     matches!(kind, Kind::Text | Kind::Bytes | Kind::Uuid)
+}
+
+/// Whether bounds of this kind are those of its memcomparable keys.
+pub(crate) fn ordered_by_key(kind: Kind) -> bool {
+    matches!(kind, Kind::Numeric | Kind::Interval | Kind::TimeTz)
+}
+
+fn key_of(kind: Kind, value: &Datum) -> Vec<u8> {
+    let column = KeyColumn { ty: KeyType::Plain(kind), descending: false, nulls_first: false };
+    let mut key = Vec::new();
+    key::encode(&column, value, &mut key);
+    key
 }
 
 /// Maps a word of `kind` to a number of the same order.
@@ -90,12 +106,25 @@ fn datum_key(kind: Kind, value: &Datum) -> Option<i64> {
     })
 }
 
-fn datum_bytes(kind: Kind, value: &Datum) -> Option<&[u8]> {
+fn datum_bytes(kind: Kind, value: &Datum) -> Option<Cow<'_, [u8]>> {
     match (kind, value) {
-        (Kind::Text, Datum::Text(v)) => Some(v.as_bytes()),
-        (Kind::Bytes, Datum::Bytes(v)) => Some(v),
-        (Kind::Uuid, Datum::Uuid(v)) => Some(v),
+        (Kind::Text, Datum::Text(v)) => Some(v.as_bytes().into()),
+        (Kind::Bytes, Datum::Bytes(v)) => Some((&**v).into()),
+        (Kind::Uuid, Datum::Uuid(v)) => Some(v.as_slice().into()),
+        _ if ordered_by_key(kind) && value.kind() == Some(kind) => Some(key_of(kind, value).into()),
         _ => None,
+    }
+}
+
+impl Bounds {
+    fn of_bytes(min: &[u8], max: &[u8]) -> Bounds {
+        let cut = |bound: &[u8]| -> Box<[u8]> { bound[..bound.len().min(BOUND_BYTES_MAX)].into() };
+        Bounds::Bytes { min: cut(min), max: cut(max), cut: max.len() > BOUND_BYTES_MAX }
+    }
+
+    /// Of the least and greatest value of a kind that is `ordered_by_key`.
+    pub fn of_datums(kind: Kind, min: &Datum, max: &Datum) -> Bounds {
+        Bounds::of_bytes(&key_of(kind, min), &key_of(kind, max))
     }
 }
 
@@ -130,11 +159,8 @@ impl Statistics {
                 max = Some(value);
             }
         }
-        let cut = |bound: &[u8]| -> Box<[u8]> { bound[..bound.len().min(BOUND_BYTES_MAX)].into() };
         let bounds = match (min, max) {
-            (Some(min), Some(max)) if ordered_by_bytes(kind) => {
-                Bounds::Bytes { min: cut(min), max: cut(max), cut: max.len() > BOUND_BYTES_MAX }
-            }
+            (Some(min), Some(max)) if ordered_by_bytes(kind) => Bounds::of_bytes(min, max),
             _ => Bounds::None,
         };
         Statistics { nulls, distinct: sketch.estimate(values.len() as u64 - nulls), bounds }
@@ -160,7 +186,7 @@ impl Statistics {
                 ZoneOp::StartsWith | ZoneOp::IsNull | ZoneOp::IsNotNull => false,
             }),
             Bounds::Bytes { min, max, cut } => {
-                datum_bytes(kind, value).is_some_and(|value| excludes_bytes(min, max, *cut, op, value))
+                datum_bytes(kind, value).is_some_and(|value| excludes_bytes(min, max, *cut, op, &value))
             }
         }
     }

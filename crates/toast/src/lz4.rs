@@ -13,12 +13,13 @@ struct State(Vec<u64>);
 
 impl State {
     fn new() -> State {
-        // SAFETY: a pure function of the library.
-        let bytes = unsafe { lz4_sys_state_bytes() };
+        // SAFETY: takes no arguments and returns a constant of the library.
+        let bytes = unsafe { LZ4_sizeofState() } as usize;
         State(vec![0; bytes.div_ceil(8)])
     }
 }
 
+// Part of the library that `lz4_sys` builds, without a declaration there.
 unsafe extern "C" {
     fn LZ4_sizeofState() -> c_int;
     fn LZ4_compress_fast_extState(
@@ -29,13 +30,6 @@ unsafe extern "C" {
         target_bytes: c_int,
         acceleration: c_int,
     ) -> c_int;
-}
-
-/// # Safety
-/// None needed: the library function reads nothing.
-unsafe fn lz4_sys_state_bytes() -> usize {
-    // SAFETY: LZ4_sizeofState takes no arguments and returns a constant.
-    unsafe { LZ4_sizeofState() as usize }
 }
 
 thread_local! {

@@ -1,7 +1,9 @@
 //! Writing one column chunk: values collected as words or strings, a form chosen, blocks written.
 
+use std::cmp::Ordering;
+
 use hashbrown::HashMap;
-use melba_types::{Bitmap, ByteStrings, Column, ColumnData, Kind, codec};
+use melba_types::{Bitmap, ByteStrings, Column, ColumnData, Datum, Kind, codec, key};
 
 use super::TableOptions;
 use super::directory::{Blocks, Chunk, Form};
@@ -9,7 +11,7 @@ use crate::encoding::symbols::SymbolEncoder;
 use crate::encoding::{packed, strings, words};
 use crate::error::Result;
 use crate::frame::{Codec, FrameWriter, encode_payload};
-use crate::statistics::Statistics;
+use crate::statistics::{Bounds, Statistics, ordered_by_key};
 
 /// Longer constants are left to dictionaries: the directory stays in memory.
 const CONSTANT_BYTES_MAX: usize = 64;
@@ -38,6 +40,8 @@ pub(crate) struct ChunkBuffer {
     values: Values,
     /// Absent as long as nothing is null.
     validity: Option<Bitmap>,
+    /// Least and greatest value, of kinds whose storage format has no order.
+    extremes: Option<(Datum, Datum)>,
 }
 
 enum Values {
@@ -48,7 +52,7 @@ enum Values {
 impl ChunkBuffer {
     pub fn new(kind: Kind) -> ChunkBuffer {
         let values = if is_word(kind) { Values::Words(Vec::new()) } else { Values::Strings(ByteStrings::default()) };
-        ChunkBuffer { kind, values, validity: None }
+        ChunkBuffer { kind, values, validity: None, extremes: None }
     }
 
     fn len(&self) -> usize {
@@ -89,7 +93,11 @@ impl ChunkBuffer {
                 for (i, datum) in (from..to).zip(&v[from..to]) {
                     if !column.is_null(i) {
                         codec::encode(datum, &mut out.bytes);
+                        if ordered_by_key(self.kind) {
+                            extend(&mut self.extremes, datum);
+                        }
                     }
+                    assert!(out.bytes.len() <= u32::MAX as usize, "a row group of more than 4 GB");
                     out.ends.push(out.bytes.len() as u32);
                 }
             }
@@ -115,6 +123,7 @@ impl ChunkBuffer {
     /// Writes the chunk and empties the buffer.
     pub fn write(&mut self, frames: &mut FrameWriter, options: &TableOptions) -> Result<Chunk> {
         let validity = self.validity.take();
+        let extremes = self.extremes.take();
         let nulls = validity.as_ref().map_or(0, |v| v.len() - v.count_ones());
         match &mut self.values {
             Values::Words(words) => {
@@ -123,9 +132,23 @@ impl ChunkBuffer {
             }
             Values::Strings(values) => {
                 let values = std::mem::take(values);
-                write_strings(self.kind, &values, validity.as_ref(), nulls, frames, options)
+                let mut chunk = write_strings(self.kind, &values, validity.as_ref(), nulls, frames, options)?;
+                if let Some((min, max)) = extremes {
+                    chunk.statistics.bounds = Bounds::of_datums(self.kind, &min, &max);
+                }
+                Ok(chunk)
             }
         }
+    }
+}
+
+/// Widens the extremes to hold a value.
+fn extend(extremes: &mut Option<(Datum, Datum)>, value: &Datum) {
+    match extremes {
+        None => *extremes = Some((value.clone(), value.clone())),
+        Some((min, _)) if key::compare_plain(value, min) == Ordering::Less => *min = value.clone(),
+        Some((_, max)) if key::compare_plain(value, max) == Ordering::Greater => *max = value.clone(),
+        Some(_) => {}
     }
 }
 

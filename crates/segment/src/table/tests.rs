@@ -206,6 +206,11 @@ fn pruning_uses_the_groups_bounds() {
     assert!(!segment.prune(0, 99, ZoneOp::IsNull, &Datum::Null), "a column that the segment lacks");
     assert!(segment.prune(0, 11, ZoneOp::IsNotNull, &Datum::Null) && !segment.prune(0, 11, ZoneOp::IsNull, &Datum::Null));
     assert_eq!(segment.statistics(0, 5).unwrap().distinct, 4);
+    let days = |days| Datum::Interval(Interval { months: 0, days, micros: 0 });
+    let kept = |op, value| (0..3).filter(|&g| !segment.prune(g, 8, op, &value)).collect::<Vec<_>>();
+    assert_eq!(kept(ZoneOp::Less, days(30)), [], "a month and more everywhere");
+    assert_eq!(kept(ZoneOp::Equal, Datum::Interval(Interval { months: 0, days: 31 + 30, micros: 5 })), [0]);
+    assert_eq!(kept(ZoneOp::Greater, days(3100)), [2]);
 }
 
 #[test]

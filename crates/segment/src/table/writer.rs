@@ -26,6 +26,9 @@ pub struct TableSegmentWriter {
     last: Option<(RowId, Csn)>,
 }
 
+/// Rows taken at a time when a column's bytes are not known beforehand.
+const DATUM_ROWS_MAX: usize = 1024;
+
 /// The CSNs of appended rows.
 #[derive(Clone, Copy)]
 enum CsnSource<'a> {
@@ -103,8 +106,12 @@ impl TableSegmentWriter {
                     let start = if from == 0 { 0 } else { v.ends[from - 1] as usize };
                     to = from + v.ends[from..to].partition_point(|&end| end as usize - start <= bytes);
                 }
-                // Their bytes are known once encoded.
-                ColumnData::Datum(_) => to = to.min(from + 256),
+                // Their bytes are known once encoded: by those of the rows before.
+                ColumnData::Datum(_) => {
+                    let bytes_a_row = (self.buffered_bytes() / self.row_ids.len().max(1)).max(1);
+                    let rows = if self.row_ids.is_empty() { 1 } else { (bytes / bytes_a_row).clamp(1, DATUM_ROWS_MAX) };
+                    to = to.min(from + rows);
+                }
                 _ => {}
             }
         }

@@ -61,7 +61,8 @@ fn bytes_are_those_of_postgresql() {
 fn the_strategy_refuses_what_is_short_or_dense() {
     assert_eq!(packed(&[b'a'; 31]), None);
     assert!(packed(&[b'a'; 32]).is_some());
-    let noise: Vec<u8> = (0..3000u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8 ^ ((i * i) >> 3) as u8).collect();
+    let noise: Vec<u8> =
+        (0..3000u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8 ^ ((i * i) >> 3) as u8).collect();
     let mut late = noise[..1200].to_vec();
     late.extend_from_slice(&[b'x'; 9000]);
     assert_eq!(packed(&late), None, "no match in the first kilobyte");
