@@ -13,6 +13,7 @@ pub mod bool;
 pub mod bytea;
 mod datetime;
 pub mod float;
+pub mod hash;
 pub mod int;
 pub mod io;
 pub mod lookup;

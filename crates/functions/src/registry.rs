@@ -17,6 +17,7 @@ const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
     crate::bytea::TABLES,
     crate::datetime::TABLES,
     crate::float::TABLES,
+    &[crate::hash::FUNCTIONS],
     crate::int::TABLES,
     &[crate::math::FUNCTIONS],
     crate::numeric::TABLES,

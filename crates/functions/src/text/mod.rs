@@ -1,7 +1,22 @@
 //! text, varchar, bpchar, name and "char".
 
+pub mod case;
+mod compare;
+mod encoding;
+mod format;
+pub mod functions;
 pub mod io;
+pub mod like;
 
 use crate::ScalarFn;
 
-pub const TABLES: &[&[(&str, ScalarFn)]] = &[io::FUNCTIONS];
+pub const TABLES: &[&[(&str, ScalarFn)]] = &[
+    case::FUNCTIONS,
+    compare::COMPARISONS,
+    compare::FUNCTIONS,
+    encoding::FUNCTIONS,
+    format::FUNCTIONS,
+    functions::FUNCTIONS,
+    io::FUNCTIONS,
+    like::FUNCTIONS,
+];

@@ -1,0 +1,223 @@
+//! Functions that take text apart and put it together, by characters.
+
+use std::collections::HashMap;
+
+use melba_types::{Datum, Result, err};
+
+use super::io::{char_text, unpadded};
+use crate::bytea::{overlay_ranges, substring_range};
+use crate::{CallContext, ScalarFn};
+
+/// Bytes a text result may have.
+const RESULT_BYTES_MAX: usize = 0x3fff_ffff;
+
+fn strict(a: &[Datum], f: impl FnOnce(&str) -> String) -> Result<Datum> {
+    Ok(Datum::text(f(a[0].as_str())))
+}
+
+fn count(n: usize) -> Result<Datum> {
+    Ok(Datum::Int4(n as i32))
+}
+
+/// Number of characters.
+pub fn length(s: &str) -> usize {
+    s.chars().count()
+}
+
+/// The characters `range` of a text.
+pub fn slice(s: &str, range: std::ops::Range<usize>) -> &str {
+    if s.is_ascii() {
+        return &s[range.start.min(s.len())..range.end.min(s.len())];
+    }
+    let start = s.char_indices().nth(range.start).map_or(s.len(), |(at, _)| at);
+    let rest = &s[start..];
+    let end = rest.char_indices().nth(range.end - range.start).map_or(rest.len(), |(at, _)| at);
+    &rest[..end]
+}
+
+pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
+    ("textlen", |_, a| count(length(a[0].as_str()))),
+    ("bpcharlen", |_, a| count(length(unpadded(a[0].as_str())))),
+    ("textoctetlen", |_, a| count(a[0].as_str().len())),
+    ("bpcharoctetlen", |_, a| count(a[0].as_str().len())),
+    ("bit_length_1811", |_, a| count(a[0].as_str().len() * 8)),
+    ("bit_length_1810", |_, a| count(a[0].as_bytes().len() * 8)),
+    ("textcat", |_, a| Ok(Datum::text([a[0].as_str(), a[1].as_str()].concat()))),
+    ("textanycat_2003", |c, a| cat_any(c, &a[0], &a[1], 1)),
+    ("anytextcat_2004", |c, a| cat_any(c, &a[1], &a[0], 0)),
+    ("nameconcatoid", name_concat_oid),
+    ("text_substr", |_, a| substring(a, Some(a[2].as_i32()))),
+    ("text_substr_no_len", |_, a| substring(a, None)),
+    ("textoverlay", |_, a| overlay(a, a[3].as_i32())),
+    ("textoverlay_no_len", |_, a| overlay(a, length(a[1].as_str()) as i32)),
+    ("textpos", |_, a| count(position(a[0].as_str(), a[1].as_str()))),
+    ("text_left", |_, a| strict(a, |s| slice(s, 0..end_of(s, a[1].as_i32())).into())),
+    ("text_right", |_, a| {
+        strict(a, |s| {
+            let total = length(s);
+            let n = a[1].as_i32();
+            let skipped = if n < 0 { n.unsigned_abs() as usize } else { total.saturating_sub(n as usize) };
+            slice(s, skipped.min(total)..total).into()
+        })
+    }),
+    ("text_reverse", |_, a| strict(a, |s| s.chars().rev().collect())),
+    ("text_starts_with", |_, a| Ok(Datum::Bool(a[0].as_str().starts_with(a[1].as_str())))),
+    ("repeat", repeat),
+    ("replace_text", |_, a| {
+        strict(a, |s| if a[1].as_str().is_empty() { s.into() } else { s.replace(a[1].as_str(), a[2].as_str()) })
+    }),
+    ("lpad", |c, a| pad(c, a, a[2].as_str(), true)),
+    ("rpad", |c, a| pad(c, a, a[2].as_str(), false)),
+    ("lpad_879", |c, a| pad(c, a, " ", true)),
+    ("rpad_880", |c, a| pad(c, a, " ", false)),
+    ("btrim", |_, a| strict(a, |s| s.trim_matches(in_set(a[1].as_str())).into())),
+    ("ltrim", |_, a| strict(a, |s| s.trim_start_matches(in_set(a[1].as_str())).into())),
+    ("rtrim", |_, a| strict(a, |s| s.trim_end_matches(in_set(a[1].as_str())).into())),
+    ("btrim1", |_, a| strict(a, |s| s.trim_matches(' ').into())),
+    ("ltrim1", |_, a| strict(a, |s| s.trim_start_matches(' ').into())),
+    ("translate", |_, a| strict(a, |s| translate(s, a[1].as_str(), a[2].as_str()))),
+    ("ascii", |_, a| Ok(Datum::Int4(a[0].as_str().chars().next().map_or(0, |c| c as i32)))),
+    ("chr", |_, a| chr(a[0].as_i32())),
+    ("split_part", split_part),
+];
+
+/// Characters that `left(s, n)` takes.
+fn end_of(s: &str, n: i32) -> usize {
+    if n >= 0 { n as usize } else { length(s).saturating_sub(n.unsigned_abs() as usize) }
+}
+
+fn in_set(set: &str) -> impl Fn(char) -> bool + '_ {
+    move |c| set.contains(c)
+}
+
+/// `text || any`: the other operand's text form.
+fn cat_any(call: &CallContext<'_>, text: &Datum, other: &Datum, other_at: usize) -> Result<Datum> {
+    let ty = call.arg_types.get(other_at).copied().unwrap_or(melba_types::oids::TEXT);
+    let other = match other {
+        // A cast to text, so not as the output function prints it.
+        Datum::Bool(v) => v.to_string(),
+        Datum::Char(v) => char_text(*v),
+        other => crate::io::text_of(call.session, ty, other)?,
+    };
+    let parts = if other_at == 1 { [text.as_str(), &other] } else { [&other, text.as_str()] };
+    Ok(Datum::text(parts.concat()))
+}
+
+fn name_concat_oid(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+    let suffix = format!("_{}", a[1].as_oid());
+    let name = a[0].as_str();
+    let mut end = name.len().min(super::io::NAME_BYTES_MAX - suffix.len());
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    Ok(Datum::text(format!("{}{suffix}", &name[..end])))
+}
+
+fn substring(a: &[Datum], chars: Option<i32>) -> Result<Datum> {
+    let s = a[0].as_str();
+    // The end beyond the text is cut there, so that the prefix is all that is read.
+    let range = substring_range(a[1].as_i32(), chars, s.len())?;
+    Ok(Datum::text(slice(s, range)))
+}
+
+fn overlay(a: &[Datum], chars: i32) -> Result<Datum> {
+    let s = a[0].as_str();
+    let (before, after) = overlay_ranges(a[2].as_i32(), chars, length(s))?;
+    Ok(Datum::text([slice(s, before), a[1].as_str(), slice(s, after)].concat()))
+}
+
+/// 1-based character position of the first occurrence, 0 when there is none.
+fn position(s: &str, part: &str) -> usize {
+    match memchr::memmem::find(s.as_bytes(), part.as_bytes()) {
+        Some(at) => length(&s[..at]) + 1,
+        None => 0,
+    }
+}
+
+fn too_long() -> melba_types::DbError {
+    err!(PROGRAM_LIMIT_EXCEEDED, "requested length too large")
+}
+
+fn repeat(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+    let (s, n) = (a[0].as_str(), a[1].as_i32().max(0) as usize);
+    if s.len().checked_mul(n).is_none_or(|bytes| bytes > RESULT_BYTES_MAX) {
+        return Err(too_long());
+    }
+    call.session.check_interrupt()?;
+    Ok(Datum::text(s.repeat(n)))
+}
+
+fn pad(call: &CallContext<'_>, a: &[Datum], filler: &str, left: bool) -> Result<Datum> {
+    let (s, wanted) = (a[0].as_str(), a[1].as_i32().max(0) as usize);
+    if wanted > RESULT_BYTES_MAX / 4 {
+        return Err(too_long());
+    }
+    call.session.check_interrupt()?;
+    let have = length(s);
+    if have >= wanted || filler.is_empty() {
+        return Ok(Datum::text(slice(s, 0..wanted.min(have))));
+    }
+    let fill: String = filler.chars().cycle().take(wanted - have).collect();
+    Ok(Datum::text(if left { fill + s } else { s.to_string() + &fill }))
+}
+
+fn translate(s: &str, from: &str, to: &str) -> String {
+    let mut to = to.chars();
+    let mut map: HashMap<char, Option<char>> = HashMap::new();
+    for c in from.chars() {
+        let target = to.next();
+        map.entry(c).or_insert(target);
+    }
+    s.chars().filter_map(|c| map.get(&c).copied().unwrap_or(Some(c))).collect()
+}
+
+fn chr(code: i32) -> Result<Datum> {
+    if code < 0 {
+        return Err(err!(INVALID_PARAMETER_VALUE, "character number must be positive"));
+    }
+    if code == 0 {
+        return Err(err!(PROGRAM_LIMIT_EXCEEDED, "null character not permitted"));
+    }
+    if code > 0x10_ffff {
+        return Err(err!(PROGRAM_LIMIT_EXCEEDED, "requested character too large for encoding: {code}"));
+    }
+    let c = char::from_u32(code as u32);
+    let c = c.ok_or_else(|| err!(PROGRAM_LIMIT_EXCEEDED, "requested character not valid for encoding: {code}"))?;
+    Ok(Datum::text(c.to_string()))
+}
+
+fn split_part(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+    let (s, separator, n) = (a[0].as_str(), a[1].as_str(), a[2].as_i32());
+    if n == 0 {
+        return Err(err!(INVALID_PARAMETER_VALUE, "field position must not be zero"));
+    }
+    if s.is_empty() {
+        return Ok(Datum::text(""));
+    }
+    if separator.is_empty() {
+        return Ok(Datum::text(if n == 1 || n == -1 { s } else { "" }));
+    }
+    let place = n.unsigned_abs() as usize - 1;
+    let field = if n > 0 {
+        s.split(separator).nth(place)
+    } else {
+        // Fields are found from the start, also when they are counted from the end.
+        let fields: Vec<&str> = s.split(separator).collect();
+        fields.len().checked_sub(place + 1).map(|i| fields[i])
+    };
+    Ok(Datum::text(field.unwrap_or("")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_are_counted_not_bytes() {
+        assert_eq!(slice("añbñc", 1..3), "ñb");
+        assert_eq!(slice("abc", 1..9), "bc");
+        assert_eq!(position("xñy", "y"), 3);
+        assert_eq!(translate("12345", "143", "ax"), "a2x5");
+        assert_eq!(translate("aa", "aa", "xy"), "xx");
+    }
+}

@@ -1,0 +1,204 @@
+//! LIKE and ILIKE.
+//!
+//! Patterns match the whole value: `%` any characters, `_` one, backslash takes the next character literally (an ESCAPE
+//! clause is turned into backslashes by `like_escape`).
+
+use melba_types::{Datum, DbError, Result, err};
+
+use super::case::lower;
+use crate::ScalarFn;
+
+pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
+    ("textlike", |_, a| like(a, false)),
+    ("textnlike", |_, a| like(a, true)),
+    ("namelike", |_, a| like(a, false)),
+    ("namenlike", |_, a| like(a, true)),
+    ("texticlike", |_, a| ilike(a, false)),
+    ("texticnlike", |_, a| ilike(a, true)),
+    ("nameiclike", |_, a| ilike(a, false)),
+    ("nameicnlike", |_, a| ilike(a, true)),
+    ("bytealike", |_, a| matches(a[0].as_bytes(), a[1].as_bytes(), false).map(Datum::Bool)),
+    ("byteanlike", |_, a| matches(a[0].as_bytes(), a[1].as_bytes(), false).map(|m| Datum::Bool(!m))),
+    ("like_escape", |_, a| {
+        let (pattern, escape) = (a[0].as_str(), a[1].as_str());
+        let first = escape.chars().next().map_or(0, char::len_utf8);
+        if first != escape.len() {
+            return Err(invalid_escape());
+        }
+        let bytes = normalize_escape(pattern.as_bytes(), escape.as_bytes());
+        Ok(Datum::text(crate::io::into_string(bytes)?))
+    }),
+    ("like_escape_bytea", |_, a| {
+        if a[1].as_bytes().len() > 1 {
+            return Err(invalid_escape());
+        }
+        Ok(Datum::bytes(normalize_escape(a[0].as_bytes(), a[1].as_bytes())))
+    }),
+];
+
+pub fn invalid_escape() -> DbError {
+    err!(INVALID_ESCAPE_SEQUENCE, "invalid escape string").hint("Escape string must be empty or one character.")
+}
+
+fn like(a: &[Datum], negate: bool) -> Result<Datum> {
+    matches(a[0].as_str().as_bytes(), a[1].as_str().as_bytes(), true).map(|m| Datum::Bool(m != negate))
+}
+
+fn ilike(a: &[Datum], negate: bool) -> Result<Datum> {
+    let (value, pattern) = (lower(a[0].as_str()), lower(a[1].as_str()));
+    matches(value.as_bytes(), pattern.as_bytes(), true).map(|m| Datum::Bool(m != negate))
+}
+
+/// The pattern with backslash as its escape character, from one with another (or none).
+fn normalize_escape(pattern: &[u8], escape: &[u8]) -> Vec<u8> {
+    if escape == b"\\" {
+        return pattern.to_vec();
+    }
+    let mut out = Vec::with_capacity(pattern.len() + 8);
+    let mut rest = pattern;
+    let mut after_escape = false;
+    while let Some((&c, tail)) = rest.split_first() {
+        if !escape.is_empty() && !after_escape && rest.starts_with(escape) {
+            out.push(b'\\');
+            rest = &rest[escape.len()..];
+            after_escape = true;
+            continue;
+        }
+        if c == b'\\' && !after_escape {
+            out.push(b'\\');
+        }
+        out.push(c);
+        after_escape = false;
+        rest = tail;
+    }
+    out
+}
+
+fn dangling_escape() -> DbError {
+    err!(INVALID_ESCAPE_SEQUENCE, "LIKE pattern must not end with escape character")
+}
+
+/// Length of the character that starts a string.
+fn char_length(s: &[u8], utf8: bool) -> usize {
+    match s[0] {
+        _ if !utf8 => 1,
+        0xf0.. => 4,
+        0xe0.. => 3,
+        0xc0.. => 2,
+        _ => 1,
+    }
+    .min(s.len())
+}
+
+/// Whether the whole of `value` matches. Only the last `%` needs going back to, so the time is at most quadratic.
+pub fn matches(value: &[u8], pattern: &[u8], utf8: bool) -> Result<bool> {
+    let (mut v, mut p) = (0, 0);
+    // Where to go on when the literal part fails: behind the last %, and the next place in the value.
+    let mut retry: Option<(usize, usize)> = None;
+    loop {
+        let fails = match pattern.get(p) {
+            Some(b'%') => {
+                p += 1;
+                if p == pattern.len() {
+                    return Ok(true);
+                }
+                retry = Some((p, v));
+                false
+            }
+            None if v == value.len() => return Ok(true),
+            None => true,
+            Some(b'_') if v < value.len() => {
+                v += char_length(&value[v..], utf8);
+                p += 1;
+                false
+            }
+            Some(b'_') => true,
+            // A value at its end fails before the pattern is looked at, a dangling escape included.
+            Some(_) if v == value.len() => true,
+            Some(&c) => {
+                let literal = if c == b'\\' { *pattern.get(p + 1).ok_or_else(dangling_escape)? } else { c };
+                if value.get(v) == Some(&literal) {
+                    v += 1;
+                    p += if c == b'\\' { 2 } else { 1 };
+                    false
+                } else {
+                    true
+                }
+            }
+        };
+        if fails {
+            let Some((pattern_at, value_at)) = retry else { return Ok(false) };
+            if value_at >= value.len() {
+                return Ok(false);
+            }
+            let mut next = value_at + char_length(&value[value_at..], utf8);
+            // The literal that follows the % tells where it can match at all.
+            if let Some(&c) = pattern.get(pattern_at)
+                && !matches!(c, b'%' | b'_' | b'\\')
+            {
+                match memchr::memchr(c, &value[next..]) {
+                    Some(offset) => next += offset,
+                    None => return Ok(false),
+                }
+            }
+            retry = Some((pattern_at, next));
+            (p, v) = (pattern_at, next);
+        }
+    }
+}
+
+/// The literal that every match begins with, and whether the pattern is exactly that, or exactly that and a `%`.
+pub fn fixed_prefix(pattern: &str) -> (String, PrefixKind) {
+    let mut prefix = String::new();
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '%' if chars.as_str().chars().all(|c| c == '%') => return (prefix, PrefixKind::PrefixOnly),
+            '%' | '_' => return (prefix, PrefixKind::Partial),
+            '\\' => match chars.next() {
+                Some(c) => prefix.push(c),
+                None => return (prefix, PrefixKind::Partial),
+            },
+            c => prefix.push(c),
+        }
+    }
+    (prefix, PrefixKind::Exact)
+}
+
+/// How much of a pattern its prefix says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrefixKind {
+    Exact,
+    PrefixOnly,
+    Partial,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_values() {
+        for (value, pattern, expected) in [
+            ("abc", "abc", true),
+            ("abc", "a%", true),
+            ("abc", "%c", true),
+            ("abc", "%b%", true),
+            ("abc", "_b_", true),
+            ("añc", "a_c", true),
+            ("abc", "ab", false),
+            ("", "%", true),
+            ("", "_", false),
+            ("a%c", "a\\%c", true),
+            ("abc", "a\\%c", false),
+            ("aaab", "%aab", true),
+            ("mississippi", "%iss%ip%", true),
+            ("mississippi", "%iss%ipx%", false),
+            ("日本語", "%本_", true),
+        ] {
+            assert_eq!(matches(value.as_bytes(), pattern.as_bytes(), true).expect("pattern"), expected, "{value} {pattern}");
+        }
+        assert!(matches(b"ab", b"a\\", true).is_err());
+        assert_eq!(fixed_prefix("ab\\%c%"), ("ab%c".into(), PrefixKind::PrefixOnly));
+    }
+}
