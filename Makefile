@@ -1,0 +1,21 @@
+# Two commands: `make run` and `make test`. Both install what they need (Debian; a Rust toolchain is expected).
+
+DATA ?= ./melba-data
+LISTEN ?= 127.0.0.1:5432
+
+.PHONY: run build test setup setup-test
+
+run: build
+	./target/release/melba serve --data $(DATA) --listen $(LISTEN)
+
+build: setup
+	cargo build --release --quiet --package melba
+
+test: setup-test
+	cargo xtask ci
+
+setup:
+	@scripts/setup.sh build
+
+setup-test:
+	@scripts/setup.sh build test

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Installs what is missing: `build` for compiling (pg_query is C and runs bindgen), `test` for the tests' clients.
+# Says nothing and does nothing when all is there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+missing=()
+need() { # a command or file, and the package that brings it
+    command -v "$1" >/dev/null 2>&1 || [ -e "$1" ] || missing+=("$2")
+}
+
+install_missing() {
+    [ ${#missing[@]} -gt 0 ] || return 0
+    command -v apt-get >/dev/null || { echo "please install: ${missing[*]}" >&2; exit 1; }
+    local sudo=""
+    [ "$(id -u)" = 0 ] || sudo="sudo"
+    echo "installing ${missing[*]}"
+    $sudo apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+    missing=()
+}
+
+for part in "$@"; do
+    case "$part" in
+    build)
+        command -v cargo >/dev/null || { echo "a Rust toolchain is needed: https://rustup.rs" >&2; exit 1; }
+        need gcc gcc
+        need make make
+        ldconfig -p 2>/dev/null | grep -q libclang || compgen -G "/usr/lib/llvm-*/lib/libclang*.so*" >/dev/null || missing+=(libclang-dev)
+        ;;
+    test)
+        need psql postgresql-client
+        # Debian puts pgbench outside PATH, behind the version.
+        command -v pgbench >/dev/null || compgen -G "/usr/lib/postgresql/*/bin/pgbench" >/dev/null || missing+=(postgresql-contrib)
+        need /usr/share/doc/postgresql-doc-15/html postgresql-doc-15
+        need python3 python3
+        python3 -c "import ensurepip" 2>/dev/null || missing+=(python3-venv)
+        ;;
+    *)
+        echo "usage: $0 [build] [test]" >&2
+        exit 2
+        ;;
+    esac
+    install_missing
+done
+
+# The Python driver lives in a virtual environment of its own.
+case " $* " in *" test "*)
+    if ! target/venv/bin/python -c "import psycopg" 2>/dev/null; then
+        python3 -m venv target/venv
+        target/venv/bin/pip install --quiet --disable-pip-version-check "psycopg[binary]"
+    fi
+    ;;
+esac

@@ -1,0 +1,212 @@
+//! Rules of the repository that no lint checks.
+//!
+//! 1. A crate depends on those of our crates that the table in ARCHITECTURE.md allows, and on no others.
+//! 2. A file has at most 800 lines and a function 70, unless `xtask/long.txt` lists it; listed ones may only get shorter.
+//! 3. Every module opens with `//!`.
+//! 4. Words that must not stay are not there: ignored tests, paths of somebody's machine.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+const FILE_LINES_MAX: usize = 800;
+const FUNCTION_LINES_MAX: usize = 70;
+const FORBIDDEN: &[&str] = &["#[ignore", "unimplemented!(", "/wor\u{6b}/", "/home/", "/root/"];
+
+pub fn check(root: &Path) -> Result<(), String> {
+    let mut problems = Vec::new();
+    dependencies(root, &mut problems)?;
+    let files = sources(root)?;
+    for (name, text) in &files {
+        words(name, text, &mut problems);
+    }
+    lengths(root, &files, &mut problems)?;
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
+}
+
+/// Writes the list of long files and functions as they are now.
+pub fn record(root: &Path) -> Result<(), String> {
+    let mut list =
+        String::from("# Files over 800 lines and functions over 70, with their length. Entries may only shrink and go.\n");
+    for (name, length) in long_items(&sources(root)?) {
+        list.push_str(&format!("{length} {name}\n"));
+    }
+    std::fs::write(root.join("xtask/long.txt"), list).map_err(|e| format!("xtask/long.txt: {e}"))
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// Our Rust files by their path below the root, in order.
+fn sources(root: &Path) -> Result<Vec<(String, String)>, String> {
+    let mut pending = vec![root.join("crates"), root.join("xtask")];
+    let mut files = Vec::new();
+    while let Some(folder) = pending.pop() {
+        for entry in std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))? {
+            let path: PathBuf = entry.map_err(|e| e.to_string())?.path();
+            if path.is_dir() {
+                if !path.ends_with("target") {
+                    pending.push(path);
+                }
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+                files.push((name, read(&path)?));
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn words(name: &str, text: &str, problems: &mut Vec<String>) {
+    if !text.trim_start().starts_with("//!") && !name.ends_with("tests.rs") && !name.contains("/tests/") {
+        problems.push(format!("{name}: does not open with a //! description"));
+    }
+    if name == "xtask/src/tidy.rs" {
+        return;
+    }
+    for (number, line) in text.lines().enumerate() {
+        if let Some(word) = FORBIDDEN.iter().find(|w| line.contains(*w)) {
+            problems.push(format!("{name}:{}: \"{word}\" must not stay", number + 1));
+        }
+    }
+}
+
+/// What is longer than it should be: files by name, functions as `file: name`.
+fn long_items(files: &[(String, String)]) -> BTreeMap<String, usize> {
+    let mut long = BTreeMap::new();
+    for (name, text) in files {
+        let lines: Vec<&str> = text.lines().collect();
+        if lines.len() > FILE_LINES_MAX {
+            long.insert(name.clone(), lines.len());
+        }
+        for (function, length) in functions(&lines) {
+            if length > FUNCTION_LINES_MAX {
+                let entry = long.entry(format!("{name}: {function}")).or_insert(0);
+                *entry = length.max(*entry);
+            }
+        }
+    }
+    long
+}
+
+/// Functions and their lengths. Relies on rustfmt: a body ends at a closing brace as deep as the line that starts it.
+fn functions<'a>(lines: &[&'a str]) -> Vec<(&'a str, usize)> {
+    let mut found = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let indent = line.len() - line.trim_start().len();
+        let Some(name) = function_name(line.trim_start()) else { continue };
+        let close = format!("{}}}", &line[..indent]);
+        let end = lines[start..].iter().position(|l| *l == close || (l.starts_with(&line[..indent]) && l[indent..] == *";"));
+        let one_line = line.trim_end().ends_with(['}', ';']);
+        if let (Some(length), false) = (end, one_line) {
+            found.push((name, length + 1));
+        }
+    }
+    found
+}
+
+fn function_name(line: &str) -> Option<&str> {
+    let mut rest = line;
+    while let Some(shorter) = ["pub ", "pub(crate) ", "pub(super) ", "const ", "async ", "unsafe ", "extern \"C\" "]
+        .iter()
+        .find_map(|w| rest.strip_prefix(w))
+    {
+        rest = shorter;
+    }
+    let name = rest.strip_prefix("fn ")?;
+    Some(&name[..name.find(|c: char| !c.is_alphanumeric() && c != '_')?])
+}
+
+fn lengths(root: &Path, files: &[(String, String)], problems: &mut Vec<String>) -> Result<(), String> {
+    let list = read(&root.join("xtask/long.txt"))?;
+    let allowed: BTreeMap<&str, usize> = list
+        .lines()
+        .filter(|l| !l.starts_with('#'))
+        .filter_map(|l| l.split_once(' '))
+        .filter_map(|(length, name)| Some((name, length.parse().ok()?)))
+        .collect();
+    let long = long_items(files);
+    for (name, length) in &long {
+        match allowed.get(name.as_str()) {
+            None => problems.push(format!("{name}: {length} lines; look for the part that wants a name of its own")),
+            Some(max) if length > max => problems.push(format!("{name}: grew from {max} to {length} lines")),
+            Some(_) => {}
+        }
+    }
+    for name in allowed.keys().filter(|n| !long.contains_key(**n)) {
+        problems.push(format!("{name}: is short now; take it off xtask/long.txt"));
+    }
+    Ok(())
+}
+
+/// The table of ARCHITECTURE.md: lines `| crate | crates it may depend on |` after the heading "Dependencies".
+fn dependency_table(text: &str) -> BTreeMap<String, Vec<String>> {
+    let lines = text.lines().skip_while(|l| !(l.starts_with('#') && l.contains("Dependencies"))).skip(1);
+    let rows = lines.take_while(|l| !l.starts_with('#')).filter(|l| l.starts_with('|') && !l.starts_with("|-"));
+    let cell = |c: &str| c.trim().trim_matches('`').to_owned();
+    rows.skip(1)
+        .filter_map(|row| {
+            let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
+            let dependencies = cells.get(1)?.split([',', ' ']).map(cell).filter(|d| !d.is_empty() && d != "-");
+            Some((cell(cells[0]), dependencies.collect()))
+        })
+        .collect()
+}
+
+fn dependencies(root: &Path, problems: &mut Vec<String>) -> Result<(), String> {
+    let table = dependency_table(&read(&root.join("ARCHITECTURE.md"))?);
+    let crates = root.join("crates");
+    for entry in std::fs::read_dir(&crates).map_err(|e| format!("{}: {e}", crates.display()))? {
+        let folder = entry.map_err(|e| e.to_string())?.path();
+        let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let manifest = read(&folder.join("Cargo.toml"))?;
+        let mut used: Vec<&str> = our_dependencies(&manifest);
+        used.sort_unstable();
+        let Some(allowed) = table.get(&name) else {
+            problems.push(format!("ARCHITECTURE.md: the dependency table lacks the crate {name}"));
+            continue;
+        };
+        let mut allowed: Vec<&str> = allowed.iter().map(String::as_str).collect();
+        allowed.sort_unstable();
+        if used != allowed {
+            problems.push(format!(
+                "crates/{name}/Cargo.toml depends on {}, ARCHITECTURE.md says {}",
+                used.join(", "),
+                allowed.join(", ")
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// `melba-*` of the section [dependencies], without the prefix.
+fn our_dependencies(manifest: &str) -> Vec<&str> {
+    let section = manifest.lines().skip_while(|l| *l != "[dependencies]").skip(1).take_while(|l| !l.starts_with('['));
+    section.filter_map(|l| l.strip_prefix("melba-")?.split(['.', ' ', '=']).next()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_measured() {
+        let text = "impl X {\n    pub(crate) fn a() {\n        1\n    }\n    fn b(\n        x: u8,\n    ) {\n    }\n}\nfn c() {}\nfn d() {\n}";
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(functions(&lines), [("a", 3), ("b", 4), ("d", 2)]);
+    }
+
+    #[test]
+    fn the_table_is_read() {
+        let text = "# X\n## Dependencies\ntext\n\n| crate | uses |\n|---|---|\n| `types` | - |\n| `wal` | `types`, `vfs` |\n\n## Y\n| a | b |";
+        let table = dependency_table(text);
+        assert_eq!(table.len(), 2);
+        assert_eq!(table["wal"], ["types", "vfs"]);
+        assert!(table["types"].is_empty());
+        assert_eq!(
+            our_dependencies("[dependencies]\nmelba-types.workspace = true\nregex = \"1\"\n[dev-dependencies]\nmelba-x = 1"),
+            ["types"]
+        );
+    }
+}
