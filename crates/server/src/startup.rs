@@ -240,6 +240,8 @@ fn session_state(
         database: request.database.as_str().into(),
         pid,
         seed: Mutex::new(None),
+        sequences: Mutex::default(),
+        temporary_namespace: Mutex::default(),
     }))
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use melba_catalog::Catalog;
 use melba_functions::{CallContext, FormatSettings, IntervalStyle};
 use melba_types::{Datum, DbError, Oid, Result, Severity};
@@ -12,6 +13,7 @@ use crate::transaction::Tx;
 
 use super::backends::Backends;
 use super::interrupt::Interrupt;
+use super::names::SearchPath;
 use super::setting_check;
 use super::settings::Settings;
 
@@ -21,12 +23,24 @@ pub struct Instance {
     pub settings: Settings,
     pub backends: Arc<Backends>,
     pub cluster: Arc<Cluster>,
+    /// Microseconds since 2000-01-01.
+    pub started: i64,
 }
 
 impl Instance {
     pub fn new(settings: Settings, cluster: Arc<Cluster>) -> Instance {
-        Instance { settings, backends: Arc::default(), cluster }
+        let started = cluster.clock.now_micros();
+        Instance { settings, backends: Arc::default(), cluster, started }
     }
+}
+
+/// Values of sequences that the session has seen.
+#[derive(Debug, Default)]
+pub struct Sequences {
+    /// By relation.
+    pub current: HashMap<Oid, i64>,
+    /// What lastval() gives.
+    pub last: Option<(Oid, i64)>,
 }
 
 /// The part of a session that its running statements share with it.
@@ -44,6 +58,9 @@ pub struct SessionState {
     pub pid: i32,
     /// State of random() after setseed(), if it was called.
     pub seed: Mutex<Option<u64>>,
+    pub sequences: Mutex<Sequences>,
+    /// The session's temporary schema, 0 until it is needed.
+    pub temporary_namespace: Mutex<Oid>,
 }
 
 impl SessionState {
@@ -102,6 +119,7 @@ pub struct StatementContext {
     pub tx: Option<Arc<Tx>>,
     pub catalog: Arc<Catalog>,
     pub format: Arc<FormatSettings>,
+    pub path: Arc<SearchPath>,
     pub transaction_start: i64,
     pub statement_start: i64,
 }
@@ -150,8 +168,8 @@ impl melba_functions::Session for StatementContext {
         self.session.notice(notice);
     }
 
-    fn system_function(&self, source: &str, _call: &CallContext<'_>, _args: &[Datum]) -> Result<Datum> {
-        Err(DbError::unsupported(format!("function {source}")))
+    fn system_function(&self, source: &str, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+        self.call_system(source, call, args)
     }
 
     fn check_interrupt(&self) -> Result<()> {

@@ -15,6 +15,7 @@ mod cursor;
 mod encode;
 mod extended;
 pub mod interrupt;
+pub mod names;
 pub mod pipeline;
 pub mod portal;
 mod prepared;
@@ -26,18 +27,22 @@ pub mod setting_value;
 pub mod settings;
 mod simple;
 mod state;
+mod system;
 pub mod transaction;
 mod utility;
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use melba_catalog::Catalog;
 use melba_protocol::Frontend;
 use melba_types::{DbError, Result, Severity, SqlState, err};
 
 use client::Client;
 use context::SessionState;
+use names::SearchPath;
 use portal::Portal;
 use prepared::Prepared;
 use state::{Derived, OpenTransaction};
@@ -75,6 +80,8 @@ pub struct Session {
     statement_start: i64,
     /// An Execute has run since the last Sync: the next one shares its transaction.
     executed_in_pipeline: bool,
+    /// The search path, with the version of the settings and the catalog it was made from.
+    path: RefCell<Option<(u64, Arc<Catalog>, Arc<SearchPath>)>>,
 }
 
 impl Session {
@@ -92,6 +99,7 @@ impl Session {
             source: "".into(),
             statement_start: 0,
             executed_in_pipeline: false,
+            path: RefCell::default(),
         }
     }
 
@@ -235,3 +243,6 @@ fn panic_error(panic: &(dyn std::any::Any + Send)) -> DbError {
         .unwrap_or_else(|| "unknown panic".to_owned());
     DbError::new(SqlState::INTERNAL_ERROR, format!("internal error: {text}"))
 }
+
+#[cfg(test)]
+mod tests;

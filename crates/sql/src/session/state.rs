@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use melba_catalog::Catalog;
 use melba_engine::{Durability, Isolation};
 use melba_functions::FormatSettings;
 use melba_types::{DbError, Result, Severity, err};
@@ -11,6 +12,7 @@ use crate::transaction::{Tx, TxSavepoint};
 
 use super::Session;
 use super::context::{StatementContext, format_settings};
+use super::names::SearchPath;
 use super::setting_value::Value;
 use super::settings::{Scope, Settings};
 use super::transaction::{Block, IsolationLevel, Modes};
@@ -158,13 +160,30 @@ impl Session {
     /// The surroundings of the statement that starts now.
     pub(super) fn context(&self) -> StatementContext {
         let tx = self.transaction.as_ref().map(|t| t.tx.clone());
+        let catalog = tx.as_ref().map_or_else(|| self.state.catalog(), |tx| tx.catalog());
         StatementContext {
             session: self.state.clone(),
-            catalog: tx.as_ref().map_or_else(|| self.state.catalog(), |tx| tx.catalog()),
+            path: self.search_path(&catalog),
+            catalog,
             tx,
             format: self.derived.format.clone(),
             transaction_start: self.transaction.as_ref().map_or(self.statement_start, |t| t.start),
             statement_start: self.statement_start,
+        }
+    }
+
+    fn search_path(&self, catalog: &Arc<Catalog>) -> Arc<SearchPath> {
+        let settings = self.state.settings.lock();
+        let mut cache = self.path.borrow_mut();
+        match &*cache {
+            Some((version, of, path)) if *version == settings.version() && Arc::ptr_eq(of, catalog) => path.clone(),
+            _ => {
+                let temporary = *self.state.temporary_namespace.lock();
+                let setting = settings.get("search_path").as_text();
+                let path = Arc::new(SearchPath::new(setting, catalog, &self.state.user, temporary));
+                *cache = Some((settings.version(), catalog.clone(), path.clone()));
+                path
+            }
         }
     }
 

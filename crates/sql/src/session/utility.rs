@@ -77,12 +77,12 @@ impl Session {
         use TransactionStmtKind as Kind;
         match Kind::try_from(t.kind).unwrap_or(Kind::Undefined) {
             kind @ (Kind::TransStmtBegin | Kind::TransStmtStart) => {
+                let change = modes_of(&t.options)?;
+                self.set_modes(change)?;
                 match self.block {
                     Block::None | Block::Implicit => self.block = Block::Explicit,
                     _ => self.state.warning(err!(ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress")),
                 }
-                let change = modes_of(&t.options)?;
-                self.set_modes(change)?;
                 done(if kind == Kind::TransStmtBegin { "BEGIN" } else { "START TRANSACTION" })
             }
             Kind::TransStmtCommit => self.run_commit(t.chain),

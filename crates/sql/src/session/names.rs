@@ -1,0 +1,99 @@
+//! The effective search path of a session.
+
+use std::sync::Arc;
+
+use melba_catalog::{Catalog, classes};
+use melba_types::Oid;
+
+/// Namespaces in which unqualified names are looked up, and the one in which they are created.
+#[derive(Clone, Debug, Default)]
+pub struct SearchPath {
+    /// The temporary schema and pg_catalog stand in front unless the setting names them elsewhere.
+    pub path: Arc<[Oid]>,
+    /// Without those that were only implied, for current_schemas(false).
+    pub explicit: Arc<[Oid]>,
+    /// `None`: no schema of the setting exists.
+    pub creation: Option<Oid>,
+    /// The session's temporary schema, or 0.
+    pub temporary: Oid,
+}
+
+impl SearchPath {
+    /// Reads the setting `search_path`. Schemas that do not exist are skipped.
+    pub fn new(setting: &str, catalog: &Catalog, user: &str, temporary: Oid) -> SearchPath {
+        let mut explicit: Vec<Oid> = Vec::new();
+        let mut creation = None;
+        for name in split_identifiers(setting) {
+            let oid = match name.as_str() {
+                "$user" => catalog.namespace_by_name(user).map(|n| n.oid),
+                "pg_temp" => Some(temporary).filter(|t| t.is_valid()),
+                name => catalog.namespace_by_name(name).map(|n| n.oid),
+            };
+            let Some(oid) = oid else { continue };
+            if !explicit.contains(&oid) {
+                explicit.push(oid);
+            }
+            creation = creation.or(Some(oid));
+        }
+        let mut path = explicit.clone();
+        if !path.contains(&classes::PG_CATALOG) {
+            path.insert(0, classes::PG_CATALOG);
+        }
+        if temporary.is_valid() && !path.contains(&temporary) {
+            path.insert(0, temporary);
+        }
+        SearchPath { path: path.into(), explicit: explicit.into(), creation, temporary }
+    }
+}
+
+/// The names of a comma-separated list, case folded unless they are in double quotes.
+pub fn split_identifiers(list: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut chars = list.chars().peekable();
+    while chars.peek().is_some() {
+        while chars.next_if(|c| c.is_whitespace() || *c == ',').is_some() {}
+        let mut name = String::new();
+        if chars.next_if_eq(&'"').is_some() {
+            while let Some(c) = chars.next() {
+                if c != '"' {
+                    name.push(c);
+                } else if chars.next_if_eq(&'"').is_some() {
+                    name.push('"');
+                } else {
+                    break;
+                }
+            }
+            while chars.next_if(|c| *c != ',').is_some() {}
+        } else {
+            while let Some(c) = chars.next_if(|c| *c != ',') {
+                name.extend(c.to_lowercase());
+            }
+            name.truncate(name.trim_end().len());
+        }
+        if !name.is_empty() {
+            names.push(name);
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_identifiers() {
+        assert_eq!(split_identifiers("\"$user\", Public ,\"A\"\"b\""), ["$user", "public", "A\"b"]);
+        assert!(split_identifiers("  ").is_empty());
+    }
+
+    #[test]
+    fn implied_schemas_come_first() {
+        let catalog = Catalog::new(classes::POSTGRES_DATABASE);
+        let path = SearchPath::new("\"$user\", public, nowhere", &catalog, "postgres", Oid::INVALID);
+        assert_eq!(*path.path, [classes::PG_CATALOG, classes::PUBLIC]);
+        assert_eq!((path.creation, &*path.explicit), (Some(classes::PUBLIC), &[classes::PUBLIC][..]));
+        let path = SearchPath::new("public, pg_catalog, pg_temp", &catalog, "postgres", Oid(77));
+        assert_eq!(*path.path, [classes::PUBLIC, classes::PG_CATALOG, Oid(77)]);
+    }
+}

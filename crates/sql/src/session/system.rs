@@ -1,0 +1,252 @@
+//! Functions that reach beyond values: the session, its settings and backends, sequences, locks, sizes. By pg_proc.prosrc.
+
+use std::time::Duration;
+
+use melba_engine::{LockTag, RelationLockMode, SequenceId, Wait};
+use melba_functions::{CallContext, Session as _};
+use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, bail, err, oids};
+
+use super::context::StatementContext;
+use super::settings::Scope;
+
+impl StatementContext {
+    /// Calls the function, or refuses it with 0A000.
+    pub(super) fn call_system(&self, source: &str, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+        match source {
+            "current_user" | "session_user" | "user" => Ok(Datum::text(&*self.session.user)),
+            "current_database" => Ok(Datum::text(&*self.session.database)),
+            "current_schema" => Ok(self.current_schema()),
+            "current_schemas" => Ok(self.current_schemas(args[0].as_bool())),
+            "pgsql_version" => Ok(Datum::text(VERSION)),
+            "getdatabaseencoding" => Ok(Datum::text("UTF8")),
+            "pg_client_encoding" => Ok(Datum::text(self.setting("client_encoding").unwrap_or_default())),
+            "pg_is_in_recovery" => Ok(Datum::Bool(false)),
+            "pg_my_temp_schema" => Ok(Datum::Oid(self.path.temporary.0)),
+            "show_config_by_name" => self.current_setting(args, false),
+            "show_config_by_name_missing_ok" => self.current_setting(args, args[1].as_bool()),
+            "set_config_by_name" => self.set_config(args),
+            "setseed" => self.set_seed(args[0].as_f64()),
+            "pg_sleep" => self.sleep(args[0].as_f64()),
+            "pg_backend_pid" | "pg_cancel_backend" | "pg_terminate_backend" | "pg_postmaster_start_time" => {
+                self.call_backend(source, args)
+            }
+            "nextval_oid" | "currval_oid" | "setval_oid" | "setval3_oid" | "lastval" => self.call_sequence(source, args),
+            _ if source.contains("_advisory_") => self.call_advisory(source, args),
+            _ if source.contains("_size") => self.call_size(source, args),
+            _ => {
+                let _ = call;
+                Err(DbError::unsupported(format!("function {source}")))
+            }
+        }
+    }
+
+    fn current_schema(&self) -> Datum {
+        let name = self.path.explicit.first().and_then(|oid| self.catalog.namespace(*oid));
+        name.map_or(Datum::Null, |n| Datum::text(n.name.clone()))
+    }
+
+    fn current_schemas(&self, implicit: bool) -> Datum {
+        let oids = if implicit { &self.path.path } else { &self.path.explicit };
+        let names = oids.iter().filter_map(|oid| self.catalog.namespace(*oid));
+        let elements: Vec<Datum> = names.map(|n| Datum::text(n.name.clone())).collect();
+        let dims = match elements.len() {
+            0 => Vec::new(),
+            n => vec![ArrayDim { length: n as i32, lower_bound: 1 }],
+        };
+        Datum::Array(std::sync::Arc::new(Array { element_type: oids::NAME, dims, elements }))
+    }
+
+    fn current_setting(&self, args: &[Datum], missing_ok: bool) -> Result<Datum> {
+        let settings = self.session.settings.lock();
+        match settings.get_id(args[0].as_str()) {
+            Ok(id) => Ok(Datum::text(settings.show(id))),
+            Err(_) if missing_ok => Ok(Datum::Null),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn set_config(&self, args: &[Datum]) -> Result<Datum> {
+        if args[0].is_null() {
+            bail!(NULL_VALUE_NOT_ALLOWED, "SET requires parameter name");
+        }
+        let name = args[0].as_str();
+        let local = matches!(args.get(2), Some(Datum::Bool(true)));
+        let scope = if local { Scope::Transaction } else { Scope::Session };
+        let mut settings = self.session.settings.lock();
+        match name.to_ascii_lowercase().as_str() {
+            "role" | "session_authorization" | "transaction_isolation" | "transaction_read_only" | "transaction_deferrable" => {
+                return Err(DbError::unsupported(format!("set_config of \"{name}\"")));
+            }
+            _ => match &args[1] {
+                Datum::Null => settings.reset(name, scope)?,
+                value => settings.set(name, value.as_str(), scope)?,
+            },
+        }
+        let id = settings.get_id(name)?;
+        Ok(Datum::text(settings.show(id)))
+    }
+
+    fn set_seed(&self, seed: f64) -> Result<Datum> {
+        if !(-1.0..=1.0).contains(&seed) {
+            bail!(INVALID_PARAMETER_VALUE, "setseed parameter {seed} is out of allowed range [-1,1]");
+        }
+        *self.session.seed.lock() = Some(seed.to_bits());
+        Ok(Datum::text(""))
+    }
+
+    /// Sleeps in short pieces, so that a cancel request is not kept waiting.
+    fn sleep(&self, seconds: f64) -> Result<Datum> {
+        const PIECE: Duration = Duration::from_millis(10);
+        let clock = &self.session.instance.cluster.clock;
+        let end = clock.monotonic() + Duration::from_secs_f64(seconds.clamp(0.0, 1e9));
+        loop {
+            self.check_interrupt()?;
+            let left = end.saturating_sub(clock.monotonic());
+            if left.is_zero() {
+                return Ok(Datum::text(""));
+            }
+            std::thread::sleep(left.min(PIECE));
+        }
+    }
+
+    fn call_backend(&self, source: &str, args: &[Datum]) -> Result<Datum> {
+        let backends = &self.session.instance.backends;
+        let missing = |pid: i32| {
+            self.session.warning(err!(WARNING, "PID {pid} is not a PostgreSQL backend process"));
+            Ok(Datum::Bool(false))
+        };
+        match source {
+            "pg_backend_pid" => Ok(Datum::Int4(self.session.pid)),
+            "pg_postmaster_start_time" => Ok(Datum::Int8(self.session.instance.started)),
+            "pg_cancel_backend" => match backends.get(args[0].as_i32()) {
+                Some(backend) => {
+                    backend.interrupt.cancel();
+                    Ok(Datum::Bool(true))
+                }
+                None => missing(args[0].as_i32()),
+            },
+            _ if backends.terminate(args[0].as_i32()) => Ok(Datum::Bool(true)),
+            _ => missing(args[0].as_i32()),
+        }
+    }
+
+    fn sequence(&self, oid: u32) -> Result<(SequenceId, std::sync::Arc<melba_catalog::Relation>)> {
+        let relation = self.catalog.relation(Oid(oid)).cloned();
+        let relation = relation.ok_or_else(|| err!(UNDEFINED_TABLE, "could not open relation with OID {oid}"))?;
+        match relation.storage {
+            melba_catalog::Storage::Sequence(id) => Ok((SequenceId(id.0), relation)),
+            _ => bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a sequence", relation.name),
+        }
+    }
+
+    fn call_sequence(&self, source: &str, args: &[Datum]) -> Result<Datum> {
+        let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+        if source == "lastval" {
+            let last = self.session.sequences.lock().last;
+            return last
+                .map(|(_, v)| Datum::Int8(v))
+                .ok_or_else(|| err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "lastval is not yet defined in this session"));
+        }
+        let (id, relation) = self.sequence(args[0].as_oid())?;
+        match source {
+            "nextval_oid" => {
+                let value = tx.engine.nextval(id).map_err(|e| name_sequence(e.into(), &relation.name))?;
+                let mut sequences = self.session.sequences.lock();
+                sequences.current.insert(relation.oid, value);
+                sequences.last = Some((relation.oid, value));
+                Ok(Datum::Int8(value))
+            }
+            "currval_oid" => self.session.sequences.lock().current.get(&relation.oid).map(|v| Datum::Int8(*v)).ok_or_else(|| {
+                err!(
+                    OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    "currval of sequence \"{}\" is not yet defined in this session",
+                    relation.name
+                )
+            }),
+            _ => {
+                let value = args[1].as_i64();
+                let called = args.get(2).is_none_or(Datum::as_bool);
+                tx.engine.setval(id, value, called).map_err(|e| name_sequence(e.into(), &relation.name))?;
+                if called {
+                    self.session.sequences.lock().current.insert(relation.oid, value);
+                }
+                Ok(Datum::Int8(value))
+            }
+        }
+    }
+
+    /// pg_[try_]advisory_[xact_]lock[_shared], pg_advisory_unlock[_shared|_all].
+    fn call_advisory(&self, source: &str, args: &[Datum]) -> Result<Datum> {
+        let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+        if source == "pg_advisory_unlock_all" {
+            self.session.engine.unlock_all();
+            return Ok(Datum::text(""));
+        }
+        let database = self.session.database_oid.0;
+        let tag = match args {
+            [Datum::Int8(key)] => LockTag::Advisory { database, key: *key as u64, two_keys: false },
+            [Datum::Int4(a), Datum::Int4(b)] => {
+                LockTag::Advisory { database, key: u64::from(*a as u32) << 32 | u64::from(*b as u32), two_keys: true }
+            }
+            _ => return Err(DbError::unsupported(format!("function {source}"))),
+        };
+        let mode = if source.contains("_shared") { RelationLockMode::Share } else { RelationLockMode::Exclusive };
+        if source.starts_with("pg_advisory_unlock") {
+            let held = self.session.engine.unlock(tag, mode);
+            if !held {
+                let mode = if mode == RelationLockMode::Share { "ShareLock" } else { "ExclusiveLock" };
+                self.session.warning(err!(WARNING, "you don't own a lock of type {mode}"));
+            }
+            return Ok(Datum::Bool(held));
+        }
+        let attempt = source.starts_with("pg_try_");
+        let wait = if attempt { Wait::NoWait } else { Wait::Block };
+        let granted = if source.contains("_xact_") {
+            tx.engine.lock_object(tag, mode, wait)?
+        } else {
+            self.session.engine.lock(tag, mode, wait)?
+        };
+        Ok(if attempt { Datum::Bool(granted) } else { Datum::text("") })
+    }
+
+    fn call_size(&self, source: &str, args: &[Datum]) -> Result<Datum> {
+        let engine = &self.session.instance.cluster.engine;
+        let own = |relation: &melba_catalog::Relation| match relation.storage {
+            melba_catalog::Storage::Tree(tree) => engine.tree_bytes(tree),
+            _ => 0,
+        };
+        if source.starts_with("pg_database_size") {
+            let total: u64 = self.catalog.relations().map(|r| own(r)).sum();
+            return Ok(Datum::Int8(total as i64));
+        }
+        let (Some(Datum::Oid(oid)), true) = (args.first(), is_relation_size(source)) else {
+            return Err(DbError::unsupported(format!("function {source}")));
+        };
+        let Some(relation) = self.catalog.relation(Oid(*oid)) else { return Ok(Datum::Null) };
+        let indexes = || relation.indexes.iter().filter_map(|i| self.catalog.relation(*i)).map(|r| own(r)).sum::<u64>();
+        let bytes = match source {
+            "pg_indexes_size" => indexes(),
+            "pg_total_relation_size" => own(relation) + indexes(),
+            _ => own(relation),
+        };
+        Ok(Datum::Int8(bytes as i64))
+    }
+}
+
+fn is_relation_size(source: &str) -> bool {
+    matches!(source, "pg_relation_size" | "pg_table_size" | "pg_indexes_size" | "pg_total_relation_size")
+}
+
+/// The engine does not know the names of its sequences.
+fn name_sequence(mut error: DbError, name: &str) -> DbError {
+    let fields = error.fields_mut();
+    fields.message = fields.message.replacen("of sequence", &format!("of sequence \"{name}\""), 1).replacen(
+        "for sequence (",
+        &format!("for sequence \"{name}\" ("),
+        1,
+    );
+    error
+}
+
+/// What version() says. Clients look for "PostgreSQL" and a number behind it.
+const VERSION: &str = concat!("PostgreSQL 18.6 (Melba ", env!("CARGO_PKG_VERSION"), "), 64-bit");

@@ -1,0 +1,258 @@
+//! Sessions driven by messages, without sockets: what the client sends and the types of what it gets back.
+
+use std::sync::Arc;
+
+use melba_engine::{Engine, EngineOptions};
+use melba_protocol::{Frontend, Output};
+use melba_types::Result;
+use melba_vfs::{OsClock, OsDirectory, OsRandom};
+use parking_lot::Mutex;
+
+use super::client::Client;
+use super::context::{Instance, SessionState};
+use super::settings::Settings;
+use super::{Flow, Session};
+use crate::cluster::Cluster;
+
+#[derive(Default)]
+struct Peer(Output);
+
+impl Client for Peer {
+    fn output(&mut self) -> &mut Output {
+        &mut self.0
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn copy_read(&mut self) -> Result<Option<&[u8]>> {
+        Ok(None)
+    }
+}
+
+struct Harness {
+    session: Session,
+    peer: Peer,
+    _data: tempfile::TempDir,
+}
+
+impl Harness {
+    fn new() -> Harness {
+        let data = tempfile::tempdir().expect("a temporary directory");
+        let clock = Arc::new(OsClock::new());
+        let directory = Arc::new(OsDirectory::open(data.path()).expect("the directory opens"));
+        let options = EngineOptions { fsync: false, ..EngineOptions::default() };
+        let engine = Engine::open(options, directory, clock.clone()).expect("an empty engine opens");
+        let cluster = Cluster::open(engine, clock, Arc::new(OsRandom)).expect("the catalog opens");
+        let catalog = cluster.catalog_by_name("postgres").expect("the first database");
+        let instance = Arc::new(Instance::new(Settings::server(&[]).unwrap(), cluster));
+        let state = SessionState {
+            settings: Mutex::new(instance.settings.for_session(true)),
+            interrupt: Arc::default(),
+            notices: Mutex::default(),
+            user: "postgres".into(),
+            user_oid: melba_catalog::classes::POSTGRES_ROLE,
+            database: "postgres".into(),
+            database_oid: catalog.database_oid(),
+            engine: instance.cluster.engine.session().expect("a free slot"),
+            pid: 1,
+            seed: Mutex::default(),
+            sequences: Mutex::default(),
+            temporary_namespace: Mutex::default(),
+            instance,
+        };
+        let mut harness = Harness { session: Session::new(Arc::new(state)), peer: Peer::default(), _data: data };
+        harness.session.greet(&mut harness.peer);
+        harness.answer();
+        harness
+    }
+
+    /// What was written since, a word a message: its type letter; for E and N the SQLSTATE; for C the tag; for Z the status;
+    /// for D the first value. ParameterStatus is left out.
+    fn answer(&mut self) -> String {
+        let bytes = self.peer.0.bytes();
+        let (mut words, mut at) = (Vec::new(), 0);
+        while at < bytes.len() {
+            let tag = bytes[at] as char;
+            let length = u32::from_be_bytes(bytes[at + 1..at + 5].try_into().unwrap()) as usize;
+            let body = &bytes[at + 5..at + 1 + length];
+            let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+            match tag {
+                'S' => {}
+                'E' | 'N' => {
+                    let state = body.split(|b| *b == 0).find(|f| f.first() == Some(&b'C')).unwrap_or(b"C?");
+                    words.push(format!("{tag}{}", text(&state[1..])));
+                }
+                'C' | 'Z' => words.push(format!("{tag}:{}", text(body).trim_end_matches('\0'))),
+                'D' => {
+                    let n = u32::from_be_bytes(body[2..6].try_into().unwrap()) as usize;
+                    words.push(format!("D:{}", text(&body[6..6 + n])));
+                }
+                _ => words.push(tag.to_string()),
+            }
+            at += 1 + length;
+        }
+        self.peer.0.clear();
+        words.join(" ")
+    }
+
+    fn send(&mut self, message: Frontend<'_>) -> Flow {
+        self.session.handle(message, &mut self.peer).expect("the session lives")
+    }
+
+    fn query(&mut self, text: &str) -> String {
+        self.send(Frontend::Query(text));
+        self.answer()
+    }
+
+    /// Sends messages written as bodies with their type letter in front.
+    fn raw(&mut self, messages: &[&[u8]]) -> String {
+        for m in messages {
+            match Frontend::decode(m[0], &m[1..]) {
+                Ok(message) => drop(self.send(message)),
+                Err(e) => drop(self.session.reject(m[0], e, &mut self.peer).expect("the session lives")),
+            }
+        }
+        self.answer()
+    }
+}
+
+#[test]
+fn blocks_follow_postgresql_s_states() {
+    let mut h = Harness::new();
+    for (query, answer) in [
+        ("", "I Z:I"),
+        ("begin", "C:BEGIN Z:T"),
+        ("begin", "N25001 C:BEGIN Z:T"),
+        ("set nosuch = 1", "E42704 Z:E"),
+        ("show work_mem", "E25P02 Z:E"),
+        ("rollback to s", "E3B001 Z:E"),
+        ("commit", "C:ROLLBACK Z:I"),
+        ("commit", "N25P01 C:COMMIT Z:I"),
+        ("savepoint s", "E25P01 Z:I"),
+        ("begin; savepoint s; set nosuch = 1", "C:BEGIN C:SAVEPOINT E42704 Z:E"),
+        ("rollback to s", "C:ROLLBACK Z:T"),
+        ("release s", "C:RELEASE Z:T"),
+        ("rollback and chain", "C:ROLLBACK Z:T"),
+        ("end", "C:COMMIT Z:I"),
+        ("set work_mem = '1MB'; set nosuch = 1", "C:SET E42704 Z:I"),
+        ("show work_mem", "T D:4MB C:SHOW Z:I"),
+        ("set work_mem = '1MB'; commit; set nosuch = 1", "C:SET N25P01 C:COMMIT E42704 Z:I"),
+        ("show work_mem", "T D:1MB C:SHOW Z:I"),
+        ("set work_mem = '2MB'; begin; set work_mem = '3MB'", "C:SET C:BEGIN C:SET Z:T"),
+        ("rollback; show work_mem", "C:ROLLBACK T D:1MB C:SHOW Z:I"),
+        ("commit and chain", "E25P01 Z:I"),
+        (
+            "begin isolation level repeatable read; show transaction_isolation; commit",
+            "C:BEGIN T D:repeatable read C:SHOW C:COMMIT Z:I",
+        ),
+        ("select frm from", "E42601 Z:I"),
+    ] {
+        assert_eq!(h.query(query), answer, "{query}");
+    }
+}
+
+#[test]
+fn extended_messages_are_skipped_after_an_error() {
+    let mut h = Harness::new();
+    let parse = b"P\0show work_mem\0\0\0";
+    let bind = b"B\0\0\0\0\0\0\0\0";
+    let execute = b"E\0\0\0\0\0";
+    assert_eq!(h.raw(&[parse, bind, b"DP\0", execute, b"S"]), "1 2 T D:4MB C:SHOW Z:I");
+    assert_eq!(h.raw(&[b"P\0show nosuch\0\0\0", bind, execute]), "E42704");
+    assert_eq!(h.raw(&[parse, b"S"]), "Z:I");
+    assert_eq!(h.raw(&[parse, b"Bp\0\0\0\0\0\0", b"H", b"S"]), "1 E08P01 Z:I");
+    assert_eq!(h.raw(&[b"Bp\0nosuch\0\0\0\0\0\0\0", b"S"]), "E26000 Z:I");
+    assert_eq!(h.raw(&[b"E\0\0\0\0\0", b"S"]), "E34000 Z:I");
+    assert_eq!(h.raw(&[b"P\0\0\0\0", bind, b"DP\0", execute, b"S"]), "1 2 n I Z:I");
+    assert_eq!(h.raw(&[b"P\0show a; show b\0\0\0", b"S"]), "E42601 Z:I");
+    assert_eq!(h.raw(&[b"F\0\0\0\0\0\0\0\0\0\0"]), "E0A000 Z:I");
+}
+
+#[test]
+fn pipelined_statements_share_a_transaction() {
+    let mut h = Harness::new();
+    let bind = b"B\0\0\0\0\0\0\0\0";
+    let execute = b"E\0\0\0\0\0";
+    let messages: [&[u8]; 7] = [b"P\0set work_mem = '1MB'\0\0\0", bind, execute, b"P\0set nosuch = 1\0\0\0", bind, execute, b"S"];
+    assert_eq!(h.raw(&messages), "1 2 C:SET 1 2 E42704 Z:I");
+    assert_eq!(h.query("show work_mem"), "T D:4MB C:SHOW Z:I");
+}
+
+#[test]
+fn portals_are_read_in_parts() {
+    let mut h = Harness::new();
+    let part = b"Ec\0\0\0\0\x02";
+    let answer = h.raw(&[b"P\0show all\0\0\0", b"Bc\0\0\0\0\0\0\0\0", part, part, b"Cc\0", b"S"]);
+    // Close without a known kind is refused; what came before it stands.
+    assert_eq!(answer.matches("D:").count(), 4);
+    assert!(answer.starts_with("1 2 D:") && answer.contains(" s D:") && answer.ends_with(" s E08P01 Z:I"), "{answer}");
+    assert_eq!(h.raw(&[part, b"S"]), "E34000 Z:I", "the portal went with its transaction");
+}
+
+#[test]
+fn prepared_statements_by_name() {
+    let mut h = Harness::new();
+    for (query, answer) in [
+        ("prepare p as show work_mem", "E42601 Z:I"),
+        ("execute p", "E26000 Z:I"),
+        ("deallocate p", "E26000 Z:I"),
+        ("deallocate all", "C:DEALLOCATE ALL Z:I"),
+        ("begin; discard all", "C:BEGIN E25001 Z:E"),
+        ("rollback; discard all", "C:ROLLBACK E25001 Z:I"),
+        ("discard all", "C:DISCARD ALL Z:I"),
+        ("declare c cursor for select 1", "E25P01 Z:I"),
+        ("fetch c", "E34000 Z:I"),
+        ("close all", "C:CLOSE CURSOR ALL Z:I"),
+    ] {
+        assert_eq!(h.query(query), answer, "{query}");
+    }
+    assert_eq!(h.raw(&[b"Ps\0show work_mem\0\0\0", b"Ps\0show work_mem\0\0\0", b"S"]), "1 E42P05 Z:I");
+    assert_eq!(h.raw(&[b"DSs\0", b"CSs\0", b"DSs\0", b"S"]), "t T 3 E26000 Z:I");
+}
+
+/// Random messages, well-formed or not: a session always answers, and works afterwards.
+#[test]
+fn fuzzed_messages_leave_the_session_working() {
+    let mut h = Harness::new();
+    let mut state = 0x2545_f491_4f6c_dd1du64;
+    let mut next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as usize
+    };
+    let seeds: [&[u8]; 13] = [
+        b"Qbegin; savepoint a\0",
+        b"Qshow all\0",
+        b"Qrollback to a; release a\0",
+        b"Qdeclare c scroll cursor with hold for select 1; fetch all c; close c\0",
+        b"Qset search_path = a, \"B\"; reset all\0",
+        b"Ps\0show work_mem\0\0\x01\0\0\0\x17",
+        b"Bp\0s\0\0\x01\0\x01\0\0\0\0",
+        b"DSs\0",
+        b"Ep\0\0\0\0\x01",
+        b"CSs\0",
+        b"S",
+        b"H",
+        b"dabc",
+    ];
+    for case in 0..3000 {
+        let mut message = seeds[next() % seeds.len()].to_vec();
+        for _ in 0..next() % 3 {
+            let at = 1 + next() % message.len();
+            match next() % 3 {
+                0 if at < message.len() => message[at] = next() as u8,
+                1 => message.truncate(at),
+                _ => message.insert(at.min(message.len()), next() as u8),
+            }
+        }
+        h.raw(&[&message]);
+        if case % 100 == 99 {
+            h.raw(&[b"S"]);
+            h.query("rollback");
+            assert!(h.query("show server_version").starts_with("T D:18.6 C:SHOW Z:I"), "after {message:?}");
+        }
+    }
+}
