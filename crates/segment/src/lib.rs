@@ -20,6 +20,8 @@ mod cache;
 mod document;
 mod encoding;
 mod error;
+#[cfg(test)]
+mod failing;
 mod frame;
 mod hash;
 mod key;
