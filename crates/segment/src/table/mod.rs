@@ -120,4 +120,6 @@ pub struct GroupData {
 }
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;

@@ -165,6 +165,7 @@ impl TableSegmentReader {
                 let (count, get) = self.word_block(group, blocks, low, 0)?;
                 (low << blocks.shift) + below(&get, count)
             }
+            // A writer never makes a dictionary of sorted numbers: their runs are smaller.
             _ => return Err(self.undecodable(group, self.kinds.len())),
         };
         let mut end = start;
