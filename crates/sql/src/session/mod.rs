@@ -9,7 +9,9 @@
 //! 3. Positions of errors leave the session in characters; inside, they are bytes.
 
 pub mod backends;
+mod cache;
 pub mod client;
+mod command;
 pub mod context;
 mod cursor;
 mod encode;
@@ -40,6 +42,7 @@ use melba_catalog::Catalog;
 use melba_protocol::Frontend;
 use melba_types::{DbError, Result, Severity, SqlState, err};
 
+use cache::StatementCache;
 use client::Client;
 use context::SessionState;
 use names::SearchPath;
@@ -73,6 +76,7 @@ pub struct Session {
     /// By name; the unnamed one under "".
     prepared: HashMap<String, Arc<Prepared>>,
     portals: HashMap<String, Portal>,
+    cache: StatementCache,
     /// An error was reported and Sync has not come yet.
     skip_to_sync: bool,
     /// The query string that the positions of errors refer to.
@@ -95,6 +99,7 @@ impl Session {
             derived,
             prepared: HashMap::new(),
             portals: HashMap::new(),
+            cache: StatementCache::default(),
             skip_to_sync: false,
             source: "".into(),
             statement_start: 0,

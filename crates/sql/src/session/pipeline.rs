@@ -19,6 +19,11 @@ impl Compiled {
     pub fn is_current(&self, _context: &StatementContext) -> bool {
         true
     }
+
+    /// Worth keeping for the next time the same text comes.
+    pub fn is_reusable(&self) -> bool {
+        false
+    }
 }
 
 /// What analysis says about a statement.

@@ -12,6 +12,7 @@ use crate::parse::Statement;
 
 use super::Session;
 use super::client::Client;
+use super::command;
 use super::encode::RowEncoder;
 use super::pipeline::{self, ValueIo};
 use super::portal::{CopyIn, CopyOut, Outcome, ResultColumn, Rewind, RowSource, Rows, Tag};
@@ -60,6 +61,8 @@ impl Session {
         if utility::is_session_statement(&statement.node) {
             return self.run_utility(statement, &bound.parameters);
         }
+        let read_only = self.transaction.as_ref().is_some_and(|t| t.modes.read_only);
+        command::check(&statement.node, self.block, read_only)?;
         if let Some(transaction) = &mut self.transaction {
             transaction.used = true;
         }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use melba_types::Result;
 use pg_query::NodeEnum;
 
-use crate::parse::{Statement, parse};
+use crate::parse::{Parsed, Statement, parse};
 
 use super::Session;
+use super::cache::CachedQuery;
 use super::client::Client;
 use super::portal::Outcome;
-use super::prepared::Bound;
+use super::prepared::{Bound, Prepared};
 
 impl Session {
     pub(super) fn simple_query(&mut self, text: &str, client: &mut dyn Client) -> Result<()> {
@@ -19,7 +20,11 @@ impl Session {
         self.portals.remove("");
         self.source = text.into();
         self.start_command()?;
-        let parsed = parse(text)?;
+        let known = self.cache.get(text).cloned();
+        let (parsed, mut known) = match known {
+            Some(query) => (query.parsed, query.prepared),
+            None => (Arc::new(parse(text)?), None),
+        };
         self.source = parsed.text.clone();
         let last = parsed.statements.len().wrapping_sub(1);
         for (i, statement) in parsed.statements.iter().enumerate() {
@@ -29,7 +34,8 @@ impl Session {
                 self.begin_implicit_block();
             }
             self.state.interrupt.check()?;
-            let tag = self.run_simple(statement.clone(), client)?;
+            let prepared = self.prepare_simple(&parsed, statement, known.take())?;
+            let tag = self.run_simple(prepared, client)?;
             if i == last {
                 self.end_implicit_block();
                 self.finish_command()?;
@@ -47,8 +53,25 @@ impl Session {
         Ok(())
     }
 
-    fn run_simple(&mut self, statement: Arc<Statement>, client: &mut dyn Client) -> Result<String> {
-        let prepared = Arc::new(self.prepare(Some(statement), &[])?);
+    /// Analyzes a statement, unless the cache had it and the catalog is still the same.
+    fn prepare_simple(
+        &mut self,
+        parsed: &Arc<Parsed>,
+        statement: &Arc<Statement>,
+        known: Option<Arc<Prepared>>,
+    ) -> Result<Arc<Prepared>> {
+        if let Some(prepared) = known
+            && prepared.compiled.is_current(&self.context())
+        {
+            return Ok(prepared);
+        }
+        let prepared = Arc::new(self.prepare(Some(statement.clone()), &[])?);
+        let reusable = parsed.statements.len() == 1 && prepared.compiled.is_reusable();
+        self.cache.put(CachedQuery { parsed: parsed.clone(), prepared: reusable.then(|| prepared.clone()) });
+        Ok(prepared)
+    }
+
+    fn run_simple(&mut self, prepared: Arc<Prepared>, client: &mut dyn Client) -> Result<String> {
         match self.start(&Bound { prepared, parameters: Vec::new() })? {
             Outcome::Done { tag } => Ok(tag),
             Outcome::Rows { columns, source, tag, formats } => {

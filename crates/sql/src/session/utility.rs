@@ -243,7 +243,10 @@ impl Session {
                 pipeline::discard(&self.context(), mode)?;
                 done("DISCARD ALL")
             }
-            DiscardMode::DiscardPlans => done("DISCARD PLANS"),
+            DiscardMode::DiscardPlans => {
+                self.cache.clear();
+                done("DISCARD PLANS")
+            }
             DiscardMode::DiscardSequences => {
                 pipeline::discard(&self.context(), mode)?;
                 done("DISCARD SEQUENCES")
