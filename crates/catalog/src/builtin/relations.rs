@@ -31,12 +31,17 @@ pub(super) fn relations(types: &BTreeMap<Oid, Arc<Type>>, role: &dyn Fn(&str) ->
     (relations, shared)
 }
 
-/// psql 15 and 16 ask pg_database for `daticulocale`, which PostgreSQL 17 renamed: it has both, the old one last.
+/// psql 15 and 16 ask for columns by the names they had before PostgreSQL 17; the relations have both, the old ones last.
+const OLD_NAMES: [(Oid, &str, &str); 2] =
+    [(classes::PG_DATABASE, "datlocale", "daticulocale"), (classes::PG_COLLATION, "colllocale", "colliculocale")];
+
 fn add_old_names(columns: &mut HashMap<Oid, Vec<Column>>) {
-    if let Some(columns) = columns.get_mut(&classes::PG_DATABASE)
-        && let Some(locale) = columns.iter().find(|c| &*c.name == "datlocale").cloned()
-    {
-        columns.push(Column { name: "daticulocale".into(), ..locale });
+    for (relation, new, old) in OLD_NAMES {
+        if let Some(columns) = columns.get_mut(&relation)
+            && let Some(locale) = columns.iter().find(|c| &*c.name == new).cloned()
+        {
+            columns.push(Column { name: old.into(), ..locale });
+        }
     }
 }
 

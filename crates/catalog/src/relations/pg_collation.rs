@@ -23,9 +23,11 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
             Datum::Int4(if any_encoding { -1 } else { UTF8 }),
             libc_locale.clone(),
             libc_locale,
+            own_locale.clone(),
+            Datum::Null,
+            Datum::Null,
+            // The old name of colllocale.
             own_locale,
-            Datum::Null,
-            Datum::Null,
         ]);
     }
 }

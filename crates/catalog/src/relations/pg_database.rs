@@ -30,7 +30,7 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
             Datum::Null,
             Datum::Null,
             acl(&d.acl, s.catalog),
-            // What psql 15 and 16 ask for; PostgreSQL renamed it to datlocale.
+            // The old name of datlocale, which then was of ICU only.
             Datum::Null,
         ]);
     }
