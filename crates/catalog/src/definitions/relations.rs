@@ -1,0 +1,302 @@
+//! Indexes, constraints, triggers, partition keys.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use melba_types::Oid;
+
+use super::{Style, literal, options};
+use crate::naming::quote_ident;
+use crate::objects::*;
+use crate::snapshot::Catalog;
+
+/// Bits of pg_trigger.tgtype.
+const ROW: i16 = 1 << 0;
+const BEFORE: i16 = 1 << 1;
+const INSERT: i16 = 1 << 2;
+const DELETE: i16 = 1 << 3;
+const UPDATE: i16 = 1 << 4;
+const TRUNCATE: i16 = 1 << 5;
+const INSTEAD: i16 = 1 << 6;
+
+impl Catalog {
+    /// pg_get_indexdef: the whole CREATE INDEX.
+    pub fn index_definition(&self, oid: Oid, style: &Style<'_>) -> Option<String> {
+        let relation = self.relation(oid)?;
+        let index = relation.index.as_ref()?;
+        let table = self.relation(index.table)?;
+        let only = if table.kind == RelationKind::PartitionedTable { "ONLY " } else { "" };
+        let mut out = format!(
+            "CREATE {}INDEX {} ON {only}{} USING {} (",
+            if index.unique { "UNIQUE " } else { "" },
+            quote_ident(&relation.name),
+            self.table_name(table, style),
+            quote_ident(self.access_methods().method_name(relation.access_method).unwrap_or("btree")),
+        );
+        out.push_str(&self.index_keys(index, table, &[], style));
+        out.push(')');
+        self.index_tail(relation, index, table, style, &mut out);
+        Some(out)
+    }
+
+    /// pg_get_indexdef with a column: that column's name or expression alone, from 1.
+    pub fn index_column_definition(&self, oid: Oid, column: usize, style: &Style<'_>) -> Option<String> {
+        let index = self.relation(oid)?.index.as_ref()?;
+        let table = self.relation(index.table)?;
+        let at = column.checked_sub(1)?;
+        match index.keys.get(at) {
+            Some(key) => Some(key_text(key, table, style)),
+            None => Some(column_name(table, *index.include.get(at - index.keys.len())?)),
+        }
+    }
+
+    fn table_name(&self, table: &Relation, style: &Style<'_>) -> String {
+        self.qualified(style.pretty && self.relation_is_visible(table, style.path), table.namespace, &table.name)
+    }
+
+    /// The columns of an index with what is not the default of each; `operators` are an exclusion constraint's.
+    fn index_keys(&self, index: &IndexInfo, table: &Relation, operators: &[Oid], style: &Style<'_>) -> String {
+        let one = |(at, key): (usize, &IndexKey)| {
+            let mut out = key_text(key, table, style);
+            let of_column = table.columns.get((key.column.max(0) as usize).wrapping_sub(1)).map(|c| c.collation);
+            let natural = of_column.or_else(|| self.type_(key.ty).map(|t| t.collation)).unwrap_or_default();
+            if let Some(collation) = self.collation(key.collation).filter(|c| c.oid != natural) {
+                let visible = self.collation_is_visible(collation, style.path);
+                let _ = write!(out, " COLLATE {}", self.qualified(visible, collation.namespace, &collation.name));
+            }
+            if let Some(class) = self.access_methods().class(key.opclass)
+                && self.default_operator_class(class.method, key.ty).is_none_or(|d| d.oid != class.oid)
+            {
+                let _ = write!(out, " {}", quote_ident(class.name));
+            }
+            match (key.descending, key.nulls_first) {
+                (false, true) => out.push_str(" NULLS FIRST"),
+                (true, false) => out.push_str(" DESC NULLS LAST"),
+                (true, true) => out.push_str(" DESC"),
+                (false, false) => {}
+            }
+            if let Some(operator) = operators.get(at).and_then(|o| self.operator(*o)) {
+                let _ = write!(out, " WITH {}", operator.name);
+            }
+            out
+        };
+        index.keys.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    fn index_tail(&self, relation: &Relation, index: &IndexInfo, table: &Relation, style: &Style<'_>, out: &mut String) {
+        if !index.include.is_empty() {
+            let _ = write!(out, " INCLUDE ({})", column_names(table, &index.include));
+        }
+        if index.nulls_not_distinct {
+            out.push_str(" NULLS NOT DISTINCT");
+        }
+        if !relation.options.is_empty() {
+            let _ = write!(out, " WITH ({})", options(&relation.options));
+        }
+        if let Some(predicate) = &index.predicate {
+            let _ = write!(out, " WHERE {}", (style.expression)(predicate));
+        }
+    }
+
+    /// pg_get_constraintdef.
+    pub fn constraint_definition(&self, oid: Oid, style: &Style<'_>) -> Option<String> {
+        let c = self.constraint(oid)?;
+        let table = self.relation(c.relation);
+        let columns = || table.map_or_else(String::new, |t| column_names(t, &c.columns));
+        let mut out = match c.kind {
+            ConstraintKind::Check => {
+                let text = (style.expression)(c.expression.as_deref().unwrap_or(""));
+                format!("CHECK ({text}){}", if c.no_inherit { " NO INHERIT" } else { "" })
+            }
+            ConstraintKind::NotNull if c.domain.is_valid() => "NOT NULL".to_owned(),
+            ConstraintKind::NotNull => {
+                format!("NOT NULL {}{}", columns(), if c.no_inherit { " NO INHERIT" } else { "" })
+            }
+            ConstraintKind::PrimaryKey | ConstraintKind::Unique => {
+                let index = self.relation(c.index).and_then(|i| i.index.as_ref());
+                let mut out = if c.kind == ConstraintKind::PrimaryKey { "PRIMARY KEY " } else { "UNIQUE " }.to_owned();
+                if index.is_some_and(|i| i.nulls_not_distinct) {
+                    out.push_str("NULLS NOT DISTINCT ");
+                }
+                let _ = write!(out, "({})", columns());
+                if let (Some(index), Some(table)) = (index.filter(|i| !i.include.is_empty()), table) {
+                    let _ = write!(out, " INCLUDE ({})", column_names(table, &index.include));
+                }
+                out
+            }
+            ConstraintKind::ForeignKey => self.foreign_key_definition(c, &columns(), style)?,
+            ConstraintKind::Exclusion => {
+                let relation = self.relation(c.index)?;
+                let index = relation.index.as_ref()?;
+                let method = self.access_methods().method_name(relation.access_method).unwrap_or("gist");
+                let keys = self.index_keys(index, table?, &c.operators, style);
+                let mut out = format!("EXCLUDE USING {} ({keys})", quote_ident(method));
+                self.index_tail(relation, &IndexInfo { predicate: None, ..(**index).clone() }, table?, style, &mut out);
+                if let Some(predicate) = &index.predicate {
+                    let _ = write!(out, " WHERE ({})", (style.expression)(predicate));
+                }
+                out
+            }
+            ConstraintKind::Trigger => "TRIGGER".to_owned(),
+        };
+        if c.deferrable {
+            out.push_str(" DEFERRABLE");
+        }
+        if c.initially_deferred {
+            out.push_str(" INITIALLY DEFERRED");
+        }
+        if !c.enforced {
+            out.push_str(" NOT ENFORCED");
+        } else if !c.validated {
+            out.push_str(" NOT VALID");
+        }
+        Some(out)
+    }
+
+    fn foreign_key_definition(&self, c: &Constraint, columns: &str, style: &Style<'_>) -> Option<String> {
+        let key = c.foreign_key.as_ref()?;
+        let referenced = self.relation(key.referenced_table)?;
+        let mut out = format!(
+            "FOREIGN KEY ({columns}) REFERENCES {}({})",
+            self.relation_name(referenced, style.path),
+            column_names(referenced, &key.referenced_columns),
+        );
+        match key.match_type {
+            b'f' => out.push_str(" MATCH FULL"),
+            b'p' => out.push_str(" MATCH PARTIAL"),
+            _ => {}
+        }
+        let action = |letter| match letter {
+            b'r' => Some("RESTRICT"),
+            b'c' => Some("CASCADE"),
+            b'n' => Some("SET NULL"),
+            b'd' => Some("SET DEFAULT"),
+            _ => None,
+        };
+        if let Some(action) = action(key.on_update) {
+            let _ = write!(out, " ON UPDATE {action}");
+        }
+        if let Some(action) = action(key.on_delete) {
+            let _ = write!(out, " ON DELETE {action}");
+        }
+        if !key.delete_set_columns.is_empty() {
+            let _ = write!(out, " ({})", column_names(self.relation(c.relation)?, &key.delete_set_columns));
+        }
+        Some(out)
+    }
+
+    /// pg_get_triggerdef.
+    pub fn trigger_definition(&self, oid: Oid, style: &Style<'_>) -> Option<String> {
+        let t = self.trigger(oid)?;
+        let table = self.relation(t.table)?;
+        let is = |bit: i16| t.events & bit != 0;
+        let time = if is(BEFORE) {
+            "BEFORE"
+        } else if is(INSTEAD) {
+            "INSTEAD OF"
+        } else {
+            "AFTER"
+        };
+        let mut events = Vec::new();
+        for (bit, name) in [(INSERT, "INSERT"), (DELETE, "DELETE"), (UPDATE, "UPDATE"), (TRUNCATE, "TRUNCATE")] {
+            if is(bit) {
+                let of = bit == UPDATE && !t.columns.is_empty();
+                events.push(if of { format!("UPDATE OF {}", column_names(table, &t.columns)) } else { name.to_owned() });
+            }
+        }
+        let constraint = t.constraint.is_valid();
+        let mut out = format!(
+            "CREATE {}TRIGGER {} {time} {} ON {} ",
+            if constraint { "CONSTRAINT " } else { "" },
+            quote_ident(&t.name),
+            events.join(" OR "),
+            self.table_name(table, style),
+        );
+        if constraint {
+            out.push_str(if t.deferrable { "DEFERRABLE " } else { "NOT DEFERRABLE " });
+            out.push_str(if t.initially_deferred { "INITIALLY DEFERRED " } else { "INITIALLY IMMEDIATE " });
+        }
+        if t.old_table.is_some() || t.new_table.is_some() {
+            out.push_str("REFERENCING ");
+            for (which, name) in [("OLD", &t.old_table), ("NEW", &t.new_table)] {
+                if let Some(name) = name {
+                    let _ = write!(out, "{which} TABLE AS {} ", quote_ident(name));
+                }
+            }
+        }
+        out.push_str(if is(ROW) { "FOR EACH ROW " } else { "FOR EACH STATEMENT " });
+        if let Some(when) = &t.when {
+            let _ = write!(out, "WHEN ({}) ", (style.expression)(when));
+        }
+        let arguments: Vec<_> = t.arguments.iter().map(|a| literal(a)).collect();
+        let function = self.function(t.function)?;
+        let visible = self.function_is_visible(function, style.path);
+        let name = self.qualified(visible, function.namespace, &function.name);
+        let _ = write!(out, "EXECUTE FUNCTION {name}({})", arguments.join(", "));
+        Some(out)
+    }
+
+    /// pg_get_serial_sequence: the sequence that a column owns.
+    pub fn owned_sequence(&self, table: Oid, column: i16) -> Option<&Arc<Relation>> {
+        let address = ObjectAddress { class: crate::classes::PG_CLASS, object: table, sub: i32::from(column) };
+        let owned = |r: &&Arc<Relation>| r.sequence.as_ref().is_some_and(|s| s.owned_by == Some((table, column)));
+        self.dependents(address).filter_map(|d| self.relation(d.dependent.object)).find(owned)
+    }
+}
+
+/// An index column's name or expression, which needs parentheses unless it is a function call.
+fn key_text(key: &IndexKey, table: &Relation, style: &Style<'_>) -> String {
+    match &key.expression {
+        Some(expression) => {
+            let text = (style.expression)(expression);
+            if is_function_call(&text) { text } else { format!("({text})") }
+        }
+        None => column_name(table, key.column),
+    }
+}
+
+/// Whether an expression is one call: a name, and parentheses from there to the end.
+fn is_function_call(text: &str) -> bool {
+    let Some(open) = text.find('(') else { return false };
+    let name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$' | '"');
+    if open == 0 || !text[..open].chars().all(name) {
+        return false;
+    }
+    let (mut depth, mut quote) = (0, None);
+    for (at, c) in text.char_indices().skip_while(|(at, _)| *at < open) {
+        match (quote, c) {
+            (Some(q), _) if q == c => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '(') => depth += 1,
+            (None, ')') => {
+                depth -= 1;
+                if depth == 0 {
+                    return at + 1 == text.len();
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+fn column_name(table: &Relation, number: i16) -> String {
+    let column = usize::try_from(number).ok().and_then(|n| table.columns.get(n.checked_sub(1)?));
+    column.map_or_else(String::new, |c| quote_ident(&c.name).into_owned())
+}
+
+fn column_names(table: &Relation, numbers: &[i16]) -> String {
+    numbers.iter().map(|n| column_name(table, *n)).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_need_no_parentheses() {
+        assert!(is_function_call("lower((a)::text)") && is_function_call("s.\"F\"(')', 1)"));
+        assert!(!is_function_call("(a + b)") && !is_function_call("f(a) + g(b)") && !is_function_call("a"));
+    }
+}
