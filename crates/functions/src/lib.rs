@@ -22,6 +22,7 @@ pub mod math;
 pub mod numeric;
 pub mod oid;
 pub mod registry;
+pub mod system;
 pub mod testing;
 pub mod text;
 pub mod window;
@@ -66,6 +67,10 @@ pub trait Session: Send + Sync {
     /// Everything that reaches beyond values (sequences, locks, large objects, sizes, backend control): implemented by
     /// name in `melba-sql`, so that this crate needs no engine.
     fn system_function(&self, source: &str, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum>;
+    /// Rows of set-returning functions about the running server (`system`), by name.
+    fn system_rows(&self, source: &str, _call: &CallContext<'_>, _args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
+        Err(melba_types::DbError::unsupported(format!("function {source}")))
+    }
     /// Raises 57014 when the statement was cancelled; long loops call it now and then.
     fn check_interrupt(&self) -> Result<()>;
 }

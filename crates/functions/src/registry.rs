@@ -29,7 +29,7 @@ const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
 const VECTORS: &[&[(&str, VectorFn)]] = &[crate::datetime::VECTORS];
 
 /// Tables of set-returning functions, keyed by pg_proc.prosrc.
-const SETS: &[&[(&str, SetFn)]] = &[crate::datetime::SETS];
+const SETS: &[&[(&str, SetFn)]] = &[crate::datetime::SETS, crate::system::SETS];
 
 /// Tables of window functions, keyed by pg_proc.prosrc.
 const WINDOWS: &[&[(&str, WindowFn)]] = &[];

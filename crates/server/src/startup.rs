@@ -241,6 +241,7 @@ fn session_state(
         pid,
         seed: Mutex::new(None),
         sequences: Mutex::default(),
+        activity: Arc::default(),
         temporary_namespace: Mutex::default(),
     }))
 }
@@ -251,20 +252,14 @@ fn register(instance: &Instance, request: &Request, state: &SessionState, peer: 
     // Clients of the older protocol can keep four bytes only.
     let secret_bytes = if request.version >= ProtocolVersion::V3_2 { 32 } else { 4 };
     let secret = rand::random::<[u8; 32]>()[..secret_bytes].to_vec();
-    let backend = Backend {
-        pid: state.pid,
-        secret,
-        interrupt: state.interrupt.clone(),
-        wake,
-        activity: Mutex::new(Activity {
-            user: state.user.clone(),
-            database: state.database.clone(),
-            application_name: state.settings.lock().get("application_name").as_text().into(),
-            client: Some(peer),
-            started: instance.cluster.clock.now_micros(),
-            query: "".into(),
-            active: false,
-        }),
+    let backend = Backend { pid: state.pid, secret, interrupt: state.interrupt.clone(), wake, activity: state.activity.clone() };
+    *state.activity.lock() = Activity {
+        user: state.user.clone(),
+        database: state.database.clone(),
+        application_name: state.settings.lock().get("application_name").as_text().into(),
+        client: Some(peer),
+        started: instance.cluster.clock.now_micros(),
+        ..Activity::default()
     };
     if !instance.backends.add(Arc::new(backend), max) {
         return Err(fatal(err!(TOO_MANY_CONNECTIONS, "sorry, too many clients already")));

@@ -18,7 +18,7 @@ pub struct Backend {
     pub interrupt: Arc<Interrupt>,
     /// Wakes the session when it waits for its client.
     pub wake: Box<dyn Wake>,
-    pub activity: Mutex<Activity>,
+    pub activity: Arc<Mutex<Activity>>,
 }
 
 /// Makes a session that waits for its client look at its interrupts.
@@ -36,6 +36,7 @@ pub struct Activity {
     /// Microseconds since 2000-01-01.
     pub started: i64,
     pub query: Arc<str>,
+    pub query_start: i64,
     pub active: bool,
 }
 

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::cluster::Cluster;
 use crate::transaction::Tx;
 
-use super::backends::Backends;
+use super::backends::{Activity, Backends};
 use super::interrupt::Interrupt;
 use super::names::SearchPath;
 use super::setting_check;
@@ -59,6 +59,8 @@ pub struct SessionState {
     /// State of random() after setseed(), if it was called.
     pub seed: Mutex<Option<u64>>,
     pub sequences: Mutex<Sequences>,
+    /// What pg_stat_activity shows of this session.
+    pub activity: Arc<Mutex<Activity>>,
     /// The session's temporary schema, 0 until it is needed.
     pub temporary_namespace: Mutex<Oid>,
 }
@@ -170,6 +172,10 @@ impl melba_functions::Session for StatementContext {
 
     fn system_function(&self, source: &str, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
         self.call_system(source, call, args)
+    }
+
+    fn system_rows(&self, source: &str, _call: &CallContext<'_>, args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
+        self.rows_of(source, args)
     }
 
     fn check_interrupt(&self) -> Result<()> {

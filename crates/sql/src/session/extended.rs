@@ -46,9 +46,8 @@ impl Session {
     }
 
     pub(super) fn bind(&mut self, bind: &Bind<'_>, client: &mut dyn Client) -> Result<()> {
-        self.source = "".into();
         let mut prepared = self.find_prepared(bind.statement)?;
-        self.source = prepared.source().into();
+        self.source = prepared.source();
         self.start_command()?;
         if let Some(statement) = &prepared.statement {
             self.check_block(statement)?;
@@ -147,10 +146,11 @@ impl Session {
             return Ok(());
         }
         if let PortalState::Ready(bound) = &portal.state {
-            self.source = bound.prepared.source().into();
+            self.source = bound.prepared.source();
         }
         let transaction_before = self.transaction.is_some();
         self.start_command()?;
+        self.announce(&self.source);
         if transaction_before && self.executed_in_pipeline {
             self.begin_implicit_block();
         }

@@ -30,6 +30,7 @@ pub mod settings;
 mod simple;
 mod state;
 mod system;
+mod system_rows;
 pub mod transaction;
 mod utility;
 
@@ -222,6 +223,7 @@ impl Session {
         let out = client.output();
         self.state.settings.lock().report_changes(|name, value| out.parameter_status(name, value));
         out.ready_for_query(self.block.status());
+        self.state.activity.lock().active = false;
         self.state.interrupt.end_statement();
     }
 

@@ -25,8 +25,8 @@ pub struct Prepared {
 
 impl Prepared {
     /// The text positions of errors refer to.
-    pub fn source(&self) -> &str {
-        self.statement.as_ref().map_or("", |s| &s.source)
+    pub fn source(&self) -> Arc<str> {
+        self.statement.as_ref().map_or_else(Arc::default, |s| s.source.clone())
     }
 }
 

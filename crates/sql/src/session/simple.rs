@@ -26,6 +26,7 @@ impl Session {
             None => (Arc::new(parse(text)?), None),
         };
         self.source = parsed.text.clone();
+        self.announce(&parsed.text);
         let last = parsed.statements.len().wrapping_sub(1);
         for (i, statement) in parsed.statements.iter().enumerate() {
             self.check_block(statement)?;

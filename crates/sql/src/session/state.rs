@@ -92,6 +92,14 @@ impl Session {
         (!timeout.is_zero()).then(|| (timeout, error.severity(Severity::Fatal)))
     }
 
+    /// Tells pg_stat_activity what runs.
+    pub(super) fn announce(&self, query: &Arc<str>) {
+        let mut activity = self.state.activity.lock();
+        activity.query = query.clone();
+        activity.query_start = self.statement_start;
+        activity.active = true;
+    }
+
     /// Looks at the settings again if any has changed.
     pub(super) fn refresh(&mut self) {
         let settings = self.state.settings.lock();

@@ -59,6 +59,7 @@ impl Harness {
             pid: 1,
             seed: Mutex::default(),
             sequences: Mutex::default(),
+            activity: Arc::default(),
             temporary_namespace: Mutex::default(),
             instance,
         };

@@ -216,7 +216,7 @@ impl Session {
         }
         let parameters = pipeline::evaluate(&self.context(), statement, &execute.params, &prepared.parameter_types)?;
         // Positions of errors refer to the prepared text, which the client did not just send.
-        self.source = prepared.source().into();
+        self.source = prepared.source();
         self.start(&Bound { prepared, parameters })
     }
 

@@ -1,0 +1,15 @@
+//! Set-returning functions about the running server. Their rows come from the session.
+
+use crate::SetFn;
+
+macro_rules! from_session {
+    ($($source:literal),* $(,)?) => {
+        /// See the module.
+        pub const SETS: &[(&str, SetFn)] = &[$((
+            $source,
+            |call, args| Ok(Box::new(call.session.system_rows($source, call, args)?.into_iter().map(Ok))),
+        )),*];
+    };
+}
+
+from_session!("show_all_settings", "pg_lock_status", "pg_stat_get_activity", "pg_cursor", "pg_prepared_statement");

@@ -1,0 +1,143 @@
+//! Rows of pg_settings, pg_locks, pg_stat_activity: what the functions behind these views return.
+
+use std::sync::Arc;
+
+use melba_engine::LockTag;
+use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, oids};
+
+use super::context::StatementContext;
+use super::setting_table::{Context, Type};
+use super::setting_value;
+
+impl StatementContext {
+    pub(super) fn rows_of(&self, source: &str, args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
+        match source {
+            "show_all_settings" => Ok(self.setting_rows()),
+            "pg_lock_status" => Ok(self.lock_rows()),
+            "pg_stat_get_activity" => Ok(self.activity_rows(args)),
+            _ => Err(DbError::unsupported(format!("function {source}"))),
+        }
+    }
+
+    /// name, setting, unit, category, short_desc, extra_desc, context, vartype, source, min_val, max_val, enumvals, boot_val,
+    /// reset_val, sourcefile, sourceline, pending_restart
+    fn setting_rows(&self) -> Vec<Vec<Datum>> {
+        let settings = self.session.settings.lock();
+        let optional = |s: &'static str| if s.is_empty() { Datum::Null } else { Datum::text(s) };
+        let mut rows = Vec::new();
+        for id in settings.ids() {
+            let (value, reset) = (settings.value(id), settings.reset_value(id));
+            let changed = if value == reset { "default" } else { "session" };
+            let plain = |v| Datum::text(setting_value::plain(v));
+            let row = match settings.definition(id) {
+                Some(d) if matches!(d.name, "is_superuser" | "role" | "seed" | "session_authorization") => continue,
+                Some(d) => vec![
+                    Datum::text(d.name),
+                    plain(value),
+                    optional(d.unit),
+                    Datum::text(d.category),
+                    Datum::text(d.description),
+                    Datum::Null,
+                    Datum::text(d.context.name()),
+                    Datum::text(d.type_name()),
+                    Datum::text(changed),
+                    optional(d.min),
+                    optional(d.max),
+                    if d.ty == Type::Enum { text_array(d.options()) } else { Datum::Null },
+                    Datum::text(d.default),
+                    plain(reset),
+                    Datum::Null,
+                    Datum::Null,
+                    Datum::Bool(false),
+                ],
+                None => {
+                    let mut row = vec![Datum::Null; 17];
+                    row[0] = Datum::text(settings.name(id));
+                    row[1] = plain(value);
+                    row[3] = Datum::text("Customized Options");
+                    row[6] = Datum::text(Context::User.name());
+                    row[7] = Datum::text("string");
+                    row[8] = Datum::text(changed);
+                    row[13] = plain(reset);
+                    row[16] = Datum::Bool(false);
+                    row
+                }
+            };
+            rows.push(row);
+        }
+        rows
+    }
+
+    /// locktype, database, relation, page, tuple, virtualxid, transactionid, classid, objid, objsubid, virtualtransaction,
+    /// pid, mode, granted, fastpath, waitstart
+    fn lock_rows(&self) -> Vec<Vec<Datum>> {
+        let locks = self.session.instance.cluster.engine.locks();
+        let row = |lock: &melba_engine::LockedObject| {
+            let mut row = vec![Datum::Null; 16];
+            let oid = |v: u32| Datum::Oid(v);
+            row[0] = Datum::text(match lock.tag {
+                Some(LockTag::Relation { database, relation }) => {
+                    (row[1], row[2]) = (oid(database), oid(relation));
+                    "relation"
+                }
+                Some(LockTag::Object { database, class, object }) => {
+                    (row[1], row[7], row[8], row[9]) = (oid(database), oid(class), oid(object), Datum::Int2(0));
+                    "object"
+                }
+                Some(LockTag::Advisory { database, key, two_keys }) => {
+                    row[1] = oid(database);
+                    (row[7], row[8]) = (oid((key >> 32) as u32), oid(key as u32));
+                    row[9] = Datum::Int2(if two_keys { 2 } else { 1 });
+                    "advisory"
+                }
+                None => "tuple",
+            });
+            row[10] = Datum::text(format!("{}/0", lock.pid));
+            row[11] = Datum::Int4(lock.pid);
+            row[12] = Datum::text(lock.mode);
+            row[13] = Datum::Bool(lock.granted);
+            row[14] = Datum::Bool(false);
+            row
+        };
+        locks.iter().map(row).collect()
+    }
+
+    /// datid, pid, usesysid, application_name, state, query, wait_event_type, wait_event, xact_start, query_start,
+    /// backend_start, state_change, client_addr, client_hostname, client_port, backend_xid, backend_xmin, backend_type,
+    /// ssl, and twelve columns about encryption and parallelism
+    fn activity_rows(&self, args: &[Datum]) -> Vec<Vec<Datum>> {
+        let wanted = match args.first() {
+            Some(Datum::Int4(pid)) => Some(*pid),
+            _ => None,
+        };
+        let backends = self.session.instance.backends.all();
+        let row = |backend: &Arc<super::backends::Backend>| {
+            let activity = backend.activity.lock();
+            let mut row = vec![Datum::Null; 31];
+            let catalogs = self.session.instance.cluster.catalog_by_name(&activity.database);
+            row[0] = catalogs.map_or(Datum::Null, |c| Datum::Oid(c.database_oid().0));
+            row[1] = Datum::Int4(backend.pid);
+            row[2] = Datum::Oid(self.catalog.role_by_name(&activity.user).map_or(Oid::INVALID, |r| r.oid).0);
+            row[3] = Datum::text(activity.application_name.clone());
+            row[4] = Datum::text(if activity.active { "active" } else { "idle" });
+            row[5] = Datum::text(activity.query.clone());
+            if activity.query_start != 0 {
+                row[9] = Datum::Int8(activity.query_start);
+            }
+            row[10] = Datum::Int8(activity.started);
+            if let Some(client) = activity.client {
+                row[14] = Datum::Int4(i32::from(client.port()));
+            }
+            row[17] = Datum::text("client backend");
+            row[18] = Datum::Bool(false);
+            row
+        };
+        backends.iter().filter(|b| wanted.is_none_or(|pid| pid == b.pid)).map(row).collect()
+    }
+}
+
+fn text_array(items: impl Iterator<Item = &'static str>) -> Datum {
+    let elements: Vec<Datum> = items.map(Datum::text).collect();
+    let dims = vec![ArrayDim { length: elements.len() as i32, lower_bound: 1 }];
+    Datum::Array(Arc::new(Array { element_type: oids::TEXT, dims, elements }))
+}
