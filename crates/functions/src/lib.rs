@@ -21,6 +21,7 @@ mod macros;
 pub mod math;
 pub mod numeric;
 pub mod oid;
+pub mod order;
 pub mod registry;
 pub mod system;
 pub mod testing;

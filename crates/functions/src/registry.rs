@@ -32,10 +32,10 @@ const VECTORS: &[&[(&str, VectorFn)]] = &[crate::datetime::VECTORS];
 const SETS: &[&[(&str, SetFn)]] = &[crate::datetime::SETS, crate::system::SETS];
 
 /// Tables of window functions, keyed by pg_proc.prosrc.
-const WINDOWS: &[&[(&str, WindowFn)]] = &[];
+const WINDOWS: &[&[(&str, WindowFn)]] = &[crate::window::FUNCTIONS];
 
 /// Tables of aggregates, keyed by the sources of the transition and the final function ("" when there is none).
-const AGGREGATES: &[&[(&str, &str, AggregateFn)]] = &[];
+const AGGREGATES: &[&[&[(&str, &str, AggregateFn)]]] = &[crate::aggregate::TABLES];
 
 /// Tables of type input and output. Type families that users extend are keyed by their pseudo-type: ANYARRAY, ANYENUM,
 /// ANYRANGE, ANYMULTIRANGE, RECORD.
@@ -83,7 +83,13 @@ pub fn window(source: &str) -> Option<WindowFn> {
 /// final function).
 pub fn aggregate(transition: &str, final_function: &str) -> Option<AggregateFn> {
     static MAP: OnceLock<HashMap<(&str, &str), AggregateFn>> = OnceLock::new();
-    let map = MAP.get_or_init(|| AGGREGATES.iter().flat_map(|table| table.iter().map(|&(t, f, make)| ((t, f), make))).collect());
+    let map = MAP.get_or_init(|| {
+        AGGREGATES
+            .iter()
+            .flat_map(|tables| tables.iter())
+            .flat_map(|table| table.iter().map(|&(t, f, make)| ((t, f), make)))
+            .collect()
+    });
     map.get(&(transition, final_function)).copied()
 }
 

@@ -1,1 +1,52 @@
 //! Aggregates.
+//!
+//! A built-in aggregate is found by the names of its transition and final functions (`registry::aggregate`); the states are
+//! ours, not arrays as pg_aggregate has them. Aggregates without an entry run on their transition function through
+//! `generic`.
+//!
+//! Arguments of ordered-set aggregates: the direct arguments, then the aggregated ones, rows in the order of WITHIN GROUP.
+//! Hypothetical-set aggregates get one more argument, an integer: how the row compares with the hypothetical row in that
+//! order (-1 before, 0 peer, 1 after).
+
+mod bits;
+mod collect;
+mod extremes;
+mod generic;
+mod ordered;
+mod regression;
+mod sums;
+mod variance;
+
+use melba_types::{DbError, Result};
+
+pub use generic::generic;
+
+use crate::{Aggregate, AggregateFn};
+
+pub const TABLES: &[&[(&str, &str, AggregateFn)]] = &[
+    bits::AGGREGATES,
+    collect::AGGREGATES,
+    extremes::AGGREGATES,
+    ordered::AGGREGATES,
+    regression::AGGREGATES,
+    sums::AGGREGATES,
+    variance::AGGREGATES,
+];
+
+/// The state to merge, of the type it must have.
+fn same<T: 'static>(other: Box<dyn Aggregate>) -> Result<Box<T>> {
+    other.as_any().downcast().map_err(|_| DbError::internal("merged states of different aggregates"))
+}
+
+/// The methods that are the same for every state.
+macro_rules! any {
+    () => {
+        fn as_any(self: Box<Self>) -> Box<dyn std::any::Any> {
+            self
+        }
+    };
+}
+use any;
+
+#[cfg(test)]
+mod tests;

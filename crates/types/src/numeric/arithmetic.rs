@@ -25,7 +25,7 @@ fn small_leading(mantissa: i64, scale: u16) -> (i32, u16) {
 }
 
 /// The scale of a quotient: enough for 16 significant digits, not less than either operand's.
-fn division_scale(a: (i32, u16), b: (i32, u16), scale_a: u32, scale_b: u32) -> u32 {
+pub(super) fn division_scale(a: (i32, u16), b: (i32, u16), scale_a: u32, scale_b: u32) -> u32 {
     let mut weight = i64::from(a.0) - i64::from(b.0);
     if a.1 <= b.1 {
         weight -= 1;

@@ -71,3 +71,19 @@ pub fn square_root(d: &Decimal, scale: u32) -> Decimal {
     let root = (&d.mantissa * pow10(2 * wanted - d.scale)).sqrt();
     Decimal::new(root, wanted).round(i64::from(scale), Rounding::Nearest)
 }
+
+impl Numeric {
+    /// Variance or standard deviation of `n` values from their sum and the sum of their squares.
+    pub fn variance(n: i64, sum: &Numeric, sum_squares: &Numeric, sample: bool, deviation: bool) -> Result<Numeric> {
+        let (Some(sum), Some(squares)) = (sum.decimal(), sum_squares.decimal()) else { return Ok(Numeric::NAN) };
+        let count = Decimal::integer(n);
+        let numerator = count.mul(&squares).sub(&sum.mul(&sum));
+        if numerator.is_zero() || numerator.is_negative() {
+            return Ok(Numeric::ZERO);
+        }
+        let denominator = count.mul(&Decimal::integer(if sample { n - 1 } else { n }));
+        let scale = super::arithmetic::division_scale(numerator.leading(), denominator.leading(), numerator.scale, 0);
+        let variance = numerator.div(&denominator, scale, Rounding::Nearest);
+        Numeric::from_decimal(if deviation { square_root(&variance, scale) } else { variance })
+    }
+}

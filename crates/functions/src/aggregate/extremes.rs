@@ -1,0 +1,132 @@
+//! min and max.
+
+use std::cmp::Ordering;
+
+use melba_types::float::compare_f64;
+use melba_types::key::{self, KeyType};
+use melba_types::{Column, ColumnData, Datum, Result, oids};
+
+use super::sums::for_each_valid;
+use super::{any, same};
+use crate::{Aggregate, AggregateFn, CallContext, order};
+
+macro_rules! extremes {
+    ($(($larger:literal, $smaller:literal)),+ $(,)?) => {
+        /// By the btree order of the argument's type.
+        pub const AGGREGATES: &[(&str, &str, AggregateFn)] = &[$(
+            ($larger, "", |c| Extreme::make(c, Ordering::Greater)),
+            ($smaller, "", |c| Extreme::make(c, Ordering::Less)),
+        )+];
+    };
+}
+
+extremes! {
+    ("int2larger", "int2smaller"), ("int4larger", "int4smaller"), ("int8larger", "int8smaller"),
+    ("float4larger", "float4smaller"), ("float8larger", "float8smaller"), ("numeric_larger", "numeric_smaller"),
+    ("oidlarger", "oidsmaller"), ("text_larger", "text_smaller"), ("bpchar_larger", "bpchar_smaller"),
+    ("bytea_larger", "bytea_smaller"), ("date_larger", "date_smaller"), ("time_larger", "time_smaller"),
+    ("timetz_larger", "timetz_smaller"), ("timestamp_larger", "timestamp_smaller"),
+    ("timestamptz_larger", "timestamptz_smaller"), ("interval_larger", "interval_smaller"),
+    ("cashlarger", "cashsmaller"), ("tidlarger", "tidsmaller"), ("pg_lsn_larger", "pg_lsn_smaller"),
+    ("xid8_larger", "xid8_smaller"), ("enum_larger", "enum_smaller"), ("array_larger", "array_smaller"),
+    ("record_larger", "record_smaller"),
+}
+
+struct Extreme {
+    best: Datum,
+    /// How a value compares with the best one when it is better.
+    better: Ordering,
+    /// `None`: a record's, known with the first value.
+    key: Option<KeyType>,
+}
+
+impl Extreme {
+    fn make(call: &CallContext<'_>, better: Ordering) -> Result<Box<dyn Aggregate>> {
+        let ty = call.arg_types.first().copied().unwrap_or(call.return_type);
+        let key = if ty == oids::RECORD { None } else { Some(order::key_type(call.session, ty)?) };
+        Ok(Box::new(Extreme { best: Datum::Null, better, key }))
+    }
+
+    fn take(&mut self, v: Datum) {
+        if v.is_null() {
+            return;
+        }
+        let ordering = match (&self.best, &self.key) {
+            (Datum::Null, _) => self.better,
+            (best, Some(key)) => key::compare(key, &v, best),
+            (best, None) => key::compare_plain(&v, best),
+        };
+        if ordering == self.better {
+            self.best = v;
+        }
+    }
+
+    fn learn_record(&mut self, call: &CallContext<'_>, v: &Datum) -> Result<()> {
+        if let (None, Datum::Record(record)) = (&self.key, v) {
+            self.key = Some(order::record_key_type(call.session, &record.field_types)?);
+        }
+        Ok(())
+    }
+}
+
+/// The row of the best value among `rows`.
+fn best_row<T: Copy>(column: &Column, values: &[T], rows: &[u32], better: impl Fn(T, T) -> bool) -> Option<usize> {
+    let mut best: Option<usize> = None;
+    for_each_valid(column.validity.as_ref(), rows, |i| {
+        if best.is_none_or(|b| better(values[i], values[b])) {
+            best = Some(i);
+        }
+    });
+    best
+}
+
+impl Aggregate for Extreme {
+    fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+        self.learn_record(call, &args[0])?;
+        self.take(args[0].clone());
+        Ok(())
+    }
+
+    fn add_batch(&mut self, call: &CallContext<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
+        let column = args[0];
+        let greater = self.better == Ordering::Greater;
+        let plain = matches!(self.key, Some(KeyType::Plain(_)));
+        let row = match &column.data {
+            ColumnData::Int2(v) if plain => best_row(column, v, rows, |a, b| if greater { a > b } else { a < b }),
+            ColumnData::Int4(v) if plain => best_row(column, v, rows, |a, b| if greater { a > b } else { a < b }),
+            ColumnData::Int8(v) if plain => best_row(column, v, rows, |a, b| if greater { a > b } else { a < b }),
+            ColumnData::Float8(v) if plain => best_row(column, v, rows, |a, b| compare_f64(a, b) == self.better),
+            ColumnData::Text(v) | ColumnData::Bytes(v) if plain => {
+                let mut best: Option<usize> = None;
+                for_each_valid(column.validity.as_ref(), rows, |i| {
+                    if best.is_none_or(|b| v.get(i).cmp(v.get(b)) == self.better) {
+                        best = Some(i);
+                    }
+                });
+                best
+            }
+            _ => {
+                return rows.iter().try_for_each(|&row| self.add(call, &[column.get(row as usize)]));
+            }
+        };
+        if let Some(row) = row {
+            self.take(column.get(row));
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, other: Box<dyn Aggregate>) -> Result<()> {
+        let other = same::<Extreme>(other)?;
+        if self.key.is_none() {
+            self.key = other.key;
+        }
+        self.take(other.best);
+        Ok(())
+    }
+
+    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+        Ok(self.best.clone())
+    }
+
+    any!();
+}
