@@ -1,22 +1,26 @@
 //! The commit pipeline.
 //!
-//! 1. In one short step under `Pipeline::state`: the CSN, and a place in the queue of commits in flight.
+//! 1. In one short step under `Pipeline::state`: the CSN, the place in the log, and a place in the queue of commits in flight.
 //! 2. Application to the row store, in parallel; versions above the visible CSN are seen by nobody.
-//! 3. Publication in CSN order: the visible CSN moves over all finished commits at the queue's front.
+//! 3. The log's flush, shared: one of the waiting commits leads and flushes for all (group commit).
+//! 4. Publication in CSN order: the visible CSN moves over all finished commits at the queue's front. A synchronous commit is
+//!    finished when it is applied and durable, an asynchronous one when it is applied.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use melba_types::{Csn, Lsn};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
+use crate::batch;
 use crate::chain::{Chain, Payload};
 use crate::engine::Shared;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
+use crate::levels::MemTable;
 use crate::session::Session;
-use crate::tree::{MemTable, Tree, TreeData};
-use crate::txn::{TreeHeads, What, WriteSet};
+use crate::tree::{Persistence, Tree, TreeData};
+use crate::txn::{PrivateRun, TreeHeads, What, WriteSet};
 use crate::wait::WaitCell;
 
 /// When a commit returns.
@@ -31,6 +35,10 @@ pub enum Durability {
 /// A commit that has its CSN and is not visible yet.
 struct InFlight {
     applied: bool,
+    /// Where its record begins; the greatest LSN when it has none.
+    start: Lsn,
+    /// The log must be durable up to here before it is published.
+    needed: Lsn,
     waiter: Option<Arc<WaitCell>>,
 }
 
@@ -38,6 +46,8 @@ struct State {
     next_csn: u64,
     /// Commits in flight; the front has the CSN after the visible one.
     queue: VecDeque<InFlight>,
+    /// A commit is flushing the log for all.
+    has_leader: bool,
 }
 
 /// CSN order and what is in flight.
@@ -49,100 +59,240 @@ pub(crate) struct Pipeline {
 const APPLY_BATCH: usize = 1024;
 /// Chains longer than this are thinned between snapshots, not only cut at the oldest.
 const CHAIN_LENGTH_MAX: usize = 16;
+/// Beside its parts, what an entry costs in a B-tree node that is two thirds full, and in the allocator.
+const ENTRY_OVERHEAD_BYTES: usize = 24;
+/// A log record's length is a u32.
+const PAYLOAD_BYTES_MAX: usize = 3 << 30;
+/// Asynchronous commits wait for the disk when it lags behind by this much.
+const PENDING_LOG_BYTES_MAX: u64 = 64 << 20;
 
 impl Pipeline {
     pub fn new(visible: Csn) -> Pipeline {
-        Pipeline { state: Mutex::new(State { next_csn: visible.0 + 1, queue: VecDeque::new() }) }
+        let state = State { next_csn: visible.0 + 1, queue: VecDeque::new(), has_leader: false };
+        Pipeline { state: Mutex::new(state) }
     }
 }
 
+/// One moment of the pipeline.
+pub(crate) struct Floor {
+    /// The newest CSN given out.
+    pub assigned: Csn,
+    /// Every commit up to here is applied, and its record lies before `replay`; the records of all others do not.
+    pub whole: Csn,
+    pub replay: Lsn,
+}
+
 impl Shared {
+    /// Where the pipeline is.
+    pub(crate) fn floor(&self) -> Floor {
+        let state = self.pipeline.state.lock();
+        let in_flight = state.queue.iter().map(|c| c.start).min().unwrap_or(Lsn(u64::MAX));
+        Floor { assigned: Csn(state.next_csn - 1), whole: self.snapshots.visible(), replay: in_flight.min(self.wal.end()) }
+    }
+
     /// Commits a write set on behalf of a session, which still holds its locks.
     pub(crate) fn commit(
         &self,
         session: &Session,
         writes: &mut WriteSet,
-        _log_needed: Lsn,
-        _durability: Durability,
+        log_needed: Lsn,
+        durability: Durability,
     ) -> Result<Csn> {
+        self.check_poison()?;
+        let sync = durability == Durability::Sync;
         if writes.is_empty() {
+            if sync && log_needed > self.wal.durable() {
+                self.flush_log()?;
+            }
             return Ok(self.snapshots.visible());
         }
-        let csn = {
-            let mut state = self.pipeline.state.lock();
-            let csn = Csn(state.next_csn);
-            state.next_csn += 1;
-            state.queue.push_back(InFlight { applied: false, waiter: None });
-            csn
+        self.make_room()?;
+        self.sync_links(writes)?;
+        let mut payload = std::mem::take(&mut writes.encoded);
+        payload.clear();
+        batch::encode(writes, &mut payload);
+        if payload.len() > PAYLOAD_BYTES_MAX {
+            return Err(EngineError::OutOfMemory { what: "a transaction's changes exceed the log's record size" });
+        }
+        let crc = melba_wal::payload_crc(&payload);
+        let mut state = self.pipeline.state.lock();
+        let csn = Csn(state.next_csn);
+        state.next_csn += 1;
+        let (start, end) = match payload.is_empty() {
+            true => (Lsn(u64::MAX), Lsn(0)),
+            false => self.wal.append(csn, &mut payload, crc),
         };
+        let needed = if sync { end.max(log_needed) } else { Lsn(0) };
+        state.queue.push_back(InFlight { applied: false, start, needed, waiter: None });
+        drop(state);
+        writes.encoded = payload;
         self.apply(writes, csn);
-        self.publish(session, csn);
+        self.finish_commit(session, csn, needed)?;
         self.forget_dropped(writes);
+        if !sync && self.wal.pending_bytes() > PENDING_LOG_BYTES_MAX {
+            self.flush_log()?;
+        }
         Ok(csn)
     }
 
-    /// Marks a commit applied, publishes what can be, and waits until it is among that.
-    fn publish(&self, session: &Session, csn: Csn) {
-        let mut state = self.pipeline.state.lock();
+    /// The names of segments that the commit links must be durable before its record can be.
+    fn sync_links(&self, writes: &WriteSet) -> Result<()> {
+        let links = writes.changes.iter().any(|c| matches!(c.what, What::Link { .. }));
+        if links && self.options.fsync {
+            self.segments.sync_names().map_err(|e| self.poison(EngineError::io("sync the segments' directory", e)))?;
+        }
+        Ok(())
+    }
+
+    /// Marks a commit applied and sees it published, leading a flush of the log if one is needed and nobody does.
+    fn finish_commit(&self, session: &Session, csn: Csn, needed: Lsn) -> Result<()> {
         let cell = &self.locks.sessions[session.slot as usize].publish_cell;
+        let mut state = self.pipeline.state.lock();
         let at = (csn.0 - self.snapshots.visible().0 - 1) as usize;
         state.queue[at].applied = true;
-        let mut published = self.snapshots.visible();
+        loop {
+            let woken = self.publish(&mut state);
+            let published = self.snapshots.visible();
+            if published >= csn {
+                drop(state);
+                woken.iter().for_each(|c| c.notify());
+                if csn.0 % 8 == 0 {
+                    self.snapshots.compute_oldest();
+                }
+                return Ok(());
+            }
+            if let Err(e) = self.check_poison() {
+                drop(state);
+                woken.iter().for_each(|c| c.notify());
+                return Err(e);
+            }
+            let lead = !state.has_leader && needed > self.wal.durable();
+            if lead {
+                state.has_leader = true;
+            } else {
+                let at = (csn.0 - published.0 - 1) as usize;
+                state.queue[at].waiter = Some(Arc::clone(cell));
+            }
+            drop(state);
+            woken.iter().for_each(|c| c.notify());
+            let flushed = if lead {
+                self.flush_log_alone()
+            } else {
+                cell.wait();
+                Ok(())
+            };
+            state = self.pipeline.state.lock();
+            if lead {
+                state.has_leader = false;
+            }
+            if flushed.is_err() {
+                let waiting: Vec<_> = state.queue.iter_mut().filter_map(|c| c.waiter.take()).collect();
+                drop(state);
+                waiting.iter().for_each(|c| c.notify());
+                return flushed;
+            }
+        }
+    }
+
+    /// Moves the visible CSN as far as it may; returns whom to wake: the published, and one who should lead the next flush.
+    fn publish(&self, state: &mut MutexGuard<'_, State>) -> Vec<Arc<WaitCell>> {
         let mut woken = Vec::new();
-        while state.queue.front().is_some_and(|c| c.applied) {
+        if self.is_poisoned() {
+            woken.extend(state.queue.iter_mut().filter_map(|c| c.waiter.take()));
+            return woken;
+        }
+        let durable = self.wal.durable();
+        let mut published = self.snapshots.visible();
+        while state.queue.front().is_some_and(|c| c.applied && c.needed <= durable) {
             woken.extend(state.queue.pop_front().and_then(|c| c.waiter));
             published.0 += 1;
         }
         self.snapshots.publish(published);
-        if published < csn {
-            let at = (csn.0 - published.0 - 1) as usize;
-            state.queue[at].waiter = Some(Arc::clone(cell));
+        if !state.has_leader
+            && let Some(next) = state.queue.iter_mut().find(|c| c.needed > durable && c.waiter.is_some())
+        {
+            woken.extend(next.waiter.take());
         }
-        drop(state);
-        for cell in woken {
-            cell.notify();
+        woken
+    }
+
+    fn flush_log_alone(&self) -> Result<()> {
+        match self.wal.flush() {
+            Ok(_) => Ok(()),
+            Err(e) => Err(self.poison(e.into())),
         }
-        while self.snapshots.visible() < csn {
-            cell.wait();
-        }
-        if csn.0 % 8 == 0 {
-            self.snapshots.compute_oldest();
-        }
+    }
+
+    /// Makes everything in the log durable, and publishes what waited for that.
+    pub(crate) fn flush_log(&self) -> Result<()> {
+        let result = self.flush_log_alone();
+        let woken = self.publish(&mut self.pipeline.state.lock());
+        woken.iter().for_each(|c| c.notify());
+        result
     }
 
     /// Puts the final state of every changed key into the row store.
     fn apply(&self, writes: &WriteSet, csn: Csn) {
         for change in &writes.changes {
-            match &change.what {
-                What::CreateTree(tree) => tree.committed.store(true, Ordering::Release),
-                What::CreateSequence(sequence) => sequence.state.lock().committed = true,
-                What::ExtendTable { tree, .. } => {
-                    let layout = writes.layouts.iter().find(|(id, _)| *id == tree.id);
-                    if let (Some(table), Some((_, layout))) = (tree.as_table(), layout) {
-                        *table.layout.write() = Arc::clone(layout);
-                    }
-                }
-                _ => {}
-            }
+            self.apply_schema(&change.what, writes, csn);
         }
         for written in writes.trees.iter().filter(|t| !t.is_empty()) {
-            match (&written.tree.data, &written.heads) {
+            let tree = &written.tree;
+            match (&tree.data, &written.heads) {
                 (TreeData::Table(table), TreeHeads::Rows(heads)) => {
+                    let active = Arc::clone(&table.levels.read().active);
                     let rows = writes.final_rows(heads).map(|(row, bytes)| (row, bytes.cloned()));
-                    let levels = table.levels.read();
-                    self.apply_to(&written.tree, &levels.active, csn, rows, |_| 0);
+                    self.apply_to(tree, &active, csn, rows, |_| 0);
                 }
                 (TreeData::Index(index), TreeHeads::Keys(heads)) => {
+                    let active = Arc::clone(&index.levels.read().active);
                     let keys = writes.final_keys(heads).map(|(key, live)| (key.clone(), live));
-                    let levels = index.levels.read();
-                    self.apply_to(&written.tree, &levels.active, csn, keys, |k| k.heap_bytes());
+                    self.apply_to(tree, &active, csn, keys, |k| k.heap_bytes());
                 }
                 _ => unreachable!("the heads are of the tree's kind"),
             }
+            tree.live.fetch_add(written.live, Ordering::Relaxed);
         }
     }
 
-    fn apply_to<K: Ord, V: Payload>(
+    fn apply_schema(&self, what: &What, writes: &WriteSet, csn: Csn) {
+        match what {
+            What::CreateTree(tree) => tree.committed.store(true, Ordering::Release),
+            What::CreateSequence(sequence) => sequence.state.lock().committed = true,
+            What::ExtendTable { tree, .. } => {
+                let layout = writes.layouts.iter().find(|(id, _)| *id == tree.id);
+                if let (Some(table), Some((_, layout))) = (tree.as_table(), layout) {
+                    *table.layout.write() = Arc::clone(layout);
+                }
+            }
+            What::Link { tree, run } => {
+                tree.live.fetch_add(run.len() as i64, Ordering::Relaxed);
+                // Opened again with the CSN that its zeros now stand for; that it opened before makes a failure one of the disk's.
+                if let Err(e) = self.link(tree, run, csn) {
+                    self.poison(e);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn link(&self, tree: &Tree, run: &PrivateRun, csn: Csn) -> Result<()> {
+        match (&tree.data, run) {
+            (TreeData::Table(table), PrivateRun::Table(run)) => {
+                let linked = self.open_table_run(run.segment.file, csn)?;
+                table.levels.write().add_runs([linked]);
+            }
+            (TreeData::Index(index), PrivateRun::Index(run)) => {
+                let linked = self.open_index_run(run.segment.file, csn)?;
+                index.levels.write().add_runs([linked]);
+            }
+            _ => unreachable!("a private run is of its tree's kind"),
+        }
+        Ok(())
+    }
+
+    /// Puts versions into a memory table.
+    pub(crate) fn apply_to<K: Ord, V: Payload>(
         &self,
         tree: &Tree,
         table: &MemTable<K, V>,
@@ -153,15 +303,13 @@ impl Shared {
         let oldest = self.snapshots.oldest_lagging();
         let mut changes = changes.peekable();
         while changes.peek().is_some() {
-            let (mut bytes, mut live) = (0i64, 0i64);
+            let mut bytes = 0i64;
             let mut map = table.map.write();
             for (key, value) in changes.by_ref().take(APPLY_BATCH) {
                 bytes += value.heap_bytes() as i64;
-                let is_live = value.is_live();
                 match map.entry(key) {
                     std::collections::btree_map::Entry::Occupied(mut slot) => {
                         let chain = slot.get_mut();
-                        live += i64::from(is_live) - i64::from(chain.value.is_live());
                         chain.push(csn, value);
                         bytes += size_of::<Chain<V>>() as i64 - chain.prune(oldest) as i64;
                         if chain.len_up_to(CHAIN_LENGTH_MAX + 1) > CHAIN_LENGTH_MAX {
@@ -169,15 +317,17 @@ impl Shared {
                         }
                     }
                     std::collections::btree_map::Entry::Vacant(slot) => {
-                        live += i64::from(is_live);
-                        bytes += (size_of::<Chain<V>>() + size_of::<K>() + key_bytes(slot.key())) as i64;
+                        let entry = size_of::<Chain<V>>() + size_of::<K>() + key_bytes(slot.key()) + ENTRY_OVERHEAD_BYTES;
+                        bytes += entry as i64;
                         slot.insert(Chain::new(csn, value));
                     }
                 }
             }
             drop(map);
             table.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-            tree.live_entries.fetch_add(live as u64, Ordering::Relaxed);
+            if tree.is_flushed() {
+                add(&self.row_store_bytes, bytes);
+            }
         }
     }
 
@@ -185,10 +335,21 @@ impl Shared {
     fn forget_dropped(&self, writes: &WriteSet) {
         for change in &writes.changes {
             match &change.what {
-                What::DropTree(tree) => self.remove_tree(tree.id),
+                What::DropTree(tree) => {
+                    if tree.persistence != Persistence::Memory {
+                        add(&self.row_store_bytes, -(tree.memory_bytes() as i64));
+                    }
+                    tree.discard();
+                    self.remove_tree(tree.id);
+                }
                 What::DropSequence(sequence) => self.remove_sequence(sequence.id),
                 _ => {}
             }
         }
     }
+}
+
+/// Adds a signed amount.
+pub(crate) fn add(counter: &AtomicU64, amount: i64) {
+    counter.fetch_add(amount as u64, Ordering::Relaxed);
 }

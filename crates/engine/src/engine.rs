@@ -1,16 +1,24 @@
 //! The engine: trees, sequences, and what all sessions share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use hashbrown::HashMap;
+use melba_segment::BlockCache;
 use melba_types::{Csn, Lsn, TreeId, TxnId};
 use melba_vfs::{Clock, Directory};
-use parking_lot::RwLock;
+use melba_wal::{Wal, WalOptions};
+use parking_lot::{Condvar, Mutex, RwLock};
 
+use crate::batch;
 use crate::commit::Pipeline;
 use crate::error::{EngineError, Result};
+use crate::flush::Flush;
+use crate::levels::Trash;
 use crate::locks::{LockManager, LockedObject};
+use crate::manifest::{Edit, Manifest};
 use crate::sequence::{Sequence, SequenceId};
 use crate::session::Session;
 use crate::snapshot::Snapshots;
@@ -25,18 +33,42 @@ pub struct EngineOptions {
     /// False: never waits for the disk; a crash of the machine may lose anything.
     pub fsync: bool,
     /// How often asynchronous commits are written out.
-    pub wal_writer_delay: std::time::Duration,
+    pub wal_writer_delay: Duration,
+    /// Size of a log file.
+    pub wal_file_bytes: u64,
 }
 
 impl Default for EngineOptions {
     fn default() -> EngineOptions {
-        EngineOptions { memory_bytes: 256 << 20, fsync: true, wal_writer_delay: std::time::Duration::from_millis(200) }
+        EngineOptions {
+            memory_bytes: 256 << 20,
+            fsync: true,
+            wal_writer_delay: Duration::from_millis(200),
+            wal_file_bytes: 16 << 20,
+        }
+    }
+}
+
+impl EngineOptions {
+    /// The row store is frozen at this size; while it is flushed, as much again may be written.
+    pub(crate) fn row_store_bytes(&self) -> u64 {
+        self.memory_bytes / 6
+    }
+
+    fn cache_bytes(&self) -> usize {
+        (self.memory_bytes / 3) as usize
+    }
+
+    /// A flush is due when this much log would have to be replayed.
+    pub(crate) fn log_bytes_max(&self) -> u64 {
+        (self.memory_bytes / 2).max(4 * self.wal_file_bytes)
     }
 }
 
 /// A storage engine over one directory.
 pub struct Engine {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
+    threads: Mutex<Vec<std::thread::JoinHandle<()>>>,
 }
 
 /// What sessions and background steps share.
@@ -45,30 +77,93 @@ pub(crate) struct Shared {
     pub snapshots: Snapshots,
     pub locks: LockManager,
     pub pipeline: Pipeline,
+    pub wal: Wal,
+    pub cache: Arc<BlockCache>,
+    /// Where segment files are.
+    pub segments: Arc<dyn Directory>,
+    pub trash: Arc<Trash>,
+    /// Memory of all flushable trees.
+    pub row_store_bytes: AtomicU64,
+    /// Where replay would begin.
+    pub checkpoint: AtomicU64,
+    pub background: Mutex<Background>,
+    /// Notified when a flush has made room in the row store.
+    pub room: Condvar,
+    room_lock: Mutex<()>,
+    has_threads: AtomicBool,
+    stopping: AtomicBool,
+    poisoned: OnceLock<String>,
     trees: RwLock<HashMap<TreeId, Arc<Tree>>>,
     sequences: RwLock<HashMap<SequenceId, Arc<Sequence>>>,
-    next_tree: AtomicU64,
+    pub next_tree: AtomicU64,
+    pub next_file: AtomicU64,
     next_txn: AtomicU64,
-    pub directory: Arc<dyn Directory>,
-    pub clock: Arc<dyn Clock>,
+    clock: Arc<dyn Clock>,
+    _lock: Box<dyn Send + Sync>,
 }
+
+/// What background steps own.
+pub(crate) struct Background {
+    pub manifest: Manifest,
+    pub flush: Option<Flush>,
+    log_flushed_at: Duration,
+    /// The last failure of a step that may be tried again.
+    failed_at: Option<Duration>,
+}
+
+/// A failed step is tried again after this long.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Opens the engine in a directory, which is empty or an engine's; recovers what a crash left.
     pub fn open(options: EngineOptions, directory: Arc<dyn Directory>, clock: Arc<dyn Clock>) -> Result<Arc<Engine>> {
-        let shared = Shared {
-            options,
-            snapshots: Snapshots::new(Csn(0)),
+        let lock = directory.lock("engine.lock").map_err(|e| match e.kind() {
+            std::io::ErrorKind::WouldBlock => EngineError::DirectoryInUse,
+            _ => EngineError::io("lock the data directory", e),
+        })?;
+        let folder = |name| directory.subdirectory(name).map_err(|e| EngineError::io("open the data directory", e));
+        let (segments, log) = (folder("segments")?, folder("wal")?);
+        let (manifest, _) = Manifest::open(Arc::clone(&directory), options.fsync)?;
+        let state = manifest.state().clone();
+        let wal_options = WalOptions { file_bytes: options.wal_file_bytes, sync: options.fsync, ..WalOptions::default() };
+        // The log's end is known only after replay, which needs the trees.
+        let end = melba_wal::replay(&*log, state.replay, |_| Ok::<(), EngineError>(()))?;
+        let cache = BlockCache::new(options.cache_bytes());
+        let mut shared = Shared {
+            snapshots: Snapshots::new(state.csn),
             locks: LockManager::new(),
-            pipeline: Pipeline::new(Csn(0)),
+            pipeline: Pipeline::new(state.csn),
+            wal: Wal::open(Arc::clone(&log), wal_options, end)?,
+            cache,
+            segments,
+            trash: Arc::default(),
+            row_store_bytes: AtomicU64::new(0),
+            checkpoint: AtomicU64::new(state.replay.0),
+            background: Mutex::new(Background { manifest, flush: None, log_flushed_at: Duration::ZERO, failed_at: None }),
+            room: Condvar::new(),
+            room_lock: Mutex::new(()),
+            has_threads: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            poisoned: OnceLock::new(),
             trees: RwLock::default(),
             sequences: RwLock::default(),
-            next_tree: AtomicU64::new(1),
+            next_tree: AtomicU64::new(state.next_tree),
+            next_file: AtomicU64::new(state.next_file),
             next_txn: AtomicU64::new(1),
-            directory,
+            options,
             clock,
+            _lock: lock,
         };
-        Ok(Arc::new(Engine { shared: Arc::new(shared) }))
+        let mut edits = shared.load(&state)?;
+        let found = shared.replay(&state, &*log)?;
+        edits.extend(found.edits);
+        shared.snapshots = Snapshots::new(found.csn);
+        shared.pipeline = Pipeline::new(found.csn);
+        *shared.next_tree.get_mut() = found.next_tree;
+        // Removing strays is safe before the manifest forgets unlogged segments: it would only empty the same trees again.
+        *shared.next_file.get_mut() = shared.remove_strays(found.next_file)?;
+        shared.background.get_mut().manifest.install(&edits)?;
+        Ok(Arc::new(Engine { shared: Arc::new(shared), threads: Mutex::default() }))
     }
 
     /// A context for one client.
@@ -91,14 +186,88 @@ impl Engine {
     }
 
     /// Runs one step of background work, if there is any; false when there was none. Production threads loop it, the
-    /// simulator calls it.
+    /// simulator calls it. A step that cannot reach the disk is tried again later; one that leaves the durable state unknown,
+    /// or panics, poisons the engine.
     pub fn run_once(&self) -> bool {
-        false
+        self.shared.run_once()
+    }
+
+    /// Flushes the whole row store into segments (CHECKPOINT).
+    pub fn checkpoint(&self) -> Result<()> {
+        self.shared.check_poison()?;
+        self.shared.flush_all(&mut self.shared.background.lock())
+    }
+
+    /// Merges every tree's segments into one run (VACUUM FULL and the like).
+    pub fn merge_all(&self) -> Result<()> {
+        self.shared.check_poison()?;
+        while self.shared.merge_step(&mut self.shared.background.lock(), true)? {}
+        self.shared.remove_trash(&self.shared.background.lock());
+        Ok(())
+    }
+
+    /// Makes every commit so far durable, asynchronous ones too.
+    pub fn flush_log(&self) -> Result<()> {
+        self.shared.flush_log()
+    }
+
+    /// Starts the threads that do background work: one for the log, one for flushes and merges.
+    pub fn start_background(&self) {
+        self.shared.has_threads.store(true, Ordering::SeqCst);
+        let mut threads = self.threads.lock();
+        let shared = Arc::clone(&self.shared);
+        let log_writer = move || {
+            while !shared.stopping.load(Ordering::SeqCst) {
+                std::thread::sleep(shared.options.wal_writer_delay);
+                if shared.wal.pending_bytes() > 0 && shared.flush_log().is_err() {
+                    return;
+                }
+                let _ = shared.wal.prepare_spare();
+            }
+        };
+        let shared = Arc::clone(&self.shared);
+        let maintenance = move || {
+            while !shared.stopping.load(Ordering::SeqCst) {
+                if !shared.run_once() {
+                    let mut guard = shared.room_lock.lock();
+                    shared.room.wait_for(&mut guard, Duration::from_millis(20));
+                }
+            }
+        };
+        for (name, body) in
+            [("log writer", Box::new(log_writer) as Box<dyn FnOnce() + Send>), ("maintenance", Box::new(maintenance))]
+        {
+            // Without its threads the engine still works: commits that wait for room do the steps themselves.
+            match std::thread::Builder::new().name(name.into()).spawn(body) {
+                Ok(handle) => threads.push(handle),
+                Err(_) => self.shared.has_threads.store(false, Ordering::SeqCst),
+            }
+        }
     }
 
     /// A clean stop: nothing is lost, also of unlogged trees. The engine refuses work afterwards.
     pub fn shutdown(&self) -> Result<()> {
-        Ok(())
+        let shared = &self.shared;
+        shared.stopping.store(true, Ordering::SeqCst);
+        shared.has_threads.store(false, Ordering::SeqCst);
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            // A panic in it has poisoned the engine already.
+            let _ = thread.join();
+        }
+        shared.check_poison()?;
+        let mut background = shared.background.lock();
+        shared.flush_all(&mut background)?;
+        let edits: Vec<Edit> = shared
+            .all_sequences()
+            .iter()
+            .filter(|s| s.state.lock().committed)
+            .map(|s| Edit::Sequence(shared.sequence_record(s, true)))
+            .chain([Edit::Clean(true)])
+            .collect();
+        let installed = background.manifest.install(&edits);
+        // Whatever the outcome, nothing may follow it.
+        let _ = shared.poisoned.set("the database system is shut down".into());
+        installed
     }
 
     /// The newest visible commit.
@@ -113,12 +282,17 @@ impl Engine {
 
     /// Bytes of a tree on disk, or in memory as long as it is not flushed.
     pub fn tree_bytes(&self, tree: TreeId) -> u64 {
-        self.shared.tree(tree).map_or(0, |t| t.memory_bytes())
+        self.shared.tree(tree).map_or(0, |t| t.stored_bytes() + t.memory_bytes())
     }
 
     /// About how many live rows or entries a tree has.
     pub fn tree_rows_estimate(&self, tree: TreeId) -> u64 {
-        self.shared.tree(tree).map_or(0, |t| t.live_entries.load(Ordering::Relaxed))
+        self.shared.tree(tree).map_or(0, |t| t.live.load(Ordering::Relaxed).max(0) as u64)
+    }
+
+    /// Bytes written to the log, and syncs of it, since the engine was opened.
+    pub fn log_counters(&self) -> (u64, u64) {
+        self.shared.wal.counters()
     }
 
     /// All locks held and waited for (pg_locks).
@@ -127,13 +301,34 @@ impl Engine {
     }
 }
 
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // Like a crash, but for threads that would go on: a clean stop is `shutdown`.
+        self.shared.stopping.store(true, Ordering::SeqCst);
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            let _ = thread.join();
+        }
+    }
+}
+
 impl Shared {
     pub fn next_tree_id(&self) -> TreeId {
         TreeId(self.next_tree.fetch_add(1, Ordering::Relaxed))
     }
 
+    pub fn next_file(&self) -> u64 {
+        self.next_file.fetch_add(1, Ordering::SeqCst)
+    }
+
     pub fn tree(&self, id: TreeId) -> Result<Arc<Tree>> {
         self.trees.read().get(&id).cloned().ok_or(EngineError::UnknownTree(id))
+    }
+
+    /// All trees by id.
+    pub fn all_trees(&self) -> Vec<Arc<Tree>> {
+        let mut trees: Vec<Arc<Tree>> = self.trees.read().values().cloned().collect();
+        trees.sort_by_key(|t| t.id);
+        trees
     }
 
     pub fn add_tree(&self, tree: Arc<Tree>) {
@@ -146,6 +341,12 @@ impl Shared {
 
     pub fn sequence(&self, id: SequenceId) -> Result<Arc<Sequence>> {
         self.sequences.read().get(&id).cloned().ok_or(EngineError::UnknownSequence(id))
+    }
+
+    pub fn all_sequences(&self) -> Vec<Arc<Sequence>> {
+        let mut sequences: Vec<Arc<Sequence>> = self.sequences.read().values().cloned().collect();
+        sequences.sort_by_key(|s| s.id);
+        sequences
     }
 
     pub fn add_sequence(&self, sequence: Arc<Sequence>) {
@@ -161,18 +362,129 @@ impl Shared {
         match what {
             What::CreateTree(tree) => self.remove_tree(tree.id),
             What::CreateSequence(sequence) => self.remove_sequence(sequence.id),
+            What::Link { run, .. } => run.discard(),
             _ => {}
         }
     }
 
+    fn log_sequence(&self, id: SequenceId, state: crate::SequenceState) -> Lsn {
+        let mut payload = batch::encode_sequence_state(id, state);
+        let crc = melba_wal::payload_crc(&payload);
+        self.wal.append(Csn(0), &mut payload, crc).1
+    }
+
     /// The next value, and how far the log must be durable before a synchronous commit that used it returns.
     pub fn nextval(&self, id: SequenceId) -> Result<(i64, Lsn)> {
-        let (value, _log) = self.sequence(id)?.next()?;
-        Ok((value, Lsn(0)))
+        let (value, logged) = self.sequence(id)?.next(|state| self.log_sequence(id, state))?;
+        Ok((value, logged.unwrap_or(Lsn(0))))
     }
 
     pub fn setval(&self, id: SequenceId, value: i64, is_called: bool) -> Result<Lsn> {
-        let _log = self.sequence(id)?.set(value, is_called)?;
-        Ok(Lsn(0))
+        let logged = self.sequence(id)?.set(value, is_called, |state| self.log_sequence(id, state))?;
+        Ok(logged.unwrap_or(Lsn(0)))
+    }
+
+    /// Refuses all further work; returns the error for the caller to hand on.
+    pub fn poison(&self, e: EngineError) -> EngineError {
+        if !matches!(e, EngineError::Poisoned { .. }) {
+            let _ = self.poisoned.set(e.to_string());
+        }
+        e
+    }
+
+    #[inline]
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned.get().is_some()
+    }
+
+    #[inline]
+    pub fn check_poison(&self) -> Result<()> {
+        match self.poisoned.get() {
+            None => Ok(()),
+            Some(cause) => Err(EngineError::Poisoned { cause: cause.clone() }),
+        }
+    }
+
+    /// One background step.
+    pub fn run_once(&self) -> bool {
+        if self.is_poisoned() {
+            return false;
+        }
+        let step = std::panic::AssertUnwindSafe(|| self.step(&mut self.background.lock()));
+        match std::panic::catch_unwind(step) {
+            Ok(did_work) => did_work,
+            Err(_) => {
+                self.poison(EngineError::Misuse("a background step panicked"));
+                false
+            }
+        }
+    }
+
+    fn step(&self, background: &mut Background) -> bool {
+        let now = self.clock.monotonic();
+        if background.failed_at.is_some_and(|at| now < at + RETRY_AFTER) {
+            return false;
+        }
+        match self.try_step(background, now) {
+            Ok(did_work) => {
+                background.failed_at = None;
+                did_work
+            }
+            Err(_) => {
+                background.failed_at = Some(now);
+                false
+            }
+        }
+    }
+
+    fn try_step(&self, background: &mut Background, now: Duration) -> Result<bool> {
+        let mut did_work = false;
+        if now >= background.log_flushed_at + self.options.wal_writer_delay && self.wal.pending_bytes() > 0 {
+            background.log_flushed_at = now;
+            self.flush_log()?;
+            did_work = true;
+        }
+        did_work |= self.wal.prepare_spare()?;
+        did_work |= self.flush_step(background, false)?;
+        // A flush in progress goes first: commits may wait for its room.
+        if !did_work && background.flush.is_none() {
+            did_work = self.merge_step(background, false)?;
+        }
+        Ok(self.remove_trash(background) || did_work)
+    }
+
+    /// Deletes files that nobody reads and the manifest does not name; true when there were any.
+    pub fn remove_trash(&self, background: &Background) -> bool {
+        let names = std::mem::take(&mut *self.trash.0.lock());
+        if names.is_empty() {
+            return false;
+        }
+        let named: std::collections::HashSet<String> =
+            background.manifest.state().segments.values().flatten().map(|s| crate::recovery::segment_name(s.file)).collect();
+        let (keep, remove): (Vec<String>, Vec<String>) = names.into_iter().partition(|n| named.contains(n));
+        let removed = !remove.is_empty();
+        for name in remove {
+            // What cannot be removed now is a stray for the next start.
+            let _ = self.segments.remove(&name);
+        }
+        self.trash.0.lock().extend(keep);
+        removed
+    }
+
+    /// Waits, or works, while the row store is over its limit.
+    pub fn make_room(&self) -> Result<()> {
+        let limit = self.options.row_store_bytes() * 2;
+        while self.row_store_bytes.load(Ordering::Relaxed) > limit {
+            self.check_poison()?;
+            if self.has_threads.load(Ordering::Relaxed) {
+                let mut guard = self.room_lock.lock();
+                self.room.wait_for(&mut guard, Duration::from_millis(10));
+            } else if !self.run_once() {
+                // Nothing can be flushed now (another commit is in flight, the disk is full): memory is exceeded rather than
+                // a deadlock risked.
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 }

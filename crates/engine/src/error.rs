@@ -115,3 +115,22 @@ impl std::fmt::Display for EngineError {
 }
 
 impl std::error::Error for EngineError {}
+
+impl From<melba_wal::WalError> for EngineError {
+    fn from(e: melba_wal::WalError) -> EngineError {
+        match e {
+            melba_wal::WalError::Io { file, source } => EngineError::Io { what: format!("access log file \"{file}\""), source },
+            melba_wal::WalError::Corrupt { .. } => EngineError::Corrupt { what: e.to_string() },
+            melba_wal::WalError::Failed => EngineError::Poisoned { cause: e.to_string() },
+        }
+    }
+}
+
+impl From<melba_segment::SegmentError> for EngineError {
+    fn from(e: melba_segment::SegmentError) -> EngineError {
+        match e {
+            melba_segment::SegmentError::Io { file, error } => EngineError::io(format!("access file \"{file}\""), error),
+            e => EngineError::Corrupt { what: e.to_string() },
+        }
+    }
+}

@@ -11,19 +11,28 @@
 //! 5. After a failed write or sync of the log, or a panic in a background step, the engine is poisoned: nothing is
 //!    acknowledged any more.
 
+mod batch;
 mod chain;
+mod codec;
 mod commit;
 mod engine;
 mod error;
+mod flush;
 mod interrupt;
 mod key;
+mod levels;
 mod locks;
+mod manifest;
+mod merge;
+mod output;
+mod recovery;
 mod scan;
 mod sequence;
 mod session;
 mod snapshot;
 mod tree;
 mod txn;
+mod versions;
 mod wait;
 
 #[cfg(test)]

@@ -37,6 +37,8 @@ pub(crate) struct Sequence {
     pub id: SequenceId,
     pub definition: SequenceDefinition,
     pub persistence: Persistence,
+    /// Where an unlogged sequence begins again after a crash.
+    pub start: SequenceState,
     pub state: Mutex<Counter>,
 }
 
@@ -46,6 +48,8 @@ pub(crate) struct Counter {
     pub state: SequenceState,
     /// Values that may be given out before the log must be told again.
     pub logged_ahead: i64,
+    /// What the log says, or will say: never behind what was given out.
+    pub logged: SequenceState,
     /// The creating transaction has committed: the log may mention it.
     pub committed: bool,
 }
@@ -58,16 +62,18 @@ impl Sequence {
         persistence: Persistence,
         committed: bool,
     ) -> Sequence {
-        Sequence { id, definition, persistence, state: Mutex::new(Counter { state, logged_ahead: 0, committed }) }
+        let counter = Counter { state, logged_ahead: 0, logged: state, committed };
+        Sequence { id, definition, persistence, start: state, state: Mutex::new(counter) }
     }
 
-    /// Advances the counter. The second value is the state that the log must hold before the first is used; `None` when it
-    /// does already.
-    pub fn next(&self) -> Result<(i64, Option<SequenceState>)> {
+    /// Advances the counter. `log` gets the state that the log must hold before the value is used, unless it does already;
+    /// it is called under the counter's lock, so that the log has the states in order.
+    pub fn next<T>(&self, log: impl FnOnce(SequenceState) -> T) -> Result<(i64, Option<T>)> {
         let mut counter = self.state.lock();
         let value = self.definition.after(counter.state)?;
         counter.state = SequenceState { last_value: value, is_called: true };
         if !counter.committed || self.persistence != Persistence::Logged {
+            counter.logged = counter.state;
             return Ok((value, None));
         }
         if counter.logged_ahead > 0 {
@@ -76,11 +82,12 @@ impl Sequence {
         }
         let (ahead, steps) = self.definition.ahead(counter.state);
         counter.logged_ahead = steps;
-        Ok((value, Some(ahead)))
+        counter.logged = ahead;
+        Ok((value, Some(log(ahead))))
     }
 
-    /// Sets the counter; the log must hold the state before it is used, unless `None`.
-    pub fn set(&self, value: i64, is_called: bool) -> Result<Option<SequenceState>> {
+    /// Sets the counter; `log` as for `next`.
+    pub fn set<T>(&self, value: i64, is_called: bool, log: impl FnOnce(SequenceState) -> T) -> Result<Option<T>> {
         let SequenceDefinition { min, max, .. } = self.definition;
         if value < min || value > max {
             return Err(EngineError::SequenceBounds { value, min, max });
@@ -88,8 +95,9 @@ impl Sequence {
         let mut counter = self.state.lock();
         counter.state = SequenceState { last_value: value, is_called };
         counter.logged_ahead = 0;
-        let log = counter.committed && self.persistence == Persistence::Logged;
-        Ok(log.then_some(counter.state))
+        counter.logged = counter.state;
+        let logged = counter.committed && self.persistence == Persistence::Logged;
+        Ok(logged.then(|| log(counter.state)))
     }
 }
 
@@ -142,18 +150,18 @@ mod tests {
         let s = sequence(1, 100, 1, false);
         let mut logged = None;
         for expected in 1..=100 {
-            let (value, log) = s.next().expect("in bounds");
+            let (value, log) = s.next(|state| state).expect("in bounds");
             assert_eq!(value, expected);
             logged = log.or(logged);
             assert!(logged.is_some_and(|l: SequenceState| l.last_value >= value));
         }
-        assert!(matches!(s.next(), Err(EngineError::SequenceExhausted { ascending: true, limit: 100 })));
+        assert!(matches!(s.next(|state| state), Err(EngineError::SequenceExhausted { ascending: true, limit: 100 })));
 
         let s = sequence(-3, -1, -2, true);
-        let values: Vec<i64> = (0..5).map(|_| s.next().expect("cycles").0).collect();
+        let values: Vec<i64> = (0..5).map(|_| s.next(|state| state).expect("cycles").0).collect();
         assert_eq!(values, [-1, -3, -1, -3, -1]);
-        assert!(matches!(s.set(0, true), Err(EngineError::SequenceBounds { .. })));
-        s.set(-3, false).expect("in bounds");
-        assert_eq!(s.next().expect("cycles").0, -3);
+        assert!(matches!(s.set(0, true, |_| ()), Err(EngineError::SequenceBounds { .. })));
+        s.set(-3, false, |_| ()).expect("in bounds");
+        assert_eq!(s.next(|state| state).expect("cycles").0, -3);
     }
 }

@@ -1,16 +1,13 @@
 //! A tree: the committed state of one table or index.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use melba_types::row::RowLayout;
-use melba_types::{Csn, Kind, RowId, TreeId};
+use melba_types::{Kind, TreeId};
 use parking_lot::RwLock;
 
-use crate::RowBytes;
-use crate::chain::{Chain, Payload};
-use crate::key::KeyBytes;
+use crate::levels::{IndexLevels, Levels, TableLevels};
 
 /// What a restart leaves of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,39 +22,6 @@ pub enum Persistence {
     /// Not even the tree.
     Temporary = 3,
 }
-
-/// The keys of one memory table, each with its versions.
-pub(crate) struct MemTable<K, V> {
-    pub map: RwLock<BTreeMap<K, Chain<V>>>,
-    /// Estimate of the memory in use.
-    pub bytes: AtomicU64,
-}
-
-impl<K: Ord, V: Payload> MemTable<K, V> {
-    pub fn new() -> MemTable<K, V> {
-        MemTable { map: RwLock::new(BTreeMap::new()), bytes: AtomicU64::new(0) }
-    }
-}
-
-/// Where a tree's committed versions are, newest first.
-pub(crate) struct Levels<K, V> {
-    pub active: Arc<MemTable<K, V>>,
-}
-
-impl<K: Ord, V: Payload> Levels<K, V> {
-    fn new() -> Levels<K, V> {
-        Levels { active: Arc::new(MemTable::new()) }
-    }
-}
-
-impl<K, V> Clone for Levels<K, V> {
-    fn clone(&self) -> Levels<K, V> {
-        Levels { active: Arc::clone(&self.active) }
-    }
-}
-
-pub(crate) type TableLevels = Levels<RowId, Option<RowBytes>>;
-pub(crate) type IndexLevels = Levels<KeyBytes, bool>;
 
 /// The rows of a table.
 pub(crate) struct TableTree {
@@ -85,7 +49,8 @@ pub(crate) struct Tree {
     pub data: TreeData,
     /// The creating transaction has committed.
     pub committed: AtomicBool,
-    pub live_entries: AtomicU64,
+    /// About how many live rows or entries.
+    pub live: AtomicI64,
 }
 
 impl Tree {
@@ -95,12 +60,12 @@ impl Tree {
             levels: RwLock::new(Levels::new()),
             next_row: AtomicU64::new(1),
         });
-        Tree { id, table: id, persistence, data, committed: AtomicBool::new(false), live_entries: AtomicU64::new(0) }
+        Tree { id, table: id, persistence, data, committed: AtomicBool::new(false), live: AtomicI64::new(0) }
     }
 
     pub fn index(id: TreeId, table: TreeId, persistence: Persistence) -> Tree {
         let data = TreeData::Index(IndexTree { levels: RwLock::new(Levels::new()) });
-        Tree { id, table, persistence, data, committed: AtomicBool::new(false), live_entries: AtomicU64::new(0) }
+        Tree { id, table, persistence, data, committed: AtomicBool::new(false), live: AtomicI64::new(0) }
     }
 
     pub fn as_table(&self) -> Option<&TableTree> {
@@ -120,21 +85,35 @@ impl Tree {
     /// Estimate of the memory that the tree's versions take.
     pub fn memory_bytes(&self) -> u64 {
         match &self.data {
-            TreeData::Table(t) => t.levels.read().active.bytes.load(Ordering::Relaxed),
-            TreeData::Index(t) => t.levels.read().active.bytes.load(Ordering::Relaxed),
+            TreeData::Table(t) => t.levels.read().memory_bytes(),
+            TreeData::Index(t) => t.levels.read().memory_bytes(),
         }
     }
-}
 
-impl<K, V: Payload> Levels<K, V> {
-    /// The version of a key that a snapshot at `csn` sees; a tombstone counts.
-    #[inline]
-    pub fn version<Q>(&self, key: &Q, csn: Csn) -> Option<(Csn, V)>
-    where
-        K: std::borrow::Borrow<Q> + Ord,
-        Q: Ord + ?Sized,
-    {
-        let map = self.active.map.read();
-        map.get(key).and_then(|chain| chain.visible(csn)).map(|v| (v.csn, v.value.clone()))
+    /// Bytes of the tree's segments.
+    pub fn stored_bytes(&self) -> u64 {
+        match &self.data {
+            TreeData::Table(t) => t.levels.read().runs.iter().map(|r| r.reader.meta().stored_bytes).sum(),
+            TreeData::Index(t) => t.levels.read().runs.iter().map(|r| r.reader.meta().stored_bytes).sum(),
+        }
+    }
+
+    /// Forgets everything: the tree was dropped. Segment files go when their last reader does.
+    pub fn discard(&self) {
+        match &self.data {
+            TreeData::Table(t) => {
+                let old = std::mem::replace(&mut *t.levels.write(), Levels::new());
+                old.runs.iter().for_each(|r| r.obsolete.store(true, Ordering::Release));
+            }
+            TreeData::Index(t) => {
+                let old = std::mem::replace(&mut *t.levels.write(), Levels::new());
+                old.runs.iter().for_each(|r| r.obsolete.store(true, Ordering::Release));
+            }
+        }
+    }
+
+    /// Whether flushes write its rows to disk.
+    pub fn is_flushed(&self) -> bool {
+        self.persistence != Persistence::Memory
     }
 }

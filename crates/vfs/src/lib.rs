@@ -5,12 +5,14 @@
 //! 2. `sync` and `sync_names` either make everything before them durable or fail; after a failure nothing is known, and the
 //!    caller must poison itself rather than retry.
 
+mod memory;
 mod os;
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use memory::MemoryDirectory;
 pub use os::{OsClock, OsDirectory, OsRandom};
 
 /// An open file. All methods may be called from several threads at once.

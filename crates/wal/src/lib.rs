@@ -1,1 +1,24 @@
-//! melba-wal
+//! The write-ahead log: records in files, appended in one order, made durable in groups, read back after a crash.
+//!
+//! Invariants:
+//! 1. A record's LSN is its byte position in the log; records are contiguous, and a file holds whole records only.
+//! 2. A file is begun only after everything before it is durable. So only the last file may end in a torn record, and a gap
+//!    anywhere else is corruption.
+//! 3. Recovery never appends to a file that existed before: bytes of lost records may lie beyond the end of what is valid,
+//!    and must not be taken for records again.
+//! 4. After a failed write or sync nothing is acknowledged any more.
+//!
+//! The engine is the only caller. docs/design/wal.md has the bytes.
+
+mod error;
+mod format;
+mod reader;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{Result, WalError};
+pub use format::{FILE_HEADER_BYTES, FORMAT_VERSION, RECORD_HEADER_BYTES, Record};
+pub use reader::{LogFiles, replay};
+pub use writer::{Wal, WalOptions, payload_crc};

@@ -3,11 +3,13 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use melba_segment::KeyCursor;
 use melba_types::RowId;
 
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::key::KeyBytes;
-use crate::tree::{IndexLevels, Tree};
+use crate::levels::{IndexLevels, IndexRun};
+use crate::tree::Tree;
 use crate::txn::{ReadView, Transaction};
 
 /// The first batch is small: most index scans want one entry.
@@ -20,14 +22,16 @@ pub struct IndexScan {
     view: ReadView,
     tree: Arc<Tree>,
     levels: IndexLevels,
+    /// One for each segment that may have entries within the bounds, newest first.
+    cursors: Vec<KeyCursor>,
     reverse: bool,
     /// What is still to be read, as bounds of whole entries.
     lower: Bound<KeyBytes>,
     upper: Bound<KeyBytes>,
     done: bool,
     limit: usize,
-    own: Entries,
-    active: Entries,
+    /// Own changes, active, frozen, then the segments: of equal entries the first source's counts.
+    sources: Vec<Entries>,
     batch: Entries,
     /// The next entry of `batch` to return.
     at: usize,
@@ -38,12 +42,19 @@ pub struct IndexScan {
 struct Entries {
     bytes: Vec<u8>,
     ends: Vec<(u32, bool)>,
+    /// The next one to merge.
+    head: usize,
 }
+
+const OWN: usize = 0;
+const FIRST_MEMORY: usize = 1;
+const FIRST_SEGMENT: usize = 3;
 
 impl Entries {
     fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+        self.head = 0;
     }
 
     fn len(&self) -> usize {
@@ -63,6 +74,10 @@ impl Entries {
 
     fn last(&self) -> Option<&[u8]> {
         self.len().checked_sub(1).map(|i| self.get(i).0)
+    }
+
+    fn at_head(&self) -> Option<(&[u8], bool)> {
+        (self.head < self.len()).then(|| self.get(self.head))
     }
 }
 
@@ -92,18 +107,19 @@ fn is_empty_range(bounds: (Bound<&[u8]>, Bound<&[u8]>)) -> bool {
 }
 
 impl IndexScan {
+    /// `exact`: the bounds are one whole key, so that filters can be asked.
     pub(crate) fn open(
         txn: Arc<Transaction>,
         view: ReadView,
         tree: Arc<Tree>,
-        lower: Bound<&[u8]>,
-        upper: Bound<&[u8]>,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
         reverse: bool,
+        exact: Option<&[u8]>,
     ) -> Result<IndexScan> {
         let levels = tree.as_index().map(|t| t.levels.read().clone());
-        let levels = levels.ok_or(crate::error::EngineError::Misuse("not an index tree"))?;
+        let levels = levels.ok_or(EngineError::Misuse("not an index tree"))?;
         let mut done = false;
-        let lower = match lower {
+        let lower = match bounds.0 {
             Bound::Unbounded => Bound::Unbounded,
             Bound::Included(k) => Bound::Included(KeyBytes::new(k)),
             Bound::Excluded(k) => match successor(k) {
@@ -114,24 +130,34 @@ impl IndexScan {
                 }
             },
         };
-        let upper = match upper {
+        let upper = match bounds.1 {
             Bound::Unbounded => Bound::Unbounded,
             Bound::Excluded(k) => Bound::Excluded(KeyBytes::new(k)),
             Bound::Included(k) => successor(k).map_or(Bound::Unbounded, Bound::Excluded),
         };
         done |= is_empty_range((as_slice(&lower), as_slice(&upper)));
+        let mut cursors = Vec::new();
+        if !done {
+            let private = txn.private_indexes(view, tree.id);
+            for run in private.iter().chain(levels.runs.iter()) {
+                if may_have_entries(run, view, &lower, &upper, exact)? {
+                    cursors.push(run.reader.cursor());
+                }
+            }
+        }
+        let sources = (0..FIRST_SEGMENT + cursors.len()).map(|_| Entries::default()).collect();
         Ok(IndexScan {
             txn,
             view,
             tree,
             levels,
+            cursors,
             reverse,
             lower,
             upper,
             done,
             limit: FIRST_BATCH_ENTRIES,
-            own: Entries::default(),
-            active: Entries::default(),
+            sources,
             batch: Entries::default(),
             at: 0,
         })
@@ -144,7 +170,7 @@ impl IndexScan {
             if self.done {
                 return Ok(None);
             }
-            self.fill();
+            self.fill()?;
         }
         self.at += 1;
         let (entry, _) = self.batch.get(self.at - 1);
@@ -152,72 +178,154 @@ impl IndexScan {
     }
 
     /// Reads the next entries of every source and merges them into `batch`.
-    fn fill(&mut self) {
-        self.own.clear();
-        self.active.clear();
+    fn fill(&mut self) -> Result<()> {
         let bounds = (as_slice(&self.lower), as_slice(&self.upper));
-        let own = &mut self.own;
-        self.txn.own_keys(self.view, self.tree.id, bounds, self.reverse, self.limit, |k, live| own.push(k, live));
-        {
-            let map = self.levels.active.map.read();
+        let (limit, reverse) = (self.limit, self.reverse);
+        self.sources.iter_mut().for_each(Entries::clear);
+        let own = &mut self.sources[OWN];
+        self.txn.own_keys(self.view, self.tree.id, bounds, reverse, limit, |k, live| own.push(k, live));
+        for (table, entries) in self.levels.memory().zip(&mut self.sources[FIRST_MEMORY..FIRST_SEGMENT]) {
+            let map = table.map.read();
             let mut range = map.range::<[u8], _>(bounds);
-            while self.active.len() < self.limit
-                && let Some((key, chain)) = if self.reverse { range.next_back() } else { range.next() }
+            while entries.len() < limit
+                && let Some((key, chain)) = if reverse { range.next_back() } else { range.next() }
             {
                 if let Some(version) = chain.visible(self.view.csn) {
-                    self.active.push(key.as_slice(), version.value);
+                    entries.push(key.as_slice(), version.value);
                 }
             }
         }
+        for (cursor, entries) in self.cursors.iter_mut().zip(&mut self.sources[FIRST_SEGMENT..]) {
+            read_segment(cursor, self.view, bounds, reverse, limit, entries)?;
+        }
         // A source that filled its share may have more behind its last entry; nothing beyond that is known yet.
-        let full = |source: &Entries| if source.len() == self.limit { source.last().map(KeyBytes::new) } else { None };
-        let ends = [full(&self.own), full(&self.active)].into_iter().flatten();
-        let end = if self.reverse { ends.max() } else { ends.min() };
+        let ends = self.sources.iter().filter(|s| s.len() == limit).filter_map(|s| s.last());
+        let end = if reverse { ends.max() } else { ends.min() };
+        let end = end.map(KeyBytes::new);
         self.merge(end.as_ref());
         match end {
             None => self.done = true,
-            Some(end) if self.reverse => self.upper = Bound::Excluded(end),
+            Some(end) if reverse => self.upper = Bound::Excluded(end),
             Some(end) => self.lower = Bound::Excluded(end),
         }
         self.done |= is_empty_range((as_slice(&self.lower), as_slice(&self.upper)));
-        self.limit = (self.limit * 4).min(BATCH_ENTRIES_MAX);
+        self.limit = (limit * 4).min(BATCH_ENTRIES_MAX);
+        Ok(())
     }
 
-    /// The live entries of both sources up to and including `end`; of equal entries the own one counts.
+    /// The live entries of all sources up to and including `end`.
     fn merge(&mut self, end: Option<&KeyBytes>) {
         self.batch.clear();
         self.at = 0;
         let reverse = self.reverse;
         let before = |a: &[u8], b: &[u8]| if reverse { a > b } else { a < b };
-        let (mut i, mut j) = (0, 0);
         loop {
-            let own = (i < self.own.len()).then(|| self.own.get(i));
-            let other = (j < self.active.len()).then(|| self.active.get(j));
-            let (entry, live) = match (own, other) {
-                (Some(x), Some(y)) if x.0 == y.0 => {
-                    (i, j) = (i + 1, j + 1);
-                    x
+            let mut first: Option<usize> = None;
+            for (i, source) in self.sources.iter().enumerate() {
+                if let Some((entry, _)) = source.at_head()
+                    && first.and_then(|f| self.sources[f].at_head()).is_none_or(|(best, _)| before(entry, best))
+                {
+                    first = Some(i);
                 }
-                (Some(x), Some(y)) if before(y.0, x.0) => {
-                    j += 1;
-                    y
-                }
-                (Some(x), _) => {
-                    i += 1;
-                    x
-                }
-                (None, Some(y)) => {
-                    j += 1;
-                    y
-                }
-                (None, None) => return,
-            };
+            }
+            let Some(winner) = first else { return };
+            let (older, newer) = (winner + 1, winner);
+            let (head, tail) = self.sources.split_at_mut(older);
+            let Some((entry, live)) = head[newer].at_head() else { return };
             if end.is_some_and(|end| before(end.as_slice(), entry)) {
                 return;
+            }
+            for source in tail {
+                if source.at_head().is_some_and(|(other, _)| other == entry) {
+                    source.head += 1;
+                }
             }
             if live {
                 self.batch.push(entry, true);
             }
+            head[newer].head += 1;
         }
     }
+}
+
+fn may_have_entries(
+    run: &IndexRun,
+    view: ReadView,
+    lower: &Bound<KeyBytes>,
+    upper: &Bound<KeyBytes>,
+    exact: Option<&[u8]>,
+) -> Result<bool> {
+    let meta = run.reader.meta();
+    let below = match upper {
+        Bound::Excluded(u) | Bound::Included(u) => u.as_slice() < meta.key_min.as_slice(),
+        Bound::Unbounded => false,
+    };
+    let above = match lower {
+        Bound::Included(l) | Bound::Excluded(l) => l.as_slice() > meta.key_max.as_slice(),
+        Bound::Unbounded => false,
+    };
+    if below || above || meta.csn_min > view.csn {
+        return Ok(false);
+    }
+    Ok(match exact {
+        Some(key) => run.reader.may_contain(key)?,
+        None => true,
+    })
+}
+
+/// Up to `limit` entries of a segment within bounds, as the view sees them, in scan order.
+fn read_segment(
+    cursor: &mut KeyCursor,
+    view: ReadView,
+    bounds: (Bound<&[u8]>, Bound<&[u8]>),
+    reverse: bool,
+    limit: usize,
+    out: &mut Entries,
+) -> Result<()> {
+    if reverse {
+        match bounds.1 {
+            // Upper bounds of whole entries are never included ones (see `open` and `fill`).
+            Bound::Excluded(u) | Bound::Included(u) => cursor.seek_before(u)?,
+            Bound::Unbounded => cursor.seek_last()?,
+        };
+    } else {
+        match bounds.0 {
+            Bound::Included(l) | Bound::Excluded(l) => cursor.seek(l)?,
+            Bound::Unbounded => cursor.seek_first()?,
+        };
+    }
+    let mut key = Vec::new();
+    while cursor.is_valid() && out.len() < limit {
+        let inside = match (reverse, bounds) {
+            (false, (_, Bound::Excluded(u))) => cursor.key() < u,
+            (false, (_, Bound::Included(u))) => cursor.key() <= u,
+            (true, (Bound::Included(l), _)) => cursor.key() >= l,
+            (true, (Bound::Excluded(l), _)) => cursor.key() > l,
+            _ => true,
+        };
+        if !inside {
+            return Ok(());
+        }
+        key.clear();
+        key.extend_from_slice(cursor.key());
+        // All versions of this key: newest first going forward, oldest first going back.
+        let mut seen: Option<bool> = None;
+        while cursor.is_valid() && cursor.key() == key {
+            if cursor.csn() <= view.csn && (reverse || seen.is_none()) {
+                seen = Some(!cursor.tombstone());
+            }
+            if reverse {
+                cursor.prev()?
+            } else {
+                cursor.next()?
+            };
+        }
+        let skipped = !reverse && matches!(bounds.0, Bound::Excluded(l) if l == key);
+        if let Some(live) = seen
+            && !skipped
+        {
+            out.push(&key, live);
+        }
+    }
+    Ok(())
 }

@@ -4,11 +4,13 @@
 //! flush, merge or later commits do takes it away.
 
 mod index;
+mod mask;
 mod table;
 
 use melba_types::{Datum, RowId};
 
 pub use index::IndexScan;
+pub use melba_segment::ZoneOp;
 pub use table::{ScanBatch, TableScan};
 
 /// A comparison of a column with a constant that lets a scan leave out what cannot satisfy it.
@@ -17,20 +19,9 @@ pub struct ZonePredicate {
     /// Column number of the table's layout.
     pub column: usize,
     pub op: ZoneOp,
-    /// Of the column's kind; not null.
+    /// Of the column's kind; ignored by `IsNull` and `IsNotNull`. Byte strings compare by bytes: for other collations only
+    /// `Equal`, `IsNull` and `IsNotNull` may be asked.
     pub value: Datum,
-}
-
-/// Comparisons that zone maps and filters understand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ZoneOp {
-    Equal,
-    Less,
-    LessEqual,
-    Greater,
-    GreaterEqual,
-    IsNull,
-    IsNotNull,
 }
 
 /// A part of a table for one worker of a parallel scan: a range of row ids.

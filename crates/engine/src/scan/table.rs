@@ -1,18 +1,22 @@
-//! The scan of a table tree.
+//! The scan of a table tree: first the rows in memory, then segment by segment what memory and newer segments do not replace.
 
 use std::sync::Arc;
 
 use melba_types::row::RowLayout;
 use melba_types::{Column, Datum, RowId};
 
+use super::mask::{MemoryMask, RunMask};
 use super::{Morsel, ZonePredicate};
 use crate::RowBytes;
-use crate::error::Result;
-use crate::tree::{TableLevels, Tree};
-use crate::txn::{ReadView, Transaction};
+use crate::error::{EngineError, Result};
+use crate::levels::{TableLevels, TableRun};
+use crate::tree::Tree;
+use crate::txn::{ReadView, Transaction, empty_columns, push_row};
 
 /// Rows taken from memory at a time, under one lock.
 const MEMORY_BATCH_ROWS: usize = 1024;
+/// Rows of a row group looked at at a time.
+const PIECE_ROWS: usize = 4096;
 
 /// Some rows: their ids and the projected columns.
 #[derive(Clone, Debug)]
@@ -29,9 +33,13 @@ pub struct TableScan {
     layout: Arc<RowLayout>,
     projection: Vec<usize>,
     missing: Vec<Datum>,
+    predicates: Vec<ZonePredicate>,
     levels: TableLevels,
     morsel: Morsel,
     memory: MemoryCursor,
+    /// Private segments of this transaction, then the tree's, newest first.
+    runs: Vec<Arc<TableRun>>,
+    segments: SegmentCursor,
 }
 
 /// Rows of one source: id and, unless deleted, bytes.
@@ -41,8 +49,20 @@ type Rows = Vec<(RowId, Option<RowBytes>)>;
 struct MemoryCursor {
     next: RowId,
     done: bool,
-    own: Rows,
-    active: Rows,
+    /// Own changes, active, frozen.
+    sources: [Rows; 3],
+}
+
+/// Walks the segments: which run, row group, and row in it.
+#[derive(Default)]
+struct SegmentCursor {
+    run: usize,
+    group: usize,
+    row: usize,
+    /// The row whose newest visible version has been met; its older versions are not wanted.
+    decided: Option<RowId>,
+    memory: MemoryMask,
+    masks: Vec<RunMask>,
 }
 
 impl TableScan {
@@ -54,23 +74,33 @@ impl TableScan {
         layout: Arc<RowLayout>,
         projection: &[usize],
         missing: &[Datum],
-        _predicates: &[ZonePredicate],
+        predicates: &[ZonePredicate],
         morsel: Option<Morsel>,
     ) -> Result<TableScan> {
         let levels = tree.as_table().map(|t| t.levels.read().clone());
-        let levels = levels.ok_or(crate::error::EngineError::Misuse("not a table tree"))?;
+        let levels = levels.ok_or(EngineError::Misuse("not a table tree"))?;
+        empty_columns(&layout, projection, 0)?;
         let morsel = morsel.unwrap_or(Morsel::ALL);
-        let memory = MemoryCursor { next: morsel.from, done: false, own: Vec::new(), active: Vec::new() };
+        let mut runs = txn.private_tables(view, tree.id);
+        runs.extend(levels.runs.iter().cloned());
+        let in_range = |r: &Arc<TableRun>| {
+            let meta = r.reader.meta();
+            meta.csn_min <= view.csn && meta.row_id_min < morsel.to && meta.row_id_max >= morsel.from
+        };
+        runs.retain(in_range);
         Ok(TableScan {
+            memory: MemoryCursor { next: morsel.from, done: false, sources: Default::default() },
+            segments: SegmentCursor::default(),
+            projection: projection.to_vec(),
+            missing: missing.to_vec(),
+            predicates: predicates.to_vec(),
             txn,
             view,
             tree,
             layout,
-            projection: projection.to_vec(),
-            missing: missing.to_vec(),
             levels,
             morsel,
-            memory,
+            runs,
         })
     }
 
@@ -78,11 +108,10 @@ impl TableScan {
     #[expect(clippy::should_implement_trait, reason = "fallible")]
     pub fn next(&mut self) -> Result<Option<ScanBatch>> {
         while !self.memory.done {
-            let mut batch =
-                ScanBatch { row_ids: Vec::new(), columns: crate::txn::empty_columns(&self.layout, &self.projection, 0)? };
+            let mut batch = ScanBatch { row_ids: Vec::new(), columns: empty_columns(&self.layout, &self.projection, 0)? };
             for (id, row) in self.memory_batch() {
                 if let Some(row) = row {
-                    crate::txn::push_row(&self.layout, &row, &self.projection, &self.missing, &mut batch.columns)?;
+                    push_row(&self.layout, &row, &self.projection, &self.missing, &mut batch.columns)?;
                     batch.row_ids.push(id);
                 }
             }
@@ -90,21 +119,27 @@ impl TableScan {
                 return Ok(Some(batch));
             }
         }
+        while self.segments.run < self.runs.len() {
+            if let Some(batch) = self.segment_batch()?
+                && !batch.row_ids.is_empty()
+            {
+                return Ok(Some(batch));
+            }
+        }
         Ok(None)
     }
 
-    /// The next rows of memory, tombstones included, own changes first in right.
+    /// The next rows of memory, tombstones included, newer levels first in right.
     fn memory_batch(&mut self) -> Rows {
         let cursor = &mut self.memory;
-        cursor.own.clear();
-        cursor.active.clear();
-        self.txn.own_rows(self.view, self.tree.id, cursor.next, MEMORY_BATCH_ROWS, &mut cursor.own);
-        {
-            let map = self.levels.active.map.read();
+        cursor.sources.iter_mut().for_each(Vec::clear);
+        self.txn.own_rows(self.view, self.tree.id, cursor.next, MEMORY_BATCH_ROWS, &mut cursor.sources[0]);
+        for (table, rows) in self.levels.memory().zip(&mut cursor.sources[1..]) {
+            let map = table.map.read();
             for (id, chain) in map.range(cursor.next..self.morsel.to) {
                 if let Some(version) = chain.visible(self.view.csn) {
-                    cursor.active.push((*id, version.value.clone()));
-                    if cursor.active.len() == MEMORY_BATCH_ROWS {
+                    rows.push((*id, version.value.clone()));
+                    if rows.len() == MEMORY_BATCH_ROWS {
                         break;
                     }
                 }
@@ -112,7 +147,7 @@ impl TableScan {
         }
         // A source that filled its share may have more behind its last row; nothing beyond that is known yet.
         let mut end = self.morsel.to;
-        for source in [&cursor.own, &cursor.active] {
+        for source in &cursor.sources {
             if source.len() == MEMORY_BATCH_ROWS
                 && let Some((last, _)) = source.last()
             {
@@ -121,7 +156,104 @@ impl TableScan {
         }
         cursor.done = end == self.morsel.to;
         cursor.next = end;
-        merge(&cursor.own, &cursor.active, end)
+        let [own, active, frozen] = &cursor.sources;
+        if frozen.is_empty() { merge(own, active, end) } else { merge(&merge(own, active, end), frozen, end) }
+    }
+
+    /// Goes to the next row group that may have rows for the scan.
+    fn skip_groups(&mut self) -> bool {
+        let cursor = &mut self.segments;
+        while let Some(run) = self.runs.get(cursor.run) {
+            while let Some(group) = run.reader.row_groups().get(cursor.group) {
+                let outside = group.row_id_min >= self.morsel.to || group.row_id_max < self.morsel.from;
+                let unseen = group.csn_min > self.view.csn;
+                let pruned = self.predicates.iter().any(|p| run.reader.prune(cursor.group, p.column, p.op, &p.value));
+                if cursor.row < group.rows && !(cursor.row == 0 && (outside || unseen || pruned)) {
+                    return true;
+                }
+                (cursor.group, cursor.row, cursor.decided) = (cursor.group + 1, 0, None);
+            }
+            (cursor.run, cursor.group) = (cursor.run + 1, 0);
+            cursor.masks.clear();
+        }
+        false
+    }
+
+    /// The next piece of a row group, as far as it is visible and not replaced.
+    fn segment_batch(&mut self) -> Result<Option<ScanBatch>> {
+        if !self.skip_groups() {
+            return Ok(None);
+        }
+        let run = Arc::clone(&self.runs[self.segments.run]);
+        let group = self.segments.group;
+        let rows = run.reader.row_groups()[group].rows;
+        let range = self.segments.row..(self.segments.row + PIECE_ROWS).min(rows);
+        self.segments.row = range.end;
+        let mut reader = run.reader.group(group, &self.projection);
+        let row_ids = reader.row_ids(range.clone())?;
+        let wanted = self.wanted(&run, group, &mut reader, &row_ids, range.clone())?;
+        if wanted.is_empty() {
+            return Ok(None);
+        }
+        let all = wanted.len() == row_ids.len();
+        let mut columns = Vec::with_capacity(self.projection.len());
+        for (i, &c) in self.projection.iter().enumerate() {
+            columns.push(match reader.column(i, range.clone())? {
+                Some(column) if all => column,
+                Some(column) => column.take(&wanted),
+                None => self.missing_column(c, wanted.len()),
+            });
+        }
+        let row_ids = if all { row_ids } else { wanted.iter().map(|&i| row_ids[i as usize]).collect() };
+        Ok(Some(ScanBatch { row_ids, columns }))
+    }
+
+    fn missing_column(&self, column: usize, rows: usize) -> Column {
+        let value = self.missing.get(column).unwrap_or(&Datum::Null);
+        let mut out = Column::with_capacity(self.layout.kinds()[column], rows);
+        (0..rows).for_each(|_| out.push(value.clone()));
+        out
+    }
+
+    /// Positions within a piece of the versions that the view sees and no newer level replaces.
+    fn wanted(
+        &mut self,
+        run: &TableRun,
+        group: usize,
+        reader: &mut melba_segment::GroupReader,
+        row_ids: &[RowId],
+        range: std::ops::Range<usize>,
+    ) -> Result<Vec<u32>> {
+        let summary = &run.reader.row_groups()[group];
+        let plain = summary.unique && summary.tombstones == 0 && summary.csn_max <= self.view.csn;
+        let inside = |id: RowId| self.morsel.from <= id && id < self.morsel.to;
+        let mut wanted: Vec<u32> = Vec::with_capacity(row_ids.len());
+        if plain {
+            wanted.extend((0..row_ids.len() as u32).filter(|i| inside(row_ids[*i as usize])));
+        } else {
+            let csns = reader.csns(range.clone())?;
+            let dead = reader.tombstones(range)?;
+            for (i, id) in row_ids.iter().enumerate() {
+                if self.segments.decided == Some(*id) || csns.get(i) > self.view.csn {
+                    continue;
+                }
+                self.segments.decided = Some(*id);
+                if !dead.as_ref().is_some_and(|d| d.get(i)) && inside(*id) {
+                    wanted.push(i as u32);
+                }
+            }
+        }
+        let (Some(first), Some(last)) = (row_ids.first().copied(), row_ids.last().copied()) else { return Ok(wanted) };
+        let cursor = &mut self.segments;
+        cursor.memory.load(&self.txn, self.view, &self.tree, &self.levels, first, last);
+        cursor.memory.filter(row_ids, &mut wanted);
+        if cursor.masks.is_empty() {
+            cursor.masks = self.runs[..cursor.run].iter().map(|r| RunMask::new(r, self.view.csn)).collect();
+        }
+        for mask in &mut cursor.masks {
+            mask.filter(first, last, row_ids, &mut wanted)?;
+        }
+        Ok(wanted)
     }
 }
 
@@ -132,10 +264,11 @@ fn merge(newer: &Rows, older: &Rows, end: RowId) -> Rows {
     loop {
         let next = match (a.peek(), b.peek()) {
             (Some((x, _)), Some((y, _))) => {
+                let own = x <= y;
                 if x == y {
                     b.next();
                 }
-                if x <= y { a.next() } else { b.next() }
+                if own { a.next() } else { b.next() }
             }
             (Some(_), None) => a.next(),
             (None, _) => b.next(),

@@ -9,8 +9,7 @@ use melba_types::{Datum, Kind, RowId, TreeId};
 use crate::*;
 
 pub(crate) fn memory_engine() -> Arc<Engine> {
-    let folder = std::env::temp_dir().join(format!("melba-engine-{}-{:p}", std::process::id(), &0));
-    let directory = Arc::new(melba_vfs::OsDirectory::open(folder).expect("a temporary folder"));
+    let directory = melba_vfs::MemoryDirectory::new();
     Engine::open(EngineOptions::default(), directory, Arc::new(melba_vfs::OsClock::new())).expect("opens")
 }
 

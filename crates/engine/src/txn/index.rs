@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use melba_types::{RowId, TreeId};
 
-use super::{ReadView, Transaction};
+use super::{PrivateRun, ReadView, Transaction};
 use crate::error::{EngineError, Result};
 use crate::key::{KeyBytes, split_entry};
+use crate::levels::IndexRun;
 use crate::scan::IndexScan;
 use crate::tree::{IndexTree, Tree};
 
@@ -48,7 +49,16 @@ impl Transaction {
     ) -> Result<IndexScan> {
         let tree = self.tree(tree)?;
         index_of(&tree)?;
-        IndexScan::open(Arc::clone(self), view, tree, lower, upper, reverse)
+        IndexScan::open(Arc::clone(self), view, tree, (lower, upper), reverse, None)
+    }
+
+    /// Entries whose whole key is `key` (all columns of the index): like `index_scan` with it as both bounds, but segments
+    /// without it are left out by their filters.
+    pub fn index_lookup(self: &Arc<Self>, view: ReadView, tree: TreeId, key: &[u8]) -> Result<IndexScan> {
+        let tree = self.tree(tree)?;
+        index_of(&tree)?;
+        let bounds = (Bound::Included(key), Bound::Included(key));
+        IndexScan::open(Arc::clone(self), view, tree, bounds, false, Some(key))
     }
 
     /// The row of a live entry with exactly this key, other than `except`, in the newest committed state with everything of
@@ -67,7 +77,7 @@ impl Transaction {
     }
 
     fn probe(self: &Arc<Self>, view: ReadView, tree: TreeId, key: &[u8], except: Option<RowId>) -> Result<Option<RowId>> {
-        let mut scan = self.index_scan(view, tree, Bound::Included(key), Bound::Included(key), false)?;
+        let mut scan = self.index_lookup(view, tree, key)?;
         while let Some((found, row)) = scan.next()? {
             // The bound admits longer keys that begin with this one.
             if found == key && Some(row) != except {
@@ -90,6 +100,19 @@ impl Transaction {
         if self.has_writes() {
             self.state.lock().writes.keys_between(tree, bounds, reverse, view.command, limit, each);
         }
+    }
+
+    /// The private segments of an index that commands before the view's wrote, newest first.
+    pub(crate) fn private_indexes(&self, view: ReadView, tree: TreeId) -> Vec<Arc<IndexRun>> {
+        if !self.has_writes() {
+            return Vec::new();
+        }
+        let state = self.state.lock();
+        let runs = state.writes.private_runs(tree, view.command).filter_map(|run| match run {
+            PrivateRun::Index(run) => Some(Arc::clone(run)),
+            PrivateRun::Table(_) => None,
+        });
+        runs.collect()
     }
 
     /// Splits an entry that the engine built itself.

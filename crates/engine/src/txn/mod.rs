@@ -20,7 +20,7 @@ use crate::locks::{HoldDuration, LockKey, LockTag, Mode, RelationLockMode, RowLo
 use crate::session::Session;
 use crate::tree::Tree;
 pub(crate) use rows::{empty_columns, push_row};
-pub(crate) use write_set::{TreeHeads, What, WriteSet};
+pub(crate) use write_set::{PrivateRun, TreeHeads, What, WriteSet};
 
 /// PostgreSQL's isolation levels; READ UNCOMMITTED is READ COMMITTED.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

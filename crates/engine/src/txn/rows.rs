@@ -7,9 +7,10 @@ use std::sync::atomic::Ordering;
 use melba_types::row::RowLayout;
 use melba_types::{Batch, Column, Csn, Datum, RowId, TreeId};
 
-use super::{Latest, ReadView, Transaction};
+use super::{Latest, PrivateRun, ReadView, Transaction, WriteSet};
 use crate::RowBytes;
 use crate::error::{EngineError, Result};
+use crate::levels::{Found, TableRun, find_in_runs, find_row};
 use crate::scan::{Morsel, TableScan, ZonePredicate};
 use crate::tree::{TableTree, Tree};
 
@@ -22,27 +23,27 @@ impl Transaction {
     pub fn insert(&self, tree: TreeId, row: &[u8]) -> Result<RowId> {
         let tree = self.tree(tree)?;
         let id = RowId(table_of(&tree)?.next_row.fetch_add(1, Ordering::Relaxed));
-        self.put(&tree, id, Some(row.into()))?;
+        self.put(&tree, id, Some(row.into()), 1)?;
         Ok(id)
     }
 
     /// Replaces a row. The caller holds its lock.
     pub fn update(&self, tree: TreeId, id: RowId, row: &[u8]) -> Result<()> {
         let tree = self.tree(tree)?;
-        self.put(&tree, id, Some(row.into()))
+        self.put(&tree, id, Some(row.into()), 0)
     }
 
     /// Removes a row. The caller holds its lock.
     pub fn delete(&self, tree: TreeId, id: RowId) -> Result<()> {
         let tree = self.tree(tree)?;
-        self.put(&tree, id, None)
+        self.put(&tree, id, None, -1)
     }
 
-    fn put(&self, tree: &Arc<Tree>, id: RowId, row: Option<RowBytes>) -> Result<()> {
+    fn put(&self, tree: &Arc<Tree>, id: RowId, row: Option<RowBytes>, live: i8) -> Result<()> {
         table_of(tree)?;
         self.change(|state| {
             let command = state.command;
-            state.writes.put_row(command, tree, id, row);
+            state.writes.put_row(command, tree, id, row, live);
             Ok(())
         })
     }
@@ -58,7 +59,7 @@ impl Transaction {
             for i in 0..batch.rows {
                 encoded.clear();
                 layout.encode(batch.row(i).iter(), &mut encoded);
-                state.writes.put_row(command, &tree, RowId(first + i as u64), Some(encoded.as_slice().into()));
+                state.writes.put_row(command, &tree, RowId(first + i as u64), Some(encoded.as_slice().into()), 1);
             }
             Ok(())
         })?;
@@ -68,16 +69,26 @@ impl Transaction {
     /// A row as a view sees it.
     pub fn get(&self, view: ReadView, tree: TreeId, id: RowId) -> Result<Option<RowBytes>> {
         let tree = self.tree(tree)?;
-        self.get_in(view, &tree, id)
+        match self.find(view, &tree, id)? {
+            Some(Found::Memory(row)) => Ok(row),
+            Some(found) => found.into_row(&*self.layout_of(&tree)?),
+            None => Ok(None),
+        }
     }
 
-    fn get_in(&self, view: ReadView, tree: &Tree, id: RowId) -> Result<Option<RowBytes>> {
-        if self.has_writes()
-            && let Some(own) = self.state.lock().writes.row(tree.id, id, view.command)
-        {
-            return Ok(own.cloned());
+    fn find(&self, view: ReadView, tree: &Tree, id: RowId) -> Result<Option<Found>> {
+        if self.has_writes() {
+            let state = self.state.lock();
+            if let Some(own) = state.writes.row(tree.id, id, view.command) {
+                return Ok(Some(Found::Memory(own.cloned())));
+            }
+            let private: Vec<_> = private_tables(&state.writes, tree.id, view.command);
+            drop(state);
+            if let Some((_, found)) = find_in_runs(&private, id, view.csn)? {
+                return Ok(Some(found));
+            }
         }
-        Ok(table_of(tree)?.levels.read().version(&id, view.csn).and_then(|(_, row)| row))
+        Ok(find_row(&table_of(tree)?.levels, id, view.csn)?.map(|(_, found)| found))
     }
 
     /// Rows by id as columns: `projection` names columns of the layout; `missing` has, by column number, the values of columns
@@ -96,8 +107,9 @@ impl Transaction {
         let mut kept = Vec::with_capacity(ids.len());
         let mut columns = empty_columns(&layout, projection, ids.len())?;
         for (i, id) in ids.iter().enumerate() {
-            if let Some(row) = self.get_in(view, &tree, *id)? {
-                push_row(&layout, &row, projection, missing, &mut columns)?;
+            if let Some(found) = self.find(view, &tree, *id)?
+                && found.push_to(&layout, projection, missing, &mut columns)?
+            {
                 kept.push(i as u32);
             }
         }
@@ -108,14 +120,25 @@ impl Transaction {
     pub fn get_latest(&self, tree: TreeId, id: RowId) -> Result<Latest> {
         let tree = self.tree(tree)?;
         let newest = self.shared().snapshots.visible();
-        let committed = table_of(&tree)?.levels.read().version(&id, newest);
-        let (csn, mut row) = committed.unwrap_or((Csn(0), None));
+        let (csn, mut row) = match find_row(&table_of(&tree)?.levels, id, newest)? {
+            Some((csn, Found::Memory(row))) => (csn, row),
+            Some((csn, found)) => (csn, found.into_row(&*self.layout_of(&tree)?)?),
+            None => (Csn(0), None),
+        };
         let mut own_command = None;
-        if self.has_writes()
-            && let Some((command, own)) = self.state.lock().writes.newest_row(tree.id, id)
-        {
-            own_command = Some(command);
-            row = own.cloned();
+        if self.has_writes() {
+            let state = self.state.lock();
+            if let Some((command, own)) = state.writes.newest_row(tree.id, id) {
+                own_command = Some(command);
+                row = own.cloned();
+            } else if row.is_none() {
+                let private = private_tables(&state.writes, tree.id, u32::MAX);
+                drop(state);
+                if let Some((_, found)) = find_in_runs(&private, id, newest)? {
+                    own_command = Some(0);
+                    row = found.into_row(&*self.layout_of(&tree)?)?;
+                }
+            }
         }
         Ok(Latest { row, csn, own_command })
     }
@@ -144,6 +167,21 @@ impl Transaction {
         Ok(Morsel::split(rows, parts))
     }
 
+    /// The private segments of a table that commands before the view's wrote, newest first.
+    pub(crate) fn private_tables(&self, view: ReadView, tree: TreeId) -> Vec<Arc<TableRun>> {
+        if !self.has_writes() {
+            return Vec::new();
+        }
+        private_tables(&self.state.lock().writes, tree, view.command)
+    }
+
+    /// The rows from `first` to `last` that commands before the view's changed.
+    pub(crate) fn own_row_ids(&self, view: ReadView, tree: TreeId, first: RowId, last: RowId, out: &mut Vec<RowId>) {
+        if self.has_writes() {
+            self.state.lock().writes.row_ids_between(tree, first, last, view.command, out);
+        }
+    }
+
     /// Own rows for a scan, see `WriteSet::rows_from`.
     pub(crate) fn own_rows(
         &self,
@@ -157,6 +195,15 @@ impl Transaction {
             self.state.lock().writes.rows_from(tree, from, view.command, limit, out);
         }
     }
+}
+
+/// The private segments of a table that commands before `command` wrote, newest first.
+pub(crate) fn private_tables(writes: &WriteSet, tree: TreeId, command: u32) -> Vec<Arc<TableRun>> {
+    let runs = writes.private_runs(tree, command).filter_map(|run| match run {
+        PrivateRun::Table(run) => Some(Arc::clone(run)),
+        PrivateRun::Index(_) => None,
+    });
+    runs.collect()
 }
 
 /// Empty columns of the projected kinds.

@@ -9,12 +9,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use melba_types::row::RowLayout;
 use melba_types::{RowId, TreeId};
 
 use crate::RowBytes;
 use crate::key::KeyBytes;
+use crate::levels::{IndexRun, TableRun};
 use crate::sequence::Sequence;
 use crate::tree::{Tree, TreeData};
 
@@ -35,6 +37,7 @@ pub(crate) enum What {
     Row {
         row: RowId,
         bytes: Option<RowBytes>,
+        live: i8,
     },
     Key {
         key: KeyBytes,
@@ -49,6 +52,43 @@ pub(crate) enum What {
     },
     CreateSequence(Arc<Sequence>),
     DropSequence(Arc<Sequence>),
+    /// Rows or entries of a bulk load, in a segment that only this transaction knows.
+    Link {
+        tree: Arc<Tree>,
+        run: PrivateRun,
+    },
+}
+
+/// A segment of a bulk load.
+#[derive(Clone)]
+pub(crate) enum PrivateRun {
+    Table(Arc<TableRun>),
+    Index(Arc<IndexRun>),
+}
+
+impl PrivateRun {
+    pub fn file(&self) -> u64 {
+        match self {
+            PrivateRun::Table(run) => run.segment.file,
+            PrivateRun::Index(run) => run.segment.file,
+        }
+    }
+
+    /// Rows or entries.
+    pub fn len(&self) -> u64 {
+        match self {
+            PrivateRun::Table(run) => run.reader.meta().rows,
+            PrivateRun::Index(run) => run.reader.meta().entries,
+        }
+    }
+
+    /// Rolled back: the file goes.
+    pub fn discard(&self) {
+        match self {
+            PrivateRun::Table(run) => run.obsolete.store(true, Ordering::Release),
+            PrivateRun::Index(run) => run.obsolete.store(true, Ordering::Release),
+        }
+    }
 }
 
 /// Ordered map of heads. Most transactions change a few keys, or many in ascending order: a sorted list serves both
@@ -108,6 +148,13 @@ impl<K: Ord + Clone> Heads<K> {
         }
     }
 
+    pub fn len(&self) -> usize {
+        match self {
+            Heads::List(list) => list.len(),
+            Heads::Tree(tree) => tree.len(),
+        }
+    }
+
     fn clear(&mut self) {
         match self {
             Heads::List(list) if list.capacity() <= 4096 => list.clear(),
@@ -153,6 +200,8 @@ pub(crate) enum TreeHeads {
 pub(crate) struct TreeWrites {
     pub tree: Arc<Tree>,
     pub heads: TreeHeads,
+    /// Rows or entries added less those removed.
+    pub live: i64,
 }
 
 /// All changes of a transaction.
@@ -165,6 +214,8 @@ pub(crate) struct WriteSet {
     pub layouts: Vec<(TreeId, Arc<RowLayout>)>,
     /// Bytes of rows and keys, to tell large transactions.
     pub bytes: usize,
+    /// The log record's buffer.
+    pub encoded: Vec<u8>,
 }
 
 impl WriteSet {
@@ -176,7 +227,7 @@ impl WriteSet {
             TreeData::Table(_) => TreeHeads::Rows(Heads::List(Vec::new())),
             TreeData::Index(_) => TreeHeads::Keys(Heads::List(Vec::new())),
         };
-        self.trees.push(TreeWrites { tree: Arc::clone(tree), heads });
+        self.trees.push(TreeWrites { tree: Arc::clone(tree), heads, live: 0 });
         self.trees.len() - 1
     }
 
@@ -184,20 +235,22 @@ impl WriteSet {
         self.trees.iter().find(|t| t.tree.id == tree)
     }
 
-    /// Records a new state of a row.
-    pub fn put_row(&mut self, command: u32, tree: &Arc<Tree>, row: RowId, bytes: Option<RowBytes>) {
+    /// Records a new state of a row; `live` is 1 for an insertion, -1 for a deletion, 0 for an update.
+    pub fn put_row(&mut self, command: u32, tree: &Arc<Tree>, row: RowId, bytes: Option<RowBytes>, live: i8) {
         self.bytes += bytes.as_ref().map_or(0, |b| b.len());
         let slot = self.slot(tree);
+        self.trees[slot].live += i64::from(live);
         let at = self.changes.len() as u32;
         let TreeHeads::Rows(heads) = &mut self.trees[slot].heads else { unreachable!("the heads are of the tree's kind") };
         let older = heads.set(row, at).unwrap_or(NONE);
-        self.changes.push(Change { command, tree: slot as u32, older, what: What::Row { row, bytes } });
+        self.changes.push(Change { command, tree: slot as u32, older, what: What::Row { row, bytes, live } });
     }
 
     /// Records the presence or absence of an index entry.
     pub fn put_key(&mut self, command: u32, tree: &Arc<Tree>, key: KeyBytes, live: bool) {
         self.bytes += key.as_slice().len();
         let slot = self.slot(tree);
+        self.trees[slot].live += if live { 1 } else { -1 };
         let at = self.changes.len() as u32;
         let TreeHeads::Keys(heads) = &mut self.trees[slot].heads else { unreachable!("the heads are of the tree's kind") };
         let older = heads.set(key.clone(), at).unwrap_or(NONE);
@@ -250,10 +303,17 @@ impl WriteSet {
             .range(std::ops::Bound::Included(&from), std::ops::Bound::Unbounded)
             .filter_map(|(_, head)| self.seen(head, command));
         for change in seen.take(limit) {
-            if let What::Row { row, bytes } = &change.what {
+            if let What::Row { row, bytes, .. } = &change.what {
                 out.push((*row, bytes.clone()));
             }
         }
+    }
+
+    /// The rows from `first` to `last` that commands before `command` changed.
+    pub fn row_ids_between(&self, tree: TreeId, first: RowId, last: RowId, command: u32, out: &mut Vec<RowId>) {
+        let Some(TreeWrites { heads: TreeHeads::Rows(heads), .. }) = self.writes(tree) else { return };
+        let range = heads.range(std::ops::Bound::Included(&first), std::ops::Bound::Included(&last));
+        out.extend(range.filter(|(_, head)| self.seen(*head, command).is_some()).map(|(id, _)| *id));
     }
 
     /// Up to `limit` index entries within bounds that commands before `command` changed, in scan order.
@@ -282,17 +342,20 @@ impl WriteSet {
     pub fn roll_back_to(&mut self, command: u32, mut undo: impl FnMut(What)) {
         while self.changes.last().is_some_and(|c| c.command >= command) {
             let Some(change) = self.changes.pop() else { return };
-            let heads = self.trees.get_mut(change.tree as usize).map(|t| &mut t.heads);
+            let tree = self.trees.get_mut(change.tree as usize);
+            let (heads, count) = tree.map(|t| (&mut t.heads, &mut t.live)).unzip();
             match (change.what, heads) {
-                (What::Row { row, bytes }, Some(TreeHeads::Rows(heads))) => {
+                (What::Row { row, bytes, live }, Some(TreeHeads::Rows(heads))) => {
                     self.bytes -= bytes.map_or(0, |b| b.len());
+                    count.into_iter().for_each(|c| *c -= i64::from(live));
                     match change.older {
                         NONE => heads.remove(&row),
                         older => drop(heads.set(row, older)),
                     }
                 }
-                (What::Key { key, .. }, Some(TreeHeads::Keys(heads))) => {
+                (What::Key { key, live }, Some(TreeHeads::Keys(heads))) => {
                     self.bytes -= key.as_slice().len();
+                    count.into_iter().for_each(|c| *c -= if live { 1 } else { -1 });
                     match change.older {
                         NONE => heads.remove(&key),
                         older => drop(heads.set(key, older)),
@@ -311,7 +374,7 @@ impl WriteSet {
     pub fn final_rows<'a>(&'a self, heads: &'a Heads<RowId>) -> impl Iterator<Item = (RowId, Option<&'a RowBytes>)> {
         heads.range::<RowId>(std::ops::Bound::Unbounded, std::ops::Bound::Unbounded).filter_map(|(_, head)| {
             match &self.changes[head as usize].what {
-                What::Row { row, bytes } => Some((*row, bytes.as_ref())),
+                What::Row { row, bytes, .. } => Some((*row, bytes.as_ref())),
                 _ => None,
             }
         })
@@ -324,6 +387,14 @@ impl WriteSet {
                 What::Key { key, live } => Some((key, *live)),
                 _ => None,
             }
+        })
+    }
+
+    /// The private segments of a tree that commands before `command` wrote, newest first.
+    pub fn private_runs(&self, tree: TreeId, command: u32) -> impl Iterator<Item = &PrivateRun> {
+        self.changes.iter().rev().filter(move |c| c.command < command).filter_map(move |c| match &c.what {
+            What::Link { tree: linked, run } if linked.id == tree => Some(run),
+            _ => None,
         })
     }
 
@@ -343,6 +414,7 @@ impl WriteSet {
             self.trees.clear();
         }
         for tree in &mut self.trees {
+            tree.live = 0;
             match &mut tree.heads {
                 TreeHeads::Rows(heads) => heads.clear(),
                 TreeHeads::Keys(heads) => heads.clear(),
@@ -350,6 +422,9 @@ impl WriteSet {
         }
         self.layouts.clear();
         self.bytes = 0;
+        if self.encoded.capacity() > 1 << 20 {
+            self.encoded = Vec::new();
+        }
     }
 }
 
@@ -378,9 +453,9 @@ mod tests {
     fn commands_see_what_came_before_them_and_savepoints_cut() {
         let tree = Arc::new(Tree::table(TreeId(1), &[Kind::Int4], Persistence::Logged));
         let mut set = WriteSet::default();
-        set.put_row(1, &tree, RowId(5), Some(row("a")));
-        set.put_row(2, &tree, RowId(5), Some(row("b")));
-        set.put_row(2, &tree, RowId(3), None);
+        set.put_row(1, &tree, RowId(5), Some(row("a")), 1);
+        set.put_row(2, &tree, RowId(5), Some(row("b")), 0);
+        set.put_row(2, &tree, RowId(3), None, -1);
         let at = |set: &WriteSet, command| set.row(TreeId(1), RowId(5), command).map(|r| r.cloned());
         assert_eq!(at(&set, 1), None);
         assert_eq!(at(&set, 2), Some(Some(row("a"))));

@@ -1,0 +1,266 @@
+//! The payload of log records: what a commit did, or where a sequence is. docs/design/wal.md has the bytes.
+
+use std::sync::Arc;
+
+use melba_types::{Kind, RowId, TreeId};
+
+use crate::codec::{Reader, put_i64, put_u16, put_u64, put_varint};
+use crate::key::KeyBytes;
+use crate::sequence::{Sequence, SequenceDefinition, SequenceId, SequenceState};
+use crate::tree::{Persistence, Tree, TreeData};
+use crate::txn::{TreeHeads, What, WriteSet};
+
+const CREATE_TABLE: u8 = 1;
+const CREATE_INDEX: u8 = 2;
+const DROP_TREE: u8 = 3;
+const EXTEND_TABLE: u8 = 4;
+const CREATE_SEQUENCE: u8 = 5;
+const DROP_SEQUENCE: u8 = 6;
+const ROWS: u8 = 7;
+const ENTRIES: u8 = 8;
+const LINK_SEGMENTS: u8 = 9;
+const SEQUENCE_STATE: u8 = 10;
+
+/// One operation read back.
+pub(crate) enum Operation<'a> {
+    CreateTable {
+        tree: TreeId,
+        persistence: Persistence,
+        kinds: Vec<Kind>,
+    },
+    CreateIndex {
+        tree: TreeId,
+        table: TreeId,
+        persistence: Persistence,
+    },
+    DropTree(TreeId),
+    ExtendTable {
+        tree: TreeId,
+        kinds: Vec<Kind>,
+    },
+    CreateSequence {
+        id: SequenceId,
+        persistence: Persistence,
+        definition: SequenceDefinition,
+        state: SequenceState,
+    },
+    DropSequence(SequenceId),
+    /// `None`: deleted.
+    Row {
+        tree: TreeId,
+        row: RowId,
+        bytes: Option<&'a [u8]>,
+    },
+    Entry {
+        tree: TreeId,
+        key: &'a [u8],
+        live: bool,
+    },
+    /// Private segments of a bulk load, oldest first.
+    LinkSegments {
+        tree: TreeId,
+        files: Vec<u64>,
+    },
+    SequenceState {
+        id: SequenceId,
+        state: SequenceState,
+    },
+}
+
+/// Appends what the log must hold of a write set; nothing when all of it is in unlogged or memory trees.
+pub(crate) fn encode(writes: &WriteSet, out: &mut Vec<u8>) {
+    for change in &writes.changes {
+        encode_schema(&change.what, writes, out);
+    }
+    for written in writes.trees.iter().filter(|t| !t.is_empty() && t.tree.persistence == Persistence::Logged) {
+        match &written.heads {
+            TreeHeads::Rows(heads) => {
+                out.push(ROWS);
+                put_u64(out, written.tree.id.0);
+                put_varint(out, heads.len() as u64);
+                let mut last = 0;
+                for (row, bytes) in writes.final_rows(heads) {
+                    put_varint(out, row.0 - last);
+                    last = row.0;
+                    put_varint(out, bytes.map_or(0, |b| b.len() as u64 + 1));
+                    out.extend_from_slice(bytes.map_or(&[], |b| &b[..]));
+                }
+            }
+            TreeHeads::Keys(heads) => {
+                out.push(ENTRIES);
+                put_u64(out, written.tree.id.0);
+                put_varint(out, heads.len() as u64);
+                for (key, live) in writes.final_keys(heads) {
+                    put_entry(key, live, out);
+                }
+            }
+        }
+    }
+}
+
+fn put_entry(key: &KeyBytes, live: bool, out: &mut Vec<u8>) {
+    let key = key.as_slice();
+    put_varint(out, (key.len() as u64) << 1 | u64::from(live));
+    out.extend_from_slice(key);
+}
+
+fn put_kinds(kinds: &[Kind], out: &mut Vec<u8>) {
+    put_u16(out, kinds.len() as u16);
+    out.extend(kinds.iter().map(|k| *k as u8));
+}
+
+fn encode_schema(what: &What, writes: &WriteSet, out: &mut Vec<u8>) {
+    match what {
+        What::CreateTree(tree) if tree.persistence != Persistence::Temporary => encode_create(tree, out),
+        What::DropTree(tree) if tree.persistence != Persistence::Temporary => {
+            out.push(DROP_TREE);
+            put_u64(out, tree.id.0);
+        }
+        What::ExtendTable { tree, .. } if tree.persistence != Persistence::Temporary => {
+            if let Some((_, layout)) = writes.layouts.iter().find(|(id, _)| *id == tree.id) {
+                out.push(EXTEND_TABLE);
+                put_u64(out, tree.id.0);
+                put_kinds(layout.kinds(), out);
+            }
+        }
+        What::CreateSequence(sequence) if sequence.persistence != Persistence::Temporary => {
+            encode_create_sequence(sequence, out);
+        }
+        What::Link { tree, run } if tree.persistence == Persistence::Logged => {
+            out.push(LINK_SEGMENTS);
+            put_u64(out, tree.id.0);
+            put_varint(out, 1);
+            put_u64(out, run.file());
+        }
+        What::DropSequence(sequence) if sequence.persistence != Persistence::Temporary => {
+            out.push(DROP_SEQUENCE);
+            put_u64(out, sequence.id.0);
+        }
+        _ => {}
+    }
+}
+
+fn encode_create(tree: &Arc<Tree>, out: &mut Vec<u8>) {
+    match &tree.data {
+        TreeData::Table(table) => {
+            out.push(CREATE_TABLE);
+            put_u64(out, tree.id.0);
+            out.push(tree.persistence as u8);
+            put_kinds(table.layout.read().kinds(), out);
+        }
+        TreeData::Index(_) => {
+            out.push(CREATE_INDEX);
+            put_u64(out, tree.id.0);
+            put_u64(out, tree.table.0);
+            out.push(tree.persistence as u8);
+        }
+    }
+}
+
+fn encode_create_sequence(sequence: &Sequence, out: &mut Vec<u8>) {
+    out.push(CREATE_SEQUENCE);
+    put_u64(out, sequence.id.0);
+    out.push(sequence.persistence as u8);
+    put_definition(&sequence.definition, out);
+    put_state(sequence.state.lock().state, out);
+}
+
+pub(crate) fn put_definition(d: &SequenceDefinition, out: &mut Vec<u8>) {
+    for v in [d.increment, d.min, d.max] {
+        put_i64(out, v);
+    }
+    out.push(u8::from(d.cycle));
+}
+
+pub(crate) fn put_state(state: SequenceState, out: &mut Vec<u8>) {
+    put_i64(out, state.last_value);
+    out.push(u8::from(state.is_called));
+}
+
+pub(crate) fn read_definition(r: &mut Reader<'_>) -> Option<SequenceDefinition> {
+    Some(SequenceDefinition { increment: r.i64()?, min: r.i64()?, max: r.i64()?, cycle: r.u8()? != 0 })
+}
+
+pub(crate) fn read_state(r: &mut Reader<'_>) -> Option<SequenceState> {
+    Some(SequenceState { last_value: r.i64()?, is_called: r.u8()? != 0 })
+}
+
+/// The payload that tells where a sequence is.
+pub(crate) fn encode_sequence_state(id: SequenceId, state: SequenceState) -> Vec<u8> {
+    let mut out = vec![SEQUENCE_STATE];
+    put_u64(&mut out, id.0);
+    put_state(state, &mut out);
+    out
+}
+
+pub(crate) fn read_persistence(r: &mut Reader<'_>) -> Option<Persistence> {
+    Some(match r.u8()? {
+        0 => Persistence::Logged,
+        1 => Persistence::Unlogged,
+        2 => Persistence::Memory,
+        3 => Persistence::Temporary,
+        _ => return None,
+    })
+}
+
+pub(crate) fn read_kinds(r: &mut Reader<'_>) -> Option<Vec<Kind>> {
+    let count = r.u16()?;
+    r.take(usize::from(count))?.iter().map(|k| Kind::from_u8(*k)).collect()
+}
+
+/// Hands each operation of a payload to `each`; `None` when the payload is malformed.
+pub(crate) fn decode(payload: &[u8], each: &mut impl FnMut(Operation<'_>)) -> Option<()> {
+    let mut r = Reader(payload);
+    while !r.is_empty() {
+        let code = r.u8()?;
+        let id = r.u64()?;
+        let tree = TreeId(id);
+        match code {
+            CREATE_TABLE => {
+                each(Operation::CreateTable { tree, persistence: read_persistence(&mut r)?, kinds: read_kinds(&mut r)? })
+            }
+            CREATE_INDEX => {
+                let table = TreeId(r.u64()?);
+                each(Operation::CreateIndex { tree, table, persistence: read_persistence(&mut r)? });
+            }
+            DROP_TREE => each(Operation::DropTree(tree)),
+            EXTEND_TABLE => each(Operation::ExtendTable { tree, kinds: read_kinds(&mut r)? }),
+            CREATE_SEQUENCE => each(Operation::CreateSequence {
+                id: SequenceId(id),
+                persistence: read_persistence(&mut r)?,
+                definition: read_definition(&mut r)?,
+                state: read_state(&mut r)?,
+            }),
+            DROP_SEQUENCE => each(Operation::DropSequence(SequenceId(id))),
+            ROWS => decode_rows(&mut r, tree, each)?,
+            ENTRIES => {
+                for _ in 0..r.varint()? {
+                    let length = r.varint()?;
+                    let key = r.take((length >> 1) as usize)?;
+                    each(Operation::Entry { tree, key, live: length & 1 != 0 });
+                }
+            }
+            LINK_SEGMENTS => {
+                let count = r.varint()?;
+                let files = (0..count).map(|_| r.u64()).collect::<Option<_>>()?;
+                each(Operation::LinkSegments { tree, files });
+            }
+            SEQUENCE_STATE => each(Operation::SequenceState { id: SequenceId(id), state: read_state(&mut r)? }),
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
+fn decode_rows(r: &mut Reader<'_>, tree: TreeId, each: &mut impl FnMut(Operation<'_>)) -> Option<()> {
+    let mut row = 0u64;
+    for _ in 0..r.varint()? {
+        row = row.checked_add(r.varint()?)?;
+        let bytes = match r.varint()? {
+            0 => None,
+            length => Some(r.take((length - 1) as usize)?),
+        };
+        each(Operation::Row { tree, row: RowId(row), bytes });
+    }
+    Some(())
+}

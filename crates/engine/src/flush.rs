@@ -1,0 +1,276 @@
+//! Flush: the row store's versions become segments, and the log before them superfluous.
+//!
+//! Steps, each run by `Engine::run_once`:
+//! 1. Freeze: every tree's active memory table becomes the frozen one, and an empty one takes its place.
+//! 2. When every commit that may be in the frozen tables is visible, each table is written into segments.
+//! 3. Install: one manifest record adds the segments and moves the point where replay begins; then the frozen tables go.
+//!
+//! Invariants:
+//! 1. Every commit whose record begins before the new replay point is wholly in the frozen tables or older.
+//! 2. The log is durable up to everything in the segments before the manifest names them: recovery never finds a commit in a
+//!    segment and not an earlier one in the log.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use melba_segment::{KeySegmentReader, TableSegmentReader};
+use melba_types::{Csn, Lsn, RowId};
+
+use crate::RowBytes;
+use crate::chain::{Chain, Payload};
+use crate::commit::{Floor, add};
+use crate::engine::{Background, Shared};
+use crate::error::{EngineError, Result};
+use crate::levels::{IndexRun, Levels, MemTable, Run, TableRun};
+use crate::manifest::{Edit, SegmentFile};
+use crate::output::{IndexOutput, TableOutput};
+use crate::tree::{IndexTree, TableTree, Tree, TreeData};
+use crate::versions::Keep;
+
+/// A flush in progress.
+pub(crate) struct Flush {
+    /// All commits up to here may be in the frozen tables.
+    csn: Csn,
+    /// All commits up to here are in the frozen tables or older, their records lie before `replay`.
+    whole: Csn,
+    replay: Lsn,
+    trees: Vec<Arc<Tree>>,
+    written: Vec<(Arc<Tree>, Written)>,
+}
+
+enum Written {
+    Table(Vec<Arc<TableRun>>),
+    Index(Vec<Arc<IndexRun>>),
+}
+
+impl Shared {
+    /// Whether a flush is due.
+    fn flush_is_due(&self) -> bool {
+        let bytes = self.row_store_bytes.load(Ordering::Relaxed);
+        let log = self.wal.end().0.saturating_sub(self.checkpoint.load(Ordering::Relaxed));
+        bytes >= self.options.row_store_bytes() || log >= self.options.log_bytes_max()
+    }
+
+    /// Does one step of a flush if one is due, in progress, or demanded; false when there was nothing to do.
+    pub(crate) fn flush_step(&self, background: &mut Background, demanded: bool) -> Result<bool> {
+        let Some(mut flush) = background.flush.take() else {
+            if !demanded && !self.flush_is_due() {
+                return Ok(false);
+            }
+            background.flush = Some(self.freeze());
+            return Ok(true);
+        };
+        if self.snapshots.visible() < flush.csn {
+            // Commits that are applied but not published; their owners or the log writer move them on.
+            background.flush = Some(flush);
+            return Ok(false);
+        }
+        match flush.trees.pop() {
+            Some(tree) => {
+                // A failure leaves the frozen table as it is; the next step tries again with new files.
+                let result = self.write_frozen(&tree);
+                let outcome = match result {
+                    Ok(written) => {
+                        flush.written.extend(written.map(|w| (tree, w)));
+                        Ok(true)
+                    }
+                    Err(e) => {
+                        flush.trees.push(tree);
+                        Err(e)
+                    }
+                };
+                background.flush = Some(flush);
+                outcome
+            }
+            None => {
+                let installed = self.install(background, flush, false);
+                installed.map_err(|e| self.poison(e))?;
+                Ok(true)
+            }
+        }
+    }
+
+    fn freeze(&self) -> Flush {
+        let Floor { whole, replay, .. } = self.floor();
+        let mut trees: Vec<Arc<Tree>> = self.all_trees().into_iter().filter(|t| t.is_flushed()).collect();
+        trees.retain(|tree| match &tree.data {
+            TreeData::Table(t) => freeze_levels(&mut t.levels.write()),
+            TreeData::Index(t) => freeze_levels(&mut t.levels.write()),
+        });
+        let csn = self.floor().assigned;
+        Flush { csn, whole, replay, trees, written: Vec::new() }
+    }
+
+    fn write_frozen(&self, tree: &Tree) -> Result<Option<Written>> {
+        let keep = Keep::new(self.snapshots.in_use());
+        Ok(match &tree.data {
+            TreeData::Table(t) => self.write_frozen_table(t, &keep)?.map(Written::Table),
+            TreeData::Index(t) => self.write_frozen_index(t, &keep)?.map(Written::Index),
+        })
+    }
+
+    fn write_frozen_table(&self, table: &TableTree, keep: &Keep) -> Result<Option<Vec<Arc<TableRun>>>> {
+        let levels = table.levels.read().clone();
+        // Dropped meanwhile.
+        let Some(frozen) = &levels.frozen else { return Ok(None) };
+        let mut output = TableOutput::new(self, Arc::clone(&table.layout.read()));
+        let mut versions: Vec<&Chain<Option<RowBytes>>> = Vec::new();
+        for (id, chain) in frozen.map.read().iter() {
+            collect(chain, &mut versions);
+            let bottom = !may_have_row(&levels.runs, *id);
+            keep.select(&mut versions, |v| v.csn, |v| !v.value.is_live(), bottom);
+            for version in &versions {
+                output.push_row(*id, version.csn, version.value.as_deref())?;
+            }
+        }
+        output.finish().map(Some)
+    }
+
+    fn write_frozen_index(&self, index: &IndexTree, keep: &Keep) -> Result<Option<Vec<Arc<IndexRun>>>> {
+        let levels = index.levels.read().clone();
+        let Some(frozen) = &levels.frozen else { return Ok(None) };
+        let mut output = IndexOutput::new(self);
+        let mut versions: Vec<&Chain<bool>> = Vec::new();
+        for (key, chain) in frozen.map.read().iter() {
+            collect(chain, &mut versions);
+            let bottom = !may_have_key(&levels.runs, key.as_slice());
+            keep.select(&mut versions, |v| v.csn, |v| !v.value, bottom);
+            for version in &versions {
+                output.push(key.as_slice(), version.csn, !version.value)?;
+            }
+        }
+        output.finish().map(Some)
+    }
+
+    /// Makes the written segments part of the database.
+    pub(crate) fn install(&self, background: &mut Background, flush: Flush, clean: bool) -> Result<()> {
+        let Flush { whole, replay, written, .. } = flush;
+        if self.options.fsync {
+            self.segments.sync_names().map_err(|e| EngineError::io("sync the segments' directory", e))?;
+        }
+        let mut edits = self.schema_edits(background, clean);
+        for (tree, written) in &written {
+            if self.tree(tree.id).is_ok() {
+                match written {
+                    Written::Table(runs) => tree.as_table().into_iter().for_each(|t| thaw(&t.levels, runs)),
+                    Written::Index(runs) => tree.as_index().into_iter().for_each(|t| thaw(&t.levels, runs)),
+                }
+            }
+        }
+        for tree in self.all_trees() {
+            let known = background.manifest.state().segments.get(&tree.id).map_or(&[][..], |s| s);
+            let files = match &tree.data {
+                TreeData::Table(t) => settled(&t.levels.read().runs, known, whole),
+                TreeData::Index(t) => settled(&t.levels.read().runs, known, whole),
+            };
+            if files != known && tree.committed.load(Ordering::Acquire) {
+                let removed = known.iter().map(|s| s.file).collect();
+                edits.push(Edit::Segments { tree: tree.id, removed, added: files });
+            }
+        }
+        edits.push(Edit::Checkpoint {
+            replay,
+            csn: self.snapshots.visible(),
+            next_tree: self.next_tree.load(Ordering::SeqCst),
+            next_file: self.next_file.load(Ordering::SeqCst),
+        });
+        // After the edits were collected: they may tell of commits that are not durable yet (invariant 2).
+        self.flush_log()?;
+        background.manifest.install(&edits)?;
+        self.checkpoint.store(replay.0, Ordering::Relaxed);
+        self.recount_row_store();
+        self.wal.release_before(replay)?;
+        self.room.notify_all();
+        Ok(())
+    }
+
+    /// Trees and sequences as they are now, where the manifest has them otherwise.
+    fn schema_edits(&self, background: &Background, clean: bool) -> Vec<Edit> {
+        let state = background.manifest.state();
+        let mut edits = Vec::new();
+        for tree in self.all_trees().iter().filter(|t| t.committed.load(Ordering::Acquire)) {
+            let record = self.tree_record(tree);
+            if state.trees.get(&tree.id) != Some(&record) {
+                edits.push(Edit::Tree(record));
+            }
+        }
+        edits.extend(state.trees.keys().filter(|id| self.tree(**id).is_err()).map(|id| Edit::DropTree(*id)));
+        for sequence in self.all_sequences() {
+            let record = self.sequence_record(&sequence, clean);
+            let committed = sequence.state.lock().committed;
+            if committed && state.sequences.get(&sequence.id) != Some(&record) {
+                edits.push(Edit::Sequence(record));
+            }
+        }
+        let gone = state.sequences.keys().filter(|id| self.sequence(**id).is_err());
+        edits.extend(gone.map(|id| Edit::DropSequence(*id)));
+        edits
+    }
+
+    /// The row store's size from its parts: corrects what estimates and dropped trees left over.
+    fn recount_row_store(&self) {
+        let bytes: u64 = self.all_trees().iter().filter(|t| t.is_flushed()).map(|t| t.memory_bytes()).sum();
+        let before = self.row_store_bytes.load(Ordering::Relaxed);
+        add(&self.row_store_bytes, bytes as i64 - before as i64);
+    }
+
+    /// Flushes everything there is, step by step on this thread.
+    pub(crate) fn flush_all(&self, background: &mut Background) -> Result<()> {
+        while background.flush.is_some() {
+            if !self.flush_step(background, false)? {
+                self.flush_log()?;
+            }
+        }
+        self.flush_step(background, true)?;
+        while background.flush.is_some() {
+            if !self.flush_step(background, false)? {
+                self.flush_log()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Freezes the active table; false when it is empty.
+fn freeze_levels<K: Ord, V: Payload, R>(levels: &mut Levels<K, V, R>) -> bool {
+    if levels.active.map.read().is_empty() {
+        return false;
+    }
+    levels.frozen = Some(std::mem::replace(&mut levels.active, MemTable::new()));
+    true
+}
+
+fn thaw<K: Ord, V: Payload, R>(levels: &parking_lot::RwLock<Levels<K, V, R>>, runs: &[Arc<Run<R>>]) {
+    let mut levels = levels.write();
+    // `None`: the tree was dropped meanwhile.
+    if levels.frozen.take().is_some() {
+        levels.add_runs(runs.iter().cloned());
+    }
+}
+
+/// The runs that the manifest is to name: all but those whose links the log still replays.
+fn settled<R>(runs: &[Arc<Run<R>>], known: &[SegmentFile], whole: Csn) -> Vec<SegmentFile> {
+    let is_settled = |s: &SegmentFile| s.assigned <= whole || known.contains(s);
+    runs.iter().map(|r| r.segment).filter(is_settled).collect()
+}
+
+fn collect<'a, V>(chain: &'a Chain<V>, out: &mut Vec<&'a Chain<V>>) {
+    out.clear();
+    out.extend(std::iter::successors(Some(chain), |v| v.older.as_deref()));
+}
+
+/// Whether some segment may have versions of a row.
+pub(crate) fn may_have_row(runs: &[Arc<Run<TableSegmentReader>>], id: RowId) -> bool {
+    runs.iter().any(|r| {
+        let meta = r.reader.meta();
+        meta.row_id_min <= id && id <= meta.row_id_max
+    })
+}
+
+/// Whether some segment may have versions of an entry.
+pub(crate) fn may_have_key(runs: &[Arc<Run<KeySegmentReader>>], key: &[u8]) -> bool {
+    runs.iter().any(|r| {
+        let meta = r.reader.meta();
+        meta.key_min.as_slice() <= key && key <= meta.key_max.as_slice()
+    })
+}

@@ -1,0 +1,206 @@
+//! Where a tree's committed versions are: the active memory table, a frozen one being flushed, and segments.
+//!
+//! Invariant: of two versions of one key, the newer is in the same level or one further to the front. Levels are replaced as
+//! a whole; who has cloned them keeps them.
+
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use melba_segment::{KeySegmentReader, Position, TableSegmentReader};
+use melba_types::row::RowLayout;
+use melba_types::{Column, Csn, Datum, RowId};
+use parking_lot::{Mutex, RwLock};
+
+use crate::RowBytes;
+use crate::chain::{Chain, Payload};
+use crate::error::Result;
+use crate::key::KeyBytes;
+use crate::manifest::SegmentFile;
+
+/// The keys of one memory table, each with its versions.
+pub(crate) struct MemTable<K, V> {
+    pub map: RwLock<BTreeMap<K, Chain<V>>>,
+    /// Estimate of the memory in use.
+    pub bytes: AtomicU64,
+}
+
+impl<K: Ord, V: Payload> MemTable<K, V> {
+    pub fn new() -> Arc<MemTable<K, V>> {
+        Arc::new(MemTable { map: RwLock::new(BTreeMap::new()), bytes: AtomicU64::new(0) })
+    }
+
+    #[inline]
+    fn version<Q>(&self, key: &Q, csn: Csn) -> Option<(Csn, V)>
+    where
+        K: Borrow<Q>,
+        Q: Ord + ?Sized,
+    {
+        let map = self.map.read();
+        map.get(key).and_then(|chain| chain.visible(csn)).map(|v| (v.csn, v.value.clone()))
+    }
+}
+
+/// Names of files that nobody needs any more.
+#[derive(Default)]
+pub(crate) struct Trash(pub Mutex<Vec<String>>);
+
+/// An open segment of a tree.
+pub(crate) struct Run<R> {
+    pub segment: SegmentFile,
+    pub name: String,
+    pub reader: Arc<R>,
+    /// Replaced by a merge, dropped, or rolled back: the file goes when the last reader does.
+    pub obsolete: AtomicBool,
+    pub trash: Arc<Trash>,
+}
+
+impl<R> Drop for Run<R> {
+    fn drop(&mut self) {
+        if self.obsolete.load(Ordering::Acquire) {
+            self.trash.0.lock().push(std::mem::take(&mut self.name));
+        }
+    }
+}
+
+/// All levels of a tree, front to back.
+pub(crate) struct Levels<K, V, R> {
+    pub active: Arc<MemTable<K, V>>,
+    pub frozen: Option<Arc<MemTable<K, V>>>,
+    /// Newest first.
+    pub runs: Arc<[Arc<Run<R>>]>,
+}
+
+pub(crate) type TableLevels = Levels<RowId, Option<RowBytes>, TableSegmentReader>;
+pub(crate) type IndexLevels = Levels<KeyBytes, bool, KeySegmentReader>;
+pub(crate) type TableRun = Run<TableSegmentReader>;
+pub(crate) type IndexRun = Run<KeySegmentReader>;
+
+impl<K: Ord, V: Payload, R> Levels<K, V, R> {
+    pub fn new() -> Levels<K, V, R> {
+        Levels { active: MemTable::new(), frozen: None, runs: Arc::new([]) }
+    }
+
+    /// The memory tables, front to back.
+    pub fn memory(&self) -> impl Iterator<Item = &Arc<MemTable<K, V>>> {
+        std::iter::once(&self.active).chain(&self.frozen)
+    }
+
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory().map(|m| m.bytes.load(Ordering::Relaxed)).sum()
+    }
+
+    /// The version of a key in memory that a snapshot at `csn` sees; a tombstone counts.
+    #[inline]
+    pub fn version_in_memory<Q>(&self, key: &Q, csn: Csn) -> Option<(Csn, V)>
+    where
+        K: Borrow<Q>,
+        Q: Ord + ?Sized,
+    {
+        match self.active.version(key, csn) {
+            None => self.frozen.as_ref().and_then(|f| f.version(key, csn)),
+            found => found,
+        }
+    }
+
+    /// Puts runs in front of the others.
+    pub fn add_runs(&mut self, added: impl IntoIterator<Item = Arc<Run<R>>>) {
+        self.runs = added.into_iter().chain(self.runs.iter().cloned()).collect();
+    }
+
+    /// Puts `added` in the place of `removed`, which lie together, and marks those obsolete.
+    pub fn replace_runs(&mut self, removed: &[u64], added: &[Arc<Run<R>>]) {
+        let mut runs = self.runs.to_vec();
+        let is_removed = |r: &Arc<Run<R>>| removed.contains(&r.segment.file);
+        let at = runs.iter().position(is_removed).unwrap_or(0);
+        runs.retain(|r| {
+            let gone = is_removed(r);
+            if gone {
+                r.obsolete.store(true, Ordering::Release);
+            }
+            !gone
+        });
+        runs.splice(at..at, added.iter().cloned());
+        self.runs = runs.into();
+    }
+}
+
+impl<K, V, R> Clone for Levels<K, V, R> {
+    fn clone(&self) -> Levels<K, V, R> {
+        Levels { active: Arc::clone(&self.active), frozen: self.frozen.clone(), runs: Arc::clone(&self.runs) }
+    }
+}
+
+/// A row's version, wherever it is.
+pub(crate) enum Found {
+    Memory(Option<RowBytes>),
+    Stored(Arc<TableRun>, Position),
+    Deleted,
+}
+
+/// The version of a row that a snapshot at `csn` sees.
+pub(crate) fn find_row(levels: &RwLock<TableLevels>, id: RowId, csn: Csn) -> Result<Option<(Csn, Found)>> {
+    let runs = {
+        let levels = levels.read();
+        if let Some((csn, row)) = levels.version_in_memory(&id, csn) {
+            return Ok(Some((csn, Found::Memory(row))));
+        }
+        if levels.runs.is_empty() {
+            return Ok(None);
+        }
+        Arc::clone(&levels.runs)
+    };
+    find_in_runs(&runs, id, csn)
+}
+
+/// The same among segments only.
+pub(crate) fn find_in_runs(runs: &[Arc<TableRun>], id: RowId, csn: Csn) -> Result<Option<(Csn, Found)>> {
+    for run in runs {
+        let meta = run.reader.meta();
+        if id < meta.row_id_min || id > meta.row_id_max || meta.csn_min > csn {
+            continue;
+        }
+        if let Some(version) = run.reader.find(id, csn)? {
+            let found = if version.tombstone { Found::Deleted } else { Found::Stored(Arc::clone(run), version.position) };
+            return Ok(Some((version.csn, found)));
+        }
+    }
+    Ok(None)
+}
+
+impl Found {
+    /// The row in row format.
+    pub fn into_row(self, layout: &RowLayout) -> Result<Option<RowBytes>> {
+        match self {
+            Found::Memory(row) => Ok(row),
+            Found::Deleted => Ok(None),
+            Found::Stored(run, position) => {
+                let kinds = run.reader.kinds();
+                let projection: Vec<usize> = (0..kinds.len()).collect();
+                let mut columns: Vec<Column> = kinds.iter().map(|k| Column::with_capacity(*k, 1)).collect();
+                run.reader.read_row(position, &projection, &mut columns)?;
+                let values: Vec<Datum> = columns.iter().map(|c| c.get(0)).collect();
+                Ok(Some(layout.encode_row(&values).into()))
+            }
+        }
+    }
+
+    /// Appends the projected values; false when the row is deleted.
+    pub fn push_to(self, layout: &RowLayout, projection: &[usize], missing: &[Datum], columns: &mut [Column]) -> Result<bool> {
+        match self {
+            Found::Memory(None) | Found::Deleted => return Ok(false),
+            Found::Memory(Some(row)) => crate::txn::push_row(layout, &row, projection, missing, columns)?,
+            Found::Stored(run, position) => {
+                run.reader.read_row(position, projection, columns)?;
+                let stored = run.reader.kinds().len();
+                for (&c, column) in projection.iter().zip(columns) {
+                    if c >= stored {
+                        column.push(missing.get(c).cloned().unwrap_or(Datum::Null));
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+}

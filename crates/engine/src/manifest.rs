@@ -1,0 +1,432 @@
+//! The manifest: which trees, segments and log positions make up the database.
+//!
+//! ```text
+//! file      record, record, ...
+//! record    length u32 | crc u32 | edits (length bytes)
+//! edit      1 reset
+//!           2 tree      id u64 | is index u8 | table u64 | persistence u8 | next row u64 | live u64 | columns u16 | kind u8 each
+//!           3 drop tree id u64
+//!           4 segments  tree u64 | removed v | removed x file u64 | added v | added x (file u64 | assigned CSN u64)
+//!           5 sequence  id u64 | persistence u8 | definition (25) | state (9) | start (9)
+//!           6 drop sequence id u64
+//!           7 checkpoint  replay LSN u64 | CSN u64 | next tree u64 | next file u64
+//!           8 clean     u8
+//! ```
+//!
+//! Invariants:
+//! 1. An edit takes effect when its record is durable, all edits of a record or none.
+//! 2. The first record begins with a reset: it is the whole state. A longer manifest is rewritten into a new file, which
+//!    replaces the old one by a rename.
+//! 3. Only the last record may be torn; opening rewrites the file, so nothing is ever appended behind a torn record.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use melba_types::{Csn, Kind, Lsn, TreeId};
+use melba_vfs::{Directory, File};
+
+use crate::batch;
+use crate::codec::{Reader, put_u16, put_u64, put_varint};
+use crate::error::{EngineError, Result};
+use crate::sequence::{SequenceDefinition, SequenceId, SequenceState};
+use crate::tree::Persistence;
+
+const NAME: &str = "MANIFEST";
+const NEW_NAME: &str = "MANIFEST.new";
+const RECORD_HEADER_BYTES: usize = 8;
+/// Bytes of edits after which the manifest is rewritten, if that is also several times the state's size.
+const REWRITE_BYTES: u64 = 256 << 10;
+
+/// A tree as the manifest has it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TreeRecord {
+    pub id: TreeId,
+    pub is_index: bool,
+    pub table: TreeId,
+    pub persistence: Persistence,
+    pub next_row: u64,
+    /// About how many live rows or entries.
+    pub live: u64,
+    pub kinds: Vec<Kind>,
+}
+
+/// A segment of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SegmentFile {
+    pub file: u64,
+    /// What a CSN of 0 in it stands for: the commit that linked it.
+    pub assigned: Csn,
+}
+
+/// A sequence as the manifest has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SequenceRecord {
+    pub id: SequenceId,
+    pub persistence: Persistence,
+    pub definition: SequenceDefinition,
+    /// At or ahead of what was given out.
+    pub state: SequenceState,
+    /// Where an unlogged sequence begins again after a crash.
+    pub start: SequenceState,
+}
+
+/// One change of the state.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Edit {
+    Reset,
+    Tree(TreeRecord),
+    DropTree(TreeId),
+    /// `added` (newest first) takes the place of the first of `removed`, or goes in front of all.
+    Segments {
+        tree: TreeId,
+        removed: Vec<u64>,
+        added: Vec<SegmentFile>,
+    },
+    Sequence(SequenceRecord),
+    DropSequence(SequenceId),
+    Checkpoint {
+        replay: Lsn,
+        csn: Csn,
+        next_tree: u64,
+        next_file: u64,
+    },
+    Clean(bool),
+}
+
+/// What all edits so far amount to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ManifestState {
+    pub trees: BTreeMap<TreeId, TreeRecord>,
+    /// Segment files of each tree, newest first.
+    pub segments: BTreeMap<TreeId, Vec<SegmentFile>>,
+    pub sequences: BTreeMap<SequenceId, SequenceRecord>,
+    pub replay: Lsn,
+    pub csn: Csn,
+    pub next_tree: u64,
+    pub next_file: u64,
+    pub clean: bool,
+}
+
+impl ManifestState {
+    fn apply(&mut self, edit: &Edit) {
+        match edit {
+            Edit::Reset => *self = ManifestState::default(),
+            Edit::Tree(tree) => drop(self.trees.insert(tree.id, tree.clone())),
+            Edit::DropTree(id) => {
+                self.trees.remove(id);
+                self.segments.remove(id);
+            }
+            Edit::Segments { tree, removed, added } => {
+                let list = self.segments.entry(*tree).or_default();
+                let at = list.iter().position(|s| removed.contains(&s.file)).unwrap_or(0);
+                list.retain(|s| !removed.contains(&s.file));
+                list.splice(at..at, added.iter().copied());
+            }
+            Edit::Sequence(sequence) => drop(self.sequences.insert(sequence.id, *sequence)),
+            Edit::DropSequence(id) => drop(self.sequences.remove(id)),
+            Edit::Checkpoint { replay, csn, next_tree, next_file } => {
+                (self.replay, self.csn, self.next_tree, self.next_file) = (*replay, *csn, *next_tree, *next_file);
+            }
+            Edit::Clean(clean) => self.clean = *clean,
+        }
+    }
+
+    /// The edits that make this state from nothing.
+    fn edits(&self) -> Vec<Edit> {
+        let mut out = vec![Edit::Reset];
+        out.extend(self.trees.values().cloned().map(Edit::Tree));
+        out.extend(self.segments.iter().filter(|(_, files)| !files.is_empty()).map(|(tree, files)| Edit::Segments {
+            tree: *tree,
+            removed: Vec::new(),
+            added: files.clone(),
+        }));
+        out.extend(self.sequences.values().copied().map(Edit::Sequence));
+        out.push(Edit::Checkpoint { replay: self.replay, csn: self.csn, next_tree: self.next_tree, next_file: self.next_file });
+        out.push(Edit::Clean(self.clean));
+        out
+    }
+}
+
+fn encode(edit: &Edit, out: &mut Vec<u8>) {
+    match edit {
+        Edit::Reset => out.push(1),
+        Edit::Tree(t) => {
+            out.push(2);
+            put_u64(out, t.id.0);
+            out.push(u8::from(t.is_index));
+            put_u64(out, t.table.0);
+            out.push(t.persistence as u8);
+            put_u64(out, t.next_row);
+            put_u64(out, t.live);
+            put_u16(out, t.kinds.len() as u16);
+            out.extend(t.kinds.iter().map(|k| *k as u8));
+        }
+        Edit::DropTree(id) => {
+            out.push(3);
+            put_u64(out, id.0);
+        }
+        Edit::Segments { tree, removed, added } => {
+            out.push(4);
+            put_u64(out, tree.0);
+            put_varint(out, removed.len() as u64);
+            removed.iter().for_each(|f| put_u64(out, *f));
+            put_varint(out, added.len() as u64);
+            for segment in added {
+                put_u64(out, segment.file);
+                put_u64(out, segment.assigned.0);
+            }
+        }
+        Edit::Sequence(s) => {
+            out.push(5);
+            put_u64(out, s.id.0);
+            out.push(s.persistence as u8);
+            batch::put_definition(&s.definition, out);
+            batch::put_state(s.state, out);
+            batch::put_state(s.start, out);
+        }
+        Edit::DropSequence(id) => {
+            out.push(6);
+            put_u64(out, id.0);
+        }
+        Edit::Checkpoint { replay, csn, next_tree, next_file } => {
+            out.push(7);
+            for v in [replay.0, csn.0, *next_tree, *next_file] {
+                put_u64(out, v);
+            }
+        }
+        Edit::Clean(clean) => out.extend([8, u8::from(*clean)]),
+    }
+}
+
+fn decode(r: &mut Reader<'_>) -> Option<Edit> {
+    Some(match r.u8()? {
+        1 => Edit::Reset,
+        2 => Edit::Tree(TreeRecord {
+            id: TreeId(r.u64()?),
+            is_index: r.u8()? != 0,
+            table: TreeId(r.u64()?),
+            persistence: batch::read_persistence(r)?,
+            next_row: r.u64()?,
+            live: r.u64()?,
+            kinds: batch::read_kinds(r)?,
+        }),
+        3 => Edit::DropTree(TreeId(r.u64()?)),
+        4 => {
+            let tree = TreeId(r.u64()?);
+            let removed = (0..r.varint()?).map(|_| r.u64()).collect::<Option<_>>()?;
+            let added =
+                (0..r.varint()?).map(|_| Some(SegmentFile { file: r.u64()?, assigned: Csn(r.u64()?) })).collect::<Option<_>>()?;
+            Edit::Segments { tree, removed, added }
+        }
+        5 => Edit::Sequence(SequenceRecord {
+            id: SequenceId(r.u64()?),
+            persistence: batch::read_persistence(r)?,
+            definition: batch::read_definition(r)?,
+            state: batch::read_state(r)?,
+            start: batch::read_state(r)?,
+        }),
+        6 => Edit::DropSequence(SequenceId(r.u64()?)),
+        7 => Edit::Checkpoint { replay: Lsn(r.u64()?), csn: Csn(r.u64()?), next_tree: r.u64()?, next_file: r.u64()? },
+        8 => Edit::Clean(r.u8()? != 0),
+        _ => return None,
+    })
+}
+
+fn encode_record(edits: &[Edit]) -> Vec<u8> {
+    let mut out = vec![0; RECORD_HEADER_BYTES];
+    edits.iter().for_each(|e| encode(e, &mut out));
+    let length = (out.len() - RECORD_HEADER_BYTES) as u32;
+    out[..4].copy_from_slice(&length.to_le_bytes());
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&out[..4]), &out[RECORD_HEADER_BYTES..]);
+    out[4..8].copy_from_slice(&crc.to_le_bytes());
+    out
+}
+
+/// The edits of the record at the start of `bytes`, and its length; `None` when there is no whole one.
+fn decode_record(bytes: &[u8]) -> Option<(Vec<Edit>, usize)> {
+    let mut r = Reader(bytes);
+    let (length, crc) = (r.u32()? as usize, r.u32()?);
+    let body = r.take(length)?;
+    if crc32c::crc32c_append(crc32c::crc32c(&bytes[..4]), body) != crc {
+        return None;
+    }
+    let mut r = Reader(body);
+    let mut edits = Vec::new();
+    while !r.is_empty() {
+        edits.push(decode(&mut r)?);
+    }
+    Some((edits, RECORD_HEADER_BYTES + length))
+}
+
+/// The manifest, open for changes.
+pub(crate) struct Manifest {
+    directory: Arc<dyn Directory>,
+    file: Arc<dyn File>,
+    offset: u64,
+    /// The offset at which to rewrite.
+    rewrite_at: u64,
+    sync: bool,
+    state: ManifestState,
+}
+
+fn io(e: std::io::Error) -> EngineError {
+    EngineError::io("write the manifest", e)
+}
+
+impl Manifest {
+    /// Reads a directory's manifest, or begins one. Also answers whether there was one.
+    pub fn open(directory: Arc<dyn Directory>, sync: bool) -> Result<(Manifest, bool)> {
+        let names = directory.list().map_err(|e| EngineError::io("list the data directory", e))?;
+        let existed = names.iter().any(|n| n == NAME);
+        let mut state = ManifestState { next_tree: 1, next_file: 1, clean: true, ..ManifestState::default() };
+        if existed {
+            state = Manifest::read(&*directory)?;
+        }
+        if names.iter().any(|n| n == NEW_NAME) {
+            directory.remove(NEW_NAME).map_err(io)?;
+        }
+        let (file, offset) = write_snapshot(&*directory, &state, sync)?;
+        let rewrite_at = REWRITE_BYTES.max(offset * 4);
+        Ok((Manifest { directory, file, offset, rewrite_at, sync, state }, existed))
+    }
+
+    /// Reads a directory's manifest without changing anything.
+    pub fn read(directory: &dyn Directory) -> Result<ManifestState> {
+        let io = |e| EngineError::io("read the manifest", e);
+        let file = directory.open(NAME).map_err(io)?;
+        let mut bytes = vec![0; file.len().map_err(io)? as usize];
+        file.read_at(&mut bytes, 0).map_err(io)?;
+        let mut state = ManifestState::default();
+        let mut at = 0;
+        while let Some((edits, length)) = decode_record(&bytes[at..]) {
+            if at == 0 && edits.first() != Some(&Edit::Reset) {
+                break;
+            }
+            edits.iter().for_each(|e| state.apply(e));
+            at += length;
+        }
+        if at == 0 {
+            return Err(EngineError::Corrupt { what: "the manifest has no valid first record".into() });
+        }
+        Ok(state)
+    }
+
+    pub fn state(&self) -> &ManifestState {
+        &self.state
+    }
+
+    /// Installs edits, all or none; durable on return. After an error the caller must poison the engine.
+    pub fn install(&mut self, edits: &[Edit]) -> Result<()> {
+        for edit in edits {
+            self.state.apply(edit);
+        }
+        if self.offset >= self.rewrite_at {
+            (self.file, self.offset) = write_snapshot(&*self.directory, &self.state, self.sync)?;
+            self.rewrite_at = REWRITE_BYTES.max(self.offset * 4);
+            return Ok(());
+        }
+        let record = encode_record(edits);
+        self.file.write_at(&record, self.offset).map_err(io)?;
+        if self.sync {
+            self.file.sync().map_err(io)?;
+        }
+        self.offset += record.len() as u64;
+        Ok(())
+    }
+}
+
+/// Writes a new manifest beside the old one and puts it in its place.
+fn write_snapshot(directory: &dyn Directory, state: &ManifestState, sync: bool) -> Result<(Arc<dyn File>, u64)> {
+    let record = encode_record(&state.edits());
+    let file = directory.create(NEW_NAME).map_err(io)?;
+    file.write_at(&record, 0).map_err(io)?;
+    if sync {
+        file.sync().map_err(io)?;
+    }
+    directory.rename(NEW_NAME, NAME).map_err(io)?;
+    if sync {
+        directory.sync_names().map_err(io)?;
+    }
+    Ok((file, record.len() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use melba_vfs::MemoryDirectory;
+
+    fn tree(id: u64) -> TreeRecord {
+        TreeRecord {
+            id: TreeId(id),
+            is_index: id % 2 == 0,
+            table: TreeId(1),
+            persistence: Persistence::Unlogged,
+            next_row: 77,
+            live: 5,
+            kinds: vec![Kind::Int4, Kind::Text],
+        }
+    }
+
+    fn segment(file: u64) -> SegmentFile {
+        SegmentFile { file, assigned: Csn(file * 2) }
+    }
+
+    fn edits() -> Vec<Vec<Edit>> {
+        let state = SequenceState { last_value: -5, is_called: true };
+        let definition = SequenceDefinition { increment: 1, min: -9, max: 9, cycle: true };
+        let sequence = SequenceRecord { id: SequenceId(9), persistence: Persistence::Logged, definition, state, start: state };
+        vec![
+            vec![Edit::Tree(tree(1)), Edit::Tree(tree(2)), Edit::Sequence(sequence)],
+            vec![Edit::Segments { tree: TreeId(1), removed: vec![], added: [3, 2, 1].map(segment).to_vec() }],
+            vec![Edit::Segments { tree: TreeId(1), removed: vec![2, 1], added: vec![segment(4)] }, Edit::DropTree(TreeId(2))],
+            vec![Edit::Checkpoint { replay: Lsn(5), csn: Csn(6), next_tree: 7, next_file: 8 }, Edit::Clean(false)],
+        ]
+    }
+
+    #[test]
+    fn a_torn_manifest_is_the_state_before_the_torn_record() {
+        let steps = edits();
+        let d = MemoryDirectory::new();
+        let (mut manifest, existed) = Manifest::open(Arc::clone(&d) as Arc<dyn Directory>, true).expect("opens");
+        assert!(!existed);
+        let mut states = vec![manifest.state().clone()];
+        let mut ends = vec![manifest.offset];
+        for step in &steps {
+            manifest.install(step).expect("installs");
+            states.push(manifest.state().clone());
+            ends.push(manifest.offset);
+        }
+        assert_eq!(states[3].segments[&TreeId(1)], [segment(3), segment(4)]);
+        for cut in ends[0]..=ends[4] {
+            let copy = d.after_power_cut(&mut || true);
+            copy.open(NAME).expect("there").set_len(cut).expect("cuts");
+            let whole = ends.iter().rposition(|e| *e <= cut).expect("the first is whole");
+            assert_eq!(Manifest::read(&*copy).expect("reads"), states[whole]);
+        }
+        d.flip_bit(NAME, 100).expect("flips");
+        assert!(matches!(Manifest::read(&*d), Err(EngineError::Corrupt { .. })));
+    }
+
+    #[test]
+    fn a_long_manifest_is_rewritten_and_survives_power_cuts_at_every_sync() {
+        for cut in 0..40 {
+            let d = MemoryDirectory::new();
+            d.cut_power_at_sync(cut);
+            let mut acknowledged = 0;
+            if let Ok((mut manifest, _)) = Manifest::open(Arc::clone(&d) as Arc<dyn Directory>, true) {
+                manifest.rewrite_at = 2000;
+                for i in 1..=36 {
+                    if manifest.install(&[Edit::Tree(tree(i))]).is_err() {
+                        break;
+                    }
+                    acknowledged = i;
+                }
+            }
+            let after = d.after_power_cut(&mut || cut % 2 == 0);
+            let Ok((manifest, existed)) = Manifest::open(after, true) else { panic!("cut {cut}") };
+            let found = manifest.state().trees.len() as u64;
+            assert!(found == acknowledged || found == acknowledged + 1, "cut {cut}: {found} {acknowledged}");
+            assert!(existed || acknowledged == 0);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Writing the segments of a flush, a merge or a bulk load.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use melba_segment::{KeyOptions, KeySegmentWriter, TableOptions, TableSegmentWriter};
+use melba_types::row::RowLayout;
+use melba_types::{Batch, Bitmap, Column, ColumnData, Csn, Datum, Kind, RowId};
+
+use crate::engine::Shared;
+use crate::error::{EngineError, Result};
+use crate::levels::{IndexRun, TableRun};
+use crate::recovery::segment_name;
+
+/// Rows handed to a segment writer at a time.
+const BATCH_ROWS: usize = 2048;
+const BATCH_BYTES: usize = 4 << 20;
+/// Raw bytes after which a run is cut into another segment: what a merge rewrites at least.
+const SEGMENT_RAW_BYTES_MAX: usize = 512 << 20;
+
+/// Writes row versions into segments, one for each number of columns that rows have (ADD COLUMN leaves old rows as they are).
+pub(crate) struct TableOutput<'a> {
+    shared: &'a Shared,
+    layout: Arc<RowLayout>,
+    /// What the CSN of linked rows will stand for; 0 unless for a bulk load.
+    writers: BTreeMap<usize, Writer>,
+    done: Vec<(usize, u64)>,
+}
+
+struct Writer {
+    file: u64,
+    segment: TableSegmentWriter,
+    row_ids: Vec<RowId>,
+    csns: Vec<Csn>,
+    deleted: Bitmap,
+    columns: Vec<Column>,
+    bytes: usize,
+    written: usize,
+}
+
+impl<'a> TableOutput<'a> {
+    pub fn new(shared: &'a Shared, layout: Arc<RowLayout>) -> TableOutput<'a> {
+        TableOutput { shared, layout, writers: BTreeMap::new(), done: Vec::new() }
+    }
+
+    fn kinds(&self, columns: usize) -> &[Kind] {
+        &self.layout.kinds()[..columns]
+    }
+
+    fn writer(&mut self, columns: usize, row: RowId) -> Result<&mut Writer> {
+        if let Some(writer) = self.writers.get_mut(&columns) {
+            // Versions of one row stay together.
+            let new_row = writer.row_ids.last().is_none_or(|last| *last != row);
+            if new_row && (writer.row_ids.len() >= BATCH_ROWS || writer.bytes >= BATCH_BYTES) {
+                writer.write()?;
+                if writer.written >= SEGMENT_RAW_BYTES_MAX {
+                    self.finish_writer(columns)?;
+                }
+            }
+        }
+        if !self.writers.contains_key(&columns) {
+            let writer = Writer::new(self.shared, self.kinds(columns))?;
+            self.writers.insert(columns, writer);
+        }
+        self.writers.get_mut(&columns).ok_or(EngineError::Misuse("the writer was just made"))
+    }
+
+    /// Adds a version in row format; `None`: a tombstone.
+    pub fn push_row(&mut self, id: RowId, csn: Csn, row: Option<&[u8]>) -> Result<()> {
+        let layout = Arc::clone(&self.layout);
+        let malformed = || EngineError::Corrupt { what: "a row in the row store is malformed".into() };
+        let view = row.map(|r| layout.view(r).ok_or_else(malformed)).transpose()?;
+        let writer = self.writer(view.map_or(layout.kinds().len(), |v| v.columns()), id)?;
+        writer.push_version(id, csn, view.is_none());
+        for (c, column) in writer.columns.iter_mut().enumerate() {
+            match &view {
+                Some(view) => view.push_to(c, &Datum::Null, column),
+                None => column.push_null(),
+            }
+        }
+        writer.bytes += row.map_or(0, <[u8]>::len);
+        Ok(())
+    }
+
+    /// Adds a version whose values are at position `at` of `columns`.
+    pub fn push_values(&mut self, id: RowId, csn: Csn, deleted: bool, columns: &[Option<Column>], at: usize) -> Result<()> {
+        let width = if deleted { self.layout.kinds().len() } else { columns.len() };
+        let kinds = Arc::clone(&self.layout);
+        let writer = self.writer(width, id)?;
+        writer.push_version(id, csn, deleted);
+        for (c, column) in writer.columns.iter_mut().enumerate() {
+            match columns.get(c) {
+                Some(Some(source)) if !deleted => writer.bytes += push_value(column, kinds.kinds()[c], source, at),
+                _ => column.push_null(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds many live rows of one CSN.
+    pub fn push_batch(&mut self, row_ids: &[RowId], csn: Csn, batch: &Batch) -> Result<()> {
+        let Some(first) = row_ids.first() else { return Ok(()) };
+        let writer = self.writer(batch.columns.len(), *first)?;
+        writer.write()?;
+        writer.segment.append_uniform(row_ids, csn, batch)?;
+        Ok(())
+    }
+
+    fn finish_writer(&mut self, columns: usize) -> Result<()> {
+        if let Some(mut writer) = self.writers.remove(&columns) {
+            writer.write()?;
+            writer.segment.finish()?;
+            self.done.push((columns, writer.file));
+        }
+        Ok(())
+    }
+
+    /// Finishes the segments and opens them: those with more columns first, for their rows are newer.
+    pub fn finish(mut self) -> Result<Vec<Arc<TableRun>>> {
+        for columns in self.writers.keys().copied().collect::<Vec<_>>() {
+            self.finish_writer(columns)?;
+        }
+        self.done.sort_by_key(|(columns, file)| (std::cmp::Reverse(*columns), *file));
+        self.done.iter().map(|(_, file)| self.shared.open_table_run(*file, Csn(0))).collect()
+    }
+}
+
+impl Writer {
+    fn new(shared: &Shared, kinds: &[Kind]) -> Result<Writer> {
+        let file = shared.next_file();
+        let options = TableOptions::default();
+        let segment = TableSegmentWriter::create(&*shared.segments, &segment_name(file), kinds, &options)?;
+        let columns = kinds.iter().map(|k| Column::with_capacity(*k, BATCH_ROWS)).collect();
+        Ok(Writer {
+            file,
+            segment,
+            row_ids: Vec::new(),
+            csns: Vec::new(),
+            deleted: Bitmap::default(),
+            columns,
+            bytes: 0,
+            written: 0,
+        })
+    }
+
+    fn push_version(&mut self, id: RowId, csn: Csn, deleted: bool) {
+        self.row_ids.push(id);
+        self.csns.push(csn);
+        self.deleted.push(deleted);
+        self.bytes += 16;
+    }
+
+    fn write(&mut self) -> Result<()> {
+        if self.row_ids.is_empty() {
+            return Ok(());
+        }
+        let rows = self.row_ids.len();
+        let deleted = (self.deleted.count_ones() > 0).then_some(&self.deleted);
+        let batch = Batch::new(std::mem::take(&mut self.columns), rows);
+        self.segment.append(&self.row_ids, &self.csns, deleted, &batch)?;
+        self.columns = batch.columns.iter().map(empty_like).collect();
+        self.row_ids.clear();
+        self.csns.clear();
+        self.deleted = Bitmap::default();
+        self.written += self.bytes;
+        self.bytes = 0;
+        Ok(())
+    }
+}
+
+fn empty_like(column: &Column) -> Column {
+    Column::new(match &column.data {
+        ColumnData::Bool(_) => ColumnData::Bool(Vec::new()),
+        ColumnData::Int2(_) => ColumnData::Int2(Vec::new()),
+        ColumnData::Int4(_) => ColumnData::Int4(Vec::new()),
+        ColumnData::Int8(_) => ColumnData::Int8(Vec::new()),
+        ColumnData::Float4(_) => ColumnData::Float4(Vec::new()),
+        ColumnData::Float8(_) => ColumnData::Float8(Vec::new()),
+        ColumnData::Oid(_) => ColumnData::Oid(Vec::new()),
+        ColumnData::Text(_) => ColumnData::Text(Default::default()),
+        ColumnData::Bytes(_) => ColumnData::Bytes(Default::default()),
+        ColumnData::Datum(_) => ColumnData::Datum(Vec::new()),
+    })
+}
+
+/// Appends the value at `at` of a column to another of the same kind; returns its bytes, about.
+fn push_value(to: &mut Column, kind: Kind, from: &Column, at: usize) -> usize {
+    if !from.is_null(at)
+        && let ColumnData::Text(v) | ColumnData::Bytes(v) = &from.data
+    {
+        let bytes = v.get(at);
+        if to.push_encoded(kind, bytes) {
+            return bytes.len();
+        }
+    }
+    to.push(from.get(at));
+    8
+}
+
+/// Writes index entries into segments.
+pub(crate) struct IndexOutput<'a> {
+    shared: &'a Shared,
+    writer: Option<(u64, KeySegmentWriter)>,
+    done: Vec<u64>,
+    last: Vec<u8>,
+}
+
+impl<'a> IndexOutput<'a> {
+    pub fn new(shared: &'a Shared) -> IndexOutput<'a> {
+        IndexOutput { shared, writer: None, done: Vec::new(), last: Vec::new() }
+    }
+
+    /// Adds a version of an entry.
+    pub fn push(&mut self, key: &[u8], csn: Csn, dead: bool) -> Result<()> {
+        let full = self.writer.as_ref().is_some_and(|(_, w)| w.stored_bytes() >= SEGMENT_RAW_BYTES_MAX as u64 / 2);
+        if full && self.last != key {
+            self.finish_writer()?;
+        }
+        if self.writer.is_none() {
+            let file = self.shared.next_file();
+            let options = KeyOptions::default();
+            let writer = KeySegmentWriter::create(&*self.shared.segments, &segment_name(file), &options)?;
+            self.writer = Some((file, writer));
+        }
+        if let Some((_, writer)) = &mut self.writer {
+            writer.append(key, csn, dead)?;
+        }
+        self.last.clear();
+        self.last.extend_from_slice(key);
+        Ok(())
+    }
+
+    fn finish_writer(&mut self) -> Result<()> {
+        if let Some((file, writer)) = self.writer.take() {
+            writer.finish()?;
+            self.done.push(file);
+        }
+        Ok(())
+    }
+
+    /// Finishes the segments and opens them.
+    pub fn finish(mut self) -> Result<Vec<Arc<IndexRun>>> {
+        self.finish_writer()?;
+        self.done.iter().map(|file| self.shared.open_index_run(*file, Csn(0))).collect()
+    }
+}

@@ -1,0 +1,303 @@
+//! Opening a database: the manifest's state, then the log's records after it.
+//!
+//! Invariants:
+//! 1. Replay may begin before the last checkpoint: a version that is in a segment already is put into the row store again with
+//!    the same CSN, and operations on trees and sequences that a later record drops are skipped.
+//! 2. A segment that a commit linked is in the manifest only when the commit's record lies before the point where replay
+//!    begins; until then the record links it, and no merge touches it.
+//! 3. Files that neither the manifest nor the log name are removed: what a crash left of flushes, merges and bulk loads.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use melba_segment::{KeySegmentReader, TableSegmentReader};
+use melba_types::row::RowLayout;
+use melba_types::{Csn, Lsn, RowId};
+use melba_wal::Record;
+
+use crate::batch::{self, Operation};
+use crate::engine::Shared;
+use crate::error::{EngineError, Result};
+use crate::key::KeyBytes;
+use crate::levels::{IndexRun, Run, TableRun};
+use crate::manifest::{Edit, ManifestState, SegmentFile, SequenceRecord, TreeRecord};
+use crate::sequence::Sequence;
+use crate::tree::{Persistence, Tree, TreeData};
+
+/// The name of a segment file.
+pub(crate) fn segment_name(file: u64) -> String {
+    format!("{file:016x}.seg")
+}
+
+fn segment_number(name: &str) -> Option<u64> {
+    u64::from_str_radix(name.strip_suffix(".seg")?, 16).ok()
+}
+
+/// What recovery found beside trees.
+pub(crate) struct Recovered {
+    pub csn: Csn,
+    pub next_tree: u64,
+    pub next_file: u64,
+    pub log_end: Lsn,
+    /// What the manifest must forget.
+    pub edits: Vec<Edit>,
+}
+
+impl Shared {
+    /// Builds the trees and sequences of a manifest; after a crash, unlogged ones are empty.
+    pub(crate) fn load(&self, state: &ManifestState) -> Result<Vec<Edit>> {
+        let mut edits = vec![Edit::Clean(false)];
+        for record in state.trees.values() {
+            let files = state.segments.get(&record.id).map_or(&[][..], |f| f);
+            let emptied = match record.persistence {
+                Persistence::Logged => false,
+                Persistence::Unlogged => !state.clean,
+                Persistence::Memory | Persistence::Temporary => true,
+            };
+            if record.persistence == Persistence::Temporary {
+                edits.push(Edit::DropTree(record.id));
+                continue;
+            }
+            if emptied && !files.is_empty() {
+                let removed = files.iter().map(|f| f.file).collect();
+                edits.push(Edit::Segments { tree: record.id, removed, added: Vec::new() });
+            }
+            self.load_tree(record, if emptied { &[] } else { files })?;
+        }
+        for record in state.sequences.values() {
+            if record.persistence == Persistence::Temporary {
+                edits.push(Edit::DropSequence(record.id));
+                continue;
+            }
+            let after_crash = record.persistence == Persistence::Unlogged && !state.clean;
+            let state = if after_crash { record.start } else { record.state };
+            let sequence = Sequence::new(record.id, record.definition, state, record.persistence, true);
+            self.add_sequence(Arc::new(Sequence { start: record.start, ..sequence }));
+        }
+        Ok(edits)
+    }
+
+    fn load_tree(&self, record: &TreeRecord, files: &[SegmentFile]) -> Result<()> {
+        let tree = match record.is_index {
+            false => Tree::table(record.id, &record.kinds, record.persistence),
+            true => Tree::index(record.id, record.table, record.persistence),
+        };
+        tree.committed.store(true, Ordering::Relaxed);
+        if !files.is_empty() {
+            tree.live.store(record.live as i64, Ordering::Relaxed);
+        }
+        match &tree.data {
+            TreeData::Table(table) => {
+                table.next_row.store(record.next_row, Ordering::Relaxed);
+                let runs = files.iter().map(|f| self.open_table_run(f.file, f.assigned));
+                table.levels.write().add_runs(runs.collect::<Result<Vec<_>>>()?);
+            }
+            TreeData::Index(index) => {
+                let runs = files.iter().map(|f| self.open_index_run(f.file, f.assigned));
+                index.levels.write().add_runs(runs.collect::<Result<Vec<_>>>()?);
+            }
+        }
+        self.add_tree(Arc::new(tree));
+        Ok(())
+    }
+
+    /// Opens a table's segment.
+    pub(crate) fn open_table_run(&self, file: u64, assigned: Csn) -> Result<Arc<TableRun>> {
+        let name = segment_name(file);
+        let reader = TableSegmentReader::open_assigned(&*self.segments, &name, &self.cache, assigned)?;
+        Ok(self.run(SegmentFile { file, assigned }, name, reader))
+    }
+
+    /// Opens an index's segment.
+    pub(crate) fn open_index_run(&self, file: u64, assigned: Csn) -> Result<Arc<IndexRun>> {
+        let name = segment_name(file);
+        let reader = KeySegmentReader::open_assigned(&*self.segments, &name, &self.cache, assigned)?;
+        Ok(self.run(SegmentFile { file, assigned }, name, reader))
+    }
+
+    fn run<R>(&self, segment: SegmentFile, name: String, reader: Arc<R>) -> Arc<Run<R>> {
+        Arc::new(Run { segment, name, reader, obsolete: false.into(), trash: Arc::clone(&self.trash) })
+    }
+
+    /// Replays the log from where the manifest says.
+    pub(crate) fn replay(&self, state: &ManifestState, log: &dyn melba_vfs::Directory) -> Result<Recovered> {
+        let mut found = Recovered {
+            csn: state.csn,
+            next_tree: state.next_tree,
+            next_file: state.next_file,
+            log_end: state.replay,
+            edits: Vec::new(),
+        };
+        let end = melba_wal::replay(log, state.replay, |record| self.replay_record(record, &mut found))?;
+        found.log_end = end;
+        Ok(found)
+    }
+
+    fn replay_record(&self, record: Record<'_>, found: &mut Recovered) -> Result<()> {
+        found.csn = found.csn.max(record.csn);
+        let mut failure = None;
+        let decoded = batch::decode(record.payload, &mut |operation| {
+            if failure.is_none()
+                && let Err(e) = self.replay_operation(operation, record.csn, found)
+            {
+                failure = Some(e);
+            }
+        });
+        match (failure, decoded) {
+            (Some(e), _) => Err(e),
+            (None, Some(())) => Ok(()),
+            (None, None) => Err(EngineError::Corrupt { what: format!("the log record at {} is malformed", record.lsn) }),
+        }
+    }
+
+    fn replay_operation(&self, operation: Operation<'_>, csn: Csn, found: &mut Recovered) -> Result<()> {
+        match operation {
+            Operation::CreateTable { tree, persistence, kinds } => {
+                self.replay_create(Tree::table(tree, &kinds, persistence), found);
+            }
+            Operation::CreateIndex { tree, table, persistence } => {
+                self.replay_create(Tree::index(tree, table, persistence), found);
+            }
+            Operation::DropTree(tree) => {
+                if let Ok(dropped) = self.tree(tree) {
+                    dropped.discard();
+                    self.remove_tree(tree);
+                    found.edits.push(Edit::DropTree(tree));
+                }
+            }
+            Operation::ExtendTable { tree, kinds } => {
+                if let Ok(tree) = self.tree(tree)
+                    && let Some(table) = tree.as_table()
+                {
+                    *table.layout.write() = Arc::new(RowLayout::new(kinds));
+                }
+            }
+            Operation::CreateSequence { id, persistence, definition, state } => {
+                found.next_tree = found.next_tree.max(id.0 + 1);
+                if self.sequence(id).is_err() {
+                    self.add_sequence(Arc::new(Sequence::new(id, definition, state, persistence, true)));
+                }
+            }
+            Operation::DropSequence(id) => {
+                self.remove_sequence(id);
+                found.edits.push(Edit::DropSequence(id));
+            }
+            Operation::SequenceState { id, state } => {
+                if let Ok(sequence) = self.sequence(id) {
+                    let mut counter = sequence.state.lock();
+                    (counter.state, counter.logged, counter.logged_ahead) = (state, state, 0);
+                }
+            }
+            Operation::Row { tree, row, bytes } => self.replay_row(tree, row, bytes, csn),
+            Operation::Entry { tree, key, live } => {
+                if let Ok(tree) = self.tree(tree)
+                    && let Some(index) = tree.as_index()
+                {
+                    let active = Arc::clone(&index.levels.read().active);
+                    self.apply_to(&tree, &active, csn, [(KeyBytes::new(key), live)].into_iter(), |k| k.heap_bytes());
+                    tree.live.fetch_add(if live { 1 } else { -1 }, Ordering::Relaxed);
+                }
+            }
+            Operation::LinkSegments { tree, files } => {
+                for file in files {
+                    self.replay_link(tree, file, csn, found)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn replay_create(&self, tree: Tree, found: &mut Recovered) {
+        found.next_tree = found.next_tree.max(tree.id.0 + 1);
+        if self.tree(tree.id).is_err() {
+            tree.committed.store(true, Ordering::Relaxed);
+            self.add_tree(Arc::new(tree));
+        }
+    }
+
+    fn replay_row(&self, tree: melba_types::TreeId, row: RowId, bytes: Option<&[u8]>, csn: Csn) {
+        let Ok(tree) = self.tree(tree) else { return };
+        let Some(table) = tree.as_table() else { return };
+        let fresh = table.next_row.fetch_max(row.0 + 1, Ordering::Relaxed) <= row.0;
+        let live = if bytes.is_none() { -1 } else { i64::from(fresh) };
+        tree.live.fetch_add(live, Ordering::Relaxed);
+        let active = Arc::clone(&table.levels.read().active);
+        self.apply_to(&tree, &active, csn, [(row, bytes.map(Into::into))].into_iter(), |_| 0);
+    }
+
+    fn replay_link(&self, tree: melba_types::TreeId, file: u64, csn: Csn, found: &mut Recovered) -> Result<()> {
+        found.next_file = found.next_file.max(file + 1);
+        let Ok(tree) = self.tree(tree) else { return Ok(()) };
+        match &tree.data {
+            TreeData::Table(table) => {
+                let known = table.levels.read().runs.iter().any(|r| r.segment.file == file);
+                if !known {
+                    let run = self.open_table_run(file, csn)?;
+                    table.next_row.fetch_max(run.reader.meta().row_id_max.0 + 1, Ordering::Relaxed);
+                    tree.live.fetch_add(run.reader.meta().rows as i64, Ordering::Relaxed);
+                    table.levels.write().add_runs([run]);
+                }
+            }
+            TreeData::Index(index) => {
+                let known = index.levels.read().runs.iter().any(|r| r.segment.file == file);
+                if !known {
+                    let run = self.open_index_run(file, csn)?;
+                    tree.live.fetch_add(run.reader.meta().entries as i64, Ordering::Relaxed);
+                    index.levels.write().add_runs([run]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes segment files that no tree has; answers the first number that no file ever had.
+    pub(crate) fn remove_strays(&self, next_file: u64) -> Result<u64> {
+        let mut known = HashSet::new();
+        for tree in self.all_trees() {
+            match &tree.data {
+                TreeData::Table(t) => known.extend(t.levels.read().runs.iter().map(|r| r.segment.file)),
+                TreeData::Index(t) => known.extend(t.levels.read().runs.iter().map(|r| r.segment.file)),
+            }
+        }
+        let mut next = next_file;
+        let io = |e| EngineError::io("remove files that a crash left", e);
+        for name in self.segments.list().map_err(io)? {
+            let Some(file) = segment_number(&name) else { continue };
+            next = next.max(file + 1);
+            if !known.contains(&file) {
+                self.segments.remove(&name).map_err(io)?;
+            }
+        }
+        Ok(next)
+    }
+
+    /// The manifest's record of a tree.
+    pub(crate) fn tree_record(&self, tree: &Tree) -> TreeRecord {
+        let (kinds, next_row) = match &tree.data {
+            TreeData::Table(t) => (t.layout.read().kinds().to_vec(), t.next_row.load(Ordering::Relaxed)),
+            TreeData::Index(_) => (Vec::new(), 0),
+        };
+        TreeRecord {
+            id: tree.id,
+            is_index: tree.as_index().is_some(),
+            table: tree.table,
+            persistence: tree.persistence,
+            next_row,
+            live: tree.live.load(Ordering::Relaxed).max(0) as u64,
+            kinds,
+        }
+    }
+
+    /// The manifest's record of a sequence.
+    pub(crate) fn sequence_record(&self, sequence: &Sequence, clean: bool) -> SequenceRecord {
+        let counter = *sequence.state.lock();
+        SequenceRecord {
+            id: sequence.id,
+            persistence: sequence.persistence,
+            definition: sequence.definition,
+            state: if clean { counter.state } else { counter.logged },
+            start: sequence.start,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Which rows of an older segment are replaced by newer levels.
+
+use std::sync::Arc;
+
+use melba_segment::TableSegmentReader;
+use melba_types::{Csn, RowId};
+
+use crate::error::Result;
+use crate::levels::{TableLevels, TableRun};
+use crate::tree::Tree;
+use crate::txn::{ReadView, Transaction};
+
+/// Leaves out of `wanted` (positions in `row_ids`, ascending) the rows that are in `masked` (ascending).
+fn remove_masked(masked: &[RowId], row_ids: &[RowId], wanted: &mut Vec<u32>) {
+    if masked.is_empty() {
+        return;
+    }
+    let mut at = 0;
+    wanted.retain(|i| {
+        let id = row_ids[*i as usize];
+        while at < masked.len() && masked[at] < id {
+            at += 1;
+        }
+        masked.get(at) != Some(&id)
+    });
+}
+
+/// The rows of a range that own changes or memory tables have a visible version of.
+#[derive(Default)]
+pub(crate) struct MemoryMask {
+    ids: Vec<RowId>,
+}
+
+impl MemoryMask {
+    /// Fills the mask for the rows from `first` to `last`.
+    pub fn load(&mut self, txn: &Transaction, view: ReadView, tree: &Tree, levels: &TableLevels, first: RowId, last: RowId) {
+        self.ids.clear();
+        txn.own_row_ids(view, tree.id, first, last, &mut self.ids);
+        let own = self.ids.len();
+        for table in levels.memory() {
+            let map = table.map.read();
+            let seen = map.range(first..=last).filter(|(_, chain)| chain.visible(view.csn).is_some());
+            self.ids.extend(seen.map(|(id, _)| *id));
+        }
+        if own > 0 || levels.frozen.is_some() {
+            self.ids.sort_unstable();
+        }
+    }
+
+    pub fn filter(&self, row_ids: &[RowId], wanted: &mut Vec<u32>) {
+        remove_masked(&self.ids, row_ids, wanted);
+    }
+}
+
+/// The rows that a newer segment has a visible version of, row group by row group.
+pub(crate) struct RunMask {
+    reader: Arc<TableSegmentReader>,
+    csn: Csn,
+    /// The row groups in `ids`.
+    loaded: std::ops::Range<usize>,
+    ids: Vec<RowId>,
+}
+
+impl RunMask {
+    pub fn new(run: &TableRun, csn: Csn) -> RunMask {
+        RunMask { reader: Arc::clone(&run.reader), csn, loaded: 0..0, ids: Vec::new() }
+    }
+
+    /// Leaves out of `wanted` what the segment replaces among the rows from `first` to `last`.
+    pub fn filter(&mut self, first: RowId, last: RowId, row_ids: &[RowId], wanted: &mut Vec<u32>) -> Result<()> {
+        let groups = self.reader.row_groups();
+        let from = groups.partition_point(|g| g.row_id_max < first);
+        let to = groups.partition_point(|g| g.row_id_min <= last);
+        if from >= to || wanted.is_empty() {
+            return Ok(());
+        }
+        if self.loaded != (from..to) {
+            self.ids.clear();
+            for group in from..to {
+                self.load(group)?;
+            }
+            self.loaded = from..to;
+        }
+        let start = self.ids.partition_point(|id| *id < first);
+        remove_masked(&self.ids[start..], row_ids, wanted);
+        Ok(())
+    }
+
+    fn load(&mut self, group: usize) -> Result<()> {
+        let summary = &self.reader.row_groups()[group];
+        let mut reader = self.reader.group(group, &[]);
+        let ids = reader.row_ids(0..summary.rows)?;
+        if summary.csn_max <= self.csn {
+            self.ids.extend(ids);
+        } else {
+            let csns = reader.csns(0..summary.rows)?;
+            self.ids.extend(ids.into_iter().enumerate().filter(|(i, _)| csns.get(*i) <= self.csn).map(|(_, id)| id));
+        }
+        Ok(())
+    }
+}

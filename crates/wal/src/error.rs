@@ -1,0 +1,42 @@
+//! What can go wrong with the log.
+
+use std::io;
+use std::sync::Arc;
+
+/// The log's result.
+pub type Result<T, E = WalError> = std::result::Result<T, E>;
+
+/// An error of the log.
+#[derive(Clone, Debug)]
+pub enum WalError {
+    /// The file system failed; `file` is what it was doing it to.
+    Io { file: String, source: Arc<io::Error> },
+    /// A file is not what was written.
+    Corrupt { file: String, offset: u64, reason: &'static str },
+    /// An earlier write or sync failed: what is durable is unknown.
+    Failed,
+}
+
+impl WalError {
+    pub(crate) fn io(file: &str, source: io::Error) -> WalError {
+        WalError::Io { file: file.to_owned(), source: Arc::new(source) }
+    }
+
+    pub(crate) fn corrupt(file: &str, offset: u64, reason: &'static str) -> WalError {
+        WalError::Corrupt { file: file.to_owned(), offset, reason }
+    }
+}
+
+impl std::fmt::Display for WalError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            WalError::Io { file, source } => write!(f, "write-ahead log file \"{file}\": {source}"),
+            WalError::Corrupt { file, offset, reason } => {
+                write!(f, "write-ahead log file \"{file}\" is damaged at offset {offset}: {reason}")
+            }
+            WalError::Failed => f.write_str("the write-ahead log has failed earlier"),
+        }
+    }
+}
+
+impl std::error::Error for WalError {}

@@ -1,0 +1,130 @@
+//! The log as a whole.
+
+use std::sync::Arc;
+
+use melba_types::{Csn, Lsn};
+use melba_vfs::{Directory, MemoryDirectory};
+
+use crate::format::{file_header, record_header};
+use crate::*;
+
+const SMALL: WalOptions = WalOptions { file_bytes: 512, sync: true, spares_max: 2 };
+
+fn append(wal: &Wal, text: &str) -> Lsn {
+    let mut payload = text.as_bytes().to_vec();
+    let crc = payload_crc(&payload);
+    wal.append(Csn(7), &mut payload, crc).1
+}
+
+fn read(directory: &dyn Directory, from: Lsn) -> Result<(Vec<String>, Lsn)> {
+    let mut out = Vec::new();
+    let end = replay(directory, from, |r| {
+        assert_eq!(r.csn, Csn(7));
+        out.push(String::from_utf8_lossy(r.payload).into_owned());
+        Ok::<(), WalError>(())
+    })?;
+    Ok((out, end))
+}
+
+#[test]
+fn flushed_records_come_back_over_files_and_torn_tails_end_the_log() {
+    let d = MemoryDirectory::new();
+    let wal = Wal::open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, Lsn(0)).expect("opens");
+    let mut expected = Vec::new();
+    for i in 0..40 {
+        let text = format!("record {i} {}", "x".repeat(i * 7));
+        append(&wal, &text);
+        expected.push(text);
+        if i % 3 == 0 {
+            wal.flush().expect("flushes");
+        }
+    }
+    let end = wal.flush().expect("flushes");
+    append(&wal, "never flushed");
+    assert!(d.list().expect("lists").len() > 5, "several files");
+    // Whatever part of a torn write reaches the disk, the log ends where it ended.
+    let torn = Wal::flush(&wal);
+    assert!(torn.is_ok());
+    let after = d.after_power_cut(&mut || false);
+    assert_eq!(read(&*after, Lsn(0)).expect("reads").0[..40], expected[..]);
+    let (tail, at) = read(&*after, end).expect("reads");
+    assert_eq!(tail, ["never flushed"]);
+    let wal = Wal::open(Arc::clone(&after) as Arc<dyn Directory>, SMALL, at).expect("opens");
+    append(&wal, "after recovery");
+    wal.flush().expect("flushes");
+    assert_eq!(read(&*after, end).expect("reads").0, ["never flushed", "after recovery"]);
+}
+
+#[test]
+fn an_unsynced_write_is_torn_in_every_way_without_harm() {
+    for pattern in 0..64u32 {
+        let d = MemoryDirectory::new();
+        let options = WalOptions { file_bytes: 8192, ..SMALL };
+        let wal = Wal::open(Arc::clone(&d) as Arc<dyn Directory>, options, Lsn(0)).expect("opens");
+        append(&wal, "acknowledged");
+        wal.flush().expect("flushes");
+        for i in 0..8 {
+            append(&wal, &format!("{i}{}", "y".repeat(300)));
+        }
+        d.cut_power_at_sync(d.syncs());
+        assert!(wal.flush().is_err());
+        assert!(matches!(wal.flush(), Err(WalError::Failed)));
+        let mut sector = 0;
+        let after = d.after_power_cut(&mut || {
+            sector += 1;
+            pattern >> (sector - 1) & 1 != 0
+        });
+        let (records, end) = read(&*after, Lsn(0)).expect("reads");
+        assert_eq!(records[0], "acknowledged");
+        for (i, r) in records[1..].iter().enumerate() {
+            assert_eq!(*r, format!("{i}{}", "y".repeat(300)));
+        }
+        // What lies beyond the end must never come back, also when the same bytes are appended again.
+        let wal = Wal::open(Arc::clone(&after) as Arc<dyn Directory>, options, end).expect("opens");
+        append(&wal, &format!("{}{}", records.len() - 1, "z".repeat(300)));
+        wal.flush().expect("flushes");
+        let (again, _) = read(&*after, Lsn(0)).expect("reads");
+        assert_eq!(again.len(), records.len() + 1);
+    }
+}
+
+#[test]
+fn released_files_are_reused_and_old_records_in_them_are_not_read() {
+    let d = MemoryDirectory::new();
+    let wal = Wal::open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, Lsn(0)).expect("opens");
+    for i in 0..60 {
+        let end = append(&wal, &format!("record {i:04}"));
+        wal.flush().expect("flushes");
+        wal.release_before(end).expect("releases");
+        assert!(d.list().expect("lists").len() <= 1 + SMALL.spares_max);
+        assert_eq!(read(&*d, end).expect("reads"), (vec![], end));
+    }
+    assert!(read(&*d, Lsn(0)).is_err(), "the beginning is gone, and that is noticed");
+}
+
+#[test]
+fn damage_in_the_middle_is_an_error() {
+    let d = MemoryDirectory::new();
+    let wal = Wal::open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, Lsn(0)).expect("opens");
+    for i in 0..60 {
+        append(&wal, &format!("record {i:04}"));
+        wal.flush().expect("flushes");
+    }
+    d.flip_bit(&d.list().expect("lists")[1], (FILE_HEADER_BYTES as u64 + 30) * 8).expect("flips");
+    assert!(matches!(read(&*d, Lsn(0)), Err(WalError::Corrupt { .. })));
+}
+
+#[test]
+fn the_format_is_as_documented() {
+    let header = file_header(Lsn(0x0102_0304));
+    assert_eq!(header.len(), FILE_HEADER_BYTES);
+    assert_eq!(&header[..12], b"MELBAWAL\x01\0\0\0");
+    assert_eq!(&header[16..24], &[4, 3, 2, 1, 0, 0, 0, 0]);
+    let record = record_header(5, payload_crc(b"hello"), Lsn(9), Csn(3));
+    assert_eq!(record.len(), RECORD_HEADER_BYTES);
+    assert_eq!(&record[..4], &[5, 0, 0, 0]);
+    assert_eq!(&record[8..], &[9, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
+    let document = include_str!("../../../docs/design/wal.md");
+    assert!(document.contains("length u32 | crc u32 | LSN u64 | CSN u64 | payload"));
+    assert!(document.contains("magic \"MELBAWAL\" (8) | version u32 | crc u32 | start LSN u64 | zeros to 32"));
+}
