@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use melba_engine::{Engine, EngineOptions};
@@ -38,11 +37,10 @@ pub fn serve(data: &Path, listen: &str, overrides: Vec<(String, String)>) -> Res
         }
     };
     std::thread::Builder::new().name("signals".into()).spawn(watcher).map_err(|e| format!("could not start a thread: {e}"))?;
-    let background = Background::start(engine.clone()).map_err(|e| format!("could not start a thread: {e}"))?;
+    engine.start_background();
     let address = server.local_addr();
     println!("melba is ready: psql -h {} -p {} -U postgres", address.ip(), address.port());
     server.run().map_err(|e| format!("the listener failed: {e}"))?;
-    background.stop();
     engine.shutdown().map_err(|e| e.to_string())
 }
 
@@ -79,36 +77,8 @@ fn open_cluster(directory: Arc<dyn Directory>, settings: &Settings) -> Result<Ar
         memory_bytes: (settings.get("shared_buffers").as_integer().max(16) as u64) << 13,
         fsync: settings.get("fsync").as_bool(),
         wal_writer_delay: Duration::from_millis(settings.get("wal_writer_delay").as_integer().max(1) as u64),
+        ..EngineOptions::default()
     };
     let engine = Engine::open(options, directory, clock.clone()).map_err(|e| e.to_string())?;
     Cluster::open(engine, clock, Arc::new(OsRandom)).map_err(|e| e.to_string())
-}
-
-/// The thread that runs the engine's background steps.
-struct Background {
-    stopping: Arc<AtomicBool>,
-    thread: std::thread::JoinHandle<()>,
-}
-
-impl Background {
-    fn start(engine: Arc<Engine>) -> std::io::Result<Background> {
-        const IDLE: Duration = Duration::from_millis(20);
-        let stopping = Arc::new(AtomicBool::new(false));
-        let stop = stopping.clone();
-        let work = move || {
-            while !stop.load(Ordering::Relaxed) {
-                if !engine.run_once() {
-                    std::thread::sleep(IDLE);
-                }
-            }
-        };
-        let thread = std::thread::Builder::new().name("background".into()).spawn(work)?;
-        Ok(Background { stopping, thread })
-    }
-
-    fn stop(self) {
-        self.stopping.store(true, Ordering::Relaxed);
-        // A panic of a step has poisoned the engine, which says so itself.
-        let _ = self.thread.join();
-    }
 }
