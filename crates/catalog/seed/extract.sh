@@ -25,7 +25,7 @@ verbatim() {
 
 relations="SELECT oid FROM pg_class WHERE oid < 16384 AND relkind IN ('r', 'v')"
 
-seed relations "SELECT c.oid, relname, relnamespace, relkind, reltype, relisshared, relacl
+seed relations "SELECT c.oid, relname, relnamespace, relkind, reltype, relfilenode, relisshared, relreplident, relacl, reloptions
   FROM pg_class c WHERE oid IN ($relations) ORDER BY oid"
 seed columns "SELECT attrelid, attname, atttypid, atttypmod, attnotnull, attcollation, attacl
   FROM pg_attribute WHERE attrelid IN ($relations) AND attnum > 0 ORDER BY attrelid, attnum"
@@ -62,8 +62,11 @@ seed pg_namespace "SELECT oid, nspname, nspowner, nspacl FROM pg_namespace WHERE
 seed pg_authid "SELECT oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication,
     rolbypassrls FROM pg_authid WHERE oid < 16384 ORDER BY oid"
 seed pg_auth_members "SELECT * FROM pg_auth_members WHERE oid < 16384 ORDER BY oid"
-seed pg_constraint "SELECT oid, conname, connamespace, contypid, pg_get_expr(conbin, 0) AS expression
-  FROM pg_constraint WHERE contypid <> 0 AND oid < 16384 ORDER BY oid"
+seed pg_constraint "SELECT oid, conname, connamespace, contype, conrelid, contypid, conindid, conkey,
+    CASE WHEN contypid <> 0 THEN pg_get_expr(conbin, 0) END AS expression
+  FROM pg_constraint WHERE oid < 16384 AND (contypid <> 0 OR conrelid IN ($relations)) ORDER BY oid"
+seed pg_index "SELECT indexrelid, c.relname, relfilenode, indrelid, indisunique, indisprimary, indkey, indcollation, indclass
+  FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid WHERE indrelid IN ($relations) ORDER BY 1"
 seed keywords "SELECT word, catcode, barelabel FROM pg_get_keywords() ORDER BY word"
 
 for relation in pg_am pg_amop pg_amproc pg_opclass pg_opfamily pg_language pg_conversion pg_tablespace \

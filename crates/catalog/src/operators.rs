@@ -80,27 +80,35 @@ impl Catalog {
         self.cast(source, target).is_some_and(|c| c.method == b'b' && c.context == b'i')
     }
 
-    /// The operator class an index on a type uses when none is named (PostgreSQL's GetDefaultOpClass).
+    /// The operator class an index on a type uses when none is named (PostgreSQL's GetDefaultOpClass): the type's own, or
+    /// the one of a type that it is binary-coercible to, preferred types first.
     pub fn default_operator_class(&self, method: Oid, ty: Oid) -> Option<&'static OperatorClass> {
+        let access = self.access_methods();
         let ty = self.base_type(ty);
-        let category = self.type_(ty)?.category;
-        let mut preferred = None;
-        let (mut compatible, mut compatible_count) = (None, 0);
-        for class in self.access_methods().default_classes(method) {
-            if class.input_type == ty {
+        if let Some(own) = access.default_class(method, ty) {
+            return Some(own);
+        }
+        let entry = self.type_(ty)?;
+        let polymorphic = match entry.type_kind {
+            TypeKind::Enum => oids::ANYENUM,
+            TypeKind::Range => oids::ANYRANGE,
+            TypeKind::Multirange => oids::ANYMULTIRANGE,
+            TypeKind::Composite => oids::RECORD,
+            _ if self.array_element(ty).is_some() => oids::ANYARRAY,
+            _ => oids::ANYELEMENT,
+        };
+        let targets = self.casts_from(ty).filter(|c| c.method == b'b' && c.context == b'i').map(|c| c.target);
+        let mut compatible = None;
+        let mut ambiguous = false;
+        for class in targets.chain([polymorphic]).filter_map(|target| access.default_class(method, target)) {
+            let input = self.type_(class.input_type)?;
+            if input.preferred && input.category == entry.category {
                 return Some(class);
             }
-            if !self.is_binary_coercible(ty, class.input_type) {
-                continue;
-            }
-            let input = self.type_(class.input_type)?;
-            if input.preferred && input.category == category {
-                preferred = Some(class);
-            }
+            ambiguous = compatible.is_some();
             compatible = Some(class);
-            compatible_count += 1;
         }
-        preferred.or(compatible.filter(|_| compatible_count == 1))
+        compatible.filter(|_| !ambiguous)
     }
 
     /// What a type is sorted, grouped and hashed by.

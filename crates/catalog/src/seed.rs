@@ -83,8 +83,13 @@ impl Row<'_> {
 
     /// An oidvector, or an array of OIDs.
     pub(crate) fn oids(&self, name: &str) -> Vec<Oid> {
+        self.numbers(name).into_iter().map(Oid).collect()
+    }
+
+    /// A vector or an array of numbers.
+    pub(crate) fn numbers<T: std::str::FromStr>(&self, name: &str) -> Vec<T> {
         let list = self.str(name).trim_matches(['{', '}']);
-        list.split([' ', ',']).filter_map(|n| n.parse().ok().map(Oid)).collect()
+        list.split([' ', ',']).filter_map(|n| n.parse().ok()).collect()
     }
 
     /// A text array.

@@ -46,8 +46,8 @@ pub struct AccessMethods {
     methods: Vec<(Oid, &'static str)>,
     families: HashMap<Oid, OperatorFamily>,
     classes: HashMap<Oid, OperatorClass>,
-    /// The default classes of each method, in OID order.
-    defaults: HashMap<Oid, Vec<Oid>>,
+    /// By method and input type.
+    defaults: HashMap<(Oid, Oid), Oid>,
     members_of_operator: HashMap<Oid, Vec<OperatorFamilyMember>>,
     operators: HashMap<(Oid, Oid, Oid, i16), Oid>,
     functions: HashMap<(Oid, Oid, Oid, i16), Oid>,
@@ -75,7 +75,7 @@ impl AccessMethods {
                 key_type: r.oid("opckeytype"),
             };
             if class.is_default {
-                all.defaults.entry(class.method).or_default().push(class.oid);
+                all.defaults.insert((class.method, class.input_type), class.oid);
             }
             all.classes.insert(class.oid, class);
         }
@@ -120,9 +120,9 @@ impl AccessMethods {
         self.classes.values().find(|c| c.method == method && c.name == name)
     }
 
-    /// The default classes of a method.
-    pub fn default_classes(&self, method: Oid) -> impl Iterator<Item = &OperatorClass> {
-        self.defaults.get(&method).into_iter().flatten().filter_map(|oid| self.classes.get(oid))
+    /// The default class of a method for exactly this type.
+    pub fn default_class(&self, method: Oid, input_type: Oid) -> Option<&OperatorClass> {
+        self.classes.get(self.defaults.get(&(method, input_type))?)
     }
 
     /// Where an operator stands in the families of all methods.

@@ -1,6 +1,7 @@
 //! The built-in objects: read once per process from the seeds, shared by every database.
 
 mod access;
+mod constraints;
 mod functions;
 mod relations;
 mod types;
@@ -51,7 +52,7 @@ pub(crate) static BUILTINS: LazyLock<Builtins> = LazyLock::new(|| {
         functions: Builtin::new(functions::functions(&role)),
         operators: Builtin::new(functions::operators()),
         casts: Builtin::new(functions::casts()),
-        constraints: Builtin::new(types::domain_constraints()),
+        constraints: Builtin::new(constraints::constraints()),
         triggers: Builtin::new(Vec::new()),
         collations: Builtin::new(collations()),
         roles: Builtin::new(roles),

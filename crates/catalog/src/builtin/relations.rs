@@ -19,16 +19,24 @@ pub(super) fn relations(types: &BTreeMap<Oid, Arc<Type>>, role: &dyn Fn(&str) ->
         columns.entry(r.oid("attrelid")).or_default().push(column(&r, types, role));
     }
     add_old_names(&mut columns);
-    let mut relations = Vec::new();
+    let mut constraints = super::constraints::by_relation();
+    let mut relations = BTreeMap::new();
     let mut shared = Vec::new();
     for r in seed!("relations").rows() {
-        let relation = relation(&r, &mut columns, types, role);
+        let mut relation = relation(&r, &mut columns, types, role);
+        relation.constraints = constraints.remove(&relation.oid).unwrap_or_default();
         if r.bool("relisshared") {
             shared.push(relation.oid);
         }
-        relations.push(Arc::new(relation));
+        relations.insert(relation.oid, Arc::new(relation));
     }
-    (relations, shared)
+    for index in super::constraints::indexes(&relations) {
+        if index.index.as_ref().is_some_and(|i| shared.contains(&i.table)) {
+            shared.push(index.oid);
+        }
+        relations.insert(index.oid, index);
+    }
+    (relations.into_values().collect(), shared)
 }
 
 /// psql 15 and 16 ask for columns by the names they had before PostgreSQL 17; the relations have both, the old ones last.
@@ -96,29 +104,47 @@ fn relation(
     let namespace = r.oid("relnamespace");
     let columns = columns.remove(&oid).unwrap_or_default();
     Relation {
+        kind: if is_view { RelationKind::View } else { RelationKind::Table },
+        row_type: r.oid("reltype"),
+        storage: if is_view { Storage::None } else { Storage::System(name) },
+        file_node: r.oid("relfilenode"),
+        options: r.texts("reloptions"),
+        view_query: is_view.then(|| view_query(namespace, name, &columns, types)),
+        columns: columns.into(),
+        // initdb gives a view's array type, row type and rule the three OIDs after its own.
+        rule: if is_view { Oid(oid.0 + 3) } else { Oid::INVALID },
+        access_method: if is_view { Oid::INVALID } else { classes::HEAP },
+        acl: r.acl("relacl", role),
+        replica_identity: r.char("relreplident"),
+        ..bare_relation(oid, name, namespace)
+    }
+}
+
+/// A relation with nothing but a name.
+pub(super) fn bare_relation(oid: Oid, name: &str, namespace: Oid) -> Relation {
+    Relation {
         oid,
         name: name.into(),
         namespace,
         owner: classes::POSTGRES_ROLE,
-        kind: if is_view { RelationKind::View } else { RelationKind::Table },
+        kind: RelationKind::Table,
         persistence: Persistence::Permanent,
-        row_type: r.oid("reltype"),
+        row_type: Oid::INVALID,
         of_type: Oid::INVALID,
-        view_query: is_view.then(|| view_query(namespace, name, &columns, types)),
-        columns: columns.into(),
-        storage: if is_view { Storage::None } else { Storage::System(name) },
-        file_node: if is_view { Oid::INVALID } else { oid },
+        columns: Arc::default(),
+        storage: Storage::None,
+        file_node: Oid::INVALID,
         indexes: Vec::new(),
         constraints: Vec::new(),
         triggers: Vec::new(),
         options: Vec::new(),
         index: None,
         sequence: None,
-        // initdb gives a view's rule, row type and array type the OIDs around its own.
-        rule: if is_view { Oid(oid.0 + 3) } else { Oid::INVALID },
+        view_query: None,
+        rule: Oid::INVALID,
         populated: true,
-        access_method: if is_view { Oid::INVALID } else { classes::HEAP },
-        acl: r.acl("relacl", role),
+        access_method: Oid::INVALID,
+        acl: None,
         row_security: false,
         force_row_security: false,
         replica_identity: b'n',

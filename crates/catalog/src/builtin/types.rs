@@ -27,7 +27,7 @@ pub(super) fn types() -> BTreeMap<Oid, Arc<Type>> {
         ranges.insert(info.multirange, info);
     }
     let mut constraints: HashMap<Oid, Vec<Oid>> = HashMap::new();
-    for r in seed!("pg_constraint").rows() {
+    for r in seed!("pg_constraint").rows().filter(|r| r.oid("contypid").is_valid()) {
         constraints.entry(r.oid("contypid")).or_default().push(r.oid("oid"));
     }
     let mut types = BTreeMap::new();
@@ -116,31 +116,4 @@ fn kind(oid: Oid, type_kind: TypeKind, subscript: &str) -> Kind {
         TypeKind::Pseudo | TypeKind::Domain => Kind::Text,
         TypeKind::Base => Kind::Bytes,
     }
-}
-
-/// The checks of information_schema's domains.
-pub(super) fn domain_constraints() -> Vec<Arc<Constraint>> {
-    let constraint = |r: Row<'_>| Constraint {
-        oid: r.oid("oid"),
-        name: r.text("conname"),
-        namespace: r.oid("connamespace"),
-        kind: ConstraintKind::Check,
-        deferrable: false,
-        initially_deferred: false,
-        enforced: true,
-        validated: true,
-        relation: Oid::INVALID,
-        domain: r.oid("contypid"),
-        index: Oid::INVALID,
-        columns: Vec::new(),
-        foreign_key: None,
-        expression: Some(r.text("expression")),
-        operators: Vec::new(),
-        local: true,
-        inherited: 0,
-        no_inherit: false,
-        parent: Oid::INVALID,
-        depends_on: Vec::new(),
-    };
-    seed!("pg_constraint").rows().map(|r| Arc::new(constraint(r))).collect()
 }

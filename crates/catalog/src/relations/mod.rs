@@ -21,6 +21,7 @@ mod pg_description;
 mod pg_enum;
 mod pg_index;
 mod pg_inherits;
+mod pg_init_privs;
 mod pg_namespace;
 mod pg_operator;
 mod pg_partitioned_table;
@@ -170,6 +171,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("pg_enum", pg_enum::rows),
     ("pg_index", pg_index::rows),
     ("pg_inherits", pg_inherits::rows),
+    ("pg_init_privs", pg_init_privs::rows),
     ("pg_namespace", pg_namespace::rows),
     ("pg_operator", pg_operator::rows),
     ("pg_partitioned_table", pg_partitioned_table::rows),
@@ -190,7 +192,6 @@ const EMPTY: &[&str] = &[
     "pg_foreign_data_wrapper",
     "pg_foreign_server",
     "pg_foreign_table",
-    "pg_init_privs",
     "pg_largeobject",
     "pg_largeobject_metadata",
     "pg_parameter_acl",

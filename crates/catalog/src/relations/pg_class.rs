@@ -32,6 +32,8 @@ fn push(s: &Source<'_>, r: &Relation, out: &mut Rows<'_>) {
     let estimate = s.live.relation_estimate(r);
     let checks = r.constraints.iter().filter_map(|c| s.catalog.constraint(*c)).filter(|c| c.kind == ConstraintKind::Check);
     let has_indexes = match r.kind {
+        // System relations do not list their indexes.
+        Table if matches!(r.storage, Storage::System(_)) => r.namespace == classes::PG_CATALOG,
         Table | MaterializedView | PartitionedTable => !r.indexes.is_empty(),
         _ => false,
     };

@@ -36,6 +36,12 @@ fn letter(kind: ConstraintKind) -> u8 {
     }
 }
 
+/// Keys are never inherited, whether or not anybody said so.
+fn is_key(kind: ConstraintKind) -> bool {
+    use ConstraintKind::*;
+    matches!(kind, PrimaryKey | Unique | Exclusion | ForeignKey)
+}
+
 fn push(c: &Constraint, out: &mut Rows<'_>) {
     let key = c.foreign_key.as_deref();
     let operators = |k: &ForeignKeyInfo| oids_or_null(&k.operators);
@@ -59,7 +65,7 @@ fn push(c: &Constraint, out: &mut Rows<'_>) {
         char(key.map_or(b' ', |k| k.match_type)),
         bool(c.local),
         Datum::Int2(c.inherited),
-        bool(c.no_inherit),
+        bool(c.no_inherit || (is_key(c.kind) && !c.parent.is_valid())),
         bool(false),
         int2s_or_null(&c.columns),
         key.map_or(Datum::Null, |k| int2s_or_null(&k.referenced_columns)),

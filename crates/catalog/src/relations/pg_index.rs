@@ -5,6 +5,7 @@ use std::sync::Arc;
 use melba_types::{Datum, Oid};
 
 use super::{Rows, Source, values::*};
+use crate::classes::FIRST_USER_OID;
 use crate::objects::*;
 
 const OPTION_DESCENDING: i16 = 1;
@@ -14,8 +15,11 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     let find = |oid: &Oid| s.catalog.relation(*oid);
     let indexes: Vec<&Arc<Relation>> = match (s.oid(0), s.oid(1)) {
         (Some(oid), _) => s.catalog.relation(oid).into_iter().collect(),
-        (None, Some(table)) => s.catalog.relation(table).into_iter().flat_map(|t| t.indexes.iter().filter_map(find)).collect(),
-        _ => s.catalog.user_relations().collect(),
+        // System relations do not list their indexes.
+        (None, Some(table)) if table.0 >= FIRST_USER_OID => {
+            s.catalog.relation(table).into_iter().flat_map(|t| t.indexes.iter().filter_map(find)).collect()
+        }
+        _ => s.catalog.relations().collect(),
     };
     for index in indexes {
         if let Some(info) = &index.index {

@@ -43,7 +43,10 @@ fn filters_find_what_a_full_scan_finds() {
         ("pg_type", 1, Datum::text("int4")),
         ("pg_type", 0, Datum::Oid(23)),
         ("pg_proc", 1, Datum::text("substring")),
+        ("pg_constraint", 8, Datum::Oid(1259)),
         ("pg_constraint", 9, Datum::Oid(13342)),
+        ("pg_index", 1, Datum::Oid(1259)),
+        ("pg_init_privs", 0, Datum::Oid(1260)),
         ("pg_opclass", 5, Datum::Oid(1976)),
         ("pg_namespace", 1, Datum::text("public")),
         ("pg_aggregate", 0, Datum::Oid(2100)),
@@ -69,6 +72,9 @@ fn rows_hold_what_postgresql_has() {
     let public = scan(&catalog, "pg_namespace", &equals(1, Datum::text("public"))).row(0);
     let acl = public[3].as_array();
     assert_eq!((acl.element_type, acl.elements[1].as_str()), (oids::ACLITEM, "=U/pg_database_owner"));
+    // What psql 15 asks of PostgreSQL 15 and later.
+    let database = catalog.relation(crate::classes::PG_DATABASE).expect("pg_database");
+    assert_eq!(database.columns.last().map(|c| &*c.name), Some("daticulocale"));
     let columns = scan(&catalog, "pg_attribute", &equals(0, Datum::Oid(1259)));
     assert_eq!(columns.rows, 34 + 6);
 }

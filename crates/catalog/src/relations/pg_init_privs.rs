@@ -1,0 +1,30 @@
+//! pg_init_privs: the privileges that built-in objects start with, which pg_dump leaves out.
+
+use melba_types::{Datum, Oid};
+
+use super::{Rows, Source, values};
+use crate::builtin::BUILTINS;
+use crate::classes;
+use crate::objects::Acl;
+
+pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+    let mut push = |class: Oid, object: Oid, sub: usize, acl: &Acl| {
+        if acl.is_some() {
+            let sub = Datum::Int4(sub as i32);
+            out.push([values::oid(object), values::oid(class), sub, values::char(b'i'), values::acl(acl, s.catalog)]);
+        }
+    };
+    for function in BUILTINS.functions.iter() {
+        push(classes::PG_PROC, function.oid, 0, &function.acl);
+    }
+    // information_schema is made after PostgreSQL takes its note.
+    for relation in BUILTINS.relations.iter().filter(|r| r.namespace == classes::PG_CATALOG) {
+        push(classes::PG_CLASS, relation.oid, 0, &relation.acl);
+        for (i, column) in relation.columns.iter().enumerate() {
+            push(classes::PG_CLASS, relation.oid, i + 1, &column.acl);
+        }
+    }
+    for namespace in BUILTINS.namespaces.iter().filter(|n| n.oid.0 < 12000) {
+        push(classes::PG_NAMESPACE, namespace.oid, 0, &namespace.acl);
+    }
+}
