@@ -8,6 +8,8 @@ use melba_types::{Datum, DbError, Oid, Result, bail, err};
 
 use crate::parse::parse;
 
+use crate::execute::BATCH_ROWS;
+
 use super::Session;
 use super::client::Client;
 use super::pipeline::ValueIo;
@@ -165,6 +167,7 @@ impl Session {
         }
         let tag = result?;
         self.executed_in_pipeline = true;
+        self.state.interrupt.end_statement();
         self.send_notices(client);
         match tag {
             Some(tag) => client.output().command_complete(&tag),
@@ -210,7 +213,7 @@ impl Session {
                 // A statement with effects runs to its end although only part of its result may be fetched.
                 if tag != super::portal::Tag::Counted("SELECT") {
                     let mut batches = Vec::new();
-                    while let Some(batch) = source.next()? {
+                    while let Some(batch) = source.next(BATCH_ROWS)? {
                         batches.push(batch);
                     }
                     source = Box::new(StoredRows(batches.into_iter()));

@@ -37,12 +37,18 @@ impl Interrupt {
         (self.engine.raised() == Some(InterruptReason::Terminate)).then(|| error(InterruptReason::Terminate))
     }
 
-    /// A statement starts: a cancel request that came too late for the one before is forgotten. True when there is a deadline.
-    pub fn start_statement(&self, timeout: Duration) -> bool {
+    /// The session gets to work: a cancel request that came too late for what it did before is forgotten.
+    pub fn start_work(&self) {
         self.engine.clear();
-        let deadline = if timeout.is_zero() { 0 } else { (self.origin.elapsed() + timeout).as_nanos() as u64 };
-        self.deadline.store(deadline, Ordering::Relaxed);
-        deadline != 0
+    }
+
+    /// A statement starts, or the first message about one. True when a deadline was set.
+    pub fn start_statement(&self, timeout: Duration) -> bool {
+        if timeout.is_zero() || self.deadline.load(Ordering::Relaxed) != 0 {
+            return false;
+        }
+        self.deadline.store((self.origin.elapsed() + timeout).as_nanos() as u64, Ordering::Relaxed);
+        true
     }
 
     pub fn end_statement(&self) {

@@ -83,10 +83,18 @@ pub struct Session {
     /// The query string that the positions of errors refer to.
     source: Arc<str>,
     statement_start: i64,
+    /// Something was done since the last ReadyForQuery.
+    busy: bool,
     /// An Execute has run since the last Sync: the next one shares its transaction.
     executed_in_pipeline: bool,
-    /// The search path, with the version of the settings and the catalog it was made from.
-    path: RefCell<Option<(u64, Arc<Catalog>, Arc<SearchPath>)>>,
+    path: RefCell<Option<KnownPath>>,
+}
+
+/// The search path, with the version of the settings and the catalog it was made from.
+struct KnownPath {
+    settings_version: u64,
+    catalog: Arc<Catalog>,
+    path: Arc<SearchPath>,
 }
 
 impl Session {
@@ -104,6 +112,7 @@ impl Session {
             skip_to_sync: false,
             source: "".into(),
             statement_start: 0,
+            busy: false,
             executed_in_pipeline: false,
             path: RefCell::default(),
         }
@@ -225,6 +234,7 @@ impl Session {
         out.ready_for_query(self.block.status());
         self.state.activity.lock().active = false;
         self.state.interrupt.end_statement();
+        self.busy = false;
     }
 
     fn send_notices(&mut self, client: &mut dyn Client) {

@@ -34,15 +34,16 @@ impl ResultColumn {
 
 /// Rows on their way to a client. Owns whatever it reads from.
 pub trait RowSource: Send {
-    /// The next rows; `None` at the end. Batches may be empty.
-    fn next(&mut self) -> Result<Option<Batch>>;
+    /// The next rows, `limit` or fewer unless they exist already; `None` at the end. Batches may be empty. What a row costs or
+    /// does happens only when it is asked for.
+    fn next(&mut self, limit: usize) -> Result<Option<Batch>>;
 }
 
 /// Rows that exist already.
 pub struct StoredRows(pub std::vec::IntoIter<Batch>);
 
 impl RowSource for StoredRows {
-    fn next(&mut self) -> Result<Option<Batch>> {
+    fn next(&mut self, _limit: usize) -> Result<Option<Batch>> {
         Ok(self.0.next())
     }
 }
@@ -114,6 +115,9 @@ pub struct Rows {
     rewind: Rewind,
 }
 
+/// Rows asked for at once.
+const BATCH_ROWS_MAX: u64 = 2048;
+
 /// Rows kept by a cursor that was not declared SCROLL; beyond them it can only move forward.
 const SMALL_ROWS_MAX: u64 = 100_000;
 
@@ -137,11 +141,12 @@ impl Rows {
         (offset < batch.rows).then_some((batch, offset))
     }
 
-    /// Reads until row `row` is there; false when the result is shorter.
-    fn load(&mut self, row: u64) -> Result<bool> {
+    /// Reads until row `row` is there, and up to `wanted` if that costs no further batch; false when the result is shorter.
+    fn load(&mut self, row: u64, wanted: u64) -> Result<bool> {
         while self.loaded < row {
             let Some(source) = &mut self.source else { return Ok(false) };
-            let Some(batch) = source.next()? else {
+            let limit = wanted.saturating_sub(self.loaded).clamp(1, BATCH_ROWS_MAX) as usize;
+            let Some(batch) = source.next(limit)? else {
                 self.source = None;
                 return Ok(false);
             };
@@ -172,7 +177,7 @@ impl Rows {
 
     /// Reads everything that is left (cursors WITH HOLD outlive what their source reads from).
     pub fn load_all(&mut self) -> Result<()> {
-        self.load(u64::MAX).map(drop)
+        self.load(u64::MAX, u64::MAX).map(drop)
     }
 
     /// Reads forward: calls `take` with runs of rows until `count` were taken or the result ends. True when rows may be left.
@@ -183,7 +188,7 @@ impl Rows {
     ) -> Result<(u64, bool)> {
         let mut taken = 0;
         while taken < count {
-            if !self.load(self.position + 1)? {
+            if !self.load(self.position + 1, self.position.saturating_add(count - taken))? {
                 self.position = self.loaded + 1;
                 return Ok((taken, false));
             }
@@ -227,7 +232,7 @@ impl Rows {
             self.position = target;
             return Ok(target > 0);
         }
-        let found = target == 0 || self.load(target)?;
+        let found = target == 0 || self.load(target, target)?;
         self.position = if found { target } else { self.loaded + 1 };
         Ok(found && target > 0)
     }

@@ -44,6 +44,7 @@ impl Session {
                 self.finish_command()?;
             }
             self.send_notices(client);
+            self.state.interrupt.end_statement();
             client.output().command_complete(&tag);
             client.flush_when_large()?;
         }

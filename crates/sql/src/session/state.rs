@@ -10,12 +10,12 @@ use melba_types::{DbError, Result, Severity, err};
 
 use crate::transaction::{Tx, TxSavepoint};
 
-use super::Session;
 use super::context::{StatementContext, format_settings};
 use super::names::SearchPath;
 use super::setting_value::Value;
 use super::settings::{Scope, Settings};
 use super::transaction::{Block, IsolationLevel, Modes};
+use super::{KnownPath, Session};
 
 /// What is computed from settings, again whenever one changes.
 pub(super) struct Derived {
@@ -73,6 +73,9 @@ impl Session {
         self.refresh();
         if self.transaction.is_none() && self.block != Block::Failed {
             self.begin_transaction(self.derived.default_modes)?;
+        }
+        if !std::mem::replace(&mut self.busy, true) {
+            self.state.interrupt.start_work();
         }
         if self.state.interrupt.start_statement(self.derived.statement_timeout) {
             self.state.instance.backends.wake_watchdog();
@@ -184,12 +187,15 @@ impl Session {
         let settings = self.state.settings.lock();
         let mut cache = self.path.borrow_mut();
         match &*cache {
-            Some((version, of, path)) if *version == settings.version() && Arc::ptr_eq(of, catalog) => path.clone(),
+            Some(known) if known.settings_version == settings.version() && Arc::ptr_eq(&known.catalog, catalog) => {
+                known.path.clone()
+            }
             _ => {
                 let temporary = *self.state.temporary_namespace.lock();
                 let setting = settings.get("search_path").as_text();
                 let path = Arc::new(SearchPath::new(setting, catalog, &self.state.user, temporary));
-                *cache = Some((settings.version(), catalog.clone(), path.clone()));
+                let settings_version = settings.version();
+                *cache = Some(KnownPath { settings_version, catalog: catalog.clone(), path: path.clone() });
                 path
             }
         }
