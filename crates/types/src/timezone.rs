@@ -236,9 +236,6 @@ fn posix(name: &str) -> Option<Rules> {
         let end = bytes.iter().position(|c| !c.is_ascii_alphabetic()).unwrap_or(bytes.len());
         (&upper[..end], &upper[end..])
     };
-    if abbreviation.is_empty() && bytes.first() != Some(&b'<') {
-        return None;
-    }
     let (offset, rest) = posix_offset(rest)?;
     if rest.is_empty() {
         return Some(Rules::Fixed(-offset, abbreviation.to_string()));

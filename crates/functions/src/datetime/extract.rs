@@ -33,7 +33,9 @@ enum Part {
     Integer(i64),
     /// `value / 10^scale`.
     Scaled(i64, u16),
-    /// Too large for 64 bits: whole seconds, microseconds.
+    /// Microseconds of the day, and seconds that the zone adds.
+    Instant(i64, i64),
+    /// Microseconds, too many for 64 bits.
     Seconds(i128),
     /// Whole days and microseconds of the day.
     Julian(i64, i64),
@@ -47,6 +49,7 @@ fn numeric(part: Part) -> Result<Datum> {
     Ok(Datum::Numeric(match part {
         Part::Integer(value) => integer(value),
         Part::Scaled(value, scale) => Numeric::from_parts(i128::from(value), scale),
+        Part::Instant(time, seconds) => Numeric::from_parts(i128::from(time + seconds * MICROS_PER_SECOND), 6),
         Part::Seconds(micros) => Numeric::from_parts(micros, 6),
         // Division decides how many decimals there are.
         Part::Julian(days, micros) => integer(days).add(&integer(micros).div(&integer(MICROS_PER_DAY))?)?,
@@ -60,6 +63,7 @@ fn double(part: Part) -> Result<Datum> {
     Ok(Datum::Float8(match part {
         Part::Integer(value) => value as f64,
         Part::Scaled(value, scale) => value as f64 / 10f64.powi(i32::from(scale)),
+        Part::Instant(time, seconds) => time as f64 / 1e6 + seconds as f64,
         Part::Seconds(micros) => micros as f64 / 1e6,
         Part::Julian(days, micros) => days as f64 + micros as f64 / MICROS_PER_DAY as f64,
         Part::Infinity => f64::INFINITY,
@@ -242,7 +246,7 @@ fn time_part(name: &str, time: i64, west: Option<i32>) -> Result<Part> {
         Unit::Timezone => west.map(|_| Part::Integer(east)),
         Unit::TimezoneHour => west.map(|_| Part::Integer(east / 3600)),
         Unit::TimezoneMinute => west.map(|_| Part::Integer(east / 60 % 60)),
-        Unit::Epoch => Some(Part::Scaled(time - east * MICROS_PER_SECOND, 6)),
+        Unit::Epoch => Some(Part::Instant(time, -east)),
         // Words that are no unit of intervals are not recognized here at all.
         Unit::Dow | Unit::IsoDow | Unit::Doy | Unit::IsoYear | Unit::Julian | Unit::Reserved(_) => {
             return Err(if matches!(unit, Unit::Reserved(_)) {
@@ -294,7 +298,7 @@ fn interval_part(name: &str, interval: Interval) -> Result<Part> {
             let total = quarter_days * i128::from(MICROS_PER_DAY / 4) + i128::from(micros);
             i64::try_from(total).map_or(Part::Seconds(total), |micros| Part::Scaled(micros, 6))
         }
-        Unit::Timezone | Unit::TimezoneHour | Unit::TimezoneMinute => return Err(not_supported(name, "interval")),
-        _ => return Err(not_recognized(name, "interval")),
+        Unit::Reserved(_) => return Err(not_recognized(name, "interval")),
+        _ => return Err(not_supported(name, "interval")),
     })
 }

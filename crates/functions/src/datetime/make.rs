@@ -38,14 +38,14 @@ fn date_out_of_range(year: i32, month: i32, day: i32) -> DbError {
 
 /// A calendar day; negative years are BC.
 fn civil_of_parts(year: i32, month: i32, day: i32) -> Result<Civil> {
-    let invalid = || err!(DATETIME_FIELD_OVERFLOW, "date field value out of range: {year}-{month:02}-{day:02}");
+    let invalid = |year: i32| err!(DATETIME_FIELD_OVERFLOW, "date field value out of range: {year}-{month:02}-{day:02}");
     let astronomical = match year {
-        0 | i32::MIN => return Err(invalid()),
+        0 | i32::MIN => return Err(invalid(year)),
         1.. => year,
         _ => year + 1,
     };
     if !(1..=12).contains(&month) || day < 1 || day > calendar::days_of_month(astronomical, month) {
-        return Err(invalid());
+        return Err(invalid(astronomical));
     }
     if !calendar::is_valid_julian(astronomical, month) {
         return Err(date_out_of_range(astronomical, month, day));

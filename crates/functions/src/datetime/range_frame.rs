@@ -39,8 +39,14 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         check_offset(offset < 0)?;
         // Both as UTC; the base keeps its zone, so equal instants are told apart by zone.
         let (value, base) = (a[0].as_timetz(), a[1].as_timetz());
-        let utc = |micros: i64, west: i32| (micros.saturating_add(i64::from(west) * 1_000_000), west);
-        let sum = if a[3].as_bool() { base.micros - offset } else { base.micros.saturating_add(offset) };
+        let utc = |micros: i64, west: i32| (micros.wrapping_add(i64::from(west) * 1_000_000), west);
+        let sum = match a[3].as_bool() {
+            true => base.micros - offset,
+            false => match base.micros.checked_add(offset) {
+                Some(sum) => sum,
+                None => return Ok(a[4].clone()),
+            },
+        };
         let order = utc(value.micros, value.zone_seconds_west).cmp(&utc(sum, base.zone_seconds_west));
         Ok(Datum::Bool(if a[4].as_bool() { order.is_le() } else { order.is_ge() }))
     }),

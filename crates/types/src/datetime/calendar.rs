@@ -91,7 +91,8 @@ impl Civil {
     /// Of a timestamp without time zone; `None` when the day has no Julian number.
     pub fn of_timestamp(timestamp: i64) -> Option<Civil> {
         let days = timestamp.div_euclid(MICROS_PER_DAY) + i64::from(EPOCH_JULIAN);
-        let days = i32::try_from(days).ok().filter(|d| *d >= 0)?;
+        // The first day begins earlier west of Greenwich.
+        let days = i32::try_from(days).ok().filter(|d| *d >= -1)?;
         let (year, month, day) = date_of_julian(days);
         Some(Civil { year, month, day, ..Civil::of_time(timestamp.rem_euclid(MICROS_PER_DAY)) })
     }
