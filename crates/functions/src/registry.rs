@@ -16,6 +16,7 @@ const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
     &[crate::bool::FUNCTIONS, crate::bool::COMPARISONS],
     crate::bytea::TABLES,
     crate::datetime::TABLES,
+    &[crate::format::FUNCTIONS],
     crate::float::TABLES,
     &[crate::hash::FUNCTIONS],
     crate::int::TABLES,
