@@ -14,7 +14,9 @@ use crate::{AggregateFn, ScalarFn, SetFn, TypeIo, VectorFn};
 /// Tables of scalar functions by module, keyed by pg_proc.prosrc.
 const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
     &[crate::bool::FUNCTIONS, crate::bool::COMPARISONS],
+    &[crate::array::functions::FUNCTIONS],
     crate::bytea::TABLES,
+    &[crate::enums::FUNCTIONS, crate::record::FUNCTIONS, crate::regs::FUNCTIONS],
     crate::datetime::TABLES,
     &[crate::format::FUNCTIONS],
     crate::float::TABLES,
@@ -30,7 +32,7 @@ const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
 const VECTORS: &[&[(&str, VectorFn)]] = &[crate::datetime::VECTORS];
 
 /// Tables of set-returning functions, keyed by pg_proc.prosrc.
-const SETS: &[&[(&str, SetFn)]] = &[crate::datetime::SETS, crate::system::SETS];
+const SETS: &[&[(&str, SetFn)]] = &[crate::setreturning::SETS, crate::datetime::SETS, crate::system::SETS];
 
 /// Tables of window functions, keyed by pg_proc.prosrc.
 const WINDOWS: &[&[(&str, WindowFn)]] = &[crate::window::FUNCTIONS];
@@ -47,6 +49,9 @@ const TYPES: &[&[(Oid, TypeIo)]] = &[
     crate::datetime::TYPES,
     crate::float::TYPES,
     crate::int::TYPES,
+    crate::enums::TYPES,
+    crate::record::TYPES,
+    crate::regs::TYPES,
     crate::numeric::TYPES,
     crate::oid::TYPES,
     crate::text::io::TYPES,

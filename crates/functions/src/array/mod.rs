@@ -1,3 +1,5 @@
 //! Arrays.
 
+pub mod functions;
 pub mod io;
+pub mod subscript;

@@ -79,6 +79,8 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("ascii", |_, a| Ok(Datum::Int4(a[0].as_str().chars().next().map_or(0, |c| c as i32)))),
     ("chr", |_, a| chr(a[0].as_i32())),
     ("split_part", split_part),
+    ("text_to_array", crate::setreturning::text_to_array),
+    ("text_to_array_null", crate::setreturning::text_to_array),
 ];
 
 /// Characters that `left(s, n)` takes.

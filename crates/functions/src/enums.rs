@@ -1,0 +1,81 @@
+//! Enums. A value is the OID of its label; the labels' order is the catalog's.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use melba_catalog::Type;
+use melba_types::{Datum, Oid, Result, err, oids};
+
+use crate::array::functions::one_dimensional;
+use crate::io::{TypeContext, TypeIo};
+use crate::{CallContext, ScalarFn, Session, lookup};
+
+pub const TYPES: &[(Oid, TypeIo)] =
+    &[(oids::ANYENUM, TypeIo { input, output, receive: |c, b| input(c, crate::text::io::utf8(b)?), send: output })];
+
+fn enum_type(session: &dyn Session, ty: Oid) -> Result<&Arc<Type>> {
+    let found = session.catalog().type_(lookup::base_type(session, ty)).filter(|t| !t.labels.is_empty());
+    found.ok_or_else(|| err!(FEATURE_NOT_SUPPORTED, "could not determine actual enum type"))
+}
+
+fn input(context: &TypeContext<'_>, text: &str) -> Result<Datum> {
+    let ty = context.session.catalog().type_(context.type_oid);
+    let label = ty.and_then(|t| t.labels.iter().find(|l| &*l.2 == text));
+    label.map(|l| Datum::Oid(l.0.0)).ok_or_else(|| {
+        let name = lookup::type_name(context.session, context.type_oid);
+        err!(INVALID_TEXT_REPRESENTATION, "invalid input value for enum {name}: \"{text}\"")
+    })
+}
+
+fn output(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    let ty = enum_type(context.session, context.type_oid)?;
+    let label = ty.labels.iter().find(|l| l.0.0 == value.as_oid());
+    let label =
+        label.ok_or_else(|| err!(INVALID_BINARY_REPRESENTATION, "invalid internal value for enum: {}", value.as_oid()))?;
+    out.extend_from_slice(label.2.as_bytes());
+    Ok(())
+}
+
+fn place(ty: &Type, value: &Datum) -> usize {
+    ty.labels.iter().position(|l| l.0.0 == value.as_oid()).unwrap_or(usize::MAX)
+}
+
+fn compare(call: &CallContext<'_>, a: &[Datum]) -> Result<Ordering> {
+    if a[0].as_oid() == a[1].as_oid() {
+        return Ok(Ordering::Equal);
+    }
+    let ty = enum_type(call.session, call.arg_types.first().copied().unwrap_or(call.return_type))?;
+    Ok(place(ty, &a[0]).cmp(&place(ty, &a[1])))
+}
+
+/// The labels from one value to another, both included; a null is the end.
+fn range(call: &CallContext<'_>, from: &Datum, to: &Datum) -> Result<Datum> {
+    let named = call.arg_types.iter().find_map(|&ty| enum_type(call.session, ty).ok());
+    let ty = named.ok_or_else(|| err!(FEATURE_NOT_SUPPORTED, "could not determine actual enum type"))?;
+    let first = if from.is_null() { 0 } else { place(ty, from) };
+    let last = if to.is_null() { ty.labels.len() - 1 } else { place(ty, to) };
+    let labels = if first <= last { &ty.labels[first..=last] } else { &[] };
+    Ok(one_dimensional(ty.oid, labels.iter().map(|l| Datum::Oid(l.0.0)).collect()))
+}
+
+pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
+    ("enum_eq", |_, a| Ok(Datum::Bool(a[0].as_oid() == a[1].as_oid()))),
+    ("enum_ne", |_, a| Ok(Datum::Bool(a[0].as_oid() != a[1].as_oid()))),
+    ("enum_lt", |c, a| compare(c, a).map(|o| Datum::Bool(o.is_lt()))),
+    ("enum_le", |c, a| compare(c, a).map(|o| Datum::Bool(o.is_le()))),
+    ("enum_gt", |c, a| compare(c, a).map(|o| Datum::Bool(o.is_gt()))),
+    ("enum_ge", |c, a| compare(c, a).map(|o| Datum::Bool(o.is_ge()))),
+    ("enum_cmp", |c, a| compare(c, a).map(|o| Datum::Int4(o as i32))),
+    ("enum_larger", |c, a| Ok(a[usize::from(compare(c, a)?.is_le())].clone())),
+    ("enum_smaller", |c, a| Ok(a[usize::from(compare(c, a)?.is_ge())].clone())),
+    ("enum_first", |c, _| {
+        let ty = enum_type(c.session, c.arg_types.first().copied().unwrap_or(c.return_type))?;
+        Ok(ty.labels.first().map_or(Datum::Null, |l| Datum::Oid(l.0.0)))
+    }),
+    ("enum_last", |c, _| {
+        let ty = enum_type(c.session, c.arg_types.first().copied().unwrap_or(c.return_type))?;
+        Ok(ty.labels.last().map_or(Datum::Null, |l| Datum::Oid(l.0.0)))
+    }),
+    ("enum_range_all", |c, _| range(c, &Datum::Null, &Datum::Null)),
+    ("enum_range_bounds", |c, a| range(c, &a[0], &a[1])),
+];

@@ -1,0 +1,306 @@
+//! Composite values: input and output, comparisons.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use melba_types::key::{self, KeyType};
+use melba_types::{Datum, DbError, Oid, Record, Result, err, oids};
+
+use crate::io::{TypeContext, TypeIo, binary_in, binary_out, is_space, text_in, text_out};
+use crate::{CallContext, ScalarFn, Session, lookup, order};
+
+pub const TYPES: &[(Oid, TypeIo)] = &[(oids::RECORD, TypeIo { input, output, receive, send })];
+
+/// A live column of a composite type.
+struct Field {
+    name: Arc<str>,
+    ty: Oid,
+    typmod: i32,
+}
+
+fn fields(session: &dyn Session, ty: Oid) -> Result<Vec<Field>> {
+    if ty == oids::RECORD {
+        return Err(err!(FEATURE_NOT_SUPPORTED, "input of anonymous composite types is not implemented"));
+    }
+    let catalog = session.catalog();
+    let relation = catalog.type_(ty).and_then(|t| catalog.relation(t.relation));
+    let relation = relation.ok_or_else(|| err!(WRONG_OBJECT_TYPE, "type {} is not composite", lookup::type_name(session, ty)))?;
+    let live = relation.columns.iter().filter(|c| !c.dropped);
+    Ok(live.map(|c| Field { name: c.name.clone(), ty: c.ty, typmod: c.typmod }).collect())
+}
+
+fn record(ty: Oid, fields: &[Field], values: Vec<Datum>) -> Datum {
+    Datum::Record(Arc::new(Record {
+        type_oid: ty,
+        field_types: fields.iter().map(|f| f.ty).collect(),
+        field_names: Some(fields.iter().map(|f| f.name.clone()).collect()),
+        fields: values,
+    }))
+}
+
+fn input(context: &TypeContext<'_>, text: &str) -> Result<Datum> {
+    let fields = fields(context.session, context.type_oid)?;
+    let malformed =
+        |detail: &str| -> DbError { err!(INVALID_TEXT_REPRESENTATION, "malformed record literal: \"{text}\"").detail(detail) };
+    let bytes = text.as_bytes();
+    let skip_space = |mut at: usize| {
+        while bytes.get(at).is_some_and(|c| is_space(*c)) {
+            at += 1;
+        }
+        at
+    };
+    let mut at = skip_space(0);
+    if bytes.get(at) != Some(&b'(') {
+        return Err(malformed("Missing left parenthesis."));
+    }
+    at += 1;
+    let mut values = Vec::with_capacity(fields.len());
+    for (i, field) in fields.iter().enumerate() {
+        if i > 0 {
+            if bytes.get(at) != Some(&b',') {
+                return Err(malformed("Too few columns."));
+            }
+            at += 1;
+        }
+        if matches!(bytes.get(at), Some(b',' | b')')) {
+            values.push(if lookup::domain(context.session, field.ty).is_some() {
+                crate::io::check_domain(context.session, field.ty, Datum::Null)?
+            } else {
+                Datum::Null
+            });
+            continue;
+        }
+        let value = read_field(bytes, &mut at).ok_or_else(|| malformed("Unexpected end of input."))?;
+        let value = String::from_utf8(value).map_err(|_| malformed("Unexpected end of input."))?;
+        values.push(text_in(context.session, field.ty, field.typmod, &value)?);
+    }
+    if bytes.get(at) != Some(&b')') {
+        return Err(malformed("Too many columns."));
+    }
+    if skip_space(at + 1) != bytes.len() {
+        return Err(malformed("Junk after right parenthesis."));
+    }
+    Ok(record(context.type_oid, &fields, values))
+}
+
+/// The text of a field up to a comma or parenthesis outside quotes; `None` when the text ends before.
+fn read_field(bytes: &[u8], at: &mut usize) -> Option<Vec<u8>> {
+    let mut value = Vec::new();
+    let mut quoted = false;
+    loop {
+        match *bytes.get(*at)? {
+            b',' | b')' if !quoted => return Some(value),
+            b'\\' => {
+                *at += 1;
+                value.push(*bytes.get(*at)?);
+            }
+            b'"' if quoted && bytes.get(*at + 1) == Some(&b'"') => {
+                *at += 1;
+                value.push(b'"');
+            }
+            b'"' => quoted = !quoted,
+            c => value.push(c),
+        }
+        *at += 1;
+    }
+}
+
+fn output(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    let record = value.as_record();
+    out.push(b'(');
+    for (i, (field, ty)) in record.fields.iter().zip(record.field_types.iter()).enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        if field.is_null() {
+            continue;
+        }
+        let start = out.len();
+        text_out(context.session, *ty, field, out)?;
+        let special = |c: &u8| matches!(c, b'"' | b'\\' | b'(' | b')' | b',') || is_space(*c);
+        if out.len() == start || out[start..].iter().any(special) {
+            let text = out.split_off(start);
+            out.push(b'"');
+            for c in text {
+                if matches!(c, b'"' | b'\\') {
+                    out.push(c);
+                }
+                out.push(c);
+            }
+            out.push(b'"');
+        }
+    }
+    out.push(b')');
+    Ok(())
+}
+
+/// Binary: number of columns; for each its type, length (-1: null) and value.
+fn receive(context: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
+    let fields = fields(context.session, context.type_oid)?;
+    let short = || err!(PROTOCOL_VIOLATION, "insufficient data left in message");
+    let mut rest = bytes;
+    let next = |rest: &mut &[u8]| -> Result<i32> {
+        let (head, tail) = rest.split_first_chunk::<4>().ok_or_else(short)?;
+        *rest = tail;
+        Ok(i32::from_be_bytes(*head))
+    };
+    let count = next(&mut rest)?;
+    if count as usize != fields.len() {
+        return Err(err!(DATATYPE_MISMATCH, "wrong number of columns: {count}, expected {}", fields.len()));
+    }
+    let mut values = Vec::with_capacity(fields.len());
+    for (i, field) in fields.iter().enumerate() {
+        let ty = Oid(next(&mut rest)? as u32);
+        if ty != field.ty {
+            let name = |ty| lookup::type_name(context.session, ty);
+            return Err(err!(
+                DATATYPE_MISMATCH,
+                "binary data has type {} ({}) instead of expected {} ({}) in record column {}",
+                ty,
+                name(ty),
+                field.ty,
+                name(field.ty),
+                i + 1
+            ));
+        }
+        let length = next(&mut rest)?;
+        if length == -1 {
+            values.push(Datum::Null);
+            continue;
+        }
+        let (value, tail) = usize::try_from(length).ok().and_then(|n| rest.split_at_checked(n)).ok_or_else(short)?;
+        rest = tail;
+        values.push(binary_in(context.session, field.ty, field.typmod, value)?);
+    }
+    Ok(record(context.type_oid, &fields, values))
+}
+
+fn send(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    let record = value.as_record();
+    out.extend_from_slice(&(record.fields.len() as i32).to_be_bytes());
+    for (field, ty) in record.fields.iter().zip(record.field_types.iter()) {
+        out.extend_from_slice(&ty.0.to_be_bytes());
+        if field.is_null() {
+            out.extend_from_slice(&(-1i32).to_be_bytes());
+            continue;
+        }
+        let at = out.len();
+        out.extend_from_slice(&[0; 4]);
+        binary_out(context.session, *ty, field, out)?;
+        let length = (out.len() - at - 4) as i32;
+        out[at..at + 4].copy_from_slice(&length.to_be_bytes());
+    }
+    Ok(())
+}
+
+fn compare(call: &CallContext<'_>, a: &[Datum]) -> Result<Ordering> {
+    let (x, y) = (a[0].as_record(), a[1].as_record());
+    for (i, (s, t)) in x.field_types.iter().zip(y.field_types.iter()).enumerate() {
+        if s != t {
+            let (s, t) = (lookup::type_name(call.session, *s), lookup::type_name(call.session, *t));
+            let message = format!("cannot compare dissimilar column types {s} and {t} at record column {}", i + 1);
+            return Err(err!(DATATYPE_MISMATCH, "{message}"));
+        }
+        let (v, w) = (&x.fields[i], &y.fields[i]);
+        let ordering = match (v.is_null(), w.is_null()) {
+            (false, false) => key::compare(&field_key(call, v, *s)?, v, w),
+            (v, w) => v.cmp(&w),
+        };
+        if ordering.is_ne() {
+            return Ok(ordering);
+        }
+    }
+    if x.fields.len() != y.fields.len() {
+        return Err(err!(DATATYPE_MISMATCH, "cannot compare record types with different numbers of columns"));
+    }
+    Ok(Ordering::Equal)
+}
+
+/// The order of a field; records within records bring their own types.
+fn field_key(call: &CallContext<'_>, value: &Datum, ty: Oid) -> Result<KeyType> {
+    match value {
+        Datum::Record(record) => order::record_key_type(call.session, &record.field_types),
+        Datum::Text(_) if ty == oids::UNKNOWN => order::key_type(call.session, oids::TEXT),
+        _ => order::key_type(call.session, ty),
+    }
+}
+
+/// Comparison of the values' bytes: `record_image_*`. Differences that comparison overlooks count.
+fn compare_image(_: &CallContext<'_>, a: &[Datum]) -> Result<Ordering> {
+    let (x, y) = (a[0].as_record(), a[1].as_record());
+    if x.fields.len() != y.fields.len() {
+        return Err(err!(DATATYPE_MISMATCH, "cannot compare record types with different numbers of columns"));
+    }
+    for (v, w) in x.fields.iter().zip(&y.fields) {
+        let ordering = match (v.is_null(), w.is_null()) {
+            (false, false) => {
+                let (mut p, mut q) = (Vec::new(), Vec::new());
+                melba_types::codec::encode(v, &mut p);
+                melba_types::codec::encode(w, &mut q);
+                p.cmp(&q)
+            }
+            (v, w) => v.cmp(&w),
+        };
+        if ordering.is_ne() {
+            return Ok(ordering);
+        }
+    }
+    Ok(Ordering::Equal)
+}
+
+pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
+    ("record_eq", |c, a| compare(c, a).map(|o| Datum::Bool(o.is_eq()))),
+    ("record_ne", |c, a| compare(c, a).map(|o| Datum::Bool(o.is_ne()))),
+    ("record_lt", |c, a| compare(c, a).map(|o| Datum::Bool(o.is_lt()))),
+    ("record_le", |c, a| compare(c, a).map(|o| Datum::Bool(o.is_le()))),
+    ("record_gt", |c, a| compare(c, a).map(|o| Datum::Bool(o.is_gt()))),
+    ("record_ge", |c, a| compare(c, a).map(|o| Datum::Bool(o.is_ge()))),
+    ("btrecordcmp", |c, a| compare(c, a).map(|o| Datum::Int4(o as i32))),
+    ("record_larger", |c, a| Ok(a[usize::from(compare(c, a)?.is_le())].clone())),
+    ("record_smaller", |c, a| Ok(a[usize::from(compare(c, a)?.is_ge())].clone())),
+    ("record_image_eq", |c, a| compare_image(c, a).map(|o| Datum::Bool(o.is_eq()))),
+    ("record_image_ne", |c, a| compare_image(c, a).map(|o| Datum::Bool(o.is_ne()))),
+    ("record_image_lt", |c, a| compare_image(c, a).map(|o| Datum::Bool(o.is_lt()))),
+    ("record_image_le", |c, a| compare_image(c, a).map(|o| Datum::Bool(o.is_le()))),
+    ("record_image_gt", |c, a| compare_image(c, a).map(|o| Datum::Bool(o.is_gt()))),
+    ("record_image_ge", |c, a| compare_image(c, a).map(|o| Datum::Bool(o.is_ge()))),
+    ("btrecordimagecmp", |c, a| compare_image(c, a).map(|o| Datum::Int4(o as i32))),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::text_of;
+    use crate::testing::FixedSession;
+
+    fn of(fields: &[(Oid, Datum)]) -> Datum {
+        Datum::Record(Arc::new(Record {
+            type_oid: oids::RECORD,
+            field_types: fields.iter().map(|f| f.0).collect(),
+            field_names: None,
+            fields: fields.iter().map(|f| f.1.clone()).collect(),
+        }))
+    }
+
+    #[test]
+    fn records_print_and_compare_by_fields() {
+        let session = FixedSession::default();
+        let t = |v: &str| (oids::TEXT, Datum::text(v));
+        let a = of(&[(oids::INT4, Datum::Int4(1)), t("a b"), t(""), (oids::INT4, Datum::Null), t("q\"\\")]);
+        assert_eq!(text_of(&session, oids::RECORD, &a).expect("output"), "(1,\"a b\",\"\",,\"q\"\"\\\\\")");
+        let call = session.call(&[], oids::BOOL);
+        let (x, y) =
+            (of(&[(oids::INT4, Datum::Int4(1)), t("b")]), of(&[(oids::INT4, Datum::Int4(1)), (oids::TEXT, Datum::Null)]));
+        assert_eq!(compare(&call, &[x.clone(), y]).expect("comparable"), Ordering::Less);
+        let e = compare(&call, &[x, of(&[(oids::INT8, Datum::Int8(1))])]).expect_err("types");
+        assert_eq!(e.message(), "cannot compare dissimilar column types integer and bigint at record column 1");
+    }
+
+    #[test]
+    fn fields_are_read_with_quotes_and_escapes() {
+        let bytes = b"a\"b,\"\"\"c\\),d)";
+        let mut at = 0;
+        assert_eq!(read_field(bytes, &mut at).expect("field"), b"ab,\"c)");
+        assert_eq!(bytes[at], b',');
+    }
+}
