@@ -3,6 +3,8 @@
 //! The C entry point is called directly rather than through `pg_query::parse`, because that drops the position of a syntax
 //! error. Locations in the tree, and in errors of this module, are byte offsets into the whole text.
 
+mod text;
+
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::Arc;
 
@@ -10,6 +12,8 @@ use melba_types::{DbError, Result, SqlState, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf::ParseResult;
 use prost::Message;
+
+pub use text::{parse_expression, parse_type_name};
 
 /// A query string, parsed.
 #[derive(Debug)]
@@ -64,8 +68,48 @@ unsafe extern "C" {
     fn pg_query_free_protobuf_parse_result(result: RawResult);
 }
 
+/// Stack that a thread needs which parses and analyzes any statement that `parse` lets through.
+pub const STACK_BYTES: usize = 128 << 20;
+const NESTING_MAX: usize = 20_000;
+
+/// Nothing nests deeper than it has words and symbols in a row without a comma.
+fn nesting_bound(sql: &str) -> usize {
+    if sql.len() <= NESTING_MAX {
+        return 0;
+    }
+    let (mut bound, mut run, mut quoted, mut in_word) = (0, 0, false, false);
+    for &b in sql.as_bytes() {
+        if b == b'\'' {
+            quoted = !quoted;
+        }
+        if quoted {
+            continue;
+        }
+        match b {
+            b',' | b';' => run = 0,
+            b' ' | b'\n' | b'\t' | b'\r' => in_word = false,
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | 128.. => {
+                run += usize::from(!in_word);
+                in_word = true;
+            }
+            _ => {
+                run += 1;
+                in_word = false;
+            }
+        }
+        bound = bound.max(run);
+    }
+    bound / 2
+}
+
 /// Parses a query string into its statements; an empty one has none.
+///
+/// Trees of deeply nested text are deep, and everything that walks them recurses: callers run on threads with
+/// `STACK_BYTES` of stack; what could need more is refused here (54001).
 pub fn parse(text: &str) -> Result<Parsed> {
+    if nesting_bound(text) > NESTING_MAX {
+        return Err(err!(STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint("Simplify the statement."));
+    }
     let tree = parse_tree(text)?;
     let source: Arc<str> = text.into();
     let mut statements = Vec::with_capacity(tree.stmts.len());
@@ -151,6 +195,16 @@ pub fn position_in_characters(mut error: DbError, text: &str) -> DbError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn deep_trees_are_decoded_or_refused() {
+        let parse_chain = |n: usize| parse(&format!("select {}1", "1+".repeat(n))).map(|_| ());
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+        let handle = thread.spawn(move || (parse_chain(2000), parse_chain(50_000))).expect("spawns");
+        let (short, long) = handle.join().expect("does not overflow");
+        assert!(short.is_ok());
+        assert_eq!(long.expect_err("refused").sqlstate().as_str(), "54001");
+    }
 
     #[test]
     fn statements_know_their_text() {

@@ -7,9 +7,14 @@
 //! 1. A tree holds no names that must be looked up again, but for aliases and output column names.
 //! 2. `Expr::Var` of level 0 refers to `Query::range_table` of the query it stands in; level n to the n-th query outwards.
 
+mod props;
+mod walk;
+
 use std::sync::Arc;
 
 use melba_types::{Datum, Oid};
+
+pub use props::{C_COLLATION, DEFAULT_COLLATION};
 
 /// What a statement does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,80 @@
+//! Parts of statements that stand alone: type names and expressions stored as text.
+
+use melba_types::{DbError, Result, err};
+use pg_query::NodeEnum;
+use pg_query::protobuf::{Node, ResTarget, TypeName};
+
+use super::parse_tree;
+
+/// The single expression that `text` is: how defaults, checks and the like are stored.
+///
+/// Locations in the tree are meaningless and must not be reported.
+pub fn parse_expression(text: &str) -> Result<Node> {
+    let mut targets = select_list(&format!("SELECT {text}"))?;
+    match (targets.pop(), targets.is_empty()) {
+        (Some(ResTarget { val: Some(node), .. }), true) => Ok(*node),
+        _ => Err(err!(SYNTAX_ERROR, "invalid expression \"{text}\"")),
+    }
+}
+
+/// A type name such as `numeric(10,2)[]`, as regtype input and format strings take it.
+pub fn parse_type_name(text: &str) -> Result<TypeName> {
+    let invalid = || err!(SYNTAX_ERROR, "invalid type name \"{text}\"");
+    let context = |mut e: DbError| {
+        e.fields_mut().position = None;
+        e.context(format!("invalid type name \"{text}\""))
+    };
+    let mut targets = select_list(&format!("SELECT CAST(NULL AS {text}\n)")).map_err(context)?;
+    let target = match (targets.pop(), targets.is_empty()) {
+        (Some(ResTarget { val: Some(node), indirection, name, .. }), true) if indirection.is_empty() && name.is_empty() => node,
+        _ => return Err(invalid()),
+    };
+    match target.node {
+        Some(NodeEnum::TypeCast(cast)) => match (cast.arg.and_then(|a| a.node), cast.type_name) {
+            (Some(NodeEnum::AConst(_)), Some(name)) if !name.setof => Ok(name),
+            _ => Err(invalid()),
+        },
+        _ => Err(invalid()),
+    }
+}
+
+/// The select list of a bare `SELECT list`.
+fn select_list(sql: &str) -> Result<Vec<ResTarget>> {
+    let mut statements = parse_tree(sql)?.stmts;
+    let statement = statements.pop().and_then(|s| s.stmt).and_then(|s| s.node);
+    let (Some(NodeEnum::SelectStmt(select)), true) = (statement, statements.is_empty()) else {
+        return Err(err!(SYNTAX_ERROR, "syntax error"));
+    };
+    let plain = select.from_clause.is_empty()
+        && select.where_clause.is_none()
+        && select.sort_clause.is_empty()
+        && select.group_clause.is_empty()
+        && select.larg.is_none();
+    if !plain {
+        return Err(err!(SYNTAX_ERROR, "syntax error"));
+    }
+    let targets = select.target_list.into_iter().filter_map(|n| match n.node {
+        Some(NodeEnum::ResTarget(t)) => Some(*t),
+        _ => None,
+    });
+    Ok(targets.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn type_names_and_nothing_else() {
+        assert_eq!(parse_type_name("numeric(10,2)[]").expect("parses").typmods.len(), 2);
+        assert!(parse_type_name("int4) , (2").is_err());
+        assert!(parse_type_name("int4 blah").is_err());
+    }
+
+    #[test]
+    fn expressions_and_nothing_else() {
+        assert!(parse_expression("(a + 1)").is_ok());
+        assert!(parse_expression("a, b").is_err());
+        assert!(parse_expression("a from t").is_err());
+    }
+}
