@@ -4,9 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use melba_catalog::Catalog;
+use melba_catalog::relations::{LiveInfo, NoLiveInfo};
+use melba_engine::{ReadView, Transaction};
 use melba_functions::Session;
 use melba_types::{Datum, Result, err};
 
+use super::instrument::NodeTiming;
 use super::runtime::Runtime;
 
 /// One statement's surroundings. Belongs to one thread at a time; operators hold no reference to it but get it with
@@ -14,12 +17,19 @@ use super::runtime::Runtime;
 pub struct ExecContext {
     pub session: Arc<dyn Session>,
     pub catalog: Arc<Catalog>,
+    pub transaction: Arc<Transaction>,
+    view: Cell<ReadView>,
+    /// What the system relations ask beyond the catalog.
+    pub live: Arc<dyn LiveInfo + Send + Sync>,
     /// `$1` first.
     pub parameters: Arc<[Datum]>,
     executor: RefCell<ExecutorParameters>,
     /// Values of enclosing CASEs, array casts and domain checks, innermost last.
     locals: RefCell<Vec<Datum>>,
     merge_action: Cell<Option<&'static str>>,
+    rows_affected: Cell<u64>,
+    /// EXPLAIN ANALYZE: by plan node.
+    timings: Option<RefCell<Vec<NodeTiming>>>,
     pub(crate) runtime: Runtime,
 }
 
@@ -31,16 +41,61 @@ struct ExecutorParameters {
 }
 
 impl ExecContext {
-    pub fn new(session: Arc<dyn Session>, catalog: Arc<Catalog>, parameters: Arc<[Datum]>) -> ExecContext {
+    pub fn new(
+        session: Arc<dyn Session>,
+        catalog: Arc<Catalog>,
+        transaction: Arc<Transaction>,
+        view: ReadView,
+        parameters: Arc<[Datum]>,
+    ) -> ExecContext {
         ExecContext {
             session,
             catalog,
+            transaction,
+            view: Cell::new(view),
+            live: Arc::new(NoLiveInfo),
             parameters,
             executor: RefCell::default(),
             locals: RefCell::default(),
             merge_action: Cell::new(None),
+            rows_affected: Cell::new(0),
+            timings: None,
             runtime: Runtime::default(),
         }
+    }
+
+    /// What the statement sees.
+    pub fn view(&self) -> ReadView {
+        self.view.get()
+    }
+
+    /// Replaces the view: statements that must see their own earlier changes (constraint triggers, row re-checks).
+    pub fn set_view(&self, view: ReadView) {
+        self.view.set(view);
+    }
+
+    /// Measures every operator (EXPLAIN ANALYZE).
+    pub fn instrument(&mut self) {
+        self.timings = Some(RefCell::default());
+    }
+
+    pub(crate) fn instrumented(&self) -> bool {
+        self.timings.is_some()
+    }
+
+    pub(crate) fn record_timing(&self, node: usize, f: impl FnOnce(&mut NodeTiming)) {
+        if let Some(timings) = &self.timings {
+            let mut timings = timings.borrow_mut();
+            if timings.len() <= node {
+                timings.resize(node + 1, NodeTiming::default());
+            }
+            f(&mut timings[node]);
+        }
+    }
+
+    /// What was measured, by plan node.
+    pub fn timings(&self) -> Vec<NodeTiming> {
+        self.timings.as_ref().map(|t| t.borrow().clone()).unwrap_or_default()
     }
 
     pub fn check_interrupt(&self) -> Result<()> {
@@ -93,6 +148,14 @@ impl ExecContext {
 
     pub(crate) fn set_merge_action(&self, action: Option<&'static str>) {
         self.merge_action.set(action);
+    }
+
+    pub(crate) fn add_rows_affected(&self, rows: u64) {
+        self.rows_affected.set(self.rows_affected.get() + rows);
+    }
+
+    pub(crate) fn rows_affected(&self) -> u64 {
+        self.rows_affected.get()
     }
 
     pub(crate) fn merge_action(&self) -> Datum {

@@ -224,10 +224,44 @@ fn put_range(range: &Range, out: &mut Vec<u8>) {
     }
 }
 
+/// Class (−∞, negative, zero, positive, ∞, NaN), then the decimal exponent and digits, inverted for negative numbers.
 fn put_numeric(v: &Numeric, out: &mut Vec<u8>) {
-    let mut bytes = Vec::new();
-    v.encode(&mut bytes);
-    put_bytes(&bytes, out);
+    let text = v.to_string();
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, &text[..]),
+    };
+    match (digits, negative) {
+        ("Infinity", true) => return out.push(0),
+        ("Infinity", false) => return out.push(4),
+        ("NaN", _) => return out.push(5),
+        _ => {}
+    }
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let whole = whole.trim_start_matches('0');
+    let mut exponent = whole.len() as i32;
+    let mut significant: Vec<u8> = whole.bytes().chain(fraction.bytes()).map(|b| b - b'0').collect();
+    let leading = significant.iter().take_while(|d| **d == 0).count();
+    significant.drain(..leading);
+    exponent -= leading as i32;
+    while significant.last() == Some(&0) {
+        significant.pop();
+    }
+    if significant.is_empty() {
+        return out.push(2);
+    }
+    out.push(if negative { 1 } else { 3 });
+    let start = out.len();
+    out.extend_from_slice(&((exponent as u32) ^ (1 << 31)).to_be_bytes());
+    for pair in significant.chunks(2) {
+        out.push(pair[0] * 10 + pair.get(1).copied().unwrap_or(0) + 1);
+    }
+    out.push(0);
+    if negative {
+        for byte in &mut out[start..] {
+            *byte = !*byte;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -8,28 +8,79 @@
 
 pub mod context;
 pub mod expression;
+mod instrument;
 pub mod key;
+pub(crate) mod modify;
+mod operator;
 mod runtime;
+mod system;
 
-use melba_types::{Batch, DbError, Result};
+use std::sync::Arc;
+
+use melba_types::{Batch, Result};
 
 pub use context::ExecContext;
 pub use expression::Expression;
+pub use instrument::NodeTiming;
 
-use crate::plan::PlanNode;
+use crate::plan::{Plan, PlanCommand};
 
 /// Rows asked for when nothing limits them.
 pub const BATCH_ROWS: usize = 2048;
 
 /// A running plan node.
 pub trait Operator: Send {
-    /// The next rows: at least one and at most `limit`, `None` when there are no more. A batch of no rows means "ask again".
+    /// The next rows: at least one and at most `limit`, `None` when there are no more.
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>>;
     /// Starts over, with the parameters as they are now. Also called before the first `next` of a sub-plan.
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()>;
 }
 
-/// The operator for a plan node.
-pub(crate) fn build(_node: &PlanNode, _ctx: &ExecContext) -> Result<Box<dyn Operator>> {
-    Err(DbError::unsupported("this plan"))
+/// One execution of a plan.
+pub struct Execution {
+    plan: Arc<Plan>,
+    pub ctx: ExecContext,
+    root: Box<dyn Operator>,
+    returned: u64,
+    done: bool,
+}
+
+impl Execution {
+    pub fn new(plan: Arc<Plan>, mut ctx: ExecContext) -> Result<Execution> {
+        ctx.start(&plan);
+        let root = operator::build(&plan.root, &ctx)?;
+        Ok(Execution { plan, ctx, root, returned: 0, done: false })
+    }
+
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// The next rows, at most `limit`; after `None` the statement is complete. Columns beyond `Plan::columns` are not part
+    /// of the result.
+    pub fn next_batch(&mut self, limit: usize) -> Result<Option<Batch>> {
+        if self.done {
+            return Ok(None);
+        }
+        match self.root.next(&self.ctx, limit.max(1))? {
+            Some(mut batch) => {
+                self.returned += batch.rows as u64;
+                batch.columns.truncate(self.plan.columns.len());
+                Ok(Some(batch))
+            }
+            None => {
+                self.done = true;
+                self.ctx.finish_modifying_ctes()?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Rows returned by a SELECT, or changed by the statement's own INSERT, UPDATE, DELETE or MERGE: the command tag's count.
+    pub fn rows_affected(&self) -> u64 {
+        match self.plan.command {
+            PlanCommand::Select => self.returned,
+            _ => self.ctx.rows_affected(),
+        }
+    }
 }

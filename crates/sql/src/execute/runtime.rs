@@ -7,13 +7,16 @@ use hashbrown::HashSet;
 use melba_types::{Batch, Datum, DbError, Result};
 
 use super::key::KeyPart;
-use super::{BATCH_ROWS, ExecContext, Operator, build};
+use super::operator::build;
+use super::{BATCH_ROWS, ExecContext, Operator};
 use crate::plan::Plan;
 
 #[derive(Default)]
 pub(crate) struct Runtime {
     plan: Option<Arc<Plan>>,
     subplans: Vec<RefCell<SubPlanState>>,
+    ctes: Vec<RefCell<CteState>>,
+    work_tables: Vec<RefCell<Batch>>,
 }
 
 #[derive(Default)]
@@ -23,6 +26,16 @@ struct SubPlanState {
     /// The last value, and the version of the parameters it was computed with.
     value: Option<(u64, Datum)>,
     rows: Option<(u64, Arc<SubPlanRows>)>,
+}
+
+/// A WITH query's rows so far.
+#[derive(Default)]
+struct CteState {
+    operator: Option<Box<dyn Operator>>,
+    batches: Vec<Batch>,
+    version: u64,
+    started: bool,
+    done: bool,
 }
 
 /// All rows of a sub-plan, for comparisons with each.
@@ -58,7 +71,12 @@ impl SubPlanRows {
 impl ExecContext {
     /// Prepares the context to run a plan.
     pub(crate) fn start(&mut self, plan: &Arc<Plan>) {
-        self.runtime = Runtime { plan: Some(plan.clone()), subplans: plan.subplans.iter().map(|_| RefCell::default()).collect() };
+        self.runtime = Runtime {
+            plan: Some(plan.clone()),
+            subplans: plan.subplans.iter().map(|_| RefCell::default()).collect(),
+            ctes: plan.ctes.iter().map(|_| RefCell::default()).collect(),
+            work_tables: (0..plan.work_tables).map(|_| RefCell::default()).collect(),
+        };
     }
 
     fn subplan_version(&self, index: usize) -> u64 {
@@ -115,6 +133,80 @@ impl ExecContext {
         let rows = Arc::new(rows);
         self.runtime.subplans[index].borrow_mut().rows = Some((version, rows.clone()));
         Ok(rows)
+    }
+}
+
+impl ExecContext {
+    /// Batch number `at` of a WITH query, computed if no reader came so far yet.
+    pub(crate) fn cte_batch(&self, cte: usize, at: usize, limit: usize) -> Result<Option<Batch>> {
+        let Some(plan) = &self.runtime.plan else {
+            return Err(DbError::internal("WITH query outside a plan"));
+        };
+        let node = &plan.ctes[cte];
+        let version = self.executor_version(&node.parameters);
+        let state = &self.runtime.ctes[cte];
+        {
+            let mut state = state.borrow_mut();
+            if state.version != version && at == 0 {
+                state.version = version;
+                state.batches.clear();
+                state.done = false;
+                state.started = false;
+            }
+            if let Some(batch) = state.batches.get(at) {
+                return Ok(Some(batch.clone()));
+            }
+            if state.done {
+                return Ok(None);
+            }
+        }
+        let (taken, started) = {
+            let mut state = state.borrow_mut();
+            (state.operator.take(), std::mem::replace(&mut state.started, true))
+        };
+        let mut operator = match taken {
+            Some(operator) => operator,
+            None => build(&node.node, self)?,
+        };
+        if !started {
+            operator.rescan(self)?;
+        }
+        // Data-modifying queries run to their end as soon as anybody looks.
+        let next = operator.next(self, if node.modifying { BATCH_ROWS } else { limit });
+        let mut state = state.borrow_mut();
+        state.operator = Some(operator);
+        match next? {
+            Some(batch) => {
+                state.batches.push(batch.clone());
+                Ok(Some(batch))
+            }
+            None => {
+                state.done = true;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Runs data-modifying WITH queries to their end.
+    pub(crate) fn finish_modifying_ctes(&self) -> Result<()> {
+        let Some(plan) = &self.runtime.plan else { return Ok(()) };
+        for cte in 0..plan.ctes.len() {
+            if plan.ctes[cte].modifying {
+                let mut at = self.runtime.ctes[cte].borrow().batches.len();
+                while self.cte_batch(cte, at, BATCH_ROWS)?.is_some() {
+                    at += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn work_table(&self, table: usize) -> Batch {
+        self.runtime.work_tables[table].borrow().clone()
+    }
+
+    pub(crate) fn set_work_table(&self, table: usize, rows: Batch) {
+        *self.runtime.work_tables[table].borrow_mut() = rows;
     }
 }
 

@@ -1,24 +1,63 @@
 //! Planning: from an analyzed query to a tree of operators.
+//!
+//! ```text
+//! Query -> prepare (subqueries and sublinks become joins) -> join (order and methods, over access paths)
+//!       -> query (grouping, windows, DISTINCT, ORDER BY, LIMIT) -> Plan
+//! ```
+//!
+//! Invariants:
+//! 1. A plan holds no values of parameters: it is made once and run with any.
+//! 2. Every row a node gives has exactly the columns of its layout, known when the node above it is compiled.
+
+mod access;
+pub mod explain;
+mod grouping;
+mod join;
+mod layout;
+pub mod modify;
+pub mod node;
+pub(crate) mod pattern;
+mod planner;
+mod prepare;
+mod query;
+mod selectivity;
+mod set_operation;
+mod sublink;
+mod window;
 
 use std::sync::Arc;
 
-use crate::execute::key::KeyPart;
+use melba_catalog::Catalog;
+use melba_functions::Session;
+use melba_types::{Result, TreeId};
 
-/// An immutable plan, shared by its executions.
-#[derive(Debug, Default)]
-pub struct Plan {
-    pub subplans: Vec<SubPlanNode>,
+pub use node::{CteNode, Estimate, Plan, PlanCommand, PlanNode, SubPlanNode};
+
+use crate::tree::Query;
+
+/// What the planner asks about stored data.
+pub trait Statistics {
+    /// Rows of a table, roughly.
+    fn rows(&self, tree: TreeId) -> f64;
 }
 
-/// A plan that expressions run.
-#[derive(Debug)]
-pub struct SubPlanNode {
-    pub node: PlanNode,
-    /// Executor parameters it depends on.
-    pub parameters: Vec<usize>,
-    /// IN by hash: how the columns are compared; empty when it is not.
-    pub probe_keys: Arc<[KeyPart]>,
+impl Statistics for melba_engine::Engine {
+    fn rows(&self, tree: TreeId) -> f64 {
+        self.tree_rows_estimate(tree) as f64
+    }
 }
 
-#[derive(Debug)]
-pub struct PlanNode {}
+/// What planning works with.
+#[derive(Clone, Copy)]
+pub struct PlanContext<'a> {
+    pub catalog: &'a Arc<Catalog>,
+    pub session: &'a dyn Session,
+    pub statistics: &'a dyn Statistics,
+    /// Keep the texts that EXPLAIN prints.
+    pub explain: bool,
+}
+
+/// Plans an analyzed statement.
+pub fn plan(query: &Query, context: &PlanContext<'_>) -> Result<Arc<Plan>> {
+    planner::Planner::new(*context).plan(query.clone())
+}

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use melba_types::{Datum, Kind, Oid, Result};
 
 pub use batch::Vector;
-pub use batch::filter;
+pub use batch::{filter, repeat};
 pub use call::{Call, Target};
 pub use compile::{Compiler, Resolved, Scope, TableScope, compile_domain_check, compile_for_table};
 pub use subplan::{SubPlan, SubPlanKind, SubPlanTest};

@@ -50,6 +50,7 @@ impl SubPlan {
         }
         match self.kind {
             SubPlanKind::Any | SubPlanKind::All => self.quantified(ctx, row),
+            SubPlanKind::Record if self.test.is_some() => self.row_test(ctx, row),
             _ => ctx.subplan_value(self.index, || self.value(ctx)),
         }
     }
@@ -86,6 +87,20 @@ impl SubPlan {
                 Ok(first.columns[0].get(0))
             }),
         }
+    }
+
+    /// The test over the only row; NULLs when there is none.
+    fn row_test(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+        let Some(test) = &self.test else { return Ok(Datum::Null) };
+        let value = ctx.subplan_value(self.index, || self.value(ctx))?;
+        for i in 0..test.columns {
+            let field = match &value {
+                Datum::Record(record) => record.fields.get(i).cloned().unwrap_or(Datum::Null),
+                _ => Datum::Null,
+            };
+            ctx.set_executor_parameter(test.first + i, field);
+        }
+        test.condition.eval_row(ctx, row)
     }
 
     fn quantified(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {

@@ -1,0 +1,171 @@
+//! Functions in FROM: ROWS FROM (...) WITH ORDINALITY.
+
+use std::sync::Arc;
+
+use melba_types::{Batch, Column, Datum, Kind, Record, Result, oids};
+
+use crate::execute::expression::filter;
+use crate::execute::{BATCH_ROWS, ExecContext, Operator};
+use crate::plan::node::{FunctionScanNode, SetCall, SetSource};
+
+/// The rows of one function call.
+pub(super) struct RowIter {
+    rows: Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>,
+    width: usize,
+    spread: bool,
+}
+
+impl RowIter {
+    pub fn start(call: &SetCall, ctx: &ExecContext, row: &[Datum]) -> Result<RowIter> {
+        let rows: Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send> = match &call.source {
+            SetSource::Set { function, call } => {
+                let args = call.args.iter().map(|a| a.eval_row(ctx, row)).collect::<Result<Vec<_>>>()?;
+                if call.strict && args.iter().any(Datum::is_null) {
+                    Box::new(std::iter::empty())
+                } else {
+                    function(&call.context(ctx), &args)?
+                }
+            }
+            SetSource::System { call } => match call.eval(ctx, row)? {
+                Datum::Array(array) => Box::new((0..array.elements.len()).map(move |i| Ok(vec![array.elements[i].clone()]))),
+                Datum::Null => Box::new(std::iter::empty()),
+                value => Box::new(std::iter::once(Ok(vec![value]))),
+            },
+            SetSource::Scalar(e) => {
+                let value = e.eval_row(ctx, row)?;
+                Box::new(std::iter::once(Ok(vec![value])))
+            }
+        };
+        Ok(RowIter { rows, width: call.kinds.len(), spread: call.spread })
+    }
+}
+
+impl Iterator for RowIter {
+    type Item = Result<Vec<Datum>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut row = match self.rows.next()? {
+            Ok(row) => row,
+            Err(e) => return Some(Err(e)),
+        };
+        if self.spread && row.len() == 1 {
+            match row.swap_remove(0) {
+                Datum::Record(record) => row = record.fields.clone(),
+                Datum::Null => row = vec![Datum::Null; self.width],
+                value => row = vec![value],
+            }
+        }
+        Some(Ok(row))
+    }
+}
+
+/// Several columns as one value.
+pub(super) fn as_record(fields: Vec<Datum>) -> Datum {
+    let types = fields.iter().map(type_of).collect();
+    Datum::Record(Arc::new(Record { type_oid: oids::RECORD, field_types: types, field_names: None, fields }))
+}
+
+/// The most likely type of an untyped value.
+fn type_of(value: &Datum) -> melba_types::Oid {
+    match value.kind() {
+        Some(Kind::Bool) => oids::BOOL,
+        Some(Kind::Int2) => oids::INT2,
+        Some(Kind::Int4) => oids::INT4,
+        Some(Kind::Int8) => oids::INT8,
+        Some(Kind::Float4) => oids::FLOAT4,
+        Some(Kind::Float8) => oids::FLOAT8,
+        Some(Kind::Oid) => oids::OID,
+        Some(Kind::Numeric) => oids::NUMERIC,
+        _ => oids::TEXT,
+    }
+}
+
+pub(super) struct FunctionScanOp {
+    node: Arc<FunctionScanNode>,
+    kinds: Arc<[Kind]>,
+    running: Option<Vec<Option<RowIter>>>,
+    ordinal: i64,
+    done: bool,
+}
+
+impl FunctionScanOp {
+    pub fn new(node: Arc<FunctionScanNode>, kinds: Arc<[Kind]>) -> FunctionScanOp {
+        FunctionScanOp { node, kinds, running: None, ordinal: 0, done: false }
+    }
+
+    /// The next row over all functions; those that ended give NULLs.
+    fn row(&mut self, ctx: &ExecContext) -> Result<Option<Vec<Datum>>> {
+        if self.running.is_none() {
+            let mut running = Vec::with_capacity(self.node.functions.len());
+            for function in &self.node.functions {
+                running.push(Some(RowIter::start(function, ctx, &[])?));
+            }
+            self.running = Some(running);
+        }
+        let Some(running) = &mut self.running else { return Ok(None) };
+        let mut out = Vec::with_capacity(self.kinds.len());
+        let mut any = false;
+        for (function, running) in self.node.functions.iter().zip(running) {
+            let next = match running {
+                Some(iter) => iter.next().transpose()?,
+                None => None,
+            };
+            let width = function.kinds.len();
+            match next {
+                Some(mut row) => {
+                    any = true;
+                    // A function of several columns that is asked for as one value.
+                    if width == 1 && row.len() > 1 {
+                        row = vec![as_record(row)];
+                    }
+                    row.resize(width, Datum::Null);
+                    out.extend(row);
+                }
+                None => {
+                    *running = None;
+                    out.extend(std::iter::repeat_n(Datum::Null, width));
+                }
+            }
+        }
+        if self.node.ordinality {
+            self.ordinal += 1;
+            out.push(Datum::Int8(self.ordinal));
+        }
+        Ok(any.then_some(out))
+    }
+}
+
+impl Operator for FunctionScanOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        let limit = limit.min(BATCH_ROWS);
+        while !self.done {
+            let mut columns: Vec<Column> = self.kinds.iter().map(|k| Column::with_capacity(*k, 16)).collect();
+            let mut rows = 0;
+            while rows < limit {
+                let Some(mut row) = self.row(ctx)? else {
+                    self.done = true;
+                    break;
+                };
+                for (column, &output) in columns.iter_mut().zip(&self.node.outputs) {
+                    column.push(std::mem::take(&mut row[output]));
+                }
+                rows += 1;
+            }
+            ctx.check_interrupt()?;
+            let batch = Batch { columns, rows };
+            match filter(&self.node.filter, ctx, &batch)? {
+                None if rows > 0 => return Ok(Some(batch)),
+                Some(kept) if !kept.is_empty() => return Ok(Some(batch.take(&kept))),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
+        self.running = None;
+        self.ordinal = 0;
+        self.done = false;
+        Ok(())
+    }
+}

@@ -1,0 +1,253 @@
+//! Index scans: key ranges computed from the parameters of the moment, row ids, then rows fetched in batches.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use melba_engine::IndexScan;
+use melba_types::{Batch, Datum, Kind, Result, RowId};
+
+use super::pending::{Pending, give};
+use super::table_scan::outputs;
+use crate::execute::expression::filter;
+use crate::execute::key::KeyPart;
+use crate::execute::{BATCH_ROWS, ExecContext, Operator};
+use crate::plan::node::{IndexArm, IndexScanNode, KeyMatch, KeyRange};
+use crate::plan::pattern;
+
+/// Keys from `lower` to `upper`. Included bounds are prefixes: keys that start with them are within.
+#[derive(Clone, Debug, PartialEq)]
+struct Range {
+    lower: Vec<u8>,
+    upper: Vec<u8>,
+    upper_inclusive: bool,
+}
+
+pub(super) struct IndexScanOp {
+    node: Arc<IndexScanNode>,
+    kinds: Arc<[Kind]>,
+    /// Ranges still to scan, the next one last.
+    ranges: Vec<Range>,
+    scan: Option<IndexScan>,
+    /// Several arms: the rows of their union, still to fetch.
+    union: Option<std::vec::IntoIter<RowId>>,
+    started: bool,
+    pending: Pending,
+    ids: Vec<RowId>,
+    /// Rows asked for at once; grows, so that a point lookup stays one and a long scan becomes batched.
+    batch: usize,
+}
+
+impl IndexScanOp {
+    pub fn new(node: Arc<IndexScanNode>, kinds: Arc<[Kind]>) -> IndexScanOp {
+        IndexScanOp {
+            node,
+            kinds,
+            ranges: Vec::new(),
+            scan: None,
+            union: None,
+            started: false,
+            pending: Pending::default(),
+            ids: Vec::new(),
+            batch: 16,
+        }
+    }
+
+    fn start(&mut self, ctx: &ExecContext) -> Result<()> {
+        self.started = true;
+        self.batch = 16;
+        if let [arm] = &self.node.arms[..] {
+            self.ranges = ranges(arm, ctx)?;
+            if !self.node.reverse {
+                self.ranges.reverse();
+            }
+            return Ok(());
+        }
+        let mut ids = BTreeSet::new();
+        for arm in &self.node.arms {
+            for range in ranges(arm, ctx)? {
+                let mut scan = open(arm, &range, false, ctx)?;
+                while let Some((_, id)) = scan.next()? {
+                    ids.insert(id);
+                }
+            }
+        }
+        self.union = Some(ids.into_iter().collect::<Vec<_>>().into_iter());
+        Ok(())
+    }
+
+    /// Fills `ids` with the next rows.
+    fn collect(&mut self, ctx: &ExecContext, limit: usize) -> Result<()> {
+        self.ids.clear();
+        if let Some(union) = &mut self.union {
+            self.ids.extend(union.take(limit));
+            return Ok(());
+        }
+        while self.ids.len() < limit {
+            let scan = match &mut self.scan {
+                Some(scan) => scan,
+                None => {
+                    let Some(range) = self.ranges.pop() else { return Ok(()) };
+                    self.scan.insert(open(&self.node.arms[0], &range, self.node.reverse, ctx)?)
+                }
+            };
+            match scan.next()? {
+                Some((_, id)) => self.ids.push(id),
+                None => self.scan = None,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn open(arm: &IndexArm, range: &Range, reverse: bool, ctx: &ExecContext) -> Result<IndexScan> {
+    let upper = if range.upper_inclusive { Bound::Included(&range.upper[..]) } else { Bound::Excluded(&range.upper[..]) };
+    Ok(ctx.transaction.index_scan(ctx.view(), arm.tree, Bound::Included(&range.lower), upper, reverse)?)
+}
+
+impl Operator for IndexScanOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if let Some(batch) = self.pending.take(limit) {
+            return Ok(Some(batch));
+        }
+        if !self.started {
+            self.start(ctx)?;
+        }
+        loop {
+            // Without a filter, no more rows are fetched than asked for.
+            let want = if self.node.filter.is_empty() { self.batch.min(limit) } else { self.batch };
+            self.collect(ctx, want)?;
+            if self.ids.is_empty() {
+                return Ok(None);
+            }
+            self.batch = (self.batch * 4).min(BATCH_ROWS);
+            let source = &self.node.source;
+            let (kept, columns) =
+                ctx.transaction.fetch(ctx.view(), source.tree, &self.ids, &source.projection, &source.missing)?;
+            if kept.is_empty() {
+                continue;
+            }
+            let batch = if kept.len() == self.ids.len() {
+                outputs(source, &self.kinds, &self.ids, columns)
+            } else {
+                let ids: Vec<RowId> = kept.iter().map(|&i| self.ids[i as usize]).collect();
+                outputs(source, &self.kinds, &ids, columns)
+            };
+            let batch = match filter(&self.node.filter, ctx, &batch)? {
+                None => batch,
+                Some(rows) if rows.is_empty() => {
+                    ctx.check_interrupt()?;
+                    continue;
+                }
+                Some(rows) => batch.take(&rows),
+            };
+            return Ok(give(&mut self.pending, batch, limit));
+        }
+    }
+
+    fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
+        self.started = false;
+        self.ranges.clear();
+        self.scan = None;
+        self.union = None;
+        self.pending.clear();
+        Ok(())
+    }
+}
+
+/// The key ranges of an arm, ascending and disjoint. A NULL operand matches nothing.
+fn ranges(arm: &IndexArm, ctx: &ExecContext) -> Result<Vec<Range>> {
+    let mut prefixes: Vec<Vec<u8>> = vec![Vec::with_capacity(24)];
+    for (part, key) in arm.parts.iter().zip(&arm.matches) {
+        match key {
+            KeyMatch::Equal(value) => {
+                let value = value.eval_row(ctx, &[])?;
+                if value.is_null() {
+                    return Ok(vec![]);
+                }
+                prefixes.iter_mut().for_each(|p| part.encode(&value, p));
+            }
+            KeyMatch::IsNull => prefixes.iter_mut().for_each(|p| part.encode(&Datum::Null, p)),
+            KeyMatch::AnyOf(list) => {
+                let Datum::Array(list) = list.eval_row(ctx, &[])? else { return Ok(vec![]) };
+                let mut next = Vec::with_capacity(prefixes.len() * list.elements.len());
+                for prefix in &prefixes {
+                    for value in list.elements.iter().filter(|v| !v.is_null()) {
+                        let mut bytes = prefix.clone();
+                        part.encode(value, &mut bytes);
+                        next.push(bytes);
+                    }
+                }
+                next.sort_unstable();
+                next.dedup();
+                prefixes = next;
+            }
+        }
+    }
+    let Some(range) = &arm.range else {
+        return Ok(prefixes.into_iter().map(|p| Range { lower: p.clone(), upper: p, upper_inclusive: true }).collect());
+    };
+    let part = &arm.parts[arm.matches.len()];
+    let mut out = Vec::with_capacity(prefixes.len());
+    for prefix in prefixes {
+        out.extend(bounded(part, range, prefix, ctx)?);
+    }
+    Ok(out)
+}
+
+/// The range of one prefix.
+fn bounded(part: &KeyPart, range: &KeyRange, prefix: Vec<u8>, ctx: &ExecContext) -> Result<Option<Range>> {
+    let mut all = prefix.clone();
+    all.push(KeyPart::not_null_marker().0);
+    let everything = Range { lower: all.clone(), upper: all, upper_inclusive: true };
+    match range {
+        KeyRange::NotNull => Ok(Some(everything)),
+        KeyRange::Prefix { pattern, case_regex } => {
+            let Datum::Text(text) = pattern.eval_row(ctx, &[])? else { return Ok(None) };
+            let fixed = if *case_regex { pattern::regex_prefix(&text) } else { pattern::like_prefix(&text) };
+            if fixed.is_empty() || part.descending {
+                return Ok(Some(everything));
+            }
+            let mut lower = everything.lower;
+            lower.extend_from_slice(fixed.as_bytes());
+            Ok(Some(Range { upper: lower.clone(), lower, upper_inclusive: true }))
+        }
+        KeyRange::Between { lower, upper } => {
+            let (low, high) = if part.descending { (upper, lower) } else { (lower, upper) };
+            let mut range = everything;
+            if let Some((value, inclusive)) = low {
+                let value = value.eval_row(ctx, &[])?;
+                if value.is_null() {
+                    return Ok(None);
+                }
+                range.lower = prefix.clone();
+                part.encode(&value, &mut range.lower);
+                if !inclusive && !successor(&mut range.lower) {
+                    return Ok(None);
+                }
+            }
+            if let Some((value, inclusive)) = high {
+                let value = value.eval_row(ctx, &[])?;
+                if value.is_null() {
+                    return Ok(None);
+                }
+                range.upper = prefix;
+                part.encode(&value, &mut range.upper);
+                range.upper_inclusive = *inclusive;
+            }
+            Ok(Some(range))
+        }
+    }
+}
+
+/// Turns bytes into the least bytes above everything that starts with them; false when there are none.
+fn successor(bytes: &mut Vec<u8>) -> bool {
+    while let Some(last) = bytes.last_mut() {
+        if *last < 255 {
+            *last += 1;
+            return true;
+        }
+        bytes.pop();
+    }
+    false
+}

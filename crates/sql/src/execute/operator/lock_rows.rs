@@ -1,0 +1,159 @@
+//! Row locks, and what READ COMMITTED does when a row changed while its lock was waited for.
+
+use std::sync::Arc;
+
+use melba_engine::{Isolation, RowLockMode, RowLockResult, Wait};
+use melba_types::{Batch, Datum, Result, RowId, bail};
+
+use super::build;
+use super::pending::{Pending, batch_of, give};
+use super::table_scan::output_row;
+use crate::execute::{ExecContext, Operator};
+use crate::plan::node::{LockRowsNode, RowLock, TableSource};
+use crate::tree::{LockStrength, LockWait};
+
+/// What became of a row whose lock was taken.
+pub(crate) enum Relock {
+    /// As the statement's view shows it.
+    Unchanged,
+    /// Changed by a transaction that committed meanwhile: the scan's outputs of the newest version.
+    Changed(Vec<Datum>),
+    /// Deleted meanwhile, changed by this very statement, or locked by others under SKIP LOCKED.
+    Skip,
+}
+
+pub(crate) fn mode_of(strength: LockStrength) -> RowLockMode {
+    match strength {
+        LockStrength::KeyShare => RowLockMode::ForKeyShare,
+        LockStrength::Share => RowLockMode::ForShare,
+        LockStrength::NoKeyUpdate => RowLockMode::ForNoKeyUpdate,
+        LockStrength::Update => RowLockMode::ForUpdate,
+    }
+}
+
+/// Locks a row and compares it with the view.
+pub(crate) fn lock_and_recheck(
+    ctx: &ExecContext,
+    source: &TableSource,
+    id: RowId,
+    mode: RowLockMode,
+    wait: LockWait,
+) -> Result<Relock> {
+    let engine_wait = match wait {
+        LockWait::Block => Wait::Block,
+        LockWait::NoWait => Wait::NoWait,
+        LockWait::SkipLocked => Wait::SkipLocked,
+    };
+    let transaction = &ctx.transaction;
+    if let RowLockResult::WouldBlock = transaction.lock_row(source.tree, id, mode, engine_wait)? {
+        if wait == LockWait::SkipLocked {
+            return Ok(Relock::Skip);
+        }
+        bail!(LOCK_NOT_AVAILABLE, "could not obtain lock on row in relation \"{}\"", source.name);
+    }
+    let latest = transaction.get_latest(source.tree, id)?;
+    let view = ctx.view();
+    if let Some(command) = latest.own_command {
+        // Our own earlier change, which the view shows, or one of this statement, which it does not.
+        return Ok(if command >= view.command { Relock::Skip } else { Relock::Unchanged });
+    }
+    if latest.csn <= view.csn {
+        return Ok(if latest.row.is_some() { Relock::Unchanged } else { Relock::Skip });
+    }
+    if transaction.isolation() != Isolation::ReadCommitted {
+        let what = if latest.row.is_some() { "update" } else { "delete" };
+        bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent {what}");
+    }
+    let Some(bytes) = latest.row else { return Ok(Relock::Skip) };
+    let layout = transaction.table_layout(source.tree)?;
+    let Some(row) = layout.view(&bytes) else {
+        bail!(DATA_CORRUPTED, "a stored row of relation \"{}\" is malformed", source.name);
+    };
+    let projected: Vec<Datum> =
+        source.projection.iter().map(|&c| row.datum(c, source.missing.get(c).unwrap_or(&Datum::Null))).collect();
+    Ok(Relock::Changed(output_row(&source.outputs, &projected, id)))
+}
+
+/// Puts a newer version's values in place of the old ones.
+pub(crate) fn replace(row: &mut [Datum], columns: &[(usize, usize)], outputs: &[Datum]) {
+    for (column, output) in columns {
+        row[*column] = outputs[*output].clone();
+    }
+}
+
+pub(super) struct LockRowsOp {
+    node: Arc<LockRowsNode>,
+    input: Box<dyn Operator>,
+    pending: Pending,
+}
+
+impl LockRowsOp {
+    pub fn new(node: Arc<LockRowsNode>, ctx: &ExecContext) -> Result<LockRowsOp> {
+        let input = build(&node.input, ctx)?;
+        Ok(LockRowsOp { node, input, pending: Pending::default() })
+    }
+
+    /// Locks what a row refers to; the row as it is now, or `None` when it is not to be returned.
+    fn lock(&self, ctx: &ExecContext, batch: &Batch, i: usize) -> Result<Option<Option<Vec<Datum>>>> {
+        let mut changed: Option<Vec<Datum>> = None;
+        for lock in &self.node.locks {
+            let Datum::Int8(id) = batch.columns[lock.row_id].get(i) else { continue };
+            match self.lock_one(ctx, lock, RowId(id as u64))? {
+                Relock::Unchanged => {}
+                Relock::Skip => return Ok(None),
+                Relock::Changed(outputs) => {
+                    replace(changed.get_or_insert_with(|| batch.row(i)), &lock.columns, &outputs);
+                }
+            }
+        }
+        if let Some(row) = &changed {
+            for condition in &self.node.recheck {
+                if !condition.holds(ctx, row)? {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(changed))
+    }
+
+    fn lock_one(&self, ctx: &ExecContext, lock: &RowLock, id: RowId) -> Result<Relock> {
+        lock_and_recheck(ctx, &lock.source, id, mode_of(lock.strength), lock.wait)
+    }
+}
+
+impl Operator for LockRowsOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if let Some(batch) = self.pending.take(limit) {
+            return Ok(Some(batch));
+        }
+        while let Some(batch) = self.input.next(ctx, limit)? {
+            let mut kept: Vec<u32> = Vec::with_capacity(batch.rows);
+            let mut replaced: Vec<(usize, Vec<Datum>)> = Vec::new();
+            for i in 0..batch.rows {
+                if let Some(changed) = self.lock(ctx, &batch, i)? {
+                    if let Some(row) = changed {
+                        replaced.push((kept.len(), row));
+                    }
+                    kept.push(i as u32);
+                }
+            }
+            if kept.is_empty() {
+                continue;
+            }
+            if replaced.is_empty() {
+                return Ok(give(&mut self.pending, batch.take(&kept), limit));
+            }
+            let mut rows: Vec<Vec<Datum>> = kept.iter().map(|&i| batch.row(i as usize)).collect();
+            for (at, row) in replaced {
+                rows[at] = row;
+            }
+            return Ok(give(&mut self.pending, batch_of(&self.node.input.kinds, &rows), limit));
+        }
+        Ok(None)
+    }
+
+    fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
+        self.pending.clear();
+        self.input.rescan(ctx)
+    }
+}

@@ -1,0 +1,58 @@
+//! The operators, one module a family.
+
+mod aggregate;
+mod cte;
+mod function_scan;
+mod hash_join;
+mod index_scan;
+mod limit;
+mod lock_rows;
+mod nested_loop;
+mod pending;
+mod project;
+mod set_op;
+mod simple;
+mod sort;
+mod table_scan;
+mod window;
+
+use melba_types::Result;
+
+pub(crate) use lock_rows::{Relock, lock_and_recheck};
+pub(crate) use pending::Pending;
+
+use crate::execute::{ExecContext, Operator};
+use crate::plan::node::{Op, PlanNode};
+
+/// The operator for a plan node.
+pub(crate) fn build(node: &PlanNode, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
+    let operator: Box<dyn Operator> = match &node.op {
+        Op::Result(n) => Box::new(simple::ResultOp::new(n.clone(), ctx)?),
+        Op::Values(n) => Box::new(simple::ValuesOp::new(n.clone(), node.kinds.clone())),
+        Op::TableScan(n) => Box::new(table_scan::TableScanOp::new(n.clone(), node.kinds.clone())),
+        Op::IndexScan(n) => Box::new(index_scan::IndexScanOp::new(n.clone(), node.kinds.clone())),
+        Op::SystemScan(n) => Box::new(simple::SystemScanOp::new(n.clone(), node.kinds.clone())),
+        Op::FunctionScan(n) => Box::new(function_scan::FunctionScanOp::new(n.clone(), node.kinds.clone())),
+        Op::CteScan { cte } => Box::new(cte::CteScanOp::new(*cte)),
+        Op::WorkTableScan { table } => Box::new(cte::WorkTableScanOp::new(*table)),
+        Op::Filter(n) => Box::new(simple::FilterOp::new(n.clone(), ctx)?),
+        Op::Project(n) => Box::new(project::ProjectOp::new(n.clone(), ctx)?),
+        Op::ProjectSet(n) => Box::new(project::ProjectSetOp::new(n.clone(), ctx)?),
+        Op::HashJoin(n) => Box::new(hash_join::HashJoinOp::new(n.clone(), ctx)?),
+        Op::NestedLoop(n) => Box::new(nested_loop::NestedLoopOp::new(n.clone(), ctx)?),
+        Op::Aggregate(n) => Box::new(aggregate::AggregateOp::new(n.clone(), node.kinds.clone(), ctx)?),
+        Op::Window(n) => Box::new(window::WindowOp::new(n.clone(), ctx)?),
+        Op::Sort(n) => Box::new(sort::SortOp::new(n.clone(), ctx)?),
+        Op::Distinct(n) => Box::new(set_op::DistinctOp::new(n.clone(), ctx)?),
+        Op::Limit(n) => Box::new(limit::LimitOp::new(n.clone(), ctx)?),
+        Op::SetOp(n) => Box::new(set_op::SetOpOp::new(n.clone(), ctx)?),
+        Op::Append(n) => Box::new(set_op::AppendOp::new(n.clone(), ctx)?),
+        Op::RecursiveUnion(n) => Box::new(cte::RecursiveUnionOp::new(n.clone(), ctx)?),
+        Op::LockRows(n) => Box::new(lock_rows::LockRowsOp::new(n.clone(), ctx)?),
+        Op::Modify(n) => return crate::execute::modify::build(n.clone(), ctx),
+    };
+    Ok(match ctx.instrumented() {
+        true => Box::new(super::instrument::InstrumentOp::new(node.id, operator)),
+        false => operator,
+    })
+}

@@ -1,0 +1,132 @@
+//! Sequential scans of stored tables.
+
+use std::sync::Arc;
+
+use melba_engine::{TableScan, ZonePredicate};
+use melba_types::{Batch, Column, ColumnData, Datum, Kind, Record, Result, RowId};
+
+use super::pending::{Pending, give};
+use crate::execute::expression::filter;
+use crate::execute::{ExecContext, Operator};
+use crate::plan::node::{ScanOutput, TableScanNode, TableSource};
+
+pub(super) struct TableScanOp {
+    node: Arc<TableScanNode>,
+    kinds: Arc<[Kind]>,
+    scan: Option<TableScan>,
+    pending: Pending,
+    done: bool,
+}
+
+impl TableScanOp {
+    pub fn new(node: Arc<TableScanNode>, kinds: Arc<[Kind]>) -> TableScanOp {
+        TableScanOp { node, kinds, scan: None, pending: Pending::default(), done: false }
+    }
+
+    fn open(&self, ctx: &ExecContext) -> Result<TableScan> {
+        let mut zones = Vec::with_capacity(self.node.zones.len());
+        for (column, op, value) in &self.node.zones {
+            let value = value.eval_row(ctx, &[])?;
+            if !value.is_null() {
+                zones.push(ZonePredicate { column: *column, op: *op, value });
+            }
+        }
+        let source = &self.node.source;
+        Ok(ctx.transaction.scan(ctx.view(), source.tree, &source.projection, &source.missing, &zones, None)?)
+    }
+}
+
+impl Operator for TableScanOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if let Some(batch) = self.pending.take(limit) {
+            return Ok(Some(batch));
+        }
+        if self.done {
+            return Ok(None);
+        }
+        if self.scan.is_none() {
+            self.scan = Some(self.open(ctx)?);
+        }
+        while let Some(scan) = &mut self.scan {
+            ctx.check_interrupt()?;
+            let Some(found) = scan.next()? else { break };
+            if found.row_ids.is_empty() {
+                continue;
+            }
+            let batch = outputs(&self.node.source, &self.kinds, &found.row_ids, found.columns);
+            let batch = match filter(&self.node.filter, ctx, &batch)? {
+                None => batch,
+                Some(rows) if rows.is_empty() => continue,
+                Some(rows) => batch.take(&rows),
+            };
+            return Ok(give(&mut self.pending, batch, limit));
+        }
+        self.scan = None;
+        self.done = true;
+        Ok(None)
+    }
+
+    fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
+        self.scan = None;
+        self.done = false;
+        self.pending.clear();
+        Ok(())
+    }
+}
+
+/// The output columns of scanned rows.
+pub(crate) fn outputs(source: &TableSource, kinds: &[Kind], row_ids: &[RowId], columns: Vec<Column>) -> Batch {
+    let rows = row_ids.len();
+    if source.plain {
+        return Batch { columns, rows };
+    }
+    let mut out = Vec::with_capacity(source.outputs.len());
+    let mut columns: Vec<Option<Column>> = columns.into_iter().map(Some).collect();
+    for (i, output) in source.outputs.iter().enumerate() {
+        out.push(match output {
+            ScanOutput::Column(c) => {
+                let again = source.outputs[i + 1..].iter().any(|o| match o {
+                    ScanOutput::Column(other) => other == c,
+                    ScanOutput::WholeRow { .. } => true,
+                    _ => false,
+                });
+                let column = if again { columns[*c].clone() } else { columns[*c].take() };
+                column.unwrap_or_else(|| Column::with_capacity(kinds[i], 0))
+            }
+            ScanOutput::RowId => Column::new(ColumnData::Int8(row_ids.iter().map(|r| r.0 as i64).collect())),
+            ScanOutput::Const(value) => crate::execute::expression::repeat(value, kinds[i], rows),
+            ScanOutput::WholeRow { ty, columns: fields, types, names } => {
+                let mut column = Column::with_capacity(kinds[i], rows);
+                for row in 0..rows {
+                    let get =
+                        |c: &Option<usize>| c.and_then(|c| columns[c].as_ref()).map_or(Datum::Null, |column| column.get(row));
+                    let fields = fields.iter().map(get).collect();
+                    column.push(Datum::Record(Arc::new(Record {
+                        type_oid: *ty,
+                        field_types: types.clone(),
+                        field_names: Some(names.clone()),
+                        fields,
+                    })));
+                }
+                column
+            }
+        });
+    }
+    Batch { columns: out, rows }
+}
+
+/// The outputs for one row whose projected columns are given.
+pub(crate) fn output_row(outputs: &[ScanOutput], row: &[Datum], id: RowId) -> Vec<Datum> {
+    let one = |output: &ScanOutput| match output {
+        ScanOutput::Column(c) => row[*c].clone(),
+        ScanOutput::RowId => Datum::Int8(id.0 as i64),
+        ScanOutput::Const(value) => value.clone(),
+        ScanOutput::WholeRow { ty, columns, types, names } => Datum::Record(Arc::new(Record {
+            type_oid: *ty,
+            field_types: types.clone(),
+            field_names: Some(names.clone()),
+            fields: columns.iter().map(|c| c.map_or(Datum::Null, |c| row[c].clone())).collect(),
+        })),
+    };
+    outputs.iter().map(one).collect()
+}

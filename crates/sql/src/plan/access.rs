@@ -1,0 +1,403 @@
+//! How one relation is read: sequentially, by an index, by a function, a subquery.
+
+mod index;
+mod leaf;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use melba_catalog::{Relation, Storage};
+use melba_engine::ZoneOp;
+use melba_types::{Datum, DbError, Kind, Result, bail, oids};
+
+use self::index::IndexChoice;
+use super::join::{Goal, Path, PathKind};
+use super::layout::Layout;
+use super::node::*;
+use super::planner::{Planner, Stage};
+use super::prepare::{Rels, rels_of};
+use crate::tree::{Expr, RangeKind};
+
+/// How a range table entry is read.
+pub(super) struct LeafPath {
+    pub entry: usize,
+    pub access: Access,
+    /// Conditions to check on each row.
+    pub filter: Vec<Expr>,
+}
+
+pub(super) enum Access {
+    Table,
+    Index(IndexChoice),
+    System {
+        equal: Vec<(usize, Expr)>,
+    },
+    Function,
+    Values,
+    Cte,
+    Result,
+    /// Planned already, with the parameters it uses; taken when the plan is made.
+    Subquery(RefCell<Option<(Stage, BTreeSet<usize>)>>),
+    /// A table with children: each is read and its columns matched by name.
+    Inheritance(Vec<Arc<Relation>>),
+}
+
+const SEQUENTIAL_ROW: f64 = 0.0125;
+
+impl Planner<'_> {
+    /// Paths for a range table entry. `own` are conditions on it alone (or with parameters), `across` may be satisfied by an
+    /// index with parameters.
+    pub fn leaf_paths(&mut self, entry: usize, own: &[Expr], across: &[Rc<Expr>], goal: &Goal) -> Result<Vec<Rc<Path>>> {
+        let own_params = self.parameters_of(own, entry);
+        match &self.level().entries[entry].kind {
+            RangeKind::Relation { oid, inherit, sample } => {
+                if sample.is_some() {
+                    return Err(DbError::unsupported("TABLESAMPLE"));
+                }
+                let (oid, inherit) = (*oid, *inherit);
+                self.relation_paths(entry, oid, inherit, own, across, goal)
+            }
+            RangeKind::Subquery { .. } => self.subquery_paths(entry, own),
+            RangeKind::Function { functions, .. } => {
+                let mut params = own_params;
+                functions.iter().for_each(|f| params |= rels_of(&f.expr));
+                let rows = functions.iter().map(|f| self.function_rows(&f.expr)).fold(1.0, f64::max);
+                Ok(vec![self.simple_path(entry, Access::Function, own, params, rows)])
+            }
+            RangeKind::Values { rows } => {
+                let params = rows.iter().flatten().fold(own_params, |all, e| all | rels_of(e));
+                let count = rows.len() as f64;
+                Ok(vec![self.simple_path(entry, Access::Values, own, params, count)])
+            }
+            RangeKind::Cte { name, levels, .. } => {
+                let binding = self.cte_binding(name, *levels)?;
+                Ok(vec![self.simple_path(entry, Access::Cte, own, own_params, binding.rows)])
+            }
+            RangeKind::Result => Ok(vec![self.simple_path(entry, Access::Result, own, own_params, 1.0)]),
+            RangeKind::Join { .. } => Err(DbError::internal("a join is no relation")),
+            RangeKind::TableFunction(_) => Err(DbError::unsupported("JSON_TABLE")),
+        }
+    }
+
+    /// Other entries of this level that conditions on an entry refer to.
+    fn parameters_of(&self, conditions: &[Expr], entry: usize) -> Rels {
+        conditions.iter().fold(0, |all, c| all | rels_of(c)) & !(1 << entry)
+    }
+
+    fn simple_path(&self, entry: usize, access: Access, own: &[Expr], params: Rels, rows: f64) -> Rc<Path> {
+        let sel: f64 = own.iter().map(|c| self.selectivity(c)).product();
+        Rc::new(Path {
+            rels: 1 << entry,
+            params: params & !(1 << entry),
+            rows: (rows * sel).max(1.0),
+            startup: 0.0,
+            total: rows * SEQUENTIAL_ROW + 0.01,
+            ordered: false,
+            used: vec![],
+            kind: PathKind::Leaf(LeafPath { entry, access, filter: own.to_vec() }),
+        })
+    }
+
+    fn function_rows(&self, expr: &Expr) -> f64 {
+        match expr {
+            Expr::Function(f) if f.returns_set => {
+                self.catalog().function(f.function).map_or(100.0, |f| f64::from(f.rows).max(1.0))
+            }
+            _ => 1.0,
+        }
+    }
+
+    fn subquery_paths(&mut self, entry: usize, own: &[Expr]) -> Result<Vec<Rc<Path>>> {
+        let kind = std::mem::replace(&mut self.level_mut().entries[entry].kind, RangeKind::Result);
+        let RangeKind::Subquery { mut query, view } = kind else {
+            return Err(DbError::internal("subquery entry expected"));
+        };
+        let mut filter = Vec::new();
+        for condition in own {
+            if !self.push_into_subquery(&mut query, entry, condition) {
+                filter.push(condition.clone());
+            }
+        }
+        let mut params: Rels = 0;
+        query.visit(0, &mut |e, level| {
+            if let Expr::Var(v) = e
+                && v.levels_up == level + 1
+            {
+                params |= 1 << v.entry.min(127);
+            }
+            true
+        });
+        // What the planned node uses is reported where it is placed.
+        let outer = std::mem::take(&mut self.used);
+        let planned = self.query((*query).clone(), None);
+        let used = std::mem::replace(&mut self.used, outer);
+        let stage = planned?;
+        self.level_mut().entries[entry].kind = RangeKind::Subquery { query, view };
+        let params = (params | self.parameters_of(&filter, entry)) & !(1 << entry);
+        let estimate = stage.node.estimate;
+        let sel: f64 = filter.iter().map(|c| self.selectivity(c)).product();
+        Ok(vec![Rc::new(Path {
+            rels: 1 << entry,
+            params,
+            rows: (estimate.rows * sel).max(1.0),
+            startup: estimate.startup,
+            total: estimate.total,
+            ordered: false,
+            used: vec![],
+            kind: PathKind::Leaf(LeafPath { entry, access: Access::Subquery(RefCell::new(Some((stage, used)))), filter }),
+        })])
+    }
+
+    fn relation_paths(
+        &mut self,
+        entry: usize,
+        oid: melba_types::Oid,
+        inherit: bool,
+        own: &[Expr],
+        across: &[Rc<Expr>],
+        goal: &Goal,
+    ) -> Result<Vec<Rc<Path>>> {
+        let Some(relation) = self.catalog().relation(oid).cloned() else {
+            bail!(UNDEFINED_TABLE, "relation with OID {oid} does not exist");
+        };
+        if !self.relations.iter().any(|r| r.0 == oid) {
+            self.relations.push((oid, false));
+        }
+        let params = self.parameters_of(own, entry);
+        if inherit {
+            let mut members = vec![relation.clone()];
+            self.descendants(&relation, &mut members);
+            if members.len() > 1 || matches!(relation.storage, Storage::None) {
+                members.retain(|m| matches!(m.storage, Storage::Tree(_)));
+                let rows = members.iter().map(|m| self.table_rows(m)).sum::<f64>();
+                return Ok(vec![self.simple_path(entry, Access::Inheritance(members), own, params, rows)]);
+            }
+        }
+        match relation.storage {
+            Storage::Tree(_) => {}
+            Storage::System(_) => return self.system_paths(entry, &relation, own, across),
+            _ => return Err(DbError::unsupported(format!("reading relation \"{}\"", relation.name))),
+        }
+        let raw = self.table_rows(&relation);
+        let sel: f64 = own.iter().map(|c| self.selectivity(c)).product();
+        let rows = (raw * sel).max(1.0);
+        let mut out = vec![Rc::new(Path {
+            rels: 1 << entry,
+            params,
+            rows,
+            startup: 0.0,
+            total: raw * (SEQUENTIAL_ROW + own.len() as f64 * 0.0025) + 1.0,
+            ordered: false,
+            used: vec![],
+            kind: PathKind::Leaf(LeafPath { entry, access: Access::Table, filter: own.to_vec() }),
+        })];
+        out.extend(self.index_paths(entry, &relation, raw, own, across, goal)?);
+        Ok(out)
+    }
+
+    fn descendants(&self, relation: &Relation, out: &mut Vec<Arc<Relation>>) {
+        for child in self.catalog().children(relation.oid) {
+            if let Some(child) = self.catalog().relation(child)
+                && !out.iter().any(|r| r.oid == child.oid)
+            {
+                out.push(child.clone());
+                self.descendants(child, out);
+            }
+        }
+    }
+
+    pub fn table_rows(&self, relation: &Relation) -> f64 {
+        match relation.storage {
+            Storage::Tree(tree) => self.context.statistics.rows(tree).max(1.0),
+            _ => 100.0,
+        }
+    }
+
+    fn system_paths(&mut self, entry: usize, relation: &Relation, own: &[Expr], across: &[Rc<Expr>]) -> Result<Vec<Rc<Path>>> {
+        let raw = match &*relation.name {
+            "pg_proc" | "pg_attribute" | "pg_depend" | "pg_description" => 3000.0,
+            "pg_operator" | "pg_type" | "pg_class" => 600.0,
+            _ => 100.0,
+        };
+        let mut out = Vec::new();
+        let mut equal = Vec::new();
+        let mut filter = Vec::new();
+        for condition in own {
+            match self.system_equality(entry, relation, condition) {
+                Some(found) => equal.push(found),
+                None => filter.push(condition.clone()),
+            }
+        }
+        let path = |equal: Vec<(usize, Expr)>, used: Vec<Rc<Expr>>, params: Rels, rows: f64, total: f64| {
+            Rc::new(Path {
+                rels: 1 << entry,
+                params: params & !(1 << entry),
+                rows,
+                startup: 0.0,
+                total,
+                ordered: false,
+                used,
+                kind: PathKind::Leaf(LeafPath { entry, access: Access::System { equal }, filter: filter.clone() }),
+            })
+        };
+        let sel: f64 = own.iter().map(|c| self.selectivity(c)).product();
+        let by_key = equal.iter().any(|(c, _)| *c == 0);
+        let rows = (raw * sel).max(1.0);
+        let params = self.parameters_of(own, entry);
+        out.push(path(equal.clone(), vec![], params, rows, if by_key { 1.0 } else { raw * 0.05 }));
+        for condition in across {
+            if let Some((column, value)) = self.system_equality(entry, relation, condition)
+                && column == 0
+            {
+                let mut with = equal.clone();
+                let params = params | rels_of(&value);
+                with.push((column, value));
+                let per_key = if relation.columns[0].name.as_ref() == "oid" { 1.0 } else { 10.0 };
+                out.push(path(with, vec![condition.clone()], params, per_key, 0.5 + per_key * 0.1));
+            }
+        }
+        Ok(out)
+    }
+
+    /// `column = value` that a generator of system rows can use.
+    fn system_equality(&self, entry: usize, relation: &Relation, condition: &Expr) -> Option<(usize, Expr)> {
+        let Expr::Operator(op) = condition else { return None };
+        let [a, b] = &op.args[..] else { return None };
+        if !self.catalog().is_equality(op.operator) {
+            return None;
+        }
+        for (side, other) in [(a, b), (b, a)] {
+            let Some(column) = plain_column(side, entry) else { continue };
+            let described = relation.columns.get(column)?;
+            if rels_of(other) & (1 << entry) == 0
+                && melba_catalog::relations::can_filter(described.kind)
+                && self.kind(other.ty()) == described.kind
+                && self.comparable(described.ty, other.ty())
+                && !self.has_volatile(other)
+                && !super::prepare::contains_sublink(other)
+            {
+                return Some((column, other.clone()));
+            }
+        }
+        None
+    }
+
+    /// Zone predicates of a sequential scan.
+    fn zones(
+        &mut self,
+        entry: usize,
+        relation: &Relation,
+        filter: &[Expr],
+    ) -> Result<Vec<(usize, ZoneOp, crate::execute::Expression)>> {
+        let mut out = Vec::new();
+        for condition in filter {
+            let Expr::Operator(op) = condition else { continue };
+            let [a, b] = &op.args[..] else { continue };
+            for (side, other, flipped) in [(a, b, false), (b, a, true)] {
+                let Some(column) = plain_column(side, entry) else { continue };
+                let same = relation.columns.get(column).is_some_and(|c| {
+                    c.ty == other.ty()
+                        && !matches!(c.kind, Kind::Array | Kind::Record | Kind::Range | Kind::Multirange)
+                        && c.ty != oids::BPCHAR
+                });
+                let fixed = matches!(other, Expr::Const(_) | Expr::Param(_))
+                    || matches!(other, Expr::Var(v) if v.entry != entry || v.levels_up > 0);
+                let Some((family, strategy)) = self.catalog().btree_strategy(op.operator) else { continue };
+                let default = self.catalog().type_operators(side.ty()).btree_family;
+                if !same || !fixed || family != default {
+                    continue;
+                }
+                let zone = match (strategy, flipped) {
+                    (3, _) => ZoneOp::Equal,
+                    (1, false) | (5, true) => ZoneOp::Less,
+                    (2, false) | (4, true) => ZoneOp::LessOrEqual,
+                    (4, false) | (2, true) => ZoneOp::GreaterOrEqual,
+                    (5, false) | (1, true) => ZoneOp::Greater,
+                    _ => continue,
+                };
+                out.push((column, zone, self.compile(other, &Layout::default())?));
+                break;
+            }
+        }
+        Ok(out)
+    }
+
+    /// The columns of a stored table that the query reads.
+    pub fn table_source(&mut self, entry: usize, relation: &Relation) -> Result<(TableSource, Arc<[Kind]>, Layout)> {
+        let Storage::Tree(tree) = relation.storage else {
+            return Err(DbError::internal("relation has no table tree"));
+        };
+        let needed = self.level().needed[entry].clone();
+        let alias = self.level().entries[entry].name.clone();
+        let (outputs, projection, kinds, layout) = self.scan_outputs(entry, relation, &needed);
+        let plain = outputs.iter().enumerate().all(|(i, o)| matches!(o, ScanOutput::Column(c) if *c == i));
+        let source = TableSource {
+            relation: relation.oid,
+            name: relation.name.clone(),
+            alias,
+            tree,
+            projection,
+            missing: relation.columns.iter().map(|c| c.missing.clone()).collect(),
+            outputs,
+            plain,
+        };
+        Ok((source, kinds, layout))
+    }
+
+    fn scan_outputs(
+        &self,
+        entry: usize,
+        relation: &Relation,
+        needed: &BTreeSet<i16>,
+    ) -> (Vec<ScanOutput>, Vec<usize>, Arc<[Kind]>, Layout) {
+        let mut projection: Vec<usize> = needed.iter().filter(|c| **c > 0).map(|c| *c as usize - 1).collect();
+        if needed.contains(&0) {
+            projection = (0..relation.columns.len()).filter(|&c| !relation.columns[c].dropped).collect();
+        }
+        let place = |column: usize| projection.iter().position(|p| *p == column);
+        let mut outputs = Vec::with_capacity(needed.len());
+        let mut kinds = Vec::with_capacity(needed.len());
+        let mut layout = Layout::default();
+        for &column in needed {
+            let (output, kind) = match column {
+                -1 => (ScanOutput::RowId, Kind::Int8),
+                -6 => (ScanOutput::Const(Datum::Oid(relation.oid.0)), Kind::Oid),
+                // Every visible row counts as written by the frozen transaction.
+                -2 => (ScanOutput::Const(Datum::Oid(2)), Kind::Oid),
+                c if c < 0 => (ScanOutput::Const(Datum::Oid(0)), Kind::Oid),
+                0 => {
+                    let live = relation.columns.iter().filter(|c| !c.dropped);
+                    let output = ScanOutput::WholeRow {
+                        ty: relation.row_type,
+                        columns: (0..relation.columns.len()).filter(|&c| !relation.columns[c].dropped).map(place).collect(),
+                        types: live.clone().map(|c| c.ty).collect(),
+                        names: live.map(|c| c.name.clone()).collect(),
+                    };
+                    (output, Kind::Record)
+                }
+                c => {
+                    let c = c as usize - 1;
+                    match (place(c), relation.columns.get(c)) {
+                        (Some(at), Some(described)) => (ScanOutput::Column(at), described.kind),
+                        _ => (ScanOutput::Const(Datum::Null), Kind::Text),
+                    }
+                }
+            };
+            outputs.push(output);
+            kinds.push(kind);
+            layout.0.push((entry, column));
+        }
+        (outputs, projection, kinds.into(), layout)
+    }
+}
+
+/// The column of an entry that an expression is, through binary-compatible casts; counted from 0.
+pub(super) fn plain_column(expr: &Expr, entry: usize) -> Option<usize> {
+    match expr {
+        Expr::Var(v) if v.entry == entry && v.levels_up == 0 && v.column > 0 => Some(v.column as usize - 1),
+        Expr::Relabel { arg, .. } => plain_column(arg, entry),
+        _ => None,
+    }
+}

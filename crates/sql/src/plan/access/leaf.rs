@@ -1,0 +1,406 @@
+//! From leaf paths to plan nodes.
+
+use std::sync::Arc;
+
+use melba_catalog::Relation;
+use melba_functions::registry;
+use melba_types::{DbError, Kind, Result};
+
+use super::index::{ArmChoice, IndexChoice, Match, RangeChoice};
+use super::{Access, LeafPath};
+use crate::execute::expression::{Call, compile};
+use crate::plan::explain;
+use crate::plan::layout::{Layout, column};
+use crate::plan::node::*;
+use crate::plan::planner::{CteBinding, Planner, Stage};
+use crate::tree::{Distinct, Expr, Query, RangeFunction, RangeKind, RowExpr};
+
+impl Planner<'_> {
+    pub fn create_leaf(&mut self, leaf: &LeafPath, estimate: Estimate) -> Result<Stage> {
+        let entry = leaf.entry;
+        match &leaf.access {
+            Access::Table => {
+                let relation = self.relation_of(entry)?;
+                self.create_table_scan(entry, &relation, &leaf.filter, estimate)
+            }
+            Access::Index(choice) => self.create_index_scan(entry, choice, &leaf.filter, estimate),
+            Access::System { equal } => self.create_system_scan(entry, equal, &leaf.filter, estimate),
+            Access::Inheritance(members) => self.create_inheritance(entry, members, &leaf.filter, estimate),
+            Access::Function => {
+                let stage = self.create_function_scan(entry, estimate)?;
+                self.finish_leaf(entry, stage, &leaf.filter)
+            }
+            Access::Values => {
+                let RangeKind::Values { rows } = self.level().entries[entry].kind.clone() else {
+                    return Err(DbError::internal("VALUES entry expected"));
+                };
+                let layout = Layout::default();
+                let mut compiled = Vec::with_capacity(rows.len());
+                for row in &rows {
+                    compiled.push(self.compile_all(row, &layout)?);
+                }
+                let columns = self.level().entries[entry].columns.clone();
+                let kinds = self.kinds_of(&columns);
+                let node = self.node(Op::Values(Arc::new(compiled)), kinds, estimate);
+                let stage = Stage { node, layout: Layout::of(entry, columns.len()) };
+                self.finish_leaf(entry, stage, &leaf.filter)
+            }
+            Access::Cte => {
+                let RangeKind::Cte { name, levels, .. } = self.level().entries[entry].kind.clone() else {
+                    return Err(DbError::internal("WITH entry expected"));
+                };
+                let binding = self.cte_binding(&name, levels)?;
+                let op = match binding.work_table {
+                    Some(table) => Op::WorkTableScan { table },
+                    None => Op::CteScan { cte: binding.index },
+                };
+                let layout = Layout::of(entry, binding.kinds.len());
+                let mut node = self.node(op, binding.kinds, estimate);
+                let alias = self.level().entries[entry].name.clone();
+                self.detail(&mut node, "on", || explain::named(&name, &alias));
+                self.finish_leaf(entry, Stage { node, layout }, &leaf.filter)
+            }
+            Access::Result => {
+                let op = Op::Result(Arc::new(ResultNode { input: None, conditions: vec![] }));
+                let node = self.node(op, Arc::from([]), estimate);
+                self.finish_leaf(entry, Stage { node, layout: Layout::default() }, &leaf.filter)
+            }
+            Access::Subquery(slot) => {
+                let Some((stage, used)) = slot.borrow_mut().take() else {
+                    return Err(DbError::internal("a subquery was placed twice"));
+                };
+                self.used.extend(used);
+                let layout = Layout::of(entry, stage.node.kinds.len());
+                self.finish_leaf(entry, Stage { node: stage.node, layout }, &leaf.filter)
+            }
+        }
+    }
+
+    fn relation_of(&self, entry: usize) -> Result<Arc<Relation>> {
+        let RangeKind::Relation { oid, .. } = self.level().entries[entry].kind else {
+            return Err(DbError::internal("relation entry expected"));
+        };
+        self.catalog().relation(oid).cloned().ok_or_else(|| DbError::internal(format!("relation {oid} does not exist")))
+    }
+
+    /// The whole row, where it is read, and the filter.
+    fn finish_leaf(&mut self, entry: usize, stage: Stage, filter: &[Expr]) -> Result<Stage> {
+        let stage = if self.level().needed[entry].contains(&0) && stage.layout.position(entry, 0).is_none() {
+            let columns = self.level().entries[entry].columns.clone();
+            let mut fields = Vec::new();
+            let mut names = Vec::new();
+            for (i, c) in columns.iter().enumerate().filter(|(_, c)| c.ty.is_valid()) {
+                fields.push(column(entry, i as i16 + 1, c.ty, c.typmod, c.collation));
+                names.push(c.name.clone());
+            }
+            let row = Expr::Row(Box::new(RowExpr { fields, names, ty: melba_types::oids::RECORD, explicit: false }));
+            let mut all: Vec<Expr> = (0..columns.len())
+                .map(|i| column(entry, i as i16 + 1, columns[i].ty, columns[i].typmod, columns[i].collation))
+                .collect();
+            all.push(row);
+            let mut stage = self.projected(stage, &all, entry)?;
+            if let Some(last) = stage.layout.0.last_mut() {
+                last.1 = 0;
+            }
+            stage
+        } else {
+            stage
+        };
+        self.filtered(stage, filter)
+    }
+
+    fn create_table_scan(&mut self, entry: usize, relation: &Relation, filter: &[Expr], estimate: Estimate) -> Result<Stage> {
+        let (source, kinds, layout) = self.table_source(entry, relation)?;
+        let zones = self.zones(entry, relation, filter)?;
+        let compiled = self.compile_all(filter, &layout)?;
+        let shown = explain::named(&source.name, &source.alias);
+        let mut node = self.node(Op::TableScan(Arc::new(TableScanNode { source, zones, filter: compiled })), kinds, estimate);
+        self.detail(&mut node, "on", || shown);
+        if !filter.is_empty() {
+            self.detail(&mut node, "Filter", || explain::conjunction(filter));
+        }
+        Ok(Stage { node, layout })
+    }
+
+    fn create_index_scan(&mut self, entry: usize, choice: &IndexChoice, filter: &[Expr], estimate: Estimate) -> Result<Stage> {
+        let relation = self.relation_of(entry)?;
+        let (source, kinds, layout) = self.table_source(entry, &relation)?;
+        let mut arms = Vec::with_capacity(choice.arms.len());
+        for arm in &choice.arms {
+            arms.push(self.compile_arm(arm)?);
+        }
+        let compiled = self.compile_all(filter, &layout)?;
+        let shown = explain::named(&source.name, &source.alias);
+        let op = Op::IndexScan(Arc::new(IndexScanNode { source, arms, reverse: choice.reverse, filter: compiled }));
+        let mut node = self.node(op, kinds, estimate);
+        self.detail(&mut node, "on", || shown);
+        for arm in &choice.arms {
+            if !arm.shown.is_empty() {
+                self.detail(&mut node, "Index Cond", || explain::conjunction(&arm.shown));
+            }
+        }
+        if !filter.is_empty() {
+            self.detail(&mut node, "Filter", || explain::conjunction(filter));
+        }
+        Ok(Stage { node, layout })
+    }
+
+    /// Bounds see no row: what they need of other relations are parameters.
+    fn compile_arm(&mut self, arm: &ArmChoice) -> Result<IndexArm> {
+        let none = Layout::default();
+        let mut matches = Vec::with_capacity(arm.matches.len());
+        for m in &arm.matches {
+            matches.push(match m {
+                Match::Equal(e) => KeyMatch::Equal(self.compile(e, &none)?),
+                Match::AnyOf(e) => KeyMatch::AnyOf(self.compile(e, &none)?),
+                Match::IsNull => KeyMatch::IsNull,
+            });
+        }
+        let range = match &arm.range {
+            None => None,
+            Some(RangeChoice::NotNull) => Some(KeyRange::NotNull),
+            Some(RangeChoice::Prefix { pattern, regex }) => {
+                Some(KeyRange::Prefix { pattern: self.compile(pattern, &none)?, case_regex: *regex })
+            }
+            Some(RangeChoice::Between { lower, upper }) => {
+                let mut bound = |b: &Option<(Expr, bool)>| -> Result<_> {
+                    b.as_ref().map(|(e, inclusive)| Ok((self.compile(e, &none)?, *inclusive))).transpose()
+                };
+                Some(KeyRange::Between { lower: bound(lower)?, upper: bound(upper)? })
+            }
+        };
+        Ok(IndexArm { index: arm.index, name: arm.name.clone(), tree: arm.tree, parts: arm.parts.clone(), matches, range })
+    }
+
+    fn create_system_scan(
+        &mut self,
+        entry: usize,
+        equal: &[(usize, Expr)],
+        filter: &[Expr],
+        estimate: Estimate,
+    ) -> Result<Stage> {
+        let relation = self.relation_of(entry)?;
+        let melba_catalog::Storage::System(generator) = relation.storage else {
+            return Err(DbError::internal("system relation expected"));
+        };
+        let needed = self.level().needed[entry].clone();
+        let (mut outputs, projection, kinds, layout) = self.scan_outputs(entry, &relation, &needed);
+        // The generator gives all columns.
+        for output in &mut outputs {
+            match output {
+                ScanOutput::Column(c) => *c = projection[*c],
+                ScanOutput::WholeRow { columns, .. } => {
+                    columns.iter_mut().flatten().for_each(|c| *c = projection[*c]);
+                }
+                _ => {}
+            }
+        }
+        let compiled = self.compile_all(filter, &layout)?;
+        let none = Layout::default();
+        let mut values = Vec::with_capacity(equal.len());
+        for (column, value) in equal {
+            values.push((*column, self.compile(value, &none)?));
+        }
+        let alias = self.level().entries[entry].name.clone();
+        let shown = explain::named(&relation.name, &alias);
+        let node = SystemScanNode {
+            relation: relation.oid,
+            name: relation.name.clone(),
+            alias,
+            generator,
+            outputs,
+            column_kinds: relation.columns.iter().map(|c| c.kind).collect(),
+            equal: values,
+            filter: compiled,
+        };
+        let mut node = self.node(Op::SystemScan(Arc::new(node)), kinds, estimate);
+        self.detail(&mut node, "on", || shown);
+        if !filter.is_empty() {
+            self.detail(&mut node, "Filter", || explain::conjunction(filter));
+        }
+        Ok(Stage { node, layout })
+    }
+
+    /// A table and its children, one after the other, with the parent's columns.
+    fn create_inheritance(
+        &mut self,
+        entry: usize,
+        members: &[Arc<Relation>],
+        filter: &[Expr],
+        estimate: Estimate,
+    ) -> Result<Stage> {
+        let parent = self.relation_of(entry)?;
+        let needed = self.level().needed[entry].clone();
+        let (_, _, kinds, layout) = self.scan_outputs(entry, &parent, &needed);
+        let mut inputs = Vec::new();
+        for member in members {
+            let by_name = |c: i16| {
+                let name = &parent.columns[c as usize - 1].name;
+                member.columns.iter().position(|m| !m.dropped && m.name == *name).map(|p| p as i16 + 1)
+            };
+            let wanted: Vec<i16> = if needed.contains(&0) {
+                (1..=parent.columns.len() as i16).filter(|c| !parent.columns[*c as usize - 1].dropped).collect()
+            } else {
+                needed.iter().copied().filter(|c| *c > 0).collect()
+            };
+            let (mut source, _, _) = self.table_source(entry, member)?;
+            source.projection = wanted.iter().filter_map(|c| by_name(*c)).map(|c| c as usize - 1).collect();
+            source.plain = false;
+            let place = |c: i16| by_name(c).and_then(|m| source.projection.iter().position(|p| *p == m as usize - 1));
+            source.outputs = needed
+                .iter()
+                .map(|&c| match c {
+                    -1 => ScanOutput::RowId,
+                    -6 => ScanOutput::Const(melba_types::Datum::Oid(member.oid.0)),
+                    -2 => ScanOutput::Const(melba_types::Datum::Oid(2)),
+                    c if c < 0 => ScanOutput::Const(melba_types::Datum::Oid(0)),
+                    0 => {
+                        let live = parent.columns.iter().filter(|c| !c.dropped);
+                        ScanOutput::WholeRow {
+                            ty: parent.row_type,
+                            columns: wanted.iter().map(|c| place(*c)).collect(),
+                            types: live.clone().map(|c| c.ty).collect(),
+                            names: live.map(|c| c.name.clone()).collect(),
+                        }
+                    }
+                    c => place(c).map_or(ScanOutput::Const(melba_types::Datum::Null), ScanOutput::Column),
+                })
+                .collect();
+            let compiled = self.compile_all(filter, &layout)?;
+            let shown = explain::named(&source.name, &source.alias);
+            let op = Op::TableScan(Arc::new(TableScanNode { source, zones: vec![], filter: compiled }));
+            let mut node = self.node(op, kinds.clone(), estimate);
+            self.detail(&mut node, "on", || shown);
+            if !filter.is_empty() {
+                self.detail(&mut node, "Filter", || explain::conjunction(filter));
+            }
+            inputs.push(node);
+        }
+        let node = self.node(Op::Append(Arc::new(inputs)), kinds, estimate);
+        Ok(Stage { node, layout })
+    }
+
+    fn create_function_scan(&mut self, entry: usize, estimate: Estimate) -> Result<Stage> {
+        let described = self.level().entries[entry].clone();
+        let RangeKind::Function { functions, ordinality } = described.kind else {
+            return Err(DbError::internal("function entry expected"));
+        };
+        let none = Layout::default();
+        let mut calls = Vec::with_capacity(functions.len());
+        for function in &functions {
+            calls.push(self.set_call(function, &none)?);
+        }
+        let mut kinds: Vec<Kind> = calls.iter().flat_map(|c| c.kinds.iter().copied()).collect();
+        if ordinality {
+            kinds.push(Kind::Int8);
+        }
+        let name = match functions.first().map(|f| &f.expr) {
+            Some(Expr::Function(f)) => self.catalog().function(f.function).map(|f| f.name.to_string()).unwrap_or_default(),
+            _ => described.name.to_string(),
+        };
+        let width = kinds.len();
+        let shown = explain::named(&name, &described.name);
+        let node = FunctionScanNode {
+            name,
+            alias: described.name,
+            functions: calls,
+            ordinality,
+            filter: vec![],
+            outputs: (0..width).collect(),
+        };
+        let mut node = self.node(Op::FunctionScan(Arc::new(node)), kinds.into(), estimate);
+        self.detail(&mut node, "on", || shown);
+        Ok(Stage { node, layout: Layout::of(entry, width) })
+    }
+
+    fn set_call(&mut self, function: &RangeFunction, layout: &Layout) -> Result<SetCall> {
+        let kinds: Vec<Kind> = self.kinds_of(&function.columns).to_vec();
+        let composite = match self.kind(function.expr.ty()) {
+            Kind::Record => kinds.len() != 1 || !matches!(kinds[0], Kind::Record),
+            _ => false,
+        };
+        Ok(SetCall { source: self.set_source(&function.expr, layout)?, kinds, spread: composite })
+    }
+
+    /// The call of a set-returning function; any other expression gives one row.
+    pub fn set_source(&mut self, expr: &Expr, layout: &Layout) -> Result<SetSource> {
+        let Expr::Function(call) = expr else { return Ok(SetSource::Scalar(self.compile(expr, layout)?)) };
+        if !call.returns_set {
+            return Ok(SetSource::Scalar(self.compile(expr, layout)?));
+        }
+        let args = self.compile_all(&call.args, layout)?;
+        let compiled: Call =
+            compile::call_of(self.catalog(), call.function, args, call.ty, call.input_collation, call.variadic, call.location)?;
+        let source = self.catalog().function(call.function).map(|f| f.source.clone()).unwrap_or_default();
+        Ok(match registry::set_returning(&source) {
+            Some(function) => SetSource::Set { function, call: compiled },
+            None => SetSource::System { call: compiled },
+        })
+    }
+
+    pub fn cte_binding(&self, name: &str, levels: usize) -> Result<CteBinding> {
+        let depth = self.levels.len() - 1;
+        let level = depth.checked_sub(levels).map(|l| &self.levels[l]);
+        let found = level.and_then(|l| l.ctes.iter().rev().find(|(n, _)| **n == *name));
+        found
+            .map(|(_, binding)| binding.clone())
+            .ok_or_else(|| DbError::internal(format!("WITH query \"{name}\" is not planned")))
+    }
+
+    /// Moves a condition on a subquery's columns into the subquery, where that changes nothing but speed.
+    pub(super) fn push_into_subquery(&self, query: &mut Query, entry: usize, condition: &Expr) -> bool {
+        let plain = query.limit.is_none()
+            && query.offset.is_none()
+            && !query.has_windows
+            && !query.has_set_returning
+            && query.set_operation.is_none()
+            && query.grouping_sets.is_none()
+            && matches!(query.distinct, Distinct::None)
+            && query.locking.is_empty()
+            && query.command == crate::tree::Command::Select;
+        if !plain || self.has_volatile(condition) || crate::plan::prepare::contains_sublink(condition) {
+            return false;
+        }
+        // With grouping only conditions on the grouped columns may go below it.
+        let grouped = query.has_aggregates || !query.group_by.is_empty();
+        let mut fits = true;
+        condition.visit_vars(&mut |v| {
+            let target = usize::try_from(v.column).ok().and_then(|c| query.targets.get(c.wrapping_sub(1)));
+            fits &= v.entry == entry
+                && target.is_some_and(|t| {
+                    !t.junk
+                        && !self.has_volatile(&t.expr)
+                        && !crate::plan::prepare::contains_sublink(&t.expr)
+                        && (!grouped || query.group_by.iter().any(|g| g.reference == t.reference && t.reference != 0))
+                });
+        });
+        let mut outer = false;
+        condition.visit(0, &mut |e, level| {
+            outer |= matches!(e, Expr::Var(v) if v.levels_up > level);
+            true
+        });
+        if !fits || outer {
+            return false;
+        }
+        let mut moved = condition.clone();
+        let targets = &query.targets;
+        moved.visit_mut(0, &mut |e, _| {
+            if let Expr::Var(v) = e
+                && let Some(target) = targets.get((v.column as usize).wrapping_sub(1))
+            {
+                *e = target.expr.clone();
+                return false;
+            }
+            true
+        });
+        query.filter = Some(match query.filter.take() {
+            None => moved,
+            Some(Expr::And(mut all)) => {
+                all.push(moved);
+                Expr::And(all)
+            }
+            Some(other) => Expr::And(vec![other, moved]),
+        });
+        true
+    }
+}

@@ -1,0 +1,619 @@
+//! Join order and methods.
+//!
+//! Paths are costed and compared; the best becomes plan nodes. A path may need columns of other relations as parameters: it
+//! can only stand on the right of a nested loop that has them.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use melba_types::{DbError, Result, oids};
+
+use super::access::LeafPath;
+use super::node::*;
+use super::planner::{Planner, Stage};
+use super::prepare::{Rels, Tree, TreeJoin, rels_of};
+use super::selectivity;
+use crate::execute::key::KeyPart;
+use crate::tree::Expr;
+
+/// Inner joins of more items than this are ordered greedily.
+const EXHAUSTIVE_ITEMS_MAX: usize = 8;
+
+const CPU: f64 = 0.01;
+const HASH_BUILD: f64 = 0.02;
+const LOOP: f64 = 0.1;
+
+/// A column of the required order: expression, descending, nulls first.
+#[derive(Clone, Debug)]
+pub(super) struct OrderKey {
+    pub expr: Expr,
+    pub descending: bool,
+    pub nulls_first: bool,
+}
+
+/// What is known when paths are made.
+pub(super) struct Goal {
+    pub order: Vec<OrderKey>,
+    /// Share of the rows that will be asked for.
+    pub fraction: f64,
+}
+
+pub(super) struct Path {
+    pub kind: PathKind,
+    pub rels: Rels,
+    /// Relations whose columns it needs as parameters.
+    pub params: Rels,
+    pub rows: f64,
+    pub startup: f64,
+    pub total: f64,
+    /// Rows come in the required order.
+    pub ordered: bool,
+    /// Conditions of joins above that it satisfies already.
+    pub used: Vec<Rc<Expr>>,
+}
+
+pub(super) enum PathKind {
+    Leaf(LeafPath),
+    Join {
+        join: JoinType,
+        hash: Vec<(Expr, Expr)>,
+        left: Rc<Path>,
+        right: Rc<Path>,
+        conditions: Vec<Expr>,
+        is_hash: bool,
+    },
+    Filter {
+        input: Rc<Path>,
+        conditions: Vec<Expr>,
+    },
+    /// One row of no columns.
+    Nothing,
+}
+
+impl Path {
+    fn cost(&self, goal: &Goal) -> f64 {
+        self.startup + (self.total - self.startup) * goal.fraction
+    }
+}
+
+impl Planner<'_> {
+    /// The best plan for a join tree.
+    pub fn plan_joins(&mut self, tree: &Tree, goal: &Goal) -> Result<(Rc<Path>, Vec<Expr>)> {
+        let Tree::Inner { items, conditions } = tree else {
+            let paths = self.tree_paths(tree, &[], &[], goal)?;
+            return Ok((self.cheapest(paths, goal)?, vec![]));
+        };
+        // Conditions that depend on no row are checked once.
+        let mut gates = Vec::new();
+        let mut rest = Vec::new();
+        for condition in conditions {
+            if rels_of(condition) == 0 && !self.has_volatile(condition) {
+                gates.push(condition.clone());
+            } else {
+                rest.push(condition.clone());
+            }
+        }
+        let tree = Tree::Inner { items: items.clone(), conditions: rest };
+        let paths = self.tree_paths(&tree, &[], &[], goal)?;
+        let path = self.cheapest(paths, goal)?;
+        Ok((path, gates))
+    }
+
+    fn cheapest(&self, paths: Vec<Rc<Path>>, goal: &Goal) -> Result<Rc<Path>> {
+        let sorting = |p: &Path| {
+            if goal.order.is_empty() || p.ordered {
+                0.0
+            } else {
+                p.rows * (p.rows.max(2.0)).log2() * 0.005 + p.total - p.cost(goal)
+            }
+        };
+        let complete = paths.into_iter().filter(|p| p.params == 0);
+        complete
+            .min_by(|a, b| (a.cost(goal) + sorting(a)).total_cmp(&(b.cost(goal) + sorting(b))))
+            .ok_or_else(|| DbError::internal("no way to join the relations of the query"))
+    }
+
+    /// Paths for a tree: `own` are further conditions on it, `across` conditions that also refer to relations outside.
+    fn tree_paths(&mut self, tree: &Tree, own: &[Expr], across: &[Rc<Expr>], goal: &Goal) -> Result<Vec<Rc<Path>>> {
+        match tree {
+            Tree::Leaf(entry) => self.leaf_paths(*entry, own, across, goal),
+            Tree::Inner { items, conditions } => {
+                let all: Vec<Rc<Expr>> = conditions.iter().chain(own).map(|c| Rc::new(c.clone())).collect();
+                self.inner_paths(items, &all, across, goal)
+            }
+            Tree::Join { join, left, right, conditions } => self.join_paths(*join, left, right, conditions, own, across, goal),
+        }
+    }
+
+    /// Outer, semi and anti joins.
+    #[allow(clippy::too_many_arguments)]
+    fn join_paths(
+        &mut self,
+        join: TreeJoin,
+        left: &Tree,
+        right: &Tree,
+        conditions: &[Expr],
+        own: &[Expr],
+        across: &[Rc<Expr>],
+        goal: &Goal,
+    ) -> Result<Vec<Rc<Path>>> {
+        let (left_rels, right_rels) = (left.rels(), right.rels());
+        let mut left_own = Vec::new();
+        let mut above = Vec::new();
+        for condition in own {
+            let rels = rels_of(condition);
+            let pushable = join != TreeJoin::Full && rels & !left_rels == 0 && rels != 0;
+            if pushable { left_own.push(condition.clone()) } else { above.push(condition.clone()) }
+        }
+        let mut right_own = Vec::new();
+        let mut joining = Vec::new();
+        for condition in conditions {
+            let rels = rels_of(condition);
+            if join != TreeJoin::Full && rels & !right_rels == 0 && rels != 0 {
+                right_own.push(condition.clone());
+            } else if join == TreeJoin::Semi && rels & !left_rels == 0 && rels != 0 {
+                left_own.push(condition.clone());
+            } else {
+                joining.push(Rc::new(condition.clone()));
+            }
+        }
+        let outer: Vec<Rc<Expr>> = across.iter().filter(|c| rels_of(c) & right_rels == 0).cloned().collect();
+        let lefts = self.tree_paths(left, &left_own, if join == TreeJoin::Full { &[] } else { &outer }, goal)?;
+        let rights = self.tree_paths(right, &right_own, if join == TreeJoin::Full { &[] } else { &joining }, goal)?;
+        let join_type = match join {
+            TreeJoin::Left => JoinType::Left,
+            TreeJoin::Full => JoinType::Full,
+            TreeJoin::Semi => JoinType::Semi,
+            TreeJoin::Anti => JoinType::Anti,
+        };
+        let mut out = Vec::new();
+        for l in &lefts {
+            for r in &rights {
+                let (lr, rr) = (l.rows.max(1.0), r.rows.max(1.0));
+                let matching = joining.iter().filter(|c| !r.used.iter().any(|u| Rc::ptr_eq(u, c)));
+                let sel: f64 = matching.map(|c| self.join_selectivity(c, lr, rr)).product();
+                let rows = match join_type {
+                    JoinType::Semi => (lr * 0.5).max(1.0),
+                    JoinType::Anti => (lr * 0.5).max(1.0),
+                    JoinType::Full => (lr * rr * sel).max(lr + rr),
+                    _ => (lr * rr * sel).max(lr),
+                };
+                self.combine(join_type, l, r, &joining, rows, &mut out);
+            }
+        }
+        if out.is_empty() {
+            if join == TreeJoin::Full {
+                return Err(melba_types::err!(
+                    FEATURE_NOT_SUPPORTED,
+                    "FULL JOIN is only supported with merge-joinable or hash-joinable join conditions"
+                ));
+            }
+            return Err(DbError::internal("no way to join the sides of an outer join"));
+        }
+        if !above.is_empty() {
+            out = out.into_iter().map(|p| self.filter_path(p, above.clone())).collect();
+        }
+        Ok(prune(out, goal))
+    }
+
+    fn filter_path(&self, input: Rc<Path>, conditions: Vec<Expr>) -> Rc<Path> {
+        let sel: f64 = conditions.iter().map(|c| self.selectivity(c)).product();
+        Rc::new(Path {
+            rels: input.rels,
+            params: input.params,
+            rows: (input.rows * sel).max(1.0),
+            startup: input.startup,
+            total: input.total + input.rows * CPU * conditions.len() as f64,
+            ordered: input.ordered,
+            used: input.used.clone(),
+            kind: PathKind::Filter { input, conditions },
+        })
+    }
+
+    pub fn selectivity(&self, condition: &Expr) -> f64 {
+        let catalog = self.catalog();
+        selectivity::of(condition, &|op| catalog.is_equality(op))
+    }
+
+    fn join_selectivity(&self, condition: &Expr, left: f64, right: f64) -> f64 {
+        match condition {
+            Expr::Operator(op) if self.catalog().is_equality(op.operator) => 1.0 / left.max(right).max(1.0),
+            other => self.selectivity(other),
+        }
+    }
+
+    /// The order of an inner join's items.
+    fn inner_paths(
+        &mut self,
+        items: &[Tree],
+        conditions: &[Rc<Expr>],
+        across: &[Rc<Expr>],
+        goal: &Goal,
+    ) -> Result<Vec<Rc<Path>>> {
+        if items.is_empty() {
+            let nothing = Rc::new(Path {
+                kind: PathKind::Nothing,
+                rels: 0,
+                params: 0,
+                rows: 1.0,
+                startup: 0.0,
+                total: 0.01,
+                ordered: true,
+                used: vec![],
+            });
+            let own: Vec<Expr> = conditions.iter().map(|c| (**c).clone()).collect();
+            return Ok(vec![if own.is_empty() { nothing } else { self.filter_path(nothing, own) }]);
+        }
+        let all = items.iter().fold(0, |all, i| all | i.rels());
+        let mut singles = Vec::with_capacity(items.len());
+        let mut placed = vec![false; conditions.len()];
+        for item in items {
+            let rels = item.rels();
+            let mut own = Vec::new();
+            let mut joining: Vec<Rc<Expr>> = across.to_vec();
+            for (i, condition) in conditions.iter().enumerate() {
+                let refers = rels_of(condition);
+                // What refers to outer relations only as parameters counts as the item's own.
+                if refers & all & !rels == 0 && refers & rels != 0 {
+                    own.push((**condition).clone());
+                    placed[i] = true;
+                } else if refers & rels != 0 {
+                    joining.push(condition.clone());
+                }
+            }
+            singles.push(self.tree_paths(item, &own, &joining, goal)?);
+        }
+        let left: Vec<Rc<Expr>> =
+            conditions.iter().zip(&placed).filter(|(_, placed)| !**placed).map(|(c, _)| c.clone()).collect();
+        let (loose, joining): (Vec<_>, Vec<_>) = left.into_iter().partition(|c| rels_of(c) & all == 0);
+        let mut paths = if items.len() == 1 {
+            singles.swap_remove(0)
+        } else if items.len() <= EXHAUSTIVE_ITEMS_MAX {
+            self.search(singles, &joining, goal)?
+        } else {
+            self.greedy(singles, &joining, goal)?
+        };
+        if !loose.is_empty() {
+            let loose: Vec<Expr> = loose.iter().map(|c| (**c).clone()).collect();
+            paths = paths.into_iter().map(|p| self.filter_path(p, loose.clone())).collect();
+        }
+        Ok(paths)
+    }
+
+    /// All orders, by dynamic programming over subsets.
+    fn search(&mut self, singles: Vec<Vec<Rc<Path>>>, conditions: &[Rc<Expr>], goal: &Goal) -> Result<Vec<Rc<Path>>> {
+        let n = singles.len();
+        let item_rels: Vec<Rels> = singles.iter().map(|p| p.first().map_or(0, |p| p.rels)).collect();
+        let item_rows: Vec<f64> = singles.iter().map(|p| rows_of(p)).collect();
+        let mut best: HashMap<u32, Vec<Rc<Path>>> = HashMap::new();
+        for (i, paths) in singles.into_iter().enumerate() {
+            best.insert(1 << i, paths);
+        }
+        for set in 1u32..1 << n {
+            if set.count_ones() < 2 {
+                continue;
+            }
+            let rels = (0..n).filter(|i| set >> i & 1 != 0).fold(0, |all, i| all | item_rels[i]);
+            let rows = self.set_rows(set, rels, &item_rows, &item_rels, conditions);
+            let mut out = Vec::new();
+            let mut left_set = (set - 1) & set;
+            while left_set != 0 {
+                let right_set = set & !left_set;
+                if let (Some(lefts), Some(rights)) = (best.get(&left_set), best.get(&right_set)) {
+                    let (lefts, rights) = (lefts.clone(), rights.clone());
+                    self.pairs(&lefts, &rights, conditions, rows, &mut out);
+                }
+                left_set = (left_set - 1) & set;
+            }
+            best.insert(set, prune(out, goal));
+        }
+        best.remove(&((1 << n) - 1)).ok_or_else(|| DbError::internal("join search found nothing"))
+    }
+
+    fn set_rows(&self, set: u32, rels: Rels, item_rows: &[f64], item_rels: &[Rels], conditions: &[Rc<Expr>]) -> f64 {
+        let members = (0..item_rows.len()).filter(|i| set >> i & 1 != 0);
+        let mut rows: f64 = members.map(|i| item_rows[i]).product();
+        for condition in conditions {
+            let refers = rels_of(condition);
+            if refers & !rels == 0 {
+                let sides: Vec<f64> =
+                    item_rels.iter().zip(item_rows).filter(|(r, _)| *r & refers != 0).map(|(_, rows)| *rows).collect();
+                let largest = sides.iter().copied().fold(1.0, f64::max);
+                rows *= self.join_selectivity(condition, largest, 1.0);
+            }
+        }
+        rows.max(1.0)
+    }
+
+    /// Joins the pair that gives the fewest rows, again and again.
+    fn greedy(&mut self, singles: Vec<Vec<Rc<Path>>>, conditions: &[Rc<Expr>], goal: &Goal) -> Result<Vec<Rc<Path>>> {
+        let mut parts: Vec<Vec<Rc<Path>>> = singles;
+        while parts.len() > 1 {
+            let mut choice: Option<(f64, usize, usize, Vec<Rc<Path>>)> = None;
+            for i in 0..parts.len() {
+                for j in 0..parts.len() {
+                    if i == j {
+                        continue;
+                    }
+                    let rels = parts[i][0].rels | parts[j][0].rels;
+                    let (lr, rr) = (rows_of(&parts[i]), rows_of(&parts[j]));
+                    let mut rows = lr * rr;
+                    let mut connected = false;
+                    for condition in conditions {
+                        let refers = rels_of(condition);
+                        if refers & !rels == 0 && refers & !parts[i][0].rels != 0 && refers & !parts[j][0].rels != 0 {
+                            rows *= self.join_selectivity(condition, lr, rr);
+                            connected = true;
+                        }
+                    }
+                    let rank = if connected { rows } else { rows * 1e6 + 1e6 };
+                    if choice.as_ref().is_some_and(|c| c.0 <= rank) {
+                        continue;
+                    }
+                    let mut out = Vec::new();
+                    let (lefts, rights) = (parts[i].clone(), parts[j].clone());
+                    self.pairs(&lefts, &rights, conditions, rows.max(1.0), &mut out);
+                    self.pairs(&rights, &lefts, conditions, rows.max(1.0), &mut out);
+                    if !out.is_empty() {
+                        choice = Some((rank, i, j, prune(out, goal)));
+                    }
+                }
+            }
+            let Some((_, i, j, joined)) = choice else { return Err(DbError::internal("join search found nothing")) };
+            parts[i] = joined;
+            parts.swap_remove(j);
+        }
+        Ok(parts.swap_remove(0))
+    }
+
+    fn pairs(&mut self, lefts: &[Rc<Path>], rights: &[Rc<Path>], conditions: &[Rc<Expr>], rows: f64, out: &mut Vec<Rc<Path>>) {
+        for l in lefts {
+            for r in rights {
+                let both = l.rels | r.rels;
+                let now: Vec<Rc<Expr>> = conditions
+                    .iter()
+                    .filter(|c| {
+                        let refers = rels_of(c) & (both | l.params | r.params | rels_of(c));
+                        refers & !both == 0 && refers & !l.rels != 0 && refers & !r.rels != 0
+                    })
+                    .cloned()
+                    .collect();
+                self.combine(JoinType::Inner, l, r, &now, rows, out);
+            }
+        }
+    }
+
+    /// The joins of two paths.
+    fn combine(&self, join: JoinType, l: &Rc<Path>, r: &Rc<Path>, conditions: &[Rc<Expr>], rows: f64, out: &mut Vec<Rc<Path>>) {
+        if l.params & r.rels != 0 {
+            return;
+        }
+        let params = (l.params | r.params) & !l.rels & !r.rels;
+        let mut used = l.used.clone();
+        used.extend(r.used.iter().cloned());
+        let left_conditions: Vec<&Rc<Expr>> = conditions.iter().filter(|c| !r.used.iter().any(|u| Rc::ptr_eq(u, c))).collect();
+        let dependent = r.params & l.rels != 0;
+        let path = |kind, startup: f64, total: f64, ordered| {
+            Rc::new(Path { kind, rels: l.rels | r.rels, params, rows, startup, total, ordered, used: used.clone() })
+        };
+        if !dependent {
+            let (hash, residual) = self.hash_keys(&left_conditions, l.rels, r.rels);
+            if !hash.is_empty() {
+                let startup = l.startup + r.total + r.rows * HASH_BUILD;
+                let total = startup + (l.total - l.startup) + l.rows * CPU + rows * CPU * (1.0 + residual.len() as f64);
+                let ordered = l.ordered && !matches!(join, JoinType::Full | JoinType::Right);
+                let kind = PathKind::Join {
+                    join,
+                    hash: hash.clone(),
+                    left: l.clone(),
+                    right: r.clone(),
+                    conditions: residual.clone(),
+                    is_hash: true,
+                };
+                out.push(path(kind, startup, total, ordered));
+                // A left join may build on its smaller left side.
+                if join == JoinType::Left && l.rows * 2.0 < r.rows && r.params == 0 && l.params == 0 {
+                    let swapped = hash.into_iter().map(|(a, b)| (b, a)).collect();
+                    let startup = r.startup + l.total + l.rows * HASH_BUILD;
+                    let total = startup + (r.total - r.startup) + r.rows * CPU + rows * CPU;
+                    let kind = PathKind::Join {
+                        join: JoinType::Right,
+                        hash: swapped,
+                        left: r.clone(),
+                        right: l.clone(),
+                        conditions: residual,
+                        is_hash: true,
+                    };
+                    out.push(path(kind, startup, total, false));
+                }
+                if join == JoinType::Full {
+                    return;
+                }
+            }
+        }
+        if join == JoinType::Full && (dependent || !left_conditions.is_empty()) {
+            return;
+        }
+        let rest: Vec<Expr> = left_conditions.iter().map(|c| (***c).clone()).collect();
+        let per_row = rest.len() as f64 * CPU + CPU;
+        let inner = if dependent { r.total } else { 0.0 };
+        let once = if dependent { 0.0 } else { r.total };
+        let total = l.total + once + l.rows * (LOOP + inner) + l.rows * r.rows * per_row;
+        let startup = l.startup + if dependent { r.startup } else { r.total };
+        let kind = PathKind::Join { join, hash: vec![], left: l.clone(), right: r.clone(), conditions: rest, is_hash: false };
+        out.push(path(kind, startup, total, l.ordered && join != JoinType::Full));
+    }
+
+    /// Equalities between the sides that hashing decides, as (left, right) operands; and the other conditions.
+    fn hash_keys(&self, conditions: &[&Rc<Expr>], left: Rels, right: Rels) -> (Vec<(Expr, Expr)>, Vec<Expr>) {
+        let mut keys = Vec::new();
+        let mut rest = Vec::new();
+        for condition in conditions {
+            match self.hash_key(condition, left, right) {
+                Some(key) => keys.push(key),
+                None => rest.push((***condition).clone()),
+            }
+        }
+        (keys, rest)
+    }
+
+    fn hash_key(&self, condition: &Expr, left: Rels, right: Rels) -> Option<(Expr, Expr)> {
+        let Expr::Operator(op) = condition else { return None };
+        let [a, b] = &op.args[..] else { return None };
+        if !self.hashes_alike(op.operator, a.ty(), b.ty()) || self.has_volatile(condition) {
+            return None;
+        }
+        let (ra, rb) = (rels_of(a), rels_of(b));
+        if ra == 0 || rb == 0 {
+            return None;
+        }
+        if ra & right == 0 && rb & left == 0 {
+            Some((a.clone(), b.clone()))
+        } else if ra & left == 0 && rb & right == 0 {
+            Some((b.clone(), a.clone()))
+        } else {
+            None
+        }
+    }
+
+    /// Whether equality by this operator is equality of keys.
+    pub fn hashes_alike(&self, operator: melba_types::Oid, left: melba_types::Oid, right: melba_types::Oid) -> bool {
+        self.catalog().is_equality(operator) && self.comparable(left, right)
+    }
+
+    /// Whether values of the two types have keys of one form.
+    pub fn comparable(&self, a: melba_types::Oid, b: melba_types::Oid) -> bool {
+        let (a, b) = (self.catalog().base_type(a), self.catalog().base_type(b));
+        let family = |ty| match ty {
+            oids::INT2 | oids::INT4 | oids::INT8 => 1,
+            oids::FLOAT4 | oids::FLOAT8 => 2,
+            oids::TEXT | oids::VARCHAR | oids::NAME => 3,
+            oids::REGPROC
+            | oids::REGPROCEDURE
+            | oids::REGOPER
+            | oids::REGOPERATOR
+            | oids::REGCLASS
+            | oids::REGTYPE
+            | oids::REGNAMESPACE
+            | oids::REGROLE
+            | oids::OID => 4,
+            _ => 0,
+        };
+        a == b || (family(a) != 0 && family(a) == family(b))
+    }
+
+    /// Turns a path into nodes.
+    pub fn create(&mut self, path: &Path) -> Result<Stage> {
+        let estimate = Estimate { startup: path.startup, total: path.total, rows: path.rows, width: 0 };
+        match &path.kind {
+            PathKind::Nothing => {
+                let op = Op::Result(Arc::new(ResultNode { input: None, conditions: vec![] }));
+                Ok(Stage { node: self.node(op, Arc::from([]), estimate), layout: Default::default() })
+            }
+            PathKind::Leaf(leaf) => self.create_leaf(leaf, estimate),
+            PathKind::Filter { input, conditions } => {
+                let stage = self.create(input)?;
+                self.filtered(stage, conditions)
+            }
+            PathKind::Join { join, hash, left, right, conditions, is_hash: true } => {
+                self.create_hash_join(*join, hash, left, right, conditions, estimate)
+            }
+            PathKind::Join { join, left, right, conditions, .. } => self.create_loop(*join, left, right, conditions, estimate),
+        }
+    }
+
+    fn create_hash_join(
+        &mut self,
+        join: JoinType,
+        keys: &[(Expr, Expr)],
+        left: &Path,
+        right: &Path,
+        conditions: &[Expr],
+        estimate: Estimate,
+    ) -> Result<Stage> {
+        let left = self.create(left)?;
+        let right = self.create(right)?;
+        let left_keys = self.compile_all(keys.iter().map(|k| &k.0), &left.layout)?;
+        let right_keys = self.compile_all(keys.iter().map(|k| &k.1), &right.layout)?;
+        let parts = keys.iter().map(|(a, _)| KeyPart::equality(self.catalog(), a.ty())).collect();
+        let both = left.layout.clone().joined(&right.layout);
+        let residual = self.compile_all(conditions, &both)?;
+        let (kinds, layout) = joined(join, &left, &right);
+        let node = HashJoinNode { join, left: left.node, right: right.node, left_keys, right_keys, parts, residual };
+        let mut node = self.node(Op::HashJoin(Arc::new(node)), kinds, estimate);
+        self.detail(&mut node, "Hash Cond", || super::explain::equalities(keys));
+        if !conditions.is_empty() {
+            self.detail(&mut node, "Join Filter", || super::explain::conjunction(conditions));
+        }
+        Ok(Stage { node, layout })
+    }
+
+    fn create_loop(
+        &mut self,
+        join: JoinType,
+        left: &Path,
+        right: &Path,
+        conditions: &[Expr],
+        estimate: Estimate,
+    ) -> Result<Stage> {
+        let left = self.create(left)?;
+        let (right, used) = self.collecting(|p| p.create(right))?;
+        let parameters = self.settable(&used, &left.layout);
+        // Set here, they are nobody else's concern.
+        for (parameter, _) in &parameters {
+            self.used.remove(parameter);
+        }
+        let both = left.layout.clone().joined(&right.layout);
+        let compiled = self.compile_all(conditions, &both)?;
+        let (kinds, layout) = joined(join, &left, &right);
+        let node = NestedLoopNode { join, left: left.node, right: right.node, parameters, conditions: compiled };
+        let mut node = self.node(Op::NestedLoop(Arc::new(node)), kinds, estimate);
+        if !conditions.is_empty() {
+            self.detail(&mut node, "Join Filter", || super::explain::conjunction(conditions));
+        }
+        Ok(Stage { node, layout })
+    }
+}
+
+fn joined(join: JoinType, left: &Stage, right: &Stage) -> (Arc<[melba_types::Kind]>, super::layout::Layout) {
+    if !join.keeps_right() {
+        return (left.node.kinds.clone(), left.layout.clone());
+    }
+    let kinds = left.node.kinds.iter().chain(right.node.kinds.iter()).copied().collect();
+    (kinds, left.layout.clone().joined(&right.layout))
+}
+
+/// Rows of an item without parameters.
+fn rows_of(paths: &[Rc<Path>]) -> f64 {
+    paths
+        .iter()
+        .filter(|p| p.params == 0)
+        .map(|p| p.rows)
+        .fold(None, |m: Option<f64>, r| Some(m.map_or(r, |m| m.max(r))))
+        .unwrap_or_else(|| paths.first().map_or(1.0, |p| p.rows))
+}
+
+/// Keeps, for each set of parameters, the cheapest path and the cheapest ordered one.
+fn prune(paths: Vec<Rc<Path>>, goal: &Goal) -> Vec<Rc<Path>> {
+    let mut kept: Vec<Rc<Path>> = Vec::new();
+    for path in paths {
+        let better = |k: &Rc<Path>| {
+            k.params & !path.params == 0
+                && k.cost(goal) <= path.cost(goal)
+                && k.total <= path.total * 1.01
+                && (k.ordered || !path.ordered || goal.order.is_empty())
+        };
+        if kept.iter().any(better) {
+            continue;
+        }
+        kept.retain(|k| {
+            !(path.params & !k.params == 0
+                && path.cost(goal) <= k.cost(goal)
+                && path.total <= k.total
+                && (path.ordered || !k.ordered || goal.order.is_empty()))
+        });
+        kept.push(path);
+    }
+    kept
+}

@@ -1,0 +1,87 @@
+//! What the columns of a node's rows are.
+
+use crate::tree::{Expr, RowVersion, Var};
+use melba_types::Oid;
+
+/// Entries that are no range table entries: computed columns of the stage below.
+pub(super) const GROUP: usize = usize::MAX;
+pub(super) const AGGREGATE: usize = usize::MAX - 1;
+pub(super) const GROUPING: usize = usize::MAX - 2;
+pub(super) const WINDOW: usize = usize::MAX - 3;
+pub(super) const SET: usize = usize::MAX - 4;
+pub(super) const TARGET: usize = usize::MAX - 5;
+/// RETURNING's OLD: the entry of the target.
+pub(super) const OLD: usize = usize::MAX - 6;
+
+/// For each column, the entry and attribute number it is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Layout(pub Vec<(usize, i16)>);
+
+impl Layout {
+    pub fn position(&self, entry: usize, column: i16) -> Option<usize> {
+        self.0.iter().position(|c| *c == (entry, column))
+    }
+
+    pub fn joined(mut self, other: &Layout) -> Layout {
+        self.0.extend_from_slice(&other.0);
+        self
+    }
+
+    /// Columns numbered from 1 of one entry.
+    pub fn of(entry: usize, columns: usize) -> Layout {
+        Layout((1..=columns as i16).map(|c| (entry, c)).collect())
+    }
+}
+
+/// A reference to a computed column.
+pub(super) fn computed(entry: usize, index: usize, of: &Expr) -> Expr {
+    Expr::Var(Var {
+        entry,
+        column: index as i16 + 1,
+        levels_up: 0,
+        ty: of.ty(),
+        typmod: of.typmod(),
+        collation: of.collation(),
+        version: RowVersion::Default,
+        location: -1,
+    })
+}
+
+/// A reference to a column of a range table entry.
+pub(super) fn column(entry: usize, column: i16, ty: Oid, typmod: i32, collation: Oid) -> Expr {
+    Expr::Var(Var { entry, column, levels_up: 0, ty, typmod, collation, version: RowVersion::Default, location: -1 })
+}
+
+/// Equal in everything but the place in the statement.
+pub(super) fn same(a: &Expr, b: &Expr) -> bool {
+    match (a, b) {
+        (Expr::Var(a), Expr::Var(b)) => {
+            a.entry == b.entry && a.column == b.column && a.levels_up == b.levels_up && a.version == b.version
+        }
+        (Expr::Var(_), _) | (_, Expr::Var(_)) => false,
+        _ if std::mem::discriminant(a) != std::mem::discriminant(b) => false,
+        _ => signature(a) == signature(b),
+    }
+}
+
+/// The expression without locations, as text.
+pub(super) fn signature(e: &Expr) -> String {
+    let mut e = e.clone();
+    e.visit_mut(0, &mut |e, _| {
+        match e {
+            Expr::Const(c) => c.location = -1,
+            Expr::Var(v) => v.location = -1,
+            Expr::Param(p) => p.location = -1,
+            Expr::Function(f) => f.location = -1,
+            Expr::Operator(o) | Expr::Distinct(o) | Expr::NullIf(o) => o.location = -1,
+            Expr::ScalarArray(s) => s.location = -1,
+            Expr::Aggregate(a) => a.location = -1,
+            Expr::Window(w) => w.location = -1,
+            Expr::Sublink(s) => s.location = -1,
+            Expr::Json(j) => j.location = -1,
+            _ => {}
+        }
+        true
+    });
+    format!("{e:?}")
+}

@@ -1,0 +1,258 @@
+//! The planner's state: query levels, executor parameters, numbering; and compilation against layouts.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use melba_types::{DbError, Kind, Oid, Result};
+
+use super::layout::{Layout, OLD};
+use super::node::*;
+use super::{Plan, PlanContext};
+use crate::execute::Expression;
+use crate::execute::expression::{Compiler, Resolved, Scope};
+use crate::tree::{self, Expr, OutputColumn, Query, RangeEntry, RowVersion, Sublink, Var};
+
+/// A query being planned.
+#[derive(Default)]
+pub(super) struct Level {
+    pub entries: Vec<RangeEntry>,
+    /// Columns of each entry that anything reads.
+    pub needed: Vec<BTreeSet<i16>>,
+    /// Executor parameters that carry columns of this level to where they are not in the row.
+    pub parameters: HashMap<(usize, i16), usize>,
+    pub ctes: Vec<(Arc<str>, CteBinding)>,
+}
+
+/// How references to a WITH query are planned.
+#[derive(Clone)]
+pub(super) struct CteBinding {
+    /// Index into `Plan::ctes`.
+    pub index: usize,
+    pub kinds: Arc<[Kind]>,
+    pub rows: f64,
+    /// Inside its own recursive term.
+    pub work_table: Option<usize>,
+}
+
+/// A planned node with the meaning of its columns.
+pub(super) struct Stage {
+    pub node: PlanNode,
+    pub layout: Layout,
+}
+
+pub(super) struct Planner<'a> {
+    pub context: PlanContext<'a>,
+    pub levels: Vec<Level>,
+    pub subplans: Vec<SubPlanNode>,
+    pub ctes: Vec<Option<CteNode>>,
+    pub work_tables: usize,
+    pub relations: Vec<(Oid, bool)>,
+    /// By number: the level (counted from the outermost), entry and column of every executor parameter; the other
+    /// parameters (columns of sub-plans under test) belong to no level.
+    pub parameters: Vec<Option<(usize, usize, i16)>>,
+    /// Parameters used by what has been compiled since the collector was last taken.
+    pub used: BTreeSet<usize>,
+    nodes: usize,
+}
+
+impl<'a> Planner<'a> {
+    pub fn new(context: PlanContext<'a>) -> Planner<'a> {
+        Planner {
+            context,
+            levels: Vec::new(),
+            subplans: Vec::new(),
+            ctes: Vec::new(),
+            work_tables: 0,
+            relations: Vec::new(),
+            parameters: Vec::new(),
+            used: BTreeSet::new(),
+            nodes: 0,
+        }
+    }
+
+    pub fn plan(mut self, query: Query) -> Result<Arc<Plan>> {
+        let columns = query.output_columns();
+        let command = match query.command {
+            tree::Command::Select => PlanCommand::Select,
+            tree::Command::Insert => PlanCommand::Insert,
+            tree::Command::Update => PlanCommand::Update,
+            tree::Command::Delete => PlanCommand::Delete,
+            tree::Command::Merge => PlanCommand::Merge,
+        };
+        let root = self.query(query, None)?.node;
+        let ctes = self.ctes.into_iter().flatten().collect();
+        Ok(Arc::new(Plan {
+            root,
+            columns,
+            subplans: self.subplans,
+            ctes,
+            work_tables: self.work_tables,
+            nodes: self.nodes,
+            relations: self.relations,
+            command,
+        }))
+    }
+
+    pub fn catalog(&self) -> &'a Arc<melba_catalog::Catalog> {
+        self.context.catalog
+    }
+
+    pub fn kind(&self, ty: Oid) -> Kind {
+        Kind::of_builtin(ty).or_else(|| self.catalog().kind_of(ty)).unwrap_or(Kind::Text)
+    }
+
+    pub fn kinds_of(&self, columns: &[OutputColumn]) -> Arc<[Kind]> {
+        columns.iter().map(|c| self.kind(c.ty)).collect()
+    }
+
+    pub fn level(&self) -> &Level {
+        &self.levels[self.levels.len() - 1]
+    }
+
+    pub fn level_mut(&mut self) -> &mut Level {
+        let last = self.levels.len() - 1;
+        &mut self.levels[last]
+    }
+
+    pub fn node(&mut self, op: Op, kinds: Arc<[Kind]>, estimate: Estimate) -> PlanNode {
+        self.nodes += 1;
+        PlanNode { id: self.nodes - 1, op, kinds, estimate, details: vec![] }
+    }
+
+    /// Adds a line for EXPLAIN.
+    pub fn detail(&self, node: &mut PlanNode, key: &'static str, text: impl FnOnce() -> String) {
+        if self.context.explain {
+            node.details.push((key, text()));
+        }
+    }
+
+    pub fn compile(&mut self, expr: &Expr, layout: &Layout) -> Result<Expression> {
+        self.compile_in(expr, layout, None)
+    }
+
+    pub fn compile_all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e Expr>, layout: &Layout) -> Result<Vec<Expression>> {
+        exprs.into_iter().map(|e| self.compile(e, layout)).collect()
+    }
+
+    /// `test`: the first parameter of a sub-plan's columns.
+    pub fn compile_in(&mut self, expr: &Expr, layout: &Layout, test: Option<usize>) -> Result<Expression> {
+        let catalog = self.context.catalog;
+        let session = self.context.session;
+        let mut scope = PlanScope { planner: self, layout, test };
+        Compiler::new(catalog, Some(session), &mut scope).compile(expr)
+    }
+
+    pub fn new_parameter(&mut self, owner: Option<(usize, usize, i16)>) -> usize {
+        self.parameters.push(owner);
+        self.parameters.len() - 1
+    }
+
+    /// The parameter that carries a column of some level.
+    fn parameter_for(&mut self, level: usize, entry: usize, column: i16) -> usize {
+        let number = match self.levels[level].parameters.get(&(entry, column)) {
+            Some(number) => *number,
+            None => {
+                let number = self.new_parameter(Some((level, entry, column)));
+                self.levels[level].parameters.insert((entry, column), number);
+                number
+            }
+        };
+        self.used.insert(number);
+        number
+    }
+
+    /// Runs `f` and returns the parameters that it used, which also count as used here.
+    pub fn collecting<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, BTreeSet<usize>)> {
+        let outer = std::mem::take(&mut self.used);
+        let result = f(self);
+        let used = std::mem::replace(&mut self.used, outer);
+        self.used.extend(used.iter().copied());
+        Ok((result?, used))
+    }
+
+    /// Parameters that come from this level and the place of their column in a layout.
+    pub fn settable(&self, used: &BTreeSet<usize>, layout: &Layout) -> Vec<(usize, usize)> {
+        let depth = self.levels.len() - 1;
+        used.iter()
+            .filter_map(|&p| {
+                let (level, entry, column) = self.parameters[p]?;
+                if level != depth {
+                    return None;
+                }
+                Some((p, layout.position(entry, column)?))
+            })
+            .collect()
+    }
+
+    /// A filter above a node; the node itself when there is nothing to filter.
+    pub fn filtered(&mut self, stage: Stage, conditions: &[Expr]) -> Result<Stage> {
+        if conditions.is_empty() {
+            return Ok(stage);
+        }
+        let compiled = self.compile_all(conditions, &stage.layout)?;
+        let mut estimate = stage.node.estimate;
+        estimate.total += estimate.rows * 0.0025 * conditions.len() as f64;
+        estimate.rows = (estimate.rows * super::selectivity::default_of(conditions)).max(1.0);
+        let kinds = stage.node.kinds.clone();
+        let mut node = self.node(Op::Filter(Arc::new(FilterNode { input: stage.node, conditions: compiled })), kinds, estimate);
+        self.detail(&mut node, "Filter", || super::explain::conjunction(conditions));
+        Ok(Stage { node, layout: stage.layout })
+    }
+
+    /// A projection to expressions, whose columns are those of `entry`.
+    pub fn projected(&mut self, stage: Stage, expressions: &[Expr], entry: usize) -> Result<Stage> {
+        let compiled = self.compile_all(expressions, &stage.layout)?;
+        Ok(self.projected_compiled(stage, compiled, entry))
+    }
+
+    pub fn projected_compiled(&mut self, stage: Stage, expressions: Vec<Expression>, entry: usize) -> Stage {
+        let layout = Layout::of(entry, expressions.len());
+        let identity = expressions.len() == stage.layout.0.len()
+            && expressions
+                .iter()
+                .enumerate()
+                .all(|(i, e)| matches!(e.node, crate::execute::expression::Node::Column(c) if c == i));
+        if identity {
+            return Stage { node: stage.node, layout };
+        }
+        let kinds: Arc<[Kind]> = expressions.iter().map(|e| e.kind).collect();
+        let estimate = stage.node.estimate;
+        let node = self.node(Op::Project(Arc::new(ProjectNode { input: stage.node, expressions })), kinds, estimate);
+        Stage { node, layout }
+    }
+}
+
+/// An expression's surroundings within a plan.
+struct PlanScope<'p, 'a, 'l> {
+    planner: &'p mut Planner<'a>,
+    layout: &'l Layout,
+    test: Option<usize>,
+}
+
+impl Scope for PlanScope<'_, '_, '_> {
+    fn var(&mut self, var: &Var) -> Result<Resolved> {
+        let depth = self.planner.levels.len() - 1;
+        let entry = if var.version == RowVersion::Old { OLD } else { var.entry };
+        if var.levels_up == 0
+            && let Some(i) = self.layout.position(entry, var.column)
+        {
+            return Ok(Resolved::Column(i));
+        }
+        let Some(level) = depth.checked_sub(var.levels_up) else {
+            return Err(DbError::internal("variable refers to a query that is not being planned"));
+        };
+        Ok(Resolved::Executor(self.planner.parameter_for(level, entry, var.column)))
+    }
+
+    fn executor(&mut self, number: usize) -> Result<usize> {
+        match self.test {
+            Some(first) => Ok(first + number),
+            None => Err(DbError::internal("subquery column outside its test")),
+        }
+    }
+
+    fn sublink(&mut self, sublink: &Sublink) -> Result<Expression> {
+        self.planner.sublink(sublink, self.layout)
+    }
+}

@@ -1,0 +1,639 @@
+//! Preparation: WITH queries are inlined, simple subqueries and views pulled up, sublinks turned into semi and anti joins,
+//! outer joins reduced. What comes out is a tree of joins over range table entries.
+
+use hashbrown::{HashMap, HashSet};
+use melba_types::{DbError, Result};
+
+use super::layout::column;
+use super::planner::Planner;
+use crate::tree::{
+    Command, Cte, Distinct, Expr, FromItem, JoinKind, Param, ParamKind, Query, RangeEntry, RangeKind, RowExpr, Sublink,
+    SublinkKind,
+};
+
+/// A set of range table entries.
+pub(super) type Rels = u128;
+
+pub(super) fn bit(entry: usize) -> Result<Rels> {
+    if entry >= 128 {
+        return Err(DbError::unsupported("a query over more than 128 relations"));
+    }
+    Ok(1 << entry)
+}
+
+/// How rows of the left side go with rows of the right side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TreeJoin {
+    Left,
+    Full,
+    Semi,
+    Anti,
+}
+
+/// Joins over range table entries.
+#[derive(Clone, Debug)]
+pub(super) enum Tree {
+    Leaf(usize),
+    /// All of them, in any order, with conditions over them.
+    Inner {
+        items: Vec<Tree>,
+        conditions: Vec<Expr>,
+    },
+    Join {
+        join: TreeJoin,
+        left: Box<Tree>,
+        right: Box<Tree>,
+        conditions: Vec<Expr>,
+    },
+}
+
+impl Tree {
+    pub fn rels(&self) -> Rels {
+        match self {
+            Tree::Leaf(entry) => 1 << (*entry).min(127),
+            Tree::Inner { items, .. } => items.iter().fold(0, |all, item| all | item.rels()),
+            Tree::Join { left, right, .. } => left.rels() | right.rels(),
+        }
+    }
+}
+
+/// Entries of the query's own level that an expression refers to.
+pub(super) fn rels_of(expr: &Expr) -> Rels {
+    let mut rels: Rels = 0;
+    expr.visit_vars(&mut |v| rels |= 1 << v.entry.min(127));
+    rels
+}
+
+/// Splits a condition into its conjuncts.
+pub(super) fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
+    match expr {
+        Expr::And(args) => args.into_iter().for_each(|a| conjuncts(a, out)),
+        other => out.push(other),
+    }
+}
+
+/// The join tree under construction.
+struct Builder<'p, 'a> {
+    planner: &'p mut Planner<'a>,
+    entries: Vec<RangeEntry>,
+    /// What columns of vanished entries (pulled-up subqueries, join aliases) stand for.
+    replaced: HashMap<usize, Vec<Expr>>,
+}
+
+impl Planner<'_> {
+    /// Takes the query's FROM and WHERE apart. The query is left with its other clauses, their variables adjusted.
+    pub fn prepare(&mut self, query: &mut Query) -> Result<Tree> {
+        let from = std::mem::take(&mut query.from);
+        let filter = query.filter.take();
+        let mut builder = Builder { planner: self, entries: std::mem::take(&mut query.range_table), replaced: HashMap::new() };
+        let mut items = Vec::new();
+        for item in from {
+            items.push(builder.item(item, false)?);
+        }
+        let mut conditions = Vec::new();
+        if let Some(filter) = filter {
+            conjuncts(filter, &mut conditions);
+        }
+        let mut tree = Tree::Inner { items, conditions };
+        builder.note_joins();
+        builder.substitute_tree(&mut tree)?;
+        // Sublinks that become joins bring entries of their own, whose columns may be replaced in turn.
+        tree = builder.pull_sublinks(tree)?;
+        builder.substitute_tree(&mut tree)?;
+        let replaced = std::mem::take(&mut builder.replaced);
+        query.range_table = std::mem::take(&mut builder.entries);
+        let names = entry_names(&query.range_table);
+        query.visit_mut(0, &mut |e, level| substitute(e, level, &replaced, &names));
+        let mut tree = flatten(tree);
+        self.reduce_outer_joins(&mut tree, 0);
+        Ok(flatten(tree))
+    }
+
+    /// Entries whose columns an expression cannot be true without: it is strict in them.
+    fn not_null_entries(&self, expr: &Expr) -> Rels {
+        match expr {
+            Expr::Var(v) if v.levels_up == 0 => 1 << v.entry.min(127),
+            Expr::Function(f) if self.is_strict(f.function) => self.of_any(&f.args),
+            Expr::Operator(o) if self.is_strict(o.function) => self.of_any(&o.args),
+            Expr::ScalarArray(s) if s.any && self.is_strict(s.function) => self.not_null_entries(&s.scalar),
+            Expr::And(args) => self.of_any(args),
+            Expr::Not(arg) => self.not_null_entries(arg),
+            Expr::Relabel { arg, .. } | Expr::CoerceViaIo { arg, .. } | Expr::Collate { arg, .. } => self.not_null_entries(arg),
+            Expr::NullTest { arg, is_null: false, row: false } => self.not_null_entries(arg),
+            Expr::Or(args) => args.iter().map(|a| self.not_null_entries(a)).reduce(|a, b| a & b).unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    fn of_any(&self, args: &[Expr]) -> Rels {
+        args.iter().fold(0, |all, a| all | self.not_null_entries(a))
+    }
+
+    fn is_strict(&self, function: melba_types::Oid) -> bool {
+        self.catalog().function(function).is_some_and(|f| f.strict)
+    }
+
+    /// An outer join whose null-extended rows some condition above rejects is an inner join.
+    fn reduce_outer_joins(&mut self, tree: &mut Tree, not_null: Rels) {
+        match tree {
+            Tree::Leaf(_) => {}
+            Tree::Inner { items, conditions } => {
+                let not_null = conditions.iter().fold(not_null, |all, c| all | self.not_null_entries(c));
+                items.iter_mut().for_each(|item| self.reduce_outer_joins(item, not_null));
+            }
+            Tree::Join { join, left, right, conditions } => {
+                let own = conditions.iter().fold(0, |all, c| all | self.not_null_entries(c));
+                if *join == TreeJoin::Left && not_null & right.rels() != 0 {
+                    let (left, right) =
+                        (std::mem::replace(&mut **left, Tree::Leaf(0)), std::mem::replace(&mut **right, Tree::Leaf(0)));
+                    *tree = Tree::Inner { items: vec![left, right], conditions: std::mem::take(conditions) };
+                    return self.reduce_outer_joins(tree, not_null);
+                }
+                if *join == TreeJoin::Full {
+                    let (l, r) = (not_null & left.rels() != 0, not_null & right.rels() != 0);
+                    if l || r {
+                        if r && !l {
+                            std::mem::swap(left, right);
+                        }
+                        *join = TreeJoin::Left;
+                        return self.reduce_outer_joins(tree, not_null);
+                    }
+                    self.reduce_outer_joins(left, 0);
+                    self.reduce_outer_joins(right, 0);
+                    return;
+                }
+                self.reduce_outer_joins(left, if *join == TreeJoin::Semi { not_null | own } else { not_null });
+                self.reduce_outer_joins(right, if *join == TreeJoin::Anti { 0 } else { own });
+            }
+        }
+    }
+
+    pub fn has_volatile(&self, expr: &Expr) -> bool {
+        let mut found = false;
+        expr.visit(0, &mut |e, _| {
+            let function = match e {
+                Expr::Function(f) => f.function,
+                Expr::Operator(o) => o.function,
+                Expr::NextValue { .. } => {
+                    found = true;
+                    return false;
+                }
+                _ => return !found,
+            };
+            found |= self.catalog().function(function).is_some_and(|f| f.volatility == b'v');
+            !found
+        });
+        found
+    }
+
+    pub fn query_is_volatile(&self, query: &Query) -> bool {
+        let mut found = false;
+        query.visit(0, &mut |e, _| {
+            found |= match e {
+                Expr::Function(f) => self.catalog().function(f.function).is_some_and(|f| f.volatility == b'v'),
+                Expr::NextValue { .. } => true,
+                _ => false,
+            };
+            !found
+        });
+        found
+    }
+}
+
+/// Merges inner joins into one list.
+fn flatten(tree: Tree) -> Tree {
+    match tree {
+        Tree::Leaf(_) => tree,
+        Tree::Inner { items, mut conditions } => {
+            let mut flat = Vec::new();
+            for item in items {
+                match flatten(item) {
+                    Tree::Inner { items, conditions: more } => {
+                        flat.extend(items);
+                        conditions.extend(more);
+                    }
+                    other => flat.push(other),
+                }
+            }
+            Tree::Inner { items: flat, conditions }
+        }
+        Tree::Join { join, left, right, conditions } => {
+            Tree::Join { join, left: Box::new(flatten(*left)), right: Box::new(flatten(*right)), conditions }
+        }
+    }
+}
+
+/// Column names of entries, for whole-row references to vanished ones.
+fn entry_names(entries: &[RangeEntry]) -> Vec<Vec<std::sync::Arc<str>>> {
+    entries.iter().map(|e| e.columns.iter().map(|c| c.name.clone()).collect()).collect()
+}
+
+/// Replaces references to columns of vanished entries.
+fn substitute(e: &mut Expr, level: usize, replaced: &HashMap<usize, Vec<Expr>>, names: &[Vec<std::sync::Arc<str>>]) -> bool {
+    while let Expr::Var(v) = e
+        && v.levels_up == level
+        && let Some(columns) = replaced.get(&v.entry)
+    {
+        let mut by = match usize::try_from(v.column) {
+            Ok(0) => Expr::Row(Box::new(RowExpr {
+                fields: columns.clone(),
+                names: names.get(v.entry).cloned().unwrap_or_default(),
+                ty: v.ty,
+                explicit: false,
+            })),
+            Ok(c) if c <= columns.len() => columns[c - 1].clone(),
+            _ => return true,
+        };
+        by.shift_levels(level, 0);
+        *e = by;
+    }
+    true
+}
+
+impl Builder<'_, '_> {
+    fn substitute_tree(&self, tree: &mut Tree) -> Result<()> {
+        let names = entry_names(&self.entries);
+        self.substitute_in(tree, &names);
+        Ok(())
+    }
+
+    fn substitute_in(&self, tree: &mut Tree, names: &[Vec<std::sync::Arc<str>>]) {
+        match tree {
+            Tree::Leaf(_) => {}
+            Tree::Inner { items, conditions } => {
+                conditions.iter_mut().for_each(|c| c.visit_mut(0, &mut |e, l| substitute(e, l, &self.replaced, names)));
+                items.iter_mut().for_each(|i| self.substitute_in(i, names));
+            }
+            Tree::Join { left, right, conditions, .. } => {
+                conditions.iter_mut().for_each(|c| c.visit_mut(0, &mut |e, l| substitute(e, l, &self.replaced, names)));
+                self.substitute_in(left, names);
+                self.substitute_in(right, names);
+            }
+        }
+    }
+
+    /// Columns of joins stand for columns of their sides.
+    fn note_joins(&mut self) {
+        for (i, entry) in self.entries.iter().enumerate() {
+            if let RangeKind::Join { merged, .. } = &entry.kind {
+                self.replaced.insert(i, merged.clone());
+            }
+        }
+    }
+
+    fn item(&mut self, item: FromItem, nullable: bool) -> Result<Tree> {
+        match item {
+            FromItem::Range(entry) => {
+                bit(entry)?;
+                self.leaf(entry, nullable)
+            }
+            FromItem::Join(join) => {
+                let mut conditions = Vec::new();
+                if let Some(condition) = join.condition {
+                    conjuncts(condition, &mut conditions);
+                }
+                let (join, left, right) = match join.kind {
+                    JoinKind::Inner => {
+                        let items = vec![self.item(join.left, nullable)?, self.item(join.right, nullable)?];
+                        return Ok(Tree::Inner { items, conditions });
+                    }
+                    JoinKind::Left => (TreeJoin::Left, self.item(join.left, nullable)?, self.item(join.right, true)?),
+                    // The sides change places; the order of the columns is by name anyway.
+                    JoinKind::Right => {
+                        let left = self.item(join.left, true)?;
+                        (TreeJoin::Left, self.item(join.right, nullable)?, left)
+                    }
+                    JoinKind::Full => (TreeJoin::Full, self.item(join.left, true)?, self.item(join.right, true)?),
+                };
+                Ok(Tree::Join { join, left: Box::new(left), right: Box::new(right), conditions })
+            }
+        }
+    }
+
+    /// A range entry, or what a simple subquery is made of.
+    fn leaf(&mut self, entry: usize, nullable: bool) -> Result<Tree> {
+        let RangeKind::Subquery { query, .. } = &self.entries[entry].kind else { return Ok(Tree::Leaf(entry)) };
+        if !self.is_simple(query) {
+            return Ok(Tree::Leaf(entry));
+        }
+        // A computed column of a null-extended side must become NULL, which an expression in its place would not.
+        if nullable
+            && (query.from.is_empty() || query.targets.iter().any(|t| !matches!(&t.expr, Expr::Var(v) if v.levels_up == 0)))
+        {
+            return Ok(Tree::Leaf(entry));
+        }
+        if nullable && self.entries[entry].lateral {
+            return Ok(Tree::Leaf(entry));
+        }
+        let kind = std::mem::replace(&mut self.entries[entry].kind, RangeKind::Result);
+        let RangeKind::Subquery { query, .. } = kind else { return Ok(Tree::Leaf(entry)) };
+        let (tree, targets) = self.merge(*query, nullable)?;
+        self.replaced.insert(entry, targets);
+        Ok(tree)
+    }
+
+    /// Moves a subquery's range table, FROM and WHERE to this level.
+    fn merge(&mut self, mut query: Query, nullable: bool) -> Result<(Tree, Vec<Expr>)> {
+        let offset = self.entries.len();
+        query.visit_mut(0, &mut |e, level| {
+            if let Expr::Var(v) = e {
+                if v.levels_up == level {
+                    v.entry += offset;
+                } else if v.levels_up > level {
+                    v.levels_up -= 1;
+                }
+            }
+            if let Expr::Aggregate(a) = e
+                && a.levels_up > level
+            {
+                a.levels_up -= 1;
+            }
+            true
+        });
+        lift_cte_references(&mut query, 0);
+        shift_entries(&mut query.from, offset);
+        self.entries.append(&mut query.range_table);
+        let mut items = Vec::new();
+        for item in query.from {
+            items.push(self.item(item, nullable)?);
+        }
+        let mut conditions = Vec::new();
+        if let Some(filter) = query.filter {
+            conjuncts(filter, &mut conditions);
+        }
+        let targets = query.targets.into_iter().filter(|t| !t.junk).map(|t| t.expr).collect();
+        Ok((Tree::Inner { items, conditions }, targets))
+    }
+
+    /// A SELECT that is nothing but joins, conditions and expressions.
+    fn is_simple(&self, q: &Query) -> bool {
+        q.command == Command::Select
+            && q.set_operation.is_none()
+            && q.ctes.is_empty()
+            && !q.has_aggregates
+            && !q.has_windows
+            && !q.has_set_returning
+            && q.group_by.is_empty()
+            && q.grouping_sets.is_none()
+            && q.having.is_none()
+            && matches!(q.distinct, Distinct::None)
+            && q.order_by.is_empty()
+            && q.limit.is_none()
+            && q.offset.is_none()
+            && q.locking.is_empty()
+            && !q.targets.iter().any(|t| self.planner.has_volatile(&t.expr))
+            && !q.targets.iter().any(|t| contains_sublink(&t.expr))
+    }
+
+    /// Conjuncts that are EXISTS, NOT EXISTS or IN become joins.
+    fn pull_sublinks(&mut self, tree: Tree) -> Result<Tree> {
+        match tree {
+            Tree::Leaf(_) => Ok(tree),
+            Tree::Join { join, left, right, conditions } => Ok(Tree::Join {
+                join,
+                left: Box::new(self.pull_sublinks(*left)?),
+                right: Box::new(self.pull_sublinks(*right)?),
+                conditions,
+            }),
+            Tree::Inner { items, conditions } => {
+                let mut pulled = Vec::new();
+                for item in items {
+                    pulled.push(self.pull_sublinks(item)?);
+                }
+                let mut rest = Vec::new();
+                let mut joins = Vec::new();
+                let available = pulled.iter().fold(0, |all, i| all | i.rels());
+                for condition in conditions {
+                    match self.as_join(&condition, available)? {
+                        Some(found) => joins.push(found),
+                        None => rest.push(condition),
+                    }
+                }
+                let mut tree = Tree::Inner { items: pulled, conditions: rest };
+                for (join, right, conditions) in joins {
+                    tree = attach(tree, join, self.pull_sublinks(right)?, conditions);
+                }
+                Ok(tree)
+            }
+        }
+    }
+
+    /// The join that a conjunct stands for.
+    fn as_join(&mut self, condition: &Expr, available: Rels) -> Result<Option<(TreeJoin, Tree, Vec<Expr>)>> {
+        match condition {
+            Expr::Sublink(s) if s.kind == SublinkKind::Exists => self.exists(s, TreeJoin::Semi, available),
+            Expr::Sublink(s) if s.kind == SublinkKind::Any => self.any(s, available),
+            Expr::Not(arg) => match &**arg {
+                Expr::Sublink(s) if s.kind == SublinkKind::Exists => self.exists(s, TreeJoin::Anti, available),
+                _ => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    fn exists(&mut self, s: &Sublink, join: TreeJoin, available: Rels) -> Result<Option<(TreeJoin, Tree, Vec<Expr>)>> {
+        let mut query = s.query.clone();
+        query.targets.clear();
+        query.order_by.clear();
+        query.distinct = Distinct::None;
+        if !self.is_simple(&query) || query.from.is_empty() || !refers_up(&query, 1) || self.planner.query_is_volatile(&query) {
+            return Ok(None);
+        }
+        // Only WHERE may refer to the outer query: what FROM depends on cannot be moved into a join condition.
+        let filter = query.filter.take();
+        if refers_up(&query, 1) {
+            return Ok(None);
+        }
+        query.filter = filter;
+        let before = self.entries.len();
+        let (tree, _) = self.merge(query, true)?;
+        self.note_joins_from(before);
+        let mut tree = tree;
+        self.substitute_tree(&mut tree)?;
+        let Tree::Inner { items, conditions } = tree else { return Ok(None) };
+        let own = items.iter().fold(0, |all, i| all | i.rels());
+        let (inside, across): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(|c| rels_of(c) & !own == 0);
+        if across.iter().any(|c| rels_of(c) & !(own | available) != 0) {
+            return Err(DbError::internal("subquery refers to an unknown relation"));
+        }
+        Ok(Some((join, Tree::Inner { items, conditions: inside }, across)))
+    }
+
+    fn note_joins_from(&mut self, from: usize) {
+        for i in from..self.entries.len() {
+            if let RangeKind::Join { merged, .. } = &self.entries[i].kind {
+                self.replaced.insert(i, merged.clone());
+            }
+        }
+    }
+
+    /// `x = ANY (SELECT ...)`: a semi join with the subquery.
+    fn any(&mut self, s: &Sublink, available: Rels) -> Result<Option<(TreeJoin, Tree, Vec<Expr>)>> {
+        let Some(test) = &s.test else { return Ok(None) };
+        if refers_up(&s.query, 1) || rels_of(test) & available == 0 || self.planner.has_volatile(test) {
+            return Ok(None);
+        }
+        let mut left_only = true;
+        test.visit(0, &mut |e, _| {
+            left_only &= !matches!(e, Expr::Sublink(_));
+            true
+        });
+        if !left_only || !matches!(test, Expr::Operator(_) | Expr::And(_)) || self.planner.query_is_volatile(&s.query) {
+            return Ok(None);
+        }
+        let columns = s.query.output_columns();
+        let (tree, targets) = if self.is_simple(&s.query) && !s.query.from.is_empty() {
+            let before = self.entries.len();
+            let (tree, targets) = self.merge(s.query.clone(), true)?;
+            self.note_joins_from(before);
+            (tree, targets)
+        } else {
+            let entry = self.entries.len();
+            bit(entry)?;
+            self.entries.push(RangeEntry {
+                kind: RangeKind::Subquery { query: Box::new(s.query.clone()), view: melba_types::Oid::INVALID },
+                alias: None,
+                name: "ANY_subquery".into(),
+                columns: columns.clone(),
+                lateral: false,
+                in_from: false,
+                required: Default::default(),
+            });
+            let vars =
+                columns.iter().enumerate().map(|(i, c)| column(entry, i as i16 + 1, c.ty, c.typmod, c.collation)).collect();
+            (Tree::Leaf(entry), vars)
+        };
+        let mut test = test.clone();
+        test.visit_mut(0, &mut |e, _| {
+            if let Expr::Param(Param { kind: ParamKind::Executor, number, .. }) = e
+                && let Some(target) = targets.get(*number)
+            {
+                *e = target.clone();
+                return false;
+            }
+            true
+        });
+        let mut conditions = Vec::new();
+        conjuncts(test, &mut conditions);
+        Ok(Some((TreeJoin::Semi, tree, conditions)))
+    }
+}
+
+/// Joins as deep on the left as the conditions allow.
+fn attach(tree: Tree, join: TreeJoin, right: Tree, conditions: Vec<Expr>) -> Tree {
+    let inside = right.rels();
+    let wanted = conditions.iter().fold(0, |all, c| all | rels_of(c)) & !inside;
+    match tree {
+        Tree::Inner { mut items, conditions: outer } if items.len() > 1 && wanted != 0 => {
+            if let Some(at) = items.iter().position(|i| wanted & !i.rels() == 0) {
+                let item = items.swap_remove(at);
+                items.push(Tree::Join { join, left: Box::new(item), right: Box::new(right), conditions });
+                return Tree::Inner { items, conditions: outer };
+            }
+            let left = Tree::Inner { items, conditions: outer };
+            Tree::Join { join, left: Box::new(left), right: Box::new(right), conditions }
+        }
+        tree => Tree::Join { join, left: Box::new(tree), right: Box::new(right), conditions },
+    }
+}
+
+pub(super) fn contains_sublink(expr: &Expr) -> bool {
+    expr.any(&mut |e| matches!(e, Expr::Sublink(_)))
+}
+
+/// Whether anything in a query refers to the query `up` levels outside it.
+pub(super) fn refers_up(query: &Query, up: usize) -> bool {
+    let mut found = false;
+    query.visit(0, &mut |e, level| {
+        found |= match e {
+            Expr::Var(v) => v.levels_up == level + up,
+            Expr::Aggregate(a) => a.levels_up == level + up,
+            _ => false,
+        };
+        !found
+    });
+    found
+}
+
+fn shift_entries(from: &mut [FromItem], offset: usize) {
+    for item in from {
+        shift_item(item, offset);
+    }
+}
+
+fn shift_item(item: &mut FromItem, offset: usize) {
+    match item {
+        FromItem::Range(entry) => *entry += offset,
+        FromItem::Join(join) => {
+            join.entry += offset;
+            shift_item(&mut join.left, offset);
+            shift_item(&mut join.right, offset);
+        }
+    }
+}
+
+/// Visits the range entries of a query and of the queries in it, with their depth.
+pub(super) fn visit_entries(query: &mut Query, depth: usize, f: &mut dyn FnMut(&mut RangeEntry, usize)) {
+    query.range_table.iter_mut().for_each(|e| f(e, depth));
+    query.subqueries_mut(&mut |q| visit_entries(q, depth + 1, f));
+    query.expressions_mut(&mut |e| {
+        e.visit_mut(0, &mut |e, _| {
+            if let Expr::Sublink(s) = e {
+                if let Some(test) = &mut s.test {
+                    visit_tests(test, depth, f);
+                }
+                visit_entries(&mut s.query, depth + 1, f);
+                return false;
+            }
+            true
+        });
+    });
+}
+
+fn visit_tests(test: &mut Expr, depth: usize, f: &mut dyn FnMut(&mut RangeEntry, usize)) {
+    test.visit_mut(0, &mut |e, _| {
+        if let Expr::Sublink(s) = e {
+            visit_entries(&mut s.query, depth + 1, f);
+            return false;
+        }
+        true
+    });
+}
+
+/// A query that moves one level out is one level nearer to the WITH queries it refers to.
+fn lift_cte_references(query: &mut Query, depth: usize) {
+    visit_entries(query, depth, &mut |entry, depth| {
+        if let RangeKind::Cte { levels, .. } = &mut entry.kind
+            && *levels > depth
+        {
+            *levels -= 1;
+        }
+    });
+}
+
+/// Puts a WITH query in the place of its references.
+pub(super) fn inline_cte(query: &mut Query, cte: &Cte) {
+    visit_entries(query, 0, &mut |entry, depth| {
+        if let RangeKind::Cte { name, levels, .. } = &entry.kind
+            && *name == cte.name
+            && *levels == depth
+        {
+            let mut body = (*cte.query).clone();
+            body.shift_levels(depth);
+            entry.kind = RangeKind::Subquery { query: Box::new(body), view: melba_types::Oid::INVALID };
+        }
+    });
+}
+
+/// Names of the WITH queries of this level that are referred to anywhere in the query.
+pub(super) fn referenced_ctes(query: &mut Query) -> HashSet<String> {
+    let mut out = HashSet::new();
+    visit_entries(query, 0, &mut |entry, depth| {
+        if let RangeKind::Cte { name, levels, .. } = &entry.kind
+            && *levels == depth
+        {
+            out.insert(name.to_string());
+        }
+    });
+    out
+}

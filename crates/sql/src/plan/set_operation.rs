@@ -1,0 +1,106 @@
+//! UNION, INTERSECT, EXCEPT.
+
+use std::sync::Arc;
+
+use melba_types::{DbError, Result};
+
+use super::layout::{Layout, SET, computed};
+use super::node::*;
+use super::planner::{Planner, Stage};
+use crate::execute::key::KeyPart;
+use crate::tree::{Expr, Query, RangeKind, SetInput, SetOperation, SetTree};
+
+impl Planner<'_> {
+    pub fn set_operation(&mut self, query: &mut Query) -> Result<Stage> {
+        let Some(tree) = query.set_operation.take() else {
+            return Err(DbError::internal("set operation expected"));
+        };
+        self.level_mut().entries = std::mem::take(&mut query.range_table);
+        let stage = self.set_tree(&tree)?;
+        // The targets are variables of the leftmost leaf; any leaf's column n is column n of the result.
+        let width = stage.node.kinds.len();
+        let mut stage = Stage { node: stage.node, layout: Layout::of(SET, width) };
+        for target in &mut query.targets {
+            target.expr.visit_mut(0, &mut |e, level| {
+                if let Expr::Var(v) = e
+                    && v.levels_up == level
+                    && v.column > 0
+                {
+                    let mut by = computed(SET, v.column as usize - 1, e);
+                    if let Expr::Var(b) = &mut by {
+                        b.levels_up = level;
+                    }
+                    *e = by;
+                }
+                true
+            });
+        }
+        let limit = query.limit.as_ref().map(|e| self.compile(e, &Layout::default())).transpose()?;
+        let offset = query.offset.as_ref().map(|e| self.compile(e, &Layout::default())).transpose()?;
+        let mut ties = None;
+        if !query.order_by.is_empty() {
+            let keys = self.sort_keys(&query.order_by, &query.targets, &stage.layout)?;
+            ties = query.with_ties.then(|| keys.clone());
+            let bound = limit.as_ref().filter(|_| !query.with_ties).map(|l| (Some(l.clone()), offset.clone()));
+            stage = self.sorted(stage, keys, bound, || super::explain::sort_key(&query.order_by, &query.targets));
+        }
+        stage = self.limited(stage, limit, offset, ties);
+        let exprs: Vec<Expr> = query.targets.iter().filter(|t| !t.junk).map(|t| t.expr.clone()).collect();
+        self.projected(stage, &exprs, super::layout::TARGET)
+    }
+
+    fn set_input(&mut self, input: &SetInput) -> Result<Stage> {
+        match input {
+            SetInput::Tree(tree) => self.set_tree(tree),
+            SetInput::Leaf(entry) => {
+                let kind = std::mem::replace(&mut self.level_mut().entries[*entry].kind, RangeKind::Result);
+                let RangeKind::Subquery { query, .. } = kind else {
+                    return Err(DbError::internal("an arm of a set operation is no subquery"));
+                };
+                self.query(*query, None)
+            }
+        }
+    }
+
+    fn set_tree(&mut self, tree: &SetTree) -> Result<Stage> {
+        let kinds = self.kinds_of(&tree.columns);
+        let parts: Vec<KeyPart> = tree.columns.iter().map(|c| KeyPart::equality(self.catalog(), c.ty)).collect();
+        if tree.operation == SetOperation::Union {
+            let mut inputs = Vec::new();
+            self.union_inputs(tree, &mut inputs)?;
+            let mut estimate = Estimate::default();
+            for input in &inputs {
+                estimate.rows += input.estimate.rows;
+                estimate.total += input.estimate.total;
+            }
+            let node = self.node(Op::Append(Arc::new(inputs)), kinds.clone(), estimate);
+            let layout = Layout::of(SET, kinds.len());
+            if tree.all {
+                return Ok(Stage { node, layout });
+            }
+            let distinct = DistinctNode { input: node, columns: (0..kinds.len()).collect(), parts, sorted: false };
+            return Ok(Stage { node: self.node(Op::Distinct(Arc::new(distinct)), kinds, estimate), layout });
+        }
+        let left = self.set_input(&tree.left)?.node;
+        let right = self.set_input(&tree.right)?.node;
+        let mut estimate = left.estimate;
+        estimate.total += right.estimate.total;
+        let layout = Layout::of(SET, kinds.len());
+        let node = SetOpNode { operation: tree.operation, all: tree.all, left, right, parts };
+        Ok(Stage { node: self.node(Op::SetOp(Arc::new(node)), kinds, estimate), layout })
+    }
+
+    /// The arms of a chain of unions that drop duplicates alike.
+    fn union_inputs(&mut self, tree: &SetTree, out: &mut Vec<PlanNode>) -> Result<()> {
+        for input in [&tree.left, &tree.right] {
+            match input {
+                SetInput::Tree(inner) if inner.operation == SetOperation::Union && (inner.all || !tree.all) => {
+                    // Duplicates that an inner UNION ALL keeps, an outer UNION drops; the other way round nothing is merged.
+                    self.union_inputs(inner, out)?;
+                }
+                input => out.push(self.set_input(input)?.node),
+            }
+        }
+        Ok(())
+    }
+}
