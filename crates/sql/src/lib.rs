@@ -7,6 +7,7 @@
 //!
 //! `session` holds a connection's state and drives the stages; the server calls nothing else.
 
+pub mod analyze;
 pub mod cluster;
 pub mod execute;
 pub mod parse;
