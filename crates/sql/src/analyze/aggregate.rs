@@ -6,9 +6,9 @@ use melba_catalog::Function;
 use melba_types::{Oid, Result, err, oids};
 use pg_query::protobuf as pb;
 
+use super::Analyzer;
 use super::call::CallSyntax;
 use super::scope::ExprKind;
-use super::Analyzer;
 use crate::tree::*;
 
 impl ExprKind {
@@ -51,8 +51,9 @@ impl<'p> Analyzer<'_, 'p> {
         let n = syntax.node;
         let location = n.location;
         if n.args.is_empty() && !n.agg_star && !n.agg_within_group {
-            return Err(err!(WRONG_OBJECT_TYPE, "{shown}(*) must be used to call a parameterless aggregate function")
-                .at(location));
+            return Err(
+                err!(WRONG_OBJECT_TYPE, "{shown}(*) must be used to call a parameterless aggregate function").at(location)
+            );
         }
         if call.returns_set {
             return Err(err!(INVALID_FUNCTION_DEFINITION, "aggregates cannot return sets").at(location));
@@ -82,8 +83,9 @@ impl<'p> Analyzer<'_, 'p> {
             for arg in &args {
                 if !self.cx.catalog.type_operators(arg.ty()).equal.is_valid() {
                     let ty = self.cx.type_name(arg.ty());
-                    return Err(err!(UNDEFINED_FUNCTION, "could not identify an equality operator for type {ty}")
-                        .at(arg.location()));
+                    return Err(
+                        err!(UNDEFINED_FUNCTION, "could not identify an equality operator for type {ty}").at(arg.location())
+                    );
                 }
             }
             for order in &order_by {
@@ -122,13 +124,7 @@ impl<'p> Analyzer<'_, 'p> {
             return Err(melba_types::DbError::internal("unrecognized ORDER BY item"));
         };
         let key = self.sort_key(expr.ty(), sort, expr.location())?;
-        Ok(AggregateOrder {
-            expr,
-            sort: key.sort,
-            equal: key.equal,
-            descending: key.descending,
-            nulls_first: key.nulls_first,
-        })
+        Ok(AggregateOrder { expr, sort: key.sort, equal: key.equal, descending: key.descending, nulls_first: key.nulls_first })
     }
 
     /// The query level an aggregate belongs to: that of its innermost variable.
@@ -145,8 +141,9 @@ impl<'p> Analyzer<'_, 'p> {
         order.iter().for_each(|o| levels.look(&o.expr));
         filter.iter().for_each(|f| levels.look(f));
         if levels.window {
-            return Err(err!(GROUPING_ERROR, "aggregate function calls cannot contain window function calls")
-                .at(levels.window_location));
+            return Err(
+                err!(GROUPING_ERROR, "aggregate function calls cannot contain window function calls").at(levels.window_location)
+            );
         }
         if let Some(srf) = levels.set_returning {
             return Err(err!(FEATURE_NOT_SUPPORTED, "aggregate function calls cannot contain set-returning function calls")
@@ -228,10 +225,8 @@ impl<'p> Analyzer<'_, 'p> {
     /// 42P20 where window functions may not stand.
     pub fn check_window_place(&mut self, location: i32) -> Result<()> {
         let kind = self.level().kind.0;
-        let allowed = matches!(
-            kind,
-            ExprKind::None | ExprKind::Other | ExprKind::SelectTarget | ExprKind::OrderBy | ExprKind::DistinctOn
-        );
+        let allowed =
+            matches!(kind, ExprKind::None | ExprKind::Other | ExprKind::SelectTarget | ExprKind::OrderBy | ExprKind::DistinctOn);
         if allowed {
             return Ok(());
         }
@@ -291,4 +286,3 @@ impl Levels {
         });
     }
 }
-

@@ -22,12 +22,7 @@ pub struct CallSyntax<'p> {
 impl CallSyntax<'_> {
     fn decorated(&self) -> bool {
         let n = self.node;
-        self.filter.is_some()
-            || n.over.is_some()
-            || n.agg_star
-            || n.agg_distinct
-            || n.agg_within_group
-            || !n.agg_order.is_empty()
+        self.filter.is_some() || n.over.is_some() || n.agg_star || n.agg_distinct || n.agg_within_group || !n.agg_order.is_empty()
     }
 }
 
@@ -49,8 +44,7 @@ impl<'p> Analyzer<'_, 'p> {
                     args.push(self.boxed(&named.arg)?);
                 }
                 _ if !names.is_empty() => {
-                    return Err(err!(SYNTAX_ERROR, "positional argument cannot follow named argument")
-                        .at(nodes::location(arg)));
+                    return Err(err!(SYNTAX_ERROR, "positional argument cannot follow named argument").at(nodes::location(arg)));
                 }
                 _ => args.push(self.expr(arg)?),
             }
@@ -207,10 +201,8 @@ impl<'p> Analyzer<'_, 'p> {
             let direct = args.len() - n.agg_order.len();
             self.unify_hypothetical(&mut args, &mut types, &mut declared, direct)?;
         }
-        let ty = self
-            .cx
-            .enforce_generic_consistency(&types, &mut declared, function.return_type)
-            .map_err(|e| e.at(n.location))?;
+        let ty =
+            self.cx.enforce_generic_consistency(&types, &mut declared, function.return_type).map_err(|e| e.at(n.location))?;
         let mut args = self.coerce_arguments(args, &declared)?;
         let mut variadic = n.func_variadic;
         if variadic && function.variadic == oids::ANY {
@@ -305,12 +297,14 @@ impl<'p> Analyzer<'_, 'p> {
                     return Ok(());
                 }
                 if !n.agg_within_group {
-                    return Err(err!(WRONG_OBJECT_TYPE, "WITHIN GROUP is required for ordered-set aggregate {shown}")
-                        .at(location));
+                    return Err(
+                        err!(WRONG_OBJECT_TYPE, "WITHIN GROUP is required for ordered-set aggregate {shown}").at(location)
+                    );
                 }
                 if n.over.is_some() {
-                    return Err(err!(FEATURE_NOT_SUPPORTED, "OVER is not supported for ordered-set aggregate {shown}")
-                        .at(location));
+                    return Err(
+                        err!(FEATURE_NOT_SUPPORTED, "OVER is not supported for ordered-set aggregate {shown}").at(location)
+                    );
                 }
                 if n.agg_distinct {
                     return Err(err!(FEATURE_NOT_SUPPORTED, "DISTINCT is not supported for WITHIN GROUP").at(location));
@@ -375,22 +369,10 @@ impl<'p> Analyzer<'_, 'p> {
             let name = self.cx.type_name(element_type);
             err!(UNDEFINED_OBJECT, "could not find array type for data type {name}").at(location)
         })?;
-        Ok(Expr::Array(Box::new(ArrayExpr {
-            elements,
-            element_type,
-            ty,
-            collation: Oid::INVALID,
-            multidimensional: false,
-        })))
+        Ok(Expr::Array(Box::new(ArrayExpr { elements, element_type, ty, collation: Oid::INVALID, multidimensional: false })))
     }
 
-    fn unify_hypothetical(
-        &mut self,
-        args: &mut [Expr],
-        types: &mut [Oid],
-        declared: &mut [Oid],
-        direct: usize,
-    ) -> Result<()> {
+    fn unify_hypothetical(&mut self, args: &mut [Expr], types: &mut [Oid], declared: &mut [Oid], direct: usize) -> Result<()> {
         for i in 0..direct.min(args.len() - direct) {
             let (d, a) = (i, direct + i);
             if declared[d] != oids::ANY {
@@ -410,8 +392,9 @@ impl<'p> Analyzer<'_, 'p> {
         self.check_set_returning(n.location)?;
         let level = self.level_mut();
         if level.kind.0 == ExprKind::FromFunction && level.last_srf != srf_before {
-            return Err(err!(FEATURE_NOT_SUPPORTED, "set-returning functions must appear at top level of FROM")
-                .at(level.last_srf));
+            return Err(
+                err!(FEATURE_NOT_SUPPORTED, "set-returning functions must appear at top level of FROM").at(level.last_srf)
+            );
         }
         level.last_srf = n.location;
         Ok(())

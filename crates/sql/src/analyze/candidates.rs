@@ -4,8 +4,8 @@
 
 use melba_types::{Oid, oids};
 
-use super::context::Context;
 use super::coerce::CoercionContext;
+use super::context::Context;
 
 /// Anything chosen by the types of its arguments.
 pub trait Candidate {
@@ -22,8 +22,7 @@ impl Context<'_> {
     /// The best of several candidates that all match; none when the choice is ambiguous.
     pub fn select_candidate<C: Candidate + Clone>(&self, inputs: &[Oid], candidates: Vec<C>) -> Option<C> {
         let mut candidates = candidates;
-        let base: Vec<Oid> =
-            inputs.iter().map(|t| if *t == oids::UNKNOWN { *t } else { self.base_type(*t) }).collect();
+        let base: Vec<Oid> = inputs.iter().map(|t| if *t == oids::UNKNOWN { *t } else { self.base_type(*t) }).collect();
         let unknowns = base.iter().filter(|t| **t == oids::UNKNOWN).count();
 
         // Most exact matches.

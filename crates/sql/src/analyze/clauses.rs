@@ -119,16 +119,9 @@ impl<'p> Analyzer<'_, 'p> {
         let operators = self.type_operators(ty);
         if !operators.equal.is_valid() {
             let name = self.cx.type_name(ty);
-            return Err(
-                err!(UNDEFINED_FUNCTION, "could not identify an equality operator for type {name}").at(location)
-            );
+            return Err(err!(UNDEFINED_FUNCTION, "could not identify an equality operator for type {name}").at(location));
         }
-        Ok(SortKey {
-            equal: operators.equal,
-            sort: operators.less,
-            hashable: operators.hash.is_valid(),
-            ..SortKey::default()
-        })
+        Ok(SortKey { equal: operators.equal, sort: operators.less, hashable: operators.hash.is_valid(), ..SortKey::default() })
     }
 
     /// The target an ORDER BY, GROUP BY or DISTINCT ON item means, by the rules of SQL-92 (names and positions of output
@@ -152,8 +145,7 @@ impl<'p> Analyzer<'_, 'p> {
                 let place = (position.ival as usize).checked_sub(1).filter(|_| position.ival > 0);
                 let found = place.and_then(|p| visible.map(|(i, _)| i).nth(p));
                 return found.ok_or_else(|| {
-                    err!(INVALID_COLUMN_REFERENCE, "{clause} position {} is not in select list", position.ival)
-                        .at(c.location)
+                    err!(INVALID_COLUMN_REFERENCE, "{clause} position {} is not in select list", position.ival).at(c.location)
                 });
             }
             _ => {}
@@ -161,13 +153,7 @@ impl<'p> Analyzer<'_, 'p> {
         self.find_target_by_expression(node, targets, kind)
     }
 
-    fn find_target_by_name(
-        &mut self,
-        name: &str,
-        location: i32,
-        targets: &[Target],
-        kind: ExprKind,
-    ) -> Result<Option<usize>> {
+    fn find_target_by_name(&mut self, name: &str, location: i32, targets: &[Target], kind: ExprKind) -> Result<Option<usize>> {
         if kind == ExprKind::GroupBy {
             // A column of FROM takes precedence over an output column.
             let saved = self.levels.len();
@@ -195,12 +181,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(found)
     }
 
-    fn find_target_by_expression(
-        &mut self,
-        node: &'p pb::Node,
-        targets: &mut Vec<Target>,
-        kind: ExprKind,
-    ) -> Result<usize> {
+    fn find_target_by_expression(&mut self, node: &'p pb::Node, targets: &mut Vec<Target>, kind: ExprKind) -> Result<usize> {
         let expr = self.expression(node, kind)?;
         let same = |t: &Target| equal(&expr, &t.expr) || equal(&expr, strip_implicit(&t.expr));
         if let Some(found) = targets.iter().position(same) {
@@ -226,12 +207,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(())
     }
 
-    pub fn sort_list(
-        &mut self,
-        list: &'p [pb::Node],
-        targets: &mut Vec<Target>,
-        kind: ExprKind,
-    ) -> Result<Vec<SortGroup>> {
+    pub fn sort_list(&mut self, list: &'p [pb::Node], targets: &mut Vec<Target>, kind: ExprKind) -> Result<Vec<SortGroup>> {
         let mut out: Vec<SortGroup> = Vec::with_capacity(list.len());
         for item in list {
             let Some(NodeEnum::SortBy(sort)) = &item.node else { continue };
@@ -252,12 +228,7 @@ impl<'p> Analyzer<'_, 'p> {
     }
 
     /// PARTITION BY: expressions only.
-    pub fn group_list(
-        &mut self,
-        list: &'p [pb::Node],
-        targets: &mut Vec<Target>,
-        kind: ExprKind,
-    ) -> Result<Vec<SortGroup>> {
+    pub fn group_list(&mut self, list: &'p [pb::Node], targets: &mut Vec<Target>, kind: ExprKind) -> Result<Vec<SortGroup>> {
         let mut groups = Vec::new();
         for node in list {
             self.group_item(node, targets, kind, &[], &mut groups)?;
@@ -416,12 +387,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(keys)
     }
 
-    fn distinct_on(
-        &mut self,
-        list: &'p [pb::Node],
-        targets: &mut Vec<Target>,
-        order_by: &[SortGroup],
-    ) -> Result<Distinct> {
+    fn distinct_on(&mut self, list: &'p [pb::Node], targets: &mut Vec<Target>, order_by: &[SortGroup]) -> Result<Distinct> {
         let mut wanted: Vec<(u32, usize, i32)> = Vec::with_capacity(list.len());
         for node in list {
             let i = self.find_target(node, targets, ExprKind::DistinctOn)?;
@@ -434,11 +400,7 @@ impl<'p> Analyzer<'_, 'p> {
         let mut keys: Vec<SortGroup> = Vec::new();
         let mut skipped = false;
         let mismatch = |location: i32| {
-            err!(
-                INVALID_COLUMN_REFERENCE,
-                "SELECT DISTINCT ON expressions must match initial ORDER BY expressions"
-            )
-            .at(location)
+            err!(INVALID_COLUMN_REFERENCE, "SELECT DISTINCT ON expressions must match initial ORDER BY expressions").at(location)
         };
         for order in order_by {
             match wanted.iter().find(|w| w.0 == order.reference) {

@@ -185,9 +185,7 @@ impl<'p> Analyzer<'_, 'p> {
         let hide = changed && !matches!(result, Expr::Const(_));
         let result = self.coerce_typmod(result, target, typmod, how, hide)?;
         Ok(Some(match collation {
-            Some(collation) if self.cx.collation_of_type(target).is_valid() => {
-                Expr::Collate { arg: Box::new(result), collation }
-            }
+            Some(collation) if self.cx.collation_of_type(target).is_valid() => Expr::Collate { arg: Box::new(result), collation },
             _ => result,
         }))
     }
@@ -391,8 +389,7 @@ impl<'p> Analyzer<'_, 'p> {
                 Some(e) => fields.push(e),
                 None => {
                     let (from, to) = (self.cx.type_name(from), self.cx.type_name(column.ty));
-                    return Err(cannot(self, location)
-                        .detail(format!("Cannot cast type {from} to {to} in column {place}.")));
+                    return Err(cannot(self, location).detail(format!("Cannot cast type {from} to {to} in column {place}.")));
                 }
             }
         }
@@ -418,8 +415,9 @@ impl<'p> Analyzer<'_, 'p> {
                 Some(e) => e,
                 None => {
                     let (to, from) = (self.cx.type_name(target), self.cx.type_name(from));
-                    return Err(err!(DATATYPE_MISMATCH, "argument of {construct} must be type {to}, not type {from}")
-                        .at(location));
+                    return Err(
+                        err!(DATATYPE_MISMATCH, "argument of {construct} must be type {to}, not type {from}").at(location)
+                    );
                 }
             }
         };
@@ -435,8 +433,7 @@ impl<'p> Analyzer<'_, 'p> {
         self.cx.common_type(&types).map_err(|(a, b)| {
             let offender = exprs.iter().find(|e| self.cx.base_type(e.ty()) == b);
             let (a, b) = (self.cx.type_name(a), self.cx.type_name(b));
-            err!(DATATYPE_MISMATCH, "{construct} types {a} and {b} cannot be matched")
-                .at(offender.map_or(-1, |e| e.location()))
+            err!(DATATYPE_MISMATCH, "{construct} types {a} and {b} cannot be matched").at(offender.map_or(-1, |e| e.location()))
         })
     }
 

@@ -272,13 +272,7 @@ impl<'p> Analyzer<'_, 'p> {
         let entry = &level.range_table[v.entry];
         let columns = entry.columns.iter().enumerate().filter(|(_, c)| c.ty.is_valid());
         let fields = columns.clone().map(|(i, c)| {
-            Expr::Var(Var {
-                column: i as i16 + 1,
-                ty: c.ty,
-                typmod: c.typmod,
-                collation: c.collation,
-                ..v.clone()
-            })
+            Expr::Var(Var { column: i as i16 + 1, ty: c.ty, typmod: c.typmod, collation: c.collation, ..v.clone() })
         });
         let names = columns.clone().map(|(_, c)| c.name.clone()).collect();
         Ok(Box::new(RowExpr { fields: fields.collect(), names, ty: oids::RECORD, explicit: false }))
@@ -303,13 +297,7 @@ fn at(table: &[RangeEntry], item: &NsItem, i: usize) -> Option<Found> {
         }
         None => {
             let c = table[item.entry].columns.get(i)?;
-            Some(Found {
-                entry: item.entry,
-                column: i as i16 + 1,
-                ty: c.ty,
-                typmod: c.typmod,
-                collation: c.collation,
-            })
+            Some(Found { entry: item.entry, column: i as i16 + 1, ty: c.ty, typmod: c.typmod, collation: c.collation })
         }
     }
 }
@@ -364,14 +352,12 @@ fn self_check_generated(kind: ExprKind, column: i16, location: i32) -> Result<()
     let name = SYSTEM_COLUMNS.iter().find(|c| c.1 == column).map_or("", |c| c.0);
     match kind {
         ExprKind::CheckConstraint => {
-            Err(err!(INVALID_COLUMN_REFERENCE, "system column \"{name}\" reference in check constraint is invalid")
+            Err(err!(INVALID_COLUMN_REFERENCE, "system column \"{name}\" reference in check constraint is invalid").at(location))
+        }
+        ExprKind::GeneratedColumn => {
+            Err(err!(INVALID_COLUMN_REFERENCE, "cannot use system column \"{name}\" in column generation expression")
                 .at(location))
         }
-        ExprKind::GeneratedColumn => Err(err!(
-            INVALID_COLUMN_REFERENCE,
-            "cannot use system column \"{name}\" in column generation expression"
-        )
-        .at(location)),
         ExprKind::MergeWhen => {
             Err(err!(INVALID_COLUMN_REFERENCE, "cannot use system column \"{name}\" in MERGE WHEN condition").at(location))
         }

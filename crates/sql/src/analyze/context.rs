@@ -26,9 +26,7 @@ impl<'a> Context<'a> {
     }
 
     pub fn relation(&self, oid: Oid) -> Result<&'a Arc<Relation>> {
-        self.catalog
-            .relation(oid)
-            .ok_or_else(|| DbError::internal(format!("could not open relation with OID {oid}")))
+        self.catalog.relation(oid).ok_or_else(|| DbError::internal(format!("could not open relation with OID {oid}")))
     }
 
     pub fn function(&self, oid: Oid) -> Result<&'a Arc<Function>> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use melba_types::{DbError, Result, err};
+use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
-use pg_query::{NodeEnum, NodeRef};
 
 use super::scope::NsItem;
 use super::{Analyzer, nodes};
@@ -28,8 +28,9 @@ impl<'p> Analyzer<'_, 'p> {
         for node in &with.ctes {
             let Some(NodeEnum::CommonTableExpr(cte)) = &node.node else { continue };
             if ctes.iter().any(|c| c.ctename == cte.ctename) {
-                return Err(err!(DUPLICATE_ALIAS, "WITH query name \"{}\" specified more than once", cte.ctename)
-                    .at(cte.location));
+                return Err(
+                    err!(DUPLICATE_ALIAS, "WITH query name \"{}\" specified more than once", cte.ctename).at(cte.location)
+                );
             }
             ctes.push(cte);
         }
@@ -110,13 +111,7 @@ impl<'p> Analyzer<'_, 'p> {
         })
     }
 
-    fn check_recursive_types(
-        &self,
-        name: &str,
-        early: &[OutputColumn],
-        columns: &[OutputColumn],
-        location: i32,
-    ) -> Result<()> {
+    fn check_recursive_types(&self, name: &str, early: &[OutputColumn], columns: &[OutputColumn], location: i32) -> Result<()> {
         for (i, (a, b)) in early.iter().zip(columns).enumerate() {
             if a.ty != b.ty || a.typmod != b.typmod {
                 let (from, to) = (self.cx.type_name_typmod(a.ty, a.typmod), self.cx.type_name_typmod(b.ty, b.typmod));
@@ -167,12 +162,8 @@ impl<'p> Analyzer<'_, 'p> {
             let found = if let Some(cte) = level.ctes.iter_mut().find(|c| *c.name == *n.relname) {
                 cte.references += 1;
                 if cte.query.command != Command::Select && cte.query.returning.is_empty() {
-                    return Err(err!(
-                        FEATURE_NOT_SUPPORTED,
-                        "WITH query \"{}\" does not have a RETURNING clause",
-                        n.relname
-                    )
-                    .at(n.location));
+                    return Err(err!(FEATURE_NOT_SUPPORTED, "WITH query \"{}\" does not have a RETURNING clause", n.relname)
+                        .at(n.location));
                 }
                 Some((cte.columns.clone(), false))
             } else {
@@ -218,16 +209,26 @@ fn query_node(cte: &pb::CommonTableExpr) -> Option<&NodeEnum> {
 
 /// Places where an unqualified table name stands in a statement.
 fn references(node: &NodeEnum, name: &str) -> Vec<i32> {
+    // The parse tree has hundreds of kinds of nodes; serialized they can all be searched alike.
     let mut found = Vec::new();
-    for (node, ..) in node.nodes() {
-        if let NodeRef::RangeVar(r) = node
-            && r.schemaname.is_empty()
-            && r.relname == name
-        {
-            found.push(r.location);
-        }
+    if let Ok(tree) = serde_json::to_value(node) {
+        collect_references(&tree, name, &mut found);
     }
     found
+}
+
+fn collect_references(tree: &serde_json::Value, name: &str, found: &mut Vec<i32>) {
+    match tree {
+        serde_json::Value::Object(fields) => {
+            let text = |key: &str| fields.get(key).and_then(|v| v.as_str());
+            if text("relname") == Some(name) && text("schemaname") == Some("") {
+                found.push(fields.get("location").and_then(|l| l.as_i64()).unwrap_or(-1) as i32);
+            }
+            fields.values().for_each(|v| collect_references(v, name, found));
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|v| collect_references(v, name, found)),
+        _ => {}
+    }
 }
 
 fn mentions(cte: &pb::CommonTableExpr, name: &str) -> bool {
@@ -239,14 +240,14 @@ fn in_dependency_order(ctes: Vec<&pb::CommonTableExpr>) -> Result<Vec<&pb::Commo
     let mut pending = ctes;
     let mut ordered = Vec::with_capacity(pending.len());
     while !pending.is_empty() {
-        let ready = pending.iter().position(|c| {
-            pending.iter().all(|other| other.ctename == c.ctename || !mentions(c, &other.ctename))
-        });
+        let ready =
+            pending.iter().position(|c| pending.iter().all(|other| other.ctename == c.ctename || !mentions(c, &other.ctename)));
         match ready {
             Some(i) => ordered.push(pending.remove(i)),
             None => {
-                return Err(err!(FEATURE_NOT_SUPPORTED, "mutual recursion between WITH items is not implemented")
-                    .at(pending[0].location));
+                return Err(
+                    err!(FEATURE_NOT_SUPPORTED, "mutual recursion between WITH items is not implemented").at(pending[0].location)
+                );
             }
         }
     }
@@ -260,8 +261,7 @@ fn check_recursion(cte: &pb::CommonTableExpr) -> Result<()> {
         Some(NodeEnum::SelectStmt(s)) => s,
         _ => {
             return Err(
-                err!(INVALID_RECURSION, "recursive query \"{name}\" must not contain data-modifying statements")
-                    .at(cte.location),
+                err!(INVALID_RECURSION, "recursive query \"{name}\" must not contain data-modifying statements").at(cte.location)
             );
         }
     };
@@ -325,12 +325,10 @@ impl RecursionWalk<'_> {
 
     fn refuse(&self, node: &NodeEnum, place: &str) -> Result<()> {
         match references(node, self.name).first() {
-            Some(location) => Err(err!(
-                INVALID_RECURSION,
-                "recursive reference to query \"{}\" must not appear within {place}",
-                self.name
-            )
-            .at(*location)),
+            Some(location) => {
+                Err(err!(INVALID_RECURSION, "recursive reference to query \"{}\" must not appear within {place}", self.name)
+                    .at(*location))
+            }
             None => Ok(()),
         }
     }

@@ -6,7 +6,7 @@ use melba_types::{Datum, DbError, Oid, Result, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
-use super::coerce::{CoercionContext, How, common_typmod, returns_set};
+use super::coerce::{CoercionContext, How, common_typmod};
 use super::operators::OperatorName;
 use super::scope::ExprKind;
 use super::{Analyzer, nodes, too_deep};
@@ -192,9 +192,7 @@ impl<'p> Analyzer<'_, 'p> {
                 let right = self.boxed(&n.rexpr)?;
                 let mut call = self.make_distinct(left, right, n.location)?;
                 if call.ty != oids::BOOL {
-                    return Err(
-                        err!(DATATYPE_MISMATCH, "NULLIF requires = operator to yield boolean").at(n.location)
-                    );
+                    return Err(err!(DATATYPE_MISMATCH, "NULLIF requires = operator to yield boolean").at(n.location));
                 }
                 if call.returns_set {
                     return Err(err!(DATATYPE_MISMATCH, "NULLIF must not return a set").at(n.location));
@@ -315,13 +313,8 @@ impl<'p> Analyzer<'_, 'p> {
                 for e in without.drain(..) {
                     elements.push(self.coerce_to_common(e, scalar, "IN")?);
                 }
-                let array = ArrayExpr {
-                    elements,
-                    element_type: scalar,
-                    ty: array,
-                    collation: Oid::INVALID,
-                    multidimensional: false,
-                };
+                let array =
+                    ArrayExpr { elements, element_type: scalar, ty: array, collation: Oid::INVALID, multidimensional: false };
                 let array = Expr::Array(Box::new(array));
                 parts.push(self.make_scalar_array(name, any, left.clone(), array, n.location)?);
             }
@@ -329,9 +322,7 @@ impl<'p> Analyzer<'_, 'p> {
         without.append(&mut with_vars);
         for right in without {
             let comparison = match (&left, right) {
-                (Expr::Row(l), Expr::Row(r)) => {
-                    self.make_row_comparison(name, l.fields.clone(), r.fields, n.location)?
-                }
+                (Expr::Row(l), Expr::Row(r)) => self.make_row_comparison(name, l.fields.clone(), r.fields, n.location)?,
                 (_, right) => self.make_operator(name, Some(left.clone()), right, n.location)?,
             };
             parts.push(self.coerce_to_boolean(comparison, "IN")?);
@@ -351,7 +342,7 @@ impl<'p> Analyzer<'_, 'p> {
         let [low, high] = nodes::list(bounds) else { return Err(DbError::internal("BETWEEN without bounds")) };
         let negated = matches!(kind, K::AexprNotBetween | K::AexprNotBetweenSym);
         let (below, above) = if negated { ("<", ">") } else { (">=", "<=") };
-        let mut range = |a: &mut Self, low: &'p pb::Node, high: &'p pb::Node| -> Result<Expr> {
+        let range = |a: &mut Self, low: &'p pb::Node, high: &'p pb::Node| -> Result<Expr> {
             let parts = vec![
                 a.compare(OperatorName::plain(below), value, low, &[], n.location)?,
                 a.compare(OperatorName::plain(above), value, high, &[], n.location)?,
@@ -491,9 +482,7 @@ impl<'p> Analyzer<'_, 'p> {
         let (function, ty) = match op {
             Op::SvfopCurrentDate => (SqlValueFunction::CurrentDate, oids::DATE),
             Op::SvfopCurrentTime | Op::SvfopCurrentTimeN => (SqlValueFunction::CurrentTime, oids::TIMETZ),
-            Op::SvfopCurrentTimestamp | Op::SvfopCurrentTimestampN => {
-                (SqlValueFunction::CurrentTimestamp, oids::TIMESTAMPTZ)
-            }
+            Op::SvfopCurrentTimestamp | Op::SvfopCurrentTimestampN => (SqlValueFunction::CurrentTimestamp, oids::TIMESTAMPTZ),
             Op::SvfopLocaltime | Op::SvfopLocaltimeN => (SqlValueFunction::LocalTime, oids::TIME),
             Op::SvfopLocaltimestamp | Op::SvfopLocaltimestampN => (SqlValueFunction::LocalTimestamp, oids::TIMESTAMP),
             Op::SvfopCurrentRole => (SqlValueFunction::CurrentRole, oids::NAME),
@@ -504,10 +493,8 @@ impl<'p> Analyzer<'_, 'p> {
             Op::SvfopCurrentSchema => (SqlValueFunction::CurrentSchema, oids::NAME),
             Op::SqlvalueFunctionOpUndefined => return Err(DbError::internal("unrecognized SQL value function")),
         };
-        let precise = matches!(
-            op,
-            Op::SvfopCurrentTimeN | Op::SvfopCurrentTimestampN | Op::SvfopLocaltimeN | Op::SvfopLocaltimestampN
-        );
+        let precise =
+            matches!(op, Op::SvfopCurrentTimeN | Op::SvfopCurrentTimestampN | Op::SvfopLocaltimeN | Op::SvfopLocaltimestampN);
         let typmod = if precise { n.typmod.min(6) } else { -1 };
         Ok(Expr::SqlValue { function, ty, typmod })
     }
@@ -531,11 +518,9 @@ impl<'p> Analyzer<'_, 'p> {
     fn merge_support(&mut self, n: &pb::MergeSupportFunc) -> Result<Expr> {
         let inside = self.levels.iter().any(|l| l.kind.0 == ExprKind::MergeReturning);
         if !inside {
-            return Err(err!(
-                SYNTAX_ERROR,
-                "MERGE_ACTION() can only be used in the RETURNING list of a MERGE command"
-            )
-            .at(n.location));
+            return Err(
+                err!(SYNTAX_ERROR, "MERGE_ACTION() can only be used in the RETURNING list of a MERGE command").at(n.location)
+            );
         }
         Ok(Expr::MergeAction)
     }
@@ -598,13 +583,7 @@ impl<'p> Analyzer<'_, 'p> {
                 coerced.push(self.coerce_to_common(e, coerce_to, "ARRAY")?);
             }
         }
-        Ok(Expr::Array(Box::new(ArrayExpr {
-            elements: coerced,
-            element_type,
-            ty,
-            collation: Oid::INVALID,
-            multidimensional,
-        })))
+        Ok(Expr::Array(Box::new(ArrayExpr { elements: coerced, element_type, ty, collation: Oid::INVALID, multidimensional })))
     }
 
     fn no_element(&self, ty: Oid, location: i32) -> DbError {
@@ -641,14 +620,6 @@ impl<'p> Analyzer<'_, 'p> {
         let mut name = None;
         super::targets::figure(node, &mut name);
         name.map_or_else(|| "?column?".into(), Into::into)
-    }
-
-    /// Fails when the expression can return several rows.
-    pub fn refuse_set(&self, e: &Expr, construct: &str) -> Result<()> {
-        if returns_set(e) {
-            return Err(err!(FEATURE_NOT_SUPPORTED, "set-returning functions are not allowed in {construct}").at(e.location()));
-        }
-        Ok(())
     }
 }
 

@@ -73,8 +73,7 @@ pub fn analyze_stored_expression(
 ) -> Result<Expr> {
     let node = parse::parse_expression(text).map_err(without_position)?;
     let stored = cx.stored();
-    let mut e =
-        analyze_expression(&stored, &node, relation, ExprKind::None, expected).map_err(without_position)?;
+    let mut e = analyze_expression(&stored, &node, relation, ExprKind::None, expected).map_err(without_position)?;
     clear_locations(&mut e);
     Ok(e)
 }
@@ -206,19 +205,14 @@ impl Analyzer<'_, '_> {
         let (to, from) = (self.cx.type_name(expected.ty), self.cx.type_name(from));
         let column = expected.column;
         Err(match kind {
-            ExprKind::AlterColumnTransform => {
-                err!(
-                    DATATYPE_MISMATCH,
-                    "result of USING clause for column \"{column}\" cannot be cast automatically to type {to}"
-                )
-                .hint("You might need to add an explicit cast.")
-            }
-            _ => err!(
+            ExprKind::AlterColumnTransform => err!(
                 DATATYPE_MISMATCH,
-                "column \"{column}\" is of type {to} but default expression is of type {from}"
+                "result of USING clause for column \"{column}\" cannot be cast automatically to type {to}"
             )
-            .hint("You will need to rewrite or cast the expression.")
-            .at(location),
+            .hint("You might need to add an explicit cast."),
+            _ => err!(DATATYPE_MISMATCH, "column \"{column}\" is of type {to} but default expression is of type {from}")
+                .hint("You will need to rewrite or cast the expression.")
+                .at(location),
         })
     }
 }
@@ -267,8 +261,7 @@ pub fn is_mutable(cx: &Context<'_>, e: &Expr) -> bool {
             let io = |ty: Oid| cx.catalog.type_(ty).map(|t| (t.input.clone(), t.output.clone()));
             let out = io(arg.ty()).is_some_and(|(_, out)| mutable(function(&out, &[arg.ty()])));
             let input = io(*ty).is_some_and(|(input, _)| {
-                mutable(function(&input, &[oids::CSTRING]))
-                    || mutable(function(&input, &[oids::CSTRING, oids::OID, oids::INT4]))
+                mutable(function(&input, &[oids::CSTRING])) || mutable(function(&input, &[oids::CSTRING, oids::OID, oids::INT4]))
             });
             out || input
         }

@@ -7,7 +7,6 @@ use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
-use super::coerce::How;
 use super::scope::{ExprKind, NsItem};
 use super::{Analyzer, nodes};
 use crate::tree::*;
@@ -155,11 +154,8 @@ impl<'p> Analyzer<'_, 'p> {
             _ => false,
         };
         if !sampled {
-            return Err(err!(
-                FEATURE_NOT_SUPPORTED,
-                "TABLESAMPLE clause can only be applied to tables and materialized views"
-            )
-            .at(nodes::location(relation)));
+            return Err(err!(FEATURE_NOT_SUPPORTED, "TABLESAMPLE clause can only be applied to tables and materialized views")
+                .at(nodes::location(relation)));
         }
         let method = nodes::dotted(&n.method);
         if !matches!(method.as_str(), "system" | "bernoulli") {
@@ -211,11 +207,6 @@ impl<'p> Analyzer<'_, 'p> {
             }
         }
         Ok(())
-    }
-
-    /// A literal given as a column definition's COLLATE, or the type's own collation.
-    pub fn implicit(&mut self, e: Expr, ty: Oid) -> Result<Expr> {
-        self.coerce_type(e, ty, -1, How::implicit())
     }
 }
 

@@ -83,12 +83,12 @@ impl<'a> Context<'a> {
 
     fn candidate(&self, function: &'a Arc<Function>, wanted: &Wanted<'_>) -> Option<FunctionCandidate<'a>> {
         let given = wanted.args.len();
-        let declared: &[Oid] = if wanted.include_out && function.kind == FunctionKind::Procedure && !function.all_arg_types.is_empty()
-        {
-            &function.all_arg_types
-        } else {
-            &function.arg_types
-        };
+        let declared: &[Oid] =
+            if wanted.include_out && function.kind == FunctionKind::Procedure && !function.all_arg_types.is_empty() {
+                &function.all_arg_types
+            } else {
+                &function.arg_types
+            };
         let arity = declared.len();
         let mut candidate = FunctionCandidate {
             function,
@@ -192,9 +192,7 @@ impl<'a> Context<'a> {
         }
         match self.coercion_pathway(target, source, CoercionContext::Explicit) {
             Some(Pathway::Relabel) => true,
-            Some(Pathway::ViaIo) => {
-                !((source == oids::RECORD || self.is_complex(source)) && self.category(target).0 == b'S')
-            }
+            Some(Pathway::ViaIo) => !((source == oids::RECORD || self.is_complex(source)) && self.category(target).0 == b'S'),
             _ => false,
         }
     }
@@ -268,13 +266,11 @@ fn add_candidate<'a>(all: &mut Vec<FunctionCandidate<'a>>, new: FunctionCandidat
 pub fn call_error(signature: &str, procedure: bool, ambiguous: bool, location: i32) -> DbError {
     let what = if procedure { "procedure" } else { "function" };
     let e = if ambiguous {
-        err!(AMBIGUOUS_FUNCTION, "{what} {signature} is not unique").hint(format!(
-            "Could not choose a best candidate {what}. You might need to add explicit type casts."
-        ))
+        err!(AMBIGUOUS_FUNCTION, "{what} {signature} is not unique")
+            .hint(format!("Could not choose a best candidate {what}. You might need to add explicit type casts."))
     } else {
-        err!(UNDEFINED_FUNCTION, "{what} {signature} does not exist").hint(format!(
-            "No {what} matches the given name and argument types. You might need to add explicit type casts."
-        ))
+        err!(UNDEFINED_FUNCTION, "{what} {signature} does not exist")
+            .hint(format!("No {what} matches the given name and argument types. You might need to add explicit type casts."))
     };
     e.at(location)
 }

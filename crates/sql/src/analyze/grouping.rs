@@ -122,8 +122,7 @@ impl Analyzer<'_, '_> {
                 }
             });
             return Err(
-                err!(INVALID_RECURSION, "aggregate functions are not allowed in a recursive query's recursive term")
-                    .at(location),
+                err!(INVALID_RECURSION, "aggregate functions are not allowed in a recursive query's recursive term").at(location)
             );
         }
         Ok(())
@@ -179,11 +178,10 @@ impl Analyzer<'_, '_> {
             true
         });
         match wrong {
-            Some(location) => Err(err!(
-                GROUPING_ERROR,
-                "arguments to GROUPING must be grouping expressions of the associated query level"
-            )
-            .at(location)),
+            Some(location) => {
+                Err(err!(GROUPING_ERROR, "arguments to GROUPING must be grouping expressions of the associated query level")
+                    .at(location))
+            }
             None => Ok(()),
         }
     }
@@ -197,9 +195,9 @@ impl Analyzer<'_, '_> {
             c.kind == ConstraintKind::PrimaryKey
                 && !c.deferrable
                 && c.columns.iter().all(|column| {
-                    common.iter().any(|g| {
-                        matches!(&groups[*g], Expr::Var(v) if v.levels_up == 0 && v.entry == entry && v.column == *column)
-                    })
+                    common.iter().any(
+                        |g| matches!(&groups[*g], Expr::Var(v) if v.levels_up == 0 && v.entry == entry && v.column == *column),
+                    )
                 })
         })
     }
@@ -322,10 +320,6 @@ impl Check<'_, '_, '_> {
             format!("subquery uses ungrouped column \"{name}\" from outer query")
         };
         let e = err!(GROUPING_ERROR, "{message}").at(e.location());
-        Err(if in_direct {
-            e.detail("Direct arguments of an ordered-set aggregate must use only grouped columns.")
-        } else {
-            e
-        })
+        Err(if in_direct { e.detail("Direct arguments of an ordered-set aggregate must use only grouped columns.") } else { e })
     }
 }

@@ -165,9 +165,7 @@ impl<'p> Analyzer<'_, 'p> {
             let index = self.assigned_column(relation, &target.name, target.location)?;
             let whole = target.indirection.is_empty();
             if columns.iter().any(|c| c.index == index && (whole || c.indirection.is_empty())) {
-                return Err(
-                    err!(DUPLICATE_COLUMN, "column \"{}\" specified more than once", target.name).at(target.location)
-                );
+                return Err(err!(DUPLICATE_COLUMN, "column \"{}\" specified more than once", target.name).at(target.location));
             }
             columns.push(Assigned { index, indirection: &target.indirection, location: target.location });
         }
@@ -203,8 +201,7 @@ impl<'p> Analyzer<'_, 'p> {
 
     fn check_row_width(&self, row: &[Expr], columns: &[Assigned<'p>], s: &pb::InsertStmt) -> Result<()> {
         if row.len() > columns.len() {
-            return Err(err!(SYNTAX_ERROR, "INSERT has more expressions than target columns")
-                .at(row[columns.len()].location()));
+            return Err(err!(SYNTAX_ERROR, "INSERT has more expressions than target columns").at(row[columns.len()].location()));
         }
         if !s.cols.is_empty() && row.len() < columns.len() {
             let e = err!(SYNTAX_ERROR, "INSERT has more target columns than expressions").at(columns[row.len()].location);
@@ -257,13 +254,12 @@ impl<'p> Analyzer<'_, 'p> {
             let items = nodes::list(list);
             let row = self.with_kind(ExprKind::Values, |a| a.values_row(items))?;
             if *width.get_or_insert(row.len()) != row.len() {
-                return Err(err!(SYNTAX_ERROR, "VALUES lists must all be the same length")
-                    .at(items.first().map_or(-1, nodes::location)));
+                return Err(
+                    err!(SYNTAX_ERROR, "VALUES lists must all be the same length").at(items.first().map_or(-1, nodes::location))
+                );
             }
             if let Some(e) = row.iter().find(|e| super::coerce::returns_set(e)) {
-                return Err(
-                    err!(FEATURE_NOT_SUPPORTED, "set-returning functions are not allowed in VALUES").at(e.location())
-                );
+                return Err(err!(FEATURE_NOT_SUPPORTED, "set-returning functions are not allowed in VALUES").at(e.location()));
             }
             self.check_row_width(&row, columns, s)?;
             let mut out = Vec::with_capacity(row.len());
@@ -347,13 +343,9 @@ impl<'p> Analyzer<'_, 'p> {
             Some(e) => Ok(e),
             None => {
                 let (to, from) = (self.cx.type_name(c.ty), self.cx.type_name(from));
-                Err(err!(
-                    DATATYPE_MISMATCH,
-                    "column \"{}\" is of type {to} but expression is of type {from}",
-                    c.name
-                )
-                .hint("You will need to rewrite or cast the expression.")
-                .at(location))
+                Err(err!(DATATYPE_MISMATCH, "column \"{}\" is of type {to} but expression is of type {from}", c.name)
+                    .hint("You will need to rewrite or cast the expression.")
+                    .at(location))
             }
         }
     }
@@ -487,13 +479,7 @@ impl<'p> Analyzer<'_, 'p> {
     }
 
     /// 428C9 for what only DEFAULT may be assigned to.
-    pub fn check_assignable(
-        &self,
-        relation: &Relation,
-        index: usize,
-        is_default: bool,
-        overriding: Overriding,
-    ) -> Result<()> {
+    pub fn check_assignable(&self, relation: &Relation, index: usize, is_default: bool, overriding: Overriding) -> Result<()> {
         let c = &relation.columns[index];
         let name = &c.name;
         if is_default {

@@ -137,7 +137,7 @@ impl<'p> Analyzer<'_, 'p> {
     fn merge_columns(&mut self, kind: JoinKind, l: Expr, r: Expr) -> Result<Expr> {
         let ty = self.select_common_type(&[&l, &r], "JOIN/USING")?;
         let typmod = if l.ty() == ty && r.ty() == ty && l.typmod() == r.typmod() { l.typmod() } else { -1 };
-        let mut coerce = |a: &mut Self, e: Expr| -> Result<Expr> {
+        let coerce = |a: &mut Self, e: Expr| -> Result<Expr> {
             if e.ty() != ty {
                 return a.coerce_to_common(e, ty, "JOIN/USING");
             }
@@ -203,12 +203,7 @@ impl<'p> Analyzer<'_, 'p> {
                     version: RowVersion::Default,
                     location: -1,
                 });
-                columns.push(OutputColumn {
-                    name,
-                    ty: column.ty,
-                    typmod: column.typmod,
-                    collation: column.collation,
-                });
+                columns.push(OutputColumn { name, ty: column.ty, typmod: column.typmod, collation: column.collation });
                 ns_columns.push(column);
                 expressions.push(var);
             }
@@ -279,9 +274,6 @@ fn find_using(side: &SideColumns, name: &Arc<str>, which: &str) -> Result<usize>
         (Some(_), Some(_)) => {
             Err(err!(AMBIGUOUS_COLUMN, "common column name \"{name}\" appears more than once in {which} table"))
         }
-        _ => Err(err!(
-            UNDEFINED_COLUMN,
-            "column \"{name}\" specified in USING clause does not exist in {which} table"
-        )),
+        _ => Err(err!(UNDEFINED_COLUMN, "column \"{name}\" specified in USING clause does not exist in {which} table")),
     }
 }

@@ -49,9 +49,7 @@ impl<'p> Analyzer<'_, 'p> {
                 Ok(json(JsonOperation::Array, args, ty, typmod, n.location, |j| j.absent_on_null = n.absent_on_null))
             }
             NodeEnum::JsonFuncExpr(n) => self.json_function(n),
-            NodeEnum::JsonArrayQueryConstructor(n) => {
-                Err(DbError::unsupported("JSON_ARRAY over a query").at(n.location))
-            }
+            NodeEnum::JsonArrayQueryConstructor(n) => Err(DbError::unsupported("JSON_ARRAY over a query").at(n.location)),
             other => Err(DbError::unsupported("SQL/JSON aggregate").at(nodes::location_of(other))),
         }
     }
@@ -65,9 +63,9 @@ impl<'p> Analyzer<'_, 'p> {
         if is_json && e.ty() != oids::JSON && e.ty() != oids::JSONB {
             let how = How { context: CoercionContext::Explicit, form: CoercionForm::ImplicitCast, location: -1 };
             let location = e.location();
-            return self
-                .coerce_to_target(e, oids::JSON, -1, how)?
-                .ok_or_else(|| err!(DATATYPE_MISMATCH, "cannot use non-string types with explicit FORMAT JSON clause").at(location));
+            return self.coerce_to_target(e, oids::JSON, -1, how)?.ok_or_else(|| {
+                err!(DATATYPE_MISMATCH, "cannot use non-string types with explicit FORMAT JSON clause").at(location)
+            });
         }
         Ok(e)
     }
@@ -137,7 +135,8 @@ impl<'p> Analyzer<'_, 'p> {
         })?;
         let path = self.boxed(&n.pathspec)?;
         let (from, at) = (path.ty(), path.location());
-        let path = self.coerce_to_target(path, oids::JSONPATH, -1, How { context: CoercionContext::Explicit, ..How::implicit() })?;
+        let path =
+            self.coerce_to_target(path, oids::JSONPATH, -1, How { context: CoercionContext::Explicit, ..How::implicit() })?;
         let path = path.ok_or_else(|| {
             let from = self.cx.type_name(from);
             err!(DATATYPE_MISMATCH, "JSON path expression must be of type jsonpath, not of type {from}").at(at)

@@ -61,12 +61,8 @@ impl<'p> Analyzer<'_, 'p> {
             }
             let found = self.level().namespace.iter().find(|i| i.relation_visible && *i.name == *name.relname);
             let Some(entry) = found.map(|i| i.entry) else {
-                return Err(err!(
-                    UNDEFINED_TABLE,
-                    "relation \"{}\" in {text} clause not found in FROM clause",
-                    name.relname
-                )
-                .at(name.location));
+                return Err(err!(UNDEFINED_TABLE, "relation \"{}\" in {text} clause not found in FROM clause", name.relname)
+                    .at(name.location));
             };
             let what = match &self.level().range_table[entry].kind {
                 RangeKind::Relation { .. } | RangeKind::Subquery { .. } => None,
@@ -97,7 +93,11 @@ impl<'p> Analyzer<'_, 'p> {
 
 /// Locks reach into subqueries and views.
 fn lock_query(query: &mut Query, strength: LockStrength, wait: LockWait) {
-    if query.set_operation.is_some() || !matches!(query.distinct, Distinct::None) || query.has_aggregates || !query.group_by.is_empty() {
+    if query.set_operation.is_some()
+        || !matches!(query.distinct, Distinct::None)
+        || query.has_aggregates
+        || !query.group_by.is_empty()
+    {
         return;
     }
     for entry in 0..query.range_table.len() {

@@ -68,8 +68,9 @@ impl<'p> Analyzer<'_, 'p> {
                             .at(row[columns.len()].location()));
                     }
                     if !clause.target_list.is_empty() && row.len() < columns.len() {
-                        return Err(err!(SYNTAX_ERROR, "INSERT has more target columns than expressions")
-                            .at(columns[row.len()].location));
+                        return Err(
+                            err!(SYNTAX_ERROR, "INSERT has more target columns than expressions").at(columns[row.len()].location)
+                        );
                     }
                     let mut targets = Vec::with_capacity(row.len());
                     for (e, column) in row.into_iter().zip(&columns) {
@@ -103,8 +104,9 @@ fn check_reachable(clauses: &[pb::Node]) -> Result<()> {
     for node in clauses {
         let Some(NodeEnum::MergeWhenClause(clause)) = &node.node else { continue };
         if closed.contains(&clause.match_kind) {
-            return Err(err!(SYNTAX_ERROR, "unreachable WHEN clause specified after unconditional WHEN clause")
-                .at(nodes::location(node)));
+            return Err(
+                err!(SYNTAX_ERROR, "unreachable WHEN clause specified after unconditional WHEN clause").at(nodes::location(node))
+            );
         }
         if clause.condition.is_none() {
             closed.push(clause.match_kind);

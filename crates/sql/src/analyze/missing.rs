@@ -43,9 +43,9 @@ impl Analyzer<'_, '_> {
         }
         match (similar.first, similar.second) {
             (Some((t, c)), None) => e.hint(format!("Perhaps you meant to reference the column \"{t}.{c}\".")),
-            (Some((t1, c1)), Some((t2, c2))) => e.hint(format!(
-                "Perhaps you meant to reference the column \"{t1}.{c1}\" or the column \"{t2}.{c2}\"."
-            )),
+            (Some((t1, c1)), Some((t2, c2))) => {
+                e.hint(format!("Perhaps you meant to reference the column \"{t1}.{c1}\" or the column \"{t2}.{c2}\"."))
+            }
             _ => e,
         }
     }
@@ -101,9 +101,7 @@ impl Analyzer<'_, '_> {
         };
         let shown = schema.map_or(name.to_owned(), |s| format!("{s}.{name}"));
         let e = err!(UNDEFINED_TABLE, "invalid reference to FROM-clause entry for table \"{shown}\"").at(location);
-        if entry.alias.is_some()
-            && &*entry.name != name
-            && self.find_item(None, &entry.name, location).is_ok_and(|f| f.is_some())
+        if entry.alias.is_some() && &*entry.name != name && self.find_item(None, &entry.name, location).is_ok_and(|f| f.is_some())
         {
             return e.hint(format!("Perhaps you meant to reference the table alias \"{}\".", entry.name));
         }

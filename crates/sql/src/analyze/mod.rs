@@ -55,7 +55,10 @@ use crate::tree::*;
 
 pub use coerce::CoercionContext;
 pub use context::Context;
-pub use expression::{Expected, analyze_expression, analyze_stored_expression, analyze_view, column_default};
+pub use expression::{
+    Expected, analyze_domain_check, analyze_expression, analyze_stored_domain_check, analyze_stored_expression, analyze_view,
+    coerce_for_assignment, column_default, identity_sequence, is_mutable,
+};
 pub use operators::operator_signature;
 pub use params::Params;
 pub use scope::ExprKind;

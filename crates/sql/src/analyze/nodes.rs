@@ -32,18 +32,6 @@ pub fn dotted(nodes: &[pb::Node]) -> String {
     out
 }
 
-/// The integer an Integer or A_Const node holds.
-pub fn integer(node: &pb::Node) -> Option<i32> {
-    match &node.node {
-        Some(NodeEnum::Integer(i)) => Some(i.ival),
-        Some(NodeEnum::AConst(c)) => match &c.val {
-            Some(pb::a_const::Val::Ival(i)) if !c.isnull => Some(i.ival),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
 /// Items of a List node; a row's fields.
 pub fn list(node: &pb::Node) -> &[pb::Node] {
     match &node.node {

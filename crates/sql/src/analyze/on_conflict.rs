@@ -7,8 +7,8 @@ use melba_types::{Oid, Result, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
-use super::scope::{ExprKind, NsItem};
 use super::Analyzer;
+use super::scope::{ExprKind, NsItem};
 use crate::tree::*;
 
 impl<'p> Analyzer<'_, 'p> {
@@ -22,12 +22,9 @@ impl<'p> Analyzer<'_, 'p> {
             update: None,
         };
         if update && clause.infer.is_none() {
-            return Err(err!(
-                SYNTAX_ERROR,
-                "ON CONFLICT DO UPDATE requires inference specification or constraint name"
-            )
-            .hint("For example, ON CONFLICT (column_name).")
-            .at(clause.location));
+            return Err(err!(SYNTAX_ERROR, "ON CONFLICT DO UPDATE requires inference specification or constraint name")
+                .hint("For example, ON CONFLICT (column_name).")
+                .at(clause.location));
         }
         let target = self.level().target.clone();
         let saved = std::mem::take(&mut self.level_mut().namespace);
@@ -42,11 +39,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(conflict)
     }
 
-    fn conflict_update(
-        &mut self,
-        clause: &'p pb::OnConflictClause,
-        relation: &Arc<Relation>,
-    ) -> Result<OnConflictUpdate> {
+    fn conflict_update(&mut self, clause: &'p pb::OnConflictClause, relation: &Arc<Relation>) -> Result<OnConflictUpdate> {
         let excluded = self.add_entry(RangeEntry {
             kind: RangeKind::Relation { oid: relation.oid, inherit: false, sample: None },
             alias: Some("excluded".into()),
@@ -68,12 +61,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(OnConflictUpdate { targets, filter, excluded })
     }
 
-    fn arbiter(
-        &mut self,
-        infer: &'p pb::InferClause,
-        relation: &Arc<Relation>,
-        conflict: &mut OnConflict,
-    ) -> Result<()> {
+    fn arbiter(&mut self, infer: &'p pb::InferClause, relation: &Arc<Relation>, conflict: &mut OnConflict) -> Result<()> {
         if !infer.conname.is_empty() {
             let constraints = relation.constraints.iter().filter_map(|c| self.cx.catalog.constraint(*c));
             let found = constraints.clone().find(|c| *c.name == *infer.conname);
@@ -94,12 +82,12 @@ impl<'p> Analyzer<'_, 'p> {
         for node in &infer.index_elems {
             let Some(NodeEnum::IndexElem(element)) = &node.node else { continue };
             if element.ordering > pb::SortByDir::SortbyDefault as i32 {
-                return Err(err!(INVALID_COLUMN_REFERENCE, "ASC/DESC is not allowed in ON CONFLICT clause")
-                    .at(infer.location));
+                return Err(err!(INVALID_COLUMN_REFERENCE, "ASC/DESC is not allowed in ON CONFLICT clause").at(infer.location));
             }
             if element.nulls_ordering > pb::SortByNulls::SortbyNullsDefault as i32 {
-                return Err(err!(INVALID_COLUMN_REFERENCE, "NULLS FIRST/LAST is not allowed in ON CONFLICT clause")
-                    .at(infer.location));
+                return Err(
+                    err!(INVALID_COLUMN_REFERENCE, "NULLS FIRST/LAST is not allowed in ON CONFLICT clause").at(infer.location)
+                );
             }
             let e = match &element.expr {
                 Some(e) => self.expression(e, ExprKind::IndexExpression)?,
@@ -134,8 +122,8 @@ impl<'p> Analyzer<'_, 'p> {
                 .filter_map(|k| k.expression.as_ref())
                 .filter_map(|text| self.index_expression(text, relation).ok())
                 .collect();
-            let same = own.len() == expressions.len()
-                && own.iter().all(|o| expressions.iter().any(|e| super::grouping::equal(o, e)));
+            let same =
+                own.len() == expressions.len() && own.iter().all(|o| expressions.iter().any(|e| super::grouping::equal(o, e)));
             if !same {
                 continue;
             }

@@ -7,7 +7,7 @@ use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::protobuf as pb;
 
 use super::candidates::Candidate;
-use super::coerce::{CoercionContext, How, returns_set};
+use super::coerce::{How, returns_set};
 use super::context::Context;
 use super::scope::ExprKind;
 use super::{Analyzer, nodes};
@@ -93,8 +93,7 @@ impl<'a> Context<'a> {
             if operator.left.is_valid() == unary {
                 return None::<()>;
             }
-            let (args, arity) =
-                if unary { ([operator.right, Oid::INVALID], 1) } else { ([operator.left, operator.right], 2) };
+            let (args, arity) = if unary { ([operator.right, Oid::INVALID], 1) } else { ([operator.left, operator.right], 2) };
             // One earlier in the search path hides the same signature later.
             if !all.iter().any(|c| c.args == args) {
                 all.push(OperatorCandidate { operator, args, arity });
@@ -168,13 +167,11 @@ impl<'a> Context<'a> {
             err!(AMBIGUOUS_FUNCTION, "operator is not unique: {shown}")
                 .hint("Could not choose a best candidate operator. You might need to add explicit type casts.")
         } else if inputs.len() == 1 {
-            err!(UNDEFINED_FUNCTION, "operator does not exist: {shown}").hint(
-                "No operator matches the given name and argument type. You might need to add an explicit type cast.",
-            )
+            err!(UNDEFINED_FUNCTION, "operator does not exist: {shown}")
+                .hint("No operator matches the given name and argument type. You might need to add an explicit type cast.")
         } else {
-            err!(UNDEFINED_FUNCTION, "operator does not exist: {shown}").hint(
-                "No operator matches the given name and argument types. You might need to add explicit type casts.",
-            )
+            err!(UNDEFINED_FUNCTION, "operator does not exist: {shown}")
+                .hint("No operator matches the given name and argument types. You might need to add explicit type casts.")
         };
         e.at(location)
     }
@@ -237,9 +234,10 @@ impl<'p> Analyzer<'_, 'p> {
         let element = if array_type == oids::UNKNOWN {
             oids::UNKNOWN
         } else {
-            self.cx.catalog.array_element(array_type).ok_or_else(|| {
-                err!(WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires array on right side").at(location)
-            })?
+            self.cx
+                .catalog
+                .array_element(array_type)
+                .ok_or_else(|| err!(WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires array on right side").at(location))?
         };
         let operator = self.cx.binary_operator(name, scalar_type, element, location)?;
         let mut declared = [operator.left, operator.right];
@@ -251,9 +249,7 @@ impl<'p> Analyzer<'_, 'p> {
             return Err(err!(WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires operator to yield boolean").at(location));
         }
         if self.cx.function(operator.function)?.returns_set {
-            return Err(
-                err!(WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires operator not to return a set").at(location)
-            );
+            return Err(err!(WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires operator not to return a set").at(location));
         }
         let target = if super::polymorphic::is_polymorphic(declared[1]) {
             array_type
@@ -306,11 +302,9 @@ impl<'p> Analyzer<'_, 'p> {
             };
             if call.ty != oids::BOOL {
                 let ty = self.cx.type_name(call.ty);
-                return Err(err!(
-                    DATATYPE_MISMATCH,
-                    "row comparison operator must yield type boolean, not type {ty}"
-                )
-                .at(location));
+                return Err(
+                    err!(DATATYPE_MISMATCH, "row comparison operator must yield type boolean, not type {ty}").at(location)
+                );
             }
             if returns_set(&Expr::Operator(Box::new(call.clone()))) {
                 return Err(err!(DATATYPE_MISMATCH, "row comparison operator must not return a set").at(location));
@@ -446,9 +440,4 @@ pub fn operator_signature(cx: &Context<'_>, operator: &Operator) -> String {
     } else {
         format!("{} {right}", operator.name)
     }
-}
-
-/// Whether an operand of this type can be compared for equality after implicit casts.
-pub fn compatible(cx: &Context<'_>, operator: &Operator, left: Oid, right: Oid) -> bool {
-    cx.can_coerce(&[left, right], &[operator.left, operator.right], CoercionContext::Implicit)
 }

@@ -89,13 +89,11 @@ impl Params {
                 let known = self.types[p.number - 1];
                 if known == oids::UNKNOWN {
                     wrong = Some(
-                        err!(INDETERMINATE_DATATYPE, "could not determine data type of parameter ${}", p.number)
-                            .at(p.location),
+                        err!(INDETERMINATE_DATATYPE, "could not determine data type of parameter ${}", p.number).at(p.location),
                     );
                 } else if known != p.ty {
                     wrong = Some(
-                        err!(AMBIGUOUS_PARAMETER, "could not determine data type of parameter ${}", p.number)
-                            .at(p.location),
+                        err!(AMBIGUOUS_PARAMETER, "could not determine data type of parameter ${}", p.number).at(p.location),
                     );
                 }
             }

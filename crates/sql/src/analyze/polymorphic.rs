@@ -11,10 +11,7 @@ pub fn is_polymorphic(ty: Oid) -> bool {
 }
 
 fn is_family1(ty: Oid) -> bool {
-    matches!(
-        ty,
-        oids::ANYELEMENT | oids::ANYARRAY | oids::ANYNONARRAY | oids::ANYENUM | oids::ANYRANGE | oids::ANYMULTIRANGE
-    )
+    matches!(ty, oids::ANYELEMENT | oids::ANYARRAY | oids::ANYNONARRAY | oids::ANYENUM | oids::ANYRANGE | oids::ANYMULTIRANGE)
 }
 
 fn is_family2(ty: Oid) -> bool {
@@ -76,9 +73,8 @@ impl Context<'_> {
     }
 
     fn resolve(&self, ty: Oid, bound: &mut Bound) -> Result<Oid> {
-        let undetermined = |name: &str| {
-            err!(DATATYPE_MISMATCH, "could not determine polymorphic type {name} because input has type unknown")
-        };
+        let undetermined =
+            |name: &str| err!(DATATYPE_MISMATCH, "could not determine polymorphic type {name} because input has type unknown");
         match ty {
             oids::ANYARRAY | oids::ANYCOMPATIBLEARRAY => {
                 if !bound.array.is_valid() {
@@ -89,7 +85,11 @@ impl Context<'_> {
                 Ok(bound.array)
             }
             oids::ANYRANGE | oids::ANYCOMPATIBLERANGE => {
-                if bound.range.is_valid() { Ok(bound.range) } else { Err(undetermined(&self.type_name(ty))) }
+                if bound.range.is_valid() {
+                    Ok(bound.range)
+                } else {
+                    Err(undetermined(&self.type_name(ty)))
+                }
             }
             oids::ANYMULTIRANGE | oids::ANYCOMPATIBLEMULTIRANGE => {
                 if !bound.multirange.is_valid()
@@ -180,8 +180,7 @@ impl Context<'_> {
             bound.range = range;
         }
         if bound.range.is_valid() {
-            let subtype =
-                self.subtype(bound.range).ok_or_else(|| self.not_a("anyrange", "a range type", bound.range))?;
+            let subtype = self.subtype(bound.range).ok_or_else(|| self.not_a("anyrange", "a range type", bound.range))?;
             if bound.element.is_valid() && bound.element != subtype {
                 return Err(self.not_consistent("anyrange", "anyelement", bound.range, bound.element));
             }
@@ -223,10 +222,8 @@ impl Context<'_> {
             match declared {
                 oids::ANYCOMPATIBLEARRAY => {
                     let base = self.base_type(actual);
-                    let element = self
-                        .catalog
-                        .array_element(base)
-                        .ok_or_else(|| self.not_a("anycompatiblearray", "an array", actual))?;
+                    let element =
+                        self.catalog.array_element(base).ok_or_else(|| self.not_a("anycompatiblearray", "an array", actual))?;
                     types.push(element);
                 }
                 oids::ANYCOMPATIBLERANGE => self.set(&mut bound.range, "anycompatiblerange", self.base_type(actual))?,
@@ -244,12 +241,7 @@ impl Context<'_> {
                 .range_of_multirange(bound.multirange)
                 .ok_or_else(|| self.not_a("anycompatiblemultirange", "a multirange type", bound.multirange))?;
             if bound.range.is_valid() && bound.range != range {
-                return Err(self.not_consistent(
-                    "anycompatiblemultirange",
-                    "anycompatiblerange",
-                    bound.multirange,
-                    bound.range,
-                ));
+                return Err(self.not_consistent("anycompatiblemultirange", "anycompatiblerange", bound.multirange, bound.range));
             }
             bound.range = range;
         }

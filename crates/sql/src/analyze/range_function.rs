@@ -24,12 +24,7 @@ impl<'p> Analyzer<'_, 'p> {
         };
         let mut columns: Vec<OutputColumn> = functions.iter().flat_map(|f| f.columns.clone()).collect();
         if n.ordinality {
-            columns.push(OutputColumn {
-                name: "ordinality".into(),
-                ty: oids::INT8,
-                typmod: -1,
-                collation: Oid::INVALID,
-            });
+            columns.push(OutputColumn { name: "ordinality".into(), ty: oids::INT8, typmod: -1, collation: Oid::INVALID });
         }
         if let Some(a) = alias {
             // A lone scalar function's column is called by the alias.
@@ -99,9 +94,7 @@ impl<'p> Analyzer<'_, 'p> {
             let last = self.level().last_srf;
             let top_is_srf = matches!(&e, Expr::Function(f) if f.returns_set && f.location == last);
             if last != srf_before && !top_is_srf {
-                return Err(
-                    err!(FEATURE_NOT_SUPPORTED, "set-returning functions must appear at top level of FROM").at(last)
-                );
+                return Err(err!(FEATURE_NOT_SUPPORTED, "set-returning functions must appear at top level of FROM").at(last));
             }
             let definitions = if definitions.is_empty() { &n.coldeflist[..] } else { definitions };
             if !n.coldeflist.is_empty() && (n.functions.len() > 1 || n.ordinality) {
@@ -163,11 +156,8 @@ impl<'p> Analyzer<'_, 'p> {
                 return Err(err!(SYNTAX_ERROR, "{message}").at(definitions.first().map_or(-1, nodes::location)));
             }
             if out.is_some() {
-                return Err(err!(
-                    SYNTAX_ERROR,
-                    "a column definition list is redundant for a function with OUT parameters"
-                )
-                .at(definitions.first().map_or(-1, nodes::location)));
+                return Err(err!(SYNTAX_ERROR, "a column definition list is redundant for a function with OUT parameters")
+                    .at(definitions.first().map_or(-1, nodes::location)));
             }
             let columns = self.column_definitions(definitions)?;
             return Ok((RangeFunction { expr, columns, column_definitions: true }, name));
@@ -175,16 +165,12 @@ impl<'p> Analyzer<'_, 'p> {
         let columns = match out {
             Some(columns) => columns,
             None if ty == oids::RECORD => {
-                return Err(err!(
-                    SYNTAX_ERROR,
-                    "a column definition list is required for functions returning \"record\""
-                )
-                .at(location));
+                return Err(
+                    err!(SYNTAX_ERROR, "a column definition list is required for functions returning \"record\"").at(location)
+                );
             }
             None => match self.cx.row_relation(ty) {
-                Some(relation) => {
-                    super::from::relation_columns(relation).into_iter().filter(|c| c.ty.is_valid()).collect()
-                }
+                Some(relation) => super::from::relation_columns(relation).into_iter().filter(|c| c.ty.is_valid()).collect(),
                 None => {
                     let column_name = match &expr {
                         Expr::Function(call) => self.out_name(call).unwrap_or_else(|| name.clone()),
@@ -214,17 +200,11 @@ impl<'p> Analyzer<'_, 'p> {
         for node in definitions {
             let Some(NodeEnum::ColumnDef(d)) = &node.node else { continue };
             if columns.iter().any(|c| *c.name == *d.colname) {
-                return Err(err!(DUPLICATE_COLUMN, "column name \"{}\" specified more than once", d.colname)
-                    .at(d.location));
+                return Err(err!(DUPLICATE_COLUMN, "column name \"{}\" specified more than once", d.colname).at(d.location));
             }
             let name = d.type_name.as_ref().ok_or_else(|| DbError::internal("column definition without a type"))?;
             if name.setof {
-                return Err(err!(
-                    INVALID_TABLE_DEFINITION,
-                    "column \"{}\" cannot be declared SETOF",
-                    d.colname
-                )
-                .at(d.location));
+                return Err(err!(INVALID_TABLE_DEFINITION, "column \"{}\" cannot be declared SETOF", d.colname).at(d.location));
             }
             let (ty, typmod) = self.cx.transform_type_name(name)?;
             let collation = match &d.coll_clause {

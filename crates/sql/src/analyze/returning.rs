@@ -11,12 +11,7 @@ use super::scope::ExprKind;
 use crate::tree::*;
 
 impl<'p> Analyzer<'_, 'p> {
-    pub fn returning_clause(
-        &mut self,
-        clause: Option<&'p pb::ReturningClause>,
-        q: &mut Query,
-        kind: ExprKind,
-    ) -> Result<()> {
+    pub fn returning_clause(&mut self, clause: Option<&'p pb::ReturningClause>, q: &mut Query, kind: ExprKind) -> Result<()> {
         let Some(clause) = clause else { return Ok(()) };
         let (mut old, mut new): (Option<Arc<str>>, Option<Arc<str>>) = (None, None);
         for node in &clause.options {

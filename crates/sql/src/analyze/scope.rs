@@ -165,10 +165,6 @@ pub struct Level<'p> {
     pub multi_assign: Vec<Expr>,
     /// The value a domain's check refers to as VALUE.
     pub domain_value: Option<(Oid, i32, Oid)>,
-    pub returning_old: Option<Arc<str>>,
-    pub returning_new: Option<Arc<str>>,
-    /// Locking clauses of outer queries reach into this subquery.
-    pub locked_from_parent: bool,
 }
 
 /// `ExprKind` with a default.

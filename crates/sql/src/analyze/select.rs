@@ -10,8 +10,11 @@ use crate::tree::*;
 impl<'p> Analyzer<'_, 'p> {
     pub fn select_statement(&mut self, s: &'p pb::SelectStmt) -> Result<Query> {
         if s.into_clause.is_some() && self.levels.len() > 1 {
-            return Err(err!(SYNTAX_ERROR, "SELECT ... INTO is not allowed here")
-                .at(s.into_clause.as_ref().and_then(|i| i.rel.as_ref()).map_or(-1, |r| r.location)));
+            return Err(err!(SYNTAX_ERROR, "SELECT ... INTO is not allowed here").at(s
+                .into_clause
+                .as_ref()
+                .and_then(|i| i.rel.as_ref())
+                .map_or(-1, |r| r.location)));
         }
         if s.op != pb::SetOperation::SetopNone as i32 && s.larg.is_some() {
             return self.set_operation_statement(s);
@@ -41,7 +44,9 @@ impl<'p> Analyzer<'_, 'p> {
         q.grouping_sets = group.sets;
         q.grouping_text = group.text;
         q.group_distinct = s.group_distinct;
-        if s.group_distinct && let Some(sets) = &mut q.grouping_sets {
+        if s.group_distinct
+            && let Some(sets) = &mut q.grouping_sets
+        {
             remove_duplicates(sets);
         }
         q.distinct = self.distinct_clause(&s.distinct_clause, &mut q.targets, &q.order_by)?;

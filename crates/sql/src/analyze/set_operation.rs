@@ -25,15 +25,13 @@ impl<'p> Analyzer<'_, 'p> {
         if let Some(into) = &leftmost.into_clause
             && self.levels.len() > 1
         {
-            return Err(err!(SYNTAX_ERROR, "SELECT ... INTO is not allowed here")
-                .at(into.rel.as_ref().map_or(-1, |r| r.location)));
+            return Err(
+                err!(SYNTAX_ERROR, "SELECT ... INTO is not allowed here").at(into.rel.as_ref().map_or(-1, |r| r.location))
+            );
         }
         if !s.locking_clause.is_empty() {
             let strength = super::locking::strength_text_of(&s.locking_clause);
-            return Err(err!(
-                FEATURE_NOT_SUPPORTED,
-                "{strength} is not allowed with UNION/INTERSECT/EXCEPT"
-            ));
+            return Err(err!(FEATURE_NOT_SUPPORTED, "{strength} is not allowed with UNION/INTERSECT/EXCEPT"));
         }
         q.recursive = self.with_clause(s.with_clause.as_ref())?;
         let tree = self.set_tree(s, true)?;
@@ -113,8 +111,11 @@ impl<'p> Analyzer<'_, 'p> {
         }
         let right = self.set_tree(right, false)?;
         if left.columns.len() != right.columns.len() {
-            return Err(err!(SYNTAX_ERROR, "each {name} query must have the same number of columns")
-                .at(right.locations.first().copied().unwrap_or(-1)));
+            return Err(err!(SYNTAX_ERROR, "each {name} query must have the same number of columns").at(right
+                .locations
+                .first()
+                .copied()
+                .unwrap_or(-1)));
         }
         let recursive = top && self.level_is_recursive_cte();
         self.combine(operation, s.all, name, left, right, recursive)
@@ -182,14 +183,9 @@ impl<'p> Analyzer<'_, 'p> {
             return Ok(Oid::INVALID);
         }
         let name = |oid: Oid| self.cx.catalog.collation(oid).map_or_else(String::new, |c| c.name.to_string());
-        Err(err!(
-            COLLATION_MISMATCH,
-            "collation mismatch between implicit collations \"{}\" and \"{}\"",
-            name(a),
-            name(b)
-        )
-        .hint("You can choose the collation by applying the COLLATE clause to one or both expressions.")
-        .at(location))
+        Err(err!(COLLATION_MISMATCH, "collation mismatch between implicit collations \"{}\" and \"{}\"", name(a), name(b))
+            .hint("You can choose the collation by applying the COLLATE clause to one or both expressions.")
+            .at(location))
     }
 
     /// Literals of a leaf take the common type at once; other conversions are left to the planner, which knows the
@@ -231,8 +227,11 @@ impl<'p> Analyzer<'_, 'p> {
     /// One arm, a query of its own.
     fn set_leaf(&mut self, s: &'p pb::SelectStmt) -> Result<Side> {
         if s.into_clause.is_some() {
-            return Err(err!(SYNTAX_ERROR, "INTO is only allowed on first SELECT of UNION/INTERSECT/EXCEPT")
-                .at(s.into_clause.as_ref().and_then(|i| i.rel.as_ref()).map_or(-1, |r| r.location)));
+            return Err(err!(SYNTAX_ERROR, "INTO is only allowed on first SELECT of UNION/INTERSECT/EXCEPT").at(s
+                .into_clause
+                .as_ref()
+                .and_then(|i| i.rel.as_ref())
+                .map_or(-1, |r| r.location)));
         }
         let namespace = std::mem::take(&mut self.level_mut().namespace);
         let result = self.with_level(|a| {

@@ -23,10 +23,11 @@ impl<'p> Analyzer<'_, 'p> {
                 if kind == T::ExprSublink {
                     (SublinkKind::Expr, ty, typmod, collation)
                 } else {
-                    let array = self.cx.catalog.array_of(ty).or(self.cx.catalog.array_element(ty).map(|_| ty)).ok_or_else(|| {
-                        let name = self.cx.type_name(ty);
-                        err!(UNDEFINED_OBJECT, "could not find array type for data type {name}").at(n.location)
-                    })?;
+                    let array =
+                        self.cx.catalog.array_of(ty).or(self.cx.catalog.array_element(ty).map(|_| ty)).ok_or_else(|| {
+                            let name = self.cx.type_name(ty);
+                            err!(UNDEFINED_OBJECT, "could not find array type for data type {name}").at(n.location)
+                        })?;
                     let array = if self.cx.catalog.array_element(ty).is_some() { ty } else { array };
                     (SublinkKind::Array, array, typmod, collation)
                 }
@@ -62,13 +63,7 @@ impl<'p> Analyzer<'_, 'p> {
     }
 
     /// `(a, b) op (SELECT ...)`.
-    pub fn row_sublink(
-        &mut self,
-        left: &'p pb::Node,
-        n: &'p pb::SubLink,
-        names: &'p [pb::Node],
-        location: i32,
-    ) -> Result<Expr> {
+    pub fn row_sublink(&mut self, left: &'p pb::Node, n: &'p pb::SubLink, names: &'p [pb::Node], location: i32) -> Result<Expr> {
         self.check_sublink_place(n.location)?;
         let query = self.sublink_query(&n.subselect)?;
         let left = self.test_expressions(left)?;

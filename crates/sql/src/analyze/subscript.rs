@@ -49,11 +49,8 @@ impl<'p> Analyzer<'_, 'p> {
         if self.cx.is_complex(ty) {
             return Err(err!(UNDEFINED_COLUMN, "column \"{name}\" not found in data type {shown}").at(location));
         }
-        Err(err!(
-            WRONG_OBJECT_TYPE,
-            "column notation .{name} applied to type {shown}, which is not a composite type"
-        )
-        .at(location))
+        Err(err!(WRONG_OBJECT_TYPE, "column notation .{name} applied to type {shown}, which is not a composite type")
+            .at(location))
     }
 
     /// The field `name` of a composite value, if it has one.
@@ -101,12 +98,7 @@ impl<'p> Analyzer<'_, 'p> {
                 row.fields
                     .iter()
                     .zip(&row.names)
-                    .map(|(f, n)| OutputColumn {
-                        name: n.clone(),
-                        ty: f.ty(),
-                        typmod: f.typmod(),
-                        collation: f.collation(),
-                    })
+                    .map(|(f, n)| OutputColumn { name: n.clone(), ty: f.ty(), typmod: f.typmod(), collation: f.collation() })
                     .collect(),
             )),
             Expr::Var(v) if v.column == 0 => Ok(Some(self.level_up(v.levels_up).range_table[v.entry].columns.clone())),
@@ -114,9 +106,7 @@ impl<'p> Analyzer<'_, 'p> {
                 // A column of a subquery or CTE: look at the expression behind it.
                 let level = self.level_up(v.levels_up);
                 let behind = match &level.range_table[v.entry].kind {
-                    RangeKind::Subquery { query, .. } => {
-                        query.targets.get(v.column as usize - 1).map(|t| t.expr.clone())
-                    }
+                    RangeKind::Subquery { query, .. } => query.targets.get(v.column as usize - 1).map(|t| t.expr.clone()),
                     _ => None,
                 };
                 match behind {
@@ -218,8 +208,7 @@ impl<'p> Analyzer<'_, 'p> {
     ) -> Result<Expr> {
         if slice {
             let first = steps.iter().find_map(|s| s.uidx.as_deref().or(s.lidx.as_deref()));
-            return Err(err!(DATATYPE_MISMATCH, "jsonb subscript does not support slices")
-                .at(first.map_or(-1, nodes::location)));
+            return Err(err!(DATATYPE_MISMATCH, "jsonb subscript does not support slices").at(first.map_or(-1, nodes::location)));
         }
         let mut upper = Vec::with_capacity(steps.len());
         for step in steps {

@@ -69,9 +69,7 @@ impl<'p> Analyzer<'_, 'p> {
             }
             _ => {
                 let shown = names.join(".");
-                return Err(
-                    err!(SYNTAX_ERROR, "improper qualified name (too many dotted names): {shown}").at(c.location)
-                );
+                return Err(err!(SYNTAX_ERROR, "improper qualified name (too many dotted names): {shown}").at(c.location));
             }
         };
         let Some((up, item)) = self.find_item(schema, relation, c.location)? else {
@@ -86,8 +84,7 @@ impl<'p> Analyzer<'_, 'p> {
     }
 
     fn expand_all(&mut self, location: i32) -> Result<Vec<(Expr, Arc<str>)>> {
-        let items: Vec<_> =
-            self.level().namespace.iter().filter(|i| i.columns_visible && !i.lateral_only).cloned().collect();
+        let items: Vec<_> = self.level().namespace.iter().filter(|i| i.columns_visible && !i.lateral_only).cloned().collect();
         if items.is_empty() {
             return Err(err!(SYNTAX_ERROR, "SELECT * with no tables specified is not valid").at(location));
         }
@@ -194,9 +191,7 @@ pub fn figure(node: &pb::Node, name: &mut Option<String>) -> u8 {
         NodeEnum::AArrayExpr(_) => set("array", 2),
         NodeEnum::RowExpr(_) => set("row", 2),
         NodeEnum::CoalesceExpr(_) => set("coalesce", 2),
-        NodeEnum::MinMaxExpr(m) => {
-            set(if m.op == pb::MinMaxOp::IsGreatest as i32 { "greatest" } else { "least" }, 2)
-        }
+        NodeEnum::MinMaxExpr(m) => set(if m.op == pb::MinMaxOp::IsGreatest as i32 { "greatest" } else { "least" }, 2),
         NodeEnum::SqlvalueFunction(f) => set(sql_value_name(f.op), 2),
         NodeEnum::JsonParseExpr(_) => set("json", 2),
         NodeEnum::JsonScalarExpr(_) => set("json_scalar", 2),

@@ -21,7 +21,7 @@ impl Context<'_> {
             let shown = self.type_name_text(name);
             return Err(err!(UNDEFINED_OBJECT, "type \"{shown}\" is only a shell").at(name.location));
         }
-        let typmod = self.type_modifier(name, ty)?;
+        let typmod = self.type_modifier(name, &ty)?;
         Ok((ty.oid, typmod))
     }
 

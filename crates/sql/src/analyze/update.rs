@@ -79,9 +79,7 @@ impl<'p> Analyzer<'_, 'p> {
             self.check_updatable(relation, index, is_default)?;
             let previous = targets.iter().position(|t| t.column as usize == index + 1);
             let base = match previous {
-                Some(i) if !item.indirection.is_empty() && is_partial(&targets[i].expr) => {
-                    Some(targets.remove(i).expr)
-                }
+                Some(i) if !item.indirection.is_empty() && is_partial(&targets[i].expr) => Some(targets.remove(i).expr),
                 Some(_) => {
                     return Err(err!(SYNTAX_ERROR, "multiple assignments to same column \"{}\"", item.name));
                 }

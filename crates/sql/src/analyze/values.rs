@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_types::{Oid, Result, err, oids};
+use melba_types::{Result, err, oids};
 use pg_query::protobuf as pb;
 
 use super::coerce::common_typmod;
@@ -88,9 +88,7 @@ impl<'p> Analyzer<'_, 'p> {
                     .at(nodes::list(list).first().map_or(-1, nodes::location)));
             }
             if let Some(e) = row.iter().find(|e| super::coerce::returns_set(e)) {
-                return Err(
-                    err!(FEATURE_NOT_SUPPORTED, "set-returning functions are not allowed in VALUES").at(e.location())
-                );
+                return Err(err!(FEATURE_NOT_SUPPORTED, "set-returning functions are not allowed in VALUES").at(e.location()));
             }
             rows.push(row);
         }
@@ -134,9 +132,4 @@ pub fn column_var(entry: usize, index: usize, c: &OutputColumn) -> Expr {
         version: RowVersion::Default,
         location: -1,
     })
-}
-
-/// Whether a type OID is set.
-pub fn known(ty: Oid) -> bool {
-    ty.is_valid() && ty != oids::UNKNOWN
 }

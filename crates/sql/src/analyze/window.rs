@@ -48,16 +48,15 @@ impl<'p> Analyzer<'_, 'p> {
             return Err(err!(FEATURE_NOT_SUPPORTED, "DISTINCT is not implemented for window functions").at(location));
         }
         if aggregate && n.args.is_empty() && !n.agg_star {
-            return Err(err!(WRONG_OBJECT_TYPE, "{shown}(*) must be used to call a parameterless aggregate function")
-                .at(location));
+            return Err(
+                err!(WRONG_OBJECT_TYPE, "{shown}(*) must be used to call a parameterless aggregate function").at(location)
+            );
         }
         if !n.agg_order.is_empty() {
-            return Err(err!(FEATURE_NOT_SUPPORTED, "aggregate ORDER BY is not implemented for window functions")
-                .at(location));
+            return Err(err!(FEATURE_NOT_SUPPORTED, "aggregate ORDER BY is not implemented for window functions").at(location));
         }
         if !aggregate && syntax.filter.is_some() {
-            return Err(err!(FEATURE_NOT_SUPPORTED, "FILTER is not implemented for non-aggregate window functions")
-                .at(location));
+            return Err(err!(FEATURE_NOT_SUPPORTED, "FILTER is not implemented for non-aggregate window functions").at(location));
         }
         if self.level().last_srf != srf_before {
             return Err(err!(FEATURE_NOT_SUPPORTED, "window function calls cannot contain set-returning function calls")
@@ -161,19 +160,16 @@ impl<'p> Analyzer<'_, 'p> {
             Some(base) => {
                 let base_name = &d.refname;
                 if !d.partition_clause.is_empty() {
-                    return Err(err!(WINDOWING_ERROR, "cannot override PARTITION BY clause of window \"{base_name}\"")
-                        .at(d.location));
+                    return Err(
+                        err!(WINDOWING_ERROR, "cannot override PARTITION BY clause of window \"{base_name}\"").at(d.location)
+                    );
                 }
                 if !d.order_clause.is_empty() && !base.order_by.is_empty() {
-                    return Err(err!(WINDOWING_ERROR, "cannot override ORDER BY clause of window \"{base_name}\"")
-                        .at(d.location));
+                    return Err(err!(WINDOWING_ERROR, "cannot override ORDER BY clause of window \"{base_name}\"").at(d.location));
                 }
                 if base.frame.explicit {
-                    let e = err!(
-                        WINDOWING_ERROR,
-                        "cannot copy window \"{base_name}\" because it has a frame clause"
-                    )
-                    .at(d.location);
+                    let e =
+                        err!(WINDOWING_ERROR, "cannot copy window \"{base_name}\" because it has a frame clause").at(d.location);
                     let plain = name.is_none() && d.order_clause.is_empty() && d.frame_options & frame::NONDEFAULT == 0;
                     return Err(if plain { e.hint("Omit the parentheses in this OVER clause.") } else { e });
                 }
@@ -181,13 +177,7 @@ impl<'p> Analyzer<'_, 'p> {
             }
         };
         let frame = self.frame(d, &order_by, targets)?;
-        Ok(Window {
-            name,
-            references: (!d.refname.is_empty()).then(|| d.refname.as_str().into()),
-            partition_by,
-            order_by,
-            frame,
-        })
+        Ok(Window { name, references: (!d.refname.is_empty()).then(|| d.refname.as_str().into()), partition_by, order_by, frame })
     }
 
     fn frame(&mut self, d: &'p pb::WindowDef, order_by: &[SortGroup], targets: &[Target]) -> Result<Frame> {
@@ -206,11 +196,8 @@ impl<'p> Analyzer<'_, 'p> {
         let mut range = None;
         if has(frame::RANGE) && has(offsets) {
             let [key] = order_by else {
-                return Err(err!(
-                    WINDOWING_ERROR,
-                    "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column"
-                )
-                .at(d.location));
+                return Err(err!(WINDOWING_ERROR, "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column")
+                    .at(d.location));
             };
             let target = targets.iter().find(|t| t.reference == key.reference);
             range = target.map(|t| (t.expr.ty(), key.sort));
@@ -286,9 +273,7 @@ impl<'p> Analyzer<'_, 'p> {
 
     fn refuse_frame_vars(&self, e: Expr, name: &str) -> Result<Expr> {
         if e.has_vars() {
-            return Err(
-                err!(INVALID_COLUMN_REFERENCE, "argument of {name} must not contain variables").at(e.location())
-            );
+            return Err(err!(INVALID_COLUMN_REFERENCE, "argument of {name} must not contain variables").at(e.location()));
         }
         Ok(e)
     }
@@ -300,14 +285,7 @@ impl<'p> Analyzer<'_, 'p> {
         let operators = catalog.type_operators(ty);
         let access = catalog.access_methods();
         let input = operators.input_type;
-        let candidates = [
-            oids::INT2,
-            oids::INT4,
-            oids::INT8,
-            oids::FLOAT8,
-            oids::NUMERIC,
-            oids::INTERVAL,
-        ];
+        let candidates = [oids::INT2, oids::INT4, oids::INT8, oids::FLOAT8, oids::NUMERIC, oids::INTERVAL];
         let found: Vec<(Oid, Oid)> = candidates
             .iter()
             .filter_map(|t| access.function(operators.btree_family, input, *t, IN_RANGE).map(|f| (*t, f)))
@@ -320,10 +298,7 @@ impl<'p> Analyzer<'_, 'p> {
                     "RANGE with offset PRECEDING/FOLLOWING is not supported for column type {ty_name} and offset type {offset_name}"
                 )
             } else {
-                err!(
-                    FEATURE_NOT_SUPPORTED,
-                    "RANGE with offset PRECEDING/FOLLOWING is not supported for column type {ty_name}"
-                )
+                err!(FEATURE_NOT_SUPPORTED, "RANGE with offset PRECEDING/FOLLOWING is not supported for column type {ty_name}")
             };
             e.at(location)
         };
@@ -331,9 +306,8 @@ impl<'p> Analyzer<'_, 'p> {
             return Err(unsupported(false));
         }
         if offset == oids::UNKNOWN {
-            let preferred = found.iter().find(|(t, _)| *t == input).or_else(|| {
-                if found.len() == 1 { found.first() } else { None }
-            });
+            let preferred =
+                found.iter().find(|(t, _)| *t == input).or_else(|| if found.len() == 1 { found.first() } else { None });
             return match preferred {
                 Some(f) => Ok(*f),
                 None => Err(err!(
@@ -347,9 +321,7 @@ impl<'p> Analyzer<'_, 'p> {
         if let Some(exact) = found.iter().find(|(t, _)| *t == offset) {
             return Ok(*exact);
         }
-        let mut fitting = found
-            .iter()
-            .filter(|(t, _)| self.cx.can_coerce_one(offset, *t, super::CoercionContext::Implicit));
+        let mut fitting = found.iter().filter(|(t, _)| self.cx.can_coerce_one(offset, *t, super::CoercionContext::Implicit));
         match (fitting.next(), fitting.next()) {
             (Some(one), None) => Ok(*one),
             (Some(one), Some(_)) => Ok(*one),
@@ -368,9 +340,7 @@ impl<'p> Analyzer<'_, 'p> {
             self.coerce_to_specific(e, oids::INT8, name)?
         };
         if e.has_vars() {
-            return Err(
-                err!(INVALID_COLUMN_REFERENCE, "argument of {name} must not contain variables").at(e.location())
-            );
+            return Err(err!(INVALID_COLUMN_REFERENCE, "argument of {name} must not contain variables").at(e.location()));
         }
         Ok(e)
     }
