@@ -138,10 +138,7 @@ impl Shared {
     /// The names of segments that the commit links must be durable before its record can be.
     fn sync_links(&self, writes: &WriteSet) -> Result<()> {
         let links = writes.changes.iter().any(|c| matches!(c.what, What::Link { .. }));
-        if links && self.options.fsync {
-            self.segments.sync_names().map_err(|e| self.poison(EngineError::io("sync the segments' directory", e)))?;
-        }
-        Ok(())
+        if links { self.files.sync_names().map_err(|e| self.poison(e)) } else { Ok(()) }
     }
 
     /// Marks a commit applied and sees it published, leading a flush of the log if one is needed and nobody does.
@@ -279,11 +276,11 @@ impl Shared {
     fn link(&self, tree: &Tree, run: &PrivateRun, csn: Csn) -> Result<()> {
         match (&tree.data, run) {
             (TreeData::Table(table), PrivateRun::Table(run)) => {
-                let linked = self.open_table_run(run.segment.file, csn)?;
+                let linked = self.files.open_table(run.segment.file, csn)?;
                 table.levels.write().add_runs([linked]);
             }
             (TreeData::Index(index), PrivateRun::Index(run)) => {
-                let linked = self.open_index_run(run.segment.file, csn)?;
+                let linked = self.files.open_index(run.segment.file, csn)?;
                 index.levels.write().add_runs([linked]);
             }
             _ => unreachable!("a private run is of its tree's kind"),

@@ -16,7 +16,7 @@ use crate::batch;
 use crate::commit::Pipeline;
 use crate::error::{EngineError, Result};
 use crate::flush::Flush;
-use crate::levels::Trash;
+use crate::levels::{Files, segment_name};
 use crate::locks::{LockManager, LockedObject};
 use crate::manifest::{Edit, Manifest};
 use crate::sequence::{Sequence, SequenceId};
@@ -36,6 +36,8 @@ pub struct EngineOptions {
     pub wal_writer_delay: Duration,
     /// Size of a log file.
     pub wal_file_bytes: u64,
+    /// Rows of one statement and table (by `insert_batch`) after which further batches go straight into a segment.
+    pub bulk_rows_min: usize,
 }
 
 impl Default for EngineOptions {
@@ -45,6 +47,7 @@ impl Default for EngineOptions {
             fsync: true,
             wal_writer_delay: Duration::from_millis(200),
             wal_file_bytes: 16 << 20,
+            bulk_rows_min: 8192,
         }
     }
 }
@@ -78,10 +81,7 @@ pub(crate) struct Shared {
     pub locks: LockManager,
     pub pipeline: Pipeline,
     pub wal: Wal,
-    pub cache: Arc<BlockCache>,
-    /// Where segment files are.
-    pub segments: Arc<dyn Directory>,
-    pub trash: Arc<Trash>,
+    pub files: Arc<Files>,
     /// Memory of all flushable trees.
     pub row_store_bytes: AtomicU64,
     /// Where replay would begin.
@@ -96,7 +96,6 @@ pub(crate) struct Shared {
     trees: RwLock<HashMap<TreeId, Arc<Tree>>>,
     sequences: RwLock<HashMap<SequenceId, Arc<Sequence>>>,
     pub next_tree: AtomicU64,
-    pub next_file: AtomicU64,
     next_txn: AtomicU64,
     clock: Arc<dyn Clock>,
     _lock: Box<dyn Send + Sync>,
@@ -128,15 +127,19 @@ impl Engine {
         let wal_options = WalOptions { file_bytes: options.wal_file_bytes, sync: options.fsync, ..WalOptions::default() };
         // The log's end is known only after replay, which needs the trees.
         let end = melba_wal::replay(&*log, state.replay, |_| Ok::<(), EngineError>(()))?;
-        let cache = BlockCache::new(options.cache_bytes());
+        let files = Files {
+            directory: segments,
+            cache: BlockCache::new(options.cache_bytes()),
+            trash: Arc::default(),
+            next: AtomicU64::new(state.next_file),
+            sync: options.fsync,
+        };
         let mut shared = Shared {
             snapshots: Snapshots::new(state.csn),
             locks: LockManager::new(),
             pipeline: Pipeline::new(state.csn),
             wal: Wal::open(Arc::clone(&log), wal_options, end)?,
-            cache,
-            segments,
-            trash: Arc::default(),
+            files: Arc::new(files),
             row_store_bytes: AtomicU64::new(0),
             checkpoint: AtomicU64::new(state.replay.0),
             background: Mutex::new(Background { manifest, flush: None, log_flushed_at: Duration::ZERO, failed_at: None }),
@@ -148,7 +151,6 @@ impl Engine {
             trees: RwLock::default(),
             sequences: RwLock::default(),
             next_tree: AtomicU64::new(state.next_tree),
-            next_file: AtomicU64::new(state.next_file),
             next_txn: AtomicU64::new(1),
             options,
             clock,
@@ -161,7 +163,8 @@ impl Engine {
         shared.pipeline = Pipeline::new(found.csn);
         *shared.next_tree.get_mut() = found.next_tree;
         // Removing strays is safe before the manifest forgets unlogged segments: it would only empty the same trees again.
-        *shared.next_file.get_mut() = shared.remove_strays(found.next_file)?;
+        let next_file = shared.remove_strays(found.next_file)?;
+        shared.files.next.store(next_file, Ordering::SeqCst);
         shared.background.get_mut().manifest.install(&edits)?;
         Ok(Arc::new(Engine { shared: Arc::new(shared), threads: Mutex::default() }))
     }
@@ -316,10 +319,6 @@ impl Shared {
         TreeId(self.next_tree.fetch_add(1, Ordering::Relaxed))
     }
 
-    pub fn next_file(&self) -> u64 {
-        self.next_file.fetch_add(1, Ordering::SeqCst)
-    }
-
     pub fn tree(&self, id: TreeId) -> Result<Arc<Tree>> {
         self.trees.read().get(&id).cloned().ok_or(EngineError::UnknownTree(id))
     }
@@ -455,19 +454,19 @@ impl Shared {
 
     /// Deletes files that nobody reads and the manifest does not name; true when there were any.
     pub fn remove_trash(&self, background: &Background) -> bool {
-        let names = std::mem::take(&mut *self.trash.0.lock());
+        let names = std::mem::take(&mut *self.files.trash.0.lock());
         if names.is_empty() {
             return false;
         }
         let named: std::collections::HashSet<String> =
-            background.manifest.state().segments.values().flatten().map(|s| crate::recovery::segment_name(s.file)).collect();
+            background.manifest.state().segments.values().flatten().map(|s| segment_name(s.file)).collect();
         let (keep, remove): (Vec<String>, Vec<String>) = names.into_iter().partition(|n| named.contains(n));
         let removed = !remove.is_empty();
         for name in remove {
             // What cannot be removed now is a stray for the next start.
-            let _ = self.segments.remove(&name);
+            let _ = self.files.directory.remove(&name);
         }
-        self.trash.0.lock().extend(keep);
+        self.files.trash.0.lock().extend(keep);
         removed
     }
 

@@ -20,7 +20,7 @@ use crate::RowBytes;
 use crate::chain::{Chain, Payload};
 use crate::commit::{Floor, add};
 use crate::engine::{Background, Shared};
-use crate::error::{EngineError, Result};
+use crate::error::Result;
 use crate::levels::{IndexRun, Levels, MemTable, Run, TableRun};
 use crate::manifest::{Edit, SegmentFile};
 use crate::output::{IndexOutput, TableOutput};
@@ -113,7 +113,7 @@ impl Shared {
         let levels = table.levels.read().clone();
         // Dropped meanwhile.
         let Some(frozen) = &levels.frozen else { return Ok(None) };
-        let mut output = TableOutput::new(self, Arc::clone(&table.layout.read()));
+        let mut output = TableOutput::new(&self.files, Arc::clone(&table.layout.read()));
         let mut versions: Vec<&Chain<Option<RowBytes>>> = Vec::new();
         for (id, chain) in frozen.map.read().iter() {
             collect(chain, &mut versions);
@@ -129,7 +129,7 @@ impl Shared {
     fn write_frozen_index(&self, index: &IndexTree, keep: &Keep) -> Result<Option<Vec<Arc<IndexRun>>>> {
         let levels = index.levels.read().clone();
         let Some(frozen) = &levels.frozen else { return Ok(None) };
-        let mut output = IndexOutput::new(self);
+        let mut output = IndexOutput::new(&self.files);
         let mut versions: Vec<&Chain<bool>> = Vec::new();
         for (key, chain) in frozen.map.read().iter() {
             collect(chain, &mut versions);
@@ -145,9 +145,7 @@ impl Shared {
     /// Makes the written segments part of the database.
     pub(crate) fn install(&self, background: &mut Background, flush: Flush, clean: bool) -> Result<()> {
         let Flush { whole, replay, written, .. } = flush;
-        if self.options.fsync {
-            self.segments.sync_names().map_err(|e| EngineError::io("sync the segments' directory", e))?;
-        }
+        self.files.sync_names()?;
         let mut edits = self.schema_edits(background, clean);
         for (tree, written) in &written {
             if self.tree(tree.id).is_ok() {
@@ -172,7 +170,7 @@ impl Shared {
             replay,
             csn: self.snapshots.visible(),
             next_tree: self.next_tree.load(Ordering::SeqCst),
-            next_file: self.next_file.load(Ordering::SeqCst),
+            next_file: self.files.next.load(Ordering::SeqCst),
         });
         // After the edits were collected: they may tell of commits that are not durable yet (invariant 2).
         self.flush_log()?;

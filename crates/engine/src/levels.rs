@@ -8,14 +8,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use melba_segment::{KeySegmentReader, Position, TableSegmentReader};
+use melba_segment::{BlockCache, KeySegmentReader, Position, TableSegmentReader};
 use melba_types::row::RowLayout;
 use melba_types::{Column, Csn, Datum, RowId};
+use melba_vfs::Directory;
 use parking_lot::{Mutex, RwLock};
 
 use crate::RowBytes;
 use crate::chain::{Chain, Payload};
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::key::KeyBytes;
 use crate::manifest::SegmentFile;
 
@@ -45,6 +46,63 @@ impl<K: Ord, V: Payload> MemTable<K, V> {
 /// Names of files that nobody needs any more.
 #[derive(Default)]
 pub(crate) struct Trash(pub Mutex<Vec<String>>);
+
+/// The segment files of an engine.
+pub(crate) struct Files {
+    pub directory: Arc<dyn Directory>,
+    pub cache: Arc<BlockCache>,
+    pub trash: Arc<Trash>,
+    /// The number of the next file; never used before.
+    pub next: AtomicU64,
+    pub sync: bool,
+}
+
+impl Files {
+    pub fn next_file(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// Opens a table's segment; rows with CSN 0 get `assigned`.
+    pub fn open_table(&self, file: u64, assigned: Csn) -> Result<Arc<TableRun>> {
+        let name = segment_name(file);
+        let reader = TableSegmentReader::open_assigned(&*self.directory, &name, &self.cache, assigned)?;
+        Ok(self.run(SegmentFile { file, assigned }, name, reader))
+    }
+
+    /// Opens an index's segment; entries with CSN 0 get `assigned`.
+    pub fn open_index(&self, file: u64, assigned: Csn) -> Result<Arc<IndexRun>> {
+        let name = segment_name(file);
+        let reader = KeySegmentReader::open_assigned(&*self.directory, &name, &self.cache, assigned)?;
+        Ok(self.run(SegmentFile { file, assigned }, name, reader))
+    }
+
+    fn run<R>(&self, segment: SegmentFile, name: String, reader: Arc<R>) -> Arc<Run<R>> {
+        Arc::new(Run { segment, name, reader, obsolete: false.into(), trash: Arc::clone(&self.trash) })
+    }
+
+    /// Makes the names of new files durable.
+    pub fn sync_names(&self) -> Result<()> {
+        if self.sync {
+            self.directory.sync_names().map_err(|e| EngineError::io("sync the segments' directory", e))?;
+        }
+        Ok(())
+    }
+
+    /// A file that nobody needs.
+    pub fn discard(&self, file: u64) {
+        self.trash.0.lock().push(segment_name(file));
+    }
+}
+
+/// The name of a segment file.
+pub(crate) fn segment_name(file: u64) -> String {
+    format!("{file:016x}.seg")
+}
+
+/// The number of a segment file; `None` for other names.
+pub(crate) fn segment_number(name: &str) -> Option<u64> {
+    u64::from_str_radix(name.strip_suffix(".seg")?, 16).ok()
+}
 
 /// An open segment of a tree.
 pub(crate) struct Run<R> {

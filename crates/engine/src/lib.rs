@@ -12,6 +12,7 @@
 //!    acknowledged any more.
 
 mod batch;
+mod bulk;
 mod chain;
 mod codec;
 mod commit;
@@ -40,6 +41,7 @@ mod tests;
 
 use std::sync::Arc;
 
+pub use bulk::{Duplicate, IndexBuilder};
 pub use commit::Durability;
 pub use engine::{Engine, EngineOptions};
 pub use error::{EngineError, Result};

@@ -121,9 +121,7 @@ impl Shared {
         let Some(chosen) = chosen else { return Ok(None) };
         let inputs = &runs[settled + chosen.start..settled + chosen.end];
         let outputs = merge(inputs, &runs[settled + chosen.end..])?;
-        if self.options.fsync {
-            self.segments.sync_names().map_err(|e| EngineError::io("sync the segments' directory", e))?;
-        }
+        self.files.sync_names()?;
         let removed: Vec<u64> = inputs.iter().map(|r| r.segment.file).collect();
         let mut levels = levels.write();
         // The tree may have been dropped meanwhile.
@@ -144,7 +142,7 @@ impl Shared {
     ) -> Result<Vec<Arc<Run<TableSegmentReader>>>> {
         let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
         let keep = Keep::new(self.snapshots.in_use());
-        let mut output = TableOutput::new(self, Arc::clone(&table.layout.read()));
+        let mut output = TableOutput::new(&self.files, Arc::clone(&table.layout.read()));
         let mut cursors: Vec<TableCursor> = inputs.iter().map(|r| TableCursor::new(&r.reader)).collect();
         // Which cursor, at which row of its piece: a row's versions of one run lie together.
         let mut versions: Vec<(usize, Csn, bool, usize)> = Vec::new();
@@ -184,7 +182,7 @@ impl Shared {
         older: &[Arc<Run<KeySegmentReader>>],
     ) -> Result<Vec<Arc<Run<KeySegmentReader>>>> {
         let keep = Keep::new(self.snapshots.in_use());
-        let mut output = IndexOutput::new(self);
+        let mut output = IndexOutput::new(&self.files);
         let mut cursors: Vec<KeyCursor> = Vec::new();
         for input in inputs {
             let mut cursor = input.reader.cursor();

@@ -7,10 +7,8 @@ use melba_segment::{KeyOptions, KeySegmentWriter, TableOptions, TableSegmentWrit
 use melba_types::row::RowLayout;
 use melba_types::{Batch, Bitmap, Column, ColumnData, Csn, Datum, Kind, RowId};
 
-use crate::engine::Shared;
 use crate::error::{EngineError, Result};
-use crate::levels::{IndexRun, TableRun};
-use crate::recovery::segment_name;
+use crate::levels::{Files, IndexRun, TableRun, segment_name};
 
 /// Rows handed to a segment writer at a time.
 const BATCH_ROWS: usize = 2048;
@@ -19,10 +17,9 @@ const BATCH_BYTES: usize = 4 << 20;
 const SEGMENT_RAW_BYTES_MAX: usize = 512 << 20;
 
 /// Writes row versions into segments, one for each number of columns that rows have (ADD COLUMN leaves old rows as they are).
-pub(crate) struct TableOutput<'a> {
-    shared: &'a Shared,
+pub(crate) struct TableOutput {
+    files: Arc<Files>,
     layout: Arc<RowLayout>,
-    /// What the CSN of linked rows will stand for; 0 unless for a bulk load.
     writers: BTreeMap<usize, Writer>,
     done: Vec<(usize, u64)>,
 }
@@ -38,9 +35,9 @@ struct Writer {
     written: usize,
 }
 
-impl<'a> TableOutput<'a> {
-    pub fn new(shared: &'a Shared, layout: Arc<RowLayout>) -> TableOutput<'a> {
-        TableOutput { shared, layout, writers: BTreeMap::new(), done: Vec::new() }
+impl TableOutput {
+    pub fn new(files: &Arc<Files>, layout: Arc<RowLayout>) -> TableOutput {
+        TableOutput { files: Arc::clone(files), layout, writers: BTreeMap::new(), done: Vec::new() }
     }
 
     fn kinds(&self, columns: usize) -> &[Kind] {
@@ -59,7 +56,7 @@ impl<'a> TableOutput<'a> {
             }
         }
         if !self.writers.contains_key(&columns) {
-            let writer = Writer::new(self.shared, self.kinds(columns))?;
+            let writer = Writer::new(&self.files, self.kinds(columns))?;
             self.writers.insert(columns, writer);
         }
         self.writers.get_mut(&columns).ok_or(EngineError::Misuse("the writer was just made"))
@@ -108,9 +105,9 @@ impl<'a> TableOutput<'a> {
 
     fn finish_writer(&mut self, columns: usize) -> Result<()> {
         if let Some(mut writer) = self.writers.remove(&columns) {
+            self.done.push((columns, writer.file));
             writer.write()?;
             writer.segment.finish()?;
-            self.done.push((columns, writer.file));
         }
         Ok(())
     }
@@ -121,15 +118,24 @@ impl<'a> TableOutput<'a> {
             self.finish_writer(columns)?;
         }
         self.done.sort_by_key(|(columns, file)| (std::cmp::Reverse(*columns), *file));
-        self.done.iter().map(|(_, file)| self.shared.open_table_run(*file, Csn(0))).collect()
+        let done = std::mem::take(&mut self.done);
+        done.iter().map(|(_, file)| self.files.open_table(*file, Csn(0))).collect()
+    }
+}
+
+impl Drop for TableOutput {
+    // Files that no one has opened: the output failed or was given up.
+    fn drop(&mut self) {
+        self.writers.values().for_each(|w| self.files.discard(w.file));
+        self.done.iter().for_each(|(_, file)| self.files.discard(*file));
     }
 }
 
 impl Writer {
-    fn new(shared: &Shared, kinds: &[Kind]) -> Result<Writer> {
-        let file = shared.next_file();
+    fn new(files: &Files, kinds: &[Kind]) -> Result<Writer> {
+        let file = files.next_file();
         let options = TableOptions::default();
-        let segment = TableSegmentWriter::create(&*shared.segments, &segment_name(file), kinds, &options)?;
+        let segment = TableSegmentWriter::create(&*files.directory, &segment_name(file), kinds, &options)?;
         let columns = kinds.iter().map(|k| Column::with_capacity(*k, BATCH_ROWS)).collect();
         Ok(Writer {
             file,
@@ -198,16 +204,16 @@ fn push_value(to: &mut Column, kind: Kind, from: &Column, at: usize) -> usize {
 }
 
 /// Writes index entries into segments.
-pub(crate) struct IndexOutput<'a> {
-    shared: &'a Shared,
+pub(crate) struct IndexOutput {
+    files: Arc<Files>,
     writer: Option<(u64, KeySegmentWriter)>,
     done: Vec<u64>,
     last: Vec<u8>,
 }
 
-impl<'a> IndexOutput<'a> {
-    pub fn new(shared: &'a Shared) -> IndexOutput<'a> {
-        IndexOutput { shared, writer: None, done: Vec::new(), last: Vec::new() }
+impl IndexOutput {
+    pub fn new(files: &Arc<Files>) -> IndexOutput {
+        IndexOutput { files: Arc::clone(files), writer: None, done: Vec::new(), last: Vec::new() }
     }
 
     /// Adds a version of an entry.
@@ -217,9 +223,9 @@ impl<'a> IndexOutput<'a> {
             self.finish_writer()?;
         }
         if self.writer.is_none() {
-            let file = self.shared.next_file();
+            let file = self.files.next_file();
             let options = KeyOptions::default();
-            let writer = KeySegmentWriter::create(&*self.shared.segments, &segment_name(file), &options)?;
+            let writer = KeySegmentWriter::create(&*self.files.directory, &segment_name(file), &options)?;
             self.writer = Some((file, writer));
         }
         if let Some((_, writer)) = &mut self.writer {
@@ -232,8 +238,8 @@ impl<'a> IndexOutput<'a> {
 
     fn finish_writer(&mut self) -> Result<()> {
         if let Some((file, writer)) = self.writer.take() {
-            writer.finish()?;
             self.done.push(file);
+            writer.finish()?;
         }
         Ok(())
     }
@@ -241,6 +247,14 @@ impl<'a> IndexOutput<'a> {
     /// Finishes the segments and opens them.
     pub fn finish(mut self) -> Result<Vec<Arc<IndexRun>>> {
         self.finish_writer()?;
-        self.done.iter().map(|file| self.shared.open_index_run(*file, Csn(0))).collect()
+        let done = std::mem::take(&mut self.done);
+        done.iter().map(|file| self.files.open_index(*file, Csn(0))).collect()
+    }
+}
+
+impl Drop for IndexOutput {
+    fn drop(&mut self) {
+        self.writer.iter().for_each(|(file, _)| self.files.discard(*file));
+        self.done.iter().for_each(|file| self.files.discard(*file));
     }
 }

@@ -11,7 +11,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use melba_segment::{KeySegmentReader, TableSegmentReader};
 use melba_types::row::RowLayout;
 use melba_types::{Csn, Lsn, RowId};
 use melba_wal::Record;
@@ -20,19 +19,10 @@ use crate::batch::{self, Operation};
 use crate::engine::Shared;
 use crate::error::{EngineError, Result};
 use crate::key::KeyBytes;
-use crate::levels::{IndexRun, Run, TableRun};
+use crate::levels::segment_number;
 use crate::manifest::{Edit, ManifestState, SegmentFile, SequenceRecord, TreeRecord};
 use crate::sequence::Sequence;
 use crate::tree::{Persistence, Tree, TreeData};
-
-/// The name of a segment file.
-pub(crate) fn segment_name(file: u64) -> String {
-    format!("{file:016x}.seg")
-}
-
-fn segment_number(name: &str) -> Option<u64> {
-    u64::from_str_radix(name.strip_suffix(".seg")?, 16).ok()
-}
 
 /// What recovery found beside trees.
 pub(crate) struct Recovered {
@@ -90,34 +80,16 @@ impl Shared {
         match &tree.data {
             TreeData::Table(table) => {
                 table.next_row.store(record.next_row, Ordering::Relaxed);
-                let runs = files.iter().map(|f| self.open_table_run(f.file, f.assigned));
+                let runs = files.iter().map(|f| self.files.open_table(f.file, f.assigned));
                 table.levels.write().add_runs(runs.collect::<Result<Vec<_>>>()?);
             }
             TreeData::Index(index) => {
-                let runs = files.iter().map(|f| self.open_index_run(f.file, f.assigned));
+                let runs = files.iter().map(|f| self.files.open_index(f.file, f.assigned));
                 index.levels.write().add_runs(runs.collect::<Result<Vec<_>>>()?);
             }
         }
         self.add_tree(Arc::new(tree));
         Ok(())
-    }
-
-    /// Opens a table's segment.
-    pub(crate) fn open_table_run(&self, file: u64, assigned: Csn) -> Result<Arc<TableRun>> {
-        let name = segment_name(file);
-        let reader = TableSegmentReader::open_assigned(&*self.segments, &name, &self.cache, assigned)?;
-        Ok(self.run(SegmentFile { file, assigned }, name, reader))
-    }
-
-    /// Opens an index's segment.
-    pub(crate) fn open_index_run(&self, file: u64, assigned: Csn) -> Result<Arc<IndexRun>> {
-        let name = segment_name(file);
-        let reader = KeySegmentReader::open_assigned(&*self.segments, &name, &self.cache, assigned)?;
-        Ok(self.run(SegmentFile { file, assigned }, name, reader))
-    }
-
-    fn run<R>(&self, segment: SegmentFile, name: String, reader: Arc<R>) -> Arc<Run<R>> {
-        Arc::new(Run { segment, name, reader, obsolete: false.into(), trash: Arc::clone(&self.trash) })
     }
 
     /// Replays the log from where the manifest says.
@@ -233,7 +205,7 @@ impl Shared {
             TreeData::Table(table) => {
                 let known = table.levels.read().runs.iter().any(|r| r.segment.file == file);
                 if !known {
-                    let run = self.open_table_run(file, csn)?;
+                    let run = self.files.open_table(file, csn)?;
                     table.next_row.fetch_max(run.reader.meta().row_id_max.0 + 1, Ordering::Relaxed);
                     tree.live.fetch_add(run.reader.meta().rows as i64, Ordering::Relaxed);
                     table.levels.write().add_runs([run]);
@@ -242,7 +214,7 @@ impl Shared {
             TreeData::Index(index) => {
                 let known = index.levels.read().runs.iter().any(|r| r.segment.file == file);
                 if !known {
-                    let run = self.open_index_run(file, csn)?;
+                    let run = self.files.open_index(file, csn)?;
                     tree.live.fetch_add(run.reader.meta().entries as i64, Ordering::Relaxed);
                     index.levels.write().add_runs([run]);
                 }
@@ -262,11 +234,11 @@ impl Shared {
         }
         let mut next = next_file;
         let io = |e| EngineError::io("remove files that a crash left", e);
-        for name in self.segments.list().map_err(io)? {
+        for name in self.files.directory.list().map_err(io)? {
             let Some(file) = segment_number(&name) else { continue };
             next = next.max(file + 1);
             if !known.contains(&file) {
-                self.segments.remove(&name).map_err(io)?;
+                self.files.directory.remove(&name).map_err(io)?;
             }
         }
         Ok(next)

@@ -116,6 +116,7 @@ impl IndexScan {
         reverse: bool,
         exact: Option<&[u8]>,
     ) -> Result<IndexScan> {
+        txn.check_failure()?;
         let levels = tree.as_index().map(|t| t.levels.read().clone());
         let levels = levels.ok_or(EngineError::Misuse("not an index tree"))?;
         let mut done = false;

@@ -77,6 +77,7 @@ impl TableScan {
         predicates: &[ZonePredicate],
         morsel: Option<Morsel>,
     ) -> Result<TableScan> {
+        txn.check_failure()?;
         let levels = tree.as_table().map(|t| t.levels.read().clone());
         let levels = levels.ok_or(EngineError::Misuse("not a table tree"))?;
         empty_columns(&layout, projection, 0)?;

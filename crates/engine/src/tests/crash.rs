@@ -5,14 +5,14 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use melba_types::row::RowLayout;
-use melba_types::{Datum, Kind, RowId, TreeId};
+use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Kind, RowId, TreeId};
 use melba_vfs::{Directory, MemoryDirectory, OsClock};
 
 use super::random::Random;
 use crate::*;
 
 fn options() -> EngineOptions {
-    EngineOptions { memory_bytes: 40_000, wal_file_bytes: 4096, ..EngineOptions::default() }
+    EngineOptions { memory_bytes: 40_000, wal_file_bytes: 4096, bulk_rows_min: 20, ..EngineOptions::default() }
 }
 
 fn open(directory: &Arc<MemoryDirectory>) -> Result<Arc<Engine>> {
@@ -75,6 +75,9 @@ fn work(directory: &Arc<MemoryDirectory>, seed: u64, history: &mut History) -> R
                 }
             }
         }
+        if n % 9 == 4 {
+            load(&t, n, &mut state)?;
+        }
         history.states.push(state);
         let sync = random.chance(60);
         t.commit(if sync { Durability::Sync } else { Durability::Async }, |_| {})?;
@@ -90,6 +93,24 @@ fn work(directory: &Arc<MemoryDirectory>, seed: u64, history: &mut History) -> R
         }
     }
     engine.shutdown()
+}
+
+/// A bulk load into table and index.
+fn load(t: &Arc<Transaction>, n: u64, state: &mut State) -> Result<()> {
+    let columns = vec![
+        Column::new(ColumnData::Int8(vec![n as i64; 25])),
+        Column::new(ColumnData::Text((0..25).fold(ByteStrings::default(), |mut v, _| {
+            v.push(b"loaded");
+            v
+        }))),
+    ];
+    let ids = t.insert_batch(TABLE, &Batch::new(columns, 25))?;
+    let mut builder = t.build_index(INDEX)?;
+    for id in (ids.start.0..ids.end.0).map(RowId) {
+        builder.add(&n.to_be_bytes(), id)?;
+        state.insert(id, n);
+    }
+    builder.finish(|_, _, _| false).map(drop)
 }
 
 /// The state that a fresh transaction sees, with index and table in agreement.
@@ -186,9 +207,11 @@ fn unlogged_rows_survive_a_clean_stop_only() {
             .map(|p| t.create_table_tree(&[Kind::Int8, Kind::Text], p).expect("creates"));
         t.commit(Durability::Sync, |_| {}).expect("commits");
         let (before, _) = engine.log_counters();
-        let mut rows = |tree, text: &str| {
+        let rows = |tree, text: &str| {
             let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-            (0..50).for_each(|n| drop(t.insert(tree, &row(n, text)).expect("inserts")));
+            (0..50).for_each(|n| {
+                t.insert(tree, &row(n, text)).expect("inserts");
+            });
             t.commit(Durability::Sync, |_| {}).expect("commits");
         };
         rows(trees[0], &"unlogged row ".repeat(50));

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use melba_types::row::RowLayout;
-use melba_types::{Datum, Kind, RowId, TreeId};
+use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Kind, RowId, TreeId};
 use melba_vfs::{Directory, MemoryDirectory, OsClock};
 
 use super::random::Random;
@@ -36,7 +36,7 @@ struct World {
 }
 
 fn options() -> EngineOptions {
-    EngineOptions { memory_bytes: 60_000, wal_file_bytes: 4096, ..EngineOptions::default() }
+    EngineOptions { memory_bytes: 60_000, wal_file_bytes: 4096, bulk_rows_min: 8, ..EngineOptions::default() }
 }
 
 fn open_engine(directory: &Arc<MemoryDirectory>) -> Arc<Engine> {
@@ -134,6 +134,28 @@ impl World {
             t.delete(table, id).expect("deletes");
             open.own.insert(id, None);
         }
+    }
+
+    fn load(&mut self, at: usize) {
+        let texts: Vec<String> = (0..1 + self.random.below(20)).map(|_| self.text()).collect();
+        let (table, index) = (self.table, self.index);
+        let open = &mut self.open[at];
+        let mut strings = ByteStrings::default();
+        texts.iter().for_each(|t| strings.push(t.as_bytes()));
+        let lengths = texts.iter().map(|t| t.len() as i32).collect();
+        let columns = vec![Column::new(ColumnData::Int4(lengths)), Column::new(ColumnData::Text(strings))];
+        let ids = open.txn.insert_batch(table, &Batch::new(columns, texts.len())).expect("loads");
+        let mut builder = open.txn.build_index(index).expect("begins");
+        for (i, text) in texts.into_iter().enumerate() {
+            let id = RowId(ids.start.0 + i as u64);
+            if i % 2 == 0 {
+                builder.add(&key(&text), id).expect("adds");
+            } else {
+                open.txn.index_insert(index, &key(&text), id).expect("inserts");
+            }
+            open.own.insert(id, Some(text));
+        }
+        builder.finish(|_, _, _| false).expect("builds");
     }
 
     fn check(&mut self, at: usize) {
@@ -238,6 +260,7 @@ impl World {
                     15..25 => self.check(at),
                     25..32 => self.savepoint(at),
                     32..42 => self.finish(at),
+                    42..46 => self.load(at),
                     _ => self.write(at),
                 }
             }

@@ -12,6 +12,7 @@ use melba_types::{Csn, RowId, TreeId, TxnId};
 use parking_lot::Mutex;
 
 use crate::RowBytes;
+use crate::bulk::BulkWriter;
 use crate::commit::Durability;
 use crate::engine::Shared;
 use crate::error::{EngineError, Result};
@@ -88,6 +89,10 @@ pub(crate) struct State {
     /// The log must be durable up to here before a synchronous commit returns, also when nothing was written (nextval).
     pub log_needed: melba_types::Lsn,
     pub finished: bool,
+    /// Segments that the running command writes.
+    pub bulk: Vec<BulkWriter>,
+    /// A bulk segment could not be finished: nothing but a rollback is possible.
+    pub failure: Option<EngineError>,
 }
 
 impl Transaction {
@@ -97,7 +102,15 @@ impl Transaction {
             id,
             isolation,
             session: Arc::clone(session),
-            state: Mutex::new(State { writes, command: 0, snapshot: None, log_needed: melba_types::Lsn(0), finished: false }),
+            state: Mutex::new(State {
+                writes,
+                command: 0,
+                snapshot: None,
+                log_needed: melba_types::Lsn(0),
+                finished: false,
+                bulk: Vec::new(),
+                failure: None,
+            }),
             has_writes: AtomicBool::new(false),
         })
     }
@@ -126,6 +139,7 @@ impl Transaction {
     /// The view stays usable until the next call, `end_statement`, or the end of the transaction; a `pin_view` keeps it longer.
     pub fn statement_view(&self) -> ReadView {
         let mut state = self.state.lock();
+        state.seal();
         state.command += 1;
         let csn = match state.snapshot {
             Some(csn) => csn,
@@ -145,6 +159,7 @@ impl Transaction {
     /// The same commits as `view`, and everything this transaction has written so far. Starts a new command.
     pub fn current_view(&self, view: ReadView) -> ReadView {
         let mut state = self.state.lock();
+        state.seal();
         state.command += 1;
         ReadView { csn: view.csn, command: state.command }
     }
@@ -177,6 +192,7 @@ impl Transaction {
     /// A point to roll back to.
     pub fn savepoint(&self) -> Savepoint {
         let mut state = self.state.lock();
+        state.seal();
         state.command += 1;
         Savepoint { command: state.command }
     }
@@ -184,6 +200,7 @@ impl Transaction {
     /// Undoes every change since the savepoint, which stays usable.
     pub fn rollback_to(&self, savepoint: Savepoint) {
         let mut state = self.state.lock();
+        state.seal();
         let shared = self.shared();
         state.writes.roll_back_to(savepoint.command, |what| shared.undo(what));
         // What comes next must not be cut by an older savepoint's number being equal.
@@ -199,6 +216,9 @@ impl Transaction {
         if state.finished {
             return Err(EngineError::Misuse("the transaction has ended"));
         }
+        if let Some(e) = &state.failure {
+            return Err(e.clone());
+        }
         f(&mut state)
     }
 
@@ -208,6 +228,11 @@ impl Transaction {
             self.has_writes.store(true, Ordering::Release);
             f(state)
         })
+    }
+
+    /// The failure of a bulk load, for readers.
+    pub(crate) fn check_failure(&self) -> Result<()> {
+        if self.has_writes() { self.state.lock().failure.clone().map_or(Ok(()), Err) } else { Ok(()) }
     }
 
     pub(crate) fn tree(&self, tree: TreeId) -> Result<Arc<Tree>> {
@@ -252,8 +277,14 @@ impl Transaction {
     /// On an error nothing was changed, unless the error is `Poisoned`: then a restart shows what became of it.
     pub fn commit(&self, durability: Durability, on_publish: impl FnOnce(Csn)) -> Result<Csn> {
         let mut writes = self.with_state(|state| {
-            state.finished = true;
-            Ok((std::mem::take(&mut state.writes), state.log_needed))
+            state.seal();
+            match state.failure.take() {
+                Some(e) => Err(e),
+                None => {
+                    state.finished = true;
+                    Ok((std::mem::take(&mut state.writes), state.log_needed))
+                }
+            }
         })?;
         let result = self.shared().commit(&self.session, &mut writes.0, writes.1, durability);
         if let Ok(csn) = &result {
@@ -270,6 +301,7 @@ impl Transaction {
             return;
         }
         state.finished = true;
+        state.bulk.clear();
         let writes = std::mem::take(&mut state.writes);
         drop(state);
         self.finish(writes, true);

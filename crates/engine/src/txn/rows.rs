@@ -1,11 +1,10 @@
 //! Operations on rows.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use melba_types::row::RowLayout;
-use melba_types::{Batch, Column, Csn, Datum, RowId, TreeId};
+use melba_types::{Column, Csn, Datum, RowId, TreeId};
 
 use super::{Latest, PrivateRun, ReadView, Transaction, WriteSet};
 use crate::RowBytes;
@@ -46,24 +45,6 @@ impl Transaction {
             state.writes.put_row(command, tree, id, row, live);
             Ok(())
         })
-    }
-
-    /// Adds many rows; `batch` has a column for each of the layout's, in order. Their ids are consecutive.
-    pub fn insert_batch(&self, tree: TreeId, batch: &Batch) -> Result<Range<RowId>> {
-        let tree = self.tree(tree)?;
-        let layout = self.layout_of(&tree)?;
-        let first = table_of(&tree)?.next_row.fetch_add(batch.rows as u64, Ordering::Relaxed);
-        let mut encoded = Vec::new();
-        self.change(|state| {
-            let command = state.command;
-            for i in 0..batch.rows {
-                encoded.clear();
-                layout.encode(batch.row(i).iter(), &mut encoded);
-                state.writes.put_row(command, &tree, RowId(first + i as u64), Some(encoded.as_slice().into()), 1);
-            }
-            Ok(())
-        })?;
-        Ok(RowId(first)..RowId(first + batch.rows as u64))
     }
 
     /// A row as a view sees it.

@@ -1,0 +1,200 @@
+//! The bulk path: many rows, or a whole index, go straight into segments that only their transaction knows. The commit links
+//! them; a rollback drops them.
+//!
+//! Rows get CSN 0 in the file, which stands for the CSN of the commit that links it. A segment is finished when the statement
+//! that writes it ends, so that it belongs to one command and savepoints and visibility work as for single rows.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use melba_segment::KeyCursor;
+use melba_types::{Batch, Csn, RowId, TreeId};
+
+use crate::error::{EngineError, Result};
+use crate::key::split_entry;
+use crate::levels::{Files, IndexRun};
+use crate::output::{IndexOutput, TableOutput};
+use crate::tree::{Persistence, Tree};
+use crate::txn::{PrivateRun, State, Transaction, What};
+
+/// A table's segment in the making.
+pub(crate) struct BulkWriter {
+    tree: Arc<Tree>,
+    /// Rows added before the segment was begun.
+    small_rows: usize,
+    output: Option<TableOutput>,
+}
+
+impl Transaction {
+    /// Adds many rows; `batch` has a column for each of the layout's, in order. Their ids are consecutive. Large amounts bypass
+    /// the row store and the log.
+    pub fn insert_batch(&self, tree: TreeId, batch: &Batch) -> Result<Range<RowId>> {
+        let tree = self.tree(tree)?;
+        let layout = self.layout_of(&tree)?;
+        let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
+        self.change(|state| {
+            let at = state.bulk.iter().position(|b| Arc::ptr_eq(&b.tree, &tree)).unwrap_or_else(|| {
+                state.bulk.push(BulkWriter { tree: Arc::clone(&tree), small_rows: 0, output: None });
+                state.bulk.len() - 1
+            });
+            // Under the transaction's lock, so that ids ascend within the segment.
+            let first = table.next_row.fetch_add(batch.rows as u64, Ordering::Relaxed);
+            let ids = RowId(first)..RowId(first + batch.rows as u64);
+            let writer = &mut state.bulk[at];
+            writer.small_rows += batch.rows;
+            if writer.small_rows >= self.shared().options.bulk_rows_min && tree.persistence != Persistence::Memory {
+                let files = &self.shared().files;
+                let output = writer.output.get_or_insert_with(|| TableOutput::new(files, Arc::clone(&layout)));
+                let row_ids: Vec<RowId> = (ids.start.0..ids.end.0).map(RowId).collect();
+                output.push_batch(&row_ids, Csn(0), batch)?;
+                return Ok(ids);
+            }
+            let command = state.command;
+            let mut encoded = Vec::new();
+            for i in 0..batch.rows {
+                encoded.clear();
+                layout.encode(batch.row(i).iter(), &mut encoded);
+                let id = RowId(first + i as u64);
+                state.writes.put_row(command, &tree, id, Some(encoded.as_slice().into()), 1);
+            }
+            Ok(ids)
+        })
+    }
+
+    /// A builder of a whole index tree (CREATE INDEX), or of the entries of a bulk load.
+    pub fn build_index(self: &Arc<Self>, tree: TreeId) -> Result<IndexBuilder> {
+        let tree = self.tree(tree)?;
+        tree.as_index().ok_or(EngineError::Misuse("not an index tree"))?;
+        let bytes_max = (self.shared().options.memory_bytes / 16).max(1 << 20) as usize;
+        Ok(IndexBuilder { txn: Arc::clone(self), tree, bytes: Vec::new(), entries: Vec::new(), bytes_max, spilled: Vec::new() })
+    }
+}
+
+impl State {
+    /// Finishes the segments of the command that ends. A failure is remembered: the transaction can only be rolled back then.
+    pub fn seal(&mut self) {
+        if self.bulk.is_empty() {
+            return;
+        }
+        for writer in std::mem::take(&mut self.bulk) {
+            let Some(output) = writer.output else { continue };
+            match output.finish() {
+                Ok(runs) => {
+                    for run in runs {
+                        let what = What::Link { tree: Arc::clone(&writer.tree), run: PrivateRun::Table(run) };
+                        self.writes.put_schema(self.command, what);
+                    }
+                }
+                Err(e) => self.failure = Some(e),
+            }
+        }
+    }
+}
+
+/// Collects index entries in any order; sorts them, in files when they are many, and makes one segment of them.
+pub struct IndexBuilder {
+    txn: Arc<Transaction>,
+    tree: Arc<Tree>,
+    /// Entries end to end, and where each is.
+    bytes: Vec<u8>,
+    entries: Vec<(usize, u32)>,
+    bytes_max: usize,
+    spilled: Vec<Arc<IndexRun>>,
+}
+
+/// Two rows with one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Duplicate {
+    pub key: Vec<u8>,
+    pub rows: (RowId, RowId),
+}
+
+impl IndexBuilder {
+    /// Adds an entry.
+    pub fn add(&mut self, key: &[u8], row: RowId) -> Result<()> {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(&row.0.to_be_bytes());
+        self.entries.push((start, (self.bytes.len() - start) as u32));
+        if self.bytes.len() + self.entries.len() * 16 >= self.bytes_max {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    fn files(&self) -> &Arc<Files> {
+        &self.txn.shared().files
+    }
+
+    fn sort(&mut self) {
+        let bytes = &self.bytes;
+        let entry = |&(start, len): &(usize, u32)| &bytes[start..start + len as usize];
+        self.entries.sort_unstable_by(|a, b| entry(a).cmp(entry(b)));
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        self.sort();
+        let mut output = IndexOutput::new(self.files());
+        for (start, len) in &self.entries {
+            output.push(&self.bytes[*start..start + *len as usize], Csn(0), false)?;
+        }
+        for run in output.finish()? {
+            // Only this builder reads it; whatever happens, the file goes with the builder.
+            run.obsolete.store(true, Ordering::Release);
+            self.spilled.push(run);
+        }
+        self.bytes.clear();
+        self.entries.clear();
+        Ok(())
+    }
+
+    /// Sorts everything and hands it to the transaction. `is_violation` is asked for each pair of neighbours with equal keys;
+    /// the first pair for which it says yes is returned, and nothing is added.
+    pub fn finish(mut self, mut is_violation: impl FnMut(&[u8], RowId, RowId) -> bool) -> Result<Option<Duplicate>> {
+        let mut output = IndexOutput::new(self.files());
+        let mut last: Vec<u8> = Vec::new();
+        let mut add = |output: &mut IndexOutput, entry: &[u8]| -> Result<Option<Duplicate>> {
+            if let (Some((a, row_a)), Some((b, row_b))) = (split_entry(&last), split_entry(entry))
+                && a == b
+                && is_violation(a, row_a, row_b)
+            {
+                return Ok(Some(Duplicate { key: a.to_vec(), rows: (row_a, row_b) }));
+            }
+            output.push(entry, Csn(0), false)?;
+            last.clear();
+            last.extend_from_slice(entry);
+            Ok(None)
+        };
+        if self.spilled.is_empty() {
+            self.sort();
+            for (start, len) in &self.entries {
+                if let Some(duplicate) = add(&mut output, &self.bytes[*start..start + *len as usize])? {
+                    return Ok(Some(duplicate));
+                }
+            }
+        } else {
+            self.spill()?;
+            let mut cursors: Vec<KeyCursor> = self.spilled.iter().map(|r| r.reader.cursor()).collect();
+            for cursor in &mut cursors {
+                cursor.seek_first()?;
+            }
+            while let Some(least) =
+                (0..cursors.len()).filter(|i| cursors[*i].is_valid()).min_by(|a, b| cursors[*a].key().cmp(cursors[*b].key()))
+            {
+                if let Some(duplicate) = add(&mut output, cursors[least].key())? {
+                    return Ok(Some(duplicate));
+                }
+                cursors[least].next()?;
+            }
+        }
+        let runs = output.finish()?;
+        self.txn.change(|state| {
+            for run in runs {
+                let what = What::Link { tree: Arc::clone(&self.tree), run: PrivateRun::Index(run) };
+                state.writes.put_schema(state.command, what);
+            }
+            Ok(None)
+        })
+    }
+}
