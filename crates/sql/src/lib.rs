@@ -13,5 +13,6 @@ pub mod execute;
 pub mod parse;
 pub mod plan;
 pub mod session;
+pub mod table;
 pub mod transaction;
 pub mod tree;

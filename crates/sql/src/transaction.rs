@@ -14,6 +14,7 @@ use melba_types::{Csn, Oid, Result};
 use parking_lot::Mutex;
 
 use crate::cluster::Cluster;
+use crate::table::DeferredEvents;
 
 /// One running transaction.
 pub struct Tx {
@@ -21,6 +22,8 @@ pub struct Tx {
     pub engine: Arc<Transaction>,
     /// OID of the session's database.
     pub database: Oid,
+    /// Constraint checks that wait for the commit.
+    pub deferred: DeferredEvents,
     ddl: Mutex<CatalogChanges>,
 }
 
@@ -35,6 +38,7 @@ struct CatalogChanges {
 pub struct TxSavepoint {
     engine: Savepoint,
     changes: usize,
+    deferred: usize,
 }
 
 impl Tx {
@@ -45,7 +49,7 @@ impl Tx {
         isolation: Isolation,
     ) -> Result<Tx> {
         let engine = cluster.engine.begin_in(session, isolation)?;
-        Ok(Tx { cluster: cluster.clone(), engine, database, ddl: Mutex::default() })
+        Ok(Tx { cluster: cluster.clone(), engine, database, deferred: DeferredEvents::default(), ddl: Mutex::default() })
     }
 
     /// The catalog this transaction sees now.
@@ -97,7 +101,7 @@ impl Tx {
     }
 
     pub fn savepoint(&self) -> TxSavepoint {
-        TxSavepoint { engine: self.engine.savepoint(), changes: self.ddl.lock().changes.len() }
+        TxSavepoint { engine: self.engine.savepoint(), changes: self.ddl.lock().changes.len(), deferred: self.deferred.len() }
     }
 
     pub fn rollback_to(&self, savepoint: &TxSavepoint) -> Result<()> {
@@ -107,6 +111,7 @@ impl Tx {
             ddl.working = None;
         }
         drop(ddl);
+        self.deferred.truncate(savepoint.deferred);
         self.engine.rollback_to(savepoint.engine);
         Ok(())
     }

@@ -179,6 +179,15 @@ impl Transaction {
         ViewPin { session: Arc::clone(&self.session), csn: view.csn }
     }
 
+    /// The newest committed state with everything of our own, kept readable while the pin lives: what constraint checks
+    /// look at, whatever the statement's own view.
+    pub fn latest_view(&self) -> (ReadView, ViewPin) {
+        let mut pins = self.session.pins.lock();
+        let csn = self.shared().snapshots.acquire(self.session.slot, pins.oldest());
+        pins.held.push(csn);
+        (ReadView { csn, command: u32::MAX }, ViewPin { session: Arc::clone(&self.session), csn })
+    }
+
     /// Whether anything was changed: an idle or read-only transaction has no xid in PostgreSQL.
     pub fn has_writes(&self) -> bool {
         self.has_writes.load(Ordering::Acquire)

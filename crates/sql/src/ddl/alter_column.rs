@@ -1,0 +1,295 @@
+//! ALTER TABLE ... ALTER COLUMN.
+
+use std::sync::Arc;
+
+use melba_catalog::{Column, ConstraintKind, Object, ObjectAddress, Relation, RelationKind, SequenceInfo, Type, classes};
+use melba_types::{DbError, Oid, Result, bail, err};
+use pg_query::protobuf::{AlterTableCmd, AlterTableType as At, node::Node as N};
+
+use super::Ddl;
+use super::expression::Use;
+use super::nodes::{option_text, options};
+
+impl Ddl<'_> {
+    /// Runs a subcommand about one column; false when it is none.
+    pub fn alter_column_command(&self, relation: &Relation, c: &AlterTableCmd, def: Option<&N>) -> Result<bool> {
+        let kind = c.subtype();
+        let is_column = matches!(
+            kind,
+            At::AtColumnDefault
+                | At::AtDropNotNull
+                | At::AtSetNotNull
+                | At::AtDropExpression
+                | At::AtSetStatistics
+                | At::AtSetOptions
+                | At::AtResetOptions
+                | At::AtSetStorage
+                | At::AtSetCompression
+                | At::AtAlterColumnType
+                | At::AtAddIdentity
+                | At::AtSetIdentity
+                | At::AtDropIdentity
+        );
+        if !is_column {
+            return Ok(false);
+        }
+        let at = match relation.columns.iter().position(|col| *col.name == *c.name && !col.dropped) {
+            Some(at) => at,
+            None if kind == At::AtSetStatistics && c.num > 0 => c.num as usize - 1,
+            None if super::alter_table::is_system_column(&c.name) => {
+                bail!(FEATURE_NOT_SUPPORTED, "cannot alter system column \"{}\"", c.name)
+            }
+            None => bail!(UNDEFINED_COLUMN, "column \"{}\" of relation \"{}\" does not exist", c.name, relation.name),
+        };
+        let text = || match def {
+            Some(N::String(s)) => s.sval.clone(),
+            Some(N::DefElem(d)) => option_text(d).unwrap_or_default(),
+            _ => String::new(),
+        };
+        match kind {
+            At::AtColumnDefault => self.change_default(relation, at, c)?,
+            At::AtSetNotNull => {
+                self.check_no_nulls(relation.oid, at)?;
+                self.add_not_null(relation.oid, at, None, false)?;
+            }
+            At::AtDropNotNull => self.drop_not_null(relation, at)?,
+            At::AtDropExpression => self.drop_expression(relation, at, c.missing_ok)?,
+            At::AtSetStatistics => {
+                let target = match def {
+                    Some(N::Integer(i)) if i.ival >= 0 => Some(i.ival.min(10_000) as i16),
+                    _ => None,
+                };
+                self.change_column(relation, at, |col| col.statistics_target = target);
+            }
+            At::AtSetOptions | At::AtResetOptions => self.change_options(relation, at, def, kind == At::AtSetOptions)?,
+            At::AtSetStorage => {
+                let code = self.storage_strategy(&text(), &relation.columns[at])?;
+                self.change_column(relation, at, |col| col.storage = code);
+            }
+            At::AtSetCompression => {
+                let code = self.compression_method(&text(), &relation.columns[at])?;
+                self.change_column(relation, at, |col| col.compression = code);
+            }
+            At::AtAlterColumnType => self.alter_type(relation, at, def)?,
+            _ => self.alter_identity(relation, at, c, def)?,
+        }
+        Ok(true)
+    }
+
+    fn change_column(&self, relation: &Relation, at: usize, f: impl FnOnce(&mut Column)) {
+        let mut columns = relation.columns.to_vec();
+        f(&mut columns[at]);
+        self.put_relation(Relation { columns: columns.into(), ..relation.clone() });
+    }
+
+    fn change_default(&self, relation: &Relation, at: usize, c: &AlterTableCmd) -> Result<()> {
+        let column = &relation.columns[at];
+        if column.identity != 0 {
+            return Err(err!(SYNTAX_ERROR, "column \"{}\" of relation \"{}\" is an identity column", column.name, relation.name)
+                .hint(match c.def {
+                    None => "Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead.",
+                    Some(_) => "Use ALTER TABLE ... ALTER COLUMN ... SET GENERATED instead.",
+                }));
+        }
+        if column.generated != 0 {
+            bail!(SYNTAX_ERROR, "column \"{}\" of relation \"{}\" is a generated column", column.name, relation.name);
+        }
+        match c.def.as_deref() {
+            None => self.change_column(relation, at, |col| {
+                col.default = None;
+                col.default_oid = Oid::INVALID;
+                col.default_depends_on = vec![];
+            }),
+            Some(node) => {
+                let stored = self.stored_expression(node, relation, Use::Default, Some(column))?;
+                let oid = self.tx.new_oid();
+                self.change_column(relation, at, |col| {
+                    col.default = Some(stored.text);
+                    col.default_oid = oid;
+                    col.default_depends_on = stored.depends_on;
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_not_null(&self, relation: &Relation, at: usize) -> Result<()> {
+        let catalog = self.catalog();
+        let column = &relation.columns[at];
+        let number = at as i16 + 1;
+        let primary = relation.indexes.iter().filter_map(|i| catalog.relation(*i)?.index.as_ref());
+        if primary.clone().any(|i| i.primary && i.keys.iter().any(|k| k.column == number)) {
+            bail!(INVALID_TABLE_DEFINITION, "column \"{}\" is in a primary key", column.name);
+        }
+        if column.identity != 0 {
+            bail!(SYNTAX_ERROR, "column \"{}\" of relation \"{}\" is an identity column", column.name, relation.name);
+        }
+        let constraint = relation
+            .constraints
+            .iter()
+            .filter_map(|c| catalog.constraint(*c))
+            .find(|c| c.kind == ConstraintKind::NotNull && c.columns == [number]);
+        match constraint {
+            Some(constraint) => self.drop_constraint_row(constraint)?,
+            None => self.change_column(relation, at, |col| col.not_null = false),
+        }
+        Ok(())
+    }
+
+    fn drop_expression(&self, relation: &Relation, at: usize, missing_ok: bool) -> Result<()> {
+        let column = &relation.columns[at];
+        if column.generated == 0 {
+            let message =
+                format!("column \"{}\" of relation \"{}\" is not a generated column", column.name, relation.name);
+            if missing_ok {
+                self.notice(format!("{message}, skipping"));
+                return Ok(());
+            }
+            bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "{message}");
+        }
+        if column.generated == b'v' {
+            return Err(DbError::unsupported("DROP EXPRESSION of a virtual generated column"));
+        }
+        self.change_column(relation, at, |col| {
+            col.generated = 0;
+            col.default = None;
+            col.default_oid = Oid::INVALID;
+            col.default_depends_on = vec![];
+        });
+        Ok(())
+    }
+
+    fn change_options(&self, relation: &Relation, at: usize, def: Option<&N>, set: bool) -> Result<()> {
+        let Some(N::List(list)) = def else { return Ok(()) };
+        let mut kept = relation.columns[at].options.clone();
+        for d in options(&list.items) {
+            if !matches!(d.defname.as_str(), "n_distinct" | "n_distinct_inherited" | "compression_level") {
+                bail!(INVALID_PARAMETER_VALUE, "unrecognized parameter \"{}\"", d.defname);
+            }
+            kept.retain(|o| !o.starts_with(&format!("{}=", d.defname)));
+            if set {
+                kept.push(format!("{}={}", d.defname, option_text(d).unwrap_or_default()).into());
+            }
+        }
+        self.change_column(relation, at, |col| col.options = kept);
+        Ok(())
+    }
+
+    fn alter_type(&self, relation: &Relation, at: usize, def: Option<&N>) -> Result<()> {
+        let Some(N::ColumnDef(def)) = def else { return Err(DbError::internal("ALTER TYPE without a type")) };
+        let name = def.type_name.as_ref().ok_or_else(|| DbError::internal("ALTER TYPE without a type"))?;
+        let (ty, typmod) = self.type_from_name(name)?;
+        let mut column = Column { ..relation.columns[at].clone() };
+        let fresh = self.new_column(&column.name, ty, typmod)?;
+        let catalog = self.catalog();
+        let address = ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: at as i32 + 1 };
+        let view = catalog.dependents(address).find_map(|d| {
+            (d.referenced.sub == address.sub).then(|| catalog.relation(d.dependent.object)).flatten().filter(|r| {
+                matches!(r.kind, RelationKind::View | RelationKind::MaterializedView)
+            })
+        });
+        if let Some(view) = view {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a view or rule")
+                .detail(format!("rule _RETURN on view {} depends on column \"{}\"", view.name, column.name)));
+        }
+        column.ty = ty;
+        column.typmod = typmod;
+        column.kind = fresh.kind;
+        column.storage = fresh.storage;
+        column.collation = match &def.coll_clause {
+            Some(clause) => self.collation(&super::nodes::strings(&clause.collname), ty, clause.location)?,
+            None => fresh.collation,
+        };
+        if fresh.storage == b'p' {
+            column.compression = 0;
+        }
+        self.rewrite_column(relation.oid, at, column, def.raw_default.as_deref())
+    }
+
+    fn alter_identity(&self, relation: &Relation, at: usize, c: &AlterTableCmd, def: Option<&N>) -> Result<()> {
+        let column = &relation.columns[at];
+        let not_identity =
+            || format!("column \"{}\" of relation \"{}\" is not an identity column", column.name, relation.name);
+        match (c.subtype(), def) {
+            (At::AtAddIdentity, Some(N::Constraint(constraint))) => {
+                if !column.not_null {
+                    bail!(
+                        OBJECT_NOT_IN_PREREQUISITE_STATE,
+                        "column \"{}\" of relation \"{}\" must be declared NOT NULL before identity can be added",
+                        column.name,
+                        relation.name
+                    );
+                }
+                if column.identity != 0 {
+                    bail!(
+                        OBJECT_NOT_IN_PREREQUISITE_STATE,
+                        "column \"{}\" of relation \"{}\" is already an identity column",
+                        column.name,
+                        relation.name
+                    );
+                }
+                if column.default.is_some() {
+                    bail!(
+                        OBJECT_NOT_IN_PREREQUISITE_STATE,
+                        "column \"{}\" of relation \"{}\" already has a default value",
+                        column.name,
+                        relation.name
+                    );
+                }
+                let options = self.sequence_options(&constraint.options, Some(column.ty))?;
+                let letter = constraint.generated_when.as_bytes().first().copied().unwrap_or(b'a');
+                self.change_column(relation, at, |col| col.identity = letter);
+                self.create_owned_sequence(relation.oid, at, options, true)
+            }
+            (At::AtSetIdentity, Some(N::List(list))) => {
+                if column.identity == 0 {
+                    bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "{}", not_identity());
+                }
+                let mut letter = column.identity;
+                let mut rest = Vec::new();
+                for node in &list.items {
+                    match node.node.as_ref() {
+                        Some(N::DefElem(d)) if d.defname == "generated" => {
+                            letter = match d.arg.as_ref().and_then(|a| a.node.as_ref()) {
+                                Some(N::Integer(i)) => i.ival as u8,
+                                _ => letter,
+                            };
+                        }
+                        _ => rest.push(node.clone()),
+                    }
+                }
+                self.change_column(relation, at, |col| col.identity = letter);
+                match self.owned_sequence(relation, &column.name) {
+                    Some(sequence) if !rest.is_empty() => self.change_sequence(&sequence, &self.sequence_options(&rest, None)?),
+                    _ => Ok(()),
+                }
+            }
+            (At::AtDropIdentity, _) => {
+                if column.identity == 0 {
+                    if c.missing_ok {
+                        self.notice(format!("{}, skipping", not_identity()));
+                        return Ok(());
+                    }
+                    bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "{}", not_identity());
+                }
+                let sequence = self.owned_sequence(relation, &column.name);
+                self.change_column(relation, at, |col| col.identity = 0);
+                if let Some(sequence) = sequence {
+                    let info = sequence.sequence.as_ref().map(|s| SequenceInfo { identity: false, ..(**s).clone() });
+                    self.put_relation(Relation { sequence: info.map(Arc::new), ..(*sequence).clone() });
+                    let address = ObjectAddress { class: classes::PG_CLASS, object: sequence.oid, sub: 0 };
+                    self.drop_addresses(&[address], true)?;
+                }
+                Ok(())
+            }
+            _ => Err(DbError::unsupported("this change of an identity column")),
+        }
+    }
+
+    /// Gives a relation's row type new columns: nothing to do, it reads the relation's.
+    pub fn touch_row_type(&self, relation: &Relation) {
+        if let Some(ty) = self.catalog().type_(relation.row_type) {
+            self.tx.put(Object::Type(Arc::new(Type { ..(**ty).clone() })));
+        }
+    }
+}

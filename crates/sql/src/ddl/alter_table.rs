@@ -1,0 +1,347 @@
+//! ALTER TABLE: one function a subcommand that is not about a column's definition.
+
+use std::sync::Arc;
+
+use melba_catalog::{Column, Constraint as Row, ConstraintKind, ObjectAddress, Persistence, Relation, RelationKind, Storage, classes};
+use melba_engine::RelationLockMode;
+use melba_types::{DbError, Oid, Result, bail, err};
+use pg_query::protobuf::{
+    AlterTableCmd, AlterTableStmt, AlterTableType as At, ColumnDef, ConstrType, Constraint, DropBehavior, ObjectType,
+    node::Node as N,
+};
+
+use super::Ddl;
+use super::create_table::TableBuilder;
+use super::nodes::{inner, option_text, options};
+use super::schema::{object_word, relation_word};
+
+/// Names that columns may not have.
+pub fn is_system_column(name: &str) -> bool {
+    matches!(name, "tableoid" | "cmax" | "xmax" | "cmin" | "xmin" | "ctid")
+}
+
+impl Ddl<'_> {
+    pub fn alter_table(&self, s: &AlterTableStmt) -> Result<String> {
+        let name = s.relation.as_ref().ok_or_else(|| DbError::internal("ALTER TABLE without a name"))?;
+        let tag = format!("ALTER {}", object_word(s.objtype()));
+        if s.missing_ok && self.find_relation(name)?.is_none() {
+            self.notice(format!("relation \"{}\" does not exist, skipping", name.relname));
+            return Ok(tag);
+        }
+        let relation = self.open_relation(name, RelationLockMode::AccessExclusive)?;
+        check_kind(s.objtype(), &relation)?;
+        if relation.oid.0 < classes::FIRST_USER_OID {
+            bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name);
+        }
+        self.require_owner(relation.owner, relation_word(relation.kind), &relation.name)?;
+        let mut commands = Vec::new();
+        for node in &s.cmds {
+            if let N::AlterTableCmd(command) = inner(node)? {
+                commands.push(command.as_ref());
+            }
+        }
+        // As PostgreSQL: drops first, then types, then the rest.
+        commands.sort_by_key(|c| pass(c.subtype()));
+        for command in commands {
+            self.alter_command(relation.oid, command)?;
+        }
+        Ok(tag)
+    }
+
+    fn alter_command(&self, oid: Oid, c: &AlterTableCmd) -> Result<()> {
+        let relation = self.relation(oid)?;
+        let def = c.def.as_deref().and_then(|d| d.node.as_ref());
+        match (c.subtype(), def) {
+            (At::AtAddColumn, Some(N::ColumnDef(def))) => self.add_column(&relation, def, c.missing_ok),
+            (At::AtDropColumn, _) => self.drop_column(&relation, c),
+            (At::AtAddConstraint, Some(N::Constraint(constraint))) => self.add_table_constraint(&relation, constraint),
+            (At::AtAddIndexConstraint | At::AtAddIndex, _) => Err(DbError::unsupported("this form of ADD CONSTRAINT")),
+            (At::AtDropConstraint, _) => self.drop_table_constraint(&relation, c),
+            (At::AtValidateConstraint, _) => self.validate_constraint(&relation, &c.name),
+            (At::AtAlterConstraint, _) => Err(DbError::unsupported("ALTER CONSTRAINT")),
+            (At::AtChangeOwner, _) => {
+                let spec = c.newowner.as_ref().ok_or_else(|| DbError::internal("OWNER TO without a role"))?;
+                self.change_relation_owner(&relation, self.role_spec(spec)?)
+            }
+            (At::AtSetLogged, _) => self.set_persistence(&relation, Persistence::Permanent),
+            (At::AtSetUnLogged, _) => self.set_persistence(&relation, Persistence::Unlogged),
+            (At::AtSetRelOptions | At::AtReplaceRelOptions, Some(N::List(list))) => {
+                let mut kept = relation.options.clone();
+                for d in options(&list.items) {
+                    kept.retain(|o| !o.starts_with(&format!("{}=", d.defname)));
+                    kept.push(format!("{}={}", d.defname, option_text(d).unwrap_or_else(|| "true".into())).into());
+                }
+                self.put_relation(Relation { options: kept, ..(*relation).clone() });
+                Ok(())
+            }
+            (At::AtResetRelOptions, Some(N::List(list))) => {
+                let mut kept = relation.options.clone();
+                for d in options(&list.items) {
+                    kept.retain(|o| !o.starts_with(&format!("{}=", d.defname)));
+                }
+                self.put_relation(Relation { options: kept, ..(*relation).clone() });
+                Ok(())
+            }
+            (At::AtClusterOn | At::AtDropCluster | At::AtReplicaIdentity, _) => Ok(()),
+            (At::AtSetTableSpace, _) if c.name == "pg_default" => Ok(()),
+            (At::AtSetAccessMethod, _) if matches!(c.name.as_str(), "heap" | "") => Ok(()),
+            (At::AtEnableTrigAll | At::AtEnableTrigUser | At::AtDisableTrigUser, _) => Ok(()),
+            (_, _) if self.alter_column_command(&relation, c, def)? => Ok(()),
+            (other, _) => Err(DbError::unsupported(format!("ALTER TABLE {}", other.as_str_name().replace('_', " ")))),
+        }
+    }
+
+    fn add_column(&self, relation: &Relation, def: &ColumnDef, if_not_exists: bool) -> Result<()> {
+        if is_system_column(&def.colname) {
+            bail!(DUPLICATE_COLUMN, "column name \"{}\" conflicts with a system column name", def.colname);
+        }
+        if relation.columns.iter().any(|c| *c.name == *def.colname && !c.dropped) {
+            let message = format!("column \"{}\" of relation \"{}\" already exists", def.colname, relation.name);
+            if if_not_exists {
+                self.session.notice(
+                    err!(DUPLICATE_COLUMN, "{message}, skipping").severity(melba_types::Severity::Notice),
+                );
+                return Ok(());
+            }
+            bail!(DUPLICATE_COLUMN, "{message}");
+        }
+        let mut builder = TableBuilder { columns: vec![], constraints: vec![], sequences: vec![], likes: vec![] };
+        self.add_column_definition(&mut builder, def)?;
+        let column = builder.columns.pop().ok_or_else(|| DbError::internal("no column"))?;
+        let at = relation.columns.len();
+        let kind = column.kind;
+        let mut columns = relation.columns.to_vec();
+        let not_null = column.not_null;
+        columns.push(Column { not_null: false, ..column });
+        self.put_relation(Relation { columns: columns.into(), ..relation.clone() });
+        if let Storage::Tree(tree) = relation.storage {
+            self.tx.engine.extend_table_tree(tree, &[kind])?;
+        }
+        for (_, options, identity) in builder.sequences {
+            self.create_owned_sequence(relation.oid, at, options, identity)?;
+        }
+        // The default goes in first: it says what existing rows get.
+        let is_default = |c: &Constraint| matches!(c.contype(), ConstrType::ConstrDefault | ConstrType::ConstrGenerated);
+        for (_, c) in builder.constraints.iter().filter(|(_, c)| is_default(c)) {
+            self.set_column_expression(relation.oid, at, c)?;
+        }
+        self.fill_new_column(relation.oid, at)?;
+        if not_null {
+            let named = builder.constraints.iter().find(|(_, c)| c.contype() == ConstrType::ConstrNotnull);
+            let name = named.map(|(_, c)| c.conname.clone()).filter(|n| !n.is_empty());
+            self.check_no_nulls(relation.oid, at)?;
+            self.add_not_null(relation.oid, at, name, false)?;
+        }
+        for (_, c) in builder.constraints.iter().filter(|(_, c)| !is_default(c) && c.contype() != ConstrType::ConstrNotnull) {
+            self.add_validated(relation.oid, Some(at), c)?;
+        }
+        Ok(())
+    }
+
+    fn drop_column(&self, relation: &Relation, c: &AlterTableCmd) -> Result<()> {
+        let Some(at) = relation.columns.iter().position(|col| *col.name == *c.name && !col.dropped) else {
+            if is_system_column(&c.name) {
+                bail!(FEATURE_NOT_SUPPORTED, "cannot drop system column \"{}\"", c.name);
+            }
+            if c.missing_ok {
+                self.notice(format!("column \"{}\" of relation \"{}\" does not exist, skipping", c.name, relation.name));
+                return Ok(());
+            }
+            bail!(UNDEFINED_COLUMN, "column \"{}\" of relation \"{}\" does not exist", c.name, relation.name);
+        };
+        let address = ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: at as i32 + 1 };
+        // Indexes and constraints of the table that use the column go with it.
+        let number = at as i16 + 1;
+        let catalog = self.catalog();
+        let mut parts = Vec::new();
+        for constraint in relation.constraints.iter().filter_map(|c| catalog.constraint(*c)) {
+            if constraint.columns.contains(&number) {
+                parts.push(ObjectAddress { class: classes::PG_CONSTRAINT, object: constraint.oid, sub: 0 });
+            }
+        }
+        for index in relation.indexes.iter().filter_map(|i| catalog.relation(*i)) {
+            let uses = index.index.as_ref().is_some_and(|i| {
+                !i.constraint.is_valid() && (i.keys.iter().any(|k| k.column == number) || i.include.contains(&number))
+            });
+            if uses {
+                parts.push(ObjectAddress { class: classes::PG_CLASS, object: index.oid, sub: 0 });
+            }
+        }
+        let cascade = c.behavior() == DropBehavior::DropCascade;
+        self.drop_addresses(&[address], cascade)?;
+        for part in parts {
+            let catalog = self.catalog();
+            let alive = catalog.constraint(part.object).is_some() || catalog.relation(part.object).is_some();
+            if alive {
+                self.drop_addresses(&[part], cascade)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the column's place and forgets the rest of it.
+    pub fn mark_column_dropped(&self, table: Oid, number: i32) -> Result<()> {
+        let relation = self.relation(table)?;
+        let mut columns = relation.columns.to_vec();
+        let at = number as usize - 1;
+        let name = format!("........pg.dropped.{number}........");
+        columns[at] = Column {
+            name: name.into(),
+            dropped: true,
+            not_null: false,
+            default: None,
+            default_oid: Oid::INVALID,
+            default_depends_on: vec![],
+            generated: 0,
+            identity: 0,
+            ty: Oid::INVALID,
+            acl: None,
+            ..columns[at].clone()
+        };
+        self.put_relation(Relation { columns: columns.into(), ..(*relation).clone() });
+        Ok(())
+    }
+
+    fn add_table_constraint(&self, relation: &Relation, c: &Constraint) -> Result<()> {
+        if c.contype() == ConstrType::ConstrNotnull {
+            let columns = self.column_numbers(relation, &super::nodes::strings(&c.keys), false)?;
+            for number in columns {
+                let at = number as usize - 1;
+                self.check_no_nulls(relation.oid, at)?;
+                let name = (!c.conname.is_empty()).then(|| c.conname.clone());
+                self.add_not_null(relation.oid, at, name, c.is_no_inherit)?;
+            }
+            return Ok(());
+        }
+        self.add_validated(relation.oid, None, c)
+    }
+
+    /// Adds a constraint and checks the rows that are there.
+    fn add_validated(&self, table: Oid, column: Option<usize>, c: &Constraint) -> Result<()> {
+        let before: Vec<Oid> = self.relation(table)?.constraints.clone();
+        self.add_constraints(table, &[(column, c)])?;
+        let catalog = self.catalog();
+        for oid in self.relation(table)?.constraints.iter().filter(|o| !before.contains(o)) {
+            if let Some(row) = catalog.constraint(*oid)
+                && row.kind == ConstraintKind::Check
+                && row.validated
+            {
+                self.check_existing_rows(row)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn validate_constraint(&self, relation: &Relation, name: &str) -> Result<()> {
+        let row = self.constraint_of(relation, name)?;
+        if row.validated {
+            return Ok(());
+        }
+        match row.kind {
+            ConstraintKind::Check => self.check_existing_rows(&row)?,
+            ConstraintKind::ForeignKey => self.validate_foreign_key(row.oid)?,
+            _ => bail!(
+                WRONG_OBJECT_TYPE,
+                "constraint \"{name}\" of relation \"{}\" is not a foreign key, check, or not-null constraint",
+                relation.name
+            ),
+        }
+        self.tx.put(melba_catalog::Object::Constraint(Arc::new(Row { validated: true, ..(*row).clone() })));
+        Ok(())
+    }
+
+    fn constraint_of(&self, relation: &Relation, name: &str) -> Result<Arc<Row>> {
+        let catalog = self.catalog();
+        let found = relation.constraints.iter().filter_map(|c| catalog.constraint(*c)).find(|c| *c.name == *name);
+        found.cloned().ok_or_else(|| {
+            err!(UNDEFINED_OBJECT, "constraint \"{name}\" of relation \"{}\" does not exist", relation.name)
+        })
+    }
+
+    fn drop_table_constraint(&self, relation: &Relation, c: &AlterTableCmd) -> Result<()> {
+        let row = match self.constraint_of(relation, &c.name) {
+            Ok(row) => row,
+            Err(_) if c.missing_ok => {
+                self.notice(format!(
+                    "constraint \"{}\" of relation \"{}\" does not exist, skipping",
+                    c.name, relation.name
+                ));
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let address = ObjectAddress { class: classes::PG_CONSTRAINT, object: row.oid, sub: 0 };
+        // Foreign keys need the unique index of what they refer to.
+        let catalog = self.catalog();
+        let users: Vec<ObjectAddress> = catalog
+            .referencing_constraints(relation.oid)
+            .into_iter()
+            .filter(|f| f.index == row.index && row.index.is_valid() && f.kind == ConstraintKind::ForeignKey)
+            .map(|f| ObjectAddress { class: classes::PG_CONSTRAINT, object: f.oid, sub: 0 })
+            .collect();
+        let cascade = c.behavior() == DropBehavior::DropCascade;
+        if let Some(first) = users.first().filter(|_| !cascade) {
+            let index = catalog.relation(row.index).map_or("", |r| &r.name);
+            return Err(err!(
+                DEPENDENT_OBJECTS_STILL_EXIST,
+                "cannot drop constraint {} on table {} because other objects depend on it",
+                row.name,
+                relation.name
+            )
+            .detail(format!("{} depends on index {index}", self.describe(*first)))
+            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+        }
+        for user in users {
+            self.notice(format!("drop cascades to {}", self.describe(user)));
+            self.drop_addresses(&[user], true)?;
+        }
+        self.drop_addresses(&[address], cascade)
+    }
+
+    fn change_relation_owner(&self, relation: &Relation, owner: Oid) -> Result<()> {
+        let catalog = self.catalog();
+        self.put_relation(Relation { owner, ..relation.clone() });
+        for index in relation.indexes.iter().filter_map(|i| catalog.relation(*i)) {
+            self.put_relation(Relation { owner, ..(**index).clone() });
+        }
+        for column in relation.columns.iter().filter(|c| !c.dropped) {
+            if let Some(sequence) = self.owned_sequence(relation, &column.name) {
+                self.put_relation(Relation { owner, ..(*sequence).clone() });
+            }
+        }
+        for ty in [catalog.type_(relation.row_type)].into_iter().flatten() {
+            self.tx.put(melba_catalog::Object::Type(Arc::new(melba_catalog::Type { owner, ..(**ty).clone() })));
+        }
+        Ok(())
+    }
+}
+
+fn check_kind(kind: ObjectType, relation: &Relation) -> Result<()> {
+    let right = match kind {
+        // ALTER TABLE works on most relations, as in PostgreSQL.
+        ObjectType::ObjectTable => relation.kind != RelationKind::Composite,
+        ObjectType::ObjectIndex => relation.kind == RelationKind::Index,
+        ObjectType::ObjectSequence => relation.kind == RelationKind::Sequence,
+        ObjectType::ObjectView => relation.kind == RelationKind::View,
+        ObjectType::ObjectMatview => relation.kind == RelationKind::MaterializedView,
+        _ => true,
+    };
+    if right {
+        return Ok(());
+    }
+    let word = object_word(kind).to_lowercase();
+    let article = if word.starts_with('i') { "an" } else { "a" };
+    bail!(WRONG_OBJECT_TYPE, "\"{}\" is not {article} {word}", relation.name)
+}
+
+/// The pass PostgreSQL runs a subcommand in.
+fn pass(kind: At) -> u8 {
+    match kind {
+        At::AtDropColumn | At::AtDropConstraint | At::AtDropNotNull | At::AtDropExpression | At::AtDropIdentity => 0,
+        At::AtAlterColumnType => 1,
+        At::AtAddColumn => 2,
+        At::AtColumnDefault | At::AtSetNotNull | At::AtAddIdentity | At::AtSetIdentity => 3,
+        At::AtAddConstraint => 5,
+        _ => 4,
+    }
+}

@@ -1,0 +1,210 @@
+//! ALTER ... RENAME.
+
+use std::sync::Arc;
+
+use melba_catalog::{Constraint, Database, Namespace, Object, Relation, RelationKind, Role, Type};
+use melba_engine::RelationLockMode;
+use melba_types::{DbError, Result, bail, err};
+use pg_query::protobuf::{ObjectType, RenameStmt};
+
+use super::Ddl;
+use super::nodes::string;
+use super::schema::{object_word, relation_word};
+
+impl Ddl<'_> {
+    pub fn rename(&self, s: &RenameStmt) -> Result<String> {
+        let kind = s.rename_type();
+        let relation_tag = || format!("ALTER {}", object_word(s.relation_type()));
+        match kind {
+            ObjectType::ObjectTable
+            | ObjectType::ObjectView
+            | ObjectType::ObjectMatview
+            | ObjectType::ObjectSequence
+            | ObjectType::ObjectIndex => {
+                if let Some(relation) = self.renamed_relation(s)? {
+                    self.rename_relation(&relation, &s.newname)?;
+                }
+                Ok(format!("ALTER {}", object_word(kind)))
+            }
+            ObjectType::ObjectColumn | ObjectType::ObjectAttribute => {
+                if let Some(relation) = self.renamed_relation(s)? {
+                    self.rename_column(&relation, &s.subname, &s.newname)?;
+                }
+                Ok(relation_tag())
+            }
+            ObjectType::ObjectTabconstraint => {
+                if let Some(relation) = self.renamed_relation(s)? {
+                    self.rename_constraint(&relation, &s.subname, &s.newname)?;
+                }
+                Ok("ALTER TABLE".into())
+            }
+            ObjectType::ObjectSchema => {
+                let namespace = self.namespace(&s.subname)?;
+                self.require_owner(namespace.owner, "schema", &s.subname)?;
+                if self.catalog().namespace_by_name(&s.newname).is_some() {
+                    bail!(DUPLICATE_SCHEMA, "schema \"{}\" already exists", s.newname);
+                }
+                let members: Vec<_> = self.catalog().relations_in(namespace.oid).into_iter().map(|r| r.oid).collect();
+                self.rewriting_many(&members, || {
+                    let renamed = Namespace { name: s.newname.as_str().into(), ..(*namespace).clone() };
+                    self.tx.put(Object::Namespace(Arc::new(renamed)));
+                    Ok(())
+                })?;
+                Ok("ALTER SCHEMA".into())
+            }
+            ObjectType::ObjectRole => {
+                let catalog = self.catalog();
+                let role = catalog.role_by_name(&s.subname);
+                let role = role.ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{}\" does not exist", s.subname))?;
+                if catalog.role_by_name(&s.newname).is_some() {
+                    bail!(DUPLICATE_OBJECT, "role \"{}\" already exists", s.newname);
+                }
+                self.tx.put(Object::Role(Arc::new(Role { name: s.newname.as_str().into(), ..(**role).clone() })));
+                Ok("ALTER ROLE".into())
+            }
+            ObjectType::ObjectDatabase => {
+                let database = self.database_by_name(&s.subname)?;
+                self.require_owner(database.owner, "database", &s.subname)?;
+                if self.catalog().database_by_name(&s.newname).is_some() {
+                    bail!(DUPLICATE_DATABASE, "database \"{}\" already exists", s.newname);
+                }
+                self.tx.put(Object::Database(Arc::new(Database { name: s.newname.as_str().into(), ..(*database).clone() })));
+                Ok("ALTER DATABASE".into())
+            }
+            ObjectType::ObjectType | ObjectType::ObjectDomain => {
+                let ty = self.named_type(s.object.as_deref())?;
+                self.require_owner(ty.owner, "type", &ty.name)?;
+                self.rename_type(&ty, &s.newname)?;
+                Ok(format!("ALTER {}", object_word(kind)))
+            }
+            _ => {
+                let name = s.object.as_deref().and_then(string).unwrap_or_default();
+                Err(DbError::unsupported(format!("renaming {name}")))
+            }
+        }
+    }
+
+    fn renamed_relation(&self, s: &RenameStmt) -> Result<Option<Arc<Relation>>> {
+        let name = s.relation.as_ref().ok_or_else(|| DbError::internal("RENAME without a relation"))?;
+        if s.missing_ok && self.find_relation(name)?.is_none() {
+            self.notice(format!("relation \"{}\" does not exist, skipping", name.relname));
+            return Ok(None);
+        }
+        let relation = self.open_relation(name, RelationLockMode::AccessExclusive)?;
+        self.require_owner(relation.owner, relation_word(relation.kind), &relation.name)?;
+        if relation.oid.0 < melba_catalog::classes::FIRST_USER_OID {
+            bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name);
+        }
+        Ok(Some(relation))
+    }
+
+    /// Renames a relation, its row type, and the constraint an index belongs to.
+    pub fn rename_relation(&self, relation: &Relation, name: &str) -> Result<()> {
+        let catalog = self.catalog();
+        if catalog.relation_by_name(relation.namespace, name).is_some() {
+            bail!(DUPLICATE_TABLE, "relation \"{name}\" already exists");
+        }
+        self.rewriting_dependents(relation.oid, || {
+            self.put_relation(Relation { name: name.into(), ..relation.clone() });
+            if let Some(ty) = catalog.type_(relation.row_type) {
+                self.rename_type(ty, name)?;
+            }
+            if let Some(constraint) = relation.index.as_ref().and_then(|i| catalog.constraint(i.constraint)) {
+                self.tx.put(Object::Constraint(Arc::new(Constraint { name: name.into(), ..(**constraint).clone() })));
+            }
+            Ok(())
+        })
+    }
+
+    fn rename_type(&self, ty: &Type, name: &str) -> Result<()> {
+        let catalog = self.catalog();
+        if catalog.type_by_name(ty.namespace, name).is_some() {
+            bail!(DUPLICATE_OBJECT, "type \"{name}\" already exists");
+        }
+        self.tx.put(Object::Type(Arc::new(Type { name: name.into(), ..ty.clone() })));
+        if let Some(array) = catalog.type_(ty.array) {
+            let array_name = format!("_{}", super::naming::clip(name, super::naming::NAME_BYTES_MAX - 1));
+            if self.catalog().type_by_name(ty.namespace, &array_name).is_none() {
+                self.tx.put(Object::Type(Arc::new(Type { name: array_name.into(), ..(**array).clone() })));
+            }
+        }
+        Ok(())
+    }
+
+    fn rename_column(&self, relation: &Relation, from: &str, to: &str) -> Result<()> {
+        if relation.kind == RelationKind::Index {
+            bail!(WRONG_OBJECT_TYPE, "cannot rename columns of relation \"{}\"", relation.name);
+        }
+        let at = relation
+            .columns
+            .iter()
+            .position(|c| *c.name == *from && !c.dropped)
+            .ok_or_else(|| err!(UNDEFINED_COLUMN, "column \"{from}\" does not exist"))?;
+        if relation.columns.iter().any(|c| *c.name == *to && !c.dropped) {
+            bail!(DUPLICATE_COLUMN, "column \"{to}\" of relation \"{}\" already exists", relation.name);
+        }
+        if super::alter_table::is_system_column(to) {
+            bail!(DUPLICATE_COLUMN, "column name \"{to}\" conflicts with a system column name");
+        }
+        self.rewriting_dependents(relation.oid, || {
+            let mut columns = relation.columns.to_vec();
+            columns[at].name = to.into();
+            self.put_relation(Relation { columns: columns.into(), ..relation.clone() });
+            // An index's column has the name of the table's.
+            let catalog = self.catalog();
+            for index in relation.indexes.iter().filter_map(|i| catalog.relation(*i)) {
+                let Some(info) = &index.index else { continue };
+                let mut columns = index.columns.to_vec();
+                for (key, column) in info.keys.iter().zip(&mut columns) {
+                    if key.column as usize == at + 1 && *column.name == *from {
+                        column.name = to.into();
+                    }
+                }
+                self.put_relation(Relation { columns: columns.into(), ..(**index).clone() });
+            }
+            Ok(())
+        })
+    }
+
+    fn rename_constraint(&self, relation: &Relation, from: &str, to: &str) -> Result<()> {
+        let catalog = self.catalog();
+        let mut all = relation.constraints.iter().filter_map(|c| catalog.constraint(*c));
+        let Some(constraint) = all.clone().find(|c| *c.name == *from) else {
+            bail!(UNDEFINED_OBJECT, "constraint \"{from}\" for table \"{}\" does not exist", relation.name);
+        };
+        if all.any(|c| *c.name == *to) {
+            bail!(DUPLICATE_OBJECT, "constraint \"{to}\" for relation \"{}\" already exists", relation.name);
+        }
+        self.tx.put(Object::Constraint(Arc::new(Constraint { name: to.into(), ..(**constraint).clone() })));
+        if let Some(index) = catalog.relation(constraint.index)
+            && index.index.as_ref().is_some_and(|i| i.constraint == constraint.oid)
+        {
+            self.put_relation(Relation { name: to.into(), ..(**index).clone() });
+        }
+        Ok(())
+    }
+
+    /// `rewriting_dependents` for several relations at once.
+    fn rewriting_many(&self, relations: &[melba_types::Oid], change: impl FnOnce() -> Result<()>) -> Result<()> {
+        match relations.split_first() {
+            None => change(),
+            Some((first, rest)) => {
+                let mut change = Some(change);
+                let run: &mut dyn FnMut() -> Result<()> = &mut || change.take().map_or(Ok(()), |c| c());
+                self.rewriting_each(*first, rest, run)
+            }
+        }
+    }
+
+    fn rewriting_each(
+        &self,
+        first: melba_types::Oid,
+        rest: &[melba_types::Oid],
+        change: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        self.rewriting_dependents(first, || match rest.split_first() {
+            None => change(),
+            Some((next, rest)) => self.rewriting_each(*next, rest, change),
+        })
+    }
+}

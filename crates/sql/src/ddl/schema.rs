@@ -1,0 +1,207 @@
+//! CREATE SCHEMA, and moving objects between schemas and owners.
+
+use std::sync::Arc;
+
+use melba_catalog::{Namespace, Object, Relation, RelationKind, Type, classes};
+use melba_engine::RelationLockMode;
+use melba_types::{DbError, Oid, Result, bail, err};
+use pg_query::protobuf::{AlterObjectSchemaStmt, AlterOwnerStmt, CreateSchemaStmt, Node, ObjectType, RangeVar, node::Node as N};
+
+use super::nodes::{inner, string, strings};
+use super::{Ddl, execute};
+
+impl Ddl<'_> {
+    pub fn create_schema(&self, s: &CreateSchemaStmt) -> Result<()> {
+        let owner = match &s.authrole {
+            Some(role) => self.role_spec(role)?,
+            None => self.user,
+        };
+        let catalog = self.catalog();
+        let name = match s.schemaname.as_str() {
+            "" => catalog.role(owner).map_or_else(String::new, |r| r.name.to_string()),
+            name => name.to_owned(),
+        };
+        if name.starts_with("pg_") {
+            return Err(err!(RESERVED_NAME, "unacceptable schema name \"{name}\"")
+                .detail("The prefix \"pg_\" is reserved for system schemas."));
+        }
+        if catalog.namespace_by_name(&name).is_some() {
+            if s.if_not_exists {
+                self.session.notice(
+                    err!(DUPLICATE_SCHEMA, "schema \"{name}\" already exists, skipping").severity(melba_types::Severity::Notice),
+                );
+                return Ok(());
+            }
+            bail!(DUPLICATE_SCHEMA, "schema \"{name}\" already exists");
+        }
+        let oid = self.tx.new_oid();
+        self.tx.put(Object::Namespace(Arc::new(Namespace { oid, name: name.into(), owner, acl: None })));
+        // The elements are created in the new schema.
+        let path: Vec<Oid> = std::iter::once(oid).chain(self.path.iter().copied()).collect();
+        let within = Ddl { path: &path, creation_namespace: Some(oid), ..*self };
+        for element in &s.schema_elts {
+            match execute(&within, inner(element)?) {
+                Some(result) => drop(result?),
+                None => return Err(DbError::unsupported("this schema element")),
+            }
+        }
+        Ok(())
+    }
+
+    /// A schema of the session for temporary objects.
+    pub fn create_temporary_schema(tx: &crate::transaction::Tx, name: &str, owner: Oid) -> Oid {
+        let oid = tx.new_oid();
+        tx.put(Object::Namespace(Arc::new(Namespace { oid, name: name.into(), owner, acl: None })));
+        oid
+    }
+
+    pub fn alter_schema(&self, s: &AlterObjectSchemaStmt) -> Result<String> {
+        let target = self.namespace(&s.newschema)?.oid;
+        match s.object_type() {
+            kind @ (ObjectType::ObjectTable | ObjectType::ObjectView | ObjectType::ObjectSequence | ObjectType::ObjectMatview) => {
+                let name = s.relation.as_ref().ok_or_else(|| DbError::internal("ALTER without a name"))?;
+                let tag = format!("ALTER {}", object_word(kind));
+                if s.missing_ok && self.find_relation(name)?.is_none() {
+                    self.notice(format!("relation \"{}\" does not exist, skipping", name.relname));
+                    return Ok(tag);
+                }
+                let relation = self.open_relation(name, RelationLockMode::AccessExclusive)?;
+                self.require_owner(relation.owner, relation_word(relation.kind), &relation.name)?;
+                self.move_relation(&relation, target)?;
+                Ok(tag)
+            }
+            ObjectType::ObjectType | ObjectType::ObjectDomain => {
+                let ty = self.named_type(s.object.as_deref())?;
+                self.tx.put(Object::Type(Arc::new(Type { namespace: target, ..(*ty).clone() })));
+                Ok("ALTER TYPE".into())
+            }
+            _ => Err(DbError::unsupported("ALTER ... SET SCHEMA of this kind of object")),
+        }
+    }
+
+    fn move_relation(&self, relation: &Relation, target: Oid) -> Result<()> {
+        if relation.namespace == target {
+            return Ok(());
+        }
+        let catalog = self.catalog();
+        if catalog.relation_by_name(target, &relation.name).is_some() {
+            let schema = catalog.namespace(target).map_or("", |n| &n.name);
+            bail!(DUPLICATE_TABLE, "relation \"{}\" already exists in schema \"{schema}\"", relation.name);
+        }
+        self.rewriting_dependents(relation.oid, || {
+            let catalog = self.catalog();
+            self.put_relation(Relation { namespace: target, ..relation.clone() });
+            for index in relation.indexes.iter().filter_map(|i| catalog.relation(*i)) {
+                self.put_relation(Relation { namespace: target, ..(**index).clone() });
+            }
+            for constraint in relation.constraints.iter().filter_map(|c| catalog.constraint(*c)) {
+                let moved = melba_catalog::Constraint { namespace: target, ..(**constraint).clone() };
+                self.tx.put(Object::Constraint(Arc::new(moved)));
+            }
+            for ty in [relation.row_type].into_iter().filter_map(|t| catalog.type_(t)) {
+                self.tx.put(Object::Type(Arc::new(Type { namespace: target, ..(**ty).clone() })));
+                if let Some(array) = catalog.type_(ty.array) {
+                    self.tx.put(Object::Type(Arc::new(Type { namespace: target, ..(**array).clone() })));
+                }
+            }
+            for column in relation.columns.iter().filter(|c| !c.dropped) {
+                if let Some(sequence) = self.owned_sequence(relation, &column.name) {
+                    self.put_relation(Relation { namespace: target, ..(*sequence).clone() });
+                }
+            }
+            Ok(())
+        })
+    }
+
+    pub fn alter_owner(&self, s: &AlterOwnerStmt) -> Result<String> {
+        let spec = s.newowner.as_ref().ok_or_else(|| DbError::internal("OWNER TO without a role"))?;
+        let owner = self.role_spec(spec)?;
+        let object = s.object.as_deref();
+        match s.object_type() {
+            ObjectType::ObjectSchema => {
+                let name = object.and_then(string).unwrap_or_default();
+                let namespace = self.namespace(name)?;
+                self.require_owner(namespace.owner, "schema", name)?;
+                self.tx.put(Object::Namespace(Arc::new(Namespace { owner, ..(*namespace).clone() })));
+                Ok("ALTER SCHEMA".into())
+            }
+            ObjectType::ObjectDatabase => {
+                let name = object.and_then(string).unwrap_or_default();
+                let database = self.database_by_name(name)?;
+                self.require_owner(database.owner, "database", name)?;
+                self.tx.put(Object::Database(Arc::new(melba_catalog::Database { owner, ..(*database).clone() })));
+                Ok("ALTER DATABASE".into())
+            }
+            kind @ (ObjectType::ObjectType | ObjectType::ObjectDomain) => {
+                let ty = self.named_type(object)?;
+                self.require_owner(ty.owner, "type", &ty.name)?;
+                self.tx.put(Object::Type(Arc::new(Type { owner, ..(*ty).clone() })));
+                Ok(if kind == ObjectType::ObjectDomain { "ALTER DOMAIN" } else { "ALTER TYPE" }.into())
+            }
+            _ => Err(DbError::unsupported("ALTER ... OWNER TO of this kind of object")),
+        }
+    }
+
+    /// The type that a statement names.
+    pub fn named_type(&self, object: Option<&Node>) -> Result<Arc<Type>> {
+        let names = match object.and_then(|n| n.node.as_ref()) {
+            Some(N::List(list)) => strings(&list.items),
+            Some(N::TypeName(name)) => strings(&name.names),
+            _ => vec![],
+        };
+        let (schema, name) = self.split(&names)?;
+        let catalog = self.catalog();
+        let found = match schema {
+            Some(schema) => catalog.type_by_name(self.namespace(schema)?.oid, name),
+            None => self.path.iter().find_map(|ns| catalog.type_by_name(*ns, name)),
+        };
+        found.cloned().ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}\" does not exist", names.join(".")))
+    }
+}
+
+/// A RangeVar for a name given as a list of strings.
+pub fn range_var(names: &[&str]) -> RangeVar {
+    RangeVar {
+        relname: names.last().map_or_else(String::new, |s| s.to_string()),
+        schemaname: if names.len() > 1 { names[names.len() - 2].to_owned() } else { String::new() },
+        inh: true,
+        relpersistence: "p".into(),
+        location: -1,
+        ..RangeVar::default()
+    }
+}
+
+/// What messages call a relation of a kind.
+pub fn relation_word(kind: RelationKind) -> &'static str {
+    match kind {
+        RelationKind::Index | RelationKind::PartitionedIndex => "index",
+        RelationKind::Sequence => "sequence",
+        RelationKind::View => "view",
+        RelationKind::MaterializedView => "materialized view",
+        RelationKind::Composite => "type",
+        _ => "table",
+    }
+}
+
+/// What command tags call a kind of object.
+pub fn object_word(kind: ObjectType) -> &'static str {
+    match kind {
+        ObjectType::ObjectTable => "TABLE",
+        ObjectType::ObjectView => "VIEW",
+        ObjectType::ObjectMatview => "MATERIALIZED VIEW",
+        ObjectType::ObjectSequence => "SEQUENCE",
+        ObjectType::ObjectIndex => "INDEX",
+        ObjectType::ObjectSchema => "SCHEMA",
+        ObjectType::ObjectDomain => "DOMAIN",
+        ObjectType::ObjectType => "TYPE",
+        ObjectType::ObjectDatabase => "DATABASE",
+        ObjectType::ObjectRole => "ROLE",
+        ObjectType::ObjectFunction => "FUNCTION",
+        _ => "OBJECT",
+    }
+}
+
+/// The schema that built-in objects are in.
+pub fn is_system_namespace(oid: Oid) -> bool {
+    oid == classes::PG_CATALOG
+}

@@ -1,0 +1,98 @@
+//! TRUNCATE: new, empty trees in place of the old ones.
+
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+use melba_catalog::{ConstraintKind, Relation, RelationKind, Storage};
+use melba_engine::RelationLockMode;
+use melba_types::{DbError, Kind, Oid, Result, bail, err};
+use pg_query::protobuf::{DropBehavior, TruncateStmt, node::Node as N};
+
+use super::Ddl;
+use super::create_table::engine_persistence;
+use super::nodes::inner;
+use super::sequence::SequenceOptions;
+
+impl Ddl<'_> {
+    pub fn truncate(&self, s: &TruncateStmt) -> Result<()> {
+        let mut tables: Vec<Arc<Relation>> = Vec::new();
+        for node in &s.relations {
+            let N::RangeVar(name) = inner(node)? else { continue };
+            let relation = self.open_relation(name, RelationLockMode::AccessExclusive)?;
+            if relation.kind != RelationKind::Table {
+                bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", relation.name);
+            }
+            if matches!(relation.storage, Storage::System(_)) {
+                bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name);
+            }
+            if !tables.iter().any(|t| t.oid == relation.oid) {
+                tables.push(relation);
+            }
+        }
+        self.add_referencing(&mut tables, s.behavior() == DropBehavior::DropCascade)?;
+        for table in &tables {
+            self.require_owner(table.owner, "table", &table.name)?;
+            self.empty_table(table.oid)?;
+            if s.restart_seqs {
+                for column in table.columns.iter().filter(|c| !c.dropped) {
+                    if let Some(sequence) = self.owned_sequence(table, &column.name) {
+                        let restart = SequenceOptions { restart: Some(None), ..SequenceOptions::default() };
+                        self.change_sequence(&sequence, &restart)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_referencing(&self, tables: &mut Vec<Arc<Relation>>, cascade: bool) -> Result<()> {
+        let catalog = self.catalog();
+        let mut known: HashSet<Oid> = tables.iter().map(|t| t.oid).collect();
+        let mut at = 0;
+        while at < tables.len() {
+            let table = tables[at].clone();
+            at += 1;
+            for constraint in catalog.referencing_constraints(table.oid) {
+                if constraint.kind != ConstraintKind::ForeignKey || known.contains(&constraint.relation) {
+                    continue;
+                }
+                let referencing = self.relation(constraint.relation)?;
+                if !cascade {
+                    return Err(err!(FEATURE_NOT_SUPPORTED, "cannot truncate a table referenced in a foreign key constraint")
+                        .detail(format!("Table \"{}\" references \"{}\".", referencing.name, table.name))
+                        .hint(format!(
+                            "Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.",
+                            referencing.name
+                        )));
+                }
+                self.notice(format!("truncate cascades to table \"{}\"", referencing.name));
+                self.lock_relation(referencing.oid, RelationLockMode::AccessExclusive)?;
+                known.insert(referencing.oid);
+                tables.push(referencing);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a table and its indexes empty storage. The old trees go when the transaction commits.
+    pub fn empty_table(&self, oid: Oid) -> Result<()> {
+        let relation = self.relation(oid)?;
+        let Storage::Tree(old) = relation.storage else {
+            return Err(DbError::internal("table without storage"));
+        };
+        let kinds: Vec<Kind> = relation.columns.iter().map(|c| c.kind).collect();
+        let persistence = engine_persistence(relation.persistence);
+        let tree = self.tx.engine.create_table_tree(&kinds, persistence)?;
+        self.tx.engine.drop_tree(old)?;
+        self.put_relation(Relation { storage: Storage::Tree(tree), file_node: self.tx.new_oid(), ..(*relation).clone() });
+        for index in &relation.indexes {
+            let index = self.relation(*index)?;
+            if let Storage::Tree(old) = index.storage {
+                self.tx.engine.drop_tree(old)?;
+            }
+            let storage = Storage::Tree(self.tx.engine.create_index_tree(tree, persistence)?);
+            self.put_relation(Relation { storage, file_node: self.tx.new_oid(), ..(*index).clone() });
+        }
+        Ok(())
+    }
+}

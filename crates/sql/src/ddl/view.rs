@@ -1,0 +1,265 @@
+//! CREATE VIEW, and keeping stored text true when what it mentions is renamed.
+
+use std::sync::Arc;
+
+use melba_catalog::{Column, Constraint, IndexInfo, IndexKey, Object, ObjectAddress, Persistence, Relation, RelationKind, classes};
+use melba_engine::RelationLockMode;
+use melba_types::{DbError, Oid, Result, bail, err};
+use pg_query::protobuf::{Node, ViewCheckOption, ViewStmt};
+
+use super::Ddl;
+use super::nodes::{inner, option_text, options, strings};
+use crate::analyze::{self, ExprKind};
+use crate::deparse;
+use crate::tree::{Expr, Query};
+
+/// A stored text, analyzed so that it can be printed again.
+enum Kept {
+    View { relation: Oid, query: Box<Query> },
+    Check { constraint: Oid, expr: Expr },
+    Default { relation: Oid, column: usize, expr: Expr },
+    IndexKey { index: Oid, key: usize, expr: Expr },
+    Predicate { index: Oid, expr: Expr },
+}
+
+impl Ddl<'_> {
+    pub fn create_view(&self, s: &ViewStmt) -> Result<()> {
+        let name = s.view.as_ref().ok_or_else(|| DbError::internal("CREATE VIEW without a name"))?;
+        if s.with_check_option() != ViewCheckOption::NoCheckOption {
+            return Err(DbError::unsupported("WITH CHECK OPTION"));
+        }
+        let node = s.query.as_deref().ok_or_else(|| DbError::internal("CREATE VIEW without a query"))?;
+        let (query, text, depends_on) = self.stored_query(node)?;
+        let (namespace, mut temporary) = self.relation_namespace(name)?;
+        let mentions_temporary = depends_on.iter().any(|d| {
+            d.class == classes::PG_CLASS
+                && self.catalog().relation(d.object).is_some_and(|r| r.persistence == Persistence::Temporary)
+        });
+        let namespace = if mentions_temporary && !temporary {
+            self.notice(format!("view \"{}\" will be a temporary view", name.relname));
+            temporary = true;
+            (self.temporary_namespace)()?
+        } else {
+            namespace
+        };
+        let columns = self.query_columns(&query, &strings(&s.aliases))?;
+        let text = deparse_with_names(&text, &columns, &query, self)?;
+        let options: Vec<Arc<str>> = options(&s.options)
+            .map(|d| Arc::from(format!("{}={}", d.defname, option_text(d).unwrap_or_else(|| "true".into()))))
+            .collect();
+        if let Some(old) = self.catalog().relation_by_name(namespace, &name.relname).cloned() {
+            if !s.replace {
+                bail!(DUPLICATE_TABLE, "relation \"{}\" already exists", name.relname);
+            }
+            return self.replace_view(&old, columns, text, depends_on, options);
+        }
+        let persistence = if temporary { Persistence::Temporary } else { Persistence::Permanent };
+        let relation = Relation {
+            view_query: Some(text.into()),
+            rule: self.tx.new_oid(),
+            depends_on,
+            options,
+            ..self.bare_relation(namespace, &name.relname, RelationKind::View, persistence, columns)
+        };
+        self.put_relation_with_row_type(relation)
+    }
+
+    fn replace_view(
+        &self,
+        old: &Relation,
+        columns: Vec<Column>,
+        text: String,
+        depends_on: Vec<ObjectAddress>,
+        options: Vec<Arc<str>>,
+    ) -> Result<()> {
+        if old.kind != RelationKind::View {
+            bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a view", old.name);
+        }
+        self.require_owner(old.owner, "view", &old.name)?;
+        self.lock_relation(old.oid, RelationLockMode::AccessExclusive)?;
+        if columns.len() < old.columns.len() {
+            bail!(INVALID_TABLE_DEFINITION, "cannot drop columns from view");
+        }
+        let catalog = self.catalog();
+        for (was, now) in old.columns.iter().zip(&columns) {
+            if was.name != now.name {
+                return Err(err!(
+                    INVALID_TABLE_DEFINITION,
+                    "cannot change name of view column \"{}\" to \"{}\"",
+                    was.name,
+                    now.name
+                )
+                .hint("Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead."));
+            }
+            if was.ty != now.ty || was.typmod != now.typmod {
+                bail!(
+                    INVALID_TABLE_DEFINITION,
+                    "cannot change data type of view column \"{}\" from {} to {}",
+                    was.name,
+                    catalog.format_type(was.ty, Some(was.typmod), self.path),
+                    catalog.format_type(now.ty, Some(now.typmod), self.path)
+                );
+            }
+        }
+        self.put_relation(Relation {
+            columns: columns.into(),
+            view_query: Some(text.into()),
+            depends_on,
+            options,
+            ..old.clone()
+        });
+        Ok(())
+    }
+
+    /// Analyzes a query for storing: the tree, its text, and what it mentions.
+    pub fn stored_query(&self, node: &Node) -> Result<(Query, String, Vec<ObjectAddress>)> {
+        let inner = inner(node)?;
+        self.with_context(|c| {
+            let query = analyze::analyze(c, inner, None)?.query;
+            let text = deparse::stored_query(c, &query);
+            let depends_on = query.dependencies();
+            Ok((query, text, depends_on))
+        })
+    }
+
+    /// Columns for the output of a query, renamed by `aliases`.
+    pub fn query_columns(&self, query: &Query, aliases: &[&str]) -> Result<Vec<Column>> {
+        let mut columns: Vec<Column> = Vec::new();
+        for (at, target) in query.targets.iter().filter(|t| !t.junk).enumerate() {
+            let name = aliases.get(at).copied().unwrap_or(&target.name);
+            if columns.iter().any(|c| *c.name == *name) {
+                bail!(DUPLICATE_COLUMN, "column \"{name}\" specified more than once");
+            }
+            let ty = match target.expr.ty() {
+                melba_types::oids::UNKNOWN => melba_types::oids::TEXT,
+                ty => ty,
+            };
+            let mut column = self.new_column(name, ty, target.expr.typmod())?;
+            column.collation = target.expr.collation();
+            columns.push(column);
+        }
+        if aliases.len() > columns.len() {
+            bail!(SYNTAX_ERROR, "CREATE VIEW specifies more column names than columns");
+        }
+        Ok(columns)
+    }
+
+    /// Runs `change` and then prints every stored text that mentions the relation again, so that it uses the new names.
+    pub fn rewriting_dependents(&self, relation: Oid, change: impl FnOnce() -> Result<()>) -> Result<()> {
+        let kept = self.keep_dependents(relation)?;
+        change()?;
+        for item in kept {
+            self.print_again(item)?;
+        }
+        Ok(())
+    }
+
+    fn keep_dependents(&self, oid: Oid) -> Result<Vec<Kept>> {
+        let catalog = self.catalog();
+        let relation = self.relation(oid)?;
+        let mut kept = Vec::new();
+        let stored = |text: &str, of: &Relation, kind: ExprKind, column: Option<&Column>| {
+            self.with_context(|c| analyze::analyze_stored_expression(c, text, Some(of), kind, column))
+        };
+        for constraint in relation.constraints.iter().filter_map(|c| catalog.constraint(*c)) {
+            if let Some(text) = &constraint.expression {
+                kept.push(Kept::Check { constraint: constraint.oid, expr: stored(text, &relation, ExprKind::CheckConstraint, None)? });
+            }
+        }
+        for (at, column) in relation.columns.iter().enumerate().filter(|(_, c)| c.generated != 0 && !c.dropped) {
+            if let Some(text) = &column.default {
+                let expr = stored(text, &relation, ExprKind::GeneratedColumn, Some(column))?;
+                kept.push(Kept::Default { relation: oid, column: at, expr });
+            }
+        }
+        for index in relation.indexes.iter().filter_map(|i| catalog.relation(*i)) {
+            let Some(info) = &index.index else { continue };
+            for (at, key) in info.keys.iter().enumerate() {
+                if let Some(text) = &key.expression {
+                    let expr = stored(text, &relation, ExprKind::IndexExpression, None)?;
+                    kept.push(Kept::IndexKey { index: index.oid, key: at, expr });
+                }
+            }
+            if let Some(text) = &info.predicate {
+                let expr = stored(text, &relation, ExprKind::IndexPredicate, None)?;
+                kept.push(Kept::Predicate { index: index.oid, expr });
+            }
+        }
+        let address = ObjectAddress { class: classes::PG_CLASS, object: oid, sub: 0 };
+        let mut dependents: Vec<Oid> = catalog.dependents(address).map(|d| d.dependent.object).collect();
+        dependents.dedup();
+        for dependent in dependents.into_iter().filter_map(|o| catalog.relation(o)) {
+            if let Some(text) = &dependent.view_query {
+                let query = self.with_context(|c| analyze::analyze_view(c, text))?;
+                kept.push(Kept::View { relation: dependent.oid, query: Box::new(query) });
+            }
+            // Defaults that mention a sequence by name.
+            for (at, column) in dependent.columns.iter().enumerate() {
+                if column.default_depends_on.iter().any(|d| d.object == oid)
+                    && column.generated == 0
+                    && let Some(text) = &column.default
+                {
+                    let expr = stored(text, dependent, ExprKind::ColumnDefault, Some(column))?;
+                    kept.push(Kept::Default { relation: dependent.oid, column: at, expr });
+                }
+            }
+        }
+        Ok(kept)
+    }
+
+    fn print_again(&self, item: Kept) -> Result<()> {
+        let print = |expr: &Expr, of: Option<&Relation>| self.with_context(|c| Ok(Arc::from(deparse::expression(c, expr, of))));
+        match item {
+            Kept::View { relation, query } => {
+                let text = self.with_context(|c| Ok(deparse::stored_query(c, &query)))?;
+                let relation = self.relation(relation)?;
+                self.put_relation(Relation { view_query: Some(text.into()), ..(*relation).clone() });
+            }
+            Kept::Check { constraint, expr } => {
+                let catalog = self.catalog();
+                let row = catalog.constraint(constraint).ok_or_else(|| DbError::internal("missing constraint"))?;
+                let relation = self.relation(row.relation)?;
+                let text = print(&expr, Some(&relation))?;
+                self.tx.put(Object::Constraint(Arc::new(Constraint { expression: Some(text), ..(**row).clone() })));
+            }
+            Kept::Default { relation, column, expr } => {
+                let relation = self.relation(relation)?;
+                let text = print(&expr, Some(&relation))?;
+                let mut columns = relation.columns.to_vec();
+                columns[column].default = Some(text);
+                self.put_relation(Relation { columns: columns.into(), ..(*relation).clone() });
+            }
+            Kept::IndexKey { index, key, expr } => self.change_index(index, |info, table| {
+                let text = print(&expr, Some(table))?;
+                let mut keys = info.keys.clone();
+                keys[key] = IndexKey { expression: Some(text), ..keys[key].clone() };
+                Ok(IndexInfo { keys, ..info.clone() })
+            })?,
+            Kept::Predicate { index, expr } => self.change_index(index, |info, table| {
+                Ok(IndexInfo { predicate: Some(print(&expr, Some(table))?), ..info.clone() })
+            })?,
+        }
+        Ok(())
+    }
+
+    fn change_index(&self, index: Oid, f: impl FnOnce(&IndexInfo, &Relation) -> Result<IndexInfo>) -> Result<()> {
+        let index = self.relation(index)?;
+        let info = index.index.as_ref().ok_or_else(|| DbError::internal("index without definition"))?;
+        let table = self.relation(info.table)?;
+        let info = f(info, &table)?;
+        self.put_relation(Relation { index: Some(Arc::new(info)), ..(*index).clone() });
+        Ok(())
+    }
+}
+
+/// The view's text with its column names as output names.
+fn deparse_with_names(text: &str, columns: &[Column], query: &Query, ddl: &Ddl<'_>) -> Result<String> {
+    if query.targets.iter().filter(|t| !t.junk).zip(columns).all(|(t, c)| t.name == c.name) {
+        return Ok(text.to_owned());
+    }
+    let mut renamed = query.clone();
+    for (target, column) in renamed.targets.iter_mut().filter(|t| !t.junk).zip(columns) {
+        target.name = column.name.clone();
+    }
+    ddl.with_context(|c| Ok(deparse::stored_query(c, &renamed)))
+}

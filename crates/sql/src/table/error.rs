@@ -1,0 +1,188 @@
+//! The errors of constraint violations, as PostgreSQL words them.
+
+use melba_catalog::{Catalog, Constraint, Relation};
+use melba_functions::{Session, io};
+use melba_types::{Datum, DbError, Oid, err};
+
+use super::target::{IndexTarget, PartSource, TableTarget};
+
+/// Longest value shown in a detail, in bytes.
+const SHOWN_BYTES_MAX: usize = 64;
+
+/// A value as details show it.
+fn shown(session: &dyn Session, ty: Oid, value: &Datum) -> String {
+    if value.is_null() {
+        return "null".into();
+    }
+    let mut out = Vec::new();
+    if io::text_out(session, ty, value, &mut out).is_err() {
+        return "?".into();
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// `(1, null, abc)`: the row, long values cut.
+pub fn failing_row(session: &dyn Session, relation: &Relation, row: &[Datum]) -> String {
+    let mut parts = Vec::new();
+    for (column, value) in relation.columns.iter().zip(row) {
+        if column.dropped {
+            continue;
+        }
+        if column.generated == b'v' {
+            parts.push("virtual".to_owned());
+            continue;
+        }
+        let mut text = shown(session, column.ty, value);
+        if text.len() > SHOWN_BYTES_MAX {
+            let mut end = SHOWN_BYTES_MAX;
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            text.truncate(end);
+            text.push_str("...");
+        }
+        parts.push(text);
+    }
+    format!("Failing row contains ({}).", parts.join(", "))
+}
+
+fn at_table(error: DbError, session: &dyn Session, relation: &Relation) -> DbError {
+    let catalog = session.catalog();
+    let schema = catalog.namespace(relation.namespace).map_or("", |n| &n.name);
+    error.schema(schema).table(&*relation.name)
+}
+
+pub fn not_null(session: &dyn Session, target: &TableTarget, column: usize, row: &[Datum]) -> DbError {
+    let relation = &target.relation;
+    let name = &relation.columns[column].name;
+    let error =
+        err!(NOT_NULL_VIOLATION, "null value in column \"{name}\" of relation \"{}\" violates not-null constraint", relation.name)
+            .detail(failing_row(session, relation, row));
+    at_table(error, session, relation).column(&**name)
+}
+
+pub fn check(session: &dyn Session, target: &TableTarget, constraint: &str, row: &[Datum]) -> DbError {
+    let relation = &target.relation;
+    let error = err!(CHECK_VIOLATION, "new row for relation \"{}\" violates check constraint \"{constraint}\"", relation.name)
+        .detail(failing_row(session, relation, row));
+    at_table(error, session, relation).constraint(constraint)
+}
+
+/// `Key (a, b)=(1, 2)`.
+fn key_text(session: &dyn Session, names: &[String], types: &[Oid], values: &[Datum]) -> String {
+    let values: Vec<String> = types.iter().zip(values).map(|(ty, v)| shown(session, *ty, v)).collect();
+    format!("Key ({})=({})", names.join(", "), values.join(", "))
+}
+
+/// 23505.
+pub fn unique(session: &dyn Session, target: &TableTarget, index: &IndexTarget, values: &[Datum]) -> DbError {
+    let error = err!(UNIQUE_VIOLATION, "duplicate key value violates unique constraint \"{}\"", index.name);
+    at_table(error.detail(format!("{} already exists.", index_key(session, target, index, values))), session, &target.relation)
+        .constraint(&*index.name)
+}
+
+/// CREATE UNIQUE INDEX over rows that are not unique.
+pub fn not_unique(session: &dyn Session, target: &TableTarget, index: &IndexTarget, values: &[Datum]) -> DbError {
+    let error = err!(UNIQUE_VIOLATION, "could not create unique index \"{}\"", index.name);
+    at_table(error.detail(format!("{} is duplicated.", index_key(session, target, index, values))), session, &target.relation)
+        .constraint(&*index.name)
+}
+
+fn index_key(session: &dyn Session, target: &TableTarget, index: &IndexTarget, values: &[Datum]) -> String {
+    let catalog = session.catalog();
+    let info = catalog.relation(index.oid).and_then(|r| r.index.clone());
+    let mut names = Vec::new();
+    let mut types = Vec::new();
+    for (at, part) in index.parts.iter().enumerate() {
+        match &part.source {
+            PartSource::Column(column) => {
+                names.push(melba_catalog::quote_ident(&target.relation.columns[*column].name).into_owned());
+                types.push(target.relation.columns[*column].ty);
+            }
+            PartSource::Expression(expression) => {
+                let text = info.as_ref().and_then(|i| i.keys.get(at)?.expression.clone());
+                names.push(text.as_deref().unwrap_or("expr").to_owned());
+                types.push(expression.ty);
+            }
+        }
+    }
+    key_text(session, &names, &types, values)
+}
+
+/// The key of a foreign key's row: of the referencing or of the referenced table.
+fn foreign_key_text(session: &dyn Session, relation: &Relation, columns: &[i16], values: &[Datum]) -> String {
+    let column = |n: &i16| &relation.columns[*n as usize - 1];
+    let names: Vec<String> = columns.iter().map(|n| melba_catalog::quote_ident(&column(n).name).into_owned()).collect();
+    let types: Vec<Oid> = columns.iter().map(|n| column(n).ty).collect();
+    key_text(session, &names, &types, values)
+}
+
+/// 23503 of a referencing row.
+pub fn not_present(session: &dyn Session, constraint: &Constraint, relation: &Relation, values: &[Datum]) -> DbError {
+    let catalog = session.catalog();
+    let referenced = referenced_name(catalog, constraint);
+    let error = err!(
+        FOREIGN_KEY_VIOLATION,
+        "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+        relation.name,
+        constraint.name
+    )
+    .detail(format!(
+        "{} is not present in table \"{referenced}\".",
+        foreign_key_text(session, relation, &constraint.columns, values)
+    ));
+    at_table(error, session, relation).constraint(&*constraint.name)
+}
+
+/// 23503 of MATCH FULL with some columns null.
+pub fn mixed_nulls(session: &dyn Session, constraint: &Constraint, relation: &Relation) -> DbError {
+    let error = err!(
+        FOREIGN_KEY_VIOLATION,
+        "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+        relation.name,
+        constraint.name
+    )
+    .detail("MATCH FULL does not allow mixing of null and nonnull key values.");
+    at_table(error, session, relation).constraint(&*constraint.name)
+}
+
+/// 23503 (or 23001 for RESTRICT) of a referenced row.
+pub fn still_referenced(
+    session: &dyn Session,
+    constraint: &Constraint,
+    referenced: &Relation,
+    columns: &[i16],
+    values: &[Datum],
+    restrict: bool,
+) -> DbError {
+    let catalog = session.catalog();
+    let referencing = catalog.relation(constraint.relation);
+    let name = referencing.map_or("", |r| &r.name);
+    let key = foreign_key_text(session, referenced, columns, values);
+    let error = if restrict {
+        err!(
+            RESTRICT_VIOLATION,
+            "update or delete on table \"{}\" violates RESTRICT setting of foreign key constraint \"{}\" on table \"{name}\"",
+            referenced.name,
+            constraint.name
+        )
+        .detail(format!("{key} is referenced from table \"{name}\"."))
+    } else {
+        err!(
+            FOREIGN_KEY_VIOLATION,
+            "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{name}\"",
+            referenced.name,
+            constraint.name
+        )
+        .detail(format!("{key} is still referenced from table \"{name}\"."))
+    };
+    match referencing {
+        Some(relation) => at_table(error, session, relation).constraint(&*constraint.name),
+        None => error,
+    }
+}
+
+fn referenced_name(catalog: &Catalog, constraint: &Constraint) -> String {
+    let oid = constraint.foreign_key.as_ref().map_or(Oid::INVALID, |f| f.referenced_table);
+    catalog.relation(oid).map_or_else(String::new, |r| r.name.to_string())
+}

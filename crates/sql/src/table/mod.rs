@@ -1,0 +1,20 @@
+//! Tables as statements write them: constraints checked, indexes kept, foreign keys followed.
+//!
+//! A `TableTarget` is compiled once from the catalog and shared by the executions of a plan; a `TableWriter` is one
+//! statement's use of it.
+//!
+//! Invariants:
+//! 1. A row is in the table's tree exactly when it has one entry in every index tree whose predicate it satisfies.
+//! 2. A unique key is locked (`Transaction::lock_key`) before it is probed, and stays locked to the end of the transaction,
+//!    so two transactions can never both find it free.
+//! 3. Foreign keys are checked against the newest committed state, under row locks, after the statement's own changes.
+
+mod error;
+mod events;
+mod foreign_key;
+mod target;
+mod writer;
+
+pub use events::{DeferredEvents, Events};
+pub use target::{IndexTarget, TableTarget, TargetBuilder};
+pub use writer::{Conflict, TableWriter};

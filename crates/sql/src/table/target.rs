@@ -1,0 +1,187 @@
+//! What writing to a table needs to know of it, compiled.
+
+use std::sync::Arc;
+
+use melba_catalog::{Catalog, Constraint, ConstraintKind, Relation, Storage};
+use melba_functions::Session;
+use melba_types::row::RowLayout;
+use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
+
+use crate::analyze::{Context, ExpressionKind, analyze_stored_expression};
+use crate::execute::expression::{Expression, compile_for_table};
+use crate::execute::key::KeyPart;
+
+/// A table to write to.
+#[derive(Debug)]
+pub struct TableTarget {
+    pub relation: Arc<Relation>,
+    pub tree: TreeId,
+    pub layout: RowLayout,
+    /// Values of columns in rows older than the column.
+    pub missing: Vec<Datum>,
+    /// Columns that must not be null.
+    pub not_null: Vec<usize>,
+    pub checks: Vec<CheckTarget>,
+    /// Stored generated columns: position and expression.
+    pub generated: Vec<(usize, Expression)>,
+    pub indexes: Vec<IndexTarget>,
+    /// Foreign keys of this table.
+    pub references: Vec<Arc<Constraint>>,
+    /// Foreign keys of others (or its own) that refer to this table.
+    pub referenced_by: Vec<Arc<Constraint>>,
+}
+
+#[derive(Debug)]
+pub struct CheckTarget {
+    pub name: Arc<str>,
+    pub condition: Expression,
+}
+
+/// An index to keep.
+#[derive(Debug)]
+pub struct IndexTarget {
+    pub oid: Oid,
+    pub name: Arc<str>,
+    pub tree: TreeId,
+    pub parts: Vec<IndexPart>,
+    pub predicate: Option<Expression>,
+    pub unique: bool,
+    pub nulls_not_distinct: bool,
+    /// The constraint's name, when one owns the index.
+    pub constraint: Option<Arc<str>>,
+    /// Uniqueness is checked after the statement, or at the end of the transaction.
+    pub deferrable: bool,
+    pub constraint_oid: Oid,
+}
+
+/// One column of an index key.
+#[derive(Debug)]
+pub struct IndexPart {
+    pub source: PartSource,
+    pub key: KeyPart,
+}
+
+#[derive(Debug)]
+pub enum PartSource {
+    /// Position in the row.
+    Column(usize),
+    Expression(Expression),
+}
+
+/// Compiles targets.
+pub struct TargetBuilder<'a> {
+    pub catalog: &'a Arc<Catalog>,
+    pub session: &'a dyn Session,
+}
+
+impl TargetBuilder<'_> {
+    /// The target for a table.
+    ///
+    /// # Errors
+    /// XX000 when the catalog contradicts itself.
+    pub fn table(&self, oid: Oid) -> Result<TableTarget> {
+        let relation = self
+            .catalog
+            .relation(oid)
+            .cloned()
+            .ok_or_else(|| DbError::internal(format!("could not open relation with OID {oid}")))?;
+        let Storage::Tree(tree) = relation.storage else {
+            return Err(DbError::internal(format!("relation \"{}\" has no storage", relation.name)));
+        };
+        let kinds: Vec<Kind> = relation.columns.iter().map(|c| c.kind).collect();
+        let live = || relation.columns.iter().enumerate().filter(|(_, c)| !c.dropped);
+        let mut generated = Vec::new();
+        for (at, column) in live().filter(|(_, c)| c.generated == b's') {
+            if let Some(text) = &column.default {
+                generated.push((at, self.compile(text, &relation, ExpressionKind::GeneratedColumn, Some(at))?));
+            }
+        }
+        let constraints: Vec<&Arc<Constraint>> =
+            relation.constraints.iter().filter_map(|c| self.catalog.constraint(*c)).collect();
+        let mut checks = Vec::new();
+        for constraint in constraints.iter().filter(|c| c.kind == ConstraintKind::Check && c.enforced) {
+            if let Some(text) = &constraint.expression {
+                let condition = self.compile(text, &relation, ExpressionKind::CheckConstraint, None)?;
+                checks.push(CheckTarget { name: constraint.name.clone(), condition });
+            }
+        }
+        // PostgreSQL checks in the order of the names.
+        checks.sort_by(|a, b| a.name.cmp(&b.name));
+        let indexes = relation.indexes.iter().map(|i| self.index(&relation, *i)).collect::<Result<_>>()?;
+        Ok(TableTarget {
+            tree,
+            layout: RowLayout::new(kinds),
+            missing: relation.columns.iter().map(|c| c.missing.clone()).collect(),
+            not_null: live().filter(|(_, c)| c.not_null).map(|(at, _)| at).collect(),
+            checks,
+            generated,
+            indexes,
+            references: constraints
+                .iter()
+                .filter(|c| c.kind == ConstraintKind::ForeignKey && c.enforced)
+                .map(|c| (*c).clone())
+                .collect(),
+            referenced_by: self.catalog.referencing_constraints(oid).into_iter().filter(|c| c.enforced).cloned().collect(),
+            relation: relation.clone(),
+        })
+    }
+
+    /// The target for one index of a table.
+    pub fn index(&self, table: &Relation, oid: Oid) -> Result<IndexTarget> {
+        let missing = || DbError::internal(format!("could not open index with OID {oid}"));
+        let index = self.catalog.relation(oid).ok_or_else(missing)?;
+        let info = index.index.as_ref().ok_or_else(missing)?;
+        let Storage::Tree(tree) = index.storage else { return Err(missing()) };
+        let mut parts = Vec::with_capacity(info.keys.len());
+        for key in &info.keys {
+            let source = match &key.expression {
+                Some(text) => PartSource::Expression(self.compile(text, table, ExpressionKind::IndexExpression, None)?),
+                None => PartSource::Column(key.column as usize - 1),
+            };
+            let equality = KeyPart::equality(self.catalog, key.ty);
+            let key = KeyPart { descending: key.descending, nulls_first: key.nulls_first, ..equality };
+            parts.push(IndexPart { source, key });
+        }
+        let predicate = match &info.predicate {
+            Some(text) => Some(self.compile(text, table, ExpressionKind::IndexPredicate, None)?),
+            None => None,
+        };
+        Ok(IndexTarget {
+            oid,
+            name: index.name.clone(),
+            tree,
+            parts,
+            predicate,
+            unique: info.unique,
+            nulls_not_distinct: info.nulls_not_distinct,
+            constraint: self.catalog.constraint(info.constraint).map(|c| c.name.clone()),
+            deferrable: info.deferrable,
+            constraint_oid: info.constraint,
+        })
+    }
+
+    /// A column's default, compiled; `None` when it has none.
+    pub fn default(&self, relation: &Relation, column: usize) -> Result<Option<Expression>> {
+        match &relation.columns[column].default {
+            Some(text) if relation.columns[column].generated == 0 => {
+                Ok(Some(self.compile(text, relation, ExpressionKind::ColumnDefault, Some(column))?))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn compile(&self, text: &str, relation: &Relation, kind: ExpressionKind, column: Option<usize>) -> Result<Expression> {
+        // Stored text is fully qualified: only pg_catalog is searched.
+        let path = [melba_catalog::classes::PG_CATALOG];
+        let context = Context {
+            catalog: self.catalog,
+            session: self.session,
+            search_path: &path,
+            temp_namespace: Oid::INVALID,
+            database: "",
+            user: relation.owner,
+        };
+        let expr = analyze_stored_expression(&context, text, Some(relation), kind, column.map(|at| &relation.columns[at]))?;
+        compile_for_table(self.catalog, Some(self.session), &expr)
+    }
+}

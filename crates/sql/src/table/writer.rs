@@ -1,0 +1,220 @@
+//! Writing rows: constraints, the table's tree, its indexes.
+
+use std::sync::Arc;
+
+use melba_engine::Transaction;
+use melba_types::{Datum, Result, RowId};
+
+use super::error;
+use super::events::Events;
+use super::target::{IndexTarget, PartSource, TableTarget};
+use crate::execute::ExecContext;
+
+/// A row that ON CONFLICT found in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// Position in `TableTarget::indexes`.
+    pub index: usize,
+    pub row: RowId,
+}
+
+/// One statement's writes to one table. Buffers are reused from row to row.
+pub struct TableWriter {
+    pub target: Arc<TableTarget>,
+    txn: Arc<Transaction>,
+    row: Vec<u8>,
+    key: Vec<u8>,
+    old_key: Vec<u8>,
+    /// What must be checked or done once the statement's own changes are made.
+    pub events: Events,
+}
+
+impl TableWriter {
+    pub fn new(target: Arc<TableTarget>, txn: Arc<Transaction>) -> TableWriter {
+        TableWriter { target, txn, row: Vec::new(), key: Vec::new(), old_key: Vec::new(), events: Events::default() }
+    }
+
+    /// Inserts a row (a value for every column, dropped ones null); generated columns are filled in.
+    ///
+    /// # Errors
+    /// 23502, 23514, 23505 as PostgreSQL raises them. Foreign keys are checked by `finish`.
+    pub fn insert(&mut self, ctx: &ExecContext, row: &mut [Datum]) -> Result<RowId> {
+        let target = self.target.clone();
+        self.prepare(ctx, &target, row)?;
+        self.row.clear();
+        target.layout.encode(row.iter(), &mut self.row);
+        let id = self.txn.insert(target.tree, &self.row)?;
+        for index in &target.indexes {
+            if self.index_key(ctx, index, row)? {
+                self.add_entry(ctx, index, row, id)?;
+            }
+        }
+        self.events.inserted(&target, row);
+        Ok(id)
+    }
+
+    /// Replaces a row whose lock the caller holds.
+    pub fn update(&mut self, ctx: &ExecContext, id: RowId, old: &[Datum], new: &mut [Datum]) -> Result<()> {
+        let target = self.target.clone();
+        self.prepare(ctx, &target, new)?;
+        self.row.clear();
+        target.layout.encode(new.iter(), &mut self.row);
+        self.txn.update(target.tree, id, &self.row)?;
+        for index in &target.indexes {
+            let had = self.index_key(ctx, index, old)?;
+            std::mem::swap(&mut self.key, &mut self.old_key);
+            let has = self.index_key(ctx, index, new)?;
+            if had && has && self.key == self.old_key {
+                continue;
+            }
+            if had {
+                self.txn.index_delete(index.tree, &self.old_key, id)?;
+            }
+            if has {
+                self.add_entry(ctx, index, new, id)?;
+            }
+        }
+        self.events.updated(&target, old, new);
+        Ok(())
+    }
+
+    /// Deletes a row whose lock the caller holds.
+    pub fn delete(&mut self, ctx: &ExecContext, id: RowId, old: &[Datum]) -> Result<()> {
+        let target = self.target.clone();
+        self.txn.delete(target.tree, id)?;
+        for index in &target.indexes {
+            if self.index_key(ctx, index, old)? {
+                self.txn.index_delete(index.tree, &self.key, id)?;
+            }
+        }
+        self.events.deleted(&target, old);
+        Ok(())
+    }
+
+    /// The first row in the way of `row` in the indexes `arbiters` accepts (by position). The keys stay locked, so a row
+    /// for which there is none can be inserted.
+    pub fn find_conflict(
+        &mut self,
+        ctx: &ExecContext,
+        row: &mut [Datum],
+        arbiters: impl Fn(&IndexTarget) -> bool,
+    ) -> Result<Option<Conflict>> {
+        let target = self.target.clone();
+        self.generate(ctx, &target, row)?;
+        for (at, index) in target.indexes.iter().enumerate().filter(|(_, i)| i.unique && arbiters(i)) {
+            if !self.index_key(ctx, index, row)? || !self.must_be_unique(ctx, index, row)? {
+                continue;
+            }
+            self.txn.lock_key(index.tree, &self.key)?;
+            if let Some(found) = self.txn.index_probe_latest(index.tree, &self.key, None)? {
+                return Ok(Some(Conflict { index: at, row: found }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether an update from `old` to `new` changes a key that a foreign key may refer to: decides the row lock's strength.
+    pub fn changes_key(&mut self, ctx: &ExecContext, old: &[Datum], new: &[Datum]) -> Result<bool> {
+        let target = self.target.clone();
+        for index in target.indexes.iter().filter(|i| i.unique && i.predicate.is_none()) {
+            self.index_key(ctx, index, old)?;
+            std::mem::swap(&mut self.key, &mut self.old_key);
+            self.index_key(ctx, index, new)?;
+            if self.key != self.old_key {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Decodes a stored row.
+    pub fn decode(&self, row: &[u8]) -> Vec<Datum> {
+        let target = &self.target;
+        match target.layout.view(row) {
+            Some(view) => (0..target.relation.columns.len()).map(|i| view.datum(i, &target.missing[i])).collect(),
+            None => vec![Datum::Null; target.relation.columns.len()],
+        }
+    }
+
+    fn generate(&self, ctx: &ExecContext, target: &TableTarget, row: &mut [Datum]) -> Result<()> {
+        for (column, expression) in &target.generated {
+            row[*column] = expression.eval_row(ctx, row)?;
+        }
+        Ok(())
+    }
+
+    /// Fills in generated columns and checks the row by itself.
+    fn prepare(&self, ctx: &ExecContext, target: &TableTarget, row: &mut [Datum]) -> Result<()> {
+        self.generate(ctx, target, row)?;
+        for &column in &target.not_null {
+            if row[column].is_null() {
+                return Err(error::not_null(&*ctx.session, target, column, row));
+            }
+        }
+        for check in &target.checks {
+            if matches!(check.condition.eval_row(ctx, row)?, Datum::Bool(false)) {
+                return Err(error::check(&*ctx.session, target, &check.name, row));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the row's key into `self.key`; false when the index leaves the row out.
+    fn index_key(&mut self, ctx: &ExecContext, index: &IndexTarget, row: &[Datum]) -> Result<bool> {
+        self.key.clear();
+        if let Some(predicate) = &index.predicate
+            && !predicate.holds(ctx, row)?
+        {
+            return Ok(false);
+        }
+        for part in &index.parts {
+            match &part.source {
+                PartSource::Column(column) => part.key.encode(&row[*column], &mut self.key),
+                PartSource::Expression(expression) => part.key.encode(&expression.eval_row(ctx, row)?, &mut self.key),
+            }
+        }
+        Ok(true)
+    }
+
+    /// The values of an index key.
+    fn key_values(&self, ctx: &ExecContext, index: &IndexTarget, row: &[Datum]) -> Result<Vec<Datum>> {
+        index
+            .parts
+            .iter()
+            .map(|part| match &part.source {
+                PartSource::Column(column) => Ok(row[*column].clone()),
+                PartSource::Expression(expression) => expression.eval_row(ctx, row),
+            })
+            .collect()
+    }
+
+    fn must_be_unique(&self, ctx: &ExecContext, index: &IndexTarget, row: &[Datum]) -> Result<bool> {
+        if index.nulls_not_distinct {
+            return Ok(true);
+        }
+        for part in &index.parts {
+            let null = match &part.source {
+                PartSource::Column(column) => row[*column].is_null(),
+                PartSource::Expression(expression) => expression.eval_row(ctx, row)?.is_null(),
+            };
+            if null {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds the entry with `self.key`, checking uniqueness (deferrable indexes: once the statement is over).
+    fn add_entry(&mut self, ctx: &ExecContext, index: &IndexTarget, row: &[Datum], id: RowId) -> Result<()> {
+        if index.unique && self.must_be_unique(ctx, index, row)? {
+            self.txn.lock_key(index.tree, &self.key)?;
+            if index.deferrable {
+                self.events.unique_later(&self.target, index, &self.key, self.key_values(ctx, index, row)?, id);
+            } else if self.txn.index_probe_latest(index.tree, &self.key, Some(id))?.is_some() {
+                let values = self.key_values(ctx, index, row)?;
+                return Err(error::unique(&*ctx.session, &self.target, index, &values));
+            }
+        }
+        Ok(self.txn.index_insert(index.tree, &self.key, id)?)
+    }
+}
