@@ -62,7 +62,8 @@ impl Tx {
         match &ddl.working {
             Some((at, catalog)) if *at == version => catalog.clone(),
             _ => {
-                let changes: Vec<ObjectChange> = ddl.changes.iter().map(|(_, c)| c.clone()).collect();
+                let own = ddl.changes.iter().filter(|(database, _)| *database == self.database);
+                let changes: Vec<ObjectChange> = own.map(|(_, c)| c.clone()).collect();
                 let catalog = Arc::new(self.cluster.catalog(self.database).with(&changes));
                 ddl.working = Some((version, catalog.clone()));
                 catalog
@@ -98,6 +99,22 @@ impl Tx {
         let next = Arc::new(base.with(std::slice::from_ref(&change)));
         ddl.changes.push((self.database, change));
         ddl.working = Some((version, next));
+    }
+
+    /// Forgets everything of another database, whose trees the caller drops.
+    pub fn drop_database(&self, database: Oid) {
+        let objects = self.cluster.catalog(database).user_objects();
+        let mut ddl = self.ddl.lock();
+        for object in objects {
+            let change = match &object {
+                Object::Role(_) | Object::Database(_) => continue,
+                Object::Description(d) => ObjectChange::RemoveDescription(d.address),
+                object => ObjectChange::Remove(object.address()),
+            };
+            if !change.is_shared() {
+                ddl.changes.push((database, change));
+            }
+        }
     }
 
     pub fn savepoint(&self) -> TxSavepoint {

@@ -10,6 +10,7 @@ mod constraint;
 mod create_table;
 mod database;
 mod drop;
+mod expression;
 mod index;
 mod naming;
 mod nodes;
@@ -36,6 +37,8 @@ use crate::transaction::Tx;
 pub struct Ddl<'a> {
     pub tx: &'a Tx,
     pub session: &'a dyn Session,
+    /// The session over another catalog: what evaluates expressions once the catalog has changed.
+    pub session_for: &'a dyn Fn(Arc<Catalog>) -> Arc<dyn Session>,
     /// The effective search path: temporary schema first when there is one, pg_catalog included.
     pub path: &'a [Oid],
     /// Where unqualified names are created; `None`: no schema of search_path exists.
@@ -182,7 +185,7 @@ impl<'a> Ddl<'a> {
     }
 
     pub fn lock_relation(&self, oid: Oid, mode: RelationLockMode) -> Result<()> {
-        self.tx.engine.lock_relation(LockTag::relation(self.tx.database, oid), mode, Wait::Block)?;
+        self.tx.engine.lock_relation(LockTag::Relation { database: self.tx.database.0, relation: oid.0 }, mode, Wait::Block)?;
         Ok(())
     }
 

@@ -166,7 +166,8 @@ impl Events {
         self.queue.push_back(event);
     }
 
-    fn reference(&mut self, target: &Arc<TableTarget>, constraint: &Arc<Constraint>, row: &[Datum]) {
+    /// Queues the check of a referencing row.
+    pub(crate) fn reference(&mut self, target: &Arc<TableTarget>, constraint: &Arc<Constraint>, row: &[Datum]) {
         let values = values_of(&constraint.columns, row);
         let nulls = values.iter().filter(|v| v.is_null()).count();
         let full = constraint.foreign_key.as_ref().is_some_and(|f| f.match_type == b'f');

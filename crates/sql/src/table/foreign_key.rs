@@ -238,7 +238,7 @@ fn change_referencing(
     let mode = if new.is_none() && action == Action::Cascade { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate };
     runner.txn.lock_row(child.tree, row, mode, Wait::Block)?;
     let Some(bytes) = runner.txn.get_latest(child.tree, row)?.row else { return Ok(()) };
-    let old = writer.decode(&bytes);
+    let old = child.decode(&bytes);
     if new.is_none() && action == Action::Cascade {
         return writer.delete(runner.ctx, row, &old);
     }

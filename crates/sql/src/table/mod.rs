@@ -9,7 +9,7 @@
 //!    so two transactions can never both find it free.
 //! 3. Foreign keys are checked against the newest committed state, under row locks, after the statement's own changes.
 
-mod error;
+pub(crate) mod error;
 mod events;
 mod foreign_key;
 mod target;

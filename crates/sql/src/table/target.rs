@@ -8,6 +8,7 @@ use melba_types::row::RowLayout;
 use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 
 use crate::analyze::{Context, ExpressionKind, analyze_stored_expression};
+use crate::execute::ExecContext;
 use crate::execute::expression::{Expression, compile_for_table};
 use crate::execute::key::KeyPart;
 
@@ -66,6 +67,43 @@ pub enum PartSource {
     /// Position in the row.
     Column(usize),
     Expression(Expression),
+}
+
+impl TableTarget {
+    /// Decodes a stored row.
+    pub fn decode(&self, row: &[u8]) -> Vec<Datum> {
+        match self.layout.view(row) {
+            Some(view) => self.missing.iter().enumerate().map(|(i, missing)| view.datum(i, missing)).collect(),
+            None => vec![Datum::Null; self.missing.len()],
+        }
+    }
+}
+
+impl IndexTarget {
+    /// Appends the row's key to `out`; false when the index leaves the row out.
+    pub fn key(&self, ctx: &ExecContext, row: &[Datum], out: &mut Vec<u8>) -> Result<bool> {
+        if let Some(predicate) = &self.predicate
+            && !predicate.holds(ctx, row)?
+        {
+            return Ok(false);
+        }
+        for part in &self.parts {
+            match &part.source {
+                PartSource::Column(column) => part.key.encode(&row[*column], out),
+                PartSource::Expression(expression) => part.key.encode(&expression.eval_row(ctx, row)?, out),
+            }
+        }
+        Ok(true)
+    }
+
+    /// The values of the row's key.
+    pub fn values(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Vec<Datum>> {
+        let value = |part: &IndexPart| match &part.source {
+            PartSource::Column(column) => Ok(row[*column].clone()),
+            PartSource::Expression(expression) => expression.eval_row(ctx, row),
+        };
+        self.parts.iter().map(value).collect()
+    }
 }
 
 /// Compiles targets.

@@ -127,15 +127,6 @@ impl TableWriter {
         Ok(false)
     }
 
-    /// Decodes a stored row.
-    pub fn decode(&self, row: &[u8]) -> Vec<Datum> {
-        let target = &self.target;
-        match target.layout.view(row) {
-            Some(view) => (0..target.relation.columns.len()).map(|i| view.datum(i, &target.missing[i])).collect(),
-            None => vec![Datum::Null; target.relation.columns.len()],
-        }
-    }
-
     fn generate(&self, ctx: &ExecContext, target: &TableTarget, row: &mut [Datum]) -> Result<()> {
         for (column, expression) in &target.generated {
             row[*column] = expression.eval_row(ctx, row)?;
@@ -162,30 +153,7 @@ impl TableWriter {
     /// Puts the row's key into `self.key`; false when the index leaves the row out.
     fn index_key(&mut self, ctx: &ExecContext, index: &IndexTarget, row: &[Datum]) -> Result<bool> {
         self.key.clear();
-        if let Some(predicate) = &index.predicate
-            && !predicate.holds(ctx, row)?
-        {
-            return Ok(false);
-        }
-        for part in &index.parts {
-            match &part.source {
-                PartSource::Column(column) => part.key.encode(&row[*column], &mut self.key),
-                PartSource::Expression(expression) => part.key.encode(&expression.eval_row(ctx, row)?, &mut self.key),
-            }
-        }
-        Ok(true)
-    }
-
-    /// The values of an index key.
-    fn key_values(&self, ctx: &ExecContext, index: &IndexTarget, row: &[Datum]) -> Result<Vec<Datum>> {
-        index
-            .parts
-            .iter()
-            .map(|part| match &part.source {
-                PartSource::Column(column) => Ok(row[*column].clone()),
-                PartSource::Expression(expression) => expression.eval_row(ctx, row),
-            })
-            .collect()
+        index.key(ctx, row, &mut self.key)
     }
 
     fn must_be_unique(&self, ctx: &ExecContext, index: &IndexTarget, row: &[Datum]) -> Result<bool> {
@@ -209,9 +177,9 @@ impl TableWriter {
         if index.unique && self.must_be_unique(ctx, index, row)? {
             self.txn.lock_key(index.tree, &self.key)?;
             if index.deferrable {
-                self.events.unique_later(&self.target, index, &self.key, self.key_values(ctx, index, row)?, id);
+                self.events.unique_later(&self.target, index, &self.key, index.values(ctx, row)?, id);
             } else if self.txn.index_probe_latest(index.tree, &self.key, Some(id))?.is_some() {
-                let values = self.key_values(ctx, index, row)?;
+                let values = index.values(ctx, row)?;
                 return Err(error::unique(&*ctx.session, &self.target, index, &values));
             }
         }

@@ -1,0 +1,397 @@
+//! DDL that reads or rewrites a table's rows: filling indexes, validating constraints, changing columns.
+
+use std::sync::Arc;
+
+use melba_catalog::{Column, Constraint, ConstraintKind, Persistence, Relation, Storage};
+use melba_engine::{ReadView, TableScan};
+use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, TreeId, bail, err};
+use pg_query::protobuf::Node;
+
+use super::Ddl;
+use super::create_table::engine_persistence;
+use super::expression::Use;
+use crate::execute::ExecContext;
+use crate::execute::expression::{Expression, compile_for_table};
+use crate::table::{Events, TableTarget, TargetBuilder, error};
+
+/// Rows of a table as datums, a batch at a time.
+struct Rows {
+    scan: TableScan,
+}
+
+impl Rows {
+    fn next(&mut self) -> Result<Option<Vec<(RowId, Vec<Datum>)>>> {
+        let Some(batch) = self.scan.next()? else { return Ok(None) };
+        let row = |i: usize| batch.columns.iter().map(|c| c.get(i)).collect();
+        Ok(Some(batch.row_ids.iter().enumerate().map(|(i, id)| (*id, row(i))).collect()))
+    }
+}
+
+impl Ddl<'_> {
+    /// An evaluation context over the catalog as it is now.
+    pub fn exec_context(&self) -> ExecContext {
+        let catalog = self.catalog();
+        ExecContext::new((self.session_for)(catalog.clone()), catalog, Arc::from([]))
+    }
+
+    fn target(&self, table: Oid) -> Result<TableTarget> {
+        let catalog = self.catalog();
+        TargetBuilder { catalog: &catalog, session: self.session }.table(table)
+    }
+
+    /// All rows that are there now, our own changes included.
+    fn rows(&self, tree: TreeId, columns: usize, missing: &[Datum], view: ReadView) -> Result<Rows> {
+        let projection: Vec<usize> = (0..columns).collect();
+        Ok(Rows { scan: self.tx.engine.scan(view, tree, &projection, missing, &[], None)? })
+    }
+
+    /// Puts an entry for every row into a new index.
+    ///
+    /// # Errors
+    /// 23505 when the index is unique and the rows are not.
+    pub fn fill_index(&self, oid: Oid) -> Result<()> {
+        let index = self.relation(oid)?;
+        let table = index.index.as_ref().map_or(Oid::INVALID, |i| i.table);
+        let target = self.target(table)?;
+        let ctx = self.exec_context();
+        let (view, _pin) = self.tx.engine.latest_view();
+        let mut rows = self.rows(target.tree, target.relation.columns.len(), &target.missing, view)?;
+        let Some(index) = target.indexes.iter().find(|i| i.oid == oid) else {
+            return Err(DbError::internal("the new index is not among the table's"));
+        };
+        let mut entries: Vec<(Vec<u8>, RowId)> = Vec::new();
+        while let Some(batch) = rows.next()? {
+            ctx.check_interrupt()?;
+            for (id, row) in batch {
+                let mut key = Vec::new();
+                if index.key(&ctx, &row, &mut key)? {
+                    entries.push((key, id));
+                }
+            }
+        }
+        entries.sort_unstable();
+        if index.unique {
+            for pair in entries.windows(2) {
+                if pair[0].0 == pair[1].0 {
+                    let bytes = self.tx.engine.get(view, target.tree, pair[0].1)?;
+                    let row = bytes.map(|b| target.decode(&b)).unwrap_or_default();
+                    let values = index.values(&ctx, &row)?;
+                    if index.nulls_not_distinct || !values.iter().any(Datum::is_null) {
+                        return Err(error::not_unique(&*ctx.session, &target, index, &values));
+                    }
+                }
+            }
+        }
+        for (key, id) in &entries {
+            self.tx.engine.index_insert(index.tree, key, *id)?;
+        }
+        Ok(())
+    }
+
+    /// Raises 23502 when a column holds a null.
+    pub fn check_no_nulls(&self, table: Oid, column: usize) -> Result<()> {
+        let relation = self.relation(table)?;
+        if relation.columns[column].not_null {
+            return Ok(());
+        }
+        let Storage::Tree(tree) = relation.storage else { return Ok(()) };
+        let (view, _pin) = self.tx.engine.latest_view();
+        let missing = [relation.columns[column].missing.clone()];
+        let mut scan = self.tx.engine.scan(view, tree, &[column], &missing, &[], None)?;
+        while let Some(batch) = scan.next()? {
+            if (0..batch.row_ids.len()).any(|i| batch.columns[0].is_null(i)) {
+                let name = &relation.columns[column].name;
+                return Err(err!(NOT_NULL_VIOLATION, "column \"{name}\" of relation \"{}\" contains null values", relation.name)
+                    .table(&*relation.name)
+                    .column(&**name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Raises 23514 when a row fails a check.
+    pub fn check_existing_rows(&self, constraint: &Constraint) -> Result<()> {
+        let target = self.target(constraint.relation)?;
+        let Some(check) = target.checks.iter().find(|c| c.name == constraint.name) else { return Ok(()) };
+        let ctx = self.exec_context();
+        let (view, _pin) = self.tx.engine.latest_view();
+        let mut rows = self.rows(target.tree, target.relation.columns.len(), &target.missing, view)?;
+        while let Some(batch) = rows.next()? {
+            ctx.check_interrupt()?;
+            for (_, row) in batch {
+                if matches!(check.condition.eval_row(&ctx, &row)?, Datum::Bool(false)) {
+                    return Err(err!(
+                        CHECK_VIOLATION,
+                        "check constraint \"{}\" of relation \"{}\" is violated by some row",
+                        constraint.name,
+                        target.relation.name
+                    )
+                    .table(&*target.relation.name)
+                    .constraint(&*constraint.name));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Raises 23503 when a row refers to nothing.
+    pub fn validate_foreign_key(&self, constraint: Oid) -> Result<()> {
+        let catalog = self.catalog();
+        let row = catalog.constraint(constraint).ok_or_else(|| DbError::internal("missing constraint"))?;
+        if row.kind != ConstraintKind::ForeignKey {
+            return Ok(());
+        }
+        let target = Arc::new(self.target(row.relation)?);
+        let ctx = self.exec_context();
+        let (view, _pin) = self.tx.engine.latest_view();
+        let mut rows = self.rows(target.tree, target.relation.columns.len(), &target.missing, view)?;
+        while let Some(batch) = rows.next()? {
+            ctx.check_interrupt()?;
+            let mut events = Events::default();
+            for (_, values) in &batch {
+                events.reference(&target, row, values);
+            }
+            events.finish(&ctx, &self.tx.engine, &self.tx.deferred)?;
+        }
+        Ok(())
+    }
+
+    /// Gives existing rows the default of a column just added: without touching them when it is the same for all.
+    pub fn fill_new_column(&self, table: Oid, column: usize) -> Result<()> {
+        let relation = self.relation(table)?;
+        let definition = &relation.columns[column];
+        if definition.generated == b'v' {
+            return Ok(());
+        }
+        if definition.default.is_none() && definition.identity == 0 {
+            return Ok(());
+        }
+        let catalog = self.catalog();
+        let builder = TargetBuilder { catalog: &catalog, session: self.session };
+        let target = builder.table(table)?;
+        let generated = target.generated.iter().find(|(at, _)| *at == column).map(|(_, e)| e.clone());
+        let default = match generated {
+            Some(expression) => Some(expression),
+            None => builder.default(&relation, column)?,
+        };
+        let ctx = self.exec_context();
+        if let Some(expression) = &default
+            && definition.generated == 0
+            && !crate::execute::expression::is_volatile(&catalog, expression)
+        {
+            let value = expression.eval_row(&ctx, &[])?;
+            let mut columns = relation.columns.to_vec();
+            columns[column].missing = value;
+            self.put_relation(Relation { columns: columns.into(), ..(*relation).clone() });
+            return Ok(());
+        }
+        let sequence = self.owned_sequence(&relation, &definition.name);
+        let (view, _pin) = self.tx.engine.latest_view();
+        let mut rows = self.rows(target.tree, relation.columns.len(), &target.missing, view)?;
+        while let Some(batch) = rows.next()? {
+            for (id, mut row) in batch {
+                row[column] = match (&default, &sequence) {
+                    (Some(expression), _) => expression.eval_row(&ctx, &row)?,
+                    (None, Some(sequence)) => self.next_identity(sequence, definition.kind)?,
+                    (None, None) => Datum::Null,
+                };
+                self.tx.engine.update(target.tree, id, &target.layout.encode_row(&row))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn next_identity(&self, sequence: &Relation, kind: Kind) -> Result<Datum> {
+        let Storage::Sequence(id) = sequence.storage else {
+            return Err(DbError::internal("sequence without storage"));
+        };
+        let value = self.tx.engine.nextval(melba_engine::SequenceId(id.0))?;
+        let out_of_range = |_| err!(NUMERIC_VALUE_OUT_OF_RANGE, "integer out of range");
+        Ok(match kind {
+            Kind::Int2 => Datum::Int2(i16::try_from(value).map_err(out_of_range)?),
+            Kind::Int4 => Datum::Int4(i32::try_from(value).map_err(out_of_range)?),
+            _ => Datum::Int8(value),
+        })
+    }
+
+    /// ALTER COLUMN TYPE: every row goes through the USING expression (or the assignment cast) into new storage.
+    pub fn rewrite_column(&self, table: Oid, at: usize, column: Column, using: Option<&Node>) -> Result<()> {
+        let relation = self.relation(table)?;
+        let old = relation.columns[at].clone();
+        let transform = self.transform_expression(&relation, at, &column, using)?;
+        let catalog = self.catalog();
+        let expression = compile_for_table(&catalog, Some(self.session), &transform)?;
+        let default = self.converted_default(&relation, at, &column)?;
+        let before = self.target(table)?;
+        let mut columns = relation.columns.to_vec();
+        columns[at] = Column { default, missing: Datum::Null, ..column };
+        if old.generated != 0 {
+            return Err(DbError::unsupported("changing the type of a generated column"));
+        }
+        let changed = self.rebuild(&before, columns, relation.persistence, Some((at, &expression)))?;
+        self.retype_indexes(&changed, at)
+    }
+
+    fn transform_expression(&self, relation: &Relation, at: usize, column: &Column, using: Option<&Node>) -> Result<crate::tree::Expr> {
+        let name = &relation.columns[at].name;
+        let own_reference;
+        let node = match using {
+            Some(node) => node,
+            None => {
+                own_reference = crate::parse::parse_expression(&melba_catalog::quote_ident(name))?;
+                &own_reference
+            }
+        };
+        match self.stored_expression(node, relation, Use::Transform, Some(column)) {
+            Ok(stored) => Ok(stored.expr),
+            Err(_) if using.is_none() => {
+                let ty = self.catalog().format_type(column.ty, Some(column.typmod), self.path);
+                Err(err!(DATATYPE_MISMATCH, "column \"{name}\" cannot be cast automatically to type {ty}")
+                    .hint(format!("You might need to specify \"USING {}::{ty}\".", melba_catalog::quote_ident(name))))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn converted_default(&self, relation: &Relation, at: usize, column: &Column) -> Result<Option<Arc<str>>> {
+        let Some(text) = &relation.columns[at].default else { return Ok(None) };
+        let node = crate::parse::parse_expression(text)?;
+        let ty = || self.catalog().format_type(column.ty, Some(column.typmod), self.path);
+        let stored = self.stored_expression(&node, relation, Use::Default, Some(column)).map_err(|_| {
+            err!(DATATYPE_MISMATCH, "default for column \"{}\" cannot be cast automatically to type {}", column.name, ty())
+        })?;
+        Ok(Some(stored.text))
+    }
+
+    /// Copies a table into new storage with other columns; indexes are filled again. Returns the new descriptor.
+    fn rebuild(
+        &self,
+        before: &TableTarget,
+        columns: Vec<Column>,
+        persistence: Persistence,
+        transform: Option<(usize, &Expression)>,
+    ) -> Result<Arc<Relation>> {
+        let oid = before.relation.oid;
+        let kinds: Vec<Kind> = columns.iter().map(|c| c.kind).collect();
+        let columns: Vec<Column> = columns.into_iter().map(|c| Column { missing: Datum::Null, ..c }).collect();
+        let tree = self.tx.engine.create_table_tree(&kinds, engine_persistence(persistence))?;
+        let (view, _pin) = self.tx.engine.latest_view();
+        let mut rows = self.rows(before.tree, before.relation.columns.len(), &before.missing, view)?;
+        self.put_relation(Relation {
+            columns: columns.into(),
+            storage: Storage::Tree(tree),
+            file_node: self.tx.new_oid(),
+            persistence,
+            ..(*before.relation).clone()
+        });
+        for index in &before.relation.indexes {
+            let index = self.relation(*index)?;
+            if let Storage::Tree(old) = index.storage {
+                self.tx.engine.drop_tree(old)?;
+            }
+            let storage = Storage::Tree(self.tx.engine.create_index_tree(tree, engine_persistence(persistence))?);
+            self.put_relation(Relation { storage, persistence, file_node: self.tx.new_oid(), ..(*index).clone() });
+        }
+        let ctx = self.exec_context();
+        let layout = melba_types::row::RowLayout::new(kinds);
+        while let Some(batch) = rows.next()? {
+            ctx.check_interrupt()?;
+            for (_, mut row) in batch {
+                if let Some((at, expression)) = transform {
+                    row[at] = expression.eval_row(&ctx, &row)?;
+                }
+                self.tx.engine.insert(tree, &layout.encode_row(&row))?;
+            }
+        }
+        self.tx.engine.drop_tree(before.tree)?;
+        let relation = self.relation(oid)?;
+        if transform.is_none() {
+            for index in &relation.indexes {
+                self.fill_index(*index)?;
+            }
+        }
+        Ok(relation)
+    }
+
+    /// Adapts the indexes that have the column to its new type, then fills all of them.
+    fn retype_indexes(&self, relation: &Relation, at: usize) -> Result<()> {
+        let catalog = self.catalog();
+        let column = &relation.columns[at];
+        for oid in &relation.indexes {
+            let index = self.relation(*oid)?;
+            let Some(info) = &index.index else { continue };
+            let mut keys = info.keys.clone();
+            for key in keys.iter_mut().filter(|k| k.column as usize == at + 1) {
+                key.ty = column.ty;
+                key.collation = column.collation;
+                let opclass = catalog.default_btree_opclass(column.ty);
+                key.opclass = match opclass {
+                    Some(opclass) => opclass,
+                    None => bail!(
+                        UNDEFINED_OBJECT,
+                        "data type {} has no default operator class for access method \"btree\"",
+                        catalog.type_name(column.ty, self.path)
+                    ),
+                };
+            }
+            let mut columns = index.columns.to_vec();
+            for (key, c) in keys.iter().zip(&mut columns) {
+                c.ty = key.ty;
+                c.kind = catalog.kind_of(key.ty).unwrap_or(c.kind);
+            }
+            let info = melba_catalog::IndexInfo { keys, ..(**info).clone() };
+            self.put_relation(Relation { index: Some(Arc::new(info)), columns: columns.into(), ..(*index).clone() });
+            self.fill_index(*oid)?;
+        }
+        Ok(())
+    }
+
+    /// SET LOGGED, SET UNLOGGED.
+    pub fn set_persistence(&self, relation: &Relation, persistence: Persistence) -> Result<()> {
+        if relation.persistence == persistence {
+            return Ok(());
+        }
+        if matches!(relation.persistence, Persistence::Temporary | Persistence::Memory) {
+            bail!(
+                INVALID_TABLE_DEFINITION,
+                "cannot change logged status of table \"{}\" because it is temporary",
+                relation.name
+            );
+        }
+        self.check_persistence_references(relation, persistence)?;
+        let before = self.target(relation.oid)?;
+        self.rebuild(&before, relation.columns.to_vec(), persistence, None)?;
+        for column in relation.columns.iter().filter(|c| !c.dropped) {
+            if let Some(sequence) = self.owned_sequence(relation, &column.name) {
+                self.put_relation(Relation { persistence, ..(*sequence).clone() });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_persistence_references(&self, relation: &Relation, persistence: Persistence) -> Result<()> {
+        let catalog = self.catalog();
+        let own = relation.constraints.iter().filter_map(|c| catalog.constraint(*c));
+        let (others, word): (Vec<Oid>, _) = match persistence {
+            Persistence::Permanent => {
+                (own.filter_map(|c| Some(c.foreign_key.as_ref()?.referenced_table)).collect(), "references unlogged")
+            }
+            _ => {
+                let referencing = catalog.referencing_constraints(relation.oid);
+                (referencing.into_iter().map(|c| c.relation).collect(), "references logged")
+            }
+        };
+        for other in others.into_iter().filter(|o| *o != relation.oid).filter_map(|o| catalog.relation(o)) {
+            if other.persistence != persistence {
+                bail!(
+                    INVALID_TABLE_DEFINITION,
+                    "could not change table \"{}\" to {} because it {word} table \"{}\"",
+                    relation.name,
+                    if persistence == Persistence::Permanent { "logged" } else { "unlogged" },
+                    other.name
+                );
+            }
+        }
+        Ok(())
+    }
+}
