@@ -139,8 +139,7 @@ impl Ddl<'_> {
     fn drop_expression(&self, relation: &Relation, at: usize, missing_ok: bool) -> Result<()> {
         let column = &relation.columns[at];
         if column.generated == 0 {
-            let message =
-                format!("column \"{}\" of relation \"{}\" is not a generated column", column.name, relation.name);
+            let message = format!("column \"{}\" of relation \"{}\" is not a generated column", column.name, relation.name);
             if missing_ok {
                 self.notice(format!("{message}, skipping"));
                 return Ok(());
@@ -184,9 +183,10 @@ impl Ddl<'_> {
         let catalog = self.catalog();
         let address = ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: at as i32 + 1 };
         let view = catalog.dependents(address).find_map(|d| {
-            (d.referenced.sub == address.sub).then(|| catalog.relation(d.dependent.object)).flatten().filter(|r| {
-                matches!(r.kind, RelationKind::View | RelationKind::MaterializedView)
-            })
+            (d.referenced.sub == address.sub)
+                .then(|| catalog.relation(d.dependent.object))
+                .flatten()
+                .filter(|r| matches!(r.kind, RelationKind::View | RelationKind::MaterializedView))
         });
         if let Some(view) = view {
             return Err(err!(FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a view or rule")
@@ -208,8 +208,7 @@ impl Ddl<'_> {
 
     fn alter_identity(&self, relation: &Relation, at: usize, c: &AlterTableCmd, def: Option<&N>) -> Result<()> {
         let column = &relation.columns[at];
-        let not_identity =
-            || format!("column \"{}\" of relation \"{}\" is not an identity column", column.name, relation.name);
+        let not_identity = || format!("column \"{}\" of relation \"{}\" is not an identity column", column.name, relation.name);
         match (c.subtype(), def) {
             (At::AtAddIdentity, Some(N::Constraint(constraint))) => {
                 if !column.not_null {

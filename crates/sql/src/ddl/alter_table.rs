@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Column, Constraint as Row, ConstraintKind, ObjectAddress, Persistence, Relation, RelationKind, Storage, classes};
+use melba_catalog::{
+    Column, Constraint as Row, ConstraintKind, ObjectAddress, Persistence, Relation, RelationKind, Storage, classes,
+};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{
@@ -98,9 +100,7 @@ impl Ddl<'_> {
         if relation.columns.iter().any(|c| *c.name == *def.colname && !c.dropped) {
             let message = format!("column \"{}\" of relation \"{}\" already exists", def.colname, relation.name);
             if if_not_exists {
-                self.session.notice(
-                    err!(DUPLICATE_COLUMN, "{message}, skipping").severity(melba_types::Severity::Notice),
-                );
+                self.session.notice(err!(DUPLICATE_COLUMN, "{message}, skipping").severity(melba_types::Severity::Notice));
                 return Ok(());
             }
             bail!(DUPLICATE_COLUMN, "{message}");
@@ -253,19 +253,16 @@ impl Ddl<'_> {
     fn constraint_of(&self, relation: &Relation, name: &str) -> Result<Arc<Row>> {
         let catalog = self.catalog();
         let found = relation.constraints.iter().filter_map(|c| catalog.constraint(*c)).find(|c| *c.name == *name);
-        found.cloned().ok_or_else(|| {
-            err!(UNDEFINED_OBJECT, "constraint \"{name}\" of relation \"{}\" does not exist", relation.name)
-        })
+        found
+            .cloned()
+            .ok_or_else(|| err!(UNDEFINED_OBJECT, "constraint \"{name}\" of relation \"{}\" does not exist", relation.name))
     }
 
     fn drop_table_constraint(&self, relation: &Relation, c: &AlterTableCmd) -> Result<()> {
         let row = match self.constraint_of(relation, &c.name) {
             Ok(row) => row,
             Err(_) if c.missing_ok => {
-                self.notice(format!(
-                    "constraint \"{}\" of relation \"{}\" does not exist, skipping",
-                    c.name, relation.name
-                ));
+                self.notice(format!("constraint \"{}\" of relation \"{}\" does not exist, skipping", c.name, relation.name));
                 return Ok(());
             }
             Err(error) => return Err(error),

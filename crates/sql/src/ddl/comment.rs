@@ -51,9 +51,7 @@ impl Ddl<'_> {
                 Ok(ObjectAddress { sub: number.into(), ..at(classes::PG_CLASS, relation.oid) })
             }
             ObjectType::ObjectSchema => Ok(at(classes::PG_NAMESPACE, self.namespace(names.first().unwrap_or(&""))?.oid)),
-            ObjectType::ObjectDatabase => {
-                Ok(at(classes::PG_DATABASE, self.database_by_name(names.first().unwrap_or(&""))?.oid))
-            }
+            ObjectType::ObjectDatabase => Ok(at(classes::PG_DATABASE, self.database_by_name(names.first().unwrap_or(&""))?.oid)),
             ObjectType::ObjectRole => {
                 let name = names.first().copied().unwrap_or_default();
                 let role = catalog.role_by_name(name);

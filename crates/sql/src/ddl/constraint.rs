@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Column, Constraint as Row, ConstraintKind, ForeignKeyInfo, Object, ObjectAddress, Relation, RelationKind, classes};
+use melba_catalog::{
+    Column, Constraint as Row, ConstraintKind, ForeignKeyInfo, Object, ObjectAddress, Relation, RelationKind, classes,
+};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{ConstrType, Constraint, Node};
@@ -146,9 +148,11 @@ impl Ddl<'_> {
         let relation = self.relation(table)?;
         let catalog = self.catalog();
         let number = column as i16 + 1;
-        let exists = relation.constraints.iter().filter_map(|c| catalog.constraint(*c)).any(|c| {
-            c.kind == ConstraintKind::NotNull && c.columns == [number]
-        });
+        let exists = relation
+            .constraints
+            .iter()
+            .filter_map(|c| catalog.constraint(*c))
+            .any(|c| c.kind == ConstraintKind::NotNull && c.columns == [number]);
         if exists {
             return Ok(());
         }
@@ -319,12 +323,10 @@ impl Ddl<'_> {
             ..self.bare_constraint(relation, &name, kind)?
         };
         if *index.name != *name {
-            self.notice(format!(
-                "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{}\" to \"{name}\"",
-                index.name
-            ));
+            self.notice(format!("ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{}\" to \"{name}\"", index.name));
         }
-        let info = melba_catalog::IndexInfo { constraint: row.oid, primary, deferrable: modifiers.deferrable, ..(**info).clone() };
+        let info =
+            melba_catalog::IndexInfo { constraint: row.oid, primary, deferrable: modifiers.deferrable, ..(**info).clone() };
         self.put_relation(Relation { name: name.into(), index: Some(Arc::new(info)), ..(**index).clone() });
         if primary {
             for column in columns {
@@ -409,8 +411,12 @@ impl Ddl<'_> {
             return Ok((keys, primary.oid));
         }
         let columns = self.column_numbers(referenced, names, false).map_err(|e| {
-            err!(UNDEFINED_COLUMN, "column \"{}\" referenced in foreign key constraint does not exist", first_missing(referenced, names))
-                .detail(e.message().to_owned())
+            err!(
+                UNDEFINED_COLUMN,
+                "column \"{}\" referenced in foreign key constraint does not exist",
+                first_missing(referenced, names)
+            )
+            .detail(e.message().to_owned())
         });
         let columns = columns.map_err(|mut e| {
             e.fields_mut().detail = None;
@@ -426,7 +432,11 @@ impl Ddl<'_> {
             })
         };
         let index = indexes.find(covers).ok_or_else(|| {
-            err!(INVALID_FOREIGN_KEY, "there is no unique constraint matching given keys for referenced table \"{}\"", referenced.name)
+            err!(
+                INVALID_FOREIGN_KEY,
+                "there is no unique constraint matching given keys for referenced table \"{}\"",
+                referenced.name
+            )
         })?;
         Ok((columns, index.oid))
     }
@@ -504,9 +514,4 @@ fn check_persistence(from: &Relation, to: &Relation) -> Result<()> {
         Memory => ("memory", "permanent, unlogged or memory"),
     };
     bail!(INVALID_TABLE_DEFINITION, "constraints on {who} tables may reference only {what} tables")
-}
-
-/// Whether a node is a constraint of a kind that must be validated against existing rows.
-pub fn expression_of(c: &Constraint) -> Option<&Node> {
-    c.raw_expr.as_deref()
 }

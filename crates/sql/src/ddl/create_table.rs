@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Column, Object, Persistence, Relation, RelationKind, Storage, Type, TypeKind, classes};
+use melba_catalog::{
+    Column, ConstraintKind, Object, ObjectAddress, Persistence, Relation, RelationKind, Storage, Type, TypeKind, classes,
+};
 use melba_engine::RelationLockMode;
 use melba_types::{Datum, DbError, Kind, Oid, Result, bail, err};
 use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, CreateStmt, OnCommitAction, TableLikeClause, node::Node as N};
 
 use super::Ddl;
-use super::naming::clip;
+use super::index::{IndexRequest, KeyRequest};
+use super::naming::{clip, column_part, unused_relation_name};
 use super::nodes::{inner, option_text, options, strings};
 use super::sequence::SequenceOptions;
 
@@ -133,11 +136,7 @@ impl Ddl<'_> {
                 ConstrType::ConstrNull | ConstrType::ConstrAttrDeferrable => {}
                 ConstrType::ConstrIdentity => {
                     if serial.is_some() || column.default.is_some() {
-                        bail!(
-                            SYNTAX_ERROR,
-                            "both default and identity specified for column \"{}\" of table",
-                            def.colname
-                        );
+                        bail!(SYNTAX_ERROR, "both default and identity specified for column \"{}\" of table", def.colname);
                     }
                     column.not_null = true;
                     column.identity = constraint.generated_when.as_bytes().first().copied().unwrap_or(b'a');
@@ -159,11 +158,7 @@ impl Ddl<'_> {
         let catalog = self.catalog();
         let t = catalog.type_(ty).ok_or_else(|| DbError::internal(format!("type {ty} is missing")))?;
         if t.type_kind == TypeKind::Pseudo {
-            bail!(
-                INVALID_TABLE_DEFINITION,
-                "column \"{name}\" has pseudo-type {}",
-                catalog.type_name(ty, self.path)
-            );
+            bail!(INVALID_TABLE_DEFINITION, "column \"{name}\" has pseudo-type {}", catalog.type_name(ty, self.path));
         }
         Ok(Column {
             name: clip(name, super::naming::NAME_BYTES_MAX).into(),
@@ -201,7 +196,8 @@ impl Ddl<'_> {
         let kinds: Vec<Kind> = columns.iter().map(|c| c.kind).collect();
         let tree = self.tx.engine.create_table_tree(&kinds, engine_persistence(persistence))?;
         let relation = self.bare_relation(namespace, name, RelationKind::Table, persistence, columns);
-        let relation = Relation { storage: Storage::Tree(tree), access_method: self.table_access_method(persistence), options, ..relation };
+        let relation =
+            Relation { storage: Storage::Tree(tree), access_method: self.table_access_method(persistence), options, ..relation };
         let oid = relation.oid;
         self.put_relation_with_row_type(relation)?;
         Ok(oid)
@@ -332,6 +328,110 @@ impl Ddl<'_> {
         Ok(())
     }
 
+    /// What LIKE copies besides columns: checks, indexes with their constraints, comments.
+    fn copy_like(&self, table: Oid, source: Oid, bits: u32) -> Result<()> {
+        let source = self.relation(source)?;
+        let catalog = self.catalog();
+        let target = self.relation(table)?;
+        // Column numbers of the source in the new table.
+        let number = |n: i16| {
+            let name = &source.columns[n as usize - 1].name;
+            target.columns.iter().position(|c| c.name == *name).map_or(0, |at| at as i16 + 1)
+        };
+        if bits & like::CONSTRAINTS != 0 {
+            for check in source.constraints.iter().filter_map(|c| catalog.constraint(*c)) {
+                if check.kind == ConstraintKind::Check {
+                    let row = melba_catalog::Constraint {
+                        columns: check.columns.iter().map(|c| number(*c)).collect(),
+                        expression: check.expression.clone(),
+                        depends_on: check.depends_on.clone(),
+                        ..self.bare_constraint(&*self.relation(table)?, &check.name, ConstraintKind::Check)?
+                    };
+                    self.put_constraint((*self.relation(table)?).clone(), row);
+                }
+            }
+        }
+        if bits & like::INDEXES != 0 {
+            for index in source.indexes.iter().filter_map(|i| catalog.relation(*i)) {
+                self.copy_index(table, index, &number)?;
+            }
+        }
+        if bits & like::COMMENTS != 0 {
+            for (at, column) in source.columns.iter().enumerate().filter(|(_, c)| !c.dropped) {
+                let from = ObjectAddress { class: classes::PG_CLASS, object: source.oid, sub: at as i32 + 1 };
+                if let (Some(text), Some(to)) =
+                    (catalog.description(from), target.columns.iter().position(|c| c.name == column.name))
+                {
+                    let address = ObjectAddress { class: classes::PG_CLASS, object: table, sub: to as i32 + 1 };
+                    let copy = melba_catalog::Description { address, text: text.text.clone() };
+                    self.tx.put(Object::Description(Arc::new(copy)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn copy_index(&self, table: Oid, index: &Relation, number: &dyn Fn(i16) -> i16) -> Result<()> {
+        let Some(info) = &index.index else { return Ok(()) };
+        let target = self.relation(table)?;
+        let keys: Vec<KeyRequest> = info
+            .keys
+            .iter()
+            .map(|k| KeyRequest {
+                column: if k.column == 0 { 0 } else { number(k.column) },
+                expression: k.expression.clone().map(|text| (text, k.ty, k.collation)),
+                collation: Some(k.collation),
+                opclass: Some(k.opclass),
+                descending: k.descending,
+                nulls_first: k.nulls_first,
+                name: None,
+            })
+            .collect();
+        let catalog = self.catalog();
+        let names: Vec<&str> =
+            keys.iter().map(|k| if k.column == 0 { "expr" } else { &*target.columns[k.column as usize - 1].name }).collect();
+        let part = column_part(&names);
+        let (middle, label) = match (info.primary, info.constraint.is_valid()) {
+            (true, _) => (None, "pkey"),
+            (false, true) => (Some(part.as_str()), "key"),
+            (false, false) => (Some(part.as_str()), "idx"),
+        };
+        let name = unused_relation_name(&catalog, target.namespace, &target.name, middle, label);
+        let kind = if info.primary { ConstraintKind::PrimaryKey } else { ConstraintKind::Unique };
+        let constraint = match info.constraint.is_valid() {
+            true => Some(self.bare_constraint(&target, &name, kind)?),
+            false => None,
+        };
+        let request = IndexRequest {
+            keys,
+            include: info.include.iter().map(|c| number(*c)).collect(),
+            unique: info.unique,
+            primary: info.primary,
+            nulls_not_distinct: info.nulls_not_distinct,
+            predicate: info.predicate.clone(),
+            constraint: constraint.as_ref().map_or(Oid::INVALID, |c| c.oid),
+            deferrable: info.deferrable,
+            options: index.options.clone(),
+            depends_on: index.depends_on.clone(),
+            name,
+        };
+        let columns: Vec<i16> = request.keys.iter().map(|k| k.column).collect();
+        let oid = self.build_index(&target, request)?;
+        if let Some(bare) = constraint {
+            let old = catalog.constraint(info.constraint);
+            let row = melba_catalog::Constraint {
+                columns,
+                index: oid,
+                deferrable: old.is_some_and(|c| c.deferrable),
+                initially_deferred: old.is_some_and(|c| c.initially_deferred),
+                no_inherit: true,
+                ..bare
+            };
+            self.put_constraint((*self.relation(table)?).clone(), row);
+        }
+        Ok(())
+    }
+
     fn type_storage(&self, ty: Oid) -> u8 {
         self.catalog().type_(ty).map_or(b'p', |t| t.storage)
     }
@@ -371,7 +471,9 @@ fn refuse_unsupported(s: &CreateStmt) -> Result<()> {
         bail!(UNDEFINED_OBJECT, "tablespace \"{}\" does not exist", s.tablespacename);
     }
     match s.oncommit() {
-        OnCommitAction::OncommitDeleteRows | OnCommitAction::OncommitDrop => Err(DbError::unsupported("ON COMMIT DELETE ROWS or DROP")),
+        OnCommitAction::OncommitDeleteRows | OnCommitAction::OncommitDrop => {
+            Err(DbError::unsupported("ON COMMIT DELETE ROWS or DROP"))
+        }
         _ => Ok(()),
     }
 }

@@ -40,8 +40,7 @@ impl Ddl<'_> {
             match def.defname.as_str() {
                 "owner" => {
                     let owner = catalog.role_by_name(&text);
-                    database.owner =
-                        owner.ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{text}\" does not exist"))?.oid;
+                    database.owner = owner.ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{text}\" does not exist"))?.oid;
                 }
                 "template" => template = text,
                 "encoding" if matches!(text.to_ascii_uppercase().as_str(), "UTF8" | "UTF-8" | "6") => {}
@@ -57,9 +56,9 @@ impl Ddl<'_> {
                 other => return Err(DbError::unsupported(format!("database option {other} = {text}"))),
             }
         }
-        let source = self.database_by_name(&template).map_err(|_| {
-            err!(UNDEFINED_DATABASE, "template database \"{template}\" does not exist")
-        })?;
+        let source = self
+            .database_by_name(&template)
+            .map_err(|_| err!(UNDEFINED_DATABASE, "template database \"{template}\" does not exist"))?;
         let copied = self.tx.cluster.catalog(source.oid);
         if copied.user_objects().iter().any(|o| matches!(o, Object::Relation(_) | Object::Type(_) | Object::Function(_))) {
             return Err(DbError::unsupported(format!("copying database \"{template}\", which is not empty,")));

@@ -50,7 +50,10 @@ impl Ddl<'_> {
             | ObjectType::ObjectIndex => {
                 let word = relation_kind_word(kind);
                 let range = range_var(&names);
-                if names.len() > 1 && self.catalog().namespace_by_name(&range.schemaname).is_none() && range.schemaname != "pg_temp" {
+                if names.len() > 1
+                    && self.catalog().namespace_by_name(&range.schemaname).is_none()
+                    && range.schemaname != "pg_temp"
+                {
                     let error = err!(INVALID_SCHEMA_NAME, "schema \"{}\" does not exist", range.schemaname);
                     if !missing_ok {
                         return Err(error);
@@ -100,8 +103,11 @@ impl Ddl<'_> {
             let word = relation_kind_word(kind);
             let article = if kind == ObjectType::ObjectIndex { "an" } else { "a" };
             let own = relation_word(relation.kind);
-            return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is not {article} {word}", relation.name)
-                .hint(format!("Use DROP {} to remove a{} {own}.", own.to_uppercase(), if own == "index" { "n" } else { "" })));
+            return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is not {article} {word}", relation.name).hint(format!(
+                "Use DROP {} to remove a{} {own}.",
+                own.to_uppercase(),
+                if own == "index" { "n" } else { "" }
+            )));
         }
         if matches!(relation.storage, Storage::System(_)) || relation.oid.0 < classes::FIRST_USER_OID {
             return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name));

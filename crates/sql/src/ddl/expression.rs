@@ -8,7 +8,7 @@ use pg_query::protobuf::{Node, TypeName};
 
 use super::Ddl;
 use super::nodes::qualified;
-use crate::analyze::{self, Context, ExpressionKind};
+use crate::analyze::{self, Context, ExprKind};
 use crate::deparse;
 use crate::tree::{Expr, Var};
 
@@ -59,12 +59,12 @@ impl Ddl<'_> {
     /// Analyzes an expression over a table's columns; `column`: the one whose value it is (defaults, generation).
     pub fn stored_expression(&self, node: &Node, relation: &Relation, usage: Use, column: Option<&Column>) -> Result<Stored> {
         let kind = match usage {
-            Use::Default => ExpressionKind::ColumnDefault,
-            Use::Check => ExpressionKind::CheckConstraint,
-            Use::Generated => ExpressionKind::GeneratedColumn,
-            Use::IndexExpression => ExpressionKind::IndexExpression,
-            Use::IndexPredicate => ExpressionKind::IndexPredicate,
-            Use::Transform => ExpressionKind::AlterColumnTransform,
+            Use::Default => ExprKind::ColumnDefault,
+            Use::Check => ExprKind::CheckConstraint,
+            Use::Generated => ExprKind::GeneratedColumn,
+            Use::IndexExpression => ExprKind::IndexExpression,
+            Use::IndexPredicate => ExprKind::IndexPredicate,
+            Use::Transform => ExprKind::AlterColumnTransform,
         };
         self.with_context(|c| {
             let expr = match column {
@@ -72,7 +72,7 @@ impl Ddl<'_> {
                 None => analyze::analyze_expression(c, node, Some(relation), kind)?,
             };
             let mut columns = Vec::new();
-            expr.for_each_var(&mut |v: &Var| {
+            expr.visit_vars(&mut |v: &Var| {
                 if v.column > 0 && !columns.contains(&v.column) {
                     columns.push(v.column);
                 }
@@ -90,6 +90,14 @@ impl Ddl<'_> {
                 },
                 expr,
             })
+        })
+    }
+
+    /// Analyzes a domain's CHECK: VALUE is of the base type.
+    pub fn stored_domain_check(&self, node: &Node, base: Oid, typmod: i32) -> Result<Arc<str>> {
+        self.with_context(|c| {
+            let expr = analyze::analyze_domain_check(c, node, base, typmod)?;
+            Ok(deparse::expression(c, &expr, None).into())
         })
     }
 

@@ -151,9 +151,11 @@ impl Ddl<'_> {
     fn key_request(&self, relation: &Relation, element: &IndexElem, depends_on: &mut Vec<ObjectAddress>) -> Result<KeyRequest> {
         let mut key = KeyRequest::column(0);
         match element.expr.as_deref() {
-            None => key.column = self.column_numbers(relation, &[&element.name], false).map_err(|e| {
-                DbError::new(e.sqlstate(), format!("column \"{}\" does not exist", element.name))
-            })?[0],
+            None => {
+                key.column = self
+                    .column_numbers(relation, &[&element.name], false)
+                    .map_err(|e| DbError::new(e.sqlstate(), format!("column \"{}\" does not exist", element.name)))?[0]
+            }
             Some(node) => {
                 let stored = self.stored_expression(node, relation, Use::IndexExpression, None)?;
                 depends_on.extend(stored.depends_on);
@@ -186,7 +188,8 @@ impl Ddl<'_> {
 
     fn operator_class(&self, names: &[&str]) -> Result<Oid> {
         let (_, name) = qualified(names)?;
-        let found = self.catalog().access_methods().opclass_by_name(classes::BTREE, name);
+        let catalog = self.catalog();
+        let found = catalog.access_methods().class_by_name(classes::BTREE, name).map(|c| c.oid);
         found.ok_or_else(|| err!(UNDEFINED_OBJECT, "operator class \"{name}\" does not exist for access method \"btree\""))
     }
 
@@ -270,10 +273,11 @@ impl Ddl<'_> {
         };
         let opclass = match key.opclass {
             Some(opclass) => opclass,
-            None => catalog.default_btree_opclass(ty).ok_or_else(|| {
+            None => catalog.default_operator_class(classes::BTREE, ty).map(|c| c.oid).ok_or_else(|| {
                 let name = catalog.type_name(ty, self.path);
-                err!(UNDEFINED_OBJECT, "data type {name} has no default operator class for access method \"btree\"")
-                    .hint("You must specify an operator class for the index or define a default operator class for the data type.")
+                err!(UNDEFINED_OBJECT, "data type {name} has no default operator class for access method \"btree\"").hint(
+                    "You must specify an operator class for the index or define a default operator class for the data type.",
+                )
             })?,
         };
         Ok(IndexKey {
@@ -354,9 +358,4 @@ pub fn plural(kind: RelationKind) -> &'static str {
         RelationKind::PartitionedIndex => "partitioned indexes",
         RelationKind::Toast => "TOAST tables",
     }
-}
-
-/// Indexes follow the table: a temporary table's are temporary.
-pub fn index_persistence(table: &Relation) -> Persistence {
-    table.persistence
 }

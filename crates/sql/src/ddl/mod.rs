@@ -46,6 +46,8 @@ pub struct Ddl<'a> {
     /// The session's temporary schema, made at first use.
     pub temporary_namespace: &'a dyn Fn() -> Result<Oid>,
     pub user: Oid,
+    /// The SCRAM-SHA-256 verifier of a password (or the verifier itself, when one is given).
+    pub password_verifier: &'a dyn Fn(&str) -> String,
     /// The statement's text, for stored bodies and positions.
     pub source: &'a str,
 }
@@ -93,9 +95,7 @@ impl<'a> Ddl<'a> {
     }
 
     pub fn notice(&self, message: impl Into<String>) {
-        self.session.notice(
-            DbError::new(SqlState::SUCCESSFUL_COMPLETION, message).severity(melba_types::Severity::Notice),
-        );
+        self.session.notice(DbError::new(SqlState::SUCCESSFUL_COMPLETION, message).severity(melba_types::Severity::Notice));
     }
 
     pub fn warning(&self, state: SqlState, message: impl Into<String>) {
@@ -117,9 +117,9 @@ impl<'a> Ddl<'a> {
     pub fn namespace_for_creation(&self, schema: Option<&str>) -> Result<Oid> {
         let oid = match schema {
             Some(name) => self.namespace(name)?.oid,
-            None => self
-                .creation_namespace
-                .ok_or_else(|| err!(INVALID_SCHEMA_NAME, "no schema has been selected to create in"))?,
+            None => {
+                self.creation_namespace.ok_or_else(|| err!(INVALID_SCHEMA_NAME, "no schema has been selected to create in"))?
+            }
         };
         if oid == classes::PG_CATALOG {
             let name = schema.unwrap_or("pg_catalog");
@@ -165,10 +165,7 @@ impl<'a> Ddl<'a> {
         if name.schemaname.is_empty() {
             return Ok(self.path.iter().find_map(|ns| catalog.relation_by_name(*ns, &name.relname)).cloned());
         }
-        Ok(catalog
-            .namespace_by_name(&name.schemaname)
-            .and_then(|ns| catalog.relation_by_name(ns.oid, &name.relname))
-            .cloned())
+        Ok(catalog.namespace_by_name(&name.schemaname).and_then(|ns| catalog.relation_by_name(ns.oid, &name.relname)).cloned())
     }
 
     /// Finds and locks a relation; the descriptor is the one current once the lock is held.
@@ -253,10 +250,6 @@ impl<'a> Ddl<'a> {
 
 /// 42P01 as PostgreSQL words it.
 pub fn undefined_relation(name: &RangeVar) -> DbError {
-    let full = if name.schemaname.is_empty() {
-        name.relname.clone()
-    } else {
-        format!("{}.{}", name.schemaname, name.relname)
-    };
+    let full = if name.schemaname.is_empty() { name.relname.clone() } else { format!("{}.{}", name.schemaname, name.relname) };
     err!(UNDEFINED_TABLE, "relation \"{full}\" does not exist").at(name.location)
 }

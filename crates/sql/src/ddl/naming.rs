@@ -42,8 +42,8 @@ pub fn column_part(columns: &[&str]) -> String {
 pub fn unused_relation_name(catalog: &Catalog, namespace: Oid, name1: &str, name2: Option<&str>, label: &str) -> String {
     numbered(label, |label| {
         let name = object_name(name1, name2, label);
-        let taken = catalog.relation_by_name(namespace, &name).is_some()
-            || catalog.constraint_by_name(namespace, &name).is_some();
+        let taken =
+            catalog.relation_by_name(namespace, &name).is_some() || catalog.constraint_by_name(namespace, &name).is_some();
         (!taken).then_some(name)
     })
 }

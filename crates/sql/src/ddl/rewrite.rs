@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Column, Constraint, ConstraintKind, Persistence, Relation, Storage};
+use melba_catalog::{Column, Constraint, ConstraintKind, Persistence, Relation, Storage, classes};
 use melba_engine::{ReadView, TableScan};
 use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, TreeId, bail, err};
 use pg_query::protobuf::Node;
@@ -177,7 +177,7 @@ impl Ddl<'_> {
         let ctx = self.exec_context();
         if let Some(expression) = &default
             && definition.generated == 0
-            && !crate::execute::expression::is_volatile(&catalog, expression)
+            && !expression.is_volatile()
         {
             let value = expression.eval_row(&ctx, &[])?;
             let mut columns = relation.columns.to_vec();
@@ -232,7 +232,13 @@ impl Ddl<'_> {
         self.retype_indexes(&changed, at)
     }
 
-    fn transform_expression(&self, relation: &Relation, at: usize, column: &Column, using: Option<&Node>) -> Result<crate::tree::Expr> {
+    fn transform_expression(
+        &self,
+        relation: &Relation,
+        at: usize,
+        column: &Column,
+        using: Option<&Node>,
+    ) -> Result<crate::tree::Expr> {
         let name = &relation.columns[at].name;
         let own_reference;
         let node = match using {
@@ -324,7 +330,7 @@ impl Ddl<'_> {
             for key in keys.iter_mut().filter(|k| k.column as usize == at + 1) {
                 key.ty = column.ty;
                 key.collation = column.collation;
-                let opclass = catalog.default_btree_opclass(column.ty);
+                let opclass = catalog.default_operator_class(classes::BTREE, column.ty).map(|c| c.oid);
                 key.opclass = match opclass {
                     Some(opclass) => opclass,
                     None => bail!(
@@ -352,11 +358,7 @@ impl Ddl<'_> {
             return Ok(());
         }
         if matches!(relation.persistence, Persistence::Temporary | Persistence::Memory) {
-            bail!(
-                INVALID_TABLE_DEFINITION,
-                "cannot change logged status of table \"{}\" because it is temporary",
-                relation.name
-            );
+            bail!(INVALID_TABLE_DEFINITION, "cannot change logged status of table \"{}\" because it is temporary", relation.name);
         }
         self.check_persistence_references(relation, persistence)?;
         let before = self.target(relation.oid)?;

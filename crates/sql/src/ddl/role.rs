@@ -6,8 +6,8 @@ use melba_catalog::{AclItem, Membership, Namespace, Object, ObjectAddress, Relat
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{
-    AlterRoleSetStmt, AlterRoleStmt, CreateRoleStmt, DropBehavior, DropRoleStmt, GrantRoleStmt, GrantStmt, GrantTargetType,
-    Node, ObjectType, RoleStmtType, VariableSetKind, node::Node as N,
+    AlterRoleSetStmt, AlterRoleStmt, CreateRoleStmt, DropBehavior, DropRoleStmt, GrantRoleStmt, GrantStmt, GrantTargetType, Node,
+    ObjectType, RoleStmtType, VariableSetKind, node::Node as N,
 };
 
 use super::Ddl;
@@ -106,7 +106,7 @@ impl Ddl<'_> {
                 "connectionlimit" => role.connection_limit = option_int(def)? as i32,
                 "password" => {
                     role.password = match option_text(def) {
-                        Some(text) => Some(crate::session::scram::verifier(&text, &*self.tx.cluster.random)?.into()),
+                        Some(text) => Some((self.password_verifier)(&text).into()),
                         None => None,
                     }
                 }
@@ -180,7 +180,7 @@ impl Ddl<'_> {
             }
             let owned: Vec<String> = catalog
                 .relations()
-                .filter(|r| r.owner == role.oid && !r.kind.is_index())
+                .filter(|r| r.owner == role.oid && r.index.is_none())
                 .map(|r| format!("owner of {}", self.describe(ObjectAddress { class: classes::PG_CLASS, object: r.oid, sub: 0 })))
                 .collect();
             if !owned.is_empty() {
@@ -299,7 +299,7 @@ impl Ddl<'_> {
                         catalog
                             .relations_in(namespace.oid)
                             .into_iter()
-                            .filter(|r| !r.kind.is_index() && (r.sequence.is_some() == sequence))
+                            .filter(|r| r.index.is_none() && (r.sequence.is_some() == sequence))
                             .cloned(),
                     );
                 }
@@ -336,7 +336,14 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    fn changed_acl(&self, s: &GrantStmt, acl: Option<&[AclItem]>, owner: Oid, all: u64, grantees: &[Oid]) -> Result<Arc<[AclItem]>> {
+    fn changed_acl(
+        &self,
+        s: &GrantStmt,
+        acl: Option<&[AclItem]>,
+        owner: Oid,
+        all: u64,
+        grantees: &[Oid],
+    ) -> Result<Arc<[AclItem]>> {
         let owners = [AclItem { grantee: owner, grantor: owner, privileges: all }];
         self.changed_acl_from(s, acl.unwrap_or(&owners), all, grantees)
     }

@@ -58,7 +58,8 @@ impl Ddl<'_> {
     pub fn alter_schema(&self, s: &AlterObjectSchemaStmt) -> Result<String> {
         let target = self.namespace(&s.newschema)?.oid;
         match s.object_type() {
-            kind @ (ObjectType::ObjectTable | ObjectType::ObjectView | ObjectType::ObjectSequence | ObjectType::ObjectMatview) => {
+            kind
+            @ (ObjectType::ObjectTable | ObjectType::ObjectView | ObjectType::ObjectSequence | ObjectType::ObjectMatview) => {
                 let name = s.relation.as_ref().ok_or_else(|| DbError::internal("ALTER without a name"))?;
                 let tag = format!("ALTER {}", object_word(kind));
                 if s.missing_ok && self.find_relation(name)?.is_none() {
@@ -199,9 +200,4 @@ pub fn object_word(kind: ObjectType) -> &'static str {
         ObjectType::ObjectFunction => "FUNCTION",
         _ => "OBJECT",
     }
-}
-
-/// The schema that built-in objects are in.
-pub fn is_system_namespace(oid: Oid) -> bool {
-    oid == classes::PG_CATALOG
 }

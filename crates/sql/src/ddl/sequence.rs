@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Object, ObjectAddress, Persistence, Relation, RelationKind, SequenceInfo, Storage, classes, quote_ident, quote_literal};
-use melba_engine::{RelationLockMode, SequenceDefinition};
-use melba_types::{DbError, Oid, Result, bail, err, oids};
+use melba_catalog::{
+    Object, ObjectAddress, Persistence, Relation, RelationKind, SequenceInfo, Storage, classes, quote_ident, quote_literal,
+};
+use melba_engine::{RelationLockMode, SequenceDefinition, SequenceId, SequenceState};
+use melba_types::{DbError, Oid, Result, TreeId, bail, err, oids};
 use pg_query::protobuf::{AlterSeqStmt, CreateSeqStmt, Node, node::Node as N};
 
 use super::Ddl;
@@ -39,8 +41,8 @@ impl SequenceOptions {
     /// The complete definition, on top of `old` when altering.
     pub fn resolve(&self, old: Option<&SequenceInfo>) -> Result<SequenceInfo> {
         let ty = self.ty.or(old.map(|o| o.ty)).unwrap_or(oids::INT8);
-        let (type_min, type_max) = type_range(ty)
-            .ok_or_else(|| err!(INVALID_PARAMETER_VALUE, "sequence type must be smallint, integer, or bigint"))?;
+        let (type_min, type_max) =
+            type_range(ty).ok_or_else(|| err!(INVALID_PARAMETER_VALUE, "sequence type must be smallint, integer, or bigint"))?;
         let increment = self.increment.or(old.map(|o| o.increment)).unwrap_or(1);
         if increment == 0 {
             bail!(INVALID_PARAMETER_VALUE, "INCREMENT must not be zero");
@@ -108,13 +110,7 @@ fn type_range(ty: Oid) -> Option<(i64, i64)> {
 }
 
 fn definition(info: &SequenceInfo) -> SequenceDefinition {
-    SequenceDefinition {
-        start: info.start,
-        increment: info.increment,
-        min: info.min,
-        max: info.max,
-        cycle: info.cycle,
-    }
+    SequenceDefinition { increment: info.increment, min: info.min, max: info.max, cycle: info.cycle }
 }
 
 impl Ddl<'_> {
@@ -165,9 +161,10 @@ impl Ddl<'_> {
     }
 
     fn put_sequence(&self, namespace: Oid, name: &str, persistence: Persistence, info: SequenceInfo) -> Result<Oid> {
-        let tree = self.tx.engine.create_sequence(definition(&info), engine_persistence(persistence))?;
+        let state = SequenceState { last_value: info.start, is_called: false };
+        let storage = self.tx.engine.create_sequence(definition(&info), state, engine_persistence(persistence))?;
         let relation = Relation {
-            storage: Storage::Sequence(tree),
+            storage: Storage::Sequence(TreeId(storage.0)),
             sequence: Some(Arc::new(info)),
             ..self.bare_relation(namespace, name, RelationKind::Sequence, persistence, self.sequence_columns()?)
         };
@@ -276,9 +273,10 @@ impl Ddl<'_> {
                 if table.namespace != relation.namespace {
                     bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "sequence must be in same schema as table it is linked to");
                 }
-                let number = table.columns.iter().position(|c| *c.name == **column && !c.dropped).ok_or_else(|| {
-                    err!(UNDEFINED_COLUMN, "column \"{column}\" of relation \"{}\" does not exist", table.name)
-                })?;
+                let number =
+                    table.columns.iter().position(|c| *c.name == **column && !c.dropped).ok_or_else(|| {
+                        err!(UNDEFINED_COLUMN, "column \"{column}\" of relation \"{}\" does not exist", table.name)
+                    })?;
                 Some((table.oid, number as i16 + 1))
             }
         };
@@ -316,8 +314,19 @@ impl Ddl<'_> {
                 bail!(INVALID_PARAMETER_VALUE, "RESTART value ({value}) cannot be greater than MAXVALUE ({})", info.max);
             }
         }
-        self.tx.engine.alter_sequence(*tree, definition(&info), restart)?;
-        self.put_relation(Relation { sequence: Some(Arc::new(info)), ..relation.clone() });
+        // As PostgreSQL: the counter gets new storage, so that a rollback brings the old one back.
+        let old_id = SequenceId(tree.0);
+        let state = match restart {
+            Some(last_value) => SequenceState { last_value, is_called: false },
+            None => self.tx.engine.read_sequence(old_id)?,
+        };
+        let storage = self.tx.engine.create_sequence(definition(&info), state, engine_persistence(relation.persistence))?;
+        self.tx.engine.drop_sequence(old_id)?;
+        self.put_relation(Relation {
+            sequence: Some(Arc::new(info)),
+            storage: Storage::Sequence(TreeId(storage.0)),
+            ..relation.clone()
+        });
         if let Some(owner) = &options.owned_by {
             self.set_sequence_owner(relation.oid, owner)?;
         }
@@ -330,9 +339,4 @@ fn name_list(def: &pg_query::protobuf::DefElem) -> Vec<String> {
         Some(N::List(l)) => strings(&l.items).into_iter().map(str::to_owned).collect(),
         _ => vec![],
     }
-}
-
-/// `schema.name`, quoted where needed.
-pub fn quoted_name(schema: &str, name: &str) -> String {
-    format!("{}.{}", quote_ident(schema), quote_ident(name))
 }

@@ -119,9 +119,7 @@ impl Ddl<'_> {
 
     pub fn alter_enum(&self, s: &AlterEnumStmt) -> Result<()> {
         let names = strings(&s.type_name);
-        let list = pg_query::protobuf::Node {
-            node: Some(N::List(pg_query::protobuf::List { items: s.type_name.clone() })),
-        };
+        let list = pg_query::protobuf::Node { node: Some(N::List(pg_query::protobuf::List { items: s.type_name.clone() })) };
         let ty = self.named_type(Some(&list))?;
         if ty.type_kind != TypeKind::Enum {
             bail!(WRONG_OBJECT_TYPE, "{} is not an enum", names.join("."));
@@ -178,8 +176,7 @@ impl Ddl<'_> {
         if of.type_kind == TypeKind::Pseudo {
             bail!(DATATYPE_MISMATCH, "\"{}\" is not a valid base type for a domain", of.name);
         }
-        let mut info =
-            DomainInfo { base, typmod, dimensions: 0, not_null: false, default: None, constraints: vec![] };
+        let mut info = DomainInfo { base, typmod, dimensions: 0, not_null: false, default: None, constraints: vec![] };
         let oid = self.tx.new_oid();
         let mut rows = Vec::new();
         let mut taken = Vec::new();
@@ -257,7 +254,9 @@ impl Ddl<'_> {
         let name = s.typevar.as_ref().ok_or_else(|| DbError::internal("composite type without a name"))?;
         let (namespace, _) = self.relation_namespace(name)?;
         let catalog = self.catalog();
-        if catalog.type_by_name(namespace, &name.relname).is_some() || catalog.relation_by_name(namespace, &name.relname).is_some() {
+        if catalog.type_by_name(namespace, &name.relname).is_some()
+            || catalog.relation_by_name(namespace, &name.relname).is_some()
+        {
             bail!(DUPLICATE_OBJECT, "type \"{}\" already exists", name.relname);
         }
         let mut builder = TableBuilder { columns: vec![], constraints: vec![], sequences: vec![], likes: vec![] };
@@ -280,9 +279,4 @@ fn check_label(label: &str) -> Result<()> {
             .detail(format!("Labels must be {NAME_BYTES_MAX} bytes or less.")));
     }
     Ok(())
-}
-
-/// The type that enum values, domains and the like are built on must not be a pseudo-type.
-pub fn is_text(ty: Oid) -> bool {
-    ty == oids::TEXT
 }

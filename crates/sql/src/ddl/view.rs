@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Column, Constraint, IndexInfo, IndexKey, Object, ObjectAddress, Persistence, Relation, RelationKind, classes};
+use melba_catalog::{
+    Column, Constraint, IndexInfo, IndexKey, Object, ObjectAddress, Persistence, Relation, RelationKind, classes,
+};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{Node, ViewCheckOption, ViewStmt};
@@ -163,7 +165,10 @@ impl Ddl<'_> {
         };
         for constraint in relation.constraints.iter().filter_map(|c| catalog.constraint(*c)) {
             if let Some(text) = &constraint.expression {
-                kept.push(Kept::Check { constraint: constraint.oid, expr: stored(text, &relation, ExprKind::CheckConstraint, None)? });
+                kept.push(Kept::Check {
+                    constraint: constraint.oid,
+                    expr: stored(text, &relation, ExprKind::CheckConstraint, None)?,
+                });
             }
         }
         for (at, column) in relation.columns.iter().enumerate().filter(|(_, c)| c.generated != 0 && !c.dropped) {

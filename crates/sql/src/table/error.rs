@@ -55,9 +55,12 @@ fn at_table(error: DbError, session: &dyn Session, relation: &Relation) -> DbErr
 pub fn not_null(session: &dyn Session, target: &TableTarget, column: usize, row: &[Datum]) -> DbError {
     let relation = &target.relation;
     let name = &relation.columns[column].name;
-    let error =
-        err!(NOT_NULL_VIOLATION, "null value in column \"{name}\" of relation \"{}\" violates not-null constraint", relation.name)
-            .detail(failing_row(session, relation, row));
+    let error = err!(
+        NOT_NULL_VIOLATION,
+        "null value in column \"{name}\" of relation \"{}\" violates not-null constraint",
+        relation.name
+    )
+    .detail(failing_row(session, relation, row));
     at_table(error, session, relation).column(&**name)
 }
 

@@ -7,7 +7,7 @@ use melba_functions::Session;
 use melba_types::row::RowLayout;
 use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 
-use crate::analyze::{Context, ExpressionKind, analyze_stored_expression};
+use crate::analyze::{Context, ExprKind, analyze_stored_expression};
 use crate::execute::ExecContext;
 use crate::execute::expression::{Expression, compile_for_table};
 use crate::execute::key::KeyPart;
@@ -131,7 +131,7 @@ impl TargetBuilder<'_> {
         let mut generated = Vec::new();
         for (at, column) in live().filter(|(_, c)| c.generated == b's') {
             if let Some(text) = &column.default {
-                generated.push((at, self.compile(text, &relation, ExpressionKind::GeneratedColumn, Some(at))?));
+                generated.push((at, self.compile(text, &relation, ExprKind::GeneratedColumn, Some(at))?));
             }
         }
         let constraints: Vec<&Arc<Constraint>> =
@@ -139,7 +139,7 @@ impl TargetBuilder<'_> {
         let mut checks = Vec::new();
         for constraint in constraints.iter().filter(|c| c.kind == ConstraintKind::Check && c.enforced) {
             if let Some(text) = &constraint.expression {
-                let condition = self.compile(text, &relation, ExpressionKind::CheckConstraint, None)?;
+                let condition = self.compile(text, &relation, ExprKind::CheckConstraint, None)?;
                 checks.push(CheckTarget { name: constraint.name.clone(), condition });
             }
         }
@@ -173,7 +173,7 @@ impl TargetBuilder<'_> {
         let mut parts = Vec::with_capacity(info.keys.len());
         for key in &info.keys {
             let source = match &key.expression {
-                Some(text) => PartSource::Expression(self.compile(text, table, ExpressionKind::IndexExpression, None)?),
+                Some(text) => PartSource::Expression(self.compile(text, table, ExprKind::IndexExpression, None)?),
                 None => PartSource::Column(key.column as usize - 1),
             };
             let equality = KeyPart::equality(self.catalog, key.ty);
@@ -181,7 +181,7 @@ impl TargetBuilder<'_> {
             parts.push(IndexPart { source, key });
         }
         let predicate = match &info.predicate {
-            Some(text) => Some(self.compile(text, table, ExpressionKind::IndexPredicate, None)?),
+            Some(text) => Some(self.compile(text, table, ExprKind::IndexPredicate, None)?),
             None => None,
         };
         Ok(IndexTarget {
@@ -202,13 +202,13 @@ impl TargetBuilder<'_> {
     pub fn default(&self, relation: &Relation, column: usize) -> Result<Option<Expression>> {
         match &relation.columns[column].default {
             Some(text) if relation.columns[column].generated == 0 => {
-                Ok(Some(self.compile(text, relation, ExpressionKind::ColumnDefault, Some(column))?))
+                Ok(Some(self.compile(text, relation, ExprKind::ColumnDefault, Some(column))?))
             }
             _ => Ok(None),
         }
     }
 
-    fn compile(&self, text: &str, relation: &Relation, kind: ExpressionKind, column: Option<usize>) -> Result<Expression> {
+    fn compile(&self, text: &str, relation: &Relation, kind: ExprKind, column: Option<usize>) -> Result<Expression> {
         // Stored text is fully qualified: only pg_catalog is searched.
         let path = [melba_catalog::classes::PG_CATALOG];
         let context = Context {

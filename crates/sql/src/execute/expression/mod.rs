@@ -211,6 +211,15 @@ impl Expression {
         found
     }
 
+    /// Whether evaluating it again may give another value.
+    pub fn is_volatile(&self) -> bool {
+        self.any(&mut |e| match &e.node {
+            Node::Call(call) | Node::Distinct(call) | Node::NullIf(call) => call.volatile,
+            Node::NextValue { .. } | Node::SubPlan(_) => true,
+            _ => false,
+        })
+    }
+
     fn for_each_child(&self, f: &mut dyn FnMut(&Expression)) {
         match &self.node {
             Node::Const(_)
