@@ -7,7 +7,7 @@ use melba_catalog::{
 };
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
-use pg_query::protobuf::{ConstrType, Constraint, Node};
+use pg_query::protobuf::{ConstrType, Constraint};
 
 use super::Ddl;
 use super::expression::Use;

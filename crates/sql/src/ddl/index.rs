@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{IndexInfo, IndexKey, ObjectAddress, Persistence, Relation, RelationKind, Storage, classes};
+use melba_catalog::{IndexInfo, IndexKey, ObjectAddress, Relation, RelationKind, Storage, classes};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{DefElem, IndexElem, IndexStmt, Node, SortByDir, SortByNulls, node::Node as N};

@@ -13,7 +13,7 @@ mod drop;
 mod expression;
 mod index;
 mod naming;
-mod nodes;
+pub(crate) mod nodes;
 mod rename;
 mod rewrite;
 mod role;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Namespace, Object, Relation, RelationKind, Type, classes};
+use melba_catalog::{Namespace, Object, Relation, RelationKind, Type};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterObjectSchemaStmt, AlterOwnerStmt, CreateSchemaStmt, Node, ObjectType, RangeVar, node::Node as N};

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{
-    Object, ObjectAddress, Persistence, Relation, RelationKind, SequenceInfo, Storage, classes, quote_ident, quote_literal,
-};
+use melba_catalog::{Object, ObjectAddress, Persistence, Relation, RelationKind, SequenceInfo, Storage, classes, quote_literal};
 use melba_engine::{RelationLockMode, SequenceDefinition, SequenceId, SequenceState};
 use melba_types::{DbError, Oid, Result, TreeId, bail, err, oids};
 use pg_query::protobuf::{AlterSeqStmt, CreateSeqStmt, Node, node::Node as N};

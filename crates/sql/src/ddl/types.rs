@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{ConstraintKind, DomainInfo, Object, Persistence, Relation, RelationKind, Type, TypeKind};
-use melba_types::{DbError, Kind, Oid, Result, bail, err, oids};
+use melba_types::{DbError, Kind, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterEnumStmt, CompositeTypeStmt, ConstrType, CreateDomainStmt, CreateEnumStmt, node::Node as N};
 
 use super::Ddl;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_engine::Transaction;
-use melba_types::{Datum, Result, RowId};
+use melba_types::{Batch, Datum, DbError, Result, RowId};
 
 use super::error;
 use super::events::Events;
@@ -51,6 +51,39 @@ impl TableWriter {
         }
         self.events.inserted(&target, row);
         Ok(id)
+    }
+
+    /// Inserts a batch of rows (a column for every column of the table). Tables without generated columns and checks take
+    /// it column by column.
+    ///
+    /// # Errors
+    /// The row's position in the batch, and the error of `insert`.
+    pub fn insert_batch(&mut self, ctx: &ExecContext, batch: &Batch) -> Result<(), (usize, DbError)> {
+        let target = self.target.clone();
+        if !target.generated.is_empty() || !target.checks.is_empty() {
+            for i in 0..batch.rows {
+                self.insert(ctx, &mut batch.row(i)).map_err(|e| (i, e))?;
+            }
+            return Ok(());
+        }
+        for &column in &target.not_null {
+            if let Some(i) = (0..batch.rows).find(|i| batch.columns[column].is_null(*i)) {
+                return Err((i, error::not_null(&*ctx.session, &target, column, &batch.row(i))));
+            }
+        }
+        let ids = self.txn.insert_batch(target.tree, batch).map_err(|e| (0, e.into()))?;
+        let needs_rows = !target.indexes.is_empty() || !target.references.is_empty();
+        for i in 0..if needs_rows { batch.rows } else { 0 } {
+            let row = batch.row(i);
+            let id = RowId(ids.start.0 + i as u64);
+            for index in &target.indexes {
+                if self.index_key(ctx, index, &row).map_err(|e| (i, e))? {
+                    self.add_entry(ctx, index, &row, id).map_err(|e| (i, e))?;
+                }
+            }
+            self.events.inserted(&target, &row);
+        }
+        Ok(())
     }
 
     /// Replaces a row whose lock the caller holds.

@@ -1,0 +1,184 @@
+//! COPY TO: batches as text, CSV or binary.
+
+use std::sync::Arc;
+
+use melba_functions::{Session, io};
+use melba_types::{Batch, Oid, Result};
+
+use super::binary::SIGNATURE;
+use super::options::{CopyFormat, CopyOptions, Header};
+
+/// Where the rows come from.
+pub type Source = Box<dyn FnMut() -> Result<Option<Batch>> + Send>;
+
+/// A COPY TO in progress.
+pub struct CopyTo {
+    session: Arc<dyn Session>,
+    source: Source,
+    options: CopyOptions,
+    names: Vec<Arc<str>>,
+    types: Vec<Oid>,
+    force_quote: Vec<bool>,
+    batch: Batch,
+    at: usize,
+    state: State,
+    rows: u64,
+    value: Vec<u8>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Start,
+    Rows,
+    Done,
+}
+
+impl CopyTo {
+    pub fn new(session: Arc<dyn Session>, source: Source, names: Vec<Arc<str>>, types: Vec<Oid>, options: CopyOptions) -> CopyTo {
+        CopyTo {
+            session,
+            source,
+            force_quote: names.iter().map(|n| options.force_quote.contains(n)).collect(),
+            options,
+            names,
+            types,
+            batch: Batch::default(),
+            at: 0,
+            state: State::Start,
+            rows: 0,
+            value: Vec::new(),
+        }
+    }
+
+    /// Appends the next row, header or trailer; false at the end.
+    pub fn next(&mut self, out: &mut Vec<u8>) -> Result<bool> {
+        if self.state == State::Start {
+            self.state = State::Rows;
+            if self.options.format == CopyFormat::Binary {
+                out.extend_from_slice(SIGNATURE);
+                out.extend_from_slice(&[0; 8]);
+                // The header goes out with the first row, as PostgreSQL sends it.
+            } else if self.options.header != Header::Absent {
+                self.put_header(out);
+                return Ok(true);
+            }
+        }
+        loop {
+            if self.state == State::Done {
+                return Ok(false);
+            }
+            if self.at < self.batch.rows {
+                self.put_row(self.at, out)?;
+                self.at += 1;
+                self.rows += 1;
+                return Ok(true);
+            }
+            match (self.source)()? {
+                Some(batch) => {
+                    self.batch = batch;
+                    self.at = 0;
+                }
+                None => {
+                    self.state = State::Done;
+                    if self.options.format == CopyFormat::Binary {
+                        out.extend_from_slice(&(-1i16).to_be_bytes());
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Rows given so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn put_header(&mut self, out: &mut Vec<u8>) {
+        for (i, name) in self.names.iter().enumerate() {
+            if i > 0 {
+                out.push(self.options.delimiter);
+            }
+            match self.options.format {
+                CopyFormat::Csv => put_csv(name.as_bytes(), &self.options, false, self.names.len() == 1, out),
+                _ => put_text(name.as_bytes(), self.options.delimiter, out),
+            }
+        }
+        out.push(b'\n');
+    }
+
+    fn put_row(&mut self, row: usize, out: &mut Vec<u8>) -> Result<()> {
+        let binary = self.options.format == CopyFormat::Binary;
+        if binary {
+            out.extend_from_slice(&(self.types.len() as i16).to_be_bytes());
+        }
+        for (i, ty) in self.types.iter().enumerate() {
+            let column = &self.batch.columns[i];
+            if i > 0 && !binary {
+                out.push(self.options.delimiter);
+            }
+            if column.is_null(row) {
+                match binary {
+                    true => out.extend_from_slice(&(-1i32).to_be_bytes()),
+                    false => out.extend_from_slice(self.options.null.as_bytes()),
+                }
+                continue;
+            }
+            self.value.clear();
+            let value = column.get(row);
+            if binary {
+                io::binary_out(&*self.session, *ty, &value, &mut self.value)?;
+                out.extend_from_slice(&(self.value.len() as i32).to_be_bytes());
+                out.extend_from_slice(&self.value);
+                continue;
+            }
+            io::text_out(&*self.session, *ty, &value, &mut self.value)?;
+            match self.options.format {
+                CopyFormat::Csv => put_csv(&self.value, &self.options, self.force_quote[i], self.types.len() == 1, out),
+                _ => put_text(&self.value, self.options.delimiter, out),
+            }
+        }
+        if !binary {
+            out.push(b'\n');
+        }
+        Ok(())
+    }
+}
+
+fn put_text(value: &[u8], delimiter: u8, out: &mut Vec<u8>) {
+    for &c in value {
+        let letter = match c {
+            8 => b'b',
+            12 => b'f',
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            11 => b'v',
+            b'\\' => b'\\',
+            c if c == delimiter => c,
+            c => {
+                out.push(c);
+                continue;
+            }
+        };
+        out.extend_from_slice(&[b'\\', letter]);
+    }
+}
+
+fn put_csv(value: &[u8], options: &CopyOptions, force: bool, single: bool, out: &mut Vec<u8>) {
+    let special = |c: &u8| *c == options.delimiter || *c == options.quote || matches!(*c, b'\n' | b'\r');
+    // A lone \. would end the data.
+    let quoted = force || value == options.null.as_bytes() || value.iter().any(special) || single && value == b"\\.";
+    if !quoted {
+        out.extend_from_slice(value);
+        return;
+    }
+    out.push(options.quote);
+    for &c in value {
+        if c == options.quote || c == options.escape {
+            out.push(options.escape);
+        }
+        out.push(c);
+    }
+    out.push(options.quote);
+}

@@ -1,0 +1,514 @@
+//! COPY FROM: input in pieces, rows in batches.
+
+use std::sync::Arc;
+
+use melba_engine::Transaction;
+use melba_functions::io;
+use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Oid, Result, SqlState, bail, err, oids};
+
+use super::binary::{self, Step};
+use super::csv::{self, Records};
+use super::options::{CopyFormat, CopyOptions, Header};
+use super::text::{self, Line, Lines};
+use super::{FieldKind, Fields};
+use crate::execute::ExecContext;
+use crate::execute::expression::Expression;
+use crate::table::TableWriter;
+use crate::transaction::Tx;
+
+/// Rows gathered before they are written.
+const BATCH_ROWS: usize = 1024;
+/// Input bytes after which a batch is written however few rows it has.
+const BATCH_BYTES: usize = 4 << 20;
+/// Longest piece of input that an error's context shows.
+const SHOWN_BYTES_MAX: usize = 100;
+
+/// A column that the input has.
+struct Source {
+    /// Position in the table.
+    at: usize,
+    name: Arc<str>,
+    ty: Oid,
+    typmod: i32,
+}
+
+/// What finds rows in the input.
+enum Framing {
+    Text(Lines),
+    Csv(Records),
+    Binary { header_read: bool },
+}
+
+/// A COPY FROM in progress.
+pub struct CopyFrom {
+    ctx: ExecContext,
+    tx: Arc<Tx>,
+    writer: TableWriter,
+    options: CopyOptions,
+    sources: Vec<Source>,
+    /// Columns that the input lacks, and for DEFAULT markers those it has: position and default.
+    defaults: Vec<(usize, Option<Expression>)>,
+    filter: Option<Expression>,
+    framing: Framing,
+    buffer: Vec<u8>,
+    fields: Fields,
+    force_null: Vec<bool>,
+    force_not_null: Vec<bool>,
+    batch: Vec<Column>,
+    batch_bytes: usize,
+    /// Line of each row in the batch.
+    lines: Vec<u64>,
+    line: u64,
+    header_pending: bool,
+    done: bool,
+    rows: u64,
+    skipped: u64,
+}
+
+impl CopyFrom {
+    /// `columns`: positions of the input's columns in the table. `defaults`: for every column, its default if it has one.
+    pub fn new(
+        ctx: ExecContext,
+        tx: Arc<Tx>,
+        writer: TableWriter,
+        columns: Vec<usize>,
+        mut defaults: Vec<Option<Expression>>,
+        filter: Option<Expression>,
+        options: CopyOptions,
+    ) -> CopyFrom {
+        let relation = writer.target.relation.clone();
+        let source = |at: &usize| {
+            let c = &relation.columns[*at];
+            Source { at: *at, name: c.name.clone(), ty: c.ty, typmod: c.typmod }
+        };
+        let sources: Vec<Source> = columns.iter().map(source).collect();
+        let keeps = |at: &usize| !columns.contains(at) || options.default.is_some();
+        let defaults = (0..relation.columns.len()).filter(keeps).map(|at| (at, defaults[at].take())).collect();
+        CopyFrom {
+            ctx,
+            tx,
+            force_null: sources.iter().map(|s| options.force_null.contains(&s.name)).collect(),
+            force_not_null: sources.iter().map(|s| options.force_not_null.contains(&s.name)).collect(),
+            framing: match options.format {
+                CopyFormat::Text => Framing::Text(Lines::new()),
+                CopyFormat::Csv => Framing::Csv(Records::default()),
+                CopyFormat::Binary => Framing::Binary { header_read: false },
+            },
+            header_pending: options.header != Header::Absent,
+            sources,
+            defaults,
+            filter,
+            options,
+            buffer: Vec::new(),
+            fields: Fields::default(),
+            batch: empty_batch(&writer),
+            writer,
+            batch_bytes: 0,
+            lines: Vec::new(),
+            line: 0,
+            done: false,
+            rows: 0,
+            skipped: 0,
+        }
+    }
+
+    /// Takes a piece of input; pieces end anywhere.
+    pub fn feed(&mut self, data: &[u8]) -> Result<()> {
+        if self.done {
+            return Ok(());
+        }
+        self.buffer.extend_from_slice(data);
+        self.consume(false)
+    }
+
+    /// The input has ended: writes what is left and checks what waits for the end of the statement.
+    pub fn finish(&mut self) -> Result<u64> {
+        if !self.done {
+            self.consume(true)?;
+        }
+        self.flush()?;
+        let txn: &Arc<Transaction> = &self.tx.engine;
+        self.writer.events.finish(&self.ctx, txn, &self.tx.deferred)?;
+        if self.skipped > 0 && !self.options.silent {
+            let rows = if self.skipped == 1 { "row was" } else { "rows were" };
+            let message = format!("{} {rows} skipped due to data type incompatibility", self.skipped);
+            let notice = DbError::new(SqlState::SUCCESSFUL_COMPLETION, message);
+            self.ctx.session.notice(notice.severity(melba_types::Severity::Notice));
+        }
+        Ok(self.rows)
+    }
+
+    fn consume(&mut self, at_end: bool) -> Result<()> {
+        let buffer = std::mem::take(&mut self.buffer);
+        let mut at = 0;
+        let result = loop {
+            match self.next_row(&buffer[at..], at_end) {
+                Ok(Some(taken)) => at += taken,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+            if self.done {
+                break Ok(());
+            }
+        };
+        self.buffer = buffer;
+        self.buffer.drain(..at);
+        result
+    }
+
+    /// Reads one row from the start of the input; bytes taken, `None` when there is no whole row.
+    fn next_row(&mut self, input: &[u8], at_end: bool) -> Result<Option<usize>> {
+        let found = match &mut self.framing {
+            Framing::Text(lines) => lines.next(input, at_end),
+            Framing::Csv(records) => records.next(input, &self.options, at_end),
+            Framing::Binary { .. } => return self.next_tuple(input, at_end),
+        };
+        let Some(Line { len, taken }) = found.map_err(|e| self.at_line(e, self.line + 1, None))? else { return Ok(None) };
+        let line = &input[..len];
+        let first_line = self.line + 1;
+        self.line += 1 + memchr::memchr_iter(b'\n', line).count() as u64;
+        if self.header_pending {
+            self.header_pending = false;
+            self.split(line).map_err(|e| self.at_line(e, first_line, Some(line)))?;
+            if self.options.header == Header::Match {
+                self.match_header().map_err(|e| self.at_line(e, first_line, Some(line)))?;
+            }
+            return Ok(Some(taken));
+        }
+        if line == b"\\." && self.options.format == CopyFormat::Text {
+            self.done = true;
+            return Ok(Some(taken));
+        }
+        if std::str::from_utf8(line).is_err() {
+            return Err(self.at_line(invalid_utf8(line), first_line, None));
+        }
+        self.split(line).map_err(|e| self.at_line(e, first_line, Some(line)))?;
+        // A table without columns is copied as empty lines.
+        let no_columns = self.sources.is_empty() && line.is_empty();
+        if !no_columns {
+            self.check_count().map_err(|e| self.at_line(e, first_line, Some(line)))?;
+        }
+        if self.options.ignore_errors {
+            self.push_row_softly(first_line)?;
+        } else {
+            for i in 0..self.sources.len() {
+                self.push_field(i).map_err(|e| self.at_field(e, i))?;
+            }
+            self.push_defaults()?;
+            self.end_row(first_line);
+        }
+        self.batch_bytes += taken;
+        if self.lines.len() >= BATCH_ROWS || self.batch_bytes >= BATCH_BYTES {
+            self.flush()?;
+        }
+        Ok(Some(taken))
+    }
+
+    fn split(&mut self, line: &[u8]) -> Result<()> {
+        let options = &self.options;
+        match options.format {
+            CopyFormat::Csv => csv::split(line, options, &self.force_null, &self.force_not_null, &mut self.fields),
+            _ => {
+                let default = options.default.as_deref().map(str::as_bytes);
+                text::split(line, options.delimiter, options.null.as_bytes(), default, &mut self.fields);
+                Ok(())
+            }
+        }
+    }
+
+    fn match_header(&self) -> Result<()> {
+        if self.fields.len() != self.sources.len() {
+            bail!(
+                BAD_COPY_FILE_FORMAT,
+                "wrong number of fields in header line: got {}, expected {}",
+                self.fields.len(),
+                self.sources.len()
+            );
+        }
+        for (i, source) in self.sources.iter().enumerate() {
+            let (kind, bytes) = self.fields.get(i);
+            let text = String::from_utf8_lossy(bytes);
+            if kind != FieldKind::Value {
+                bail!(
+                    BAD_COPY_FILE_FORMAT,
+                    "column name mismatch in header line field {}: got null value (\"{}\"), expected \"{}\"",
+                    i + 1,
+                    self.options.null,
+                    source.name
+                );
+            }
+            if text != *source.name {
+                bail!(
+                    BAD_COPY_FILE_FORMAT,
+                    "column name mismatch in header line field {}: got \"{text}\", expected \"{}\"",
+                    i + 1,
+                    source.name
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn check_count(&self) -> Result<()> {
+        if self.fields.len() > self.sources.len() {
+            bail!(BAD_COPY_FILE_FORMAT, "extra data after last expected column");
+        }
+        if let Some(missing) = self.sources.get(self.fields.len()) {
+            bail!(BAD_COPY_FILE_FORMAT, "missing data for column \"{}\"", missing.name);
+        }
+        Ok(())
+    }
+
+    /// Appends field `i` to its column.
+    fn push_field(&mut self, i: usize) -> Result<()> {
+        let source = &self.sources[i];
+        let (kind, bytes) = self.fields.get(i);
+        let column = &mut self.batch[source.at];
+        match kind {
+            FieldKind::Null if source_is_domain(&self.ctx, source.ty) => {
+                let value = io::check_domain(&*self.ctx.session, source.ty, Datum::Null)?;
+                column.push(value);
+            }
+            FieldKind::Null => column.push_null(),
+            FieldKind::Default => {
+                let value = self.default_of(source.at)?;
+                self.batch[self.sources[i].at].push(value);
+            }
+            FieldKind::Value => match (&mut column.data, source.ty) {
+                // The types that bulk loads are made of go straight in.
+                (ColumnData::Text(_), oids::TEXT) => {
+                    if std::str::from_utf8(bytes).is_err() {
+                        return Err(invalid_utf8(bytes));
+                    }
+                    if !column.push_encoded(Kind::Text, bytes) {
+                        bail!(INTERNAL_ERROR, "text was not taken");
+                    }
+                }
+                (ColumnData::Int4(_), oids::INT4) if plain_integer(bytes, 9).is_some() => {
+                    column.push(Datum::Int4(plain_integer(bytes, 9).unwrap_or(0) as i32));
+                }
+                (ColumnData::Int8(_), oids::INT8) if plain_integer(bytes, 18).is_some() => {
+                    column.push(Datum::Int8(plain_integer(bytes, 18).unwrap_or(0)));
+                }
+                _ => {
+                    let text = std::str::from_utf8(bytes).map_err(|_| invalid_utf8(bytes))?;
+                    column.push(io::text_in(&*self.ctx.session, source.ty, source.typmod, text)?);
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// ON_ERROR ignore: the row goes in whole or not at all.
+    fn push_row_softly(&mut self, line: u64) -> Result<()> {
+        let mut values = Vec::with_capacity(self.sources.len());
+        for (i, source) in self.sources.iter().enumerate() {
+            let (kind, bytes) = self.fields.get(i);
+            let value = match kind {
+                FieldKind::Null => Ok(Datum::Null),
+                FieldKind::Default => self.default_of(source.at),
+                FieldKind::Value => {
+                    let text = std::str::from_utf8(bytes).map_err(|_| invalid_utf8(bytes))?;
+                    match io::soft_text_in(&*self.ctx.session, source.ty, source.typmod, text)? {
+                        Ok(value) => Ok(value),
+                        Err(_) => return self.skip_row(line, i),
+                    }
+                }
+            }?;
+            values.push((source.at, value));
+        }
+        for (at, value) in values {
+            self.batch[at].push(value);
+        }
+        self.push_defaults()?;
+        self.end_row(line);
+        Ok(())
+    }
+
+    fn skip_row(&mut self, line: u64, field: usize) -> Result<()> {
+        self.skipped += 1;
+        let name = &self.sources[field].name;
+        if self.options.verbose {
+            let (_, bytes) = self.fields.get(field);
+            let shown = String::from_utf8_lossy(bytes);
+            let message =
+                format!("skipping row due to data type incompatibility at line {line} for column \"{name}\": \"{shown}\"");
+            let notice = DbError::new(SqlState::SUCCESSFUL_COMPLETION, message).severity(melba_types::Severity::Notice);
+            self.ctx.session.notice(notice);
+        }
+        if let Some(limit) = self.options.reject_limit
+            && self.skipped > limit
+        {
+            let error = err!(
+                INVALID_TEXT_REPRESENTATION,
+                "skipped more than REJECT_LIMIT ({limit}) rows due to data type incompatibility"
+            );
+            return Err(self.at_field(error, field));
+        }
+        Ok(())
+    }
+
+    fn default_of(&self, at: usize) -> Result<Datum> {
+        match self.defaults.iter().find(|(column, _)| *column == at) {
+            Some((_, Some(default))) => default.eval_row(&self.ctx, &[]),
+            _ => Ok(Datum::Null),
+        }
+    }
+
+    /// Fills the columns that the input lacks.
+    fn push_defaults(&mut self) -> Result<()> {
+        for (at, default) in &self.defaults {
+            if self.sources.iter().any(|s| s.at == *at) {
+                continue;
+            }
+            match default {
+                Some(default) => self.batch[*at].push(default.eval_row(&self.ctx, &[])?),
+                None => self.batch[*at].push_null(),
+            }
+        }
+        Ok(())
+    }
+
+    fn end_row(&mut self, line: u64) {
+        self.lines.push(line);
+    }
+
+    fn next_tuple(&mut self, input: &[u8], at_end: bool) -> Result<Option<usize>> {
+        if let Framing::Binary { header_read: header_read @ false } = &mut self.framing {
+            let Some(length) = binary::header(input)? else {
+                if at_end {
+                    bail!(BAD_COPY_FILE_FORMAT, "COPY file signature not recognized");
+                }
+                return Ok(None);
+            };
+            *header_read = true;
+            return Ok(Some(length));
+        }
+        match binary::step(input, self.sources.len()).map_err(|e| self.at_line(e, self.line + 1, None))? {
+            Step::Wait if at_end && !input.is_empty() => bail!(BAD_COPY_FILE_FORMAT, "unexpected EOF in COPY data"),
+            Step::Wait => Ok(None),
+            Step::End => {
+                self.done = true;
+                Ok(Some(2))
+            }
+            Step::Tuple(length) => {
+                self.line += 1;
+                for (i, field) in binary::fields(&input[..length]).enumerate() {
+                    let source = &self.sources[i];
+                    let value = match field {
+                        None => Ok(Datum::Null),
+                        Some(bytes) => io::binary_in(&*self.ctx.session, source.ty, source.typmod, bytes),
+                    };
+                    let value =
+                        value.map_err(|e| self.with_context(e, &format!("line {}, column {}", self.line, source.name)))?;
+                    self.batch[source.at].push(value);
+                }
+                self.push_defaults()?;
+                self.end_row(self.line);
+                self.batch_bytes += length;
+                if self.lines.len() >= BATCH_ROWS || self.batch_bytes >= BATCH_BYTES {
+                    self.flush()?;
+                }
+                Ok(Some(length))
+            }
+        }
+    }
+
+    /// Writes the gathered rows.
+    fn flush(&mut self) -> Result<()> {
+        if self.lines.is_empty() {
+            return Ok(());
+        }
+        self.ctx.check_interrupt()?;
+        let columns = std::mem::replace(&mut self.batch, empty_batch(&self.writer));
+        let mut batch = Batch::new(columns, self.lines.len());
+        let mut lines = std::mem::take(&mut self.lines);
+        self.batch_bytes = 0;
+        if let Some(filter) = &self.filter {
+            let mut kept = Vec::new();
+            for i in 0..batch.rows {
+                if filter.holds(&self.ctx, &batch.row(i))? {
+                    kept.push(i as u32);
+                }
+            }
+            lines = kept.iter().map(|i| lines[*i as usize]).collect();
+            batch = batch.take(&kept);
+        }
+        if batch.rows > 0 {
+            let result = self.writer.insert_batch(&self.ctx, &batch);
+            result.map_err(|(i, e)| self.with_context(e, &format!("line {}", lines[i])))?;
+        }
+        self.rows += batch.rows as u64;
+        Ok(())
+    }
+
+    fn with_context(&self, error: DbError, place: &str) -> DbError {
+        error.context(format!("COPY {}, {place}", self.writer.target.relation.name))
+    }
+
+    fn at_line(&self, error: DbError, line: u64, text: Option<&[u8]>) -> DbError {
+        match text {
+            Some(text) => self.with_context(error, &format!("line {line}: \"{}\"", shown(text))),
+            None => self.with_context(error, &format!("line {line}")),
+        }
+    }
+
+    fn at_field(&self, error: DbError, i: usize) -> DbError {
+        let name = &self.sources[i].name;
+        match self.fields.get(i) {
+            (FieldKind::Null, _) => self.with_context(error, &format!("line {}, column {name}: null input", self.line)),
+            (_, bytes) => self.with_context(error, &format!("line {}, column {name}: \"{}\"", self.line, shown(bytes))),
+        }
+    }
+}
+
+fn empty_batch(writer: &TableWriter) -> Vec<Column> {
+    writer.target.relation.columns.iter().map(|c| Column::with_capacity(c.kind, BATCH_ROWS)).collect()
+}
+
+fn source_is_domain(ctx: &ExecContext, ty: Oid) -> bool {
+    ty.0 >= melba_catalog::classes::FIRST_USER_OID && ctx.catalog.type_(ty).is_some_and(|t| t.domain.is_some())
+}
+
+/// A decimal integer of at most `digits` digits and nothing else.
+fn plain_integer(bytes: &[u8], digits: usize) -> Option<i64> {
+    let (negative, digits_of) = match bytes {
+        [b'-', rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    if digits_of.is_empty() || digits_of.len() > digits {
+        return None;
+    }
+    let mut value = 0i64;
+    for c in digits_of {
+        if !c.is_ascii_digit() {
+            return None;
+        }
+        value = value * 10 + i64::from(c - b'0');
+    }
+    Some(if negative { -value } else { value })
+}
+
+fn shown(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    if text.len() <= SHOWN_BYTES_MAX {
+        return text.into_owned();
+    }
+    let mut end = SHOWN_BYTES_MAX;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}...", &text[..end])
+}
+
+fn invalid_utf8(bytes: &[u8]) -> DbError {
+    let at = std::str::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), |_| 0);
+    let length = match bytes.get(at) {
+        Some(0xc0..=0xdf) => 2,
+        Some(0xe0..=0xef) => 3,
+        Some(0xf0..=0xf7) => 4,
+        _ => 1,
+    };
+    let shown: Vec<String> = bytes[at..].iter().take(length).map(|b| format!("0x{b:02x}")).collect();
+    err!(CHARACTER_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": {}", shown.join(" "))
+}
