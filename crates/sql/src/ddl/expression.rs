@@ -8,7 +8,7 @@ use pg_query::protobuf::{Node, TypeName};
 
 use super::Ddl;
 use super::nodes::qualified;
-use crate::analyze::{self, Context, ExprKind};
+use crate::analyze::{self, Context, Expected, ExprKind};
 use crate::deparse;
 use crate::tree::{Expr, Var};
 
@@ -53,7 +53,7 @@ impl Ddl<'_> {
     }
 
     pub fn type_from_name(&self, name: &TypeName) -> Result<(Oid, i32)> {
-        self.with_context(|c| analyze::transform_type_name(c, name))
+        self.with_context(|c| c.transform_type_name(name))
     }
 
     /// Analyzes an expression over a table's columns; `column`: the one whose value it is (defaults, generation).
@@ -66,11 +66,10 @@ impl Ddl<'_> {
             Use::IndexPredicate => ExprKind::IndexPredicate,
             Use::Transform => ExprKind::AlterColumnTransform,
         };
+        let visible = Arc::new(relation.clone());
+        let expected = column.map(|c| Expected { ty: c.ty, typmod: c.typmod, column: &c.name });
         self.with_context(|c| {
-            let expr = match column {
-                Some(column) => analyze::analyze_column_expression(c, node, Some(relation), column, kind)?,
-                None => analyze::analyze_expression(c, node, Some(relation), kind)?,
-            };
+            let expr = analyze::analyze_expression(c, node, Some(&visible), kind, expected)?;
             let mut columns = Vec::new();
             expr.visit_vars(&mut |v: &Var| {
                 if v.column > 0 && !columns.contains(&v.column) {

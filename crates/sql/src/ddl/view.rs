@@ -11,7 +11,7 @@ use pg_query::protobuf::{Node, ViewCheckOption, ViewStmt};
 
 use super::Ddl;
 use super::nodes::{inner, option_text, options, strings};
-use crate::analyze::{self, ExprKind};
+use crate::analyze::{self, Expected};
 use crate::deparse;
 use crate::tree::{Expr, Query};
 
@@ -160,20 +160,21 @@ impl Ddl<'_> {
         let catalog = self.catalog();
         let relation = self.relation(oid)?;
         let mut kept = Vec::new();
-        let stored = |text: &str, of: &Relation, kind: ExprKind, column: Option<&Column>| {
-            self.with_context(|c| analyze::analyze_stored_expression(c, text, Some(of), kind, column))
+        let stored = |text: &str, of: &Arc<Relation>, column: Option<&Column>| {
+            let expected = column.map(|c| Expected { ty: c.ty, typmod: c.typmod, column: &c.name });
+            self.with_context(|c| analyze::analyze_stored_expression(c, text, Some(of), expected))
         };
         for constraint in relation.constraints.iter().filter_map(|c| catalog.constraint(*c)) {
             if let Some(text) = &constraint.expression {
                 kept.push(Kept::Check {
                     constraint: constraint.oid,
-                    expr: stored(text, &relation, ExprKind::CheckConstraint, None)?,
+                    expr: stored(text, &relation, None)?,
                 });
             }
         }
         for (at, column) in relation.columns.iter().enumerate().filter(|(_, c)| c.generated != 0 && !c.dropped) {
             if let Some(text) = &column.default {
-                let expr = stored(text, &relation, ExprKind::GeneratedColumn, Some(column))?;
+                let expr = stored(text, &relation, Some(column))?;
                 kept.push(Kept::Default { relation: oid, column: at, expr });
             }
         }
@@ -181,12 +182,12 @@ impl Ddl<'_> {
             let Some(info) = &index.index else { continue };
             for (at, key) in info.keys.iter().enumerate() {
                 if let Some(text) = &key.expression {
-                    let expr = stored(text, &relation, ExprKind::IndexExpression, None)?;
+                    let expr = stored(text, &relation, None)?;
                     kept.push(Kept::IndexKey { index: index.oid, key: at, expr });
                 }
             }
             if let Some(text) = &info.predicate {
-                let expr = stored(text, &relation, ExprKind::IndexPredicate, None)?;
+                let expr = stored(text, &relation, None)?;
                 kept.push(Kept::Predicate { index: index.oid, expr });
             }
         }
@@ -194,8 +195,8 @@ impl Ddl<'_> {
         let mut dependents: Vec<Oid> = catalog.dependents(address).map(|d| d.dependent.object).collect();
         dependents.dedup();
         for dependent in dependents.into_iter().filter_map(|o| catalog.relation(o)) {
-            if let Some(text) = &dependent.view_query {
-                let query = self.with_context(|c| analyze::analyze_view(c, text))?;
+            if dependent.view_query.is_some() {
+                let query = self.with_context(|c| analyze::analyze_view(c, dependent))?;
                 kept.push(Kept::View { relation: dependent.oid, query: Box::new(query) });
             }
             // Defaults that mention a sequence by name.
@@ -204,7 +205,7 @@ impl Ddl<'_> {
                     && column.generated == 0
                     && let Some(text) = &column.default
                 {
-                    let expr = stored(text, dependent, ExprKind::ColumnDefault, Some(column))?;
+                    let expr = stored(text, dependent, Some(column))?;
                     kept.push(Kept::Default { relation: dependent.oid, column: at, expr });
                 }
             }

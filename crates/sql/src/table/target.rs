@@ -7,7 +7,7 @@ use melba_functions::Session;
 use melba_types::row::RowLayout;
 use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 
-use crate::analyze::{Context, ExprKind, analyze_stored_expression};
+use crate::analyze::{Context, Expected, analyze_stored_expression};
 use crate::execute::ExecContext;
 use crate::execute::expression::{Expression, compile_for_table};
 use crate::execute::key::KeyPart;
@@ -131,7 +131,7 @@ impl TargetBuilder<'_> {
         let mut generated = Vec::new();
         for (at, column) in live().filter(|(_, c)| c.generated == b's') {
             if let Some(text) = &column.default {
-                generated.push((at, self.compile(text, &relation, ExprKind::GeneratedColumn, Some(at))?));
+                generated.push((at, self.compile(text, &relation, Some(at))?));
             }
         }
         let constraints: Vec<&Arc<Constraint>> =
@@ -139,7 +139,7 @@ impl TargetBuilder<'_> {
         let mut checks = Vec::new();
         for constraint in constraints.iter().filter(|c| c.kind == ConstraintKind::Check && c.enforced) {
             if let Some(text) = &constraint.expression {
-                let condition = self.compile(text, &relation, ExprKind::CheckConstraint, None)?;
+                let condition = self.compile(text, &relation, None)?;
                 checks.push(CheckTarget { name: constraint.name.clone(), condition });
             }
         }
@@ -165,7 +165,7 @@ impl TargetBuilder<'_> {
     }
 
     /// The target for one index of a table.
-    pub fn index(&self, table: &Relation, oid: Oid) -> Result<IndexTarget> {
+    pub fn index(&self, table: &Arc<Relation>, oid: Oid) -> Result<IndexTarget> {
         let missing = || DbError::internal(format!("could not open index with OID {oid}"));
         let index = self.catalog.relation(oid).ok_or_else(missing)?;
         let info = index.index.as_ref().ok_or_else(missing)?;
@@ -173,7 +173,7 @@ impl TargetBuilder<'_> {
         let mut parts = Vec::with_capacity(info.keys.len());
         for key in &info.keys {
             let source = match &key.expression {
-                Some(text) => PartSource::Expression(self.compile(text, table, ExprKind::IndexExpression, None)?),
+                Some(text) => PartSource::Expression(self.compile(text, table, None)?),
                 None => PartSource::Column(key.column as usize - 1),
             };
             let equality = KeyPart::equality(self.catalog, key.ty);
@@ -181,7 +181,7 @@ impl TargetBuilder<'_> {
             parts.push(IndexPart { source, key });
         }
         let predicate = match &info.predicate {
-            Some(text) => Some(self.compile(text, table, ExprKind::IndexPredicate, None)?),
+            Some(text) => Some(self.compile(text, table, None)?),
             None => None,
         };
         Ok(IndexTarget {
@@ -199,27 +199,29 @@ impl TargetBuilder<'_> {
     }
 
     /// A column's default, compiled; `None` when it has none.
-    pub fn default(&self, relation: &Relation, column: usize) -> Result<Option<Expression>> {
+    pub fn default(&self, relation: &Arc<Relation>, column: usize) -> Result<Option<Expression>> {
         match &relation.columns[column].default {
             Some(text) if relation.columns[column].generated == 0 => {
-                Ok(Some(self.compile(text, relation, ExprKind::ColumnDefault, Some(column))?))
+                Ok(Some(self.compile(text, relation, Some(column))?))
             }
             _ => Ok(None),
         }
     }
 
-    fn compile(&self, text: &str, relation: &Relation, kind: ExprKind, column: Option<usize>) -> Result<Expression> {
-        // Stored text is fully qualified: only pg_catalog is searched.
-        let path = [melba_catalog::classes::PG_CATALOG];
+    fn compile(&self, text: &str, relation: &Arc<Relation>, column: Option<usize>) -> Result<Expression> {
         let context = Context {
             catalog: self.catalog,
             session: self.session,
-            search_path: &path,
+            search_path: &[],
             temp_namespace: Oid::INVALID,
             database: "",
             user: relation.owner,
         };
-        let expr = analyze_stored_expression(&context, text, Some(relation), kind, column.map(|at| &relation.columns[at]))?;
+        let expected = column.map(|at| {
+            let c = &relation.columns[at];
+            Expected { ty: c.ty, typmod: c.typmod, column: &c.name }
+        });
+        let expr = analyze_stored_expression(&context, text, Some(relation), expected)?;
         compile_for_table(self.catalog, Some(self.session), &expr)
     }
 }
