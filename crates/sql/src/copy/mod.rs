@@ -12,6 +12,7 @@ mod csv;
 mod format;
 mod from;
 mod options;
+pub mod statement;
 mod text;
 
 pub use format::CopyTo;
