@@ -2,13 +2,16 @@
 //!
 //! ```text
 //! text -> parse (pg_query) -> analyze (tree::Query) -> plan (plan::Plan) -> execute (batches)
-//!                          \-> ddl (utility statements: catalog changes)
+//!                          \-> ddl, copy (utility statements: catalog changes, bulk transfers)
 //! ```
 //!
 //! `session` holds a connection's state and drives the stages; the server calls nothing else.
 
 pub mod analyze;
 pub mod cluster;
+pub mod copy;
+pub mod ddl;
+pub mod deparse;
 pub mod execute;
 pub mod parse;
 pub mod plan;

@@ -7,6 +7,7 @@
 //! 1. A tree holds no names that must be looked up again, but for aliases and output column names.
 //! 2. `Expr::Var` of level 0 refers to `Query::range_table` of the query it stands in; level n to the n-th query outwards.
 
+mod dependencies;
 mod props;
 mod walk;
 

@@ -87,6 +87,11 @@ impl<'a> Context<'a> {
         self.exact_operator(OperatorName::plain(name), left, right).ok().flatten()
     }
 
+    /// The binary operator that PostgreSQL would use for operand types, if any.
+    pub fn find_operator(&self, name: &str, left: Oid, right: Oid) -> Option<&'a Arc<Operator>> {
+        self.operator_with(name, left, right).or_else(|| self.binary_operator_opt(OperatorName::plain(name), left, right))
+    }
+
     fn candidates(&self, name: OperatorName<'_>, unary: bool) -> Result<Vec<OperatorCandidate<'a>>> {
         let mut all: Vec<OperatorCandidate<'a>> = Vec::new();
         self.operators_named(name, |operator| {

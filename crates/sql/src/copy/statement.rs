@@ -14,7 +14,7 @@ use super::{CopyFormat, CopyFrom, CopyOptions, CopyTo};
 use crate::analyze::{self, ExprKind};
 use crate::ddl::Ddl;
 use crate::ddl::nodes::strings;
-use crate::execute::ExecContext;
+use crate::execute::{BATCH_ROWS, ExecContext};
 use crate::execute::expression::{Expression, compile_for_table};
 use crate::parse;
 use crate::session::portal::{CopyIn, CopyOut, Outcome};
@@ -95,9 +95,8 @@ fn copied_columns(relation: &Relation, names: &[&str], from: bool) -> Result<Vec
     let mut out = Vec::with_capacity(names.len());
     for name in names {
         let found = relation.columns.iter().position(|c| !c.dropped && *c.name == **name);
-        let at = found.ok_or_else(|| {
-            err!(UNDEFINED_COLUMN, "column \"{name}\" of relation \"{}\" does not exist", relation.name)
-        })?;
+        let at =
+            found.ok_or_else(|| err!(UNDEFINED_COLUMN, "column \"{name}\" of relation \"{}\" does not exist", relation.name))?;
         if relation.columns[at].generated != 0 {
             return Err(err!(INVALID_COLUMN_REFERENCE, "column \"{name}\" is a generated column")
                 .detail("Generated columns cannot be used in COPY."));
@@ -213,7 +212,7 @@ fn copy_to(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<O
     let names = columns.iter().map(|c| c.name.clone()).collect();
     let types = columns.iter().map(|c| c.ty).collect();
     let session = (cx.exec)().session.clone();
-    let mut copy = CopyTo::new(session, Box::new(move || source.next()), names, types, options);
+    let mut copy = CopyTo::new(session, Box::new(move || source.next(BATCH_ROWS)), names, types, options);
     if s.filename.is_empty() {
         return Ok(Outcome::CopyOut { format, columns: width, copy: Box::new(copy) });
     }

@@ -150,7 +150,7 @@ impl Ddl<'_> {
 
     /// The default B-tree equality between two types, as foreign keys use it.
     pub fn equality_operator(&self, left: Oid, right: Oid) -> Option<Oid> {
-        self.with_context(|c| Ok(analyze::find_operator(c, "=", left, right))).ok().flatten()
+        self.with_context(|c| Ok(c.find_operator("=", left, right).map(|o| o.oid))).ok().flatten()
     }
 
     /// A possibly qualified name as (schema, name).

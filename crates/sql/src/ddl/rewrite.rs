@@ -31,7 +31,8 @@ impl Ddl<'_> {
     /// An evaluation context over the catalog as it is now.
     pub fn exec_context(&self) -> ExecContext {
         let catalog = self.catalog();
-        ExecContext::new((self.session_for)(catalog.clone()), catalog, Arc::from([]))
+        let view = self.tx.engine.statement_view();
+        ExecContext::new((self.session_for)(catalog.clone()), catalog, self.tx.engine.clone(), view, Arc::from([]))
     }
 
     fn target(&self, table: Oid) -> Result<TableTarget> {

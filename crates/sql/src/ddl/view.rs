@@ -166,10 +166,7 @@ impl Ddl<'_> {
         };
         for constraint in relation.constraints.iter().filter_map(|c| catalog.constraint(*c)) {
             if let Some(text) = &constraint.expression {
-                kept.push(Kept::Check {
-                    constraint: constraint.oid,
-                    expr: stored(text, &relation, None)?,
-                });
+                kept.push(Kept::Check { constraint: constraint.oid, expr: stored(text, &relation, None)? });
             }
         }
         for (at, column) in relation.columns.iter().enumerate().filter(|(_, c)| c.generated != 0 && !c.dropped) {

@@ -201,9 +201,7 @@ impl TargetBuilder<'_> {
     /// A column's default, compiled; `None` when it has none.
     pub fn default(&self, relation: &Arc<Relation>, column: usize) -> Result<Option<Expression>> {
         match &relation.columns[column].default {
-            Some(text) if relation.columns[column].generated == 0 => {
-                Ok(Some(self.compile(text, relation, Some(column))?))
-            }
+            Some(text) if relation.columns[column].generated == 0 => Ok(Some(self.compile(text, relation, Some(column))?)),
             _ => Ok(None),
         }
     }
