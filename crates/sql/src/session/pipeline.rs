@@ -1,28 +1,62 @@
 //! From a parsed statement to its rows: the one door between the session and the stages analyze, plan, execute and ddl.
 
+use std::sync::Arc;
+
+use melba_catalog::Catalog;
+use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_functions::{FormatSettings, Session as _, io};
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result};
-use pg_query::Node;
 use pg_query::protobuf::DiscardMode;
+use pg_query::{Node, NodeEnum};
 
+use crate::analyze;
+use crate::execute::{ExecContext, Execution};
 use crate::parse::Statement;
+use crate::plan::{self, Plan, PlanCommand, PlanContext};
+use crate::transaction::Tx;
+use crate::tree::{Query, Target};
 
 use super::context::StatementContext;
-use super::portal::{Outcome, ResultColumn};
+use super::names::SearchPath;
+use super::portal::{Outcome, ResultColumn, RowSource, StoredRows, Tag};
 
 /// A statement after analysis, as the session keeps it for later executions.
-#[derive(Debug, Default)]
-pub struct Compiled {}
+#[derive(Default)]
+pub struct Compiled {
+    planned: Option<Planned>,
+}
+
+/// A planned query, and what it was planned against.
+struct Planned {
+    plan: Arc<Plan>,
+    catalog: Arc<Catalog>,
+    path: Arc<SearchPath>,
+    parameter_types: Vec<Oid>,
+    columns: Option<Arc<[ResultColumn]>>,
+}
+
+impl std::fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Compiled(planned: {})", self.planned.is_some())
+    }
+}
+
+impl Planned {
+    fn is_current(&self, context: &StatementContext) -> bool {
+        Arc::ptr_eq(&self.catalog, &context.catalog)
+            && (Arc::ptr_eq(&self.path, &context.path) || self.path.path == context.path.path)
+    }
+}
 
 impl Compiled {
     /// Nothing it was analyzed against has changed.
-    pub fn is_current(&self, _context: &StatementContext) -> bool {
-        true
+    pub fn is_current(&self, context: &StatementContext) -> bool {
+        self.planned.as_ref().is_none_or(|p| p.is_current(context))
     }
 
     /// Worth keeping for the next time the same text comes.
     pub fn is_reusable(&self) -> bool {
-        false
+        self.planned.is_some()
     }
 }
 
@@ -30,23 +64,170 @@ impl Compiled {
 #[derive(Debug)]
 pub struct Analyzed {
     pub parameter_types: Vec<Oid>,
-    pub columns: Option<Vec<ResultColumn>>,
+    pub columns: Option<Arc<[ResultColumn]>>,
     pub compiled: Compiled,
 }
 
 /// Analyzes a statement that the session does not run itself. `parameter_types`: as the client declared them, 0 for "find out".
-pub fn analyze(_context: &StatementContext, statement: &Statement, _parameter_types: &[Oid]) -> Result<Analyzed> {
-    Err(DbError::unsupported(format!("the statement \"{}\"", statement.text())))
+pub fn analyze(context: &StatementContext, statement: &Statement, parameter_types: &[Oid]) -> Result<Analyzed> {
+    if !is_query(&statement.node) {
+        return Ok(Analyzed { parameter_types: parameter_types.to_vec(), columns: None, compiled: Compiled::default() });
+    }
+    let planned = plan_query(context, &statement.node, parameter_types)?;
+    Ok(Analyzed {
+        parameter_types: planned.parameter_types.clone(),
+        columns: planned.columns.clone(),
+        compiled: Compiled { planned: Some(planned) },
+    })
+}
+
+/// Statements that are planned: everything else is a utility statement.
+fn is_query(node: &NodeEnum) -> bool {
+    match node {
+        NodeEnum::SelectStmt(s) => s.into_clause.is_none(),
+        NodeEnum::InsertStmt(_) | NodeEnum::UpdateStmt(_) | NodeEnum::DeleteStmt(_) | NodeEnum::MergeStmt(_) => true,
+        _ => false,
+    }
+}
+
+fn analysis<'a>(context: &'a StatementContext) -> analyze::Context<'a> {
+    analyze::Context {
+        catalog: &context.catalog,
+        session: context,
+        search_path: &context.path.path,
+        temp_namespace: context.path.temporary,
+        database: &context.session.database,
+        user: context.session.user_oid,
+    }
+}
+
+fn plan_query(context: &StatementContext, node: &NodeEnum, parameter_types: &[Oid]) -> Result<Planned> {
+    let analyzed = analyze::analyze(&analysis(context), node, Some(parameter_types))?;
+    let plan = plan::plan(&analyzed.query, &plan_context(context, false))?;
+    Ok(Planned {
+        plan,
+        catalog: context.catalog.clone(),
+        path: context.path.clone(),
+        parameter_types: analyzed.params,
+        columns: result_columns(&analyzed.query, &context.catalog),
+    })
+}
+
+fn plan_context(context: &StatementContext, explain: bool) -> PlanContext<'_> {
+    let statistics = &*context.session.instance.cluster.engine;
+    PlanContext { catalog: &context.catalog, session: context, statistics, explain }
+}
+
+fn result_columns(query: &Query, catalog: &Catalog) -> Option<Arc<[ResultColumn]>> {
+    let targets: &[Target] = match query.command {
+        crate::tree::Command::Select => &query.targets,
+        _ if query.returning.is_empty() => return None,
+        _ => &query.returning,
+    };
+    let column = |target: &Target| {
+        let (ty, typmod) = (target.expr.ty(), target.expr.typmod());
+        let size = catalog.type_(ty).map_or(-1, |t| t.length);
+        ResultColumn { name: target.name.clone(), ty, typmod, table: target.origin.0, attribute: target.origin.1, size }
+    };
+    Some(targets.iter().filter(|t| !t.junk).map(column).collect())
 }
 
 /// Runs an analyzed statement.
-pub fn execute(
-    _context: &StatementContext,
+pub fn execute(context: &StatementContext, statement: &Statement, compiled: &Compiled, parameters: &[Datum]) -> Result<Outcome> {
+    let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+    match &compiled.planned {
+        Some(planned) => execute_planned(context, tx, statement, planned, parameters),
+        None => execute_utility(context, tx, statement),
+    }
+}
+
+fn execute_planned(
+    context: &StatementContext,
+    tx: &Arc<Tx>,
     statement: &Statement,
-    _compiled: &Compiled,
-    _parameters: &[Datum],
+    planned: &Planned,
+    parameters: &[Datum],
 ) -> Result<Outcome> {
-    Err(DbError::unsupported(format!("the statement \"{}\"", statement.text())))
+    lock_relations(tx, &planned.plan)?;
+    // While we waited for a lock, the catalog may have changed: what was planned may no longer exist.
+    let now = tx.catalog();
+    if !Arc::ptr_eq(&now, &planned.catalog) {
+        let context = StatementContext { catalog: now, ..context.clone() };
+        let fresh = plan_query(&context, &statement.node, &planned.parameter_types)?;
+        if fresh.columns != planned.columns {
+            return Err(DbError::new(melba_types::SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
+        }
+        lock_relations(tx, &fresh.plan)?;
+        return start(&context, tx, &fresh, parameters);
+    }
+    start(context, tx, planned, parameters)
+}
+
+fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
+    for (relation, writes) in &plan.relations {
+        let mode = if *writes { RelationLockMode::RowExclusive } else { RelationLockMode::AccessShare };
+        tx.engine.lock_relation(LockTag::Relation { database: tx.database.0, relation: relation.0 }, mode, Wait::Block)?;
+    }
+    Ok(())
+}
+
+fn start(context: &StatementContext, tx: &Arc<Tx>, planned: &Planned, parameters: &[Datum]) -> Result<Outcome> {
+    let view = tx.engine.statement_view();
+    let session: Arc<dyn melba_functions::Session> = Arc::new(context.clone());
+    let ctx = ExecContext::new(session, context.catalog.clone(), tx.engine.clone(), view, parameters.into());
+    let mut execution = Execution::new(planned.plan.clone(), ctx)?;
+    if planned.plan.command == PlanCommand::Select {
+        let columns = planned.columns.clone().unwrap_or_default();
+        let pin = tx.engine.pin_view(view);
+        let source = Box::new(PlanRows { execution, _pin: pin });
+        return Ok(Outcome::Rows { columns, source, tag: Tag::Counted("SELECT"), formats: Vec::new() });
+    }
+    let mut batches = Vec::new();
+    while let Some(batch) = execution.next_batch(crate::execute::BATCH_ROWS)? {
+        context.check_interrupt()?;
+        batches.push(batch);
+    }
+    let rows = execution.rows_affected();
+    let tag = match planned.plan.command {
+        PlanCommand::Insert => format!("INSERT 0 {rows}"),
+        PlanCommand::Update => format!("UPDATE {rows}"),
+        PlanCommand::Delete => format!("DELETE {rows}"),
+        PlanCommand::Merge => format!("MERGE {rows}"),
+        PlanCommand::Select => format!("SELECT {rows}"),
+    };
+    Ok(match &planned.columns {
+        None => Outcome::Done { tag },
+        Some(columns) => Outcome::Rows {
+            columns: columns.clone(),
+            source: Box::new(StoredRows(batches.into_iter())),
+            tag: Tag::Fixed(tag),
+            formats: Vec::new(),
+        },
+    })
+}
+
+/// The rows of a running SELECT. Keeps what it sees from being collected.
+struct PlanRows {
+    execution: Execution,
+    _pin: melba_engine::ViewPin,
+}
+
+impl RowSource for PlanRows {
+    fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
+        self.execution.next_batch(limit)
+    }
+}
+
+fn execute_utility(_context: &StatementContext, _tx: &Arc<Tx>, statement: &Statement) -> Result<Outcome> {
+    let done = |tag: &str| Ok(Outcome::Done { tag: tag.to_owned() });
+    match &statement.node {
+        // Space comes back by itself and statistics are always current: there is nothing left for these to do.
+        NodeEnum::VacuumStmt(s) if s.rels.is_empty() => done(if s.is_vacuumcmd { "VACUUM" } else { "ANALYZE" }),
+        _ => {
+            let words: Vec<&str> = statement.text().split_whitespace().take(2).collect();
+            Err(DbError::unsupported(words.join(" ").to_uppercase()))
+        }
+    }
 }
 
 /// Input and output of values for the wire.
@@ -96,17 +277,61 @@ pub fn text_rows(table: Vec<Vec<String>>) -> Batch {
 }
 
 /// The type that PREPARE names for a parameter.
-pub fn resolve_type(_context: &StatementContext, _name: &Node) -> Result<Oid> {
-    Err(DbError::unsupported("PREPARE with parameter types"))
+pub fn resolve_type(context: &StatementContext, name: &Node) -> Result<Oid> {
+    match &name.node {
+        Some(NodeEnum::TypeName(name)) => Ok(analysis(context).transform_type_name(name)?.0),
+        _ => Err(DbError::internal("PREPARE lists something that is no type")),
+    }
 }
 
 /// The values of EXECUTE's arguments, as the parameters' types.
-pub fn evaluate(_context: &StatementContext, _statement: &Statement, args: &[Node], _types: &[Oid]) -> Result<Vec<Datum>> {
-    if args.is_empty() { Ok(Vec::new()) } else { Err(DbError::unsupported("EXECUTE with arguments")) }
+pub fn evaluate(context: &StatementContext, args: &[Node], types: &[Oid]) -> Result<Vec<Datum>> {
+    let mut values = Vec::with_capacity(args.len());
+    for (arg, ty) in args.iter().zip(types) {
+        values.push(evaluate_one(context, arg, *ty)?);
+    }
+    Ok(values)
+}
+
+/// One argument, as the only column of a SELECT without FROM.
+fn evaluate_one(context: &StatementContext, arg: &Node, ty: Oid) -> Result<Datum> {
+    use pg_query::protobuf::{ResTarget, SelectStmt};
+    let target = ResTarget { val: Some(Box::new(arg.clone())), ..ResTarget::default() };
+    let target = Node { node: Some(NodeEnum::ResTarget(Box::new(target))) };
+    let select = NodeEnum::SelectStmt(Box::new(SelectStmt { target_list: vec![target], ..SelectStmt::default() }));
+    let mut query = analyze::analyze(&analysis(context), &select, Some(&[]))?.query;
+    let Some(target) = query.targets.first_mut() else { return Err(DbError::internal("the argument is gone")) };
+    let coerced = analyze::coerce_for_assignment(&analysis(context), target.expr.clone(), ty, -1)?;
+    let from = context.catalog.type_name(target.expr.ty(), &context.path.path);
+    let to = context.catalog.type_name(ty, &context.path.path);
+    target.expr = coerced.ok_or_else(|| {
+        melba_types::err!(DATATYPE_MISMATCH, "parameter of type {from} cannot be coerced to the expected type {to}")
+            .hint("You will need to rewrite or cast the expression.")
+    })?;
+    let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+    let plan = plan::plan(&query, &plan_context(context, false))?;
+    let planned = Planned {
+        plan,
+        catalog: context.catalog.clone(),
+        path: context.path.clone(),
+        parameter_types: Vec::new(),
+        columns: result_columns(&query, &context.catalog),
+    };
+    let Outcome::Rows { mut source, .. } = start(context, tx, &planned, &[])? else {
+        return Err(DbError::internal("the argument gave no row"));
+    };
+    while let Some(batch) = source.next(1)? {
+        if batch.rows > 0 {
+            return Ok(batch.columns[0].get(0));
+        }
+    }
+    Ok(Datum::Null)
 }
 
 /// DISCARD: drops temporary tables, forgets cached sequence values.
-pub fn discard(_context: &StatementContext, _mode: DiscardMode) -> Result<()> {
-    // Neither exists yet: CREATE TEMPORARY TABLE is refused, and sequences cache nothing in sessions.
+pub fn discard(context: &StatementContext, mode: DiscardMode) -> Result<()> {
+    if matches!(mode, DiscardMode::DiscardAll | DiscardMode::DiscardSequences) {
+        *context.session.sequences.lock() = Default::default();
+    }
     Ok(())
 }

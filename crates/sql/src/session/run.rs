@@ -45,7 +45,7 @@ impl Session {
             }
             let analyzed = pipeline::analyze(&self.context(), &statement, parameter_types)?;
             prepared.parameter_types = analyzed.parameter_types;
-            prepared.columns = analyzed.columns.map(Into::into);
+            prepared.columns = analyzed.columns;
             prepared.compiled = analyzed.compiled;
         }
         prepared.statement = Some(statement);

@@ -61,7 +61,7 @@ impl Session {
             }
             NodeEnum::VariableShowStmt(show) => self.run_show(show),
             NodeEnum::PrepareStmt(prepare) => self.run_prepare(prepare, statement),
-            NodeEnum::ExecuteStmt(execute) => self.run_execute(execute, statement),
+            NodeEnum::ExecuteStmt(execute) => self.run_execute(execute),
             NodeEnum::DeallocateStmt(deallocate) => self.run_deallocate(deallocate),
             NodeEnum::DiscardStmt(discard) => self.run_discard(DiscardMode::try_from(discard.target).unwrap_or_default()),
             NodeEnum::DeclareCursorStmt(declare) => self.run_declare(declare, statement),
@@ -206,7 +206,7 @@ impl Session {
         done("PREPARE")
     }
 
-    fn run_execute(&mut self, execute: &ExecuteStmt, statement: &Statement) -> Result<Outcome> {
+    fn run_execute(&mut self, execute: &ExecuteStmt) -> Result<Outcome> {
         let prepared = self.find_prepared(&execute.name)?;
         let prepared = self.revalidate(&execute.name, prepared)?;
         let (expected, given) = (prepared.parameter_types.len(), execute.params.len());
@@ -214,7 +214,7 @@ impl Session {
             return Err(err!(SYNTAX_ERROR, "wrong number of parameters for prepared statement \"{}\"", execute.name)
                 .detail(format!("Expected {expected} parameters but got {given}.")));
         }
-        let parameters = pipeline::evaluate(&self.context(), statement, &execute.params, &prepared.parameter_types)?;
+        let parameters = pipeline::evaluate(&self.context(), &execute.params, &prepared.parameter_types)?;
         // Positions of errors refer to the prepared text, which the client did not just send.
         self.source = prepared.source();
         self.start(&Bound { prepared, parameters })
