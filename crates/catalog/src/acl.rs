@@ -8,6 +8,25 @@ use crate::objects::AclItem;
 /// EXECUTE, USAGE, CREATE, TEMPORARY, CONNECT, SET, ALTER SYSTEM, MAINTAIN).
 const LETTERS: &[u8] = b"arwdDxtXUCTcsAm";
 
+/// The words of the privilege bits, lowest bit first.
+pub const NAMES: [&str; 15] = [
+    "INSERT",
+    "SELECT",
+    "UPDATE",
+    "DELETE",
+    "TRUNCATE",
+    "REFERENCES",
+    "TRIGGER",
+    "EXECUTE",
+    "USAGE",
+    "CREATE",
+    "TEMPORARY",
+    "CONNECT",
+    "SET",
+    "ALTER SYSTEM",
+    "MAINTAIN",
+];
+
 /// Grant options lie this many bits above their privileges.
 pub const GRANT_OPTION_SHIFT: u32 = 32;
 
@@ -29,9 +48,13 @@ pub const MAINTAIN: u64 = 1 << 14;
 
 impl AclItem {
     /// Reads `grantee=letters/grantor`; `*` after a letter is its grant option. `role` finds a role by name.
-    pub fn parse(text: &str, role: impl Fn(&str) -> Oid) -> Option<AclItem> {
-        let (grantee, rest) = text.split_once('=')?;
-        let (letters, grantor) = rest.split_once('/')?;
+    pub fn parse(text: &str, mut role: impl FnMut(&str) -> Oid) -> Option<AclItem> {
+        let (grantee, rest) = name(text)?;
+        let (letters, grantor) = rest.strip_prefix('=')?.split_once('/')?;
+        let (grantor, after) = name(grantor)?;
+        if !after.is_empty() {
+            return None;
+        }
         let mut privileges = 0;
         let mut last = 0;
         for letter in letters.bytes() {
@@ -42,8 +65,8 @@ impl AclItem {
                 privileges |= last;
             }
         }
-        let grantee = if grantee.is_empty() { Oid::INVALID } else { role(grantee) };
-        Some(AclItem { grantee, grantor: role(grantor), privileges })
+        let grantee = if grantee.is_empty() { Oid::INVALID } else { role(&grantee) };
+        Some(AclItem { grantee, grantor: role(&grantor), privileges })
     }
 
     /// The letters of the privileges, each followed by `*` where it may be granted on.
@@ -61,6 +84,27 @@ impl AclItem {
     }
 }
 
+/// A role's name, which may be quoted, and what follows it.
+fn name(text: &str) -> Option<(String, &str)> {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let end = text.find('=').unwrap_or(text.len());
+        return Some((text[..end].to_owned(), &text[end..]));
+    };
+    let mut name = String::new();
+    let mut rest = quoted;
+    loop {
+        let (part, after) = rest.split_once('"')?;
+        name.push_str(part);
+        match after.strip_prefix('"') {
+            Some(after) => {
+                name.push('"');
+                rest = after;
+            }
+            None => return Some((name, after)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +115,8 @@ mod tests {
         assert_eq!(item.grantee, Oid::INVALID);
         assert_eq!(item.privileges, INSERT | SELECT | UPDATE | SELECT << GRANT_OPTION_SHIFT);
         assert_eq!(item.letters(), "ar*w");
+        let quoted = AclItem::parse("\"a=\"\"b\"=r/postgres", |name| Oid(name.len() as u32)).expect("an aclitem");
+        assert_eq!((quoted.grantee, quoted.grantor), (Oid(4), Oid(8)));
         assert!(AclItem::parse("a=?/b", |_| Oid(10)).is_none());
     }
 }

@@ -11,6 +11,7 @@ pub mod aggregate;
 pub mod array;
 pub mod bool;
 pub mod bytea;
+pub mod catalog;
 pub mod datetime;
 pub mod enums;
 pub mod float;

@@ -16,6 +16,7 @@ const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
     &[crate::bool::FUNCTIONS, crate::bool::COMPARISONS],
     &[crate::array::functions::FUNCTIONS],
     crate::bytea::TABLES,
+    crate::catalog::TABLES,
     &[crate::enums::FUNCTIONS, crate::record::FUNCTIONS, crate::regs::FUNCTIONS],
     crate::datetime::TABLES,
     &[crate::format::FUNCTIONS],
@@ -32,7 +33,7 @@ const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
 const VECTORS: &[&[(&str, VectorFn)]] = &[crate::datetime::VECTORS];
 
 /// Tables of set-returning functions, keyed by pg_proc.prosrc.
-const SETS: &[&[(&str, SetFn)]] = &[crate::setreturning::SETS, crate::datetime::SETS, crate::system::SETS];
+const SETS: &[&[(&str, SetFn)]] = &[crate::catalog::SETS, crate::setreturning::SETS, crate::datetime::SETS, crate::system::SETS];
 
 /// Tables of window functions, keyed by pg_proc.prosrc.
 const WINDOWS: &[&[(&str, WindowFn)]] = &[crate::window::FUNCTIONS];
@@ -46,6 +47,7 @@ const TYPES: &[&[(Oid, TypeIo)]] = &[
     crate::array::io::TYPES,
     crate::bool::TYPES,
     crate::bytea::TYPES,
+    crate::catalog::TYPES,
     crate::datetime::TYPES,
     crate::float::TYPES,
     crate::int::TYPES,

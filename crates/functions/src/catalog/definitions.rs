@@ -1,0 +1,199 @@
+//! The DDL of objects as text: pg_get_viewdef, pg_get_indexdef, pg_get_constraintdef and their siblings. NULL when there
+//! is no such object.
+
+use std::sync::Arc;
+
+use melba_catalog::definitions::Style;
+use melba_catalog::{Catalog, Function, Relation, RelationKind};
+use melba_types::{Datum, DbError, Result, err, oids};
+
+use super::oid_argument;
+use crate::{CallContext, ScalarFn};
+
+/// Relation events that pg_relation_is_updatable answers with: INSERT, UPDATE, DELETE, as bits of command numbers.
+const ALL_EVENTS: i32 = 1 << 3 | 1 << 2 | 1 << 4;
+
+fn text_or_null(text: Option<impl Into<Arc<str>>>) -> Datum {
+    text.map_or(Datum::Null, Datum::text)
+}
+
+/// Runs `f` with the style that the optional last argument (pretty) asks for.
+fn styled<T>(call: &CallContext<'_>, pretty: Option<&Datum>, f: impl FnOnce(&Catalog, &Style<'_>) -> T) -> T {
+    let path = call.session.search_path();
+    let pretty = pretty.is_some_and(|p| p.as_bool());
+    // The pretty form drops the parentheses that the stored form has around the whole.
+    let expression = |text: &str| if pretty { strip_parentheses(text).to_owned() } else { text.to_owned() };
+    f(call.session.catalog(), &Style { path: &path, pretty, expression: &expression })
+}
+
+/// The inside of an expression that is in parentheses as a whole.
+fn strip_parentheses(text: &str) -> &str {
+    let Some(inside) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) else { return text };
+    let mut depth = 0i32;
+    let mut quote = None;
+    for c in inside.chars() {
+        match (quote, c) {
+            (Some(q), _) if q == c => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '(') => depth += 1,
+            (None, ')') if depth == 0 => return text,
+            (None, ')') => depth -= 1,
+            _ => {}
+        }
+    }
+    inside
+}
+
+fn view_definition(view: Option<&Arc<Relation>>) -> Datum {
+    let Some(query) = view.and_then(|v| v.view_query.as_ref()) else { return Datum::Null };
+    let query = query.trim_end();
+    let lead = if query.starts_with(' ') { "" } else { " " };
+    let end = if query.ends_with(';') { "" } else { ";" };
+    Datum::text(format!("{lead}{query}{end}"))
+}
+
+fn view_by_name(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+    let catalog = call.session.catalog();
+    let oid = catalog.reg_input(oids::REGCLASS, args[0].as_str(), &call.session.search_path())?;
+    Ok(view_definition(catalog.relation(oid)))
+}
+
+fn rule_definition(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+    let catalog = call.session.catalog();
+    let rule = oid_argument(args, 0);
+    let Some(view) = catalog.relations().find(|r| rule.is_valid() && r.rule == rule) else { return Ok(Datum::Null) };
+    let pretty = args.get(1).is_some_and(|p| p.as_bool());
+    let visible = pretty && catalog.relation_is_visible(view, &call.session.search_path());
+    let name = catalog.qualified(visible, view.namespace, &view.name);
+    let query = match view_definition(Some(view)) {
+        Datum::Text(query) => query,
+        _ => return Ok(Datum::Null),
+    };
+    Ok(Datum::text(format!("CREATE RULE \"_RETURN\" AS\n    ON SELECT TO {name} DO INSTEAD {query}")))
+}
+
+fn with_function<'a>(
+    call: &'a CallContext<'_>,
+    args: &[Datum],
+    f: impl FnOnce(&'a Catalog, &'a Function) -> Datum,
+) -> Result<Datum> {
+    let catalog = call.session.catalog();
+    Ok(catalog.function(oid_argument(args, 0)).map_or(Datum::Null, |function| f(catalog, function)))
+}
+
+fn index_definition(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+    let oid = oid_argument(args, 0);
+    let column = args.get(1).map_or(0, |c| c.as_i32());
+    Ok(styled(call, args.get(2), |catalog, style| {
+        text_or_null(match usize::try_from(column) {
+            Ok(0) => catalog.index_definition(oid, style),
+            Ok(column) => catalog.index_column_definition(oid, column, style),
+            Err(_) => None,
+        })
+    }))
+}
+
+fn serial_sequence(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+    let catalog = call.session.catalog();
+    let table = catalog.reg_input(oids::REGCLASS, args[0].as_str(), &call.session.search_path())?;
+    let Some(table) = catalog.relation(table) else { return Ok(Datum::Null) };
+    let name = args[1].as_str();
+    let Some(at) = table.columns.iter().position(|c| !c.dropped && &*c.name == name) else {
+        return Err(err!(UNDEFINED_COLUMN, "column \"{name}\" of relation \"{}\" does not exist", table.name));
+    };
+    let sequence = catalog.owned_sequence(table.oid, at as i16 + 1);
+    Ok(text_or_null(sequence.map(|s| catalog.qualified(false, s.namespace, &s.name))))
+}
+
+fn relation_of<'a>(call: &'a CallContext<'_>, args: &[Datum]) -> Option<&'a Arc<Relation>> {
+    call.session.catalog().relation(oid_argument(args, 0))
+}
+
+fn is_table(relation: Option<&Arc<Relation>>) -> bool {
+    relation.is_some_and(|r| matches!(r.kind, RelationKind::Table | RelationKind::PartitionedTable))
+}
+
+pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
+    ("pg_get_constraintdef", |c, a| Ok(styled(c, None, |k, s| text_or_null(k.constraint_definition(oid_argument(a, 0), s))))),
+    ("pg_get_constraintdef_ext", |c, a| {
+        Ok(styled(c, a.get(1), |k, s| text_or_null(k.constraint_definition(oid_argument(a, 0), s))))
+    }),
+    ("pg_get_triggerdef", |c, a| Ok(styled(c, None, |k, s| text_or_null(k.trigger_definition(oid_argument(a, 0), s))))),
+    ("pg_get_triggerdef_ext", |c, a| Ok(styled(c, a.get(1), |k, s| text_or_null(k.trigger_definition(oid_argument(a, 0), s))))),
+    ("pg_get_indexdef", index_definition),
+    ("pg_get_indexdef_ext", index_definition),
+    ("pg_get_ruledef", rule_definition),
+    ("pg_get_ruledef_ext", rule_definition),
+    ("pg_get_viewdef", |c, a| Ok(view_definition(relation_of(c, a)))),
+    ("pg_get_viewdef_ext", |c, a| Ok(view_definition(relation_of(c, a)))),
+    ("pg_get_viewdef_wrap", |c, a| Ok(view_definition(relation_of(c, a)))),
+    ("pg_get_viewdef_name", view_by_name),
+    ("pg_get_viewdef_name_ext", view_by_name),
+    // Expressions are kept as their text.
+    ("pg_get_expr", |_, a| Ok(a[0].clone())),
+    ("pg_get_expr_ext", |_, a| Ok(if a[2].as_bool() { Datum::text(strip_parentheses(a[0].as_str())) } else { a[0].clone() })),
+    ("pg_get_function_arguments", |c, a| {
+        with_function(c, a, |k, f| Datum::text(k.function_arguments(f, true, &c.session.search_path())))
+    }),
+    ("pg_get_function_identity_arguments", |c, a| {
+        with_function(c, a, |k, f| Datum::text(k.function_arguments(f, false, &c.session.search_path())))
+    }),
+    ("pg_get_function_result", |c, a| with_function(c, a, |k, f| text_or_null(k.function_result(f, &c.session.search_path())))),
+    ("pg_get_function_arg_default", |c, a| {
+        let number = usize::try_from(a[1].as_i32()).unwrap_or(0);
+        with_function(c, a, |k, f| text_or_null(k.function_argument_default(f, number)))
+    }),
+    ("pg_get_function_sqlbody", |c, a| with_function(c, a, |_, f| text_or_null(f.sql_body.clone()))),
+    ("pg_get_functiondef", |c, a| {
+        let Some(function) = c.session.catalog().function(oid_argument(a, 0)) else { return Ok(Datum::Null) };
+        styled(c, None, |k, s| k.function_definition(function, s)).map(Datum::text)
+    }),
+    ("pg_get_partkeydef", |c, a| Ok(text_or_null(relation_of(c, a).and_then(|r| r.partition_key.clone())))),
+    ("pg_get_partition_constraintdef", |c, a| match relation_of(c, a) {
+        Some(relation) if relation.partition_bound.is_some() => {
+            Err(DbError::unsupported("the constraint of a partition as text"))
+        }
+        _ => Ok(Datum::Null),
+    }),
+    ("pg_get_serial_sequence", serial_sequence),
+    // Extended statistics are never created.
+    ("pg_get_statisticsobjdef", |_, _| Ok(Datum::Null)),
+    ("pg_get_statisticsobjdef_columns", |_, _| Ok(Datum::Null)),
+    ("pg_get_statisticsobjdef_expressions", |_, _| Ok(Datum::Null)),
+    ("pg_relation_is_updatable", |c, a| Ok(Datum::Int4(if is_table(relation_of(c, a)) { ALL_EVENTS } else { 0 }))),
+    ("pg_column_is_updatable", |c, a| Ok(Datum::Bool(a[1].as_i16() > 0 && is_table(relation_of(c, a))))),
+    ("pg_relation_is_publishable", |c, a| {
+        let relation = relation_of(c, a);
+        Ok(relation.map_or(Datum::Null, |r| {
+            let user = r.oid.0 >= melba_catalog::classes::FIRST_USER_OID;
+            Datum::Bool(user && is_table(Some(r)) && r.persistence == melba_catalog::Persistence::Permanent)
+        }))
+    }),
+    // There are no tablespaces but the built-in ones, which have no place of their own.
+    ("pg_tablespace_location", |_, _| Ok(Datum::text(""))),
+];
+
+/// pg_options_to_table: `name=value` items as rows.
+pub fn options_to_table(_: &CallContext<'_>, args: &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
+    let items = if args[0].is_null() { Vec::new() } else { args[0].as_array().elements.clone() };
+    Ok(Box::new(items.into_iter().filter(|i| !i.is_null()).map(|item| {
+        Ok(match item.as_str().split_once('=') {
+            Some((name, value)) => vec![Datum::text(name), Datum::text(value)],
+            None => vec![item, Datum::Null],
+        })
+    })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::strip_parentheses;
+
+    #[test]
+    fn only_parentheses_around_the_whole_go() {
+        assert_eq!(strip_parentheses("(a > 0)"), "a > 0");
+        assert_eq!(strip_parentheses("(a) + (b)"), "(a) + (b)");
+        assert_eq!(strip_parentheses("(a = ')')"), "a = ')'");
+        assert_eq!(strip_parentheses("f(a)"), "f(a)");
+    }
+}

@@ -1,0 +1,34 @@
+//! Functions over the catalog: reg types, definitions of objects, visibility, comments, privileges.
+
+mod comments;
+mod definitions;
+mod privileges;
+mod regs;
+mod visibility;
+
+use melba_types::{Datum, Oid};
+
+use crate::{CallContext, ScalarFn, SetFn};
+
+/// The scalar functions of the folder.
+pub const TABLES: &[&[(&str, ScalarFn)]] =
+    &[comments::FUNCTIONS, definitions::FUNCTIONS, privileges::FUNCTIONS, regs::FUNCTIONS, visibility::FUNCTIONS];
+
+/// Set-returning functions.
+pub const SETS: &[(&str, SetFn)] =
+    &[("aclexplode", privileges::acl_explode), ("pg_options_to_table", definitions::options_to_table)];
+
+pub use regs::TYPES;
+
+fn oid_argument(args: &[Datum], at: usize) -> Oid {
+    Oid(args[at].as_oid())
+}
+
+/// The role that the session acts as.
+fn current_role(call: &CallContext<'_>) -> melba_types::Result<Oid> {
+    let name = call.session.system_function("current_user", call, &[])?;
+    Ok(call.session.catalog().role_by_name(name.as_str()).map_or(Oid::INVALID, |r| r.oid))
+}
+
+#[cfg(test)]
+mod tests;

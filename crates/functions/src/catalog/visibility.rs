@@ -1,0 +1,50 @@
+//! Whether an object's bare name finds it: pg_table_is_visible and its siblings. NULL when there is no such object.
+
+use melba_catalog::classes;
+use melba_types::Datum;
+
+use super::oid_argument;
+use crate::ScalarFn;
+
+/// A row: the catalog's lookup and its test.
+macro_rules! visible {
+    ($source:literal, $get:ident, $is_visible:ident) => {
+        ($source, |c, a| {
+            let catalog = c.session.catalog();
+            Ok(match catalog.$get(oid_argument(a, 0)) {
+                Some(object) => Datum::Bool(catalog.$is_visible(object, &c.session.search_path())),
+                None => Datum::Null,
+            })
+        })
+    };
+}
+
+/// A row for objects that exist only in pg_catalog, where each name is there once: visible when pg_catalog is searched.
+macro_rules! built_in {
+    ($source:literal) => {
+        ($source, |c, _| Ok(Datum::Bool(c.session.search_path().contains(&classes::PG_CATALOG))))
+    };
+}
+
+pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
+    visible!("pg_table_is_visible", relation, relation_is_visible),
+    visible!("pg_type_is_visible", type_, type_is_visible),
+    visible!("pg_function_is_visible", function, function_is_visible),
+    visible!("pg_operator_is_visible", operator, operator_is_visible),
+    visible!("pg_collation_is_visible", collation, collation_is_visible),
+    built_in!("pg_opclass_is_visible"),
+    built_in!("pg_opfamily_is_visible"),
+    built_in!("pg_conversion_is_visible"),
+    built_in!("pg_ts_config_is_visible"),
+    built_in!("pg_ts_dict_is_visible"),
+    built_in!("pg_ts_parser_is_visible"),
+    built_in!("pg_ts_template_is_visible"),
+    // Extended statistics are never created.
+    ("pg_statistics_obj_is_visible", |_, _| Ok(Datum::Null)),
+    ("pg_is_other_temp_schema", |c, a| {
+        let own = c.session.system_function("pg_my_temp_schema", c, &[])?.as_oid();
+        let namespace = c.session.catalog().namespace(oid_argument(a, 0));
+        let is_temporary = namespace.is_some_and(|n| n.name.starts_with("pg_temp_") || n.name.starts_with("pg_toast_temp_"));
+        Ok(Datum::Bool(is_temporary && own != a[0].as_oid()))
+    }),
+];
