@@ -8,8 +8,7 @@
 
 mod connection;
 mod listener;
-mod scram;
 mod startup;
 
 pub use listener::{Server, ServerHandle};
-pub use scram::Verifier;
+pub use melba_protocol::scram::Verifier;

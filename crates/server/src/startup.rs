@@ -18,7 +18,7 @@ use melba_types::{DbError, Oid, Result, Severity, err};
 use parking_lot::Mutex;
 
 use crate::connection::Connection;
-use crate::scram::{Exchange, Verifier};
+use melba_protocol::scram::{Exchange, Verifier};
 
 /// What the client asked for.
 struct Request {

@@ -166,6 +166,18 @@ impl Ddl<'_> {
         Ok(())
     }
 
+    /// Drops objects and everything that depends on them without a word.
+    pub fn drop_quietly(&self, roots: &[ObjectAddress]) -> Result<()> {
+        let catalog = self.catalog();
+        let mut order = Vec::new();
+        let mut seen: HashSet<ObjectAddress> = roots.iter().copied().collect();
+        for root in roots {
+            collect(&catalog, *root, &mut seen, &mut order, &mut Vec::new());
+            order.push(*root);
+        }
+        order.into_iter().try_for_each(|address| self.remove_object(address))
+    }
+
     /// Forgets one object and its storage.
     fn remove_object(&self, address: ObjectAddress) -> Result<()> {
         let catalog = self.catalog();

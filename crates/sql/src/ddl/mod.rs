@@ -25,6 +25,8 @@ mod view;
 
 use std::sync::Arc;
 
+pub use index::storage_options;
+
 use melba_catalog::{Catalog, Namespace, Relation, classes, quote_ident};
 use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_functions::Session;

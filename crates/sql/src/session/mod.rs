@@ -14,6 +14,7 @@ pub mod client;
 mod command;
 pub mod context;
 mod cursor;
+mod define;
 mod encode;
 mod extended;
 pub mod interrupt;

@@ -53,7 +53,7 @@ impl std::fmt::Display for Verifier {
 }
 
 /// An exchange with one client.
-pub(crate) struct Exchange {
+pub struct Exchange {
     verifier: Verifier,
     /// The role has no usable password: the exchange goes on as if, and fails at its end, so that it tells nothing.
     doomed: bool,

@@ -1,0 +1,228 @@
+//! Statements that define things or move rows in bulk: DDL, COPY, CREATE TABLE AS, REFRESH.
+
+use std::sync::Arc;
+
+use melba_catalog::{Catalog, Object, Persistence, Relation, RelationKind, Storage};
+use melba_engine::RelationLockMode;
+use melba_functions::Session as FunctionSession;
+use melba_protocol::scram::Verifier;
+use melba_types::{DbError, Oid, Result, bail, err};
+use pg_query::protobuf::{CopyStmt, CreateTableAsStmt, IntoClause, ObjectType, RefreshMatViewStmt, node::Node as N};
+
+use super::context::StatementContext;
+use super::portal::Outcome;
+use crate::copy::statement::{self, CopyContext};
+use crate::ddl::{self, Ddl};
+use crate::execute::{BATCH_ROWS, ExecContext};
+use crate::table::{TableWriter, TargetBuilder};
+use crate::transaction::Tx;
+
+/// Iterations of new SCRAM verifiers, as PostgreSQL's scram_iterations.
+const SCRAM_ITERATIONS: u32 = 4096;
+
+/// Runs queries for statements that contain one.
+pub type RunQuery<'a> = &'a dyn Fn(&N) -> Result<Outcome>;
+
+/// Runs a defining statement; `None` when the statement is none.
+pub fn run(context: &StatementContext, node: &N, source: &str, query: RunQuery<'_>) -> Option<Result<Outcome>> {
+    let Some(tx) = &context.tx else {
+        return Some(Err(DbError::internal("a defining statement outside a transaction")));
+    };
+    with_ddl(context, tx, source, |ddl| {
+        let exec = || exec_context(context, tx);
+        match node {
+            N::CopyStmt(s) => Some(copy(ddl, tx, s, &exec, query)),
+            N::CreateTableAsStmt(s) => Some(create_table_as(ddl, tx, s, &exec, query)),
+            N::SelectStmt(s) if s.into_clause.is_some() => {
+                let mut bare = s.clone();
+                let into = bare.into_clause.take()?;
+                let node = N::SelectStmt(bare);
+                Some(fill_new_table(ddl, tx, &into, &node, RelationKind::Table, false, &exec, query))
+            }
+            N::RefreshMatViewStmt(s) => Some(refresh(ddl, tx, s, &exec, query)),
+            node => Some(ddl::execute(ddl, node)?.map(|tag| Outcome::Done { tag })),
+        }
+    })
+}
+
+fn with_ddl<T>(context: &StatementContext, tx: &Arc<Tx>, source: &str, f: impl FnOnce(&Ddl<'_>) -> T) -> T {
+    let session_for =
+        |catalog: Arc<Catalog>| -> Arc<dyn FunctionSession> { Arc::new(StatementContext { catalog, ..context.clone() }) };
+    let temporary_namespace = || temporary_namespace(context, tx);
+    let password_verifier = |password: &str| password_verifier(context, password);
+    f(&Ddl {
+        tx,
+        session: context,
+        session_for: &session_for,
+        path: &context.path.path,
+        creation_namespace: context.path.creation,
+        temporary_namespace: &temporary_namespace,
+        user: context.session.user_oid,
+        password_verifier: &password_verifier,
+        source,
+    })
+}
+
+/// The session's temporary schema, made when it is first needed.
+fn temporary_namespace(context: &StatementContext, tx: &Tx) -> Result<Oid> {
+    let mut held = context.session.temporary_namespace.lock();
+    // A rollback may have taken it away again.
+    if held.is_valid() && tx.catalog().namespace(*held).is_some() {
+        return Ok(*held);
+    }
+    let name = format!("pg_temp_{}", context.session.pid);
+    let catalog = tx.catalog();
+    let oid = match catalog.namespace_by_name(&name) {
+        Some(namespace) => namespace.oid,
+        None => Ddl::create_temporary_schema(tx, &name, melba_catalog::classes::POSTGRES_ROLE),
+    };
+    *held = oid;
+    Ok(oid)
+}
+
+fn password_verifier(context: &StatementContext, password: &str) -> String {
+    if Verifier::parse(password).is_some() {
+        return password.to_owned();
+    }
+    let random = &context.session.instance.cluster.random;
+    let salt: Vec<u8> = [random.next_u64(), random.next_u64()].iter().flat_map(|n| n.to_le_bytes()).collect();
+    Verifier::from_password(password, &salt, SCRAM_ITERATIONS).to_string()
+}
+
+/// A context over the catalog as the transaction sees it now.
+fn exec_context(context: &StatementContext, tx: &Arc<Tx>) -> ExecContext {
+    let catalog = tx.catalog();
+    let session = Arc::new(StatementContext { catalog: catalog.clone(), ..context.clone() });
+    let view = tx.engine.statement_view();
+    ExecContext::new(session, catalog, tx.engine.clone(), view, Arc::from([]))
+}
+
+fn copy(ddl: &Ddl<'_>, tx: &Arc<Tx>, s: &CopyStmt, exec: &dyn Fn() -> ExecContext, query: RunQuery<'_>) -> Result<Outcome> {
+    statement::run(&CopyContext { ddl, tx, exec, query }, s)
+}
+
+fn create_table_as(
+    ddl: &Ddl<'_>,
+    tx: &Arc<Tx>,
+    s: &CreateTableAsStmt,
+    exec: &dyn Fn() -> ExecContext,
+    query: RunQuery<'_>,
+) -> Result<Outcome> {
+    let into = s.into.as_deref().ok_or_else(|| DbError::internal("CREATE TABLE AS without a name"))?;
+    let node = s.query.as_deref().and_then(|n| n.node.as_ref());
+    let node = node.ok_or_else(|| DbError::internal("CREATE TABLE AS without a query"))?;
+    let kind = match s.objtype() {
+        ObjectType::ObjectMatview => RelationKind::MaterializedView,
+        _ => RelationKind::Table,
+    };
+    fill_new_table(ddl, tx, into, node, kind, s.if_not_exists, exec, query)
+}
+
+/// Creates a table with the columns of a query and fills it with its rows.
+#[expect(clippy::too_many_arguments, reason = "the parts of one statement, named by its two callers")]
+fn fill_new_table(
+    ddl: &Ddl<'_>,
+    tx: &Arc<Tx>,
+    into: &IntoClause,
+    node: &N,
+    kind: RelationKind,
+    if_not_exists: bool,
+    exec: &dyn Fn() -> ExecContext,
+    query: RunQuery<'_>,
+) -> Result<Outcome> {
+    let name = into.rel.as_ref().ok_or_else(|| DbError::internal("CREATE TABLE AS without a name"))?;
+    let word = if kind == RelationKind::Table { "SELECT" } else { "CREATE MATERIALIZED VIEW" };
+    let (namespace, temporary) = ddl.relation_namespace(name)?;
+    if ddl.relation_exists(namespace, &name.relname, if_not_exists)? {
+        let tag = if kind == RelationKind::Table { "CREATE TABLE AS" } else { word };
+        return Ok(Outcome::Done { tag: tag.into() });
+    }
+    let persistence = ddl.persistence(&name.relpersistence, temporary, &into.access_method)?;
+    let wrapped = pg_query::protobuf::Node { node: Some(node.clone()) };
+    let (analyzed, text, depends_on) = ddl.stored_query(&wrapped)?;
+    let columns = ddl.query_columns(&analyzed, &ddl::nodes::strings(&into.col_names))?;
+    let options = ddl::storage_options(ddl::nodes::options(&into.options));
+    let oid = ddl.put_table(namespace, &name.relname, persistence, columns, options)?;
+    if kind == RelationKind::MaterializedView {
+        let relation = ddl.relation(oid)?;
+        let rule = tx.new_oid();
+        ddl.put_relation(Relation {
+            kind,
+            view_query: Some(text.into()),
+            rule,
+            depends_on,
+            populated: !into.skip_data,
+            ..(*relation).clone()
+        });
+    }
+    let rows = if into.skip_data { 0 } else { insert_all(tx, oid, node, exec, query)? };
+    let tag = if kind == RelationKind::Table && !into.skip_data { format!("SELECT {rows}") } else { word.to_owned() };
+    Ok(Outcome::Done { tag: if into.skip_data && kind == RelationKind::Table { "CREATE TABLE AS".into() } else { tag } })
+}
+
+/// Inserts all rows of a query; their number.
+fn insert_all(tx: &Arc<Tx>, table: Oid, node: &N, exec: &dyn Fn() -> ExecContext, query: RunQuery<'_>) -> Result<u64> {
+    let Outcome::Rows { mut source, .. } = query(node)? else {
+        bail!(SYNTAX_ERROR, "query does not return rows");
+    };
+    let ctx = exec();
+    let catalog = ctx.catalog.clone();
+    let builder = TargetBuilder { catalog: &catalog, session: &*ctx.session };
+    let mut writer = TableWriter::new(Arc::new(builder.table(table)?), tx.engine.clone());
+    let mut rows = 0;
+    while let Some(batch) = source.next(BATCH_ROWS)? {
+        ctx.check_interrupt()?;
+        writer.insert_batch(&ctx, &batch).map_err(|(_, e)| e)?;
+        rows += batch.rows as u64;
+    }
+    writer.events.finish(&ctx, &tx.engine, &tx.deferred)?;
+    Ok(rows)
+}
+
+fn refresh(
+    ddl: &Ddl<'_>,
+    tx: &Arc<Tx>,
+    s: &RefreshMatViewStmt,
+    exec: &dyn Fn() -> ExecContext,
+    query: RunQuery<'_>,
+) -> Result<Outcome> {
+    let name = s.relation.as_ref().ok_or_else(|| DbError::internal("REFRESH without a name"))?;
+    let relation = ddl.open_relation(name, RelationLockMode::AccessExclusive)?;
+    if relation.kind != RelationKind::MaterializedView {
+        bail!(FEATURE_NOT_SUPPORTED, "\"{}\" is not a materialized view", relation.name);
+    }
+    ddl.require_owner(relation.owner, "materialized view", &relation.name)?;
+    let text = relation.view_query.as_deref().ok_or_else(|| DbError::internal("materialized view without a query"))?;
+    let parsed = crate::parse::parse(text)?;
+    let statement = parsed.statements.first().ok_or_else(|| DbError::internal("materialized view with an empty query"))?;
+    ddl.empty_table(relation.oid)?;
+    if !s.skip_data {
+        insert_all(tx, relation.oid, &statement.node, exec, query)?;
+    }
+    let now = ddl.relation(relation.oid)?;
+    ddl.put_relation(Relation { populated: !s.skip_data, ..(*now).clone() });
+    Ok(Outcome::Done { tag: "REFRESH MATERIALIZED VIEW".into() })
+}
+
+/// Drops the session's temporary objects: at its end, and for DISCARD TEMP.
+pub fn drop_temporary(context: &StatementContext) -> Result<()> {
+    let Some(tx) = &context.tx else { return Ok(()) };
+    let namespace = *context.session.temporary_namespace.lock();
+    if !namespace.is_valid() {
+        return Ok(());
+    }
+    let catalog = tx.catalog();
+    let own: Vec<Arc<Relation>> = catalog.relations_in(namespace).into_iter().cloned().collect();
+    let roots: Vec<_> = own
+        .iter()
+        .filter(|r| matches!(r.persistence, Persistence::Temporary) && !matches!(r.storage, Storage::System(_)))
+        .map(|r| Object::Relation((*r).clone()).address())
+        .collect();
+    with_ddl(context, tx, "", |ddl| ddl.drop_quietly(&roots))
+}
+
+/// The error for a statement that nothing runs.
+pub fn unsupported(source: &str) -> DbError {
+    let words: Vec<&str> = source.split_whitespace().take(2).collect();
+    err!(FEATURE_NOT_SUPPORTED, "{} is not supported yet", words.join(" ").to_uppercase())
+}
