@@ -17,6 +17,7 @@ use crate::transaction::Tx;
 use crate::tree::{Query, Target};
 
 use super::context::StatementContext;
+use super::define;
 use super::names::SearchPath;
 use super::portal::{Outcome, ResultColumn, RowSource, StoredRows, Tag};
 
@@ -218,16 +219,29 @@ impl RowSource for PlanRows {
     }
 }
 
-fn execute_utility(_context: &StatementContext, _tx: &Arc<Tx>, statement: &Statement) -> Result<Outcome> {
+fn execute_utility(context: &StatementContext, tx: &Arc<Tx>, statement: &Statement) -> Result<Outcome> {
     let done = |tag: &str| Ok(Outcome::Done { tag: tag.to_owned() });
+    let query = |node: &NodeEnum| run_query(context, tx, node);
     match &statement.node {
         // Space comes back by itself and statistics are always current: there is nothing left for these to do.
-        NodeEnum::VacuumStmt(s) if s.rels.is_empty() => done(if s.is_vacuumcmd { "VACUUM" } else { "ANALYZE" }),
-        _ => {
-            let words: Vec<&str> = statement.text().split_whitespace().take(2).collect();
-            Err(DbError::unsupported(words.join(" ").to_uppercase()))
-        }
+        NodeEnum::VacuumStmt(s) => done(if s.is_vacuumcmd { "VACUUM" } else { "ANALYZE" }),
+        NodeEnum::CheckPointStmt(_) => done("CHECKPOINT"),
+        node => match define::run(context, node, statement.text(), &query) {
+            Some(result) => result,
+            None => Err(define::unsupported(statement.text())),
+        },
     }
+}
+
+/// Runs a query that stands inside a utility statement, against the catalog as the transaction sees it now.
+fn run_query(context: &StatementContext, tx: &Arc<Tx>, node: &NodeEnum) -> Result<Outcome> {
+    if !is_query(node) {
+        return Err(DbError::unsupported("this kind of query here"));
+    }
+    let context = StatementContext { catalog: tx.catalog(), ..context.clone() };
+    let planned = plan_query(&context, node, &[])?;
+    lock_relations(tx, &planned.plan)?;
+    start(&context, tx, &planned, &[])
 }
 
 /// Input and output of values for the wire.
