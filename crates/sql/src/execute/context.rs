@@ -11,6 +11,7 @@ use melba_types::{Datum, Result, err};
 
 use super::instrument::NodeTiming;
 use super::runtime::Runtime;
+use crate::table::{DeferredEvents, Events};
 
 /// One statement's surroundings. Belongs to one thread at a time; operators hold no reference to it but get it with
 /// every call.
@@ -21,6 +22,10 @@ pub struct ExecContext {
     view: Cell<ReadView>,
     /// What the system relations ask beyond the catalog.
     pub live: Arc<dyn LiveInfo + Send + Sync>,
+    /// Constraint checks that wait for the end of the transaction.
+    pub deferred: Arc<DeferredEvents>,
+    /// Checks for the end of the statement.
+    events: RefCell<Vec<Events>>,
     /// `$1` first.
     pub parameters: Arc<[Datum]>,
     executor: RefCell<ExecutorParameters>,
@@ -54,6 +59,8 @@ impl ExecContext {
             transaction,
             view: Cell::new(view),
             live: Arc::new(NoLiveInfo),
+            deferred: Arc::default(),
+            events: RefCell::default(),
             parameters,
             executor: RefCell::default(),
             locals: RefCell::default(),
@@ -148,6 +155,19 @@ impl ExecContext {
 
     pub(crate) fn set_merge_action(&self, action: Option<&'static str>) {
         self.merge_action.set(action);
+    }
+
+    pub(crate) fn add_events(&self, events: Events) {
+        self.events.borrow_mut().push(events);
+    }
+
+    /// What constraints ask for after the statement's own changes.
+    pub(crate) fn finish_events(&self) -> Result<()> {
+        let events = std::mem::take(&mut *self.events.borrow_mut());
+        for mut events in events {
+            events.finish(self, &self.transaction, &self.deferred)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn add_rows_affected(&self, rows: u64) {

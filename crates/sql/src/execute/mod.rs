@@ -71,6 +71,7 @@ impl Execution {
             None => {
                 self.done = true;
                 self.ctx.finish_modifying_ctes()?;
+                self.ctx.finish_events()?;
                 Ok(None)
             }
         }

@@ -1,12 +1,345 @@
-//! INSERT, UPDATE, DELETE, MERGE.
+//! The operator that changes rows: INSERT, UPDATE, DELETE, ON CONFLICT, MERGE, RETURNING.
 
 use std::sync::Arc;
 
-use melba_types::{DbError, Result};
+use melba_engine::{Isolation, RowLockMode, RowLockResult, Wait};
+use melba_types::{Batch, Column, Datum, Record, Result, RowId, bail};
 
-use super::{ExecContext, Operator};
-use crate::plan::modify::ModifyNode;
+use super::operator::{Pending, Relock, give, lock_and_recheck, replace};
+use super::{BATCH_ROWS, ExecContext, Expression, Operator};
+use crate::plan::modify::{Action, Assignments, ConflictNode, Existing, MergeActionNode, MergeNode, ModifyNode, Returning};
+use crate::table::TableWriter;
+use crate::tree::{LockWait, MergeMatch};
 
-pub(crate) fn build(_node: Arc<ModifyNode>, _ctx: &ExecContext) -> Result<Box<dyn Operator>> {
-    Err(DbError::unsupported("changing data"))
+pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
+    let input = node.input.as_ref().map(|i| super::operator::build(i, ctx)).transpose()?;
+    let writer = TableWriter::new(node.target.clone(), ctx.transaction.clone());
+    Ok(Box::new(ModifyOp { node, input, writer, done: false, pending: Pending::default() }))
+}
+
+struct ModifyOp {
+    node: Arc<ModifyNode>,
+    input: Option<Box<dyn Operator>>,
+    writer: TableWriter,
+    done: bool,
+    pending: Pending,
+}
+
+/// What a row's change left, for RETURNING.
+struct Changed {
+    old: Option<Vec<Datum>>,
+    new: Option<Vec<Datum>>,
+    id: RowId,
+}
+
+impl Operator for ModifyOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if let Some(batch) = self.pending.take(limit) {
+            return Ok(Some(batch));
+        }
+        let node = self.node.clone();
+        while !self.done {
+            let mut out: Vec<Column> = match &node.returning {
+                Some(r) => r.expressions.iter().map(|e| Column::with_capacity(e.kind, 1)).collect(),
+                None => vec![],
+            };
+            let mut rows = 0;
+            let want = if node.returning.is_some() { limit.min(BATCH_ROWS) } else { BATCH_ROWS };
+            let batch = match &mut self.input {
+                Some(input) => input.next(ctx, want)?,
+                None => {
+                    self.done = true;
+                    Some(Batch { columns: vec![], rows: 1 })
+                }
+            };
+            match batch {
+                None => self.done = true,
+                Some(batch) => {
+                    for i in 0..batch.rows {
+                        let mut row = batch.row(i);
+                        let Some(changed) = self.row(ctx, &node, &mut row)? else { continue };
+                        if node.counts {
+                            ctx.add_rows_affected(1);
+                        }
+                        if let Some(returning) = &node.returning {
+                            self.returned(ctx, returning, row, changed, &mut out)?;
+                            rows += 1;
+                        }
+                    }
+                    ctx.check_interrupt()?;
+                }
+            }
+            if self.done {
+                ctx.add_events(std::mem::take(&mut self.writer.events));
+            }
+            if rows > 0 {
+                return Ok(give(&mut self.pending, Batch { columns: out, rows }, limit));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Data is changed once; a statement that changes data is never run again within one execution.
+    fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn row_id(row: &[Datum], existing: &Existing) -> Option<RowId> {
+    match &row[existing.row_id] {
+        Datum::Int8(id) => Some(RowId(*id as u64)),
+        _ => None,
+    }
+}
+
+fn old_row(row: &[Datum], existing: &Existing) -> Vec<Datum> {
+    existing.columns.iter().map(|c| c.map_or(Datum::Null, |c| row[c].clone())).collect()
+}
+
+fn new_row(values: &[Option<Expression>], ctx: &ExecContext, row: &[Datum]) -> Result<Vec<Datum>> {
+    let value = |e: &Option<Expression>| e.as_ref().map_or(Ok(Datum::Null), |e| e.eval_row(ctx, row));
+    values.iter().map(value).collect()
+}
+
+fn assign(assignments: &Assignments, ctx: &ExecContext, old: &[Datum], row: &[Datum]) -> Result<Vec<Datum>> {
+    let mut new = old.to_vec();
+    for (column, value) in &assignments.columns {
+        new[*column] = value.eval_row(ctx, row)?;
+    }
+    Ok(new)
+}
+
+/// The lock an UPDATE takes: the stronger one when a foreign key may refer to what it assigns.
+fn lock_mode(assignments: &Assignments) -> RowLockMode {
+    if assignments.key { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate }
+}
+
+impl ModifyOp {
+    /// Handles one input row; `None` when nothing was changed. The row is brought up to date when it was found changed.
+    fn row(&mut self, ctx: &ExecContext, node: &ModifyNode, row: &mut [Datum]) -> Result<Option<Changed>> {
+        match (&node.action, &node.existing) {
+            (Action::Insert { values, on_conflict }, _) => {
+                let new = new_row(values, ctx, row)?;
+                match on_conflict {
+                    None => self.insert(ctx, new).map(Some),
+                    Some(conflict) => self.insert_or(ctx, conflict, new),
+                }
+            }
+            (Action::Update(assignments), Some(existing)) => {
+                let Some(id) = self.lock(ctx, existing, lock_mode(assignments), row)? else { return Ok(None) };
+                let old = old_row(row, existing);
+                let new = assign(assignments, ctx, &old, row)?;
+                self.update(ctx, id, old, new).map(Some)
+            }
+            (Action::Delete, Some(existing)) => {
+                let Some(id) = self.lock(ctx, existing, RowLockMode::ForUpdate, row)? else { return Ok(None) };
+                let old = old_row(row, existing);
+                self.delete(ctx, id, old).map(Some)
+            }
+            (Action::Merge { actions, condition, source_marker }, Some(existing)) => {
+                self.merge(ctx, existing, actions, condition, *source_marker, row)
+            }
+            _ => Err(melba_types::DbError::internal("a change without the row to change")),
+        }
+    }
+
+    fn insert(&mut self, ctx: &ExecContext, mut new: Vec<Datum>) -> Result<Changed> {
+        let id = self.writer.insert(ctx, &mut new)?;
+        Ok(Changed { old: None, new: Some(new), id })
+    }
+
+    fn update(&mut self, ctx: &ExecContext, id: RowId, old: Vec<Datum>, mut new: Vec<Datum>) -> Result<Changed> {
+        self.writer.update(ctx, id, &old, &mut new)?;
+        Ok(Changed { old: Some(old), new: Some(new), id })
+    }
+
+    fn delete(&mut self, ctx: &ExecContext, id: RowId, old: Vec<Datum>) -> Result<Changed> {
+        self.writer.delete(ctx, id, &old)?;
+        Ok(Changed { old: Some(old), new: None, id })
+    }
+
+    /// Locks the row to change. A row that another transaction changed meanwhile must still satisfy the conditions.
+    fn lock(&self, ctx: &ExecContext, existing: &Existing, mode: RowLockMode, row: &mut [Datum]) -> Result<Option<RowId>> {
+        let Some(id) = row_id(row, existing) else { return Ok(None) };
+        match lock_and_recheck(ctx, &existing.source, id, mode, LockWait::Block)? {
+            Relock::Unchanged => Ok(Some(id)),
+            Relock::Skip => Ok(None),
+            Relock::Changed(outputs) => {
+                replace(row, &existing.replace, &outputs);
+                for condition in &existing.recheck {
+                    if !condition.holds(ctx, row)? {
+                        return Ok(None);
+                    }
+                }
+                Ok(Some(id))
+            }
+        }
+    }
+
+    /// ON CONFLICT.
+    fn insert_or(&mut self, ctx: &ExecContext, conflict: &ConflictNode, mut new: Vec<Datum>) -> Result<Option<Changed>> {
+        let arbiters = &conflict.arbiters;
+        loop {
+            let found = self.writer.find_conflict(ctx, &mut new, |i| arbiters.is_empty() || arbiters.contains(&i.oid))?;
+            let Some(found) = found else { return self.insert(ctx, new).map(Some) };
+            let Some((assignments, filter)) = &conflict.update else { return Ok(None) };
+            let transaction = ctx.transaction.clone();
+            let tree = self.node.target.tree;
+            if let RowLockResult::WouldBlock = transaction.lock_row(tree, found.row, lock_mode(assignments), Wait::Block)? {
+                return Ok(None);
+            }
+            let latest = transaction.get_latest(tree, found.row)?;
+            // Deleted meanwhile: the key is free now, or another row has taken it.
+            let Some(bytes) = latest.row else { continue };
+            let view = ctx.view();
+            match latest.own_command {
+                Some(command) if command >= view.command => {
+                    return Err(melba_types::err!(
+                        CARDINALITY_VIOLATION,
+                        "ON CONFLICT DO UPDATE command cannot affect row a second time"
+                    )
+                    .hint(
+                        "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
+                    ));
+                }
+                None if latest.csn > view.csn && transaction.isolation() != Isolation::ReadCommitted => {
+                    bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
+                }
+                _ => {}
+            }
+            let old = self.writer.target.decode(&bytes);
+            let mut both = old.clone();
+            both.extend(new.iter().cloned());
+            if let Some(filter) = filter
+                && !filter.holds(ctx, &both)?
+            {
+                return Ok(None);
+            }
+            let updated = assign(assignments, ctx, &old, &both)?;
+            return self.update(ctx, found.row, old, updated).map(Some);
+        }
+    }
+
+    fn merge(
+        &mut self,
+        ctx: &ExecContext,
+        existing: &Existing,
+        actions: &[MergeNode],
+        condition: &[Expression],
+        source_marker: Option<usize>,
+        row: &mut [Datum],
+    ) -> Result<Option<Changed>> {
+        let mut matched = if row_id(row, existing).is_none() {
+            MergeMatch::NotMatchedByTarget
+        } else if source_marker.is_some_and(|m| row[m].is_null()) {
+            MergeMatch::NotMatchedBySource
+        } else {
+            MergeMatch::Matched
+        };
+        // Once locked, the row cannot change any more.
+        let mut locked = false;
+        'again: loop {
+            for action in actions.iter().filter(|a| a.matched == matched) {
+                if let Some(condition) = &action.condition
+                    && !condition.holds(ctx, row)?
+                {
+                    continue;
+                }
+                let mode = match &action.command {
+                    MergeActionNode::Nothing => return Ok(None),
+                    MergeActionNode::Insert(values) => {
+                        ctx.set_merge_action(Some("INSERT"));
+                        let new = new_row(values, ctx, row)?;
+                        return self.insert(ctx, new).map(Some);
+                    }
+                    MergeActionNode::Update(assignments) => lock_mode(assignments),
+                    MergeActionNode::Delete => RowLockMode::ForUpdate,
+                };
+                let Some(id) = row_id(row, existing) else { return Ok(None) };
+                let state =
+                    if locked { Relock::Unchanged } else { lock_and_recheck(ctx, &existing.source, id, mode, LockWait::Block)? };
+                match state {
+                    Relock::Unchanged => {}
+                    Relock::Skip => {
+                        let own = ctx.transaction.get_latest(existing.source.tree, id)?.own_command;
+                        if own.is_some_and(|c| c >= ctx.view().command) {
+                            return Err(melba_types::err!(
+                                CARDINALITY_VIOLATION,
+                                "MERGE command cannot affect row a second time"
+                            )
+                            .hint("Ensure that not more than one source row matches any one target row."));
+                        }
+                        row[existing.row_id] = Datum::Null;
+                        matched = MergeMatch::NotMatchedByTarget;
+                        continue 'again;
+                    }
+                    Relock::Changed(outputs) => {
+                        replace(row, &existing.replace, &outputs);
+                        for part in condition {
+                            if !part.holds(ctx, row)? {
+                                matched = MergeMatch::NotMatchedByTarget;
+                                break;
+                            }
+                        }
+                        locked = true;
+                        continue 'again;
+                    }
+                }
+                let old = old_row(row, existing);
+                return match &action.command {
+                    MergeActionNode::Update(assignments) => {
+                        ctx.set_merge_action(Some("UPDATE"));
+                        let new = assign(assignments, ctx, &old, row)?;
+                        self.update(ctx, id, old, new).map(Some)
+                    }
+                    _ => {
+                        ctx.set_merge_action(Some("DELETE"));
+                        self.delete(ctx, id, old).map(Some)
+                    }
+                };
+            }
+            return Ok(None);
+        }
+    }
+
+    /// Computes RETURNING.
+    fn returned(
+        &self,
+        ctx: &ExecContext,
+        returning: &Returning,
+        mut row: Vec<Datum>,
+        changed: Changed,
+        out: &mut [Column],
+    ) -> Result<()> {
+        let relation = &self.node.target.relation;
+        let width = relation.columns.len();
+        // MERGE's DELETE shows the old row where neither version is named.
+        let shown = if matches!(self.node.action, Action::Merge { .. }) { changed.old.clone() } else { None };
+        let versions = [changed.old, changed.new.or(shown)];
+        for version in &versions {
+            match version {
+                Some(values) => row.extend(values.iter().cloned()),
+                None => row.extend(std::iter::repeat_n(Datum::Null, width)),
+            }
+        }
+        for version in &versions {
+            match version {
+                None => row.extend([Datum::Null, Datum::Null, Datum::Null]),
+                Some(values) => row.extend([
+                    Datum::Int8(changed.id.0 as i64),
+                    Datum::Oid(relation.oid.0),
+                    Datum::Record(Arc::new(Record {
+                        type_oid: returning.row_type,
+                        field_types: returning.field_types.clone(),
+                        field_names: Some(returning.field_names.clone()),
+                        fields: returning.live.iter().map(|&c| values[c].clone()).collect(),
+                    })),
+                ]),
+            }
+        }
+        for (column, e) in out.iter_mut().zip(&returning.expressions) {
+            column.push(e.eval_row(ctx, &row)?);
+        }
+        Ok(())
+    }
 }

@@ -10,8 +10,9 @@ pub(super) const GROUPING: usize = usize::MAX - 2;
 pub(super) const WINDOW: usize = usize::MAX - 3;
 pub(super) const SET: usize = usize::MAX - 4;
 pub(super) const TARGET: usize = usize::MAX - 5;
-/// RETURNING's OLD: the entry of the target.
+/// RETURNING's OLD and NEW row of the target.
 pub(super) const OLD: usize = usize::MAX - 6;
+pub(super) const NEW: usize = usize::MAX - 7;
 
 /// For each column, the entry and attribute number it is.
 #[derive(Clone, Debug, Default)]

@@ -1,28 +1,403 @@
-//! INSERT, UPDATE, DELETE, MERGE.
+//! INSERT, UPDATE, DELETE, MERGE: the rows to change come from an ordinary plan, below one node that changes them.
 
-use melba_types::{DbError, Result};
+use std::sync::Arc;
 
-use super::node::PlanNode;
+use melba_catalog::{Relation, Storage};
+use melba_types::{DbError, Kind, Oid, Result};
+
+use super::join::Goal;
+use super::layout::{Layout, NEW, OLD};
+use super::node::*;
 use super::planner::{Planner, Stage};
-use crate::tree::Query;
+use super::prepare::{Tree, conjuncts};
+use super::query::row_columns;
+use crate::execute::Expression;
+use crate::table::{TableTarget, TargetBuilder};
+use crate::tree::{self, Command, Expr, FromItem, JoinKind, MergeCommand, MergeMatch, Query, RangeKind, RowVersion, Target};
+
+/// Changes rows of one table.
+#[derive(Debug)]
+pub struct ModifyNode {
+    pub command: PlanCommand,
+    pub target: Arc<TableTarget>,
+    /// Statements of rules and RETURNING aside, a command tag counts what the outermost statement changed.
+    pub counts: bool,
+    /// Without one, a single row of no columns.
+    pub input: Option<PlanNode>,
+    /// UPDATE, DELETE, MERGE: where the target's row is found in the input.
+    pub existing: Option<Existing>,
+    pub action: Action,
+    pub returning: Option<Returning>,
+}
+
+/// The target's row within the input's rows.
+#[derive(Debug)]
+pub struct Existing {
+    pub source: TableSource,
+    pub row_id: usize,
+    /// For each column of the table, its place in the input.
+    pub columns: Vec<Option<usize>>,
+    /// Places of the scan's outputs, for a newer version: (column of the row, index into outputs).
+    pub replace: Vec<(usize, usize)>,
+    /// What a newer version must satisfy.
+    pub recheck: Vec<Expression>,
+}
 
 #[derive(Debug)]
-pub struct ModifyNode {}
+pub enum Action {
+    Insert { values: Vec<Option<Expression>>, on_conflict: Option<ConflictNode> },
+    Update(Assignments),
+    Delete,
+    Merge { actions: Vec<MergeNode>, condition: Vec<Expression>, source_marker: Option<usize> },
+}
+
+/// SET.
+#[derive(Debug)]
+pub struct Assignments {
+    /// Position in the table and new value.
+    pub columns: Vec<(usize, Expression)>,
+    /// A column of some unique index is assigned.
+    pub key: bool,
+}
+
+#[derive(Debug)]
+pub struct ConflictNode {
+    /// Empty: any unique index.
+    pub arbiters: Vec<Oid>,
+    /// DO UPDATE: over the existing row's columns followed by the proposed row's.
+    pub update: Option<(Assignments, Option<Expression>)>,
+}
+
+#[derive(Debug)]
+pub struct MergeNode {
+    pub matched: MergeMatch,
+    pub condition: Option<Expression>,
+    pub command: MergeActionNode,
+}
+
+#[derive(Debug)]
+pub enum MergeActionNode {
+    Insert(Vec<Option<Expression>>),
+    Update(Assignments),
+    Delete,
+    Nothing,
+}
+
+/// RETURNING, over: the input's columns, the old row, the new row, then for old and new each its row id, its table, its
+/// value as a composite.
+#[derive(Debug)]
+pub struct Returning {
+    pub expressions: Vec<Expression>,
+    pub row_type: Oid,
+    pub field_types: Arc<[Oid]>,
+    pub field_names: Arc<[Arc<str>]>,
+    /// Positions of the columns that are not dropped.
+    pub live: Vec<usize>,
+}
 
 impl ModifyNode {
     pub fn title(&self) -> &'static str {
-        "Insert"
+        match self.command {
+            PlanCommand::Insert => "Insert",
+            PlanCommand::Update => "Update",
+            PlanCommand::Delete => "Delete",
+            _ => "Merge",
+        }
     }
+
     pub fn name(&self) -> &str {
-        ""
+        &self.target.relation.name
     }
+
     pub fn input(&self) -> Option<&PlanNode> {
-        None
+        self.input.as_ref()
     }
 }
 
 impl Planner<'_> {
-    pub fn modify(&mut self, _query: &mut Query) -> Result<Stage> {
-        Err(DbError::unsupported("changing data"))
+    pub fn modify(&mut self, query: &mut Query) -> Result<Stage> {
+        let Some(entry) = query.result else {
+            return Err(DbError::internal("a data-modifying statement without a target"));
+        };
+        let RangeKind::Relation { oid, .. } = query.range_table[entry].kind else {
+            return Err(DbError::unsupported("changing data through a view"));
+        };
+        let Some(relation) = self.catalog().relation(oid).cloned() else {
+            return Err(DbError::internal(format!("relation {oid} does not exist")));
+        };
+        match relation.storage {
+            Storage::Tree(_) => {}
+            Storage::System(_) => {
+                return Err(melba_types::err!(
+                    INSUFFICIENT_PRIVILEGE,
+                    "permission denied: \"{}\" is a system catalog",
+                    relation.name
+                ));
+            }
+            _ => return Err(DbError::unsupported(format!("changing relation \"{}\"", relation.name))),
+        }
+        match self.relations.iter_mut().find(|r| r.0 == oid) {
+            Some(found) => found.1 = true,
+            None => self.relations.push((oid, true)),
+        }
+        let builder = TargetBuilder { catalog: self.context.catalog, session: self.context.session };
+        let target = Arc::new(builder.table(oid)?);
+        let counts = self.levels.len() == 1;
+        if query.command == Command::Insert {
+            return self.insert(query, entry, &relation, target, counts);
+        }
+        if self.children_exist(&relation, query, entry) {
+            return Err(DbError::unsupported("changing a table with children"));
+        }
+        self.change(query, entry, &relation, target, counts)
     }
+
+    fn children_exist(&self, relation: &Relation, query: &Query, entry: usize) -> bool {
+        matches!(query.range_table[entry].kind, RangeKind::Relation { inherit: true, .. })
+            && !self.catalog().children(relation.oid).is_empty()
+    }
+
+    fn insert(
+        &mut self,
+        query: &mut Query,
+        entry: usize,
+        relation: &Arc<Relation>,
+        target: Arc<TableTarget>,
+        counts: bool,
+    ) -> Result<Stage> {
+        let info = query.insert.clone().ok_or_else(|| DbError::internal("INSERT without its description"))?;
+        let tree = match info.source {
+            Some(source) => Tree::Leaf(source),
+            None => Tree::Inner { items: vec![], conditions: vec![] },
+        };
+        self.level_mut().entries = std::mem::take(&mut query.range_table);
+        self.gather_needed(query, &tree, &[]);
+        let (input, layout) = match info.source {
+            None => (None, Layout::default()),
+            Some(_) => {
+                let (path, _) = self.plan_joins(&tree, &Goal { order: vec![], fraction: 1.0 })?;
+                let stage = self.create(&path)?;
+                (Some(stage.node), stage.layout)
+            }
+        };
+        let values = self.row_values(&query.targets, relation, &layout)?;
+        let on_conflict = match &info.on_conflict {
+            None => None,
+            Some(conflict) => {
+                let update = match &conflict.update {
+                    None => None,
+                    Some(update) => {
+                        let columns = relation.columns.len();
+                        let both = table_layout(entry, columns).joined(&table_layout(update.excluded, columns));
+                        let assignments = self.assignments(&update.targets, relation, &both)?;
+                        let filter = update.filter.as_ref().map(|f| self.compile(f, &both)).transpose()?;
+                        Some((assignments, filter))
+                    }
+                };
+                Some(ConflictNode { arbiters: conflict.arbiters.clone(), update })
+            }
+        };
+        let action = Action::Insert { values, on_conflict };
+        self.finish_modify(query, entry, relation, target, counts, input, layout, None, action)
+    }
+
+    /// UPDATE, DELETE, MERGE.
+    fn change(
+        &mut self,
+        query: &mut Query,
+        entry: usize,
+        relation: &Arc<Relation>,
+        target: Arc<TableTarget>,
+        counts: bool,
+    ) -> Result<Stage> {
+        let mut marker = None;
+        if query.command == Command::Merge {
+            marker = self.merge_join(query, entry)?;
+        }
+        let tree = self.prepare(query)?;
+        self.level_mut().entries = std::mem::take(&mut query.range_table);
+        let mut needed: Vec<(usize, i16)> = vec![(entry, -1)];
+        needed.extend((0..relation.columns.len()).filter(|&c| !relation.columns[c].dropped).map(|c| (entry, c as i16 + 1)));
+        needed.extend(marker.map(|m| (m, 0)));
+        self.gather_needed(query, &tree, &needed);
+        let (path, gates) = self.plan_joins(&tree, &Goal { order: vec![], fraction: 1.0 })?;
+        let mut stage = self.create(&path)?;
+        if !gates.is_empty() {
+            let conditions = self.compile_all(&gates, &Layout::default())?;
+            let (kinds, estimate) = (stage.node.kinds.clone(), stage.node.estimate);
+            let op = Op::Result(Arc::new(ResultNode { input: Some(stage.node), conditions }));
+            stage = Stage { node: self.node(op, kinds, estimate), layout: stage.layout };
+        }
+        let layout = stage.layout;
+        let (source, _, scan) = self.table_source(entry, relation)?;
+        let Some(row_id) = layout.position(entry, -1) else {
+            return Err(DbError::internal("the target's row id is not in the row"));
+        };
+        let recheck = self.recheck_conditions(&tree);
+        let existing = Existing {
+            source,
+            row_id,
+            columns: (0..relation.columns.len()).map(|c| layout.position(entry, c as i16 + 1)).collect(),
+            replace: row_columns(&layout, &scan),
+            recheck: self.compile_recheck(recheck, &layout)?,
+        };
+        let action = match query.command {
+            Command::Update => Action::Update(self.assignments(&query.targets.clone(), relation, &layout)?),
+            Command::Delete => Action::Delete,
+            _ => self.merge_action(query, relation, &layout, marker)?,
+        };
+        self.finish_modify(query, entry, relation, target, counts, Some(stage.node), layout, Some(existing), action)
+    }
+
+    /// MERGE's source and target as a join; the entry whose presence tells whether there is a source row.
+    fn merge_join(&mut self, query: &mut Query, entry: usize) -> Result<Option<usize>> {
+        let acts = |m: MergeMatch| query.merge_actions.iter().any(|a| a.matched == m);
+        let (by_target, by_source) = (acts(MergeMatch::NotMatchedByTarget), acts(MergeMatch::NotMatchedBySource));
+        let kind = match (by_target, by_source) {
+            (true, true) => JoinKind::Full,
+            (true, false) => JoinKind::Left,
+            (false, true) => JoinKind::Right,
+            (false, false) => JoinKind::Inner,
+        };
+        let [source] = &query.from[..] else { return Err(DbError::internal("MERGE has one source")) };
+        let marker = match source {
+            FromItem::Range(e) if by_source => {
+                // Kept as it is, so that its whole row tells of its presence.
+                query.range_table[*e].lateral = true;
+                Some(*e)
+            }
+            _ if by_source => return Err(DbError::unsupported("WHEN NOT MATCHED BY SOURCE over a join")),
+            _ => None,
+        };
+        let join = tree::Join {
+            kind,
+            left: source.clone(),
+            right: FromItem::Range(entry),
+            condition: query.merge_condition.clone(),
+            using: vec![],
+            natural: false,
+            alias: None,
+            entry: 0,
+        };
+        query.from = vec![FromItem::Join(Box::new(join))];
+        Ok(marker)
+    }
+
+    fn merge_action(
+        &mut self,
+        query: &Query,
+        relation: &Arc<Relation>,
+        layout: &Layout,
+        marker: Option<usize>,
+    ) -> Result<Action> {
+        let mut actions = Vec::with_capacity(query.merge_actions.len());
+        for action in &query.merge_actions {
+            let command = match action.command {
+                MergeCommand::Insert => MergeActionNode::Insert(self.row_values(&action.targets, relation, layout)?),
+                MergeCommand::Update => MergeActionNode::Update(self.assignments(&action.targets, relation, layout)?),
+                MergeCommand::Delete => MergeActionNode::Delete,
+                MergeCommand::DoNothing => MergeActionNode::Nothing,
+            };
+            let condition = action.condition.as_ref().map(|c| self.compile(c, layout)).transpose()?;
+            actions.push(MergeNode { matched: action.matched, condition, command });
+        }
+        let mut parts = Vec::new();
+        if let Some(condition) = &query.merge_condition {
+            conjuncts(condition.clone(), &mut parts);
+        }
+        let condition = self.compile_recheck(parts, layout)?;
+        let source_marker = marker.and_then(|m| layout.position(m, 0));
+        Ok(Action::Merge { actions, condition, source_marker })
+    }
+
+    /// A new row's values by column.
+    fn row_values(&mut self, targets: &[Target], relation: &Relation, layout: &Layout) -> Result<Vec<Option<Expression>>> {
+        let mut values: Vec<Option<Expression>> = vec![None; relation.columns.len()];
+        for target in targets.iter().filter(|t| t.column > 0) {
+            values[target.column as usize - 1] = Some(self.compile(&target.expr, layout)?);
+        }
+        Ok(values)
+    }
+
+    fn assignments(&mut self, targets: &[Target], relation: &Relation, layout: &Layout) -> Result<Assignments> {
+        let mut columns = Vec::with_capacity(targets.len());
+        for target in targets.iter().filter(|t| t.column > 0) {
+            columns.push((target.column as usize - 1, self.compile(&target.expr, layout)?));
+        }
+        let assigned = |c: i16| columns.iter().any(|(at, _)| *at as i16 + 1 == c);
+        let key = relation
+            .indexes
+            .iter()
+            .filter_map(|i| self.catalog().relation(*i)?.index.as_ref())
+            .any(|info| info.unique && info.keys.iter().any(|k| k.column == 0 || assigned(k.column)));
+        Ok(Assignments { columns, key })
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn finish_modify(
+        &mut self,
+        query: &Query,
+        entry: usize,
+        relation: &Arc<Relation>,
+        target: Arc<TableTarget>,
+        counts: bool,
+        input: Option<PlanNode>,
+        layout: Layout,
+        existing: Option<Existing>,
+        action: Action,
+    ) -> Result<Stage> {
+        let command = match query.command {
+            Command::Insert => PlanCommand::Insert,
+            Command::Update => PlanCommand::Update,
+            Command::Delete => PlanCommand::Delete,
+            _ => PlanCommand::Merge,
+        };
+        let returning = if query.returning.is_empty() { None } else { Some(self.returning(query, entry, relation, layout)?) };
+        let kinds: Arc<[Kind]> =
+            returning.as_ref().map(|r| r.expressions.iter().map(|e| e.kind).collect()).unwrap_or_else(|| Arc::from([]));
+        let estimate = input.as_ref().map(|i| i.estimate).unwrap_or(Estimate { rows: 1.0, total: 0.01, ..Default::default() });
+        let node = ModifyNode { command, target, counts, input, existing, action, returning };
+        let layout = Layout::of(super::layout::TARGET, kinds.len());
+        Ok(Stage { node: self.node(Op::Modify(Arc::new(node)), kinds, estimate), layout })
+    }
+
+    fn returning(&mut self, query: &Query, entry: usize, relation: &Arc<Relation>, mut layout: Layout) -> Result<Returning> {
+        // The target's columns in the input are those of before the change.
+        for column in layout.0.iter_mut().filter(|c| c.0 == entry) {
+            *column = (super::layout::GROUP, -1);
+        }
+        let columns = relation.columns.len();
+        layout = layout.joined(&table_layout(OLD, columns)).joined(&table_layout(NEW, columns));
+        layout.0.extend([(OLD, -1), (OLD, -6), (OLD, 0), (NEW, -1), (NEW, -6), (NEW, 0)]);
+        let default = if query.command == Command::Delete { RowVersion::Old } else { RowVersion::New };
+        let mut expressions = Vec::with_capacity(query.returning.len());
+        for returned in query.returning.iter().filter(|t| !t.junk) {
+            let mut expr = returned.expr.clone();
+            expr.visit_mut(0, &mut |e, level| {
+                if let Expr::Var(v) = e
+                    && v.levels_up == level
+                    && v.entry == entry
+                {
+                    let version = if v.version == RowVersion::Default { default } else { v.version };
+                    v.entry = if version == RowVersion::Old { OLD } else { NEW };
+                    v.version = RowVersion::Default;
+                }
+                true
+            });
+            expressions.push(self.compile(&expr, &layout)?);
+        }
+        let live: Vec<usize> = (0..columns).filter(|&c| !relation.columns[c].dropped).collect();
+        Ok(Returning {
+            expressions,
+            row_type: relation.row_type,
+            field_types: live.iter().map(|&c| relation.columns[c].ty).collect(),
+            field_names: live.iter().map(|&c| relation.columns[c].name.clone()).collect(),
+            live,
+        })
+    }
+}
+
+/// All columns of a table, dropped ones too.
+fn table_layout(entry: usize, columns: usize) -> Layout {
+    Layout::of(entry, columns)
 }

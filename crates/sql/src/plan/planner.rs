@@ -6,12 +6,12 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use melba_types::{DbError, Kind, Oid, Result};
 
-use super::layout::{Layout, OLD};
+use super::layout::Layout;
 use super::node::*;
 use super::{Plan, PlanContext};
 use crate::execute::Expression;
 use crate::execute::expression::{Compiler, Resolved, Scope};
-use crate::tree::{self, Expr, OutputColumn, Query, RangeEntry, RowVersion, Sublink, Var};
+use crate::tree::{self, Expr, OutputColumn, Query, RangeEntry, Sublink, Var};
 
 /// A query being planned.
 #[derive(Default)]
@@ -233,7 +233,7 @@ struct PlanScope<'p, 'a, 'l> {
 impl Scope for PlanScope<'_, '_, '_> {
     fn var(&mut self, var: &Var) -> Result<Resolved> {
         let depth = self.planner.levels.len() - 1;
-        let entry = if var.version == RowVersion::Old { OLD } else { var.entry };
+        let entry = var.entry;
         if var.levels_up == 0
             && let Some(i) = self.layout.position(entry, var.column)
         {

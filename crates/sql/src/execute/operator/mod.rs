@@ -18,8 +18,8 @@ mod window;
 
 use melba_types::Result;
 
-pub(crate) use lock_rows::{Relock, lock_and_recheck};
-pub(crate) use pending::Pending;
+pub(crate) use lock_rows::{Relock, lock_and_recheck, replace};
+pub(crate) use pending::{Pending, give};
 
 use crate::execute::{ExecContext, Operator};
 use crate::plan::node::{Op, PlanNode};

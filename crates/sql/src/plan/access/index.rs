@@ -50,7 +50,6 @@ pub(in crate::plan) enum RangeChoice {
 pub(in crate::plan) struct IndexChoice {
     pub arms: Vec<ArmChoice>,
     pub reverse: bool,
-    pub relation: Oid,
 }
 
 /// What a condition says about one index column.
@@ -128,7 +127,7 @@ impl Planner<'_> {
                 let used = matched.decided.iter().filter(|i| **i >= own.len()).map(|i| helping[*i - own.len()].clone()).collect();
                 let params = (own_rels | helped.iter().fold(0, |all, c| all | rels_of(c))) & !(1 << entry);
                 let sel: f64 = filter.iter().map(|c| self.selectivity(c)).product();
-                let choice = IndexChoice { arms: vec![matched.arm], reverse: order == Some(true), relation: relation.oid };
+                let choice = IndexChoice { arms: vec![matched.arm], reverse: order == Some(true) };
                 out.push(Rc::new(Path {
                     rels: 1 << entry,
                     params,
@@ -353,7 +352,7 @@ impl Planner<'_> {
             used: vec![],
             kind: PathKind::Leaf(LeafPath {
                 entry,
-                access: Access::Index(IndexChoice { arms, reverse: false, relation: relation.oid }),
+                access: Access::Index(IndexChoice { arms, reverse: false }),
                 filter: own.to_vec(),
             }),
         }))
