@@ -86,7 +86,11 @@ pub(crate) struct Shared {
     pub row_store_bytes: AtomicU64,
     /// Where replay would begin.
     pub checkpoint: AtomicU64,
+    pub manifest: Mutex<Manifest>,
+    /// The flush in progress, and when steps were done last.
     pub background: Mutex<Background>,
+    /// Held while a merge runs.
+    pub merging: Mutex<Merging>,
     /// Notified when a flush has made room in the row store.
     pub room: Condvar,
     room_lock: Mutex<()>,
@@ -101,17 +105,25 @@ pub(crate) struct Shared {
     _lock: Box<dyn Send + Sync>,
 }
 
-/// What background steps own.
+/// What flushes and the log's background writes own.
+#[derive(Default)]
 pub(crate) struct Background {
-    pub manifest: Manifest,
     pub flush: Option<Flush>,
     log_flushed_at: Duration,
     /// The last failure of a step that may be tried again.
     failed_at: Option<Duration>,
 }
 
+/// What merges own.
+#[derive(Default)]
+pub(crate) struct Merging {
+    failed_at: Option<Duration>,
+}
+
 /// A failed step is tried again after this long.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// A background thread looks for work this often.
+const IDLE: Duration = Duration::from_millis(20);
 
 impl Engine {
     /// Opens the engine in a directory, which is empty or an engine's; recovers what a crash left.
@@ -142,7 +154,9 @@ impl Engine {
             files: Arc::new(files),
             row_store_bytes: AtomicU64::new(0),
             checkpoint: AtomicU64::new(state.replay.0),
-            background: Mutex::new(Background { manifest, flush: None, log_flushed_at: Duration::ZERO, failed_at: None }),
+            manifest: Mutex::new(manifest),
+            background: Mutex::default(),
+            merging: Mutex::default(),
             room: Condvar::new(),
             room_lock: Mutex::new(()),
             has_threads: AtomicBool::new(false),
@@ -165,7 +179,7 @@ impl Engine {
         // Removing strays is safe before the manifest forgets unlogged segments: it would only empty the same trees again.
         let next_file = shared.remove_strays(found.next_file)?;
         shared.files.next.store(next_file, Ordering::SeqCst);
-        shared.background.get_mut().manifest.install(&edits)?;
+        shared.manifest.get_mut().install(&edits)?;
         Ok(Arc::new(Engine { shared: Arc::new(shared), threads: Mutex::default() }))
     }
 
@@ -198,14 +212,16 @@ impl Engine {
     /// Flushes the whole row store into segments (CHECKPOINT).
     pub fn checkpoint(&self) -> Result<()> {
         self.shared.check_poison()?;
-        self.shared.flush_all(&mut self.shared.background.lock())
+        self.shared.flush_all(&mut self.shared.background.lock().flush)
     }
 
     /// Merges every tree's segments into one run (VACUUM FULL and the like).
     pub fn merge_all(&self) -> Result<()> {
         self.shared.check_poison()?;
-        while self.shared.merge_step(&mut self.shared.background.lock(), true)? {}
-        self.shared.remove_trash(&self.shared.background.lock());
+        let merging = self.shared.merging.lock();
+        while self.shared.merge_step(true)? {}
+        drop(merging);
+        self.shared.remove_trash();
         Ok(())
     }
 
@@ -214,7 +230,7 @@ impl Engine {
         self.shared.flush_log()
     }
 
-    /// Starts the threads that do background work: one for the log, one for flushes and merges.
+    /// Starts the threads that do background work: for the log, for flushes, and for merges, so that none waits for another.
     pub fn start_background(&self) {
         self.shared.has_threads.store(true, Ordering::SeqCst);
         let mut threads = self.threads.lock();
@@ -229,17 +245,12 @@ impl Engine {
             }
         };
         let shared = Arc::clone(&self.shared);
-        let maintenance = move || {
-            while !shared.stopping.load(Ordering::SeqCst) {
-                if !shared.run_once() {
-                    let mut guard = shared.room_lock.lock();
-                    shared.room.wait_for(&mut guard, Duration::from_millis(20));
-                }
-            }
-        };
-        for (name, body) in
-            [("log writer", Box::new(log_writer) as Box<dyn FnOnce() + Send>), ("maintenance", Box::new(maintenance))]
-        {
+        let flusher = move || shared.work_until_stopped(Shared::run_flush_step);
+        let shared = Arc::clone(&self.shared);
+        let merger = move || shared.work_until_stopped(Shared::run_merge_step);
+        let bodies: [(&str, Box<dyn FnOnce() + Send>); 3] =
+            [("log writer", Box::new(log_writer)), ("flush", Box::new(flusher)), ("merge", Box::new(merger))];
+        for (name, body) in bodies {
             // Without its threads the engine still works: commits that wait for room do the steps themselves.
             match std::thread::Builder::new().name(name.into()).spawn(body) {
                 Ok(handle) => threads.push(handle),
@@ -259,7 +270,9 @@ impl Engine {
         }
         shared.check_poison()?;
         let mut background = shared.background.lock();
-        shared.flush_all(&mut background)?;
+        let _merging = shared.merging.lock();
+        shared.flush_all(&mut background.flush)?;
+        shared.remove_trash();
         let edits: Vec<Edit> = shared
             .all_sequences()
             .iter()
@@ -267,7 +280,7 @@ impl Engine {
             .map(|s| Edit::Sequence(shared.sequence_record(s, true)))
             .chain([Edit::Clean(true)])
             .collect();
-        let installed = background.manifest.install(&edits);
+        let installed = shared.manifest.lock().install(&edits);
         // Whatever the outcome, nothing may follow it.
         let _ = shared.poisoned.set("the database system is shut down".into());
         installed
@@ -404,13 +417,60 @@ impl Shared {
         }
     }
 
-    /// One background step.
+    /// One background step of any kind; a flush in progress goes before merges.
     pub fn run_once(&self) -> bool {
+        self.run_flush_step() || self.run_merge_step()
+    }
+
+    fn work_until_stopped(&self, step: fn(&Shared) -> bool) {
+        while !self.stopping.load(Ordering::SeqCst) {
+            if !step(self) {
+                let mut guard = self.room_lock.lock();
+                self.room.wait_for(&mut guard, IDLE);
+            }
+        }
+    }
+
+    fn run_flush_step(&self) -> bool {
+        self.guarded(|| {
+            let mut background = self.background.lock();
+            let now = self.clock.monotonic();
+            let failed_at = background.failed_at;
+            let result = self.unless_failed_lately(now, failed_at, || self.try_flush_step(&mut background, now));
+            background.failed_at = result.as_ref().err().copied();
+            result.unwrap_or(false)
+        })
+    }
+
+    fn run_merge_step(&self) -> bool {
+        self.guarded(|| {
+            let mut merging = self.merging.lock();
+            let now = self.clock.monotonic();
+            let failed_at = merging.failed_at;
+            let result = self.unless_failed_lately(now, failed_at, || self.merge_step(false));
+            merging.failed_at = result.as_ref().err().copied();
+            result.unwrap_or(false) | self.remove_trash()
+        })
+    }
+
+    /// The step's answer, or when it failed last.
+    fn unless_failed_lately(
+        &self,
+        now: Duration,
+        failed_at: Option<Duration>,
+        step: impl FnOnce() -> Result<bool>,
+    ) -> std::result::Result<bool, Duration> {
+        match failed_at {
+            Some(at) if now < at + RETRY_AFTER => Err(at),
+            _ => step().map_err(|_| now),
+        }
+    }
+
+    fn guarded(&self, step: impl FnOnce() -> bool) -> bool {
         if self.is_poisoned() {
             return false;
         }
-        let step = std::panic::AssertUnwindSafe(|| self.step(&mut self.background.lock()));
-        match std::panic::catch_unwind(step) {
+        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(step)) {
             Ok(did_work) => did_work,
             Err(_) => {
                 self.poison(EngineError::Misuse("a background step panicked"));
@@ -419,24 +479,7 @@ impl Shared {
         }
     }
 
-    fn step(&self, background: &mut Background) -> bool {
-        let now = self.clock.monotonic();
-        if background.failed_at.is_some_and(|at| now < at + RETRY_AFTER) {
-            return false;
-        }
-        match self.try_step(background, now) {
-            Ok(did_work) => {
-                background.failed_at = None;
-                did_work
-            }
-            Err(_) => {
-                background.failed_at = Some(now);
-                false
-            }
-        }
-    }
-
-    fn try_step(&self, background: &mut Background, now: Duration) -> Result<bool> {
+    fn try_flush_step(&self, background: &mut Background, now: Duration) -> Result<bool> {
         let mut did_work = false;
         if now >= background.log_flushed_at + self.options.wal_writer_delay && self.wal.pending_bytes() > 0 {
             background.log_flushed_at = now;
@@ -444,22 +487,19 @@ impl Shared {
             did_work = true;
         }
         did_work |= self.wal.prepare_spare()?;
-        did_work |= self.flush_step(background, false)?;
-        // A flush in progress goes first: commits may wait for its room.
-        if !did_work && background.flush.is_none() {
-            did_work = self.merge_step(background, false)?;
-        }
-        Ok(self.remove_trash(background) || did_work)
+        Ok(self.flush_step(&mut background.flush, false)? || did_work)
     }
 
     /// Deletes files that nobody reads and the manifest does not name; true when there were any.
-    pub fn remove_trash(&self, background: &Background) -> bool {
+    pub fn remove_trash(&self) -> bool {
         let names = std::mem::take(&mut *self.files.trash.0.lock());
         if names.is_empty() {
             return false;
         }
-        let named: std::collections::HashSet<String> =
-            background.manifest.state().segments.values().flatten().map(|s| segment_name(s.file)).collect();
+        let manifest = self.manifest.lock();
+        let files = manifest.state().segments.values().flatten();
+        let named: std::collections::HashSet<String> = files.map(|s| segment_name(s.file)).collect();
+        drop(manifest);
         let (keep, remove): (Vec<String>, Vec<String>) = names.into_iter().partition(|n| named.contains(n));
         let removed = !remove.is_empty();
         for name in remove {

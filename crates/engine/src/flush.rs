@@ -19,10 +19,10 @@ use melba_types::{Csn, Lsn, RowId};
 use crate::RowBytes;
 use crate::chain::{Chain, Payload};
 use crate::commit::{Floor, add};
-use crate::engine::{Background, Shared};
+use crate::engine::Shared;
 use crate::error::Result;
 use crate::levels::{IndexRun, Levels, MemTable, Run, TableRun};
-use crate::manifest::{Edit, SegmentFile};
+use crate::manifest::{Edit, ManifestState, SegmentFile};
 use crate::output::{IndexOutput, TableOutput};
 use crate::tree::{IndexTree, TableTree, Tree, TreeData};
 use crate::versions::Keep;
@@ -52,17 +52,17 @@ impl Shared {
     }
 
     /// Does one step of a flush if one is due, in progress, or demanded; false when there was nothing to do.
-    pub(crate) fn flush_step(&self, background: &mut Background, demanded: bool) -> Result<bool> {
-        let Some(mut flush) = background.flush.take() else {
+    pub(crate) fn flush_step(&self, current: &mut Option<Flush>, demanded: bool) -> Result<bool> {
+        let Some(mut flush) = current.take() else {
             if !demanded && !self.flush_is_due() {
                 return Ok(false);
             }
-            background.flush = Some(self.freeze());
+            *current = Some(self.freeze());
             return Ok(true);
         };
         if self.snapshots.visible() < flush.csn {
             // Commits that are applied but not published; their owners or the log writer move them on.
-            background.flush = Some(flush);
+            *current = Some(flush);
             return Ok(false);
         }
         match flush.trees.pop() {
@@ -79,12 +79,11 @@ impl Shared {
                         Err(e)
                     }
                 };
-                background.flush = Some(flush);
+                *current = Some(flush);
                 outcome
             }
             None => {
-                let installed = self.install(background, flush, false);
-                installed.map_err(|e| self.poison(e))?;
+                self.install(flush).map_err(|e| self.poison(e))?;
                 Ok(true)
             }
         }
@@ -143,10 +142,13 @@ impl Shared {
     }
 
     /// Makes the written segments part of the database.
-    pub(crate) fn install(&self, background: &mut Background, flush: Flush, clean: bool) -> Result<()> {
+    ///
+    /// The manifest is locked from the first look at the levels on: a merge changes both under the same lock.
+    fn install(&self, flush: Flush) -> Result<()> {
         let Flush { whole, replay, written, .. } = flush;
         self.files.sync_names()?;
-        let mut edits = self.schema_edits(background, clean);
+        let mut manifest = self.manifest.lock();
+        let mut edits = self.schema_edits(manifest.state());
         for (tree, written) in &written {
             if self.tree(tree.id).is_ok() {
                 match written {
@@ -156,7 +158,7 @@ impl Shared {
             }
         }
         for tree in self.all_trees() {
-            let known = background.manifest.state().segments.get(&tree.id).map_or(&[][..], |s| s);
+            let known = manifest.state().segments.get(&tree.id).map_or(&[][..], |s| s);
             let files = match &tree.data {
                 TreeData::Table(t) => settled(&t.levels.read().runs, known, whole),
                 TreeData::Index(t) => settled(&t.levels.read().runs, known, whole),
@@ -174,7 +176,8 @@ impl Shared {
         });
         // After the edits were collected: they may tell of commits that are not durable yet (invariant 2).
         self.flush_log()?;
-        background.manifest.install(&edits)?;
+        manifest.install(&edits)?;
+        drop(manifest);
         self.checkpoint.store(replay.0, Ordering::Relaxed);
         self.recount_row_store();
         self.wal.release_before(replay)?;
@@ -183,8 +186,7 @@ impl Shared {
     }
 
     /// Trees and sequences as they are now, where the manifest has them otherwise.
-    fn schema_edits(&self, background: &Background, clean: bool) -> Vec<Edit> {
-        let state = background.manifest.state();
+    fn schema_edits(&self, state: &ManifestState) -> Vec<Edit> {
         let mut edits = Vec::new();
         for tree in self.all_trees().iter().filter(|t| t.committed.load(Ordering::Acquire)) {
             let record = self.tree_record(tree);
@@ -194,7 +196,7 @@ impl Shared {
         }
         edits.extend(state.trees.keys().filter(|id| self.tree(**id).is_err()).map(|id| Edit::DropTree(*id)));
         for sequence in self.all_sequences() {
-            let record = self.sequence_record(&sequence, clean);
+            let record = self.sequence_record(&sequence, false);
             let committed = sequence.state.lock().committed;
             if committed && state.sequences.get(&sequence.id) != Some(&record) {
                 edits.push(Edit::Sequence(record));
@@ -213,15 +215,15 @@ impl Shared {
     }
 
     /// Flushes everything there is, step by step on this thread.
-    pub(crate) fn flush_all(&self, background: &mut Background) -> Result<()> {
-        while background.flush.is_some() {
-            if !self.flush_step(background, false)? {
+    pub(crate) fn flush_all(&self, current: &mut Option<Flush>) -> Result<()> {
+        while current.is_some() {
+            if !self.flush_step(current, false)? {
                 self.flush_log()?;
             }
         }
-        self.flush_step(background, true)?;
-        while background.flush.is_some() {
-            if !self.flush_step(background, false)? {
+        self.flush_step(current, true)?;
+        while current.is_some() {
+            if !self.flush_step(current, false)? {
                 self.flush_log()?;
             }
         }

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use melba_segment::{GroupData, KeyCursor, KeySegmentReader, TableSegmentReader};
 use melba_types::{Csn, RowId};
 
-use crate::engine::{Background, Shared};
+use crate::engine::Shared;
 use crate::error::{EngineError, Result};
 use crate::flush::{may_have_key, may_have_row};
 use crate::levels::Run;
@@ -71,11 +71,11 @@ fn choose(runs: &[Candidate]) -> Option<std::ops::Range<usize>> {
 }
 
 impl Shared {
-    /// Merges one group of runs of one tree; false when no tree needs it.
-    pub(crate) fn merge_step(&self, background: &mut Background, everything: bool) -> Result<bool> {
+    /// Merges one group of runs of one tree; false when no tree needs it. One thread at a time does this.
+    pub(crate) fn merge_step(&self, everything: bool) -> Result<bool> {
         for tree in self.all_trees() {
-            let known = background.manifest.state().segments.get(&tree.id).cloned().unwrap_or_default();
-            let edit = match &tree.data {
+            let known = self.manifest.lock().state().segments.get(&tree.id).cloned().unwrap_or_default();
+            let merged = match &tree.data {
                 TreeData::Table(table) => self.merge_runs(
                     &tree,
                     &known,
@@ -93,8 +93,7 @@ impl Shared {
                     |inputs, older| self.merge_index(inputs, older),
                 )?,
             };
-            if let Some(edit) = edit {
-                background.manifest.install(&[edit]).map_err(|e| self.poison(e))?;
+            if merged {
                 return Ok(true);
             }
         }
@@ -109,7 +108,7 @@ impl Shared {
         levels: &parking_lot::RwLock<crate::levels::Levels<K, V, R>>,
         candidate: impl Fn(&R) -> Candidate,
         merge: impl FnOnce(&[Arc<Run<R>>], &[Arc<Run<R>>]) -> Result<Vec<Arc<Run<R>>>>,
-    ) -> Result<Option<Edit>> {
+    ) -> Result<bool> {
         let runs = Arc::clone(&levels.read().runs);
         // Runs that the manifest does not name yet lie in front; they and those between them wait.
         let settled = runs.iter().rposition(|r| !known.contains(&r.segment)).map_or(0, |at| at + 1);
@@ -118,20 +117,25 @@ impl Shared {
             true => (candidates.len() > 1).then_some(0..candidates.len()),
             false => choose(&candidates),
         };
-        let Some(chosen) = chosen else { return Ok(None) };
+        let Some(chosen) = chosen else { return Ok(false) };
         let inputs = &runs[settled + chosen.start..settled + chosen.end];
         let outputs = merge(inputs, &runs[settled + chosen.end..])?;
         self.files.sync_names()?;
         let removed: Vec<u64> = inputs.iter().map(|r| r.segment.file).collect();
+        // Levels and manifest change under one lock, so that a flush sees both or neither.
+        let mut manifest = self.manifest.lock();
         let mut levels = levels.write();
         // The tree may have been dropped meanwhile.
         if !levels.runs.iter().any(|r| removed.contains(&r.segment.file)) {
             outputs.iter().for_each(|r| r.obsolete.store(true, Ordering::Release));
-            return Ok(None);
+            return Ok(true);
         }
         levels.replace_runs(&removed, &outputs);
         let added = outputs.iter().map(|r| r.segment).collect();
-        Ok(Some(Edit::Segments { tree: tree.id, removed, added }))
+        drop(levels);
+        let edit = Edit::Segments { tree: tree.id, removed, added };
+        manifest.install(&[edit]).map_err(|e| self.poison(e))?;
+        Ok(true)
     }
 
     fn merge_table(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::{Directory, File};
 
@@ -57,8 +57,9 @@ fn power_is_off() -> io::Error {
     io::Error::other("the power is off")
 }
 
-/// Counts a modifying operation and fails it when it is the one to fail.
-fn operate(power: &Mutex<Power>) -> io::Result<()> {
+/// Counts a modifying operation and fails it when it is the one to fail. The guard is held while the operation runs, so that a
+/// cut comes before or after it.
+fn operate(power: &Mutex<Power>) -> io::Result<MutexGuard<'_, Power>> {
     let mut power = power.lock();
     if power.off {
         return Err(power_is_off());
@@ -70,21 +71,20 @@ fn operate(power: &Mutex<Power>) -> io::Result<()> {
         }
         Some(n) => {
             *n -= 1;
-            Ok(())
+            Ok(power)
         }
-        None => Ok(()),
+        None => Ok(power),
     }
 }
 
-fn sync_point(power: &Mutex<Power>) -> io::Result<()> {
-    operate(power)?;
-    let mut power = power.lock();
+fn sync_point(power: &Mutex<Power>) -> io::Result<MutexGuard<'_, Power>> {
+    let mut power = operate(power)?;
     if power.cut_at_sync == Some(power.syncs) {
         power.off = true;
         return Err(power_is_off());
     }
     power.syncs += 1;
-    Ok(())
+    Ok(power)
 }
 
 impl MemoryDirectory {
@@ -181,8 +181,8 @@ impl File for MemoryFile {
     }
 
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
-        operate(&self.power)?;
-        self.power.lock().bytes_written += data.len() as u64;
+        let mut power = operate(&self.power)?;
+        power.bytes_written += data.len() as u64;
         if data.is_empty() {
             return Ok(());
         }
@@ -197,7 +197,7 @@ impl File for MemoryFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        sync_point(&self.power)?;
+        let _power = sync_point(&self.power)?;
         let mut content = self.content.lock();
         let Content { current, durable, dirty } = &mut *content;
         durable.resize(current.len(), 0);
@@ -214,19 +214,19 @@ impl File for MemoryFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        operate(&self.power)?;
+        let _power = operate(&self.power)?;
         self.content.lock().current.resize(len as usize, 0);
         Ok(())
     }
 
     fn allocate(&self, _len: u64) -> io::Result<()> {
-        operate(&self.power)
+        operate(&self.power).map(drop)
     }
 }
 
 impl Directory for MemoryDirectory {
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        operate(&self.power)?;
+        let _power = operate(&self.power)?;
         let mut names = self.names.lock();
         if names.current.contains_key(name) {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -243,7 +243,7 @@ impl Directory for MemoryDirectory {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        operate(&self.power)?;
+        let _power = operate(&self.power)?;
         let mut names = self.names.lock();
         let content = names.current.remove(from).ok_or(io::ErrorKind::NotFound)?;
         names.current.insert(to.to_owned(), content);
@@ -251,7 +251,7 @@ impl Directory for MemoryDirectory {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        operate(&self.power)?;
+        let _power = operate(&self.power)?;
         self.names.lock().current.remove(name).map(drop).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
@@ -260,7 +260,7 @@ impl Directory for MemoryDirectory {
     }
 
     fn sync_names(&self) -> io::Result<()> {
-        sync_point(&self.power)?;
+        let _power = sync_point(&self.power)?;
         let mut names = self.names.lock();
         names.durable = names.current.clone();
         Ok(())

@@ -5,3 +5,4 @@ mod bulk;
 mod crash;
 mod model;
 mod random;
+mod threads;
