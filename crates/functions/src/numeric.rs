@@ -157,7 +157,7 @@ fn to_lsn(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
 fn move_lsn(lsn: &Datum, bytes: &Numeric, back: bool) -> Result<Datum> {
     if bytes.is_nan() {
         let what = if back { "subtract NaN from" } else { "add NaN to" };
-        return Err(err!(INVALID_PARAMETER_VALUE, "cannot {what} pg_lsn"));
+        return Err(err!(FEATURE_NOT_SUPPORTED, "cannot {what} pg_lsn"));
     }
     let bytes = if back { bytes.neg() } else { bytes.clone() };
     let moved = Numeric::from(lsn.as_i64() as u64).add(&bytes)?;

@@ -1,6 +1,6 @@
 //! The reg types: OIDs that are read and written as names. The catalog knows the names.
 
-use melba_types::{Datum, Oid, Result, oids};
+use melba_types::{Datum, Oid, Result, SqlState, oids};
 
 use crate::io::{self, TypeContext, TypeIo};
 use crate::{CallContext, ScalarFn};
@@ -35,15 +35,11 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
     (oids::REGCOLLATION, REG),
 ];
 
-/// The OID a name stands for, NULL when nothing has it; only text that is no name at all is an error.
+/// The OID a name stands for, NULL when nothing has it. Text that is no type name at all is an error.
 fn to_reg(call: &CallContext<'_>, a: &[Datum], ty: Oid) -> Result<Datum> {
-    let text = a[0].as_str();
-    // Unlike the types' input, these do not take numbers.
-    if text == "-" || text.bytes().next().is_some_and(|c| c.is_ascii_digit()) && text.bytes().all(|c| c.is_ascii_digit()) {
-        return Ok(Datum::Null);
-    }
-    match call.session.catalog().reg_input(ty, text, &call.session.search_path()) {
+    match call.session.catalog().reg_input(ty, a[0].as_str(), &call.session.search_path()) {
         Ok(oid) => Ok(Datum::Oid(oid.0)),
+        Err(e) if e.sqlstate() == SqlState::SYNTAX_ERROR => Err(e),
         Err(_) => Ok(Datum::Null),
     }
 }

@@ -7,6 +7,7 @@ mod format;
 pub mod functions;
 pub mod io;
 pub mod like;
+pub mod regexp;
 
 use crate::ScalarFn;
 
@@ -19,4 +20,5 @@ pub const TABLES: &[&[(&str, ScalarFn)]] = &[
     functions::FUNCTIONS,
     io::FUNCTIONS,
     like::FUNCTIONS,
+    regexp::FUNCTIONS,
 ];

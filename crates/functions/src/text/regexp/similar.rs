@@ -1,0 +1,66 @@
+//! SIMILAR TO: SQL's regular expressions as PostgreSQL's.
+
+use melba_types::{Result, err};
+
+/// The advanced regular expression that matches what a SQL one matches. `escape` of `None` is the backslash; the empty
+/// string: no escape character.
+pub fn similar_to_regexp(pattern: &str, escape: Option<&str>) -> Result<String> {
+    let escape = match escape {
+        None => Some('\\'),
+        Some(e) => {
+            let mut chars = e.chars();
+            let first = chars.next();
+            if chars.next().is_some() {
+                return Err(crate::text::like::invalid_escape());
+            }
+            first
+        }
+    };
+    let mut out = String::from("^(?:");
+    let (mut after_escape, mut in_brackets, mut separators) = (false, false, 0);
+    for c in pattern.chars() {
+        if after_escape {
+            after_escape = false;
+            if c == '"' && !in_brackets {
+                // The parts before, at and after what substring() takes: the first as short as possible.
+                out.push_str(match separators {
+                    0 => "){1,1}?(",
+                    1 => "){1,1}(?:",
+                    _ => {
+                        let message = "SQL regular expression may not contain more than two escape-double-quote separators";
+                        return Err(err!(INVALID_USE_OF_ESCAPE_CHARACTER, "{message}"));
+                    }
+                });
+                separators += 1;
+            } else {
+                out.push('\\');
+                out.push(c);
+            }
+        } else if Some(c) == escape {
+            after_escape = true;
+        } else if in_brackets {
+            if c == '\\' {
+                out.push('\\');
+            }
+            out.push(c);
+            in_brackets = c != ']';
+        } else {
+            match c {
+                '[' => {
+                    out.push('[');
+                    in_brackets = true;
+                }
+                '%' => out.push_str(".*"),
+                '_' => out.push('.'),
+                '(' => out.push_str("(?:"),
+                '\\' | '.' | '^' | '$' => {
+                    out.push('\\');
+                    out.push(c);
+                }
+                c => out.push(c),
+            }
+        }
+    }
+    out.push_str(")$");
+    Ok(out)
+}

@@ -1,0 +1,70 @@
+use super::*;
+
+fn find(pattern: &str, text: &str) -> Option<Vec<Option<String>>> {
+    let regexp = Regexp::get(pattern, Flags::default()).expect(pattern);
+    let captures = regexp.captures_at(text, 0).expect("search")?;
+    Some(captures.into_iter().map(|r| r.map(|r| text[r].to_string())).collect())
+}
+
+fn whole(pattern: &str, text: &str) -> Option<String> {
+    find(pattern, text).and_then(|mut c| c.swap_remove(0))
+}
+
+/// Results that PostgreSQL 18 gave.
+#[test]
+fn the_longest_match_is_taken_unless_the_first_quantifier_is_lazy() {
+    assert_eq!(whole("a|ab|abc", "xabcx").as_deref(), Some("abc"));
+    assert_eq!(whole("(a*)(ab)*", "aab").as_deref(), Some("aab"));
+    assert_eq!(whole("a.*?c", "abcbc").as_deref(), Some("abc"));
+    assert_eq!(whole("a.*?c.*", "abcbc").as_deref(), Some("abc"));
+    assert_eq!(whole("a(?:.*?c|x).*", "abcbc").as_deref(), Some("abcbc"));
+    assert_eq!(find("(foo|foobar)(bar)?", "foobar").expect("match")[0].as_deref(), Some("foobar"));
+}
+
+#[test]
+fn escapes_brackets_and_options_mean_what_they_mean_in_postgresql() {
+    for (pattern, text, expected) in [
+        ("\\mfoo\\M", "a foo b", Some("foo")),
+        ("\\mfoo\\M", "afoo", None),
+        ("\\yb", "ab b", Some("b")),
+        ("[[:alpha:]_]+", "12ab_3", Some("ab_")),
+        ("[]a]+", "x]a", Some("]a")),
+        ("[^]]", "]x", Some("x")),
+        ("[\\w&&]+", "a&b", Some("a&b")),
+        ("a{2,3}", "aaaa", Some("aaa")),
+        ("a{", "a{", Some("a{")),
+        ("(.)\\1", "abbc", Some("bb")),
+        ("(?i)AB", "xab", Some("ab")),
+        ("***=a.b", "axb a.b", Some("a.b")),
+        ("(?x)a b # c", "ab", Some("ab")),
+        ("(?n)a.b", "a\nb", None),
+        ("a.b", "a\nb", Some("a\nb")),
+        ("b(?=c)", "bd bc", Some("b")),
+        ("\\u00e9", "é", Some("é")),
+        ("[[:<:]]b", "ab b", Some("b")),
+        ("", "abc", Some("")),
+    ] {
+        assert_eq!(whole(pattern, text).as_deref(), expected, "{pattern} {text}");
+    }
+}
+
+#[test]
+fn patterns_that_are_none_say_why() {
+    for (pattern, reason) in [
+        ("(a", "parentheses () not balanced"),
+        ("a)", "parentheses () not balanced"),
+        ("[a", "brackets [] not balanced"),
+        ("*a", "quantifier operand invalid"),
+        ("a**", "quantifier operand invalid"),
+        ("a{3,1}", "invalid repetition count(s)"),
+        ("a{256}", "invalid repetition count(s)"),
+        ("a\\", "invalid escape \\ sequence"),
+        ("\\q", "invalid escape \\ sequence"),
+        ("[[:foo:]]", "invalid character class"),
+        ("[b-a]", "invalid character range"),
+        ("(a)\\2", "invalid backreference number"),
+    ] {
+        let e = Regexp::get(pattern, Flags::default()).err().expect(pattern);
+        assert_eq!(e.message(), format!("invalid regular expression: {reason}"), "{pattern}");
+    }
+}
