@@ -78,6 +78,15 @@ pub trait Session: Send + Sync {
     fn system_rows(&self, source: &str, _call: &CallContext<'_>, _args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
         Err(melba_types::DbError::unsupported(format!("function {source}")))
     }
+    /// An expression's stored text as it is shown: names that the search path finds without their schema, and if `pretty`
+    /// without needless parentheses. `relation` is the one whose columns it mentions, or 0.
+    fn shown_expression(&self, text: &str, _relation: Oid, _pretty: bool) -> Result<String> {
+        Ok(text.to_owned())
+    }
+    /// A view's stored query as it is shown.
+    fn shown_query(&self, text: &str, _pretty: bool) -> Result<String> {
+        Ok(text.to_owned())
+    }
     /// Raises 57014 when the statement was cancelled; long loops call it now and then.
     fn check_interrupt(&self) -> Result<()>;
 }

@@ -16,14 +16,14 @@ pub struct Style<'a> {
     pub path: &'a [Oid],
     /// The pretty form: names that the search path finds are not qualified.
     pub pretty: bool,
-    /// From an expression's stored text to its printed one.
-    pub expression: &'a dyn Fn(&str) -> String,
+    /// From an expression's stored text, and the relation whose columns it mentions (0: none), to its printed one.
+    pub expression: &'a dyn Fn(&str, Oid) -> String,
 }
 
 impl<'a> Style<'a> {
     /// Expressions as they are stored.
     pub fn plain(path: &'a [Oid]) -> Style<'a> {
-        Style { path, pretty: false, expression: &|text| text.to_owned() }
+        Style { path, pretty: false, expression: &|text, _| text.to_owned() }
     }
 }
 

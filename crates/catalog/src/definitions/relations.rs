@@ -94,7 +94,7 @@ impl Catalog {
             let _ = write!(out, " WITH ({})", options(&relation.options));
         }
         if let Some(predicate) = &index.predicate {
-            let _ = write!(out, " WHERE {}", (style.expression)(predicate));
+            let _ = write!(out, " WHERE {}", (style.expression)(predicate, table.oid));
         }
     }
 
@@ -105,7 +105,7 @@ impl Catalog {
         let columns = || table.map_or_else(String::new, |t| column_names(t, &c.columns));
         let mut out = match c.kind {
             ConstraintKind::Check => {
-                let text = (style.expression)(c.expression.as_deref().unwrap_or(""));
+                let text = (style.expression)(c.expression.as_deref().unwrap_or(""), c.relation);
                 format!("CHECK ({text}){}", if c.no_inherit { " NO INHERIT" } else { "" })
             }
             ConstraintKind::NotNull if c.domain.is_valid() => "NOT NULL".to_owned(),
@@ -133,7 +133,7 @@ impl Catalog {
                 let mut out = format!("EXCLUDE USING {} ({keys})", quote_ident(method));
                 self.index_tail(relation, &IndexInfo { predicate: None, ..(**index).clone() }, table?, style, &mut out);
                 if let Some(predicate) = &index.predicate {
-                    let _ = write!(out, " WHERE ({})", (style.expression)(predicate));
+                    let _ = write!(out, " WHERE ({})", (style.expression)(predicate, c.relation));
                 }
                 out
             }
@@ -226,7 +226,7 @@ impl Catalog {
         }
         out.push_str(if is(ROW) { "FOR EACH ROW " } else { "FOR EACH STATEMENT " });
         if let Some(when) = &t.when {
-            let _ = write!(out, "WHEN ({}) ", (style.expression)(when));
+            let _ = write!(out, "WHEN ({}) ", (style.expression)(when, t.table));
         }
         let arguments: Vec<_> = t.arguments.iter().map(|a| literal(a)).collect();
         let function = self.function(t.function)?;
@@ -248,7 +248,7 @@ impl Catalog {
 fn key_text(key: &IndexKey, table: &Relation, style: &Style<'_>) -> String {
     match &key.expression {
         Some(expression) => {
-            let text = (style.expression)(expression);
+            let text = (style.expression)(expression, table.oid);
             if is_function_call(&text) { text } else { format!("({text})") }
         }
         None => column_name(table, key.column),

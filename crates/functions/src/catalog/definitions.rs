@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use melba_catalog::definitions::Style;
 use melba_catalog::{Catalog, Function, Relation, RelationKind};
-use melba_types::{Datum, DbError, Result, err, oids};
+use melba_types::{Datum, DbError, Oid, Result, err, oids};
 
 use super::oid_argument;
 use crate::{CallContext, ScalarFn};
@@ -21,42 +21,27 @@ fn text_or_null(text: Option<impl Into<Arc<str>>>) -> Datum {
 fn styled<T>(call: &CallContext<'_>, pretty: Option<&Datum>, f: impl FnOnce(&Catalog, &Style<'_>) -> T) -> T {
     let path = call.session.search_path();
     let pretty = pretty.is_some_and(|p| p.as_bool());
-    // The pretty form drops the parentheses that the stored form has around the whole.
-    let expression = |text: &str| if pretty { strip_parentheses(text).to_owned() } else { text.to_owned() };
+    // What cannot be analyzed any more is shown as it was stored.
+    let expression =
+        |text: &str, relation: Oid| call.session.shown_expression(text, relation, pretty).unwrap_or_else(|_| text.to_owned());
     f(call.session.catalog(), &Style { path: &path, pretty, expression: &expression })
 }
 
-/// The inside of an expression that is in parentheses as a whole.
-fn strip_parentheses(text: &str) -> &str {
-    let Some(inside) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) else { return text };
-    let mut depth = 0i32;
-    let mut quote = None;
-    for c in inside.chars() {
-        match (quote, c) {
-            (Some(q), _) if q == c => quote = None,
-            (Some(_), _) => {}
-            (None, '\'' | '"') => quote = Some(c),
-            (None, '(') => depth += 1,
-            (None, ')') if depth == 0 => return text,
-            (None, ')') => depth -= 1,
-            _ => {}
-        }
-    }
-    inside
-}
-
-fn view_definition(view: Option<&Arc<Relation>>) -> Datum {
+/// pg_get_viewdef; the second argument is `pretty`, or a width to wrap at, which is pretty too.
+fn view_definition(call: &CallContext<'_>, view: Option<&Arc<Relation>>, args: &[Datum]) -> Datum {
     let Some(query) = view.and_then(|v| v.view_query.as_ref()) else { return Datum::Null };
-    let query = query.trim_end();
-    let lead = if query.starts_with(' ') { "" } else { " " };
-    let end = if query.ends_with(';') { "" } else { ";" };
-    Datum::text(format!("{lead}{query}{end}"))
+    let pretty = args.get(1).is_some_and(|p| !matches!(p, Datum::Bool(false)));
+    let shown = call.session.shown_query(query, pretty).unwrap_or_else(|_| query.to_string());
+    let shown = shown.trim_end();
+    let lead = if shown.starts_with(' ') { "" } else { " " };
+    let end = if shown.ends_with(';') { "" } else { ";" };
+    Datum::text(format!("{lead}{shown}{end}"))
 }
 
 fn view_by_name(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
     let catalog = call.session.catalog();
     let oid = catalog.reg_input(oids::REGCLASS, args[0].as_str(), &call.session.search_path())?;
-    Ok(view_definition(catalog.relation(oid)))
+    Ok(view_definition(call, catalog.relation(oid), args))
 }
 
 fn rule_definition(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
@@ -66,11 +51,20 @@ fn rule_definition(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
     let pretty = args.get(1).is_some_and(|p| p.as_bool());
     let visible = pretty && catalog.relation_is_visible(view, &call.session.search_path());
     let name = catalog.qualified(visible, view.namespace, &view.name);
-    let query = match view_definition(Some(view)) {
+    let query = match view_definition(call, Some(view), args) {
         Datum::Text(query) => query,
         _ => return Ok(Datum::Null),
     };
     Ok(Datum::text(format!("CREATE RULE \"_RETURN\" AS\n    ON SELECT TO {name} DO INSTEAD {query}")))
+}
+
+/// pg_get_expr: expressions are kept as their text.
+fn shown_expression(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+    let pretty = args.get(2).is_some_and(|p| p.as_bool());
+    let text = args[0].as_str();
+    let relation = oid_argument(args, 1);
+    // Partition bounds and default lists are no expressions: they come back as they are.
+    Ok(Datum::text(call.session.shown_expression(text, relation, pretty).unwrap_or_else(|_| text.to_owned())))
 }
 
 fn with_function<'a>(
@@ -125,14 +119,13 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("pg_get_indexdef_ext", index_definition),
     ("pg_get_ruledef", rule_definition),
     ("pg_get_ruledef_ext", rule_definition),
-    ("pg_get_viewdef", |c, a| Ok(view_definition(relation_of(c, a)))),
-    ("pg_get_viewdef_ext", |c, a| Ok(view_definition(relation_of(c, a)))),
-    ("pg_get_viewdef_wrap", |c, a| Ok(view_definition(relation_of(c, a)))),
+    ("pg_get_viewdef", |c, a| Ok(view_definition(c, relation_of(c, a), a))),
+    ("pg_get_viewdef_ext", |c, a| Ok(view_definition(c, relation_of(c, a), a))),
+    ("pg_get_viewdef_wrap", |c, a| Ok(view_definition(c, relation_of(c, a), a))),
     ("pg_get_viewdef_name", view_by_name),
     ("pg_get_viewdef_name_ext", view_by_name),
-    // Expressions are kept as their text.
-    ("pg_get_expr", |_, a| Ok(a[0].clone())),
-    ("pg_get_expr_ext", |_, a| Ok(if a[2].as_bool() { Datum::text(strip_parentheses(a[0].as_str())) } else { a[0].clone() })),
+    ("pg_get_expr", shown_expression),
+    ("pg_get_expr_ext", shown_expression),
     ("pg_get_function_arguments", |c, a| {
         with_function(c, a, |k, f| Datum::text(k.function_arguments(f, true, &c.session.search_path())))
     }),
@@ -183,17 +176,4 @@ pub fn options_to_table(_: &CallContext<'_>, args: &[Datum]) -> Result<Box<dyn I
             None => vec![item, Datum::Null],
         })
     })))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::strip_parentheses;
-
-    #[test]
-    fn only_parentheses_around_the_whole_go() {
-        assert_eq!(strip_parentheses("(a > 0)"), "a > 0");
-        assert_eq!(strip_parentheses("(a) + (b)"), "(a) + (b)");
-        assert_eq!(strip_parentheses("(a = ')')"), "a = ')'");
-        assert_eq!(strip_parentheses("f(a)"), "f(a)");
-    }
 }

@@ -1,9 +1,9 @@
-//! Functions over the catalog: reg types, definitions of objects, visibility, comments, privileges.
+//! Functions over the catalog: definitions of objects, visibility, comments, privileges.
 
+mod acl_item;
 mod comments;
 mod definitions;
 mod privileges;
-mod regs;
 mod visibility;
 
 use melba_types::{Datum, Oid};
@@ -12,13 +12,13 @@ use crate::{CallContext, ScalarFn, SetFn};
 
 /// The scalar functions of the folder.
 pub const TABLES: &[&[(&str, ScalarFn)]] =
-    &[comments::FUNCTIONS, definitions::FUNCTIONS, privileges::FUNCTIONS, regs::FUNCTIONS, visibility::FUNCTIONS];
+    &[comments::FUNCTIONS, definitions::FUNCTIONS, privileges::FUNCTIONS, visibility::FUNCTIONS];
 
 /// Set-returning functions.
 pub const SETS: &[(&str, SetFn)] =
     &[("aclexplode", privileges::acl_explode), ("pg_options_to_table", definitions::options_to_table)];
 
-pub use regs::TYPES;
+pub use acl_item::TYPES;
 
 fn oid_argument(args: &[Datum], at: usize) -> Oid {
     Oid(args[at].as_oid())

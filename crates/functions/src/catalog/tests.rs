@@ -35,13 +35,16 @@ fn types_and_functions_are_described() {
 }
 
 #[test]
-fn reg_types_read_and_print_names() {
+fn aclitems_are_checked() {
     let session = FixedSession::default();
-    let value = crate::io::text_in(&session, oids::REGCLASS, -1, "pg_class").expect("a relation");
-    assert_eq!(value.as_oid(), 1259);
-    assert!(call("to_regclass", &[Datum::text("nope")]).expect("null").is_null());
-    assert!(call("to_regtype", &[Datum::text("integer")]).expect("a type").as_oid() == 23);
-    assert!(call("text_regclass", &[Datum::text("nope")]).is_err());
+    let read = |text| crate::io::text_in(&session, oids::ACLITEM, -1, text);
+    assert_eq!(read("postgres=r*w/postgres").expect("an aclitem").as_str(), "postgres=r*w/postgres");
+    assert_eq!(read("nobody=r/postgres").expect_err("unknown").message(), "role \"nobody\" does not exist");
+    assert_eq!(read("postgres").expect_err("unfinished").message(), "missing \"=\" sign");
+}
+
+#[test]
+fn visibility_is_null_for_what_does_not_exist() {
     assert!(call("pg_table_is_visible", &[Datum::Oid(1259)]).expect("a truth").as_bool());
     assert!(call("pg_table_is_visible", &[Datum::Oid(1)]).expect("null").is_null());
 }

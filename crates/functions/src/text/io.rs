@@ -21,7 +21,6 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
     (oids::CSTRING, PLAIN),
     (oids::REFCURSOR, PLAIN),
     (oids::PG_NODE_TREE, PLAIN),
-    (oids::ACLITEM, PLAIN),
     (
         oids::VARCHAR,
         TypeIo {
