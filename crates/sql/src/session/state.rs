@@ -203,7 +203,15 @@ impl Session {
 
     /// The end of a statement: commits when it had the transaction to itself.
     pub(super) fn finish_command(&mut self) -> Result<()> {
-        if self.block == Block::None && self.transaction.is_some() { self.commit_transaction() } else { Ok(()) }
+        match &self.transaction {
+            Some(_) if self.block == Block::None => self.commit_transaction(),
+            Some(transaction) => {
+                // Idle in a transaction, READ COMMITTED holds back nothing.
+                transaction.tx.engine.end_statement();
+                Ok(())
+            }
+            None => Ok(()),
+        }
     }
 
     /// A second statement of the same message joins the transaction of the first.
@@ -221,6 +229,9 @@ impl Session {
 
     /// Commits. On an error the caller aborts.
     pub(super) fn commit_transaction(&mut self) -> Result<()> {
+        if self.transaction.as_ref().is_some_and(|t| t.tx.deferred.len() > 0) {
+            super::define::before_commit(&self.context())?;
+        }
         for portal in self.portals.values_mut().filter(|p| p.hold) {
             portal.load_all()?;
         }
