@@ -33,7 +33,8 @@ const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
 const VECTORS: &[&[(&str, VectorFn)]] = &[crate::datetime::VECTORS];
 
 /// Tables of set-returning functions, keyed by pg_proc.prosrc.
-const SETS: &[&[(&str, SetFn)]] = &[crate::catalog::SETS, crate::setreturning::SETS, crate::text::regexp::SETS, crate::datetime::SETS, crate::system::SETS];
+const SETS: &[&[(&str, SetFn)]] =
+    &[crate::catalog::SETS, crate::setreturning::SETS, crate::text::regexp::SETS, crate::datetime::SETS, crate::system::SETS];
 
 /// Tables of window functions, keyed by pg_proc.prosrc.
 const WINDOWS: &[&[(&str, WindowFn)]] = &[crate::window::FUNCTIONS];

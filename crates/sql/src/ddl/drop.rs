@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashSet;
-use melba_catalog::{Catalog, Column, ConstraintKind, DependencyKind, ObjectAddress, Relation, RelationKind, Storage, classes};
+use melba_catalog::{Catalog, Column, DependencyKind, ObjectAddress, Relation, RelationKind, Storage, classes};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, SqlState, err};
 use pg_query::protobuf::{DropBehavior, DropStmt, Node, ObjectType, node::Node as N};
@@ -299,6 +299,7 @@ fn collect(
     order: &mut Vec<ObjectAddress>,
     reported: &mut Vec<(ObjectAddress, ObjectAddress)>,
 ) {
+    let mut found = Vec::new();
     let dependents: Vec<_> = catalog.dependents(of).copied().collect();
     for dependency in dependencies_in_order(dependents) {
         // Dropping a column leaves alone what depends on other columns.
@@ -322,9 +323,11 @@ fn collect(
         {
             seen.insert(ObjectAddress { class: classes::PG_CONSTRAINT, object: constraint.oid, sub: 0 });
         }
+        found.push(dependent);
+    }
+    // All of this level is known before the next, so that an object is reported with what it depends on most directly.
+    for dependent in found {
         collect(catalog, dependent, seen, order, reported);
-        let owned_by_constraint = catalog.constraint(dependent.object).is_some_and(|c| c.kind == ConstraintKind::NotNull);
-        let _ = owned_by_constraint;
         order.push(dependent);
     }
 }

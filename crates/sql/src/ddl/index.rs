@@ -293,7 +293,8 @@ impl Ddl<'_> {
 
     /// Removes an index from its table and drops its storage.
     pub fn drop_index_storage(&self, oid: Oid) -> Result<()> {
-        let index = self.relation(oid)?;
+        // It may have gone with its table already.
+        let Some(index) = self.catalog().relation(oid).cloned() else { return Ok(()) };
         if let Some(info) = &index.index
             && let Some(table) = self.catalog().relation(info.table)
         {

@@ -25,7 +25,7 @@ mod view;
 
 use std::sync::Arc;
 
-pub use index::storage_options;
+pub use index::{plural, storage_options};
 
 use melba_catalog::{Catalog, Namespace, Relation, classes, quote_ident};
 use melba_engine::{LockTag, RelationLockMode, Wait};
@@ -186,6 +186,15 @@ impl<'a> Ddl<'a> {
     pub fn lock_relation(&self, oid: Oid, mode: RelationLockMode) -> Result<()> {
         self.tx.engine.lock_relation(LockTag::Relation { database: self.tx.database.0, relation: oid.0 }, mode, Wait::Block)?;
         Ok(())
+    }
+
+    /// LOCK TABLE ... NOWAIT.
+    pub fn try_lock_relation(&self, relation: &Relation, mode: RelationLockMode) -> Result<()> {
+        let tag = LockTag::Relation { database: self.tx.database.0, relation: relation.oid.0 };
+        if self.tx.engine.lock_relation(tag, mode, Wait::NoWait)? {
+            return Ok(());
+        }
+        bail!(LOCK_NOT_AVAILABLE, "could not obtain lock on relation \"{}\"", relation.name)
     }
 
     pub fn relation(&self, oid: Oid) -> Result<Arc<Relation>> {

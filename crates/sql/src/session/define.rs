@@ -7,7 +7,9 @@ use melba_engine::RelationLockMode;
 use melba_functions::Session as FunctionSession;
 use melba_protocol::scram::Verifier;
 use melba_types::{DbError, Oid, Result, bail, err};
-use pg_query::protobuf::{CopyStmt, CreateTableAsStmt, IntoClause, ObjectType, RefreshMatViewStmt, node::Node as N};
+use pg_query::protobuf::{
+    ConstraintsSetStmt, CopyStmt, CreateTableAsStmt, IntoClause, LockStmt, ObjectType, RefreshMatViewStmt, node::Node as N,
+};
 
 use super::context::StatementContext;
 use super::portal::Outcome;
@@ -40,6 +42,8 @@ pub fn run(context: &StatementContext, node: &N, source: &str, query: RunQuery<'
                 Some(fill_new_table(ddl, tx, &into, &node, RelationKind::Table, false, &exec, query))
             }
             N::RefreshMatViewStmt(s) => Some(refresh(ddl, tx, s, &exec, query)),
+            N::ConstraintsSetStmt(s) => Some(set_constraints(ddl, context, s)),
+            N::LockStmt(s) => Some(lock_tables(ddl, s)),
             node => Some(ddl::execute(ddl, node)?.map(|tag| Outcome::Done { tag })),
         }
     })
@@ -227,6 +231,57 @@ pub fn drop_temporary(context: &StatementContext) -> Result<()> {
         .map(|r| Object::Relation((*r).clone()).address())
         .collect();
     with_ddl(context, tx, "", |ddl| ddl.drop_quietly(&roots))
+}
+
+/// Runs the constraint checks that waited for the commit, or (`all` false) those that SET CONSTRAINTS made immediate.
+pub fn run_deferred(context: &StatementContext, all: bool) -> Result<()> {
+    let Some(tx) = &context.tx else { return Ok(()) };
+    tx.deferred.run(&exec_context(context, tx), &tx.engine, all)
+}
+
+fn set_constraints(ddl: &Ddl<'_>, context: &StatementContext, s: &ConstraintsSetStmt) -> Result<Outcome> {
+    let catalog = ddl.catalog();
+    let mut constraints = Vec::new();
+    for node in &s.constraints {
+        let N::RangeVar(name) = ddl::nodes::inner(node)? else { continue };
+        let schemas: Vec<Oid> = match name.schemaname.as_str() {
+            "" => ddl.path.to_vec(),
+            schema => vec![ddl.namespace(schema)?.oid],
+        };
+        let found = schemas.iter().find_map(|ns| catalog.constraint_by_name(*ns, &name.relname));
+        let found = found.ok_or_else(|| err!(UNDEFINED_OBJECT, "constraint \"{}\" does not exist", name.relname))?;
+        if !found.deferrable {
+            bail!(WRONG_OBJECT_TYPE, "constraint \"{}\" is not deferrable", name.relname);
+        }
+        constraints.push(found.oid);
+    }
+    ddl.tx.deferred.set(&constraints, s.deferred);
+    if !s.deferred {
+        run_deferred(context, false)?;
+    }
+    Ok(Outcome::Done { tag: "SET CONSTRAINTS".into() })
+}
+
+/// LOCK TABLE.
+fn lock_tables(ddl: &Ddl<'_>, s: &LockStmt) -> Result<Outcome> {
+    use RelationLockMode::*;
+    const MODES: [RelationLockMode; 8] =
+        [AccessShare, RowShare, RowExclusive, ShareUpdateExclusive, Share, ShareRowExclusive, Exclusive, AccessExclusive];
+    let mode = MODES.get((s.mode - 1) as usize).copied().unwrap_or(AccessExclusive);
+    for node in &s.relations {
+        let N::RangeVar(name) = ddl::nodes::inner(node)? else { continue };
+        let relation = ddl.find_relation(name)?.ok_or_else(|| ddl::undefined_relation(name))?;
+        if !matches!(relation.kind, RelationKind::Table | RelationKind::View | RelationKind::PartitionedTable) {
+            return Err(err!(WRONG_OBJECT_TYPE, "cannot lock relation \"{}\"", relation.name)
+                .detail(format!("This operation is not supported for {}.", ddl::plural(relation.kind))));
+        }
+        if s.nowait {
+            ddl.try_lock_relation(&relation, mode)?;
+        } else {
+            ddl.lock_relation(relation.oid, mode)?;
+        }
+    }
+    Ok(Outcome::Done { tag: "LOCK TABLE".into() })
 }
 
 /// The error for a statement that nothing runs.

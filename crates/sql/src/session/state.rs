@@ -237,6 +237,10 @@ impl Session {
         }
         self.portals.retain(|_, p| p.hold);
         let Some(transaction) = &self.transaction else { return Ok(()) };
+        if !transaction.tx.deferred.is_empty() {
+            super::define::run_deferred(&self.context(), true)?;
+        }
+        let Some(transaction) = &self.transaction else { return Ok(()) };
         transaction.tx.commit(self.derived.durability)?;
         let savepoints = transaction.savepoints.len();
         self.transaction = None;
