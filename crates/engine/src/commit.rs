@@ -17,6 +17,7 @@ use crate::batch;
 use crate::chain::{Chain, Payload};
 use crate::engine::Shared;
 use crate::error::{EngineError, Result};
+use crate::key::KeyBytes;
 use crate::levels::MemTable;
 use crate::session::Session;
 use crate::tree::{Persistence, Tree, TreeData};
@@ -61,6 +62,8 @@ const APPLY_BATCH: usize = 1024;
 const CHAIN_LENGTH_MAX: usize = 16;
 /// Beside its parts, what an entry costs in a B-tree node that is two thirds full, and in the allocator.
 const ENTRY_OVERHEAD_BYTES: usize = 24;
+/// Tombstones looked at for removal by a commit.
+const GARBAGE_BATCH: usize = 256;
 /// A log record's length is a u32.
 const PAYLOAD_BYTES_MAX: usize = 3 << 30;
 /// Asynchronous commits wait for the disk when it lags behind by this much.
@@ -107,6 +110,7 @@ impl Shared {
             return Ok(self.snapshots.visible());
         }
         self.make_room()?;
+        self.check_memory_tables(writes)?;
         self.sync_links(writes)?;
         let mut payload = std::mem::take(&mut writes.encoded);
         payload.clear();
@@ -133,6 +137,16 @@ impl Shared {
             self.flush_log()?;
         }
         Ok(csn)
+    }
+
+    /// Rows of memory tables have nowhere else to go, so there is a limit to them.
+    fn check_memory_tables(&self, writes: &WriteSet) -> Result<()> {
+        let grows = |t: &crate::txn::TreeWrites| t.tree.persistence == Persistence::Memory && t.live > 0;
+        let used = self.memory_tables_bytes.load(Ordering::Relaxed) + writes.bytes as u64;
+        if used > self.options.memory_tables_bytes() && writes.trees.iter().any(grows) {
+            return Err(EngineError::OutOfMemory { what: "memory tables have reached their limit" });
+        }
+        Ok(())
     }
 
     /// The names of segments that the commit links must be durable before its record can be.
@@ -237,14 +251,17 @@ impl Shared {
             let tree = &written.tree;
             match (&tree.data, &written.heads) {
                 (TreeData::Table(table), TreeHeads::Rows(heads)) => {
-                    let active = Arc::clone(&table.levels.read().active);
+                    let levels = table.levels.read().clone();
                     let rows = writes.final_rows(heads).map(|(row, bytes)| (row, bytes.cloned()));
-                    self.apply_to(tree, &active, csn, rows, |_| 0);
+                    self.apply_to(tree, &levels.active, csn, rows, |_| 0);
+                    self.collect_garbage(tree, &levels.active, |id| levels.is_bottom(*id), |_| 0);
                 }
                 (TreeData::Index(index), TreeHeads::Keys(heads)) => {
-                    let active = Arc::clone(&index.levels.read().active);
+                    let levels = index.levels.read().clone();
                     let keys = writes.final_keys(heads).map(|(key, live)| (key.clone(), live));
-                    self.apply_to(tree, &active, csn, keys, |k| k.heap_bytes());
+                    self.apply_to(tree, &levels.active, csn, keys, |k| k.heap_bytes());
+                    let bottom = |key: &KeyBytes| levels.is_bottom(key.as_slice());
+                    self.collect_garbage(tree, &levels.active, bottom, |k| k.heap_bytes());
                 }
                 _ => unreachable!("the heads are of the tree's kind"),
             }
@@ -289,7 +306,7 @@ impl Shared {
     }
 
     /// Puts versions into a memory table.
-    pub(crate) fn apply_to<K: Ord, V: Payload>(
+    pub(crate) fn apply_to<K: Ord + Clone, V: Payload>(
         &self,
         tree: &Tree,
         table: &MemTable<K, V>,
@@ -301,8 +318,12 @@ impl Shared {
         let mut changes = changes.peekable();
         while changes.peek().is_some() {
             let mut bytes = 0i64;
+            let mut dead = Vec::new();
             let mut map = table.map.write();
             for (key, value) in changes.by_ref().take(APPLY_BATCH) {
+                if !value.is_live() {
+                    dead.push(key.clone());
+                }
                 bytes += value.heap_bytes() as i64;
                 match map.entry(key) {
                     std::collections::btree_map::Entry::Occupied(mut slot) => {
@@ -320,12 +341,47 @@ impl Shared {
                     }
                 }
             }
+            // `garbage` is locked before `map`, never the other way round.
             drop(map);
-            table.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-            if tree.is_flushed() {
-                add(&self.row_store_bytes, bytes);
+            if !dead.is_empty() {
+                table.garbage.lock().extend(dead.into_iter().map(|key| (csn, key)));
+            }
+            self.account(tree, table, bytes);
+        }
+    }
+
+    fn account<K, V>(&self, tree: &Tree, table: &MemTable<K, V>, bytes: i64) {
+        add(&table.bytes, bytes);
+        add(if tree.is_flushed() { &self.row_store_bytes } else { &self.memory_tables_bytes }, bytes);
+    }
+
+    /// Removes a few tombstones that every snapshot sees, and what they hide. Each commit does about twice what it adds.
+    fn collect_garbage<K: Ord, V: Payload>(
+        &self,
+        tree: &Tree,
+        table: &MemTable<K, V>,
+        bottom: impl Fn(&K) -> bool,
+        key_bytes: impl Fn(&K) -> usize,
+    ) {
+        let oldest = self.snapshots.oldest_lagging();
+        let mut garbage = table.garbage.lock();
+        if garbage.front().is_none_or(|(csn, _)| *csn > oldest) {
+            return;
+        }
+        let mut bytes = 0;
+        let mut map = table.map.write();
+        for _ in 0..GARBAGE_BATCH {
+            let Some((_, key)) = garbage.pop_front_if(|(csn, _)| *csn <= oldest) else { break };
+            let Some(chain) = map.get_mut(&key) else { continue };
+            bytes += chain.prune(oldest);
+            let dead = !chain.value.is_live() && chain.csn <= oldest;
+            if dead && bottom(&key) {
+                map.remove(&key);
+                bytes += size_of::<Chain<V>>() + size_of::<K>() + key_bytes(&key) + ENTRY_OVERHEAD_BYTES;
             }
         }
+        drop(map);
+        self.account(tree, table, -(bytes as i64));
     }
 
     /// Trees and sequences that the commit dropped. Their relation locks are held, so nobody reads them.
@@ -333,9 +389,8 @@ impl Shared {
         for change in &writes.changes {
             match &change.what {
                 What::DropTree(tree) => {
-                    if tree.persistence != Persistence::Memory {
-                        add(&self.row_store_bytes, -(tree.memory_bytes() as i64));
-                    }
+                    let counter = if tree.is_flushed() { &self.row_store_bytes } else { &self.memory_tables_bytes };
+                    add(counter, -(tree.memory_bytes() as i64));
                     tree.discard();
                     self.remove_tree(tree.id);
                 }

@@ -58,6 +58,11 @@ impl EngineOptions {
         self.memory_bytes / 6
     }
 
+    /// What memory tables may take, beside everything else.
+    pub(crate) fn memory_tables_bytes(&self) -> u64 {
+        self.memory_bytes / 2
+    }
+
     fn cache_bytes(&self) -> usize {
         (self.memory_bytes / 3) as usize
     }
@@ -84,6 +89,8 @@ pub(crate) struct Shared {
     pub files: Arc<Files>,
     /// Memory of all flushable trees.
     pub row_store_bytes: AtomicU64,
+    /// Memory of all others.
+    pub memory_tables_bytes: AtomicU64,
     /// Where replay would begin.
     pub checkpoint: AtomicU64,
     pub manifest: Mutex<Manifest>,
@@ -112,6 +119,7 @@ pub(crate) struct Background {
     log_flushed_at: Duration,
     /// The last failure of a step that may be tried again.
     failed_at: Option<Duration>,
+    failure: Option<EngineError>,
 }
 
 /// What merges own.
@@ -153,6 +161,7 @@ impl Engine {
             wal: Wal::open(Arc::clone(&log), wal_options, end)?,
             files: Arc::new(files),
             row_store_bytes: AtomicU64::new(0),
+            memory_tables_bytes: AtomicU64::new(0),
             checkpoint: AtomicU64::new(state.replay.0),
             manifest: Mutex::new(manifest),
             background: Mutex::default(),
@@ -311,6 +320,12 @@ impl Engine {
         self.shared.wal.counters()
     }
 
+    /// Checks a data directory that no engine has open: manifest, every block of every segment, and the log. Answers how many
+    /// segments there are, and what is wrong.
+    pub fn verify(directory: &Arc<dyn Directory>) -> Result<(usize, Vec<String>)> {
+        crate::verify::verify(directory)
+    }
+
     /// All locks held and waited for (pg_locks).
     pub fn locks(&self) -> Vec<LockedObject> {
         self.shared.locks.list()
@@ -436,8 +451,13 @@ impl Shared {
             let mut background = self.background.lock();
             let now = self.clock.monotonic();
             let failed_at = background.failed_at;
-            let result = self.unless_failed_lately(now, failed_at, || self.try_flush_step(&mut background, now));
+            let mut failure = None;
+            let step = || self.try_flush_step(&mut background, now).inspect_err(|e| failure = Some(e.clone()));
+            let result = self.unless_failed_lately(now, failed_at, step);
             background.failed_at = result.as_ref().err().copied();
+            if result.is_ok() || failure.is_some() {
+                background.failure = failure;
+            }
             result.unwrap_or(false)
         })
     }
@@ -515,6 +535,10 @@ impl Shared {
         let limit = self.options.row_store_bytes() * 2;
         while self.row_store_bytes.load(Ordering::Relaxed) > limit {
             self.check_poison()?;
+            // The disk is full, say: better an error now than a wait without end.
+            if let Some(e) = self.background.try_lock().and_then(|b| b.failure.clone()) {
+                return Err(e);
+            }
             if self.has_threads.load(Ordering::Relaxed) {
                 let mut guard = self.room_lock.lock();
                 self.room.wait_for(&mut guard, Duration::from_millis(10));

@@ -13,15 +13,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use melba_segment::{KeySegmentReader, TableSegmentReader};
-use melba_types::{Csn, Lsn, RowId};
+use melba_types::{Csn, Lsn};
 
 use crate::RowBytes;
 use crate::chain::{Chain, Payload};
 use crate::commit::{Floor, add};
 use crate::engine::Shared;
 use crate::error::Result;
-use crate::levels::{IndexRun, Levels, MemTable, Run, TableRun};
+use crate::levels::{IndexRun, Levels, MemTable, Run, TableRun, may_have_key, may_have_row};
 use crate::manifest::{Edit, ManifestState, SegmentFile};
 use crate::output::{IndexOutput, TableOutput};
 use crate::tree::{IndexTree, TableTree, Tree, TreeData};
@@ -257,20 +256,4 @@ fn settled<R>(runs: &[Arc<Run<R>>], known: &[SegmentFile], whole: Csn) -> Vec<Se
 fn collect<'a, V>(chain: &'a Chain<V>, out: &mut Vec<&'a Chain<V>>) {
     out.clear();
     out.extend(std::iter::successors(Some(chain), |v| v.older.as_deref()));
-}
-
-/// Whether some segment may have versions of a row.
-pub(crate) fn may_have_row(runs: &[Arc<Run<TableSegmentReader>>], id: RowId) -> bool {
-    runs.iter().any(|r| {
-        let meta = r.reader.meta();
-        meta.row_id_min <= id && id <= meta.row_id_max
-    })
-}
-
-/// Whether some segment may have versions of an entry.
-pub(crate) fn may_have_key(runs: &[Arc<Run<KeySegmentReader>>], key: &[u8]) -> bool {
-    runs.iter().any(|r| {
-        let meta = r.reader.meta();
-        meta.key_min.as_slice() <= key && key <= meta.key_max.as_slice()
-    })
 }

@@ -4,7 +4,7 @@
 //! a whole; who has cloned them keeps them.
 
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -25,11 +25,14 @@ pub(crate) struct MemTable<K, V> {
     pub map: RwLock<BTreeMap<K, Chain<V>>>,
     /// Estimate of the memory in use.
     pub bytes: AtomicU64,
+    /// Keys that a commit made tombstones, oldest first: they go when no snapshot is older (a queue's table would fill with
+    /// them otherwise).
+    pub garbage: Mutex<VecDeque<(Csn, K)>>,
 }
 
 impl<K: Ord, V: Payload> MemTable<K, V> {
     pub fn new() -> Arc<MemTable<K, V>> {
-        Arc::new(MemTable { map: RwLock::new(BTreeMap::new()), bytes: AtomicU64::new(0) })
+        Arc::new(MemTable { map: RwLock::default(), bytes: AtomicU64::new(0), garbage: Mutex::default() })
     }
 
     #[inline]
@@ -182,6 +185,36 @@ impl<K: Ord, V: Payload, R> Levels<K, V, R> {
         runs.splice(at..at, added.iter().cloned());
         self.runs = runs.into();
     }
+}
+
+impl TableLevels {
+    /// Whether nothing below the active table can have a row.
+    pub fn is_bottom(&self, id: RowId) -> bool {
+        self.frozen.is_none() && !may_have_row(&self.runs, id)
+    }
+}
+
+impl IndexLevels {
+    /// Whether nothing below the active table can have an entry.
+    pub fn is_bottom(&self, key: &[u8]) -> bool {
+        self.frozen.is_none() && !may_have_key(&self.runs, key)
+    }
+}
+
+/// Whether some segment may have versions of a row.
+pub(crate) fn may_have_row(runs: &[Arc<TableRun>], id: RowId) -> bool {
+    runs.iter().any(|r| {
+        let meta = r.reader.meta();
+        meta.row_id_min <= id && id <= meta.row_id_max
+    })
+}
+
+/// Whether some segment may have versions of an entry.
+pub(crate) fn may_have_key(runs: &[Arc<IndexRun>], key: &[u8]) -> bool {
+    runs.iter().any(|r| {
+        let meta = r.reader.meta();
+        meta.key_min.as_slice() <= key && key <= meta.key_max.as_slice()
+    })
 }
 
 impl<K, V, R> Clone for Levels<K, V, R> {

@@ -33,6 +33,7 @@ mod session;
 mod snapshot;
 mod tree;
 mod txn;
+mod verify;
 mod versions;
 mod wait;
 

@@ -13,8 +13,7 @@ use melba_types::{Csn, RowId};
 
 use crate::engine::Shared;
 use crate::error::{EngineError, Result};
-use crate::flush::{may_have_key, may_have_row};
-use crate::levels::Run;
+use crate::levels::{Run, may_have_key, may_have_row};
 use crate::manifest::{Edit, SegmentFile};
 use crate::output::{IndexOutput, TableOutput};
 use crate::tree::{Tree, TreeData};
@@ -24,6 +23,8 @@ use crate::versions::Keep;
 const RUNS_MAX: usize = 4;
 /// A run is of the size of those in front of it when it is at most this many times larger than all of them.
 const SIZE_RATIO: u64 = 2;
+/// A run is rewritten when one in this many of its rows may be dead: bounds the space that dead versions take.
+const DEAD_SHARE: u64 = 4;
 /// Rows of a row group decoded at a time.
 const PIECE_ROWS: usize = 4096;
 
@@ -61,7 +62,7 @@ fn choose(runs: &[Candidate]) -> Option<std::ops::Range<usize>> {
     for (i, old) in runs.iter().enumerate().rev() {
         let newer = runs[..i].iter().filter(|r| r.overlaps(old));
         let dead: u64 = newer.map(|r| r.rows).sum();
-        if dead * 2 > old.rows && i > 0 {
+        if dead * DEAD_SHARE > old.rows && i > 0 {
             return Some(0..i + 1);
         }
     }
@@ -289,7 +290,7 @@ mod tests {
         assert_eq!(choose(&loads), None, "a large load stays");
         let small: Vec<Candidate> = (0..5).map(|i| run(1, i, i)).collect();
         assert_eq!(choose(&small), Some(0..5));
-        assert_eq!(choose(&[run(60, 1, 9), run(100, 1, 9)]), Some(0..2), "many replaced rows");
+        assert_eq!(choose(&[run(30, 1, 9), run(100, 1, 9)]), Some(0..2), "many replaced rows");
         assert_eq!(choose(&[run(10, 1, 9), run(100, 1, 9)]), None);
         let mut dead = run(10, 1, 9);
         dead.tombstones = 6;

@@ -147,6 +147,13 @@ impl MemoryDirectory {
         Ok(())
     }
 
+    /// Flips one bit of the n-th file of a folder below this one.
+    pub fn flip_bit_in(&self, folder: &str, n: usize, bit: u64) -> io::Result<()> {
+        let folder = self.names.lock().folders.get(folder).cloned().ok_or(io::ErrorKind::NotFound)?;
+        let name = folder.list()?.into_iter().nth(n).ok_or(io::ErrorKind::NotFound)?;
+        folder.flip_bit(&name, bit)
+    }
+
     fn file(&self, content: &Inode) -> Arc<dyn File> {
         Arc::new(MemoryFile { content: Arc::clone(content), power: Arc::clone(&self.power) })
     }

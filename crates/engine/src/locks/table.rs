@@ -447,6 +447,35 @@ impl LockManager {
         }
     }
 
+    /// Transaction locks in the table so far, for `release_since`.
+    pub fn held(&self, owner: u32) -> usize {
+        self.sessions[owner as usize].held.lock().transaction.len()
+    }
+
+    /// Releases the row, key and advisory locks taken since `held` answered `mark`. Relation and object locks stay: others may
+    /// have moved older ones behind the mark.
+    pub fn release_since(&self, owner: u32, mark: usize) {
+        let released: Vec<LockKey> = {
+            let mut held = self.sessions[owner as usize].held.lock();
+            let at = mark.min(held.transaction.len());
+            let since = held.transaction.split_off(at);
+            let before: hashbrown::HashSet<LockKey> = match since.is_empty() {
+                true => hashbrown::HashSet::new(),
+                false => held.transaction.iter().copied().collect(),
+            };
+            let goes = |k: &LockKey| {
+                let kind = matches!(k, LockKey::Row(..) | LockKey::Key(..) | LockKey::Tag(super::LockTag::Advisory { .. }));
+                kind && !before.contains(k)
+            };
+            let (released, kept): (Vec<_>, Vec<_>) = since.into_iter().partition(goes);
+            held.transaction.extend(kept);
+            released
+        };
+        for key in &released {
+            self.release_in_table(owner, key, |holder| holder.transaction = ModeSet::default());
+        }
+    }
+
     /// Releases one taking of a session lock; false when it was not held (the caller warns).
     pub fn unlock_session(&self, owner: u32, key: LockKey, mode: Mode) -> bool {
         let last = {

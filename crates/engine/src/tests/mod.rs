@@ -5,4 +5,5 @@ mod bulk;
 mod crash;
 mod model;
 mod random;
+mod space;
 mod threads;

@@ -64,16 +64,7 @@ impl Transaction {
     /// The row of a live entry with exactly this key, other than `except`, in the newest committed state with everything of
     /// our own: for unique checks, under `lock_key`.
     pub fn index_probe_latest(self: &Arc<Self>, tree: TreeId, key: &[u8], except: Option<RowId>) -> Result<Option<RowId>> {
-        // Registered like any view, so that what it sees stays.
-        let csn = {
-            let pins = self.session.pins.lock();
-            self.shared().snapshots.acquire(self.session.slot, pins.oldest())
-        };
-        let view = ReadView { csn, command: u32::MAX };
-        let found = self.probe(view, tree, key, except);
-        let pins = self.session.pins.lock();
-        self.shared().snapshots.hold(self.session.slot, pins.oldest());
-        found
+        self.with_newest(|csn| self.probe(ReadView { csn, command: u32::MAX }, tree, key, except))
     }
 
     fn probe(self: &Arc<Self>, view: ReadView, tree: TreeId, key: &[u8], except: Option<RowId>) -> Result<Option<RowId>> {

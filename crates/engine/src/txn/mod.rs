@@ -21,7 +21,7 @@ use crate::locks::{HoldDuration, LockKey, LockTag, Mode, RelationLockMode, RowLo
 use crate::session::Session;
 use crate::tree::Tree;
 pub(crate) use rows::{empty_columns, push_row};
-pub(crate) use write_set::{PrivateRun, TreeHeads, What, WriteSet};
+pub(crate) use write_set::{PrivateRun, TreeHeads, TreeWrites, What, WriteSet};
 
 /// PostgreSQL's isolation levels; READ UNCOMMITTED is READ COMMITTED.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub struct ReadView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint {
     command: u32,
+    /// Locks held when it was set.
+    locks: usize,
 }
 
 /// Whether a row lock was granted.
@@ -203,10 +205,11 @@ impl Transaction {
         let mut state = self.state.lock();
         state.seal();
         state.command += 1;
-        Savepoint { command: state.command }
+        Savepoint { command: state.command, locks: self.shared().locks.held(self.session.slot) }
     }
 
-    /// Undoes every change since the savepoint, which stays usable.
+    /// Undoes every change since the savepoint, which stays usable, and releases the row, key and advisory locks taken since
+    /// (relation locks stay until the end).
     pub fn rollback_to(&self, savepoint: Savepoint) {
         let mut state = self.state.lock();
         state.seal();
@@ -214,6 +217,8 @@ impl Transaction {
         state.writes.roll_back_to(savepoint.command, |what| shared.undo(what));
         // What comes next must not be cut by an older savepoint's number being equal.
         state.command += 1;
+        drop(state);
+        shared.locks.release_since(self.session.slot, savepoint.locks);
     }
 
     /// Forgets a savepoint; its changes stay.
@@ -246,6 +251,15 @@ impl Transaction {
 
     pub(crate) fn tree(&self, tree: TreeId) -> Result<Arc<Tree>> {
         self.shared().tree(tree)
+    }
+
+    /// Runs `f` with the newest visible CSN, protected meanwhile like a view.
+    pub(crate) fn with_newest<T>(&self, f: impl FnOnce(Csn) -> T) -> T {
+        let snapshots = &self.shared().snapshots;
+        let csn = snapshots.acquire(self.session.slot, self.session.pins.lock().oldest());
+        let result = f(csn);
+        snapshots.hold(self.session.slot, self.session.pins.lock().oldest());
+        result
     }
 
     // Locks, held to the end of the transaction.

@@ -100,10 +100,13 @@ impl Transaction {
     /// The newest state of a row: what to look at again after waiting for its lock.
     pub fn get_latest(&self, tree: TreeId, id: RowId) -> Result<Latest> {
         let tree = self.tree(tree)?;
-        let newest = self.shared().snapshots.visible();
-        let (csn, mut row) = match find_row(&table_of(&tree)?.levels, id, newest)? {
+        self.with_newest(|newest| self.latest(&tree, id, newest))
+    }
+
+    fn latest(&self, tree: &Tree, id: RowId, newest: Csn) -> Result<Latest> {
+        let (csn, mut row) = match find_row(&table_of(tree)?.levels, id, newest)? {
             Some((csn, Found::Memory(row))) => (csn, row),
-            Some((csn, found)) => (csn, found.into_row(&*self.layout_of(&tree)?)?),
+            Some((csn, found)) => (csn, found.into_row(&*self.layout_of(tree)?)?),
             None => (Csn(0), None),
         };
         let mut own_command = None;
@@ -117,7 +120,7 @@ impl Transaction {
                 drop(state);
                 if let Some((_, found)) = find_in_runs(&private, id, newest)? {
                     own_command = Some(0);
-                    row = found.into_row(&*self.layout_of(&tree)?)?;
+                    row = found.into_row(&*self.layout_of(tree)?)?;
                 }
             }
         }
