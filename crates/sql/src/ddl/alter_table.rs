@@ -219,7 +219,7 @@ impl Ddl<'_> {
     /// Adds a constraint and checks the rows that are there.
     fn add_validated(&self, table: Oid, column: Option<usize>, c: &Constraint) -> Result<()> {
         let before: Vec<Oid> = self.relation(table)?.constraints.clone();
-        self.add_constraints(table, &[(column, c)])?;
+        self.add_constraints(table, &[(column, c.clone())])?;
         let catalog = self.catalog();
         for oid in self.relation(table)?.constraints.iter().filter(|o| !before.contains(o)) {
             if let Some(row) = catalog.constraint(*oid)

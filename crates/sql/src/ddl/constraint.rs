@@ -24,7 +24,7 @@ struct ForeignKeyRequest<'s> {
 impl Ddl<'_> {
     /// Adds constraints to a table in the order PostgreSQL does: defaults and generated columns, checks and NOT NULLs,
     /// indexes (the primary key first), foreign keys.
-    pub fn add_constraints(&self, table: Oid, constraints: &[(Option<usize>, &Constraint)]) -> Result<()> {
+    pub fn add_constraints(&self, table: Oid, constraints: &[(Option<usize>, Constraint)]) -> Result<()> {
         use ConstrType::*;
         let of = |types: &'static [ConstrType]| constraints.iter().filter(move |(_, c)| types.contains(&c.contype()));
         for (column, c) in of(&[ConstrDefault, ConstrGenerated]) {
@@ -40,19 +40,17 @@ impl Ddl<'_> {
             bail!(INVALID_TABLE_DEFINITION, "multiple primary keys for table \"{name}\" are not allowed");
         }
         for (column, c) in of(&[ConstrPrimary]).chain(of(&[ConstrUnique])) {
-            let attributes = modifiers(constraints, *column, c);
-            self.add_key(table, *column, c, attributes)?;
+            self.add_key(table, *column, c, Modifiers::of(c))?;
         }
         if of(&[ConstrExclusion]).next().is_some() {
             return Err(DbError::unsupported("EXCLUDE"));
         }
         for (column, c) in of(&[ConstrForeign]) {
-            let attributes = modifiers(constraints, *column, c);
             let columns = match column {
                 Some(column) => vec![*column as i16 + 1],
                 None => self.column_numbers(&*self.relation(table)?, &strings(&c.fk_attrs), true)?,
             };
-            self.add_foreign_key(table, &ForeignKeyRequest { constraint: c, columns }, attributes)?;
+            self.add_foreign_key(table, &ForeignKeyRequest { constraint: c, columns }, Modifiers::of(c))?;
         }
         Ok(())
     }
@@ -107,7 +105,7 @@ impl Ddl<'_> {
     }
 
     /// One named NOT NULL constraint a column (PostgreSQL 18 lists them in pg_constraint).
-    fn merge_not_nulls(&self, table: Oid, constraints: &[(Option<usize>, &Constraint)]) -> Result<()> {
+    fn merge_not_nulls(&self, table: Oid, constraints: &[(Option<usize>, Constraint)]) -> Result<()> {
         let relation = self.relation(table)?;
         let mut named: Vec<(usize, Option<String>, bool)> = Vec::new();
         for (column, c) in constraints {
@@ -486,10 +484,10 @@ pub struct Modifiers {
     pub initially_deferred: bool,
 }
 
-/// Table constraints carry their modifiers; a column constraint's follow it as nodes of their own.
-fn modifiers(all: &[(Option<usize>, &Constraint)], _column: Option<usize>, c: &Constraint) -> Modifiers {
-    let _ = all;
-    Modifiers { deferrable: c.deferrable, initially_deferred: c.initdeferred }
+impl Modifiers {
+    fn of(c: &Constraint) -> Modifiers {
+        Modifiers { deferrable: c.deferrable || c.initdeferred, initially_deferred: c.initdeferred }
+    }
 }
 
 fn first_missing<'n>(relation: &Relation, names: &[&'n str]) -> &'n str {

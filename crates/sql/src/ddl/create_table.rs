@@ -19,10 +19,10 @@ use super::sequence::SequenceOptions;
 const COLUMNS_MAX: usize = 1600;
 
 /// A table being put together.
-pub struct TableBuilder<'s> {
+pub struct TableBuilder {
     pub columns: Vec<Column>,
     /// Constraints to add once the table exists, with the column they were written at.
-    pub constraints: Vec<(Option<usize>, &'s Constraint)>,
+    pub constraints: Vec<(Option<usize>, Constraint)>,
     /// Columns with a sequence to create: (column, options, identity).
     pub sequences: Vec<(usize, SequenceOptions, bool)>,
     /// Constraints copied by LIKE: (kind, text or index) are added by `constraint`.
@@ -54,7 +54,7 @@ impl Ddl<'_> {
         for element in &s.table_elts {
             match inner(element)? {
                 N::ColumnDef(def) => self.add_column_definition(&mut builder, def)?,
-                N::Constraint(c) => builder.constraints.push((None, c)),
+                N::Constraint(c) => builder.constraints.push((None, (**c).clone())),
                 N::TableLikeClause(like) => self.add_like(&mut builder, like)?,
                 _ => return Err(DbError::unsupported("this table element")),
             }
@@ -102,7 +102,7 @@ impl Ddl<'_> {
     }
 
     /// Adds a column as CREATE TABLE or ADD COLUMN defines it, collecting what must wait until the table exists.
-    pub fn add_column_definition<'s>(&self, builder: &mut TableBuilder<'s>, def: &'s ColumnDef) -> Result<()> {
+    pub fn add_column_definition(&self, builder: &mut TableBuilder, def: &ColumnDef) -> Result<()> {
         if builder.columns.iter().any(|c| *c.name == *def.colname) {
             bail!(DUPLICATE_COLUMN, "column \"{}\" specified more than once", def.colname);
         }
@@ -133,7 +133,14 @@ impl Ddl<'_> {
         for constraint in &def.constraints {
             let N::Constraint(constraint) = inner(constraint)? else { continue };
             match constraint.contype() {
-                ConstrType::ConstrNull | ConstrType::ConstrAttrDeferrable => {}
+                ConstrType::ConstrNull => {}
+                // Written after the constraint they belong to, as nodes of their own.
+                ConstrType::ConstrAttrDeferrable => last_of(builder, at, constraint)?.deferrable = true,
+                ConstrType::ConstrAttrNotDeferrable => last_of(builder, at, constraint)?.deferrable = false,
+                ConstrType::ConstrAttrDeferred => last_of(builder, at, constraint)?.initdeferred = true,
+                ConstrType::ConstrAttrImmediate => last_of(builder, at, constraint)?.initdeferred = false,
+                ConstrType::ConstrAttrEnforced => last_of(builder, at, constraint)?.is_enforced = true,
+                ConstrType::ConstrAttrNotEnforced => last_of(builder, at, constraint)?.is_enforced = false,
                 ConstrType::ConstrIdentity => {
                     if serial.is_some() || column.default.is_some() {
                         bail!(SYNTAX_ERROR, "both default and identity specified for column \"{}\" of table", def.colname);
@@ -144,9 +151,9 @@ impl Ddl<'_> {
                 }
                 ConstrType::ConstrNotnull => {
                     column.not_null = true;
-                    builder.constraints.push((Some(at), constraint));
+                    builder.constraints.push((Some(at), (**constraint).clone()));
                 }
-                _ => builder.constraints.push((Some(at), constraint)),
+                _ => builder.constraints.push((Some(at), (**constraint).clone())),
             }
         }
         builder.columns.push(column);
@@ -282,7 +289,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    fn add_like(&self, builder: &mut TableBuilder<'_>, clause: &TableLikeClause) -> Result<()> {
+    fn add_like(&self, builder: &mut TableBuilder, clause: &TableLikeClause) -> Result<()> {
         let name = clause.relation.as_ref().ok_or_else(|| DbError::internal("LIKE without a name"))?;
         let source = self.open_relation(name, RelationLockMode::AccessShare)?;
         if !matches!(
@@ -435,6 +442,31 @@ impl Ddl<'_> {
     fn type_storage(&self, ty: Oid) -> u8 {
         self.catalog().type_(ty).map_or(b'p', |t| t.storage)
     }
+}
+
+/// The constraint that an attribute node (DEFERRABLE, ...) follows.
+fn last_of<'b>(builder: &'b mut TableBuilder, column: usize, attribute: &Constraint) -> Result<&'b mut Constraint> {
+    let last = builder.constraints.iter_mut().rev().find(|(at, _)| *at == Some(column)).map(|(_, c)| c);
+    let allowed = |c: &&mut Constraint| {
+        matches!(
+            c.contype(),
+            ConstrType::ConstrPrimary
+                | ConstrType::ConstrUnique
+                | ConstrType::ConstrExclusion
+                | ConstrType::ConstrForeign
+                | ConstrType::ConstrCheck
+        )
+    };
+    let clause = match attribute.contype() {
+        ConstrType::ConstrAttrDeferrable => "DEFERRABLE",
+        ConstrType::ConstrAttrNotDeferrable => "NOT DEFERRABLE",
+        ConstrType::ConstrAttrDeferred => "INITIALLY DEFERRED",
+        ConstrType::ConstrAttrImmediate => "INITIALLY IMMEDIATE",
+        ConstrType::ConstrAttrEnforced => "ENFORCED",
+        _ => "NOT ENFORCED",
+    };
+    last.filter(allowed)
+        .ok_or_else(|| err!(SYNTAX_ERROR, "misplaced {clause} clause").at(attribute.location))
 }
 
 /// The integer type behind serial, bigserial and smallserial.

@@ -93,14 +93,6 @@ fn password_verifier(context: &StatementContext, password: &str) -> String {
     Verifier::from_password(password, &salt, SCRAM_ITERATIONS).to_string()
 }
 
-/// Runs the constraint checks that were put off until the commit.
-pub fn before_commit(context: &StatementContext) -> Result<()> {
-    match &context.tx {
-        Some(tx) => tx.deferred.run(&exec_context(context, tx), &tx.engine, true),
-        None => Ok(()),
-    }
-}
-
 /// A context over the catalog as the transaction sees it now.
 fn exec_context(context: &StatementContext, tx: &Arc<Tx>) -> ExecContext {
     let catalog = tx.catalog();

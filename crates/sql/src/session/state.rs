@@ -229,17 +229,13 @@ impl Session {
 
     /// Commits. On an error the caller aborts.
     pub(super) fn commit_transaction(&mut self) -> Result<()> {
-        if self.transaction.as_ref().is_some_and(|t| t.tx.deferred.len() > 0) {
-            super::define::before_commit(&self.context())?;
+        if self.transaction.as_ref().is_some_and(|t| !t.tx.deferred.is_empty()) {
+            super::define::run_deferred(&self.context(), true)?;
         }
         for portal in self.portals.values_mut().filter(|p| p.hold) {
             portal.load_all()?;
         }
         self.portals.retain(|_, p| p.hold);
-        let Some(transaction) = &self.transaction else { return Ok(()) };
-        if !transaction.tx.deferred.is_empty() {
-            super::define::run_deferred(&self.context(), true)?;
-        }
         let Some(transaction) = &self.transaction else { return Ok(()) };
         transaction.tx.commit(self.derived.durability)?;
         let savepoints = transaction.savepoints.len();
