@@ -465,8 +465,7 @@ fn last_of<'b>(builder: &'b mut TableBuilder, column: usize, attribute: &Constra
         ConstrType::ConstrAttrEnforced => "ENFORCED",
         _ => "NOT ENFORCED",
     };
-    last.filter(allowed)
-        .ok_or_else(|| err!(SYNTAX_ERROR, "misplaced {clause} clause").at(attribute.location))
+    last.filter(allowed).ok_or_else(|| err!(SYNTAX_ERROR, "misplaced {clause} clause").at(attribute.location))
 }
 
 /// The integer type behind serial, bigserial and smallserial.
