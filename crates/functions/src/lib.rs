@@ -19,6 +19,7 @@ pub mod format;
 pub mod hash;
 pub mod int;
 pub mod io;
+pub mod json;
 pub mod lookup;
 mod macros;
 pub mod math;

@@ -23,6 +23,7 @@ const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
     crate::float::TABLES,
     &[crate::hash::FUNCTIONS],
     crate::int::TABLES,
+    crate::json::TABLES,
     &[crate::math::FUNCTIONS],
     crate::numeric::TABLES,
     &[crate::oid::FUNCTIONS, crate::oid::COMPARISONS],
@@ -33,14 +34,21 @@ const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
 const VECTORS: &[&[(&str, VectorFn)]] = &[crate::datetime::VECTORS];
 
 /// Tables of set-returning functions, keyed by pg_proc.prosrc.
-const SETS: &[&[(&str, SetFn)]] =
-    &[crate::catalog::SETS, crate::setreturning::SETS, crate::text::regexp::SETS, crate::datetime::SETS, crate::system::SETS];
+const SETS: &[&[(&str, SetFn)]] = &[
+    crate::catalog::SETS,
+    crate::setreturning::SETS,
+    crate::text::regexp::SETS,
+    crate::datetime::SETS,
+    crate::json::SETS,
+    crate::json::RECORD_SETS,
+    crate::system::SETS,
+];
 
 /// Tables of window functions, keyed by pg_proc.prosrc.
 const WINDOWS: &[&[(&str, WindowFn)]] = &[crate::window::FUNCTIONS];
 
 /// Tables of aggregates, keyed by the sources of the transition and the final function ("" when there is none).
-const AGGREGATES: &[&[&[(&str, &str, AggregateFn)]]] = &[crate::aggregate::TABLES];
+const AGGREGATES: &[&[&[(&str, &str, AggregateFn)]]] = &[crate::aggregate::TABLES, &[crate::json::AGGREGATES]];
 
 /// Tables of type input and output. Type families that users extend are keyed by their pseudo-type: ANYARRAY, ANYENUM,
 /// ANYRANGE, ANYMULTIRANGE, RECORD.
@@ -55,6 +63,7 @@ const TYPES: &[&[(Oid, TypeIo)]] = &[
     crate::enums::TYPES,
     crate::record::TYPES,
     crate::regs::TYPES,
+    crate::json::TYPES,
     crate::numeric::TYPES,
     crate::oid::TYPES,
     crate::text::io::TYPES,

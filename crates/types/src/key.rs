@@ -60,6 +60,7 @@ impl KeyType {
     pub fn of_builtin(ty: Oid) -> Option<KeyType> {
         match ty {
             oids::BPCHAR => Some(KeyType::Bpchar),
+            oids::JSONB => Some(KeyType::Mapped(crate::jsonb::sort_key)),
             oids::XID8 | oids::PG_LSN | oids::TID => Some(KeyType::Unsigned),
             oids::INT4RANGE | oids::DATERANGE => Some(KeyType::Range(ty, Box::new(KeyType::Plain(Kind::Int4)))),
             oids::INT8RANGE | oids::TSRANGE | oids::TSTZRANGE => Some(KeyType::Range(ty, Box::new(KeyType::Plain(Kind::Int8)))),
@@ -207,7 +208,7 @@ fn encode_plain(value: &Datum, out: &mut Vec<u8>) {
     }
 }
 
-fn encode_bytes(v: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn encode_bytes(v: &[u8], out: &mut Vec<u8>) {
     for &b in v {
         out.push(b);
         if b == 0 {
@@ -271,7 +272,7 @@ const NUMERIC_NAN: u8 = 5;
 /// Makes exponents of the format unsigned in three bytes.
 const EXPONENT_BIAS: i32 = 1 << 23;
 
-fn encode_numeric(v: &Numeric, out: &mut Vec<u8>) {
+pub(crate) fn encode_numeric(v: &Numeric, out: &mut Vec<u8>) {
     let class = match (v.is_nan(), v.is_infinite(), v.signum()) {
         (true, ..) => NUMERIC_NAN,
         (_, true, 1) => NUMERIC_INFINITY,

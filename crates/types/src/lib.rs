@@ -13,6 +13,8 @@ pub mod error;
 pub mod float;
 pub mod ids;
 pub mod interval;
+pub mod json;
+pub mod jsonb;
 pub mod key;
 pub mod numeric;
 pub mod oids;

@@ -1,0 +1,100 @@
+//! Reading jsonb: fields, elements, paths, existence, containment, comparison.
+
+use std::cmp::Ordering;
+
+use melba_types::jsonb::{Json, View, contains, sort_key, write_pretty};
+use melba_types::{Datum, DbError, Result, err};
+
+use super::{index_of, part, part_text, root, strings};
+use crate::ScalarFn;
+use crate::hash::{hash_bytes, hash_bytes_extended};
+use crate::macros::comparison_table;
+
+pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
+    ("jsonb_object_field", |_, a| Ok(optional(root(&a[0]).field(a[1].as_str())))),
+    ("jsonb_object_field_text", |_, a| Ok(root(&a[0]).field(a[1].as_str()).map_or(Datum::Null, part_text))),
+    ("jsonb_array_element", |_, a| Ok(optional(root(&a[0]).index(i64::from(a[1].as_i32()))))),
+    ("jsonb_array_element_text", |_, a| Ok(root(&a[0]).index(i64::from(a[1].as_i32())).map_or(Datum::Null, part_text))),
+    ("jsonb_extract_path", |_, a| Ok(optional(walk(root(&a[0]), &a[1])))),
+    ("jsonb_extract_path_text", |_, a| Ok(walk(root(&a[0]), &a[1]).map_or(Datum::Null, part_text))),
+    ("jsonb_exists", |_, a| Ok(Datum::Bool(exists(root(&a[0]), a[1].as_str())))),
+    ("jsonb_exists_any", |_, a| {
+        let json = root(&a[0]);
+        Ok(Datum::Bool(strings(&a[1]).into_iter().flatten().any(|key| exists(json, &key))))
+    }),
+    ("jsonb_exists_all", |_, a| {
+        let json = root(&a[0]);
+        Ok(Datum::Bool(strings(&a[1]).into_iter().flatten().all(|key| exists(json, &key))))
+    }),
+    ("jsonb_contains", |_, a| Ok(Datum::Bool(contains(root(&a[0]), root(&a[1]))))),
+    ("jsonb_contained", |_, a| Ok(Datum::Bool(contains(root(&a[1]), root(&a[0]))))),
+    ("jsonb_typeof", |_, a| Ok(Datum::text(root(&a[0]).type_name()))),
+    ("jsonb_array_length", |_, a| match root(&a[0]).view() {
+        View::Array(array) => Ok(Datum::Int4(array.len() as i32)),
+        View::Object(_) => Err(not_applicable("get array length of a non-array")),
+        _ => Err(not_applicable("get array length of a scalar")),
+    }),
+    ("jsonb_pretty", |_, a| {
+        let mut out = Vec::new();
+        write_pretty(root(&a[0]), 0, &mut out);
+        crate::io::into_string(out).map(Datum::text)
+    }),
+    ("jsonb_hash", |_, a| Ok(Datum::Int4(hash_bytes(&key(&a[0])) as i32))),
+    ("jsonb_hash_extended", |_, a| Ok(Datum::Int8(hash_bytes_extended(&key(&a[0]), a[1].as_i64() as u64) as i64))),
+];
+
+/// 22023: `cannot ...`.
+pub fn not_applicable(what: &str) -> DbError {
+    err!(INVALID_PARAMETER_VALUE, "cannot {what}")
+}
+
+fn optional(found: Option<Json<'_>>) -> Datum {
+    found.map_or(Datum::Null, part)
+}
+
+fn key(datum: &Datum) -> Vec<u8> {
+    let mut out = Vec::new();
+    sort_key(datum.as_bytes(), &mut out);
+    out
+}
+
+fn compare(a: &Datum, b: &Datum) -> Ordering {
+    if a.as_bytes() == b.as_bytes() { Ordering::Equal } else { key(a).cmp(&key(b)) }
+}
+
+comparison_table! {
+    COMPARISONS:
+    compare => "jsonb_eq", "jsonb_ne", "jsonb_lt", "jsonb_le", "jsonb_gt", "jsonb_ge", "jsonb_cmp";
+}
+
+/// The value at a path; a null in the path leads nowhere.
+fn walk<'a>(json: Json<'a>, path: &Datum) -> Option<Json<'a>> {
+    let mut current = json;
+    for step in strings(path) {
+        let step = step?;
+        current = match current.view() {
+            View::Object(object) => object.get(&step)?,
+            View::Array(array) => array.at(index_of(&step)?)?,
+            _ => return None,
+        };
+    }
+    Some(current)
+}
+
+/// Whether a string is a key of the object, or an element of the array, or the value itself.
+pub fn exists(json: Json<'_>, key: &str) -> bool {
+    let is_key = |json: Json<'_>| matches!(json.view(), View::String(text) if text == key);
+    match json.view() {
+        View::Object(object) => object.get(key).is_some(),
+        View::Array(array) => array.iter().any(is_key),
+        _ => is_key(json),
+    }
+}
+
+/// Checks a flag argument that may be missing.
+pub fn flag(args: &[Datum], at: usize, default: bool) -> Result<bool> {
+    Ok(match args.get(at) {
+        Some(Datum::Bool(value)) => *value,
+        _ => default,
+    })
+}

@@ -1,0 +1,246 @@
+//! Changing jsonb: set, insert, delete, concatenate, strip.
+
+use melba_types::jsonb::Value;
+use melba_types::{Datum, DbError, Result, err};
+
+use super::access::{flag, not_applicable};
+use super::{datum, index_of, root, strings};
+use crate::ScalarFn;
+
+pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
+    ("jsonb_set", |_, a| {
+        let change = if flag(a, 3, true)? { Change::Create } else { Change::Replace };
+        edit(&a[0], &a[1], Some(&a[2]), change)
+    }),
+    ("jsonb_set_lax", set_lax),
+    ("jsonb_insert", |_, a| {
+        let change = if flag(a, 3, false)? { Change::InsertAfter } else { Change::InsertBefore };
+        edit(&a[0], &a[1], Some(&a[2]), change)
+    }),
+    ("jsonb_delete_path", |_, a| edit(&a[0], &a[1], None, Change::Delete)),
+    ("jsonb_delete", |_, a| delete_keys(&a[0], &[a[1].as_str()])),
+    ("jsonb_delete_array", |_, a| {
+        let keys = strings(&a[1]);
+        let keys: Vec<&str> = keys.iter().flatten().map(|key| &**key).collect();
+        delete_keys(&a[0], &keys)
+    }),
+    ("jsonb_delete_idx", |_, a| match Value::from_json(root(&a[0])) {
+        Value::Object(_) => Err(not_applicable("delete from object using integer index")),
+        Value::Array(mut elements) => {
+            let index = i64::from(a[1].as_i32());
+            let index = if index < 0 { elements.len() as i64 + index } else { index };
+            if (0..elements.len() as i64).contains(&index) {
+                elements.remove(index as usize);
+            }
+            Ok(datum(&Value::Array(elements)))
+        }
+        _ => Err(not_applicable("delete from scalar")),
+    }),
+    ("jsonb_concat", |_, a| Ok(datum(&concatenate(Value::from_json(root(&a[0])), Value::from_json(root(&a[1])))))),
+    ("jsonb_strip_nulls", |_, a| {
+        let in_arrays = flag(a, 1, false)?;
+        Ok(datum(&strip_nulls(Value::from_json(root(&a[0])), in_arrays)))
+    }),
+];
+
+/// What happens at the end of a path.
+#[derive(Clone, Copy, PartialEq)]
+enum Change {
+    /// Replace, or add what is missing.
+    Create,
+    Replace,
+    InsertBefore,
+    InsertAfter,
+    Delete,
+}
+
+impl Change {
+    fn adds(self) -> bool {
+        matches!(self, Change::Create | Change::InsertBefore | Change::InsertAfter)
+    }
+
+    fn inserts(self) -> bool {
+        matches!(self, Change::InsertBefore | Change::InsertAfter)
+    }
+}
+
+fn edit(target: &Datum, path: &Datum, new: Option<&Datum>, change: Change) -> Result<Datum> {
+    check_dimensions(path)?;
+    let value = Value::from_json(root(target));
+    if value.is_scalar() {
+        let verb = if change == Change::Delete { "delete path" } else { "set path" };
+        return Err(not_applicable(&format!("{verb} in scalar")));
+    }
+    let steps = strings(path);
+    if steps.is_empty() {
+        return Ok(target.clone());
+    }
+    let new = new.map(|new| Value::from_json(root(new)));
+    let editor = Editor { steps: &steps, new: new.as_ref(), change };
+    Ok(datum(&editor.apply(value, 0)?))
+}
+
+fn check_dimensions(path: &Datum) -> Result<()> {
+    if path.as_array().dims.len() > 1 {
+        return Err(err!(ARRAY_SUBSCRIPT_ERROR, "wrong number of array subscripts"));
+    }
+    Ok(())
+}
+
+struct Editor<'a> {
+    steps: &'a [Option<std::sync::Arc<str>>],
+    new: Option<&'a Value>,
+    change: Change,
+}
+
+impl Editor<'_> {
+    fn new_value(&self) -> Value {
+        self.new.cloned().unwrap_or(Value::Null)
+    }
+
+    fn apply(&self, value: Value, level: usize) -> Result<Value> {
+        if value.is_scalar() {
+            return Ok(value);
+        }
+        let Some(step) = &self.steps[level] else {
+            return Err(err!(NULL_VALUE_NOT_ALLOWED, "path element at position {} is null", level + 1));
+        };
+        let last = level + 1 == self.steps.len();
+        match value {
+            Value::Object(fields) => self.object(fields, step, level, last),
+            Value::Array(elements) => self.array(elements, step, level, last),
+            scalar => Ok(scalar),
+        }
+    }
+
+    fn object(&self, mut fields: Vec<(String, Value)>, key: &str, level: usize, last: bool) -> Result<Value> {
+        let at = fields.binary_search_by(|field| melba_types::jsonb::compare_keys(&field.0, key));
+        match at {
+            Ok(at) if last => {
+                if self.change.inserts() {
+                    return Err(err!(INVALID_PARAMETER_VALUE, "cannot replace existing key")
+                        .hint("Try using the function jsonb_set to replace key value."));
+                }
+                if self.change == Change::Delete {
+                    fields.remove(at);
+                } else {
+                    fields[at].1 = self.new_value();
+                }
+            }
+            Ok(at) => {
+                let value = std::mem::replace(&mut fields[at].1, Value::Null);
+                fields[at].1 = self.apply(value, level + 1)?;
+            }
+            Err(at) if last && self.change.adds() => fields.insert(at, (key.to_string(), self.new_value())),
+            Err(_) => {}
+        }
+        Ok(Value::Object(fields))
+    }
+
+    fn array(&self, mut elements: Vec<Value>, step: &str, level: usize, last: bool) -> Result<Value> {
+        let index = index_of(step).ok_or_else(|| {
+            err!(INVALID_TEXT_REPRESENTATION, "path element at position {} is not an integer: \"{step}\"", level + 1)
+        })?;
+        let count = elements.len() as i64;
+        let index = if index < 0 { count + index } else { index };
+        if last && self.change.adds() && (index < 0 || count == 0) {
+            elements.insert(0, self.new_value());
+            return Ok(Value::Array(elements));
+        }
+        if last && self.change.adds() && index >= count {
+            elements.push(self.new_value());
+            return Ok(Value::Array(elements));
+        }
+        if !(0..count).contains(&index) {
+            return Ok(Value::Array(elements));
+        }
+        let at = index as usize;
+        if !last {
+            let value = std::mem::replace(&mut elements[at], Value::Null);
+            elements[at] = self.apply(value, level + 1)?;
+            return Ok(Value::Array(elements));
+        }
+        match self.change {
+            Change::Create | Change::Replace => elements[at] = self.new_value(),
+            Change::InsertBefore => elements.insert(at, self.new_value()),
+            Change::InsertAfter => elements.insert(at + 1, self.new_value()),
+            Change::Delete => drop(elements.remove(at)),
+        }
+        Ok(Value::Array(elements))
+    }
+}
+
+fn set_lax(_: &crate::CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+    if a[0].is_null() || a[1].is_null() || a[3].is_null() {
+        return Ok(Datum::Null);
+    }
+    let invalid = || -> DbError {
+        err!(
+            INVALID_PARAMETER_VALUE,
+            "null_value_treatment must be \"delete_key\", \"return_target\", \"use_json_null\", or \"raise_exception\""
+        )
+    };
+    if a[4].is_null() {
+        return Err(invalid());
+    }
+    let change = if a[3].as_bool() { Change::Create } else { Change::Replace };
+    if !a[2].is_null() {
+        return edit(&a[0], &a[1], Some(&a[2]), change);
+    }
+    match a[4].as_str() {
+        "raise_exception" => Err(err!(NULL_VALUE_NOT_ALLOWED, "JSON value must not be null")
+            .detail("Exception was raised because null_value_treatment is \"raise_exception\".")
+            .hint("To avoid, either change the null_value_treatment argument or ensure that an SQL NULL is not passed.")),
+        "use_json_null" => edit(&a[0], &a[1], Some(&datum(&Value::Null)), change),
+        "delete_key" => edit(&a[0], &a[1], None, Change::Delete),
+        "return_target" => Ok(a[0].clone()),
+        _ => Err(invalid()),
+    }
+}
+
+fn delete_keys(target: &Datum, keys: &[&str]) -> Result<Datum> {
+    match Value::from_json(root(target)) {
+        Value::Object(mut fields) => {
+            fields.retain(|(key, _)| !keys.contains(&key.as_str()));
+            Ok(datum(&Value::Object(fields)))
+        }
+        Value::Array(mut elements) => {
+            elements.retain(|element| !matches!(element, Value::String(text) if keys.contains(&text.as_str())));
+            Ok(datum(&Value::Array(elements)))
+        }
+        _ => Err(not_applicable("delete from scalar")),
+    }
+}
+
+/// Objects are merged, the right one wins; everything else becomes an array.
+fn concatenate(a: Value, b: Value) -> Value {
+    match (a, b) {
+        (Value::Object(mut a), Value::Object(b)) => {
+            a.extend(b);
+            Value::object(a)
+        }
+        (a, b) => {
+            let elements = |value: Value| match value {
+                Value::Array(elements) => elements,
+                other => vec![other],
+            };
+            let mut all = elements(a);
+            all.extend(elements(b));
+            Value::Array(all)
+        }
+    }
+}
+
+fn strip_nulls(value: Value, in_arrays: bool) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.into_iter().filter(|(_, value)| *value != Value::Null);
+            Value::Object(kept.map(|(key, value)| (key, strip_nulls(value, in_arrays))).collect())
+        }
+        Value::Array(elements) => {
+            let kept = elements.into_iter().filter(|value| !in_arrays || *value != Value::Null);
+            Value::Array(kept.map(|value| strip_nulls(value, in_arrays)).collect())
+        }
+        scalar => scalar,
+    }
+}

@@ -1,0 +1,129 @@
+//! json and jsonb: input and output, operators, construction, modification, conversion.
+
+mod access;
+mod aggregates;
+mod build;
+mod cast;
+mod edit;
+mod expand;
+mod populate;
+mod text;
+
+pub use aggregates::AGGREGATES;
+pub use build::{append_json, to_value};
+pub use expand::SETS;
+pub use populate::SETS as RECORD_SETS;
+
+use std::sync::Arc;
+
+use melba_types::jsonb::{Json, Value, write};
+use melba_types::{Datum, Oid, Result, err, oids};
+
+use crate::ScalarFn;
+use crate::io::TypeIo;
+
+pub const TABLES: &[&[(&str, ScalarFn)]] = &[
+    access::FUNCTIONS,
+    access::COMPARISONS,
+    build::FUNCTIONS,
+    cast::FUNCTIONS,
+    edit::FUNCTIONS,
+    populate::FUNCTIONS,
+    text::FUNCTIONS,
+];
+
+pub const TYPES: &[(Oid, TypeIo)] = &[
+    (
+        oids::JSON,
+        TypeIo {
+            input: |_, s| {
+                melba_types::json::validate(s)?;
+                Ok(Datum::text(s))
+            },
+            output: |_, v, out| {
+                out.extend_from_slice(v.as_str().as_bytes());
+                Ok(())
+            },
+            receive: |_, b| {
+                let text = utf8(b)?;
+                melba_types::json::validate(text)?;
+                Ok(Datum::text(text))
+            },
+            send: |_, v, out| {
+                out.extend_from_slice(v.as_str().as_bytes());
+                Ok(())
+            },
+        },
+    ),
+    (
+        oids::JSONB,
+        TypeIo {
+            input: |_, s| Ok(datum(&Value::parse(s)?)),
+            output: |_, v, out| {
+                write(root(v), out);
+                Ok(())
+            },
+            receive: |_, b| match b.split_first() {
+                Some((1, text)) => Ok(datum(&Value::parse(utf8(text)?)?)),
+                Some((version, _)) => Err(err!(INTERNAL_ERROR, "unsupported jsonb version number {version}")),
+                None => Err(err!(PROTOCOL_VIOLATION, "insufficient data left in message")),
+            },
+            send: |_, v, out| {
+                out.push(1);
+                write(root(v), out);
+                Ok(())
+            },
+        },
+    ),
+];
+
+fn utf8(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|_| err!(CHARACTER_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\""))
+}
+
+/// The value of a jsonb datum.
+pub fn root(datum: &Datum) -> Json<'_> {
+    Json::root(datum.as_bytes())
+}
+
+/// A jsonb datum.
+pub fn datum(value: &Value) -> Datum {
+    Datum::bytes(value.to_bytes())
+}
+
+/// A part of a jsonb as a jsonb of its own.
+pub fn part(json: Json<'_>) -> Datum {
+    Datum::bytes(json.to_bytes())
+}
+
+/// A part of a jsonb as text: strings without quotes, null as NULL.
+pub fn part_text(json: Json<'_>) -> Datum {
+    use melba_types::jsonb::View;
+    match json.view() {
+        View::Null => Datum::Null,
+        View::String(text) => Datum::text(text),
+        _ => {
+            let mut out = Vec::new();
+            write(json, &mut out);
+            Datum::text(String::from_utf8_lossy(&out).into_owned())
+        }
+    }
+}
+
+/// The elements of a text[] argument, `None` for nulls.
+pub fn strings(array: &Datum) -> Vec<Option<Arc<str>>> {
+    let element = |d: &Datum| match d {
+        Datum::Text(text) => Some(text.clone()),
+        _ => None,
+    };
+    array.as_array().elements.iter().map(element).collect()
+}
+
+/// An array index written as C's strtol reads it: blanks and a sign allowed, nothing after the digits.
+pub fn index_of(text: &str) -> Option<i64> {
+    let trimmed = text.trim_start_matches(|c: char| c.is_ascii() && crate::io::is_space(c as u8));
+    trimmed.parse::<i32>().ok().map(i64::from)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,275 @@
+//! SQL values of given types from JSON: json_populate_record and its relatives.
+
+use std::sync::Arc;
+
+use melba_types::json::{Kind, Node, parse, unescape};
+use melba_types::jsonb::{Value, write};
+use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, err, oids};
+
+use super::access::not_applicable;
+use super::expand::{Rows, rows};
+use super::{datum, root};
+use crate::{CallContext, ScalarFn, Session, SetFn, io, lookup};
+
+pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
+    ("json_populate_record", |c, a| record(c, a, "json_populate_record")),
+    ("jsonb_populate_record", |c, a| record(c, a, "jsonb_populate_record")),
+    ("jsonb_populate_record_valid", |c, a| match record(c, a, "jsonb_populate_record_valid") {
+        Ok(_) => Ok(Datum::Bool(true)),
+        Err(e) if matches!(e.sqlstate().class(), "22" | "23") => Ok(Datum::Bool(false)),
+        Err(e) => Err(e),
+    }),
+    ("json_to_record", |c, a| record(c, &[Datum::Null, a[0].clone()], "json_to_record")),
+    ("jsonb_to_record", |c, a| record(c, &[Datum::Null, a[0].clone()], "jsonb_to_record")),
+];
+
+pub const SETS: &[(&str, SetFn)] = &[
+    ("json_populate_recordset", |c, a| record_set(c, a, "json_populate_recordset")),
+    ("jsonb_populate_recordset", |c, a| record_set(c, a, "jsonb_populate_recordset")),
+    ("json_to_recordset", |c, a| record_set(c, &[Datum::Null, a[0].clone()], "json_to_recordset")),
+    ("jsonb_to_recordset", |c, a| record_set(c, &[Datum::Null, a[0].clone()], "jsonb_to_recordset")),
+];
+
+/// A column of the row type to fill.
+struct Target {
+    name: Arc<str>,
+    ty: Oid,
+    typmod: i32,
+}
+
+/// JSON in either form.
+enum Source<'a> {
+    Text(&'a Node<'a>),
+    Tree(&'a Value),
+}
+
+impl Source<'_> {
+    fn is_null(&self) -> bool {
+        matches!(self, Source::Text(Node { kind: Kind::Null, .. }) | Source::Tree(Value::Null))
+    }
+
+    /// Strings without quotes, everything else as JSON.
+    fn text(&self) -> Result<String> {
+        match self {
+            Source::Text(node) if matches!(node.kind, Kind::String) => unescape(node.raw),
+            Source::Text(node) => Ok(node.raw.to_string()),
+            Source::Tree(Value::String(text)) => Ok(text.clone()),
+            Source::Tree(value) => {
+                let bytes = value.to_bytes();
+                let mut out = Vec::new();
+                write(melba_types::jsonb::Json::root(&bytes), &mut out);
+                io::into_string(out)
+            }
+        }
+    }
+
+    fn elements(&self) -> Option<Vec<Source<'_>>> {
+        match self {
+            Source::Text(Node { kind: Kind::Array(elements), .. }) => Some(elements.iter().map(Source::Text).collect()),
+            Source::Tree(Value::Array(elements)) => Some(elements.iter().map(Source::Tree).collect()),
+            _ => None,
+        }
+    }
+
+    fn is_object(&self) -> bool {
+        matches!(self, Source::Text(Node { kind: Kind::Object(_), .. }) | Source::Tree(Value::Object(_)))
+    }
+
+    fn is_string(&self) -> bool {
+        matches!(self, Source::Text(Node { kind: Kind::String, .. }) | Source::Tree(Value::String(_)))
+    }
+
+    fn field(&self, name: &str) -> Result<Option<Source<'_>>> {
+        match self {
+            Source::Text(Node { kind: Kind::Object(fields), .. }) => {
+                for (key, node) in fields.iter().rev() {
+                    if unescape(key)? == name {
+                        return Ok(Some(Source::Text(node)));
+                    }
+                }
+                Ok(None)
+            }
+            Source::Tree(Value::Object(fields)) => {
+                Ok(fields.iter().find(|(key, _)| key == name).map(|(_, value)| Source::Tree(value)))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+fn columns(session: &dyn Session, ty: Oid) -> Option<Vec<Target>> {
+    let entry = session.catalog().type_(lookup::base_type(session, ty))?;
+    let relation = session.catalog().relation(entry.relation)?;
+    let live = relation.columns.iter().filter(|c| !c.dropped);
+    Some(live.map(|c| Target { name: c.name.clone(), ty: c.ty, typmod: c.typmod }).collect())
+}
+
+/// The row type of the call: what the base record is, or what the call returns.
+fn row_type(call: &CallContext<'_>, base: &Datum, function: &str) -> Result<(Oid, Vec<Target>)> {
+    let of_base = match base {
+        Datum::Record(record) => Some(record.type_oid),
+        _ => None,
+    };
+    let candidates = [of_base, Some(call.return_type), call.arg_types.first().copied()];
+    for ty in candidates.into_iter().flatten() {
+        if let Some(columns) = columns(call.session, ty) {
+            return Ok((ty, columns));
+        }
+    }
+    if let Datum::Record(record) = base {
+        let names = record.field_names.clone();
+        let targets = record.field_types.iter().enumerate().map(|(i, ty)| {
+            let name = names.as_ref().and_then(|n| n.get(i).cloned()).unwrap_or_else(|| format!("f{}", i + 1).into());
+            Target { name, ty: *ty, typmod: -1 }
+        });
+        return Ok((oids::RECORD, targets.collect()));
+    }
+    Err(err!(INVALID_PARAMETER_VALUE, "could not determine row type for result of {function}")
+        .hint("Provide a non-null record argument, or call the function in the FROM clause using a column definition list."))
+}
+
+fn record(call: &CallContext<'_>, a: &[Datum], function: &str) -> Result<Datum> {
+    if a[1].is_null() {
+        return Ok(a[0].clone());
+    }
+    let (ty, targets) = row_type(call, &a[0], function)?;
+    let base = match &a[0] {
+        Datum::Record(record) => Some(&**record),
+        _ => None,
+    };
+    with_source(&a[1], |source| match source.is_object() {
+        true => fill(call.session, ty, &targets, base, source),
+        false if source.elements().is_some() => Err(not_applicable(&format!("call {function} on an array"))),
+        false => Err(not_applicable(&format!("call {function} on a scalar"))),
+    })
+}
+
+fn with_source<T>(json: &Datum, run: impl FnOnce(&Source<'_>) -> Result<T>) -> Result<T> {
+    match json {
+        Datum::Text(text) => run(&Source::Text(&parse(text, true)?)),
+        _ => run(&Source::Tree(&Value::from_json(root(json)))),
+    }
+}
+
+fn record_set(call: &CallContext<'_>, a: &[Datum], function: &str) -> Result<Rows> {
+    if a[1].is_null() {
+        return Ok(rows(Vec::new()));
+    }
+    let (ty, targets) = row_type(call, &a[0], function)?;
+    let base = match &a[0] {
+        Datum::Record(record) => Some(&**record),
+        _ => None,
+    };
+    with_source(&a[1], |source| {
+        let Some(elements) = source.elements() else {
+            let what = if source.is_object() { "an object" } else { "a scalar" };
+            return Err(not_applicable(&format!("call {function} on {what}")));
+        };
+        let mut out = Vec::with_capacity(elements.len());
+        for element in &elements {
+            if !element.is_object() {
+                return Err(err!(INVALID_PARAMETER_VALUE, "argument of {function} must be an array of objects"));
+            }
+            let filled = fill(call.session, ty, &targets, base, element)?;
+            out.push(filled.as_record().fields.clone());
+        }
+        Ok(rows(out))
+    })
+}
+
+fn fill(session: &dyn Session, ty: Oid, targets: &[Target], base: Option<&Record>, source: &Source<'_>) -> Result<Datum> {
+    let mut fields = Vec::with_capacity(targets.len());
+    for (i, target) in targets.iter().enumerate() {
+        fields.push(match source.field(&target.name)? {
+            Some(value) => convert(session, target.ty, target.typmod, &value, &target.name)?,
+            None => base.and_then(|record| record.fields.get(i).cloned()).unwrap_or(Datum::Null),
+        });
+    }
+    let field_types = targets.iter().map(|target| target.ty).collect();
+    let field_names = (ty == oids::RECORD).then(|| targets.iter().map(|target| target.name.clone()).collect());
+    Ok(Datum::Record(Arc::new(Record { type_oid: ty, field_types, field_names, fields })))
+}
+
+/// The SQL value of a JSON value; `path` names it in messages.
+fn convert(session: &dyn Session, ty: Oid, typmod: i32, source: &Source<'_>, path: &str) -> Result<Datum> {
+    let base = lookup::base_type(session, ty);
+    let value = if source.is_null() && base != oids::JSON && base != oids::JSONB {
+        Datum::Null
+    } else if base == oids::JSON {
+        if source.is_null() {
+            return Ok(Datum::Null);
+        }
+        Datum::text(match source {
+            Source::Text(node) => node.raw.to_string(),
+            Source::Tree(value) => io::text_of(session, oids::JSONB, &datum(value))?,
+        })
+    } else if base == oids::JSONB {
+        if source.is_null() {
+            return Ok(Datum::Null);
+        }
+        match source {
+            Source::Text(node) => datum(&Value::from_node(node)?),
+            Source::Tree(value) => datum(value),
+        }
+    } else if let Some(element) = lookup::array_element(session, base) {
+        return array(session, base, element, typmod, source, path);
+    } else if let (true, Some(targets)) = (source.is_object(), columns(session, base)) {
+        fill(session, base, &targets, None, source)?
+    } else if !source.is_string() && columns(session, base).is_some() {
+        return Err(err!(INVALID_TEXT_REPRESENTATION, "malformed record literal: \"{}\"", source.text()?)
+            .detail("Missing left parenthesis."));
+    } else {
+        return io::text_in(session, ty, typmod, &source.text()?);
+    };
+    if base == ty { Ok(value) } else { io::check_domain(session, ty, value) }
+}
+
+fn array(session: &dyn Session, ty: Oid, element: Oid, typmod: i32, source: &Source<'_>, path: &str) -> Result<Datum> {
+    if source.is_string() {
+        return io::text_in(session, ty, typmod, &source.text()?);
+    }
+    let hint = || format!("See the value of key \"{path}\".");
+    let expected = || err!(INVALID_TEXT_REPRESENTATION, "expected JSON array").hint(hint());
+    let elements = source.elements().ok_or_else(expected)?;
+    let mut dims = Vec::new();
+    let mut values = Vec::new();
+    collect(session, element, typmod, &elements, 0, &mut dims, &mut values, path)?;
+    let dims = match values.is_empty() {
+        true => Vec::new(),
+        false => dims.into_iter().map(|length| ArrayDim { length, lower_bound: 1 }).collect(),
+    };
+    Ok(Datum::Array(Arc::new(Array { element_type: element, dims, elements: values })))
+}
+
+#[expect(clippy::too_many_arguments, reason = "one step of a recursion that fills two accumulators")]
+fn collect(
+    session: &dyn Session,
+    element: Oid,
+    typmod: i32,
+    sources: &[Source<'_>],
+    depth: usize,
+    dims: &mut Vec<i32>,
+    values: &mut Vec<Datum>,
+    path: &str,
+) -> Result<()> {
+    let malformed = || -> DbError {
+        err!(INVALID_TEXT_REPRESENTATION, "malformed JSON array")
+            .detail("Multidimensional arrays must have sub-arrays with matching dimensions.")
+    };
+    match dims.get(depth) {
+        Some(length) if *length != sources.len() as i32 => return Err(malformed()),
+        Some(_) => {}
+        None if values.is_empty() => dims.push(sources.len() as i32),
+        None => return Err(malformed()),
+    }
+    for source in sources {
+        let nests = lookup::array_element(session, element).is_none()
+            && !matches!(lookup::base_type(session, element), oids::JSON | oids::JSONB);
+        match source.elements().filter(|_| nests) {
+            Some(inner) => collect(session, element, typmod, &inner, depth + 1, dims, values, path)?,
+            None if dims.len() > depth + 1 => return Err(malformed()),
+            None => values.push(convert(session, element, typmod, source, path)?),
+        }
+    }
+    Ok(())
+}

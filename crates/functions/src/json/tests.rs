@@ -1,0 +1,57 @@
+use melba_types::{Datum, Oid, oids};
+
+use crate::io;
+use crate::testing::FixedSession;
+
+fn call(source: &str, args: &[(Oid, &str)], result: Oid) -> String {
+    let session = FixedSession::default();
+    let types: Vec<Oid> = args.iter().map(|a| a.0).collect();
+    let run = || {
+        let datums: Vec<Datum> =
+            args.iter().map(|(ty, text)| io::text_in(&session, *ty, -1, text)).collect::<melba_types::Result<_>>()?;
+        let function = crate::scalar(source).expect("registered");
+        match function(&session.call(&types, result), &datums)? {
+            Datum::Null => Ok("NULL".to_string()),
+            value => io::text_of(&session, result, &value),
+        }
+    };
+    run().unwrap_or_else(|e: melba_types::DbError| format!("{} {}", e.sqlstate(), e.message()))
+}
+
+/// Expected values are PostgreSQL 18's.
+#[test]
+fn paths_lead_into_both_forms() {
+    let text = "{\"a\": {\"b\":[10, \"x\\ny\", null]}, \"a\": {\"b\":[10, \"x\\ny\", null]}}";
+    for (ty, prefix) in [(oids::JSON, "json"), (oids::JSONB, "jsonb")] {
+        let path = |p: &str| call(&format!("{prefix}_extract_path_text"), &[(ty, text), (oids::TEXT_ARRAY, p)], oids::TEXT);
+        assert_eq!(path("{a,b,1}"), "x\ny");
+        assert_eq!(path("{a,b,-3}"), "10");
+        assert_eq!(path("{a,b,2}"), "NULL");
+        assert_eq!(path("{a,c}"), "NULL");
+    }
+}
+
+#[test]
+fn edits_follow_paths() {
+    let set = |target, path, new, create| {
+        let args = [(oids::JSONB, target), (oids::TEXT_ARRAY, path), (oids::JSONB, new), (oids::BOOL, create)];
+        call("jsonb_set", &args, oids::JSONB)
+    };
+    assert_eq!(set("{\"a\":[1,2]}", "{a,-1}", "9", "t"), "{\"a\": [1, 9]}");
+    assert_eq!(set("{\"a\":[1,2]}", "{a,7}", "9", "t"), "{\"a\": [1, 2, 9]}");
+    assert_eq!(set("{\"a\":[1,2]}", "{b}", "9", "f"), "{\"a\": [1, 2]}");
+    assert_eq!(set("{\"a\":[1,2]}", "{a,x}", "9", "t"), "22P02 path element at position 2 is not an integer: \"x\"");
+    assert_eq!(set("1", "{a}", "9", "t"), "22023 cannot set path in scalar");
+    let concat = |a, b| call("jsonb_concat", &[(oids::JSONB, a), (oids::JSONB, b)], oids::JSONB);
+    assert_eq!(concat("{\"a\":1,\"b\":2}", "{\"b\":3}"), "{\"a\": 1, \"b\": 3}");
+    assert_eq!(concat("{\"a\":1}", "[2]"), "[{\"a\": 1}, 2]");
+}
+
+#[test]
+fn values_become_json() {
+    let json = |ty, text| call("to_json", &[(ty, text)], oids::JSON);
+    assert_eq!(json(oids::TIMESTAMPTZ, "2014-05-28 12:22:35.614298+00"), "\"2014-05-28T12:22:35.614298+00:00\"");
+    assert_eq!(json(oids::FLOAT8, "NaN"), "\"NaN\"");
+    assert_eq!(json(oids::INT4_ARRAY, "{{1,2},{3,NULL}}"), "[[1,2],[3,null]]");
+    assert_eq!(json(oids::TEXT, "a\"b"), "\"a\\\"b\"");
+}

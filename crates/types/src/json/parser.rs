@@ -1,0 +1,164 @@
+//! Parses JSON text into a tree of slices of it.
+
+use super::lexer::{Lexer, Token};
+use crate::{DbError, Result, err};
+
+/// Nesting deeper than this would endanger the stack.
+const DEPTH_MAX: usize = 1000;
+
+/// A JSON value and its text.
+#[derive(Clone, Debug)]
+pub struct Node<'a> {
+    pub raw: &'a str,
+    pub kind: Kind<'a>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Kind<'a> {
+    Null,
+    Bool(bool),
+    /// `raw` is the number.
+    Number,
+    /// `raw` is the string with quotes and escapes.
+    String,
+    Array(Vec<Node<'a>>),
+    /// Raw keys (with quotes) and values, in the order of the text, duplicates included.
+    Object(Vec<(&'a str, Node<'a>)>),
+}
+
+/// Parses a document. `strict_escapes`: escapes that have no text are errors.
+pub fn parse(text: &str, strict_escapes: bool) -> Result<Node<'_>> {
+    let mut parser = Parser { lexer: Lexer::new(text, strict_escapes), depth: 0 };
+    parser.lexer.advance()?;
+    let node = parser.value()?;
+    parser.end()?;
+    Ok(node)
+}
+
+/// Checks that the text is JSON.
+pub fn validate(text: &str) -> Result<()> {
+    let mut parser = Parser { lexer: Lexer::new(text, false), depth: 0 };
+    parser.lexer.advance()?;
+    parser.skip_value()?;
+    parser.end()
+}
+
+struct Parser<'a> {
+    lexer: Lexer<'a>,
+    depth: usize,
+}
+
+impl<'a> Parser<'a> {
+    /// What was expected instead of the current token.
+    fn unexpected(&self, expected: &str) -> DbError {
+        if self.lexer.token == Token::End {
+            return self.lexer.error("The input string ended unexpectedly.".into());
+        }
+        self.lexer.error(format!("Expected {expected}, but found \"{}\".", self.lexer.text()))
+    }
+
+    fn end(&self) -> Result<()> {
+        if self.lexer.token == Token::End { Ok(()) } else { Err(self.unexpected("end of input")) }
+    }
+
+    fn enter(&mut self) -> Result<()> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(err!(STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint(
+                "Increase the configuration parameter \"max_stack_depth\" (currently 2048kB), after ensuring the \
+                 platform's stack depth limit is adequate.",
+            ));
+        }
+        self.lexer.advance()
+    }
+
+    fn value(&mut self) -> Result<Node<'a>> {
+        let start = self.lexer.start;
+        let kind = match self.lexer.token {
+            Token::ObjectStart => {
+                let mut fields = Vec::new();
+                self.object(|parser, key| {
+                    fields.push((key, parser.value()?));
+                    Ok(())
+                })?;
+                Kind::Object(fields)
+            }
+            Token::ArrayStart => {
+                let mut elements = Vec::new();
+                self.array(|parser| {
+                    elements.push(parser.value()?);
+                    Ok(())
+                })?;
+                Kind::Array(elements)
+            }
+            Token::String => Kind::String,
+            Token::Number => Kind::Number,
+            Token::True => Kind::Bool(true),
+            Token::False => Kind::Bool(false),
+            Token::Null => Kind::Null,
+            _ => return Err(self.unexpected("JSON value")),
+        };
+        // Containers leave their closing bracket as the current token.
+        let raw = self.lexer.slice(start, self.lexer.end);
+        self.lexer.advance()?;
+        Ok(Node { raw, kind })
+    }
+
+    fn skip_value(&mut self) -> Result<()> {
+        match self.lexer.token {
+            Token::ObjectStart => self.object(|parser, _| parser.skip_value())?,
+            Token::ArrayStart => self.array(Parser::skip_value)?,
+            Token::String | Token::Number | Token::True | Token::False | Token::Null => {}
+            _ => return Err(self.unexpected("JSON value")),
+        }
+        self.lexer.advance()
+    }
+
+    fn object(&mut self, mut field: impl FnMut(&mut Self, &'a str) -> Result<()>) -> Result<()> {
+        self.enter()?;
+        if self.lexer.token == Token::ObjectEnd {
+            self.depth -= 1;
+            return Ok(());
+        }
+        if self.lexer.token != Token::String {
+            return Err(self.unexpected("string or \"}\""));
+        }
+        loop {
+            if self.lexer.token != Token::String {
+                return Err(self.unexpected("string"));
+            }
+            let key = self.lexer.text();
+            self.lexer.advance()?;
+            if self.lexer.token != Token::Colon {
+                return Err(self.unexpected("\":\""));
+            }
+            self.lexer.advance()?;
+            field(self, key)?;
+            match self.lexer.token {
+                Token::Comma => self.lexer.advance()?,
+                Token::ObjectEnd => break,
+                _ => return Err(self.unexpected("\",\" or \"}\"")),
+            }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn array(&mut self, mut element: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        self.enter()?;
+        if self.lexer.token == Token::ArrayEnd {
+            self.depth -= 1;
+            return Ok(());
+        }
+        loop {
+            element(self)?;
+            match self.lexer.token {
+                Token::Comma => self.lexer.advance()?,
+                Token::ArrayEnd => break,
+                _ => return Err(self.unexpected("\",\" or \"]\"")),
+            }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! A jsonb as a tree, for building and changing it.
+
+use std::cmp::Ordering;
+
+use super::{
+    Json, KIND_ARRAY, KIND_FALSE, KIND_NULL, KIND_NUMBER, KIND_OBJECT, KIND_STRING, KIND_TRUE, VERSION, View, WIDTH_STEP,
+};
+use crate::json::{self, Kind, Node};
+use crate::{Numeric, Result};
+
+/// A JSON value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Null,
+    Bool(bool),
+    Number(Numeric),
+    String(String),
+    Array(Vec<Value>),
+    /// Sorted by `compare_keys`, without duplicates; see `object`.
+    Object(Vec<(String, Value)>),
+}
+
+/// The order of keys: shorter first, then by bytes.
+pub fn compare_keys(a: &str, b: &str) -> Ordering {
+    a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+}
+
+impl Value {
+    /// An object of fields in any order; the last of equal keys counts.
+    pub fn object(mut fields: Vec<(String, Value)>) -> Value {
+        fields.sort_by(|a, b| compare_keys(&a.0, &b.0));
+        let mut kept: Vec<(String, Value)> = Vec::with_capacity(fields.len());
+        for field in fields {
+            match kept.last_mut() {
+                Some(last) if last.0 == field.0 => *last = field,
+                _ => kept.push(field),
+            }
+        }
+        Value::Object(kept)
+    }
+
+    /// Parses JSON text.
+    pub fn parse(text: &str) -> Result<Value> {
+        Value::from_node(&json::parse(text, true)?)
+    }
+
+    pub fn from_node(node: &Node<'_>) -> Result<Value> {
+        Ok(match &node.kind {
+            Kind::Null => Value::Null,
+            Kind::Bool(v) => Value::Bool(*v),
+            Kind::Number => Value::Number(Numeric::parse(node.raw)?),
+            Kind::String => Value::String(json::unescape(node.raw)?),
+            Kind::Array(elements) => Value::Array(elements.iter().map(Value::from_node).collect::<Result<_>>()?),
+            Kind::Object(fields) => {
+                let field = |(key, value): &(&str, Node<'_>)| Ok((json::unescape(key)?, Value::from_node(value)?));
+                Value::object(fields.iter().map(field).collect::<Result<_>>()?)
+            }
+        })
+    }
+
+    pub fn from_json(json: Json<'_>) -> Value {
+        match json.view() {
+            View::Null => Value::Null,
+            View::Bool(v) => Value::Bool(v),
+            View::Number(v) => Value::Number(v),
+            View::String(v) => Value::String(v.to_string()),
+            View::Array(array) => Value::Array(array.iter().map(Value::from_json).collect()),
+            View::Object(object) => {
+                Value::Object(object.iter().map(|(key, value)| (key.to_string(), Value::from_json(value))).collect())
+            }
+        }
+    }
+
+    pub fn is_scalar(&self) -> bool {
+        !matches!(self, Value::Array(_) | Value::Object(_))
+    }
+
+    /// The stored form.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = vec![VERSION];
+        self.encode(&mut out);
+        out
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Value::Null => out.push(KIND_NULL),
+            Value::Bool(false) => out.push(KIND_FALSE),
+            Value::Bool(true) => out.push(KIND_TRUE),
+            Value::Number(v) => {
+                out.push(KIND_NUMBER);
+                v.encode(out);
+            }
+            Value::String(v) => {
+                out.push(KIND_STRING);
+                out.extend_from_slice(v.as_bytes());
+            }
+            Value::Array(elements) => {
+                let mut data = Vec::new();
+                let mut ends = Vec::with_capacity(elements.len());
+                for element in elements {
+                    element.encode(&mut data);
+                    ends.push(data.len());
+                }
+                write_container(KIND_ARRAY, elements.len(), &[&ends], &[&data], out);
+            }
+            Value::Object(fields) => {
+                let (mut keys, mut data) = (Vec::new(), Vec::new());
+                let (mut key_ends, mut ends) = (Vec::with_capacity(fields.len()), Vec::with_capacity(fields.len()));
+                for (key, value) in fields {
+                    keys.extend_from_slice(key.as_bytes());
+                    key_ends.push(keys.len());
+                    value.encode(&mut data);
+                    ends.push(data.len());
+                }
+                write_container(KIND_OBJECT, fields.len(), &[&key_ends, &ends], &[&keys, &data], out);
+            }
+        }
+    }
+}
+
+fn write_container(kind: u8, count: usize, tables: &[&[usize]], parts: &[&[u8]], out: &mut Vec<u8>) {
+    let largest = parts.iter().map(|part| part.len()).max().unwrap_or(0).max(count);
+    let (code, width) = match largest {
+        0..=0xff => (0, 1),
+        0x100..=0xffff => (1, 2),
+        _ => (2, 4),
+    };
+    out.push(kind + WIDTH_STEP * code);
+    out.extend_from_slice(&count.to_le_bytes()[..width]);
+    for end in tables.iter().flat_map(|table| table.iter()) {
+        out.extend_from_slice(&end.to_le_bytes()[..width]);
+    }
+    for part in parts {
+        out.extend_from_slice(part);
+    }
+}
