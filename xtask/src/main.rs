@@ -1,6 +1,11 @@
 //! Developer tasks: `cargo xtask ci` is the whole of CI, `cargo xtask tidy` checks what no lint does.
 
+mod clients;
+mod compare;
+mod crash;
+mod melba;
 mod tidy;
+mod tour;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -8,9 +13,16 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "usage: cargo xtask <task>
 
 tasks:
-  ci               fmt, clippy, tidy and all tests
+  ci               fmt, clippy, tidy, all tests, and the four below
   tidy             the repository's own rules
-  tidy --record    writes xtask/long.txt anew";
+  tidy --record    writes xtask/long.txt anew
+  clients          drivers of several languages, where their runtimes are installed
+  tour             the tour of README.md in real psql, then kill -9
+  crash            pgbench and kill -9; --rounds N (2), --scale N (1), --seconds N a round (3)
+  compare [NAME]   scripts of tests/sql on PostgreSQL and on Melba, the same output
+
+clients, tour and compare take --server HOST:PORT, a server that runs already, instead of a fresh Melba; compare takes
+--reference HOST:PORT for PostgreSQL as well. MELBA=PATH in the environment is the binary to test (target/debug/melba).";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -19,7 +31,8 @@ fn main() -> ExitCode {
         ["ci"] => ci(),
         ["tidy"] => tidy::check(&root()),
         ["tidy", "--record"] => tidy::record(&root()),
-        _ => Err(USAGE.to_owned()),
+        [task, ref rest @ ..] => server_task(task, rest),
+        [] => Err(USAGE.to_owned()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -39,7 +52,55 @@ fn ci() -> Result<(), String> {
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
     tidy::check(&root())?;
-    cargo(&["test", "--workspace", "--quiet"])
+    cargo(&["test", "--workspace", "--quiet"])?;
+    for task in ["clients", "tour", "crash", "compare"] {
+        server_task(task, &[])?;
+    }
+    Ok(())
+}
+
+/// The tasks that talk to a server.
+fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
+    let mut options = Options::default();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        if !argument.starts_with("--") {
+            options.name = (*argument).to_owned();
+            continue;
+        }
+        let value = rest.next().ok_or_else(|| format!("{argument} needs a value"))?;
+        options.set(argument, value)?;
+    }
+    match task {
+        "clients" => clients::run(options.server),
+        "tour" => tour::tour(options.server),
+        "crash" => crash::crash(&options.crash),
+        "compare" => compare::compare(&options.name, options.server, options.reference),
+        _ => Err(USAGE.to_owned()),
+    }
+}
+
+#[derive(Default)]
+struct Options {
+    server: Option<melba::Address>,
+    reference: Option<melba::Address>,
+    crash: crash::Options,
+    name: String,
+}
+
+impl Options {
+    fn set(&mut self, option: &str, value: &str) -> Result<(), String> {
+        let number = || value.parse().map_err(|_| format!("{option}: {value} is no number"));
+        match option {
+            "--server" => self.server = Some(melba::Address::parse(value)?),
+            "--reference" => self.reference = Some(melba::Address::parse(value)?),
+            "--rounds" => self.crash.rounds = number()?,
+            "--scale" => self.crash.scale = number()?,
+            "--seconds" => self.crash.seconds = number()?,
+            _ => return Err(USAGE.to_owned()),
+        }
+        Ok(())
+    }
 }
 
 fn cargo(args: &[&str]) -> Result<(), String> {

@@ -1,0 +1,24 @@
+//! `cargo xtask clients`: the drivers people use, each with a test of its own below tests/clients.
+
+use crate::melba::{Address, Melba};
+use crate::root;
+
+const CLIENTS: &[&str] = &["psycopg", "node", "pgx", "jdbc"];
+
+/// Runs them against a server that is there already, or against a fresh Melba.
+pub fn run(server: Option<Address>) -> Result<(), String> {
+    let melba = if server.is_none() { Some(Melba::fresh("clients")?) } else { None };
+    let address = server.or_else(|| melba.as_ref().map(|m| m.address.clone())).ok_or("no server")?;
+    let mut failed = Vec::new();
+    for client in CLIENTS {
+        let script = root().join("tests/clients").join(client).join("run");
+        let status = address.client(&script, "postgres").status().map_err(|e| format!("{}: {e}", script.display()))?;
+        if !status.success() {
+            failed.push(*client);
+        }
+    }
+    if !failed.is_empty() {
+        return Err(format!("failed: {}; `cargo xtask clients` repeats it", failed.join(", ")));
+    }
+    melba.map_or(Ok(()), Melba::stop)
+}
