@@ -12,7 +12,7 @@ pub fn run(server: Option<Address>) -> Result<(), String> {
     let mut failed = Vec::new();
     for client in CLIENTS {
         let script = root().join("tests/clients").join(client).join("run");
-        let status = address.client(&script, "postgres").status().map_err(|e| format!("{}: {e}", script.display()))?;
+        let status = address.client(&script).status().map_err(|e| format!("{}: {e}", script.display()))?;
         if !status.success() {
             failed.push(*client);
         }

@@ -61,7 +61,7 @@ fn play(address: &Address, script: &Path, output: &Path) -> Result<(), String> {
     ask(address, "drop schema if exists play cascade; create schema play")?;
     let file = std::fs::File::create(output).map_err(|e| format!("{}: {e}", output.display()))?;
     let also = file.try_clone().map_err(|e| format!("{}: {e}", output.display()))?;
-    let mut psql = address.client("psql", "postgres");
+    let mut psql = address.client("psql");
     psql.args(["-X", "-a", "-q", "-v", "VERBOSITY=default", "-v", "SHOW_CONTEXT=never", "-P", "pager=off", "-f"]).arg(script);
     psql.env("PGOPTIONS", "-c search_path=play -c timezone=UTC -c client_min_messages=notice -c intervalstyle=postgres");
     psql.env("PGAPPNAME", "compare");
@@ -83,7 +83,7 @@ impl Postgres {
         let _ = std::fs::remove_dir_all(&directory);
         std::fs::create_dir_all(&directory).map_err(|e| format!("{}: {e}", directory.display()))?;
         let port = free_port()?;
-        let address = Address { host: "127.0.0.1".to_owned(), port: port.to_string() };
+        let address = Address::new("127.0.0.1", &port.to_string());
         let postgres = Postgres { directory, address };
         if is_root()? {
             run(Command::new("chown").arg("postgres:").arg(&postgres.directory), "chown")?;

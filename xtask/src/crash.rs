@@ -28,12 +28,12 @@ pub fn crash(options: &Options) -> Result<(), String> {
     };
     let mut melba = Melba::fresh("crash")?;
     let scale = options.scale.to_string();
-    run(melba.address.client(&pgbench, "postgres").args(["-i", "-q", "-s", &scale]).stderr(Stdio::null()), "pgbench -i")?;
+    run(melba.address.client(&pgbench).args(["-i", "-q", "-s", &scale]).stderr(Stdio::null()), "pgbench -i")?;
     let mut before = 0;
     for round in 1..=options.rounds {
         // Each round takes another protocol, and is cut at another moment.
         let mode = ["simple", "extended", "prepared"][round as usize % 3];
-        let mut bench = melba.address.client(&pgbench, "postgres");
+        let mut bench = melba.address.client(&pgbench);
         bench.args(["-n", "-c", "8", "-j", "2", "-T", "600", "-M", mode]).stdout(Stdio::null()).stderr(Stdio::null());
         let mut bench = bench.spawn().map_err(|e| format!("pgbench: {e}"))?;
         std::thread::sleep(Duration::from_millis(u64::from(options.seconds) * 1000 + u64::from(round) * 37 % 500));

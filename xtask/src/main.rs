@@ -21,8 +21,8 @@ tasks:
   crash            pgbench and kill -9; --rounds N (2), --scale N (1), --seconds N a round (3)
   compare [NAME]   scripts of tests/sql on PostgreSQL and on Melba, the same output
 
-clients, tour and compare take --server HOST:PORT, a server that runs already, instead of a fresh Melba; compare takes
---reference HOST:PORT for PostgreSQL as well. MELBA=PATH in the environment is the binary to test (target/debug/melba).";
+clients, tour and compare take --server HOST:PORT[/DATABASE], a server that runs already, instead of a fresh Melba; compare takes
+--reference for PostgreSQL as well. MELBA=PATH in the environment is the binary to test (target/debug/melba).";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

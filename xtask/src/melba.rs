@@ -15,18 +15,25 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 pub struct Address {
     pub host: String,
     pub port: String,
+    pub database: String,
 }
 
 impl Address {
+    /// HOST:PORT or HOST:PORT/DATABASE.
     pub fn parse(text: &str) -> Result<Address, String> {
-        let (host, port) = text.rsplit_once(':').ok_or_else(|| format!("{text}: expected HOST:PORT"))?;
-        Ok(Address { host: host.to_owned(), port: port.to_owned() })
+        let (host, rest) = text.rsplit_once(':').ok_or_else(|| format!("{text}: expected HOST:PORT"))?;
+        let (port, database) = rest.split_once('/').unwrap_or((rest, "postgres"));
+        Ok(Address { host: host.to_owned(), port: port.to_owned(), database: database.to_owned() })
+    }
+
+    pub fn new(host: &str, port: &str) -> Address {
+        Address { host: host.to_owned(), port: port.to_owned(), database: "postgres".to_owned() }
     }
 
     /// A client program told where to connect to, by the variables that every PostgreSQL client reads.
-    pub fn client(&self, program: impl AsRef<std::ffi::OsStr>, database: &str) -> Command {
+    pub fn client(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
-        command.env("PGHOST", &self.host).env("PGPORT", &self.port).env("PGUSER", "postgres").env("PGDATABASE", database);
+        command.env("PGHOST", &self.host).env("PGPORT", &self.port).env("PGUSER", "postgres").env("PGDATABASE", &self.database);
         command.env("PGCONNECT_TIMEOUT", "10").env("LC_ALL", "C.UTF-8").env_remove("PGOPTIONS").env_remove("PGSERVICE");
         command.current_dir(root());
         command
@@ -82,7 +89,7 @@ impl Melba {
         command.arg("serve").arg("--data").arg(directory.join("data")).args(["--listen", listen]);
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().map_err(|e| format!("{}: {e}", binary().display()))?;
         let stdout = child.stdout.take().ok_or("the server has no output")?;
-        let mut melba = Melba { child, directory, address: Address { host: String::new(), port: String::new() } };
+        let mut melba = Melba { child, directory, address: Address::new("", "") };
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
@@ -115,9 +122,7 @@ impl Drop for Melba {
 /// The address in `melba is ready: psql -h HOST -p PORT -U postgres`.
 fn ready(line: &str) -> Option<Address> {
     let mut words = line.strip_prefix("melba is ready: psql -h ")?.split(' ');
-    let host = words.next()?.to_owned();
-    let port = words.nth(1)?.to_owned();
-    Some(Address { host, port })
+    Some(Address::new(words.next()?, words.nth(1)?))
 }
 
 /// The server under test: the environment's MELBA, else the development build.
@@ -149,7 +154,7 @@ pub fn postgres_program(name: &str) -> Option<PathBuf> {
 
 /// One value, by psql.
 pub fn ask(address: &Address, query: &str) -> Result<String, String> {
-    let mut psql = address.client("psql", "postgres");
+    let mut psql = address.client("psql");
     let output = psql.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-c", query]).output().map_err(|e| format!("psql: {e}"))?;
     if !output.status.success() {
         return Err(format!("{query}: {}", String::from_utf8_lossy(&output.stderr).trim()));

@@ -1,0 +1,25 @@
+-- WITH, recursive too, and statements that change data inside it.
+with t as (select 1 as a), u as (select a + 1 as b from t) select * from t, u;
+with t(x, y) as (values (1, 'a'), (2, 'b')) select y from t where x = 2;
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 5) select sum(i), count(*) from n;
+with recursive fib(a, b) as (values (0, 1) union all select b, a + b from fib where b < 50) select array_agg(a) from fib;
+create table part (id int primary key, parent int, name text);
+insert into part values (1, null, 'car'), (2, 1, 'engine'), (3, 1, 'wheel'), (4, 2, 'piston'), (5, 2, 'valve'), (6, 5, 'spring');
+with recursive tree as (select id, name, 1 as depth, array[id] as path from part where parent is null union all select p.id, p.name, depth + 1, path || p.id from part p join tree t on p.parent = t.id) select depth, name, path from tree order by path;
+with recursive up as (select id, parent from part where id = 6 union select p.id, p.parent from part p, up where p.id = up.parent) select count(*) from up;
+with recursive g(a, b) as (values (1, 2), (2, 3), (3, 1)), reach(n) as (select 1 union select b from g, reach where a = n) select n from reach order by n;
+with recursive t(n) as (select 1 union all select n + 1 from t) select n from t limit 3;
+with recursive t(n) as (select n + 1 from t) select * from t;
+with t as (select 1) select * from t, u;
+with t as materialized (select i from generate_series(1, 3) i), u as not materialized (select i * 2 as j from t) select * from u;
+create table log (what text, id int);
+with gone as (delete from part where parent = 5 returning *) insert into log select 'deleted ' || name, id from gone returning *;
+with added as (insert into part values (7, 1, 'door'), (8, 7, 'handle') returning id, name) select name from added order by id;
+with moved as (update part set parent = 1 where id = 8 returning id, parent) select p.parent as before, m.parent as after from part p join moved m using (id);
+select id, parent, name from part order by id;
+with t as (select * from part) update part set name = upper(part.name) from t where t.id = part.id and t.parent = 1 returning part.id, part.name;
+with recursive d as (select id from part where id = 2 union all select p.id from part p join d on p.parent = d.id) delete from part where id in (select id from d) returning id;
+select * from log;
+with a as (select 1 as x) (with a as (select 2 as x) select x from a) union all select x from a;
+select (with t as (select 5 as v) select v + 1 from t);
+with recursive t as (select 1 as n union all select n + 1 from t where n < 3) cycle n set looped using trail select * from t;

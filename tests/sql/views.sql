@@ -1,0 +1,43 @@
+-- Views.
+create table person (id int primary key, name text, age int);
+insert into person values (1, 'ann', 30), (2, 'bob', 15), (3, 'cat', 70);
+create view adult as select id, name, age from person where age >= 18;
+select * from adult order by id;
+create view named (who, len) as select name, length(name) from adult;
+select * from named order by who;
+create or replace view adult as select id, name, age, age > 65 as old from person where age >= 18;
+select name, old from adult order by name;
+create or replace view adult as select id, name from person;
+insert into adult (id, name, age) values (4, 'dan', 20) returning *;
+update adult set age = 21 where name = 'dan' returning id, age, old;
+update adult set age = 99 where name = 'bob';
+delete from adult where id = 4;
+select * from person order by id;
+create view checked as select * from person where age < 50 with check option;
+insert into checked values (5, 'eve', 60);
+insert into checked values (5, 'eve', 40);
+create view total as select count(*) as n, max(age) from person;
+insert into total values (1, 2);
+create view joined as with t as (select * from person) select p.name, t.age, case when t.age > 20 then 'x' else 'y' end as c from person p left join t using (id) where p.name like 'a%' or p.id in (1, 2) order by t.age desc limit 3;
+select * from joined;
+select pg_get_viewdef('joined'::regclass, true);
+drop table person;
+drop view adult;
+drop view adult cascade;
+select * from named;
+alter view total rename to totals;
+select * from totals;
+alter view totals rename column n to number;
+select number from totals;
+create view total as select nothing from person;
+create view bad as select 1, 2;
+create view bad as select 1 as a, 2 as a;
+create view person as select 1;
+create temporary view fleeting as select 1 as one;
+select * from fleeting;
+create materialized view kept as select count(*) from person;
+\d totals
+\d checked
+drop view fleeting;
+\dv
+drop table person cascade;
