@@ -112,6 +112,8 @@ impl Connection {
 
     /// The next message in `message`, with its tag.
     pub fn read_message(&mut self, message: &mut Vec<u8>) -> Result<Result<u8>, ReadEnd> {
+        // What a COPY that failed was looking at.
+        self.input.consume(std::mem::take(&mut self.lent));
         loop {
             match next_frame(self.input.data()) {
                 Err(e) => return Ok(Err(e)),

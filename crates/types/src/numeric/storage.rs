@@ -78,12 +78,13 @@ impl Numeric {
                 (if d.is_negative() { WIRE_NEGATIVE } else { WIRE_POSITIVE }, d.scale as u16, weight as i16, groups)
             }
             None => {
-                let sign = match self.0 {
-                    Repr::NaN => WIRE_NAN,
-                    Repr::PositiveInfinity => WIRE_INFINITY,
-                    _ => WIRE_NEGATIVE_INFINITY,
+                // PostgreSQL sends a scale with the infinities, which no reader looks at.
+                let (sign, scale) = match self.0 {
+                    Repr::NaN => (WIRE_NAN, 0),
+                    Repr::PositiveInfinity => (WIRE_INFINITY, 0x20),
+                    _ => (WIRE_NEGATIVE_INFINITY, 0x20),
                 };
-                (sign, 0, 0, Vec::new())
+                (sign, scale, 0, Vec::new())
             }
         };
         out.extend_from_slice(&(groups.len() as u16).to_be_bytes());
