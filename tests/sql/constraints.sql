@@ -1,5 +1,5 @@
 -- Constraints, what breaks them, and what follows from that.
-create table parent (id int primary key, code text not null unique, n int check (n > 0), constraint both check (n < 100 or code = 'big'));
+create table parent (id int primary key, code text not null unique, n int check (n > 0), constraint small check (n < 100 or code = 'big'));
 insert into parent values (1, 'a', 1), (2, 'b', 2), (3, 'c', 3), (4, 'd', 4);
 insert into parent values (1, 'x', 1);
 insert into parent values (5, 'a', 1);
