@@ -2,42 +2,47 @@
 
 use std::sync::Arc;
 
-use melba_catalog::TypeKind;
+use melba_catalog::{Catalog, TypeKind};
 use melba_types::key::KeyType;
 use melba_types::{Kind, Oid, Result, err, oids};
 
-use crate::{Session, lookup};
+use crate::Session;
 
 /// The order of a type; 42883 when it has none.
 pub fn key_type(session: &dyn Session, ty: Oid) -> Result<KeyType> {
-    let ty = lookup::base_type(session, ty);
+    catalog_key_type(session.catalog(), ty)
+}
+
+/// `key_type` for who has no session.
+pub fn catalog_key_type(catalog: &Catalog, ty: Oid) -> Result<KeyType> {
+    let ty = catalog.base_type(ty);
     if let Some(key) = KeyType::of_builtin(ty) {
         return Ok(key);
     }
-    if let Some(element) = lookup::array_element(session, ty) {
-        return Ok(KeyType::Array(element, Box::new(key_type(session, element)?)));
+    if let Some(element) = catalog.array_element(ty) {
+        return Ok(KeyType::Array(element, Box::new(catalog_key_type(catalog, element)?)));
     }
     let missing = || {
-        let name = lookup::type_name(session, ty);
+        let name = catalog.type_name(ty, &[melba_catalog::classes::PG_CATALOG]);
         err!(UNDEFINED_FUNCTION, "could not identify a comparison function for type {name}")
     };
-    let entry = session.catalog().type_(ty).ok_or_else(missing)?;
+    let entry = catalog.type_(ty).ok_or_else(missing)?;
     match entry.type_kind {
         TypeKind::Enum => Ok(KeyType::Enum(entry.labels.iter().map(|l| l.0.0).collect())),
         TypeKind::Composite => {
-            let relation = session.catalog().relation(entry.relation).ok_or_else(missing)?;
+            let relation = catalog.relation(entry.relation).ok_or_else(missing)?;
             let live = relation.columns.iter().filter(|c| !c.dropped);
-            let fields = live.map(|c| Ok((c.ty, key_type(session, c.ty)?))).collect::<Result<Arc<[_]>>>()?;
+            let fields = live.map(|c| Ok((c.ty, catalog_key_type(catalog, c.ty)?))).collect::<Result<Arc<[_]>>>()?;
             Ok(KeyType::Record(ty, fields))
         }
         TypeKind::Range => {
             let range = entry.range.as_ref().ok_or_else(missing)?;
-            Ok(KeyType::Range(ty, Box::new(key_type(session, range.subtype)?)))
+            Ok(KeyType::Range(ty, Box::new(catalog_key_type(catalog, range.subtype)?)))
         }
         TypeKind::Multirange => {
             let of_this = |t: &&Arc<melba_catalog::Type>| t.range.as_ref().is_some_and(|r| r.multirange == ty);
-            let range = session.catalog().types().find(of_this).and_then(|t| t.range.clone()).ok_or_else(missing)?;
-            Ok(KeyType::Multirange(ty, Box::new(key_type(session, range.subtype)?)))
+            let range = catalog.types().find(of_this).and_then(|t| t.range.clone()).ok_or_else(missing)?;
+            Ok(KeyType::Multirange(ty, Box::new(catalog_key_type(catalog, range.subtype)?)))
         }
         _ => Err(missing()),
     }

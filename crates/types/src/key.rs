@@ -6,8 +6,8 @@
 //! ```text
 //! u8 0 null (NULLS FIRST) | 1 a value follows | 2 null (NULLS LAST)
 //! value, every byte complemented when the column is descending:
-//!   integers, oids, bools   big-endian, sign bit flipped
-//!   floats                  big-endian IEEE, sign bit flipped (negative: all bits); one NaN, one zero
+//!   integers                as int8, big-endian, sign bit flipped; oids, bools: big-endian
+//!   floats                  as float8, big-endian IEEE, sign bit flipped (negative: all bits); one NaN, one zero
 //!   text                    the bytes, 0
 //!   bytes                   the bytes with 0 as 0 255, then 0 0
 //!   numeric                 class byte, 3 bytes of exponent, digit pairs + 1, 0 (negative: complemented after the class)
@@ -158,20 +158,12 @@ fn encode_nested(ty: &KeyType, value: &Datum, out: &mut Vec<u8>) {
 fn encode_plain(value: &Datum, out: &mut Vec<u8>) {
     match value {
         Datum::Bool(v) => out.push(u8::from(*v)),
-        Datum::Int2(v) => out.extend_from_slice(&(*v as u16 ^ 1 << 15).to_be_bytes()),
-        Datum::Int4(v) => out.extend_from_slice(&(*v as u32 ^ 1 << 31).to_be_bytes()),
-        Datum::Int8(v) => out.extend_from_slice(&(*v as u64 ^ 1 << 63).to_be_bytes()),
-        Datum::Float4(v) => {
-            // One zero, one NaN above everything.
-            let v = if v.is_nan() { f32::NAN.abs() } else { *v + 0.0 };
-            let bits = v.to_bits();
-            out.extend_from_slice(&(if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }).to_be_bytes());
-        }
-        Datum::Float8(v) => {
-            let v = if v.is_nan() { f64::NAN.abs() } else { *v + 0.0 };
-            let bits = v.to_bits();
-            out.extend_from_slice(&(if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }).to_be_bytes());
-        }
+        // Integers of all widths have one form, and so do floats: keys of values that compare equal across types are equal.
+        Datum::Int2(v) => encode_integer(i64::from(*v), out),
+        Datum::Int4(v) => encode_integer(i64::from(*v), out),
+        Datum::Int8(v) => encode_integer(*v, out),
+        Datum::Float4(v) => encode_float(f64::from(*v), out),
+        Datum::Float8(v) => encode_float(*v, out),
         Datum::Oid(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Char(v) => out.push(*v),
         Datum::Text(v) => {
@@ -206,6 +198,17 @@ fn encode_plain(value: &Datum, out: &mut Vec<u8>) {
         }
         Datum::Null | Datum::Range(_) | Datum::Multirange(_) => unreachable!("encoded by its key type"),
     }
+}
+
+fn encode_integer(v: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(&(v as u64 ^ 1 << 63).to_be_bytes());
+}
+
+fn encode_float(v: f64, out: &mut Vec<u8>) {
+    // One zero, one NaN above everything.
+    let v = if v.is_nan() { f64::NAN.abs() } else { v + 0.0 };
+    let bits = v.to_bits();
+    out.extend_from_slice(&(if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }).to_be_bytes());
 }
 
 pub(crate) fn encode_bytes(v: &[u8], out: &mut Vec<u8>) {
@@ -389,20 +392,23 @@ impl Reader<'_> {
         Some(Datum::Range(Arc::new(range)))
     }
 
+    fn integer(&mut self) -> Option<i64> {
+        Some((u64::from_be_bytes(self.array()?) ^ 1 << 63) as i64)
+    }
+
+    fn float(&mut self) -> Option<f64> {
+        let bits = u64::from_be_bytes(self.array()?);
+        Some(f64::from_bits(if bits >> 63 == 1 { bits & !(1 << 63) } else { !bits }))
+    }
+
     fn plain(&mut self, kind: Kind) -> Option<Datum> {
         Some(match kind {
             Kind::Bool => Datum::Bool(self.byte()? != 0),
-            Kind::Int2 => Datum::Int2((u16::from_be_bytes(self.array()?) ^ 1 << 15) as i16),
-            Kind::Int4 => Datum::Int4((self.u32()? ^ 1 << 31) as i32),
-            Kind::Int8 => Datum::Int8((u64::from_be_bytes(self.array()?) ^ 1 << 63) as i64),
-            Kind::Float4 => {
-                let bits = self.u32()?;
-                Datum::Float4(f32::from_bits(if bits >> 31 == 1 { bits & !(1 << 31) } else { !bits }))
-            }
-            Kind::Float8 => {
-                let bits = u64::from_be_bytes(self.array()?);
-                Datum::Float8(f64::from_bits(if bits >> 63 == 1 { bits & !(1 << 63) } else { !bits }))
-            }
+            Kind::Int2 => Datum::Int2(i16::try_from(self.integer()?).ok()?),
+            Kind::Int4 => Datum::Int4(i32::try_from(self.integer()?).ok()?),
+            Kind::Int8 => Datum::Int8(self.integer()?),
+            Kind::Float4 => Datum::Float4(self.float()? as f32),
+            Kind::Float8 => Datum::Float8(self.float()?),
             Kind::Oid => Datum::Oid(self.u32()?),
             Kind::Char => Datum::Char(self.byte()?),
             Kind::Text => {

@@ -11,7 +11,7 @@ use super::node::*;
 use super::planner::{Planner, Stage};
 use super::query::target_of;
 use crate::execute::expression::{Call, Target as CallTarget};
-use crate::execute::key::{KeyClass, KeyPart};
+use crate::execute::key::KeyPart;
 use crate::tree::{AggregateCall, Expr, Query};
 
 /// What is computed by the aggregation, in the order of its output.
@@ -101,11 +101,7 @@ impl Planner<'_> {
         let distinct = call.distinct.then(|| exprs.iter().map(|e| KeyPart::equality(self.catalog(), e.ty())).collect());
         let mut order = Vec::with_capacity(call.order_by.len());
         for key in &call.order_by {
-            let part = KeyPart {
-                class: KeyClass::of(self.catalog(), key.expr.ty()),
-                descending: key.descending,
-                nulls_first: key.nulls_first,
-            };
+            let part = KeyPart::new(self.catalog(), key.expr.ty(), key.descending, key.nulls_first);
             order.push((self.compile(&key.expr, input)?, part));
         }
         let filter = call.filter.as_ref().map(|f| self.compile(f, input)).transpose()?;

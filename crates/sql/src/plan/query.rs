@@ -10,7 +10,7 @@ use super::layout::{Layout, TARGET, same};
 use super::node::*;
 use super::planner::{CteBinding, Level, Planner, Stage};
 use super::prepare::{inline_cte, referenced_ctes};
-use crate::execute::key::{KeyClass, KeyPart};
+use crate::execute::key::KeyPart;
 use crate::tree::{Command, Cte, Distinct, Expr, Query, RangeKind, SetInput, SortGroup, Target};
 
 /// Where a query's rows go when it is no ordinary SELECT: an INSERT's source keeps junk columns away already.
@@ -260,7 +260,7 @@ impl<'a> Planner<'a> {
 
     /// The key part for a sort or group column.
     pub fn key_part(&self, group: &SortGroup, ty: melba_types::Oid) -> KeyPart {
-        KeyPart { class: KeyClass::of(self.catalog(), ty), descending: group.descending, nulls_first: group.nulls_first }
+        KeyPart::new(self.catalog(), ty, group.descending, group.nulls_first)
     }
 
     /// A query's own `key_part`s, with compiled expressions.

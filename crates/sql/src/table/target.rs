@@ -176,8 +176,7 @@ impl TargetBuilder<'_> {
                 Some(text) => PartSource::Expression(self.compile(text, table, None)?),
                 None => PartSource::Column(key.column as usize - 1),
             };
-            let equality = KeyPart::equality(self.catalog, key.ty);
-            let key = KeyPart { descending: key.descending, nulls_first: key.nulls_first, ..equality };
+            let key = KeyPart::new(self.catalog, key.ty, key.descending, key.nulls_first);
             parts.push(IndexPart { source, key });
         }
         let predicate = match &info.predicate {

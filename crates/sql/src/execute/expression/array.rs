@@ -18,8 +18,7 @@ pub struct Members {
 }
 
 impl Members {
-    /// `None` when the values have no equality key.
-    pub fn new(values: &[Datum]) -> Option<Members> {
+    pub fn new(values: &[Datum]) -> Members {
         let mut members = Members::default();
         for value in values {
             if value.is_null() {
@@ -27,12 +26,10 @@ impl Members {
                 continue;
             }
             let mut bytes = Vec::new();
-            if !key::equality_key(value, &mut bytes) {
-                return None;
-            }
+            key::equality_key(value, &mut bytes);
             members.keys.insert(bytes);
         }
-        Some(members)
+        members
     }
 }
 
@@ -47,14 +44,13 @@ pub(super) fn scalar_array(s: &ScalarArray, ctx: &ExecContext, scalar: Datum, ar
     }
     if let Some(members) = &s.members {
         let mut bytes = Vec::with_capacity(16);
-        if key::equality_key(&scalar, &mut bytes) {
-            // `members` is only made for equality under ANY and inequality under ALL.
-            return Ok(match (members.keys.contains(&bytes), members.has_null) {
-                (true, _) => Datum::Bool(s.any),
-                (false, true) => Datum::Null,
-                (false, false) => Datum::Bool(!s.any),
-            });
-        }
+        key::equality_key(&scalar, &mut bytes);
+        // `members` is only made for equality under ANY and inequality under ALL.
+        return Ok(match (members.keys.contains(&bytes), members.has_null) {
+            (true, _) => Datum::Bool(s.any),
+            (false, true) => Datum::Null,
+            (false, false) => Datum::Bool(!s.any),
+        });
     }
     let context = s.call.context(ctx);
     let mut unknown = false;

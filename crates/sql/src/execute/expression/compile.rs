@@ -301,11 +301,10 @@ impl<'a> Compiler<'a> {
             return Ok(self.expression(Node::Const(Datum::Null), oids::BOOL));
         }
         let equality = if s.any { self.catalog.is_equality(s.operator) } else { self.is_inequality(s.operator) };
-        let plain =
-            matches!(crate::execute::key::KeyClass::of(self.catalog, call.args[0].ty), crate::execute::key::KeyClass::Plain);
+        let plain = crate::execute::key::KeyPart::equality(self.catalog, call.args[0].ty).is_plain();
         let members = match call.args[1].as_const() {
             Some(Datum::Array(array)) if equality && plain && array.elements.len() >= HASHED_MEMBERS_MIN => {
-                Members::new(&array.elements).map(Arc::new)
+                Some(Arc::new(Members::new(&array.elements)))
             }
             _ => None,
         };

@@ -205,7 +205,7 @@ fn bounded(part: &KeyPart, range: &KeyRange, prefix: Vec<u8>, ctx: &ExecContext)
         KeyRange::Prefix { pattern, case_regex } => {
             let Datum::Text(text) = pattern.eval_row(ctx, &[])? else { return Ok(None) };
             let fixed = if *case_regex { pattern::regex_prefix(&text) } else { pattern::like_prefix(&text) };
-            if fixed.is_empty() || part.descending {
+            if fixed.is_empty() || part.descending() {
                 return Ok(Some(everything));
             }
             let mut lower = everything.lower;
@@ -213,7 +213,7 @@ fn bounded(part: &KeyPart, range: &KeyRange, prefix: Vec<u8>, ctx: &ExecContext)
             Ok(Some(Range { upper: lower.clone(), lower, upper_inclusive: true }))
         }
         KeyRange::Between { lower, upper } => {
-            let (low, high) = if part.descending { (upper, lower) } else { (lower, upper) };
+            let (low, high) = if part.descending() { (upper, lower) } else { (lower, upper) };
             let mut range = everything;
             if let Some((value, inclusive)) = low {
                 let value = value.eval_row(ctx, &[])?;

@@ -7,7 +7,7 @@ use melba_catalog::{IndexInfo, Relation, Storage};
 use melba_types::{Datum, Oid, Result, TreeId, oids};
 
 use super::{Access, LeafPath, plain_column};
-use crate::execute::key::{KeyClass, KeyPart};
+use crate::execute::key::KeyPart;
 use crate::plan::join::{Goal, Path, PathKind};
 use crate::plan::planner::Planner;
 use crate::plan::prepare::{Rels, contains_sublink, rels_of};
@@ -145,11 +145,7 @@ impl Planner<'_> {
     }
 
     fn arm_of(&self, index: &Relation, info: &IndexInfo, tree: TreeId) -> ArmChoice {
-        let part = |key: &melba_catalog::IndexKey| KeyPart {
-            class: KeyClass::of(self.catalog(), key.ty),
-            descending: key.descending,
-            nulls_first: key.nulls_first,
-        };
+        let part = |key: &melba_catalog::IndexKey| KeyPart::new(self.catalog(), key.ty, key.descending, key.nulls_first);
         ArmChoice {
             index: index.oid,
             name: index.name.clone(),

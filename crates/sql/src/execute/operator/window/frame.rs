@@ -126,7 +126,7 @@ impl<'a> Frames<'a> {
         if current.is_null() {
             return Ok(if starting { peers.start } else { peers.end });
         }
-        let descending = self.node.order[0].1.descending;
+        let descending = self.node.order[0].1.descending();
         // In terms of values: preceding in a descending order means greater.
         let subtract = preceding != descending;
         // Non-null rows are contiguous.
