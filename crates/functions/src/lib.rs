@@ -23,16 +23,17 @@ pub mod json;
 pub mod lookup;
 mod macros;
 pub mod math;
+pub mod money;
 pub mod numeric;
 pub mod oid;
 pub mod order;
 pub mod record;
 pub mod registry;
-pub mod regs;
 pub mod setreturning;
 pub mod system;
 pub mod testing;
 pub mod text;
+pub mod vector;
 pub mod window;
 
 use std::sync::Arc;

@@ -17,7 +17,7 @@ const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
     &[crate::array::functions::FUNCTIONS],
     crate::bytea::TABLES,
     crate::catalog::TABLES,
-    &[crate::enums::FUNCTIONS, crate::record::FUNCTIONS, crate::regs::FUNCTIONS],
+    &[crate::enums::FUNCTIONS, crate::record::FUNCTIONS],
     crate::datetime::TABLES,
     &[crate::format::FUNCTIONS],
     crate::float::TABLES,
@@ -25,13 +25,14 @@ const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
     crate::int::TABLES,
     crate::json::TABLES,
     &[crate::math::FUNCTIONS],
+    &[crate::money::FUNCTIONS, crate::money::COMPARISONS],
     crate::numeric::TABLES,
     &[crate::oid::FUNCTIONS, crate::oid::COMPARISONS],
     crate::text::TABLES,
 ];
 
 /// Tables of vector functions, keyed like the scalar function each equals.
-const VECTORS: &[&[(&str, VectorFn)]] = &[crate::datetime::VECTORS];
+const VECTORS: &[&[&[(&str, VectorFn)]]] = &[&[crate::datetime::VECTORS], crate::vector::TABLES];
 
 /// Tables of set-returning functions, keyed by pg_proc.prosrc.
 const SETS: &[&[(&str, SetFn)]] = &[
@@ -62,8 +63,8 @@ const TYPES: &[&[(Oid, TypeIo)]] = &[
     crate::int::TYPES,
     crate::enums::TYPES,
     crate::record::TYPES,
-    crate::regs::TYPES,
     crate::json::TYPES,
+    crate::money::TYPES,
     crate::numeric::TYPES,
     crate::oid::TYPES,
     crate::text::io::TYPES,
@@ -82,7 +83,7 @@ pub fn scalar(source: &str) -> Option<ScalarFn> {
 /// The vector form of a scalar function, when it has one.
 pub fn vector(source: &str) -> Option<VectorFn> {
     static MAP: OnceLock<HashMap<&str, VectorFn>> = OnceLock::new();
-    MAP.get_or_init(|| merged(VECTORS)).get(source).copied()
+    MAP.get_or_init(|| VECTORS.iter().flat_map(|tables| merged(tables)).collect()).get(source).copied()
 }
 
 /// The set-returning function that pg_proc.prosrc names.

@@ -1,0 +1,120 @@
+//! Comparisons and LIKE of text.
+
+use melba_types::{ByteStrings, Column, ColumnData, Datum, Kind, Result};
+
+use super::{fallback, validity};
+use crate::text::like::{PrefixKind, fixed_prefix, matches};
+use crate::{CallContext, Operand, VectorFn};
+
+/// An operand's bytes by row.
+enum Bytes<'a> {
+    Many(&'a ByteStrings),
+    One(&'a [u8]),
+}
+
+impl<'a> Bytes<'a> {
+    fn of(operand: &'a Operand<'_>) -> Option<Bytes<'a>> {
+        match operand {
+            Operand::Column(column) => match &column.data {
+                ColumnData::Text(v) | ColumnData::Bytes(v) => Some(Bytes::Many(v)),
+                _ => None,
+            },
+            Operand::Scalar(Datum::Text(v)) => Some(Bytes::One(v.as_bytes())),
+            Operand::Scalar(Datum::Bytes(v)) => Some(Bytes::One(v)),
+            Operand::Scalar(_) => None,
+        }
+    }
+
+    #[inline]
+    fn get(&self, row: usize) -> &'a [u8] {
+        match self {
+            Bytes::Many(v) => v.get(row),
+            Bytes::One(v) => v,
+        }
+    }
+}
+
+macro_rules! comparisons {
+    ($($name:literal |$a:ident, $b:ident| $test:expr;)+) => {
+        &[
+            $(($name, |call, operands, rows| match (Bytes::of(&operands[0]), Bytes::of(&operands[1])) {
+                (Some(left), Some(right)) => {
+                    let test = |row| {
+                        let ($a, $b) = (left.get(row), right.get(row));
+                        $test
+                    };
+                    let data = ColumnData::Bool((0..rows).map(test).collect());
+                    Ok(Column { data, validity: validity(operands, rows) })
+                }
+                _ => fallback(call, $name, operands, rows, Kind::Bool),
+            }),)+
+            ("textlike", |call, operands, rows| like(call, operands, rows, "textlike", false)),
+            ("textnlike", |call, operands, rows| like(call, operands, rows, "textnlike", true)),
+            ("text_starts_with", |call, operands, rows| match (Bytes::of(&operands[0]), Bytes::of(&operands[1])) {
+                (Some(left), Some(right)) => {
+                    let data = ColumnData::Bool((0..rows).map(|row| left.get(row).starts_with(right.get(row))).collect());
+                    Ok(Column { data, validity: validity(operands, rows) })
+                }
+                _ => fallback(call, "text_starts_with", operands, rows, Kind::Bool),
+            }),
+        ]
+    };
+}
+
+pub const VECTORS: &[(&str, VectorFn)] = comparisons! {
+    "texteq" |a, b| a == b;
+    "textne" |a, b| a != b;
+    "text_lt" |a, b| a < b;
+    "text_le" |a, b| a <= b;
+    "text_gt" |a, b| a > b;
+    "text_ge" |a, b| a >= b;
+    "byteaeq" |a, b| a == b;
+    "byteane" |a, b| a != b;
+    "bytealt" |a, b| a < b;
+    "byteale" |a, b| a <= b;
+    "byteagt" |a, b| a > b;
+    "byteage" |a, b| a >= b;
+};
+
+/// What a constant pattern asks of a value, when it is simple.
+enum Simple<'a> {
+    Exact(String),
+    Prefix(String),
+    Contains(memchr::memmem::Finder<'a>),
+}
+
+fn simple(pattern: &str) -> Option<Simple<'_>> {
+    let (prefix, kind) = fixed_prefix(pattern);
+    match kind {
+        PrefixKind::Exact => return Some(Simple::Exact(prefix)),
+        PrefixKind::PrefixOnly => return Some(Simple::Prefix(prefix)),
+        PrefixKind::Partial => {}
+    }
+    let inner = pattern.strip_prefix('%')?.strip_suffix('%')?;
+    let plain = !inner.contains(['%', '_', '\\']);
+    plain.then(|| Simple::Contains(memchr::memmem::Finder::new(inner)))
+}
+
+fn like(call: &CallContext<'_>, operands: &[Operand<'_>], rows: usize, name: &str, negate: bool) -> Result<Column> {
+    let (Operand::Column(column), Operand::Scalar(Datum::Text(pattern))) = (&operands[0], &operands[1]) else {
+        return fallback(call, name, operands, rows, Kind::Bool);
+    };
+    let ColumnData::Text(values) = &column.data else {
+        return fallback(call, name, operands, rows, Kind::Bool);
+    };
+    let test = |f: &dyn Fn(&[u8]) -> bool| (0..rows).map(|row| f(values.get(row)) != negate).collect::<Vec<bool>>();
+    let data = match simple(pattern) {
+        Some(Simple::Exact(text)) => test(&|v| v == text.as_bytes()),
+        Some(Simple::Prefix(prefix)) => test(&|v| v.starts_with(prefix.as_bytes())),
+        Some(Simple::Contains(finder)) => test(&|v| finder.find(v).is_some()),
+        None => {
+            let mut out = Vec::with_capacity(rows);
+            for row in 0..rows {
+                let matched = if column.is_null(row) { false } else { matches(values.get(row), pattern.as_bytes(), true)? };
+                out.push(matched != negate);
+            }
+            out
+        }
+    };
+    Ok(Column { data: ColumnData::Bool(data), validity: column.validity.clone() })
+}
