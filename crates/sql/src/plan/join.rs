@@ -432,7 +432,7 @@ impl Planner<'_> {
                 }
             }
         }
-        if join == JoinType::Full && (dependent || !left_conditions.is_empty()) {
+        if join == JoinType::Full && (dependent || left_conditions.iter().any(|c| rels_of(c) != 0)) {
             return;
         }
         let rest: Vec<Expr> = left_conditions.iter().map(|c| (***c).clone()).collect();

@@ -10,6 +10,8 @@ pub(super) const GROUPING: usize = usize::MAX - 2;
 pub(super) const WINDOW: usize = usize::MAX - 3;
 pub(super) const SET: usize = usize::MAX - 4;
 pub(super) const TARGET: usize = usize::MAX - 5;
+/// A recursive union's working table as a whole.
+pub(super) const WORK: usize = usize::MAX - 8;
 /// RETURNING's OLD and NEW row of the target.
 pub(super) const OLD: usize = usize::MAX - 6;
 pub(super) const NEW: usize = usize::MAX - 7;

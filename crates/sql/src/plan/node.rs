@@ -430,6 +430,8 @@ pub struct RecursiveUnionNode {
     pub base: PlanNode,
     pub recursive: PlanNode,
     pub table: usize,
+    /// Assigned whenever the working table changes.
+    pub parameter: usize,
     /// UNION: duplicates are dropped.
     pub distinct: Option<Vec<KeyPart>>,
 }

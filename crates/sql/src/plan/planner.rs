@@ -31,8 +31,8 @@ pub(super) struct CteBinding {
     pub index: usize,
     pub kinds: Arc<[Kind]>,
     pub rows: f64,
-    /// Inside its own recursive term.
-    pub work_table: Option<usize>,
+    /// Inside its own recursive term: the working table, and the parameter that changes with it.
+    pub work_table: Option<(usize, usize)>,
 }
 
 /// A planned node with the meaning of its columns.

@@ -127,7 +127,9 @@ impl<'a> Planner<'a> {
         }
         let table = self.work_tables;
         self.work_tables += 1;
-        let binding = CteBinding { index, kinds: kinds.clone(), rows: 100.0, work_table: Some(table) };
+        let depth = self.levels.len() - 1;
+        let parameter = self.new_parameter(Some((depth, super::layout::WORK, 0)));
+        let binding = CteBinding { index, kinds: kinds.clone(), rows: 100.0, work_table: Some((table, parameter)) };
         self.level_mut().ctes.push((cte.name.clone(), binding));
         // The arms are two levels inside the query with the WITH: the set operation is the level between.
         self.levels.push(Level::default());
@@ -148,7 +150,7 @@ impl<'a> Planner<'a> {
         });
         let rows = base.estimate.rows * 10.0;
         let estimate = Estimate { startup: 0.0, total: base.estimate.total + recursive.estimate.total * 10.0, rows, width: 0 };
-        let op = Op::RecursiveUnion(Arc::new(RecursiveUnionNode { base, recursive, table, distinct }));
+        let op = Op::RecursiveUnion(Arc::new(RecursiveUnionNode { base, recursive, table, parameter, distinct }));
         let node = self.node(op, kinds.clone(), estimate);
         Ok(Stage { node, layout: Layout::of(TARGET, kinds.len()) })
     }

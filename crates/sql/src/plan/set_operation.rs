@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use melba_types::{DbError, Result};
+use melba_types::{DbError, Oid, Result};
 
 use super::layout::{Layout, SET, computed};
 use super::node::*;
 use super::planner::{Planner, Stage};
 use crate::execute::key::KeyPart;
-use crate::tree::{Expr, Query, RangeKind, SetInput, SetOperation, SetTree};
+use crate::tree::{CoercionForm, Expr, FunctionCall, OutputColumn, Query, RangeKind, SetInput, SetOperation, SetTree};
 
 impl Planner<'_> {
     pub fn set_operation(&mut self, query: &mut Query) -> Result<Stage> {
@@ -49,15 +49,62 @@ impl Planner<'_> {
         self.projected(stage, &exprs, super::layout::TARGET)
     }
 
-    fn set_input(&mut self, input: &SetInput) -> Result<Stage> {
+    /// An arm, its columns cast to the types of the result.
+    fn set_input(&mut self, input: &SetInput, columns: &[OutputColumn]) -> Result<Stage> {
+        let (stage, types) = self.set_arm(input)?;
+        if types.iter().zip(columns).all(|(a, b)| a.ty == b.ty) {
+            return Ok(stage);
+        }
+        let stage = Stage { layout: Layout::of(SET, types.len()), node: stage.node };
+        let mut exprs = Vec::with_capacity(columns.len());
+        for (i, (from, to)) in types.iter().zip(columns).enumerate() {
+            let value = super::layout::column(SET, i as i16 + 1, from.ty, from.typmod, from.collation);
+            exprs.push(self.cast(value, to)?);
+        }
+        self.projected(stage, &exprs, SET)
+    }
+
+    /// The implicit cast of a value to a column's type.
+    fn cast(&self, value: Expr, to: &OutputColumn) -> Result<Expr> {
+        let from = value.ty();
+        if from == to.ty {
+            return Ok(value);
+        }
+        let form = CoercionForm::ImplicitCast;
+        let catalog = self.catalog();
+        let (source, target) = (catalog.base_type(from), catalog.base_type(to.ty));
+        if let Some(cast) = catalog.cast(source, target)
+            && cast.method == b'f'
+        {
+            return Ok(Expr::Function(Box::new(FunctionCall {
+                function: cast.function,
+                args: vec![value],
+                ty: to.ty,
+                collation: to.collation,
+                input_collation: Oid::INVALID,
+                returns_set: false,
+                variadic: false,
+                form,
+                typmod: -1,
+                location: -1,
+            })));
+        }
+        if catalog.is_binary_coercible(from, to.ty) || source == target {
+            return Ok(Expr::Relabel { arg: Box::new(value), ty: to.ty, typmod: -1, collation: to.collation, form });
+        }
+        Ok(Expr::CoerceViaIo { arg: Box::new(value), ty: to.ty, collation: to.collation, form })
+    }
+
+    fn set_arm(&mut self, input: &SetInput) -> Result<(Stage, Vec<OutputColumn>)> {
         match input {
-            SetInput::Tree(tree) => self.set_tree(tree),
+            SetInput::Tree(tree) => Ok((self.set_tree(tree)?, tree.columns.clone())),
             SetInput::Leaf(entry) => {
                 let kind = std::mem::replace(&mut self.level_mut().entries[*entry].kind, RangeKind::Result);
                 let RangeKind::Subquery { query, .. } = kind else {
                     return Err(DbError::internal("an arm of a set operation is no subquery"));
                 };
-                self.query(*query, None)
+                let columns = query.output_columns();
+                Ok((self.query(*query, None)?, columns))
             }
         }
     }
@@ -67,7 +114,7 @@ impl Planner<'_> {
         let parts: Vec<KeyPart> = tree.columns.iter().map(|c| KeyPart::equality(self.catalog(), c.ty)).collect();
         if tree.operation == SetOperation::Union {
             let mut inputs = Vec::new();
-            self.union_inputs(tree, &mut inputs)?;
+            self.union_inputs(tree, &tree.columns, &mut inputs)?;
             let mut estimate = Estimate::default();
             for input in &inputs {
                 estimate.rows += input.estimate.rows;
@@ -81,8 +128,8 @@ impl Planner<'_> {
             let distinct = DistinctNode { input: node, columns: (0..kinds.len()).collect(), parts, sorted: false };
             return Ok(Stage { node: self.node(Op::Distinct(Arc::new(distinct)), kinds, estimate), layout });
         }
-        let left = self.set_input(&tree.left)?.node;
-        let right = self.set_input(&tree.right)?.node;
+        let left = self.set_input(&tree.left, &tree.columns)?.node;
+        let right = self.set_input(&tree.right, &tree.columns)?.node;
         let mut estimate = left.estimate;
         estimate.total += right.estimate.total;
         let layout = Layout::of(SET, kinds.len());
@@ -91,14 +138,18 @@ impl Planner<'_> {
     }
 
     /// The arms of a chain of unions that drop duplicates alike.
-    fn union_inputs(&mut self, tree: &SetTree, out: &mut Vec<PlanNode>) -> Result<()> {
+    fn union_inputs(&mut self, tree: &SetTree, columns: &[OutputColumn], out: &mut Vec<PlanNode>) -> Result<()> {
         for input in [&tree.left, &tree.right] {
             match input {
-                SetInput::Tree(inner) if inner.operation == SetOperation::Union && (inner.all || !tree.all) => {
+                SetInput::Tree(inner)
+                    if inner.operation == SetOperation::Union
+                        && (inner.all || !tree.all)
+                        && inner.columns.iter().zip(columns).all(|(a, b)| a.ty == b.ty) =>
+                {
                     // Duplicates that an inner UNION ALL keeps, an outer UNION drops; the other way round nothing is merged.
-                    self.union_inputs(inner, out)?;
+                    self.union_inputs(inner, columns, out)?;
                 }
-                input => out.push(self.set_input(input)?.node),
+                input => out.push(self.set_input(input, columns)?.node),
             }
         }
         Ok(())

@@ -7,14 +7,49 @@ use melba_types::{Oid, Result};
 use super::layout::Layout;
 use super::node::SubPlanNode;
 use super::planner::Planner;
+use super::prepare::{conjuncts, refers_up};
 use crate::execute::Expression;
 use crate::execute::expression::{Node, SubPlan, SubPlanKind, SubPlanTest};
 use crate::execute::key::KeyPart;
-use crate::tree::{Expr, ParamKind, RowVersion, Sublink, SublinkKind, Var};
+use crate::tree::{Command, Expr, Param, ParamKind, RowVersion, Sublink, SublinkKind, Target, Var};
+
+/// A subquery dearer than this is not run for every row if there is another way.
+const EACH_ROW_COST_MAX: f64 = 10.0;
 
 impl Planner<'_> {
     /// Plans a sublink for evaluation on rows of `layout`.
     pub fn sublink(&mut self, sublink: &Sublink, layout: &Layout) -> Result<Expression> {
+        if sublink.kind == SublinkKind::Exists
+            && let Some(hashed) = exists_as_any(sublink)
+        {
+            return self.cheaper_exists(sublink, &hashed, layout);
+        }
+        self.sublink_as_is(sublink, layout)
+    }
+
+    /// EXISTS runs its subquery for every row, or reads all of it once and looks rows up by hash.
+    fn cheaper_exists(&mut self, sublink: &Sublink, hashed: &Sublink, layout: &Layout) -> Result<Expression> {
+        let (used, subplans, parameters) = (self.used.clone(), self.subplans.len(), self.parameters.len());
+        let each = self.sublink_as_is(sublink, layout)?;
+        let Some(cost) = self.subplans.last().map(|s| s.node.estimate.total) else { return Ok(each) };
+        if cost < EACH_ROW_COST_MAX {
+            return Ok(each);
+        }
+        self.used = used;
+        self.subplans.truncate(subplans);
+        self.parameters.truncate(parameters);
+        let mut value = self.sublink_as_is(hashed, layout)?;
+        if let Node::SubPlan(subplan) = &mut value.node {
+            let decided = subplan.test.as_ref().is_some_and(|t| t.probes.is_some());
+            if !decided {
+                return self.sublink_as_is(sublink, layout);
+            }
+            subplan.kind = SubPlanKind::ExistsAny;
+        }
+        Ok(value)
+    }
+
+    fn sublink_as_is(&mut self, sublink: &Sublink, layout: &Layout) -> Result<Expression> {
         let kind = match sublink.kind {
             SublinkKind::Exists => SubPlanKind::Exists,
             SublinkKind::Any => SubPlanKind::Any,
@@ -44,6 +79,10 @@ impl Planner<'_> {
                 continue;
             }
             parameters.push(parameter);
+            if entry == super::layout::WORK {
+                self.used.insert(parameter);
+                continue;
+            }
             let var = Expr::Var(Var {
                 entry,
                 column,
@@ -125,4 +164,92 @@ impl Planner<'_> {
         let bool_ty = melba_types::oids::BOOL;
         Ok(Expression::new(Node::SubPlan(subplan), bool_ty, self.kind(bool_ty)))
     }
+}
+
+/// `EXISTS (SELECT ... WHERE inner = outer AND ...)` as `outer = ANY (SELECT inner ...)`, when that is all that ties it to the
+/// outer query.
+fn exists_as_any(sublink: &Sublink) -> Option<Sublink> {
+    let mut query = sublink.query.clone();
+    let plain = query.command == Command::Select
+        && query.set_operation.is_none()
+        && query.ctes.is_empty()
+        && !query.has_aggregates
+        && !query.has_windows
+        && !query.has_set_returning
+        && query.group_by.is_empty()
+        && query.having.is_none()
+        && query.limit.is_none()
+        && query.offset.is_none()
+        && query.locking.is_empty();
+    if !plain || query.from.is_empty() {
+        return None;
+    }
+    let mut conditions = Vec::new();
+    conjuncts(query.filter.take()?, &mut conditions);
+    query.targets.clear();
+    query.order_by.clear();
+    query.distinct = crate::tree::Distinct::None;
+    let (mut kept, mut tests) = (Vec::new(), Vec::new());
+    for condition in conditions {
+        if !reaches_out(&condition) {
+            kept.push(condition);
+            continue;
+        }
+        let Expr::Operator(op) = &condition else { return None };
+        let [a, b] = &op.args[..] else { return None };
+        let (outer, inner) = match (reaches_out(a), reaches_out(b)) {
+            (true, false) if !a.has_vars() => (a, b),
+            (false, true) if !b.has_vars() => (b, a),
+            _ => return None,
+        };
+        let mut outer = outer.clone();
+        outer.visit_mut(0, &mut |e, level| {
+            if let Expr::Var(v) = e
+                && v.levels_up > level
+            {
+                v.levels_up -= 1;
+            }
+            true
+        });
+        let number = query.targets.len();
+        query.targets.push(Target {
+            expr: inner.clone(),
+            name: "?column?".into(),
+            junk: false,
+            reference: 0,
+            column: 0,
+            origin: (Oid::INVALID, 0),
+        });
+        let column = Expr::Param(Param {
+            kind: ParamKind::Executor,
+            number,
+            ty: inner.ty(),
+            typmod: -1,
+            collation: inner.collation(),
+            location: -1,
+        });
+        // Only equality is looked up by hash, and that commutes.
+        let mut test = op.clone();
+        test.args = vec![outer, column];
+        tests.push(Expr::Operator(test));
+    }
+    if tests.is_empty() {
+        return None;
+    }
+    query.filter = if kept.is_empty() { None } else { Some(Expr::And(kept)) };
+    if refers_up(&query, 1) {
+        return None;
+    }
+    let test = if tests.len() == 1 { tests.swap_remove(0) } else { Expr::And(tests) };
+    Some(Sublink { kind: SublinkKind::Any, query, test: Some(test), ..sublink.clone() })
+}
+
+/// Whether an expression refers to outer queries.
+fn reaches_out(e: &Expr) -> bool {
+    let mut found = false;
+    e.visit(0, &mut |e, level| {
+        found |= matches!(e, Expr::Var(v) if v.levels_up > level);
+        !found
+    });
+    found
 }

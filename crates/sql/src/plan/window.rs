@@ -29,7 +29,8 @@ impl<'a> Planner<'a> {
         // Targets that sort windows are computed from the input, so they must not be replaced by what this computes.
         let mut place = vec![0usize; calls.len()];
         let mut next = 0;
-        for (number, window) in query.windows.iter().enumerate() {
+        for number in evaluation_order(&query.windows) {
+            let window = &query.windows[number];
             let mine: Vec<usize> =
                 (0..calls.len()).filter(|&i| matches!(&calls[i], Expr::Window(w) if w.window == number)).collect();
             if mine.is_empty() {
@@ -171,4 +172,22 @@ impl<'a> Planner<'a> {
             filter,
         })
     }
+}
+
+/// The order in which windows are computed, which shows in the order of rows that nothing else orders: as PostgreSQL does,
+/// those that sort by later targets, by the greater operator or by more columns come first.
+fn evaluation_order(windows: &[Window]) -> Vec<usize> {
+    let keys = |w: &Window| -> Vec<SortGroup> { w.partition_by.iter().chain(&w.order_by).cloned().collect() };
+    let mut order: Vec<usize> = (0..windows.len()).collect();
+    order.sort_by(|&a, &b| {
+        let (a, b) = (keys(&windows[a]), keys(&windows[b]));
+        for (x, y) in a.iter().zip(&b) {
+            let by = y.reference.cmp(&x.reference).then(y.sort.cmp(&x.sort)).then(y.nulls_first.cmp(&x.nulls_first));
+            if by.is_ne() {
+                return by;
+            }
+        }
+        b.len().cmp(&a.len())
+    });
+    order
 }

@@ -10,6 +10,8 @@ use crate::execute::{BATCH_ROWS, ExecContext};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubPlanKind {
     Exists,
+    /// EXISTS decided by looking up what it is correlated by: ANY that is never unknown.
+    ExistsAny,
     Any,
     All,
     /// The first row's first column; more rows are an error.
@@ -49,6 +51,10 @@ impl SubPlan {
             ctx.set_executor_parameter(*parameter, arg.eval_row(ctx, row)?);
         }
         match self.kind {
+            SubPlanKind::ExistsAny => {
+                let found = self.quantified(ctx, row)?;
+                Ok(Datum::Bool(matches!(found, Datum::Bool(true))))
+            }
             SubPlanKind::Any | SubPlanKind::All => self.quantified(ctx, row),
             SubPlanKind::Record if self.test.is_some() => self.row_test(ctx, row),
             _ => ctx.subplan_value(self.index, || self.value(ctx)),
@@ -107,7 +113,7 @@ impl SubPlan {
         let Some(test) = &self.test else {
             return Err(melba_types::DbError::internal("quantified subquery without a test"));
         };
-        let any = self.kind == SubPlanKind::Any;
+        let any = self.kind != SubPlanKind::All;
         let rows = ctx.subplan_rows(self.index)?;
         if rows.count == 0 {
             return Ok(Datum::Bool(!any));

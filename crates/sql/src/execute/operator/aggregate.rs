@@ -8,15 +8,19 @@ use melba_types::{Batch, Column, Datum, Kind, Result};
 
 use super::build;
 use super::pending::Pending;
+use super::quicksort::quicksort;
 use crate::execute::expression::{Vector, filter};
 use crate::execute::{BATCH_ROWS, ExecContext, Operator};
 use crate::plan::node::{AggregateNode, AggregateSpec};
+
+/// Sort key, equality key and arguments of a row.
+type Row = (Vec<u8>, Vec<u8>, Vec<Datum>);
 
 /// State of one aggregate in one group.
 struct State {
     aggregate: Box<dyn Aggregate>,
     /// DISTINCT and ordered aggregates: sort key, equality key, arguments.
-    rows: Vec<(Vec<u8>, Vec<u8>, Vec<Datum>)>,
+    rows: Vec<Row>,
 }
 
 struct Group {
@@ -130,7 +134,7 @@ impl AggregateOp {
         for (spec, state) in node.aggregates.iter().zip(&mut group.states) {
             let call = spec.call.context(ctx);
             if !state.rows.is_empty() {
-                state.rows.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+                quicksort(&mut state.rows, &|a: &Row, b: &Row| a.0.cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
                 let mut last: Option<Vec<u8>> = None;
                 for (_, key, args) in std::mem::take(&mut state.rows) {
                     if spec.distinct.is_some() {

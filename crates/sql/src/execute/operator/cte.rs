@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashSet;
-use melba_types::{Batch, Result};
+use melba_types::{Batch, Datum, Result};
 
 use super::build;
 use super::pending::{Pending, append, give};
@@ -144,6 +144,7 @@ impl Operator for RecursiveUnionOp {
                     let added = std::mem::take(&mut self.added);
                     self.done = added.rows == 0;
                     ctx.set_work_table(self.node.table, added);
+                    ctx.set_executor_parameter(self.node.parameter, Datum::Null);
                     self.recursive.rescan(ctx)?;
                 }
             }

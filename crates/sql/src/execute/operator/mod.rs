@@ -10,6 +10,7 @@ mod lock_rows;
 mod nested_loop;
 mod pending;
 mod project;
+mod quicksort;
 mod set_op;
 mod simple;
 mod sort;

@@ -7,6 +7,7 @@ use melba_types::{Batch, Datum, Result, bail};
 
 use super::build;
 use super::pending::{Pending, append, nulls};
+use super::quicksort::quicksort;
 use crate::execute::expression::Vector;
 use crate::execute::key::KeyPart;
 use crate::execute::{BATCH_ROWS, ExecContext, Expression, Operator};
@@ -65,7 +66,7 @@ impl SortOp {
             }
         }
         let mut order: Vec<u32> = (0..all.rows as u32).collect();
-        order.sort_by(|&a, &b| keys[a as usize].cmp(&keys[b as usize]));
+        quicksort(&mut order, &|&a: &u32, &b: &u32| keys[a as usize].cmp(&keys[b as usize]));
         if let Some(bound) = bound {
             order.truncate(bound);
         }

@@ -146,7 +146,7 @@ fn aggregate(
         }
         let simple = |f: &[Range<usize>; 3]| f[1].is_empty() && f[2].is_empty();
         let follows = simple(&frame) && simple(&covered) && frame[0].start >= covered[0].start && frame[0].end >= covered[0].end;
-        let mut continued = follows && frame[0].start < covered[0].end.max(1) || follows && covered[0].is_empty() && row == 0;
+        let mut continued = follows && frame[0].start < covered[0].end;
         if continued {
             for gone in covered[0].start..frame[0].start {
                 if let Some(args) = args(gone)

@@ -51,7 +51,10 @@ impl Planner<'_> {
                 };
                 let binding = self.cte_binding(&name, levels)?;
                 let op = match binding.work_table {
-                    Some(table) => Op::WorkTableScan { table },
+                    Some((table, parameter)) => {
+                        self.used.insert(parameter);
+                        Op::WorkTableScan { table }
+                    }
                     None => Op::CteScan { cte: binding.index },
                 };
                 let layout = Layout::of(entry, binding.kinds.len());
