@@ -5,7 +5,7 @@ use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
 use super::Analyzer;
-use super::coerce::CoercionContext;
+use super::coerce::{CoercionContext, How};
 use super::scope::{ExprKind, NsItem};
 use super::values::column_var;
 use crate::tree::*;
@@ -35,7 +35,11 @@ impl<'p> Analyzer<'_, 'p> {
         }
         q.recursive = self.with_clause(s.with_clause.as_ref())?;
         let tree = self.set_tree(s, true)?;
-        let SetInput::Tree(tree) = tree.input else { return Err(DbError::internal("set operation without operands")) };
+        let SetInput::Tree(mut tree) = tree.input else {
+            return Err(DbError::internal("set operation without operands"));
+        };
+        let columns = tree.columns.clone();
+        self.settle(&mut tree, &columns)?;
         let mut first = &tree.left;
         let first_entry = loop {
             match first {
@@ -188,8 +192,8 @@ impl<'p> Analyzer<'_, 'p> {
             .at(location))
     }
 
-    /// Literals of a leaf take the common type at once; other conversions are left to the planner, which knows the
-    /// column types of the tree.
+    /// 42846 for a column that cannot be converted; literals of a leaf take the common type at once, so that the other
+    /// operands see it.
     fn coerce_set_column(&mut self, side: &Side, i: usize, from: Oid, to: Oid, name: &str) -> Result<()> {
         if from == to {
             return Ok(());
@@ -198,20 +202,61 @@ impl<'p> Analyzer<'_, 'p> {
             let (from, to) = (self.cx.type_name(from), self.cx.type_name(to));
             return Err(err!(CANNOT_COERCE, "{name} could not convert type {from} to {to}").at(side.locations[i]));
         }
-        let SetInput::Leaf(entry) = side.input else { return Ok(()) };
-        if from != oids::UNKNOWN {
+        if let SetInput::Leaf(entry) = side.input
+            && from == oids::UNKNOWN
+        {
+            self.coerce_leaf_column(entry, i, to)?;
+        }
+        Ok(())
+    }
+
+    /// Makes every arm give the columns' final types.
+    fn settle(&mut self, tree: &mut SetTree, wanted: &[OutputColumn]) -> Result<()> {
+        for i in 0..wanted.len() {
+            if tree.columns[i].ty != wanted[i].ty
+                && let Some(key) = tree.keys.iter_mut().find(|k| k.reference as usize == i + 1)
+            {
+                let new = self.group_key(wanted[i].ty, -1)?;
+                (key.equal, key.sort, key.hashable) = (new.equal, new.sort, new.hashable);
+            }
+            let column = &mut tree.columns[i];
+            (column.ty, column.typmod, column.collation) = (wanted[i].ty, wanted[i].typmod, wanted[i].collation);
+        }
+        for input in [&mut tree.left, &mut tree.right] {
+            match input {
+                SetInput::Tree(inner) => self.settle(inner, wanted)?,
+                SetInput::Leaf(entry) => self.settle_leaf(*entry, wanted)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn settle_leaf(&mut self, entry: usize, wanted: &[OutputColumn]) -> Result<()> {
+        let differ: Vec<usize> = {
+            let columns = &self.level().range_table[entry].columns;
+            (0..wanted.len()).filter(|i| columns[*i].ty != wanted[*i].ty).collect()
+        };
+        if differ.is_empty() {
             return Ok(());
         }
+        let RangeKind::Subquery { query, .. } = &mut self.level_mut().range_table[entry].kind else { return Ok(()) };
+        let visible: Vec<&Target> = query.targets.iter().filter(|t| !t.junk).collect();
+        // A column that is sorted or grouped by must stay what it is: the conversion goes around the query.
+        if query.set_operation.is_some() || differ.iter().any(|i| visible[*i].reference != 0) {
+            let inner = std::mem::replace(&mut **query, Query::new(Command::Select));
+            **query = wrapped(inner);
+        }
+        differ.into_iter().try_for_each(|i| self.coerce_leaf_column(entry, i, wanted[i].ty))
+    }
+
+    fn coerce_leaf_column(&mut self, entry: usize, i: usize, to: Oid) -> Result<()> {
         let taken = {
-            let level = self.level_mut();
-            let RangeKind::Subquery { query, .. } = &mut level.range_table[entry].kind else { return Ok(()) };
+            let RangeKind::Subquery { query, .. } = &mut self.level_mut().range_table[entry].kind else { return Ok(()) };
             let Some(target) = query.targets.iter_mut().filter(|t| !t.junk).nth(i) else { return Ok(()) };
             std::mem::replace(&mut target.expr, Expr::MergeAction)
         };
-        let coerced = match taken {
-            literal @ (Expr::Const(_) | Expr::Param(_)) => self.coerce_to_common(literal, to, name)?,
-            other => other,
-        };
+        let mut coerced = self.coerce_type(taken, to, -1, How::implicit())?;
+        super::collate::assign(self.cx, &mut coerced)?;
         let (ty, typmod, collation) = (coerced.ty(), coerced.typmod(), coerced.collation());
         let entry = &mut self.level_mut().range_table[entry];
         if let RangeKind::Subquery { query, .. } = &mut entry.kind
@@ -273,6 +318,26 @@ impl<'p> Analyzer<'_, 'p> {
         });
         Ok(Side { input: SetInput::Leaf(entry), columns, locations })
     }
+}
+
+/// `SELECT * FROM (query)`.
+fn wrapped(mut inner: Query) -> Query {
+    inner.shift_levels(1);
+    let columns = inner.output_columns();
+    let mut outer = Query::new(Command::Select);
+    outer.targets =
+        columns.iter().enumerate().map(|(i, c)| super::targets::target(column_var(0, i, c), c.name.clone())).collect();
+    outer.range_table.push(RangeEntry {
+        kind: RangeKind::Subquery { query: Box::new(inner), view: Oid::INVALID },
+        alias: None,
+        name: "unnamed_subquery".into(),
+        columns,
+        lateral: false,
+        in_from: true,
+        required: Privileges::default(),
+    });
+    outer.from.push(FromItem::Range(0));
+    outer
 }
 
 fn leftmost(s: &pb::SelectStmt) -> &pb::SelectStmt {

@@ -130,3 +130,13 @@ fn parameters_are_inferred() {
     let e = run_with("select * from pg_class where $1 is null", Some(&[])).expect_err("unknown");
     assert_eq!(e.message(), "could not determine data type of parameter $1");
 }
+
+#[test]
+fn arms_of_a_union_have_its_types() {
+    let sql = "select 1.5 as x union (select 2 order by 1) union all select 3::int2";
+    let query = run_with(sql, None).expect("analyzes").query;
+    for entry in &query.range_table {
+        let RangeKind::Subquery { query, .. } = &entry.kind else { panic!("an arm") };
+        assert_eq!(query.output_columns()[0].ty, oids::NUMERIC);
+    }
+}
