@@ -192,6 +192,56 @@ fn tpcb_runs(engine: &Arc<Engine>, trees: (TreeId, TreeId), rows: u64) {
     }
 }
 
+fn file_bytes(folder: &std::path::Path) -> u64 {
+    let files = std::fs::read_dir(folder).expect("a folder").flatten();
+    files.filter_map(|f| f.metadata().ok()).map(|m| m.len()).sum()
+}
+
+/// Every row updated, over and over, with a memory budget far below the table: flushes and merges keep up, space is bounded.
+fn rounds(folder: &std::path::Path, rows: u64) {
+    let engine = open(folder, 64 << 20);
+    engine.start_background();
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let table = t.create_table_tree(&KINDS, Persistence::Logged).expect("creates");
+    let mut ids = Vec::new();
+    let noise = |i: u64| {
+        let mut random = i + 1;
+        let text: String = (0..200).map(|_| char::from(b'!' + (next(&mut random) % 90) as u8)).collect();
+        let values = [Datum::Int4(i as i32), Datum::Int4(1), Datum::Int4(0), Datum::text(text)];
+        RowLayout::new(KINDS.to_vec()).encode_row(&values)
+    };
+    (0..rows).for_each(|i| ids.push(t.insert(table, &noise(i)).expect("inserts")));
+    t.commit(Durability::Async, |_| {}).expect("commits");
+    engine.merge_all().expect("merges");
+    let (mut most, mut slowest) = (0, std::time::Duration::ZERO);
+    let start = Instant::now();
+    for round in 0..5 {
+        for (i, chunk) in ids.chunks(100).enumerate() {
+            let encoded: Vec<Vec<u8>> = (0..chunk.len()).map(|n| noise(round * rows + (i * 100 + n) as u64)).collect();
+            let one = Instant::now();
+            let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+            for (id, row) in chunk.iter().zip(&encoded) {
+                t.lock_row(table, *id, RowLockMode::ForNoKeyUpdate, Wait::Block).expect("free");
+                t.update(table, *id, row).expect("updates");
+            }
+            t.commit(Durability::Async, |_| {}).expect("commits");
+            slowest = slowest.max(one.elapsed());
+            if i % 200 == 0 {
+                most = most.max(file_bytes(&folder.join("segments")));
+            }
+        }
+    }
+    report("update, 100 a transaction, over segments", rows * 5, start);
+    let live = rows as f64 * 216.0;
+    println!("{:<44} {:>12.2} of the live data", "most space of segments", most as f64 / live);
+    println!("{:<44} {:>12.1} ms", "slowest transaction", slowest.as_secs_f64() * 1e3);
+    engine.checkpoint().expect("flushes");
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    let after = file_bytes(&folder.join("segments"));
+    println!("{:<44} {:>12.2} of the live data", "space 5 s later", after as f64 / live);
+    engine.shutdown().expect("stops");
+}
+
 fn main() {
     let rows: u64 = std::env::args().skip(1).find_map(|a| a.parse().ok()).unwrap_or(2000);
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -213,4 +263,6 @@ fn main() {
     println!("{:<44} {:>12.3} s", "flush", start.elapsed().as_secs_f64());
     reads(&engine, TreeId(1), TreeId(2), rows, "segments");
     engine.shutdown().expect("stops");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    rounds(folder.path(), rows);
 }

@@ -384,6 +384,18 @@ mod tests {
     }
 
     #[test]
+    fn the_format_is_as_documented() {
+        let document = include_str!("../../../docs/design/manifest.md");
+        let source = include_str!("manifest.rs");
+        let diagram = source.lines().filter_map(|l| l.strip_prefix("//! ")).filter(|l| l.contains(" | "));
+        assert_eq!(diagram.inspect(|l| assert!(document.contains(l.trim()), "{l}")).count(), 5);
+        let record = encode_record(&[Edit::Checkpoint { replay: Lsn(1), csn: Csn(2), next_tree: 3, next_file: 4 }]);
+        assert_eq!(record.len(), RECORD_HEADER_BYTES + 1 + 4 * 8);
+        assert_eq!((record[0], record[8], record[9], record[17]), (33, 7, 1, 2));
+        assert_eq!(encode_record(&edits()[0][2..]).len(), RECORD_HEADER_BYTES + 1 + 8 + 1 + 25 + 9 + 9);
+    }
+
+    #[test]
     fn a_torn_manifest_is_the_state_before_the_torn_record() {
         let steps = edits();
         let d = MemoryDirectory::new();
