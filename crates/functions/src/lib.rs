@@ -29,6 +29,7 @@ pub mod oid;
 pub mod order;
 pub mod record;
 pub mod registry;
+pub mod regs;
 pub mod setreturning;
 pub mod system;
 pub mod testing;
