@@ -86,9 +86,9 @@ pub trait Session: Send + Sync {
     fn shown_expression(&self, text: &str, _relation: Oid, _pretty: bool) -> Result<String> {
         Ok(text.to_owned())
     }
-    /// A view's stored query as it is shown.
-    fn shown_query(&self, text: &str, _pretty: bool) -> Result<String> {
-        Ok(text.to_owned())
+    /// A view's query as pg_get_viewdef shows it.
+    fn shown_query(&self, view: &melba_catalog::Relation, _pretty: bool) -> Result<String> {
+        Ok(view.view_query.as_deref().unwrap_or_default().to_owned())
     }
     /// Raises 57014 when the statement was cancelled; long loops call it now and then.
     fn check_interrupt(&self) -> Result<()>;

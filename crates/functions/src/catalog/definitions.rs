@@ -29,9 +29,10 @@ fn styled<T>(call: &CallContext<'_>, pretty: Option<&Datum>, f: impl FnOnce(&Cat
 
 /// pg_get_viewdef; the second argument is `pretty`, or a width to wrap at, which is pretty too.
 fn view_definition(call: &CallContext<'_>, view: Option<&Arc<Relation>>, args: &[Datum]) -> Datum {
-    let Some(query) = view.and_then(|v| v.view_query.as_ref()) else { return Datum::Null };
+    let Some(view) = view.filter(|v| v.view_query.is_some()) else { return Datum::Null };
     let pretty = args.get(1).is_some_and(|p| !matches!(p, Datum::Bool(false)));
-    let shown = call.session.shown_query(query, pretty).unwrap_or_else(|_| query.to_string());
+    let shown = call.session.shown_query(view, pretty);
+    let shown = shown.unwrap_or_else(|_| view.view_query.as_deref().unwrap_or_default().to_owned());
     let shown = shown.trim_end();
     let lead = if shown.starts_with(' ') { "" } else { " " };
     let end = if shown.ends_with(';') { "" } else { ";" };

@@ -3,6 +3,7 @@
 mod acl_item;
 mod comments;
 mod definitions;
+mod partitions;
 mod privileges;
 mod visibility;
 
@@ -12,11 +13,15 @@ use crate::{CallContext, ScalarFn, SetFn};
 
 /// The scalar functions of the folder.
 pub const TABLES: &[&[(&str, ScalarFn)]] =
-    &[comments::FUNCTIONS, definitions::FUNCTIONS, privileges::FUNCTIONS, visibility::FUNCTIONS];
+    &[comments::FUNCTIONS, definitions::FUNCTIONS, partitions::FUNCTIONS, privileges::FUNCTIONS, visibility::FUNCTIONS];
 
 /// Set-returning functions.
-pub const SETS: &[(&str, SetFn)] =
-    &[("aclexplode", privileges::acl_explode), ("pg_options_to_table", definitions::options_to_table)];
+pub const SETS: &[(&str, SetFn)] = &[
+    ("aclexplode", privileges::acl_explode),
+    ("pg_options_to_table", definitions::options_to_table),
+    ("pg_partition_ancestors", partitions::partition_ancestors),
+    ("pg_partition_tree", partitions::partition_tree),
+];
 
 pub use acl_item::TYPES;
 

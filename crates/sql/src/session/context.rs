@@ -131,6 +131,18 @@ impl melba_functions::Session for StatementContext {
         &self.catalog
     }
 
+    fn search_path(&self) -> Vec<Oid> {
+        self.path.path.to_vec()
+    }
+
+    fn shown_expression(&self, text: &str, relation: Oid, pretty: bool) -> Result<String> {
+        self.print_expression(text, relation, pretty)
+    }
+
+    fn shown_query(&self, view: &melba_catalog::Relation, pretty: bool) -> Result<String> {
+        self.print_query(view, pretty)
+    }
+
     fn format(&self) -> &FormatSettings {
         &self.format
     }

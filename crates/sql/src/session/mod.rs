@@ -28,6 +28,7 @@ pub mod setting_check;
 pub mod setting_table;
 pub mod setting_value;
 pub mod settings;
+mod shown;
 mod simple;
 mod state;
 mod system;

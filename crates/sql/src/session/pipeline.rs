@@ -91,7 +91,8 @@ fn is_query(node: &NodeEnum) -> bool {
     }
 }
 
-fn analysis<'a>(context: &'a StatementContext) -> analyze::Context<'a> {
+/// What analysis knows of the statement's session.
+pub(super) fn analysis<'a>(context: &'a StatementContext) -> analyze::Context<'a> {
     analyze::Context {
         catalog: &context.catalog,
         session: context,
