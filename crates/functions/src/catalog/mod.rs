@@ -5,6 +5,7 @@ mod comments;
 mod definitions;
 mod partitions;
 mod privileges;
+mod sizes;
 mod visibility;
 
 use melba_types::{Datum, Oid};
@@ -12,8 +13,14 @@ use melba_types::{Datum, Oid};
 use crate::{CallContext, ScalarFn, SetFn};
 
 /// The scalar functions of the folder.
-pub const TABLES: &[&[(&str, ScalarFn)]] =
-    &[comments::FUNCTIONS, definitions::FUNCTIONS, partitions::FUNCTIONS, privileges::FUNCTIONS, visibility::FUNCTIONS];
+pub const TABLES: &[&[(&str, ScalarFn)]] = &[
+    comments::FUNCTIONS,
+    definitions::FUNCTIONS,
+    partitions::FUNCTIONS,
+    privileges::FUNCTIONS,
+    sizes::FUNCTIONS,
+    visibility::FUNCTIONS,
+];
 
 /// Set-returning functions.
 pub const SETS: &[(&str, SetFn)] = &[
