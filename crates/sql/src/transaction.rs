@@ -23,7 +23,7 @@ pub struct Tx {
     /// OID of the session's database.
     pub database: Oid,
     /// Constraint checks that wait for the commit.
-    pub deferred: DeferredEvents,
+    pub deferred: Arc<DeferredEvents>,
     ddl: Mutex<CatalogChanges>,
 }
 
@@ -49,7 +49,7 @@ impl Tx {
         isolation: Isolation,
     ) -> Result<Tx> {
         let engine = cluster.engine.begin_in(session, isolation)?;
-        Ok(Tx { cluster: cluster.clone(), engine, database, deferred: DeferredEvents::default(), ddl: Mutex::default() })
+        Ok(Tx { cluster: cluster.clone(), engine, database, deferred: Arc::default(), ddl: Mutex::default() })
     }
 
     /// The catalog this transaction sees now.

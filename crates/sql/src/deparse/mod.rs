@@ -65,6 +65,19 @@ pub fn shown_expression(cx: &Context<'_>, expr: &Expr, relation: Option<&Relatio
     printer.out
 }
 
+/// An expression of a plan: `levels` are the queries around it, outermost first, of which only the range tables matter.
+pub fn plan_expression(catalog: &Catalog, session: &dyn Session, levels: &[Query], expr: &Expr) -> String {
+    let path = [classes::PG_CATALOG];
+    let mut printer = Printer::new(catalog, session, &path, false);
+    for query in levels {
+        let names = printer.entry_names(query);
+        printer.levels.push(Level { query, names });
+    }
+    printer.qualify = levels.len() > 1 || levels.iter().any(|q| q.range_table.len() > 1);
+    printer.expr(expr, false);
+    printer.out
+}
+
 /// What the catalog keeps of a view's query.
 pub fn stored_query(cx: &Context<'_>, query: &Query) -> String {
     let path = [classes::PG_CATALOG];

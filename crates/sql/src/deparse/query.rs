@@ -25,7 +25,7 @@ impl<'a> Printer<'a> {
     }
 
     /// Names of the range entries, unique among this query and the ones around it.
-    fn entry_names(&self, query: &Query) -> Vec<Arc<str>> {
+    pub(super) fn entry_names(&self, query: &Query) -> Vec<Arc<str>> {
         let mut names: Vec<Arc<str>> = Vec::with_capacity(query.range_table.len());
         for entry in &query.range_table {
             let base: Arc<str> = match &entry.kind {

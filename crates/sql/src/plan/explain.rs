@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::node::*;
+use super::planner::Planner;
 use crate::execute::NodeTiming;
 use crate::tree::{Expr, SortGroup, Target};
 
@@ -10,7 +11,6 @@ use crate::tree::{Expr, SortGroup, Target};
 #[derive(Clone, Copy, Debug)]
 pub struct ExplainOptions {
     pub costs: bool,
-    pub verbose: bool,
     pub analyze: bool,
     pub timing: bool,
 }
@@ -20,27 +20,38 @@ pub(super) fn named(name: &str, alias: &str) -> String {
     if name == alias || alias.is_empty() { name.to_string() } else { format!("{name} {alias}") }
 }
 
-pub(super) fn conjunction(conditions: &[Expr]) -> String {
+pub(super) fn conjunction(planner: &Planner<'_>, conditions: &[Expr]) -> String {
     match conditions {
-        [one] => text(one),
-        many => format!("({})", many.iter().map(text).collect::<Vec<_>>().join(" AND ")),
+        [one] => parenthesized(planner.show(one)),
+        many => {
+            let each: Vec<String> = many.iter().map(|c| parenthesized(planner.show(c))).collect();
+            format!("({})", each.join(" AND "))
+        }
     }
 }
 
-pub(super) fn equalities(keys: &[(Expr, Expr)]) -> String {
-    let each: Vec<String> = keys.iter().map(|(a, b)| format!("({} = {})", text(a), text(b))).collect();
+/// Conditions stand in parentheses; most print with their own.
+fn parenthesized(text: String) -> String {
+    if text.starts_with('(') || !text.contains(' ') { text } else { format!("({text})") }
+}
+
+pub(super) fn equalities(planner: &Planner<'_>, keys: &[(Expr, Expr)]) -> String {
+    let each: Vec<String> = keys.iter().map(|(a, b)| format!("({} = {})", planner.show(a), planner.show(b))).collect();
     if each.len() == 1 { each.concat() } else { format!("({})", each.join(" AND ")) }
 }
 
-pub(super) fn list(exprs: &[Expr]) -> String {
-    exprs.iter().map(text).collect::<Vec<_>>().join(", ")
+pub(super) fn list(planner: &Planner<'_>, exprs: &[Expr]) -> String {
+    exprs.iter().map(|e| planner.show(e)).collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn sort_key(groups: &[SortGroup], targets: &[Target]) -> String {
+pub(super) fn sort_key(planner: &Planner<'_>, groups: &[SortGroup], targets: &[Target]) -> String {
+    if !planner.context.explain {
+        return String::new();
+    }
     let mut out = Vec::new();
     for group in groups {
         let Some(target) = targets.iter().find(|t| t.reference == group.reference) else { continue };
-        let mut key = text(&target.expr);
+        let mut key = planner.show(&target.expr);
         if group.descending {
             key.push_str(" DESC");
         }
@@ -52,127 +63,225 @@ pub(super) fn sort_key(groups: &[SortGroup], targets: &[Target]) -> String {
     out.join(", ")
 }
 
-/// An expression for EXPLAIN. Entries are not named here; the text shows the form of the condition.
-fn text(e: &Expr) -> String {
-    match e {
-        Expr::Var(v) => format!("${}.{}", v.entry, v.column),
-        Expr::Const(c) => format!("{:?}", c.value),
-        Expr::Param(p) => format!("${}", p.number),
-        Expr::Operator(o) => match &o.args[..] {
-            [a, b] => format!("({} op {})", text(a), text(b)),
-            args => format!("(op {})", list(args)),
-        },
-        Expr::And(args) => format!("({})", args.iter().map(text).collect::<Vec<_>>().join(" AND ")),
-        Expr::Or(args) => format!("({})", args.iter().map(text).collect::<Vec<_>>().join(" OR ")),
-        Expr::Not(arg) => format!("(NOT {})", text(arg)),
-        Expr::Relabel { arg, .. } => text(arg),
-        Expr::NullTest { arg, is_null, .. } => format!("({} IS {}NULL)", text(arg), if *is_null { "" } else { "NOT " }),
-        Expr::Function(f) => format!("f({})", list(&f.args)),
-        _ => "...".to_string(),
+/// A node as it is shown: several plan nodes may be one of PostgreSQL's.
+struct Shown {
+    title: String,
+    estimate: Estimate,
+    timing: Option<NodeTiming>,
+    details: Vec<(&'static str, String)>,
+    children: Vec<Shown>,
+    /// "InitPlan 1", "CTE x": printed above the node.
+    label: Option<String>,
+}
+
+fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
+    let own: Vec<(&'static str, String)> = node.details.iter().filter(|(key, _)| *key != "on").cloned().collect();
+    match &node.op {
+        // PostgreSQL's nodes project and filter by themselves.
+        Op::Project(n) => return shown(plan, &n.input, timings),
+        Op::Filter(n) => {
+            let mut below = shown(plan, &n.input, timings);
+            below.details.extend(own);
+            below.estimate = node.estimate;
+            below.timing = timings.get(node.id).copied();
+            return below;
+        }
+        _ => {}
     }
+    let mut children: Vec<Shown> = children(&node.op).into_iter().map(|c| shown(plan, c, timings)).collect();
+    if let (Op::HashJoin(n), 2) = (&node.op, children.len())
+        && let Some(built) = children.pop()
+    {
+        children.push(Shown {
+            title: "Hash".into(),
+            estimate: n.right.estimate,
+            timing: timings.get(n.right.id).copied(),
+            details: vec![],
+            children: vec![built],
+            label: None,
+        });
+    }
+    Shown {
+        title: title(plan, node),
+        estimate: node.estimate,
+        timing: timings.get(node.id).copied(),
+        details: own,
+        children,
+        label: None,
+    }
+}
+
+fn whole(plan: &Plan, timings: &[NodeTiming]) -> Shown {
+    let mut root = shown(plan, &plan.root, timings);
+    let mut first = Vec::new();
+    for cte in &plan.ctes {
+        let mut node = shown(plan, &cte.node, timings);
+        node.label = Some(format!("CTE {}", cte.name));
+        first.push(node);
+    }
+    for subplan in &plan.subplans {
+        let mut node = shown(plan, &subplan.node, timings);
+        node.label = Some(subplan.name.clone());
+        first.push(node);
+    }
+    first.append(&mut root.children);
+    root.children = first;
+    root
 }
 
 /// The lines of EXPLAIN in text format.
 pub fn explain(plan: &Plan, options: ExplainOptions, timings: &[NodeTiming]) -> Vec<String> {
-    let mut printer = Printer { plan, options, timings, lines: vec![] };
-    printer.node(&plan.root, 0, "");
-    for cte in &plan.ctes {
-        printer.lines.push(format!("  CTE {}", cte.name));
-        printer.node(&cte.node, 2, "");
-    }
-    for subplan in &plan.subplans {
-        printer.lines.push(format!("  {}", subplan.name));
-        printer.node(&subplan.node, 2, "");
-    }
-    printer.lines
+    let mut lines = Vec::new();
+    print(&whole(plan, timings), 0, true, &options, &mut lines);
+    lines
 }
 
-struct Printer<'a> {
-    plan: &'a Plan,
-    options: ExplainOptions,
-    timings: &'a [NodeTiming],
-    lines: Vec<String>,
-}
-
-impl Printer<'_> {
-    fn node(&mut self, node: &PlanNode, depth: usize, relation: &str) {
-        let mut line = String::new();
-        let indent = if depth == 0 { 0 } else { depth * 6 - 4 };
-        line.push_str(&" ".repeat(indent));
-        if depth > 0 {
-            line.push_str("->  ");
-        }
-        line.push_str(relation);
-        line.push_str(&self.title(node));
-        if self.options.costs {
-            let e = node.estimate;
-            let _ = write!(line, "  (cost={:.2}..{:.2} rows={:.0} width={})", e.startup, e.total, e.rows.max(1.0), e.width);
-        }
-        if self.options.analyze {
-            let t = self.timings.get(node.id).copied().unwrap_or_default();
-            if t.loops == 0 {
-                line.push_str(" (never executed)");
+/// `indent` is where the node's arrow stands.
+fn print(node: &Shown, indent: usize, root: bool, options: &ExplainOptions, lines: &mut Vec<String>) {
+    let mut line = " ".repeat(indent);
+    if !root {
+        line.push_str("->  ");
+    }
+    line.push_str(&node.title);
+    if options.costs {
+        let e = node.estimate;
+        let _ = write!(line, "  (cost={:.2}..{:.2} rows={:.0} width={})", e.startup, e.total, e.rows.max(1.0), e.width);
+    }
+    if options.analyze {
+        let t = node.timing.unwrap_or_default();
+        if t.loops == 0 {
+            line.push_str(" (never executed)");
+        } else {
+            let ms = |d: std::time::Duration| d.as_secs_f64() * 1000.0 / t.loops as f64;
+            let rows = t.rows as f64 / t.loops as f64;
+            if options.timing {
+                let _ = write!(line, " (actual time={:.3}..{:.3} rows={rows:.2} loops={})", ms(t.startup), ms(t.total), t.loops);
             } else {
-                let ms = |d: std::time::Duration| d.as_secs_f64() * 1000.0 / t.loops as f64;
-                let rows = t.rows as f64 / t.loops as f64;
-                if self.options.timing {
-                    let _ =
-                        write!(line, " (actual time={:.3}..{:.3} rows={rows:.2} loops={})", ms(t.startup), ms(t.total), t.loops);
-                } else {
-                    let _ = write!(line, " (actual rows={rows:.2} loops={})", t.loops);
-                }
+                let _ = write!(line, " (actual rows={rows:.2} loops={})", t.loops);
             }
         }
-        self.lines.push(line);
-        let detail = " ".repeat(if depth == 0 { 2 } else { depth * 6 + 2 });
-        for (key, value) in node.details.iter().filter(|(key, _)| *key != "on") {
-            self.lines.push(format!("{detail}{key}: {value}"));
-        }
-        for child in children(&node.op) {
-            self.node(child, depth + 1, "");
+    }
+    lines.push(line);
+    let inner = if root { indent + 2 } else { indent + 6 };
+    for (key, value) in &node.details {
+        lines.push(format!("{}{key}: {value}", " ".repeat(inner)));
+    }
+    for child in &node.children {
+        match &child.label {
+            Some(label) => {
+                lines.push(format!("{}{label}", " ".repeat(inner)));
+                print(child, inner + 2, false, options, lines);
+            }
+            None => print(child, inner, false, options, lines),
         }
     }
+}
 
-    fn title(&self, node: &PlanNode) -> String {
-        let on = node.details.iter().find(|(key, _)| *key == "on").map_or(String::new(), |(_, v)| format!(" on {v}"));
-        match &node.op {
-            Op::Result(_) => "Result".into(),
-            Op::Values(_) => "Values Scan".into(),
-            Op::TableScan(_) | Op::SystemScan(_) => format!("Seq Scan{on}"),
-            Op::IndexScan(n) => match &n.arms[..] {
-                [arm] => {
-                    format!("Index Scan{} using {}{on}", if n.reverse { " Backward" } else { "" }, arm.name)
-                }
-                _ => format!("Bitmap Heap Scan{on}"),
-            },
-            Op::FunctionScan(_) => format!("Function Scan{on}"),
-            Op::CteScan { cte } => match self.plan.ctes.get(*cte) {
-                Some(_) => format!("CTE Scan{on}"),
-                None => "CTE Scan".into(),
-            },
-            Op::WorkTableScan { .. } => format!("WorkTable Scan{on}"),
-            Op::Filter(_) => "Filter".into(),
-            Op::Project(_) => "Projection".into(),
-            Op::ProjectSet(_) => "ProjectSet".into(),
-            Op::HashJoin(n) => format!("Hash{} Join", join_name(n.join)).replace("Hash Join Join", "Hash Join"),
-            Op::NestedLoop(n) => match n.join {
-                JoinType::Inner => "Nested Loop".into(),
-                other => format!("Nested Loop{} Join", join_name(other)),
-            },
-            Op::Aggregate(n) if n.groups.is_empty() => "Aggregate".into(),
-            Op::Aggregate(n) if n.sets.len() > 1 => "MixedAggregate".into(),
-            Op::Aggregate(_) => "HashAggregate".into(),
-            Op::Window(_) => "WindowAgg".into(),
-            Op::Sort(_) => "Sort".into(),
-            Op::Distinct(n) if n.sorted => "Unique".into(),
-            Op::Distinct(_) => "HashAggregate".into(),
-            Op::Limit(_) => "Limit".into(),
-            Op::SetOp(n) => format!("HashSetOp {:?}{}", n.operation, if n.all { " All" } else { "" }),
-            Op::Append(_) => "Append".into(),
-            Op::RecursiveUnion(_) => "Recursive Union".into(),
-            Op::LockRows(_) => "LockRows".into(),
-            Op::Modify(n) => format!("{} on {}", n.title(), n.name()),
+/// EXPLAIN (FORMAT JSON).
+pub fn explain_json(plan: &Plan, options: ExplainOptions, timings: &[NodeTiming]) -> String {
+    let mut out = String::from("[\n  {\n    \"Plan\": ");
+    json(&whole(plan, timings), 4, &options, &mut out);
+    out.push_str("\n  }\n]");
+    out
+}
+
+fn json(node: &Shown, indent: usize, options: &ExplainOptions, out: &mut String) {
+    let mut fields: Vec<(String, String)> = Vec::new();
+    let quoted = |s: &str| format!("{:?}", s);
+    let (kind, on) = node.title.split_once(" on ").map_or((&node.title[..], None), |(k, o)| (k, Some(o)));
+    let (kind, index) = kind.split_once(" using ").map_or((kind, None), |(k, i)| (k, Some(i)));
+    fields.push(("Node Type".into(), quoted(kind)));
+    if let Some(label) = &node.label {
+        fields.push(("Subplan Name".into(), quoted(label)));
+    }
+    if let Some(index) = index {
+        fields.push(("Index Name".into(), quoted(index)));
+    }
+    if let Some(on) = on {
+        let (name, alias) = on.split_once(' ').unwrap_or((on, on));
+        fields.push(("Relation Name".into(), quoted(name)));
+        fields.push(("Alias".into(), quoted(alias)));
+    }
+    if options.costs {
+        let e = node.estimate;
+        fields.push(("Startup Cost".into(), format!("{:.2}", e.startup)));
+        fields.push(("Total Cost".into(), format!("{:.2}", e.total)));
+        fields.push(("Plan Rows".into(), format!("{:.0}", e.rows.max(1.0))));
+        fields.push(("Plan Width".into(), e.width.to_string()));
+    }
+    if options.analyze {
+        let t = node.timing.unwrap_or_default();
+        let loops = t.loops.max(1) as f64;
+        if options.timing {
+            fields.push(("Actual Startup Time".into(), format!("{:.3}", t.startup.as_secs_f64() * 1000.0 / loops)));
+            fields.push(("Actual Total Time".into(), format!("{:.3}", t.total.as_secs_f64() * 1000.0 / loops)));
         }
+        fields.push(("Actual Rows".into(), format!("{:.2}", t.rows as f64 / loops)));
+        fields.push(("Actual Loops".into(), t.loops.to_string()));
+    }
+    for (key, value) in &node.details {
+        fields.push(((*key).to_string(), quoted(value)));
+    }
+    let pad = " ".repeat(indent + 2);
+    out.push_str("{\n");
+    let last = fields.len() - 1;
+    for (i, (key, value)) in fields.iter().enumerate() {
+        let comma = if i < last || !node.children.is_empty() { "," } else { "" };
+        let _ = writeln!(out, "{pad}\"{key}\": {value}{comma}");
+    }
+    if !node.children.is_empty() {
+        let _ = write!(out, "{pad}\"Plans\": [\n{pad}  ");
+        for (i, child) in node.children.iter().enumerate() {
+            if i > 0 {
+                let _ = write!(out, ",\n{pad}  ");
+            }
+            json(child, indent + 4, options, out);
+        }
+        let _ = write!(out, "\n{pad}]\n");
+    }
+    let _ = write!(out, "{}}}", " ".repeat(indent));
+}
+
+fn title(plan: &Plan, node: &PlanNode) -> String {
+    let on = node.details.iter().find(|(key, _)| *key == "on").map_or(String::new(), |(_, v)| format!(" on {v}"));
+    match &node.op {
+        Op::Result(_) => "Result".into(),
+        Op::Values(_) => "Values Scan on \"*VALUES*\"".into(),
+        Op::TableScan(_) | Op::SystemScan(_) => format!("Seq Scan{on}"),
+        Op::IndexScan(n) => match &n.arms[..] {
+            [arm] => format!("Index Scan{} using {}{on}", if n.reverse { " Backward" } else { "" }, arm.name),
+            _ => format!("Bitmap Heap Scan{on}"),
+        },
+        Op::FunctionScan(_) => format!("Function Scan{on}"),
+        Op::CteScan { cte } => match plan.ctes.get(*cte) {
+            Some(_) => format!("CTE Scan{on}"),
+            None => "CTE Scan".into(),
+        },
+        Op::WorkTableScan { .. } => format!("WorkTable Scan{on}"),
+        Op::Filter(_) => "Filter".into(),
+        Op::Project(_) => "Projection".into(),
+        Op::ProjectSet(_) => "ProjectSet".into(),
+        Op::HashJoin(n) => match n.join {
+            JoinType::Inner => "Hash Join".into(),
+            other => format!("Hash{} Join", join_name(other)),
+        },
+        Op::NestedLoop(n) => match n.join {
+            JoinType::Inner => "Nested Loop".into(),
+            other => format!("Nested Loop{} Join", join_name(other)),
+        },
+        Op::Aggregate(n) if n.groups.is_empty() => "Aggregate".into(),
+        Op::Aggregate(n) if n.sets.len() > 1 => "MixedAggregate".into(),
+        Op::Aggregate(_) => "HashAggregate".into(),
+        Op::Window(_) => "WindowAgg".into(),
+        Op::Sort(_) => "Sort".into(),
+        Op::Distinct(n) if n.sorted => "Unique".into(),
+        Op::Distinct(_) => "HashAggregate".into(),
+        Op::Limit(_) => "Limit".into(),
+        Op::SetOp(n) => format!("HashSetOp {:?}{}", n.operation, if n.all { " All" } else { "" }),
+        Op::Append(_) => "Append".into(),
+        Op::RecursiveUnion(_) => "Recursive Union".into(),
+        Op::LockRows(_) => "LockRows".into(),
+        Op::Modify(n) => format!("{} on {}", n.title(), n.name()),
     }
 }
 

@@ -68,6 +68,8 @@ impl Planner<'_> {
         layout = layout.joined(&Layout::of(AGGREGATE, aggregates.len()));
         layout = layout.joined(&Layout::of(GROUPING, all.groupings.len()));
         let compiled = self.compile_all(&having, &layout)?;
+        self.note_computed(GROUP, &all.groups);
+        self.note_computed(AGGREGATE, &all.aggregates);
         let below = stage.node.estimate;
         let rows = if groups.is_empty() { 1.0 } else { (below.rows * 0.1).clamp(1.0, 200.0_f64.max(below.rows * 0.1)) };
         let total = below.total + below.rows * 0.01 * (1 + aggregates.len()) as f64;
@@ -83,10 +85,10 @@ impl Planner<'_> {
         };
         let mut node = self.node(Op::Aggregate(Arc::new(node)), kinds.into(), estimate);
         if !all.groups.is_empty() {
-            self.detail(&mut node, "Group Key", || super::explain::list(&all.groups));
+            self.detail(&mut node, "Group Key", || super::explain::list(self, &all.groups));
         }
         if !having.is_empty() {
-            self.detail(&mut node, "Filter", || super::explain::conjunction(&having));
+            self.detail(&mut node, "Filter", || super::explain::conjunction(self, &having));
         }
         Ok(Stage { node, layout })
     }

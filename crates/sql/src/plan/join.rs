@@ -542,9 +542,9 @@ impl Planner<'_> {
         let (kinds, layout) = joined(join, &left, &right);
         let node = HashJoinNode { join, left: left.node, right: right.node, left_keys, right_keys, parts, residual };
         let mut node = self.node(Op::HashJoin(Arc::new(node)), kinds, estimate);
-        self.detail(&mut node, "Hash Cond", || super::explain::equalities(keys));
+        self.detail(&mut node, "Hash Cond", || super::explain::equalities(self, keys));
         if !conditions.is_empty() {
-            self.detail(&mut node, "Join Filter", || super::explain::conjunction(conditions));
+            self.detail(&mut node, "Join Filter", || super::explain::conjunction(self, conditions));
         }
         Ok(Stage { node, layout })
     }
@@ -570,7 +570,7 @@ impl Planner<'_> {
         let node = NestedLoopNode { join, left: left.node, right: right.node, parameters, conditions: compiled };
         let mut node = self.node(Op::NestedLoop(Arc::new(node)), kinds, estimate);
         if !conditions.is_empty() {
-            self.detail(&mut node, "Join Filter", || super::explain::conjunction(conditions));
+            self.detail(&mut node, "Join Filter", || super::explain::conjunction(self, conditions));
         }
         Ok(Stage { node, layout })
     }

@@ -22,6 +22,8 @@ pub(super) struct Level {
     /// Executor parameters that carry columns of this level to where they are not in the row.
     pub parameters: HashMap<(usize, i16), usize>,
     pub ctes: Vec<(Arc<str>, CteBinding)>,
+    /// What computed columns stand for, for EXPLAIN.
+    pub computed: Vec<((usize, i16), Expr)>,
 }
 
 /// How references to a WITH query are planned.
@@ -127,6 +129,42 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// Remembers what the columns of `entry` stand for.
+    pub fn note_computed(&mut self, entry: usize, exprs: &[Expr]) {
+        if self.context.explain {
+            let noted: Vec<_> = exprs.iter().enumerate().map(|(i, e)| ((entry, i as i16 + 1), e.clone())).collect();
+            self.level_mut().computed.extend(noted);
+        }
+    }
+
+    /// An expression as EXPLAIN prints it.
+    pub fn show(&self, expr: &Expr) -> String {
+        if !self.context.explain {
+            return String::new();
+        }
+        let mut expr = expr.clone();
+        let computed = &self.level().computed;
+        expr.visit_mut(0, &mut |e, level| {
+            while let Expr::Var(v) = e
+                && v.levels_up == level
+                && let Some((_, of)) = computed.iter().rev().find(|(at, _)| *at == (v.entry, v.column))
+            {
+                *e = of.clone();
+            }
+            true
+        });
+        let levels: Vec<Query> = self
+            .levels
+            .iter()
+            .map(|l| {
+                let mut query = Query::new(tree::Command::Select);
+                query.range_table = l.entries.clone();
+                query
+            })
+            .collect();
+        crate::deparse::plan_expression(self.catalog(), self.context.session, &levels, &expr)
+    }
+
     pub fn compile(&mut self, expr: &Expr, layout: &Layout) -> Result<Expression> {
         self.compile_in(expr, layout, None)
     }
@@ -196,7 +234,7 @@ impl<'a> Planner<'a> {
         estimate.rows = (estimate.rows * super::selectivity::default_of(conditions)).max(1.0);
         let kinds = stage.node.kinds.clone();
         let mut node = self.node(Op::Filter(Arc::new(FilterNode { input: stage.node, conditions: compiled })), kinds, estimate);
-        self.detail(&mut node, "Filter", || super::explain::conjunction(conditions));
+        self.detail(&mut node, "Filter", || super::explain::conjunction(self, conditions));
         Ok(Stage { node, layout: stage.layout })
     }
 

@@ -175,7 +175,7 @@ impl<'a> Planner<'a> {
                 let (kinds, estimate) = (stage.node.kinds.clone(), stage.node.estimate);
                 let op = Op::Result(Arc::new(ResultNode { input: Some(stage.node), conditions }));
                 let mut node = self.node(op, kinds, estimate);
-                self.detail(&mut node, "One-Time Filter", || super::explain::conjunction(&gates));
+                self.detail(&mut node, "One-Time Filter", || super::explain::conjunction(self, &gates));
                 stage = Stage { node, layout: stage.layout };
             }
         }
@@ -289,14 +289,14 @@ impl<'a> Planner<'a> {
         stage: Stage,
         keys: Vec<(crate::execute::Expression, KeyPart)>,
         bound: Option<(Option<crate::execute::Expression>, Option<crate::execute::Expression>)>,
-        shown: impl FnOnce() -> String,
+        shown: String,
     ) -> Stage {
         let mut estimate = stage.node.estimate;
         estimate.total += estimate.rows * estimate.rows.max(2.0).log2() * 0.005;
         estimate.startup = estimate.total;
         let kinds = stage.node.kinds.clone();
         let mut node = self.node(Op::Sort(Arc::new(SortNode { input: stage.node, keys, bound })), kinds, estimate);
-        self.detail(&mut node, "Sort Key", shown);
+        self.detail(&mut node, "Sort Key", || shown);
         Stage { node, layout: stage.layout }
     }
 
@@ -313,7 +313,7 @@ impl<'a> Planner<'a> {
             _ => None,
         };
         let visible = query.targets.iter().filter(|t| !t.junk).count();
-        let shown = || super::explain::sort_key(&query.order_by, &query.targets);
+        let shown = super::explain::sort_key(self, &query.order_by, &query.targets);
         if !early {
             let mut stage = stage;
             let mut ties = None;
@@ -435,7 +435,7 @@ impl<'a> Planner<'a> {
         // The first row of each set of equals is the one ORDER BY puts first.
         if on && !query.order_by.is_empty() {
             let keys = self.output_keys(&query.order_by, &query.targets, &stage)?;
-            stage = self.sorted(stage, keys, None, || super::explain::sort_key(&query.order_by, &query.targets));
+            stage = self.sorted(stage, keys, None, super::explain::sort_key(self, &query.order_by, &query.targets));
         }
         let mut estimate = stage.node.estimate;
         estimate.rows = (estimate.rows * 0.3).max(1.0);

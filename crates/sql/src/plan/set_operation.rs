@@ -42,7 +42,7 @@ impl Planner<'_> {
             let keys = self.sort_keys(&query.order_by, &query.targets, &stage.layout)?;
             ties = query.with_ties.then(|| keys.clone());
             let bound = limit.as_ref().filter(|_| !query.with_ties).map(|l| (Some(l.clone()), offset.clone()));
-            stage = self.sorted(stage, keys, bound, || super::explain::sort_key(&query.order_by, &query.targets));
+            stage = self.sorted(stage, keys, bound, super::explain::sort_key(self, &query.order_by, &query.targets));
         }
         stage = self.limited(stage, limit, offset, ties);
         let exprs: Vec<Expr> = query.targets.iter().filter(|t| !t.junk).map(|t| t.expr.clone()).collect();

@@ -73,7 +73,7 @@ impl<'a> Planner<'a> {
             stage
         } else {
             let groups: Vec<SortGroup> = window.partition_by.iter().chain(&window.order_by).cloned().collect();
-            self.sorted(stage, keys, None, || super::explain::sort_key(&groups, &query.targets))
+            self.sorted(stage, keys, None, super::explain::sort_key(self, &groups, &query.targets))
         };
         let offset = |planner: &mut Self, bound: &FrameBound| -> Result<Option<(Expression, melba_types::Oid)>> {
             match bound {

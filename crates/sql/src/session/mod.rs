@@ -16,6 +16,7 @@ pub mod context;
 mod cursor;
 mod define;
 mod encode;
+mod explain;
 mod extended;
 pub mod interrupt;
 pub mod names;

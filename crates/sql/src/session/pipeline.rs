@@ -71,6 +71,10 @@ pub struct Analyzed {
 
 /// Analyzes a statement that the session does not run itself. `parameter_types`: as the client declared them, 0 for "find out".
 pub fn analyze(context: &StatementContext, statement: &Statement, parameter_types: &[Oid]) -> Result<Analyzed> {
+    if let NodeEnum::ExplainStmt(s) = &statement.node {
+        let columns = Some(super::explain::columns(s)?);
+        return Ok(Analyzed { parameter_types: parameter_types.to_vec(), columns, compiled: Compiled::default() });
+    }
     if !is_query(&statement.node) {
         return Ok(Analyzed { parameter_types: parameter_types.to_vec(), columns: None, compiled: Compiled::default() });
     }
@@ -83,7 +87,7 @@ pub fn analyze(context: &StatementContext, statement: &Statement, parameter_type
 }
 
 /// Statements that are planned: everything else is a utility statement.
-fn is_query(node: &NodeEnum) -> bool {
+pub(super) fn is_query(node: &NodeEnum) -> bool {
     match node {
         NodeEnum::SelectStmt(s) => s.into_clause.is_none(),
         NodeEnum::InsertStmt(_) | NodeEnum::UpdateStmt(_) | NodeEnum::DeleteStmt(_) | NodeEnum::MergeStmt(_) => true,
@@ -113,6 +117,21 @@ fn plan_query(context: &StatementContext, node: &NodeEnum, parameter_types: &[Oi
         parameter_types: analyzed.params,
         columns: result_columns(&analyzed.query, &context.catalog),
     })
+}
+
+/// The plan of a statement with what EXPLAIN prints of it.
+pub(super) fn plan_to_explain(context: &StatementContext, node: &NodeEnum) -> Result<Arc<Plan>> {
+    let analyzed = analyze::analyze(&analysis(context), node, None)?;
+    plan::plan(&analyzed.query, &plan_context(context, true))
+}
+
+/// What a statement without parameters runs in.
+pub(super) fn exec_context(context: &StatementContext, tx: &Arc<Tx>) -> ExecContext {
+    let view = tx.engine.statement_view();
+    let session: Arc<dyn melba_functions::Session> = Arc::new(context.clone());
+    let mut ctx = ExecContext::new(session, context.catalog.clone(), tx.engine.clone(), view, Arc::from([]));
+    ctx.deferred = tx.deferred.clone();
+    ctx
 }
 
 fn plan_context(context: &StatementContext, explain: bool) -> PlanContext<'_> {
@@ -165,7 +184,7 @@ fn execute_planned(
     start(context, tx, planned, parameters)
 }
 
-fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
+pub(super) fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
     for (relation, writes) in &plan.relations {
         let mode = if *writes { RelationLockMode::RowExclusive } else { RelationLockMode::AccessShare };
         tx.engine.lock_relation(LockTag::Relation { database: tx.database.0, relation: relation.0 }, mode, Wait::Block)?;
@@ -176,7 +195,8 @@ fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
 fn start(context: &StatementContext, tx: &Arc<Tx>, planned: &Planned, parameters: &[Datum]) -> Result<Outcome> {
     let view = tx.engine.statement_view();
     let session: Arc<dyn melba_functions::Session> = Arc::new(context.clone());
-    let ctx = ExecContext::new(session, context.catalog.clone(), tx.engine.clone(), view, parameters.into());
+    let mut ctx = ExecContext::new(session, context.catalog.clone(), tx.engine.clone(), view, parameters.into());
+    ctx.deferred = tx.deferred.clone();
     let mut execution = Execution::new(planned.plan.clone(), ctx)?;
     if planned.plan.command == PlanCommand::Select {
         let columns = planned.columns.clone().unwrap_or_default();
@@ -227,6 +247,7 @@ fn execute_utility(context: &StatementContext, tx: &Arc<Tx>, statement: &Stateme
         // Space comes back by itself and statistics are always current: there is nothing left for these to do.
         NodeEnum::VacuumStmt(s) => done(if s.is_vacuumcmd { "VACUUM" } else { "ANALYZE" }),
         NodeEnum::CheckPointStmt(_) => done("CHECKPOINT"),
+        NodeEnum::ExplainStmt(s) => super::explain::run(context, tx, s),
         node => match define::run(context, node, statement.text(), &query) {
             Some(result) => result,
             None => Err(define::unsupported(statement.text())),

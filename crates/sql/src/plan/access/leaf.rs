@@ -120,7 +120,7 @@ impl Planner<'_> {
         let mut node = self.node(Op::TableScan(Arc::new(TableScanNode { source, zones, filter: compiled })), kinds, estimate);
         self.detail(&mut node, "on", || shown);
         if !filter.is_empty() {
-            self.detail(&mut node, "Filter", || explain::conjunction(filter));
+            self.detail(&mut node, "Filter", || explain::conjunction(self, filter));
         }
         Ok(Stage { node, layout })
     }
@@ -139,11 +139,11 @@ impl Planner<'_> {
         self.detail(&mut node, "on", || shown);
         for arm in &choice.arms {
             if !arm.shown.is_empty() {
-                self.detail(&mut node, "Index Cond", || explain::conjunction(&arm.shown));
+                self.detail(&mut node, "Index Cond", || explain::conjunction(self, &arm.shown));
             }
         }
         if !filter.is_empty() {
-            self.detail(&mut node, "Filter", || explain::conjunction(filter));
+            self.detail(&mut node, "Filter", || explain::conjunction(self, filter));
         }
         Ok(Stage { node, layout })
     }
@@ -219,7 +219,7 @@ impl Planner<'_> {
         let mut node = self.node(Op::SystemScan(Arc::new(node)), kinds, estimate);
         self.detail(&mut node, "on", || shown);
         if !filter.is_empty() {
-            self.detail(&mut node, "Filter", || explain::conjunction(filter));
+            self.detail(&mut node, "Filter", || explain::conjunction(self, filter));
         }
         Ok(Stage { node, layout })
     }
@@ -275,7 +275,7 @@ impl Planner<'_> {
             let mut node = self.node(op, kinds.clone(), estimate);
             self.detail(&mut node, "on", || shown);
             if !filter.is_empty() {
-                self.detail(&mut node, "Filter", || explain::conjunction(filter));
+                self.detail(&mut node, "Filter", || explain::conjunction(self, filter));
             }
             inputs.push(node);
         }
