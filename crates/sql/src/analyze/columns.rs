@@ -175,7 +175,7 @@ impl<'p> Analyzer<'_, 'p> {
                 found = Some(item);
             }
             if let Some(item) = found {
-                check_lateral(item, location)?;
+                check_lateral(item, level.target.as_ref(), location)?;
                 return Ok(Some((up, item.clone())));
             }
         }
@@ -184,8 +184,8 @@ impl<'p> Analyzer<'_, 'p> {
 
     /// The Var for a column found in an item.
     fn var(&mut self, up: usize, item: &NsItem, found: Found, location: i32) -> Result<Expr> {
-        check_lateral(item, location)?;
         let level = self.level_up(up);
+        check_lateral(item, level.target.as_ref(), location)?;
         self_check_generated(level.kind.0, found.column, location)?;
         let entry = &mut level.range_table[found.entry];
         note_selected(entry, found.column);
@@ -335,14 +335,17 @@ fn ambiguous(name: &str, location: i32) -> DbError {
     err!(AMBIGUOUS_COLUMN, "column reference \"{name}\" is ambiguous").at(location)
 }
 
-fn check_lateral(item: &NsItem, location: i32) -> Result<()> {
-    if item.lateral_only && !item.lateral_ok {
-        let name = &item.name;
-        return Err(err!(INVALID_COLUMN_REFERENCE, "invalid reference to FROM-clause entry for table \"{name}\"")
-            .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
-            .at(location));
+fn check_lateral(item: &NsItem, target: Option<&NsItem>, location: i32) -> Result<()> {
+    if !item.lateral_only || item.lateral_ok {
+        return Ok(());
     }
-    Ok(())
+    let name = &item.name;
+    let e = err!(INVALID_COLUMN_REFERENCE, "invalid reference to FROM-clause entry for table \"{name}\"").at(location);
+    Err(if target.is_some_and(|t| t.entry == item.entry) {
+        e.hint(format!("There is an entry for table \"{name}\", but it cannot be referenced from this part of the query."))
+    } else {
+        e.detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
+    })
 }
 
 fn self_check_generated(kind: ExprKind, column: i16, location: i32) -> Result<()> {

@@ -80,7 +80,7 @@ impl<'p> Analyzer<'_, 'p> {
         let query = result?;
         let mut columns = query.output_columns();
         if let Some(early) = current.and_then(|c| c.columns) {
-            self.check_recursive_types(&name, &early, &columns, cte.location)?;
+            self.check_recursive_types(&name, &early, &columns, &query)?;
         }
         if aliases.len() > columns.len() {
             let (available, given) = (columns.len(), aliases.len());
@@ -111,7 +111,7 @@ impl<'p> Analyzer<'_, 'p> {
         })
     }
 
-    fn check_recursive_types(&self, name: &str, early: &[OutputColumn], columns: &[OutputColumn], location: i32) -> Result<()> {
+    fn check_recursive_types(&self, name: &str, early: &[OutputColumn], columns: &[OutputColumn], query: &Query) -> Result<()> {
         for (i, (a, b)) in early.iter().zip(columns).enumerate() {
             if a.ty != b.ty || a.typmod != b.typmod {
                 let (from, to) = (self.cx.type_name_typmod(a.ty, a.typmod), self.cx.type_name_typmod(b.ty, b.typmod));
@@ -121,7 +121,7 @@ impl<'p> Analyzer<'_, 'p> {
                     "recursive query \"{name}\" column {number} has type {from} in non-recursive term but type {to} overall"
                 )
                 .hint("Cast the output of the non-recursive term to the correct type.")
-                .at(location));
+                .at(query.targets.get(i).map_or(-1, |t| t.expr.location())));
             }
         }
         Ok(())
@@ -281,14 +281,14 @@ fn check_recursion(cte: &pb::CommonTableExpr) -> Result<()> {
         )
         .at(*location));
     }
-    for (clause, present) in [
-        ("ORDER BY", !select.sort_clause.is_empty()),
-        ("OFFSET", select.limit_offset.is_some()),
-        ("LIMIT", select.limit_count.is_some()),
-        ("FOR UPDATE/SHARE", !select.locking_clause.is_empty()),
+    for (clause, node) in [
+        ("ORDER BY", select.sort_clause.first()),
+        ("OFFSET", select.limit_offset.as_deref()),
+        ("LIMIT", select.limit_count.as_deref()),
+        ("FOR UPDATE/SHARE", select.locking_clause.first()),
     ] {
-        if present {
-            return Err(err!(FEATURE_NOT_SUPPORTED, "{clause} in a recursive query is not implemented"));
+        if let Some(node) = node {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "{clause} in a recursive query is not implemented").at(nodes::location(node)));
         }
     }
     let mut walk = RecursionWalk { name, seen: 0 };

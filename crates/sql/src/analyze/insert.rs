@@ -45,7 +45,7 @@ impl<'p> Analyzer<'_, 'p> {
                 let (entry, values) = self.source_entry(query);
                 info.source = Some(entry);
                 q.from.push(FromItem::Range(entry));
-                q.targets = self.insert_row(values, &relation, &columns, s)?;
+                q.targets = self.insert_row(values, &relation, &columns, s, &[])?;
             }
             (None, Some(select)) if select.values_lists.len() > 1 => {
                 let (entry, targets) = self.insert_values(select, &relation, &columns, s, overriding)?;
@@ -56,7 +56,7 @@ impl<'p> Analyzer<'_, 'p> {
             (None, Some(select)) => {
                 let list = select.values_lists.first().map_or(&[][..], nodes::list);
                 let row = self.with_kind(ExprKind::ValuesSingle, |a| a.values_row(list))?;
-                q.targets = self.insert_row(row, &relation, &columns, s)?;
+                q.targets = self.insert_row(row, &relation, &columns, s, list)?;
             }
             (None, None) => {}
         }
@@ -199,9 +199,12 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(row)
     }
 
-    fn check_row_width(&self, row: &[Expr], columns: &[Assigned<'p>], s: &pb::InsertStmt) -> Result<()> {
+    fn check_row_width(&self, row: &[Expr], columns: &[Assigned<'p>], s: &pb::InsertStmt, list: &[pb::Node]) -> Result<()> {
         if row.len() > columns.len() {
-            return Err(err!(SYNTAX_ERROR, "INSERT has more expressions than target columns").at(row[columns.len()].location()));
+            // DEFAULT has no place of its own in the expression.
+            let written = if list.len() == row.len() { nodes::location(&list[columns.len()]) } else { -1 };
+            let location = if written >= 0 { written } else { row[columns.len()].location() };
+            return Err(err!(SYNTAX_ERROR, "INSERT has more expressions than target columns").at(location));
         }
         if !s.cols.is_empty() && row.len() < columns.len() {
             let e = err!(SYNTAX_ERROR, "INSERT has more target columns than expressions").at(columns[row.len()].location);
@@ -224,8 +227,9 @@ impl<'p> Analyzer<'_, 'p> {
         relation: &Arc<Relation>,
         columns: &[Assigned<'p>],
         s: &pb::InsertStmt,
+        list: &[pb::Node],
     ) -> Result<Vec<Target>> {
-        self.check_row_width(&row, columns, s)?;
+        self.check_row_width(&row, columns, s, list)?;
         let mut targets: Vec<Target> = Vec::with_capacity(relation.columns.len());
         for (e, column) in row.into_iter().zip(columns) {
             let previous = targets.iter().position(|t| t.column as usize == column.index + 1);
@@ -261,7 +265,7 @@ impl<'p> Analyzer<'_, 'p> {
             if let Some(e) = row.iter().find(|e| super::coerce::returns_set(e)) {
                 return Err(err!(FEATURE_NOT_SUPPORTED, "set-returning functions are not allowed in VALUES").at(e.location()));
             }
-            self.check_row_width(&row, columns, s)?;
+            self.check_row_width(&row, columns, s, items)?;
             let mut out = Vec::with_capacity(row.len());
             for (e, column) in row.into_iter().zip(columns) {
                 let is_default = matches!(e, Expr::Default { .. });
@@ -300,7 +304,7 @@ impl<'p> Analyzer<'_, 'p> {
             required: Privileges::default(),
         });
         let vars: Vec<Expr> = shape.iter().enumerate().map(|(i, c)| column_var(entry, i, c)).collect();
-        let targets = self.insert_row(vars, relation, columns, s)?;
+        let targets = self.insert_row(vars, relation, columns, s, &[])?;
         Ok((entry, targets))
     }
 

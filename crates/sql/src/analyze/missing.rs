@@ -80,6 +80,11 @@ impl Analyzer<'_, '_> {
                     continue;
                 }
                 let penalty = relation.map_or(0, |r| levenshtein(r, &entry.name));
+                let system = matches!(entry.kind, RangeKind::Relation { .. })
+                    && super::columns::SYSTEM_COLUMNS.iter().any(|c| c.0 == name);
+                if system && penalty == 0 {
+                    similar.exact.push((entry.name.to_string(), index));
+                }
                 for column in entry.columns.iter().filter(|c| c.ty.is_valid()) {
                     if &*column.name == name && penalty == 0 {
                         similar.exact.push((entry.name.to_string(), index));

@@ -35,6 +35,7 @@ impl<'p> Analyzer<'_, 'p> {
         }
         q.recursive = self.with_clause(s.with_clause.as_ref())?;
         let tree = self.set_tree(s, true)?;
+        let locations = tree.locations;
         let SetInput::Tree(mut tree) = tree.input else {
             return Err(DbError::internal("set operation without operands"));
         };
@@ -50,7 +51,11 @@ impl<'p> Analyzer<'_, 'p> {
         let mut namespace_columns = Vec::with_capacity(tree.columns.len());
         for (i, column) in tree.columns.iter().enumerate() {
             let column = OutputColumn { name: self.leaf_column_name(first_entry, i), ..column.clone() };
-            q.targets.push(super::targets::target(column_var(first_entry, i, &column), column.name.clone()));
+            let mut var = column_var(first_entry, i, &column);
+            if let Expr::Var(v) = &mut var {
+                v.location = locations[i];
+            }
+            q.targets.push(super::targets::target(var, column.name.clone()));
             namespace_columns.push(column);
         }
         if !s.sort_clause.is_empty() {

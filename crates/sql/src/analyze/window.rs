@@ -258,7 +258,8 @@ impl<'p> Analyzer<'_, 'p> {
         let mut function = Oid::INVALID;
         let e = match (mode, range) {
             (FrameMode::Range, Some((ty, _))) => {
-                let (offset, found) = self.in_range_function(ty, e.ty(), location)?;
+                let at = e.location();
+                let (offset, found) = self.in_range_function(ty, e.ty(), if at >= 0 { at } else { location })?;
                 function = found;
                 let e = self.coerce_to_specific(e, offset, name)?;
                 self.refuse_frame_vars(e, name)?
