@@ -456,6 +456,7 @@ pub enum Expr {
         args: Vec<Expr>,
         ty: Oid,
         collation: Oid,
+        location: i32,
     },
     /// GREATEST / LEAST; `operator` is < of the type.
     MinMax {
@@ -547,6 +548,7 @@ pub enum Expr {
         args: Vec<Expr>,
         references: Vec<usize>,
         levels_up: usize,
+        location: i32,
     },
     Window(Box<WindowCall>),
     Sublink(Box<Sublink>),
@@ -683,6 +685,8 @@ pub struct Case {
     pub ty: Oid,
     pub typmod: i32,
     pub collation: Oid,
+    /// Byte offset in the statement, -1 unknown.
+    pub location: i32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -703,6 +707,8 @@ pub struct ArrayExpr {
     pub collation: Oid,
     /// Elements are arrays themselves.
     pub multidimensional: bool,
+    /// Byte offset in the statement, -1 unknown.
+    pub location: i32,
 }
 
 #[derive(Clone, Debug)]
@@ -712,6 +718,8 @@ pub struct RowExpr {
     pub ty: Oid,
     /// ROW(...) was written, or it came from a whole-row reference.
     pub explicit: bool,
+    /// Byte offset in the statement, -1 unknown.
+    pub location: i32,
 }
 
 #[derive(Clone, Debug)]

@@ -209,7 +209,7 @@ impl<'p> Analyzer<'_, 'p> {
         let levels_up = self.aggregate_level(&args, &[], &[], None, n.location)?;
         self.check_aggregate_place(levels_up, n.location, "grouping operations")?;
         self.level_up(levels_up).has_aggregates = true;
-        Ok(Expr::Grouping { args, references: Vec::new(), levels_up })
+        Ok(Expr::Grouping { args, references: Vec::new(), levels_up, location: n.location })
     }
 
     /// A literal of unknown type becomes text.

@@ -369,7 +369,14 @@ impl<'p> Analyzer<'_, 'p> {
             let name = self.cx.type_name(element_type);
             err!(UNDEFINED_OBJECT, "could not find array type for data type {name}").at(location)
         })?;
-        Ok(Expr::Array(Box::new(ArrayExpr { elements, element_type, ty, collation: Oid::INVALID, multidimensional: false })))
+        Ok(Expr::Array(Box::new(ArrayExpr {
+            elements,
+            element_type,
+            ty,
+            collation: Oid::INVALID,
+            multidimensional: false,
+            location,
+        })))
     }
 
     fn unify_hypothetical(&mut self, args: &mut [Expr], types: &mut [Oid], declared: &mut [Oid], direct: usize) -> Result<()> {

@@ -110,6 +110,24 @@ impl<'p> Analyzer<'_, 'p> {
             }
             return own;
         }
+        if own.input_type == oids::RECORD
+            && let Some(relation) = self.cx.row_relation(ty)
+        {
+            let mut own = own;
+            for column in relation.columns.iter().filter(|c| !c.dropped) {
+                let inner = self.type_operators(column.ty);
+                if !inner.less.is_valid() {
+                    (own.less, own.greater) = (Oid::INVALID, Oid::INVALID);
+                }
+                if !inner.equal.is_valid() {
+                    own.equal = Oid::INVALID;
+                }
+                if !inner.hash.is_valid() {
+                    own.hash = Oid::INVALID;
+                }
+            }
+            return own;
+        }
         own
     }
 

@@ -397,7 +397,7 @@ impl<'p> Analyzer<'_, 'p> {
             return Err(cannot(self, -1).detail("Input has too many columns."));
         }
         let base = self.cx.base_type(target);
-        let result = Expr::Row(Box::new(RowExpr { fields, names, ty: base, explicit: row.explicit }));
+        let result = Expr::Row(Box::new(RowExpr { fields, names, ty: base, explicit: row.explicit, location: row.location }));
         if base == target { Ok(result) } else { self.coerce_to_domain(result, target, how, false) }
     }
 

@@ -212,7 +212,7 @@ impl<'p> Analyzer<'_, 'p> {
         }
         if item.columns.is_some() {
             let (fields, names) = self.item_vars(up, item, location)?.into_iter().unzip();
-            let row = RowExpr { fields, names, ty: oids::RECORD, explicit: false };
+            let row = RowExpr { fields, names, ty: oids::RECORD, explicit: false, location };
             return Ok(Expr::Row(Box::new(row)));
         }
         let entry = &mut level.range_table[item.entry];
@@ -275,7 +275,7 @@ impl<'p> Analyzer<'_, 'p> {
             Expr::Var(Var { column: i as i16 + 1, ty: c.ty, typmod: c.typmod, collation: c.collation, ..v.clone() })
         });
         let names = columns.clone().map(|(_, c)| c.name.clone()).collect();
-        Ok(Box::new(RowExpr { fields: fields.collect(), names, ty: oids::RECORD, explicit: false }))
+        Ok(Box::new(RowExpr { fields: fields.collect(), names, ty: oids::RECORD, explicit: false, location: v.location }))
     }
 }
 

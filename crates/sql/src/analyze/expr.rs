@@ -313,8 +313,14 @@ impl<'p> Analyzer<'_, 'p> {
                 for e in without.drain(..) {
                     elements.push(self.coerce_to_common(e, scalar, "IN")?);
                 }
-                let array =
-                    ArrayExpr { elements, element_type: scalar, ty: array, collation: Oid::INVALID, multidimensional: false };
+                let array = ArrayExpr {
+                    elements,
+                    element_type: scalar,
+                    ty: array,
+                    collation: Oid::INVALID,
+                    multidimensional: false,
+                    location: -1,
+                };
                 let array = Expr::Array(Box::new(array));
                 parts.push(self.make_scalar_array(name, any, left.clone(), array, n.location)?);
             }
@@ -407,7 +413,7 @@ impl<'p> Analyzer<'_, 'p> {
         let mut all = all.into_iter();
         let default = all.next().unwrap_or_else(|| Expr::null(ty, -1, Oid::INVALID));
         let whens = conditions.into_iter().zip(all).collect();
-        Ok(Expr::Case(Box::new(Case { arg, whens, default, ty, typmod, collation: Oid::INVALID })))
+        Ok(Expr::Case(Box::new(Case { arg, whens, default, ty, typmod, collation: Oid::INVALID, location: n.location })))
     }
 
     /// Set-returning functions may not stand in conditionally evaluated constructs.
@@ -441,14 +447,15 @@ impl<'p> Analyzer<'_, 'p> {
         }
         let names = (1..=fields.len()).map(|i| format!("f{i}").into()).collect();
         let explicit = n.row_format == pb::CoercionForm::CoerceExplicitCall as i32;
-        Ok(Expr::Row(Box::new(RowExpr { fields, names, ty: oids::RECORD, explicit })))
+        let location = n.location;
+        Ok(Expr::Row(Box::new(RowExpr { fields, names, ty: oids::RECORD, explicit, location })))
     }
 
     fn coalesce(&mut self, n: &'p pb::CoalesceExpr) -> Result<Expr> {
         let before = self.level().last_srf;
         let (args, ty) = self.common_args(&n.args, "COALESCE")?;
         self.refuse_inner_srf(before, "COALESCE")?;
-        Ok(Expr::Coalesce { args, ty, collation: Oid::INVALID })
+        Ok(Expr::Coalesce { args, ty, collation: Oid::INVALID, location: n.location })
     }
 
     fn min_max(&mut self, n: &'p pb::MinMaxExpr) -> Result<Expr> {
@@ -496,6 +503,12 @@ impl<'p> Analyzer<'_, 'p> {
         let precise =
             matches!(op, Op::SvfopCurrentTimeN | Op::SvfopCurrentTimestampN | Op::SvfopLocaltimeN | Op::SvfopLocaltimestampN);
         let typmod = if precise { n.typmod.min(6) } else { -1 };
+        if precise && n.typmod > 6 {
+            let name = if matches!(ty, oids::TIME | oids::TIMETZ) { "TIME" } else { "TIMESTAMP" };
+            let zone = if matches!(ty, oids::TIMETZ | oids::TIMESTAMPTZ) { " WITH TIME ZONE" } else { "" };
+            let warning = err!(INVALID_PARAMETER_VALUE, "{name}({}){zone} precision reduced to maximum allowed, 6", n.typmod);
+            self.cx.session.notice(warning.severity(melba_types::Severity::Warning));
+        }
         Ok(Expr::SqlValue { function, ty, typmod })
     }
 
@@ -583,7 +596,14 @@ impl<'p> Analyzer<'_, 'p> {
                 coerced.push(self.coerce_to_common(e, coerce_to, "ARRAY")?);
             }
         }
-        Ok(Expr::Array(Box::new(ArrayExpr { elements: coerced, element_type, ty, collation: Oid::INVALID, multidimensional })))
+        Ok(Expr::Array(Box::new(ArrayExpr {
+            elements: coerced,
+            element_type,
+            ty,
+            collation: Oid::INVALID,
+            multidimensional,
+            location: n.location,
+        })))
     }
 
     fn no_element(&self, ty: Oid, location: i32) -> DbError {

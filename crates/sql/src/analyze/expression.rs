@@ -226,6 +226,22 @@ fn check_kind(cx: &Context<'_>, e: &Expr, relation: Option<&Arc<Relation>>, kind
         ExprKind::IndexExpression => immutable("functions in index expression must be marked IMMUTABLE"),
         ExprKind::IndexPredicate => immutable("functions in index predicate must be marked IMMUTABLE"),
         ExprKind::PartitionExpression => immutable("functions in partition key expression must be marked IMMUTABLE"),
+        ExprKind::CopyWhere => {
+            let mut generated = None;
+            e.visit_vars(&mut |v| {
+                let column = v.column.checked_sub(1).and_then(|i| relation?.columns.get(i as usize));
+                if let Some(c) = column.filter(|c| c.generated != 0) {
+                    generated.get_or_insert(c.name.clone());
+                }
+            });
+            match generated {
+                Some(name) => {
+                    Err(err!(INVALID_COLUMN_REFERENCE, "generated columns are not supported in COPY FROM WHERE conditions")
+                        .detail(format!("Column \"{name}\" is a generated column.")))
+                }
+                None => Ok(()),
+            }
+        }
         ExprKind::GeneratedColumn => {
             let mut generated = None;
             e.visit_vars(&mut |v| {
@@ -293,6 +309,10 @@ fn clear_location(e: &mut Expr) {
         Expr::Window(w) => w.location = -1,
         Expr::Sublink(s) => s.location = -1,
         Expr::Json(j) => j.location = -1,
+        Expr::Array(a) => a.location = -1,
+        Expr::Row(r) => r.location = -1,
+        Expr::Case(c) => c.location = -1,
+        Expr::Coalesce { location, .. } | Expr::Grouping { location, .. } => *location = -1,
         _ => {}
     }
 }

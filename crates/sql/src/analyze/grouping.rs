@@ -61,13 +61,24 @@ fn shape(e: &Expr) -> String {
             Expr::Json(j) => j.location = -1,
             Expr::Relabel { collation, .. }
             | Expr::CoerceViaIo { collation, .. }
-            | Expr::Coalesce { collation, .. }
             | Expr::MinMax { collation, .. }
             | Expr::ArrayCoerce { collation, .. }
             | Expr::CaseTest { collation, .. }
             | Expr::CoerceToDomain { collation, .. } => *collation = Default::default(),
-            Expr::Case(c) => c.collation = Default::default(),
-            Expr::Array(a) => a.collation = Default::default(),
+            Expr::Case(c) => {
+                c.location = -1;
+                c.collation = Default::default();
+            }
+            Expr::Array(a) => {
+                a.location = -1;
+                a.collation = Default::default();
+            }
+            Expr::Row(r) => r.location = -1,
+            Expr::Grouping { location, .. } => *location = -1,
+            Expr::Coalesce { collation, location, .. } => {
+                *location = -1;
+                *collation = Default::default();
+            }
             Expr::Subscript(s) => s.collation = Default::default(),
             Expr::RowCompare(r) => r.input_collations.clear(),
             _ => {}
@@ -158,7 +169,7 @@ impl Analyzer<'_, '_> {
         let mut wrong = None;
         let flatten: &dyn Fn(&Expr) -> Expr = &|e| self.flatten_join(e);
         q.visit_mut(0, &mut |e, level| {
-            if let Expr::Grouping { args, references, levels_up } = e
+            if let Expr::Grouping { args, references, levels_up, .. } = e
                 && *levels_up == level
             {
                 references.clear();

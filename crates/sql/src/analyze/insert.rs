@@ -374,13 +374,13 @@ impl<'p> Analyzer<'_, 'p> {
         location: i32,
     ) -> Result<Expr> {
         let Some(first) = path.first() else {
-            let (from, at) = (value.ty(), value.location());
+            let from = value.ty();
             let coerced = self.coerce_to_target(value, ty, typmod, How::assignment())?;
             return coerced.ok_or_else(|| {
                 let (to, from) = (self.cx.type_name(ty), self.cx.type_name(from));
                 err!(DATATYPE_MISMATCH, "subfield \"{name}\" is of type {to} but expression is of type {from}")
                     .hint("You will need to rewrite or cast the expression.")
-                    .at(at)
+                    .at(location)
             });
         };
         match &first.node {
@@ -456,7 +456,7 @@ impl<'p> Analyzer<'_, 'p> {
         let (base, _) = self.cx.catalog.base_type_and_typmod(ty, typmod);
         let part = if subscript.slice { base } else { subscript.ty };
         let assigned = if rest.is_empty() {
-            let (from, at) = (value.ty(), value.location());
+            let from = value.ty();
             let coerced = self.coerce_to_target(value, part, subscript.typmod, How::assignment())?;
             coerced.ok_or_else(|| {
                 let (to, from) = (self.cx.type_name(part), self.cx.type_name(from));
@@ -465,7 +465,7 @@ impl<'p> Analyzer<'_, 'p> {
                     "subscripted assignment to \"{name}\" requires type {to} but expression is of type {from}"
                 )
                 .hint("You will need to rewrite or cast the expression.")
-                .at(at)
+                .at(location)
             })?
         } else {
             let element = Expr::Subscript(subscript.clone());

@@ -158,7 +158,7 @@ impl<'p> Analyzer<'_, 'p> {
             }
             JoinKind::Left => l,
             JoinKind::Right => r,
-            JoinKind::Full => Expr::Coalesce { args: vec![l, r], ty, collation: Oid::INVALID },
+            JoinKind::Full => Expr::Coalesce { args: vec![l, r], ty, collation: Oid::INVALID, location: -1 },
         };
         super::collate::assign(self.cx, &mut chosen)?;
         Ok(chosen)

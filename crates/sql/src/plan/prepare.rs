@@ -236,6 +236,7 @@ fn substitute(e: &mut Expr, level: usize, replaced: &HashMap<usize, Vec<Expr>>, 
     {
         let mut by = match usize::try_from(v.column) {
             Ok(0) => Expr::Row(Box::new(RowExpr {
+                location: -1,
                 fields: columns.clone(),
                 names: names.get(v.entry).cloned().unwrap_or_default(),
                 ty: v.ty,

@@ -116,6 +116,10 @@ impl Expr {
             Expr::ScalarArray(s) => earlier(s.location, s.scalar.location()),
             Expr::And(args) | Expr::Or(args) => leftmost(-1, args),
             Expr::Aggregate(a) => a.location,
+            Expr::Array(a) => a.location,
+            Expr::Row(r) if r.location >= 0 => r.location,
+            Expr::Case(c) => c.location,
+            Expr::Coalesce { location, .. } | Expr::Grouping { location, .. } => *location,
             Expr::Window(w) => w.location,
             Expr::Sublink(s) => match &s.test {
                 Some(test) => earlier(s.location, test.location()),

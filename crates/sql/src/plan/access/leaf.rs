@@ -96,7 +96,8 @@ impl Planner<'_> {
                 fields.push(column(entry, i as i16 + 1, c.ty, c.typmod, c.collation));
                 names.push(c.name.clone());
             }
-            let row = Expr::Row(Box::new(RowExpr { fields, names, ty: melba_types::oids::RECORD, explicit: false }));
+            let row =
+                Expr::Row(Box::new(RowExpr { fields, names, ty: melba_types::oids::RECORD, location: -1, explicit: false }));
             let mut all: Vec<Expr> = (0..columns.len())
                 .map(|i| column(entry, i as i16 + 1, columns[i].ty, columns[i].typmod, columns[i].collation))
                 .collect();
