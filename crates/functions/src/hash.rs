@@ -3,7 +3,7 @@
 //! Bob Jenkins' lookup3, seeded as PostgreSQL seeds it (src/common/hashfn.c). The executor's own hash tables use
 //! `melba_types::key::hash`.
 
-use melba_types::{Datum, Numeric, Result};
+use melba_types::{Datum, Numeric, Oid, Result, oids};
 
 use crate::text::io::unpadded;
 use crate::{CallContext, ScalarFn};
@@ -190,6 +190,32 @@ fn tid(v: &Datum) -> Input {
     Input::Bytes(halves.iter().flat_map(|h| h.to_le_bytes()).collect())
 }
 
+/// The hash of an element or field; nulls hash to 0. The low 32 bits are the plain hash when there is no seed.
+fn part_hash(call: &CallContext<'_>, ty: Oid, v: &Datum, seed: Option<u64>) -> Result<u64> {
+    let input = match v {
+        Datum::Null => return Ok(0),
+        v if ty == oids::BPCHAR => padded(v),
+        v if ty == oids::TID => tid(v),
+        Datum::Interval(_) | Datum::TimeTz(_) | Datum::Range(_) | Datum::Multirange(_) | Datum::Array(_) | Datum::Record(_) => {
+            let name = crate::lookup::type_name(call.session, ty);
+            return Err(melba_types::DbError::unsupported(format!("hashing of {name} within arrays and records")));
+        }
+        v => input(v),
+    };
+    let hash = match seed {
+        None => hash_input(input)?,
+        Some(seed) => extended_input(input, seed)?,
+    };
+    Ok(match hash {
+        Datum::Int4(h) => u64::from(h as u32),
+        h => h.as_i64() as u64,
+    })
+}
+
+fn combine(hashes: impl Iterator<Item = Result<u64>>, start: u64) -> Result<u64> {
+    hashes.into_iter().try_fold(start, |all, h| Ok(all.wrapping_mul(31).wrapping_add(h?)))
+}
+
 macro_rules! hashes {
     ($($name:literal),+) => {
         pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
@@ -202,6 +228,26 @@ macro_rules! hashes {
             ("hashtidextended", |_, a| extended_input(tid(&a[0]), a[1].as_i64() as u64)),
             ("pg_lsn_hash", hash),
             ("pg_lsn_hash_extended", extended),
+            ("hash_array", |c, a| {
+                let array = a[0].as_array();
+                let hashes = array.elements.iter().map(|e| part_hash(c, array.element_type, e, None));
+                combine(hashes, 1).map(|h| Datum::Int4(h as i32))
+            }),
+            ("hash_array_extended", |c, a| {
+                let array = a[0].as_array();
+                let hashes = array.elements.iter().map(|e| part_hash(c, array.element_type, e, Some(a[1].as_i64() as u64)));
+                combine(hashes, 1).map(|h| Datum::Int8(h as i64))
+            }),
+            ("hash_record", |c, a| {
+                let record = a[0].as_record();
+                let hashes = record.fields.iter().zip(record.field_types.iter()).map(|(f, ty)| part_hash(c, *ty, f, None));
+                combine(hashes, 0).map(|h| Datum::Int4(h as i32))
+            }),
+            ("hash_record_extended", |c, a| {
+                let (record, seed) = (a[0].as_record(), a[1].as_i64() as u64);
+                let hashes = record.fields.iter().zip(record.field_types.iter()).map(|(f, ty)| part_hash(c, *ty, f, Some(seed)));
+                combine(hashes, 0).map(|h| Datum::Int8(h as i64))
+            }),
         ];
     };
 }

@@ -34,6 +34,7 @@ pub mod setreturning;
 pub mod system;
 pub mod testing;
 pub mod text;
+pub mod type_functions;
 pub mod vector;
 pub mod window;
 
