@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Relation, RelationKind};
+use melba_catalog::{Catalog, Relation, RelationKind, classes};
 use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
@@ -89,6 +89,10 @@ impl<'p> Analyzer<'_, 'p> {
     /// Adds a range entry for a relation; views become their query.
     pub fn relation_entry(&mut self, relation: &Relation, n: &pb::RangeVar) -> Result<usize> {
         let kind = if relation.kind == RelationKind::View {
+            if stands_in_itself(self.cx.catalog, relation) {
+                let name = &relation.name;
+                return Err(err!(INVALID_OBJECT_DEFINITION, "infinite recursion detected in rules for relation \"{name}\""));
+            }
             let query = super::expression::analyze_view(self.cx, relation)?;
             RangeKind::Subquery { query: Box::new(query), view: relation.oid }
         } else {
@@ -243,4 +247,25 @@ pub fn apply_aliases(columns: &mut [OutputColumn], names: &[pb::Node], table: &s
         column.name = name.into();
     }
     Ok(())
+}
+
+/// Whether a view's query mentions the view, directly or through other views: CREATE OR REPLACE VIEW can bring that about.
+fn stands_in_itself(catalog: &Catalog, view: &Relation) -> bool {
+    let mut seen: Vec<Oid> = Vec::new();
+    let mut open: Vec<&Relation> = vec![view];
+    while let Some(next) = open.pop() {
+        for address in next.depends_on.iter().filter(|d| d.class == classes::PG_CLASS && d.sub == 0) {
+            if address.object == view.oid {
+                return true;
+            }
+            if !seen.contains(&address.object)
+                && let Some(relation) = catalog.relation(address.object)
+                && relation.kind == RelationKind::View
+            {
+                seen.push(relation.oid);
+                open.push(relation);
+            }
+        }
+    }
+    false
 }
