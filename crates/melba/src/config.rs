@@ -1,6 +1,13 @@
-//! melba.conf: one `name = value` a line, as in postgresql.conf.
+//! melba.conf, and melba.auto.conf which ALTER SYSTEM writes: one `name = value` a line, as in postgresql.conf.
 
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use melba_sql::session::context::Configuration;
+use melba_types::{DbError, SqlState};
+
+const MAIN: &str = "melba.conf";
+const AUTO: &str = "melba.auto.conf";
 
 /// What a new data directory's melba.conf holds.
 pub const DEFAULT: &str = "\
@@ -19,6 +26,54 @@ pub const DEFAULT: &str = "\
 #DateStyle = 'ISO, MDY'
 ";
 
+/// The configuration files of a data directory, and what the command line sets above them.
+#[derive(Debug)]
+pub struct Files {
+    pub data: PathBuf,
+    pub overrides: Vec<(String, String)>,
+}
+
+impl Files {
+    /// All assignments, later ones override earlier ones.
+    pub fn assignments(&self) -> Result<Vec<(String, String)>, String> {
+        let mut all = read_or_create(&self.data.join(MAIN))?;
+        all.extend(read(&self.data.join(AUTO))?.unwrap_or_default());
+        all.extend(self.overrides.iter().cloned());
+        Ok(all)
+    }
+
+    fn replace_auto(&self, assignments: &[(String, String)]) -> std::io::Result<()> {
+        let mut text = "# Written by ALTER SYSTEM: do not edit.\n".to_owned();
+        for (name, value) in assignments {
+            text += &format!("{name} = '{}'\n", value.replace('\\', "\\\\").replace('\'', "''"));
+        }
+        let new = self.data.join("melba.auto.conf.new");
+        let mut file = std::fs::File::create(&new)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&new, self.data.join(AUTO))?;
+        std::fs::File::open(&self.data)?.sync_all()
+    }
+}
+
+impl Configuration for Files {
+    fn read(&self) -> melba_types::Result<Vec<(String, String)>> {
+        self.assignments().map_err(config_error)
+    }
+
+    fn read_auto(&self) -> melba_types::Result<Vec<(String, String)>> {
+        Ok(read(&self.data.join(AUTO)).map_err(config_error)?.unwrap_or_default())
+    }
+
+    fn write_auto(&self, assignments: &[(String, String)]) -> melba_types::Result<()> {
+        self.replace_auto(assignments).map_err(|e| DbError::new(SqlState::IO_ERROR, format!("could not write \"{AUTO}\": {e}")))
+    }
+}
+
+fn config_error(message: String) -> DbError {
+    DbError::new(SqlState::CONFIG_FILE_ERROR, message)
+}
+
 /// `name=value` of the command line.
 pub fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
@@ -29,13 +84,19 @@ pub fn assignment(text: &str) -> Result<(String, String), String> {
 
 /// Reads the file; writes the default one first when there is none.
 pub fn read_or_create(path: &Path) -> Result<Vec<(String, String)>, String> {
+    if let Some(assignments) = read(path)? {
+        return Ok(assignments);
+    }
+    std::fs::write(path, DEFAULT).map_err(|e| format!("could not write {}: {e}", path.display()))?;
+    Ok(Vec::new())
+}
+
+/// The assignments of a file; `None` when there is none.
+fn read(path: &Path) -> Result<Option<Vec<(String, String)>>, String> {
     let shown = path.display();
     match std::fs::read_to_string(path) {
-        Ok(text) => parse(&text).map_err(|(line, what)| format!("{shown}, line {line}: {what}")),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            std::fs::write(path, DEFAULT).map_err(|e| format!("could not write {shown}: {e}"))?;
-            Ok(Vec::new())
-        }
+        Ok(text) => parse(&text).map(Some).map_err(|(line, what)| format!("{shown}, line {line}: {what}")),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(format!("could not read {shown}: {e}")),
     }
 }
@@ -94,6 +155,17 @@ mod tests {
         for (line, bad) in [(1, "word"), (2, "\na ="), (1, "a = 'x"), (1, "a = 1 2"), (1, "a = 'x' y")] {
             assert_eq!(parse(bad).unwrap_err().0, line, "{bad:?}");
         }
+    }
+
+    #[test]
+    fn what_alter_system_writes_is_read_back() {
+        let data = tempfile::tempdir().unwrap();
+        let files = Files { data: data.path().to_owned(), overrides: vec![("c".into(), "3".into())] };
+        assert_eq!(files.read_auto().unwrap(), []);
+        let written = [("a".to_owned(), r"it's \ 'x'".to_owned()), ("b".to_owned(), String::new())];
+        files.write_auto(&written).unwrap();
+        assert_eq!(files.read_auto().unwrap(), written);
+        assert_eq!(files.assignments().unwrap().last(), Some(&("c".to_owned(), "3".to_owned())));
     }
 
     #[test]

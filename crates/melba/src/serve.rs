@@ -13,7 +13,7 @@ use melba_vfs::{Directory, OsClock, OsDirectory, OsRandom};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::config;
+use crate::config::Files;
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -21,12 +21,11 @@ type Result<T> = std::result::Result<T, String>;
 pub fn serve(data: &Path, listen: &str, overrides: Vec<(String, String)>) -> Result<()> {
     let directory = open_directory(data)?;
     let _lock = lock(&*directory, data)?;
-    let mut changes = config::read_or_create(&data.join("melba.conf"))?;
-    changes.extend(overrides);
-    let settings = Settings::server(&changes).map_err(|e| e.to_string())?;
+    let files = Files { data: data.to_owned(), overrides };
+    let settings = Settings::server(&files.assignments()?).map_err(|e| e.to_string())?;
     let cluster = open_cluster(directory, &settings)?;
     let engine = cluster.engine.clone();
-    let instance = Arc::new(Instance::new(settings, cluster));
+    let instance = Arc::new(Instance::new(settings, cluster).with_configuration(Box::new(files)));
     instance.backends.start_watchdog().map_err(|e| format!("could not start a thread: {e}"))?;
     let server = Server::bind(listen, instance).map_err(|e| format!("could not listen on {listen}: {e}"))?;
     let handle = server.handle();
@@ -44,17 +43,43 @@ pub fn serve(data: &Path, listen: &str, overrides: Vec<(String, String)>) -> Res
     engine.shutdown().map_err(|e| e.to_string())
 }
 
-/// `melba check`.
+/// `melba check`: every checksum of the files, then what the catalogs say. A line for each damage.
 pub fn check(data: &Path) -> Result<()> {
     if !data.is_dir() {
         return Err(format!("{} is no directory", data.display()));
     }
     let directory = open_directory(data)?;
     let _lock = lock(&*directory, data)?;
+    let (segments, mut damages) = Engine::verify(&directory).map_err(|e| format!("{}: {e}", data.display()))?;
+    // Opening a damaged database could make things worse.
+    let databases = match damages.is_empty() {
+        true => match count_databases(directory) {
+            Ok(count) => count,
+            Err(e) => {
+                damages.push(format!("the catalogs cannot be read: {e}"));
+                0
+            }
+        },
+        false => 0,
+    };
+    for damage in &damages {
+        println!("{}: {damage}", data.display());
+    }
+    match damages.len() {
+        0 => {
+            println!("{}: {databases} database(s) in {segments} segment(s), no errors found", data.display());
+            Ok(())
+        }
+        n => Err(format!("{n} error(s) found in {}", data.display())),
+    }
+}
+
+fn count_databases(directory: Arc<dyn Directory>) -> Result<usize> {
     let settings = Settings::server(&[]).map_err(|e| e.to_string())?;
     let cluster = open_cluster(directory, &settings)?;
-    println!("{}: {} database(s), no errors found", data.display(), cluster.catalogs().databases().count());
-    cluster.engine.shutdown().map_err(|e| e.to_string())
+    let count = cluster.catalogs().databases().count();
+    cluster.engine.shutdown().map_err(|e| e.to_string())?;
+    Ok(count)
 }
 
 fn open_directory(data: &Path) -> Result<Arc<dyn Directory>> {

@@ -76,7 +76,7 @@ impl Server {
 
     fn accept(&self, stream: TcpStream, peer: SocketAddr) {
         let shared = self.shared.clone();
-        let max = shared.instance.settings.get("max_connections").as_integer().max(1) as usize;
+        let max = shared.instance.settings().get("max_connections").as_integer().max(1) as usize;
         // Connections that do not authenticate may take up as many threads again, not more.
         if shared.stopping.load(Ordering::SeqCst) || shared.threads.load(Ordering::SeqCst) > 2 * max + 16 {
             return;

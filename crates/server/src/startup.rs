@@ -11,11 +11,10 @@ use melba_protocol::{ProtocolVersion, Startup, next_startup};
 use melba_sql::session::Session;
 use melba_sql::session::backends::{Activity, Backend, Wake};
 use melba_sql::session::client::Client;
-use melba_sql::session::context::{Instance, SessionState};
-use melba_sql::session::interrupt::Interrupt;
+use melba_sql::session::context::{Instance, Login, SessionState};
 use melba_sql::session::setting_value::Value;
+use melba_sql::session::settings::Settings;
 use melba_types::{DbError, Oid, Result, Severity, err};
-use parking_lot::Mutex;
 
 use crate::connection::Connection;
 use melba_protocol::scram::{Exchange, Verifier};
@@ -46,7 +45,7 @@ pub(crate) fn start(
         authenticate(connection, instance, &request.user, role.as_deref())?;
     }
     let (role, catalog) = admit(database, &request, role)?;
-    let state = session_state(instance, &request, &role, catalog.database_oid(), pid)?;
+    let state = session_state(instance, &request, &role, &catalog, pid)?;
     register(instance, &request, &state, peer, wake)?;
     let out = connection.output();
     out.authentication_ok();
@@ -210,45 +209,49 @@ fn session_state(
     instance: &Arc<Instance>,
     request: &Request,
     role: &Role,
-    database_oid: Oid,
+    catalog: &Catalog,
     pid: i32,
 ) -> Result<Arc<SessionState>> {
-    let mut settings = instance.settings.for_session(role.superuser);
+    let mut settings = instance.settings().for_session(role.superuser);
     settings.set_internal("is_superuser", Value::Bool(role.superuser));
     settings.set_internal("session_authorization", Value::Text(request.user.as_str().into()));
-    for (_, assignment) in &role.settings {
-        if let Some((name, value)) = assignment.split_once('=') {
-            settings.set_at_start(name, value).map_err(fatal)?;
-        }
-    }
+    let ignored = apply_stored(&mut settings, catalog, role);
     for (name, value) in &request.settings {
         settings.set_at_start(name, value).map_err(fatal)?;
     }
     let engine = instance.cluster.engine.session().map_err(|e| fatal(e.into()))?;
-    let interrupt = Arc::new(Interrupt::default());
-    engine.set_interrupt(interrupt.engine.clone());
     engine.set_pid(pid);
-    Ok(Arc::new(SessionState {
-        instance: instance.clone(),
-        database_oid,
-        engine,
-        settings: Mutex::new(settings),
-        interrupt,
-        notices: Mutex::new(Vec::new()),
+    let login = Login {
         user: request.user.as_str().into(),
         user_oid: role.oid,
         database: request.database.as_str().into(),
+        database_oid: catalog.database_oid(),
         pid,
-        seed: Mutex::new(None),
-        sequences: Mutex::default(),
-        activity: Arc::default(),
-        temporary_namespace: Mutex::default(),
-    }))
+    };
+    let state = SessionState::new(instance, login, engine, settings);
+    state.engine.set_interrupt(state.interrupt.engine.clone());
+    ignored.into_iter().for_each(|e| state.warning(e));
+    Ok(Arc::new(state))
+}
+
+/// ALTER DATABASE ... SET, ALTER ROLE ... SET and ALTER ROLE ... IN DATABASE ... SET, the last one winning. What no longer
+/// makes sense is given back, to be warned of.
+fn apply_stored(settings: &mut Settings, catalog: &Catalog, role: &Role) -> Vec<DbError> {
+    let database = catalog.database_oid();
+    let of_role = |scope: Oid| role.settings.iter().filter(move |(d, _)| *d == scope).map(|(_, text)| text);
+    let of_database = catalog.database(database).into_iter().flat_map(|d| &d.settings);
+    let mut ignored = Vec::new();
+    for assignment in of_database.chain(of_role(Oid::INVALID)).chain(of_role(database)) {
+        if let Some((name, value)) = assignment.split_once('=') {
+            ignored.extend(settings.set_stored(name, value).err());
+        }
+    }
+    ignored
 }
 
 /// Takes one of max_connections' places.
 fn register(instance: &Instance, request: &Request, state: &SessionState, peer: SocketAddr, wake: Box<dyn Wake>) -> Result<()> {
-    let max = instance.settings.get("max_connections").as_integer().max(1) as usize;
+    let max = instance.settings().get("max_connections").as_integer().max(1) as usize;
     // Clients of the older protocol can keep four bytes only.
     let secret_bytes = if request.version >= ProtocolVersion::V3_2 { 32 } else { 4 };
     let secret = rand::random::<[u8; 32]>()[..secret_bytes].to_vec();

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Catalog, Collation, Function, Operator, Relation, Type, TypeKind};
+use melba_catalog::privileges::AclKind;
+use melba_catalog::{Catalog, Collation, Function, Operator, Relation, Type, TypeKind, acl};
 use melba_functions::Session;
 use melba_types::{Datum, DbError, Oid, Result, err};
 
@@ -77,7 +78,12 @@ impl<'a> Context<'a> {
             return Ok(self.temp_namespace);
         }
         match self.catalog.namespace_by_name(name) {
-            Some(n) => Ok(n.oid),
+            Some(n) => {
+                if !self.catalog.has_privileges(self.user, AclKind::Namespace, n.owner, &n.acl, acl::USAGE) {
+                    return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for schema {name}"));
+                }
+                Ok(n.oid)
+            }
             None => Err(err!(UNDEFINED_SCHEMA, "schema \"{name}\" does not exist")),
         }
     }

@@ -34,7 +34,8 @@ impl<'a> Context<'a> {
             search_path: &STORED_PATH,
             temp_namespace: Oid::INVALID,
             database: self.database,
-            user: self.user,
+            // Stored names were looked up, with permission, when they were stored.
+            user: melba_catalog::classes::POSTGRES_ROLE,
         }
     }
 }

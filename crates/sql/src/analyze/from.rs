@@ -64,6 +64,12 @@ impl<'p> Analyzer<'_, 'p> {
         if !n.catalogname.is_empty() {
             self.cx.check_database(&n.catalogname, &[&n.catalogname, &n.schemaname, &n.relname]).map_err(|e| e.at(n.location))?;
         }
+        if let Some(schema) = schema
+            && let Err(e) = self.cx.namespace(schema)
+            && e.sqlstate() == melba_types::SqlState::INSUFFICIENT_PRIVILEGE
+        {
+            return Err(e.at(n.location));
+        }
         if let Some(relation) = self.cx.find_relation(schema, &n.relname) {
             let what = match relation.kind {
                 RelationKind::Index | RelationKind::PartitionedIndex => "This operation is not supported for indexes.",

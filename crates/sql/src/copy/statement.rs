@@ -17,9 +17,11 @@ use crate::ddl::nodes::strings;
 use crate::execute::expression::{Expression, compile_for_table};
 use crate::execute::{BATCH_ROWS, ExecContext};
 use crate::parse;
+use crate::session::permissions;
 use crate::session::portal::{CopyIn, CopyOut, Outcome};
 use crate::table::{TableWriter, TargetBuilder};
 use crate::transaction::Tx;
+use crate::tree::Privileges;
 
 /// Bytes read from a file at a time.
 const FILE_CHUNK_BYTES: usize = 256 << 10;
@@ -131,6 +133,9 @@ fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result
         bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name);
     }
     let columns = copied_columns(&relation, &strings(&s.attlist), true)?;
+    let inserted = columns.iter().map(|at| *at as i16 + 1).collect();
+    let required = Privileges { insert: true, inserted, ..Privileges::default() };
+    permissions::require(&cx.ddl.catalog(), cx.ddl.user, &relation, &required)?;
     let exec = (cx.exec)();
     let catalog = exec.catalog.clone();
     let builder = TargetBuilder { catalog: &catalog, session: &*exec.session };

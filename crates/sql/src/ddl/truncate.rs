@@ -31,7 +31,9 @@ impl Ddl<'_> {
         }
         self.add_referencing(&mut tables, s.behavior() == DropBehavior::DropCascade)?;
         for table in &tables {
-            self.require_owner(table.owner, "table", &table.name)?;
+            if !self.catalog().has_relation_privileges(self.user, table, melba_catalog::acl::TRUNCATE) {
+                return Err(crate::session::permissions::denied(table));
+            }
             self.empty_table(table.oid)?;
             if s.restart_seqs {
                 for column in table.columns.iter().filter(|c| !c.dropped) {

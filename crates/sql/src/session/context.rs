@@ -2,25 +2,32 @@
 
 use std::sync::Arc;
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use hashbrown::HashMap;
 use melba_catalog::Catalog;
 use melba_functions::{CallContext, FormatSettings, IntervalStyle};
 use melba_types::{Datum, DbError, Oid, Result, Severity};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use crate::cluster::Cluster;
 use crate::transaction::Tx;
 
 use super::backends::{Activity, Backends};
 use super::interrupt::Interrupt;
+use super::listing::{Listed, PreparedStatements};
 use super::names::SearchPath;
 use super::setting_check;
 use super::settings::Settings;
+use super::user::User;
 
 /// Everything that the sessions of one server share.
 pub struct Instance {
-    /// Configuration file and command line applied.
-    pub settings: Settings,
+    /// Configuration files and command line applied.
+    settings: RwLock<Arc<Settings>>,
+    settings_version: AtomicU64,
+    configuration: OnceLock<Box<dyn Configuration>>,
     pub backends: Arc<Backends>,
     pub cluster: Arc<Cluster>,
     /// Microseconds since 2000-01-01.
@@ -30,8 +37,54 @@ pub struct Instance {
 impl Instance {
     pub fn new(settings: Settings, cluster: Arc<Cluster>) -> Instance {
         let started = cluster.clock.now_micros();
-        Instance { settings, backends: Arc::default(), cluster, started }
+        Instance {
+            settings: RwLock::new(Arc::new(settings)),
+            settings_version: AtomicU64::new(1),
+            configuration: OnceLock::new(),
+            backends: Arc::default(),
+            cluster,
+            started,
+        }
     }
+
+    /// The server with files that settings come from: ALTER SYSTEM and pg_reload_conf() work.
+    pub fn with_configuration(self, configuration: Box<dyn Configuration>) -> Instance {
+        // A new instance has none yet.
+        let _ = self.configuration.set(configuration);
+        self
+    }
+
+    pub fn settings(&self) -> Arc<Settings> {
+        self.settings.read().clone()
+    }
+
+    /// Changes whenever the server's settings do.
+    pub fn settings_version(&self) -> u64 {
+        self.settings_version.load(Ordering::Acquire)
+    }
+
+    pub(super) fn configuration(&self) -> Result<&dyn Configuration> {
+        let configuration = self.configuration.get().map(|c| &**c);
+        configuration.ok_or_else(|| DbError::unsupported("changing the configuration of a server without configuration files"))
+    }
+
+    /// Reads the configuration files again.
+    pub(super) fn reload(&self) -> Result<()> {
+        let next = self.settings().reloaded(&self.configuration()?.read()?)?;
+        *self.settings.write() = Arc::new(next);
+        self.settings_version.fetch_add(1, Ordering::AcqRel);
+        Ok(())
+    }
+}
+
+/// Where a server's settings come from.
+pub trait Configuration: Send + Sync + std::fmt::Debug {
+    /// All assignments, later ones override earlier ones.
+    fn read(&self) -> Result<Vec<(String, String)>>;
+    /// Those of ALTER SYSTEM.
+    fn read_auto(&self) -> Result<Vec<(String, String)>>;
+    /// Replaces those of ALTER SYSTEM.
+    fn write_auto(&self, assignments: &[(String, String)]) -> Result<()>;
 }
 
 /// Values of sequences that the session has seen.
@@ -50,6 +103,7 @@ pub struct SessionState {
     pub interrupt: Arc<Interrupt>,
     /// Notices on their way to the client.
     pub notices: Mutex<Vec<DbError>>,
+    /// Who logged in.
     pub user: Arc<str>,
     pub user_oid: Oid,
     pub database: Arc<str>,
@@ -63,9 +117,42 @@ pub struct SessionState {
     pub activity: Arc<Mutex<Activity>>,
     /// The session's temporary schema, 0 until it is needed.
     pub temporary_namespace: Mutex<Oid>,
+    pub(super) prepared: PreparedStatements,
+    pub(super) cursors: Mutex<Vec<Listed>>,
+}
+
+/// Who logged in, where, and as which session of the server.
+#[derive(Clone, Debug)]
+pub struct Login {
+    pub user: Arc<str>,
+    pub user_oid: Oid,
+    pub database: Arc<str>,
+    pub database_oid: Oid,
+    pub pid: i32,
 }
 
 impl SessionState {
+    pub fn new(instance: &Arc<Instance>, login: Login, engine: Arc<melba_engine::Session>, settings: Settings) -> SessionState {
+        SessionState {
+            instance: instance.clone(),
+            settings: Mutex::new(settings),
+            interrupt: Arc::default(),
+            notices: Mutex::default(),
+            user: login.user,
+            user_oid: login.user_oid,
+            database: login.database,
+            database_oid: login.database_oid,
+            engine,
+            pid: login.pid,
+            seed: Mutex::default(),
+            sequences: Mutex::default(),
+            activity: Arc::default(),
+            temporary_namespace: Mutex::default(),
+            prepared: Mutex::default(),
+            cursors: Mutex::default(),
+        }
+    }
+
     /// The newest committed catalog of the session's database.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.instance.cluster.catalog(self.database_oid)
@@ -122,6 +209,7 @@ pub struct StatementContext {
     pub catalog: Arc<Catalog>,
     pub format: Arc<FormatSettings>,
     pub path: Arc<SearchPath>,
+    pub user: Arc<User>,
     pub transaction_start: i64,
     pub statement_start: i64,
 }

@@ -72,14 +72,14 @@ impl Session {
 
     /// FETCH gives the rows it passes, MOVE only their number.
     pub(super) fn run_fetch(&mut self, fetch: &FetchStmt) -> Result<Outcome> {
-        let mut portal = self.portals.remove(&fetch.portalname).ok_or_else(|| no_cursor(&fetch.portalname))?;
+        let mut portal = self.portals.take(&fetch.portalname).ok_or_else(|| no_cursor(&fetch.portalname))?;
         let result = self.fetch_from(&mut portal, fetch);
         if result.is_err()
             && !matches!(&result, Err(e) if e.sqlstate() == melba_types::SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE)
         {
             portal.state = PortalState::Failed;
         }
-        self.portals.insert(fetch.portalname.clone(), portal);
+        self.portals.put_back(fetch.portalname.clone(), portal);
         result
     }
 

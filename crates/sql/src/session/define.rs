@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Catalog, Object, Persistence, Relation, RelationKind, Storage};
+use melba_catalog::{Catalog, Object, ObjectAddress, Persistence, Relation, RelationKind, Storage, acl, classes};
 use melba_engine::RelationLockMode;
 use melba_functions::Session as FunctionSession;
 use melba_protocol::scram::Verifier;
@@ -18,9 +18,6 @@ use crate::ddl::{self, Ddl};
 use crate::execute::{BATCH_ROWS, ExecContext};
 use crate::table::{TableWriter, TargetBuilder};
 use crate::transaction::Tx;
-
-/// Iterations of new SCRAM verifiers, as PostgreSQL's scram_iterations.
-const SCRAM_ITERATIONS: u32 = 4096;
 
 /// Runs queries for statements that contain one.
 pub type RunQuery<'a> = &'a dyn Fn(&N) -> Result<Outcome>;
@@ -61,7 +58,7 @@ fn with_ddl<T>(context: &StatementContext, tx: &Arc<Tx>, source: &str, f: impl F
         path: &context.path.path,
         creation_namespace: context.path.creation,
         temporary_namespace: &temporary_namespace,
-        user: context.session.user_oid,
+        user: context.user.oid,
         password_verifier: &password_verifier,
         source,
     })
@@ -88,9 +85,8 @@ fn password_verifier(context: &StatementContext, password: &str) -> String {
     if Verifier::parse(password).is_some() {
         return password.to_owned();
     }
-    let random = &context.session.instance.cluster.random;
-    let salt: Vec<u8> = [random.next_u64(), random.next_u64()].iter().flat_map(|n| n.to_le_bytes()).collect();
-    Verifier::from_password(password, &salt, SCRAM_ITERATIONS).to_string()
+    let iterations = context.session.settings.lock().get("scram_iterations").as_integer().max(1);
+    Verifier::from_password(password, &rand::random::<[u8; 16]>(), iterations as u32).to_string()
 }
 
 /// A context over the catalog as the transaction sees it now.
@@ -225,6 +221,18 @@ pub fn drop_temporary(context: &StatementContext) -> Result<()> {
     with_ddl(context, tx, "", |ddl| ddl.drop_quietly(&roots))
 }
 
+/// The end of a session: drops its temporary schema with everything in it.
+pub fn end_temporary(context: &StatementContext) -> Result<()> {
+    drop_temporary(context)?;
+    let namespace = std::mem::take(&mut *context.session.temporary_namespace.lock());
+    if let Some(tx) = &context.tx
+        && tx.catalog().namespace(namespace).is_some()
+    {
+        tx.remove(ObjectAddress { class: classes::PG_NAMESPACE, object: namespace, sub: 0 });
+    }
+    Ok(())
+}
+
 /// Runs the constraint checks that waited for the commit, or (`all` false) those that SET CONSTRAINTS made immediate.
 pub fn run_deferred(context: &StatementContext, all: bool) -> Result<()> {
     let Some(tx) = &context.tx else { return Ok(()) };
@@ -267,6 +275,17 @@ fn lock_tables(ddl: &Ddl<'_>, s: &LockStmt) -> Result<Outcome> {
             return Err(err!(WRONG_OBJECT_TYPE, "cannot lock relation \"{}\"", relation.name)
                 .detail(format!("This operation is not supported for {}.", ddl::plural(relation.kind))));
         }
+        // Reading locks come with any privilege, writing ones with that to write.
+        let writing = [acl::UPDATE, acl::DELETE, acl::TRUNCATE, acl::MAINTAIN];
+        let more: &[u64] = match mode {
+            AccessShare => &[acl::SELECT, acl::INSERT],
+            RowShare | RowExclusive => &[acl::INSERT],
+            _ => &[],
+        };
+        let catalog = ddl.catalog();
+        if !writing.iter().chain(more).any(|mask| catalog.has_relation_privileges(ddl.user, &relation, *mask)) {
+            return Err(super::permissions::denied(&relation));
+        }
         if s.nowait {
             ddl.try_lock_relation(&relation, mode)?;
         } else {
@@ -277,7 +296,12 @@ fn lock_tables(ddl: &Ddl<'_>, s: &LockStmt) -> Result<Outcome> {
 }
 
 /// The error for a statement that nothing runs.
-pub fn unsupported(source: &str) -> DbError {
+pub fn unsupported(node: &N, source: &str) -> DbError {
+    match node {
+        N::DoStmt(_) => return DbError::unsupported("DO"),
+        N::CallStmt(_) => return DbError::unsupported("CALL"),
+        _ => {}
+    }
     let words: Vec<&str> = source.split_whitespace().take(2).collect();
     err!(FEATURE_NOT_SUPPORTED, "{} is not supported yet", words.join(" ").to_uppercase())
 }

@@ -1,125 +1,164 @@
-//! EXPLAIN.
+//! EXPLAIN: options, and what it shows of the statement inside.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use melba_types::{DbError, Result, bail, err, oids};
+use melba_catalog::Catalog;
+use melba_types::{Datum, DbError, Oid, Result, bail, err, oids};
 use pg_query::NodeEnum;
-use pg_query::protobuf as pb;
+use pg_query::protobuf::ExplainStmt;
 
 use super::context::StatementContext;
 use super::pipeline;
 use super::portal::{Outcome, ResultColumn, StoredRows, Tag};
-use crate::execute::{BATCH_ROWS, Execution};
+use crate::ddl::nodes::{option_text, options};
 use crate::plan::explain::{ExplainOptions, explain, explain_json};
 use crate::transaction::Tx;
 
-/// What EXPLAIN's parentheses say.
-pub(super) struct Options {
-    options: ExplainOptions,
+struct Options {
+    plan: ExplainOptions,
     summary: bool,
     json: bool,
 }
 
-/// The one column of EXPLAIN's result.
-pub(super) fn columns(statement: &pb::ExplainStmt) -> Result<Arc<[ResultColumn]>> {
-    let ty = if options(statement)?.json { oids::JSON } else { oids::TEXT };
-    let column =
-        ResultColumn { name: "QUERY PLAN".into(), ty, typmod: -1, table: melba_types::Oid::INVALID, attribute: 0, size: -1 };
-    Ok(Arc::from([column]))
-}
-
-/// Options as written; a bare name is true.
-fn options(statement: &pb::ExplainStmt) -> Result<Options> {
-    let mut out = Options { options: ExplainOptions { costs: true, analyze: false, timing: true }, summary: false, json: false };
-    let mut summary = None;
-    for node in &statement.options {
-        let Some(NodeEnum::DefElem(option)) = &node.node else { continue };
-        match option.defname.as_str() {
-            "costs" => out.options.costs = boolean(option)?,
-            "analyze" => out.options.analyze = boolean(option)?,
-            "timing" => out.options.timing = boolean(option)?,
-            "summary" => summary = Some(boolean(option)?),
-            // They add lines that this executor has nothing to say on, or that hold for any plan.
-            "verbose" | "buffers" | "settings" | "wal" | "memory" | "generic_plan" => drop(boolean(option)?),
-            "serialize" => {}
-            "format" => match text(option).as_deref() {
-                Some("text") => {}
-                Some("json") => out.json = true,
-                Some("xml" | "yaml") => return Err(DbError::unsupported("this format of EXPLAIN")),
-                other => bail!(
-                    INVALID_PARAMETER_VALUE,
-                    "unrecognized value for EXPLAIN option \"format\": \"{}\"",
-                    other.unwrap_or("")
-                ),
-            },
-            other => {
-                return Err(err!(SYNTAX_ERROR, "unrecognized EXPLAIN option \"{other}\"").at(option.location));
+/// Reads the list of options by PostgreSQL's rules.
+fn read_options(s: &ExplainStmt) -> Result<Options> {
+    let (mut analyze, mut costs, mut generic, mut json) = (false, true, false, false);
+    let (mut timing, mut summary, mut wal, mut serialize) = (None, None, false, false);
+    for def in options(&s.options) {
+        let on = || option_on(def);
+        match def.defname.as_str() {
+            "analyze" => analyze = on()?,
+            "costs" => costs = on()?,
+            "generic_plan" => generic = on()?,
+            "timing" => timing = Some(on()?),
+            "summary" => summary = Some(on()?),
+            "wal" => wal = on()?,
+            // Nothing is counted for these: there are no shared buffers, no settings that change plans, and no more to say.
+            "verbose" | "buffers" | "settings" | "memory" => drop(on()?),
+            "serialize" => {
+                serialize = option_text(def).is_none_or(|v| !matches!(&*v.to_ascii_lowercase(), "none" | "off" | "false"))
             }
+            "format" => json = is_json(option_text(def).as_deref().unwrap_or_default(), def.location)?,
+            other => return Err(err!(SYNTAX_ERROR, "unrecognized EXPLAIN option \"{other}\"").at(def.location)),
         }
     }
-    out.summary = summary.unwrap_or(out.options.analyze);
-    Ok(out)
+    for (given, name) in [(wal, "WAL"), (timing == Some(true), "TIMING"), (serialize, "SERIALIZE")] {
+        if given && !analyze {
+            bail!(INVALID_PARAMETER_VALUE, "EXPLAIN option {name} requires ANALYZE");
+        }
+    }
+    if generic && analyze {
+        bail!(INVALID_PARAMETER_VALUE, "EXPLAIN options ANALYZE and GENERIC_PLAN cannot be used together");
+    }
+    let plan = ExplainOptions { costs, analyze, timing: timing.unwrap_or(true) };
+    Ok(Options { plan, summary: summary.unwrap_or(analyze), json })
 }
 
-fn text(option: &pb::DefElem) -> Option<String> {
-    match option.arg.as_deref().and_then(|a| a.node.as_ref()) {
-        Some(NodeEnum::String(s)) => Some(s.sval.to_lowercase()),
-        Some(NodeEnum::Integer(i)) => Some(i.ival.to_string()),
-        Some(NodeEnum::Boolean(b)) => Some(b.boolval.to_string()),
-        _ => None,
-    }
-}
-
-fn boolean(option: &pb::DefElem) -> Result<bool> {
-    if option.arg.is_none() {
-        return Ok(true);
-    }
-    match text(option).as_deref() {
-        Some("true" | "on" | "1") => Ok(true),
+fn option_on(def: &pg_query::protobuf::DefElem) -> Result<bool> {
+    match option_text(def).map(|t| t.to_ascii_lowercase()).as_deref() {
+        None | Some("true" | "on" | "1") => Ok(true),
         Some("false" | "off" | "0") => Ok(false),
-        _ => bail!(SYNTAX_ERROR, "{} requires a Boolean value", option.defname),
+        Some(_) => Err(err!(SYNTAX_ERROR, "{} requires a Boolean value", def.defname)),
     }
 }
 
-/// Plans (and with ANALYZE runs) the statement and returns the lines.
-pub(super) fn run(context: &StatementContext, tx: &Arc<Tx>, statement: &pb::ExplainStmt) -> Result<Outcome> {
-    let options = options(statement)?;
-    let mut node = statement.query.as_deref().and_then(|q| q.node.as_ref());
-    if let Some(NodeEnum::CreateTableAsStmt(create)) = node {
-        node = create.query.as_deref().and_then(|q| q.node.as_ref());
+fn is_json(format: &str, location: i32) -> Result<bool> {
+    match format {
+        "text" => Ok(false),
+        "json" => Ok(true),
+        "xml" | "yaml" => Err(DbError::unsupported(format!("EXPLAIN with FORMAT {}", format.to_uppercase()))),
+        other => Err(err!(INVALID_PARAMETER_VALUE, "unrecognized value for EXPLAIN option \"format\": \"{other}\"").at(location)),
     }
-    let Some(node) = node.filter(|n| pipeline::is_query(n)) else {
-        return Err(DbError::unsupported("EXPLAIN of this statement"));
+}
+
+/// The only column of the result.
+pub(super) fn columns(s: &ExplainStmt, catalog: &Catalog) -> Result<Arc<[ResultColumn]>> {
+    let ty = if read_options(s)?.json { oids::JSON } else { oids::TEXT };
+    Ok(Arc::new([ResultColumn::new("QUERY PLAN", ty, catalog)]))
+}
+
+/// The query that is explained; `None` for statements without a plan.
+pub(super) fn explained(s: &ExplainStmt) -> Result<Option<&NodeEnum>> {
+    let Some(node) = s.query.as_deref().and_then(|n| n.node.as_ref()) else {
+        return Err(DbError::internal("EXPLAIN without a statement"));
     };
-    let context = StatementContext { catalog: tx.catalog(), ..context.clone() };
-    let planning = Instant::now();
-    let plan = pipeline::plan_to_explain(&context, node)?;
-    let planned_in = planning.elapsed();
-    pipeline::lock_relations(tx, &plan)?;
-    let mut timings = Vec::new();
-    let executing = Instant::now();
-    if options.options.analyze {
-        let mut ctx = pipeline::exec_context(&context, tx);
-        ctx.instrument();
-        let mut execution = Execution::new(plan.clone(), ctx)?;
-        while execution.next_batch(BATCH_ROWS)?.is_some() {}
-        timings = execution.ctx.timings();
-    }
-    let executed_in = executing.elapsed();
-    let lines = if options.json {
-        vec![explain_json(&plan, options.options, &timings)]
-    } else {
-        let mut lines = explain(&plan, options.options, &timings);
-        if options.summary {
-            lines.push(format!("Planning Time: {:.3} ms", planned_in.as_secs_f64() * 1000.0));
-            if options.options.analyze {
-                lines.push(format!("Execution Time: {:.3} ms", executed_in.as_secs_f64() * 1000.0));
+    Ok(match node {
+        NodeEnum::CreateTableAsStmt(s) => s.query.as_deref().and_then(|n| n.node.as_ref()),
+        NodeEnum::DeclareCursorStmt(s) => s.query.as_deref().and_then(|n| n.node.as_ref()),
+        node if pipeline::is_query(node) => Some(node),
+        _ => None,
+    })
+}
+
+/// Runs EXPLAIN.
+pub(super) fn run(
+    context: &StatementContext,
+    tx: &Arc<Tx>,
+    s: &ExplainStmt,
+    parameter_types: &[Oid],
+    parameters: &[Datum],
+) -> Result<Outcome> {
+    let options = read_options(s)?;
+    let query = s.query.as_deref().and_then(|n| n.node.as_ref());
+    let lines = match (query, explained(s)?) {
+        (Some(NodeEnum::CreateTableAsStmt(_)), _) if options.plan.analyze => {
+            return Err(DbError::unsupported("EXPLAIN ANALYZE of CREATE TABLE AS"));
+        }
+        (Some(NodeEnum::ExecuteStmt(execute)), _) => {
+            let prepared = context.session.prepared.lock().get(&execute.name).cloned();
+            let prepared =
+                prepared.ok_or_else(|| err!(UNDEFINED_PSTATEMENT, "prepared statement \"{}\" does not exist", execute.name))?;
+            let values = pipeline::evaluate(context, &execute.params, &prepared.parameter_types)?;
+            match &prepared.statement {
+                Some(s) if pipeline::is_query(&s.node) => {
+                    plan_lines(context, tx, &s.node, &options, &prepared.parameter_types, &values)?
+                }
+                _ => no_plan(),
             }
         }
-        lines
+        (_, Some(node)) => plan_lines(context, tx, node, &options, parameter_types, parameters)?,
+        (_, None) => no_plan(),
     };
-    let batch = pipeline::text_rows(vec![lines]);
-    let source = Box::new(StoredRows(vec![batch].into_iter()));
-    Ok(Outcome::Rows { columns: columns(statement)?, source, tag: Tag::Fixed("EXPLAIN".to_owned()), formats: Vec::new() })
+    let source = Box::new(StoredRows(vec![pipeline::text_rows(vec![lines])].into_iter()));
+    Ok(Outcome::Rows { columns: columns(s, &context.catalog)?, source, tag: Tag::Fixed("EXPLAIN".into()), formats: Vec::new() })
+}
+
+fn no_plan() -> Vec<String> {
+    vec!["Utility statements have no plan structure".to_owned()]
+}
+
+fn plan_lines(
+    context: &StatementContext,
+    tx: &Arc<Tx>,
+    node: &NodeEnum,
+    options: &Options,
+    types: &[Oid],
+    parameters: &[Datum],
+) -> Result<Vec<String>> {
+    let started = Instant::now();
+    let planned = pipeline::plan_query(context, node, types, true)?;
+    let planning = started.elapsed();
+    pipeline::lock_relations(tx, &planned.plan)?;
+    planned.permissions.check(&context.catalog, context.user.oid)?;
+    let started = Instant::now();
+    let timings = match options.plan.analyze {
+        true => pipeline::run_measured(context, tx, &planned, parameters)?,
+        false => Vec::new(),
+    };
+    if options.json {
+        return Ok(vec![explain_json(&planned.plan, options.plan, &timings)]);
+    }
+    let mut lines = explain(&planned.plan, options.plan, &timings);
+    if options.summary {
+        lines.push(format!("Planning Time: {}", milliseconds(planning)));
+        if options.plan.analyze {
+            lines.push(format!("Execution Time: {}", milliseconds(started.elapsed())));
+        }
+    }
+    Ok(lines)
+}
+
+fn milliseconds(time: Duration) -> String {
+    format!("{:.3} ms", time.as_secs_f64() * 1000.0)
 }

@@ -29,18 +29,18 @@ impl Session {
         if let Some(statement) = &statement {
             self.check_block(statement)?;
         }
-        if !name.is_empty() && self.prepared.contains_key(name) {
+        if !name.is_empty() && self.state.prepared.lock().contains_key(name) {
             bail!(DUPLICATE_PSTATEMENT, "prepared statement \"{name}\" already exists");
         }
         let types: Vec<Oid> = types.iter().collect();
         let prepared = self.prepare(statement, &types)?;
-        self.prepared.insert(name.to_owned(), Arc::new(prepared));
+        self.state.prepared.lock().insert(name.to_owned(), Arc::new(prepared));
         client.output().parse_complete();
         Ok(())
     }
 
     pub(super) fn find_prepared(&self, name: &str) -> Result<Arc<Prepared>> {
-        match self.prepared.get(name) {
+        match self.state.prepared.lock().get(name) {
             Some(prepared) => Ok(prepared.clone()),
             None if name.is_empty() => Err(err!(UNDEFINED_PSTATEMENT, "unnamed prepared statement does not exist")),
             None => Err(err!(UNDEFINED_PSTATEMENT, "prepared statement \"{name}\" does not exist")),
@@ -140,11 +140,11 @@ impl Session {
 
     pub(super) fn execute(&mut self, name: &str, max_rows: i32, client: &mut dyn Client) -> Result<()> {
         // Out of the map while it runs, so that its statement may use the session.
-        let mut portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
+        let mut portal = self.portals.take(name).ok_or_else(|| no_portal(name))?;
         let empty = matches!(&portal.state, PortalState::Ready(bound) if bound.prepared.statement.is_none());
         if empty {
             client.output().empty_query_response();
-            self.portals.insert(name.to_owned(), portal);
+            self.portals.put_back(name.to_owned(), portal);
             return Ok(());
         }
         if let PortalState::Ready(bound) = &portal.state {
@@ -163,7 +163,9 @@ impl Session {
         }
         // A transaction statement ended the transaction, and its portals with it.
         if self.transaction.is_some() || portal.hold {
-            self.portals.insert(name.to_owned(), portal);
+            self.portals.put_back(name.to_owned(), portal);
+        } else if !name.is_empty() {
+            self.portals.unlist(|n| n != name);
         }
         let tag = result?;
         self.executed_in_pipeline = true;
@@ -232,7 +234,7 @@ impl Session {
     pub(super) fn close(&mut self, target: Target<'_>, client: &mut dyn Client) {
         match target {
             Target::Statement(name) => {
-                self.prepared.remove(name);
+                self.state.prepared.lock().remove(name);
             }
             Target::Portal(name) => {
                 self.portals.remove(name);
@@ -252,7 +254,7 @@ impl Session {
         }
         (fresh.from_sql, fresh.prepared_at) = (prepared.from_sql, prepared.prepared_at);
         let fresh = Arc::new(fresh);
-        self.prepared.insert(name.to_owned(), fresh.clone());
+        self.state.prepared.lock().insert(name.to_owned(), fresh.clone());
         Ok(fresh)
     }
 }

@@ -18,12 +18,16 @@ mod define;
 mod encode;
 mod explain;
 mod extended;
+mod function_call;
 pub mod interrupt;
+mod listing;
 pub mod names;
+pub mod permissions;
 pub mod pipeline;
 pub mod portal;
 mod prepared;
 mod run;
+mod server_settings;
 mod set;
 pub mod setting_check;
 pub mod setting_table;
@@ -35,13 +39,13 @@ mod state;
 mod system;
 mod system_rows;
 pub mod transaction;
+pub mod user;
 mod utility;
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use hashbrown::HashMap;
 use melba_catalog::Catalog;
 use melba_protocol::Frontend;
 use melba_types::{DbError, Result, Severity, SqlState, err};
@@ -49,9 +53,8 @@ use melba_types::{DbError, Result, Severity, SqlState, err};
 use cache::StatementCache;
 use client::Client;
 use context::SessionState;
+use listing::Portals;
 use names::SearchPath;
-use portal::Portal;
-use prepared::Prepared;
 use state::{Derived, OpenTransaction};
 use transaction::Block;
 
@@ -77,9 +80,7 @@ pub struct Session {
     /// Modes of the transaction that failed in this block, for AND CHAIN.
     failed_modes: Option<transaction::Modes>,
     derived: Derived,
-    /// By name; the unnamed one under "".
-    prepared: HashMap<String, Arc<Prepared>>,
-    portals: HashMap<String, Portal>,
+    portals: Portals,
     cache: StatementCache,
     /// An error was reported and Sync has not come yet.
     skip_to_sync: bool,
@@ -91,6 +92,8 @@ pub struct Session {
     /// An Execute has run since the last Sync: the next one shares its transaction.
     executed_in_pipeline: bool,
     path: RefCell<Option<KnownPath>>,
+    /// Version of the server's settings that the session's are based on.
+    server_settings: u64,
 }
 
 /// The search path, with the version of the settings and the catalog it was made from.
@@ -102,15 +105,15 @@ struct KnownPath {
 
 impl Session {
     pub fn new(state: Arc<SessionState>) -> Session {
-        let derived = Derived::new(&state.settings.lock());
+        let derived = Derived::new(&state, &state.catalog());
         Session {
+            portals: Portals::new(state.clone()),
+            server_settings: state.instance.settings_version(),
             state,
             block: Block::None,
             transaction: None,
             failed_modes: None,
             derived,
-            prepared: HashMap::new(),
-            portals: HashMap::new(),
             cache: StatementCache::default(),
             skip_to_sync: false,
             source: "".into(),
@@ -198,7 +201,10 @@ impl Session {
             // What remains of a COPY that failed.
             Frontend::CopyData(_) | Frontend::CopyDone | Frontend::CopyFail(_) => {}
             Frontend::FunctionCall(call) => {
-                return Err(DbError::unsupported(format!("calling function {} by FunctionCall", call.function)));
+                self.skip_to_sync = false;
+                self.function_call(&call, client)?;
+                self.ready(client);
+                return Ok(Flow::Flush);
             }
             Frontend::Password(_) => {
                 return Err(err!(PROTOCOL_VIOLATION, "unexpected password message").severity(Severity::Fatal));
@@ -232,6 +238,7 @@ impl Session {
     /// ReadyForQuery, with the settings that changed before it.
     fn ready(&mut self, client: &mut dyn Client) {
         self.send_notices(client);
+        self.refresh();
         let out = client.output();
         self.state.settings.lock().report_changes(|name, value| out.parameter_status(name, value));
         out.ready_for_query(self.block.status());
@@ -252,6 +259,13 @@ impl Session {
         self.portals.clear();
         self.roll_back_transaction();
         self.block = Block::None;
+        if self.state.temporary_namespace.lock().is_valid() {
+            // A request to end must not keep the session from tidying up. What is left after an error a restart forgets.
+            self.state.interrupt.start_work();
+            if self.end_temporary().is_err() {
+                self.roll_back_transaction();
+            }
+        }
     }
 }
 

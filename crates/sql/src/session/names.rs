@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Catalog, classes};
+use melba_catalog::privileges::AclKind;
+use melba_catalog::{Catalog, acl, classes};
 use melba_types::Oid;
+
+use super::user::User;
 
 /// Namespaces in which unqualified names are looked up, and the one in which they are created.
 #[derive(Clone, Debug, Default)]
@@ -19,15 +22,20 @@ pub struct SearchPath {
 }
 
 impl SearchPath {
-    /// Reads the setting `search_path`. Schemas that do not exist are skipped.
-    pub fn new(setting: &str, catalog: &Catalog, user: &str, temporary: Oid) -> SearchPath {
+    /// Reads the setting `search_path`. Schemas that do not exist or that the user may not look into are skipped.
+    pub fn new(setting: &str, catalog: &Catalog, user: &User, temporary: Oid) -> SearchPath {
         let mut explicit: Vec<Oid> = Vec::new();
         let mut creation = None;
         for name in split_identifiers(setting) {
+            let visible = |name: &str| {
+                let namespace = catalog.namespace_by_name(name)?;
+                let may = catalog.has_privileges(user.oid, AclKind::Namespace, namespace.owner, &namespace.acl, acl::USAGE);
+                may.then_some(namespace.oid)
+            };
             let oid = match name.as_str() {
-                "$user" => catalog.namespace_by_name(user).map(|n| n.oid),
+                "$user" => visible(&user.name),
                 "pg_temp" => Some(temporary).filter(|t| t.is_valid()),
-                name => catalog.namespace_by_name(name).map(|n| n.oid),
+                name => visible(name),
             };
             let Some(oid) = oid else { continue };
             if !explicit.contains(&oid) {
@@ -90,10 +98,12 @@ mod tests {
     #[test]
     fn implied_schemas_come_first() {
         let catalog = Catalog::new(classes::POSTGRES_DATABASE);
-        let path = SearchPath::new("\"$user\", public, nowhere", &catalog, "postgres", Oid::INVALID);
+        let (oid, name) = (classes::POSTGRES_ROLE, Arc::<str>::from("postgres"));
+        let user = User { oid, name: name.clone(), session_oid: oid, session_name: name, superuser: true };
+        let path = SearchPath::new("\"$user\", public, nowhere", &catalog, &user, Oid::INVALID);
         assert_eq!(*path.path, [classes::PG_CATALOG, classes::PUBLIC]);
         assert_eq!((path.creation, &*path.explicit), (Some(classes::PUBLIC), &[classes::PUBLIC][..]));
-        let path = SearchPath::new("public, pg_catalog, pg_temp", &catalog, "postgres", Oid(77));
+        let path = SearchPath::new("public, pg_catalog, pg_temp", &catalog, &user, Oid(77));
         assert_eq!(*path.path, [classes::PUBLIC, classes::PG_CATALOG, Oid(77)]);
     }
 }

@@ -2,24 +2,27 @@
 
 use std::sync::Arc;
 
-use melba_catalog::Catalog;
+use melba_catalog::{Catalog, Function};
 use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_functions::{FormatSettings, Session as _, io};
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result};
-use pg_query::protobuf::DiscardMode;
+use pg_query::protobuf::{AConst, DiscardMode, ResTarget, SelectStmt};
 use pg_query::{Node, NodeEnum};
 
 use crate::analyze;
-use crate::execute::{ExecContext, Execution};
+use crate::execute::{ExecContext, Execution, NodeTiming};
 use crate::parse::Statement;
 use crate::plan::{self, Plan, PlanCommand, PlanContext};
 use crate::transaction::Tx;
-use crate::tree::{Query, Target};
+use crate::tree::{self, Const, Expr, Query, Target};
 
 use super::context::StatementContext;
 use super::define;
+use super::explain;
 use super::names::SearchPath;
+use super::permissions::Permissions;
 use super::portal::{Outcome, ResultColumn, RowSource, StoredRows, Tag};
+use super::prepared::Prepared;
 
 /// A statement after analysis, as the session keeps it for later executions.
 #[derive(Default)]
@@ -28,8 +31,9 @@ pub struct Compiled {
 }
 
 /// A planned query, and what it was planned against.
-struct Planned {
-    plan: Arc<Plan>,
+pub(super) struct Planned {
+    pub plan: Arc<Plan>,
+    pub permissions: Permissions,
     catalog: Arc<Catalog>,
     path: Arc<SearchPath>,
     parameter_types: Vec<Oid>,
@@ -72,13 +76,17 @@ pub struct Analyzed {
 /// Analyzes a statement that the session does not run itself. `parameter_types`: as the client declared them, 0 for "find out".
 pub fn analyze(context: &StatementContext, statement: &Statement, parameter_types: &[Oid]) -> Result<Analyzed> {
     if let NodeEnum::ExplainStmt(s) = &statement.node {
-        let columns = Some(super::explain::columns(s)?);
-        return Ok(Analyzed { parameter_types: parameter_types.to_vec(), columns, compiled: Compiled::default() });
+        let parameter_types = match explain::explained(s)? {
+            Some(query) => plan_query(context, query, parameter_types, true)?.parameter_types,
+            None => parameter_types.to_vec(),
+        };
+        let columns = Some(explain::columns(s, &context.catalog)?);
+        return Ok(Analyzed { parameter_types, columns, compiled: Compiled::default() });
     }
     if !is_query(&statement.node) {
         return Ok(Analyzed { parameter_types: parameter_types.to_vec(), columns: None, compiled: Compiled::default() });
     }
-    let planned = plan_query(context, &statement.node, parameter_types)?;
+    let planned = plan_query(context, &statement.node, parameter_types, false)?;
     Ok(Analyzed {
         parameter_types: planned.parameter_types.clone(),
         columns: planned.columns.clone(),
@@ -103,35 +111,22 @@ pub(super) fn analysis<'a>(context: &'a StatementContext) -> analyze::Context<'a
         search_path: &context.path.path,
         temp_namespace: context.path.temporary,
         database: &context.session.database,
-        user: context.session.user_oid,
+        user: context.user.oid,
     }
 }
 
-fn plan_query(context: &StatementContext, node: &NodeEnum, parameter_types: &[Oid]) -> Result<Planned> {
+/// `explain`: with the texts that EXPLAIN prints.
+pub(super) fn plan_query(context: &StatementContext, node: &NodeEnum, parameter_types: &[Oid], explain: bool) -> Result<Planned> {
     let analyzed = analyze::analyze(&analysis(context), node, Some(parameter_types))?;
-    let plan = plan::plan(&analyzed.query, &plan_context(context, false))?;
+    let plan = plan::plan(&analyzed.query, &plan_context(context, explain))?;
     Ok(Planned {
         plan,
+        permissions: Permissions::of(&analyzed.query, &context.catalog),
         catalog: context.catalog.clone(),
         path: context.path.clone(),
         parameter_types: analyzed.params,
         columns: result_columns(&analyzed.query, &context.catalog),
     })
-}
-
-/// The plan of a statement with what EXPLAIN prints of it.
-pub(super) fn plan_to_explain(context: &StatementContext, node: &NodeEnum) -> Result<Arc<Plan>> {
-    let analyzed = analyze::analyze(&analysis(context), node, None)?;
-    plan::plan(&analyzed.query, &plan_context(context, true))
-}
-
-/// What a statement without parameters runs in.
-pub(super) fn exec_context(context: &StatementContext, tx: &Arc<Tx>) -> ExecContext {
-    let view = tx.engine.statement_view();
-    let session: Arc<dyn melba_functions::Session> = Arc::new(context.clone());
-    let mut ctx = ExecContext::new(session, context.catalog.clone(), tx.engine.clone(), view, Arc::from([]));
-    ctx.deferred = tx.deferred.clone();
-    ctx
 }
 
 fn plan_context(context: &StatementContext, explain: bool) -> PlanContext<'_> {
@@ -154,11 +149,12 @@ fn result_columns(query: &Query, catalog: &Catalog) -> Option<Arc<[ResultColumn]
 }
 
 /// Runs an analyzed statement.
-pub fn execute(context: &StatementContext, statement: &Statement, compiled: &Compiled, parameters: &[Datum]) -> Result<Outcome> {
+pub fn execute(context: &StatementContext, statement: &Statement, prepared: &Prepared, parameters: &[Datum]) -> Result<Outcome> {
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
-    match &compiled.planned {
-        Some(planned) => execute_planned(context, tx, statement, planned, parameters),
-        None => execute_utility(context, tx, statement),
+    match (&prepared.compiled.planned, &statement.node) {
+        (Some(planned), _) => execute_planned(context, tx, statement, planned, parameters),
+        (None, NodeEnum::ExplainStmt(s)) => explain::run(context, tx, s, &prepared.parameter_types, parameters),
+        (None, _) => execute_utility(context, tx, statement),
     }
 }
 
@@ -174,7 +170,7 @@ fn execute_planned(
     let now = tx.catalog();
     if !Arc::ptr_eq(&now, &planned.catalog) {
         let context = StatementContext { catalog: now, ..context.clone() };
-        let fresh = plan_query(&context, &statement.node, &planned.parameter_types)?;
+        let fresh = plan_query(&context, &statement.node, &planned.parameter_types, false)?;
         if fresh.columns != planned.columns {
             return Err(DbError::new(melba_types::SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
         }
@@ -193,10 +189,9 @@ pub(super) fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
 }
 
 fn start(context: &StatementContext, tx: &Arc<Tx>, planned: &Planned, parameters: &[Datum]) -> Result<Outcome> {
-    let view = tx.engine.statement_view();
-    let session: Arc<dyn melba_functions::Session> = Arc::new(context.clone());
-    let mut ctx = ExecContext::new(session, context.catalog.clone(), tx.engine.clone(), view, parameters.into());
-    ctx.deferred = tx.deferred.clone();
+    planned.permissions.check(&context.catalog, context.user.oid)?;
+    let ctx = exec_context(context, tx, parameters);
+    let view = ctx.view();
     let mut execution = Execution::new(planned.plan.clone(), ctx)?;
     if planned.plan.command == PlanCommand::Select {
         let columns = planned.columns.clone().unwrap_or_default();
@@ -228,6 +223,31 @@ fn start(context: &StatementContext, tx: &Arc<Tx>, planned: &Planned, parameters
     })
 }
 
+/// What a plan runs with.
+fn exec_context(context: &StatementContext, tx: &Arc<Tx>, parameters: &[Datum]) -> ExecContext {
+    let view = tx.engine.statement_view();
+    let session: Arc<dyn melba_functions::Session> = Arc::new(context.clone());
+    let mut ctx = ExecContext::new(session, context.catalog.clone(), tx.engine.clone(), view, parameters.into());
+    ctx.deferred = tx.deferred.clone();
+    ctx
+}
+
+/// EXPLAIN ANALYZE: runs a plan to its end, drops its rows and tells what each node did.
+pub(super) fn run_measured(
+    context: &StatementContext,
+    tx: &Arc<Tx>,
+    planned: &Planned,
+    parameters: &[Datum],
+) -> Result<Vec<NodeTiming>> {
+    let mut ctx = exec_context(context, tx, parameters);
+    ctx.instrument();
+    let mut execution = Execution::new(planned.plan.clone(), ctx)?;
+    while execution.next_batch(crate::execute::BATCH_ROWS)?.is_some() {
+        context.check_interrupt()?;
+    }
+    Ok(execution.ctx.timings())
+}
+
 /// The rows of a running SELECT. Keeps what it sees from being collected.
 struct PlanRows {
     execution: Execution,
@@ -247,10 +267,9 @@ fn execute_utility(context: &StatementContext, tx: &Arc<Tx>, statement: &Stateme
         // Space comes back by itself and statistics are always current: there is nothing left for these to do.
         NodeEnum::VacuumStmt(s) => done(if s.is_vacuumcmd { "VACUUM" } else { "ANALYZE" }),
         NodeEnum::CheckPointStmt(_) => done("CHECKPOINT"),
-        NodeEnum::ExplainStmt(s) => super::explain::run(context, tx, s),
         node => match define::run(context, node, statement.text(), &query) {
             Some(result) => result,
-            None => Err(define::unsupported(statement.text())),
+            None => Err(define::unsupported(node, statement.text())),
         },
     }
 }
@@ -261,7 +280,7 @@ fn run_query(context: &StatementContext, tx: &Arc<Tx>, node: &NodeEnum) -> Resul
         return Err(DbError::unsupported("this kind of query here"));
     }
     let context = StatementContext { catalog: tx.catalog(), ..context.clone() };
-    let planned = plan_query(&context, node, &[])?;
+    let planned = plan_query(&context, node, &[], false)?;
     lock_relations(tx, &planned.plan)?;
     start(&context, tx, &planned, &[])
 }
@@ -331,11 +350,7 @@ pub fn evaluate(context: &StatementContext, args: &[Node], types: &[Oid]) -> Res
 
 /// One argument, as the only column of a SELECT without FROM.
 fn evaluate_one(context: &StatementContext, arg: &Node, ty: Oid) -> Result<Datum> {
-    use pg_query::protobuf::{ResTarget, SelectStmt};
-    let target = ResTarget { val: Some(Box::new(arg.clone())), ..ResTarget::default() };
-    let target = Node { node: Some(NodeEnum::ResTarget(Box::new(target))) };
-    let select = NodeEnum::SelectStmt(Box::new(SelectStmt { target_list: vec![target], ..SelectStmt::default() }));
-    let mut query = analyze::analyze(&analysis(context), &select, Some(&[]))?.query;
+    let mut query = select_one(context, arg.clone())?;
     let Some(target) = query.targets.first_mut() else { return Err(DbError::internal("the argument is gone")) };
     let coerced = analyze::coerce_for_assignment(&analysis(context), target.expr.clone(), ty, -1)?;
     let from = context.catalog.type_name(target.expr.ty(), &context.path.path);
@@ -344,17 +359,57 @@ fn evaluate_one(context: &StatementContext, arg: &Node, ty: Oid) -> Result<Datum
         melba_types::err!(DATATYPE_MISMATCH, "parameter of type {from} cannot be coerced to the expected type {to}")
             .hint("You will need to rewrite or cast the expression.")
     })?;
+    first_value(context, &query)
+}
+
+/// Calls a function with values for its arguments.
+pub(super) fn call_function(context: &StatementContext, function: &Function, arguments: Vec<Datum>) -> Result<Datum> {
+    let mut query = select_one(context, Node { node: Some(NodeEnum::AConst(AConst { isnull: true, ..AConst::default() })) })?;
+    let constant = |(value, ty): (Datum, &Oid)| {
+        let collation = context.catalog.type_(*ty).map_or(Oid::INVALID, |t| t.collation);
+        Expr::Const(Const { value, ty: *ty, typmod: -1, collation, location: -1 })
+    };
+    let collation = context.catalog.type_(function.return_type).map_or(Oid::INVALID, |t| t.collation);
+    let call = tree::FunctionCall {
+        function: function.oid,
+        args: arguments.into_iter().zip(&function.arg_types).map(constant).collect(),
+        ty: function.return_type,
+        collation,
+        input_collation: tree::DEFAULT_COLLATION,
+        returns_set: false,
+        variadic: function.variadic.is_valid(),
+        form: tree::CoercionForm::Call,
+        typmod: -1,
+        location: -1,
+    };
+    match query.targets.first_mut() {
+        Some(target) => target.expr = Expr::Function(Box::new(call)),
+        None => return Err(DbError::internal("the call is gone")),
+    }
+    first_value(context, &query)
+}
+
+/// `SELECT value`, analyzed.
+fn select_one(context: &StatementContext, value: Node) -> Result<Query> {
+    let target = ResTarget { val: Some(Box::new(value)), ..ResTarget::default() };
+    let target = Node { node: Some(NodeEnum::ResTarget(Box::new(target))) };
+    let select = NodeEnum::SelectStmt(Box::new(SelectStmt { target_list: vec![target], ..SelectStmt::default() }));
+    Ok(analyze::analyze(&analysis(context), &select, Some(&[]))?.query)
+}
+
+/// Runs a query of one column and one row.
+fn first_value(context: &StatementContext, query: &Query) -> Result<Datum> {
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
-    let plan = plan::plan(&query, &plan_context(context, false))?;
     let planned = Planned {
-        plan,
+        plan: plan::plan(query, &plan_context(context, false))?,
+        permissions: Permissions::of(query, &context.catalog),
         catalog: context.catalog.clone(),
         path: context.path.clone(),
         parameter_types: Vec::new(),
-        columns: result_columns(&query, &context.catalog),
+        columns: result_columns(query, &context.catalog),
     };
     let Outcome::Rows { mut source, .. } = start(context, tx, &planned, &[])? else {
-        return Err(DbError::internal("the argument gave no row"));
+        return Err(DbError::internal("the expression gave no row"));
     };
     while let Some(batch) = source.next(1)? {
         if batch.rows > 0 {
@@ -366,6 +421,9 @@ fn evaluate_one(context: &StatementContext, arg: &Node, ty: Oid) -> Result<Datum
 
 /// DISCARD: drops temporary tables, forgets cached sequence values.
 pub fn discard(context: &StatementContext, mode: DiscardMode) -> Result<()> {
+    if matches!(mode, DiscardMode::DiscardAll | DiscardMode::DiscardTemp) {
+        define::drop_temporary(context)?;
+    }
     if matches!(mode, DiscardMode::DiscardAll | DiscardMode::DiscardSequences) {
         *context.session.sequences.lock() = Default::default();
     }

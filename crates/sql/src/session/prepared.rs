@@ -1,6 +1,7 @@
 //! Prepared statements, and what Bind makes of them.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 
 use melba_types::{Datum, Oid};
 
@@ -21,6 +22,8 @@ pub struct Prepared {
     /// Made by PREPARE rather than by Parse, for pg_prepared_statements.
     pub from_sql: bool,
     pub prepared_at: i64,
+    /// Times it was started.
+    pub executions: AtomicI64,
 }
 
 impl Prepared {

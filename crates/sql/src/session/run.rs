@@ -35,6 +35,7 @@ impl Session {
             compiled: pipeline::Compiled::default(),
             from_sql: false,
             prepared_at: self.statement_start,
+            executions: Default::default(),
         };
         let Some(statement) = statement else { return Ok(prepared) };
         if utility::is_session_statement(&statement.node) {
@@ -58,6 +59,7 @@ impl Session {
             return Err(DbError::internal("an empty query cannot be started"));
         };
         self.check_block(statement)?;
+        bound.prepared.executions.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         if utility::is_session_statement(&statement.node) {
             return self.run_utility(statement, &bound.parameters);
         }
@@ -66,7 +68,7 @@ impl Session {
         if let Some(transaction) = &mut self.transaction {
             transaction.used = true;
         }
-        pipeline::execute(&self.context(), statement, &bound.prepared.compiled, &bound.parameters)
+        pipeline::execute(&self.context(), statement, &bound.prepared, &bound.parameters)
     }
 
     pub(super) fn send_row_description(&self, columns: &[ResultColumn], formats: &[Format], client: &mut dyn Client) {

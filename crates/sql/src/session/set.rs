@@ -12,6 +12,7 @@ use super::setting_check::zone_of_seconds;
 use super::setting_value::Value;
 use super::settings::Scope;
 use super::transaction::{Block, IsolationLevel, Modes};
+use super::user;
 
 impl Session {
     pub(super) fn run_set(&mut self, set: &VariableSetStmt) -> Result<()> {
@@ -74,16 +75,15 @@ impl Session {
         }
     }
 
-    /// SET ROLE, SET SESSION AUTHORIZATION: the name must be a role's. Acting as another role is refused so far.
-    fn set_user_setting(&mut self, name: &str, role: Option<&str>, scope: Scope) -> Result<()> {
-        let mut settings = self.state.settings.lock();
-        let Some(role) = role.filter(|r| !(name == "role" && *r == "none")) else {
-            return settings.reset(name, scope);
-        };
-        if self.state.catalog().role_by_name(role).is_none() {
-            bail!(INVALID_PARAMETER_VALUE, "role \"{role}\" does not exist");
+    /// SET ROLE, SET SESSION AUTHORIZATION; without a role, back to the session's or to the one that logged in.
+    pub(super) fn set_user_setting(&mut self, name: &str, role: Option<&str>, scope: Scope) -> Result<()> {
+        self.refresh();
+        let role = role.filter(|r| !(name == "role" && *r == "none"));
+        if let Some(role) = role {
+            let session_user = self.derived.user.session_oid;
+            user::check_switch(&self.state, &self.current_catalog(), session_user, name, role)?;
         }
-        settings.set(name, role, scope)
+        self.state.settings.lock().set_user(name, role, scope)
     }
 
     fn set_characteristics(&mut self, args: &[Node]) -> Result<()> {
@@ -167,7 +167,7 @@ fn list_setting(name: &str) -> Option<bool> {
 }
 
 /// The text of SET's arguments, as the setting would be written in a configuration file.
-fn argument_text(state: &SessionState, name: &str, args: &[Node]) -> Result<String> {
+pub(super) fn argument_text(state: &SessionState, name: &str, args: &[Node]) -> Result<String> {
     // An unknown name is the more useful error.
     if !name.contains('.') {
         state.settings.lock().get_id(name)?;

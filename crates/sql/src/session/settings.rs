@@ -23,11 +23,13 @@ struct Slot {
     session: Value,
     /// What RESET goes back to.
     reset: Value,
+    /// The server's value that the session started from.
+    based_on: Value,
 }
 
 impl Slot {
     fn new(value: Value) -> Slot {
-        Slot { current: value.clone(), session: value.clone(), reset: value }
+        Slot { current: value.clone(), session: value.clone(), reset: value.clone(), based_on: value }
     }
 }
 
@@ -91,6 +93,75 @@ impl Settings {
             reported_version: 0,
             superuser,
         }
+    }
+
+    /// The server's settings after the configuration files were read again: what needs a restart stays.
+    pub fn reloaded(&self, changes: &[(String, String)]) -> Result<Settings> {
+        let mut next = Settings::server(changes)?;
+        for id in 0..table().definitions.len() {
+            if matches!(next.context(id), Context::Postmaster | Context::Internal) {
+                next.slots[id] = self.slots[id].clone();
+            }
+        }
+        Ok(next)
+    }
+
+    /// Takes over the server's settings as they are now, where the session has not changed them.
+    pub fn rebase(&mut self, server: &Settings) {
+        for id in 0..table().definitions.len() {
+            let fixed = matches!(
+                self.context(id),
+                Context::Internal | Context::Postmaster | Context::Backend | Context::SuperuserBackend
+            );
+            let value = server.value(id);
+            let slot = &mut self.slots[id];
+            if fixed || slot.based_on == *value {
+                continue;
+            }
+            let old = std::mem::replace(&mut slot.based_on, value.clone());
+            // A value given at the start of the session stays its default.
+            if slot.reset == old {
+                slot.reset = value.clone();
+                for held in [&mut slot.current, &mut slot.session] {
+                    if *held == old {
+                        *held = value.clone();
+                    }
+                }
+                self.version += 1;
+            }
+        }
+    }
+
+    /// Whether the session's user is a superuser now.
+    pub fn set_superuser(&mut self, superuser: bool) {
+        self.superuser = superuser;
+        self.set_internal("is_superuser", Value::Bool(superuser));
+    }
+
+    /// Sets `role` or `session_authorization`, which takes the role back; permission was asked for.
+    pub fn set_user(&mut self, name: &str, role: Option<&str>, scope: Scope) -> Result<()> {
+        let authorization = name != "role";
+        let id = self.get_id("role")?;
+        let value = match role {
+            Some(role) if !authorization => Value::Text(role.into()),
+            _ if authorization => Value::Text("none".into()),
+            _ => self.slots[id].reset.clone(),
+        };
+        self.assign(id, value, scope);
+        if authorization {
+            let id = self.get_id("session_authorization")?;
+            let value = role.map_or_else(|| self.slots[id].reset.clone(), |r| Value::Text(r.into()));
+            self.assign(id, value, scope);
+        }
+        Ok(())
+    }
+
+    /// A value of ALTER ROLE or ALTER DATABASE ... SET: permission was asked when it was stored.
+    pub fn set_stored(&mut self, name: &str, text: &str) -> Result<()> {
+        let superuser = std::mem::replace(&mut self.superuser, true);
+        let result = self.set_at_start(name, text);
+        self.superuser = superuser;
+        result
     }
 
     pub fn version(&self) -> u64 {
@@ -243,8 +314,8 @@ impl Settings {
         if !matches!(self.context(id), Context::Backend | Context::SuperuserBackend) {
             self.permit(id)?;
         }
-        self.slots[id] = Slot::new(self.check(id, text)?);
-        self.version += 1;
+        let value = self.check(id, text)?;
+        self.put(id, value);
         Ok(())
     }
 
@@ -252,9 +323,14 @@ impl Settings {
     pub fn set_internal(&mut self, name: &str, value: Value) {
         let id = self.find(name).expect("a setting of the table");
         if self.slots[id].current != value {
-            self.slots[id] = Slot::new(value);
-            self.version += 1;
+            self.put(id, value);
         }
+    }
+
+    fn put(&mut self, id: SettingId, value: Value) {
+        let based_on = self.slots[id].based_on.clone();
+        self.slots[id] = Slot { based_on, ..Slot::new(value) };
+        self.version += 1;
     }
 
     fn assign(&mut self, id: SettingId, value: Value, scope: Scope) {

@@ -16,7 +16,7 @@ use super::prepared::{Bound, Prepared};
 impl Session {
     pub(super) fn simple_query(&mut self, text: &str, client: &mut dyn Client) -> Result<()> {
         // The unnamed statement and portal last until the next Query message.
-        self.prepared.remove("");
+        self.state.prepared.lock().remove("");
         self.portals.remove("");
         self.source = text.into();
         self.start_command()?;

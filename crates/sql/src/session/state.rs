@@ -10,11 +10,12 @@ use melba_types::{DbError, Result, Severity, err};
 
 use crate::transaction::{Tx, TxSavepoint};
 
-use super::context::{StatementContext, format_settings};
+use super::context::{SessionState, StatementContext, format_settings};
 use super::names::SearchPath;
 use super::setting_value::Value;
-use super::settings::{Scope, Settings};
+use super::settings::Scope;
 use super::transaction::{Block, IsolationLevel, Modes};
+use super::user::User;
 use super::{KnownPath, Session};
 
 /// What is computed from settings, again whenever one changes.
@@ -23,18 +24,23 @@ pub(super) struct Derived {
     pub format: Arc<FormatSettings>,
     pub statement_timeout: Duration,
     pub default_modes: Modes,
+    pub user: Arc<User>,
     durability: Durability,
     idle_timeout: Duration,
     idle_in_transaction_timeout: Duration,
 }
 
 impl Derived {
-    pub fn new(settings: &Settings) -> Derived {
+    pub fn new(state: &SessionState, catalog: &Catalog) -> Derived {
+        let mut settings = state.settings.lock();
+        let user = User::of(state, &settings, catalog);
+        settings.set_superuser(user.superuser);
         let milliseconds = |name| Duration::from_millis(settings.get(name).as_integer().max(0) as u64);
         let isolation = settings.get("default_transaction_isolation").as_text();
         Derived {
             version: settings.version(),
-            format: Arc::new(format_settings(settings)),
+            user: Arc::new(user),
+            format: Arc::new(format_settings(&settings)),
             statement_timeout: milliseconds("statement_timeout"),
             durability: if settings.get("synchronous_commit").as_text() == "off" { Durability::Async } else { Durability::Sync },
             idle_timeout: milliseconds("idle_session_timeout"),
@@ -70,6 +76,10 @@ impl Session {
     /// Makes sure that a transaction is open; every statement starts with this.
     pub(super) fn start_command(&mut self) -> Result<()> {
         self.statement_start = self.state.instance.cluster.clock.now_micros();
+        let server_settings = self.state.instance.settings_version();
+        if std::mem::replace(&mut self.server_settings, server_settings) != server_settings {
+            self.state.settings.lock().rebase(&self.state.instance.settings());
+        }
         self.refresh();
         if self.transaction.is_none() && self.block != Block::Failed {
             self.begin_transaction(self.derived.default_modes)?;
@@ -105,9 +115,8 @@ impl Session {
 
     /// Looks at the settings again if any has changed.
     pub(super) fn refresh(&mut self) {
-        let settings = self.state.settings.lock();
-        if settings.version() != self.derived.version {
-            self.derived = Derived::new(&settings);
+        if self.state.settings.lock().version() != self.derived.version {
+            self.derived = Derived::new(&self.state, &self.current_catalog());
         }
     }
 
@@ -168,11 +177,17 @@ impl Session {
         Ok(())
     }
 
+    /// The catalog as the open transaction sees it.
+    pub(super) fn current_catalog(&self) -> Arc<Catalog> {
+        self.transaction.as_ref().map_or_else(|| self.state.catalog(), |t| t.tx.catalog())
+    }
+
     /// The surroundings of the statement that starts now.
     pub(super) fn context(&self) -> StatementContext {
         let tx = self.transaction.as_ref().map(|t| t.tx.clone());
-        let catalog = tx.as_ref().map_or_else(|| self.state.catalog(), |tx| tx.catalog());
+        let catalog = self.current_catalog();
         StatementContext {
+            user: self.derived.user.clone(),
             session: self.state.clone(),
             path: self.search_path(&catalog),
             catalog,
@@ -193,7 +208,7 @@ impl Session {
             _ => {
                 let temporary = *self.state.temporary_namespace.lock();
                 let setting = settings.get("search_path").as_text();
-                let path = Arc::new(SearchPath::new(setting, catalog, &self.state.user, temporary));
+                let path = Arc::new(SearchPath::new(setting, catalog, &self.derived.user, temporary));
                 let settings_version = settings.version();
                 *cache = Some(KnownPath { settings_version, catalog: catalog.clone(), path: path.clone() });
                 path
@@ -245,6 +260,14 @@ impl Session {
             settings.commit_level();
         }
         Ok(())
+    }
+
+    /// Drops the temporary schema and what is in it.
+    pub(super) fn end_temporary(&mut self) -> Result<()> {
+        self.statement_start = self.state.instance.cluster.clock.now_micros();
+        self.begin_transaction(self.derived.default_modes)?;
+        super::define::end_temporary(&self.context())?;
+        self.commit_transaction()
     }
 
     /// Undoes the open transaction, if any. Cursors held over from earlier transactions stay.
@@ -327,8 +350,6 @@ impl Session {
     }
 
     pub(super) fn set_user_setting_to_default(&mut self) -> Result<()> {
-        let mut settings = self.state.settings.lock();
-        settings.reset("session_authorization", Scope::Session)?;
-        settings.reset("role", Scope::Session)
+        self.set_user_setting("session_authorization", None, Scope::Session)
     }
 }

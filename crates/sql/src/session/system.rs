@@ -2,18 +2,23 @@
 
 use std::time::Duration;
 
+use melba_catalog::acl;
 use melba_engine::{LockTag, RelationLockMode, SequenceId, Wait};
 use melba_functions::{CallContext, Session as _};
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, bail, err, oids};
 
 use super::context::StatementContext;
+use super::permissions;
 use super::settings::Scope;
+use super::user;
 
 impl StatementContext {
     /// Calls the function, or refuses it with 0A000.
     pub(super) fn call_system(&self, source: &str, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
         match source {
-            "current_user" | "session_user" | "user" => Ok(Datum::text(&*self.session.user)),
+            "current_user" | "user" => Ok(Datum::text(&*self.user.name)),
+            "session_user" => Ok(Datum::text(&*self.user.session_name)),
+            "pg_reload_conf" => self.session.instance.reload().map(|()| Datum::Bool(true)),
             "current_database" => Ok(Datum::text(&*self.session.database)),
             "current_schema" => Ok(self.current_schema()),
             "current_schemas" => Ok(self.current_schemas(args[0].as_bool())),
@@ -30,7 +35,9 @@ impl StatementContext {
             "pg_backend_pid" | "pg_cancel_backend" | "pg_terminate_backend" | "pg_postmaster_start_time" => {
                 self.call_backend(source, args)
             }
-            "nextval_oid" | "currval_oid" | "setval_oid" | "setval3_oid" | "lastval" => self.call_sequence(source, args),
+            "nextval_oid" | "nextval_identity" | "currval_oid" | "setval_oid" | "setval3_oid" | "lastval" => {
+                self.call_sequence(source, args)
+            }
             _ if source.contains("_advisory_") => self.call_advisory(source, args),
             _ if source.contains("_size") => self.call_size(source, args),
             _ => {
@@ -74,7 +81,15 @@ impl StatementContext {
         let scope = if local { Scope::Transaction } else { Scope::Session };
         let mut settings = self.session.settings.lock();
         match name.to_ascii_lowercase().as_str() {
-            "role" | "session_authorization" | "transaction_isolation" | "transaction_read_only" | "transaction_deferrable" => {
+            user_setting @ ("role" | "session_authorization") => {
+                let role = Some(&args[1]).filter(|v| !v.is_null()).map(Datum::as_str);
+                let role = role.filter(|r| !(user_setting == "role" && *r == "none"));
+                if let Some(role) = role {
+                    user::check_switch(&self.session, &self.catalog, self.user.session_oid, user_setting, role)?;
+                }
+                settings.set_user(user_setting, role, scope)?;
+            }
+            "transaction_isolation" | "transaction_read_only" | "transaction_deferrable" => {
                 return Err(DbError::unsupported(format!("set_config of \"{name}\"")));
             }
             _ => match &args[1] {
@@ -148,8 +163,18 @@ impl StatementContext {
                 .ok_or_else(|| err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "lastval is not yet defined in this session"));
         }
         let (id, relation) = self.sequence(args[0].as_oid())?;
+        let allowed: &[u64] = match source {
+            "nextval_oid" => &[acl::USAGE, acl::UPDATE],
+            "currval_oid" => &[acl::USAGE, acl::SELECT],
+            // Its table's privileges count, and they were checked.
+            "nextval_identity" => &[0],
+            _ => &[acl::UPDATE],
+        };
+        if !allowed.iter().any(|mask| self.catalog.has_relation_privileges(self.user.oid, &relation, *mask)) {
+            return Err(permissions::denied(&relation));
+        }
         match source {
-            "nextval_oid" => {
+            "nextval_oid" | "nextval_identity" => {
                 let value = tx.engine.nextval(id).map_err(|e| name_sequence(e.into(), &relation.name))?;
                 let mut sequences = self.session.sequences.lock();
                 sequences.current.insert(relation.oid, value);

@@ -14,6 +14,8 @@ impl StatementContext {
         match source {
             "show_all_settings" => Ok(self.setting_rows()),
             "pg_lock_status" => Ok(self.lock_rows()),
+            "pg_cursor" => Ok(self.cursor_rows()),
+            "pg_prepared_statement" => Ok(self.prepared_rows()),
             "pg_stat_get_activity" => Ok(self.activity_rows(args)),
             _ => Err(DbError::unsupported(format!("function {source}"))),
         }

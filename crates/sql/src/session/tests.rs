@@ -6,10 +6,10 @@ use melba_engine::{Engine, EngineOptions};
 use melba_protocol::{Frontend, Output};
 use melba_types::Result;
 use melba_vfs::{OsClock, OsDirectory, OsRandom};
-use parking_lot::Mutex;
 
 use super::client::Client;
-use super::context::{Instance, SessionState};
+use super::context::{Instance, Login, SessionState};
+use super::setting_value::Value;
 use super::settings::Settings;
 use super::{Flow, Session};
 use crate::cluster::Cluster;
@@ -47,22 +47,17 @@ impl Harness {
         let cluster = Cluster::open(engine, clock, Arc::new(OsRandom)).expect("the catalog opens");
         let catalog = cluster.catalog_by_name("postgres").expect("the first database");
         let instance = Arc::new(Instance::new(Settings::server(&[]).unwrap(), cluster));
-        let state = SessionState {
-            settings: Mutex::new(instance.settings.for_session(true)),
-            interrupt: Arc::default(),
-            notices: Mutex::default(),
+        let login = Login {
             user: "postgres".into(),
             user_oid: melba_catalog::classes::POSTGRES_ROLE,
             database: "postgres".into(),
             database_oid: catalog.database_oid(),
-            engine: instance.cluster.engine.session().expect("a free slot"),
             pid: 1,
-            seed: Mutex::default(),
-            sequences: Mutex::default(),
-            activity: Arc::default(),
-            temporary_namespace: Mutex::default(),
-            instance,
         };
+        let engine = instance.cluster.engine.session().expect("a free slot");
+        let mut settings = instance.settings().for_session(true);
+        settings.set_internal("session_authorization", Value::Text("postgres".into()));
+        let state = SessionState::new(&instance, login, engine, settings);
         let mut harness = Harness { session: Session::new(Arc::new(state)), peer: Peer::default(), _data: data };
         harness.session.greet(&mut harness.peer);
         harness.answer();

@@ -31,6 +31,7 @@ pub(super) fn is_session_statement(node: &NodeEnum) -> bool {
             | NodeEnum::FetchStmt(_)
             | NodeEnum::ClosePortalStmt(_)
             | NodeEnum::UnlistenStmt(_)
+            | NodeEnum::AlterSystemStmt(_)
     )
 }
 
@@ -60,6 +61,7 @@ impl Session {
                 done(if set.kind >= pg_query::protobuf::VariableSetKind::VarReset as i32 { "RESET" } else { "SET" })
             }
             NodeEnum::VariableShowStmt(show) => self.run_show(show),
+            NodeEnum::AlterSystemStmt(s) => self.run_alter_system(s),
             NodeEnum::PrepareStmt(prepare) => self.run_prepare(prepare, statement),
             NodeEnum::ExecuteStmt(execute) => self.run_execute(execute),
             NodeEnum::DeallocateStmt(deallocate) => self.run_deallocate(deallocate),
@@ -195,14 +197,14 @@ impl Session {
         if prepare.name.is_empty() {
             bail!(INVALID_PSTATEMENT_DEFINITION, "invalid statement name: must not be empty");
         }
-        if self.prepared.contains_key(&prepare.name) {
+        if self.state.prepared.lock().contains_key(&prepare.name) {
             bail!(DUPLICATE_PSTATEMENT, "prepared statement \"{}\" already exists", prepare.name);
         }
         let context = self.context();
         let types = prepare.argtypes.iter().map(|t| pipeline::resolve_type(&context, t)).collect::<Result<Vec<Oid>>>()?;
         let mut prepared = self.prepare(Some(inner), &types)?;
         prepared.from_sql = true;
-        self.prepared.insert(prepare.name.clone(), Arc::new(prepared));
+        self.state.prepared.lock().insert(prepare.name.clone(), Arc::new(prepared));
         done("PREPARE")
     }
 
@@ -222,10 +224,11 @@ impl Session {
 
     fn run_deallocate(&mut self, deallocate: &DeallocateStmt) -> Result<Outcome> {
         if deallocate.isall {
-            self.prepared.clear();
+            self.state.prepared.lock().clear();
             return done("DEALLOCATE ALL");
         }
-        match self.prepared.remove(&deallocate.name) {
+        let removed = self.state.prepared.lock().remove(&deallocate.name);
+        match removed {
             Some(_) => done("DEALLOCATE"),
             None => bail!(UNDEFINED_PSTATEMENT, "prepared statement \"{}\" does not exist", deallocate.name),
         }
@@ -238,7 +241,7 @@ impl Session {
                 self.portals.clear();
                 self.set_user_setting_to_default()?;
                 self.state.settings.lock().reset_all();
-                self.prepared.clear();
+                self.state.prepared.lock().clear();
                 self.refresh();
                 pipeline::discard(&self.context(), mode)?;
                 done("DISCARD ALL")

@@ -38,7 +38,7 @@ pub(super) fn eval(function: SqlValueFunction, ty: Oid, typmod: i32, ctx: &ExecC
 }
 
 pub(super) fn next_value(sequence: Oid, ty: Oid, ctx: &ExecContext) -> Result<Datum> {
-    let value = by_source("nextval_oid", ctx, &[Datum::Oid(sequence.0)], &[oids::REGCLASS], oids::INT8)?;
+    let value = by_source("nextval_identity", ctx, &[Datum::Oid(sequence.0)], &[oids::REGCLASS], oids::INT8)?;
     let Datum::Int8(value) = value else { return Ok(value) };
     let out_of_range = |name: &str| melba_types::err!(NUMERIC_VALUE_OUT_OF_RANGE, "{name} out of range");
     Ok(match ty {

@@ -1,0 +1,54 @@
+//! `melba check` on a whole data directory, and on one with a flipped bit.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+use melba_engine::{Durability, Engine, EngineOptions, Isolation, Persistence};
+use melba_sql::cluster::Cluster;
+use melba_types::row::RowLayout;
+use melba_types::{Datum, Kind};
+use melba_vfs::{OsClock, OsDirectory, OsRandom};
+
+/// A stopped database with a table of some rows in a segment.
+fn fill(data: &Path) {
+    let clock = Arc::new(OsClock::new());
+    let directory = Arc::new(OsDirectory::open(data).expect("the directory opens"));
+    let options = EngineOptions { fsync: false, ..EngineOptions::default() };
+    let engine = Engine::open(options, directory, clock.clone()).expect("an empty engine opens");
+    let cluster = Cluster::open(engine, clock, Arc::new(OsRandom)).expect("the catalog opens");
+    let txn = cluster.engine.begin(Isolation::ReadCommitted).expect("begins");
+    let tree = txn.create_table_tree(&[Kind::Text], Persistence::Logged).expect("a new tree");
+    let layout = RowLayout::new(vec![Kind::Text]);
+    for i in 0..1000 {
+        txn.insert(tree, &layout.encode_row(&[Datum::text(format!("row {i}"))])).expect("inserts");
+    }
+    txn.commit(Durability::Sync, |_| {}).expect("commits");
+    cluster.engine.shutdown().expect("stops");
+}
+
+fn check(data: &Path) -> (Output, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_melba")).arg("check").arg("--data").arg(data).output().expect("melba runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output, text)
+}
+
+#[test]
+fn a_flipped_bit_is_found() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    fill(data.path());
+    let (output, text) = check(data.path());
+    assert!(output.status.success() && text.contains("no errors found"), "{output:?}");
+
+    let files = std::fs::read_dir(data.path().join("segments")).expect("segments");
+    let sizes = files.map(|f| f.expect("a file")).map(|f| (f.metadata().expect("a size").len(), f.path()));
+    let (_, largest) = sizes.max().expect("a segment");
+    let mut bytes = std::fs::read(&largest).expect("readable");
+    let middle = bytes.len() / 3;
+    bytes[middle] ^= 1;
+    std::fs::write(&largest, &bytes).expect("writable");
+    let (output, text) = check(data.path());
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(text.contains("tree"), "{text}");
+}

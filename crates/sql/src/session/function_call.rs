@@ -1,0 +1,78 @@
+//! The FunctionCall message: one function by its OID, outside any statement.
+
+use melba_catalog::privileges::AclKind;
+use melba_catalog::{Function, FunctionKind, acl};
+use melba_protocol::Format;
+use melba_protocol::frontend::FunctionCall as Message;
+use melba_types::{Datum, Oid, Result, bail, err};
+
+use super::Session;
+use super::client::Client;
+use super::context::StatementContext;
+use super::pipeline::{self, ValueIo};
+use super::transaction::{Block, aborted};
+
+impl Session {
+    /// Calls the function and sends what it gives.
+    pub(super) fn function_call(&mut self, message: &Message<'_>, client: &mut dyn Client) -> Result<()> {
+        self.source = "".into();
+        if self.block == Block::Failed {
+            return Err(aborted());
+        }
+        self.start_command()?;
+        if let Some(transaction) = &mut self.transaction {
+            transaction.used = true;
+        }
+        let context = self.context();
+        let function = callable(&context, message)?;
+        let io = ValueIo::new(&context);
+        let mut arguments = Vec::with_capacity(function.arg_types.len());
+        for (i, (value, ty)) in message.arguments.iter().zip(&function.arg_types).enumerate() {
+            arguments.push(match (value, message.argument_formats.get(i)) {
+                (None, _) => Datum::Null,
+                (Some(bytes), Format::Text) => io.input(*ty, melba_protocol::body::utf8(bytes)?)?,
+                (Some(bytes), Format::Binary) => io.receive(*ty, bytes)?,
+            });
+        }
+        let value = pipeline::call_function(&context, &function, arguments)?;
+        let mut bytes = Vec::new();
+        match (&value, message.result_format) {
+            (Datum::Null, _) => {}
+            (value, Format::Text) => io.output(function.return_type, value, &mut bytes)?,
+            (value, Format::Binary) => io.send(function.return_type, value, &mut bytes)?,
+        }
+        self.finish_command()?;
+        self.send_notices(client);
+        client.output().function_call_response((!value.is_null()).then_some(&bytes));
+        Ok(())
+    }
+}
+
+/// The function that the message names, if it may be called this way.
+fn callable(context: &StatementContext, message: &Message<'_>) -> Result<std::sync::Arc<Function>> {
+    let catalog = &context.catalog;
+    let Some(function) = catalog.function(message.function) else {
+        bail!(UNDEFINED_FUNCTION, "function with OID {} does not exist", message.function);
+    };
+    if function.kind != FunctionKind::Function || function.returns_set {
+        bail!(INVALID_PARAMETER_VALUE, "cannot call function \"{}\" via fastpath interface", function.name);
+    }
+    let user: Oid = context.user.oid;
+    if let Some(namespace) = catalog.namespace(function.namespace)
+        && !catalog.has_privileges(user, AclKind::Namespace, namespace.owner, &namespace.acl, acl::USAGE)
+    {
+        bail!(INSUFFICIENT_PRIVILEGE, "permission denied for schema {}", namespace.name);
+    }
+    if !catalog.has_privileges(user, AclKind::Function, function.owner, &function.acl, acl::EXECUTE) {
+        bail!(INSUFFICIENT_PRIVILEGE, "permission denied for function {}", function.name);
+    }
+    if message.arguments.len() != function.arg_types.len() {
+        return Err(err!(
+            PROTOCOL_VIOLATION,
+            "function call message contains {} arguments but function requires {}",
+            message.arguments.len(),
+            function.arg_types.len()
+        ));
+    }
+    Ok(function.clone())
+}

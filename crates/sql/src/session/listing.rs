@@ -1,0 +1,166 @@
+//! The portals of a session, and what pg_cursors and pg_prepared_statements say of it.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use melba_types::{Array, ArrayDim, Datum, Oid, oids};
+use parking_lot::Mutex;
+
+use super::context::{SessionState, StatementContext};
+use super::portal::{Portal, PortalState};
+use super::prepared::Prepared;
+
+/// A named portal as pg_cursors shows it.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    name: String,
+    statement: String,
+    hold: bool,
+    binary: bool,
+    scroll: bool,
+    created: i64,
+}
+
+impl Listed {
+    fn of(name: &str, portal: &Portal) -> Option<Listed> {
+        if name.is_empty() {
+            return None;
+        }
+        let name = name.to_owned();
+        match (&portal.declared, &portal.state) {
+            (Some(d), _) => Some(Listed {
+                name,
+                statement: d.statement.clone(),
+                hold: portal.hold,
+                binary: d.binary,
+                scroll: d.scroll,
+                created: d.created,
+            }),
+            (None, PortalState::Ready(bound)) => {
+                let prepared = &bound.prepared;
+                let statement = prepared.statement.as_ref().map_or_else(String::new, |s| s.text().to_owned());
+                Some(Listed { name, statement, hold: false, binary: false, scroll: false, created: prepared.prepared_at })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Portals by name; the unnamed one under "". Named ones are listed in the session's shared state.
+pub(super) struct Portals {
+    by_name: HashMap<String, Portal>,
+    state: Arc<SessionState>,
+}
+
+impl Portals {
+    pub fn new(state: Arc<SessionState>) -> Portals {
+        Portals { by_name: HashMap::new(), state }
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Portal> {
+        self.by_name.get(name)
+    }
+
+    pub fn contains_key(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Portal> {
+        self.by_name.values_mut()
+    }
+
+    /// Adds a portal.
+    pub fn insert(&mut self, name: String, portal: Portal) {
+        if let Some(listed) = Listed::of(&name, &portal) {
+            let mut cursors = self.state.cursors.lock();
+            cursors.retain(|c| c.name != name);
+            cursors.push(listed);
+        }
+        self.by_name.insert(name, portal);
+    }
+
+    /// Takes a portal out to run it; it stays listed until `put_back` or `remove`.
+    pub fn take(&mut self, name: &str) -> Option<Portal> {
+        self.by_name.remove(name)
+    }
+
+    pub fn put_back(&mut self, name: String, portal: Portal) {
+        self.by_name.insert(name, portal);
+    }
+
+    pub fn remove(&mut self, name: &str) -> Option<Portal> {
+        self.unlist(|n| n != name);
+        self.by_name.remove(name)
+    }
+
+    pub fn retain(&mut self, mut keep: impl FnMut(&str, &Portal) -> bool) {
+        if !self.by_name.is_empty() {
+            self.by_name.retain(|name, portal| keep(name, portal));
+            let by_name = &self.by_name;
+            self.state.cursors.lock().retain(|c| by_name.contains_key(&c.name));
+        }
+    }
+
+    /// A portal that was taken out is gone for good.
+    pub fn unlist(&self, keep: impl Fn(&str) -> bool) {
+        self.state.cursors.lock().retain(|c| keep(&c.name));
+    }
+
+    pub fn clear(&mut self) {
+        self.by_name.clear();
+        self.state.cursors.lock().clear();
+    }
+}
+
+/// Prepared statements by name; the unnamed one under "".
+pub(super) type PreparedStatements = Mutex<HashMap<String, Arc<Prepared>>>;
+
+impl StatementContext {
+    /// name, statement, is_holdable, is_binary, is_scrollable, creation_time
+    pub(super) fn cursor_rows(&self) -> Vec<Vec<Datum>> {
+        let cursors = self.session.cursors.lock();
+        let row = |c: &Listed| {
+            vec![
+                Datum::text(c.name.as_str()),
+                Datum::text(c.statement.as_str()),
+                Datum::Bool(c.hold),
+                Datum::Bool(c.binary),
+                Datum::Bool(c.scroll),
+                Datum::Int8(c.created),
+            ]
+        };
+        cursors.iter().map(row).collect()
+    }
+
+    /// name, statement, prepare_time, parameter_types, result_types, from_sql, generic_plans, custom_plans
+    pub(super) fn prepared_rows(&self) -> Vec<Vec<Datum>> {
+        let statements = self.session.prepared.lock();
+        let mut named: Vec<_> = statements.iter().filter(|(name, _)| !name.is_empty()).collect();
+        named.sort_by(|a, b| a.0.cmp(b.0));
+        let row = |(name, p): (&String, &Arc<Prepared>)| {
+            let text = p.statement.as_ref().map_or("", |s| s.text());
+            let results = p.columns.as_ref().map_or(Datum::Null, |c| types(c.iter().map(|c| c.ty)));
+            vec![
+                Datum::text(name.as_str()),
+                Datum::text(text),
+                Datum::Int8(p.prepared_at),
+                types(p.parameter_types.iter().copied()),
+                results,
+                Datum::Bool(p.from_sql),
+                // Plans are made once and hold no values of parameters.
+                Datum::Int8(p.executions.load(std::sync::atomic::Ordering::Relaxed)),
+                Datum::Int8(0),
+            ]
+        };
+        named.into_iter().map(row).collect()
+    }
+}
+
+fn types(of: impl Iterator<Item = Oid>) -> Datum {
+    let elements: Vec<Datum> = of.map(|oid| Datum::Oid(oid.0)).collect();
+    let dims = match elements.len() {
+        0 => Vec::new(),
+        n => vec![ArrayDim { length: n as i32, lower_bound: 1 }],
+    };
+    Datum::Array(Arc::new(Array { element_type: oids::REGTYPE, dims, elements }))
+}

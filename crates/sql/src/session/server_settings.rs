@@ -1,0 +1,53 @@
+//! ALTER SYSTEM: the server's settings, changed in a file.
+
+use melba_types::{DbError, Result, bail};
+use pg_query::protobuf::{AlterSystemStmt, VariableSetKind};
+
+use super::Session;
+use super::portal::Outcome;
+use super::set::argument_text;
+use super::setting_table::Context;
+use super::transaction::prevent_in_block;
+
+impl Session {
+    pub(super) fn run_alter_system(&mut self, s: &AlterSystemStmt) -> Result<Outcome> {
+        let set = s.setstmt.as_ref().ok_or_else(|| DbError::internal("ALTER SYSTEM without a setting"))?;
+        let all = set.kind() == VariableSetKind::VarResetAll;
+        self.refresh();
+        if !self.derived.user.superuser {
+            match all {
+                true => bail!(INSUFFICIENT_PRIVILEGE, "permission denied to perform ALTER SYSTEM RESET ALL"),
+                false => bail!(INSUFFICIENT_PRIVILEGE, "permission denied to set parameter \"{}\"", set.name),
+            }
+        }
+        prevent_in_block(self.block, "ALTER SYSTEM")?;
+        let value = self.new_value(set)?;
+        let configuration = self.state.instance.configuration()?;
+        let mut assignments = configuration.read_auto()?;
+        assignments.retain(|(name, _)| !all && !name.eq_ignore_ascii_case(&set.name));
+        assignments.extend(value);
+        configuration.write_auto(&assignments)?;
+        Ok(Outcome::Done { tag: "ALTER SYSTEM".into() })
+    }
+
+    /// The assignment to write; `None` when one is taken back.
+    fn new_value(&self, set: &pg_query::protobuf::VariableSetStmt) -> Result<Option<(String, String)>> {
+        if set.kind() == VariableSetKind::VarResetAll {
+            return Ok(None);
+        }
+        let definition = {
+            let settings = self.state.settings.lock();
+            settings.definition(settings.get_id(&set.name)?)
+        };
+        if definition.is_some_and(|d| d.context == Context::Internal) {
+            bail!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{}\" cannot be changed", set.name);
+        }
+        if set.kind() != VariableSetKind::VarSetValue {
+            return Ok(None);
+        }
+        let text = argument_text(&self.state, &set.name, &set.args)?;
+        let settings = self.state.settings.lock();
+        settings.check(settings.get_id(&set.name)?, &text)?;
+        Ok(Some((set.name.clone(), text)))
+    }
+}

@@ -1,0 +1,50 @@
+//! Whom a session acts as: the role that logged in, the session's role, and the current one.
+
+use std::sync::Arc;
+
+use melba_catalog::Catalog;
+use melba_catalog::privileges::RoleUse;
+use melba_types::{Oid, Result, bail, err};
+
+use super::context::SessionState;
+use super::settings::Settings;
+
+/// The roles that statements run with.
+#[derive(Clone, Debug)]
+pub struct User {
+    /// current_user: whose privileges count.
+    pub oid: Oid,
+    pub name: Arc<str>,
+    /// session_user: what RESET ROLE goes back to.
+    pub session_oid: Oid,
+    pub session_name: Arc<str>,
+    pub superuser: bool,
+}
+
+impl User {
+    /// The roles that SET SESSION AUTHORIZATION and SET ROLE have left. A role that was dropped meanwhile counts as never set.
+    pub fn of(state: &SessionState, settings: &Settings, catalog: &Catalog) -> User {
+        let find = |setting: &str| catalog.role_by_name(settings.get(setting).as_text()).map(|r| (r.oid, r.name.clone()));
+        let (session_oid, session_name) = find("session_authorization").unwrap_or((state.user_oid, state.user.clone()));
+        let (oid, name) = find("role").unwrap_or((session_oid, session_name.clone()));
+        User { superuser: catalog.is_superuser(oid), oid, name, session_oid, session_name }
+    }
+}
+
+/// Whether a session may become `role` by SET ROLE or SET SESSION AUTHORIZATION (`setting`).
+///
+/// # Errors
+/// 22023 when there is no such role, 42501 when this one may not be taken.
+pub(super) fn check_switch(state: &SessionState, catalog: &Catalog, session_user: Oid, setting: &str, role: &str) -> Result<()> {
+    let Some(target) = catalog.role_by_name(role) else {
+        bail!(INVALID_PARAMETER_VALUE, "role \"{role}\" does not exist");
+    };
+    if setting == "role" {
+        if !catalog.has_role(session_user, target.oid, RoleUse::Set) {
+            bail!(INSUFFICIENT_PRIVILEGE, "permission denied to set role \"{role}\"");
+        }
+    } else if target.oid != state.user_oid && !catalog.is_superuser(state.user_oid) {
+        return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to set session authorization \"{role}\""));
+    }
+    Ok(())
+}
