@@ -48,7 +48,7 @@ impl Session {
             state: PortalState::Open(Rows::new(source, rewind), Tag::Counted("SELECT")),
             hold: option(HOLD),
             declared: Some(Declared {
-                statement: statement.text().to_owned(),
+                statement: statement.source.to_string(),
                 scroll: rewind != Rewind::Never,
                 binary: option(BINARY),
                 created: self.statement_start,

@@ -38,7 +38,7 @@ impl Listed {
             }),
             (None, PortalState::Ready(bound)) => {
                 let prepared = &bound.prepared;
-                let statement = prepared.statement.as_ref().map_or_else(String::new, |s| s.text().to_owned());
+                let statement = prepared.source().to_string();
                 Some(Listed { name, statement, hold: false, binary: false, scroll: false, created: prepared.prepared_at })
             }
             _ => None,
@@ -138,11 +138,10 @@ impl StatementContext {
         let mut named: Vec<_> = statements.iter().filter(|(name, _)| !name.is_empty()).collect();
         named.sort_by(|a, b| a.0.cmp(b.0));
         let row = |(name, p): (&String, &Arc<Prepared>)| {
-            let text = p.statement.as_ref().map_or("", |s| s.text());
-            let results = p.columns.as_ref().map_or(Datum::Null, |c| types(c.iter().map(|c| c.ty)));
+                        let results = p.columns.as_ref().map_or(Datum::Null, |c| types(c.iter().map(|c| c.ty)));
             vec![
                 Datum::text(name.as_str()),
-                Datum::text(text),
+                Datum::text(p.source()),
                 Datum::Int8(p.prepared_at),
                 types(p.parameter_types.iter().copied()),
                 results,
