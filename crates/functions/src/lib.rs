@@ -27,6 +27,7 @@ pub mod money;
 pub mod numeric;
 pub mod oid;
 pub mod order;
+pub mod range;
 pub mod record;
 pub mod registry;
 pub mod regs;
@@ -35,6 +36,7 @@ pub mod system;
 pub mod testing;
 pub mod text;
 pub mod type_functions;
+pub mod uuid;
 pub mod vector;
 pub mod window;
 

@@ -24,6 +24,8 @@ const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
     &[crate::hash::FUNCTIONS],
     crate::int::TABLES,
     crate::json::TABLES,
+    crate::range::TABLES,
+    &[crate::uuid::FUNCTIONS, crate::uuid::COMPARISONS],
     &[crate::math::FUNCTIONS],
     &[crate::money::FUNCTIONS, crate::money::COMPARISONS],
     crate::numeric::TABLES,
@@ -42,6 +44,7 @@ const SETS: &[&[(&str, SetFn)]] = &[
     crate::text::regexp::SETS,
     crate::datetime::SETS,
     crate::json::SETS,
+    crate::range::SETS,
     crate::json::RECORD_SETS,
     crate::system::SETS,
 ];
@@ -50,7 +53,8 @@ const SETS: &[&[(&str, SetFn)]] = &[
 const WINDOWS: &[&[(&str, WindowFn)]] = &[crate::window::FUNCTIONS];
 
 /// Tables of aggregates, keyed by the sources of the transition and the final function ("" when there is none).
-const AGGREGATES: &[&[&[(&str, &str, AggregateFn)]]] = &[crate::aggregate::TABLES, &[crate::json::AGGREGATES]];
+const AGGREGATES: &[&[&[(&str, &str, AggregateFn)]]] =
+    &[crate::aggregate::TABLES, &[crate::json::AGGREGATES, crate::range::AGGREGATES]];
 
 /// Tables of type input and output. Type families that users extend are keyed by their pseudo-type: ANYARRAY, ANYENUM,
 /// ANYRANGE, ANYMULTIRANGE, RECORD.
@@ -66,6 +70,8 @@ const TYPES: &[&[(Oid, TypeIo)]] = &[
     crate::record::TYPES,
     crate::regs::TYPES,
     crate::json::TYPES,
+    crate::range::TYPES,
+    crate::uuid::TYPES,
     crate::money::TYPES,
     crate::numeric::TYPES,
     crate::oid::TYPES,

@@ -56,6 +56,11 @@ pub fn date_out_of_range_for_timestamp() -> DbError {
     err!(DATETIME_FIELD_OVERFLOW, "date out of range for timestamp")
 }
 
+/// An instant plus an interval, whose months and days are of the session's wall clock.
+pub fn add_interval_to_instant(session: &dyn Session, at: i64, interval: &melba_types::Interval) -> Result<i64> {
+    arithmetic::add_interval(at, interval, Some(&session_zone(session)))
+}
+
 fn valid_timestamp(timestamp: Option<i64>) -> Result<i64> {
     timestamp.filter(|t| is_valid_timestamp(*t)).ok_or_else(timestamp_out_of_range)
 }

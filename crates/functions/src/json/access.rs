@@ -13,7 +13,7 @@ use crate::macros::comparison_table;
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("jsonb_object_field", |_, a| Ok(optional(root(&a[0]).field(a[1].as_str())))),
     ("jsonb_object_field_text", |_, a| Ok(root(&a[0]).field(a[1].as_str()).map_or(Datum::Null, part_text))),
-    ("jsonb_array_element", |_, a| Ok(optional(root(&a[0]).index(i64::from(a[1].as_i32()))))),
+    ("jsonb_array_element", |_, a| Ok(optional(element(root(&a[0]), a[1].as_i32())))),
     ("jsonb_array_element_text", |_, a| Ok(root(&a[0]).index(i64::from(a[1].as_i32())).map_or(Datum::Null, part_text))),
     ("jsonb_extract_path", |_, a| Ok(optional(walk(root(&a[0]), &a[1])))),
     ("jsonb_extract_path_text", |_, a| Ok(walk(root(&a[0]), &a[1]).map_or(Datum::Null, part_text))),
@@ -46,6 +46,14 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 /// 22023: `cannot ...`.
 pub fn not_applicable(what: &str) -> DbError {
     err!(INVALID_PARAMETER_VALUE, "cannot {what}")
+}
+
+/// A scalar at the top counts as an array of itself.
+fn element(json: Json<'_>, index: i32) -> Option<Json<'_>> {
+    match index {
+        0 | -1 if json.is_scalar() => Some(json),
+        _ => json.index(i64::from(index)),
+    }
 }
 
 fn optional(found: Option<Json<'_>>) -> Datum {

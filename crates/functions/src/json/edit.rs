@@ -72,7 +72,8 @@ fn edit(target: &Datum, path: &Datum, new: Option<&Datum>, change: Change) -> Re
         return Err(not_applicable(&format!("{verb} in scalar")));
     }
     let steps = strings(path);
-    if steps.is_empty() {
+    let is_empty = matches!(&value, Value::Array(e) if e.is_empty()) || matches!(&value, Value::Object(f) if f.is_empty());
+    if steps.is_empty() || (is_empty && !change.adds()) {
         return Ok(target.clone());
     }
     let new = new.map(|new| Value::from_json(root(new)));
