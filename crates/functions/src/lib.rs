@@ -20,6 +20,7 @@ pub mod hash;
 pub mod int;
 pub mod io;
 pub mod json;
+pub mod jsonpath;
 pub mod lookup;
 mod macros;
 pub mod math;

@@ -147,8 +147,8 @@ mod tests {
     fn times_are_extracted() {
         // 2024-03-05 and so on, from RFC 9562's examples.
         let at = |text: &str| timestamp(parse(text).expect("valid"));
-        assert_eq!(at("C232AB00-9414-11EC-B3C8-9F6BDECED846"), Some(698_959_342_000_000));
-        assert_eq!(at("017F22E2-79B0-7CC3-98C4-DC0C0C07398F"), Some(698_959_342_000_000));
+        assert_eq!(at("C232AB00-9414-11EC-B3C8-9F6BDECED846"), Some(698_872_942_000_000));
+        assert_eq!(at("017F22E2-79B0-7CC3-98C4-DC0C0C07398F"), Some(698_872_942_000_000));
         assert_eq!(at("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"), None);
     }
 }

@@ -1,0 +1,449 @@
+//! Parses path text.
+
+use melba_types::{DbError, Numeric, Result, err, json};
+
+use super::ast::{Accessor, Expr, Operator, Path};
+
+#[derive(Clone, Debug, PartialEq)]
+enum Token {
+    Symbol(&'static str),
+    Word(String),
+    String(String),
+    Number(Numeric),
+    Variable(String),
+    End,
+}
+
+const SYMBOLS: [&str; 30] = [
+    "**", "&&", "||", "==", "!=", "<>", "<=", ">=", "!", "<", ">", "?", "%", "$", ".", "[", "]", "{", "}", "(", ")", "*", "/",
+    "+", "-", "@", ",", "=", ":", "#",
+];
+
+/// Parses a path.
+pub fn parse(text: &str) -> Result<Path> {
+    if text.trim().is_empty() {
+        return Err(err!(INVALID_TEXT_REPRESENTATION, "invalid input syntax for type jsonpath: \"{text}\""));
+    }
+    let mut parser = Parser { tokens: tokenize(text)?, at: 0, filters: 0, subscripts: 0 };
+    let lax = !parser.take_word("strict");
+    if lax {
+        parser.take_word("lax");
+    }
+    let expr = parser.expression(0)?;
+    match parser.peek() {
+        Token::End => Ok(Path { lax, expr }),
+        _ => Err(parser.syntax_error()),
+    }
+}
+
+fn syntax_error_at(text: &str) -> DbError {
+    if text.is_empty() {
+        err!(SYNTAX_ERROR, "syntax error at end of jsonpath input")
+    } else {
+        err!(SYNTAX_ERROR, "syntax error at or near \"{text}\" of jsonpath input")
+    }
+}
+
+fn is_special(c: char) -> bool {
+    "?%$.[]{}()|&!=<>@#,*:-+/\\\"".contains(c) || c.is_ascii_whitespace()
+}
+
+/// The tokens with the text of each.
+fn tokenize(text: &str) -> Result<Vec<(Token, String)>> {
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace());
+        if let Some(comment) = rest.strip_prefix("/*") {
+            let end =
+                comment.find("*/").ok_or_else(|| err!(SYNTAX_ERROR, "unexpected end of comment at end of jsonpath input"))?;
+            rest = &comment[end + 2..];
+            continue;
+        }
+        let Some(first) = rest.chars().next() else { break };
+        let (token, length) = if first == '"' {
+            let length =
+                string_length(rest).ok_or_else(|| err!(SYNTAX_ERROR, "unterminated quoted string at end of jsonpath input"))?;
+            (Token::String(unescape(&rest[..length])?), length)
+        } else if first == '$' && rest[1..].starts_with('"') {
+            let length = string_length(&rest[1..])
+                .ok_or_else(|| err!(SYNTAX_ERROR, "unterminated quoted string at end of jsonpath input"))?;
+            (Token::Variable(unescape(&rest[1..=length])?), length + 1)
+        } else if first == '$' && rest[1..].chars().next().is_some_and(|c| !is_special(c)) {
+            let length = rest[1..].find(is_special).unwrap_or(rest.len() - 1);
+            (Token::Variable(rest[1..=length].to_string()), length + 1)
+        } else if first.is_ascii_digit() || (first == '.' && rest[1..].starts_with(|c: char| c.is_ascii_digit())) {
+            number(rest)?
+        } else if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
+            (Token::Symbol(symbol), symbol.len())
+        } else {
+            let length = rest.find(is_special).unwrap_or(rest.len());
+            if length == 0 {
+                return Err(syntax_error_at(&rest[..first.len_utf8()]));
+            }
+            (Token::Word(rest[..length].to_string()), length)
+        };
+        tokens.push((token, rest[..length].to_string()));
+        rest = &rest[length..];
+    }
+    tokens.push((Token::End, String::new()));
+    Ok(tokens)
+}
+
+fn string_length(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => return Some(at + 1),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// Strings are those of JSON, and take JavaScript's \v, \x and \u{} too.
+fn unescape(raw: &str) -> Result<String> {
+    let mut plain = String::with_capacity(raw.len());
+    let mut chars = raw.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            plain.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('v') => plain.push_str("\\u000b"),
+            Some('x') => {
+                let hex: String = chars.by_ref().take(2).collect();
+                plain.push_str(&format!("\\u00{hex}"));
+            }
+            Some('u') if chars.peek() == Some(&'{') => {
+                let hex: String = chars.by_ref().skip(1).take_while(|c| *c != '}').collect();
+                let code = u32::from_str_radix(&hex, 16).ok().and_then(char::from_u32);
+                plain.push(code.ok_or_else(|| err!(SYNTAX_ERROR, "invalid Unicode escape sequence of jsonpath input"))?);
+            }
+            Some(other) if "\"\\/bfnrtu".contains(other) => {
+                plain.push('\\');
+                plain.push(other);
+            }
+            Some(other) => plain.push(other),
+            None => {}
+        }
+    }
+    json::unescape(&plain)
+}
+
+fn number(text: &str) -> Result<(Token, usize)> {
+    let bytes = text.as_bytes();
+    let digits = |at: usize| bytes[at.min(bytes.len())..].iter().take_while(|c| c.is_ascii_digit() || **c == b'_').count();
+    let mut end = digits(0);
+    if bytes.get(end) == Some(&b'.') {
+        end += 1 + digits(end + 1);
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        let exponent = digits(end + 1 + sign);
+        if exponent > 0 {
+            end += 1 + sign + exponent;
+        }
+    }
+    let trailing = text[end..].find(is_special).unwrap_or(text.len() - end);
+    if trailing > 0 && !text[end..].starts_with(is_special) {
+        let shown = &text[..end + trailing];
+        return Err(err!(SYNTAX_ERROR, "trailing junk after numeric literal at or near \"{shown}\" of jsonpath input"));
+    }
+    Ok((Token::Number(Numeric::parse(&text[..end].replace('_', ""))?), end))
+}
+
+struct Parser {
+    tokens: Vec<(Token, String)>,
+    at: usize,
+    /// Depth of filters and subscripts around, which allow `@` and `last`.
+    filters: usize,
+    subscripts: usize,
+}
+
+const METHODS: [&str; 19] = [
+    "type",
+    "size",
+    "double",
+    "ceiling",
+    "floor",
+    "abs",
+    "keyvalue",
+    "datetime",
+    "bigint",
+    "boolean",
+    "date",
+    "decimal",
+    "integer",
+    "number",
+    "string",
+    "time",
+    "time_tz",
+    "timestamp",
+    "timestamp_tz",
+];
+
+impl Parser {
+    fn peek(&self) -> &Token {
+        &self.tokens[self.at].0
+    }
+
+    fn next(&mut self) -> Token {
+        let token = self.tokens[self.at].0.clone();
+        if token != Token::End {
+            self.at += 1;
+        }
+        token
+    }
+
+    fn syntax_error(&self) -> DbError {
+        syntax_error_at(&self.tokens[self.at].1)
+    }
+
+    fn take(&mut self, symbol: &str) -> bool {
+        let found = matches!(self.peek(), Token::Symbol(s) if *s == symbol);
+        if found {
+            self.at += 1;
+        }
+        found
+    }
+
+    fn expect(&mut self, symbol: &str) -> Result<()> {
+        if self.take(symbol) { Ok(()) } else { Err(self.syntax_error()) }
+    }
+
+    fn take_word(&mut self, word: &str) -> bool {
+        let found = matches!(self.peek(), Token::Word(w) if w.eq_ignore_ascii_case(word));
+        if found {
+            self.at += 1;
+        }
+        found
+    }
+
+    fn operator(&self) -> Option<(Operator, u8)> {
+        let Token::Symbol(symbol) = self.peek() else { return None };
+        Some(match *symbol {
+            "||" => (Operator::Or, 0),
+            "&&" => (Operator::And, 1),
+            "==" | "=" => (Operator::Equal, 2),
+            "!=" | "<>" => (Operator::NotEqual, 2),
+            "<" => (Operator::Less, 2),
+            "<=" => (Operator::LessOrEqual, 2),
+            ">" => (Operator::Greater, 2),
+            ">=" => (Operator::GreaterOrEqual, 2),
+            "+" => (Operator::Add, 3),
+            "-" => (Operator::Subtract, 3),
+            "*" => (Operator::Multiply, 4),
+            "/" => (Operator::Divide, 4),
+            "%" => (Operator::Modulo, 4),
+            _ => return None,
+        })
+    }
+
+    fn expression(&mut self, least: u8) -> Result<Expr> {
+        let mut left = self.unary()?;
+        loop {
+            if least <= 2 && self.take_word("starts") {
+                if !self.take_word("with") {
+                    return Err(self.syntax_error());
+                }
+                let right = match self.next() {
+                    Token::String(text) => Expr::String(text),
+                    Token::Variable(name) => Expr::Variable(name),
+                    _ => return Err(self.syntax_error()),
+                };
+                left = Expr::StartsWith(Box::new(left), Box::new(right));
+                continue;
+            }
+            if least <= 2 && self.take_word("like_regex") {
+                let Token::String(pattern) = self.next() else { return Err(self.syntax_error()) };
+                let mut flags = String::new();
+                if self.take_word("flag") {
+                    let Token::String(text) = self.next() else { return Err(self.syntax_error()) };
+                    flags = text;
+                }
+                super::exec::regex_of(&pattern, &flags)?;
+                left = Expr::LikeRegex(Box::new(left), pattern, flags);
+                continue;
+            }
+            match self.operator() {
+                Some((operator, priority)) if priority >= least => {
+                    self.at += 1;
+                    let right = self.expression(priority + 1)?;
+                    left = Expr::Binary(operator, Box::new(left), Box::new(right));
+                }
+                _ => return Ok(left),
+            }
+        }
+    }
+
+    fn unary(&mut self) -> Result<Expr> {
+        for sign in ['+', '-'] {
+            if self.take(if sign == '+' { "+" } else { "-" }) {
+                let operand = self.unary()?;
+                return Ok(match operand {
+                    Expr::Number(value) if sign == '-' => Expr::Number(value.neg()),
+                    Expr::Number(value) => Expr::Number(value),
+                    operand => Expr::Unary(sign, Box::new(operand)),
+                });
+            }
+        }
+        if self.take("!") {
+            let operand = if self.take_word("exists") { self.exists()? } else { self.parenthesized()? };
+            return Ok(Expr::Not(Box::new(operand)));
+        }
+        let base = self.primary()?;
+        let accessors = self.accessors()?;
+        Ok(if accessors.is_empty() { base } else { Expr::Chain(Box::new(base), accessors) })
+    }
+
+    fn parenthesized(&mut self) -> Result<Expr> {
+        self.expect("(")?;
+        let inner = self.expression(0)?;
+        self.expect(")")?;
+        Ok(inner)
+    }
+
+    fn exists(&mut self) -> Result<Expr> {
+        Ok(Expr::Exists(Box::new(self.parenthesized()?)))
+    }
+
+    fn primary(&mut self) -> Result<Expr> {
+        if matches!(self.peek(), Token::Symbol("(")) {
+            let inner = self.parenthesized()?;
+            if self.take_word("is") {
+                if !self.take_word("unknown") {
+                    return Err(self.syntax_error());
+                }
+                return Ok(Expr::IsUnknown(Box::new(inner)));
+            }
+            return Ok(inner);
+        }
+        if self.take_word("exists") {
+            return self.exists();
+        }
+        let expr = match self.peek() {
+            Token::Symbol("$") => Expr::Root,
+            Token::Symbol("@") if self.filters == 0 => {
+                return Err(err!(SYNTAX_ERROR, "@ is not allowed in root expressions"));
+            }
+            Token::Symbol("@") => Expr::Current,
+            Token::Variable(name) => Expr::Variable(name.clone()),
+            Token::String(text) => Expr::String(text.clone()),
+            Token::Number(value) => Expr::Number(value.clone()),
+            Token::Word(word) => match word.as_str() {
+                "true" => Expr::Bool(true),
+                "false" => Expr::Bool(false),
+                "null" => Expr::Null,
+                _ if word.eq_ignore_ascii_case("last") && self.subscripts == 0 => {
+                    return Err(err!(SYNTAX_ERROR, "LAST is allowed only in array subscripts"));
+                }
+                _ if word.eq_ignore_ascii_case("last") => Expr::Last,
+                _ => return Err(self.syntax_error()),
+            },
+            _ => return Err(self.syntax_error()),
+        };
+        self.at += 1;
+        Ok(expr)
+    }
+
+    fn accessors(&mut self) -> Result<Vec<Accessor>> {
+        let mut accessors = Vec::new();
+        loop {
+            if self.take(".") {
+                accessors.push(self.member()?);
+            } else if self.take("[") {
+                accessors.push(self.subscript()?);
+            } else if self.take("?") {
+                self.expect("(")?;
+                self.filters += 1;
+                let predicate = self.expression(0)?;
+                self.filters -= 1;
+                self.expect(")")?;
+                if !predicate.is_predicate() {
+                    return Err(syntax_error_at(")"));
+                }
+                accessors.push(Accessor::Filter(predicate));
+            } else {
+                return Ok(accessors);
+            }
+        }
+    }
+
+    fn member(&mut self) -> Result<Accessor> {
+        if self.take("**") {
+            return self.levels();
+        }
+        if self.take("*") {
+            return Ok(Accessor::AnyKey);
+        }
+        match self.next() {
+            Token::String(key) => Ok(Accessor::Key(key)),
+            Token::Word(word) => {
+                let is_call = matches!(self.peek(), Token::Symbol("("));
+                if !is_call || !METHODS.contains(&word.to_lowercase().as_str()) {
+                    return Ok(Accessor::Key(word));
+                }
+                self.expect("(")?;
+                let mut args = Vec::new();
+                while !self.take(")") {
+                    args.push(self.expression(5)?);
+                    if !matches!(self.peek(), Token::Symbol(")")) {
+                        self.expect(",")?;
+                    }
+                }
+                Ok(Accessor::Method(word.to_lowercase(), args))
+            }
+            _ => {
+                self.at = self.at.saturating_sub(1);
+                Err(self.syntax_error())
+            }
+        }
+    }
+
+    fn levels(&mut self) -> Result<Accessor> {
+        if !self.take("{") {
+            return Ok(Accessor::AnyLevel(Some(0), None));
+        }
+        let from = self.level()?;
+        let to = if self.take_word("to") { self.level()? } else { from };
+        self.expect("}")?;
+        Ok(Accessor::AnyLevel(from, to))
+    }
+
+    fn level(&mut self) -> Result<Option<u32>> {
+        if self.take_word("last") {
+            return Ok(None);
+        }
+        match self.next() {
+            Token::Number(value) => {
+                let level = value.to_i32().ok().and_then(|v| u32::try_from(v).ok());
+                level.map(Some).ok_or_else(|| self.syntax_error())
+            }
+            _ => Err(self.syntax_error()),
+        }
+    }
+
+    fn subscript(&mut self) -> Result<Accessor> {
+        if self.take("*") {
+            self.expect("]")?;
+            return Ok(Accessor::AnyElement);
+        }
+        self.subscripts += 1;
+        let mut subscripts = Vec::new();
+        loop {
+            let from = self.expression(0)?;
+            let to = if self.take_word("to") { Some(self.expression(0)?) } else { None };
+            subscripts.push((from, to));
+            if self.take("]") {
+                break;
+            }
+            self.expect(",")?;
+        }
+        self.subscripts -= 1;
+        Ok(Accessor::Elements(subscripts))
+    }
+}
