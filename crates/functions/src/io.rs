@@ -39,6 +39,9 @@ pub fn text_in(session: &dyn Session, type_oid: Oid, typmod: i32, text: &str) ->
         oids::TEXT => return Ok(Datum::text(text)),
         _ => {}
     }
+    if let Some(io) = registry::type_io(type_oid) {
+        return (io.input)(&context, text);
+    }
     if let Some(domain) = lookup::domain(session, type_oid) {
         let value = text_in(session, domain.base, domain.typmod, text)?;
         return check_domain(session, type_oid, value);
@@ -75,6 +78,10 @@ pub fn text_out(session: &dyn Session, type_oid: Oid, value: &Datum, out: &mut V
         }
         _ => {}
     }
+    // Built-in types are no domains.
+    if let Some(io) = registry::type_io(type_oid) {
+        return (io.output)(&TypeContext { session, type_oid, typmod: -1 }, value, out);
+    }
     let type_oid = lookup::base_type(session, type_oid);
     (resolve(session, type_oid)?.output)(&TypeContext { session, type_oid, typmod: -1 }, value, out)
 }
@@ -102,6 +109,9 @@ pub fn binary_in(session: &dyn Session, type_oid: Oid, typmod: i32, bytes: &[u8]
 
 /// Appends the binary form of a non-null value.
 pub fn binary_out(session: &dyn Session, type_oid: Oid, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    if let Some(io) = registry::type_io(type_oid) {
+        return (io.send)(&TypeContext { session, type_oid, typmod: -1 }, value, out);
+    }
     let type_oid = lookup::base_type(session, type_oid);
     (resolve(session, type_oid)?.send)(&TypeContext { session, type_oid, typmod: -1 }, value, out)
 }

@@ -130,10 +130,19 @@ pub fn aggregate(transition: &str, final_function: &str) -> Option<AggregateFn> 
 }
 
 /// Input and output of a built-in type (or of a family, by its pseudo-type).
+#[inline]
 pub fn type_io(ty: Oid) -> Option<&'static TypeIo> {
-    static TABLE: OnceLock<HashMap<u32, &'static TypeIo>> = OnceLock::new();
-    let build = || TYPES.iter().flat_map(|table| table.iter().map(|(oid, io)| (oid.0, io))).collect();
-    TABLE.get_or_init(build).get(&ty.0).copied()
+    // By OID: every row that goes to a client asks for each of its columns.
+    static TABLE: OnceLock<Vec<Option<&'static TypeIo>>> = OnceLock::new();
+    let build = || {
+        let all = || TYPES.iter().flat_map(|table| table.iter());
+        let mut by_oid = vec![None; all().map(|(oid, _)| oid.0 as usize + 1).max().unwrap_or(0)];
+        for (oid, io) in all() {
+            by_oid[oid.0 as usize] = Some(io);
+        }
+        by_oid
+    };
+    TABLE.get_or_init(build).get(ty.0 as usize).copied().flatten()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod bits;
 mod collect;
 mod extremes;
 mod generic;
+mod intervals;
 mod ordered;
 mod regression;
 mod sums;
@@ -27,6 +28,7 @@ pub const TABLES: &[&[(&str, &str, AggregateFn)]] = &[
     bits::AGGREGATES,
     collect::AGGREGATES,
     extremes::AGGREGATES,
+    intervals::AGGREGATES,
     ordered::AGGREGATES,
     regression::AGGREGATES,
     sums::AGGREGATES,
