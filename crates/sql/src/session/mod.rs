@@ -15,6 +15,7 @@ mod command;
 pub mod context;
 mod cursor;
 mod define;
+mod domain;
 mod encode;
 mod explain;
 mod extended;

@@ -1,0 +1,56 @@
+//! Whether a value satisfies its domain: what `melba_functions::io::check_domain` asks the session.
+
+use std::sync::Arc;
+
+use melba_functions::Session;
+use melba_types::{Datum, DbError, Oid, Result, err};
+
+use super::context::StatementContext;
+use super::pipeline::analysis;
+use crate::analyze::analyze_stored_domain_check;
+use crate::execute::ExecContext;
+use crate::execute::expression::compile_domain_check;
+
+impl StatementContext {
+    /// Returns the value when it satisfies the domain and the domains under it, innermost first.
+    ///
+    /// # Errors
+    /// 23502 and 23514, as PostgreSQL words them; whatever a check raises.
+    pub(super) fn domain_check(&self, domain: Oid, value: &Datum) -> Result<Datum> {
+        let mut chain = Vec::new();
+        let mut next = domain;
+        while let Some(ty) = self.catalog.type_(next).filter(|t| t.domain.is_some()) {
+            next = ty.domain.as_ref().map_or(Oid::INVALID, |d| d.base);
+            chain.push(ty);
+        }
+        for ty in chain.into_iter().rev() {
+            let Some(info) = &ty.domain else { continue };
+            let name = self.catalog.type_name(ty.oid, &self.path.path);
+            if info.not_null && value.is_null() {
+                return Err(err!(NOT_NULL_VIOLATION, "domain {name} does not allow null values").data_type(&*ty.name));
+            }
+            for constraint in info.constraints.iter().filter_map(|oid| self.catalog.constraint(*oid)) {
+                let Some(text) = &constraint.expression else { continue };
+                let (base, typmod) = self.catalog.base_type_and_typmod(info.base, info.typmod);
+                if !self.satisfies(text, base, typmod, value)? {
+                    let message = format!("value for domain {name} violates check constraint \"{}\"", constraint.name);
+                    let error = DbError::new(melba_types::SqlState::CHECK_VIOLATION, message);
+                    return Err(error.data_type(&*ty.name).constraint(&*constraint.name));
+                }
+            }
+        }
+        Ok(value.clone())
+    }
+
+    /// A check is satisfied by true and by null.
+    fn satisfies(&self, text: &str, base: Oid, typmod: i32, value: &Datum) -> Result<bool> {
+        let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+        let expression = analyze_stored_domain_check(&analysis(self), text, base, typmod)?;
+        let session: Arc<dyn Session> = Arc::new(self.clone());
+        let check = compile_domain_check(&self.catalog, Some(self), &expression)?;
+        let view = tx.engine.statement_view();
+        let ctx = ExecContext::new(session, self.catalog.clone(), tx.engine.clone(), view, Arc::from([]));
+        let result = ctx.with_local(value.clone(), || check.eval_row(&ctx, &[]))?;
+        Ok(!matches!(result, Datum::Bool(false)))
+    }
+}
