@@ -38,7 +38,6 @@ impl StatementContext {
             "nextval_oid" | "nextval_identity" | "currval_oid" | "setval_oid" | "setval3_oid" | "lastval" => {
                 self.call_sequence(source, args)
             }
-            "nextval_oid" | "currval_oid" | "setval_oid" | "setval3_oid" | "lastval" => self.call_sequence(source, args),
             "domain_check" => self.domain_check(call.return_type, &args[0]),
             _ if source.contains("_advisory_") => self.call_advisory(source, args),
             _ if source.contains("_size") => self.call_size(source, args),
