@@ -63,7 +63,7 @@ impl<'p> Analyzer<'_, 'p> {
             NodeEnum::BooleanTest(n) => self.boolean_test(n),
             NodeEnum::GroupingFunc(n) => self.grouping_function(n),
             NodeEnum::CurrentOfExpr(n) => {
-                let entry = self.level().target.as_ref().map_or(0, |t| t.entry);
+                let entry = self.target_entry().unwrap_or(0);
                 Ok(Expr::CurrentOf { cursor: n.cursor_name.as_str().into(), entry })
             }
             NodeEnum::SetToDefault(n) => Err(err!(SYNTAX_ERROR, "DEFAULT is not allowed in this context").at(n.location)),

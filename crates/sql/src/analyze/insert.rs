@@ -62,7 +62,7 @@ impl<'p> Analyzer<'_, 'p> {
         }
         q.targets = self.complete_insert(std::mem::take(&mut q.targets), &relation, overriding)?;
         let target = self.level().target.clone();
-        q.result = target.as_ref().map(|t| t.entry);
+        q.result = self.target_entry();
         if let Some(clause) = &s.on_conflict_clause {
             info.on_conflict = Some(self.on_conflict(clause, &relation)?);
         }
@@ -135,26 +135,46 @@ impl<'p> Analyzer<'_, 'p> {
                 return Err(err!(WRONG_OBJECT_TYPE, "cannot change materialized view \"{shown}\""));
             }
             RelationKind::Toast => return Err(err!(WRONG_OBJECT_TYPE, "cannot change TOAST relation \"{shown}\"")),
-            RelationKind::View => return Err(DbError::unsupported("modifying a view").at(name.location)),
+            RelationKind::View => {
+                let table = self.view_target(&relation, name, command)?;
+                self.require(command);
+                return Ok(table);
+            }
             _ => {}
         }
         let entry = self.relation_entry(&relation, name)?;
         let range = &mut self.level_mut().range_table[entry];
-        let required = &mut range.required;
-        required.select = false;
+        range.required.select = false;
+        let item = NsItem::new(entry, range.name.clone());
+        self.level_mut().target = Some(item);
+        self.require(command);
+        Ok(relation)
+    }
+
+    /// Notes the privilege that a command needs on its target.
+    fn require(&mut self, command: Command) {
+        let Some(entry) = self.target_entry() else { return };
+        let required = &mut self.level_mut().range_table[entry].required;
         match command {
             Command::Insert => required.insert = true,
             Command::Update => required.update = true,
             Command::Delete => required.delete = true,
             Command::Merge | Command::Select => {}
         }
-        let item = NsItem::new(entry, range.name.clone());
-        self.level_mut().target = Some(item);
-        Ok(relation)
     }
 
     /// The columns an INSERT names, or all of them.
     pub fn insert_columns(&mut self, relation: &Relation, list: &'p [pb::Node]) -> Result<Vec<Assigned<'p>>> {
+        if list.is_empty()
+            && let Some(target) = &self.level().view_target
+        {
+            let names: Vec<_> = target.view.columns.iter().map(|c| c.name.clone()).collect();
+            let column = |name: Arc<str>| {
+                let index = self.view_column(&name, -1)?.unwrap_or(0);
+                Ok(Assigned { index, indirection: &[], location: -1 })
+            };
+            return names.into_iter().map(column).collect();
+        }
         if list.is_empty() {
             let visible = relation.columns.iter().enumerate().filter(|(_, c)| !c.dropped);
             return Ok(visible.map(|(index, _)| Assigned { index, indirection: &[], location: -1 }).collect());
@@ -173,6 +193,9 @@ impl<'p> Analyzer<'_, 'p> {
     }
 
     pub fn assigned_column(&self, relation: &Relation, name: &str, location: i32) -> Result<usize> {
+        if let Some(index) = self.view_column(name, location)? {
+            return Ok(index);
+        }
         if let Some(i) = relation.columns.iter().position(|c| !c.dropped && &*c.name == name) {
             return Ok(i);
         }
@@ -319,8 +342,7 @@ impl<'p> Analyzer<'_, 'p> {
     ) -> Result<Expr> {
         let c = &relation.columns[column.index];
         let number = column.index as i16 + 1;
-        if let Some(target) = &self.level().target {
-            let entry = target.entry;
+        if let Some(entry) = self.target_entry() {
             let required = &mut self.level_mut().range_table[entry].required;
             let list = if insert { &mut required.inserted } else { &mut required.updated };
             if !list.contains(&number) {
@@ -355,10 +377,10 @@ impl<'p> Analyzer<'_, 'p> {
     }
 
     fn target_column(&mut self, index: usize) -> Result<Expr> {
-        let item = self.level().target.clone().ok_or_else(|| DbError::internal("assignment without a target"))?;
-        let range = &mut self.level_mut().range_table[item.entry];
+        let entry = self.target_entry().ok_or_else(|| DbError::internal("assignment without a target"))?;
+        let range = &mut self.level_mut().range_table[entry];
         super::columns::note_selected(range, index as i16 + 1);
-        Ok(column_var(item.entry, index, &range.columns[index]))
+        Ok(column_var(entry, index, &range.columns[index]))
     }
 
     /// `container.path := value`: the container with the part replaced.

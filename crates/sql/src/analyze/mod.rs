@@ -46,6 +46,7 @@ mod targets;
 mod type_names;
 mod update;
 mod values;
+mod view_target;
 mod window;
 
 use melba_types::{DbError, Oid, Result, err};

@@ -13,6 +13,9 @@ use crate::tree::*;
 
 impl<'p> Analyzer<'_, 'p> {
     pub fn on_conflict(&mut self, clause: &'p pb::OnConflictClause, relation: &Arc<Relation>) -> Result<OnConflict> {
+        if self.level().view_target.is_some() {
+            return Err(melba_types::DbError::unsupported("ON CONFLICT on a view").at(clause.location));
+        }
         let update = clause.action == pb::OnConflictAction::OnconflictUpdate as i32;
         let mut conflict = OnConflict {
             arbiters: Vec::new(),

@@ -159,6 +159,8 @@ pub struct Level<'p> {
     pub next_reference: u32,
     /// The target relation's namespace item of INSERT, UPDATE, DELETE, MERGE.
     pub target: Option<NsItem>,
+    /// The target is a view over a table.
+    pub view_target: Option<super::view_target::ViewTarget>,
     pub is_insert_select: bool,
     /// Location of the last set-returning function, to find nested ones.
     pub last_srf: i32,

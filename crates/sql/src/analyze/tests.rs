@@ -140,3 +140,14 @@ fn arms_of_a_union_have_its_types() {
         assert_eq!(query.output_columns()[0].ty, oids::NUMERIC);
     }
 }
+
+#[test]
+fn views_that_cannot_be_changed_say_why() {
+    let e = error("delete from pg_views");
+    assert_eq!(e.sqlstate().as_str(), "55000");
+    assert_eq!(e.message(), "cannot delete from view \"pg_views\"");
+    assert_eq!(
+        e.fields().detail.as_deref(),
+        Some("Views that do not select from a single table or view are not automatically updatable.")
+    );
+}

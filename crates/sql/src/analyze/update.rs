@@ -23,6 +23,7 @@ impl<'p> Analyzer<'_, 'p> {
         q.from.extend(from);
         q.targets = self.set_clause(&s.target_list, &relation)?;
         q.filter = self.condition(&s.where_clause, ExprKind::Where, "WHERE")?;
+        self.add_view_filter(&mut q);
         self.returning_clause(s.returning_clause.as_ref(), &mut q, ExprKind::Returning)?;
         self.assign_query_collations(&mut q)?;
         Ok(q)
@@ -37,6 +38,7 @@ impl<'p> Analyzer<'_, 'p> {
         let from = self.from_with_target(&s.using_clause)?;
         q.from.extend(from);
         q.filter = self.condition(&s.where_clause, ExprKind::Where, "WHERE")?;
+        self.add_view_filter(&mut q);
         self.returning_clause(s.returning_clause.as_ref(), &mut q, ExprKind::Returning)?;
         self.assign_query_collations(&mut q)?;
         Ok(q)
@@ -44,12 +46,11 @@ impl<'p> Analyzer<'_, 'p> {
 
     /// Makes the target table part of FROM and visible.
     pub fn add_target(&mut self, q: &mut Query) {
+        let Some(entry) = self.target_entry() else { return };
+        q.result = Some(entry);
+        q.from.push(FromItem::Range(entry));
         let level = self.level_mut();
-        if let Some(item) = level.target.clone() {
-            q.result = Some(item.entry);
-            q.from.push(FromItem::Range(item.entry));
-            level.namespace.push(item);
-        }
+        level.namespace.extend(level.target.clone());
     }
 
     /// FROM and USING: the target table is not visible to LATERAL items.
