@@ -19,6 +19,7 @@ use crate::flush::Flush;
 use crate::levels::{Files, segment_name};
 use crate::locks::{LockManager, LockedObject};
 use crate::manifest::{Edit, Manifest};
+use crate::merge::Merges;
 use crate::sequence::{Sequence, SequenceId};
 use crate::session::Session;
 use crate::snapshot::Snapshots;
@@ -38,6 +39,8 @@ pub struct EngineOptions {
     pub wal_file_bytes: u64,
     /// Rows of one statement and table (by `insert_batch`) after which further batches go straight into a segment.
     pub bulk_rows_min: usize,
+    /// Raw bytes of a segment, about: what a merge rewrites at a time.
+    pub segment_bytes: usize,
 }
 
 impl Default for EngineOptions {
@@ -48,6 +51,7 @@ impl Default for EngineOptions {
             wal_writer_delay: Duration::from_millis(200),
             wal_file_bytes: 16 << 20,
             bulk_rows_min: 8192,
+            segment_bytes: 64 << 20,
         }
     }
 }
@@ -125,6 +129,7 @@ pub(crate) struct Background {
 /// What merges own.
 #[derive(Default)]
 pub(crate) struct Merging {
+    merges: Merges,
     failed_at: Option<Duration>,
 }
 
@@ -153,6 +158,7 @@ impl Engine {
             trash: Arc::default(),
             next: AtomicU64::new(state.next_file),
             sync: options.fsync,
+            segment_bytes: options.segment_bytes,
         };
         let mut shared = Shared {
             snapshots: Snapshots::new(state.csn),
@@ -227,8 +233,8 @@ impl Engine {
     /// Merges every tree's segments into one run (VACUUM FULL and the like).
     pub fn merge_all(&self) -> Result<()> {
         self.shared.check_poison()?;
-        let merging = self.shared.merging.lock();
-        while self.shared.merge_step(true)? {}
+        let mut merging = self.shared.merging.lock();
+        while self.shared.merge_step(&mut merging.merges, true)? {}
         drop(merging);
         self.shared.remove_trash();
         Ok(())
@@ -467,7 +473,7 @@ impl Shared {
             let mut merging = self.merging.lock();
             let now = self.clock.monotonic();
             let failed_at = merging.failed_at;
-            let result = self.unless_failed_lately(now, failed_at, || self.merge_step(false));
+            let result = self.unless_failed_lately(now, failed_at, || self.merge_step(&mut merging.merges, false));
             merging.failed_at = result.as_ref().err().copied();
             result.unwrap_or(false) | self.remove_trash()
         })

@@ -58,6 +58,8 @@ pub(crate) struct Files {
     /// The number of the next file; never used before.
     pub next: AtomicU64,
     pub sync: bool,
+    /// Raw bytes after which another segment is begun: a merge rewrites so much at a time.
+    pub segment_bytes: usize,
 }
 
 impl Files {

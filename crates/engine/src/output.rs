@@ -13,8 +13,6 @@ use crate::levels::{Files, IndexRun, TableRun, segment_name};
 /// Rows handed to a segment writer at a time.
 const BATCH_ROWS: usize = 2048;
 const BATCH_BYTES: usize = 4 << 20;
-/// Raw bytes after which a run is cut into another segment: what a merge rewrites at least.
-const SEGMENT_RAW_BYTES_MAX: usize = 512 << 20;
 
 /// Writes row versions into segments, one for each number of columns that rows have (ADD COLUMN leaves old rows as they are).
 pub(crate) struct TableOutput {
@@ -50,9 +48,9 @@ impl TableOutput {
             let new_row = writer.row_ids.last().is_none_or(|last| *last != row);
             if new_row && (writer.row_ids.len() >= BATCH_ROWS || writer.bytes >= BATCH_BYTES) {
                 writer.write()?;
-                if writer.written >= SEGMENT_RAW_BYTES_MAX {
-                    self.finish_writer(columns)?;
-                }
+            }
+            if new_row && writer.written + writer.bytes >= self.files.segment_bytes {
+                self.finish_writer(columns)?;
             }
         }
         if !self.writers.contains_key(&columns) {
@@ -100,6 +98,7 @@ impl TableOutput {
         let writer = self.writer(batch.columns.len(), *first)?;
         writer.write()?;
         writer.segment.append_uniform(row_ids, csn, batch)?;
+        writer.written += batch.columns.iter().map(column_bytes).sum::<usize>() + row_ids.len() * 8;
         Ok(())
     }
 
@@ -174,6 +173,15 @@ impl Writer {
     }
 }
 
+/// Bytes of a column's values, about.
+fn column_bytes(column: &Column) -> usize {
+    match &column.data {
+        ColumnData::Text(v) | ColumnData::Bytes(v) => v.bytes.len() + 4 * v.len(),
+        ColumnData::Datum(v) => 32 * v.len(),
+        _ => 8 * column.len(),
+    }
+}
+
 fn empty_like(column: &Column) -> Column {
     Column::new(match &column.data {
         ColumnData::Bool(_) => ColumnData::Bool(Vec::new()),
@@ -218,7 +226,7 @@ impl IndexOutput {
 
     /// Adds a version of an entry.
     pub fn push(&mut self, key: &[u8], csn: Csn, dead: bool) -> Result<()> {
-        let full = self.writer.as_ref().is_some_and(|(_, w)| w.stored_bytes() >= SEGMENT_RAW_BYTES_MAX as u64 / 2);
+        let full = self.writer.as_ref().is_some_and(|(_, w)| w.stored_bytes() >= self.files.segment_bytes as u64 / 2);
         if full && self.last != key {
             self.finish_writer()?;
         }

@@ -12,7 +12,13 @@ use super::random::Random;
 use crate::*;
 
 fn options() -> EngineOptions {
-    EngineOptions { memory_bytes: 40_000, wal_file_bytes: 4096, bulk_rows_min: 20, ..EngineOptions::default() }
+    EngineOptions {
+        memory_bytes: 40_000,
+        wal_file_bytes: 4096,
+        segment_bytes: 3000,
+        bulk_rows_min: 20,
+        ..EngineOptions::default()
+    }
 }
 
 fn open(directory: &Arc<MemoryDirectory>) -> Result<Arc<Engine>> {

@@ -10,7 +10,7 @@ use super::random::Random;
 use crate::*;
 
 fn open(directory: &Arc<MemoryDirectory>, memory_bytes: u64) -> Arc<Engine> {
-    let options = EngineOptions { memory_bytes, wal_file_bytes: 16 << 10, ..EngineOptions::default() };
+    let options = EngineOptions { memory_bytes, wal_file_bytes: 16 << 10, segment_bytes: 50_000, ..EngineOptions::default() };
     Engine::open(options, Arc::clone(directory) as Arc<dyn Directory>, Arc::new(OsClock::new())).expect("opens")
 }
 
@@ -50,7 +50,7 @@ fn updates_and_deletions_give_their_space_back() {
             (first..first + 100).for_each(|id| t.update(tree, RowId(id), &row(&mut random)).expect("updates"));
             t.commit(Durability::Async, |_| {}).expect("commits");
             while engine.run_once() {}
-            assert!(segment_bytes(&directory) < live * 5 / 2, "{} of {live}", segment_bytes(&directory));
+            assert!(segment_bytes(&directory) < live * 2, "{} of {live}", segment_bytes(&directory));
         }
     }
     engine.checkpoint().expect("flushes");
