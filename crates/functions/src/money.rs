@@ -3,6 +3,7 @@
 use melba_types::{Datum, Numeric, Oid, Result, err, oids};
 
 use crate::ScalarFn;
+use crate::float::f64_checked;
 use crate::int::{division_by_zero, out_of_range, wide};
 use crate::io::{self, TypeIo};
 use crate::macros::comparison_table;
@@ -82,7 +83,7 @@ fn checked(cents: Option<i64>) -> Result<Datum> {
 }
 
 fn times(cents: &Datum, factor: f64) -> Result<Datum> {
-    from_float(cents.as_i64() as f64 * factor)
+    from_float(f64_checked::mul(cents.as_i64() as f64, factor)?)
 }
 
 fn from_float(cents: f64) -> Result<Datum> {
@@ -92,11 +93,7 @@ fn from_float(cents: f64) -> Result<Datum> {
 }
 
 fn divide_float(a: &[Datum]) -> Result<Datum> {
-    let divisor = crate::float::wide(&a[1]);
-    if divisor == 0.0 {
-        return Err(division_by_zero());
-    }
-    from_float(a[0].as_i64() as f64 / divisor)
+    from_float(f64_checked::div(a[0].as_i64() as f64, crate::float::wide(&a[1]))?)
 }
 
 fn divide(a: &[Datum]) -> Result<Datum> {
@@ -222,6 +219,12 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn products_beyond_the_floats_overflow_as_floats_do() {
+        assert_eq!(times(&Datum::Int8(100), 1e308).expect_err("overflow").message(), "value out of range: overflow");
+        assert_eq!(times(&Datum::Int8(100), 1e300).expect_err("range").message(), "money out of range");
+    }
 
     #[test]
     fn amounts_print_with_separators() {

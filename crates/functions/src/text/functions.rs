@@ -151,11 +151,11 @@ fn repeat(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
 
 fn pad(call: &CallContext<'_>, a: &[Datum], filler: &str, left: bool) -> Result<Datum> {
     let (s, wanted) = (a[0].as_str(), a[1].as_i32().max(0) as usize);
-    if wanted > RESULT_BYTES_MAX / 4 {
+    let have = length(s);
+    if wanted > RESULT_BYTES_MAX / 4 && !filler.is_empty() {
         return Err(too_long());
     }
     call.session.check_interrupt()?;
-    let have = length(s);
     if have >= wanted || filler.is_empty() {
         return Ok(Datum::text(slice(s, 0..wanted.min(have))));
     }
