@@ -15,10 +15,10 @@ pub const AGGREGATES: &[(&str, &str, AggregateFn)] = &[
     ("ordered_set_transition", "percentile_cont_interval_final", |_| Percentile::make(continuous_interval)),
     ("ordered_set_transition", "percentile_cont_interval_multi_final", |_| Percentile::make(continuous_interval)),
     ("ordered_set_transition", "mode_final", |_| Ok(Box::new(Mode { best: (Datum::Null, 0), run: (Datum::Null, 0) }))),
-    ("ordered_set_transition_multi", "rank_final", |_| Hypothetical::make(HypotheticalResult::Rank)),
-    ("ordered_set_transition_multi", "dense_rank_final", |_| Hypothetical::make(HypotheticalResult::DenseRank)),
-    ("ordered_set_transition_multi", "percent_rank_final", |_| Hypothetical::make(HypotheticalResult::PercentRank)),
-    ("ordered_set_transition_multi", "cume_dist_final", |_| Hypothetical::make(HypotheticalResult::CumeDist)),
+    ("ordered_set_transition_multi", "hypothetical_rank_final", |_| Hypothetical::make(HypotheticalResult::Rank)),
+    ("ordered_set_transition_multi", "hypothetical_dense_rank_final", |_| Hypothetical::make(HypotheticalResult::DenseRank)),
+    ("ordered_set_transition_multi", "hypothetical_percent_rank_final", |_| Hypothetical::make(HypotheticalResult::PercentRank)),
+    ("ordered_set_transition_multi", "hypothetical_cume_dist_final", |_| Hypothetical::make(HypotheticalResult::CumeDist)),
 ];
 
 /// The value at a fraction of sorted values, of which there is at least one.

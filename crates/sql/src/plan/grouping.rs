@@ -98,6 +98,7 @@ impl Planner<'_> {
             return Err(DbError::internal(format!("aggregate {} does not exist", call.function)));
         };
         let (make, strict) = self.aggregate_function(&function)?;
+        let hypothetical = function.aggregate.as_ref().is_some_and(|a| a.kind == b'h');
         let exprs: Vec<Expr> = call.direct_args.iter().chain(&call.args).cloned().collect();
         let args = self.compile_all(&exprs, input)?;
         let distinct = call.distinct.then(|| exprs.iter().map(|e| KeyPart::equality(self.catalog(), e.ty())).collect());
@@ -126,6 +127,7 @@ impl Planner<'_> {
             filter,
             distinct,
             order,
+            hypothetical: hypothetical.then_some(call.direct_args.len()),
         })
     }
 

@@ -346,6 +346,8 @@ pub struct AggregateSpec {
     /// DISTINCT: keys over the arguments.
     pub distinct: Option<Vec<KeyPart>>,
     pub order: Vec<(Expression, KeyPart)>,
+    /// Hypothetical-set aggregates: the number of direct arguments, which are compared with each row.
+    pub hypothetical: Option<usize>,
 }
 
 impl std::fmt::Debug for AggregateSpec {

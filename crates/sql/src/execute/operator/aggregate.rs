@@ -222,10 +222,17 @@ fn feed(
     if spec.distinct.is_some() || !spec.order.is_empty() {
         for row in rows {
             let at = row as usize;
-            let args: Vec<Datum> = arguments.columns.iter().map(|c| c.get(at)).collect();
+            let mut args: Vec<Datum> = arguments.columns.iter().map(|c| c.get(at)).collect();
             let mut sort = Vec::new();
             for (column, (_, part)) in arguments.order.iter().zip(&spec.order) {
                 part.encode(&column.get(at), &mut sort);
+            }
+            if let Some(direct) = spec.hypothetical {
+                let mut own = Vec::new();
+                for (arg, (_, part)) in args[..direct.min(args.len())].iter().zip(&spec.order) {
+                    part.encode(arg, &mut own);
+                }
+                args.push(Datum::Int4(sort.cmp(&own) as i32));
             }
             let mut key = Vec::new();
             for (part, arg) in spec.distinct.iter().flatten().zip(&args) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_types::{Batch, Column, Datum, Kind, Record, Result, oids};
 
-use crate::execute::expression::filter;
+use crate::execute::expression::{Target, filter};
 use crate::execute::{BATCH_ROWS, ExecContext, Operator};
 use crate::plan::node::{FunctionScanNode, SetCall, SetSource};
 
@@ -26,11 +26,19 @@ impl RowIter {
                     function(&call.context(ctx), &args)?
                 }
             }
-            SetSource::System { call } => match call.eval(ctx, row)? {
-                Datum::Array(array) => Box::new((0..array.elements.len()).map(move |i| Ok(vec![array.elements[i].clone()]))),
-                Datum::Null => Box::new(std::iter::empty()),
-                value => Box::new(std::iter::once(Ok(vec![value]))),
-            },
+            SetSource::System { call } => {
+                let args = call.args.iter().map(|a| a.eval_row(ctx, row)).collect::<Result<Vec<_>>>()?;
+                match &call.target {
+                    _ if call.strict && args.iter().any(Datum::is_null) => Box::new(std::iter::empty()),
+                    Target::System(source) => {
+                        Box::new(ctx.session.system_rows(source, &call.context(ctx), &args)?.into_iter().map(Ok))
+                    }
+                    Target::Scalar(_) => {
+                        let value = call.invoke(&call.context(ctx), &args)?;
+                        Box::new(std::iter::once(Ok(vec![value])))
+                    }
+                }
+            }
             SetSource::Scalar(e) => {
                 let value = e.eval_row(ctx, row)?;
                 Box::new(std::iter::once(Ok(vec![value])))
