@@ -41,13 +41,21 @@ a	b	wrong
 \.
 \copy t from program 'printf "a,b,c\n40,x,1\n"' (format csv, header match)
 copy t (a, a) from stdin;
+\.
 copy t (missing) from stdin;
+\.
 copy missing from stdin;
+\.
 copy t from stdin (delimiter 'ab');
+\.
 copy t from stdin (format nothing);
+\.
 copy t from stdin (delimiter E'\n');
+\.
 copy t from stdin (format csv, quote ',');
+\.
 copy t from stdin (null E'\n');
+\.
 copy t to stdout (format csv, header match);
 create table strict (id int primary key, v int not null check (v > 0), at timestamptz, j jsonb, l int[]);
 copy strict from stdin;

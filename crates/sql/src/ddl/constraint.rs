@@ -35,9 +35,10 @@ impl Ddl<'_> {
         for (column, c) in of(&[ConstrCheck]) {
             self.add_check(table, *column, c)?;
         }
-        if of(&[ConstrPrimary]).count() > 1 {
+        if let Some((_, second)) = of(&[ConstrPrimary]).nth(1) {
             let name = self.relation(table)?.name.clone();
-            bail!(INVALID_TABLE_DEFINITION, "multiple primary keys for table \"{name}\" are not allowed");
+            return Err(err!(INVALID_TABLE_DEFINITION, "multiple primary keys for table \"{name}\" are not allowed")
+                .at(second.location));
         }
         for (column, c) in of(&[ConstrPrimary]).chain(of(&[ConstrUnique])) {
             self.add_key(table, *column, c, Modifiers::of(c))?;

@@ -291,7 +291,7 @@ impl Ddl<'_> {
 
     fn add_like(&self, builder: &mut TableBuilder, clause: &TableLikeClause) -> Result<()> {
         let name = clause.relation.as_ref().ok_or_else(|| DbError::internal("LIKE without a name"))?;
-        let source = self.open_relation(name, RelationLockMode::AccessShare)?;
+        let source = self.open_relation(name, RelationLockMode::AccessShare).map_err(|e| e.at(name.location))?;
         if !matches!(
             source.kind,
             RelationKind::Table

@@ -140,6 +140,8 @@ impl Ddl<'_> {
             collect(&catalog, *root, &mut seen, &mut order, &mut reported);
             order.push(*root);
         }
+        // Objects are found dependents first, and are reported the other way around.
+        reported.reverse();
         if !reported.is_empty() {
             let lines: Vec<String> =
                 reported.iter().map(|(d, r)| format!("{} depends on {}", self.describe(*d), self.describe(*r))).collect();
@@ -313,9 +315,6 @@ fn collect(
         if !seen.insert(dependent) {
             continue;
         }
-        if dependency.kind == DependencyKind::Normal {
-            reported.push((dependent, of));
-        }
         // A constraint's index goes with the constraint.
         if let Some(index) = catalog.relation(dependent.object).and_then(|r| r.index.as_ref())
             && dependent.class == classes::PG_CLASS
@@ -323,17 +322,21 @@ fn collect(
         {
             seen.insert(ObjectAddress { class: classes::PG_CONSTRAINT, object: constraint.oid, sub: 0 });
         }
-        found.push(dependent);
+        found.push((dependent, dependency.kind));
     }
     // All of this level is known before the next, so that an object is reported with what it depends on most directly.
-    for dependent in found {
+    for (dependent, kind) in found {
         collect(catalog, dependent, seen, order, reported);
         order.push(dependent);
+        if kind == DependencyKind::Normal {
+            reported.push((dependent, of));
+        }
     }
 }
 
 fn dependencies_in_order(mut all: Vec<melba_catalog::Dependency>) -> Vec<melba_catalog::Dependency> {
-    all.sort_by_key(|d| (d.dependent.object, d.dependent.sub));
+    // The newest first: PostgreSQL's order.
+    all.sort_by_key(|d| std::cmp::Reverse((d.dependent.object, d.dependent.sub)));
     all
 }
 

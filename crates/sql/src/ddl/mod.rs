@@ -262,5 +262,5 @@ impl<'a> Ddl<'a> {
 /// 42P01 as PostgreSQL words it.
 pub fn undefined_relation(name: &RangeVar) -> DbError {
     let full = if name.schemaname.is_empty() { name.relname.clone() } else { format!("{}.{}", name.schemaname, name.relname) };
-    err!(UNDEFINED_TABLE, "relation \"{full}\" does not exist").at(name.location)
+    err!(UNDEFINED_TABLE, "relation \"{full}\" does not exist")
 }
