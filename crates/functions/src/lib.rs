@@ -8,6 +8,7 @@
 //! 2. Functions reach the session (settings, clock, sequences, catalogs) only through `CallContext`.
 
 pub mod aggregate;
+pub mod any;
 pub mod array;
 pub mod bool;
 pub mod bytea;

@@ -14,6 +14,7 @@ use crate::{AggregateFn, ScalarFn, SetFn, TypeIo, VectorFn};
 /// Tables of scalar functions by module, keyed by pg_proc.prosrc.
 const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
     &[crate::bool::FUNCTIONS, crate::bool::COMPARISONS],
+    &[crate::any::FUNCTIONS],
     &[crate::array::functions::FUNCTIONS],
     crate::bytea::TABLES,
     crate::catalog::TABLES,

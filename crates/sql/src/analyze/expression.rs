@@ -18,7 +18,7 @@ use crate::tree::*;
 pub struct Expected<'n> {
     pub ty: Oid,
     pub typmod: i32,
-    /// The column it is for, for messages.
+    /// The column (or parameter) it is for, for messages.
     pub column: &'n str,
 }
 
@@ -211,6 +211,11 @@ impl Analyzer<'_, '_> {
                 "result of USING clause for column \"{column}\" cannot be cast automatically to type {to}"
             )
             .hint("You might need to add an explicit cast."),
+            ExprKind::ExecuteParameter => {
+                err!(DATATYPE_MISMATCH, "parameter {column} of type {from} cannot be coerced to the expected type {to}")
+                    .hint("You will need to rewrite or cast the expression.")
+                    .at(location)
+            }
             _ => err!(DATATYPE_MISMATCH, "column \"{column}\" is of type {to} but default expression is of type {from}")
                 .hint("You will need to rewrite or cast the expression.")
                 .at(location),

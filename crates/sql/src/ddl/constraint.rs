@@ -37,8 +37,9 @@ impl Ddl<'_> {
         }
         if let Some((_, second)) = of(&[ConstrPrimary]).nth(1) {
             let name = self.relation(table)?.name.clone();
-            return Err(err!(INVALID_TABLE_DEFINITION, "multiple primary keys for table \"{name}\" are not allowed")
-                .at(second.location));
+            return Err(
+                err!(INVALID_TABLE_DEFINITION, "multiple primary keys for table \"{name}\" are not allowed").at(second.location)
+            );
         }
         for (column, c) in of(&[ConstrPrimary]).chain(of(&[ConstrUnique])) {
             self.add_key(table, *column, c, Modifiers::of(c))?;

@@ -342,29 +342,22 @@ pub fn resolve_type(context: &StatementContext, name: &Node) -> Result<Oid> {
 /// The values of EXECUTE's arguments, as the parameters' types.
 pub fn evaluate(context: &StatementContext, args: &[Node], types: &[Oid]) -> Result<Vec<Datum>> {
     let mut values = Vec::with_capacity(args.len());
-    for (arg, ty) in args.iter().zip(types) {
-        values.push(evaluate_one(context, arg, *ty)?);
+    for (i, (arg, ty)) in args.iter().zip(types).enumerate() {
+        values.push(evaluate_one(context, arg, *ty, &format!("${}", i + 1))?);
     }
     Ok(values)
 }
 
 /// One argument, as the only column of a SELECT without FROM.
-fn evaluate_one(context: &StatementContext, arg: &Node, ty: Oid) -> Result<Datum> {
-    let mut query = select_one(context, arg.clone())?;
-    let Some(target) = query.targets.first_mut() else { return Err(DbError::internal("the argument is gone")) };
-    let coerced = analyze::coerce_for_assignment(&analysis(context), target.expr.clone(), ty, -1)?;
-    let from = context.catalog.type_name(target.expr.ty(), &context.path.path);
-    let to = context.catalog.type_name(ty, &context.path.path);
-    target.expr = coerced.ok_or_else(|| {
-        melba_types::err!(DATATYPE_MISMATCH, "parameter of type {from} cannot be coerced to the expected type {to}")
-            .hint("You will need to rewrite or cast the expression.")
-    })?;
-    first_value(context, &query)
+fn evaluate_one(context: &StatementContext, arg: &Node, ty: Oid, name: &str) -> Result<Datum> {
+    let expected = analyze::Expected { ty, typmod: -1, column: name };
+    let kind = analyze::ExprKind::ExecuteParameter;
+    let value = analyze::analyze_expression(&analysis(context), arg, None, kind, Some(expected))?;
+    first_value(context, &select_one(context, value)?)
 }
 
 /// Calls a function with values for its arguments.
 pub(super) fn call_function(context: &StatementContext, function: &Function, arguments: Vec<Datum>) -> Result<Datum> {
-    let mut query = select_one(context, Node { node: Some(NodeEnum::AConst(AConst { isnull: true, ..AConst::default() })) })?;
     let constant = |(value, ty): (Datum, &Oid)| {
         let collation = context.catalog.type_(*ty).map_or(Oid::INVALID, |t| t.collation);
         Expr::Const(Const { value, ty: *ty, typmod: -1, collation, location: -1 })
@@ -382,19 +375,21 @@ pub(super) fn call_function(context: &StatementContext, function: &Function, arg
         typmod: -1,
         location: -1,
     };
-    match query.targets.first_mut() {
-        Some(target) => target.expr = Expr::Function(Box::new(call)),
-        None => return Err(DbError::internal("the call is gone")),
-    }
-    first_value(context, &query)
+    first_value(context, &select_one(context, Expr::Function(Box::new(call)))?)
 }
 
 /// `SELECT value`, analyzed.
-fn select_one(context: &StatementContext, value: Node) -> Result<Query> {
-    let target = ResTarget { val: Some(Box::new(value)), ..ResTarget::default() };
+fn select_one(context: &StatementContext, value: Expr) -> Result<Query> {
+    let null = Node { node: Some(NodeEnum::AConst(AConst { isnull: true, ..AConst::default() })) };
+    let target = ResTarget { val: Some(Box::new(null)), ..ResTarget::default() };
     let target = Node { node: Some(NodeEnum::ResTarget(Box::new(target))) };
     let select = NodeEnum::SelectStmt(Box::new(SelectStmt { target_list: vec![target], ..SelectStmt::default() }));
-    Ok(analyze::analyze(&analysis(context), &select, Some(&[]))?.query)
+    let mut query = analyze::analyze(&analysis(context), &select, Some(&[]))?.query;
+    match query.targets.first_mut() {
+        Some(target) => target.expr = value,
+        None => return Err(DbError::internal("the value is gone")),
+    }
+    Ok(query)
 }
 
 /// Runs a query of one column and one row.
