@@ -29,6 +29,16 @@ pub const SETS: &[(&str, SetFn)] = &[
         };
         Ok(rows((0..array.elements.len()).map(move |i| array.elements[i].clone())))
     }),
+    // information_schema._pg_expandarray: elements with their places, from 1.
+    ("_pg_expandarray_13329", |_, a| {
+        let array = match &a[0] {
+            Datum::Array(array) => array.clone(),
+            _ => return Ok(rows(std::iter::empty())),
+        };
+        let row = move |i: usize| Ok(vec![array.elements[i].clone(), Datum::Int4(i as i32 + 1)]);
+        let count = a[0].as_array().elements.len();
+        Ok(Box::new((0..count).map(row)))
+    }),
     ("text_to_table", |_, a| Ok(split_rows(a, None))),
     ("text_to_table_null", |_, a| Ok(split_rows(a, a.get(2)))),
 ];

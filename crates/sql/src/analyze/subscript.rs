@@ -110,8 +110,7 @@ impl<'p> Analyzer<'_, 'p> {
                     _ => None,
                 };
                 match behind {
-                    Some(row @ Expr::Row(_)) => self.record_columns(&row),
-                    Some(e) if e.ty() != oids::RECORD => Ok(None),
+                    Some(e @ (Expr::Row(_) | Expr::Function(_))) => self.record_columns(&e),
                     _ => Ok(None),
                 }
             }

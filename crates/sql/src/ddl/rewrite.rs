@@ -97,7 +97,7 @@ impl Ddl<'_> {
         }
         let Storage::Tree(tree) = relation.storage else { return Ok(()) };
         let (view, _pin) = self.tx.engine.latest_view();
-        let missing = [relation.columns[column].missing.clone()];
+        let missing: Vec<Datum> = relation.columns.iter().map(|c| c.missing.clone()).collect();
         let mut scan = self.tx.engine.scan(view, tree, &[column], &missing, &[], None)?;
         while let Some(batch) = scan.next()? {
             if (0..batch.row_ids.len()).any(|i| batch.columns[0].is_null(i)) {

@@ -47,7 +47,10 @@ impl Planner<'_> {
                 }
             }
         }
-        let sets = query.grouping_sets.clone().unwrap_or_else(|| vec![(0..all.groups.len()).collect()]);
+        // Columns that depend on the grouped ones follow them in every set.
+        let dependent = signatures.len()..all.groups.len();
+        let mut sets = query.grouping_sets.clone().unwrap_or_else(|| vec![(0..signatures.len()).collect()]);
+        sets.iter_mut().for_each(|set| set.extend(dependent.clone()));
         self.aggregate(all, sets, having, stage)
     }
 
@@ -189,6 +192,17 @@ fn replace(e: &mut Expr, level: usize, all: &mut Computed, signatures: &[String]
             None
         };
         if let Some(at) = at {
+            *e = at_level(computed(GROUP, at, e), level);
+            return false;
+        }
+        if let Expr::Var(_) = e {
+            // The grouped columns hold a key of its table: to group by it as well changes no group.
+            let own = at_level(e.clone(), 0);
+            let known = all.groups[signatures.len()..].iter().position(|g| same(g, &own));
+            let at = signatures.len() + known.unwrap_or(all.groups.len() - signatures.len());
+            if at == all.groups.len() {
+                all.groups.push(own);
+            }
             *e = at_level(computed(GROUP, at, e), level);
             return false;
         }

@@ -94,7 +94,9 @@ fn exec_context(context: &StatementContext, tx: &Arc<Tx>) -> ExecContext {
     let catalog = tx.catalog();
     let session = Arc::new(StatementContext { catalog: catalog.clone(), ..context.clone() });
     let view = tx.engine.statement_view();
-    ExecContext::new(session, catalog, tx.engine.clone(), view, Arc::from([]))
+    let mut ctx = ExecContext::new(session, catalog, tx.engine.clone(), view, Arc::from([]));
+    ctx.deferred = tx.deferred.clone();
+    ctx
 }
 
 fn copy(ddl: &Ddl<'_>, tx: &Arc<Tx>, s: &CopyStmt, exec: &dyn Fn() -> ExecContext, query: RunQuery<'_>) -> Result<Outcome> {

@@ -189,7 +189,6 @@ fn referencing_rows(
         return Ok(rows);
     }
     let projection: Vec<usize> = constraint.columns.iter().map(|c| *c as usize - 1).collect();
-    let missing: Vec<Datum> = projection.iter().map(|c| child.missing[*c].clone()).collect();
     let parts: Vec<KeyPart> =
         projection.iter().map(|c| KeyPart::equality(&runner.ctx.catalog, child.relation.columns[*c].ty)).collect();
     let encode = |values: &mut dyn Iterator<Item = Datum>, out: &mut Vec<u8>| {
@@ -198,7 +197,7 @@ fn referencing_rows(
     };
     let (mut wanted, mut found) = (Vec::new(), Vec::new());
     encode(&mut values.into_iter(), &mut wanted);
-    let mut scan = runner.txn.scan(view, child.tree, &projection, &missing, &[], None)?;
+    let mut scan = runner.txn.scan(view, child.tree, &projection, &child.missing, &[], None)?;
     while let Some(batch) = scan.next()? {
         runner.ctx.check_interrupt()?;
         for (i, row) in batch.row_ids.iter().enumerate() {
