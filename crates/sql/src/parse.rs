@@ -147,6 +147,9 @@ fn convert_error(error: &RawError, text: &str) -> DbError {
         // SAFETY: the parser's message is a zero-terminated string.
         unsafe { CStr::from_ptr(error.message) }.to_string_lossy().into_owned()
     };
+    if message.contains("nested too deeply") {
+        return err!(STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint("Simplify the statement.");
+    }
     let location = match error.cursorpos {
         // The parser counts characters from 1.
         position if position > 0 => byte_offset(text, position as usize - 1) as i32,

@@ -138,7 +138,7 @@ impl StatementContext {
         let mut named: Vec<_> = statements.iter().filter(|(name, _)| !name.is_empty()).collect();
         named.sort_by(|a, b| a.0.cmp(b.0));
         let row = |(name, p): (&String, &Arc<Prepared>)| {
-                        let results = p.columns.as_ref().map_or(Datum::Null, |c| types(c.iter().map(|c| c.ty)));
+            let results = p.columns.as_ref().map_or(Datum::Null, |c| types(c.iter().map(|c| c.ty)));
             vec![
                 Datum::text(name.as_str()),
                 Datum::text(p.source()),
