@@ -114,6 +114,16 @@ fn lock_mode(assignments: &Assignments) -> RowLockMode {
     if assignments.key { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate }
 }
 
+/// MERGE may change a row once only.
+fn refuse_second_change(ctx: &ExecContext, existing: &Existing, id: RowId) -> Result<()> {
+    let own = ctx.transaction.get_latest(existing.source.tree, id)?.own_command;
+    if own.is_some_and(|c| c >= ctx.view().command) {
+        return Err(melba_types::err!(CARDINALITY_VIOLATION, "MERGE command cannot affect row a second time")
+            .hint("Ensure that not more than one source row matches any one target row."));
+    }
+    Ok(())
+}
+
 impl ModifyOp {
     /// Handles one input row; `None` when nothing was changed. The row is brought up to date when it was found changed.
     fn row(&mut self, ctx: &ExecContext, node: &ModifyNode, row: &mut [Datum]) -> Result<Option<Changed>> {
@@ -261,14 +271,7 @@ impl ModifyOp {
                 match state {
                     Relock::Unchanged => {}
                     Relock::Skip => {
-                        let own = ctx.transaction.get_latest(existing.source.tree, id)?.own_command;
-                        if own.is_some_and(|c| c >= ctx.view().command) {
-                            return Err(melba_types::err!(
-                                CARDINALITY_VIOLATION,
-                                "MERGE command cannot affect row a second time"
-                            )
-                            .hint("Ensure that not more than one source row matches any one target row."));
-                        }
+                        refuse_second_change(ctx, existing, id)?;
                         row[existing.row_id] = Datum::Null;
                         matched = MergeMatch::NotMatchedByTarget;
                         continue 'again;

@@ -211,26 +211,7 @@ fn exists_as_any(sublink: &Sublink) -> Option<Sublink> {
             }
             true
         });
-        let number = query.targets.len();
-        query.targets.push(Target {
-            expr: inner.clone(),
-            name: "?column?".into(),
-            junk: false,
-            reference: 0,
-            column: 0,
-            origin: (Oid::INVALID, 0),
-        });
-        let column = Expr::Param(Param {
-            kind: ParamKind::Executor,
-            number,
-            ty: inner.ty(),
-            typmod: -1,
-            collation: inner.collation(),
-            location: -1,
-        });
-        // Only equality is looked up by hash, and that commutes.
-        let mut test = op.clone();
-        test.args = vec![outer, column];
+        let test = lookup(&mut query, op, outer, inner);
         tests.push(Expr::Operator(test));
     }
     if tests.is_empty() {
@@ -242,6 +223,34 @@ fn exists_as_any(sublink: &Sublink) -> Option<Sublink> {
     }
     let test = if tests.len() == 1 { tests.swap_remove(0) } else { Expr::And(tests) };
     Some(Sublink { kind: SublinkKind::Any, query, test: Some(test), ..sublink.clone() })
+}
+
+/// `outer = column`, the column being a new target of the query.
+fn lookup(
+    query: &mut crate::tree::Query,
+    op: &crate::tree::OperatorCall,
+    outer: Expr,
+    inner: &Expr,
+) -> Box<crate::tree::OperatorCall> {
+    let number = query.targets.len();
+    query.targets.push(Target {
+        expr: inner.clone(),
+        name: "?column?".into(),
+        junk: false,
+        reference: 0,
+        column: 0,
+        origin: (Oid::INVALID, 0),
+    });
+    let column = Expr::Param(Param {
+        kind: ParamKind::Executor,
+        number,
+        ty: inner.ty(),
+        typmod: -1,
+        collation: inner.collation(),
+        location: -1,
+    });
+    // Only equality is looked up by hash, and that commutes.
+    Box::new(crate::tree::OperatorCall { args: vec![outer, column], ..op.clone() })
 }
 
 /// Whether an expression refers to outer queries.

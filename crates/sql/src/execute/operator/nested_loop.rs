@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_types::{Batch, Result};
+use melba_types::{Batch, Column, ColumnData, Result};
 
 use super::build;
 use super::hash_join::join_rows;
@@ -13,6 +13,8 @@ use crate::plan::node::{JoinType, NestedLoopNode};
 
 pub(super) struct NestedLoopOp {
     node: Arc<NestedLoopNode>,
+    /// Columns of both sides that the conditions read.
+    read: Vec<usize>,
     left: Box<dyn Operator>,
     right: Box<dyn Operator>,
     batch: Batch,
@@ -32,8 +34,11 @@ impl NestedLoopOp {
     pub fn new(node: Arc<NestedLoopNode>, ctx: &ExecContext) -> Result<NestedLoopOp> {
         let left = build(&node.left, ctx)?;
         let right = build(&node.right, ctx)?;
+        let mut read = Vec::new();
+        node.conditions.iter().for_each(|c| c.columns(&mut read));
         Ok(NestedLoopOp {
             node,
+            read,
             left,
             right,
             batch: Batch::default(),
@@ -92,13 +97,24 @@ impl NestedLoopOp {
 
     /// Pairs of the present left row with some right rows that satisfy the conditions.
     fn pairs(&mut self, ctx: &ExecContext, right: &Batch) -> Result<(Batch, Vec<u32>)> {
-        let lefts = vec![self.at as u32; right.rows];
-        let rights: Vec<u32> = (0..right.rows as u32).collect();
-        let pairs = join_rows(&self.batch, &lefts, right, &rights);
-        Ok(match filter(&self.node.conditions, ctx, &pairs)? {
-            None => (pairs, rights),
-            Some(kept) => (pairs.take(&kept), kept),
-        })
+        let all: Vec<u32> = (0..right.rows as u32).collect();
+        let lefts = |rows: usize| vec![self.at as u32; rows];
+        if self.node.conditions.is_empty() {
+            return Ok((join_rows(&self.batch, &lefts(right.rows), right, &all), all));
+        }
+        // Only what the conditions read is put together for the rows that they leave out.
+        let width = self.batch.columns.len();
+        let unread = || Column::new(ColumnData::Bool(Vec::new()));
+        let mut columns: Vec<Column> = Vec::with_capacity(width + right.columns.len());
+        for (i, column) in self.batch.columns.iter().enumerate() {
+            columns.push(if self.read.contains(&i) { column.take(&lefts(right.rows)) } else { unread() });
+        }
+        for (i, column) in right.columns.iter().enumerate() {
+            columns.push(if self.read.contains(&(width + i)) { column.clone() } else { unread() });
+        }
+        let candidates = Batch { columns, rows: right.rows };
+        let kept = filter(&self.node.conditions, ctx, &candidates)?.unwrap_or(all);
+        Ok((join_rows(&self.batch, &lefts(kept.len()), right, &kept), kept))
     }
 
     /// The present left row beside NULLs.
