@@ -200,7 +200,8 @@ pub enum RangeKind {
     Values { rows: Vec<Vec<Expr>> },
     /// Reference to a CTE `levels` queries outwards; `self_reference` inside its own recursive term.
     Cte { name: Arc<str>, levels: usize, self_reference: bool },
-    /// A join as seen by names: for each column the merged expression (a Var, or COALESCE for FULL JOIN USING).
+    /// A join as seen by names: for each column the merged expression (a Var, or COALESCE for FULL JOIN USING). Also the
+    /// columns of a view through which its table is changed; that entry is in no FROM.
     Join { kind: JoinKind, merged: Vec<Expr>, using_columns: usize, using_alias: Option<Arc<str>> },
     /// JSON_TABLE, XMLTABLE.
     TableFunction(Box<TableFunction>),
@@ -271,6 +272,7 @@ pub struct Join {
     pub entry: usize,
 }
 
+/// Every arm already gives the types of `columns`.
 #[derive(Clone, Debug)]
 pub struct SetTree {
     pub operation: SetOperation,

@@ -64,7 +64,7 @@ impl<'a> Context<'a> {
             None => self.search_path,
         };
         for namespace in namespaces {
-            if !name.schema.is_some() && *namespace == self.temp_namespace {
+            if name.schema.is_none() && *namespace == self.temp_namespace {
                 continue;
             }
             for operator in self.catalog.operators_by_name(*namespace, name.name) {
@@ -79,7 +79,15 @@ impl<'a> Context<'a> {
     }
 
     fn exact_operator(&self, name: OperatorName<'_>, left: Oid, right: Oid) -> Result<Option<&'a Arc<Operator>>> {
-        self.operators_named(name, |o| (o.left == left && o.right == right).then_some(o))
+        let exact = |namespace: Oid| {
+            let mut named = self.catalog.operators_by_name(namespace, name.name);
+            named.find(|o| o.left == left && o.right == right).map(|o| o.oid)
+        };
+        let found = match name.schema {
+            Some(schema) => exact(self.namespace(schema)?),
+            None => self.search_path.iter().filter(|n| **n != self.temp_namespace).find_map(|n| exact(*n)),
+        };
+        Ok(found.and_then(|oid| self.catalog.operator(oid)))
     }
 
     /// The operator with exactly these operand types, if any.
