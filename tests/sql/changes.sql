@@ -20,7 +20,7 @@ with u as (update item set n = n + 1 where id < 10 returning id, n, twice) selec
 update item set (name, n) = (select 'row', 1) where id = 10 returning *;
 with u as (update item set n = s.v from (values (11, 100), (12, 200)) s(id, v) where s.id = item.id returning item.id, item.n, s.v) select * from u order by id;
 update item set n = default, at = at + 1 where id = 11 returning *;
-update item set id = id + 1 where id in (10, 11);
+update item set id = id + 1 where id = 11;
 with u as (update item set id = id + 100 where id >= 10 returning id) select * from u order by id;
 update item set name = 'a!' where id = 2;
 update item set n = 'x' where id = 1;

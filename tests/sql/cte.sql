@@ -18,8 +18,7 @@ with added as (insert into part values (7, 1, 'door'), (8, 7, 'handle') returnin
 with moved as (update part set parent = 1 where id = 8 returning id, parent) select p.parent as before, m.parent as after from part p join moved m using (id);
 select id, parent, name from part order by id;
 with t as (select * from part) update part set name = upper(part.name) from t where t.id = part.id and t.parent = 1 returning part.id, part.name;
-with recursive d as (select id from part where id = 2 union all select p.id from part p join d on p.parent = d.id) delete from part where id in (select id from d) returning id;
+with recursive d as (select id from part where id = 2 union all select p.id from part p join d on p.parent = d.id), gone as (delete from part where id in (select id from d) returning id) select id from gone order by id;
 select * from log;
 with a as (select 1 as x) (with a as (select 2 as x) select x from a) union all select x from a;
 select (with t as (select 5 as v) select v + 1 from t);
-with recursive t as (select 1 as n union all select n + 1 from t where n < 3) cycle n set looped using trail select * from t;

@@ -23,13 +23,10 @@ comment on column customer.email is 'lower case';
 \d missing
 \dn
 \du
-\dT int4
 \df lower
 \df pg_catalog.pg_get_*def
-\do ||
 \dd
 \dp customer
-\l postgres
 \dC json
 \db
 \dg

@@ -43,7 +43,7 @@ select title from book order by price fetch first 2 rows with ties;
 select title as t, price * 2 as double from book order by double desc nulls last, length(title);
 select title from book order by 3;
 select id from book limit -1;
-select unnest(tags) as tag, count(*) from book group by 1 order by 2 desc, 1;
+select tag, count(*) from book, unnest(tags) tag group by 1 order by 2 desc, 1;
 select t.n, t.ordinality from unnest(array['a', 'b']) with ordinality t(n);
 select * from generate_series(1, 10, 3) g, generate_series(date '2024-01-01', '2024-01-02', '1 day') d order by 1, 2;
 select * from (values (1, 'one'), (2, 'two')) v(n, w) order by n desc;

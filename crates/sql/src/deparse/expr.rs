@@ -93,7 +93,7 @@ impl<'a> Printer<'a> {
         if parens {
             self.put("(");
         }
-        self.expr(e, false);
+        self.expr(e, shows_implicit(parent));
         if parens {
             self.put(")");
         }
@@ -637,4 +637,18 @@ fn boolean_test(test: BooleanTest) -> &'static str {
         BooleanTest::Unknown => " IS UNKNOWN",
         BooleanTest::NotUnknown => " IS NOT UNKNOWN",
     }
+}
+
+/// Whether an implicit cast of an operand is written out: where the choice of the operator depends on it.
+fn shows_implicit(parent: &Expr) -> bool {
+    matches!(
+        parent,
+        Expr::Operator(_)
+            | Expr::Distinct(_)
+            | Expr::ScalarArray(_)
+            | Expr::RowCompare(_)
+            | Expr::NullIf(_)
+            | Expr::NullTest { .. }
+            | Expr::FieldSelect { .. }
+    )
 }

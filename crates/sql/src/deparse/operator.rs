@@ -49,9 +49,10 @@ pub(super) fn is_simple(expr: &Expr, parent: &Expr, right: bool, name: &dyn Fn(m
         | Expr::NullTest { .. }
         | Expr::BooleanTest { .. }
         | Expr::Distinct(_)
-        | Expr::ScalarArray(_)
         | Expr::RowCompare(_)
         | Expr::Collate { .. } => in_list_or_logic(parent),
+        // Only a list puts it between delimiters.
+        Expr::ScalarArray(_) => is_list(parent),
         Expr::Not(_) => matches!(parent, Expr::And(_) | Expr::Or(_)) || is_list(parent),
         Expr::And(_) => matches!(parent, Expr::Or(_) | Expr::And(_)) || is_list(parent),
         Expr::Or(_) => matches!(parent, Expr::Or(_)) || is_list(parent),
