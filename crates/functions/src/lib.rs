@@ -10,6 +10,7 @@
 pub mod aggregate;
 pub mod any;
 pub mod array;
+pub mod bits;
 pub mod bool;
 pub mod bytea;
 pub mod catalog;
@@ -18,6 +19,7 @@ pub mod enums;
 pub mod float;
 pub mod format;
 pub mod hash;
+pub mod inet;
 pub mod int;
 pub mod io;
 pub mod json;

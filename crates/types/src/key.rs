@@ -61,6 +61,8 @@ impl KeyType {
         match ty {
             oids::BPCHAR => Some(KeyType::Bpchar),
             oids::JSONB => Some(KeyType::Mapped(crate::jsonb::sort_key)),
+            oids::BIT | oids::VARBIT => Some(KeyType::Mapped(crate::bits::sort_key)),
+            oids::INET | oids::CIDR => Some(KeyType::Mapped(crate::inet::sort_key)),
             oids::XID8 | oids::PG_LSN | oids::TID => Some(KeyType::Unsigned),
             oids::INT4RANGE | oids::DATERANGE => Some(KeyType::Range(ty, Box::new(KeyType::Plain(Kind::Int4)))),
             oids::INT8RANGE | oids::TSRANGE | oids::TSTZRANGE => Some(KeyType::Range(ty, Box::new(KeyType::Plain(Kind::Int8)))),

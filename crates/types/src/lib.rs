@@ -5,6 +5,7 @@
 //!    statically from the expression or column that produced it, never from the datum.
 //! 2. Everything here is pure: no I/O, no clock, no global mutable state.
 
+pub mod bits;
 pub mod codec;
 pub mod column;
 pub mod datetime;
@@ -12,6 +13,7 @@ pub mod datum;
 pub mod error;
 pub mod float;
 pub mod ids;
+pub mod inet;
 pub mod interval;
 pub mod json;
 pub mod jsonb;

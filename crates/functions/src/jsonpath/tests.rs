@@ -57,7 +57,7 @@ fn paths_select() {
         ("strict $.a[7]", "22033 jsonpath array subscript is out of bounds"),
         ("$.n == null", "[true]"),
         ("$.a[*] ? (@.b[*] starts with \"x\")", "[{\"b\": [3, \"x\"]}]"),
-        ("$.** ? (@.type() == \"string\")", "[\"x\"]"),
+        ("$.** ? (@.type() == \"string\")", "[\"x\", \"x\"]"),
         ("$w", "42704 could not find jsonpath variable \"w\""),
         ("$.a[0] / 0", "22012 division by zero"),
     ] {
