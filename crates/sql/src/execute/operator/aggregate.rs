@@ -81,7 +81,32 @@ impl AggregateOp {
                 }
             }
         }
+        self.order(&mut groups);
         Ok(groups)
+    }
+
+    /// Groups come in key order where PostgreSQL would sort to aggregate (DISTINCT or ordered aggregates, ROLLUP): nothing in
+    /// SQL says so, but people see it. A subtotal follows what it sums up.
+    fn order(&self, groups: &mut [Group]) {
+        let node = &self.node;
+        let sorting = node.aggregates.iter().any(|a| a.distinct.is_some() || !a.order.is_empty());
+        let mut sets: Vec<&Vec<usize>> = node.sets.iter().collect();
+        sets.sort_by_key(|s| s.len());
+        let rollup = sets.len() > 1 && sets.windows(2).all(|w| w[0].iter().all(|c| w[1].contains(c)));
+        if !(rollup || sorting && node.sets.len() == 1) {
+            return;
+        }
+        groups.sort_by_cached_key(|group| {
+            let mut key = Vec::new();
+            for (i, part) in node.parts.iter().enumerate() {
+                if node.sets[group.set].contains(&i) {
+                    part.encode(&group.values[i], &mut key);
+                } else {
+                    key.push(u8::MAX);
+                }
+            }
+            key
+        });
     }
 
     /// The group of each row of a batch in one grouping set.
