@@ -152,7 +152,8 @@ fn numeric_input(v: &Numeric) -> Input {
     Input::Weighted(wire[8..].chunks_exact(2).flat_map(|d| [d[1], d[0]]).collect(), weight)
 }
 
-fn hash(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+/// The 32-bit hash function of most types.
+pub fn hash(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     hash_input(input(&a[0]))
 }
 
@@ -165,7 +166,8 @@ fn hash_input(input: Input) -> Result<Datum> {
     } as i32))
 }
 
-fn extended(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+/// The 64-bit hash function of most types, with a seed.
+pub fn extended(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     extended_input(input(&a[0]), a[1].as_i64() as u64)
 }
 

@@ -66,11 +66,15 @@ impl Inet {
 
     /// Appends the address without its size.
     pub fn write_address(&self, out: &mut Vec<u8>) {
-        let text = if self.v6 {
-            Ipv6Addr::from(self.address).to_string()
-        } else {
-            let [a, b, c, d, ..] = self.address;
+        let dotted = |at: usize| {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|i| self.address[at + i]);
             Ipv4Addr::new(a, b, c, d).to_string()
+        };
+        let text = match self.v6 {
+            false => dotted(0),
+            // IPv4 in IPv6, as long as more than the last two bytes are set.
+            true if self.address[..12] == [0; 12] && self.address[12..14] != [0; 2] => format!("::{}", dotted(12)),
+            true => Ipv6Addr::from(self.address).to_string(),
         };
         out.extend_from_slice(text.as_bytes());
     }
@@ -125,12 +129,15 @@ fn octet(text: &str) -> Option<u8> {
 fn class_bits(octets: &[u8]) -> u8 {
     let class = match octets.first() {
         Some(240..) => 32,
-        Some(224..) => 4,
-        Some(192..) => 24,
-        Some(128..) => 16,
+        Some(192..=223) => 24,
+        Some(128..=191) => 16,
         _ => 8,
     };
-    class.max(octets.len() as u8 * 8)
+    match class.max(octets.len() as u8 * 8) {
+        // The multicast block as a whole.
+        8 if octets.first() == Some(&224) => 4,
+        bits => bits,
+    }
 }
 
 /// Appends a byte string with the order of networks: by family, network, size, address.
@@ -161,6 +168,9 @@ mod tests {
         assert_eq!(show("10", true).as_deref(), Some("10.0.0.0/8"));
         assert_eq!(show("192.168.1", true).as_deref(), Some("192.168.1.0/24"));
         assert_eq!(show("2001:DB8::/32", true).as_deref(), Some("2001:db8::/32"));
+        assert_eq!(show("224", true).as_deref(), Some("224.0.0.0/4"));
+        assert_eq!(show("::1.2.3.4", false).as_deref(), Some("::1.2.3.4"));
+        assert_eq!(show("::1", false).as_deref(), Some("::1"));
         assert_eq!(show("1.2.3", false), None);
         assert_eq!(show("1.2.3.4/33", false), None);
     }

@@ -9,6 +9,7 @@ use melba_types::datetime::{
 use melba_types::{Datum, TimeTz};
 
 use super::session_zone;
+use crate::hash::{extended, hash, hash_word, hash_word_extended};
 use crate::macros::comparison_table;
 use crate::{CallContext, ScalarFn};
 
@@ -136,10 +137,35 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("date_finite", |_, a| Ok(Datum::Bool(is_finite_date(a[0].as_i32())))),
     ("timestamp_finite", |_, a| Ok(Datum::Bool(is_finite_timestamp(a[0].as_i64())))),
     ("interval_finite", |_, a| Ok(Datum::Bool(a[0].as_interval().is_finite()))),
+    ("hashdate", hash),
+    ("hashdateextended", extended),
+    ("time_hash", hash),
+    ("time_hash_extended", extended),
+    ("timestamp_hash", hash),
+    ("timestamp_hash_extended", extended),
+    ("timestamptz_hash", hash),
+    ("timestamptz_hash_extended", extended),
+    ("interval_hash", |c, a| hash(c, &[span(&a[0])])),
+    ("interval_hash_extended", |c, a| extended(c, &[span(&a[0]), a[1].clone()])),
+    ("timetz_hash", |c, a| {
+        let TimeTz { micros, zone_seconds_west } = a[0].as_timetz();
+        let time = hash(c, &[Datum::Int8(micros)])?.as_i32();
+        Ok(Datum::Int4(time ^ hash_word(zone_seconds_west as u32) as i32))
+    }),
+    ("timetz_hash_extended", |c, a| {
+        let TimeTz { micros, zone_seconds_west } = a[0].as_timetz();
+        let time = extended(c, &[Datum::Int8(micros), a[1].clone()])?.as_i64();
+        Ok(Datum::Int8(time ^ hash_word_extended(zone_seconds_west as u32, a[1].as_i64() as u64) as i64))
+    }),
     ("overlaps_time", |_, a| Ok(overlaps(a, micros))),
     ("overlaps_timetz", |_, a| Ok(overlaps(a, timetzs))),
     ("overlaps_timestamp", |_, a| Ok(overlaps(a, micros))),
 ];
+
+/// What equal intervals have in common.
+fn span(interval: &Datum) -> Datum {
+    Datum::Int8(interval.as_interval().span() as i64)
+}
 
 /// SQL's OVERLAPS, with its rules for nulls: an unknown end makes the period a point, or the answer unknown.
 fn overlaps(a: &[Datum], compare: fn(&Datum, &Datum) -> Ordering) -> Datum {

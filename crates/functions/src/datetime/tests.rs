@@ -73,3 +73,11 @@ fn zones_convert_and_truncate() {
     assert_eq!(trunc("hour", "2024-11-03 01:30-04").as_deref(), Ok("2024-11-03 01:00:00-04"));
     assert_eq!(trunc("week", "2024-01-03").as_deref(), Ok("2024-01-01 00:00:00-05"));
 }
+
+#[test]
+fn equal_values_hash_alike() {
+    let hash = |f: &str, ty, text| call(f, &[(ty, text)], oids::INT4);
+    assert_eq!(hash("interval_hash", oids::INTERVAL, "1 mon"), hash("interval_hash", oids::INTERVAL, "30 days"));
+    assert_ne!(hash("interval_hash", oids::INTERVAL, "1 mon"), hash("interval_hash", oids::INTERVAL, "31 days"));
+    assert_ne!(hash("timetz_hash", oids::TIMETZ, "12:00+00"), hash("timetz_hash", oids::TIMETZ, "13:00+01"));
+}

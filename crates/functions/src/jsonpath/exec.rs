@@ -306,8 +306,8 @@ fn arithmetic(op: Operator, a: &Numeric, b: &Numeric) -> Result<Numeric> {
 /// The item and what is inside it, by level.
 fn descend(item: &Value, level: u32, from: u32, to: u32, out: &mut Vec<Value>) {
     let is_leaf = item.is_scalar();
-    // "last" alone selects the leaves.
-    if (level >= from && level <= to) || (from == u32::MAX && is_leaf) {
+    // "last" alone selects the leaves, but not a document that is one.
+    if (level >= from && level <= to) || (from == u32::MAX && is_leaf && level > 0) {
         out.push(item.clone());
     }
     if level >= to {

@@ -228,7 +228,7 @@ impl Parser {
         Some(match *symbol {
             "||" => (Operator::Or, 0),
             "&&" => (Operator::And, 1),
-            "==" | "=" => (Operator::Equal, 2),
+            "==" => (Operator::Equal, 2),
             "!=" | "<>" => (Operator::NotEqual, 2),
             "<" => (Operator::Less, 2),
             "<=" => (Operator::LessOrEqual, 2),
@@ -271,8 +271,15 @@ impl Parser {
             }
             match self.operator() {
                 Some((operator, priority)) if priority >= least => {
+                    let logical = matches!(operator, Operator::And | Operator::Or);
+                    if logical && !left.is_predicate() {
+                        return Err(self.syntax_error());
+                    }
                     self.at += 1;
                     let right = self.expression(priority + 1)?;
+                    if logical && !right.is_predicate() {
+                        return Err(self.syntax_error());
+                    }
                     left = Expr::Binary(operator, Box::new(left), Box::new(right));
                 }
                 _ => return Ok(left),
@@ -380,28 +387,28 @@ impl Parser {
         if self.take("*") {
             return Ok(Accessor::AnyKey);
         }
-        match self.next() {
-            Token::String(key) => Ok(Accessor::Key(key)),
-            Token::Word(word) => {
-                let is_call = matches!(self.peek(), Token::Symbol("("));
-                if !is_call || !METHODS.contains(&word.to_lowercase().as_str()) {
-                    return Ok(Accessor::Key(word));
-                }
-                self.expect("(")?;
-                let mut args = Vec::new();
-                while !self.take(")") {
-                    args.push(self.expression(5)?);
-                    if !matches!(self.peek(), Token::Symbol(")")) {
-                        self.expect(",")?;
-                    }
-                }
-                Ok(Accessor::Method(word.to_lowercase(), args))
+        let word = match self.peek().clone() {
+            Token::String(key) => {
+                self.at += 1;
+                return Ok(Accessor::Key(key));
             }
-            _ => {
-                self.at = self.at.saturating_sub(1);
-                Err(self.syntax_error())
+            Token::Word(word) => word,
+            _ => return Err(self.syntax_error()),
+        };
+        self.at += 1;
+        let is_call = matches!(self.peek(), Token::Symbol("("));
+        if !is_call || !METHODS.contains(&word.to_lowercase().as_str()) {
+            return Ok(Accessor::Key(word));
+        }
+        self.expect("(")?;
+        let mut args = Vec::new();
+        while !self.take(")") {
+            args.push(self.expression(5)?);
+            if !matches!(self.peek(), Token::Symbol(")")) {
+                self.expect(",")?;
             }
         }
+        Ok(Accessor::Method(word.to_lowercase(), args))
     }
 
     fn levels(&mut self) -> Result<Accessor> {

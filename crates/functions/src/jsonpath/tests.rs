@@ -25,6 +25,7 @@ fn paths_are_normalized() {
     let problem = |text: &str| parse(text).err().map(|e| e.message().to_string());
     assert_eq!(problem("@ + 1").as_deref(), Some("@ is not allowed in root expressions"));
     assert_eq!(problem("$.a[").as_deref(), Some("syntax error at end of jsonpath input"));
+    assert_eq!(problem("$.a && $.b").as_deref(), Some("syntax error at or near \"&&\" of jsonpath input"));
     assert_eq!(problem("last").as_deref(), Some("LAST is allowed only in array subscripts"));
 }
 
