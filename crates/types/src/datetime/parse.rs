@@ -4,7 +4,7 @@
 use super::abbreviations::{self, Meaning};
 use super::calendar::{Civil, date_of_julian, days_of_month, julian_of_date};
 use super::keywords::{DateKeyword, date_keyword};
-use super::scan::{Field, Shape, fraction, fraction_micros, leading_int, scan};
+use super::scan::{Field, Shape, fraction, fraction_micros, leading_int, parse_clock, scan};
 use super::{DateOrder, MICROS_PER_DAY, to_local, unix_seconds};
 use crate::timezone::{Zone, ZoneAbbreviation};
 use crate::{DbError, err};
@@ -770,50 +770,6 @@ impl<'a> Parser<'a> {
         };
         Ok(())
     }
-}
-
-/// The parts of `hh:mm[:ss[.ffffff]]`.
-pub(crate) struct Clock {
-    pub hour: i64,
-    pub minute: i32,
-    pub second: i32,
-    pub micros: i32,
-}
-
-/// Reads a time with colons. `minutes_first`: two parts are minutes and seconds.
-pub(crate) fn parse_clock(text: &str, minutes_first: bool) -> Result<Clock, DateTimeError> {
-    let overflow = DateTimeError::FieldOverflow;
-    let (hour, rest) = super::scan::leading_integer(text);
-    let mut hour = hour.ok_or(overflow.clone())?;
-    let rest = rest.strip_prefix(':').ok_or(DateTimeError::BadFormat)?;
-    let (minute, rest) = leading_int(rest);
-    let mut minute = minute.ok_or(overflow.clone())?;
-    let mut second = 0;
-    let mut micros = 0;
-    let mut shift = rest.is_empty() && minutes_first;
-    if rest.starts_with('.') {
-        micros = fraction_micros(rest)?;
-        shift = true;
-    } else if let Some(rest) = rest.strip_prefix(':') {
-        let (value, rest) = leading_int(rest);
-        second = value.ok_or(overflow.clone())?;
-        if rest.starts_with('.') {
-            micros = fraction_micros(rest)?;
-        } else if !rest.is_empty() {
-            return Err(DateTimeError::BadFormat);
-        }
-    } else if !rest.is_empty() {
-        return Err(DateTimeError::BadFormat);
-    }
-    if shift {
-        second = minute;
-        minute = i32::try_from(hour).map_err(|_| overflow.clone())?;
-        hour = 0;
-    }
-    if hour < 0 || !(0..60).contains(&minute) || !(0..=60).contains(&second) || !(0..=1_000_000).contains(&micros) {
-        return Err(overflow);
-    }
-    Ok(Clock { hour, minute, second, micros })
 }
 
 #[cfg(test)]
