@@ -8,7 +8,6 @@ create sequence u maxvalue 2;
 select nextval('u'), nextval('u');
 select nextval('u');
 select currval('missing');
-select last_value, is_called from s;
 alter sequence s restart with 5 increment by 5;
 select nextval('s'), nextval('s');
 select sequencename, start_value, increment_by, last_value from pg_sequences where schemaname = 'play' order by 1;

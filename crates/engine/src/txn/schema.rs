@@ -117,6 +117,11 @@ impl Transaction {
         Ok(value)
     }
 
+    /// A sequence's last value, and whether it was given out.
+    pub fn sequence_state(&self, id: SequenceId) -> Result<SequenceState> {
+        Ok(self.shared().sequence(id)?.state.lock().state)
+    }
+
     /// Sets a sequence's value, at once and for all.
     pub fn setval(&self, id: SequenceId, value: i64, is_called: bool) -> Result<()> {
         let needed = self.shared().setval(id, value, is_called)?;

@@ -9,7 +9,7 @@ use super::join::Goal;
 use super::layout::{Layout, NEW, OLD};
 use super::node::*;
 use super::planner::{Planner, Stage};
-use super::prepare::{Tree, conjuncts};
+use super::prepare::{Tree, conjuncts, entry_names, joined_columns, substitute};
 use super::query::row_columns;
 use crate::execute::Expression;
 use crate::table::{TableTarget, TargetBuilder};
@@ -370,9 +370,12 @@ impl Planner<'_> {
         layout = layout.joined(&table_layout(OLD, columns)).joined(&table_layout(NEW, columns));
         layout.0.extend([(OLD, -1), (OLD, -6), (OLD, 0), (NEW, -1), (NEW, -6), (NEW, 0)]);
         let default = if query.command == Command::Delete { RowVersion::Old } else { RowVersion::New };
+        // A view's columns, where no plan of a source has replaced them.
+        let (joined, names) = (joined_columns(&query.range_table), entry_names(&query.range_table));
         let mut expressions = Vec::with_capacity(query.returning.len());
         for returned in query.returning.iter().filter(|t| !t.junk) {
             let mut expr = returned.expr.clone();
+            expr.visit_mut(0, &mut |e, level| substitute(e, level, &joined, &names));
             expr.visit_mut(0, &mut |e, level| {
                 if let Expr::Var(v) = e
                     && v.levels_up == level

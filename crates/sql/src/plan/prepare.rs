@@ -224,12 +224,26 @@ fn flatten(tree: Tree) -> Tree {
 }
 
 /// Column names of entries, for whole-row references to vanished ones.
-fn entry_names(entries: &[RangeEntry]) -> Vec<Vec<std::sync::Arc<str>>> {
+pub(super) fn entry_names(entries: &[RangeEntry]) -> Vec<Vec<std::sync::Arc<str>>> {
     entries.iter().map(|e| e.columns.iter().map(|c| c.name.clone()).collect()).collect()
 }
 
+/// What the columns of joins stand for, by entry.
+pub(super) fn joined_columns(entries: &[RangeEntry]) -> HashMap<usize, Vec<Expr>> {
+    let joins = entries.iter().enumerate().filter_map(|(i, entry)| match &entry.kind {
+        RangeKind::Join { merged, .. } => Some((i, merged.clone())),
+        _ => None,
+    });
+    joins.collect()
+}
+
 /// Replaces references to columns of vanished entries.
-fn substitute(e: &mut Expr, level: usize, replaced: &HashMap<usize, Vec<Expr>>, names: &[Vec<std::sync::Arc<str>>]) -> bool {
+pub(super) fn substitute(
+    e: &mut Expr,
+    level: usize,
+    replaced: &HashMap<usize, Vec<Expr>>,
+    names: &[Vec<std::sync::Arc<str>>],
+) -> bool {
     while let Expr::Var(v) = e
         && v.levels_up == level
         && let Some(columns) = replaced.get(&v.entry)
@@ -275,11 +289,7 @@ impl Builder<'_, '_> {
 
     /// Columns of joins stand for columns of their sides.
     fn note_joins(&mut self) {
-        for (i, entry) in self.entries.iter().enumerate() {
-            if let RangeKind::Join { merged, .. } = &entry.kind {
-                self.replaced.insert(i, merged.clone());
-            }
-        }
+        self.replaced.extend(joined_columns(&self.entries));
     }
 
     fn item(&mut self, item: FromItem, nullable: bool) -> Result<Tree> {

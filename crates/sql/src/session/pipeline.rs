@@ -103,6 +103,14 @@ pub(super) fn is_query(node: &NodeEnum) -> bool {
     }
 }
 
+/// Raises 42P02 for the first parameter of a statement that may have none.
+pub fn refuse_parameters(context: &StatementContext, statement: &Statement) -> Result<()> {
+    if is_query(&statement.node) {
+        analyze::analyze(&analysis(context), &statement.node, None)?;
+    }
+    Ok(())
+}
+
 /// What analysis knows of the statement's session.
 pub(super) fn analysis<'a>(context: &'a StatementContext) -> analyze::Context<'a> {
     analyze::Context {

@@ -72,14 +72,19 @@ impl Session {
     }
 
     pub(super) fn send_row_description(&self, columns: &[ResultColumn], formats: &[Format], client: &mut dyn Client) {
-        client.output().row_description(columns.iter().enumerate().map(|(i, c)| Field {
-            name: &c.name,
-            table: c.table,
-            attribute: c.attribute,
-            type_oid: c.ty,
-            type_size: c.size,
-            type_modifier: c.typmod,
-            format: formats.get(i).copied().unwrap_or(Format::Text),
+        let catalog = self.context().catalog;
+        client.output().row_description(columns.iter().enumerate().map(|(i, c)| {
+            // Clients are told the types under domains.
+            let (type_oid, type_modifier) = catalog.base_type_and_typmod(c.ty, c.typmod);
+            Field {
+                name: &c.name,
+                table: c.table,
+                attribute: c.attribute,
+                type_oid,
+                type_size: c.size,
+                type_modifier,
+                format: formats.get(i).copied().unwrap_or(Format::Text),
+            }
         }));
     }
 

@@ -68,6 +68,9 @@ impl Session {
             return Ok(prepared);
         }
         let prepared = Arc::new(self.prepare(Some(statement.clone()), &[])?);
+        if !prepared.parameter_types.is_empty() {
+            super::pipeline::refuse_parameters(&self.context(), statement)?;
+        }
         let reusable = parsed.statements.len() == 1 && prepared.compiled.is_reusable();
         self.cache.put(CachedQuery { parsed: parsed.clone(), prepared: reusable.then(|| prepared.clone()) });
         Ok(prepared)

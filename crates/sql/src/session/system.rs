@@ -35,9 +35,13 @@ impl StatementContext {
             "pg_backend_pid" | "pg_cancel_backend" | "pg_terminate_backend" | "pg_postmaster_start_time" => {
                 self.call_backend(source, args)
             }
-            "nextval_oid" | "nextval_identity" | "currval_oid" | "setval_oid" | "setval3_oid" | "lastval" => {
-                self.call_sequence(source, args)
-            }
+            "nextval_oid"
+            | "nextval_identity"
+            | "currval_oid"
+            | "setval_oid"
+            | "setval3_oid"
+            | "lastval"
+            | "pg_sequence_last_value" => self.call_sequence(source, args),
             "domain_check" => self.domain_check(call.return_type, &args[0]),
             _ if source.contains("_advisory_") => self.call_advisory(source, args),
             _ if source.contains("_size") => self.call_size(source, args),
@@ -167,6 +171,7 @@ impl StatementContext {
         let allowed: &[u64] = match source {
             "nextval_oid" => &[acl::USAGE, acl::UPDATE],
             "currval_oid" => &[acl::USAGE, acl::SELECT],
+            "pg_sequence_last_value" => &[0],
             // Its table's privileges count, and they were checked.
             "nextval_identity" => &[0],
             _ => &[acl::UPDATE],
@@ -175,6 +180,12 @@ impl StatementContext {
             return Err(permissions::denied(&relation));
         }
         match source {
+            "pg_sequence_last_value" => {
+                let readable = self.catalog.has_relation_privileges(self.user.oid, &relation, acl::USAGE)
+                    || self.catalog.has_relation_privileges(self.user.oid, &relation, acl::SELECT);
+                let state = tx.engine.sequence_state(id)?;
+                Ok(if readable && state.is_called { Datum::Int8(state.last_value) } else { Datum::Null })
+            }
             "nextval_oid" | "nextval_identity" => {
                 let value = tx.engine.nextval(id).map_err(|e| name_sequence(e.into(), &relation.name))?;
                 let mut sequences = self.session.sequences.lock();
