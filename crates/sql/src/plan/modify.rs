@@ -371,7 +371,8 @@ impl Planner<'_> {
         layout.0.extend([(OLD, -1), (OLD, -6), (OLD, 0), (NEW, -1), (NEW, -6), (NEW, 0)]);
         let default = if query.command == Command::Delete { RowVersion::Old } else { RowVersion::New };
         // A view's columns, where no plan of a source has replaced them.
-        let (joined, names) = (joined_columns(&query.range_table), entry_names(&query.range_table));
+        let entries = &self.level_mut().entries;
+        let (joined, names) = (joined_columns(entries), entry_names(entries));
         let mut expressions = Vec::with_capacity(query.returning.len());
         for returned in query.returning.iter().filter(|t| !t.junk) {
             let mut expr = returned.expr.clone();
