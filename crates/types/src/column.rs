@@ -91,7 +91,7 @@ impl Bitmap {
     pub fn count_ones(&self) -> usize {
         let full = self.len / 64;
         let mut n: usize = self.words[..full].iter().map(|w| w.count_ones() as usize).sum();
-        if self.len % 64 != 0 {
+        if !self.len.is_multiple_of(64) {
             n += (self.words[full] & ((1u64 << (self.len % 64)) - 1)).count_ones() as usize;
         }
         n

@@ -37,7 +37,7 @@ macro_rules! parse_float {
                 return Ok(sign * <$ty>::INFINITY);
             }
             if let Some(hex) = bare.strip_prefix("0x").or_else(|| bare.strip_prefix("0X")) {
-                return Ok((sign * parse_hex(hex)? as $ty));
+                return Ok(sign * parse_hex(hex)? as $ty);
             }
             if !bare.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
                 return Err(FloatError::Syntax);

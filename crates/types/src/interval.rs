@@ -145,7 +145,7 @@ impl Interval {
     /// Scales each field; fractions of months and days cascade down.
     fn scale(&self, scale: impl Fn(f64) -> f64) -> Result<Interval> {
         let whole = |value: f64| -> Result<i32> {
-            if value >= -2_147_483_648.0 && value < 2_147_483_648.0 { Ok(value as i32) } else { Err(out_of_range()) }
+            if (-2_147_483_648.0..2_147_483_648.0).contains(&value) { Ok(value as i32) } else { Err(out_of_range()) }
         };
         let round = |value: f64| (value * 1e6).round_ties_even() / 1e6;
         let months = whole(scale(f64::from(self.months)))?;

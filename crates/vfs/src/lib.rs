@@ -16,6 +16,7 @@ pub use memory::MemoryDirectory;
 pub use os::{OsClock, OsDirectory, OsRandom};
 
 /// An open file. All methods may be called from several threads at once.
+#[expect(clippy::len_without_is_empty, reason = "a length that costs a system call is no collection's")]
 pub trait File: Send + Sync {
     /// Reads exactly `buffer.len()` bytes at `offset`; `UnexpectedEof` when the file is shorter.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;

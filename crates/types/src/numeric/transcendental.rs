@@ -10,7 +10,7 @@ use super::functions::square_root;
 use super::{Numeric, Repr, division_by_zero, overflow};
 use crate::{DbError, Result, err};
 
-const LOG10_E: f64 = 0.434294481903252;
+const LOG10_E: f64 = std::f64::consts::LOG10_E;
 /// Exponents from here on over- or underflow: twice the largest precision, times ln 10 and some.
 const EXP_ARGUMENT_MAX: f64 = 6000.0;
 const GUARD_DIGITS: u32 = 12;
@@ -162,7 +162,7 @@ fn ln_weight(d: &Decimal) -> i64 {
         digits = digits * 10_000.0 + f64::from(*second);
         exponent -= 4;
     }
-    let ln = digits.ln() + exponent as f64 * 2.302585092994046;
+    let ln = digits.ln() + exponent as f64 * std::f64::consts::LN_10;
     ln.abs().log10() as i64
 }
 
