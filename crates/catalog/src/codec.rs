@@ -161,7 +161,7 @@ macro_rules! code_integers {
                 write_varint($to(*self), out);
             }
             fn read(r: &mut Reader<'_>) -> Option<Self> {
-                $from(r.varint()?)
+                r.varint().and_then($from)
             }
         }
     )*};

@@ -167,7 +167,7 @@ impl Shared {
             if published >= csn {
                 drop(state);
                 woken.iter().for_each(|c| c.notify());
-                if csn.0 % 8 == 0 {
+                if csn.0.is_multiple_of(8) {
                     self.snapshots.compute_oldest();
                 }
                 return Ok(());

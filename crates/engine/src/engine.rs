@@ -263,7 +263,8 @@ impl Engine {
         let flusher = move || shared.work_until_stopped(Shared::run_flush_step);
         let shared = Arc::clone(&self.shared);
         let merger = move || shared.work_until_stopped(Shared::run_merge_step);
-        let bodies: [(&str, Box<dyn FnOnce() + Send>); 3] =
+        type Body = Box<dyn FnOnce() + Send>;
+        let bodies: [(&str, Body); 3] =
             [("log writer", Box::new(log_writer)), ("flush", Box::new(flusher)), ("merge", Box::new(merger))];
         for (name, body) in bodies {
             // Without its threads the engine still works: commits that wait for room do the steps themselves.

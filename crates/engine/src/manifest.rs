@@ -358,7 +358,7 @@ mod tests {
     fn tree(id: u64) -> TreeRecord {
         TreeRecord {
             id: TreeId(id),
-            is_index: id % 2 == 0,
+            is_index: id.is_multiple_of(2),
             table: TreeId(1),
             persistence: Persistence::Unlogged,
             next_row: 77,

@@ -236,8 +236,8 @@ impl Shared {
         let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
         let keep = Keep::new(self.snapshots.in_use());
         let mut output = TableOutput::new(&self.files, Arc::clone(&table.layout.read()));
-        let mut cursors: Vec<TableCursor> = inputs.iter().map(|r| TableCursor::new(&r.reader, slice.from_row())).collect();
-        let end = slice.to_row();
+        let mut cursors: Vec<TableCursor> = inputs.iter().map(|r| TableCursor::new(&r.reader, slice.first_row())).collect();
+        let end = slice.end_row();
         // Which cursor, at which row of its piece: a row's versions of one run lie together.
         let mut versions: Vec<(usize, Csn, bool, usize)> = Vec::new();
         let mut held: Vec<Option<Arc<GroupData>>> = Vec::new();
@@ -318,11 +318,11 @@ fn row_of(bytes: &[u8]) -> Option<RowId> {
 }
 
 impl Slice<'_> {
-    fn from_row(&self) -> RowId {
+    fn first_row(&self) -> RowId {
         self.from.and_then(row_of).unwrap_or(RowId(0))
     }
 
-    fn to_row(&self) -> RowId {
+    fn end_row(&self) -> RowId {
         self.to.and_then(row_of).unwrap_or(RowId(u64::MAX))
     }
 }

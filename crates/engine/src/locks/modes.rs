@@ -157,9 +157,9 @@ mod tests {
 
     #[test]
     fn conflicts_are_symmetric_and_as_documented() {
-        for i in 0..12 {
-            for j in 0..12 {
-                assert_eq!(CONFLICTS[i] >> j & 1, CONFLICTS[j] >> i & 1, "{i} {j}");
+        for (i, row) in CONFLICTS.iter().enumerate() {
+            for (j, column) in CONFLICTS.iter().enumerate() {
+                assert_eq!(row >> j & 1, column >> i & 1, "{i} {j}");
             }
         }
         let conflicts = |a: RelationLockMode, b: RelationLockMode| Mode::from(a).conflicts().contains(b.into());
