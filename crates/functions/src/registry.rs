@@ -57,8 +57,10 @@ const SETS: &[&[(&str, SetFn)]] = &[
 const WINDOWS: &[&[(&str, WindowFn)]] = &[crate::window::FUNCTIONS];
 
 /// Tables of aggregates, keyed by the sources of the transition and the final function ("" when there is none).
-const AGGREGATES: &[&[&[(&str, &str, AggregateFn)]]] =
-    &[crate::aggregate::TABLES, &[crate::json::AGGREGATES, crate::range::AGGREGATES]];
+/// Transition function, final function, implementation.
+type AggregateEntry = (&'static str, &'static str, AggregateFn);
+
+const AGGREGATES: &[&[&[AggregateEntry]]] = &[crate::aggregate::TABLES, &[crate::json::AGGREGATES, crate::range::AGGREGATES]];
 
 /// Tables of type input and output. Type families that users extend are keyed by their pseudo-type: ANYARRAY, ANYENUM,
 /// ANYRANGE, ANYMULTIRANGE, RECORD.

@@ -170,6 +170,7 @@ impl Aggregate for IntegerSum {
 }
 
 /// An exact sum of numerics: 128 bits at a scale for as long as that suffices.
+#[derive(Default)]
 pub(super) struct NumericSum {
     pub count: i64,
     /// Sum of the small values since the last spill, times 10^scale.
@@ -185,35 +186,18 @@ pub(super) struct NumericSum {
     at_scale_max: i64,
 }
 
-impl Default for NumericSum {
-    fn default() -> Self {
-        NumericSum {
-            count: 0,
-            small: 0,
-            scale: 0,
-            spilled: None,
-            nans: 0,
-            infinities: 0,
-            negative_infinities: 0,
-            scale_max: 0,
-            at_scale_max: 0,
-        }
-    }
-}
-
 impl NumericSum {
     #[inline]
     pub fn add(&mut self, v: &Numeric) -> Result<()> {
         self.count += 1;
-        if let Some((mantissa, scale)) = v.small_parts() {
-            if scale == self.scale
-                && u32::from(scale) == self.scale_max
-                && let Some(sum) = self.small.checked_add(i128::from(mantissa))
-            {
-                self.small = sum;
-                self.at_scale_max += 1;
-                return Ok(());
-            }
+        if let Some((mantissa, scale)) = v.small_parts()
+            && scale == self.scale
+            && u32::from(scale) == self.scale_max
+            && let Some(sum) = self.small.checked_add(i128::from(mantissa))
+        {
+            self.small = sum;
+            self.at_scale_max += 1;
+            return Ok(());
         }
         self.note_scale(v.scale());
         self.add_slowly(v)

@@ -115,7 +115,7 @@ fn language_target(call: &CallContext<'_>, value: &Datum) -> Result<Target> {
         Datum::Text(_) => true,
         other => catalog.language_name(Oid(other.as_oid())).is_some(),
     };
-    Ok(exists.then(|| (melba_catalog::classes::POSTGRES_ROLE, None)))
+    Ok(exists.then_some((melba_catalog::classes::POSTGRES_ROLE, None)))
 }
 
 /// has_column_privilege.

@@ -345,7 +345,7 @@ impl<'a> Reader<'a> {
     fn word(&mut self, words: &[&str], name: &str) -> Result<i32> {
         let rest = self.rest();
         let matches = |word: &&str| rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word));
-        match words.iter().position(|word| matches(word)) {
+        match words.iter().position(matches) {
             Some(at) => {
                 self.at += words[at].len();
                 Ok(at as i32)

@@ -106,10 +106,8 @@ impl Reader<'_> {
                 self.at += 1;
             }
             // Only a number in progress has separators with FM; nothing ever marks one in progress when reading.
-            NumberKey::Comma | NumberKey::Group => {
-                if !self.format.fill && self.peek() == Some(b',') {
-                    self.at += 1;
-                }
+            NumberKey::Comma | NumberKey::Group if !self.format.fill && self.peek() == Some(b',') => {
+                self.at += 1;
             }
             NumberKey::Currency => self.skip_others(1),
             NumberKey::Roman => self.roman()?,
@@ -204,10 +202,12 @@ impl Reader<'_> {
                 self.sign = Some(char::from(*c));
                 self.at += 1;
             }
-        } else if !read && self.format.sign.is_none() && (self.format.plus || self.format.minus) {
-            if let Some(c @ (b'-' | b'+')) = self.peek() {
-                self.sign = Some(char::from(c));
-            }
+        } else if !read
+            && self.format.sign.is_none()
+            && (self.format.plus || self.format.minus)
+            && let Some(c @ (b'-' | b'+')) = self.peek()
+        {
+            self.sign = Some(char::from(c));
         }
     }
 }

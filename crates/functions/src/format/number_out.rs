@@ -169,9 +169,11 @@ fn write_roman(format: &NumberFormat, value: Option<i32>) -> Datum {
             }
             Node::Key(p) => {
                 // Only fill mode goes with RN; commas and the like print as blanks.
-                if matches!(p.key, NumberKey::Comma | NumberKey::Group) && !format.fill {
-                    out.push(' ');
-                } else if p.key == NumberKey::Currency {
+                let blank = match p.key {
+                    NumberKey::Comma | NumberKey::Group => !format.fill,
+                    key => key == NumberKey::Currency,
+                };
+                if blank {
                     out.push(' ');
                 }
             }

@@ -70,7 +70,7 @@ fn arguments(call: &CallContext<'_>, args: &[Datum]) -> Option<Vec<(Oid, Datum)>
 }
 
 fn check_even(args: &[(Oid, Datum)], function: &str) -> Result<()> {
-    if args.len() % 2 != 0 {
+    if !args.len().is_multiple_of(2) {
         return Err(err!(INVALID_PARAMETER_VALUE, "argument list must have even number of elements")
             .hint(format!("The arguments of {function} must consist of alternating keys and values.")));
     }

@@ -80,7 +80,7 @@ pub const VECTORS: &[(&str, VectorFn)] = comparisons! {
 enum Simple<'a> {
     Exact(String),
     Prefix(String),
-    Contains(memchr::memmem::Finder<'a>),
+    Contains(Box<memchr::memmem::Finder<'a>>),
 }
 
 fn simple(pattern: &str) -> Option<Simple<'_>> {
@@ -92,7 +92,7 @@ fn simple(pattern: &str) -> Option<Simple<'_>> {
     }
     let inner = pattern.strip_prefix('%')?.strip_suffix('%')?;
     let plain = !inner.contains(['%', '_', '\\']);
-    plain.then(|| Simple::Contains(memchr::memmem::Finder::new(inner)))
+    plain.then(|| Simple::Contains(Box::new(memchr::memmem::Finder::new(inner))))
 }
 
 fn like(call: &CallContext<'_>, operands: &[Operand<'_>], rows: usize, name: &str, negate: bool) -> Result<Column> {

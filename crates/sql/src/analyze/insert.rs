@@ -256,10 +256,7 @@ impl<'p> Analyzer<'_, 'p> {
         let mut targets: Vec<Target> = Vec::with_capacity(relation.columns.len());
         for (e, column) in row.into_iter().zip(columns) {
             let previous = targets.iter().position(|t| t.column as usize == column.index + 1);
-            let base = match previous {
-                Some(i) => Some(targets.remove(i).expr),
-                None => None,
-            };
+            let base = previous.map(|i| targets.remove(i).expr);
             let expr = self.assigned_expression(e, relation, column, base, true)?;
             targets.push(assigned_target(relation, column.index, expr));
         }

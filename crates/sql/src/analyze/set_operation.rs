@@ -154,7 +154,7 @@ impl<'p> Analyzer<'_, 'p> {
             let typmod = if l.ty == ty && r.ty == ty && l.typmod == r.typmod { l.typmod } else { -1 };
             let collation = self.set_collation(l, r, ty, operation == SetOperation::Union && all, location)?;
             columns.push(OutputColumn { name: l.name.clone(), ty, typmod, collation });
-            if !(operation == SetOperation::Union && all) || recursive && !all {
+            if !(operation == SetOperation::Union && all) {
                 let key = self.group_key(ty, location)?;
                 keys.push(SortGroup {
                     reference: i as u32 + 1,
@@ -217,15 +217,14 @@ impl<'p> Analyzer<'_, 'p> {
 
     /// Makes every arm give the columns' final types.
     fn settle(&mut self, tree: &mut SetTree, wanted: &[OutputColumn]) -> Result<()> {
-        for i in 0..wanted.len() {
-            if tree.columns[i].ty != wanted[i].ty
+        for (i, (wanted, column)) in wanted.iter().zip(&mut tree.columns).enumerate() {
+            if column.ty != wanted.ty
                 && let Some(key) = tree.keys.iter_mut().find(|k| k.reference as usize == i + 1)
             {
-                let new = self.group_key(wanted[i].ty, -1)?;
+                let new = self.group_key(wanted.ty, -1)?;
                 (key.equal, key.sort, key.hashable) = (new.equal, new.sort, new.hashable);
             }
-            let column = &mut tree.columns[i];
-            (column.ty, column.typmod, column.collation) = (wanted[i].ty, wanted[i].typmod, wanted[i].collation);
+            (column.ty, column.typmod, column.collation) = (wanted.ty, wanted.typmod, wanted.collation);
         }
         for input in [&mut tree.left, &mut tree.right] {
             match input {

@@ -16,7 +16,6 @@ use crate::tree::*;
 /// The view that a statement names as its target.
 pub struct ViewTarget {
     pub view: Arc<Relation>,
-    pub command: Command,
     /// For every column of the view the index of the table's column, if it is one.
     pub columns: Vec<Option<usize>>,
     /// The view's WHERE, over the table's entry.
@@ -79,7 +78,7 @@ impl<'p> Analyzer<'_, 'p> {
             Expr::Var(v) if v.column > 0 => Some(v.column as usize - 1),
             _ => None,
         });
-        let target = ViewTarget { view: view.clone(), command, columns: base.collect(), filter };
+        let target = ViewTarget { view: view.clone(), columns: base.collect(), filter };
         self.add_entry(RangeEntry {
             kind: RangeKind::Join { kind: JoinKind::Inner, merged, using_columns: 0, using_alias: None },
             alias: Some(shown.clone()),

@@ -14,13 +14,16 @@ use crate::execute::ExecContext;
 use crate::execute::expression::{Expression, compile_for_table};
 use crate::table::{Events, TableTarget, TargetBuilder, error};
 
+/// Rows with their ids.
+type RowBatch = Vec<(RowId, Vec<Datum>)>;
+
 /// Rows of a table as datums, a batch at a time.
 struct Rows {
     scan: TableScan,
 }
 
 impl Rows {
-    fn next(&mut self) -> Result<Option<Vec<(RowId, Vec<Datum>)>>> {
+    fn next(&mut self) -> Result<Option<RowBatch>> {
         let Some(batch) = self.scan.next()? else { return Ok(None) };
         let row = |i: usize| batch.columns.iter().map(|c| c.get(i)).collect();
         Ok(Some(batch.row_ids.iter().enumerate().map(|(i, id)| (*id, row(i))).collect()))

@@ -104,12 +104,7 @@ impl Ddl<'_> {
                 "isreplication" => role.replication = option_bool(def)?,
                 "bypassrls" => role.bypass_rls = option_bool(def)?,
                 "connectionlimit" => role.connection_limit = option_int(def)? as i32,
-                "password" => {
-                    role.password = match option_text(def) {
-                        Some(text) => Some((self.password_verifier)(&text).into()),
-                        None => None,
-                    }
-                }
+                "password" => role.password = option_text(def).map(|text| (self.password_verifier)(&text).into()),
                 "validUntil" => {
                     let text = option_text(def).unwrap_or_default();
                     let value = melba_functions::io::text_in(self.session, melba_types::oids::TIMESTAMPTZ, -1, &text)?;

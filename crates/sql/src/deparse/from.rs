@@ -227,7 +227,7 @@ impl<'a> Printer<'a> {
             return self.table_var(var);
         };
         let query = self.levels[at].query;
-        let Some(entry) = query.range_table.get(var.entry) else { return None };
+        let entry = query.range_table.get(var.entry)?;
         if let RangeKind::Join { merged, .. } = &entry.kind
             && entry.alias.is_none()
             && let Some(column) = usize::try_from(var.column).ok().and_then(|c| c.checked_sub(1))
