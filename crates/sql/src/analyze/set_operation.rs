@@ -126,19 +126,10 @@ impl<'p> Analyzer<'_, 'p> {
                 .copied()
                 .unwrap_or(-1)));
         }
-        let recursive = top && self.level_is_recursive_cte();
-        self.combine(operation, s.all, name, left, right, recursive)
+        self.combine(operation, s.all, name, left, right)
     }
 
-    fn combine(
-        &mut self,
-        operation: SetOperation,
-        all: bool,
-        name: &str,
-        left: Side,
-        right: Side,
-        recursive: bool,
-    ) -> Result<Side> {
+    fn combine(&mut self, operation: SetOperation, all: bool, name: &str, left: Side, right: Side) -> Result<Side> {
         let mut columns = Vec::with_capacity(left.columns.len());
         let mut keys = Vec::new();
         let pairs = left.columns.iter().zip(&right.columns).enumerate();
