@@ -26,7 +26,8 @@ for part in "$@"; do
         command -v cargo >/dev/null || { echo "a Rust toolchain is needed: https://rustup.rs" >&2; exit 1; }
         need gcc gcc
         need make make
-        ldconfig -p 2>/dev/null | grep -q libclang || compgen -G "/usr/lib/llvm-*/lib/libclang*.so*" >/dev/null || missing+=(libclang-dev)
+# bindgen wants the library and clang's own headers: only the -dev package brings both.
+        compgen -G "/usr/lib/llvm-*/lib/libclang.so" >/dev/null || missing+=(libclang-dev)
         ;;
     test)
         need psql postgresql-client
