@@ -96,6 +96,15 @@ impl Default for Catalog {
     }
 }
 
+/// The one comment on a built-in object that pg_dump compares with what it expects.
+fn builtin_descriptions() -> RadixMap<Vec<Arc<Description>>> {
+    let address = ObjectAddress { class: classes::PG_NAMESPACE, object: classes::PUBLIC, sub: 0 };
+    let mut descriptions = RadixMap::default();
+    let comment = Description { address, text: "standard public schema".into() };
+    descriptions.entry(classes::PUBLIC.0, Vec::new).push(Arc::new(comment));
+    descriptions
+}
+
 impl Catalog {
     /// A database with nothing but the built-in objects.
     pub fn new(database: Oid) -> Catalog {
@@ -114,7 +123,7 @@ impl Catalog {
             collations: Layered::new(&b.collations),
             roles: Layered::new(&b.roles),
             databases: Layered::new(&b.databases),
-            descriptions: RadixMap::default(),
+            descriptions: builtin_descriptions(),
             dependents: Dependents::default(),
             next_oid: Arc::new(AtomicU32::new(classes::FIRST_USER_OID)),
         }

@@ -89,7 +89,7 @@ pub trait Session: Send + Sync {
         Err(melba_types::DbError::unsupported(format!("function {source}")))
     }
     /// An expression's stored text as it is shown: names that the search path finds without their schema, and if `pretty`
-    /// without needless parentheses. `relation` is the one whose columns it mentions, or 0.
+    /// without needless parentheses. `relation` is the one whose columns it mentions (or the domain it checks), or 0.
     fn shown_expression(&self, text: &str, _relation: Oid, _pretty: bool) -> Result<String> {
         Ok(text.to_owned())
     }

@@ -12,4 +12,12 @@ macro_rules! from_session {
     };
 }
 
-from_session!("show_all_settings", "pg_lock_status", "pg_stat_get_activity", "pg_cursor", "pg_prepared_statement");
+from_session!(
+    "show_all_settings",
+    "pg_lock_status",
+    "pg_stat_get_activity",
+    "pg_cursor",
+    "pg_prepared_statement",
+    "pg_available_extensions",
+    "pg_available_extension_versions"
+);

@@ -105,7 +105,8 @@ impl Catalog {
         let columns = || table.map_or_else(String::new, |t| column_names(t, &c.columns));
         let mut out = match c.kind {
             ConstraintKind::Check => {
-                let text = (style.expression)(c.expression.as_deref().unwrap_or(""), c.relation);
+                let of = if c.domain.is_valid() { c.domain } else { c.relation };
+                let text = (style.expression)(c.expression.as_deref().unwrap_or(""), of);
                 format!("CHECK ({text}){}", if c.no_inherit { " NO INHERIT" } else { "" })
             }
             ConstraintKind::NotNull if c.domain.is_valid() => "NOT NULL".to_owned(),

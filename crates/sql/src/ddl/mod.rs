@@ -27,7 +27,8 @@ use std::sync::Arc;
 
 pub use index::{plural, storage_options};
 
-use melba_catalog::{Catalog, Namespace, Relation, classes, quote_ident};
+use melba_catalog::privileges::AclKind;
+use melba_catalog::{Catalog, Namespace, Relation, acl, classes, quote_ident};
 use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_functions::Session;
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
@@ -127,6 +128,12 @@ impl<'a> Ddl<'a> {
             let name = schema.unwrap_or("pg_catalog");
             return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to create objects in schema \"{name}\"")
                 .detail("System catalog modifications are currently disallowed."));
+        }
+        let catalog = self.catalog();
+        if let Some(namespace) = catalog.namespace(oid)
+            && !catalog.has_privileges(self.user, AclKind::Namespace, namespace.owner, &namespace.acl, acl::CREATE)
+        {
+            bail!(INSUFFICIENT_PRIVILEGE, "permission denied for schema {}", namespace.name);
         }
         Ok(oid)
     }

@@ -1,6 +1,8 @@
-//! Rows of system relations.
+//! Rows of system relations and of sequences.
 
+use melba_catalog::Storage;
 use melba_catalog::relations::{self, EqFilter};
+use melba_engine::SequenceId;
 use melba_types::{Datum, DbError, Result};
 
 use super::ExecContext;
@@ -14,7 +16,19 @@ pub(crate) fn rows(ctx: &ExecContext, node: &SystemScanNode, equal: &[(usize, Da
     if equal.iter().any(|(_, value)| value.is_null()) {
         return Ok(vec![]);
     }
+    if let Storage::Sequence(id) = relation.storage {
+        let row = sequence_row(ctx, SequenceId(id.0))?;
+        let passes =
+            equal.iter().all(|(column, value)| matches!((&row[*column], value), (Datum::Bool(a), Datum::Bool(b)) if a == b));
+        return Ok(if passes { vec![row] } else { Vec::new() });
+    }
     let filters: Vec<EqFilter> = equal.iter().map(|(column, value)| EqFilter { column: *column, value: value.clone() }).collect();
     let batch = relations::rows(relation, &ctx.catalog, &*ctx.live, &filters)?;
     Ok((0..batch.rows).map(|i| batch.row(i)).collect())
+}
+
+/// last_value, log_cnt, is_called. The log has a sequence's values ahead of time, but never by a number that is told.
+fn sequence_row(ctx: &ExecContext, id: SequenceId) -> Result<Vec<Datum>> {
+    let state = ctx.transaction.read_sequence(id)?;
+    Ok(vec![Datum::Int8(state.last_value), Datum::Int8(0), Datum::Bool(state.is_called)])
 }

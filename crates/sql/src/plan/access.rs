@@ -177,7 +177,7 @@ impl Planner<'_> {
         }
         match relation.storage {
             Storage::Tree(_) => {}
-            Storage::System(_) => return self.system_paths(entry, &relation, own, across),
+            Storage::System(_) | Storage::Sequence(_) => return self.system_paths(entry, &relation, own, across),
             _ => return Err(DbError::unsupported(format!("reading relation \"{}\"", relation.name))),
         }
         let raw = self.table_rows(&relation);

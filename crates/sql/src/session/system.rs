@@ -1,11 +1,12 @@
 //! Functions that reach beyond values: the session, its settings and backends, sequences, locks, sizes. By pg_proc.prosrc.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use melba_catalog::acl;
+use melba_catalog::{Relation, acl};
 use melba_engine::{LockTag, RelationLockMode, SequenceId, Wait};
 use melba_functions::{CallContext, Session as _};
-use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, bail, err, oids};
+use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, bail, err, oids};
 
 use super::context::StatementContext;
 use super::permissions;
@@ -35,13 +36,10 @@ impl StatementContext {
             "pg_backend_pid" | "pg_cancel_backend" | "pg_terminate_backend" | "pg_postmaster_start_time" => {
                 self.call_backend(source, args)
             }
-            "nextval_oid"
-            | "nextval_identity"
-            | "currval_oid"
-            | "setval_oid"
-            | "setval3_oid"
-            | "lastval"
-            | "pg_sequence_last_value" => self.call_sequence(source, args),
+            "pg_sequence_parameters" | "pg_sequence_last_value" | "pg_get_sequence_data" => self.describe_sequence(source, args),
+            "nextval_oid" | "nextval_identity" | "currval_oid" | "setval_oid" | "setval3_oid" | "lastval" => {
+                self.call_sequence(source, args)
+            }
             "domain_check" => self.domain_check(call.return_type, &args[0]),
             _ if source.contains("_advisory_") => self.call_advisory(source, args),
             _ if source.contains("_size") => self.call_size(source, args),
@@ -159,6 +157,39 @@ impl StatementContext {
         }
     }
 
+    /// What pg_sequences and pg_dump ask.
+    fn describe_sequence(&self, source: &str, args: &[Datum]) -> Result<Datum> {
+        let record = |fields: Vec<Datum>, types: &[Oid]| {
+            Datum::Record(Arc::new(Record { type_oid: oids::RECORD, field_types: types.into(), field_names: None, fields }))
+        };
+        let may = |relation: &Relation, masks: &[u64]| {
+            masks.iter().any(|mask| self.catalog.has_relation_privileges(self.user.oid, relation, *mask))
+        };
+        let (id, relation) = self.sequence(args[0].as_oid())?;
+        if source == "pg_sequence_parameters" {
+            if !may(&relation, &[acl::SELECT, acl::USAGE, acl::UPDATE]) {
+                return Err(permissions::denied(&relation));
+            }
+            let info = relation.sequence.as_ref().ok_or_else(|| DbError::internal("a sequence without parameters"))?;
+            let numbers = [info.start, info.min, info.max, info.increment].map(Datum::Int8);
+            let mut fields = numbers.to_vec();
+            fields.extend([Datum::Bool(info.cycle), Datum::Int8(info.cache), Datum::Oid(info.ty.0)]);
+            let int8 = oids::INT8;
+            return Ok(record(fields, &[int8, int8, int8, int8, oids::BOOL, int8, oids::OID]));
+        }
+        let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+        let state = tx.engine.read_sequence(id)?;
+        if source == "pg_sequence_last_value" {
+            let known = state.is_called && may(&relation, &[acl::SELECT, acl::USAGE]);
+            return Ok(if known { Datum::Int8(state.last_value) } else { Datum::Null });
+        }
+        let fields = match may(&relation, &[acl::SELECT]) {
+            true => vec![Datum::Int8(state.last_value), Datum::Bool(state.is_called)],
+            false => vec![Datum::Null, Datum::Null],
+        };
+        Ok(record(fields, &[oids::INT8, oids::BOOL]))
+    }
+
     fn call_sequence(&self, source: &str, args: &[Datum]) -> Result<Datum> {
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
         if source == "lastval" {
@@ -171,7 +202,6 @@ impl StatementContext {
         let allowed: &[u64] = match source {
             "nextval_oid" => &[acl::USAGE, acl::UPDATE],
             "currval_oid" => &[acl::USAGE, acl::SELECT],
-            "pg_sequence_last_value" => &[0],
             // Its table's privileges count, and they were checked.
             "nextval_identity" => &[0],
             _ => &[acl::UPDATE],
@@ -180,12 +210,6 @@ impl StatementContext {
             return Err(permissions::denied(&relation));
         }
         match source {
-            "pg_sequence_last_value" => {
-                let readable = self.catalog.has_relation_privileges(self.user.oid, &relation, acl::USAGE)
-                    || self.catalog.has_relation_privileges(self.user.oid, &relation, acl::SELECT);
-                let state = tx.engine.sequence_state(id)?;
-                Ok(if readable && state.is_called { Datum::Int8(state.last_value) } else { Datum::Null })
-            }
             "nextval_oid" | "nextval_identity" => {
                 let value = tx.engine.nextval(id).map_err(|e| name_sequence(e.into(), &relation.name))?;
                 let mut sequences = self.session.sequences.lock();

@@ -9,11 +9,25 @@ use super::context::StatementContext;
 use super::setting_table::{Context, Type};
 use super::setting_value;
 
+/// The comment on the only extension there is.
+const PLPGSQL: &str = "PL/pgSQL procedural language";
+
 impl StatementContext {
     pub(super) fn rows_of(&self, source: &str, args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
         match source {
             "show_all_settings" => Ok(self.setting_rows()),
             "pg_lock_status" => Ok(self.lock_rows()),
+            "pg_available_extensions" => Ok(vec![vec![Datum::text("plpgsql"), Datum::text("1.0"), Datum::text(PLPGSQL)]]),
+            "pg_available_extension_versions" => Ok(vec![vec![
+                Datum::text("plpgsql"),
+                Datum::text("1.0"),
+                Datum::Bool(true),
+                Datum::Bool(true),
+                Datum::Bool(false),
+                Datum::text("pg_catalog"),
+                Datum::Null,
+                Datum::text(PLPGSQL),
+            ]]),
             "pg_cursor" => Ok(self.cursor_rows()),
             "pg_prepared_statement" => Ok(self.prepared_rows()),
             "pg_stat_get_activity" => Ok(self.activity_rows(args)),

@@ -138,6 +138,9 @@ pub(super) fn subscript(s: &Subscript, ctx: &ExecContext, row: &[Datum]) -> Resu
     let Some(lower) = bounds(&s.lower, ctx, row)? else { return null_subscript(s, container) };
     match &s.assign {
         None => {
+            if let Datum::Text(name) = &container {
+                return Ok(letter(name, &upper));
+            }
             let array = container.as_array();
             Ok(if s.slice { slice(array, &lower, &upper) } else { element(array, &upper) })
         }
@@ -155,6 +158,15 @@ pub(super) fn subscript(s: &Subscript, ctx: &ExecContext, row: &[Datum]) -> Resu
                 assign_element(old, &upper, value)
             }
         }
+    }
+}
+
+/// A name is an array of 64 "char" to subscripts, counted from 0 and filled up with zero bytes.
+fn letter(name: &str, subscripts: &[Option<i32>]) -> Datum {
+    const NAME_BYTES: i32 = 64;
+    match subscripts {
+        [Some(at)] if (0..NAME_BYTES).contains(at) => Datum::Char(name.as_bytes().get(*at as usize).copied().unwrap_or(0)),
+        _ => Datum::Null,
     }
 }
 

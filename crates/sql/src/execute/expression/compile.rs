@@ -432,7 +432,8 @@ impl<'a> Compiler<'a> {
             assign: assign?,
             json,
         }));
-        if !json && self.kind(s.container_type) != Kind::Array {
+        let letters = base == oids::NAME && !s.slice && s.assign.is_none();
+        if !json && !letters && self.kind(s.container_type) != Kind::Array {
             return Err(DbError::unsupported("subscripting of this type"));
         }
         Ok(self.expression(node, s.ty))
