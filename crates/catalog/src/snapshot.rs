@@ -96,13 +96,19 @@ impl Default for Catalog {
     }
 }
 
-/// The one comment on a built-in object that pg_dump compares with what it expects.
+/// The comment on a built-in object that pg_dump compares with what it expects.
+const PUBLIC_COMMENT: &str = "standard public schema";
+
 fn builtin_descriptions() -> RadixMap<Vec<Arc<Description>>> {
     let address = ObjectAddress { class: classes::PG_NAMESPACE, object: classes::PUBLIC, sub: 0 };
     let mut descriptions = RadixMap::default();
-    let comment = Description { address, text: "standard public schema".into() };
+    let comment = Description { address, text: PUBLIC_COMMENT.into() };
     descriptions.entry(classes::PUBLIC.0, Vec::new).push(Arc::new(comment));
     descriptions
+}
+
+fn is_builtin(comment: &Description) -> bool {
+    comment.address.object == classes::PUBLIC && *comment.text == *PUBLIC_COMMENT
 }
 
 impl Catalog {
@@ -467,7 +473,7 @@ impl Catalog {
         all.extend(self.collations.user_objects().cloned().map(Object::Collation));
         all.extend(self.constraints.user_objects().cloned().map(Object::Constraint));
         all.extend(self.triggers.user_objects().cloned().map(Object::Trigger));
-        all.extend(self.descriptions().cloned().map(Object::Description));
+        all.extend(self.descriptions().filter(|d| !is_builtin(d)).cloned().map(Object::Description));
         all
     }
 }

@@ -163,7 +163,45 @@ fn extended_messages_are_skipped_after_an_error() {
     assert_eq!(h.raw(&[b"E\0\0\0\0\0", b"S"]), "E34000 Z:I");
     assert_eq!(h.raw(&[b"P\0\0\0\0", bind, b"DP\0", execute, b"S"]), "1 2 n I Z:I");
     assert_eq!(h.raw(&[b"P\0show a; show b\0\0\0", b"S"]), "E42601 Z:I");
-    assert_eq!(h.raw(&[b"F\0\0\0\0\0\0\0\0\0\0"]), "E0A000 Z:I");
+}
+
+#[test]
+fn functions_are_called_by_oid() {
+    let mut h = Harness::new();
+    assert_eq!(h.raw(&[b"F\0\0\0\0\0\0\0\0\0\0"]), "E42883 Z:I");
+    // int4pl(2, 3), arguments as text; then one argument too few; then a binary one that is too short.
+    assert_eq!(h.raw(&[b"F\0\0\0\xb1\0\0\0\x02\0\0\0\x012\0\0\0\x013\0\0"]), "V Z:I");
+    assert_eq!(h.raw(&[b"F\0\0\0\xb1\0\0\0\x01\0\0\0\x012\0\0"]), "E08P01 Z:I");
+    assert_eq!(h.raw(&[b"F\0\0\0\xb1\0\x01\0\x01\0\x02\0\0\0\x012\0\0\0\x013\0\0"]), "E08P01 Z:I");
+}
+
+#[test]
+fn roles_can_be_taken_and_given_back() {
+    let mut h = Harness::new();
+    for (query, answer) in [
+        ("create role r; create table t (a int); insert into t values (1)", "C:CREATE ROLE C:CREATE TABLE C:INSERT 0 1 Z:I"),
+        ("set role r", "C:SET Z:I"),
+        ("select current_user", "T D:r C:SELECT 1 Z:I"),
+        ("select session_user", "T D:postgres C:SELECT 1 Z:I"),
+        ("select a from t", "E42501 Z:I"),
+        ("reset role", "C:RESET Z:I"),
+        ("grant select (a) on t to r", "C:GRANT Z:I"),
+        ("begin; set local role r; select a from t; insert into t values (2)", "C:BEGIN C:SET T D:1 C:SELECT 1 E42501 Z:E"),
+        ("rollback; select current_user", "C:ROLLBACK T D:postgres C:SELECT 1 Z:I"),
+        ("set role nosuch", "E22023 Z:I"),
+    ] {
+        assert_eq!(h.query(query), answer, "{query}");
+    }
+}
+
+#[test]
+fn the_end_of_a_session_drops_its_temporary_tables() {
+    let mut h = Harness::new();
+    assert_eq!(h.query("create temp table t (a int); insert into t values (1)"), "C:CREATE TABLE C:INSERT 0 1 Z:I");
+    assert_eq!(h.query("begin"), "C:BEGIN Z:T");
+    h.session.close_all();
+    assert_eq!(h.query("select count(*) from pg_class where relname = 't'"), "T D:0 C:SELECT 1 Z:I");
+    assert_eq!(h.query("create temp table t (a int); discard temp; select * from t"), "C:CREATE TABLE C:DISCARD TEMP E42P01 Z:I");
 }
 
 #[test]
