@@ -29,6 +29,6 @@ pub(crate) fn rows(ctx: &ExecContext, node: &SystemScanNode, equal: &[(usize, Da
 
 /// last_value, log_cnt, is_called. The log has a sequence's values ahead of time, but never by a number that is told.
 fn sequence_row(ctx: &ExecContext, id: SequenceId) -> Result<Vec<Datum>> {
-    let state = ctx.transaction.read_sequence(id)?;
+    let state = ctx.transaction.sequence_state(id)?;
     Ok(vec![Datum::Int8(state.last_value), Datum::Int8(0), Datum::Bool(state.is_called)])
 }

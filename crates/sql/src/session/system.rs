@@ -178,7 +178,7 @@ impl StatementContext {
             return Ok(record(fields, &[int8, int8, int8, int8, oids::BOOL, int8, oids::OID]));
         }
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
-        let state = tx.engine.read_sequence(id)?;
+        let state = tx.engine.sequence_state(id)?;
         if source == "pg_sequence_last_value" {
             let known = state.is_called && may(&relation, &[acl::SELECT, acl::USAGE]);
             return Ok(if known { Datum::Int8(state.last_value) } else { Datum::Null });
