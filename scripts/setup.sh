@@ -33,6 +33,8 @@ for part in "$@"; do
         need psql postgresql-client
         # Debian puts pgbench outside PATH, behind the version.
         command -v pgbench >/dev/null || compgen -G "/usr/lib/postgresql/*/bin/pgbench" >/dev/null || missing+=(postgresql-contrib)
+        # A real PostgreSQL, to compare with.
+        compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || missing+=(postgresql)
         need /usr/share/doc/postgresql-doc-15/html postgresql-doc-15
         need python3 python3
         python3 -c "import ensurepip" 2>/dev/null || missing+=(python3-venv)
@@ -44,12 +46,3 @@ for part in "$@"; do
     esac
     install_missing
 done
-
-# The Python driver lives in a virtual environment of its own.
-case " $* " in *" test "*)
-    if ! target/venv/bin/python -c "import psycopg" 2>/dev/null; then
-        python3 -m venv target/venv
-        target/venv/bin/pip install --quiet --disable-pip-version-check "psycopg[binary]"
-    fi
-    ;;
-esac
