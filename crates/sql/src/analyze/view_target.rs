@@ -79,6 +79,8 @@ impl<'p> Analyzer<'_, 'p> {
             _ => None,
         });
         let target = ViewTarget { view: view.clone(), columns: base.collect(), filter };
+        let numbers = target.columns.iter().map(|c| c.map_or(0, |i| i as i16 + 1));
+        self.level_mut().range_table[entry].required.through = Some((view.oid, numbers.collect()));
         self.add_entry(RangeEntry {
             kind: RangeKind::Join { kind: JoinKind::Inner, merged, using_columns: 0, using_alias: None },
             alias: Some(shown.clone()),

@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! 1. What stands in a view's query is checked as the view's owner, unless the view is a security_invoker one; the view
-//!    itself as whoever uses it.
+//!    itself as whoever uses it. So is the table that is changed through a view.
 //! 2. A relation may be used with privileges on the whole of it, or on every column that is used.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -71,7 +71,13 @@ impl Collector<'_> {
         for entry in &query.range_table {
             match &entry.kind {
                 RangeKind::Relation { oid, .. } => {
-                    self.found.uses.push(Use { relation: *oid, role, required: entry.required.clone() });
+                    let mut user = role;
+                    if let Some((view, columns)) = &entry.required.through {
+                        let required = of_view(&entry.required, columns);
+                        self.found.uses.push(Use { relation: *view, role, required });
+                        user = self.role_in(*view).or(role);
+                    }
+                    self.found.uses.push(Use { relation: *oid, role: user, required: entry.required.clone() });
                 }
                 RangeKind::Subquery { query, view } => {
                     if view.is_valid() {
@@ -112,6 +118,21 @@ impl Collector<'_> {
         let invoker =
             view.options.iter().any(|o| matches!(&**o, "security_invoker=true" | "security_invoker=on" | "security_invoker=1"));
         (!invoker).then_some(view.owner)
+    }
+}
+
+/// What is done to a view's table, said of the view's columns.
+fn of_view(table: &Privileges, columns: &[i16]) -> Privileges {
+    let mapped = |used: &[i16]| -> Vec<i16> {
+        let number = |n: &i16| columns.iter().position(|c| c == n).map(|at| at as i16 + 1);
+        used.iter().filter_map(number).collect()
+    };
+    Privileges {
+        selected: mapped(&table.selected),
+        inserted: mapped(&table.inserted),
+        updated: mapped(&table.updated),
+        through: None,
+        ..*table
     }
 }
 
