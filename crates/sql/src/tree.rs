@@ -8,6 +8,7 @@
 //! 2. `Expr::Var` of level 0 refers to `Query::range_table` of the query it stands in; level n to the n-th query outwards.
 
 mod dependencies;
+mod privileges;
 mod props;
 mod walk;
 
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use melba_types::{Datum, Oid};
 
+pub use privileges::Privileges;
 pub use props::{C_COLLATION, DEFAULT_COLLATION};
 
 /// What a statement does.
@@ -173,21 +175,6 @@ pub struct RangeEntry {
     pub in_from: bool,
     /// Column privileges to check: relation entries only.
     pub required: Privileges,
-}
-
-/// What a statement does to a relation, for privilege checks and lock strength.
-#[derive(Clone, Debug, Default)]
-pub struct Privileges {
-    pub select: bool,
-    pub insert: bool,
-    pub update: bool,
-    pub delete: bool,
-    /// Attribute numbers read / written.
-    pub selected: Vec<i16>,
-    pub inserted: Vec<i16>,
-    pub updated: Vec<i16>,
-    /// The view that was named instead of the table, and for each of its columns the table's attribute number, or 0.
-    pub through: Option<(Oid, Arc<[i16]>)>,
 }
 
 #[derive(Clone, Debug)]

@@ -74,11 +74,7 @@ impl<'p> Analyzer<'_, 'p> {
             NsColumn { entry: at, column, ty: e.ty(), typmod: e.typmod(), collation: e.collation(), merged_away: false }
         });
         let ns_columns: Arc<[NsColumn]> = ns_columns.collect();
-        let base = merged.iter().map(|e| match e {
-            Expr::Var(v) if v.column > 0 => Some(v.column as usize - 1),
-            _ => None,
-        });
-        let target = ViewTarget { view: view.clone(), columns: base.collect(), filter };
+        let target = ViewTarget { view: view.clone(), columns: plain_columns(&merged), filter };
         let numbers = target.columns.iter().map(|c| c.map_or(0, |i| i as i16 + 1));
         self.level_mut().range_table[entry].required.through = Some((view.oid, numbers.collect()));
         self.add_entry(RangeEntry {
@@ -127,6 +123,15 @@ impl<'p> Analyzer<'_, 'p> {
             None => filter,
         });
     }
+}
+
+/// For each expression the index of the table's column that it is, if it is one.
+fn plain_columns(exprs: &[Expr]) -> Vec<Option<usize>> {
+    let plain = |e: &Expr| match e {
+        Expr::Var(v) if v.column > 0 => Some(v.column as usize - 1),
+        _ => None,
+    };
+    exprs.iter().map(plain).collect()
 }
 
 fn not_updatable(view: &Relation, command: Command, reason: &str) -> DbError {

@@ -1,0 +1,20 @@
+//! What statements need of the relations they name.
+
+use std::sync::Arc;
+
+use melba_types::Oid;
+
+/// What a statement does to a relation, for privilege checks and lock strength.
+#[derive(Clone, Debug, Default)]
+pub struct Privileges {
+    pub select: bool,
+    pub insert: bool,
+    pub update: bool,
+    pub delete: bool,
+    /// Attribute numbers read / written.
+    pub selected: Vec<i16>,
+    pub inserted: Vec<i16>,
+    pub updated: Vec<i16>,
+    /// The view that was named instead of the table, and for each of its columns the table's attribute number, or 0.
+    pub through: Option<(Oid, Arc<[i16]>)>,
+}
