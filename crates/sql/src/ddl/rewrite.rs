@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Column, Constraint, ConstraintKind, Persistence, Relation, Storage, classes};
-use melba_engine::{ReadView, TableScan};
+use melba_engine::{IndexBuilder, ReadView, TableScan};
 use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, TreeId, bail, err};
 use pg_query::protobuf::Node;
 
@@ -12,7 +12,10 @@ use super::create_table::engine_persistence;
 use super::expression::Use;
 use crate::execute::ExecContext;
 use crate::execute::expression::{Expression, compile_for_table};
-use crate::table::{Events, TableTarget, TargetBuilder, error};
+use crate::table::{Events, IndexTarget, TableTarget, TargetBuilder, error};
+
+/// Entries from which on a new index gets a segment of its own.
+const BUILT_ENTRIES_MIN: usize = 20_000;
 
 /// Rows with their ids.
 type RowBatch = Vec<(RowId, Vec<Datum>)>;
@@ -49,7 +52,8 @@ impl Ddl<'_> {
         Ok(Rows { scan: self.tx.engine.scan(view, tree, &projection, missing, &[], None)? })
     }
 
-    /// Puts an entry for every row into a new index.
+    /// Puts an entry for every row into a new index: one by one into the transaction, or as a segment of their own when
+    /// they are many.
     ///
     /// # Errors
     /// 23505 when the index is unique and the rows are not.
@@ -63,33 +67,96 @@ impl Ddl<'_> {
         let Some(index) = target.indexes.iter().find(|i| i.oid == oid) else {
             return Err(DbError::internal("the new index is not among the table's"));
         };
+        let on_disk = matches!(target.relation.persistence, Persistence::Permanent | Persistence::Unlogged);
         let mut entries: Vec<(Vec<u8>, RowId)> = Vec::new();
+        let mut builder: Option<IndexBuilder> = None;
+        let mut key = Vec::new();
         while let Some(batch) = rows.next()? {
             ctx.check_interrupt()?;
             for (id, row) in batch {
-                let mut key = Vec::new();
-                if index.key(&ctx, &row, &mut key)? {
-                    entries.push((key, id));
+                key.clear();
+                if !index.key(&ctx, &row, &mut key)? {
+                    continue;
+                }
+                match &mut builder {
+                    Some(builder) => builder.add(&key, id)?,
+                    None => entries.push((key.clone(), id)),
                 }
             }
-        }
-        entries.sort_unstable();
-        if index.unique {
-            for pair in entries.windows(2) {
-                if pair[0].0 == pair[1].0 {
-                    let bytes = self.tx.engine.get(view, target.tree, pair[0].1)?;
-                    let row = bytes.map(|b| target.decode(&b)).unwrap_or_default();
-                    let values = index.values(&ctx, &row)?;
-                    if index.nulls_not_distinct || !values.iter().any(Datum::is_null) {
-                        return Err(error::not_unique(&*ctx.session, &target, index, &values));
-                    }
+            if builder.is_none() && on_disk && entries.len() >= BUILT_ENTRIES_MIN {
+                let mut started = self.tx.engine.build_index(index.tree)?;
+                for (key, id) in entries.drain(..) {
+                    started.add(&key, id)?;
                 }
+                builder = Some(started);
+            }
+        }
+        let duplicate = match builder {
+            Some(builder) => {
+                let mut failure = None;
+                let found = builder.finish(|_, _, row| {
+                    index.unique
+                        && self.is_duplicate(&ctx, &target, index, view, row).unwrap_or_else(|e| {
+                            failure = Some(e);
+                            true
+                        })
+                })?;
+                if let Some(failure) = failure {
+                    return Err(failure);
+                }
+                found.map(|d| d.rows.1)
+            }
+            None => self.insert_entries(&ctx, &target, index, view, entries)?,
+        };
+        let Some(row) = duplicate else { return Ok(()) };
+        let values = self.index_values(&ctx, &target, index, view, row)?;
+        Err(error::not_unique(&*ctx.session, &target, index, &values))
+    }
+
+    /// Sorts and inserts entries; the second row of a duplicate, if there is one.
+    fn insert_entries(
+        &self,
+        ctx: &ExecContext,
+        target: &TableTarget,
+        index: &IndexTarget,
+        view: ReadView,
+        mut entries: Vec<(Vec<u8>, RowId)>,
+    ) -> Result<Option<RowId>> {
+        entries.sort_unstable();
+        for pair in entries.windows(2).filter(|pair| index.unique && pair[0].0 == pair[1].0) {
+            if self.is_duplicate(ctx, target, index, view, pair[1].1)? {
+                return Ok(Some(pair[1].1));
             }
         }
         for (key, id) in &entries {
             self.tx.engine.index_insert(index.tree, key, *id)?;
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Whether a row whose key is there twice violates uniqueness: nulls do not count as equal, unless they are declared so.
+    fn is_duplicate(
+        &self,
+        ctx: &ExecContext,
+        target: &TableTarget,
+        index: &IndexTarget,
+        view: ReadView,
+        row: RowId,
+    ) -> Result<bool> {
+        let values = self.index_values(ctx, target, index, view, row)?;
+        Ok(index.nulls_not_distinct || !values.iter().any(Datum::is_null))
+    }
+
+    fn index_values(
+        &self,
+        ctx: &ExecContext,
+        target: &TableTarget,
+        index: &IndexTarget,
+        view: ReadView,
+        row: RowId,
+    ) -> Result<Vec<Datum>> {
+        let bytes = self.tx.engine.get(view, target.tree, row)?;
+        index.values(ctx, &bytes.map(|b| target.decode(&b)).unwrap_or_default())
     }
 
     /// Raises 23502 when a column holds a null.
