@@ -65,6 +65,9 @@ impl Bitmap {
         let mut skip = skip;
         for word in words {
             let bits = (64 - skip).min(left);
+            if bits == 0 {
+                break;
+            }
             let word = (word >> skip) & if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
             let shift = self.len & 63;
             if shift == 0 {
