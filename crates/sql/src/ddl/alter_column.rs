@@ -35,7 +35,10 @@ impl Ddl<'_> {
         }
         let at = match relation.columns.iter().position(|col| *col.name == *c.name && !col.dropped) {
             Some(at) => at,
-            None if kind == At::AtSetStatistics && c.num > 0 => c.num as usize - 1,
+            None if kind == At::AtSetStatistics && c.num > 0 => match relation.columns.get(c.num as usize - 1) {
+                Some(_) => c.num as usize - 1,
+                None => bail!(UNDEFINED_COLUMN, "column number {} of relation \"{}\" does not exist", c.num, relation.name),
+            },
             None if super::alter_table::is_system_column(&c.name) => {
                 bail!(FEATURE_NOT_SUPPORTED, "cannot alter system column \"{}\"", c.name)
             }

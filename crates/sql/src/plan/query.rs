@@ -125,6 +125,10 @@ impl<'a> Planner<'a> {
         if !query.order_by.is_empty() || query.limit.is_some() || query.offset.is_some() {
             return Err(DbError::unsupported("ORDER BY, OFFSET or LIMIT in a recursive query"));
         }
+        if !set.all && set.keys.iter().any(|k| !k.hashable) {
+            return Err(melba_types::err!(FEATURE_NOT_SUPPORTED, "could not implement recursive UNION")
+                .detail("All column datatypes must be hashable."));
+        }
         let table = self.work_tables;
         self.work_tables += 1;
         let depth = self.levels.len() - 1;
