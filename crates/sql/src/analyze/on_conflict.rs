@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{IndexInfo, Relation};
-use melba_types::{Oid, Result, err};
+use melba_types::{DbError, Oid, Result, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
@@ -84,6 +84,9 @@ impl<'p> Analyzer<'_, 'p> {
         }
         for node in &infer.index_elems {
             let Some(NodeEnum::IndexElem(element)) = &node.node else { continue };
+            if !element.collation.is_empty() || !element.opclass.is_empty() {
+                return Err(DbError::unsupported("COLLATE or an operator class in ON CONFLICT").at(infer.location));
+            }
             if element.ordering > pb::SortByDir::SortbyDefault as i32 {
                 return Err(err!(INVALID_COLUMN_REFERENCE, "ASC/DESC is not allowed in ON CONFLICT clause").at(infer.location));
             }
