@@ -130,9 +130,4 @@ impl Transaction {
             Ok(())
         })
     }
-
-    /// The current state of a sequence.
-    pub fn read_sequence(&self, id: SequenceId) -> Result<SequenceState> {
-        Ok(self.shared().sequence(id)?.state.lock().state)
-    }
 }

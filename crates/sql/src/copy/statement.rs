@@ -89,7 +89,7 @@ fn require_file_access(cx: &CopyContext<'_>, reading: bool) -> Result<()> {
 }
 
 /// Positions of the columns that a COPY lists, or of all that it may.
-fn copied_columns(relation: &Relation, names: &[&str], from: bool) -> Result<Vec<usize>> {
+fn copied_columns(relation: &Relation, names: &[&str]) -> Result<Vec<usize>> {
     if names.is_empty() {
         let live = relation.columns.iter().enumerate().filter(|(_, c)| !c.dropped && c.generated == 0);
         return Ok(live.map(|(at, _)| at).collect());
@@ -108,7 +108,6 @@ fn copied_columns(relation: &Relation, names: &[&str], from: bool) -> Result<Vec
         }
         out.push(at);
     }
-    let _ = from;
     Ok(out)
 }
 
@@ -132,7 +131,7 @@ fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result
     if matches!(relation.storage, Storage::System(_)) {
         bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name);
     }
-    let columns = copied_columns(&relation, &strings(&s.attlist), true)?;
+    let columns = copied_columns(&relation, &strings(&s.attlist))?;
     let inserted = columns.iter().map(|at| *at as i16 + 1).collect();
     let required = Privileges { insert: true, inserted, ..Privileges::default() };
     permissions::require(&cx.ddl.catalog(), cx.ddl.user, &relation, &required)?;
@@ -199,7 +198,7 @@ fn copy_to(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<O
                     error.hint("Try the COPY (SELECT ...) TO variant.")
                 });
             }
-            let columns = copied_columns(&relation, &strings(&s.attlist), false)?;
+            let columns = copied_columns(&relation, &strings(&s.attlist))?;
             let list: Vec<String> = columns.iter().map(|at| quote_ident(&relation.columns[*at].name).into_owned()).collect();
             let text = format!("SELECT {} FROM ONLY {}", list.join(", "), cx.ddl.qualified_name(&relation));
             let parsed = parse::parse(&text)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Column, ConstraintKind, Object, ObjectAddress, Relation, RelationKind, SequenceInfo, Type, classes};
+use melba_catalog::{Column, ConstraintKind, ObjectAddress, Relation, RelationKind, SequenceInfo, classes};
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterTableCmd, AlterTableType as At, node::Node as N};
 
@@ -285,13 +285,6 @@ impl Ddl<'_> {
                 Ok(())
             }
             _ => Err(DbError::unsupported("this change of an identity column")),
-        }
-    }
-
-    /// Gives a relation's row type new columns: nothing to do, it reads the relation's.
-    pub fn touch_row_type(&self, relation: &Relation) {
-        if let Some(ty) = self.catalog().type_(relation.row_type) {
-            self.tx.put(Object::Type(Arc::new(Type { ..(**ty).clone() })));
         }
     }
 }

@@ -203,15 +203,10 @@ impl Ddl<'_> {
         let kinds: Vec<Kind> = columns.iter().map(|c| c.kind).collect();
         let tree = self.tx.engine.create_table_tree(&kinds, engine_persistence(persistence))?;
         let relation = self.bare_relation(namespace, name, RelationKind::Table, persistence, columns);
-        let relation =
-            Relation { storage: Storage::Tree(tree), access_method: self.table_access_method(persistence), options, ..relation };
+        let relation = Relation { storage: Storage::Tree(tree), access_method: classes::HEAP, options, ..relation };
         let oid = relation.oid;
         self.put_relation_with_row_type(relation)?;
         Ok(oid)
-    }
-
-    fn table_access_method(&self, _persistence: Persistence) -> Oid {
-        classes::HEAP
     }
 
     /// A pg_class entry with everything optional left out.

@@ -143,8 +143,7 @@ impl<'a> Ddl<'a> {
         self.check_database(name)?;
         let schema = (!name.schemaname.is_empty()).then_some(name.schemaname.as_str());
         if name.relpersistence == "t" || schema == Some("pg_temp") {
-            if let Some(schema) = schema.filter(|s| *s != "pg_temp") {
-                let _ = schema;
+            if schema.is_some_and(|s| s != "pg_temp") {
                 bail!(INVALID_TABLE_DEFINITION, "cannot create temporary relation in non-temporary schema");
             }
             return Ok(((self.temporary_namespace)()?, true));

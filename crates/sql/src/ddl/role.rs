@@ -6,8 +6,8 @@ use melba_catalog::{AclItem, Membership, Namespace, Object, ObjectAddress, Relat
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{
-    AlterRoleSetStmt, AlterRoleStmt, CreateRoleStmt, DropBehavior, DropRoleStmt, GrantRoleStmt, GrantStmt, GrantTargetType, Node,
-    ObjectType, RoleStmtType, VariableSetKind, node::Node as N,
+    AlterRoleSetStmt, AlterRoleStmt, CreateRoleStmt, DropRoleStmt, GrantRoleStmt, GrantStmt, GrantTargetType, Node, ObjectType,
+    RoleStmtType, VariableSetKind, node::Node as N,
 };
 
 use super::Ddl;
@@ -379,7 +379,6 @@ impl Ddl<'_> {
             }
         }
         items.retain(|i| i.privileges != 0);
-        let _ = s.behavior() == DropBehavior::DropCascade;
         Ok(items.into())
     }
 }

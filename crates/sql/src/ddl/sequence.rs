@@ -316,7 +316,7 @@ impl Ddl<'_> {
         let old_id = SequenceId(tree.0);
         let state = match restart {
             Some(last_value) => SequenceState { last_value, is_called: false },
-            None => self.tx.engine.read_sequence(old_id)?,
+            None => self.tx.engine.sequence_state(old_id)?,
         };
         let storage = self.tx.engine.create_sequence(definition(&info), state, engine_persistence(relation.persistence))?;
         self.tx.engine.drop_sequence(old_id)?;

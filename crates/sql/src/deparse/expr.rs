@@ -29,7 +29,7 @@ impl<'a> Printer<'a> {
             Expr::And(args) => self.in_parens(|p| p.joined(args, " AND ", e)),
             Expr::Or(args) => self.in_parens(|p| p.joined(args, " OR ", e)),
             Expr::Not(arg) => self.not(e, arg),
-            Expr::Case(case) => self.case(e, case),
+            Expr::Case(case) => self.case(case),
             Expr::Coalesce { args, .. } => self.call("COALESCE(", args),
             Expr::MinMax { greatest, args, .. } => self.call(if *greatest { "GREATEST(" } else { "LEAST(" }, args),
             Expr::NullTest { arg, is_null, .. } => {
@@ -316,7 +316,7 @@ impl<'a> Printer<'a> {
         self.put(")");
     }
 
-    fn case(&mut self, e: &'a Expr, case: &'a Case) {
+    fn case(&mut self, case: &'a Case) {
         self.keyword("CASE", 0, INDENT_VAR, 0);
         if let Some(arg) = &case.arg {
             self.put(" ");
@@ -335,7 +335,6 @@ impl<'a> Printer<'a> {
         self.keyword("ELSE ", 0, 0, 0);
         self.expr(&case.default, true);
         self.keyword("END", -INDENT_VAR, 0, 0);
-        let _ = e;
     }
 
     fn array(&mut self, a: &'a ArrayExpr) {
