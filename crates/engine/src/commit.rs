@@ -43,6 +43,13 @@ struct InFlight {
     waiter: Option<Arc<WaitCell>>,
 }
 
+/// A commit that has its CSN and is applied.
+pub(crate) struct Started {
+    pub csn: Csn,
+    /// The log must be durable up to here before it is published.
+    needed: Lsn,
+}
+
 struct State {
     next_csn: u64,
     /// Commits in flight; the front has the CSN after the visible one.
@@ -93,21 +100,15 @@ impl Shared {
         Floor { assigned: Csn(state.next_csn - 1), whole: self.snapshots.visible(), replay: in_flight.min(self.wal.end()) }
     }
 
-    /// Commits a write set on behalf of a session, which still holds its locks.
-    pub(crate) fn commit(
-        &self,
-        session: &Session,
-        writes: &mut WriteSet,
-        log_needed: Lsn,
-        durability: Durability,
-    ) -> Result<Csn> {
+    /// Steps 1 and 2 for a write set whose session still holds its locks. Nothing has changed after an error.
+    pub(crate) fn start_commit(&self, writes: &mut WriteSet, log_needed: Lsn, durability: Durability) -> Result<Started> {
         self.check_poison()?;
         let sync = durability == Durability::Sync;
         if writes.is_empty() {
             if sync && log_needed > self.wal.durable() {
                 self.flush_log()?;
             }
-            return Ok(self.snapshots.visible());
+            return Ok(Started { csn: self.snapshots.visible(), needed: Lsn(0) });
         }
         self.make_room()?;
         self.check_memory_tables(writes)?;
@@ -131,12 +132,42 @@ impl Shared {
         drop(state);
         writes.encoded = payload;
         self.apply(writes, csn);
-        self.finish_commit(session, csn, needed)?;
+        let mut state = self.pipeline.state.lock();
+        let at = (csn.0 - self.snapshots.visible().0 - 1) as usize;
+        state.queue[at].applied = true;
+        let woken = self.publish(&mut state);
+        drop(state);
+        woken.iter().for_each(|c| c.notify());
+        Ok(Started { csn, needed })
+    }
+
+    /// Steps 3 and 4, waiting for other commits, or leading them.
+    pub(crate) fn wait_published(&self, session: &Session, started: &Started) -> Result<()> {
+        if self.snapshots.visible() >= started.csn { Ok(()) } else { self.finish_commit(session, started.csn, started.needed) }
+    }
+
+    /// The part of step 4 that needs no waiting: whether the commit is published now.
+    pub(crate) fn try_publish(&self, started: &Started) -> Result<bool> {
+        if self.snapshots.visible() < started.csn {
+            let woken = self.publish(&mut self.pipeline.state.lock());
+            woken.iter().for_each(|c| c.notify());
+        }
+        match self.snapshots.visible() >= started.csn {
+            true => Ok(true),
+            false => self.check_poison().map(|()| false),
+        }
+    }
+
+    /// What follows publication.
+    pub(crate) fn end_commit(&self, started: &Started, writes: &WriteSet, durability: Durability) -> Result<()> {
+        if started.csn.0.is_multiple_of(8) {
+            self.snapshots.compute_oldest();
+        }
         self.forget_dropped(writes);
-        if !sync && self.wal.pending_bytes() > PENDING_LOG_BYTES_MAX {
+        if durability == Durability::Async && self.wal.pending_bytes() > PENDING_LOG_BYTES_MAX {
             self.flush_log()?;
         }
-        Ok(csn)
+        Ok(())
     }
 
     /// Rows of memory tables have nowhere else to go, so there is a limit to them.
@@ -155,21 +186,16 @@ impl Shared {
         if links { self.files.sync_names().map_err(|e| self.poison(e)) } else { Ok(()) }
     }
 
-    /// Marks a commit applied and sees it published, leading a flush of the log if one is needed and nobody does.
+    /// Sees an applied commit published, leading a flush of the log if one is needed and nobody does.
     fn finish_commit(&self, session: &Session, csn: Csn, needed: Lsn) -> Result<()> {
         let cell = &self.locks.sessions[session.slot as usize].publish_cell;
         let mut state = self.pipeline.state.lock();
-        let at = (csn.0 - self.snapshots.visible().0 - 1) as usize;
-        state.queue[at].applied = true;
         loop {
             let woken = self.publish(&mut state);
             let published = self.snapshots.visible();
             if published >= csn {
                 drop(state);
                 woken.iter().for_each(|c| c.notify());
-                if csn.0.is_multiple_of(8) {
-                    self.snapshots.compute_oldest();
-                }
                 return Ok(());
             }
             if let Err(e) = self.check_poison() {

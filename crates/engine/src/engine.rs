@@ -77,6 +77,17 @@ impl EngineOptions {
     }
 }
 
+/// Background work that can be done a step at a time: what the threads of `start_background` loop over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackgroundStep {
+    /// Writes and syncs what waits in the log's memory; prepares the log's next file.
+    Log,
+    /// One step of a flush that is due or in progress.
+    Flush,
+    /// One slice of a merge that pays, and the removal of files that nobody needs.
+    Merge,
+}
+
 /// A storage engine over one directory.
 pub struct Engine {
     pub(crate) shared: Arc<Shared>,
@@ -217,11 +228,21 @@ impl Engine {
         Ok(Transaction::begin(session, id, isolation))
     }
 
-    /// Runs one step of background work, if there is any; false when there was none. Production threads loop it, the
-    /// simulator calls it. A step that cannot reach the disk is tried again later; one that leaves the durable state unknown,
-    /// or panics, poisons the engine.
+    /// Runs one step of background work of any kind, if there is any; false when there was none.
     pub fn run_once(&self) -> bool {
         self.shared.run_once()
+    }
+
+    /// Runs one step of one kind of background work; false when there was none. Production threads loop it, the simulator
+    /// calls it. A step that cannot reach the disk is tried again later; one that leaves the durable state unknown, or panics,
+    /// poisons the engine.
+    pub fn run_step(&self, step: BackgroundStep) -> bool {
+        self.shared.run_step(step)
+    }
+
+    /// Why the engine refuses all work, if it does: it was poisoned, or shut down.
+    pub fn failure(&self) -> Option<String> {
+        self.shared.poisoned.get().cloned()
     }
 
     /// Flushes the whole row store into segments (CHECKPOINT).
@@ -253,16 +274,13 @@ impl Engine {
         let log_writer = move || {
             while !shared.stopping.load(Ordering::SeqCst) {
                 std::thread::sleep(shared.options.wal_writer_delay);
-                if shared.wal.pending_bytes() > 0 && shared.flush_log().is_err() {
-                    return;
-                }
-                let _ = shared.wal.prepare_spare();
+                shared.run_step(BackgroundStep::Log);
             }
         };
         let shared = Arc::clone(&self.shared);
-        let flusher = move || shared.work_until_stopped(Shared::run_flush_step);
+        let flusher = move || shared.work_until_stopped(BackgroundStep::Flush);
         let shared = Arc::clone(&self.shared);
-        let merger = move || shared.work_until_stopped(Shared::run_merge_step);
+        let merger = move || shared.work_until_stopped(BackgroundStep::Merge);
         type Body = Box<dyn FnOnce() + Send>;
         let bodies: [(&str, Body); 3] =
             [("log writer", Box::new(log_writer)), ("flush", Box::new(flusher)), ("merge", Box::new(merger))];
@@ -444,13 +462,29 @@ impl Shared {
         self.run_flush_step() || self.run_merge_step()
     }
 
-    fn work_until_stopped(&self, step: fn(&Shared) -> bool) {
+    fn run_step(&self, step: BackgroundStep) -> bool {
+        match step {
+            BackgroundStep::Log => self.run_log_step(),
+            BackgroundStep::Flush => self.run_flush_step(),
+            BackgroundStep::Merge => self.run_merge_step(),
+        }
+    }
+
+    fn work_until_stopped(&self, step: BackgroundStep) {
         while !self.stopping.load(Ordering::SeqCst) {
-            if !step(self) {
+            if !self.run_step(step) {
                 let mut guard = self.room_lock.lock();
                 self.room.wait_for(&mut guard, IDLE);
             }
         }
+    }
+
+    fn run_log_step(&self) -> bool {
+        self.guarded(|| {
+            let flushed = self.wal.pending_bytes() > 0 && self.flush_log().is_ok();
+            // A spare only saves time later: a failure to make one shows when the file is needed.
+            self.wal.prepare_spare().unwrap_or(false) || flushed
+        })
     }
 
     fn run_flush_step(&self) -> bool {

@@ -44,7 +44,7 @@ use std::sync::Arc;
 
 pub use bulk::{Duplicate, IndexBuilder};
 pub use commit::Durability;
-pub use engine::{Engine, EngineOptions};
+pub use engine::{BackgroundStep, Engine, EngineOptions};
 pub use error::{EngineError, Result};
 pub use interrupt::{Interrupt, InterruptReason};
 pub use locks::{LockTag, LockedObject, RelationLockMode, RowLockMode, Wait};
@@ -52,7 +52,7 @@ pub use scan::{IndexScan, Morsel, ScanBatch, TableScan, ZoneOp, ZonePredicate};
 pub use sequence::{SequenceDefinition, SequenceId, SequenceState};
 pub use session::Session;
 pub use tree::Persistence;
-pub use txn::{Isolation, Latest, ReadView, RowLockResult, Savepoint, Transaction, ViewPin};
+pub use txn::{Committing, Isolation, Latest, ReadView, RowLockResult, Savepoint, Transaction, ViewPin};
 
 /// An encoded row (`melba_types::row`). Cloning shares the bytes.
 pub type RowBytes = Arc<[u8]>;

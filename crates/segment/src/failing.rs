@@ -1,109 +1,15 @@
 //! Every I/O of writing, opening and reading fails once: each time the caller hears of it, nothing panics, and an unfinished
 //! file does not open.
 
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use melba_types::{Batch, Column, ColumnData, Csn, Kind, RowId};
-use melba_vfs::{Directory, File, OsDirectory};
+use melba_vfs::{Directory, Faults, FaultyDirectory, MemoryDirectory, Operation};
 
 use crate::{
     BlockCache, KeyOptions, KeySegmentReader, KeySegmentWriter, Result, SegmentError, TableOptions, TableSegmentReader,
     TableSegmentWriter,
 };
-
-/// Counts I/O and fails the `fails_at`-th and all after it.
-struct Failing {
-    inner: OsDirectory,
-    plan: Arc<Plan>,
-}
-
-struct Plan {
-    count: AtomicU64,
-    fails_at: u64,
-}
-
-impl Plan {
-    fn step(&self) -> io::Result<()> {
-        let this = self.count.fetch_add(1, Ordering::Relaxed);
-        if this >= self.fails_at { Err(io::Error::other("planned failure")) } else { Ok(()) }
-    }
-}
-
-struct FailingFile(Arc<dyn File>, Arc<Plan>);
-
-impl File for FailingFile {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.1.step()?;
-        self.0.read_at(buffer, offset)
-    }
-
-    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
-        if let Err(error) = self.1.step() {
-            // A failed write may have written something.
-            self.0.write_at(&data[..data.len() / 2], offset)?;
-            return Err(error);
-        }
-        self.0.write_at(data, offset)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.1.step()?;
-        self.0.sync()
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        self.1.step()?;
-        self.0.len()
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.1.step()?;
-        self.0.set_len(len)
-    }
-
-    fn allocate(&self, len: u64) -> io::Result<()> {
-        self.1.step()?;
-        self.0.allocate(len)
-    }
-}
-
-impl Directory for Failing {
-    fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        self.plan.step()?;
-        Ok(Arc::new(FailingFile(self.inner.create(name)?, Arc::clone(&self.plan))))
-    }
-
-    fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        self.plan.step()?;
-        Ok(Arc::new(FailingFile(self.inner.open(name)?, Arc::clone(&self.plan))))
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        self.inner.remove(name)
-    }
-
-    fn list(&self) -> io::Result<Vec<String>> {
-        self.inner.list()
-    }
-
-    fn sync_names(&self) -> io::Result<()> {
-        self.inner.sync_names()
-    }
-
-    fn subdirectory(&self, name: &str) -> io::Result<Arc<dyn Directory>> {
-        self.inner.subdirectory(name)
-    }
-
-    fn lock(&self, name: &str) -> io::Result<Box<dyn Send + Sync>> {
-        self.inner.lock(name)
-    }
-}
 
 fn write_table(directory: &dyn Directory) -> Result<()> {
     let mut writer = TableSegmentWriter::create(directory, "s", &[Kind::Int8], &TableOptions::default())?;
@@ -149,24 +55,23 @@ fn read_keys(directory: &dyn Directory) -> Result<()> {
 /// Runs `write`, then `read`, with every I/O failing in turn, and returns how many there are.
 fn fail_each(write: fn(&dyn Directory) -> Result<()>, read: fn(&dyn Directory) -> Result<()>) -> u64 {
     let attempt = |fails_at: u64| {
-        let folder = tempfile::tempdir().unwrap();
-        let plan = Arc::new(Plan { count: AtomicU64::new(0), fails_at });
-        let failing = Failing { inner: OsDirectory::open(folder.path()).unwrap(), plan: Arc::clone(&plan) };
-        let written = write(&failing);
-        let steps_of_write = plan.count.load(Ordering::Relaxed);
-        let result = written.and_then(|()| read(&failing));
-        (folder, result, steps_of_write, plan.count.load(Ordering::Relaxed))
+        let (plain, faults) = (MemoryDirectory::new(), Faults::new());
+        let failing = FaultyDirectory::new(Arc::clone(&plain) as Arc<dyn Directory>, Arc::clone(&faults));
+        faults.fail_from(Operation::ALL, fails_at);
+        let written = write(&*failing);
+        let steps_of_write = faults.operations();
+        let result = written.and_then(|()| read(&*failing));
+        (plain, result, steps_of_write, faults.operations())
     };
     let (_, result, steps_of_write, steps) = attempt(u64::MAX);
     result.unwrap();
     for fails_at in 0..steps {
-        let (folder, result, ..) = attempt(fails_at);
+        let (plain, result, ..) = attempt(fails_at);
         let error = result.expect_err("the failure is reported");
         assert!(matches!(error, SegmentError::Io { .. }), "I/O {fails_at}: {error}");
         // The last one of writing is the sync, before which the file is whole.
         if fails_at + 1 < steps_of_write {
-            let plain = OsDirectory::open(folder.path()).unwrap();
-            assert!(read(&plain).is_err(), "a file whose I/O {fails_at} failed opens");
+            assert!(read(&*plain).is_err(), "a file whose I/O {fails_at} failed opens");
         }
     }
     steps

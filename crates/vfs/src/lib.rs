@@ -1,10 +1,13 @@
-//! Files, time and randomness behind traits, so that the simulator can drive the whole engine.
+//! Files, time and randomness behind traits, so that the simulator can drive the whole engine: the operating system's
+//! (`OsDirectory`), one that forgets what was not synced (`MemoryDirectory`), and one that fails (`FaultyDirectory`).
 //!
 //! Invariants:
 //! 1. Nothing above this crate opens a file, reads a clock or draws a random number by other means.
 //! 2. `sync` and `sync_names` either make everything before them durable or fail; after a failure nothing is known, and the
 //!    caller must poison itself rather than retry.
 
+mod faulty;
+mod manual;
 mod memory;
 mod os;
 
@@ -12,6 +15,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use faulty::{Faults, FaultyDirectory, Operation};
+pub use manual::{ManualClock, SeededRandom};
 pub use memory::MemoryDirectory;
 pub use os::{OsClock, OsDirectory, OsRandom};
 

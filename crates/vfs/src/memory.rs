@@ -1,6 +1,10 @@
 //! A folder in memory whose power can be cut: what was not synced is lost, in part or altogether.
+//!
+//! A sector that was written since the file's last sync holds what was durable or anything written to it since, independently
+//! of all others; a change of a name that was not synced has happened or not, independently of all others. A sector and a
+//! change of a name are atomic.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::Arc;
 
@@ -16,8 +20,8 @@ const SECTOR_BYTES: usize = 512;
 struct Content {
     current: Vec<u8>,
     durable: Vec<u8>,
-    /// Sectors written since the last sync.
-    dirty: HashSet<usize>,
+    /// Sectors written since the last sync, each with what it held between those writes, oldest first.
+    dirty: HashMap<usize, Vec<Vec<u8>>>,
 }
 
 type Inode = Arc<Mutex<Content>>;
@@ -29,17 +33,24 @@ struct Power {
     /// The sync that fails, and everything after it.
     cut_at_sync: Option<u64>,
     off: bool,
-    /// The operation (write, sync, create, rename, remove) that fails once, counted down.
-    fail_in: Option<u64>,
     bytes_written: u64,
+}
+
+/// A change of a folder that is not durable yet.
+enum NameChange {
+    Create(String, Inode),
+    Rename(String, String, Inode),
+    Remove(String),
+    Folder(String),
 }
 
 #[derive(Default)]
 struct Names {
     current: BTreeMap<String, Inode>,
     durable: BTreeMap<String, Inode>,
+    /// What `current` has and `durable` lacks, in order.
+    changes: Vec<NameChange>,
     folders: BTreeMap<String, Arc<MemoryDirectory>>,
-    locked: HashSet<String>,
 }
 
 /// A folder in memory. Cloned handles (`Arc`) see the same files.
@@ -57,24 +68,10 @@ fn power_is_off() -> io::Error {
     io::Error::other("the power is off")
 }
 
-/// Counts a modifying operation and fails it when it is the one to fail. The guard is held while the operation runs, so that a
-/// cut comes before or after it.
+/// The guard is held while an operation runs, so that a cut comes before or after it.
 fn operate(power: &Mutex<Power>) -> io::Result<MutexGuard<'_, Power>> {
-    let mut power = power.lock();
-    if power.off {
-        return Err(power_is_off());
-    }
-    match &mut power.fail_in {
-        Some(0) => {
-            power.fail_in = None;
-            Err(io::Error::other("injected failure"))
-        }
-        Some(n) => {
-            *n -= 1;
-            Ok(power)
-        }
-        None => Ok(power),
-    }
+    let power = power.lock();
+    if power.off { Err(power_is_off()) } else { Ok(power) }
 }
 
 fn sync_point(power: &Mutex<Power>) -> io::Result<MutexGuard<'_, Power>> {
@@ -103,11 +100,6 @@ impl MemoryDirectory {
         self.power.lock().off = true;
     }
 
-    /// Makes one later modifying operation fail: the next for 0.
-    pub fn fail_operation(&self, n: u64) {
-        self.power.lock().fail_in = Some(n);
-    }
-
     /// Syncs so far.
     pub fn syncs(&self) -> u64 {
         self.power.lock().syncs
@@ -118,23 +110,40 @@ impl MemoryDirectory {
         self.power.lock().bytes_written
     }
 
-    /// What is found when the power comes back: everything synced, and of the rest what `keep` (called for each unsynced
-    /// sector, in order) lets through.
+    /// Whether the power has been cut.
+    pub fn is_off(&self) -> bool {
+        self.power.lock().off
+    }
+
+    /// What is found when the power comes back: everything synced, and of the rest what `keep` lets through. It is asked, in
+    /// order, for each change of a name, which may be lost or not whatever becomes of those before it, and for each content
+    /// that an unsynced sector had, newest first, until one is kept.
     pub fn after_power_cut(&self, keep: &mut dyn FnMut() -> bool) -> Arc<MemoryDirectory> {
+        self.survive(keep, Arc::default())
+    }
+
+    fn survive(&self, keep: &mut dyn FnMut() -> bool, power: Arc<Mutex<Power>>) -> Arc<MemoryDirectory> {
         let names = self.names.lock();
-        let after = MemoryDirectory::new();
-        {
-            let mut fresh = after.names.lock();
-            for (name, inode) in &names.durable {
-                let content = Arc::new(Mutex::new(inode.lock().survive(keep)));
-                fresh.current.insert(name.clone(), Arc::clone(&content));
-                fresh.durable.insert(name.clone(), content);
-            }
-            for (name, folder) in &names.folders {
-                fresh.folders.insert(name.clone(), folder.after_power_cut(keep));
+        let mut found = names.durable.clone();
+        let mut lost_folders = Vec::new();
+        for change in &names.changes {
+            match (keep(), change) {
+                (false, NameChange::Folder(name)) => lost_folders.push(name),
+                (true, NameChange::Create(name, inode)) => drop(found.insert(name.clone(), Arc::clone(inode))),
+                (true, NameChange::Remove(name)) => drop(found.remove(name)),
+                (true, NameChange::Rename(from, to, inode)) => {
+                    found.remove(from);
+                    found.insert(to.clone(), Arc::clone(inode));
+                }
+                _ => {}
             }
         }
-        after
+        let found: BTreeMap<String, Inode> =
+            found.into_iter().map(|(name, inode)| (name, Arc::new(Mutex::new(inode.lock().survive(keep))))).collect();
+        let folders = names.folders.iter().filter(|(name, _)| !lost_folders.contains(name));
+        let folders = folders.map(|(name, folder)| (name.clone(), folder.survive(keep, Arc::clone(&power)))).collect();
+        let names = Names { current: found.clone(), durable: found, changes: Vec::new(), folders };
+        Arc::new(MemoryDirectory { names: Mutex::new(names), power })
     }
 
     /// Flips one bit of a file.
@@ -159,22 +168,40 @@ impl MemoryDirectory {
     }
 }
 
+/// Where a sector lies in a content of so many bytes.
+fn sector_range(sector: usize, len: usize) -> std::ops::Range<usize> {
+    (sector * SECTOR_BYTES).min(len)..((sector + 1) * SECTOR_BYTES).min(len)
+}
+
 impl Content {
+    fn write(&mut self, data: &[u8], offset: usize) {
+        let end = offset + data.len();
+        let Content { current, dirty, .. } = self;
+        for sector in offset / SECTOR_BYTES..=(end - 1) / SECTOR_BYTES {
+            let range = sector_range(sector, current.len());
+            dirty.entry(sector).and_modify(|earlier| earlier.push(current[range].to_vec())).or_default();
+        }
+        if current.len() < end {
+            current.resize(end, 0);
+        }
+        current[offset..end].copy_from_slice(data);
+    }
+
     fn survive(&self, keep: &mut dyn FnMut() -> bool) -> Content {
         let mut data = self.durable.clone();
-        let mut dirty: Vec<usize> = self.dirty.iter().copied().collect();
-        dirty.sort_unstable();
-        for sector in dirty {
-            if keep() {
-                let from = (sector * SECTOR_BYTES).min(self.current.len());
-                let to = (from + SECTOR_BYTES).min(self.current.len());
-                if data.len() < to {
-                    data.resize(to, 0);
-                }
-                data[from..to].copy_from_slice(&self.current[from..to]);
+        let mut dirty: Vec<_> = self.dirty.iter().collect();
+        dirty.sort_unstable_by_key(|(sector, _)| **sector);
+        for (sector, earlier) in dirty {
+            let newest = &self.current[sector_range(*sector, self.current.len())];
+            let contents = std::iter::once(newest).chain(earlier.iter().rev().map(Vec::as_slice));
+            let Some(kept) = contents.into_iter().find(|_| keep()) else { continue };
+            let from = sector * SECTOR_BYTES;
+            if !kept.is_empty() {
+                data.resize(data.len().max(from + kept.len()), 0);
+                data[from..from + kept.len()].copy_from_slice(kept);
             }
         }
-        Content { durable: data.clone(), current: data, dirty: HashSet::new() }
+        Content { durable: data.clone(), current: data, dirty: HashMap::new() }
     }
 }
 
@@ -193,13 +220,7 @@ impl File for MemoryFile {
         if data.is_empty() {
             return Ok(());
         }
-        let mut content = self.content.lock();
-        let (from, to) = (offset as usize, offset as usize + data.len());
-        if content.current.len() < to {
-            content.current.resize(to, 0);
-        }
-        content.current[from..to].copy_from_slice(data);
-        content.dirty.extend(from / SECTOR_BYTES..=(to - 1) / SECTOR_BYTES);
+        self.content.lock().write(data, offset as usize);
         Ok(())
     }
 
@@ -208,10 +229,9 @@ impl File for MemoryFile {
         let mut content = self.content.lock();
         let Content { current, durable, dirty } = &mut *content;
         durable.resize(current.len(), 0);
-        for sector in dirty.drain() {
-            let from = (sector * SECTOR_BYTES).min(current.len());
-            let to = (from + SECTOR_BYTES).min(current.len());
-            durable[from..to].copy_from_slice(&current[from..to]);
+        for (sector, _) in dirty.drain() {
+            let range = sector_range(sector, current.len());
+            durable[range.clone()].copy_from_slice(&current[range]);
         }
         Ok(())
     }
@@ -240,6 +260,7 @@ impl Directory for MemoryDirectory {
         }
         let content = Inode::default();
         names.current.insert(name.to_owned(), Arc::clone(&content));
+        names.changes.push(NameChange::Create(name.to_owned(), Arc::clone(&content)));
         Ok(self.file(&content))
     }
 
@@ -253,13 +274,17 @@ impl Directory for MemoryDirectory {
         let _power = operate(&self.power)?;
         let mut names = self.names.lock();
         let content = names.current.remove(from).ok_or(io::ErrorKind::NotFound)?;
-        names.current.insert(to.to_owned(), content);
+        names.current.insert(to.to_owned(), Arc::clone(&content));
+        names.changes.push(NameChange::Rename(from.to_owned(), to.to_owned(), content));
         Ok(())
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
         let _power = operate(&self.power)?;
-        self.names.lock().current.remove(name).map(drop).ok_or_else(|| io::ErrorKind::NotFound.into())
+        let mut names = self.names.lock();
+        names.current.remove(name).ok_or(io::ErrorKind::NotFound)?;
+        names.changes.push(NameChange::Remove(name.to_owned()));
+        Ok(())
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
@@ -270,21 +295,23 @@ impl Directory for MemoryDirectory {
         let _power = sync_point(&self.power)?;
         let mut names = self.names.lock();
         names.durable = names.current.clone();
+        names.changes.clear();
         Ok(())
     }
 
     fn subdirectory(&self, name: &str) -> io::Result<Arc<dyn Directory>> {
         let mut names = self.names.lock();
-        let folder = names
-            .folders
-            .entry(name.to_owned())
-            .or_insert_with(|| Arc::new(MemoryDirectory { names: Mutex::default(), power: Arc::clone(&self.power) }));
-        Ok(Arc::clone(folder) as Arc<dyn Directory>)
+        if let Some(folder) = names.folders.get(name) {
+            return Ok(Arc::clone(folder) as Arc<dyn Directory>);
+        }
+        let folder = Arc::new(MemoryDirectory { names: Mutex::default(), power: Arc::clone(&self.power) });
+        names.folders.insert(name.to_owned(), Arc::clone(&folder));
+        names.changes.push(NameChange::Folder(name.to_owned()));
+        Ok(folder)
     }
 
-    fn lock(&self, name: &str) -> io::Result<Box<dyn Send + Sync>> {
+    fn lock(&self, _name: &str) -> io::Result<Box<dyn Send + Sync>> {
         // Locks die with the process, and a test's process is the engine value; a second open in one test is its own doing.
-        self.names.lock().locked.insert(name.to_owned());
         Ok(Box::new(()))
     }
 }
@@ -312,5 +339,57 @@ mod tests {
         assert_eq!(&buffer, b"lost");
         d.cut_power_at_sync(2);
         assert!(f.sync().is_err() && f.write_at(b"x", 0).is_err());
+    }
+    fn names(d: &MemoryDirectory) -> Vec<String> {
+        d.list().expect("lists")
+    }
+
+    #[test]
+    fn unsynced_names_survive_or_not_each_by_itself() {
+        let d = MemoryDirectory::new();
+        for name in ["a", "b"] {
+            d.create(name).expect("creates");
+        }
+        d.sync_names().expect("syncs");
+        d.rename("a", "c").expect("renames");
+        d.remove("b").expect("removes");
+        d.create("d").expect("creates");
+        assert_eq!(names(&d.after_power_cut(&mut || false)), ["a", "b"]);
+        assert_eq!(names(&d.after_power_cut(&mut || true)), ["c", "d"]);
+        let mut answers = [false, true, false].into_iter();
+        assert_eq!(names(&d.after_power_cut(&mut || answers.next().expect("one for each change"))), ["a"]);
+    }
+
+    #[test]
+    fn an_unsynced_sector_may_have_any_content_that_it_had() {
+        let d = MemoryDirectory::new();
+        let f = d.create("a").expect("creates");
+        d.sync_names().expect("syncs");
+        for byte in 1..=3u8 {
+            f.write_at(&[byte; 2 * SECTOR_BYTES], 0).expect("writes");
+        }
+        let found = |answers: &[bool]| {
+            let mut answers = answers.iter();
+            let after = d.after_power_cut(&mut || *answers.next().expect("one for each content"));
+            let file = after.open("a").expect("there");
+            let mut bytes = vec![0; file.len().expect("answers") as usize];
+            file.read_at(&mut bytes, 0).expect("reads");
+            bytes.chunks(SECTOR_BYTES).map(|sector| sector[0]).collect::<Vec<u8>>()
+        };
+        assert_eq!(found(&[true, false, true]), [3, 2]);
+        assert_eq!(found(&[false, false, true, false, false, false]), [1]);
+        assert_eq!(found(&[false, false, false, true]), [0, 3], "what lies before a kept sector reads as zeros");
+    }
+
+    #[test]
+    fn folders_share_their_power() {
+        let d = MemoryDirectory::new();
+        d.subdirectory("below").expect("creates");
+        assert!(d.after_power_cut(&mut || false).names.lock().folders.is_empty());
+        d.sync_names().expect("syncs");
+        let after = d.after_power_cut(&mut || false);
+        let below = after.subdirectory("below").expect("there");
+        after.cut_power();
+        assert!(below.create("x").is_err() && after.is_off());
     }
 }

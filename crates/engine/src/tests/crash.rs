@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use melba_types::row::RowLayout;
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Kind, RowId, TreeId};
-use melba_vfs::{Directory, MemoryDirectory, OsClock};
+use melba_vfs::{Directory, Faults, FaultyDirectory, MemoryDirectory, Operation, OsClock, SeededRandom};
 
-use super::random::Random;
 use crate::*;
 
 fn options() -> EngineOptions {
@@ -54,7 +53,7 @@ fn work(directory: &Arc<MemoryDirectory>, seed: u64, history: &mut History) -> R
     history.states.push(State::new());
     t.commit(Durability::Sync, |_| {})?;
     history.durable = history.states.len();
-    let mut random = Random::new(seed);
+    let random = SeededRandom::new(seed);
     for n in 1..120u64 {
         let t = engine.begin(Isolation::ReadCommitted)?;
         let mut state = history.states.last().cloned().unwrap_or_default();
@@ -172,7 +171,7 @@ fn a_power_cut_at_any_sync_loses_nothing_acknowledged() {
         directory.cut_power_at_sync(cut);
         let mut history = History { states: Vec::new(), durable: 0, sequence_seen: 0 };
         assert!(work(&directory, 1, &mut history).is_err());
-        let mut random = Random::new(cut);
+        let random = SeededRandom::new(cut);
         let chance = [0, 50, 100][cut as usize % 3];
         let after = directory.after_power_cut(&mut || random.chance(chance));
         check(&after, &history);
@@ -186,14 +185,15 @@ fn a_power_cut_at_any_sync_loses_nothing_acknowledged() {
 
 #[test]
 fn a_failed_sync_of_the_log_poisons_the_engine() {
-    let directory = MemoryDirectory::new();
-    let engine = open(&directory).expect("opens");
+    let faults = Faults::new();
+    let directory = FaultyDirectory::new(MemoryDirectory::new(), Arc::clone(&faults));
+    let engine = Engine::open(options(), directory, Arc::new(OsClock::new())).expect("opens");
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let tree = t.create_table_tree(&[Kind::Int8, Kind::Text], Persistence::Logged).expect("creates");
     t.commit(Durability::Sync, |_| {}).expect("commits");
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     t.insert(tree, &row(1, "lost")).expect("inserts");
-    directory.fail_operation(0);
+    faults.fail_once(Operation::CHANGES, 0);
     assert!(matches!(t.commit(Durability::Sync, |_| {}), Err(EngineError::Io { .. })));
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     t.insert(tree, &row(2, "refused")).expect("inserts");

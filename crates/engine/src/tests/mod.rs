@@ -4,6 +4,5 @@ pub(crate) mod basic;
 mod bulk;
 mod crash;
 mod model;
-mod random;
 mod space;
 mod threads;

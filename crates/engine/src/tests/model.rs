@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use melba_types::row::RowLayout;
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Kind, RowId, TreeId};
-use melba_vfs::{Directory, MemoryDirectory, OsClock};
+use melba_vfs::{Directory, MemoryDirectory, OsClock, SeededRandom};
 
-use super::random::Random;
 use crate::*;
 
 type State = BTreeMap<RowId, String>;
@@ -32,7 +31,7 @@ struct World {
     index: TreeId,
     committed: State,
     open: Vec<Open>,
-    random: Random,
+    random: SeededRandom,
 }
 
 fn options() -> EngineOptions {
@@ -66,7 +65,7 @@ impl World {
         let table = t.create_table_tree(&[Kind::Int4, Kind::Text], Persistence::Logged).expect("creates");
         let index = t.create_index_tree(table, Persistence::Logged).expect("creates");
         t.commit(Durability::Sync, |_| {}).expect("commits");
-        let random = Random::new(seed);
+        let random = SeededRandom::new(seed);
         World { directory, engine, table, index, committed: State::new(), open: Vec::new(), random }
     }
 

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use melba_types::row::RowLayout;
 use melba_types::{Datum, Kind, RowId, TreeId};
-use melba_vfs::{Directory, MemoryDirectory, OsClock};
+use melba_vfs::{Directory, MemoryDirectory, OsClock, SeededRandom};
 
-use super::random::Random;
 use crate::*;
 
 fn open(directory: &Arc<MemoryDirectory>, memory_bytes: u64) -> Arc<Engine> {
@@ -22,7 +21,7 @@ fn create(engine: &Engine, persistence: Persistence) -> TreeId {
 }
 
 /// A row that does not compress.
-fn row(random: &mut Random) -> Vec<u8> {
+fn row(random: &SeededRandom) -> Vec<u8> {
     let text: String = (0..200).map(|_| (b'!' + random.below(90) as u8) as char).collect();
     RowLayout::new(vec![Kind::Text]).encode_row(&[Datum::text(text)])
 }
@@ -39,15 +38,15 @@ fn updates_and_deletions_give_their_space_back() {
     let directory = MemoryDirectory::new();
     let engine = open(&directory, 300_000);
     let tree = create(&engine, Persistence::Logged);
-    let mut random = Random::new(1);
+    let random = SeededRandom::new(1);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-    (0..ROWS).for_each(|_| assert!(t.insert(tree, &row(&mut random)).is_ok()));
+    (0..ROWS).for_each(|_| assert!(t.insert(tree, &row(&random)).is_ok()));
     t.commit(Durability::Async, |_| {}).expect("commits");
     let live = ROWS * 200;
     for _ in 0..20 {
         for first in (1..=ROWS).step_by(100) {
             let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-            (first..first + 100).for_each(|id| t.update(tree, RowId(id), &row(&mut random)).expect("updates"));
+            (first..first + 100).for_each(|id| t.update(tree, RowId(id), &row(&random)).expect("updates"));
             t.commit(Durability::Async, |_| {}).expect("commits");
             while engine.run_once() {}
             assert!(segment_bytes(&directory) < live * 2, "{} of {live}", segment_bytes(&directory));
@@ -71,11 +70,11 @@ fn a_queue_in_memory_stays_as_small_as_what_is_in_it() {
     let directory = MemoryDirectory::new();
     let engine = open(&directory, 64 << 20);
     let tree = create(&engine, Persistence::Memory);
-    let mut random = Random::new(2);
+    let random = SeededRandom::new(2);
     let mut ids = std::collections::VecDeque::new();
     for _ in 0..5000 {
         let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-        ids.push_back(t.insert(tree, &row(&mut random)).expect("inserts"));
+        ids.push_back(t.insert(tree, &row(&random)).expect("inserts"));
         if ids.len() > 10 {
             t.delete(tree, ids.pop_front().expect("not empty")).expect("deletes");
         }
@@ -90,10 +89,10 @@ fn memory_tables_have_a_limit_and_deletions_make_room() {
     let directory = MemoryDirectory::new();
     let engine = open(&directory, 200_000);
     let tree = create(&engine, Persistence::Memory);
-    let mut random = Random::new(3);
-    let mut fill = || {
+    let random = SeededRandom::new(3);
+    let fill = || {
         let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-        let ids: Vec<RowId> = (0..100).map(|_| t.insert(tree, &row(&mut random)).expect("inserts")).collect();
+        let ids: Vec<RowId> = (0..100).map(|_| t.insert(tree, &row(&random)).expect("inserts")).collect();
         t.commit(Durability::Sync, |_| {}).map(|_| ids)
     };
     let mut all = Vec::new();
@@ -122,8 +121,8 @@ fn damage_is_found_and_named() {
     let engine = open(&directory, 1 << 20);
     let tree = create(&engine, Persistence::Logged);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-    let mut random = Random::new(4);
-    (0..100).for_each(|_| assert!(t.insert(tree, &row(&mut random)).is_ok()));
+    let random = SeededRandom::new(4);
+    (0..100).for_each(|_| assert!(t.insert(tree, &row(&random)).is_ok()));
     t.commit(Durability::Sync, |_| {}).expect("commits");
     engine.shutdown().expect("stops");
     let folder = Arc::clone(&directory) as Arc<dyn Directory>;

@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use melba_types::row::RowLayout;
 use melba_types::{Datum, Kind, RowId, TreeId};
-use melba_vfs::{Directory, MemoryDirectory, OsClock};
+use melba_vfs::{Directory, MemoryDirectory, OsClock, SeededRandom};
 
-use super::random::Random;
 use crate::*;
 
 const ACCOUNTS: u64 = 200;
@@ -53,7 +52,7 @@ fn total(t: &Arc<Transaction>, tree: TreeId, index: TreeId) -> i64 {
 }
 
 /// One transfer; an error rolls it back.
-fn transfer(t: &Arc<Transaction>, tree: TreeId, index: TreeId, random: &mut Random) -> Result<()> {
+fn transfer(t: &Arc<Transaction>, tree: TreeId, index: TreeId, random: &SeededRandom) -> Result<()> {
     let amount = random.below(5) as i64;
     for sign in [-1, 1] {
         let id = RowId(1 + random.below(ACCOUNTS as usize) as u64);
@@ -77,12 +76,12 @@ fn transfer(t: &Arc<Transaction>, tree: TreeId, index: TreeId, random: &mut Rand
 fn client(engine: &Engine, tree: TreeId, index: TreeId, seed: u64) {
     let session = engine.session().expect("free slot");
     session.set_deadlock_timeout(std::time::Duration::from_millis(2));
-    let mut random = Random::new(seed);
+    let random = SeededRandom::new(seed);
     let mut done = 0;
     while done < TRANSFERS {
         let isolation = if random.chance(50) { Isolation::ReadCommitted } else { Isolation::RepeatableRead };
         let t = engine.begin_in(&session, isolation).expect("begins");
-        match transfer(&t, tree, index, &mut random) {
+        match transfer(&t, tree, index, &random) {
             Ok(()) => done += 1,
             Err(EngineError::SerializationFailure | EngineError::Deadlock { .. }) => t.rollback(),
             Err(e) => panic!("{e}"),
@@ -127,6 +126,6 @@ fn transfers_by_many_threads_keep_the_sum() {
     check(&engine);
     // Whole transfers may be missing, no halves.
     directory.cut_power();
-    let mut random = Random::new(5);
+    let random = SeededRandom::new(5);
     check(&open(&directory.after_power_cut(&mut || random.chance(50))));
 }

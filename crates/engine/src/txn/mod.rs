@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::RowBytes;
 use crate::bulk::BulkWriter;
-use crate::commit::Durability;
+use crate::commit::{Durability, Started};
 use crate::engine::Shared;
 use crate::error::{EngineError, Result};
 use crate::interrupt::Interrupt;
@@ -80,6 +80,20 @@ pub struct Transaction {
     state: Mutex<State>,
     /// False lets readers skip `state`.
     has_writes: AtomicBool,
+}
+
+/// A commit between its place in the order and its publication.
+struct Begun {
+    writes: Box<WriteSet>,
+    started: Started,
+    durability: Durability,
+}
+
+/// A commit that `Transaction::start_commit` began. Its locks are held until `poll` has answered.
+pub struct Committing {
+    txn: Arc<Transaction>,
+    /// `None`: it has ended.
+    inner: Option<Begun>,
 }
 
 pub(crate) struct State {
@@ -299,7 +313,20 @@ impl Transaction {
     ///
     /// On an error nothing was changed, unless the error is `Poisoned`: then a restart shows what became of it.
     pub fn commit(&self, durability: Durability, on_publish: impl FnOnce(Csn)) -> Result<Csn> {
-        let mut writes = self.with_state(|state| {
+        let committing = self.begin_commit(durability)?;
+        let result = self.shared().wait_published(&self.session, &committing.started);
+        self.end_commit(committing, result, on_publish)
+    }
+
+    /// Fixes the commit's place in the order without waiting for its publication: for a caller that must not wait. The errors
+    /// are those of `commit`.
+    pub fn start_commit(self: &Arc<Self>, durability: Durability) -> Result<Committing> {
+        let inner = self.begin_commit(durability)?;
+        Ok(Committing { txn: Arc::clone(self), inner: Some(inner) })
+    }
+
+    fn begin_commit(&self, durability: Durability) -> Result<Begun> {
+        let (mut writes, log_needed) = self.with_state(|state| {
             state.seal();
             match state.failure.take() {
                 Some(e) => Err(e),
@@ -309,11 +336,22 @@ impl Transaction {
                 }
             }
         })?;
-        let result = self.shared().commit(&self.session, &mut writes.0, writes.1, durability);
+        match self.shared().start_commit(&mut writes, log_needed, durability) {
+            Ok(started) => Ok(Begun { writes, started, durability }),
+            Err(e) => {
+                self.finish(writes, true);
+                Err(e)
+            }
+        }
+    }
+
+    fn end_commit(&self, begun: Begun, published: Result<()>, on_publish: impl FnOnce(Csn)) -> Result<Csn> {
+        let Begun { writes, started, durability } = begun;
+        let result = published.and_then(|()| self.shared().end_commit(&started, &writes, durability)).map(|()| started.csn);
         if let Ok(csn) = &result {
             on_publish(*csn);
         }
-        self.finish(writes.0, result.is_err());
+        self.finish(writes, result.is_err());
         result
     }
 
@@ -343,6 +381,26 @@ impl Transaction {
             self.shared().snapshots.hold(self.session.slot, pins.oldest());
         }
         self.shared().locks.release_transaction(self.session.slot);
+    }
+}
+
+impl Committing {
+    /// The commit's number, if it succeeds.
+    pub fn csn(&self) -> Option<Csn> {
+        self.inner.as_ref().map(|begun| begun.started.csn)
+    }
+
+    /// The commit's outcome as `Transaction::commit` would answer it; `None` as long as it is not published: a synchronous one
+    /// waits for the log (`Engine::flush_log`), and each for those before it.
+    pub fn poll(&mut self, on_publish: impl FnOnce(Csn)) -> Option<Result<Csn>> {
+        let begun = self.inner.take()?;
+        match self.txn.shared().try_publish(&begun.started) {
+            Ok(false) => {
+                self.inner = Some(begun);
+                None
+            }
+            published => Some(self.txn.end_commit(begun, published.map(drop), on_publish)),
+        }
     }
 }
 
