@@ -43,14 +43,8 @@ impl Operation {
         Operation::List,
     ];
     /// Those that change the disk, or make a change durable.
-    pub const CHANGES: &[Operation] = &[
-        Operation::Create,
-        Operation::Write,
-        Operation::Sync,
-        Operation::SyncNames,
-        Operation::Rename,
-        Operation::Remove,
-    ];
+    pub const CHANGES: &[Operation] =
+        &[Operation::Create, Operation::Write, Operation::Sync, Operation::SyncNames, Operation::Rename, Operation::Remove];
 }
 
 struct Plan {
