@@ -41,6 +41,9 @@ enum Command {
         #[command(flatten)]
         data: Data,
     },
+    /// Reruns published experiments on servers side by side, and reports
+    #[command(subcommand)]
+    Lab(melba_lab::Experiment),
 }
 
 #[derive(Args)]
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(args) => serve::serve(&args.data.directory, &args.listen, args.settings),
         Command::Check { data } => serve::check(&data.directory),
+        Command::Lab(experiment) => melba_lab::run(experiment),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

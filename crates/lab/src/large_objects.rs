@@ -1,0 +1,292 @@
+//! The published experiment on dumping a million large objects: time, memory, size and number of files of pg_dump in every
+//! installed version, and of `melba dump` beside it; and the way back.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+use postgres::Client;
+
+use crate::progress::Progress;
+use crate::report::{Claim, Collector, Finding, Key, Report};
+use crate::tool::Run;
+use crate::{Common, Result, Target, tool};
+
+#[derive(Debug, Args)]
+pub struct Options {
+    #[command(flatten)]
+    pub common: Common,
+    #[arg(long, default_value_t = 1_000_000)]
+    objects: u64,
+    /// Bytes of each object; 0 as published: created and left empty
+    #[arg(long, default_value_t = 0)]
+    bytes: u64,
+    /// A folder with pg_dump and pg_restore; may be given several times. By default every version installed
+    #[arg(long = "pg-bin", value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// Dumps only
+    #[arg(long)]
+    no_restore: bool,
+    /// Where dumps are written, and removed again; needs room for the largest
+    #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
+    scratch: PathBuf,
+}
+
+const SOURCE: &str = "melba_lab_objects";
+const RESTORED: &str = "melba_lab_restored";
+/// One object in this many is compared after a restore.
+const COMPARED: u64 = 101;
+
+/// A way to dump and restore.
+enum Dumper {
+    PgDump {
+        name: String,
+        folder: PathBuf,
+        format: Format,
+    },
+    /// This binary's own, for targets that are Melba.
+    Melba {
+        binary: PathBuf,
+    },
+}
+
+#[derive(Clone, Copy)]
+enum Format {
+    Custom,
+    Directory,
+}
+
+impl Format {
+    fn name(self) -> &'static str {
+        match self {
+            Format::Custom => "custom",
+            Format::Directory => "directory",
+        }
+    }
+}
+
+pub fn run(options: &Options) -> Result<Report> {
+    let common = &options.common;
+    let parameters = vec![("objects", options.objects.to_string()), ("bytes", options.bytes.to_string())];
+    let mut report = Report::new("Dump and restore of large objects", common, parameters)?;
+    let dumpers = dumpers(options)?;
+    let mut collector = Collector::new(common.targets.len());
+    let progress = Progress::new(common.targets.len() * (1 + dumpers.len() * common.rounds as usize));
+    for target in &common.targets {
+        progress.step(format_args!("{}: creating {} objects", target.name, options.objects));
+        create(options, target)?;
+    }
+    for round in 1..=common.rounds {
+        for dumper in &dumpers {
+            for (index, target) in common.targets.iter().enumerate() {
+                progress.step(format_args!("round {round}: {}, {}", dumper.name(), target.name));
+                if let Some(why) = dumper.refuses(&report.targets[index].version) {
+                    report.notes.push(format!("{}, {}: {why}", dumper.name(), target.name));
+                    continue;
+                }
+                Pass { options, dumper, target, index, collector: &mut collector }.run()?;
+            }
+        }
+    }
+    for target in &common.targets {
+        drop_databases(target, &[SOURCE, RESTORED])?;
+    }
+    report.claims = claims(common, &collector, &dumpers);
+    report.sections = collector.sections();
+    Ok(report)
+}
+
+fn dumpers(options: &Options) -> Result<Vec<Dumper>> {
+    let folders = if options.folders.is_empty() { tool::postgresql_folders("pg_dump") } else { options.folders.clone() };
+    let mut dumpers = Vec::new();
+    for folder in folders {
+        let version = tool::output(Command::new(folder.join("pg_dump")).arg("--version"))?;
+        let name = version.split_whitespace().nth(2).unwrap_or("?").to_owned();
+        for format in [Format::Custom, Format::Directory] {
+            dumpers.push(Dumper::PgDump { name: format!("pg_dump {name} {}", format.name()), folder: folder.clone(), format });
+        }
+    }
+    let binary = std::env::current_exe().map_err(|e| e.to_string())?;
+    dumpers.push(Dumper::Melba { binary });
+    Ok(dumpers)
+}
+
+impl Dumper {
+    fn name(&self) -> &str {
+        match self {
+            Dumper::PgDump { name, .. } => name,
+            Dumper::Melba { .. } => "melba dump",
+        }
+    }
+
+    /// Why it cannot dump a server that says it is of this version.
+    fn refuses(&self, version: &str) -> Option<String> {
+        match self {
+            Dumper::PgDump { name, .. } => {
+                let major = |text: &str| text.split_whitespace().nth(1).and_then(|v| v.split('.').next()?.parse::<u32>().ok());
+                let (own, server) = (major(name)?, major(version)?);
+                (own < server).then(|| format!("version {own} refuses to dump a server of version {server}"))
+            }
+            Dumper::Melba { .. } => (!version.contains("Melba")).then(|| "dumps Melba only".to_owned()),
+        }
+    }
+
+    fn dump(&self, from: &Target, to: &Path) -> Result<Run> {
+        let mut command = match self {
+            Dumper::PgDump { folder, format, .. } => {
+                let mut command = from.client_program(folder.join("pg_dump"));
+                command.args(["--format", format.name(), "--file"]).arg(to);
+                command
+            }
+            Dumper::Melba { binary } => {
+                let mut command = from.client_program(binary);
+                command.arg("dump").args(["--from", &from.url(), "--to"]).arg(to);
+                command
+            }
+        };
+        tool::measure(&mut command).map_err(|e| format!("{}: {e}", from.name))
+    }
+
+    fn restore(&self, from: &Path, to: &Target) -> Result<Run> {
+        let mut command = match self {
+            Dumper::PgDump { folder, .. } => {
+                let mut command = to.client_program(folder.join("pg_restore"));
+                command.args(["--exit-on-error", "--dbname", &to.database]).arg(from);
+                command
+            }
+            Dumper::Melba { binary } => {
+                let mut command = to.client_program(binary);
+                command.arg("restore").arg("--from").arg(from).args(["--to", &to.url()]);
+                command
+            }
+        };
+        tool::measure(&mut command).map_err(|e| format!("{}: {e}", to.name))
+    }
+}
+
+/// One way on one target.
+struct Pass<'a> {
+    options: &'a Options,
+    dumper: &'a Dumper,
+    target: &'a Target,
+    index: usize,
+    collector: &'a mut Collector,
+}
+
+impl Pass<'_> {
+    fn run(&mut self) -> Result<()> {
+        let path = self.options.scratch.join(format!("melba-lab-dump-{}", std::process::id()));
+        remove(&path);
+        let source = self.target.in_database(SOURCE);
+        let result = self
+            .dumper
+            .dump(&source, &path)
+            .and_then(|run| self.collect_dump(&path, run))
+            .and_then(|()| if self.options.no_restore { Ok(()) } else { self.restore(&path) });
+        remove(&path);
+        result
+    }
+
+    fn add(&mut self, section: &str, unit: &'static str, value: f64) {
+        self.collector.add(Key::lower(section, self.dumper.name(), unit), self.index, value);
+    }
+
+    fn collect_dump(&mut self, path: &Path, run: Run) -> Result<()> {
+        let (bytes, files) = tool::size(path);
+        self.add(DUMP_TIME, "s", run.elapsed.as_secs_f64());
+        self.add(MEMORY, "MB", run.memory_bytes as f64 / 1e6);
+        self.add("Size of the dump", "MB", bytes as f64 / 1e6);
+        self.add(FILES, "files", files as f64);
+        if let Ok(contents) = std::fs::metadata(path.join("toc.dat")) {
+            self.add(CONTENTS, "MB", contents.len() as f64 / 1e6);
+        }
+        Ok(())
+    }
+
+    /// Restores into a fresh database and compares.
+    fn restore(&mut self, path: &Path) -> Result<()> {
+        drop_databases(self.target, &[RESTORED])?;
+        self.target.execute(&mut self.target.connect()?, &format!("CREATE DATABASE {RESTORED}"))?;
+        let restored = self.target.in_database(RESTORED);
+        let run = self.dumper.restore(path, &restored)?;
+        self.add("Restore: time", "s", run.elapsed.as_secs_f64());
+        self.add("Restore: peak memory", "MB", run.memory_bytes as f64 / 1e6);
+        let (before, after) = (fingerprint(&self.target.in_database(SOURCE))?, fingerprint(&restored)?);
+        match before == after {
+            true => Ok(()),
+            false => Err(format!("{}, {}: the restored objects differ: {before} {after}", self.target.name, self.dumper.name())),
+        }
+    }
+}
+
+const DUMP_TIME: &str = "Dump: time";
+const MEMORY: &str = "Dump: peak memory";
+const CONTENTS: &str = "Table of contents";
+const FILES: &str = "Files";
+
+fn create(options: &Options, target: &Target) -> Result<()> {
+    drop_databases(target, &[SOURCE, RESTORED])?;
+    target.execute(&mut target.connect()?, &format!("CREATE DATABASE {SOURCE}"))?;
+    let source = target.in_database(SOURCE);
+    let mut client = source.connect()?;
+    let (objects, bytes) = (options.objects, options.bytes);
+    let each = match bytes {
+        0 => "lo_create(id::oid)".to_owned(),
+        _ => format!(
+            "lo_from_bytea(id::oid, convert_to(left((SELECT string_agg(md5(id || '.' || n), '') FROM generate_series(1, {}) n), {bytes}), 'UTF8'))",
+            bytes.div_ceil(32)
+        ),
+    };
+    source.execute(&mut client, &format!("SELECT count({each}) FROM generate_series(1, {objects}) AS id"))
+}
+
+/// How many objects there are, and a sum over the contents of some.
+fn fingerprint(target: &Target) -> Result<String> {
+    let mut client = target.connect()?;
+    let sum = format!(
+        "SELECT (SELECT count(*) FROM pg_largeobject_metadata) || '/' || coalesce(sum(('x' || left(md5(lo_get(oid)), 8))::bit(32)::bigint), 0)
+         FROM pg_largeobject_metadata WHERE oid::bigint % {COMPARED} = 0"
+    );
+    Ok(target.value(&mut client, &sum)?.unwrap_or_default())
+}
+
+fn drop_databases(target: &Target, names: &[&str]) -> Result<()> {
+    let mut client: Client = target.connect()?;
+    names.iter().try_for_each(|name| target.execute(&mut client, &format!("DROP DATABASE IF EXISTS {name}")))
+}
+
+fn remove(path: &Path) {
+    // One of the two is right, and neither when there is nothing.
+    let _ = std::fs::remove_dir_all(path);
+    let _ = std::fs::remove_file(path);
+}
+
+/// The published lines are of a million empty objects, by pg_dump 16 and 17.
+fn claims(common: &Common, collector: &Collector, dumpers: &[Dumper]) -> Vec<Claim> {
+    let each = |published: &str, section: &str, unit: &str, matches: &dyn Fn(&Dumper) -> bool, holds: &dyn Fn(f64) -> bool| {
+        let findings = common.targets.iter().enumerate().flat_map(|(index, target)| {
+            dumpers.iter().filter(|d| matches(d)).filter_map(move |dumper| {
+                let value = collector.value(section, dumper.name(), index)?;
+                let measured = format!("{}: {value:.0} {unit}", dumper.name());
+                Some(Finding { target: target.name.clone(), measured, holds: holds(value) })
+            })
+        });
+        Claim { published: published.to_owned(), findings: findings.collect() }
+    };
+    let major = |dumper: &Dumper| -> Option<u32> {
+        match dumper {
+            Dumper::PgDump { name, .. } => name.split_whitespace().nth(1)?.split('.').next()?.parse().ok(),
+            Dumper::Melba { .. } => None,
+        }
+    };
+    let old = move |d: &Dumper| major(d).is_some_and(|m| m < 17);
+    let new = move |d: &Dumper| major(d).is_some_and(|m| m >= 17);
+    let about = |published: f64| move |value: f64| (value / published).max(published / value) < 1.25;
+    vec![
+        each("pg_dump 16 takes 755 MB of memory", MEMORY, "MB", &old, &about(755.0)),
+        each("pg_dump 17 takes 218 MB of memory", MEMORY, "MB", &new, &about(218.0)),
+        each("pg_dump 16's table of contents takes 211 MB", CONTENTS, "MB", &old, &about(211.0)),
+        each("pg_dump 17's table of contents takes 29 MB", CONTENTS, "MB", &new, &about(29.0)),
+        each("the directory format has about a million files", FILES, "files", &|d| d.name().contains("directory"), &about(1e6)),
+    ]
+}
