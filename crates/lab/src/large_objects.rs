@@ -91,8 +91,7 @@ pub fn run(options: &Options) -> Result<Report> {
     for target in &common.targets {
         drop_databases(target, &[SOURCE, RESTORED])?;
     }
-    report.claims = claims(common, &collector, &dumpers);
-    report.sections = collector.sections();
+    report.finish(&collector, claims(common, &collector, &dumpers));
     Ok(report)
 }
 

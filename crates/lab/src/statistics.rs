@@ -1,4 +1,4 @@
-//! Medians and percentiles of measurements.
+//! Medians, percentiles and deviations of measurements.
 
 /// The value below which a share of the values lies (nearest rank); `share` between 0 and 1. NaN of no values.
 pub fn percentile(values: &mut [f64], share: f64) -> f64 {
@@ -17,6 +17,13 @@ pub fn median(values: &mut [f64]) -> f64 {
     }
 }
 
+/// The standard deviation of a whole population. NaN of no values.
+pub fn deviation(values: &[f64]) -> f64 {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / count).sqrt()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -27,6 +34,7 @@ mod tests {
         assert_eq!([0.0, 0.5, 0.95, 1.0].map(|s| percentile(&mut values, s)), [1.0, 50.0, 95.0, 100.0]);
         assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert_eq!(deviation(&[1.0, 3.0]), 1.0);
         assert!(median(&mut []).is_nan() && percentile(&mut [], 0.5).is_nan());
     }
 }

@@ -96,8 +96,7 @@ pub fn run(options: &Options) -> Result<Report> {
             }
         }
     }
-    report.claims = order(common, &collector, &options.modes);
-    report.sections = collector.sections();
+    report.finish(&collector, order(common, &collector, &options.modes));
     report.notes.push("Each run begins with fresh tables; its four sums are compared at its end.".to_owned());
     report.notes.push("CPU and bytes written are the server's, from /proc; log bytes are from pg_stat_wal.".to_owned());
     Ok(report)

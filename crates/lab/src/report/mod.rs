@@ -91,6 +91,12 @@ impl Report {
         })
     }
 
+    /// Takes in what was measured. Claims of which nothing was measured are left out.
+    pub fn finish(&mut self, collector: &Collector, claims: Vec<Claim>) {
+        self.sections = collector.sections();
+        self.claims = claims.into_iter().filter(|c| !c.findings.is_empty()).collect();
+    }
+
     /// Writes results.json, results.md and results.html.
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>> {
         std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;

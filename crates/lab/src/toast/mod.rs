@@ -34,7 +34,7 @@ pub struct Options {
     #[arg(long, value_delimiter = ',', default_value = "1,16")]
     clients: Vec<usize>,
     /// How often each file is inserted
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 5)]
     repeat: usize,
 }
 
@@ -81,8 +81,7 @@ pub fn run(options: &Options) -> Result<Report> {
             corpus.largest()
         ));
     }
-    report.claims = claims::judge(common, &collector, &corpora);
-    report.sections = collector.sections();
+    report.finish(&collector, claims::judge(common, &collector, &corpora));
     Ok(report)
 }
 
