@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use melba_segment::KeyCursor;
+use melba_types::row::RowLayout;
 use melba_types::{Batch, Csn, RowId, TreeId};
 
 use crate::error::{EngineError, Result};
@@ -18,15 +19,55 @@ use crate::output::{IndexOutput, TableOutput};
 use crate::tree::{Persistence, Tree};
 use crate::txn::{PrivateRun, State, Transaction, What};
 
+/// A command's frames go through the row store and the log up to so many bytes.
+const FRAME_BYTES_MIN: usize = 8 << 20;
+
 /// A table's segment in the making.
 pub(crate) struct BulkWriter {
     tree: Arc<Tree>,
-    /// Rows added before the segment was begun.
+    /// Rows and frames' bytes added before the segment was begun.
     small_rows: usize,
+    small_bytes: usize,
     output: Option<TableOutput>,
 }
 
+impl BulkWriter {
+    fn new(tree: &Arc<Tree>) -> BulkWriter {
+        BulkWriter { tree: Arc::clone(tree), small_rows: 0, small_bytes: 0, output: None }
+    }
+
+    /// Writes a frame into the segment, which begins once a command's frames are many bytes; false when it has not.
+    fn put_frame(&mut self, files: &Arc<Files>, layout: &Arc<RowLayout>, id: RowId, row: &[u8]) -> Result<bool> {
+        self.small_bytes += row.len();
+        if self.small_bytes < FRAME_BYTES_MIN || self.tree.persistence == Persistence::Memory {
+            return Ok(false);
+        }
+        let output = self.output.get_or_insert_with(|| TableOutput::new(files, Arc::clone(layout)));
+        output.push_row(id, Csn(0), Some(row))?;
+        Ok(true)
+    }
+}
+
 impl Transaction {
+    /// Adds a frame at a reserved row id of a toast tree. Many bytes of one command bypass the row store and the log.
+    pub fn put_frame(&self, tree: TreeId, id: RowId, frame: &[u8]) -> Result<()> {
+        let tree = self.tree(tree)?;
+        let layout = self.layout_of(&tree)?;
+        let mut row = Vec::with_capacity(frame.len() + 8);
+        layout.encode_bytes(frame, &mut row);
+        self.change(|state| {
+            let at = state.bulk.iter().position(|b| Arc::ptr_eq(&b.tree, &tree)).unwrap_or_else(|| {
+                state.bulk.push(BulkWriter::new(&tree));
+                state.bulk.len() - 1
+            });
+            if !state.bulk[at].put_frame(&self.shared().files, &layout, id, &row)? {
+                let command = state.command;
+                state.writes.put_row(command, &tree, id, Some(row.as_slice().into()), 1);
+            }
+            Ok(())
+        })
+    }
+
     /// Adds many rows; `batch` has a column for each of the layout's, in order. Their ids are consecutive. Large amounts bypass
     /// the row store and the log.
     pub fn insert_batch(&self, tree: TreeId, batch: &Batch) -> Result<Range<RowId>> {
@@ -35,7 +76,7 @@ impl Transaction {
         let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
         self.change(|state| {
             let at = state.bulk.iter().position(|b| Arc::ptr_eq(&b.tree, &tree)).unwrap_or_else(|| {
-                state.bulk.push(BulkWriter { tree: Arc::clone(&tree), small_rows: 0, output: None });
+                state.bulk.push(BulkWriter::new(&tree));
                 state.bulk.len() - 1
             });
             // Under the transaction's lock, so that ids ascend within the segment.

@@ -28,6 +28,7 @@ struct Writer {
     row_ids: Vec<RowId>,
     csns: Vec<Csn>,
     deleted: Bitmap,
+    kinds: Vec<Kind>,
     columns: Vec<Column>,
     bytes: usize,
     written: usize,
@@ -135,14 +136,14 @@ impl Writer {
         let file = files.next_file();
         let options = TableOptions::default();
         let segment = TableSegmentWriter::create(&*files.directory, &segment_name(file), kinds, &options)?;
-        let columns = kinds.iter().map(|k| Column::with_capacity(*k, BATCH_ROWS)).collect();
         Ok(Writer {
             file,
             segment,
             row_ids: Vec::new(),
             csns: Vec::new(),
             deleted: Bitmap::default(),
-            columns,
+            columns: empty_columns(kinds),
+            kinds: kinds.to_vec(),
             bytes: 0,
             written: 0,
         })
@@ -163,7 +164,7 @@ impl Writer {
         let deleted = (self.deleted.count_ones() > 0).then_some(&self.deleted);
         let batch = Batch::new(std::mem::take(&mut self.columns), rows);
         self.segment.append(&self.row_ids, &self.csns, deleted, &batch)?;
-        self.columns = batch.columns.iter().map(empty_like).collect();
+        self.columns = empty_columns(&self.kinds);
         self.row_ids.clear();
         self.csns.clear();
         self.deleted = Bitmap::default();
@@ -178,23 +179,13 @@ fn column_bytes(column: &Column) -> usize {
     match &column.data {
         ColumnData::Text(v) | ColumnData::Bytes(v) => v.bytes.len() + 4 * v.len(),
         ColumnData::Datum(v) => 32 * v.len(),
+        ColumnData::Stored(v) => v.iter().map(datum_bytes).sum(),
         _ => 8 * column.len(),
     }
 }
 
-fn empty_like(column: &Column) -> Column {
-    Column::new(match &column.data {
-        ColumnData::Bool(_) => ColumnData::Bool(Vec::new()),
-        ColumnData::Int2(_) => ColumnData::Int2(Vec::new()),
-        ColumnData::Int4(_) => ColumnData::Int4(Vec::new()),
-        ColumnData::Int8(_) => ColumnData::Int8(Vec::new()),
-        ColumnData::Float4(_) => ColumnData::Float4(Vec::new()),
-        ColumnData::Float8(_) => ColumnData::Float8(Vec::new()),
-        ColumnData::Oid(_) => ColumnData::Oid(Vec::new()),
-        ColumnData::Text(_) => ColumnData::Text(Default::default()),
-        ColumnData::Bytes(_) => ColumnData::Bytes(Default::default()),
-        ColumnData::Datum(_) => ColumnData::Datum(Vec::new()),
-    })
+fn empty_columns(kinds: &[Kind]) -> Vec<Column> {
+    kinds.iter().map(|k| Column::with_capacity(*k, 0)).collect()
 }
 
 /// Appends the value at `at` of a column to another of the same kind; returns its bytes, about.
@@ -207,8 +198,19 @@ fn push_value(to: &mut Column, kind: Kind, from: &Column, at: usize) -> usize {
             return bytes.len();
         }
     }
-    to.push(from.get(at));
-    8
+    let value = from.get(at);
+    let bytes = datum_bytes(&value);
+    to.push(value);
+    bytes
+}
+
+/// Bytes of a value, about.
+fn datum_bytes(value: &Datum) -> usize {
+    match value {
+        Datum::Text(v) => v.len(),
+        Datum::Bytes(v) | Datum::Stored(v) => v.len(),
+        _ => 8,
+    }
 }
 
 /// Writes index entries into segments.

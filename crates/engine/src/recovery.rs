@@ -181,7 +181,7 @@ impl Shared {
     }
 
     fn replay_create(&self, tree: Tree, found: &mut Recovered) {
-        found.next_tree = found.next_tree.max(tree.id.0 + 1);
+        found.next_tree = found.next_tree.max(tree.id.without_toast().0 + 1);
         if self.tree(tree.id).is_err() {
             tree.committed.store(true, Ordering::Relaxed);
             self.add_tree(Arc::new(tree));

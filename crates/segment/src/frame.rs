@@ -21,7 +21,7 @@ use melba_vfs::{Directory, File};
 use crate::error::{BlockName, Result, SegmentError};
 
 /// Version of all segment formats; a change of any of them raises it.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 pub(crate) const MAGIC_BYTES: usize = 8;
 pub(crate) const HEADER_BYTES: usize = 16;
 pub(crate) const TAIL_BYTES: usize = 24;

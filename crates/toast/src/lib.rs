@@ -4,12 +4,84 @@
 //! 1. Every decoder writes at most what its caller's buffer holds and reads at most its input, whatever the input is.
 //! 2. Contexts are reused per thread: neither compressing nor decompressing allocates in the steady state.
 
+pub mod frame;
 pub mod lz4;
 pub mod pglz;
 mod sample;
+pub mod stored;
 pub mod zstd;
 
 pub use sample::is_incompressible;
+pub use stored::{External, Inline, Stored};
+
+/// How a value is compressed.
+///
+/// The discriminants are part of the on-disk format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Method {
+    Pglz = 1,
+    Lz4 = 2,
+    Zstd = 3,
+}
+
+/// The level of zstd when a column does not say.
+pub const ZSTD_LEVEL: i32 = 3;
+
+impl Method {
+    pub fn from_u8(code: u8) -> Option<Method> {
+        match code {
+            1 => Some(Method::Pglz),
+            2 => Some(Method::Lz4),
+            3 => Some(Method::Zstd),
+            _ => None,
+        }
+    }
+
+    /// The name that COMPRESSION clauses use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Pglz => "pglz",
+            Method::Lz4 => "lz4",
+            Method::Zstd => "zstd",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Method> {
+        [Method::Pglz, Method::Lz4, Method::Zstd].into_iter().find(|m| m.name() == name)
+    }
+}
+
+/// Appends the compressed form of a value; false, with `out` as it was, when the method refuses: pglz below a quarter saved,
+/// the others when nothing is. `level` is zstd's.
+#[must_use]
+pub fn compress(method: Method, level: i32, source: &[u8], out: &mut Vec<u8>) -> bool {
+    if method == Method::Pglz {
+        return pglz::compress(source, out);
+    }
+    let start = out.len();
+    // A result as long as the value is of no use, so it need not fit.
+    out.resize(start + source.len().saturating_sub(1), 0);
+    let written = match method {
+        Method::Lz4 => lz4::compress(source, &mut out[start..]),
+        _ => zstd::compress(source, &mut out[start..], level),
+    };
+    out.truncate(start + written.unwrap_or(0));
+    written.is_ok()
+}
+
+/// Decompresses into `target`, which is as long as the value was, or shorter: then pglz and lz4 give the value's first bytes.
+///
+/// # Errors
+/// `Malformed` when the stream does not fill the target.
+pub fn decompress(method: Method, stream: &[u8], target: &mut [u8]) -> Result<(), CodecError> {
+    let written = match method {
+        Method::Pglz => pglz::decompress(stream, target)?,
+        Method::Lz4 => lz4::decompress_prefix(stream, target)?,
+        Method::Zstd => zstd::decompress(stream, target)?,
+    };
+    if written == target.len() { Ok(()) } else { Err(CodecError::Malformed) }
+}
 
 /// Why a codec call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

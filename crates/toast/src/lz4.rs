@@ -30,6 +30,13 @@ unsafe extern "C" {
         target_bytes: c_int,
         acceleration: c_int,
     ) -> c_int;
+    fn LZ4_decompress_safe_partial(
+        source: *const c_char,
+        target: *mut c_char,
+        source_bytes: c_int,
+        wanted_bytes: c_int,
+        target_bytes: c_int,
+    ) -> c_int;
 }
 
 thread_local! {
@@ -74,6 +81,25 @@ pub fn decompress(source: &[u8], target: &mut [u8]) -> Result<usize, CodecError>
     // SAFETY: both buffers are valid for the lengths passed; LZ4_decompress_safe stays within them for any input.
     let written = unsafe {
         lz4_sys::LZ4_decompress_safe(source.as_ptr().cast(), target.as_mut_ptr().cast(), source.len() as c_int, target_bytes)
+    };
+    if written >= 0 { Ok(written as usize) } else { Err(CodecError::Malformed) }
+}
+
+/// Decompresses the first bytes of `source`'s value into `target`, as many as it holds; returns the bytes written.
+pub fn decompress_prefix(source: &[u8], target: &mut [u8]) -> Result<usize, CodecError> {
+    if source.len() > c_int::MAX as usize || target.len() > c_int::MAX as usize {
+        return Err(CodecError::Malformed);
+    }
+    let target_bytes = target.len() as c_int;
+    // SAFETY: both buffers are valid for the lengths passed; LZ4_decompress_safe_partial stays within them for any input.
+    let written = unsafe {
+        LZ4_decompress_safe_partial(
+            source.as_ptr().cast(),
+            target.as_mut_ptr().cast(),
+            source.len() as c_int,
+            target_bytes,
+            target_bytes,
+        )
     };
     if written >= 0 { Ok(written as usize) } else { Err(CodecError::Malformed) }
 }

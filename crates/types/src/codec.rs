@@ -39,7 +39,7 @@ pub fn encode(datum: &Datum, out: &mut Vec<u8>) {
         Datum::Oid(v) => out.extend_from_slice(&v.to_le_bytes()),
         Datum::Char(v) => out.push(*v),
         Datum::Text(v) => out.extend_from_slice(v.as_bytes()),
-        Datum::Bytes(v) => out.extend_from_slice(v),
+        Datum::Bytes(v) | Datum::Stored(v) => out.extend_from_slice(v),
         Datum::Numeric(v) => v.encode(out),
         Datum::Interval(v) => {
             out.extend_from_slice(&v.micros.to_le_bytes());
@@ -127,7 +127,7 @@ pub fn decode(kind: Kind, bytes: &[u8]) -> Option<Datum> {
         Kind::Oid => Datum::Oid(u32::from_le_bytes(bytes.try_into().ok()?)),
         Kind::Char => Datum::Char(*bytes.first()?),
         Kind::Text => Datum::Text(std::str::from_utf8(bytes).ok()?.into()),
-        Kind::Bytes => Datum::Bytes(bytes.into()),
+        Kind::Bytes | Kind::Frame => Datum::Bytes(bytes.into()),
         Kind::Numeric => Datum::Numeric(Numeric::decode(bytes)?),
         Kind::Interval => Datum::Interval(Interval {
             micros: i64::from_le_bytes(bytes.get(0..8)?.try_into().ok()?),

@@ -145,6 +145,8 @@ pub enum ColumnData {
     Bytes(ByteStrings),
     /// Every other kind.
     Datum(Vec<Datum>),
+    /// Values of any varying-width kind, some of them in stored form.
+    Stored(Vec<Datum>),
 }
 
 /// A vector of values of one type.
@@ -171,7 +173,7 @@ impl Column {
             Kind::Float8 => ColumnData::Float8(Vec::with_capacity(rows)),
             Kind::Oid => ColumnData::Oid(Vec::with_capacity(rows)),
             Kind::Text => ColumnData::Text(ByteStrings { ends: Vec::with_capacity(rows), bytes: Vec::new() }),
-            Kind::Bytes => ColumnData::Bytes(ByteStrings { ends: Vec::with_capacity(rows), bytes: Vec::new() }),
+            Kind::Bytes | Kind::Frame => ColumnData::Bytes(ByteStrings { ends: Vec::with_capacity(rows), bytes: Vec::new() }),
             _ => ColumnData::Datum(Vec::with_capacity(rows)),
         })
     }
@@ -186,7 +188,7 @@ impl Column {
             ColumnData::Float8(v) => v.len(),
             ColumnData::Oid(v) => v.len(),
             ColumnData::Text(v) | ColumnData::Bytes(v) => v.len(),
-            ColumnData::Datum(v) => v.len(),
+            ColumnData::Datum(v) | ColumnData::Stored(v) => v.len(),
         }
     }
 
@@ -198,7 +200,7 @@ impl Column {
     pub fn is_null(&self, i: usize) -> bool {
         match &self.validity {
             Some(v) => !v.get(i),
-            None => matches!(&self.data, ColumnData::Datum(d) if d[i].is_null()),
+            None => matches!(&self.data, ColumnData::Datum(d) | ColumnData::Stored(d) if d[i].is_null()),
         }
     }
 
@@ -217,7 +219,20 @@ impl Column {
             ColumnData::Oid(v) => Datum::Oid(v[i]),
             ColumnData::Text(v) => Datum::Text(String::from_utf8_lossy(v.get(i)).into()),
             ColumnData::Bytes(v) => Datum::Bytes(v.get(i).into()),
-            ColumnData::Datum(v) => v[i].clone(),
+            ColumnData::Datum(v) | ColumnData::Stored(v) => v[i].clone(),
+        }
+    }
+
+    /// Whether some values may be in stored form.
+    pub fn is_stored(&self) -> bool {
+        matches!(self.data, ColumnData::Stored(_))
+    }
+
+    /// Makes room for values in stored form.
+    fn hold_stored(&mut self) {
+        if !self.is_stored() {
+            let values = (0..self.len()).map(|i| self.get(i)).collect();
+            self.data = ColumnData::Stored(values);
         }
     }
 
@@ -244,7 +259,7 @@ impl Column {
             ColumnData::Float8(v) => v.push(0.0),
             ColumnData::Oid(v) => v.push(0),
             ColumnData::Text(v) | ColumnData::Bytes(v) => v.push(&[]),
-            ColumnData::Datum(v) => {
+            ColumnData::Datum(v) | ColumnData::Stored(v) => {
                 v.push(Datum::Null);
                 if self.validity.is_none() {
                     return;
@@ -271,6 +286,11 @@ impl Column {
             (ColumnData::Oid(v), Datum::Oid(x)) => v.push(x),
             (ColumnData::Text(v), Datum::Text(x)) => v.push(x.as_bytes()),
             (ColumnData::Bytes(v), Datum::Bytes(x)) => v.push(&x),
+            (ColumnData::Stored(v), x) => v.push(x),
+            (_, x @ Datum::Stored(_)) => {
+                self.hold_stored();
+                return self.push(x);
+            }
             (ColumnData::Datum(v), x) => v.push(x),
             (_, x) => panic!("datum {x:?} pushed to a column of another kind"),
         }
@@ -285,7 +305,7 @@ impl Column {
     #[must_use]
     pub fn push_encoded(&mut self, kind: Kind, bytes: &[u8]) -> bool {
         match (&mut self.data, kind) {
-            (ColumnData::Text(v), Kind::Text) | (ColumnData::Bytes(v), Kind::Bytes) => {
+            (ColumnData::Text(v), Kind::Text) | (ColumnData::Bytes(v), Kind::Bytes | Kind::Frame) => {
                 v.push(bytes);
                 if self.validity.is_some() {
                     self.push_validity(true);
@@ -325,6 +345,7 @@ impl Column {
             ColumnData::Text(v) => ColumnData::Text(pick_bytes(v, indices)),
             ColumnData::Bytes(v) => ColumnData::Bytes(pick_bytes(v, indices)),
             ColumnData::Datum(v) => ColumnData::Datum(indices.iter().map(|&i| v[i as usize].clone()).collect()),
+            ColumnData::Stored(v) => ColumnData::Stored(indices.iter().map(|&i| v[i as usize].clone()).collect()),
         };
         let validity = self.validity.as_ref().map(|v| {
             let mut out = Bitmap::filled(indices.len(), true);
@@ -354,6 +375,11 @@ impl Batch {
 
     pub fn take(&self, indices: &[u32]) -> Batch {
         Batch { columns: self.columns.iter().map(|c| c.take(indices)).collect(), rows: indices.len() }
+    }
+
+    /// Whether some column may hold values in stored form.
+    pub fn is_stored(&self) -> bool {
+        self.columns.iter().any(Column::is_stored)
     }
 
     /// Row `i` as datums.

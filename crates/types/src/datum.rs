@@ -31,6 +31,9 @@ pub enum Datum {
     Record(Arc<Record>),
     Range(Arc<Range>),
     Multirange(Arc<Multirange>),
+    /// A value of a varying-width kind as rows store it: compressed, or a pointer to where it is kept (docs/design/toast.md).
+    /// Only columns of rows hold one, never arrays, records or ranges; functions get it expanded.
+    Stored(Arc<[u8]>),
 }
 
 /// Months, days and microseconds, kept apart as PostgreSQL keeps them.
@@ -105,10 +108,10 @@ impl Datum {
         matches!(self, Datum::Null)
     }
 
-    /// The physical kind, `None` for NULL.
+    /// The physical kind, `None` for NULL and for values in stored form, which do not know it.
     pub fn kind(&self) -> Option<Kind> {
         Some(match self {
-            Datum::Null => return None,
+            Datum::Null | Datum::Stored(_) => return None,
             Datum::Bool(_) => Kind::Bool,
             Datum::Int2(_) => Kind::Int2,
             Datum::Int4(_) => Kind::Int4,

@@ -39,6 +39,25 @@ number!(/// A row of a table tree: assigned at insert, stable for the row's life
 number!(/// A tree of the storage engine (a table's rows or an index's keys), never reused.
     TreeId(u64));
 
+/// Set in the id of a tree that holds a table's large values.
+const TOAST_TREE: u64 = 1 << 63;
+
+impl TreeId {
+    /// The tree of this table's values that are kept out of their rows.
+    pub fn toast(self) -> TreeId {
+        TreeId(self.0 | TOAST_TREE)
+    }
+
+    pub fn is_toast(self) -> bool {
+        self.0 & TOAST_TREE != 0
+    }
+
+    /// The table of a toast tree; other trees themselves.
+    pub fn without_toast(self) -> TreeId {
+        TreeId(self.0 & !TOAST_TREE)
+    }
+}
+
 impl Oid {
     pub const INVALID: Oid = Oid(0);
 

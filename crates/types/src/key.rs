@@ -199,6 +199,7 @@ fn encode_plain(value: &Datum, out: &mut Vec<u8>) {
             }
         }
         Datum::Null | Datum::Range(_) | Datum::Multirange(_) => unreachable!("encoded by its key type"),
+        Datum::Stored(_) => panic!("a key of a value in stored form"),
     }
 }
 
@@ -441,7 +442,7 @@ impl Reader<'_> {
                 let zone_seconds_west = (self.u32()? ^ 1 << 31) as i32;
                 Datum::TimeTz(TimeTz { micros: utc - i64::from(zone_seconds_west) * 1_000_000, zone_seconds_west })
             }
-            Kind::Array | Kind::Record | Kind::Range | Kind::Multirange => return None,
+            Kind::Array | Kind::Record | Kind::Range | Kind::Multirange | Kind::Frame => return None,
         })
     }
 

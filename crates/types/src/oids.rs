@@ -33,6 +33,9 @@ pub enum Kind {
     Record = 15,
     Range = 16,
     Multirange = 17,
+    /// Bytes that gain nothing from being looked at (frames of large values, compressed already): no SQL type is held so.
+    /// Segments keep them as they are.
+    Frame = 18,
 }
 
 impl Kind {
@@ -45,12 +48,24 @@ impl Kind {
             Kind::Int8 | Kind::Float8 => Some(8),
             Kind::TimeTz => Some(12),
             Kind::Interval | Kind::Uuid => Some(16),
-            Kind::Text | Kind::Bytes | Kind::Numeric | Kind::Array | Kind::Record | Kind::Range | Kind::Multirange => None,
+            Kind::Text
+            | Kind::Bytes
+            | Kind::Numeric
+            | Kind::Array
+            | Kind::Record
+            | Kind::Range
+            | Kind::Multirange
+            | Kind::Frame => None,
         }
     }
 
+    /// Whether values may be compressed or kept out of their rows.
+    pub fn is_toastable(self) -> bool {
+        self.width().is_none() && self != Kind::Frame
+    }
+
     pub fn from_u8(v: u8) -> Option<Kind> {
-        const ALL: [Kind; 18] = [
+        const ALL: [Kind; 19] = [
             Kind::Bool,
             Kind::Int2,
             Kind::Int4,
@@ -69,6 +84,7 @@ impl Kind {
             Kind::Record,
             Kind::Range,
             Kind::Multirange,
+            Kind::Frame,
         ];
         ALL.get(v as usize).copied()
     }

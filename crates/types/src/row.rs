@@ -4,6 +4,8 @@
 //! u16 columns | null bitmap (1: null) | fixed-width values | u32 end of each varying value | varying values
 //! ```
 //!
+//! The highest bit of an end says that the value is in stored form (docs/design/toast.md), so a row holds less than 2 GB.
+//!
 //! A null occupies its fixed slot (zeros) or an empty varying value, so every column is found without reading the ones
 //! before it. Rows written before ALTER TABLE ADD COLUMN have fewer columns than the layout: `RowView::get` answers
 //! `Field::Absent` for those.
@@ -12,6 +14,9 @@ use crate::codec;
 use crate::column::Column;
 use crate::datum::Datum;
 use crate::oids::Kind;
+
+/// The bit of a varying value's end that marks the stored form.
+const STORED: u32 = 1 << 31;
 
 /// Where each column of a table lies within an encoded row.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +34,8 @@ pub enum Field<'a> {
     Null,
     /// In storage format.
     Value(&'a [u8]),
+    /// Compressed, or a pointer: what `Datum::Stored` holds.
+    Stored(&'a [u8]),
 }
 
 impl RowLayout {
@@ -78,11 +85,23 @@ impl RowLayout {
                 if !datum.is_null() {
                     codec::encode(datum, out);
                 }
-                let end = (out.len() - start) as u32;
+                assert!(out.len() - start < STORED as usize, "a row of more than 2 GB");
+                let stored = if matches!(datum, Datum::Stored(_)) { STORED } else { 0 };
+                let end = (out.len() - start) as u32 | stored;
                 out[end_at..end_at + 4].copy_from_slice(&end.to_le_bytes());
                 end_at += 4;
             }
         }
+    }
+
+    /// Appends the row of a single value of varying width, given in storage format.
+    pub fn encode_bytes(&self, value: &[u8], out: &mut Vec<u8>) {
+        debug_assert!(self.kinds.len() == 1 && self.kinds[0].width().is_none());
+        assert!(value.len() < STORED as usize, "a row of more than 2 GB");
+        out.extend_from_slice(&1u16.to_le_bytes());
+        out.push(0);
+        out.extend_from_slice(&(value.len() as u32).to_le_bytes());
+        out.extend_from_slice(value);
     }
 
     pub fn encode_row(&self, values: &[Datum]) -> Vec<u8> {
@@ -139,10 +158,13 @@ impl<'a> RowView<'a> {
             None => {
                 let end = |i: usize| {
                     let at = self.ends_at + i * 4;
-                    u32::from_le_bytes([self.row[at], self.row[at + 1], self.row[at + 2], self.row[at + 3]]) as usize
+                    u32::from_le_bytes([self.row[at], self.row[at + 1], self.row[at + 2], self.row[at + 3]])
                 };
-                let start = if varying == 0 { 0 } else { end(varying as usize - 1) };
-                match self.row.get(self.values_at + start..self.values_at + end(varying as usize)) {
+                let start = if varying == 0 { 0 } else { end(varying as usize - 1) & !STORED };
+                let marked = end(varying as usize);
+                let end = (marked & !STORED) as usize;
+                match self.row.get(self.values_at + start as usize..self.values_at + end) {
+                    Some(value) if marked & STORED != 0 => Field::Stored(value),
                     Some(value) => Field::Value(value),
                     // A damaged row: its checksum was verified, so this is ours to report as null rather than to crash on.
                     None => Field::Null,
@@ -157,6 +179,7 @@ impl<'a> RowView<'a> {
             Field::Absent => missing.clone(),
             Field::Null => Datum::Null,
             Field::Value(bytes) => codec::decode(self.layout.kinds[column], bytes).unwrap_or(Datum::Null),
+            Field::Stored(bytes) => Datum::Stored(bytes.into()),
         }
     }
 
@@ -165,6 +188,7 @@ impl<'a> RowView<'a> {
         match self.get(column) {
             Field::Absent => out.push(missing.clone()),
             Field::Null => out.push_null(),
+            Field::Stored(bytes) => out.push(Datum::Stored(bytes.into())),
             Field::Value(bytes) => {
                 if !out.push_encoded(self.layout.kinds[column], bytes) {
                     out.push_null();
@@ -190,5 +214,23 @@ mod tests {
         assert_eq!(view.get(4), Field::Absent);
         assert_eq!(view.datum(4, &Datum::Int8(1)).as_i64(), 1);
         assert!(layout.view(&row[..6]).is_none());
+    }
+
+    #[test]
+    fn stored_forms_are_told_from_values() {
+        let layout = RowLayout::new(vec![Kind::Text, Kind::Text, Kind::Bytes]);
+        let row = layout.encode_row(&[Datum::Stored(b"abc"[..].into()), Datum::text("de"), Datum::Stored(b""[..].into())]);
+        let view = layout.view(&row).expect("just written");
+        assert_eq!(view.get(0), Field::Stored(b"abc"));
+        assert_eq!(view.get(1), Field::Value(b"de"));
+        assert_eq!(view.get(2), Field::Stored(b""));
+        let mut column = Column::with_capacity(Kind::Text, 2);
+        view.push_to(1, &Datum::Null, &mut column);
+        view.push_to(0, &Datum::Null, &mut column);
+        column.push_null();
+        assert!(column.is_stored());
+        assert_eq!(column.get(0).as_str(), "de");
+        assert!(matches!(column.get(1), Datum::Stored(b) if &*b == b"abc"));
+        assert!(column.is_null(2));
     }
 }

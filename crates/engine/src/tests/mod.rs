@@ -3,6 +3,7 @@
 pub(crate) mod basic;
 mod bulk;
 mod crash;
+mod frames;
 mod model;
 mod space;
 mod threads;

@@ -1,5 +1,6 @@
 //! Transactions: views, commands, savepoints, locks, and the operations on trees.
 
+mod frames;
 mod index;
 mod rows;
 mod schema;

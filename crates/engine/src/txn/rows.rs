@@ -57,7 +57,7 @@ impl Transaction {
         }
     }
 
-    fn find(&self, view: ReadView, tree: &Tree, id: RowId) -> Result<Option<Found>> {
+    pub(crate) fn find(&self, view: ReadView, tree: &Tree, id: RowId) -> Result<Option<Found>> {
         if self.has_writes() {
             let state = self.state.lock();
             if let Some(own) = state.writes.row(tree.id, id, view.command) {

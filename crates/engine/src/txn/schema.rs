@@ -11,10 +11,14 @@ use crate::sequence::{Sequence, SequenceDefinition, SequenceId, SequenceState};
 use crate::tree::{Persistence, Tree};
 
 impl Transaction {
-    /// A new, empty table tree with columns of these kinds.
+    /// A new, empty table tree with columns of these kinds; with a toast tree, when some are of varying width.
     pub fn create_table_tree(&self, kinds: &[Kind], persistence: Persistence) -> Result<TreeId> {
         let id = self.shared().next_tree_id();
-        self.create_tree(Tree::table(id, kinds, persistence))
+        self.create_tree(Tree::table(id, kinds, persistence))?;
+        if kinds.iter().any(|k| k.is_toastable()) {
+            self.create_tree(Tree::table(id.toast(), &[Kind::Frame], persistence))?;
+        }
+        Ok(id)
     }
 
     /// A new, empty index tree. The caller fills it.
@@ -34,12 +38,16 @@ impl Transaction {
         })
     }
 
-    /// Drops a tree when the transaction commits. The caller holds the relation's AccessExclusive lock.
+    /// Drops a tree when the transaction commits, a table's with its toast tree. The caller holds the relation's AccessExclusive
+    /// lock.
     pub fn drop_tree(&self, tree: TreeId) -> Result<()> {
+        let toast = self.tree(tree.toast()).ok();
         let tree = self.tree(tree)?;
         self.change(|state| {
             let command = state.command;
-            state.writes.put_schema(command, What::DropTree(tree));
+            for tree in toast.into_iter().chain([tree]) {
+                state.writes.put_schema(command, What::DropTree(tree));
+            }
             Ok(())
         })
     }
@@ -49,6 +57,9 @@ impl Transaction {
     pub fn extend_table_tree(&self, tree: TreeId, kinds: &[Kind]) -> Result<()> {
         let tree = self.tree(tree)?;
         let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
+        if kinds.iter().any(|k| k.is_toastable()) && self.tree(tree.id.toast()).is_err() {
+            self.create_tree(Tree::table(tree.id.toast(), &[Kind::Frame], tree.persistence))?;
+        }
         self.change(|state| {
             let own =
                 state.writes.layouts.iter().position(|(id, _)| *id == tree.id).map(|at| state.writes.layouts.swap_remove(at).1);

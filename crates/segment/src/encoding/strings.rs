@@ -2,7 +2,10 @@
 //!
 //! ```text
 //! tag u8 (3) | rows varint | validity | packed lengths | the strings' bytes end to end
+//! tag u8 (6) | rows varint | validity | plain | packed lengths | the strings' bytes end to end
 //! ```
+//!
+//! `plain` is a bitmap like validity: its unset rows hold values in stored form (docs/design/toast.md). A block of tag 3 has none.
 
 use std::ops::Range;
 
@@ -14,23 +17,35 @@ use crate::block::parse_rows;
 use crate::bytes::{ByteReader, put_varint};
 
 const TAG_STRINGS: u8 = 3;
+const TAG_STORED: u8 = 6;
 
 /// A parsed block.
 #[derive(Debug)]
 pub(crate) struct StringBlock {
     bytes: Vec<u8>,
     validity: Validity,
+    /// Absent when no value is in stored form.
+    plain: Option<Validity>,
     /// Where each string ends, relative to `at`.
     ends: Vec<u32>,
     /// Offset of the first string.
     at: usize,
 }
 
-/// Appends a block's content for rows `range` of a column.
-pub(crate) fn encode(values: &ByteStrings, validity: Option<&Bitmap>, range: Range<usize>, out: &mut Vec<u8>) {
-    out.push(TAG_STRINGS);
+/// Appends a block's content for rows `range` of a column; `plain` marks those that are not in stored form.
+pub(crate) fn encode(
+    values: &ByteStrings,
+    validity: Option<&Bitmap>,
+    plain: Option<&Bitmap>,
+    range: Range<usize>,
+    out: &mut Vec<u8>,
+) {
+    out.push(if plain.is_some() { TAG_STORED } else { TAG_STRINGS });
     put_varint(range.len() as u64, out);
     validity::encode(validity, range.start, range.len(), out);
+    if plain.is_some() {
+        validity::encode(plain, range.start, range.len(), out);
+    }
     let lengths: Vec<i64> = range.clone().map(|i| values.get(i).len() as i64).collect();
     packed::encode(&lengths, out);
     let start = if range.start == 0 { 0 } else { values.ends[range.start - 1] as usize };
@@ -41,11 +56,13 @@ pub(crate) fn encode(values: &ByteStrings, validity: Option<&Bitmap>, range: Ran
 impl StringBlock {
     pub fn parse(bytes: Vec<u8>) -> Option<StringBlock> {
         let mut reader = ByteReader::new(&bytes);
-        if reader.u8()? != TAG_STRINGS {
+        let tag = reader.u8()?;
+        if tag != TAG_STRINGS && tag != TAG_STORED {
             return None;
         }
         let rows = parse_rows(&mut reader)?;
         let validity = Validity::parse(&mut reader, rows)?;
+        let plain = if tag == TAG_STORED { Some(Validity::parse(&mut reader, rows)?) } else { None };
         let lengths = Packed::parse(&mut reader)?;
         if lengths.count != rows {
             return None;
@@ -63,7 +80,7 @@ impl StringBlock {
             end += u64::from(*slot);
             *slot = end as u32;
         }
-        (end == total).then_some(StringBlock { bytes, validity, ends, at })
+        (end == total).then_some(StringBlock { bytes, validity, plain, ends, at })
     }
 
     pub fn rows(&self) -> usize {
@@ -77,6 +94,12 @@ impl StringBlock {
     #[inline]
     pub fn is_valid(&self, i: usize) -> bool {
         self.validity.get(&self.bytes, i)
+    }
+
+    /// Whether string `i` is the value itself, not its stored form.
+    #[inline]
+    pub fn is_plain(&self, i: usize) -> bool {
+        self.plain.as_ref().is_none_or(|plain| plain.get(&self.bytes, i))
     }
 
     #[inline]
@@ -110,6 +133,18 @@ impl StringBlock {
     pub fn decode_validity(&self, range: Range<usize>, before: usize, out: &mut Option<Bitmap>) {
         self.validity.decode(&self.bytes, range.start, range.len(), before, out);
     }
+
+    /// Appends which of `range` are not in stored form, after `before` rows; `None` stands for all.
+    pub fn decode_plain(&self, range: Range<usize>, before: usize, out: &mut Option<Bitmap>) {
+        match &self.plain {
+            Some(plain) => plain.decode(&self.bytes, range.start, range.len(), before, out),
+            None => {
+                if let Some(out) = out {
+                    out.extend_filled(range.len(), true);
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -126,7 +161,7 @@ mod tests {
             validity.push(valid);
         }
         let mut bytes = Vec::new();
-        encode(&values, Some(&validity), 10..290, &mut bytes);
+        encode(&values, Some(&validity), None, 10..290, &mut bytes);
         let block = StringBlock::parse(bytes.clone()).unwrap();
         let mut out = ByteStrings::default();
         out.push(b"before");
@@ -141,5 +176,26 @@ mod tests {
         }
         bytes.pop();
         assert!(StringBlock::parse(bytes).is_none());
+    }
+
+    #[test]
+    fn stored_forms_are_marked() {
+        let mut values = ByteStrings::default();
+        let mut plain = Bitmap::default();
+        for i in 0..100usize {
+            values.push(&[i as u8][..i % 2]);
+            plain.push(i % 3 != 0);
+        }
+        let mut bytes = Vec::new();
+        encode(&values, None, Some(&plain), 1..100, &mut bytes);
+        let block = StringBlock::parse(bytes).unwrap();
+        let mut out = None;
+        block.decode_plain(2..99, 5, &mut out);
+        let out = out.unwrap();
+        for i in 2..99 {
+            assert_eq!(block.is_plain(i), plain.get(i + 1));
+            assert_eq!(out.get(i + 3), plain.get(i + 1));
+        }
+        assert!((0..5).all(|i| out.get(i)));
     }
 }

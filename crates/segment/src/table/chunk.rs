@@ -40,6 +40,8 @@ pub(crate) struct ChunkBuffer {
     values: Values,
     /// Absent as long as nothing is null.
     validity: Option<Bitmap>,
+    /// Unset where a value is in stored form; absent as long as none is.
+    plain: Option<Bitmap>,
     /// Least and greatest value, of kinds whose storage format has no order.
     extremes: Option<(Datum, Datum)>,
 }
@@ -52,7 +54,7 @@ enum Values {
 impl ChunkBuffer {
     pub fn new(kind: Kind) -> ChunkBuffer {
         let values = if is_word(kind) { Values::Words(Vec::new()) } else { Values::Strings(ByteStrings::default()) };
-        ChunkBuffer { kind, values, validity: None, extremes: None }
+        ChunkBuffer { kind, values, validity: None, plain: None, extremes: None }
     }
 
     fn len(&self) -> usize {
@@ -89,11 +91,11 @@ impl ChunkBuffer {
                     out.push(if column.is_null(i) { &[] } else { v.get(i) });
                 }
             }
-            (Values::Strings(out), ColumnData::Datum(v)) => {
+            (Values::Strings(out), ColumnData::Datum(v) | ColumnData::Stored(v)) => {
                 for (i, datum) in (from..to).zip(&v[from..to]) {
                     if !column.is_null(i) {
                         codec::encode(datum, &mut out.bytes);
-                        if ordered_by_key(self.kind) {
+                        if ordered_by_key(self.kind) && !matches!(datum, Datum::Stored(_)) {
                             extend(&mut self.extremes, datum);
                         }
                     }
@@ -104,10 +106,20 @@ impl ChunkBuffer {
             _ => panic!("a column of another kind appended to a chunk of {:?}", self.kind),
         }
         self.append_validity(column, from, to, before);
+        self.append_plain(column, from, to, before);
+    }
+
+    fn append_plain(&mut self, column: &Column, from: usize, to: usize, before: usize) {
+        if let ColumnData::Stored(values) = &column.data {
+            let plain = self.plain.get_or_insert_with(|| Bitmap::filled(before, true));
+            values[from..to].iter().for_each(|v| plain.push(!matches!(v, Datum::Stored(_))));
+        } else if let Some(plain) = &mut self.plain {
+            plain.extend_filled(to - from, true);
+        }
     }
 
     fn append_validity(&mut self, column: &Column, from: usize, to: usize, before: usize) {
-        let may_have_nulls = column.validity.is_some() || matches!(column.data, ColumnData::Datum(_));
+        let may_have_nulls = column.validity.is_some() || matches!(column.data, ColumnData::Datum(_) | ColumnData::Stored(_));
         if !may_have_nulls || (self.validity.is_none() && (from..to).all(|i| !column.is_null(i))) {
             if let Some(validity) = &mut self.validity {
                 validity.extend_filled(to - from, true);
@@ -132,6 +144,10 @@ impl ChunkBuffer {
             }
             Values::Strings(values) => {
                 let values = std::mem::take(values);
+                let plain = self.plain.take().filter(|plain| plain.count_ones() < plain.len());
+                if self.kind == Kind::Frame || plain.is_some() {
+                    return write_stored(&values, validity.as_ref(), plain.as_ref(), nulls, frames, options);
+                }
                 let mut chunk = write_strings(self.kind, &values, validity.as_ref(), nulls, frames, options)?;
                 if let Some((min, max)) = extremes {
                     chunk.statistics.bounds = Bounds::of_datums(self.kind, &min, &max);
@@ -214,7 +230,7 @@ fn write_strings(
             <= (values.bytes.len() + values.len() / 2) * DICTIONARY_PERCENT_MAX
     {
         let mut content = Vec::new();
-        strings::encode(&entries, None, 0..entries.len(), &mut content);
+        strings::encode(&entries, None, None, 0..entries.len(), &mut content);
         let first = BlockList::begin(frames, &content, options.codec)?;
         let blocks = write_word_blocks(&codes, validity, bits_for(entries.len()), Codec::None, Some(first), frames, options)?;
         return Ok(Chunk { statistics, form: Form::Dictionary(blocks) });
@@ -224,27 +240,51 @@ fn write_strings(
         let mut content = Vec::new();
         encoder.encode_table(&mut content);
         let list = BlockList::begin(frames, &content, Codec::None)?;
-        let blocks = write_string_blocks(&encoder.encode_all(values), validity, Codec::None, list, frames, options)?;
+        let blocks = write_string_blocks(&encoder.encode_all(values), validity, None, Codec::None, list, frames, options)?;
         return Ok(Chunk { statistics, form: Form::Symbols(blocks) });
     }
     let list = BlockList::new(frames);
-    let blocks = write_string_blocks(values, validity, codec, list, frames, options)?;
+    let blocks = write_string_blocks(values, validity, None, codec, list, frames, options)?;
+    Ok(Chunk { statistics, form: Form::Blocks(blocks) })
+}
+
+/// Writes a chunk that holds values in stored form, or frames. Most of its bytes are compressed, so only a codec is tried, and
+/// nothing is known of the values' order.
+fn write_stored(
+    values: &ByteStrings,
+    validity: Option<&Bitmap>,
+    plain: Option<&Bitmap>,
+    nulls: usize,
+    frames: &mut FrameWriter,
+    options: &TableOptions,
+) -> Result<Chunk> {
+    let statistics = Statistics { nulls: nulls as u64, distinct: (values.len() - nulls) as u64, bounds: Bounds::None };
+    if nulls == values.len() {
+        return Ok(Chunk { statistics, form: Form::Null });
+    }
+    let codec = if plain.is_some() { string_codec(values, options) } else { Codec::None };
+    let list = BlockList::new(frames);
+    let blocks = write_string_blocks(values, validity, plain, codec, list, frames, options)?;
     Ok(Chunk { statistics, form: Form::Blocks(blocks) })
 }
 
 fn write_string_blocks(
     values: &ByteStrings,
     validity: Option<&Bitmap>,
+    plain: Option<&Bitmap>,
     codec: Codec,
     mut list: BlockList,
     frames: &mut FrameWriter,
     options: &TableOptions,
 ) -> Result<Blocks> {
-    let shift = shift_for((values.bytes.len() + values.len()) * 8 / values.len(), options);
+    // A few long values among many short ones must not share their blocks with a lot of them.
+    let longest = (0..values.len()).map(|i| values.get(i).len()).max().unwrap_or(0);
+    let average = (values.bytes.len() + values.len()) / values.len();
+    let shift = shift_for(average.max(longest / 8) * 8, options);
     let mut content = Vec::new();
     for start in (0..values.len()).step_by(1 << shift) {
         content.clear();
-        strings::encode(values, validity, start..(start + (1 << shift)).min(values.len()), &mut content);
+        strings::encode(values, validity, plain, start..(start + (1 << shift)).min(values.len()), &mut content);
         list.add(frames, &content, codec)?;
     }
     Ok(list.finish(shift))

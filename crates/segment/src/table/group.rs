@@ -134,6 +134,7 @@ impl ChunkReader {
         let kind = segment.kinds()[self.index];
         let rows = range.len();
         let mut column = Column::with_capacity(kind, rows);
+        let mut plain = None;
         let validity = &mut column.validity;
         match &mut column.data {
             ColumnData::Bool(out) => self.words(segment, group, range, out, validity)?,
@@ -143,8 +144,11 @@ impl ChunkReader {
             ColumnData::Oid(out) => self.words(segment, group, range, out, validity)?,
             ColumnData::Float4(out) => self.words(segment, group, range, out, validity)?,
             ColumnData::Float8(out) => self.words(segment, group, range, out, validity)?,
-            ColumnData::Text(out) | ColumnData::Bytes(out) => self.strings(segment, group, range, out, validity)?,
-            ColumnData::Datum(out) => self.datums(segment, group, kind, range, out)?,
+            ColumnData::Text(out) | ColumnData::Bytes(out) => self.strings(segment, group, range, out, validity, &mut plain)?,
+            ColumnData::Datum(_) | ColumnData::Stored(_) => column.data = self.datums(segment, group, kind, range)?,
+        }
+        if let Some(plain) = plain {
+            return Ok(stored_column(&column, &plain));
         }
         if let Some(validity) = &column.validity {
             zero_nulls(&mut column.data, validity);
@@ -202,6 +206,7 @@ impl ChunkReader {
         range: Range<usize>,
         out: &mut ByteStrings,
         validity: &mut Option<Bitmap>,
+        plain: &mut Option<Bitmap>,
     ) -> Result<()> {
         let chunk = segment.chunk(group, self.index);
         match &chunk.form {
@@ -224,6 +229,7 @@ impl ChunkReader {
             Form::Blocks(blocks) => self.each_block(segment, group, blocks, 0, BlockKind::Strings, range, |block, rows| {
                 let Block::Strings(block) = block else { return false };
                 block.decode_validity(rows.clone(), out.len(), validity);
+                block.decode_plain(rows.clone(), out.len(), plain);
                 block.decode(rows, out)
             })?,
             Form::Dictionary(blocks) => {
@@ -245,29 +251,28 @@ impl ChunkReader {
         Ok(())
     }
 
-    fn datums(
-        &mut self,
-        segment: &TableSegmentReader,
-        group: usize,
-        kind: Kind,
-        range: Range<usize>,
-        out: &mut Vec<Datum>,
-    ) -> Result<()> {
+    fn datums(&mut self, segment: &TableSegmentReader, group: usize, kind: Kind, range: Range<usize>) -> Result<ColumnData> {
+        let mut out = Vec::with_capacity(range.len());
         let mut validity = None;
+        let mut plain: Option<Bitmap> = None;
         let is_null = |validity: &Option<Bitmap>, i: usize| validity.as_ref().is_some_and(|v| !v.get(i));
         if is_word(kind) {
             let mut chars: Vec<u8> = Vec::new();
             self.words(segment, group, range, &mut chars, &mut validity)?;
             out.extend(chars.iter().enumerate().map(|(i, &c)| if is_null(&validity, i) { Datum::Null } else { Datum::Char(c) }));
-            return Ok(());
+            return Ok(ColumnData::Datum(out));
         }
         let mut strings = ByteStrings::default();
-        self.strings(segment, group, range, &mut strings, &mut validity)?;
+        self.strings(segment, group, range, &mut strings, &mut validity, &mut plain)?;
         for i in 0..strings.len() {
-            let datum = if is_null(&validity, i) { Some(Datum::Null) } else { codec::decode(kind, strings.get(i)) };
+            let datum = match &plain {
+                _ if is_null(&validity, i) => Some(Datum::Null),
+                Some(plain) if !plain.get(i) => Some(Datum::Stored(strings.get(i).into())),
+                _ => codec::decode(kind, strings.get(i)),
+            };
             out.push(datum.ok_or_else(|| segment.undecodable(group, self.index))?);
         }
-        Ok(())
+        Ok(if plain.is_some() { ColumnData::Stored(out) } else { ColumnData::Datum(out) })
     }
 
     fn first_block(
@@ -363,6 +368,15 @@ pub(super) fn block_rows(block: &Block) -> Option<usize> {
     }
 }
 
+/// Text or bytes of which some rows are in stored form.
+fn stored_column(column: &Column, plain: &Bitmap) -> Column {
+    let value = |i: usize| match &column.data {
+        ColumnData::Text(v) | ColumnData::Bytes(v) if !plain.get(i) => Datum::Stored(v.get(i).into()),
+        _ => column.get(i),
+    };
+    Column { data: ColumnData::Stored((0..column.len()).map(value).collect()), validity: column.validity.clone() }
+}
+
 /// Gives null rows their kind's default value.
 fn zero_nulls(data: &mut ColumnData, validity: &Bitmap) {
     fn zero<T: Copy + Default>(values: &mut [T], validity: &Bitmap) {
@@ -382,7 +396,7 @@ fn zero_nulls(data: &mut ColumnData, validity: &Bitmap) {
         ColumnData::Oid(v) => zero(v, validity),
         ColumnData::Float4(v) => zero(v, validity),
         ColumnData::Float8(v) => zero(v, validity),
-        ColumnData::Text(_) | ColumnData::Bytes(_) | ColumnData::Datum(_) => {}
+        ColumnData::Text(_) | ColumnData::Bytes(_) | ColumnData::Datum(_) | ColumnData::Stored(_) => {}
     }
 }
 

@@ -235,6 +235,7 @@ impl TableSegmentReader {
             (Some(Block::Words(block)), _) if !block.is_valid(at) => out.push_null(),
             (Some(Block::Strings(block)), _) if !block.is_valid(at) => out.push_null(),
             (Some(Block::Words(block)), None) => push_word(out, block.get(at)),
+            (Some(Block::Strings(block)), None) if !block.is_plain(at) => out.push(Datum::Stored(block.get(at).into())),
             (Some(Block::Strings(block)), None) => push_bytes(out, block.get(at))?,
             (Some(Block::Words(codes)), Some(Block::Words(entries))) if (codes.get(at) as usize) < entries.rows() => {
                 push_word(out, entries.get(codes.get(at) as usize));
@@ -438,7 +439,7 @@ fn push_word(out: &mut Column, word: i64) {
         ColumnData::Float8(v) => v.push(Word::from_word(word)),
         ColumnData::Oid(v) => v.push(Word::from_word(word)),
         ColumnData::Datum(v) => v.push(Datum::Char(word as u8)),
-        ColumnData::Text(_) | ColumnData::Bytes(_) => panic!("a word for a column of strings"),
+        ColumnData::Text(_) | ColumnData::Bytes(_) | ColumnData::Stored(_) => panic!("a word for a column of strings"),
     }
     if let Some(validity) = &mut out.validity {
         debug_assert_eq!(validity.len(), before);

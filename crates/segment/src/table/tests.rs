@@ -9,7 +9,7 @@ use crate::encoding::words::{self, WordBlock};
 use crate::frame::FrameReader;
 use crate::{BlockCache, SegmentError, ZoneOp};
 
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 15] = [
     Kind::Int8,
     Kind::Int4,
     Kind::Bool,
@@ -22,7 +22,14 @@ const KINDS: [Kind; 12] = [
     Kind::Char,
     Kind::Int2,
     Kind::Float4,
+    Kind::Text,
+    Kind::Numeric,
+    Kind::Frame,
 ];
+
+fn stored(i: u64) -> Datum {
+    Datum::Stored(format!("stored form {i}").into_bytes().into())
+}
 
 /// A value of each kind for row `i`: sequences, few distinct values, nulls, long and short strings, constants.
 fn row(i: u64) -> Vec<Datum> {
@@ -41,6 +48,9 @@ fn row(i: u64) -> Vec<Datum> {
         nullable(Datum::Char(b'a' + (i % 26) as u8)),
         Datum::Int2(7),
         Datum::Null,
+        nullable(if i % 900 < 5 { stored(i) } else { Datum::text(format!("plain {i}")) }),
+        nullable(if i % 7 == 1 { stored(i) } else { Datum::Numeric((i as i64).into()) }),
+        Datum::bytes(vec![i as u8; (scattered % 50) as usize]),
     ]
 }
 
@@ -305,7 +315,7 @@ fn nonsense_content_does_not_panic() {
     let mut contents = [const { Vec::new() }; 4];
     words::encode(&words, Some(&validity), 0, &mut contents[0]);
     words::encode(&runs, None, 0, &mut contents[1]);
-    strings::encode(&strings, Some(&validity), 0..50, &mut contents[2]);
+    strings::encode(&strings, Some(&validity), None, 0..50, &mut contents[2]);
     let (_folder, directory) = folder();
     let options = TableOptions { group_rows: 40, block_bytes: 256, ..TableOptions::default() };
     write_uniform(&directory, 100, &options);

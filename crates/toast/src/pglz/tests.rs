@@ -1,4 +1,5 @@
 use super::*;
+use crate::CodecError;
 
 /// "0 rows; 1 rows; 2 rows; ..." cut to `n` bytes.
 fn counted(n: usize) -> Vec<u8> {

@@ -1,0 +1,58 @@
+//! Frames of large values: the rows of toast trees (docs/design/toast.md). They are written once, read by row id and removed.
+//! Writing them is in `bulk`.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use melba_types::row::Field;
+use melba_types::{Column, ColumnData, Kind, RowId, TreeId};
+
+use super::{ReadView, Transaction};
+use crate::error::{EngineError, Result};
+use crate::levels::Found;
+
+impl Transaction {
+    /// Takes `count` consecutive row ids of a toast tree. What is put at them must come in their order, before others are taken.
+    pub fn reserve_frames(&self, tree: TreeId, count: u64) -> Result<RowId> {
+        let tree = self.tree(tree)?;
+        let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
+        Ok(RowId(table.next_row.fetch_add(count, Ordering::Relaxed)))
+    }
+
+    /// Removes the frames of a value.
+    pub fn delete_frames(&self, tree: TreeId, ids: Range<RowId>) -> Result<()> {
+        (ids.start.0..ids.end.0).try_for_each(|id| self.delete(tree, RowId(id)))
+    }
+
+    /// Calls `each` with a frame of a toast tree. A frame whose row the view's statement was led to is found even when a
+    /// transaction that committed meanwhile wrote it: READ COMMITTED looks at newest versions of rows.
+    ///
+    /// # Errors
+    /// `Corrupt` when there is no such frame.
+    pub fn with_frame<T>(&self, view: ReadView, tree: TreeId, id: RowId, each: impl FnOnce(&[u8]) -> T) -> Result<T> {
+        let tree = self.tree(tree)?;
+        let layout = self.layout_of(&tree)?;
+        let missing = || EngineError::Corrupt { what: format!("missing frame {id} of toast tree {}", tree.id) };
+        let found = match self.find(view, &tree, id)? {
+            None | Some(Found::Deleted | Found::Memory(None)) => {
+                self.with_newest(|csn| self.find(ReadView { csn, command: u32::MAX }, &tree, id))?
+            }
+            found => found,
+        };
+        match found {
+            Some(Found::Memory(Some(row))) => match layout.view(&row).map(|v| v.get(0)) {
+                Some(Field::Value(frame)) => Ok(each(frame)),
+                _ => Err(missing()),
+            },
+            Some(Found::Stored(run, position)) => {
+                let mut column = [Column::with_capacity(Kind::Frame, 1)];
+                run.reader.read_row(position, &[0], &mut column)?;
+                match &column[0].data {
+                    ColumnData::Bytes(frames) => Ok(each(frames.get(0))),
+                    _ => Err(missing()),
+                }
+            }
+            _ => Err(missing()),
+        }
+    }
+}

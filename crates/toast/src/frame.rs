@@ -1,0 +1,137 @@
+//! A frame: bytes that are compressed and read as one. Large values are cut into frames, so that a part of one is read without
+//! the rest.
+//!
+//! ```text
+//! frame   method u8 (0 none, 1 pglz, 2 lz4, 3 zstd) | raw length varint | stream
+//! ```
+
+use crate::{CodecError, Method, compress, decompress, is_incompressible, pglz};
+
+/// Raw bytes of a frame, but for the last one of a value.
+pub const FRAME_BYTES: usize = 256 << 10;
+/// No frame is longer: what a reader believes of a length.
+const FRAME_BYTES_MAX: usize = 16 << 20;
+
+/// Appends the frame of `raw`: compressed by the method if that makes it smaller.
+///
+/// # Panics
+/// When `raw` is longer than 16 MB: a bug of ours.
+pub fn encode(method: Option<Method>, level: i32, raw: &[u8], out: &mut Vec<u8>) {
+    assert!(raw.len() <= FRAME_BYTES_MAX, "a frame of {} bytes", raw.len());
+    let start = out.len();
+    if let Some(method) = method
+        && !is_incompressible(raw)
+    {
+        put_header(method as u8, raw.len(), out);
+        let compressed = match method {
+            // Whether a value shrinks enough is asked of the whole of it, not of its frames.
+            Method::Pglz => pglz::compress_always(raw, out),
+            _ => compress(method, level, raw, out),
+        };
+        if compressed {
+            return;
+        }
+        out.truncate(start);
+    }
+    put_header(0, raw.len(), out);
+    out.extend_from_slice(raw);
+}
+
+/// Appends the start of a frame whose stream exists already; it follows.
+pub fn begin(method: Method, raw_bytes: usize, out: &mut Vec<u8>) {
+    put_header(method as u8, raw_bytes, out);
+}
+
+fn put_header(method: u8, raw_bytes: usize, out: &mut Vec<u8>) {
+    out.push(method);
+    put_varint(raw_bytes as u64, out);
+}
+
+/// Appends the bytes of a frame to `out`.
+///
+/// # Errors
+/// `Malformed` when it is none.
+pub fn decode(frame: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
+    let mut rest = frame;
+    let method = take_u8(&mut rest)?;
+    let raw_bytes = take_varint(&mut rest)? as usize;
+    if method == 0 {
+        out.extend_from_slice(rest);
+        return if rest.len() == raw_bytes { Ok(()) } else { Err(CodecError::Malformed) };
+    }
+    let method = Method::from_u8(method).ok_or(CodecError::Malformed)?;
+    if raw_bytes > FRAME_BYTES_MAX {
+        return Err(CodecError::Malformed);
+    }
+    let start = out.len();
+    out.resize(start + raw_bytes, 0);
+    decompress(method, rest, &mut out[start..])
+}
+
+/// Bytes of a frame's stream: without its header.
+pub fn stream_bytes(frame: &[u8]) -> usize {
+    let mut rest = frame;
+    let header = take_u8(&mut rest).and_then(|_| take_varint(&mut rest));
+    if header.is_ok() { rest.len() } else { 0 }
+}
+
+pub(crate) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+pub(crate) fn take_u8(bytes: &mut &[u8]) -> Result<u8, CodecError> {
+    let (first, rest) = bytes.split_first().ok_or(CodecError::Malformed)?;
+    *bytes = rest;
+    Ok(*first)
+}
+
+pub(crate) fn take_varint(bytes: &mut &[u8]) -> Result<u64, CodecError> {
+    let mut value = 0;
+    for shift in (0..63).step_by(7) {
+        let byte = take_u8(bytes)?;
+        value |= u64::from(byte & 0x7F) << shift;
+        if byte < 0x80 {
+            return Ok(value);
+        }
+    }
+    Err(CodecError::Malformed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_back_whatever_the_method() {
+        let text = b"melba toast, sliced thin; ".repeat(500);
+        let noise: Vec<u8> =
+            (0..5000u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8 ^ (i * i >> 5) as u8).collect();
+        for raw in [&text[..], &noise, b"", b"x"] {
+            for method in [None, Some(Method::Pglz), Some(Method::Lz4), Some(Method::Zstd)] {
+                let mut frame = Vec::new();
+                encode(method, 3, raw, &mut frame);
+                assert!(frame.len() <= raw.len() + 4);
+                let mut back = b"before".to_vec();
+                decode(&frame, &mut back).unwrap();
+                assert_eq!(&back[6..], raw);
+                assert_eq!(stream_bytes(&frame) == raw.len(), frame[0] == 0);
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_frames_are_errors() {
+        let mut frame = Vec::new();
+        encode(Some(Method::Zstd), 3, &b"melba toast, sliced thin; ".repeat(500), &mut frame);
+        for cut in 0..frame.len() {
+            assert!(decode(&frame[..cut], &mut Vec::new()).is_err(), "cut at {cut}");
+        }
+        frame[0] = 9;
+        assert!(decode(&frame, &mut Vec::new()).is_err());
+        assert!(decode(&[3, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F], &mut Vec::new()).is_err());
+    }
+}
