@@ -3,12 +3,14 @@
 //! The C entry point is called directly rather than through `pg_query::parse`, because that drops the position of a syntax
 //! error. Locations in the tree, and in errors of this module, are byte offsets into the whole text.
 
+pub mod literals;
 mod text;
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::Arc;
 
 use melba_types::{DbError, Result, SqlState, err};
+use literals::Literal;
 use pg_query::NodeEnum;
 use pg_query::protobuf::ParseResult;
 use prost::Message;
@@ -23,7 +25,7 @@ pub struct Parsed {
 }
 
 /// One statement of a query string.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Statement {
     pub node: NodeEnum,
     /// The whole query string: locations in `node` count from its start.
@@ -31,6 +33,8 @@ pub struct Statement {
     /// Where the statement stands in `source`, without the semicolon.
     pub start: usize,
     pub end: usize,
+    /// Literals of the text that become parameters `$1`, ... when the statement is analyzed.
+    pub literals: Vec<Literal>,
 }
 
 impl Statement {
@@ -117,7 +121,7 @@ pub fn parse(text: &str) -> Result<Parsed> {
         let Some(node) = raw.stmt.and_then(|s| s.node) else { continue };
         let start = raw.stmt_location.max(0) as usize;
         let end = if raw.stmt_len > 0 { start + raw.stmt_len as usize } else { source.len() };
-        statements.push(Arc::new(Statement { node, source: source.clone(), start, end }));
+        statements.push(Arc::new(Statement { node, source: source.clone(), start, end, literals: Vec::new() }));
     }
     Ok(Parsed { text: source, statements })
 }

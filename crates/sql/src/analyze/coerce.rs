@@ -209,6 +209,10 @@ impl<'p> Analyzer<'_, 'p> {
         let expr = match expr {
             Expr::Const(c) if from == oids::UNKNOWN => return self.coerce_literal(c, target, typmod, how),
             Expr::Param(p) if from == oids::UNKNOWN && p.kind == ParamKind::External => {
+                // A constant's input would be read by the modifier.
+                if typmod >= 0 && self.cx.base_type(target) == oids::INTERVAL {
+                    self.literals.refuse();
+                }
                 return self.coerce_param(p, target, how);
             }
             Expr::Collate { arg, collation } => {

@@ -87,6 +87,9 @@ impl<'p> Analyzer<'_, 'p> {
 
     fn constant(&mut self, n: &pb::AConst) -> Result<Expr> {
         use pb::a_const::Val;
+        if let Some(number) = self.literals.parameter(n) {
+            return self.params.reference(self.cx, &pb::ParamRef { number, location: n.location });
+        }
         let literal = |value: Datum, ty: Oid| {
             Ok(Expr::Const(Const { value, ty, typmod: -1, collation: Oid::INVALID, location: n.location }))
         };

@@ -26,6 +26,7 @@ mod functions;
 mod grouping;
 mod insert;
 mod join;
+mod literal;
 mod json;
 mod locking;
 mod merge;
@@ -60,12 +61,16 @@ pub use expression::{
     Expected, analyze_domain_check, analyze_expression, analyze_stored_domain_check, analyze_stored_expression, analyze_view,
     coerce_for_assignment, column_default, identity_sequence, is_mutable,
 };
+pub use literal::LiteralUse;
 pub use operators::operator_signature;
 pub use params::Params;
 pub use scope::ExprKind;
 pub use type_names::{is_pseudo, missing_relation, typmod_from};
 
+use literal::Literals;
 use scope::Level;
+
+use crate::parse::literals::Literal;
 
 /// An analyzed statement and the types of its parameters, the inferred ones included.
 #[derive(Clone, Debug)]
@@ -87,12 +92,28 @@ pub fn analyze(cx: &Context<'_>, node: &NodeEnum, params: Option<&[Oid]>) -> Res
     Ok(Analyzed { query, params })
 }
 
+/// Analyzes a statement with its literals as parameters: the result fits every text that differs from this one in the values
+/// of literals only. `None` when that is not certain: some literal is no ordinary constant of an expression (a position in
+/// ORDER BY, a type modifier, ...), or its type follows from its value.
+///
+/// That is safe because a parameter is never more to analysis than a constant of the same type is: what depends on a
+/// constant's value (GROUP BY finding an expression in the select list, say) fails with parameters.
+pub fn analyze_with_literals(cx: &Context<'_>, node: &NodeEnum, literals: &[Literal]) -> Option<(Analyzed, Vec<LiteralUse>)> {
+    let mut analyzer = Analyzer::new(cx, Params::inferred(&literal::types(literals)));
+    analyzer.literals = Literals::new(literals);
+    let query = analyzer.statement(node).ok()?;
+    let params = analyzer.params.finish(&query).ok()?;
+    let uses = analyzer.literals.uses()?;
+    Some((Analyzed { query, params }, uses))
+}
+
 /// The state of one analysis: query levels from the outermost in.
 pub(crate) struct Analyzer<'a, 'p> {
     cx: &'a Context<'a>,
     params: Params,
     levels: Vec<Level<'p>>,
     depth: usize,
+    literals: Literals<'a>,
 }
 
 /// Nesting at which a statement is refused. Frames of the recursion are large in unoptimised builds.
@@ -100,7 +121,7 @@ const DEPTH_MAX: usize = 6000;
 
 impl<'a, 'p> Analyzer<'a, 'p> {
     fn new(cx: &'a Context<'a>, params: Params) -> Self {
-        Analyzer { cx, params, levels: Vec::new(), depth: 0 }
+        Analyzer { cx, params, levels: Vec::new(), depth: 0, literals: Literals::default() }
     }
 
     /// The innermost query level.

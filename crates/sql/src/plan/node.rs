@@ -25,6 +25,8 @@ pub struct Plan {
     /// Relations the plan reads or writes, for locks: OID and whether it writes.
     pub relations: Vec<(Oid, bool)>,
     pub command: PlanCommand,
+    /// Some node reads the whole of a table that is not small.
+    pub scans_tables: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

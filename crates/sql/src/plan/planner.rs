@@ -13,6 +13,9 @@ use crate::execute::Expression;
 use crate::execute::expression::{Compiler, Resolved, Scope};
 use crate::tree::{self, Expr, OutputColumn, Query, RangeEntry, Sublink, Var};
 
+/// Table scans above this make planning cheap in comparison.
+const LONG_SCAN_COST: f64 = 100.0;
+
 /// A query being planned.
 #[derive(Default)]
 pub(super) struct Level {
@@ -56,6 +59,7 @@ pub(super) struct Planner<'a> {
     /// Parameters used by what has been compiled since the collector was last taken.
     pub used: BTreeSet<usize>,
     nodes: usize,
+    scans_tables: bool,
 }
 
 impl<'a> Planner<'a> {
@@ -70,6 +74,7 @@ impl<'a> Planner<'a> {
             parameters: Vec::new(),
             used: BTreeSet::new(),
             nodes: 0,
+            scans_tables: false,
         }
     }
 
@@ -93,6 +98,7 @@ impl<'a> Planner<'a> {
             nodes: self.nodes,
             relations: self.relations,
             command,
+            scans_tables: self.scans_tables,
         }))
     }
 
@@ -119,6 +125,7 @@ impl<'a> Planner<'a> {
 
     pub fn node(&mut self, op: Op, kinds: Arc<[Kind]>, estimate: Estimate) -> PlanNode {
         self.nodes += 1;
+        self.scans_tables |= matches!(op, Op::TableScan(_)) && estimate.total > LONG_SCAN_COST;
         PlanNode { id: self.nodes - 1, op, kinds, estimate, details: vec![] }
     }
 

@@ -11,6 +11,7 @@ use crate::parse::parse;
 use crate::execute::BATCH_ROWS;
 
 use super::Session;
+use super::cache::{self, Cached};
 use super::client::Client;
 use super::pipeline::ValueIo;
 use super::portal::{Outcome, Portal, PortalState, ResultColumn, Rewind, Rows, StoredRows};
@@ -21,21 +22,44 @@ impl Session {
     pub(super) fn parse(&mut self, name: &str, text: &str, types: Oids<'_>, client: &mut dyn Client) -> Result<()> {
         self.source = text.into();
         self.start_command()?;
-        let mut parsed = parse(text)?;
+        let mut key = std::mem::take(&mut self.normalized.key);
+        cache::parse_key(text, types.iter(), &mut key);
+        let result = self.parse_known(&key, name, text, types);
+        self.normalized.key = key;
+        result?;
+        client.output().parse_complete();
+        Ok(())
+    }
+
+    /// Parse, with what the cache has for its key.
+    fn parse_known(&mut self, key: &[u8], name: &str, text: &str, types: Oids<'_>) -> Result<()> {
+        let (parsed, known) = match self.cache.get(key) {
+            Some(Cached::Query { parsed, prepared }) => (parsed.clone(), prepared.clone()),
+            _ => (Arc::new(parse(text)?), None),
+        };
         if parsed.statements.len() > 1 {
             bail!(SYNTAX_ERROR, "cannot insert multiple commands into a prepared statement");
         }
-        let statement = parsed.statements.pop();
-        if let Some(statement) = &statement {
+        let statement = parsed.statements.first();
+        if let Some(statement) = statement {
             self.check_block(statement)?;
         }
         if !name.is_empty() && self.state.prepared.lock().contains_key(name) {
             bail!(DUPLICATE_PSTATEMENT, "prepared statement \"{name}\" already exists");
         }
-        let types: Vec<Oid> = types.iter().collect();
-        let prepared = self.prepare(statement, &types)?;
-        self.state.prepared.lock().insert(name.to_owned(), Arc::new(prepared));
-        client.output().parse_complete();
+        // Named statements are shown with their own time and counts.
+        let known = known.filter(|p| name.is_empty() && p.compiled.is_current(&self.context()));
+        let prepared = match known {
+            Some(prepared) => prepared,
+            None => {
+                let types: Vec<Oid> = types.iter().collect();
+                let prepared = Arc::new(self.prepare(statement.cloned(), &types)?);
+                let reusable = prepared.compiled.is_reusable() && name.is_empty();
+                self.cache.put(key, Cached::Query { parsed, prepared: reusable.then(|| prepared.clone()) });
+                prepared
+            }
+        };
+        self.state.prepared.lock().insert(name.to_owned(), prepared);
         Ok(())
     }
 

@@ -22,6 +22,7 @@ mod extended;
 mod function_call;
 pub mod interrupt;
 mod listing;
+mod literals;
 pub mod names;
 pub mod permissions;
 pub mod pipeline;
@@ -59,6 +60,8 @@ use names::SearchPath;
 use state::{Derived, OpenTransaction};
 use transaction::Block;
 
+use crate::parse::literals::Normalized;
+
 /// Stack that a thread running sessions must have: the deepest tree the grammar lets through must fit, decoded and analyzed.
 pub const STACK_BYTES: usize = 128 << 20;
 
@@ -83,6 +86,8 @@ pub struct Session {
     derived: Derived,
     portals: Portals,
     cache: StatementCache,
+    /// A buffer for cache keys.
+    normalized: Normalized,
     /// An error was reported and Sync has not come yet.
     skip_to_sync: bool,
     /// The query string that the positions of errors refer to.
@@ -116,6 +121,7 @@ impl Session {
             failed_modes: None,
             derived,
             cache: StatementCache::default(),
+            normalized: Normalized::default(),
             skip_to_sync: false,
             source: "".into(),
             statement_start: 0,

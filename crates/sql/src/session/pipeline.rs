@@ -9,7 +9,7 @@ use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result};
 use pg_query::protobuf::{AConst, DiscardMode, ResTarget, SelectStmt};
 use pg_query::{Node, NodeEnum};
 
-use crate::analyze;
+use crate::analyze::{self, LiteralUse};
 use crate::execute::{ExecContext, Execution, NodeTiming};
 use crate::parse::Statement;
 use crate::plan::{self, Plan, PlanCommand, PlanContext};
@@ -38,6 +38,8 @@ pub(super) struct Planned {
     path: Arc<SearchPath>,
     parameter_types: Vec<Oid>,
     columns: Option<Arc<[ResultColumn]>>,
+    /// Of a statement whose literals are its parameters.
+    literals: Vec<LiteralUse>,
 }
 
 impl std::fmt::Debug for Compiled {
@@ -63,6 +65,16 @@ impl Compiled {
     pub fn is_reusable(&self) -> bool {
         self.planned.is_some()
     }
+
+    /// How the statement's literals became its parameters.
+    pub fn literals(&self) -> &[LiteralUse] {
+        self.planned.as_ref().map_or(&[], |p| &p.literals)
+    }
+
+    /// The plan reads a whole table: it takes so long that it should know the constants.
+    pub fn scans_tables(&self) -> bool {
+        self.planned.as_ref().is_some_and(|p| p.plan.scans_tables)
+    }
 }
 
 /// What analysis says about a statement.
@@ -86,7 +98,7 @@ pub fn analyze(context: &StatementContext, statement: &Statement, parameter_type
     if !is_query(&statement.node) {
         return Ok(Analyzed { parameter_types: parameter_types.to_vec(), columns: None, compiled: Compiled::default() });
     }
-    let planned = plan_query(context, &statement.node, parameter_types, false)?;
+    let planned = plan_statement(context, statement, parameter_types)?;
     Ok(Analyzed {
         parameter_types: planned.parameter_types.clone(),
         columns: planned.columns.clone(),
@@ -126,8 +138,29 @@ pub(super) fn analysis<'a>(context: &'a StatementContext) -> analyze::Context<'a
 /// `explain`: with the texts that EXPLAIN prints.
 pub(super) fn plan_query(context: &StatementContext, node: &NodeEnum, parameter_types: &[Oid], explain: bool) -> Result<Planned> {
     let analyzed = analyze::analyze(&analysis(context), node, Some(parameter_types))?;
+    plan_analyzed(context, analyzed, Vec::new(), explain)
+}
+
+/// Plans a statement, with its literals as parameters if it has any marked.
+fn plan_statement(context: &StatementContext, statement: &Statement, parameter_types: &[Oid]) -> Result<Planned> {
+    if statement.literals.is_empty() {
+        return plan_query(context, &statement.node, parameter_types, false);
+    }
+    match analyze::analyze_with_literals(&analysis(context), &statement.node, &statement.literals) {
+        Some((analyzed, literals)) => plan_analyzed(context, analyzed, literals, false),
+        None => Err(DbError::new(melba_types::SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")),
+    }
+}
+
+fn plan_analyzed(
+    context: &StatementContext,
+    analyzed: analyze::Analyzed,
+    literals: Vec<LiteralUse>,
+    explain: bool,
+) -> Result<Planned> {
     let plan = plan::plan(&analyzed.query, &plan_context(context, explain))?;
     Ok(Planned {
+        literals,
         plan,
         permissions: Permissions::of(&analyzed.query, &context.catalog),
         catalog: context.catalog.clone(),
@@ -178,7 +211,7 @@ fn execute_planned(
     let now = tx.catalog();
     if !Arc::ptr_eq(&now, &planned.catalog) {
         let context = StatementContext { catalog: now, ..context.clone() };
-        let fresh = plan_query(&context, &statement.node, &planned.parameter_types, false)?;
+        let fresh = plan_statement(&context, statement, &planned.parameter_types)?;
         if fresh.columns != planned.columns {
             return Err(DbError::new(melba_types::SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
         }
@@ -410,6 +443,7 @@ fn first_value(context: &StatementContext, query: &Query) -> Result<Datum> {
         path: context.path.clone(),
         parameter_types: Vec::new(),
         columns: result_columns(query, &context.catalog),
+        literals: Vec::new(),
     };
     let Outcome::Rows { mut source, .. } = start(context, tx, &planned, &[])? else {
         return Err(DbError::internal("the expression gave no row"));

@@ -8,7 +8,7 @@ use pg_query::NodeEnum;
 use crate::parse::{Parsed, Statement, parse};
 
 use super::Session;
-use super::cache::CachedQuery;
+use super::cache::Cached;
 use super::client::Client;
 use super::portal::Outcome;
 use super::prepared::{Bound, Prepared};
@@ -20,10 +20,15 @@ impl Session {
         self.portals.remove("");
         self.source = text.into();
         self.start_command()?;
-        let known = self.cache.get(text).cloned();
-        let (parsed, mut known) = match known {
-            Some(query) => (query.parsed, query.prepared),
-            None => (Arc::new(parse(text)?), None),
+        if let Some(bound) = self.bind_literals(text)? {
+            self.announce(&self.source);
+            let tag = self.run_simple(&bound, client)?;
+            self.finish_command()?;
+            return self.complete(&tag, client);
+        }
+        let (parsed, mut known) = match self.cache.get(text.as_bytes()) {
+            Some(Cached::Query { parsed, prepared }) => (parsed.clone(), prepared.clone()),
+            _ => (Arc::new(parse(text)?), None),
         };
         self.source = parsed.text.clone();
         self.announce(&parsed.text);
@@ -36,23 +41,27 @@ impl Session {
             }
             self.state.interrupt.check()?;
             let prepared = self.prepare_simple(&parsed, statement, known.take())?;
-            let tag = self.run_simple(prepared, client)?;
+            let tag = self.run_simple(&Bound { prepared, parameters: Vec::new() }, client)?;
             if i == last {
                 self.end_implicit_block();
                 self.finish_command()?;
             } else if matches!(statement.node, NodeEnum::TransactionStmt(_)) {
                 self.finish_command()?;
             }
-            self.send_notices(client);
-            self.state.interrupt.end_statement();
-            client.output().command_complete(&tag);
-            client.flush_when_large()?;
+            self.complete(&tag, client)?;
         }
         if parsed.statements.is_empty() {
             self.finish_command()?;
             client.output().empty_query_response();
         }
         Ok(())
+    }
+
+    fn complete(&mut self, tag: &str, client: &mut dyn Client) -> Result<()> {
+        self.send_notices(client);
+        self.state.interrupt.end_statement();
+        client.output().command_complete(tag);
+        client.flush_when_large()
     }
 
     /// Analyzes a statement, unless the cache had it and the catalog is still the same.
@@ -72,12 +81,13 @@ impl Session {
             super::pipeline::refuse_parameters(&self.context(), statement)?;
         }
         let reusable = parsed.statements.len() == 1 && prepared.compiled.is_reusable();
-        self.cache.put(CachedQuery { parsed: parsed.clone(), prepared: reusable.then(|| prepared.clone()) });
+        let entry = Cached::Query { parsed: parsed.clone(), prepared: reusable.then(|| prepared.clone()) };
+        self.cache.put(parsed.text.as_bytes(), entry);
         Ok(prepared)
     }
 
-    fn run_simple(&mut self, prepared: Arc<Prepared>, client: &mut dyn Client) -> Result<String> {
-        match self.start(&Bound { prepared, parameters: Vec::new() })? {
+    fn run_simple(&mut self, bound: &Bound, client: &mut dyn Client) -> Result<String> {
+        match self.start(bound)? {
             Outcome::Done { tag } => Ok(tag),
             Outcome::Rows { columns, source, tag, formats } => {
                 self.send_row_description(&columns, &formats, client);

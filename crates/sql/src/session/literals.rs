@@ -1,0 +1,96 @@
+//! Texts that differ only in their literals, and so share a plan.
+
+use std::sync::Arc;
+
+use melba_types::{Datum, DbError, Oid, Result, err, oids};
+
+use crate::analyze::LiteralUse;
+use crate::parse::literals::{Literal, LiteralClass};
+use crate::parse::{Parsed, Statement, parse};
+
+use super::Session;
+use super::cache::Cached;
+use super::pipeline::{ValueIo, is_query};
+use super::prepared::{Bound, Prepared};
+
+impl Session {
+    /// The plan shared by texts of this form, bound to this text's literals; `None` when the text stands for itself.
+    ///
+    /// # Errors
+    /// Those of parsing the text. Errors that have a literal in the text as their position are left to the other way.
+    pub(super) fn bind_literals(&mut self, text: &str) -> Result<Option<Bound>> {
+        let mut normalized = std::mem::take(&mut self.normalized);
+        let bound = if normalized.scan(text) {
+            normalized.key.push(0);
+            self.bind_normalized(text, &normalized.key, &normalized.literals)
+        } else {
+            Ok(None)
+        };
+        self.normalized = normalized;
+        bound
+    }
+
+    fn bind_normalized(&mut self, text: &str, key: &[u8], literals: &[Literal]) -> Result<Option<Bound>> {
+        let prepared = match self.cache.get(key) {
+            Some(Cached::ByText) => return Ok(None),
+            Some(Cached::Query { prepared: Some(prepared), .. }) if prepared.compiled.is_current(&self.context()) => prepared.clone(),
+            _ => match self.prepare_form(text, key, literals)? {
+                Some(prepared) => prepared,
+                None => return Ok(None),
+            },
+        };
+        let parameters = self.literal_values(text, literals, &prepared);
+        Ok(parameters.map(|parameters| Bound { prepared, parameters }))
+    }
+
+    /// Analyzes a text with its literals as parameters, and keeps what came of it.
+    fn prepare_form(&mut self, text: &str, key: &[u8], literals: &[Literal]) -> Result<Option<Arc<Prepared>>> {
+        let parsed = parse(text)?;
+        let prepared = match &parsed.statements[..] {
+            [statement] if is_query(&statement.node) => {
+                self.check_block(statement)?;
+                let form = Statement { literals: literals.to_vec(), ..Statement::clone(statement) };
+                self.prepare(Some(Arc::new(form)), &[]).ok().filter(|p| !p.compiled.scans_tables()).map(Arc::new)
+            }
+            _ => None,
+        };
+        let entry = match &prepared {
+            Some(_) => Cached::Query { parsed: Arc::new(Parsed { text: parsed.text, statements: vec![] }), prepared: prepared.clone() },
+            None => {
+                self.cache.put(text.as_bytes(), Cached::Query { parsed: Arc::new(parsed), prepared: None });
+                Cached::ByText
+            }
+        };
+        self.cache.put(key, entry);
+        Ok(prepared)
+    }
+
+    /// The literals' values as the parameters' types; `None` when one is none of its type, which the other way reports.
+    fn literal_values(&self, text: &str, literals: &[Literal], prepared: &Prepared) -> Option<Vec<Datum>> {
+        let context = self.context();
+        let io = ValueIo::new(&context);
+        let uses = prepared.compiled.literals();
+        if uses.len() != literals.len() || uses.len() != prepared.parameter_types.len() {
+            return None;
+        }
+        let values = literals.iter().zip(uses).zip(&prepared.parameter_types);
+        values.map(|((literal, used), ty)| value(text, literal, *used, *ty, &io).ok()).collect()
+    }
+}
+
+fn value(text: &str, literal: &Literal, used: LiteralUse, ty: Oid, io: &ValueIo<'_>) -> Result<Datum> {
+    let digits = &text[literal.range.clone()];
+    let negative = used == LiteralUse::Negated;
+    match literal.class {
+        LiteralClass::Int4 => digits.parse().map(|v: i32| Datum::Int4(if negative { -v } else { v })).map_err(not_in_class),
+        LiteralClass::Int8 => digits.parse().map(|v: i64| Datum::Int8(if negative { -v } else { v })).map_err(not_in_class),
+        LiteralClass::Numeric if negative => io.input(ty, &format!("-{digits}")),
+        LiteralClass::Numeric => io.input(ty, digits),
+        LiteralClass::String if matches!(ty, oids::TEXT | oids::VARCHAR | oids::UNKNOWN) => Ok(Datum::text(literal.string(text))),
+        LiteralClass::String => io.input(ty, &literal.string(text)),
+    }
+}
+
+fn not_in_class(e: std::num::ParseIntError) -> DbError {
+    err!(NUMERIC_VALUE_OUT_OF_RANGE, "{e}")
+}
