@@ -8,6 +8,10 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+/// Small statements are mostly allocation; docs/design/oltp.md has the measurement.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A PostgreSQL-compatible database in one binary.
 #[derive(Parser)]
 #[command(name = "melba", version, about, long_about = LONG_ABOUT, after_help = EXAMPLES)]

@@ -190,15 +190,14 @@ fn connection_lost(e: std::io::Error) -> DbError {
 pub(crate) fn serve(connection: &mut Connection, session: &mut Session) {
     let mut message = Vec::new();
     loop {
-        let idle = session.idle_timeout();
-        connection.set_read_timeout(idle.as_ref().map(|(timeout, _)| *timeout));
+        connection.set_read_timeout(session.idle_timeout());
         let tag = match connection.read_message(&mut message) {
             Ok(Ok(tag)) => tag,
             Ok(Err(error)) => return connection.fail(error),
             Err(end) => {
                 // A session that must end is woken by closing the reading side.
                 let error = session.state().interrupt.must_end().or(match end {
-                    ReadEnd::Timeout => idle.map(|(_, error)| error),
+                    ReadEnd::Timeout => Some(session.idle_timeout_error()),
                     ReadEnd::Closed => None,
                 });
                 if let Some(error) = error {

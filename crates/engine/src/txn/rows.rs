@@ -103,6 +103,21 @@ impl Transaction {
         self.with_newest(|newest| self.latest(&tree, id, newest))
     }
 
+    /// Whether the newest state of a row is one that `view` shows, which for most rows is known without reading them.
+    pub fn is_latest(&self, view: ReadView, tree: TreeId, id: RowId) -> Result<bool> {
+        let tree = self.tree(tree)?;
+        if self.has_writes() {
+            let state = self.state.lock();
+            if state.writes.newest_row(tree.id, id).is_some() || state.writes.private_runs(tree.id, u32::MAX).next().is_some() {
+                return Ok(false);
+            }
+        }
+        self.with_newest(|newest| match find_row(&table_of(&tree)?.levels, id, newest)? {
+            Some((csn, Found::Memory(Some(_)) | Found::Stored(..))) => Ok(csn <= view.csn),
+            _ => Ok(false),
+        })
+    }
+
     fn latest(&self, tree: &Tree, id: RowId, newest: Csn) -> Result<Latest> {
         let (csn, mut row) = match find_row(&table_of(tree)?.levels, id, newest)? {
             Some((csn, Found::Memory(row))) => (csn, row),

@@ -100,6 +100,32 @@ pub(crate) enum Heads<K> {
 
 const LIST_MAX: usize = 64;
 
+/// Keys and heads of a part of `Heads`, ascending.
+enum HeadsRange<'a, K> {
+    List(std::slice::Iter<'a, (K, u32)>),
+    Tree(std::collections::btree_map::Range<'a, K, u32>),
+}
+
+impl<'a, K> Iterator for HeadsRange<'a, K> {
+    type Item = (&'a K, u32);
+
+    fn next(&mut self) -> Option<(&'a K, u32)> {
+        match self {
+            HeadsRange::List(list) => list.next().map(|(k, h)| (k, *h)),
+            HeadsRange::Tree(tree) => tree.next().map(|(k, h)| (k, *h)),
+        }
+    }
+}
+
+impl<K> DoubleEndedIterator for HeadsRange<'_, K> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        match self {
+            HeadsRange::List(list) => list.next_back().map(|(k, h)| (k, *h)),
+            HeadsRange::Tree(tree) => tree.next_back().map(|(k, h)| (k, *h)),
+        }
+    }
+}
+
 impl<K: Ord + Clone> Heads<K> {
     fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<u32>
     where
@@ -167,7 +193,7 @@ impl<K: Ord + Clone> Heads<K> {
         &'a self,
         lower: std::ops::Bound<&'a Q>,
         upper: std::ops::Bound<&'a Q>,
-    ) -> Box<dyn DoubleEndedIterator<Item = (&'a K, u32)> + 'a>
+    ) -> HeadsRange<'a, K>
     where
         K: std::borrow::Borrow<Q>,
     {
@@ -184,9 +210,9 @@ impl<K: Ord + Clone> Heads<K> {
                     Bound::Included(u) => list.partition_point(|(k, _)| k.borrow() <= u),
                     Bound::Excluded(u) => list.partition_point(|(k, _)| k.borrow() < u),
                 };
-                Box::new(list[start..end.max(start)].iter().map(|(k, h)| (k, *h)))
+                HeadsRange::List(list[start..end.max(start)].iter())
             }
-            Heads::Tree(tree) => Box::new(tree.range((lower, upper)).map(|(k, h)| (k, *h))),
+            Heads::Tree(tree) => HeadsRange::Tree(tree.range((lower, upper))),
         }
     }
 }

@@ -17,6 +17,8 @@ const TAG_KEYS: u8 = 4;
 const FLAG_VERSIONS: u8 = 1;
 /// Entries from one restart to the next: what a seek decodes at most.
 pub(crate) const RESTART_INTERVAL: usize = 16;
+/// What room is made for.
+const KEY_BYTES_TYPICAL: usize = 24;
 
 /// Collects a block.
 #[derive(Default)]
@@ -107,11 +109,14 @@ pub(crate) struct KeyBlock {
     heads: Heads,
 }
 
-/// The decoded entries of one restart interval; reused, so that steps of a cursor do not allocate.
+/// The entries of one restart interval that were decoded so far; reused, so that steps of a cursor do not allocate.
 #[derive(Default)]
 pub(crate) struct Interval {
     keys: Vec<u8>,
     entries: Vec<IntervalEntry>,
+    /// Entries not decoded yet, and where the next one begins in the block.
+    left: usize,
+    next_at: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -122,8 +127,13 @@ struct IntervalEntry {
 }
 
 impl Interval {
+    /// Entries decoded so far.
     pub fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    pub fn is_whole(&self) -> bool {
+        self.left == 0
     }
 
     #[inline]
@@ -173,10 +183,15 @@ impl KeyBlock {
         self.entries.div_ceil(RESTART_INTERVAL)
     }
 
-    fn reader(&self, interval: usize) -> Option<ByteReader<'_>> {
+    /// Where an interval's first entry begins.
+    fn start(&self, interval: usize) -> Option<usize> {
         let at = self.restarts_at + interval * 4;
         let offset = u32::from_le_bytes(self.bytes.get(at..at + 4)?.try_into().ok()?) as usize;
-        Some(ByteReader::new(self.bytes.get(self.entries_at.checked_add(offset)?..)?))
+        self.entries_at.checked_add(offset)
+    }
+
+    fn reader(&self, interval: usize) -> Option<ByteReader<'_>> {
+        Some(ByteReader::new(self.bytes.get(self.start(interval)?..)?))
     }
 
     /// The first key of an interval.
@@ -194,27 +209,43 @@ impl KeyBlock {
         self.heads.partition_point(key, below).saturating_sub(1)
     }
 
-    /// Decodes an interval; `None` when its bytes are no entries.
-    pub fn decode(&self, interval: usize, out: &mut Interval) -> Option<()> {
-        let count = (self.entries - interval * RESTART_INTERVAL).min(RESTART_INTERVAL);
-        let mut reader = self.reader(interval)?;
+    /// Goes to the start of an interval, nothing of it being decoded.
+    pub fn enter(&self, interval: usize, out: &mut Interval) -> Option<()> {
         out.keys.clear();
         out.entries.clear();
-        let mut last = 0..0;
-        for _ in 0..count {
-            let shared = reader.length().filter(|&shared| shared <= last.len())?;
-            let rest = reader.bytes()?;
-            let start = out.keys.len();
-            out.keys.extend_from_within(last.start..last.start + shared);
-            out.keys.extend_from_slice(rest);
-            last = start..out.keys.len();
-            let (csn, tombstone) = if self.versions {
-                let version = reader.varint()?;
-                (Csn(self.base.0.checked_add(version >> 1)?), version & 1 != 0)
-            } else {
-                (self.base, false)
-            };
-            out.entries.push(IntervalEntry { end: last.end, csn, tombstone });
+        out.keys.reserve(KEY_BYTES_TYPICAL * RESTART_INTERVAL);
+        out.entries.reserve(RESTART_INTERVAL);
+        out.left = (self.entries - interval * RESTART_INTERVAL).min(RESTART_INTERVAL);
+        out.next_at = self.start(interval)?;
+        Some(())
+    }
+
+    /// Decodes the interval's next entry, which exists; `None` when the bytes are no entry.
+    pub fn decode_next(&self, out: &mut Interval) -> Option<()> {
+        let mut reader = ByteReader::new(self.bytes.get(out.next_at..)?);
+        let decoded = out.entries.len();
+        let last = if decoded < 2 { 0 } else { out.entries[decoded - 2].end };
+        let start = out.keys.len();
+        let shared = reader.length().filter(|&shared| shared <= start - last)?;
+        let rest = reader.bytes()?;
+        out.keys.extend_from_within(last..last + shared);
+        out.keys.extend_from_slice(rest);
+        let (csn, tombstone) = if self.versions {
+            let version = reader.varint()?;
+            (Csn(self.base.0.checked_add(version >> 1)?), version & 1 != 0)
+        } else {
+            (self.base, false)
+        };
+        out.entries.push(IntervalEntry { end: out.keys.len(), csn, tombstone });
+        out.next_at += reader.position();
+        out.left -= 1;
+        Some(())
+    }
+
+    /// Decodes the rest of an interval.
+    pub fn decode_rest(&self, out: &mut Interval) -> Option<()> {
+        while out.left > 0 {
+            self.decode_next(out)?;
         }
         Some(())
     }

@@ -1,7 +1,7 @@
 //! Walking a key segment in both directions.
 //!
-//! A cursor decodes one restart interval at a time into buffers that it keeps: steps allocate nothing, and a step back costs the
-//! same as one forward.
+//! A cursor decodes a restart interval into buffers that it keeps, going forward no further than it must: steps allocate
+//! nothing, a lookup decodes half an interval, and a step back costs the same as one forward.
 
 use std::sync::Arc;
 
@@ -80,13 +80,17 @@ impl KeyCursor {
         let interval = self.keys().map_or(0, |keys| keys.seek_interval(key));
         self.enter_interval(interval)?;
         self.at = partition_point(self.interval.len(), |i| self.interval.key(i) < key);
-        if self.at < self.interval.len() {
-            self.valid = true;
-            return Ok(true);
+        while self.at == self.interval.len() {
+            if self.interval.is_whole() {
+                self.at -= 1;
+                self.valid = true;
+                return self.next();
+            }
+            self.decode_more(false)?;
+            self.at += usize::from(self.interval.key(self.at) < key);
         }
-        self.at -= 1;
         self.valid = true;
-        self.next()
+        Ok(true)
     }
 
     /// Goes to the last entry whose key is below `key`; false when there is none.
@@ -101,6 +105,7 @@ impl KeyCursor {
         }
         self.enter_block(0)?;
         self.enter_interval(0)?;
+        self.decode_first()?;
         self.at = 0;
         self.valid = true;
         Ok(true)
@@ -123,6 +128,12 @@ impl KeyCursor {
             return Ok(self.valid);
         }
         self.valid = false;
+        if !self.interval.is_whole() {
+            self.decode_more(false)?;
+            self.at += 1;
+            self.valid = true;
+            return Ok(true);
+        }
         if self.interval_index + 1 < self.intervals {
             self.enter_interval(self.interval_index + 1)?;
         } else if self.block_index + 1 < self.segment.blocks() {
@@ -131,6 +142,7 @@ impl KeyCursor {
         } else {
             return Ok(false);
         }
+        self.decode_first()?;
         self.at = 0;
         self.valid = true;
         Ok(true)
@@ -145,6 +157,7 @@ impl KeyCursor {
         self.valid = false;
         if self.interval_index > 0 {
             self.enter_interval(self.interval_index - 1)?;
+            self.decode_more(true)?;
             self.at = self.interval.len() - 1;
             self.valid = true;
             Ok(true)
@@ -158,6 +171,7 @@ impl KeyCursor {
 
     fn enter_last_interval(&mut self) -> Result<bool> {
         self.enter_interval(self.intervals - 1)?;
+        self.decode_more(true)?;
         self.at = self.interval.len() - 1;
         self.valid = true;
         Ok(true)
@@ -181,17 +195,36 @@ impl KeyCursor {
         Ok(())
     }
 
+    /// Makes an interval the current one; what of it was decoded before stays.
     fn enter_interval(&mut self, index: usize) -> Result<()> {
         if self.interval_index == index {
             return Ok(());
         }
         self.interval_index = usize::MAX;
-        let decoded = match self.block.as_deref() {
-            Some(Block::Keys(keys)) => keys.decode(index, &mut self.interval),
+        let entered = match self.block.as_deref() {
+            Some(Block::Keys(keys)) => keys.enter(index, &mut self.interval),
             _ => None,
         };
-        decoded.ok_or_else(|| self.segment.damaged(self.block_index, "entries do not decode"))?;
+        entered.ok_or_else(|| self.segment.damaged(self.block_index, "entries do not decode"))?;
         self.interval_index = index;
+        Ok(())
+    }
+
+    fn decode_first(&mut self) -> Result<()> {
+        if self.interval.len() == 0 { self.decode_more(false) } else { Ok(()) }
+    }
+
+    /// Decodes the next entry of the interval, or all that are left.
+    fn decode_more(&mut self, all: bool) -> Result<()> {
+        let decoded = match self.block.as_deref() {
+            Some(Block::Keys(keys)) if all => keys.decode_rest(&mut self.interval),
+            Some(Block::Keys(keys)) => keys.decode_next(&mut self.interval),
+            _ => None,
+        };
+        if decoded.is_none() {
+            self.interval_index = usize::MAX;
+            return Err(self.segment.damaged(self.block_index, "entries do not decode"));
+        }
         Ok(())
     }
 }

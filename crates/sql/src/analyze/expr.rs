@@ -102,8 +102,11 @@ impl<'p> Analyzer<'_, 'p> {
             Some(Val::Boolval(b)) => literal(Datum::Bool(b.boolval), oids::BOOL),
             Some(Val::Sval(s)) => literal(Datum::text(s.sval.as_str()), oids::UNKNOWN),
             Some(Val::Fval(f)) => {
-                if let Some(integer) = int8_literal(&f.fval) {
-                    return literal(Datum::Int8(integer), oids::INT8);
+                match int8_literal(&f.fval) {
+                    // The least int4, which the grammar makes of a minus sign and an int8.
+                    Some(least @ -0x8000_0000) => return literal(Datum::Int4(least as i32), oids::INT4),
+                    Some(integer) => return literal(Datum::Int8(integer), oids::INT8),
+                    None => {}
                 }
                 let value = self.cx.input(oids::NUMERIC, -1, &f.fval).map_err(|e| e.at(n.location))?;
                 literal(value, oids::NUMERIC)

@@ -93,7 +93,7 @@ pub(super) fn explained(s: &ExplainStmt) -> Result<Option<&NodeEnum>> {
 
 /// Runs EXPLAIN.
 pub(super) fn run(
-    context: &StatementContext,
+    context: &Arc<StatementContext>,
     tx: &Arc<Tx>,
     s: &ExplainStmt,
     parameter_types: &[Oid],
@@ -129,7 +129,7 @@ fn no_plan() -> Vec<String> {
 }
 
 fn plan_lines(
-    context: &StatementContext,
+    context: &Arc<StatementContext>,
     tx: &Arc<Tx>,
     node: &NodeEnum,
     options: &Options,

@@ -124,8 +124,10 @@ impl Session {
                 (Some(bytes), Format::Text) => melba_protocol::body::utf8(bytes).and_then(|text| io.input(*ty, text)),
                 (Some(bytes), Format::Binary) => io.receive(*ty, bytes),
             };
-            let name = if bind.portal.is_empty() { "unnamed portal".to_owned() } else { format!("portal \"{}\"", bind.portal) };
-            out.push(datum.map_err(|e| e.context(format!("{name} parameter ${}", i + 1)))?);
+            out.push(datum.map_err(|e| {
+                let name = if bind.portal.is_empty() { "unnamed portal".to_owned() } else { format!("portal \"{}\"", bind.portal) };
+                e.context(format!("{name} parameter ${}", i + 1))
+            })?);
         }
         Ok(out)
     }

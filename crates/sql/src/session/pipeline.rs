@@ -190,7 +190,7 @@ fn result_columns(query: &Query, catalog: &Catalog) -> Option<Arc<[ResultColumn]
 }
 
 /// Runs an analyzed statement.
-pub fn execute(context: &StatementContext, statement: &Statement, prepared: &Prepared, parameters: &[Datum]) -> Result<Outcome> {
+pub fn execute(context: &Arc<StatementContext>, statement: &Statement, prepared: &Prepared, parameters: &[Datum]) -> Result<Outcome> {
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
     match (&prepared.compiled.planned, &statement.node) {
         (Some(planned), _) => execute_planned(context, tx, statement, planned, parameters),
@@ -200,7 +200,7 @@ pub fn execute(context: &StatementContext, statement: &Statement, prepared: &Pre
 }
 
 fn execute_planned(
-    context: &StatementContext,
+    context: &Arc<StatementContext>,
     tx: &Arc<Tx>,
     statement: &Statement,
     planned: &Planned,
@@ -210,7 +210,7 @@ fn execute_planned(
     // While we waited for a lock, the catalog may have changed: what was planned may no longer exist.
     let now = tx.catalog();
     if !Arc::ptr_eq(&now, &planned.catalog) {
-        let context = StatementContext { catalog: now, ..context.clone() };
+        let context = Arc::new(StatementContext { catalog: now, ..StatementContext::clone(context) });
         let fresh = plan_statement(&context, statement, &planned.parameter_types)?;
         if fresh.columns != planned.columns {
             return Err(DbError::new(melba_types::SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
@@ -229,7 +229,7 @@ pub(super) fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-fn start(context: &StatementContext, tx: &Arc<Tx>, planned: &Planned, parameters: &[Datum]) -> Result<Outcome> {
+fn start(context: &Arc<StatementContext>, tx: &Arc<Tx>, planned: &Planned, parameters: &[Datum]) -> Result<Outcome> {
     planned.permissions.check(&context.catalog, context.user.oid)?;
     let ctx = exec_context(context, tx, parameters);
     let view = ctx.view();
@@ -265,9 +265,9 @@ fn start(context: &StatementContext, tx: &Arc<Tx>, planned: &Planned, parameters
 }
 
 /// What a plan runs with.
-fn exec_context(context: &StatementContext, tx: &Arc<Tx>, parameters: &[Datum]) -> ExecContext {
+fn exec_context(context: &Arc<StatementContext>, tx: &Arc<Tx>, parameters: &[Datum]) -> ExecContext {
     let view = tx.engine.statement_view();
-    let session: Arc<dyn melba_functions::Session> = Arc::new(context.clone());
+    let session: Arc<dyn melba_functions::Session> = context.clone();
     let mut ctx = ExecContext::new(session, context.catalog.clone(), tx.engine.clone(), view, parameters.into());
     ctx.deferred = tx.deferred.clone();
     ctx
@@ -275,7 +275,7 @@ fn exec_context(context: &StatementContext, tx: &Arc<Tx>, parameters: &[Datum]) 
 
 /// EXPLAIN ANALYZE: runs a plan to its end, drops its rows and tells what each node did.
 pub(super) fn run_measured(
-    context: &StatementContext,
+    context: &Arc<StatementContext>,
     tx: &Arc<Tx>,
     planned: &Planned,
     parameters: &[Datum],
@@ -320,7 +320,7 @@ fn run_query(context: &StatementContext, tx: &Arc<Tx>, node: &NodeEnum) -> Resul
     if !is_query(node) {
         return Err(DbError::unsupported("this kind of query here"));
     }
-    let context = StatementContext { catalog: tx.catalog(), ..context.clone() };
+    let context = Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() });
     let planned = plan_query(&context, node, &[], false)?;
     lock_relations(tx, &planned.plan)?;
     start(&context, tx, &planned, &[])
@@ -445,7 +445,7 @@ fn first_value(context: &StatementContext, query: &Query) -> Result<Datum> {
         columns: result_columns(query, &context.catalog),
         literals: Vec::new(),
     };
-    let Outcome::Rows { mut source, .. } = start(context, tx, &planned, &[])? else {
+    let Outcome::Rows { mut source, .. } = start(&Arc::new(context.clone()), tx, &planned, &[])? else {
         return Err(DbError::internal("the expression gave no row"));
     };
     while let Some(batch) = source.next(1)? {

@@ -68,7 +68,7 @@ impl Session {
         if let Some(transaction) = &mut self.transaction {
             transaction.used = true;
         }
-        pipeline::execute(&self.context(), statement, &bound.prepared, &bound.parameters)
+        pipeline::execute(&Arc::new(self.context()), statement, &bound.prepared, &bound.parameters)
     }
 
     pub(super) fn send_row_description(&self, columns: &[ResultColumn], formats: &[Format], client: &mut dyn Client) {

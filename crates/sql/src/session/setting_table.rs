@@ -132,6 +132,9 @@ pub fn table() -> &'static Table {
 
 impl Table {
     pub fn find(&self, name: &str) -> Option<usize> {
+        if let Some(found) = self.by_name.get(name) {
+            return Some(*found);
+        }
         // Old names that PostgreSQL still understands.
         match name.to_ascii_lowercase().as_str() {
             "sort_mem" => self.by_name.get("work_mem"),

@@ -22,6 +22,7 @@ impl Session {
         self.start_command()?;
         if let Some(bound) = self.bind_literals(text)? {
             self.announce(&self.source);
+            self.state.interrupt.check()?;
             let tag = self.run_simple(&bound, client)?;
             self.finish_command()?;
             return self.complete(&tag, client);

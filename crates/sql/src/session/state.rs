@@ -93,16 +93,21 @@ impl Session {
         Ok(())
     }
 
-    /// How long the session may wait for its client now, and the error that ends it afterwards.
-    pub fn idle_timeout(&self) -> Option<(Duration, DbError)> {
-        let (timeout, error) = if self.block == Block::None {
-            let message = "terminating connection due to idle-session timeout";
-            (self.derived.idle_timeout, err!(IDLE_SESSION_TIMEOUT, "{message}"))
+    /// How long the session may wait for its client now.
+    pub fn idle_timeout(&self) -> Option<Duration> {
+        let timeout =
+            if self.block == Block::None { self.derived.idle_timeout } else { self.derived.idle_in_transaction_timeout };
+        (!timeout.is_zero()).then_some(timeout)
+    }
+
+    /// The error that ends the session when it has waited so long.
+    pub fn idle_timeout_error(&self) -> DbError {
+        let error = if self.block == Block::None {
+            err!(IDLE_SESSION_TIMEOUT, "terminating connection due to idle-session timeout")
         } else {
-            let message = "terminating connection due to idle-in-transaction timeout";
-            (self.derived.idle_in_transaction_timeout, err!(IDLE_IN_TRANSACTION_SESSION_TIMEOUT, "{message}"))
+            err!(IDLE_IN_TRANSACTION_SESSION_TIMEOUT, "terminating connection due to idle-in-transaction timeout")
         };
-        (!timeout.is_zero()).then(|| (timeout, error.severity(Severity::Fatal)))
+        error.severity(Severity::Fatal)
     }
 
     /// Tells pg_stat_activity what runs.

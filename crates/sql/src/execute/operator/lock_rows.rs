@@ -51,8 +51,11 @@ pub(crate) fn lock_and_recheck(
         }
         bail!(LOCK_NOT_AVAILABLE, "could not obtain lock on row in relation \"{}\"", source.name);
     }
-    let latest = transaction.get_latest(source.tree, id)?;
     let view = ctx.view();
+    if transaction.is_latest(view, source.tree, id)? {
+        return Ok(Relock::Unchanged);
+    }
+    let latest = transaction.get_latest(source.tree, id)?;
     if let Some(command) = latest.own_command {
         // Our own earlier change, which the view shows, or one of this statement, which it does not.
         return Ok(if command >= view.command { Relock::Skip } else { Relock::Unchanged });
