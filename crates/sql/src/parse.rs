@@ -9,8 +9,8 @@ mod text;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::Arc;
 
-use melba_types::{DbError, Result, SqlState, err};
 use literals::Literal;
+use melba_types::{DbError, Result, SqlState, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf::ParseResult;
 use prost::Message;

@@ -94,7 +94,9 @@ impl KeySegmentReader {
             let Block::Keys(keys) = &*block else { return Err(damaged("unknown layout")) };
             let filter = self.filter(index / PARTITION_BLOCKS)?;
             for i in 0..keys.intervals() {
-                keys.enter(i, &mut interval).and_then(|()| keys.decode_rest(&mut interval)).ok_or_else(|| damaged("entries do not decode"))?;
+                keys.enter(i, &mut interval)
+                    .and_then(|()| keys.decode_rest(&mut interval))
+                    .ok_or_else(|| damaged("entries do not decode"))?;
                 for i in 0..interval.len() {
                     let (key, csn) = (interval.key(i), interval.version(i).0);
                     let ordered = last.as_ref().is_none_or(|(k, c)| k.as_slice() < key || (k == key && *c > csn));

@@ -50,7 +50,13 @@ impl<'a> Literals<'a> {
         let (i, literal, used) = self.all.iter().enumerate().find_map(|(i, l)| Some((i, l, sign(l)?)))?;
         let negative = used == LiteralUse::Negated;
         let matches = match (literal.class, &constant.val) {
-            (LiteralClass::Int4, Some(Val::Ival(v))) => if negative { v.ival <= 0 } else { v.ival >= 0 },
+            (LiteralClass::Int4, Some(Val::Ival(v))) => {
+                if negative {
+                    v.ival <= 0
+                } else {
+                    v.ival >= 0
+                }
+            }
             (LiteralClass::Int8 | LiteralClass::Numeric, Some(Val::Fval(v))) => v.fval.starts_with('-') == negative,
             (LiteralClass::String, Some(Val::Sval(_))) => !negative,
             _ => false,

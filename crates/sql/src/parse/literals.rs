@@ -206,7 +206,9 @@ impl Scanner<'_> {
     fn dollar(&mut self) -> Option<()> {
         let rest = &self.text[self.at..];
         let tag = rest[1..].iter().position(|b| *b == b'$')? + 2;
-        if rest[1] != b'$' && !starts_identifier(rest[1]) || !rest[1..tag - 1].iter().all(|b| *b != b'$' && continues_identifier(*b)) {
+        if rest[1] != b'$' && !starts_identifier(rest[1])
+            || !rest[1..tag - 1].iter().all(|b| *b != b'$' && continues_identifier(*b))
+        {
             return None;
         }
         let (tag, body) = rest.split_at(tag);

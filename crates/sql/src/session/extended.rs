@@ -125,7 +125,8 @@ impl Session {
                 (Some(bytes), Format::Binary) => io.receive(*ty, bytes),
             };
             out.push(datum.map_err(|e| {
-                let name = if bind.portal.is_empty() { "unnamed portal".to_owned() } else { format!("portal \"{}\"", bind.portal) };
+                let name =
+                    if bind.portal.is_empty() { "unnamed portal".to_owned() } else { format!("portal \"{}\"", bind.portal) };
                 e.context(format!("{name} parameter ${}", i + 1))
             })?);
         }

@@ -33,7 +33,9 @@ impl Session {
     fn bind_normalized(&mut self, text: &str, key: &[u8], literals: &[Literal]) -> Result<Option<Bound>> {
         let prepared = match self.cache.get(key) {
             Some(Cached::ByText) => return Ok(None),
-            Some(Cached::Query { prepared: Some(prepared), .. }) if prepared.compiled.is_current(&self.context()) => prepared.clone(),
+            Some(Cached::Query { prepared: Some(prepared), .. }) if prepared.compiled.is_current(&self.context()) => {
+                prepared.clone()
+            }
             _ => match self.prepare_form(text, key, literals)? {
                 Some(prepared) => prepared,
                 None => return Ok(None),
@@ -55,7 +57,9 @@ impl Session {
             _ => None,
         };
         let entry = match &prepared {
-            Some(_) => Cached::Query { parsed: Arc::new(Parsed { text: parsed.text, statements: vec![] }), prepared: prepared.clone() },
+            Some(_) => {
+                Cached::Query { parsed: Arc::new(Parsed { text: parsed.text, statements: vec![] }), prepared: prepared.clone() }
+            }
             None => {
                 self.cache.put(text.as_bytes(), Cached::Query { parsed: Arc::new(parsed), prepared: None });
                 Cached::ByText

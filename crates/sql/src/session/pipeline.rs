@@ -190,7 +190,12 @@ fn result_columns(query: &Query, catalog: &Catalog) -> Option<Arc<[ResultColumn]
 }
 
 /// Runs an analyzed statement.
-pub fn execute(context: &Arc<StatementContext>, statement: &Statement, prepared: &Prepared, parameters: &[Datum]) -> Result<Outcome> {
+pub fn execute(
+    context: &Arc<StatementContext>,
+    statement: &Statement,
+    prepared: &Prepared,
+    parameters: &[Datum],
+) -> Result<Outcome> {
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
     match (&prepared.compiled.planned, &statement.node) {
         (Some(planned), _) => execute_planned(context, tx, statement, planned, parameters),
