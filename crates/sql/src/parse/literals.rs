@@ -40,6 +40,8 @@ pub struct Normalized {
 /// Longer texts are not worth the scan.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 const LITERALS_MAX: usize = 256;
+/// Without its sign.
+const LEAST_INT4: u64 = 1 << 31;
 
 impl Literal {
     /// The content of a string literal.
@@ -189,11 +191,10 @@ impl Scanner<'_> {
         if token.iter().all(u8::is_ascii_digit) {
             let value: u64 = std::str::from_utf8(token).ok()?.parse().ok()?;
             return match value {
-                0..=0x7fff_ffff => Some(LiteralClass::Int4),
                 // Its negative is an int4, though it is none itself.
-                0x8000_0000 => None,
-                0..=0x7fff_ffff_ffff_ffff => Some(LiteralClass::Int8),
-                _ => None,
+                LEAST_INT4 => None,
+                _ if i32::try_from(value).is_ok() => Some(LiteralClass::Int4),
+                _ => i64::try_from(value).is_ok().then_some(LiteralClass::Int8),
             };
         }
         let point = token.iter().position(|b| *b == b'.')?;
