@@ -32,6 +32,8 @@ const EXAMPLES: &str = "Examples:
   melba serve --data /srv/melba --listen 0.0.0.0:5432 -c max_connections=300
   psql -h 127.0.0.1 -p 5432 -U postgres        connect to it
   melba check --data /srv/melba                verify every checksum, while the server is stopped
+  melba dump --from postgres://postgres@127.0.0.1/postgres --to backup.melba
+  melba restore --from backup.melba --to postgres://postgres@127.0.0.1/copy
 
 Settings are in DATA/melba.conf, one `name = value` a line as in postgresql.conf; -c overrides them, and
 `SHOW ALL` in psql lists them.";
@@ -45,6 +47,22 @@ enum Command {
         #[command(flatten)]
         data: Data,
     },
+    /// Dumps a database of a running server, or of a stopped one's data directory
+    Dump {
+        /// The database of a running server: postgres://USER@HOST:PORT/DATABASE
+        #[arg(long = "from", value_name = "URL", required_unless_present = "data")]
+        from: Option<String>,
+        /// The data directory of a stopped server
+        #[arg(long, value_name = "DIR", conflicts_with = "from")]
+        data: Option<PathBuf>,
+        /// The database to dump of a data directory
+        #[arg(long, value_name = "NAME", default_value = "postgres", requires = "data")]
+        database: String,
+        #[command(flatten)]
+        options: melba_dump::DumpOptions,
+    },
+    /// Restores a dump, or parts of it, into a database that exists
+    Restore(melba_dump::RestoreOptions),
     /// Reruns published experiments on servers side by side, and reports
     #[command(subcommand)]
     Lab(melba_lab::Experiment),
@@ -73,6 +91,17 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(args) => serve::serve(&args.data.directory, &args.listen, args.settings),
         Command::Check { data } => serve::check(&data.directory),
+        Command::Dump { from: Some(url), options, .. } => melba_dump::dump(&options, &url),
+        Command::Dump { data, database, options, .. } => match data {
+            Some(data) => serve::while_serving(&data, |address| {
+                melba_dump::dump(
+                    &options,
+                    &format!("host={} port={} user=postgres dbname={database}", address.ip(), address.port()),
+                )
+            }),
+            None => Err("--from or --data is needed".to_owned()),
+        },
+        Command::Restore(options) => melba_dump::restore(&options),
         Command::Lab(experiment) => melba_lab::run(experiment),
     };
     match result {

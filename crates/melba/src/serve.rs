@@ -1,5 +1,6 @@
 //! Opening a data directory, and serving it until a signal comes.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +42,34 @@ pub fn serve(data: &Path, listen: &str, overrides: Vec<(String, String)>) -> Res
     println!("melba is ready: psql -h {} -p {} -U postgres", address.ip(), address.port());
     server.run().map_err(|e| format!("the listener failed: {e}"))?;
     engine.shutdown().map_err(|e| e.to_string())
+}
+
+/// Serves a stopped server's data directory on a port of this machine for as long as `body` runs, then stops cleanly.
+pub fn while_serving(data: &Path, body: impl FnOnce(SocketAddr) -> Result<()>) -> Result<()> {
+    if !data.is_dir() {
+        return Err(format!("{} is no directory", data.display()));
+    }
+    let directory = open_directory(data)?;
+    let _lock = lock(&*directory, data)?;
+    let files = Files { data: data.to_owned(), overrides: Vec::new() };
+    let settings = Settings::server(&files.assignments()?).map_err(|e| e.to_string())?;
+    let cluster = open_cluster(directory, &settings)?;
+    let engine = cluster.engine.clone();
+    let instance = Arc::new(Instance::new(settings, cluster));
+    let server = Server::bind("127.0.0.1:0", instance).map_err(|e| format!("could not listen: {e}"))?;
+    let (handle, address) = (server.handle(), server.local_addr());
+    let result = std::thread::scope(|scope| {
+        let serving = scope.spawn(move || server.run());
+        let result = body(address);
+        handle.stop();
+        match serving.join() {
+            Ok(Ok(())) => result,
+            Ok(Err(e)) => Err(format!("the listener failed: {e}")),
+            Err(_) => Err("the listener panicked".to_owned()),
+        }
+    });
+    engine.shutdown().map_err(|e| e.to_string())?;
+    result
 }
 
 /// `melba check`: every checksum of the files, then what the catalogs say. A line for each damage.

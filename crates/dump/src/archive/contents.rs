@@ -1,0 +1,70 @@
+//! What a dump holds, as JSON in stream 0.
+
+use serde::{Deserialize, Serialize};
+
+/// When an entry is restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Section {
+    /// Before the data: types, tables, views.
+    Before,
+    /// After it: indexes, constraints, privileges.
+    After,
+}
+
+/// Statements that make one object or one property of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub section: Section,
+    /// TABLE, INDEX, COMMENT, ...: what it is in a listing.
+    pub kind: String,
+    pub schema: Option<String>,
+    /// The object's name, or the table's that it belongs to.
+    pub name: String,
+    pub sql: String,
+}
+
+/// What a stream's bytes are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StreamKind {
+    /// Rows in COPY's text format for `COPY table (columns)`, both quoted as SQL.
+    Table { schema: String, name: String, target: String },
+    /// A line an object, by OID: OID, owner, ACL, in COPY's text format.
+    LargeObjects,
+    /// A line a page of 2 kB, by OID and page: OID, page, bytea.
+    LargeObjectPages,
+}
+
+/// A stream of data, by number from 1 in order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamInfo {
+    pub kind: StreamKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contents {
+    /// The server as it said it was.
+    pub server: String,
+    pub database: String,
+    /// When the snapshot was taken, as the server writes a timestamp.
+    pub taken_at: String,
+    pub entries: Vec<Entry>,
+    pub streams: Vec<StreamInfo>,
+}
+
+impl StreamInfo {
+    /// What the stream is in messages.
+    pub fn title(&self) -> String {
+        match &self.kind {
+            StreamKind::Table { schema, name, .. } => format!("the rows of table {schema}.{name}"),
+            StreamKind::LargeObjects => "the list of large objects".to_owned(),
+            StreamKind::LargeObjectPages => "the contents of large objects".to_owned(),
+        }
+    }
+}
+
+impl Contents {
+    /// The streams with their numbers.
+    pub fn numbered(&self) -> impl Iterator<Item = (u32, &StreamInfo)> {
+        (1..).zip(&self.streams)
+    }
+}

@@ -1,0 +1,219 @@
+//! `melba dump`.
+
+use std::io::BufRead as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Args;
+use postgres::Client;
+
+use crate::Result;
+use crate::archive::{ArchiveWriter, Contents, StreamInfo, StreamKind};
+use crate::connection::{Source, describe, execute};
+use crate::large_objects::{OBJECTS, OrderCheck, PAGES};
+use crate::plain::{self, Blocks, Streams};
+use crate::progress::Progress;
+use crate::schema;
+
+#[derive(Debug, Args)]
+pub struct DumpOptions {
+    /// The dump: a new file, or - for standard output
+    #[arg(long = "to", value_name = "PATH")]
+    to: PathBuf,
+    /// A new folder with a file a worker instead of one file
+    #[arg(long)]
+    directory: bool,
+    /// SQL for psql, Melba's or PostgreSQL's, instead of a dump for melba restore
+    #[arg(long, conflicts_with_all = ["directory", "jobs"])]
+    plain: bool,
+    /// Workers that read tables at the same time, each over a connection of its own
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    jobs: u16,
+    /// zstd's level
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(i32).range(1..=19))]
+    level: i32,
+    /// Definitions without rows and large objects
+    #[arg(long, conflicts_with = "data_only")]
+    schema_only: bool,
+    /// Rows and large objects without definitions
+    #[arg(long)]
+    data_only: bool,
+    /// No large objects
+    #[arg(long)]
+    no_large_objects: bool,
+    /// No rows of unlogged tables
+    #[arg(long)]
+    no_unlogged_table_data: bool,
+    /// Leaves out who owns what
+    #[arg(long)]
+    no_owner: bool,
+    /// Leaves out what is granted
+    #[arg(long)]
+    no_privileges: bool,
+}
+
+/// What the workers read, and how much is expected of it.
+struct Job {
+    number: u32,
+    info: StreamInfo,
+}
+
+const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+
+/// Dumps the database that a connection string names.
+pub fn dump(options: &DumpOptions, from: &str) -> Result<()> {
+    let source = Source::parse(from)?;
+    let mut client = source.connect()?;
+    execute(&mut client, BEGIN)?;
+    let (contents, bytes) = contents(options, &mut client)?;
+    if options.plain {
+        let statements = contents.streams.iter().map(|s| copy_statement(&s.kind)).collect();
+        return plain::write(&options.to, &contents, &mut Live { client: &mut client, statements });
+    }
+    let snapshot = schema::Reader { client: &mut client }.rows("SELECT pg_catalog.pg_export_snapshot()")?;
+    let snapshot = snapshot.into_iter().flatten().flatten().next().ok_or("the server did not export its snapshot")?;
+    let archive = create(options)?;
+    archive.contents(&contents)?;
+    let mut jobs: Vec<Job> = contents.numbered().map(|(number, info)| Job { number, info: info.clone() }).collect();
+    jobs.reverse();
+    let progress = Progress::new("dumping", bytes);
+    Workers {
+        source: &source,
+        snapshot: &snapshot,
+        archive: &archive,
+        jobs: Mutex::new(jobs),
+        failed: AtomicBool::new(false),
+        progress: &progress,
+    }
+    .run(options.jobs.into())?;
+    archive.finish()?;
+    execute(&mut client, "COMMIT")
+}
+
+fn create(options: &DumpOptions) -> Result<ArchiveWriter> {
+    match (options.to == Path::new("-"), options.directory) {
+        (true, true) => Err("a folder cannot go to standard output".to_owned()),
+        (true, false) => ArchiveWriter::pipe(Box::new(std::io::stdout()), options.level),
+        (false, true) => ArchiveWriter::directory(&options.to, options.jobs.into(), options.level),
+        (false, false) => ArchiveWriter::file(&options.to, options.level),
+    }
+}
+
+/// What the dump will hold, and the bytes of its tables on the server's disk.
+fn contents(options: &DumpOptions, client: &mut Client) -> Result<(Contents, u64)> {
+    let mut reader = schema::Reader { client };
+    let about = reader.rows("SELECT version(), current_database(), now()")?;
+    let mut about = about.into_iter().flatten().flatten();
+    let [server, database, taken_at] = [(); 3].map(|()| about.next().unwrap_or_default());
+    let mut entries = if options.data_only { Vec::new() } else { schema::entries(&mut reader)? };
+    entries.retain(|e| match e.kind.as_str() {
+        "OWNER" => !options.no_owner,
+        "ACL" | "DEFAULT ACL" => !options.no_privileges,
+        _ => true,
+    });
+    let mut streams = Vec::new();
+    let mut bytes = 0;
+    if !options.schema_only {
+        for table in schema::tables(&mut reader)? {
+            if !(table.is_unlogged && options.no_unlogged_table_data) {
+                bytes += table.bytes;
+                streams.push(StreamInfo {
+                    kind: StreamKind::Table { schema: table.schema, name: table.name, target: table.target },
+                });
+            }
+        }
+        let has_objects = reader.rows("SELECT 1 FROM pg_catalog.pg_largeobject_metadata LIMIT 1")?;
+        if !options.no_large_objects && !has_objects.is_empty() {
+            streams.extend([StreamKind::LargeObjects, StreamKind::LargeObjectPages].map(|kind| StreamInfo { kind }));
+        }
+    }
+    Ok((Contents { server, database, taken_at, entries, streams }, bytes))
+}
+
+/// What a stream is copied with.
+fn copy_statement(kind: &StreamKind) -> String {
+    match kind {
+        StreamKind::Table { target, .. } => format!("COPY {target} TO STDOUT"),
+        StreamKind::LargeObjects => OBJECTS.to_owned(),
+        StreamKind::LargeObjectPages => PAGES.to_owned(),
+    }
+}
+
+/// What a COPY sends, piece by piece.
+pub fn copy_out<'a>(client: &'a mut Client, statement: &'a str) -> Result<impl Iterator<Item = Result<Vec<u8>>> + 'a> {
+    let mut reader = client.copy_out(statement).map_err(|e| format!("{}, in {statement}", describe(&e)))?;
+    Ok(std::iter::from_fn(move || {
+        let bytes = match reader.fill_buf() {
+            Ok([]) => return None,
+            Ok(bytes) => bytes.to_vec(),
+            Err(e) => return Some(Err(format!("{e}, in {statement}"))),
+        };
+        reader.consume(bytes.len());
+        Some(Ok(bytes))
+    }))
+}
+
+/// The streams of a dump that is not made: read from the server when they are asked for.
+struct Live<'a> {
+    client: &'a mut Client,
+    statements: Vec<String>,
+}
+
+impl Streams for Live<'_> {
+    fn blocks(&mut self, stream: u32) -> Result<Blocks<'_>> {
+        Ok(Box::new(copy_out(self.client, &self.statements[stream as usize - 1])?))
+    }
+}
+
+/// Connections that share a snapshot and empty a list of jobs.
+struct Workers<'a> {
+    source: &'a Source,
+    snapshot: &'a str,
+    archive: &'a ArchiveWriter,
+    /// In reverse.
+    jobs: Mutex<Vec<Job>>,
+    failed: AtomicBool,
+    progress: &'a Progress,
+}
+
+impl Workers<'_> {
+    fn run(&self, count: usize) -> Result<()> {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..count).map(|worker| scope.spawn(move || self.work(worker))).collect();
+            let results: Vec<Result<()>> =
+                threads.into_iter().map(|t| t.join().unwrap_or_else(|_| Err("a worker panicked".to_owned()))).collect();
+            results.into_iter().collect()
+        })
+    }
+
+    fn work(&self, worker: usize) -> Result<()> {
+        let result = self.work_until_done(worker);
+        if result.is_err() {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+
+    fn work_until_done(&self, worker: usize) -> Result<()> {
+        let mut client = self.source.connect()?;
+        execute(&mut client, BEGIN)?;
+        execute(&mut client, &format!("SET TRANSACTION SNAPSHOT '{}'", self.snapshot))?;
+        loop {
+            let job = self.jobs.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
+            let Some(job) = job.filter(|_| !self.failed.load(Ordering::Relaxed)) else { return Ok(()) };
+            let mut order = match job.info.kind {
+                StreamKind::Table { .. } => None,
+                StreamKind::LargeObjects | StreamKind::LargeObjectPages => Some(OrderCheck::default()),
+            };
+            let mut stream = self.archive.stream(job.number, worker)?;
+            for bytes in copy_out(&mut client, &copy_statement(&job.info.kind))? {
+                let bytes = bytes?;
+                self.progress.add(bytes.len());
+                order.as_mut().map_or(Ok(()), |o| o.feed(&bytes))?;
+                stream.write(&bytes)?;
+            }
+            stream.finish()?;
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What a database holds, as statements that make it again, read from PostgreSQL's catalogs by plain queries.
+//!
+//! The connection's search_path is empty, so that every name comes out qualified. Objects are made in the order of their OIDs
+//! within a kind, views in the order of what they read.
+
+mod properties;
+mod relations;
+mod types;
+mod views;
+
+use postgres::{Client, SimpleQueryMessage};
+
+use crate::Result;
+use crate::archive::{Entry, Section};
+
+/// Namespaces that belong to users, of the alias `n`.
+const USER: &str = "n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'";
+
+/// A connection that answers questions about the catalogs.
+pub struct Reader<'a> {
+    pub client: &'a mut Client,
+}
+
+/// Rows as text.
+pub type Rows = Vec<Vec<Option<String>>>;
+
+impl Reader<'_> {
+    pub fn rows(&mut self, sql: &str) -> Result<Rows> {
+        let messages = self.client.simple_query(sql).map_err(|e| format!("{}, in {sql}", crate::connection::describe(&e)))?;
+        let row = |m: SimpleQueryMessage| match m {
+            SimpleQueryMessage::Row(row) => Some((0..row.len()).map(|i| row.get(i).map(str::to_owned)).collect()),
+            _ => None,
+        };
+        Ok(messages.into_iter().filter_map(row).collect())
+    }
+
+    /// Entries of a query that answers (kind, schema, name, statement).
+    fn entries(&mut self, section: Section, sql: &str) -> Result<Vec<Entry>> {
+        let entry = |row: Vec<Option<String>>| {
+            let [kind, schema, name, sql] = <[_; 4]>::try_from(row).ok()?;
+            Some(Entry { section, kind: kind?, schema, name: name?, sql: sql? })
+        };
+        let rows = self.rows(sql)?;
+        let count = rows.len();
+        let entries: Vec<Entry> = rows.into_iter().filter_map(entry).collect();
+        if entries.len() == count { Ok(entries) } else { Err(format!("the catalogs hold what cannot be dumped: {sql}")) }
+    }
+}
+
+/// All entries in the order in which they are to be restored.
+pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
+    refuse_unsupported(reader)?;
+    let mut all = types::entries(reader)?;
+    all.extend(relations::before(reader)?);
+    all.extend(views::entries(reader)?);
+    all.extend(relations::after(reader)?);
+    all.extend(properties::entries(reader)?);
+    all.sort_by_key(|e| e.section);
+    Ok(all)
+}
+
+/// A table whose rows are to be dumped.
+pub struct Table {
+    pub schema: String,
+    pub name: String,
+    /// `schema.table (columns)`, quoted: what COPY takes.
+    pub target: String,
+    pub is_unlogged: bool,
+    pub bytes: u64,
+}
+
+/// The tables with rows, largest first, so that the last worker does not end long after the others.
+pub fn tables(reader: &mut Reader) -> Result<Vec<Table>> {
+    let sql = format!(
+        "SELECT n.nspname, c.relname, format('%I.%I (%s)', n.nspname, c.relname,
+            (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) FROM pg_catalog.pg_attribute a
+             WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '')),
+            c.relpersistence, pg_catalog.pg_table_size(c.oid)
+         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+         WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND {USER} ORDER BY 5 DESC, c.oid"
+    );
+    let table = |row: Vec<Option<String>>| {
+        let [schema, name, target, persistence, bytes] = <[_; 5]>::try_from(row).ok()?;
+        // A table without a column that can be given has no rows that could differ.
+        Some(Table {
+            schema: schema?,
+            name: name?,
+            target: target.filter(|t| !t.ends_with("()"))?,
+            is_unlogged: persistence.as_deref() == Some("u"),
+            bytes: bytes?.parse().ok()?,
+        })
+    };
+    Ok(reader.rows(&sql)?.into_iter().filter_map(table).collect())
+}
+
+/// What we would not make again is refused, not left out.
+fn refuse_unsupported(reader: &mut Reader) -> Result<()> {
+    let sql = format!(
+        "SELECT 'table ' || c.oid::regclass || ', which is partitioned or inherits' FROM pg_catalog.pg_class c
+            JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+            WHERE {USER} AND (c.relkind IN ('p', 'I', 'f') OR c.relispartition
+                OR EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid AND c.relkind = 'r'))
+         UNION ALL SELECT 'function ' || p.oid::regprocedure FROM pg_catalog.pg_proc p
+            JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {USER}
+         UNION ALL SELECT 'trigger ' || t.tgname FROM pg_catalog.pg_trigger t
+            JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+            WHERE NOT t.tgisinternal AND {USER}"
+    );
+    let found: Vec<String> = reader.rows(&sql)?.into_iter().flatten().flatten().collect();
+    match found.first() {
+        None => Ok(()),
+        Some(first) => Err(format!("melba dump does not know how to dump {first} ({} such objects); use pg_dump", found.len())),
+    }
+}

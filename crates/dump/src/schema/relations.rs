@@ -1,0 +1,148 @@
+//! Tables and sequences; indexes and constraints, which come after the rows.
+
+use super::{Reader, USER};
+use crate::Result;
+use crate::archive::{Entry, Section};
+
+/// A sequence's options, of the alias `s`.
+const SEQUENCE_OPTIONS: &str =
+    "format('START WITH %s INCREMENT BY %s MINVALUE %s MAXVALUE %s CACHE %s%s', s.seqstart, s.seqincrement,
+    s.seqmin, s.seqmax, s.seqcache, CASE WHEN s.seqcycle THEN ' CYCLE' ELSE '' END)";
+
+pub fn before(reader: &mut Reader) -> Result<Vec<Entry>> {
+    let mut all = Vec::new();
+    for sql in [sequences(), tables(), columns(), identities(), owned_sequences()] {
+        all.extend(reader.entries(Section::Before, &sql)?);
+    }
+    Ok(all)
+}
+
+pub fn after(reader: &mut Reader) -> Result<Vec<Entry>> {
+    let mut all = sequence_values(reader)?;
+    for sql in [indexes(), constraints()] {
+        all.extend(reader.entries(Section::After, &sql)?);
+    }
+    Ok(all)
+}
+
+fn sequences() -> String {
+    format!(
+        "SELECT 'SEQUENCE', n.nspname, c.relname, format('CREATE %sSEQUENCE %I.%I AS %s %s;',
+            CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' ELSE '' END, n.nspname, c.relname, format_type(s.seqtypid, NULL), {SEQUENCE_OPTIONS})
+         FROM pg_catalog.pg_sequence s JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+         WHERE {USER} AND c.relpersistence <> 't' AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+            WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'i') ORDER BY c.oid"
+    )
+}
+
+fn tables() -> String {
+    let column = "format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod))
+        || coalesce(' COMPRESSION ' || CASE a.attcompression WHEN 'p' THEN 'pglz' WHEN 'l' THEN 'lz4' WHEN 'z' THEN 'zstd' WHEN 'd' THEN 'dense' END, '')
+        || coalesce((SELECT format(' COLLATE %I.%I', m.nspname, l.collname) FROM pg_catalog.pg_collation l
+            JOIN pg_catalog.pg_namespace m ON m.oid = l.collnamespace JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+            WHERE l.oid = a.attcollation AND a.attcollation <> t.typcollation), '')
+        || coalesce((SELECT format(CASE a.attgenerated WHEN 's' THEN ' GENERATED ALWAYS AS (%s) STORED'
+                WHEN 'v' THEN ' GENERATED ALWAYS AS (%s)' ELSE ' DEFAULT %s' END, pg_get_expr(f.adbin, f.adrelid))
+            FROM pg_catalog.pg_attrdef f WHERE f.adrelid = a.attrelid AND f.adnum = a.attnum), '')
+        || coalesce((SELECT format(' CONSTRAINT %I NOT NULL', o.conname) FROM pg_catalog.pg_constraint o
+            WHERE o.conrelid = a.attrelid AND o.contype = 'n' AND o.conkey[1] = a.attnum), CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END)";
+    let pieces = format!(
+        "SELECT a.attnum::int AS position, {column} AS piece FROM pg_catalog.pg_attribute a
+            WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+         UNION ALL SELECT 10000 + row_number() OVER (ORDER BY o.conname)::int, format('CONSTRAINT %I %s', o.conname, pg_get_constraintdef(o.oid))
+            FROM pg_catalog.pg_constraint o WHERE o.conrelid = c.oid AND o.contype = 'c' AND o.convalidated"
+    );
+    format!(
+        "SELECT 'TABLE', n.nspname, c.relname, format('CREATE %sTABLE %I.%I (%s)%s%s;',
+            CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' ELSE '' END, n.nspname, c.relname,
+            (SELECT string_agg(p.piece, ', ' ORDER BY p.position) FROM ({pieces}) p),
+            CASE WHEN m.amname <> 'heap' THEN format(' USING %I', m.amname) ELSE '' END,
+            coalesce(' WITH (' || array_to_string(c.reloptions, ', ') || ')', ''))
+         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_catalog.pg_am m ON m.oid = c.relam
+         WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND {USER} ORDER BY c.oid"
+    )
+}
+
+/// What CREATE TABLE does not say of columns.
+fn columns() -> String {
+    let from = format!(
+        "FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+         JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+         WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND a.attnum > 0 AND NOT a.attisdropped AND {USER}"
+    );
+    let alter = "'ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET";
+    format!(
+        "SELECT 'COLUMN', n.nspname, c.relname, format({alter} STORAGE %s;', n.nspname, c.relname, a.attname,
+            CASE a.attstorage WHEN 'p' THEN 'PLAIN' WHEN 'e' THEN 'EXTERNAL' WHEN 'm' THEN 'MAIN' ELSE 'EXTENDED' END)
+            {from} AND a.attstorage <> t.typstorage
+         UNION ALL SELECT 'COLUMN', n.nspname, c.relname, format({alter} (%s);', n.nspname, c.relname, a.attname,
+            array_to_string(a.attoptions, ', ')) {from} AND a.attoptions IS NOT NULL
+         UNION ALL SELECT 'COLUMN', n.nspname, c.relname, format({alter} STATISTICS %s;', n.nspname, c.relname, a.attname,
+            a.attstattarget) {from} AND a.attstattarget >= 0"
+    )
+}
+
+fn identities() -> String {
+    format!(
+        "SELECT 'IDENTITY', n.nspname, t.relname, format('ALTER TABLE %I.%I ALTER COLUMN %I ADD GENERATED %s AS IDENTITY (SEQUENCE NAME %I.%I %s);',
+            n.nspname, t.relname, a.attname, CASE a.attidentity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END, m.nspname, c.relname, {SEQUENCE_OPTIONS})
+         FROM pg_catalog.pg_sequence s JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid JOIN pg_catalog.pg_namespace m ON m.oid = c.relnamespace
+         JOIN pg_catalog.pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.refclassid = 'pg_class'::regclass AND d.deptype = 'i'
+         JOIN pg_catalog.pg_class t ON t.oid = d.refobjid JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
+         JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum = d.refobjsubid
+         WHERE {USER} AND t.relpersistence <> 't' ORDER BY c.oid"
+    )
+}
+
+fn owned_sequences() -> String {
+    format!(
+        "SELECT 'SEQUENCE OWNED BY', m.nspname, c.relname, format('ALTER SEQUENCE %I.%I OWNED BY %I.%I.%I;', m.nspname, c.relname, n.nspname, t.relname, a.attname)
+         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace m ON m.oid = c.relnamespace
+         JOIN pg_catalog.pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.refclassid = 'pg_class'::regclass AND d.deptype = 'a'
+         JOIN pg_catalog.pg_class t ON t.oid = d.refobjid JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
+         JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum = d.refobjsubid
+         WHERE c.relkind = 'S' AND c.relpersistence <> 't' AND {USER} ORDER BY c.oid"
+    )
+}
+
+/// Where each sequence stands; only the sequence itself says so.
+fn sequence_values(reader: &mut Reader) -> Result<Vec<Entry>> {
+    let names = format!(
+        "SELECT n.nspname, c.relname, format('%I.%I', n.nspname, c.relname) FROM pg_catalog.pg_class c
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'S' AND c.relpersistence <> 't' AND {USER} ORDER BY c.oid"
+    );
+    let mut all = Vec::new();
+    for row in reader.rows(&names)? {
+        let [schema, name, quoted] = <[_; 3]>::try_from(row).map_err(|_| "a sequence without a name".to_owned())?;
+        let (Some(name), Some(quoted)) = (name, quoted) else { continue };
+        let literal = quoted.replace('\'', "''");
+        let value =
+            format!("SELECT format('SELECT pg_catalog.setval(%L, %s, %L);', '{literal}', last_value, is_called) FROM {quoted}");
+        let sql = reader.rows(&value)?.into_iter().flatten().flatten().collect::<String>();
+        all.push(Entry { section: Section::After, kind: "SEQUENCE SET".to_owned(), schema, name, sql });
+    }
+    Ok(all)
+}
+
+fn indexes() -> String {
+    format!(
+        "SELECT 'INDEX', n.nspname, t.relname, pg_get_indexdef(i.indexrelid) || ';'
+            || CASE WHEN i.indisclustered THEN format(' ALTER TABLE %I.%I CLUSTER ON %I;', n.nspname, t.relname, c.relname) ELSE '' END
+         FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid JOIN pg_catalog.pg_class t ON t.oid = i.indrelid
+         JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
+         WHERE {USER} AND t.relkind = 'r' AND t.relpersistence <> 't'
+            AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint o WHERE o.conindid = c.oid AND o.contype IN ('p', 'u', 'x')) ORDER BY c.oid"
+    )
+}
+
+/// Keys first: foreign keys need them.
+fn constraints() -> String {
+    format!(
+        "SELECT CASE o.contype WHEN 'f' THEN 'FK CONSTRAINT' ELSE 'CONSTRAINT' END, n.nspname, c.relname,
+            format('ALTER TABLE ONLY %I.%I ADD CONSTRAINT %I %s;', n.nspname, c.relname, o.conname, pg_get_constraintdef(o.oid))
+         FROM pg_catalog.pg_constraint o JOIN pg_catalog.pg_class c ON c.oid = o.conrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+         WHERE {USER} AND c.relkind = 'r' AND c.relpersistence <> 't' AND (o.contype IN ('p', 'u', 'x', 'f') OR o.contype = 'c' AND NOT o.convalidated)
+         ORDER BY o.contype = 'f', o.oid"
+    )
+}

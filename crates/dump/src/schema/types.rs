@@ -1,0 +1,43 @@
+//! Schemas and types.
+
+use super::{Reader, USER};
+use crate::Result;
+use crate::archive::{Entry, Section};
+
+pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
+    let schemas = format!(
+        "SELECT 'SCHEMA', NULL, n.nspname,
+            format(CASE n.nspname WHEN 'public' THEN 'CREATE SCHEMA IF NOT EXISTS %I;' ELSE 'CREATE SCHEMA %I;' END, n.nspname)
+         FROM pg_catalog.pg_namespace n WHERE {USER} ORDER BY n.oid"
+    );
+    let mut all = reader.entries(Section::Before, &schemas)?;
+    all.extend(reader.entries(Section::Before, &types())?);
+    Ok(all)
+}
+
+/// Enums, domains, composite types and ranges by OID: one that uses another was made after it.
+fn types() -> String {
+    let labels = "SELECT string_agg(quote_literal(e.enumlabel), ', ' ORDER BY e.enumsortorder)
+        FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid";
+    let attributes = "SELECT string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY a.attnum)
+        FROM pg_catalog.pg_attribute a WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped";
+    let checks = "SELECT string_agg(format(' CONSTRAINT %I %s', o.conname, pg_get_constraintdef(o.oid)), '' ORDER BY o.conname)
+        FROM pg_catalog.pg_constraint o WHERE o.contypid = t.oid AND o.contype = 'c'";
+    let collation = "SELECT format(' COLLATE %I.%I', m.nspname, l.collname) FROM pg_catalog.pg_collation l
+        JOIN pg_catalog.pg_namespace m ON m.oid = l.collnamespace
+        WHERE l.oid = t.typcollation AND t.typcollation <> (SELECT b.typcollation FROM pg_catalog.pg_type b WHERE b.oid = t.typbasetype)";
+    format!(
+        "SELECT CASE t.typtype WHEN 'd' THEN 'DOMAIN' ELSE 'TYPE' END, n.nspname, t.typname,
+            format(CASE t.typtype WHEN 'd' THEN 'CREATE DOMAIN %I.%I AS %s;' ELSE 'CREATE TYPE %I.%I AS %s;' END, n.nspname, t.typname,
+                CASE t.typtype
+                WHEN 'e' THEN format('ENUM (%s)', ({labels}))
+                WHEN 'c' THEN format('(%s)', ({attributes}))
+                WHEN 'r' THEN format('RANGE (subtype = %s)', (SELECT format_type(r.rngsubtype, NULL) FROM pg_catalog.pg_range r WHERE r.rngtypid = t.oid))
+                ELSE format_type(t.typbasetype, t.typtypmod) || coalesce(({collation}), '') || coalesce(' DEFAULT ' || t.typdefault, '')
+                    || coalesce(({checks}), '') || CASE WHEN t.typnotnull THEN ' NOT NULL' ELSE '' END
+                END)
+         FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
+         LEFT JOIN pg_catalog.pg_class c ON c.oid = t.typrelid
+         WHERE {USER} AND (t.typtype IN ('e', 'd', 'r') OR t.typtype = 'c' AND c.relkind = 'c') ORDER BY t.oid"
+    )
+}
