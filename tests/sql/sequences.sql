@@ -47,3 +47,5 @@ create sequence if not exists s;
 \d s
 \d b
 \ds
+select last_value, log_cnt >= 0, is_called from s;
+select format('%s of %s', last_value, is_called) from s where is_called;

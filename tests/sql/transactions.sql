@@ -100,3 +100,15 @@ alter table w rename a to b;
 select b from w;
 rollback;
 select a from u;
+-- Snapshots by name.
+set transaction snapshot '00000003-0000001B-1';
+begin isolation level repeatable read;
+set transaction snapshot 'no such name';
+rollback;
+begin;
+set transaction snapshot '00000003-0000001B-1';
+rollback;
+begin isolation level repeatable read;
+select 1;
+set transaction snapshot '00000003-0000001B-1';
+rollback;

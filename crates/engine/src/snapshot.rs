@@ -2,7 +2,8 @@
 //!
 //! Invariant: a slot holds the CSN of the oldest view its session uses, and a view is never used before its slot says so.
 //! `acquire` stores a CSN and looks again whether it is still the newest, so that whoever computes the oldest snapshot
-//! from the newest CSN and the slots (in that order) cannot miss it.
+//! from the newest CSN and the slots (in that order) cannot miss it. An exported snapshot is adopted, forgotten and counted under
+//! one lock: it is protected by the list, by the slot of whoever adopted it before it was forgotten, or by both.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -23,6 +24,8 @@ pub(crate) struct Snapshots {
     /// Slots at or above this were never taken.
     high_water: AtomicUsize,
     free: Mutex<Vec<u32>>,
+    /// Snapshots that other transactions may adopt; the same one as often as it was exported.
+    exports: Mutex<Vec<Csn>>,
     /// The last computed `oldest`; may lag.
     oldest: AtomicU64,
 }
@@ -34,6 +37,7 @@ impl Snapshots {
             slots: (0..SLOTS).map(|_| CachePadded::new(AtomicU64::new(IDLE))).collect(),
             high_water: AtomicUsize::new(0),
             free: Mutex::new(Vec::new()),
+            exports: Mutex::default(),
             oldest: AtomicU64::new(visible.0),
         }
     }
@@ -91,9 +95,34 @@ impl Snapshots {
         self.slots[slot as usize].store(pinned.map_or(IDLE, |p| p.0), Ordering::SeqCst);
     }
 
+    /// Lets other transactions adopt a snapshot that its caller's slot protects.
+    pub fn export(&self, csn: Csn) {
+        self.exports.lock().push(csn);
+    }
+
+    /// Takes an export back.
+    pub fn forget_export(&self, csn: Csn) {
+        let mut exports = self.exports.lock();
+        if let Some(at) = exports.iter().position(|c| *c == csn) {
+            exports.swap_remove(at);
+        }
+    }
+
+    /// Protects an exported snapshot by a slot, which goes on protecting `pinned`; false when it is not exported (any more).
+    pub fn adopt(&self, slot: u32, csn: Csn, pinned: Option<Csn>) -> bool {
+        let exports = self.exports.lock();
+        let exported = exports.contains(&csn);
+        if exported {
+            self.hold(slot, Some(pinned.map_or(csn, |p| p.min(csn))));
+        }
+        exported
+    }
+
     /// The oldest CSN that a view in use, or any later one, may have: versions replaced at or before it are dead.
     pub fn compute_oldest(&self) -> Csn {
         let mut oldest = self.visible.load(Ordering::SeqCst);
+        let exports = self.exports.lock();
+        oldest = exports.iter().fold(oldest, |oldest, csn| oldest.min(csn.0));
         for slot in &self.slots[..self.slots_used()] {
             oldest = oldest.min(slot.load(Ordering::SeqCst));
         }
@@ -111,6 +140,8 @@ impl Snapshots {
     pub fn in_use(&self) -> Vec<Csn> {
         let visible = self.visible.load(Ordering::SeqCst);
         let mut all: Vec<Csn> = vec![Csn(visible)];
+        let exports = self.exports.lock();
+        all.extend(exports.iter());
         for slot in &self.slots[..self.slots_used()] {
             let csn = slot.load(Ordering::SeqCst);
             if csn < visible {
@@ -142,5 +173,21 @@ mod tests {
         assert_eq!(s.compute_oldest(), Csn(20));
         s.free_slot(a);
         assert_eq!(s.take_slot(), Some(a));
+    }
+
+    #[test]
+    fn an_exported_snapshot_stays_until_it_is_forgotten_and_given_up() {
+        let s = Snapshots::new(Csn(10));
+        let adopter = s.take_slot().expect("free");
+        s.export(Csn(10));
+        s.publish(Csn(20));
+        assert_eq!((s.compute_oldest(), s.in_use()), (Csn(10), vec![Csn(10), Csn(20)]));
+        assert!(!s.adopt(adopter, Csn(11), None));
+        assert!(s.adopt(adopter, Csn(10), None));
+        s.forget_export(Csn(10));
+        assert!(!s.adopt(adopter, Csn(10), None));
+        assert_eq!(s.compute_oldest(), Csn(10));
+        s.hold(adopter, None);
+        assert_eq!((s.compute_oldest(), s.in_use()), (Csn(20), vec![Csn(20)]));
     }
 }

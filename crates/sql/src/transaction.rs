@@ -9,8 +9,8 @@
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Object, ObjectAddress, ObjectChange};
-use melba_engine::{Durability, Isolation, Savepoint, Transaction};
-use melba_types::{Csn, Oid, Result};
+use melba_engine::{Durability, ExportedSnapshot, Isolation, Savepoint, Transaction};
+use melba_types::{Csn, Oid, Result, bail};
 use parking_lot::Mutex;
 
 use crate::cluster::Cluster;
@@ -25,6 +25,8 @@ pub struct Tx {
     /// Constraint checks that wait for the commit.
     pub deferred: Arc<DeferredEvents>,
     ddl: Mutex<CatalogChanges>,
+    /// Snapshots that others may adopt until this ends.
+    exported: Mutex<Vec<ExportedSnapshot>>,
 }
 
 #[derive(Default)]
@@ -32,6 +34,11 @@ struct CatalogChanges {
     changes: Vec<(Oid, ObjectChange)>,
     /// The private snapshot and the version of the committed one it was made from.
     working: Option<(u64, Arc<Catalog>)>,
+}
+
+/// An exported snapshot's name, of PostgreSQL's form: the commit it ends with tells it from all others.
+fn snapshot_name(csn: Csn) -> String {
+    format!("{:08X}-{:08X}-1", csn.0 >> 32, csn.0 & u64::from(u32::MAX))
 }
 
 /// A point to roll back to.
@@ -49,7 +56,7 @@ impl Tx {
         isolation: Isolation,
     ) -> Result<Tx> {
         let engine = cluster.engine.begin_in(session, isolation)?;
-        Ok(Tx { cluster: cluster.clone(), engine, database, deferred: Arc::default(), ddl: Mutex::default() })
+        Ok(Tx { cluster: cluster.clone(), engine, database, deferred: Arc::default(), ddl: Mutex::default(), exported: Mutex::default() })
     }
 
     /// The catalog this transaction sees now.
@@ -74,6 +81,29 @@ impl Tx {
     /// This transaction has changed the catalog: plans made from it must not outlive it.
     pub fn has_catalog_changes(&self) -> bool {
         !self.ddl.lock().changes.is_empty()
+    }
+
+    /// Exports the running statement's snapshot until the transaction ends; its name.
+    pub fn export_snapshot(&self) -> Result<String> {
+        let snapshot = self.engine.export_snapshot()?;
+        let csn = snapshot.csn();
+        self.exported.lock().push(snapshot);
+        Ok(snapshot_name(csn))
+    }
+
+    /// Takes the snapshot of that name as this transaction's.
+    pub fn adopt_snapshot(&self, name: &str) -> Result<()> {
+        let is_hexadecimal = |c: char| c.is_ascii_digit() || ('A'..='F').contains(&c);
+        if !name.chars().all(|c| is_hexadecimal(c) || c == '-') {
+            bail!(INVALID_PARAMETER_VALUE, "invalid snapshot identifier: \"{name}\"");
+        }
+        let hexadecimal = |digits: Option<&str>| u64::from_str_radix(digits?, 16).ok();
+        let mut parts = name.split('-');
+        let csn = hexadecimal(parts.next()).zip(hexadecimal(parts.next())).map(|(high, low)| Csn(high << 32 | low));
+        match csn.filter(|csn| snapshot_name(*csn) == name) {
+            Some(csn) if self.engine.adopt_snapshot(csn)? => Ok(()),
+            _ => bail!(UNDEFINED_OBJECT, "snapshot \"{name}\" does not exist"),
+        }
     }
 
     /// A fresh OID.

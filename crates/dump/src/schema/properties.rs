@@ -43,9 +43,9 @@ fn owners() -> String {
 fn grants(privilege: &str, what: &str) -> String {
     format!(
         "(SELECT string_agg(format('GRANT %s ON {what} TO %s%s;', g.privileges, CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END,
-            CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END), ' ' ORDER BY g.grantee, g.is_grantable)
-          FROM (SELECT x.grantee, x.is_grantable, string_agg({privilege}, ', ' ORDER BY x.privilege_type) AS privileges
-                FROM aclexplode(o.acl) x GROUP BY x.grantee, x.is_grantable) g)"
+            CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END), ' ' ORDER BY g.place)
+          FROM (SELECT x.grantee, x.is_grantable, string_agg({privilege}, ', ' ORDER BY x.ordinality) AS privileges, min(x.ordinality) AS place
+                FROM aclexplode(o.acl) WITH ORDINALITY x GROUP BY x.grantee, x.is_grantable) g)"
     )
 }
 
@@ -81,9 +81,9 @@ fn default_privileges() -> String {
                 || format('REVOKE ALL ON %s FROM %I; ', {objects}, pg_get_userbyid(o.defaclrole)) ELSE '' END
             || coalesce((SELECT string_agg({alter} || format('GRANT %s ON %s TO %s%s;', g.privileges, {objects},
                     CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END,
-                    CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END), ' ' ORDER BY g.grantee, g.is_grantable)
-                FROM (SELECT x.grantee, x.is_grantable, string_agg(x.privilege_type, ', ' ORDER BY x.privilege_type) AS privileges
-                    FROM aclexplode(o.defaclacl) x GROUP BY x.grantee, x.is_grantable) g), '')
+                    CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END), ' ' ORDER BY g.place)
+                FROM (SELECT x.grantee, x.is_grantable, string_agg(x.privilege_type, ', ' ORDER BY x.ordinality) AS privileges, min(x.ordinality) AS place
+                    FROM aclexplode(o.defaclacl) WITH ORDINALITY x GROUP BY x.grantee, x.is_grantable) g), '')
          FROM pg_catalog.pg_default_acl o LEFT JOIN pg_catalog.pg_namespace n ON n.oid = o.defaclnamespace"
     )
 }

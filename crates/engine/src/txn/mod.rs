@@ -73,6 +73,11 @@ pub struct ViewPin {
     csn: Csn,
 }
 
+/// A snapshot that other transactions may adopt, as long as this lives.
+pub struct ExportedSnapshot {
+    pin: ViewPin,
+}
+
 /// A transaction. Operations may be called from several threads at once; commit and rollback from one.
 pub struct Transaction {
     id: TxnId,
@@ -203,6 +208,33 @@ impl Transaction {
         let csn = self.shared().snapshots.acquire(self.session.slot, pins.oldest());
         pins.held.push(csn);
         (ReadView { csn, command: u32::MAX }, ViewPin { session: Arc::clone(&self.session), csn })
+    }
+
+    /// Lets other transactions see what the running statement sees of others' commits: its own changes are not part of it.
+    pub fn export_snapshot(&self) -> Result<ExportedSnapshot> {
+        let mut pins = self.session.pins.lock();
+        let csn = pins.current.ok_or(EngineError::Misuse("no statement runs whose snapshot could be exported"))?;
+        self.shared().snapshots.export(csn);
+        pins.held.push(csn);
+        Ok(ExportedSnapshot { pin: ViewPin { session: Arc::clone(&self.session), csn } })
+    }
+
+    /// Takes an exported snapshot as this transaction's own, before it has taken another: false when it is not exported any
+    /// more. A READ COMMITTED transaction has no snapshot of its own.
+    pub fn adopt_snapshot(&self, csn: Csn) -> Result<bool> {
+        self.with_state(|state| {
+            if self.isolation == Isolation::ReadCommitted || state.snapshot.is_some() {
+                return Err(EngineError::Misuse("a snapshot is adopted by a transaction that needs one and has none"));
+            }
+            let mut pins = self.session.pins.lock();
+            // Views that the session keeps from earlier transactions may be older still; the slot protects the oldest.
+            let adopted = self.shared().snapshots.adopt(self.session.slot, csn, pins.oldest());
+            if adopted {
+                pins.current = Some(csn);
+                state.snapshot = Some(csn);
+            }
+            Ok(adopted)
+        })
     }
 
     /// Whether anything was changed: an idle or read-only transaction has no xid in PostgreSQL.
@@ -408,6 +440,19 @@ impl Committing {
 impl Drop for Transaction {
     fn drop(&mut self) {
         self.rollback();
+    }
+}
+
+impl ExportedSnapshot {
+    pub fn csn(&self) -> Csn {
+        self.pin.csn
+    }
+}
+
+impl Drop for ExportedSnapshot {
+    fn drop(&mut self) {
+        // The pin is dropped after this: the snapshot is protected until nobody can adopt it.
+        self.pin.session.shared.snapshots.forget_export(self.pin.csn);
     }
 }
 

@@ -205,11 +205,10 @@ pub struct SystemScanNode {
     pub relation: Oid,
     pub name: Arc<str>,
     pub alias: Arc<str>,
-    pub generator: &'static str,
     /// Columns of the relation, by position.
     pub outputs: Vec<ScanOutput>,
     pub column_kinds: Vec<Kind>,
-    /// Column position = value, to hand to the generator.
+    /// Column position = value, to hand to the relation's generator.
     pub equal: Vec<(usize, Expression)>,
     pub filter: Vec<Expression>,
 }

@@ -30,7 +30,10 @@ impl Session {
                 self.set_modes(change)?;
             }
             (VariableSetKind::VarSetMulti, "SESSION CHARACTERISTICS") => self.set_characteristics(&set.args)?,
-            (VariableSetKind::VarSetMulti, _) => return Err(melba_types::DbError::unsupported("SET TRANSACTION SNAPSHOT")),
+            (VariableSetKind::VarSetMulti, _) => {
+                let name = argument_text(&self.state, "transaction_snapshot", &set.args)?;
+                self.adopt_snapshot(&name)?;
+            }
             (VariableSetKind::VarSetDefault | VariableSetKind::VarReset, "role" | "session_authorization") => {
                 self.set_user_setting(&set.name, None, scope)?;
             }

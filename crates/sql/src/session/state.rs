@@ -182,6 +182,23 @@ impl Session {
         Ok(())
     }
 
+    /// SET TRANSACTION SNAPSHOT.
+    pub(super) fn adopt_snapshot(&mut self, name: &str) -> Result<()> {
+        let usable = self.transaction.as_ref().filter(|t| !t.used && t.savepoints.is_empty());
+        let Some(transaction) = usable else {
+            return Err(err!(ACTIVE_SQL_TRANSACTION, "SET TRANSACTION SNAPSHOT must be called before any query"));
+        };
+        match isolation(transaction.modes) {
+            Isolation::RepeatableRead => transaction.tx.adopt_snapshot(name),
+            // The exporter's own serializability would have to be known.
+            Isolation::Serializable => Err(DbError::unsupported("SET TRANSACTION SNAPSHOT in a SERIALIZABLE transaction")),
+            Isolation::ReadCommitted => Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "a snapshot-importing transaction must have isolation level SERIALIZABLE or REPEATABLE READ"
+            )),
+        }
+    }
+
     /// The catalog as the open transaction sees it.
     pub(super) fn current_catalog(&self) -> Arc<Catalog> {
         self.transaction.as_ref().map_or_else(|| self.state.catalog(), |t| t.tx.catalog())

@@ -32,6 +32,10 @@ impl StatementContext {
             "show_config_by_name_missing_ok" => self.current_setting(args, args[1].as_bool()),
             "set_config_by_name" => self.set_config(args),
             "setseed" => self.set_seed(args[0].as_f64()),
+            "pg_export_snapshot" => match &self.tx {
+                Some(tx) => tx.export_snapshot().map(Datum::text),
+                None => Err(DbError::internal("a statement without a transaction")),
+            },
             "pg_sleep" => self.sleep(args[0].as_f64()),
             "pg_backend_pid" | "pg_cancel_backend" | "pg_terminate_backend" | "pg_postmaster_start_time" => {
                 self.call_backend(source, args)

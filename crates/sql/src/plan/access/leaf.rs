@@ -184,12 +184,9 @@ impl Planner<'_> {
         estimate: Estimate,
     ) -> Result<Stage> {
         let relation = self.relation_of(entry)?;
-        let melba_catalog::Storage::System(generator) = relation.storage else {
-            return Err(DbError::internal("system relation expected"));
-        };
         let needed = self.level().needed[entry].clone();
         let (mut outputs, projection, kinds, layout) = self.scan_outputs(entry, &relation, &needed);
-        // The generator gives all columns.
+        // Rows come with all columns.
         for output in &mut outputs {
             match output {
                 ScanOutput::Column(c) => *c = projection[*c],
@@ -211,7 +208,6 @@ impl Planner<'_> {
             relation: relation.oid,
             name: relation.name.clone(),
             alias,
-            generator,
             outputs,
             column_kinds: relation.columns.iter().map(|c| c.kind).collect(),
             equal: values,
