@@ -52,7 +52,7 @@ pub use scan::{IndexScan, Morsel, ScanBatch, TableScan, ZoneOp, ZonePredicate};
 pub use sequence::{SequenceDefinition, SequenceId, SequenceState};
 pub use session::Session;
 pub use tree::Persistence;
-pub use txn::{ExportedSnapshot, Committing, Isolation, Latest, ReadView, RowLockResult, Savepoint, Transaction, ViewPin};
+pub use txn::{Committing, ExportedSnapshot, Isolation, Latest, ReadView, RowLockResult, Savepoint, Transaction, ViewPin};
 
 /// An encoded row (`melba_types::row`). Cloning shares the bytes.
 pub type RowBytes = Arc<[u8]>;

@@ -56,7 +56,14 @@ impl Tx {
         isolation: Isolation,
     ) -> Result<Tx> {
         let engine = cluster.engine.begin_in(session, isolation)?;
-        Ok(Tx { cluster: cluster.clone(), engine, database, deferred: Arc::default(), ddl: Mutex::default(), exported: Mutex::default() })
+        Ok(Tx {
+            cluster: cluster.clone(),
+            engine,
+            database,
+            deferred: Arc::default(),
+            ddl: Mutex::default(),
+            exported: Mutex::default(),
+        })
     }
 
     /// The catalog this transaction sees now.
