@@ -19,6 +19,7 @@ use crate::engine::Shared;
 use crate::error::{EngineError, Result};
 use crate::key::KeyBytes;
 use crate::levels::MemTable;
+use crate::planted::{Plant, is_planted};
 use crate::session::Session;
 use crate::tree::{Persistence, Tree, TreeData};
 use crate::txn::{PrivateRun, TreeHeads, What, WriteSet};
@@ -127,7 +128,7 @@ impl Shared {
             true => (Lsn(u64::MAX), Lsn(0)),
             false => self.wal.append(csn, &mut payload, crc),
         };
-        let needed = if sync { end.max(log_needed) } else { Lsn(0) };
+        let needed = if sync && !is_planted(Plant::PublishEarly) { end.max(log_needed) } else { Lsn(0) };
         state.queue.push_back(InFlight { applied: false, start, needed, waiter: None });
         drop(state);
         writes.encoded = payload;

@@ -26,6 +26,8 @@ mod locks;
 mod manifest;
 mod merge;
 mod output;
+#[doc(hidden)]
+pub mod planted;
 mod recovery;
 mod scan;
 mod sequence;

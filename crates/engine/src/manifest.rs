@@ -28,6 +28,7 @@ use melba_vfs::{Directory, File};
 use crate::batch;
 use crate::codec::{Reader, put_u16, put_u64, put_varint};
 use crate::error::{EngineError, Result};
+use crate::planted::{Plant, is_planted};
 use crate::sequence::{SequenceDefinition, SequenceId, SequenceState};
 use crate::tree::Persistence;
 
@@ -327,7 +328,7 @@ impl Manifest {
         }
         let record = encode_record(edits);
         self.file.write_at(&record, self.offset).map_err(io)?;
-        if self.sync {
+        if self.sync && !is_planted(Plant::SkipFsync) {
             self.file.sync().map_err(io)?;
         }
         self.offset += record.len() as u64;

@@ -25,6 +25,7 @@ use crate::error::{EngineError, Result};
 use crate::levels::{Levels, Run, may_have_key, may_have_row};
 use crate::manifest::{Edit, SegmentFile};
 use crate::output::{IndexOutput, TableOutput};
+use crate::planted::{Plant, is_planted};
 use crate::tree::{Tree, TreeData};
 use crate::versions::Keep;
 
@@ -299,6 +300,9 @@ impl Shared {
                 }
             }
             keep.select(&mut versions, |v| v.0, |v| v.1, !may_have_key(older, &key));
+            if is_planted(Plant::DropIndexEntry) && key.last() == Some(&7) {
+                continue;
+            }
             for (csn, dead) in &versions {
                 output.push(&key, *csn, *dead)?;
             }

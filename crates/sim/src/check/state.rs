@@ -1,0 +1,183 @@
+//! What a view shows is what the model has at its CSN; every index that is whole for the view agrees with its table.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use melba_engine::{ReadView, Transaction};
+use melba_types::{RowId, TreeId};
+use melba_vfs::SeededRandom;
+
+use crate::failure::Outcome;
+use crate::model::Shape;
+use crate::row::{IndexKey, Row, Value, missing, number_key, text_key, value};
+use crate::{ensure, failure};
+
+/// Scans a whole table, in some way that the random numbers choose.
+pub fn check_rows(
+    txn: &Arc<Transaction>,
+    view: ReadView,
+    shape: &Shape,
+    expected: &BTreeMap<RowId, Row>,
+    random: &SeededRandom,
+) -> Outcome<()> {
+    let mut projection: Vec<usize> = (0..shape.columns).filter(|_| random.chance(80)).collect();
+    if random.chance(30) {
+        projection.reverse();
+    }
+    let missing = missing(shape.columns);
+    let mut found: BTreeMap<RowId, Vec<Value>> = BTreeMap::new();
+    for morsel in txn.morsels(shape.tree, 1 + random.below(3))? {
+        let mut scan = txn.scan(view, shape.tree, &projection, &missing, &[], Some(morsel))?;
+        while let Some(batch) = scan.next()? {
+            for (i, id) in batch.row_ids.iter().enumerate() {
+                let row = batch.columns.iter().map(|c| value(&c.get(i))).collect();
+                ensure!(found.insert(*id, row).is_none(), "a scan of tree {} at {} gave row {id} twice", shape.tree, view.csn);
+            }
+        }
+    }
+    compare(shape.tree, view, &projection, &found, expected)
+}
+
+/// Compares rows by the columns that were asked for.
+pub fn compare(
+    tree: TreeId,
+    view: ReadView,
+    projection: &[usize],
+    found: &BTreeMap<RowId, Vec<Value>>,
+    expected: &BTreeMap<RowId, Row>,
+) -> Outcome<()> {
+    for (id, row) in expected {
+        let wanted: Vec<Value> = projection.iter().map(|c| row.get(*c)).collect();
+        let Some(values) = found.get(id) else {
+            return failure::violated(format!("tree {tree} at {} lacks row {id}: {wanted:?}", view.csn));
+        };
+        ensure!(*values == wanted, "tree {tree} at {} has row {id} as {values:?}, not {wanted:?}", view.csn);
+    }
+    let extra = found.keys().find(|id| !expected.contains_key(id));
+    ensure!(extra.is_none(), "tree {tree} at {} has row {extra:?} that must not be seen", view.csn);
+    Ok(())
+}
+
+/// Scans an index from end to end.
+pub fn check_whole_index(
+    txn: &Arc<Transaction>,
+    view: ReadView,
+    index: (TreeId, IndexKey),
+    expected: &BTreeMap<RowId, Row>,
+) -> Outcome<()> {
+    check_entries(txn, view, index, expected, &(Bound::Unbounded, Bound::Unbounded), false)
+}
+
+/// Scans an index, whole or a part of it, in either direction.
+pub fn check_index(
+    txn: &Arc<Transaction>,
+    view: ReadView,
+    index: (TreeId, IndexKey),
+    expected: &BTreeMap<RowId, Row>,
+    random: &SeededRandom,
+) -> Outcome<()> {
+    let bound = || -> Bound<Vec<u8>> {
+        let at = match index.1 {
+            IndexKey::Number => number_key(random.below(70) as i64),
+            IndexKey::Text => text_key(&format!("{:02}", random.below(40))),
+        };
+        [Bound::Unbounded, Bound::Unbounded, Bound::Included(at.clone()), Bound::Excluded(at)][random.below(4)].clone()
+    };
+    check_entries(txn, view, index, expected, &(bound(), bound()), random.chance(30))
+}
+
+fn check_entries(
+    txn: &Arc<Transaction>,
+    view: ReadView,
+    (tree, key): (TreeId, IndexKey),
+    expected: &BTreeMap<RowId, Row>,
+    (lower, upper): &(Bound<Vec<u8>>, Bound<Vec<u8>>),
+    reverse: bool,
+) -> Outcome<()> {
+    let inside = |k: &[u8]| {
+        let above = match lower {
+            Bound::Unbounded => true,
+            Bound::Included(l) => k >= l.as_slice(),
+            Bound::Excluded(l) => k > l.as_slice() && !k.starts_with(l),
+        };
+        let below = match upper {
+            Bound::Unbounded => true,
+            Bound::Included(u) => k <= u.as_slice() || k.starts_with(u),
+            Bound::Excluded(u) => k < u.as_slice(),
+        };
+        above && below
+    };
+    let mut wanted: Vec<(Vec<u8>, RowId)> = expected.iter().map(|(id, row)| (row.key(key), *id)).collect();
+    wanted.retain(|(k, _)| inside(k));
+    wanted.sort();
+    if reverse {
+        wanted.reverse();
+    }
+    let mut scan = txn.index_scan(view, tree, as_slice(lower), as_slice(upper), reverse)?;
+    let mut found = Vec::new();
+    while let Some((k, id)) = scan.next()? {
+        found.push((k.to_vec(), id));
+    }
+    if found != wanted {
+        let lacking = wanted.iter().find(|e| !found.contains(e));
+        let extra = found.iter().find(|e| !wanted.contains(e));
+        let what = format!("lacks {lacking:?}, has {extra:?} too much, {} entries for {}", found.len(), wanted.len());
+        return failure::violated(format!("index {tree} at {} {what} (from {lower:?} to {upper:?})", view.csn));
+    }
+    Ok(())
+}
+
+fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+    match bound {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(k) => Bound::Included(k.as_slice()),
+        Bound::Excluded(k) => Bound::Excluded(k.as_slice()),
+    }
+}
+
+/// Looks some rows up by id and by key.
+pub fn check_points(
+    txn: &Arc<Transaction>,
+    view: ReadView,
+    shape: &Shape,
+    expected: &BTreeMap<RowId, Row>,
+    random: &SeededRandom,
+) -> Outcome<()> {
+    let last = expected.keys().next_back().map_or(1, |id| id.0 as usize);
+    let ids: Vec<RowId> = (0..4).map(|_| RowId(random.below(last + 3) as u64)).collect();
+    let projection: Vec<usize> = (0..shape.columns).collect();
+    let (kept, columns) = txn.fetch(view, shape.tree, &ids, &projection, &missing(shape.columns))?;
+    let wanted: Vec<u32> = (0..4).filter(|i| expected.contains_key(&ids[*i as usize])).collect();
+    ensure!(kept == wanted, "tree {} at {}: fetching {ids:?} gave {kept:?}, not {wanted:?}", shape.tree, view.csn);
+    let layout = txn.table_layout(shape.tree)?;
+    for (i, at) in kept.iter().enumerate() {
+        let id = ids[*at as usize];
+        let values: Vec<Value> = columns.iter().map(|c| value(&c.get(i))).collect();
+        let row = &expected[&id];
+        let wanted: Vec<Value> = projection.iter().map(|c| row.get(*c)).collect();
+        ensure!(values == wanted, "tree {} at {}: row {id} is {values:?}, not {wanted:?}", shape.tree, view.csn);
+        let got = txn.get(view, shape.tree, id)?.and_then(|bytes| Row::decode(&layout, &bytes));
+        let same = got.as_ref().is_some_and(|got| projection.iter().all(|c| got.get(*c) == row.get(*c)));
+        ensure!(same, "tree {} at {}: row {id} is {got:?}, not {row:?}", shape.tree, view.csn);
+    }
+    for (tree, key, whole_from) in &shape.indexes {
+        if *whole_from > view.csn {
+            continue;
+        }
+        let number = random.below(70) as i64;
+        let key_bytes = match (expected.values().nth(random.below(expected.len() + 1)), key) {
+            (Some(row), _) => row.key(*key),
+            (None, IndexKey::Number) => number_key(number),
+            (None, IndexKey::Text) => text_key("none"),
+        };
+        let mut scan = txn.index_lookup(view, *tree, &key_bytes)?;
+        let mut found = Vec::new();
+        while let Some((_, id)) = scan.next()? {
+            found.push(id);
+        }
+        let wanted: Vec<RowId> = expected.iter().filter(|(_, row)| row.key(*key) == key_bytes).map(|(id, _)| *id).collect();
+        ensure!(found == wanted, "index {tree} at {}: looking {key_bytes:?} up gave {found:?}, not {wanted:?}", view.csn);
+    }
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! Reading: whole statements, and cursors that go on while everything else happens.
+
+use std::collections::BTreeMap;
+
+use melba_engine::{ReadView, RelationLockMode, TableScan, ViewPin};
+use melba_types::{RowId, TreeId};
+
+use crate::check::state;
+use crate::client::{Attempt, Open};
+use crate::ensure;
+use crate::failure::Outcome;
+use crate::model::TableNumber;
+use crate::row::{Row, Value, missing, value};
+use crate::world::World;
+
+/// A scan in progress: it shows what its view saw when it was opened.
+pub struct Cursor {
+    scan: TableScan,
+    tree: TreeId,
+    view: ReadView,
+    _pin: ViewPin,
+    projection: Vec<usize>,
+    expected: BTreeMap<RowId, Row>,
+    found: BTreeMap<RowId, Vec<Value>>,
+}
+
+impl World {
+    pub fn read(&mut self, open: &mut Open, number: TableNumber) -> Outcome<Attempt> {
+        let Some(shape) = self.lock_table(open, number, RelationLockMode::AccessShare)? else { return Ok(Attempt::Blocked) };
+        let view = open.view(self)?;
+        let expected = self.model.rows(number, view.csn, &open.changes);
+        let choice = self.random.below(10);
+        if choice < 6 {
+            state::check_rows(&open.txn, view, &shape, &expected, &self.random)?;
+        }
+        if choice > 2 {
+            for (tree, key, whole_from) in &shape.indexes {
+                if *whole_from <= view.csn {
+                    state::check_index(&open.txn, view, (*tree, *key), &expected, &self.random)?;
+                }
+            }
+        }
+        state::check_points(&open.txn, view, &shape, &expected, &self.random)?;
+        Ok(Attempt::Done)
+    }
+
+    pub fn open_cursor(&mut self, open: &mut Open, number: TableNumber) -> Outcome<Attempt> {
+        let Some(shape) = self.lock_table(open, number, RelationLockMode::AccessShare)? else { return Ok(Attempt::Blocked) };
+        let view = open.view(self)?;
+        let pin = open.txn.pin_view(view);
+        let projection: Vec<usize> = (0..shape.columns).collect();
+        let scan = open.txn.scan(view, shape.tree, &projection, &missing(shape.columns), &[], None)?;
+        let expected = self.model.rows(number, view.csn, &open.changes);
+        let found = BTreeMap::new();
+        open.cursor = Some(Cursor { scan, tree: shape.tree, view, _pin: pin, projection, expected, found });
+        Ok(Attempt::Done)
+    }
+
+    /// Fetches a batch, and at the end looks whether it was all.
+    pub fn step_cursor(&mut self, open: &mut Open) -> Outcome<()> {
+        let Some(cursor) = &mut open.cursor else { return Ok(()) };
+        match cursor.scan.next()? {
+            Some(batch) => {
+                for (i, id) in batch.row_ids.iter().enumerate() {
+                    let row = batch.columns.iter().map(|c| value(&c.get(i))).collect();
+                    ensure!(cursor.found.insert(*id, row).is_none(), "a cursor gave row {id} twice");
+                }
+            }
+            None => {
+                state::compare(cursor.tree, cursor.view, &cursor.projection, &cursor.found, &cursor.expected)?;
+                open.cursor = None;
+            }
+        }
+        Ok(())
+    }
+}

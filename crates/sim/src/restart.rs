@@ -1,0 +1,172 @@
+//! The ends of an engine's life, and what the next one finds.
+
+use std::sync::Arc;
+
+use melba_engine::{BackgroundStep, Engine, EngineError, Isolation};
+use melba_vfs::{Directory, Faults, MemoryDirectory, Operation};
+
+use crate::check;
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::model::Changes;
+use crate::world::World;
+use crate::ensure;
+
+/// How an engine ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The machine's power goes.
+    PowerCut,
+    /// The process ends, the operating system goes on.
+    Kill,
+    /// A shutdown. The power goes right after it.
+    Clean,
+}
+
+/// Recoveries that may be cut short before one is let through.
+const CUT_RECOVERIES_MAX: usize = 3;
+/// A merge that does not end is one that takes more steps than this.
+const MERGE_STEPS_MAX: usize = 20_000;
+
+impl World {
+    /// Ends the engine, opens it again, and checks what it kept.
+    pub fn restart(&mut self, clients: &mut Vec<Client>, mut end: End) -> Result<(), String> {
+        self.event(format_args!("end: {end:?}"));
+        if end == End::Clean {
+            for client in clients.iter_mut() {
+                client.finish(self)?;
+            }
+            if let Err(e) = self.engine().shutdown() {
+                self.event(format_args!("shutdown: {e}"));
+                self.judge(&e, "shutdown")?;
+                end = End::PowerCut;
+            }
+        }
+        match end {
+            End::PowerCut => self.stats.power_cuts += 1,
+            End::Kill => self.stats.kills += 1,
+            End::Clean => self.stats.clean_stops += 1,
+        }
+        self.directory.cut_power();
+        clients.clear();
+        self.engine = None;
+        let survive = match end {
+            End::Kill => 100,
+            End::Clean => 0,
+            End::PowerCut => self.profile.survive[self.random.below(self.profile.survive.len())],
+        };
+        self.power_returns(survive);
+        let engine = self.recover(survive)?;
+        self.check_recovered(&engine, end == End::Clean)?;
+        self.engine = Some(engine);
+        *clients = self.clients()?;
+        Ok(())
+    }
+
+    fn power_returns(&mut self, survive: usize) {
+        let random = &self.random;
+        let after: Arc<MemoryDirectory> = self.directory.after_power_cut(&mut || random.chance(survive));
+        self.directory = after;
+        self.stats.faults += self.faults.failures();
+        self.faults = Faults::new();
+    }
+
+    /// Opens the engine; some recoveries fail or are cut short, and then there is another.
+    fn recover(&mut self, survive: usize) -> Result<Arc<Engine>, String> {
+        for _ in 0..CUT_RECOVERIES_MAX {
+            match self.random.below(8) {
+                0 => self.directory.cut_power_at_sync(self.random.below(8) as u64),
+                1 => self.faults.fail_once(Operation::ALL, self.random.below(40) as u64),
+                _ => break,
+            }
+            match self.open() {
+                Ok(engine) if !self.is_troubled() => {
+                    // It came through; what was to happen must not happen later.
+                    self.faults.heal();
+                    self.directory.cut_power_at_sync(u64::MAX);
+                    return Ok(engine);
+                }
+                Ok(_) => self.event(format_args!("recovery in trouble")),
+                Err(e) => {
+                    self.event(format_args!("recovery cut: {e}"));
+                    self.judge(&e, "recovery")?;
+                }
+            }
+            self.directory.cut_power();
+            self.power_returns(survive);
+        }
+        self.open().map_err(|e| format!("recovery failed: {e:?}"))
+    }
+
+    fn check_recovered(&mut self, engine: &Arc<Engine>, clean: bool) -> Result<(), String> {
+        let csn = engine.visible_csn();
+        self.event(format_args!("recovered {csn}"));
+        check::durability::check(&self.model, csn, clean)?;
+        let before: Vec<_> = self.model.tables.values().map(|t| t.tree).collect();
+        self.model.restart(csn, clean);
+        let nothing = Changes::default();
+        let there = self.model.numbers(&nothing, csn);
+        let mut trees = Vec::new();
+        for number in there {
+            let shape = self.model.shape(number, &nothing, csn);
+            trees.extend(shape.iter().flat_map(|s| s.indexes.iter().map(|i| i.0).chain([s.tree])));
+        }
+        for tree in &trees {
+            ensure!(engine.has_tree(*tree), "tree {tree} is gone after recovery to {csn}");
+        }
+        let gone = before.iter().find(|t| !trees.contains(t) && engine.has_tree(**t));
+        ensure!(gone.is_none(), "tree {gone:?} is there after recovery to {csn}, and must not");
+        self.check_all(engine).map_err(|e| match e {
+            Failure::Violation(message) => format!("after recovery to {csn}: {message}"),
+            Failure::Engine(e) => format!("after recovery to {csn}: {e:?}"),
+        })
+    }
+
+    /// Every table and index, whole.
+    fn check_all(&mut self, engine: &Arc<Engine>) -> Result<(), Failure> {
+        let txn = engine.begin(Isolation::ReadCommitted)?;
+        let view = txn.statement_view();
+        let nothing = Changes::default();
+        for number in self.model.numbers(&nothing, view.csn) {
+            let Some(shape) = self.model.shape(number, &nothing, view.csn) else { continue };
+            let expected = self.model.rows(number, view.csn, &nothing);
+            check::state::check_rows(&txn, view, &shape, &expected, &self.random)?;
+            check::state::check_points(&txn, view, &shape, &expected, &self.random)?;
+            for (tree, key, _) in &shape.indexes {
+                check::state::check_whole_index(&txn, view, (*tree, *key), &expected)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets everything come to rest, and checks state and files.
+    pub fn settle(&mut self, clients: &mut [Client]) -> Result<(), String> {
+        for client in clients {
+            client.finish(self)?;
+        }
+        self.event(format_args!("settles"));
+        let engine = Arc::clone(self.engine());
+        let may = |e: EngineError| self.judge(&e, "a checkpoint");
+        if let Err(e) = engine.checkpoint() {
+            return may(e);
+        }
+        self.clock.advance(std::time::Duration::from_secs(5));
+        let mut steps = 0;
+        while engine.run_step(BackgroundStep::Merge) {
+            steps += 1;
+            ensure!(steps < MERGE_STEPS_MAX, "merges do not end");
+        }
+        if self.is_troubled() || engine.failure().is_some() {
+            return Ok(());
+        }
+        match self.check_all(&engine) {
+            Ok(()) => {}
+            Err(Failure::Violation(message)) => return Err(format!("at rest: {message}")),
+            Err(Failure::Engine(e)) => return self.judge(&e, "a check at rest"),
+        }
+        // Blocks of readers that the check has just dropped.
+        while engine.run_step(BackgroundStep::Merge) {}
+        let plain = Arc::clone(&self.directory) as Arc<dyn Directory>;
+        check::files::check(&plain)
+    }
+}

@@ -1,0 +1,224 @@
+//! Writing rows the way the SQL layer does: locks first, then the newest state, then row and index entries.
+
+use std::sync::Arc;
+
+use melba_engine::{EngineError, IndexBuilder, Latest, LockTag, RelationLockMode, RowLockMode, RowLockResult, Transaction, Wait};
+use melba_types::{RowId, TreeId};
+
+use crate::client::{Attempt, Open};
+use crate::ensure;
+use crate::failure::Outcome;
+use crate::model::{Shape, TableNumber};
+use crate::row::{IndexKey, Row, batch};
+use crate::world::World;
+
+/// A row that was locked, as it is now.
+struct Locked {
+    id: RowId,
+    row: Row,
+}
+
+impl World {
+    /// Locks a table and answers what it is; `None` when somebody is in the way, or it is gone.
+    pub fn lock_table(&mut self, open: &Open, number: TableNumber, mode: RelationLockMode) -> Outcome<Option<Shape>> {
+        let tag = LockTag::Relation { database: 1, relation: number };
+        if !open.txn.lock_relation(tag, mode, Wait::NoWait)? {
+            return Ok(None);
+        }
+        Ok(self.model.shape(number, &open.changes, self.engine().visible_csn()))
+    }
+
+    pub fn insert(&mut self, open: &mut Open, number: TableNumber, row: &Row) -> Outcome<Attempt> {
+        let Some(shape) = self.lock_table(open, number, RelationLockMode::RowExclusive)? else { return Ok(Attempt::Blocked) };
+        open.view(self)?;
+        let row = fitted(row, &shape);
+        let numbers = shape.indexes.iter().find(|(_, key, _)| *key == IndexKey::Number);
+        if let Some((tree, ..)) = numbers
+            && self.is_taken(open, number, *tree, &row, None)?
+        {
+            return Ok(Attempt::Done);
+        }
+        let layout = open.txn.table_layout(shape.tree)?;
+        let id = open.txn.insert(shape.tree, &row.encode(&layout))?;
+        self.check_fresh(number, id)?;
+        for (tree, key, _) in &shape.indexes {
+            open.txn.index_insert(*tree, &row.key(*key), id)?;
+        }
+        open.changes.rows.insert((number, id), Some(row));
+        Ok(Attempt::Done)
+    }
+
+    /// Locks a number and asks whether a row other than `except` has it; the answer is checked.
+    fn is_taken(&mut self, open: &Open, number: TableNumber, tree: TreeId, row: &Row, except: Option<RowId>) -> Outcome<bool> {
+        let key = row.key(IndexKey::Number);
+        open.txn.lock_key(tree, &key)?;
+        let found = open.txn.index_probe_latest(tree, &key, except)?;
+        let rows = self.model.rows(number, self.engine().visible_csn(), &open.changes);
+        let wanted = rows.iter().find(|(id, r)| r.number() == row.number() && Some(**id) != except).map(|(id, _)| *id);
+        ensure!(found == wanted, "index {tree}: the newest row with {} is {found:?}, not {wanted:?}", row.number());
+        Ok(found.is_some())
+    }
+
+    /// A row id is given out once.
+    fn check_fresh(&self, number: TableNumber, id: RowId) -> Result<(), String> {
+        let known = self.model.tables.get(&number).is_some_and(|t| t.rows.contains_key(&id));
+        ensure!(!known, "row id {id} came again");
+        Ok(())
+    }
+
+    /// Locks the n-th row of those that the statement sees, and looks at it again.
+    fn lock_row(
+        &mut self,
+        open: &mut Open,
+        number: TableNumber,
+        nth: usize,
+        shape: &Shape,
+        mode: RowLockMode,
+    ) -> Outcome<Option<Result<Locked, Attempt>>> {
+        let view = open.view(self)?;
+        let rows = self.model.rows(number, view.csn, &open.changes);
+        let Some(id) = (!rows.is_empty()).then(|| rows.keys().nth(nth % rows.len()).copied()).flatten() else { return Ok(None) };
+        if open.txn.lock_row(shape.tree, id, mode, Wait::NoWait)? == RowLockResult::WouldBlock {
+            return Ok(Some(Err(Attempt::Blocked)));
+        }
+        let latest = open.txn.get_latest(shape.tree, id)?;
+        self.check_latest(open, number, id, &latest)?;
+        if latest.own_command.is_none() && latest.csn > view.csn && open.repeatable {
+            return Err(EngineError::SerializationFailure.into());
+        }
+        let newest = match open.changes.rows.get(&(number, id)) {
+            Some(own) => own.clone(),
+            None => self.model.newest(number, id, self.engine().visible_csn()).1,
+        };
+        Ok(newest.map(|row| Ok(Locked { id, row })))
+    }
+
+    fn check_latest(&self, open: &Open, number: TableNumber, id: RowId, latest: &Latest) -> Outcome<()> {
+        let (csn, newest) = self.model.newest(number, id, self.engine().visible_csn());
+        // Of a row that is deleted for all the engine may have forgotten who did it.
+        let forgotten = newest.is_none() && latest.csn.0 == 0;
+        let own = open.changes.rows.get(&(number, id));
+        ensure!(
+            latest.csn == csn || forgotten,
+            "row {id} was last changed by {csn}, the engine says {}",
+            latest.csn
+        );
+        let there = own.map_or(newest.is_some(), Option::is_some);
+        ensure!(latest.row.is_some() == there, "row {id} is there: {there}, the engine says {}", latest.row.is_some());
+        ensure!(latest.own_command.is_some() == own.is_some(), "row {id} is our own: {}, says the engine", latest.own_command.is_some());
+        Ok(())
+    }
+
+    pub fn update(&mut self, open: &mut Open, number: TableNumber, nth: usize, new: &Row) -> Outcome<Attempt> {
+        let Some(shape) = self.lock_table(open, number, RelationLockMode::RowExclusive)? else { return Ok(Attempt::Blocked) };
+        let mode = if self.random.chance(50) { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate };
+        let locked = match self.lock_row(open, number, nth, &shape, mode)? {
+            None => return Ok(Attempt::Done),
+            Some(Err(attempt)) => return Ok(attempt),
+            Some(Ok(locked)) => locked,
+        };
+        let mut row = fitted(new, &shape);
+        if self.random.chance(40) {
+            // Columns with indexes stay as they are.
+            row.0[..2].clone_from_slice(&locked.row.0[..2]);
+        }
+        let numbers = shape.indexes.iter().find(|(_, key, _)| *key == IndexKey::Number);
+        if let Some((tree, ..)) = numbers
+            && row.number() != locked.row.number()
+            && self.is_taken(open, number, *tree, &row, Some(locked.id))?
+        {
+            return Ok(Attempt::Done);
+        }
+        let layout = open.txn.table_layout(shape.tree)?;
+        open.txn.update(shape.tree, locked.id, &row.encode(&layout))?;
+        for (tree, key, _) in &shape.indexes {
+            let (old, new) = (locked.row.key(*key), row.key(*key));
+            if old != new {
+                open.txn.index_delete(*tree, &old, locked.id)?;
+                open.txn.index_insert(*tree, &new, locked.id)?;
+            }
+        }
+        open.changes.rows.insert((number, locked.id), Some(row));
+        Ok(Attempt::Done)
+    }
+
+    pub fn delete(&mut self, open: &mut Open, number: TableNumber, nth: usize) -> Outcome<Attempt> {
+        let Some(shape) = self.lock_table(open, number, RelationLockMode::RowExclusive)? else { return Ok(Attempt::Blocked) };
+        let locked = match self.lock_row(open, number, nth, &shape, RowLockMode::ForUpdate)? {
+            None => return Ok(Attempt::Done),
+            Some(Err(attempt)) => return Ok(attempt),
+            Some(Ok(locked)) => locked,
+        };
+        open.txn.delete(shape.tree, locked.id)?;
+        for (tree, key, _) in &shape.indexes {
+            open.txn.index_delete(*tree, &locked.row.key(*key), locked.id)?;
+        }
+        open.changes.rows.insert((number, locked.id), None);
+        Ok(Attempt::Done)
+    }
+
+    pub fn lock_only(&mut self, open: &mut Open, number: TableNumber, nth: usize) -> Outcome<Attempt> {
+        let Some(shape) = self.lock_table(open, number, RelationLockMode::RowShare)? else { return Ok(Attempt::Blocked) };
+        let modes = [RowLockMode::ForKeyShare, RowLockMode::ForShare, RowLockMode::ForNoKeyUpdate, RowLockMode::ForUpdate];
+        let mode = modes[self.random.below(4)];
+        match self.lock_row(open, number, nth, &shape, mode)? {
+            Some(Err(attempt)) => Ok(attempt),
+            _ => Ok(Attempt::Done),
+        }
+    }
+
+    /// COPY and its kin: rows in batches, index entries by a builder or one by one.
+    pub fn load(&mut self, open: &mut Open, number: TableNumber, rows: &[Row]) -> Outcome<Attempt> {
+        let Some(shape) = self.lock_table(open, number, RelationLockMode::RowExclusive)? else { return Ok(Attempt::Blocked) };
+        open.view(self)?;
+        let rows: Vec<Row> = rows.iter().map(|r| fitted(r, &shape)).collect();
+        let mut builders: Vec<Option<IndexBuilder>> = Vec::new();
+        for (tree, ..) in &shape.indexes {
+            builders.push(if self.random.chance(70) { Some(open.txn.build_index(*tree)?) } else { None });
+        }
+        for part in rows.chunks(1 + self.random.below(20)) {
+            let ids = open.txn.insert_batch(shape.tree, &batch(part, shape.columns))?;
+            for (row, id) in part.iter().zip((ids.start.0..ids.end.0).map(RowId)) {
+                self.check_fresh(number, id)?;
+                for ((tree, key, _), builder) in shape.indexes.iter().zip(&mut builders) {
+                    match builder {
+                        Some(builder) => builder.add(&row.key(*key), id)?,
+                        None => open.txn.index_insert(*tree, &row.key(*key), id)?,
+                    }
+                }
+                open.changes.rows.insert((number, id), Some(row.clone()));
+            }
+        }
+        for builder in builders.into_iter().flatten() {
+            let duplicate = builder.finish(|_, _, _| false)?;
+            ensure!(duplicate.is_none(), "a duplicate that nobody asked for");
+        }
+        Ok(Attempt::Done)
+    }
+
+    /// Fills a new index with the rows that are there.
+    pub fn fill_index(&mut self, txn: &Arc<Transaction>, table: TreeId, index: TreeId, key: IndexKey, columns: usize) -> Outcome<()> {
+        let (view, _pin) = txn.latest_view();
+        let projection: Vec<usize> = (0..columns).collect();
+        let mut scan = txn.scan(view, table, &projection, &crate::row::missing(columns), &[], None)?;
+        let mut builder = if self.random.chance(60) { Some(txn.build_index(index)?) } else { None };
+        while let Some(batch) = scan.next()? {
+            for (i, id) in batch.row_ids.iter().enumerate() {
+                let row = Row(batch.columns.iter().map(|c| crate::row::value(&c.get(i))).collect());
+                match &mut builder {
+                    Some(builder) => builder.add(&row.key(key), *id)?,
+                    None => txn.index_insert(index, &row.key(key), *id)?,
+                }
+            }
+        }
+        if let Some(builder) = builder {
+            builder.finish(|_, _, _| false)?;
+        }
+        Ok(())
+    }
+}
+
+/// A row with all columns that a table has now.
+fn fitted(row: &Row, shape: &Shape) -> Row {
+    Row((0..shape.columns).map(|c| row.get(c)).collect())
+}
