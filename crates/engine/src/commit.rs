@@ -133,6 +133,8 @@ impl Shared {
         drop(state);
         writes.encoded = payload;
         self.apply(writes, csn);
+        // Before others may believe that the commit is over: a flush keeps what is there then, and forgets the record.
+        self.forget_dropped(writes);
         let mut state = self.pipeline.state.lock();
         let at = (csn.0 - self.snapshots.visible().0 - 1) as usize;
         state.queue[at].applied = true;
@@ -160,11 +162,10 @@ impl Shared {
     }
 
     /// What follows publication.
-    pub(crate) fn end_commit(&self, started: &Started, writes: &WriteSet, durability: Durability) -> Result<()> {
+    pub(crate) fn end_commit(&self, started: &Started, durability: Durability) -> Result<()> {
         if started.csn.0.is_multiple_of(8) {
             self.snapshots.compute_oldest();
         }
-        self.forget_dropped(writes);
         if durability == Durability::Async && self.wal.pending_bytes() > PENDING_LOG_BYTES_MAX {
             self.flush_log()?;
         }

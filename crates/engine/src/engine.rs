@@ -18,7 +18,7 @@ use crate::error::{EngineError, Result};
 use crate::flush::Flush;
 use crate::levels::{Files, segment_name};
 use crate::locks::{LockManager, LockedObject};
-use crate::manifest::{Edit, Manifest};
+use crate::manifest::{Edit, Manifest, SegmentFile};
 use crate::merge::Merges;
 use crate::sequence::{Sequence, SequenceId};
 use crate::session::Session;
@@ -108,6 +108,8 @@ pub(crate) struct Shared {
     pub memory_tables_bytes: AtomicU64,
     /// Where replay would begin.
     pub checkpoint: AtomicU64,
+    /// The records of all commits up to here lie before that point: replay does not link their segments any more.
+    pub settled: AtomicU64,
     pub manifest: Mutex<Manifest>,
     /// The flush in progress, and when steps were done last.
     pub background: Mutex<Background>,
@@ -180,6 +182,7 @@ impl Engine {
             row_store_bytes: AtomicU64::new(0),
             memory_tables_bytes: AtomicU64::new(0),
             checkpoint: AtomicU64::new(state.replay.0),
+            settled: AtomicU64::new(state.segments.values().flatten().map(|s| s.assigned.0).max().unwrap_or(0)),
             manifest: Mutex::new(manifest),
             background: Mutex::default(),
             merging: Mutex::default(),
@@ -198,12 +201,12 @@ impl Engine {
         };
         let mut edits = shared.load(&state)?;
         let found = shared.replay(&state, &*log)?;
-        edits.extend(found.edits);
+        edits.extend(found.edits.iter().cloned());
         shared.snapshots = Snapshots::new(found.csn);
         shared.pipeline = Pipeline::new(found.csn);
         *shared.next_tree.get_mut() = found.next_tree;
         // Removing strays is safe before the manifest forgets unlogged segments: it would only empty the same trees again.
-        let next_file = shared.remove_strays(found.next_file)?;
+        let next_file = shared.remove_strays(&found)?;
         shared.files.next.store(next_file, Ordering::SeqCst);
         shared.manifest.get_mut().install(&edits)?;
         Ok(Arc::new(Engine { shared: Arc::new(shared), threads: Mutex::default() }))
@@ -551,21 +554,22 @@ impl Shared {
         Ok(self.flush_step(&mut background.flush, false)? || did_work)
     }
 
-    /// Deletes files that nobody reads and the manifest does not name; true when there were any.
+    /// Deletes files that nobody reads, the manifest does not name, and replay would not link; true when there were any.
     pub fn remove_trash(&self) -> bool {
-        let names = std::mem::take(&mut *self.files.trash.0.lock());
-        if names.is_empty() {
+        let files = std::mem::take(&mut *self.files.trash.0.lock());
+        if files.is_empty() {
             return false;
         }
         let manifest = self.manifest.lock();
-        let files = manifest.state().segments.values().flatten();
-        let named: std::collections::HashSet<String> = files.map(|s| segment_name(s.file)).collect();
+        let named: std::collections::HashSet<u64> = manifest.state().segments.values().flatten().map(|s| s.file).collect();
         drop(manifest);
-        let (keep, remove): (Vec<String>, Vec<String>) = names.into_iter().partition(|n| named.contains(n));
+        let settled = Csn(self.settled.load(Ordering::SeqCst));
+        let is_needed = |s: &SegmentFile| named.contains(&s.file) || s.assigned > settled;
+        let (keep, remove): (Vec<SegmentFile>, Vec<SegmentFile>) = files.into_iter().partition(is_needed);
         let removed = !remove.is_empty();
-        for name in remove {
+        for segment in remove {
             // What cannot be removed now is a stray for the next start.
-            let _ = self.files.directory.remove(&name);
+            let _ = self.files.directory.remove(&segment_name(segment.file));
         }
         self.files.trash.0.lock().extend(keep);
         removed

@@ -178,6 +178,7 @@ impl Shared {
         manifest.install(&edits)?;
         drop(manifest);
         self.checkpoint.store(replay.0, Ordering::Relaxed);
+        self.settled.store(whole.0, Ordering::SeqCst);
         self.recount_row_store();
         self.wal.release_before(replay)?;
         self.room.notify_all();

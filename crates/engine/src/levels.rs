@@ -46,9 +46,9 @@ impl<K: Ord, V: Payload> MemTable<K, V> {
     }
 }
 
-/// Names of files that nobody needs any more.
+/// Files that no tree needs any more.
 #[derive(Default)]
-pub(crate) struct Trash(pub Mutex<Vec<String>>);
+pub(crate) struct Trash(pub Mutex<Vec<SegmentFile>>);
 
 /// The segment files of an engine.
 pub(crate) struct Files {
@@ -71,18 +71,18 @@ impl Files {
     pub fn open_table(&self, file: u64, assigned: Csn) -> Result<Arc<TableRun>> {
         let name = segment_name(file);
         let reader = TableSegmentReader::open_assigned(&*self.directory, &name, &self.cache, assigned)?;
-        Ok(self.run(SegmentFile { file, assigned }, name, reader))
+        Ok(self.run(SegmentFile { file, assigned }, reader))
     }
 
     /// Opens an index's segment; entries with CSN 0 get `assigned`.
     pub fn open_index(&self, file: u64, assigned: Csn) -> Result<Arc<IndexRun>> {
         let name = segment_name(file);
         let reader = KeySegmentReader::open_assigned(&*self.directory, &name, &self.cache, assigned)?;
-        Ok(self.run(SegmentFile { file, assigned }, name, reader))
+        Ok(self.run(SegmentFile { file, assigned }, reader))
     }
 
-    fn run<R>(&self, segment: SegmentFile, name: String, reader: Arc<R>) -> Arc<Run<R>> {
-        Arc::new(Run { segment, name, reader, obsolete: false.into(), trash: Arc::clone(&self.trash) })
+    fn run<R>(&self, segment: SegmentFile, reader: Arc<R>) -> Arc<Run<R>> {
+        Arc::new(Run { segment, reader, obsolete: false.into(), trash: Arc::clone(&self.trash) })
     }
 
     /// Makes the names of new files durable.
@@ -93,9 +93,9 @@ impl Files {
         Ok(())
     }
 
-    /// A file that nobody needs.
+    /// A file that nobody needs, and no commit has linked.
     pub fn discard(&self, file: u64) {
-        self.trash.0.lock().push(segment_name(file));
+        self.trash.0.lock().push(SegmentFile { file, assigned: Csn(0) });
     }
 }
 
@@ -112,7 +112,6 @@ pub(crate) fn segment_number(name: &str) -> Option<u64> {
 /// An open segment of a tree.
 pub(crate) struct Run<R> {
     pub segment: SegmentFile,
-    pub name: String,
     pub reader: Arc<R>,
     /// Replaced by a merge, dropped, or rolled back: the file goes when the last reader does.
     pub obsolete: AtomicBool,
@@ -122,7 +121,7 @@ pub(crate) struct Run<R> {
 impl<R> Drop for Run<R> {
     fn drop(&mut self) {
         if self.obsolete.load(Ordering::Acquire) {
-            self.trash.0.lock().push(std::mem::take(&mut self.name));
+            self.trash.0.lock().push(self.segment);
         }
     }
 }

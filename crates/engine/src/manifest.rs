@@ -318,12 +318,12 @@ impl Manifest {
 
     /// Installs edits, all or none; durable on return. After an error the caller must poison the engine.
     pub fn install(&mut self, edits: &[Edit]) -> Result<()> {
-        for edit in edits {
-            self.state.apply(edit);
-        }
         if self.offset >= self.rewrite_at {
-            (self.file, self.offset) = write_snapshot(&*self.directory, &self.state, self.sync)?;
+            let mut state = self.state.clone();
+            edits.iter().for_each(|e| state.apply(e));
+            (self.file, self.offset) = write_snapshot(&*self.directory, &state, self.sync)?;
             self.rewrite_at = REWRITE_BYTES.max(self.offset * 4);
+            self.state = state;
             return Ok(());
         }
         let record = encode_record(edits);
@@ -332,6 +332,8 @@ impl Manifest {
             self.file.sync().map_err(io)?;
         }
         self.offset += record.len() as u64;
+        // Only now: files that the durable state may name are not removed because of a record that failed.
+        edits.iter().for_each(|e| self.state.apply(e));
         Ok(())
     }
 }

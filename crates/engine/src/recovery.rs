@@ -5,7 +5,8 @@
 //!    the same CSN, and operations on trees and sequences that a later record drops are skipped.
 //! 2. A segment that a commit linked is in the manifest only when the commit's record lies before the point where replay
 //!    begins; until then the record links it, and no merge touches it.
-//! 3. Files that neither the manifest nor the log name are removed: what a crash left of flushes, merges and bulk loads.
+//! 3. Files that neither the manifest nor the log name are removed: what a crash left of flushes, merges and bulk loads. A
+//!    segment that the log links stays as long as its record may be replayed, also when a later record drops its tree.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub(crate) struct Recovered {
     pub next_tree: u64,
     pub next_file: u64,
     pub log_end: Lsn,
+    /// Segments that the log links: the next replay will open them again.
+    pub linked: HashSet<u64>,
     /// What the manifest must forget.
     pub edits: Vec<Edit>,
 }
@@ -99,6 +102,7 @@ impl Shared {
             next_tree: state.next_tree,
             next_file: state.next_file,
             log_end: state.replay,
+            linked: HashSet::new(),
             edits: Vec::new(),
         };
         let end = melba_wal::replay(log, state.replay, |record| self.replay_record(record, &mut found))?;
@@ -201,6 +205,7 @@ impl Shared {
     fn replay_link(&self, tree: melba_types::TreeId, file: u64, csn: Csn, found: &mut Recovered) -> Result<()> {
         found.next_file = found.next_file.max(file + 1);
         let Ok(tree) = self.tree(tree) else { return Ok(()) };
+        found.linked.insert(file);
         match &tree.data {
             TreeData::Table(table) => {
                 let known = table.levels.read().runs.iter().any(|r| r.segment.file == file);
@@ -224,15 +229,15 @@ impl Shared {
     }
 
     /// Removes segment files that no tree has; answers the first number that no file ever had.
-    pub(crate) fn remove_strays(&self, next_file: u64) -> Result<u64> {
-        let mut known = HashSet::new();
+    pub(crate) fn remove_strays(&self, found: &Recovered) -> Result<u64> {
+        let mut known = found.linked.clone();
         for tree in self.all_trees() {
             match &tree.data {
                 TreeData::Table(t) => known.extend(t.levels.read().runs.iter().map(|r| r.segment.file)),
                 TreeData::Index(t) => known.extend(t.levels.read().runs.iter().map(|r| r.segment.file)),
             }
         }
-        let mut next = next_file;
+        let mut next = found.next_file;
         let io = |e| EngineError::io("remove files that a crash left", e);
         for name in self.files.directory.list().map_err(io)? {
             let Some(file) = segment_number(&name) else { continue };

@@ -380,7 +380,7 @@ impl Transaction {
 
     fn end_commit(&self, begun: Begun, published: Result<()>, on_publish: impl FnOnce(Csn)) -> Result<Csn> {
         let Begun { writes, started, durability } = begun;
-        let result = published.and_then(|()| self.shared().end_commit(&started, &writes, durability)).map(|()| started.csn);
+        let result = published.and_then(|()| self.shared().end_commit(&started, durability)).map(|()| started.csn);
         if let Ok(csn) = &result {
             on_publish(*csn);
         }
