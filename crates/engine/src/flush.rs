@@ -149,11 +149,9 @@ impl Shared {
         let mut manifest = self.manifest.lock();
         let mut edits = self.schema_edits(manifest.state());
         for (tree, written) in &written {
-            if self.tree(tree.id).is_ok() {
-                match written {
-                    Written::Table(runs) => tree.as_table().into_iter().for_each(|t| thaw(&t.levels, runs)),
-                    Written::Index(runs) => tree.as_index().into_iter().for_each(|t| thaw(&t.levels, runs)),
-                }
+            match written {
+                Written::Table(runs) => tree.as_table().into_iter().for_each(|t| thaw(&t.levels, runs)),
+                Written::Index(runs) => tree.as_index().into_iter().for_each(|t| thaw(&t.levels, runs)),
             }
         }
         for tree in self.all_trees() {
@@ -242,9 +240,10 @@ fn freeze_levels<K: Ord, V: Payload, R>(levels: &mut Levels<K, V, R>) -> bool {
 
 fn thaw<K: Ord, V: Payload, R>(levels: &parking_lot::RwLock<Levels<K, V, R>>, runs: &[Arc<Run<R>>]) {
     let mut levels = levels.write();
-    // `None`: the tree was dropped meanwhile.
-    if levels.frozen.take().is_some() {
-        levels.add_runs(runs.iter().cloned());
+    match levels.frozen.take() {
+        Some(_) => levels.add_runs(runs.iter().cloned()),
+        // The tree was dropped meanwhile.
+        None => runs.iter().for_each(|r| r.obsolete.store(true, Ordering::Release)),
     }
 }
 

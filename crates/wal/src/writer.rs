@@ -92,6 +92,10 @@ impl Wal {
         let current = begin_file(&*directory, file, name, start, options.file_bytes, options.sync)?;
         let mut starts = listed.starts;
         starts.push(start);
+        // A crash between preparing, renaming and removing can leave more than are wanted.
+        for extra in listed.spares.split_off(listed.spares.len().min(options.spares_max)) {
+            directory.remove(&extra).map_err(|e| WalError::io(&extra, e))?;
+        }
         let next_spare = listed.spares.iter().filter_map(|s| spare_number(s)).max().map_or(0, |n| n + 1);
         Ok(Wal {
             directory,
@@ -239,14 +243,20 @@ impl Wal {
             files.next_spare += 1;
             format!("{SPARE_PREFIX}{}.wal", files.next_spare)
         };
-        let io = |e| WalError::io(&name, e);
-        let file = self.directory.create(&name).map_err(io)?;
-        fill(&*file, &name, self.options.file_bytes)?;
-        if self.options.sync {
-            file.sync().map_err(io)?;
+        if let Err(e) = self.create_spare(&name) {
+            // What there is of it must not take the space of a full disk.
+            let _ = self.directory.remove(&name);
+            return Err(e);
         }
         self.files.lock().spares.push(name);
         Ok(true)
+    }
+
+    fn create_spare(&self, name: &str) -> Result<()> {
+        let io = |e| WalError::io(name, e);
+        let file = self.directory.create(name).map_err(io)?;
+        fill(&*file, name, self.options.file_bytes)?;
+        if self.options.sync { file.sync().map_err(io) } else { Ok(()) }
     }
 
     /// Gives back the files that hold nothing at or after `lsn`: some are kept for reuse, which spares the disk new blocks.
