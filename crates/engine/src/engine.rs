@@ -205,10 +205,10 @@ impl Engine {
         shared.snapshots = Snapshots::new(found.csn);
         shared.pipeline = Pipeline::new(found.csn);
         *shared.next_tree.get_mut() = found.next_tree;
-        // Removing strays is safe before the manifest forgets unlogged segments: it would only empty the same trees again.
+        // First the manifest forgets files, then they go: a recovery that is cut in between must not look for them.
+        shared.manifest.get_mut().install(&edits)?;
         let next_file = shared.remove_strays(&found)?;
         shared.files.next.store(next_file, Ordering::SeqCst);
-        shared.manifest.get_mut().install(&edits)?;
         Ok(Arc::new(Engine { shared: Arc::new(shared), threads: Mutex::default() }))
     }
 
@@ -430,13 +430,11 @@ impl Shared {
 
     /// The next value, and how far the log must be durable before a synchronous commit that used it returns.
     pub fn nextval(&self, id: SequenceId) -> Result<(i64, Lsn)> {
-        let (value, logged) = self.sequence(id)?.next(|state| self.log_sequence(id, state))?;
-        Ok((value, logged.unwrap_or(Lsn(0))))
+        self.sequence(id)?.next(|state| self.log_sequence(id, state))
     }
 
     pub fn setval(&self, id: SequenceId, value: i64, is_called: bool) -> Result<Lsn> {
-        let logged = self.sequence(id)?.set(value, is_called, |state| self.log_sequence(id, state))?;
-        Ok(logged.unwrap_or(Lsn(0)))
+        self.sequence(id)?.set(value, is_called, |state| self.log_sequence(id, state))
     }
 
     /// Refuses all further work; returns the error for the caller to hand on.

@@ -3,6 +3,7 @@
 //! Creation and removal are transactional, values are not: what `nextval` gave out never comes again, not after a rollback
 //! and not after a crash. The log hears of values ahead of their use, `LOG_AHEAD` at a time, as in PostgreSQL.
 
+use melba_types::Lsn;
 use parking_lot::Mutex;
 
 use crate::error::{EngineError, Result};
@@ -50,6 +51,8 @@ pub(crate) struct Counter {
     pub logged_ahead: i64,
     /// What the log says, or will say: never behind what was given out.
     pub logged: SequenceState,
+    /// Where the log ended when it was told last.
+    pub logged_at: Lsn,
     /// The creating transaction has committed: the log may mention it.
     pub committed: bool,
 }
@@ -62,32 +65,35 @@ impl Sequence {
         persistence: Persistence,
         committed: bool,
     ) -> Sequence {
-        let counter = Counter { state, logged_ahead: 0, logged: state, committed };
+        let counter = Counter { state, logged_ahead: 0, logged: state, logged_at: Lsn(0), committed };
         Sequence { id, definition, persistence, start: state, state: Mutex::new(counter) }
     }
 
-    /// Advances the counter. `log` gets the state that the log must hold before the value is used, unless it does already;
-    /// it is called under the counter's lock, so that the log has the states in order.
-    pub fn next<T>(&self, log: impl FnOnce(SequenceState) -> T) -> Result<(i64, Option<T>)> {
+    /// Advances the counter. `log` gets the state that the log must hold before the value is used, unless it does already, and
+    /// answers where the log then ends; it is called under the counter's lock, so that the log has the states in order.
+    ///
+    /// Also answers how far the log must be durable before the value may be relied on: somebody else may have logged it.
+    pub fn next(&self, log: impl FnOnce(SequenceState) -> Lsn) -> Result<(i64, Lsn)> {
         let mut counter = self.state.lock();
         let value = self.definition.after(counter.state)?;
         counter.state = SequenceState { last_value: value, is_called: true };
         if !counter.committed || self.persistence != Persistence::Logged {
             counter.logged = counter.state;
-            return Ok((value, None));
+            return Ok((value, Lsn(0)));
         }
         if counter.logged_ahead > 0 {
             counter.logged_ahead -= 1;
-            return Ok((value, None));
+            return Ok((value, counter.logged_at));
         }
         let (ahead, steps) = self.definition.ahead(counter.state);
         counter.logged_ahead = steps;
         counter.logged = ahead;
-        Ok((value, Some(log(ahead))))
+        counter.logged_at = log(ahead);
+        Ok((value, counter.logged_at))
     }
 
     /// Sets the counter; `log` as for `next`.
-    pub fn set<T>(&self, value: i64, is_called: bool, log: impl FnOnce(SequenceState) -> T) -> Result<Option<T>> {
+    pub fn set(&self, value: i64, is_called: bool, log: impl FnOnce(SequenceState) -> Lsn) -> Result<Lsn> {
         let SequenceDefinition { min, max, .. } = self.definition;
         if value < min || value > max {
             return Err(EngineError::SequenceBounds { value, min, max });
@@ -96,8 +102,10 @@ impl Sequence {
         counter.state = SequenceState { last_value: value, is_called };
         counter.logged_ahead = 0;
         counter.logged = counter.state;
-        let logged = counter.committed && self.persistence == Persistence::Logged;
-        Ok(logged.then(|| log(counter.state)))
+        if counter.committed && self.persistence == Persistence::Logged {
+            counter.logged_at = log(counter.state);
+        }
+        Ok(counter.logged_at)
     }
 }
 
@@ -150,18 +158,22 @@ mod tests {
         let s = sequence(1, 100, 1, false);
         let mut logged = None;
         for expected in 1..=100 {
-            let (value, log) = s.next(|state| state).expect("in bounds");
+            let log = |state| {
+                logged = Some(state);
+                Lsn(expected as u64)
+            };
+            let (value, needed) = s.next(log).expect("in bounds");
             assert_eq!(value, expected);
-            logged = log.or(logged);
+            assert!(needed > Lsn(0), "whoever had it logged, the value waits for it");
             assert!(logged.is_some_and(|l: SequenceState| l.last_value >= value));
         }
-        assert!(matches!(s.next(|state| state), Err(EngineError::SequenceExhausted { ascending: true, limit: 100 })));
+        assert!(matches!(s.next(|_| Lsn(1)), Err(EngineError::SequenceExhausted { ascending: true, limit: 100 })));
 
         let s = sequence(-3, -1, -2, true);
-        let values: Vec<i64> = (0..5).map(|_| s.next(|state| state).expect("cycles").0).collect();
+        let values: Vec<i64> = (0..5).map(|_| s.next(|_| Lsn(1)).expect("cycles").0).collect();
         assert_eq!(values, [-1, -3, -1, -3, -1]);
-        assert!(matches!(s.set(0, true, |_| ()), Err(EngineError::SequenceBounds { .. })));
-        s.set(-3, false, |_| ()).expect("in bounds");
-        assert_eq!(s.next(|state| state).expect("cycles").0, -3);
+        assert!(matches!(s.set(0, true, |_| Lsn(1)), Err(EngineError::SequenceBounds { .. })));
+        s.set(-3, false, |_| Lsn(1)).expect("in bounds");
+        assert_eq!(s.next(|_| Lsn(1)).expect("cycles").0, -3);
     }
 }

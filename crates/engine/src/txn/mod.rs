@@ -277,9 +277,7 @@ impl Transaction {
         if state.finished {
             return Err(EngineError::Misuse("the transaction has ended"));
         }
-        if let Some(e) = &state.failure {
-            return Err(e.clone());
-        }
+        state.check_failure()?;
         f(&mut state)
     }
 
@@ -293,7 +291,7 @@ impl Transaction {
 
     /// The failure of a bulk load, for readers.
     pub(crate) fn check_failure(&self) -> Result<()> {
-        if self.has_writes() { self.state.lock().failure.clone().map_or(Ok(()), Err) } else { Ok(()) }
+        if self.has_writes() { self.state.lock().check_failure() } else { Ok(()) }
     }
 
     pub(crate) fn tree(&self, tree: TreeId) -> Result<Arc<Tree>> {
@@ -414,6 +412,13 @@ impl Transaction {
             self.shared().snapshots.hold(self.session.slot, pins.oldest());
         }
         self.shared().locks.release_transaction(self.session.slot);
+    }
+}
+
+impl State {
+    /// The failure of a bulk load: what is read after it would lack rows.
+    fn check_failure(&self) -> Result<()> {
+        self.failure.clone().map_or(Ok(()), Err)
     }
 }
 

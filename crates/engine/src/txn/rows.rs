@@ -60,6 +60,7 @@ impl Transaction {
     pub(crate) fn find(&self, view: ReadView, tree: &Tree, id: RowId) -> Result<Option<Found>> {
         if self.has_writes() {
             let state = self.state.lock();
+            state.check_failure()?;
             if let Some(own) = state.writes.row(tree.id, id, view.command) {
                 return Ok(Some(Found::Memory(own.cloned())));
             }
@@ -127,6 +128,7 @@ impl Transaction {
         let mut own_command = None;
         if self.has_writes() {
             let state = self.state.lock();
+            state.check_failure()?;
             if let Some((command, own)) = state.writes.newest_row(tree.id, id) {
                 own_command = Some(command);
                 row = own.cloned();

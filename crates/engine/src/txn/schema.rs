@@ -119,7 +119,7 @@ impl Transaction {
     /// The next value of a sequence; never given out again, not even when this transaction rolls back.
     pub fn nextval(&self, id: SequenceId) -> Result<i64> {
         let (value, needed) = self.shared().nextval(id)?;
-        if needed.0 > 0 {
+        if needed > self.shared().wal.durable() {
             self.with_state(|state| {
                 state.log_needed = state.log_needed.max(needed);
                 Ok(())
