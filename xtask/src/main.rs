@@ -4,6 +4,7 @@ mod clients;
 mod compare;
 mod crash;
 mod melba;
+mod sim;
 mod tidy;
 mod tour;
 
@@ -13,9 +14,10 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "usage: cargo xtask <task>
 
 tasks:
-  ci               fmt, clippy, tidy, all tests, and the four below
+  ci               fmt, clippy, tidy, all tests, and the five below
   tidy             the repository's own rules
   tidy --record    writes xtask/long.txt anew
+  sim              the engine on one thread, chosen by seeds; --help lists its options
   clients          drivers of several languages, where their runtimes are installed
   tour             the tour of README.md in real psql, then kill -9
   crash            pgbench and kill -9; --rounds N (2), --scale N (1), --seconds N a round (3)
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         ["ci"] => ci(),
         ["tidy"] => tidy::check(&root()),
         ["tidy", "--record"] => tidy::record(&root()),
+        ["sim", ref rest @ ..] => sim::sim(rest),
         [task, ref rest @ ..] => server_task(task, rest),
         [] => Err(USAGE.to_owned()),
     };
@@ -53,6 +56,7 @@ fn ci() -> Result<(), String> {
     cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
     tidy::check(&root())?;
     cargo(&["test", "--workspace", "--quiet"])?;
+    sim::ci()?;
     for task in ["clients", "tour", "crash", "compare"] {
         server_task(task, &[])?;
     }
