@@ -127,8 +127,7 @@ impl Model {
             | SchemaChange::AddColumn(n) => of(n) != Some(Persistence::Temporary),
             SchemaChange::CreateSequence(..) | SchemaChange::DropSequence(_) => true,
         };
-        changes.schema.iter().any(schema)
-            || changes.rows.keys().any(|(number, _)| of(number) == Some(Persistence::Logged))
+        changes.schema.iter().any(schema) || changes.rows.keys().any(|(number, _)| of(number) == Some(Persistence::Logged))
     }
 
     /// A commit that has its CSN now.

@@ -7,10 +7,10 @@ use melba_vfs::{Directory, Faults, MemoryDirectory, Operation};
 
 use crate::check;
 use crate::client::Client;
+use crate::ensure;
 use crate::failure::Failure;
 use crate::model::Changes;
 use crate::world::World;
-use crate::ensure;
 
 /// How an engine ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

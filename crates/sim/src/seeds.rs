@@ -36,7 +36,12 @@ pub fn run_all(options: &Options) -> Result<(), String> {
         (Some(run), None) => Err(describe(run.seed, run.failure.as_deref().unwrap_or_default(), options)),
         (Some(run), Some((_, name))) => {
             let message = run.failure.unwrap_or_default();
-            println!("{name} was found by seed {} after {} seeds: {}", run.seed, report.seeds, message.lines().next().unwrap_or_default());
+            println!(
+                "{name} was found by seed {} after {} seeds: {}",
+                run.seed,
+                report.seeds,
+                message.lines().next().unwrap_or_default()
+            );
             Ok(())
         }
     }

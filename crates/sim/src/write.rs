@@ -98,14 +98,14 @@ impl World {
         // Of a row that is deleted for all the engine may have forgotten who did it.
         let forgotten = newest.is_none() && latest.csn.0 == 0;
         let own = open.changes.rows.get(&(number, id));
-        ensure!(
-            latest.csn == csn || forgotten,
-            "row {id} was last changed by {csn}, the engine says {}",
-            latest.csn
-        );
+        ensure!(latest.csn == csn || forgotten, "row {id} was last changed by {csn}, the engine says {}", latest.csn);
         let there = own.map_or(newest.is_some(), Option::is_some);
         ensure!(latest.row.is_some() == there, "row {id} is there: {there}, the engine says {}", latest.row.is_some());
-        ensure!(latest.own_command.is_some() == own.is_some(), "row {id} is our own: {}, says the engine", latest.own_command.is_some());
+        ensure!(
+            latest.own_command.is_some() == own.is_some(),
+            "row {id} is our own: {}, says the engine",
+            latest.own_command.is_some()
+        );
         Ok(())
     }
 
@@ -197,7 +197,14 @@ impl World {
     }
 
     /// Fills a new index with the rows that are there.
-    pub fn fill_index(&mut self, txn: &Arc<Transaction>, table: TreeId, index: TreeId, key: IndexKey, columns: usize) -> Outcome<()> {
+    pub fn fill_index(
+        &mut self,
+        txn: &Arc<Transaction>,
+        table: TreeId,
+        index: TreeId,
+        key: IndexKey,
+        columns: usize,
+    ) -> Outcome<()> {
         let (view, _pin) = txn.latest_view();
         let projection: Vec<usize> = (0..columns).collect();
         let mut scan = txn.scan(view, table, &projection, &crate::row::missing(columns), &[], None)?;
