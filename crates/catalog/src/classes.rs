@@ -16,12 +16,14 @@ pub const PG_CONSTRAINT: Oid = Oid(2606);
 pub const PG_CONVERSION: Oid = Oid(2607);
 pub const PG_DESCRIPTION: Oid = Oid(2609);
 pub const PG_LANGUAGE: Oid = Oid(2612);
+pub const PG_LARGEOBJECT: Oid = Oid(2613);
 pub const PG_NAMESPACE: Oid = Oid(2615);
 pub const PG_OPCLASS: Oid = Oid(2616);
 pub const PG_OPERATOR: Oid = Oid(2617);
 pub const PG_REWRITE: Oid = Oid(2618);
 pub const PG_TRIGGER: Oid = Oid(2620);
 pub const PG_OPFAMILY: Oid = Oid(2753);
+pub const PG_LARGEOBJECT_METADATA: Oid = Oid(2995);
 pub const PG_COLLATION: Oid = Oid(3456);
 
 /// Namespaces.

@@ -18,7 +18,7 @@ use crate::classes;
 use crate::objects::*;
 use crate::snapshot::ObjectChange;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const TAG_DROPPED: u8 = 255;
 const NULL_KIND: u8 = 255;
 /// Bytes of a key.
@@ -436,7 +436,7 @@ code_struct! {
         valid_until member_of settings
     }
     Membership { oid role grantor admin inherit set }
-    Database { oid name owner is_template allow_connections connection_limit acl settings }
+    Database { oid name owner is_template allow_connections connection_limit acl settings large_object_metadata large_object_data }
 }
 
 #[cfg(test)]

@@ -558,4 +558,7 @@ pub struct Database {
     pub acl: Acl,
     /// ALTER DATABASE ... SET, as `name=value`.
     pub settings: Vec<Arc<str>>,
+    /// Where the database's large objects are; 0 in a cluster that was not opened yet.
+    pub large_object_metadata: TreeId,
+    pub large_object_data: TreeId,
 }

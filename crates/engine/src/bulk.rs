@@ -10,17 +10,19 @@ use std::sync::atomic::Ordering;
 
 use melba_segment::KeyCursor;
 use melba_types::row::RowLayout;
-use melba_types::{Batch, Csn, RowId, TreeId};
+use melba_types::{Batch, Column, ColumnData, Csn, RowId, TreeId};
 
 use crate::error::{EngineError, Result};
 use crate::key::split_entry;
 use crate::levels::{Files, IndexRun};
 use crate::output::{IndexOutput, TableOutput};
-use crate::tree::{Persistence, Tree};
+use crate::tree::{Persistence, TableTree, Tree};
 use crate::txn::{PrivateRun, State, Transaction, What};
 
 /// A command's frames go through the row store and the log up to so many bytes.
 const FRAME_BYTES_MIN: usize = 8 << 20;
+/// Bytes of a batch's strings above which `insert_batch_at` makes a segment of them, however few rows they are.
+const BULK_BYTES_MIN: usize = 4 << 20;
 
 /// A table's segment in the making.
 pub(crate) struct BulkWriter {
@@ -103,6 +105,61 @@ impl Transaction {
         })
     }
 
+    /// Adds many rows under ids of the caller's choice, ascending, with the guarantees that `insert_at` asks for. Large
+    /// amounts bypass the row store and the log, at once: later commands of this transaction find them in a segment.
+    pub fn insert_batch_at(&self, tree: TreeId, ids: &[RowId], batch: &Batch) -> Result<()> {
+        assert!(ids.len() == batch.rows && ids.is_sorted(), "an id for every row, ascending");
+        let tree = self.tree(tree)?;
+        let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
+        let Some(last) = ids.last() else { return Ok(()) };
+        table.next_row.fetch_max(last.0 + 1, Ordering::Relaxed);
+        let large = batch.rows >= self.shared().options.bulk_rows_min || string_bytes(batch) >= BULK_BYTES_MIN;
+        if !large || tree.persistence == Persistence::Memory {
+            return self.put_rows(&tree, ids, batch, 0..batch.rows as u32);
+        }
+        let (behind, fresh) = self.split_known(&tree, table, ids);
+        self.put_rows(&tree, ids, batch, behind.into_iter())?;
+        let mut output = TableOutput::new(&self.shared().files, self.layout_of(&tree)?);
+        if fresh.len() == batch.rows {
+            output.push_batch(ids, Csn(0), batch)?;
+        } else {
+            let fresh_ids: Vec<RowId> = fresh.iter().map(|i| ids[*i as usize]).collect();
+            output.push_batch(&fresh_ids, Csn(0), &batch.take(&fresh))?;
+        }
+        let runs = output.finish()?;
+        self.change(|state| {
+            for run in runs {
+                let what = What::Link { tree: Arc::clone(&tree), run: PrivateRun::Table(run) };
+                state.writes.put_schema(state.command, what);
+            }
+            Ok(())
+        })
+    }
+
+    /// Positions of ids that have versions in memory, tombstones mostly, and of all others. A segment lies behind memory, so a
+    /// row with a version there must not go into one. Nobody else adds versions: the caller has locked the ids.
+    fn split_known(&self, tree: &Tree, table: &TableTree, ids: &[RowId]) -> (Vec<u32>, Vec<u32>) {
+        let levels = table.levels.read().clone();
+        let in_memory = |id: &RowId| levels.memory().any(|m| m.map.read().contains_key(id));
+        let state = self.has_writes().then(|| self.state());
+        let own = |id: RowId| state.as_ref().is_some_and(|s| s.writes.newest_row(tree.id, id).is_some());
+        (0..ids.len() as u32).partition(|i| in_memory(&ids[*i as usize]) || own(ids[*i as usize]))
+    }
+
+    fn put_rows(&self, tree: &Arc<Tree>, ids: &[RowId], batch: &Batch, rows: impl Iterator<Item = u32>) -> Result<()> {
+        let layout = self.layout_of(tree)?;
+        self.change(|state| {
+            let command = state.command;
+            let mut encoded = Vec::new();
+            for i in rows {
+                encoded.clear();
+                layout.encode(batch.row(i as usize).iter(), &mut encoded);
+                state.writes.put_row(command, tree, ids[i as usize], Some(encoded.as_slice().into()), 1);
+            }
+            Ok(())
+        })
+    }
+
     /// A builder of a whole index tree (CREATE INDEX), or of the entries of a bulk load.
     pub fn build_index(self: &Arc<Self>, tree: TreeId) -> Result<IndexBuilder> {
         let tree = self.tree(tree)?;
@@ -110,6 +167,14 @@ impl Transaction {
         let bytes_max = (self.shared().options.memory_bytes / 16).max(1 << 20) as usize;
         Ok(IndexBuilder { txn: Arc::clone(self), tree, bytes: Vec::new(), entries: Vec::new(), bytes_max, spilled: Vec::new() })
     }
+}
+
+fn string_bytes(batch: &Batch) -> usize {
+    let bytes = |column: &Column| match &column.data {
+        ColumnData::Text(v) | ColumnData::Bytes(v) => v.bytes.len(),
+        _ => 0,
+    };
+    batch.columns.iter().map(bytes).sum()
 }
 
 impl State {

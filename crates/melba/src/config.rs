@@ -39,6 +39,9 @@ impl Files {
         let mut all = read_or_create(&self.data.join(MAIN))?;
         all.extend(read(&self.data.join(AUTO))?.unwrap_or_default());
         all.extend(self.overrides.iter().cloned());
+        // What relative names of server-side files count from.
+        let data = std::path::absolute(&self.data).map_err(|e| format!("{}: {e}", self.data.display()))?;
+        all.push(("data_directory".into(), data.display().to_string()));
         Ok(all)
     }
 
@@ -165,7 +168,7 @@ mod tests {
         let written = [("a".to_owned(), r"it's \ 'x'".to_owned()), ("b".to_owned(), String::new())];
         files.write_auto(&written).unwrap();
         assert_eq!(files.read_auto().unwrap(), written);
-        assert_eq!(files.assignments().unwrap().last(), Some(&("c".to_owned(), "3".to_owned())));
+        assert_eq!(files.assignments().unwrap().iter().rev().nth(1), Some(&("c".to_owned(), "3".to_owned())));
     }
 
     #[test]

@@ -18,6 +18,8 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, TreeId, err};
 use melba_vfs::{Clock, Random};
 use parking_lot::{Mutex, RwLock};
 
+use crate::large_object;
+
 /// The tree that holds the catalogs of all databases.
 const CATALOG_TREE: TreeId = TreeId(1);
 
@@ -70,14 +72,28 @@ impl Cluster {
             }
             txn.commit(Durability::Sync, |_| {})?;
         }
-        Ok(Arc::new(Cluster {
+        let cluster = Arc::new(Cluster {
             engine,
             clock,
             random,
             published: RwLock::new(Arc::new(melba_catalog::Cluster::load(changes))),
             version: AtomicU64::new(1),
             rows: Mutex::new(rows),
-        }))
+        });
+        cluster.give_large_object_trees()?;
+        Ok(cluster)
+    }
+
+    /// The databases of a new cluster get their trees for large objects.
+    fn give_large_object_trees(&self) -> Result<()> {
+        let txn = self.engine.begin(Isolation::RepeatableRead)?;
+        let changes = large_object::give_trees(&self.catalogs(), &txn)?;
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let net = self.write_changes(&txn, changes)?;
+        txn.commit(Durability::Sync, |_| self.publish(net))?;
+        Ok(())
     }
 
     /// The newest committed catalog of a database; of the first database when that one is gone.

@@ -13,6 +13,7 @@ pub mod copy;
 pub mod ddl;
 pub mod deparse;
 pub mod execute;
+pub mod large_object;
 pub mod parse;
 pub mod plan;
 pub mod session;

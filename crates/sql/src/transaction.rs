@@ -14,6 +14,7 @@ use melba_types::{Csn, Oid, Result, bail};
 use parking_lot::Mutex;
 
 use crate::cluster::Cluster;
+use crate::large_object::LargeObjects;
 use crate::table::DeferredEvents;
 
 /// One running transaction.
@@ -24,6 +25,7 @@ pub struct Tx {
     pub database: Oid,
     /// Constraint checks that wait for the commit.
     pub deferred: Arc<DeferredEvents>,
+    pub large_objects: Mutex<LargeObjects>,
     ddl: Mutex<CatalogChanges>,
     /// Snapshots that others may adopt until this ends.
     exported: Mutex<Vec<ExportedSnapshot>>,
@@ -46,6 +48,7 @@ pub struct TxSavepoint {
     engine: Savepoint,
     changes: usize,
     deferred: usize,
+    large_objects: u64,
 }
 
 impl Tx {
@@ -61,6 +64,7 @@ impl Tx {
             engine,
             database,
             deferred: Arc::default(),
+            large_objects: Mutex::default(),
             ddl: Mutex::default(),
             exported: Mutex::default(),
         })
@@ -154,8 +158,19 @@ impl Tx {
         }
     }
 
-    pub fn savepoint(&self) -> TxSavepoint {
-        TxSavepoint { engine: self.engine.savepoint(), changes: self.ddl.lock().changes.len(), deferred: self.deferred.len() }
+    /// Hands changes of large objects to the engine: before anything takes a view that must see them.
+    pub fn flush_large_objects(&self) -> Result<()> {
+        self.large_objects.lock().flush(&self.engine)
+    }
+
+    pub fn savepoint(&self) -> Result<TxSavepoint> {
+        self.flush_large_objects()?;
+        Ok(TxSavepoint {
+            engine: self.engine.savepoint(),
+            changes: self.ddl.lock().changes.len(),
+            deferred: self.deferred.len(),
+            large_objects: self.large_objects.lock().savepoint(),
+        })
     }
 
     pub fn rollback_to(&self, savepoint: &TxSavepoint) -> Result<()> {
@@ -166,6 +181,7 @@ impl Tx {
         }
         drop(ddl);
         self.deferred.truncate(savepoint.deferred);
+        self.large_objects.lock().rollback_to(savepoint.large_objects);
         self.engine.rollback_to(savepoint.engine);
         Ok(())
     }
@@ -176,6 +192,12 @@ impl Tx {
     }
 
     pub fn commit(&self, durability: Durability) -> Result<Csn> {
+        {
+            let mut large_objects = self.large_objects.lock();
+            large_objects.flush(&self.engine)?;
+            // Descriptors hold views, which must not outlive the transaction.
+            *large_objects = LargeObjects::default();
+        }
         let changes = std::mem::take(&mut *self.ddl.lock()).changes;
         if changes.is_empty() {
             return Ok(self.engine.commit(durability, |_| {})?);
@@ -187,6 +209,7 @@ impl Tx {
 
     pub fn rollback(&self) {
         *self.ddl.lock() = CatalogChanges::default();
+        *self.large_objects.lock() = LargeObjects::default();
         self.engine.rollback();
     }
 }

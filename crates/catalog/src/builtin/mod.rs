@@ -9,7 +9,7 @@ mod types;
 use std::sync::{Arc, LazyLock};
 
 use hashbrown::HashMap;
-use melba_types::Oid;
+use melba_types::{Oid, TreeId};
 
 pub use access::{AccessMethods, OperatorClass, OperatorFamily, OperatorFamilyMember};
 
@@ -138,6 +138,8 @@ fn databases() -> Vec<Arc<Database>> {
             connection_limit: -1,
             acl,
             settings: Vec::new(),
+            large_object_metadata: TreeId::default(),
+            large_object_data: TreeId::default(),
         })
     };
     vec![

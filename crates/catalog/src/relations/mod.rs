@@ -150,6 +150,11 @@ pub fn can_filter(kind: Kind) -> bool {
     matches!(kind, Kind::Oid | Kind::Text | Kind::Char | Kind::Bool | Kind::Int2 | Kind::Int4)
 }
 
+/// A privilege list as a value of type aclitem[].
+pub fn acl_datum(acl: &Acl, catalog: &Catalog) -> Datum {
+    values::acl(acl, catalog)
+}
+
 type Generator = fn(&Source<'_>, &mut Rows<'_>);
 
 /// Relations whose rows the catalog has.

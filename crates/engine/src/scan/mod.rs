@@ -33,6 +33,11 @@ pub struct Morsel {
 }
 
 impl Morsel {
+    /// The rows with ids from `from` up to but without `to`.
+    pub fn range(from: RowId, to: RowId) -> Morsel {
+        Morsel { from, to }
+    }
+
     /// The whole table.
     pub(crate) const ALL: Morsel = Morsel { from: RowId(0), to: RowId(u64::MAX) };
 

@@ -112,3 +112,71 @@ fn built_indexes_are_sorted_over_spills_and_find_duplicates() {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     assert_eq!(t.index_probe_latest(index, &key(5), None).expect("probes"), Some(RowId(5)));
 }
+
+#[test]
+fn rows_come_and_go_under_chosen_ids() {
+    let directory = MemoryDirectory::new();
+    let engine = open(&directory);
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let tree = t.create_table_tree(&[Kind::Int8], Persistence::Logged).expect("creates");
+    t.commit(Durability::Sync, |_| {}).expect("commits");
+
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let spread = |first: u64, rows: u64| -> Vec<RowId> { (0..rows).map(|i| RowId(first + i * 1000)).collect() };
+    let layout = t.table_layout(tree).expect("there");
+    t.insert_at(tree, RowId(7), &layout.encode_row(&[melba_types::Datum::Int8(-1)])).expect("inserts");
+    // Few rows, and many: the latter become segments, which may lie before one another in any order.
+    t.insert_batch_at(tree, &spread(2_000_000_000, 10), &batch(0, 10)).expect("loads");
+    t.insert_batch_at(tree, &spread(1_000_000_000, 10_000), &batch(0, 10_000)).expect("loads");
+    t.insert_batch_at(tree, &spread(1000, 10_000), &batch(10_000, 10_000)).expect("loads");
+    let view = t.statement_view();
+    assert_eq!(count(&t, view, tree), (20_011, 20_000 * 19_999 / 2 + 45 - 1));
+    t.delete(tree, RowId(2000)).expect("deletes");
+    assert!(t.get(t.statement_view(), tree, RowId(2000)).expect("reads").is_none());
+    let savepoint = t.savepoint();
+    t.insert_batch_at(tree, &spread(5, 10_000), &batch(0, 10_000)).expect("loads");
+    t.rollback_to(savepoint);
+    t.commit(Durability::Sync, |_| {}).expect("commits");
+    drop(t);
+
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let view = t.statement_view();
+    assert_eq!(count(&t, view, tree).0, 20_010);
+    let part = Morsel::range(RowId(1_000_000_000), RowId(1_000_002_001));
+    let mut scan = t.scan(view, tree, &[0], &[], &[], Some(part)).expect("opens");
+    let mut found = Vec::new();
+    while let Some(batch) = scan.next().expect("scans") {
+        found.extend(batch.row_ids);
+    }
+    assert_eq!(found, [RowId(1_000_000_000), RowId(1_000_001_000), RowId(1_000_002_000)]);
+    assert!(t.insert(tree, &layout.encode_row(&[melba_types::Datum::Int8(0)])).expect("inserts") > RowId(2_000_009_000));
+    drop(t);
+    let crashed = directory.after_power_cut(&mut || false);
+    let engine = open(&crashed);
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    assert_eq!(count(&t, t.statement_view(), tree).0, 20_010);
+
+    // An id whose tombstone is still in memory, or our own: the new row must not hide behind it.
+    t.delete(tree, RowId(3000)).expect("deletes");
+    t.commit(Durability::Sync, |_| {}).expect("commits");
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    t.delete(tree, RowId(4000)).expect("deletes");
+    t.statement_view();
+    let again: Vec<RowId> = [3000, 4000].into_iter().chain(3_000_000_000..3_000_009_000).map(RowId).collect();
+    t.insert_batch_at(tree, &again, &batch(0, again.len())).expect("loads");
+    assert_eq!(count(&t, t.statement_view(), tree).0, 29_010);
+    t.commit(Durability::Sync, |_| {}).expect("commits");
+    for merged in [false, true] {
+        let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+        let view = t.statement_view();
+        assert_eq!(count(&t, view, tree).0, 29_010);
+        for id in [3000, 4000] {
+            assert!(t.get(view, tree, RowId(id)).expect("reads").is_some());
+        }
+        drop(t);
+        if !merged {
+            engine.checkpoint().expect("flushes");
+            engine.merge_all().expect("merges");
+        }
+    }
+}

@@ -178,6 +178,18 @@ impl Transaction {
         ReadView { csn, command: state.command }
     }
 
+    /// What the running statement sees, for code that it calls without handing its view down. Usable as long as that.
+    pub fn active_view(&self) -> ReadView {
+        let state = self.state.lock();
+        let mut pins = self.session.pins.lock();
+        let csn = state.snapshot.or(pins.current).unwrap_or_else(|| {
+            let csn = self.shared().snapshots.acquire(self.session.slot, pins.oldest_held());
+            pins.current = Some(csn);
+            csn
+        });
+        ReadView { csn, command: state.command }
+    }
+
     /// The same commits as `view`, and everything this transaction has written so far. Starts a new command.
     pub fn current_view(&self, view: ReadView) -> ReadView {
         let mut state = self.state.lock();
@@ -270,6 +282,10 @@ impl Transaction {
 
     /// Forgets a savepoint; its changes stay.
     pub fn release(&self, _savepoint: Savepoint) {}
+
+    pub(crate) fn state(&self) -> parking_lot::MutexGuard<'_, State> {
+        self.state.lock()
+    }
 
     /// Runs `f` on the state of a transaction that is still open.
     pub(crate) fn with_state<T>(&self, f: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {

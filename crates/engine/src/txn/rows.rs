@@ -26,6 +26,13 @@ impl Transaction {
         Ok(id)
     }
 
+    /// Adds a row under an id of the caller's choice. The caller holds the id's lock, and no row has that id.
+    pub fn insert_at(&self, tree: TreeId, id: RowId, row: &[u8]) -> Result<()> {
+        let tree = self.tree(tree)?;
+        table_of(&tree)?.next_row.fetch_max(id.0 + 1, Ordering::Relaxed);
+        self.put(&tree, id, Some(row.into()), 1)
+    }
+
     /// Replaces a row. The caller holds its lock.
     pub fn update(&self, tree: TreeId, id: RowId, row: &[u8]) -> Result<()> {
         let tree = self.tree(tree)?;

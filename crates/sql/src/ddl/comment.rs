@@ -50,6 +50,7 @@ impl Ddl<'_> {
                 let number = self.column_numbers(&relation, &[column], false)?[0];
                 Ok(ObjectAddress { sub: number.into(), ..at(classes::PG_CLASS, relation.oid) })
             }
+            ObjectType::ObjectLargeobject => self.commented_large_object(object),
             ObjectType::ObjectSchema => Ok(at(classes::PG_NAMESPACE, self.namespace(names.first().unwrap_or(&""))?.oid)),
             ObjectType::ObjectDatabase => Ok(at(classes::PG_DATABASE, self.database_by_name(names.first().unwrap_or(&""))?.oid)),
             ObjectType::ObjectRole => {

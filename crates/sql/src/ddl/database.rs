@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use melba_catalog::{Database, Object, ObjectAddress, classes};
-use melba_types::{DbError, Result, bail, err};
+use melba_types::{DbError, Result, TreeId, bail, err};
 use pg_query::protobuf::{AlterDatabaseSetStmt, CreatedbStmt, DropdbStmt, VariableSetKind, VariableSetStmt};
 
 use super::Ddl;
+use crate::large_object::Trees;
+
 use super::nodes::{option_bool, option_int, option_text, options};
 
 impl Ddl<'_> {
@@ -33,6 +35,8 @@ impl Ddl<'_> {
             connection_limit: -1,
             acl: None,
             settings: vec![],
+            large_object_metadata: TreeId(0),
+            large_object_data: TreeId(0),
         };
         let mut template = "template1".to_owned();
         for def in options(&s.options) {
@@ -63,6 +67,12 @@ impl Ddl<'_> {
         if copied.user_objects().iter().any(|o| matches!(o, Object::Relation(_) | Object::Type(_) | Object::Function(_))) {
             return Err(DbError::unsupported(format!("copying database \"{template}\", which is not empty,")));
         }
+        let objects = self.tx.engine.scan(self.tx.engine.latest_view().0, source.large_object_metadata, &[], &[], &[], None)?.next()?;
+        if objects.is_some() {
+            return Err(DbError::unsupported(format!("copying the large objects of database \"{template}\"")));
+        }
+        let trees = Trees::create(&self.tx.engine)?;
+        (database.large_object_metadata, database.large_object_data) = (trees.metadata, trees.data);
         self.tx.put(Object::Database(Arc::new(database)));
         Ok(())
     }
@@ -91,6 +101,8 @@ impl Ddl<'_> {
                 _ => {}
             }
         }
+        self.tx.engine.drop_tree(database.large_object_metadata)?;
+        self.tx.engine.drop_tree(database.large_object_data)?;
         self.tx.drop_database(database.oid);
         self.tx.remove(ObjectAddress { class: classes::PG_DATABASE, object: database.oid, sub: 0 });
         Ok(())

@@ -12,6 +12,7 @@ mod database;
 mod drop;
 mod expression;
 mod index;
+mod large_object;
 mod naming;
 pub(crate) mod nodes;
 mod rename;
@@ -87,6 +88,10 @@ pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<String>> {
         N::CreateDomainStmt(s) => done(ddl.create_domain(s), "CREATE DOMAIN"),
         N::CompositeTypeStmt(s) => done(ddl.create_composite(s), "CREATE TYPE"),
         N::AlterOwnerStmt(s) => Some(ddl.alter_owner(s)),
+        N::SecLabelStmt(s) => Some(Err(match s.provider.as_str() {
+            "" => err!(INVALID_PARAMETER_VALUE, "no security label providers have been loaded"),
+            name => err!(INVALID_PARAMETER_VALUE, "security label provider \"{name}\" is not loaded"),
+        })),
         N::AlterObjectSchemaStmt(s) => Some(ddl.alter_schema(s)),
         _ => None,
     }

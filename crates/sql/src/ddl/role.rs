@@ -173,11 +173,12 @@ impl Ddl<'_> {
             if role.oid == classes::POSTGRES_ROLE {
                 bail!(OBJECT_IN_USE, "cannot drop role postgres because it is required by the database system");
             }
-            let owned: Vec<String> = catalog
+            let mut owned: Vec<String> = catalog
                 .relations()
                 .filter(|r| r.owner == role.oid && r.index.is_none())
                 .map(|r| format!("owner of {}", self.describe(ObjectAddress { class: classes::PG_CLASS, object: r.oid, sub: 0 })))
                 .collect();
+            owned.extend(self.large_objects_of_role(role.oid)?);
             if !owned.is_empty() {
                 return Err(err!(
                     DEPENDENT_OBJECTS_STILL_EXIST,
@@ -277,6 +278,7 @@ impl Ddl<'_> {
                 }
                 Ok(())
             }
+            ObjectType::ObjectLargeobject => self.grant_on_large_objects(s, &grantees),
             _ => Err(DbError::unsupported("GRANT on this kind of object")),
         }
     }
@@ -319,7 +321,8 @@ impl Ddl<'_> {
                 let column = &mut columns[number as usize - 1];
                 let one = GrantStmt { privileges: vec![node.clone()], ..s.clone() };
                 let column_all = 1 | 1 << 1 | 1 << 2 | 1 << 5;
-                column.acl = Some(self.changed_acl_from(&one, column.acl.as_deref().unwrap_or(&[]), column_all, grantees)?);
+                let acl = column.acl.as_deref().unwrap_or(&[]);
+                column.acl = Some(self.changed_acl_from(&one, acl, relation.owner, column_all, grantees)?);
             }
         }
         let mut next = Relation { columns: columns.into(), ..relation.clone() };
@@ -331,7 +334,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    fn changed_acl(
+    pub(super) fn changed_acl(
         &self,
         s: &GrantStmt,
         acl: Option<&[AclItem]>,
@@ -340,10 +343,19 @@ impl Ddl<'_> {
         grantees: &[Oid],
     ) -> Result<Arc<[AclItem]>> {
         let owners = [AclItem { grantee: owner, grantor: owner, privileges: all }];
-        self.changed_acl_from(s, acl.unwrap_or(&owners), all, grantees)
+        self.changed_acl_from(s, acl.unwrap_or(&owners), owner, all, grantees)
     }
 
-    fn changed_acl_from(&self, s: &GrantStmt, acl: &[AclItem], all: u64, grantees: &[Oid]) -> Result<Arc<[AclItem]>> {
+    fn changed_acl_from(
+        &self,
+        s: &GrantStmt,
+        acl: &[AclItem],
+        owner: Oid,
+        all: u64,
+        grantees: &[Oid],
+    ) -> Result<Arc<[AclItem]>> {
+        // Superusers and members of the owner's role grant as the owner.
+        let grantor = if self.is_owner(owner) { owner } else { self.user };
         let mut bits = 0;
         for node in &s.privileges {
             let N::AccessPriv(privilege) = inner(node)? else { continue };
@@ -366,7 +378,7 @@ impl Ddl<'_> {
         let mut items = acl.to_vec();
         for grantee in grantees {
             let at = items.iter().position(|i| i.grantee == *grantee).unwrap_or_else(|| {
-                items.push(AclItem { grantee: *grantee, grantor: self.user, privileges: 0 });
+                items.push(AclItem { grantee: *grantee, grantor, privileges: 0 });
                 items.len() - 1
             });
             let options = bits << GRANT_OPTION_SHIFT;

@@ -126,6 +126,7 @@ impl Ddl<'_> {
                 self.tx.put(Object::Namespace(Arc::new(Namespace { owner, ..(*namespace).clone() })));
                 Ok("ALTER SCHEMA".into())
             }
+            ObjectType::ObjectLargeobject => self.alter_large_object_owner(object, owner),
             ObjectType::ObjectDatabase => {
                 let name = object.and_then(string).unwrap_or_default();
                 let database = self.database_by_name(name)?;

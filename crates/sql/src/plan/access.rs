@@ -18,6 +18,7 @@ use super::layout::Layout;
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{Rels, rels_of};
+use crate::large_object::Trees;
 use crate::tree::{Expr, RangeKind};
 
 /// How a range table entry is read.
@@ -219,6 +220,8 @@ impl Planner<'_> {
         let raw = match &*relation.name {
             "pg_proc" | "pg_attribute" | "pg_depend" | "pg_description" => 3000.0,
             "pg_operator" | "pg_type" | "pg_class" => 600.0,
+            "pg_largeobject_metadata" => self.context.statistics.rows(Trees::of(self.catalog()).metadata).max(1.0),
+            "pg_largeobject" => self.context.statistics.rows(Trees::of(self.catalog()).data).max(1.0),
             _ => 100.0,
         };
         let mut out = Vec::new();

@@ -4,11 +4,12 @@ use melba_catalog::privileges::AclKind;
 use melba_catalog::{Function, FunctionKind, acl};
 use melba_protocol::Format;
 use melba_protocol::frontend::FunctionCall as Message;
-use melba_types::{Datum, Oid, Result, bail, err};
+use melba_types::{Datum, DbError, Oid, Result, bail, err};
 
 use super::Session;
 use super::client::Client;
 use super::context::StatementContext;
+use super::large_objects::is_large_object_function;
 use super::pipeline::{self, ValueIo};
 use super::transaction::{Block, aborted};
 
@@ -34,7 +35,7 @@ impl Session {
                 (Some(bytes), Format::Binary) => io.receive(*ty, bytes)?,
             });
         }
-        let value = pipeline::call_function(&context, &function, arguments)?;
+        let value = call(&context, &function, arguments)?;
         let mut bytes = Vec::new();
         match (&value, message.result_format) {
             (Datum::Null, _) => {}
@@ -46,6 +47,20 @@ impl Session {
         client.output().function_call_response((!value.is_null()).then_some(&bytes));
         Ok(())
     }
+}
+
+/// Large objects are read and written through this message a piece at a time: those functions are called without a plan, and
+/// what they write stays in the transaction's buffer until something else looks.
+fn call(context: &StatementContext, function: &Function, arguments: Vec<Datum>) -> Result<Datum> {
+    if !is_large_object_function(&function.source) {
+        return pipeline::call_function(context, function, arguments);
+    }
+    if arguments.iter().any(Datum::is_null) {
+        return Ok(Datum::Null);
+    }
+    let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+    tx.engine.statement_view();
+    context.call_large_object(&function.source, &arguments)
 }
 
 /// The function that the message names, if it may be called this way.

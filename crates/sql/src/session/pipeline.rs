@@ -236,7 +236,7 @@ pub(super) fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
 
 fn start(context: &Arc<StatementContext>, tx: &Arc<Tx>, planned: &Planned, parameters: &[Datum]) -> Result<Outcome> {
     planned.permissions.check(&context.catalog, context.user.oid)?;
-    let ctx = exec_context(context, tx, parameters);
+    let ctx = exec_context(context, tx, parameters)?;
     let view = ctx.view();
     let mut execution = Execution::new(planned.plan.clone(), ctx)?;
     if planned.plan.command == PlanCommand::Select {
@@ -270,12 +270,13 @@ fn start(context: &Arc<StatementContext>, tx: &Arc<Tx>, planned: &Planned, param
 }
 
 /// What a plan runs with.
-fn exec_context(context: &Arc<StatementContext>, tx: &Arc<Tx>, parameters: &[Datum]) -> ExecContext {
+fn exec_context(context: &Arc<StatementContext>, tx: &Arc<Tx>, parameters: &[Datum]) -> Result<ExecContext> {
+    tx.flush_large_objects()?;
     let view = tx.engine.statement_view();
     let session: Arc<dyn melba_functions::Session> = context.clone();
     let mut ctx = ExecContext::new(session, context.catalog.clone(), tx.engine.clone(), view, parameters.into());
     ctx.deferred = tx.deferred.clone();
-    ctx
+    Ok(ctx)
 }
 
 /// EXPLAIN ANALYZE: runs a plan to its end, drops its rows and tells what each node did.
@@ -285,7 +286,7 @@ pub(super) fn run_measured(
     planned: &Planned,
     parameters: &[Datum],
 ) -> Result<Vec<NodeTiming>> {
-    let mut ctx = exec_context(context, tx, parameters);
+    let mut ctx = exec_context(context, tx, parameters)?;
     ctx.instrument();
     let mut execution = Execution::new(planned.plan.clone(), ctx)?;
     while execution.next_batch(crate::execute::BATCH_ROWS)?.is_some() {

@@ -329,7 +329,8 @@ impl Session {
 
     pub(super) fn define_savepoint(&mut self, name: &str) -> Result<()> {
         let Some(transaction) = &mut self.transaction else { return Err(DbError::internal("no transaction is open")) };
-        transaction.savepoints.push((name.to_owned(), transaction.tx.savepoint()));
+        let savepoint = transaction.tx.savepoint()?;
+        transaction.savepoints.push((name.to_owned(), savepoint));
         self.state.settings.lock().push_level();
         Ok(())
     }

@@ -8,7 +8,10 @@ use melba_engine::{LockTag, RelationLockMode, SequenceId, Wait};
 use melba_functions::{CallContext, Session as _};
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, bail, err, oids};
 
+use crate::large_object::{RowsOf, Trees};
+
 use super::context::StatementContext;
+use super::large_objects::is_large_object_function;
 use super::permissions;
 use super::settings::Scope;
 use super::user;
@@ -45,6 +48,12 @@ impl StatementContext {
                 self.call_sequence(source, args)
             }
             "domain_check" => self.domain_check(call.return_type, &args[0]),
+            _ if is_large_object_function(source) => self.call_large_object(source, args),
+            _ if source.starts_with("has_largeobject_privilege") => self.has_large_object_privilege(args),
+            _ if source.starts_with("pg_read_file") || source.starts_with("pg_read_binary_file") => {
+                self.call_server_file(source, args)
+            }
+            "pg_stat_file" | "pg_stat_file_1arg" => self.call_server_file(source, args),
             _ if source.contains("_advisory_") => self.call_advisory(source, args),
             _ if source.contains("_size") => self.call_size(source, args),
             _ => {
@@ -276,9 +285,14 @@ impl StatementContext {
 
     fn call_size(&self, source: &str, args: &[Datum]) -> Result<Datum> {
         let engine = &self.session.instance.cluster.engine;
+        let objects = Trees::of(&self.catalog);
         let own = |relation: &melba_catalog::Relation| match relation.storage {
             melba_catalog::Storage::Tree(tree) => engine.tree_bytes(tree),
-            _ => 0,
+            _ => match RowsOf::relation(relation.oid) {
+                Some(RowsOf::Metadata) => engine.tree_bytes(objects.metadata),
+                Some(RowsOf::Pages) => engine.tree_bytes(objects.data),
+                None => 0,
+            },
         };
         if source.starts_with("pg_database_size") {
             let total: u64 = self.catalog.relations().map(|r| own(r)).sum();

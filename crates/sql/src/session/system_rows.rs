@@ -16,6 +16,7 @@ impl StatementContext {
     pub(super) fn rows_of(&self, source: &str, args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
         match source {
             "show_all_settings" => Ok(self.setting_rows()),
+            "pg_ls_dir" | "pg_ls_dir_1arg" => self.list_directory(args),
             "pg_lock_status" => Ok(self.lock_rows()),
             "pg_available_extensions" => Ok(vec![vec![Datum::text("plpgsql"), Datum::text("1.0"), Datum::text(PLPGSQL)]]),
             "pg_available_extension_versions" => Ok(vec![vec![

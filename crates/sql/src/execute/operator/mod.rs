@@ -5,6 +5,7 @@ mod cte;
 mod function_scan;
 mod hash_join;
 mod index_scan;
+mod large_object_scan;
 mod limit;
 mod lock_rows;
 mod nested_loop;
@@ -23,6 +24,7 @@ pub(crate) use lock_rows::{Relock, lock_and_recheck, replace};
 pub(crate) use pending::{Pending, give};
 
 use crate::execute::{ExecContext, Operator};
+use crate::large_object::RowsOf;
 use crate::plan::node::{Op, PlanNode};
 
 /// The operator for a plan node.
@@ -32,7 +34,10 @@ pub(crate) fn build(node: &PlanNode, ctx: &ExecContext) -> Result<Box<dyn Operat
         Op::Values(n) => Box::new(simple::ValuesOp::new(n.clone(), node.kinds.clone())),
         Op::TableScan(n) => Box::new(table_scan::TableScanOp::new(n.clone(), node.kinds.clone())),
         Op::IndexScan(n) => Box::new(index_scan::IndexScanOp::new(n.clone(), node.kinds.clone())),
-        Op::SystemScan(n) => Box::new(simple::SystemScanOp::new(n.clone(), node.kinds.clone())),
+        Op::SystemScan(n) => match RowsOf::relation(n.relation) {
+            Some(rows) => Box::new(large_object_scan::LargeObjectScanOp::new(rows, n.clone(), node.kinds.clone())),
+            None => Box::new(simple::SystemScanOp::new(n.clone(), node.kinds.clone())),
+        },
         Op::FunctionScan(n) => Box::new(function_scan::FunctionScanOp::new(n.clone(), node.kinds.clone())),
         Op::CteScan { cte } => Box::new(cte::CteScanOp::new(*cte)),
         Op::WorkTableScan { table } => Box::new(cte::WorkTableScanOp::new(*table)),

@@ -1,0 +1,123 @@
+//! Scans of pg_largeobject and pg_largeobject_metadata.
+
+use std::sync::Arc;
+
+use melba_types::{Batch, Column, Datum, Kind, Oid, Result, RowId};
+
+use super::pending::{Pending, batch_of, give};
+use super::table_scan;
+use crate::execute::expression::filter;
+use crate::execute::{ExecContext, Operator};
+use crate::large_object::{RowsOf, Scan};
+use crate::plan::node::{ScanOutput, SystemScanNode};
+
+pub(super) struct LargeObjectScanOp {
+    rows: RowsOf,
+    node: Arc<SystemScanNode>,
+    kinds: Arc<[Kind]>,
+    /// The scan and the values that columns must have.
+    scan: Option<(Scan, Vec<(usize, Datum)>)>,
+    pending: Pending,
+    done: bool,
+}
+
+impl LargeObjectScanOp {
+    pub fn new(rows: RowsOf, node: Arc<SystemScanNode>, kinds: Arc<[Kind]>) -> LargeObjectScanOp {
+        LargeObjectScanOp { rows, node, kinds, scan: None, pending: Pending::default(), done: false }
+    }
+
+    fn open(&self, ctx: &ExecContext) -> Result<Option<(Scan, Vec<(usize, Datum)>)>> {
+        let mut needed = [false; 3];
+        for output in &self.node.outputs {
+            match output {
+                ScanOutput::Column(c) => needed[*c] = true,
+                ScanOutput::WholeRow { columns, .. } => columns.iter().flatten().for_each(|c| needed[*c] = true),
+                _ => {}
+            }
+        }
+        let (mut object, mut equal) = (None, Vec::new());
+        for (column, value) in &self.node.equal {
+            match value.eval_row(ctx, &[])? {
+                Datum::Null => return Ok(None),
+                Datum::Oid(oid) if *column == 0 && object.is_none() => object = Some(Oid(oid)),
+                value => {
+                    needed[*column] = true;
+                    equal.push((*column, value));
+                }
+            }
+        }
+        let scan = Scan::open(&ctx.transaction, &ctx.catalog, ctx.view(), self.rows, object, needed)?;
+        Ok(Some((scan, equal)))
+    }
+
+    /// The node's outputs for rows of the relation.
+    fn outputs(&self, columns: &[Column], rows: usize) -> Batch {
+        let plain: Option<Vec<Column>> = self
+            .node
+            .outputs
+            .iter()
+            .map(|output| match output {
+                ScanOutput::Column(c) => Some(columns[*c].clone()),
+                _ => None,
+            })
+            .collect();
+        if let Some(columns) = plain {
+            return Batch::new(columns, rows);
+        }
+        let value = |column: &Column, row| if column.is_empty() { Datum::Null } else { column.get(row) };
+        let one = |row| {
+            let values: Vec<Datum> = columns.iter().map(|c| value(c, row)).collect();
+            table_scan::output_row(&self.node.outputs, &values, RowId(0))
+        };
+        batch_of(&self.kinds, &(0..rows).map(one).collect::<Vec<_>>())
+    }
+}
+
+impl Operator for LargeObjectScanOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if let Some(batch) = self.pending.take(limit) {
+            return Ok(Some(batch));
+        }
+        if self.done {
+            return Ok(None);
+        }
+        if self.scan.is_none() {
+            self.scan = self.open(ctx)?;
+        }
+        while let Some((mut scan, equal)) = self.scan.take() {
+            ctx.check_interrupt()?;
+            let Some((columns, rows)) = scan.next()? else { break };
+            let mut batch = self.outputs(&columns, rows);
+            if !equal.is_empty() {
+                let passes = |row: &u32| equal.iter().all(|(c, value)| same(&columns[*c].get(*row as usize), value));
+                batch = batch.take(&(0..rows as u32).filter(passes).collect::<Vec<_>>());
+            }
+            if let Some(kept) = filter(&self.node.filter, ctx, &batch)? {
+                batch = batch.take(&kept);
+            }
+            self.scan = Some((scan, equal));
+            if batch.rows > 0 {
+                return Ok(give(&mut self.pending, batch, limit));
+            }
+        }
+        self.scan = None;
+        self.done = true;
+        Ok(None)
+    }
+
+    fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
+        self.scan = None;
+        self.done = false;
+        self.pending.clear();
+        Ok(())
+    }
+}
+
+/// Equality of the types that the planner hands down for these relations: OIDs and page numbers.
+fn same(a: &Datum, b: &Datum) -> bool {
+    match (a, b) {
+        (Datum::Oid(a), Datum::Oid(b)) => a == b,
+        (Datum::Int4(a), Datum::Int4(b)) => a == b,
+        _ => false,
+    }
+}

@@ -1,0 +1,356 @@
+//! Reading and changing objects.
+
+use std::sync::Arc;
+
+use melba_engine::{EngineError, Isolation, Latest, Morsel, ReadView, RowLockMode, RowLockResult, Transaction, ViewPin, Wait};
+use melba_types::row::RowLayout;
+use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result, RowId, TreeId, err};
+
+use super::extent::{Extent, Method};
+use super::metadata::Metadata;
+use super::{DATA_KINDS, EXTENT_BYTES, LargeObjects, METADATA_KINDS, SIZE_MAX, Trees, data_row, metadata_row, of_data_row};
+
+/// Extents looked up one by one; for more than these, the tree is scanned for those that are there.
+const PROBES_MAX: u64 = 256;
+
+/// Which state of an object is meant.
+#[derive(Clone, Copy, Debug)]
+pub enum Sight {
+    Snapshot(ReadView),
+    /// Everything that is committed, and everything of our own.
+    Newest,
+}
+
+/// Large objects as a running transaction works with them.
+pub struct Access<'a> {
+    pub objects: &'a mut LargeObjects,
+    engine: &'a Arc<Transaction>,
+    trees: Trees,
+    /// What `Sight::Newest` means, once it was asked for.
+    newest: Option<(ReadView, ViewPin)>,
+}
+
+impl<'a> Access<'a> {
+    pub fn new(objects: &'a mut LargeObjects, engine: &'a Arc<Transaction>, trees: Trees, method: Method) -> Access<'a> {
+        objects.buffer.trees = Some(trees);
+        objects.buffer.method = method;
+        Access { objects, engine, trees, newest: None }
+    }
+
+    fn view(&mut self, sight: Sight) -> ReadView {
+        match sight {
+            Sight::Snapshot(view) => view,
+            Sight::Newest => self.newest.get_or_insert_with(|| self.engine.latest_view()).0,
+        }
+    }
+
+    /// An object; `None` when there is none.
+    pub fn metadata(&mut self, sight: Sight, oid: Oid) -> Result<Option<Metadata>> {
+        if let (Sight::Newest, Some(changed)) = (sight, self.objects.buffer.object(oid)) {
+            return Ok(Some(changed.value.clone()));
+        }
+        let view = self.view(sight);
+        let (found, columns) =
+            self.engine.fetch(view, self.trees.metadata, &[metadata_row(oid)], &[0, 1, 2], &[const { Datum::Null }; 3])?;
+        Ok((!found.is_empty()).then(|| Metadata::of_row(&columns, 0)))
+    }
+
+    /// An object that must be there.
+    ///
+    /// # Errors
+    /// 42704 when it is not.
+    pub fn existing(&mut self, sight: Sight, oid: Oid) -> Result<Metadata> {
+        self.metadata(sight, oid)?.ok_or_else(|| missing(oid))
+    }
+
+    /// An extent; `None` for a hole.
+    fn extent(&mut self, sight: Sight, oid: Oid, extent: u64) -> Result<Option<Extent>> {
+        if let (Sight::Newest, Some(buffered)) = (sight, self.objects.buffer.extent(oid, extent)) {
+            return Ok(Some(buffered.clone()));
+        }
+        let view = self.view(sight);
+        let missing = [const { Datum::Null }; 4];
+        let (found, columns) = self.engine.fetch(view, self.trees.data, &[data_row(oid, extent)], &[0, 1, 2, 3], &missing)?;
+        if found.is_empty() { Ok(None) } else { Extent::of_row(&columns, 0).map(Some) }
+    }
+
+    /// The numbers of the extents in the engine, from `from` to `to`.
+    fn stored_extents(&mut self, oid: Oid, from: u64, to: u64) -> Result<Vec<u64>> {
+        let view = self.view(Sight::Newest);
+        if to - from < PROBES_MAX {
+            let ids: Vec<RowId> = (from..=to).map(|extent| data_row(oid, extent)).collect();
+            let (found, _) = self.engine.fetch(view, self.trees.data, &ids, &[], &[])?;
+            return Ok(found.into_iter().map(|at| from + u64::from(at)).collect());
+        }
+        let range = Morsel::range(data_row(oid, from), RowId(data_row(oid, to).0 + 1));
+        let mut scan = self.engine.scan(view, self.trees.data, &[], &[], &[], Some(range))?;
+        let mut out = Vec::new();
+        while let Some(batch) = scan.next()? {
+            out.extend(batch.row_ids.iter().map(|row| of_data_row(*row).1));
+        }
+        Ok(out)
+    }
+
+    /// Up to `length` bytes from `offset` on; fewer at the object's end.
+    pub fn read(&mut self, sight: Sight, oid: Oid, size: i64, offset: i64, length: usize) -> Result<Vec<u8>> {
+        self.read_with(sight, oid, size, offset, length, &mut None)
+    }
+
+    /// Reads at a descriptor's position and moves it.
+    pub fn read_descriptor(&mut self, number: i32, length: usize) -> Result<Vec<u8>> {
+        let descriptor = self.objects.descriptor(number)?;
+        let (oid, sight, position) = (descriptor.oid, descriptor.sight(), descriptor.position);
+        let mut last = descriptor.last_read.take();
+        // An object that another transaction removed meanwhile reads as empty.
+        let size = self.metadata(sight, oid)?.map_or(0, |m| m.size);
+        let bytes = self.read_with(sight, oid, size, position, length, &mut last)?;
+        let descriptor = self.objects.descriptor(number)?;
+        descriptor.position += bytes.len() as i64;
+        descriptor.last_read = last.filter(|_| matches!(sight, Sight::Snapshot(_)));
+        Ok(bytes)
+    }
+
+    fn read_with(
+        &mut self,
+        sight: Sight,
+        oid: Oid,
+        size: i64,
+        offset: i64,
+        length: usize,
+        last: &mut Option<(u64, Option<Extent>)>,
+    ) -> Result<Vec<u8>> {
+        let left = usize::try_from(size.saturating_sub(offset)).unwrap_or(0);
+        let mut out = vec![0; length.min(left)];
+        for (number, at, range) in pieces(offset as u64, out.len()) {
+            if last.as_ref().is_none_or(|(known, _)| *known != number) {
+                *last = Some((number, self.extent(sight, oid, number)?));
+            }
+            if let Some((_, Some(extent))) = last {
+                extent.read(at, &mut out[range]);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Locks a row and gives its newest state.
+    ///
+    /// # Errors
+    /// 40001 when the transaction keeps one snapshot and the row has changed since.
+    fn lock(&mut self, tree: TreeId, row: RowId, mode: RowLockMode) -> Result<Latest> {
+        self.engine.lock_row(tree, row, mode, Wait::Block)?;
+        // Whatever we waited for is visible now.
+        self.newest = None;
+        let latest = self.engine.get_latest(tree, row)?;
+        let one_snapshot = self.engine.isolation() != Isolation::ReadCommitted;
+        if one_snapshot && latest.own_command.is_none() && latest.csn > self.engine.active_view().csn {
+            return Err(EngineError::SerializationFailure.into());
+        }
+        Ok(latest)
+    }
+
+    /// Creates an empty object. `next` gives an OID to try when none is asked for (0).
+    ///
+    /// # Errors
+    /// 23505 when the OID is taken.
+    pub fn create(&mut self, oid: Oid, owner: Oid, acl: melba_catalog::Acl, mut next: impl FnMut() -> Oid) -> Result<Oid> {
+        let oid = if oid.is_valid() {
+            self.lock_new(oid, Wait::Block)?;
+            if self.metadata(Sight::Newest, oid)?.is_some() {
+                return Err(err!(
+                    UNIQUE_VIOLATION,
+                    "duplicate key value violates unique constraint \"pg_largeobject_metadata_oid_index\""
+                )
+                .detail(format!("Key (oid)=({oid}) already exists.")));
+            }
+            oid
+        } else {
+            // After a restart the counter begins below the objects that were created before it; growing steps pass them.
+            let mut step = 1u32;
+            loop {
+                let mut candidate = next();
+                for _ in 1..step {
+                    candidate = next();
+                }
+                if self.lock_new(candidate, Wait::NoWait)? && self.metadata(Sight::Newest, candidate)?.is_none() {
+                    break candidate;
+                }
+                step = step.saturating_mul(2).min(1 << 16);
+            }
+        };
+        self.objects.buffer.put_object(oid, Metadata { owner, acl, size: 0 }, true);
+        self.flush_if_full()?;
+        Ok(oid)
+    }
+
+    fn lock_new(&mut self, oid: Oid, wait: Wait) -> Result<bool> {
+        let granted = self.engine.lock_row(self.trees.metadata, metadata_row(oid), RowLockMode::ForUpdate, wait)?;
+        self.newest = None;
+        Ok(granted == RowLockResult::Granted)
+    }
+
+    /// Locks an object's metadata and gives its newest state.
+    ///
+    /// # Errors
+    /// 42704 when it does not exist (any more).
+    fn lock_metadata(&mut self, oid: Oid, mode: RowLockMode) -> Result<Metadata> {
+        // What was changed and not flushed is locked already.
+        if let Some(changed) = self.objects.buffer.object(oid).filter(|_| mode < RowLockMode::ForUpdate) {
+            return Ok(changed.value.clone());
+        }
+        let latest = self.lock(self.trees.metadata, metadata_row(oid), mode)?;
+        if let Some(changed) = self.objects.buffer.object(oid) {
+            return Ok(changed.value.clone());
+        }
+        let row = latest.row.ok_or_else(|| missing(oid))?;
+        let columns = columns_of(&METADATA_KINDS, &row)?;
+        Ok(Metadata::of_row(&columns, 0))
+    }
+
+    /// Changes an object's owner or privileges.
+    pub fn change_metadata(&mut self, oid: Oid, change: impl FnOnce(&mut Metadata) -> Result<()>) -> Result<()> {
+        let mut metadata = self.lock_metadata(oid, RowLockMode::ForNoKeyUpdate)?;
+        change(&mut metadata)?;
+        self.objects.buffer.put_object(oid, metadata, false);
+        Ok(())
+    }
+
+    /// Writes `data` at `offset`. The caller has checked privileges.
+    pub fn write(&mut self, oid: Oid, offset: i64, data: &[u8]) -> Result<()> {
+        if data.is_empty() {
+            return Ok(());
+        }
+        let end = offset.saturating_add(data.len() as i64);
+        if end > SIZE_MAX {
+            return Err(err!(INVALID_PARAMETER_VALUE, "invalid large object write request size: {}", data.len()));
+        }
+        let mut metadata = self.lock_metadata(oid, RowLockMode::ForKeyShare)?;
+        if end > metadata.size {
+            metadata = self.lock_metadata(oid, RowLockMode::ForNoKeyUpdate)?;
+            metadata.size = metadata.size.max(end);
+            self.objects.buffer.put_object(oid, metadata, false);
+        }
+        for (number, at, range) in pieces(offset as u64, data.len()) {
+            self.change_extent(oid, number, |extent| extent.write(at, &data[range]))?;
+            self.flush_if_full()?;
+        }
+        Ok(())
+    }
+
+    /// Changes an extent, which is made if it is a hole.
+    fn change_extent(&mut self, oid: Oid, number: u64, change: impl FnOnce(&mut Extent)) -> Result<()> {
+        let mut change = Some(change);
+        let mut apply = |extent: &mut Extent| {
+            if let Some(change) = change.take() {
+                change(extent);
+            }
+        };
+        if self.objects.buffer.change_extent(oid, number, &mut apply) {
+            return Ok(());
+        }
+        // Nobody else can know of an object that is not even in the engine.
+        let unknown = self.objects.buffer.object(oid).is_some_and(|o| o.fresh);
+        let stored = match unknown {
+            true => None,
+            false => self.lock(self.trees.data, data_row(oid, number), RowLockMode::ForNoKeyUpdate)?.row,
+        };
+        let fresh = stored.is_none();
+        let mut extent = match stored {
+            Some(row) => Extent::of_row(&columns_of(&DATA_KINDS, &row)?, 0)?,
+            None => Extent::default(),
+        };
+        apply(&mut extent);
+        self.objects.buffer.put_extent(oid, number, extent, fresh);
+        Ok(())
+    }
+
+    /// Makes an object `length` bytes long. The caller has checked privileges.
+    pub fn truncate(&mut self, oid: Oid, length: i64) -> Result<()> {
+        if !(0..=SIZE_MAX).contains(&length) {
+            return Err(err!(INVALID_PARAMETER_VALUE, "invalid large object truncation target: {length}"));
+        }
+        let mut metadata = self.lock_metadata(oid, RowLockMode::ForNoKeyUpdate)?;
+        let last = length as u64 / EXTENT_BYTES as u64;
+        self.remove_extents(oid, last + 1, metadata.size)?;
+        self.change_extent(oid, last, |extent| extent.truncate(length as usize % EXTENT_BYTES))?;
+        metadata.size = length;
+        self.objects.buffer.put_object(oid, metadata, false);
+        self.flush_if_full()
+    }
+
+    /// Removes an object. The caller has checked that it exists, and privileges.
+    pub fn unlink(&mut self, oid: Oid) -> Result<()> {
+        let metadata = self.lock_metadata(oid, RowLockMode::ForUpdate)?;
+        self.remove_extents(oid, 0, metadata.size)?;
+        if !self.objects.buffer.remove_object(oid) {
+            self.engine.delete(self.trees.metadata, metadata_row(oid))?;
+        }
+        self.objects.close_all_of(oid);
+        Ok(())
+    }
+
+    /// Removes the extents from `from` on of an object of a size.
+    fn remove_extents(&mut self, oid: Oid, from: u64, size: i64) -> Result<()> {
+        let known = self.objects.buffer.object(oid).is_none_or(|o| !o.fresh);
+        // The one at the very end may hold nothing but the fact that its page is there.
+        let last = size as u64 / EXTENT_BYTES as u64;
+        let stored = if known && from <= last { self.stored_extents(oid, from, last)? } else { Vec::new() };
+        let buffered: Vec<u64> = self.objects.buffer.extents_from(oid, from).collect();
+        for extent in buffered {
+            self.objects.buffer.remove_extent(oid, extent);
+        }
+        for extent in stored {
+            self.engine.delete(self.trees.data, data_row(oid, extent))?;
+        }
+        Ok(())
+    }
+
+    fn flush_if_full(&mut self) -> Result<()> {
+        if self.objects.buffer.is_full() {
+            self.newest = None;
+            self.objects.buffer.flush(self.engine)?;
+        }
+        Ok(())
+    }
+
+    /// The first object that `which` holds of, by OID or `None`: what DROP ROLE asks.
+    pub fn all(&mut self, mut each: impl FnMut(Oid, Metadata)) -> Result<()> {
+        self.objects.buffer.flush(self.engine)?;
+        let (view, _pin) = self.engine.latest_view();
+        let mut scan = self.engine.scan(view, self.trees.metadata, &[0, 1, 2], &[const { Datum::Null }; 3], &[], None)?;
+        while let Some(batch) = scan.next()? {
+            for (at, row) in batch.row_ids.iter().enumerate() {
+                each(Oid(row.0 as u32), Metadata::of_row(&batch.columns, at));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// PostgreSQL's error for an OID that no large object has.
+pub(super) fn missing(oid: Oid) -> DbError {
+    err!(UNDEFINED_OBJECT, "large object {oid} does not exist")
+}
+
+/// A stored row as columns of one row.
+fn columns_of(kinds: &[Kind], row: &[u8]) -> Result<Vec<Column>> {
+    let layout = RowLayout::new(kinds.to_vec());
+    let view = layout.view(row).ok_or_else(|| err!(DATA_CORRUPTED, "a row of a large object cannot be read"))?;
+    let mut columns: Vec<Column> = kinds.iter().map(|k| Column::with_capacity(*k, 1)).collect();
+    for (at, column) in columns.iter_mut().enumerate() {
+        view.push_to(at, &Datum::Null, column);
+    }
+    Ok(Batch::new(columns, 1).columns)
+}
+
+/// Cuts `length` bytes at `offset` into extents: number, where in it, and where in the bytes.
+fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        let position = offset + done as u64;
+        let at = (position % EXTENT_BYTES as u64) as usize;
+        let size = (EXTENT_BYTES - at).min(length - done);
+        let piece = (position / EXTENT_BYTES as u64, at, done..done + size);
+        done += size;
+        (size > 0).then_some(piece)
+    })
+}

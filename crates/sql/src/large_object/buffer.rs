@@ -1,0 +1,143 @@
+//! Changes of a transaction that the engine has not been told yet.
+//!
+//! Clients write objects in pieces of some kilobytes. An extent is compressed and put into the engine's write set once, not
+//! once for each piece; objects and extents that are new go in by the thousand, which the engine turns into segments.
+
+use std::collections::BTreeMap;
+
+use melba_engine::Transaction;
+use melba_types::row::RowLayout;
+use melba_types::{Batch, Column, Kind, Oid, Result, RowId, TreeId};
+
+use super::extent::{Extent, Method};
+use super::metadata::Metadata;
+use super::{DATA_KINDS, METADATA_KINDS, Trees, data_row, metadata_row};
+
+/// The buffer is flushed at this size.
+const BYTES_MAX: usize = 16 << 20;
+/// What an object or extent takes beside its bytes.
+const ENTRY_BYTES: usize = 128;
+
+/// A state that the engine is to get.
+pub(super) struct Changed<T> {
+    pub value: T,
+    /// The engine has no row for it.
+    pub fresh: bool,
+}
+
+/// Changed objects and extents.
+#[derive(Default)]
+pub(super) struct Buffer {
+    pub trees: Option<Trees>,
+    pub method: Method,
+    objects: BTreeMap<RowId, Changed<Metadata>>,
+    extents: BTreeMap<RowId, Changed<Extent>>,
+    bytes: usize,
+}
+
+impl Buffer {
+    pub fn object(&self, oid: Oid) -> Option<&Changed<Metadata>> {
+        self.objects.get(&metadata_row(oid))
+    }
+
+    pub fn put_object(&mut self, oid: Oid, value: Metadata, fresh: bool) {
+        let fresh = self.object(oid).map_or(fresh, |o| o.fresh);
+        if self.objects.insert(metadata_row(oid), Changed { value, fresh }).is_none() {
+            self.bytes += ENTRY_BYTES;
+        }
+    }
+
+    pub fn extent(&self, oid: Oid, extent: u64) -> Option<&Extent> {
+        self.extents.get(&data_row(oid, extent)).map(|e| &e.value)
+    }
+
+    /// The numbers of an object's extents that are here, from `from` on.
+    pub fn extents_from(&self, oid: Oid, from: u64) -> impl Iterator<Item = u64> {
+        self.extents.range(data_row(oid, from)..=data_row(oid, u64::from(u32::MAX))).map(|(row, _)| super::of_data_row(*row).1)
+    }
+
+    /// Changes an extent that is here.
+    pub fn change_extent(&mut self, oid: Oid, extent: u64, change: impl FnOnce(&mut Extent)) -> bool {
+        let Some(found) = self.extents.get_mut(&data_row(oid, extent)) else { return false };
+        let before = found.value.bytes.len();
+        change(&mut found.value);
+        self.bytes = (self.bytes + found.value.bytes.len()).saturating_sub(before);
+        true
+    }
+
+    pub fn put_extent(&mut self, oid: Oid, extent: u64, value: Extent, fresh: bool) {
+        self.bytes += ENTRY_BYTES + value.bytes.len();
+        self.extents.insert(data_row(oid, extent), Changed { value, fresh });
+    }
+
+    /// Forgets an extent; whether it was here and the engine has no row for it.
+    pub fn remove_extent(&mut self, oid: Oid, extent: u64) -> bool {
+        let removed = self.extents.remove(&data_row(oid, extent));
+        if let Some(removed) = &removed {
+            self.bytes = self.bytes.saturating_sub(ENTRY_BYTES + removed.value.bytes.len());
+        }
+        removed.is_some_and(|r| r.fresh)
+    }
+
+    /// Forgets an object; whether it was here and the engine has no row for it.
+    pub fn remove_object(&mut self, oid: Oid) -> bool {
+        let removed = self.objects.remove(&metadata_row(oid));
+        if removed.is_some() {
+            self.bytes = self.bytes.saturating_sub(ENTRY_BYTES);
+        }
+        removed.is_some_and(|r| r.fresh)
+    }
+
+    pub fn clear(&mut self) {
+        self.objects.clear();
+        self.extents.clear();
+        self.bytes = 0;
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.bytes >= BYTES_MAX
+    }
+
+    /// Hands everything to the engine.
+    pub fn flush(&mut self, engine: &Transaction) -> Result<()> {
+        if self.objects.is_empty() && self.extents.is_empty() {
+            return Ok(());
+        }
+        let Some(trees) = self.trees else { return Ok(()) };
+        let objects = std::mem::take(&mut self.objects);
+        let extents = std::mem::take(&mut self.extents);
+        self.bytes = 0;
+        let method = self.method;
+        write(engine, trees.data, &DATA_KINDS, extents, |extent, columns| extent.push_to(method, columns))?;
+        write(engine, trees.metadata, &METADATA_KINDS, objects, |metadata, columns| {
+            for (column, value) in columns.iter_mut().zip(metadata.row()) {
+                column.push(value);
+            }
+        })
+    }
+}
+
+/// Inserts what is fresh, all at once, and updates the rest.
+fn write<T>(
+    engine: &Transaction,
+    tree: TreeId,
+    kinds: &[Kind],
+    changes: BTreeMap<RowId, Changed<T>>,
+    push: impl Fn(&T, &mut [Column]),
+) -> Result<()> {
+    let empty = || -> Vec<Column> { kinds.iter().map(|k| Column::with_capacity(*k, 0)).collect() };
+    let layout = RowLayout::new(kinds.to_vec());
+    let (mut ids, mut columns) = (Vec::new(), empty());
+    for (row, changed) in changes {
+        if changed.fresh {
+            push(&changed.value, &mut columns);
+            ids.push(row);
+        } else {
+            let mut one = empty();
+            push(&changed.value, &mut one);
+            engine.update(tree, row, &layout.encode_row(&Batch::new(one, 1).row(0)))?;
+        }
+    }
+    let rows = ids.len();
+    Ok(engine.insert_batch_at(tree, &ids, &Batch::new(columns, rows))?)
+}

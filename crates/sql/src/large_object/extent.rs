@@ -1,0 +1,248 @@
+//! An extent: up to 64 KB of an object, as they are in memory and as a row of the data tree.
+//!
+//! Invariants:
+//! 1. `bytes` is never longer than `EXTENT_BYTES`; what is beyond its end reads as zeros.
+//! 2. A page that is not present holds nothing but zeros.
+
+use melba_toast::{CodecError, is_incompressible, lz4, pglz, zstd};
+use melba_types::{Column, ColumnData, Datum, DbError, Result, err};
+
+use super::{EXTENT_BYTES, PAGE_BYTES};
+
+/// Extents below this are left to the codecs of the segments, which compress many of them together.
+const COMPRESSED_BYTES_MIN: usize = 2048;
+/// Fast at large values: what is written is compressed while the client waits.
+const ZSTD_LEVEL: i32 = 3;
+
+/// How an extent's bytes are stored: the `"char"` in the data tree's second column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Method {
+    Plain = b'p',
+    #[default]
+    Lz4 = b'l',
+    Zstd = b'z',
+    Pglz = b'g',
+}
+
+impl Method {
+    /// What `default_toast_compression` asks for; dense values are not extents of an object.
+    pub fn of_setting(name: &str) -> Method {
+        match name {
+            "pglz" => Method::Pglz,
+            "zstd" | "dense" => Method::Zstd,
+            _ => Method::Lz4,
+        }
+    }
+
+    fn of_byte(byte: u8) -> Option<Method> {
+        [Method::Plain, Method::Lz4, Method::Zstd, Method::Pglz].into_iter().find(|m| *m as u8 == byte)
+    }
+
+    /// The compressed form, if it is shorter by an eighth at least.
+    fn compress(self, source: &[u8]) -> Option<Vec<u8>> {
+        let bytes_max = source.len() - source.len() / 8;
+        let mut target = vec![0; bytes_max];
+        let length = match self {
+            Method::Plain => return None,
+            Method::Lz4 => lz4::compress(source, &mut target),
+            Method::Zstd => zstd::compress(source, &mut target, ZSTD_LEVEL),
+            Method::Pglz => {
+                target.clear();
+                return (pglz::compress(source, &mut target) && target.len() <= bytes_max).then_some(target);
+            }
+        };
+        target.truncate(length.ok()?);
+        Some(target)
+    }
+
+    fn decompress(self, source: &[u8], target: &mut [u8]) -> std::result::Result<usize, CodecError> {
+        match self {
+            Method::Plain if source.len() == target.len() => {
+                target.copy_from_slice(source);
+                Ok(source.len())
+            }
+            Method::Plain => Err(CodecError::Malformed),
+            Method::Lz4 => lz4::decompress(source, target),
+            Method::Zstd => zstd::decompress(source, target),
+            Method::Pglz => pglz::decompress(source, target),
+        }
+    }
+}
+
+/// Up to 64 KB of an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    pub bytes: Vec<u8>,
+    /// Bit i: pg_largeobject has a row for the extent's i-th page.
+    pub pages: u32,
+}
+
+impl Extent {
+    /// Writes within the extent; pages in between that nobody wrote stay absent.
+    pub fn write(&mut self, at: usize, data: &[u8]) {
+        if data.is_empty() {
+            return;
+        }
+        let end = at + data.len();
+        assert!(end <= EXTENT_BYTES, "a write stays within its extent");
+        if self.bytes.len() < end {
+            self.bytes.resize(end, 0);
+        }
+        self.bytes[at..end].copy_from_slice(data);
+        self.pages |= pages_between(at / PAGE_BYTES, (end - 1) / PAGE_BYTES);
+    }
+
+    /// Reads into `out`, zeros where nothing is.
+    pub fn read(&self, at: usize, out: &mut [u8]) {
+        let stored = self.bytes.get(at..).unwrap_or(&[]);
+        let stored = &stored[..stored.len().min(out.len())];
+        out[..stored.len()].copy_from_slice(stored);
+        out[stored.len()..].fill(0);
+    }
+
+    /// Makes the extent end at `length`, which is in a page that is present afterwards.
+    pub fn truncate(&mut self, length: usize) {
+        self.bytes.resize(length, 0);
+        let last = length / PAGE_BYTES;
+        self.pages &= pages_between(0, last);
+        self.pages |= 1 << last;
+    }
+
+    /// The data of a page that is present.
+    pub fn page(&self, page: usize) -> &[u8] {
+        let start = (page * PAGE_BYTES).min(self.bytes.len());
+        &self.bytes[start..(start + PAGE_BYTES).min(self.bytes.len())]
+    }
+
+    /// Appends the extent as a row of the data tree's columns.
+    pub fn push_to(&self, method: Method, columns: &mut [Column]) {
+        let packed = match self.bytes.len() >= COMPRESSED_BYTES_MIN && !is_incompressible(&self.bytes) {
+            true => method.compress(&self.bytes),
+            false => None,
+        };
+        let stored = if packed.is_some() { method } else { Method::Plain };
+        let content = packed.as_ref().unwrap_or(&self.bytes);
+        let plain = self.pages == plain_pages(self.bytes.len());
+        columns[0].push(if plain { Datum::Null } else { Datum::Int8(i64::from(self.pages)) });
+        columns[1].push(Datum::Char(stored as u8));
+        columns[2].push(Datum::Int4(self.bytes.len() as i32));
+        match &mut columns[3].data {
+            ColumnData::Bytes(strings) if columns[3].validity.is_none() => strings.push(content),
+            _ => columns[3].push(Datum::bytes(&content[..])),
+        }
+    }
+
+    /// The extent in row `row` of the data tree's columns.
+    ///
+    /// # Errors
+    /// XX001 for what `push_to` did not write.
+    pub fn of_row(columns: &[Column], row: usize) -> Result<Extent> {
+        let length = length_of_row(columns, row);
+        let method = match columns[1].get(row) {
+            Datum::Char(byte) => Method::of_byte(byte),
+            _ => None,
+        };
+        let stored = columns[3].get(row);
+        let (Some(method), Datum::Bytes(stored), true) = (method, &stored, length <= EXTENT_BYTES) else {
+            return Err(corrupt());
+        };
+        let mut bytes = vec![0; length];
+        if method.decompress(stored, &mut bytes) != Ok(length) {
+            return Err(corrupt());
+        }
+        Ok(Extent { bytes, pages: pages_of_row(columns, row) })
+    }
+}
+
+/// The length of an extent in its row.
+pub fn length_of_row(columns: &[Column], row: usize) -> usize {
+    match columns[2].get(row) {
+        Datum::Int4(length) => usize::try_from(length).unwrap_or(usize::MAX),
+        _ => usize::MAX,
+    }
+}
+
+/// The pages of an extent in its row.
+pub fn pages_of_row(columns: &[Column], row: usize) -> u32 {
+    match columns[0].get(row) {
+        Datum::Int8(pages) => pages as u32,
+        _ => plain_pages(length_of_row(columns, row)),
+    }
+}
+
+/// The pages of an extent of which every byte up to its end was written.
+fn plain_pages(length: usize) -> u32 {
+    match length.min(EXTENT_BYTES) {
+        0 => 0,
+        length => pages_between(0, (length - 1) / PAGE_BYTES),
+    }
+}
+
+/// Bits `first` to `last`.
+fn pages_between(first: usize, last: usize) -> u32 {
+    (u32::MAX << first) & (u32::MAX >> (31 - last))
+}
+
+fn corrupt() -> DbError {
+    err!(DATA_CORRUPTED, "an extent of a large object cannot be read")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::DATA_KINDS;
+    use super::*;
+
+    fn stored(extent: &Extent, method: Method) -> Vec<Column> {
+        let mut columns: Vec<Column> = DATA_KINDS.iter().map(|k| Column::with_capacity(*k, 1)).collect();
+        extent.push_to(method, &mut columns);
+        columns
+    }
+
+    #[test]
+    fn extents_read_back_whatever_the_method() {
+        let mut text = Extent::default();
+        text.write(0, &b"melba toast, sliced thin; ".repeat(2000));
+        let mut sparse = Extent::default();
+        sparse.write(EXTENT_BYTES - 3, b"end");
+        let mut small = Extent::default();
+        small.write(5, b"x");
+        let mut empty = Extent::default();
+        empty.truncate(4096);
+        for method in [Method::Plain, Method::Lz4, Method::Zstd, Method::Pglz] {
+            for extent in [&text, &sparse, &small, &empty, &Extent::default()] {
+                let columns = stored(extent, method);
+                assert_eq!(&Extent::of_row(&columns, 0).expect("reads back"), extent);
+                let length = columns[3].get(0).as_bytes().len();
+                assert!(method == Method::Plain || extent.bytes.len() < 10_000 || length < extent.bytes.len() / 10);
+            }
+        }
+        assert_eq!(stored(&small, Method::Lz4)[1].get(0).as_char(), b'p', "small ones are left to the segment");
+    }
+
+    #[test]
+    fn pages_are_those_that_were_written() {
+        let mut extent = Extent::default();
+        extent.write(3 * PAGE_BYTES + 1, &[1; PAGE_BYTES]);
+        assert_eq!(extent.pages, 0b1_1000);
+        assert_eq!((extent.page(3).len(), extent.page(4)), (PAGE_BYTES, &[1u8][..]));
+        extent.truncate(2 * PAGE_BYTES);
+        assert_eq!((extent.pages, extent.page(2)), (0b100, &[][..]));
+        let mut read = [7; 4];
+        extent.read(2 * PAGE_BYTES - 2, &mut read);
+        assert_eq!(read, [0; 4]);
+        extent.write(EXTENT_BYTES - 1, b"z");
+        assert_eq!(extent.pages, 1 << 31 | 0b100);
+    }
+
+    #[test]
+    fn damaged_rows_are_errors() {
+        let mut extent = Extent::default();
+        extent.write(0, &[b'a'; 5000]);
+        let mut columns = stored(&extent, Method::Lz4);
+        columns[2] = Column::new(ColumnData::Int4(vec![4999]));
+        assert!(Extent::of_row(&columns, 0).is_err());
+        columns[2] = Column::new(ColumnData::Int4(vec![-1]));
+        assert!(Extent::of_row(&columns, 0).is_err());
+    }
+}
