@@ -10,6 +10,8 @@ import java.sql.*;
 import java.time.*;
 import java.util.*;
 import org.postgresql.PGConnection;
+import org.postgresql.largeobject.LargeObject;
+import org.postgresql.largeobject.LargeObjectManager;
 import org.postgresql.util.PGInterval;
 import org.postgresql.util.PSQLException;
 
@@ -33,6 +35,7 @@ public class Test {
         CHECKS.put("fetch size", Test::fetchSize);
         CHECKS.put("scrollable and updatable results", Test::updatableResults);
         CHECKS.put("copy", Test::copying);
+        CHECKS.put("large objects", Test::largeObjects);
         CHECKS.put("warnings", Test::warnings);
         CHECKS.put("cancel and timeout", Test::cancelling);
         CHECKS.put("database metadata", Test::metadata);
@@ -311,6 +314,49 @@ public class Test {
             fails("22P02", () -> copies.copyIn("copy jdbc_copy from stdin (format csv)", new StringReader("x,y\n")));
             equal(List.of("3"), column(connection, "select count(*) from jdbc_copy"));
             run(connection, "drop table jdbc_copy");
+        }
+    }
+
+    static void largeObjects() throws Exception {
+        try (Connection connection = connect("")) {
+            connection.setAutoCommit(false);
+            LargeObjectManager manager = connection.unwrap(PGConnection.class).getLargeObjectAPI();
+            byte[] content = new byte[200_000];
+            new Random(7).nextBytes(content);
+            long oid = manager.createLO();
+            try (LargeObject object = manager.open(oid, LargeObjectManager.READWRITE)) {
+                object.write(content);
+                equal(content.length, object.tell());
+                object.seek(65_530);
+                equal(true, Arrays.equals(Arrays.copyOfRange(content, 65_530, 65_550), object.read(20)));
+                object.seek(-3, LargeObject.SEEK_END);
+                equal(3, object.read(10).length);
+                object.seek64(5_000_000_000L, LargeObject.SEEK_SET);
+                object.write("far".getBytes(StandardCharsets.UTF_8));
+                equal(5_000_000_003L, object.size64());
+                object.truncate64(content.length);
+                equal(content.length, object.size());
+            }
+            connection.commit();
+            try (LargeObject object = manager.open(oid, LargeObjectManager.READ); var stream = object.getInputStream()) {
+                equal(true, Arrays.equals(content, stream.readAllBytes()));
+            }
+            Savepoint savepoint = connection.setSavepoint();
+            manager.delete(oid);
+            fails("42704", () -> manager.open(oid, LargeObjectManager.READ));
+            connection.rollback(savepoint);
+            run(connection, "create temp table jdbc_blobs (b oid)");
+            try (var insert = connection.prepareStatement("insert into jdbc_blobs values (?)")) {
+                insert.setBlob(1, new java.io.ByteArrayInputStream(content));
+                insert.executeUpdate();
+            }
+            try (var statement = connection.createStatement(); var result = statement.executeQuery("select b from jdbc_blobs")) {
+                result.next();
+                equal(true, Arrays.equals(content, result.getBlob(1).getBytes(1, content.length)));
+            }
+            manager.delete(oid);
+            run(connection, "select lo_unlink(b) from jdbc_blobs");
+            connection.commit();
         }
     }
 

@@ -4,11 +4,13 @@ import datetime
 import decimal
 import pathlib
 import sys
+import tempfile
 import threading
 import traceback
 import uuid
 
 import psycopg
+import psycopg2
 from psycopg import pq, sql
 from psycopg.types.json import Json, Jsonb
 
@@ -459,6 +461,40 @@ def sqlalchemy():
     equal([u["column_names"] for u in inspector.get_unique_constraints("sa_author")], [["name"]])
     Base.metadata.drop_all(engine)
     engine.dispose()
+
+
+@check
+def large_objects_of_psycopg2():
+    """psycopg 3 has none; its predecessor calls libpq's lo_ functions."""
+    content = bytes(range(256)) * 1000
+    with psycopg2.connect("") as connection, tempfile.TemporaryDirectory() as folder:
+        created = connection.lobject(0, "wb")
+        equal(created.write(content), len(content))
+        equal(created.tell(), len(content))
+        created.close()
+        connection.commit()
+        opened = connection.lobject(created.oid, "rwb")
+        equal(opened.read(10), content[:10])
+        equal(opened.seek(-10, 2), len(content) - 10)
+        equal(opened.read(), content[-10:])
+        opened.seek(100)
+        opened.write(b"written")
+        opened.truncate(1000)
+        connection.commit()
+        exported = pathlib.Path(folder) / "exported"
+        connection.lobject(created.oid, "rb").export(str(exported))
+        expected = content[:100] + b"written" + content[107:1000]
+        equal(exported.read_bytes(), expected)
+        imported = connection.lobject(0, "n", 0, str(exported))
+        equal(connection.lobject(imported.oid, "rb").read(), expected)
+        connection.rollback()
+        connection.lobject(created.oid).unlink()
+        connection.commit()
+        try:
+            connection.lobject(created.oid)
+        except psycopg2.OperationalError:
+            return
+        raise AssertionError("the object is still there")
 
 
 def main():

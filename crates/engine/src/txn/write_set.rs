@@ -236,6 +236,8 @@ pub(crate) struct WriteSet {
     pub changes: Vec<Change>,
     /// Trees touched; the first `trees_used` are this transaction's, the rest are buffers to reuse.
     pub trees: Vec<TreeWrites>,
+    /// Positions of the links among the changes: readers of rows ask for them all the time.
+    links: Vec<u32>,
     /// Layouts of tables that this transaction has extended.
     pub layouts: Vec<(TreeId, Arc<RowLayout>)>,
     /// Bytes of rows and keys, to tell large transactions.
@@ -285,6 +287,9 @@ impl WriteSet {
 
     /// Records a change of the schema.
     pub fn put_schema(&mut self, command: u32, what: What) {
+        if matches!(what, What::Link { .. }) {
+            self.links.push(self.changes.len() as u32);
+        }
         self.changes.push(Change { command, tree: NONE, older: NONE, what });
     }
 
@@ -368,6 +373,7 @@ impl WriteSet {
     pub fn roll_back_to(&mut self, command: u32, mut undo: impl FnMut(What)) {
         while self.changes.last().is_some_and(|c| c.command >= command) {
             let Some(change) = self.changes.pop() else { return };
+            self.links.pop_if(|at| *at == self.changes.len() as u32);
             let tree = self.trees.get_mut(change.tree as usize);
             let (heads, count) = tree.map(|t| (&mut t.heads, &mut t.live)).unzip();
             match (change.what, heads) {
@@ -418,7 +424,8 @@ impl WriteSet {
 
     /// The private segments of a tree that commands before `command` wrote, newest first.
     pub fn private_runs(&self, tree: TreeId, command: u32) -> impl Iterator<Item = &PrivateRun> {
-        self.changes.iter().rev().filter(move |c| c.command < command).filter_map(move |c| match &c.what {
+        let links = self.links.iter().rev().map(|at| &self.changes[*at as usize]);
+        links.filter(move |c| c.command < command).filter_map(move |c| match &c.what {
             What::Link { tree: linked, run } if linked.id == tree => Some(run),
             _ => None,
         })
@@ -446,6 +453,7 @@ impl WriteSet {
                 TreeHeads::Keys(heads) => heads.clear(),
             }
         }
+        self.links.clear();
         self.layouts.clear();
         self.bytes = 0;
         if self.encoded.capacity() > 1 << 20 {

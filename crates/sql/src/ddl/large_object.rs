@@ -1,13 +1,15 @@
 //! GRANT, COMMENT and ALTER OWNER on large objects, and what DROP ROLE must know of them.
 
 use melba_catalog::privileges::{AclKind, RoleUse};
+use melba_catalog::acl::GRANT_OPTION_SHIFT;
 use melba_catalog::{AclItem, ObjectAddress, classes};
-use melba_types::{Oid, Result, bail, err};
+use melba_types::{Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{GrantStmt, Node, node::Node as N};
 
 use super::Ddl;
 use super::nodes::inner;
-use crate::large_object::{Access, Method, Sight, Trees};
+use super::role::{granted, privilege_bits};
+use crate::large_object::{Access, Metadata, Method, Sight, Trees};
 
 impl Ddl<'_> {
     fn with_large_objects<T>(&self, f: impl FnOnce(&mut Access<'_>) -> Result<T>) -> Result<T> {
@@ -28,26 +30,48 @@ impl Ddl<'_> {
 
     /// GRANT and REVOKE ON LARGE OBJECT.
     pub fn grant_on_large_objects(&self, s: &GrantStmt, grantees: &[Oid]) -> Result<()> {
-        let all = AclKind::LargeObject.all();
+        let bits = privilege_bits(s, AclKind::LargeObject.all(), "large object")?;
         for node in &s.objects {
             let oid = large_object_oid(Some(node))?;
             self.with_large_objects(|lo| {
                 lo.change_metadata(oid, |metadata| {
-                    let options = all << melba_catalog::acl::GRANT_OPTION_SHIFT;
-                    let may = |bit: u64| {
-                        let catalog = self.catalog();
-                        catalog.has_privileges(self.user, AclKind::LargeObject, metadata.owner, &metadata.acl, bit)
-                    };
-                    if !self.is_owner(metadata.owner) && !(0..64).map(|i| 1 << i).any(|bit| options & bit != 0 && may(bit)) {
-                        bail!(INSUFFICIENT_PRIVILEGE, "permission denied for large object {oid}");
-                    }
-                    let acl = self.changed_acl(s, metadata.acl.as_deref(), metadata.owner, all, grantees)?;
-                    metadata.acl = Some(acl);
+                    let acl = metadata.acl.as_deref();
+                    let default = AclKind::LargeObject.default_acl(metadata.owner);
+                    let may_grant = self.grantable(s, oid, metadata, bits)?;
+                    let grantor = if self.is_owner(metadata.owner) { metadata.owner } else { self.user };
+                    metadata.acl = Some(granted(s, acl.unwrap_or(&default), grantor, may_grant, grantees));
                     Ok(())
                 })
             })?;
         }
         Ok(())
+    }
+
+    /// Which of the privileges the user may grant or revoke; PostgreSQL warns of the others.
+    ///
+    /// # Errors
+    /// 42501 when it has none on the object at all.
+    fn grantable(&self, s: &GrantStmt, oid: Oid, metadata: &Metadata, bits: u64) -> Result<u64> {
+        let catalog = self.catalog();
+        let has = |mask| catalog.has_privileges(self.user, AclKind::LargeObject, metadata.owner, &metadata.acl, mask);
+        let single = |mask: u64| (0..GRANT_OPTION_SHIFT).map(|bit| 1 << bit).filter(move |bit| mask & bit != 0);
+        let may_grant: u64 = single(bits).filter(|bit| has(bit << GRANT_OPTION_SHIFT)).sum();
+        if may_grant == bits {
+            return Ok(bits);
+        }
+        let all = AclKind::LargeObject.all();
+        if !single(all).any(|bit| has(bit) || has(bit << GRANT_OPTION_SHIFT)) {
+            bail!(INSUFFICIENT_PRIVILEGE, "permission denied for large object {oid}");
+        }
+        let some = if may_grant == 0 { "no" } else { "not all" };
+        if s.is_grant {
+            let message = format!("{some} privileges were granted for \"large object {oid}\"");
+            self.warning(SqlState::WARNING_PRIVILEGE_NOT_GRANTED, message);
+        } else {
+            let message = format!("{some} privileges could be revoked for \"large object {oid}\"");
+            self.warning(SqlState::WARNING_PRIVILEGE_NOT_REVOKED, message);
+        }
+        Ok(may_grant)
     }
 
     /// ALTER LARGE OBJECT ... OWNER TO.

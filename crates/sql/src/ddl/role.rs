@@ -334,7 +334,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    pub(super) fn changed_acl(
+    fn changed_acl(
         &self,
         s: &GrantStmt,
         acl: Option<&[AclItem]>,
@@ -356,41 +356,51 @@ impl Ddl<'_> {
     ) -> Result<Arc<[AclItem]>> {
         // Superusers and members of the owner's role grant as the owner.
         let grantor = if self.is_owner(owner) { owner } else { self.user };
-        let mut bits = 0;
-        for node in &s.privileges {
-            let N::AccessPriv(privilege) = inner(node)? else { continue };
-            let name = privilege.priv_name.to_ascii_lowercase();
-            if name.is_empty() {
-                bits |= all;
-                continue;
-            }
-            let Some((_, bit)) = PRIVILEGES.iter().find(|(n, _)| *n == name) else {
-                bail!(SYNTAX_ERROR, "unrecognized privilege type \"{name}\"");
-            };
-            if bit & all == 0 {
-                bail!(INVALID_GRANT_OPERATION, "invalid privilege type {} for this kind of object", name.to_uppercase());
-            }
-            bits |= bit;
-        }
-        if s.privileges.is_empty() {
-            bits = all;
-        }
-        let mut items = acl.to_vec();
-        for grantee in grantees {
-            let at = items.iter().position(|i| i.grantee == *grantee).unwrap_or_else(|| {
-                items.push(AclItem { grantee: *grantee, grantor, privileges: 0 });
-                items.len() - 1
-            });
-            let options = bits << GRANT_OPTION_SHIFT;
-            let item = &mut items[at];
-            match (s.is_grant, s.grant_option) {
-                (true, true) => item.privileges |= bits | options,
-                (true, false) => item.privileges |= bits,
-                (false, true) => item.privileges &= !options,
-                (false, false) => item.privileges &= !(bits | options),
-            }
-        }
-        items.retain(|i| i.privileges != 0);
-        Ok(items.into())
+        Ok(granted(s, acl, grantor, privilege_bits(s, all, "this kind of object")?, grantees))
     }
+}
+
+/// The privileges that a statement names, of the `all` that there are on what it calls `what`.
+pub(super) fn privilege_bits(s: &GrantStmt, all: u64, what: &str) -> Result<u64> {
+    if s.privileges.is_empty() {
+        return Ok(all);
+    }
+    let mut bits = 0;
+    for node in &s.privileges {
+        let N::AccessPriv(privilege) = inner(node)? else { continue };
+        let name = privilege.priv_name.to_ascii_lowercase();
+        if name.is_empty() {
+            bits |= all;
+            continue;
+        }
+        let Some((_, bit)) = PRIVILEGES.iter().find(|(n, _)| *n == name) else {
+            bail!(SYNTAX_ERROR, "unrecognized privilege type \"{name}\"");
+        };
+        if bit & all == 0 {
+            bail!(INVALID_GRANT_OPERATION, "invalid privilege type {} for {what}", name.to_uppercase());
+        }
+        bits |= bit;
+    }
+    Ok(bits)
+}
+
+/// A privilege list after `grantor` has granted or revoked `bits`.
+pub(super) fn granted(s: &GrantStmt, acl: &[AclItem], grantor: Oid, bits: u64, grantees: &[Oid]) -> Arc<[AclItem]> {
+    let mut items = acl.to_vec();
+    for grantee in grantees {
+        let at = items.iter().position(|i| i.grantee == *grantee).unwrap_or_else(|| {
+            items.push(AclItem { grantee: *grantee, grantor, privileges: 0 });
+            items.len() - 1
+        });
+        let options = bits << GRANT_OPTION_SHIFT;
+        let item = &mut items[at];
+        match (s.is_grant, s.grant_option) {
+            (true, true) => item.privileges |= bits | options,
+            (true, false) => item.privileges |= bits,
+            (false, true) => item.privileges &= !options,
+            (false, false) => item.privileges &= !(bits | options),
+        }
+    }
+    items.retain(|i| i.privileges != 0);
+    items.into()
 }

@@ -2,12 +2,15 @@
 //!
 //! Invariants:
 //! 1. `bytes` is never longer than `EXTENT_BYTES`; what is beyond its end reads as zeros.
-//! 2. A page that is not present holds nothing but zeros.
+//! 2. A page holds nothing but zeros beyond its length; one that is not present has none.
 
 use melba_toast::{CodecError, is_incompressible, lz4, pglz, zstd};
 use melba_types::{Column, ColumnData, Datum, DbError, Result, err};
 
 use super::{EXTENT_BYTES, PAGE_BYTES};
+
+/// Pages of an extent.
+pub const PAGES: usize = EXTENT_BYTES / PAGE_BYTES;
 
 /// Extents below this are left to the codecs of the segments, which compress many of them together.
 const COMPRESSED_BYTES_MIN: usize = 2048;
@@ -70,12 +73,22 @@ impl Method {
     }
 }
 
+/// How many bytes of each page pg_largeobject shows; `ABSENT`: it has no row for the page.
+pub type PageLengths = [u16; PAGES];
+
+const ABSENT: u16 = u16::MAX;
+
 /// Up to 64 KB of an object.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
     pub bytes: Vec<u8>,
-    /// Bit i: pg_largeobject has a row for the extent's i-th page.
-    pub pages: u32,
+    lengths: PageLengths,
+}
+
+impl Default for Extent {
+    fn default() -> Extent {
+        Extent { bytes: Vec::new(), lengths: [ABSENT; PAGES] }
+    }
 }
 
 impl Extent {
@@ -90,7 +103,11 @@ impl Extent {
             self.bytes.resize(end, 0);
         }
         self.bytes[at..end].copy_from_slice(data);
-        self.pages |= pages_between(at / PAGE_BYTES, (end - 1) / PAGE_BYTES);
+        for page in at / PAGE_BYTES..=(end - 1) / PAGE_BYTES {
+            let written = (end - page * PAGE_BYTES).min(PAGE_BYTES) as u16;
+            let length = &mut self.lengths[page];
+            *length = if *length == ABSENT { written } else { written.max(*length) };
+        }
     }
 
     /// Reads into `out`, zeros where nothing is.
@@ -105,14 +122,14 @@ impl Extent {
     pub fn truncate(&mut self, length: usize) {
         self.bytes.resize(length, 0);
         let last = length / PAGE_BYTES;
-        self.pages &= pages_between(0, last);
-        self.pages |= 1 << last;
+        self.lengths[last + 1..].fill(ABSENT);
+        self.lengths[last] = (length % PAGE_BYTES) as u16;
     }
 
     /// The data of a page that is present.
     pub fn page(&self, page: usize) -> &[u8] {
-        let start = (page * PAGE_BYTES).min(self.bytes.len());
-        &self.bytes[start..(start + PAGE_BYTES).min(self.bytes.len())]
+        let start = page * PAGE_BYTES;
+        self.bytes.get(start..start + usize::from(self.lengths[page])).unwrap_or(&[])
     }
 
     /// Appends the extent as a row of the data tree's columns.
@@ -123,8 +140,9 @@ impl Extent {
         };
         let stored = if packed.is_some() { method } else { Method::Plain };
         let content = packed.as_ref().unwrap_or(&self.bytes);
-        let plain = self.pages == plain_pages(self.bytes.len());
-        columns[0].push(if plain { Datum::Null } else { Datum::Int8(i64::from(self.pages)) });
+        let plain = self.lengths == plain_lengths(self.bytes.len());
+        let lengths = || Datum::bytes(self.lengths.iter().flat_map(|l| l.to_le_bytes()).collect::<Vec<u8>>());
+        columns[0].push(if plain { Datum::Null } else { lengths() });
         columns[1].push(Datum::Char(stored as u8));
         columns[2].push(Datum::Int4(self.bytes.len() as i32));
         match &mut columns[3].data {
@@ -151,37 +169,49 @@ impl Extent {
         if method.decompress(stored, &mut bytes) != Ok(length) {
             return Err(corrupt());
         }
-        Ok(Extent { bytes, pages: pages_of_row(columns, row) })
+        Ok(Extent { bytes, lengths: lengths_of_row(columns, row)? })
     }
 }
 
-/// The length of an extent in its row.
-pub fn length_of_row(columns: &[Column], row: usize) -> usize {
+/// The length of an extent in its row; `usize::MAX` is none that was written.
+fn length_of_row(columns: &[Column], row: usize) -> usize {
     match columns[2].get(row) {
         Datum::Int4(length) => usize::try_from(length).unwrap_or(usize::MAX),
         _ => usize::MAX,
     }
 }
 
-/// The pages of an extent in its row.
-pub fn pages_of_row(columns: &[Column], row: usize) -> u32 {
-    match columns[0].get(row) {
-        Datum::Int8(pages) => pages as u32,
-        _ => plain_pages(length_of_row(columns, row)),
+/// The lengths of an extent's pages in its row, of which the bytes need not be known.
+///
+/// # Errors
+/// XX001 for what `push_to` did not write.
+pub fn lengths_of_row(columns: &[Column], row: usize) -> Result<PageLengths> {
+    let bytes = length_of_row(columns, row);
+    if bytes > EXTENT_BYTES {
+        return Err(corrupt());
     }
+    let Datum::Bytes(stored) = columns[0].get(row) else { return Ok(plain_lengths(bytes)) };
+    let mut lengths = [ABSENT; PAGES];
+    for (page, (length, stored)) in lengths.iter_mut().zip(stored.chunks_exact(2)).enumerate() {
+        *length = u16::from_le_bytes([stored[0], stored[1]]);
+        if *length != ABSENT && page * PAGE_BYTES + usize::from(*length) > bytes {
+            return Err(corrupt());
+        }
+    }
+    Ok(lengths)
+}
+
+/// The numbers of the pages that are present.
+pub fn present(lengths: &PageLengths) -> impl Iterator<Item = usize> {
+    (0..PAGES).filter(|page| lengths[*page] != ABSENT)
 }
 
 /// The pages of an extent of which every byte up to its end was written.
-fn plain_pages(length: usize) -> u32 {
-    match length.min(EXTENT_BYTES) {
-        0 => 0,
-        length => pages_between(0, (length - 1) / PAGE_BYTES),
-    }
-}
-
-/// Bits `first` to `last`.
-fn pages_between(first: usize, last: usize) -> u32 {
-    (u32::MAX << first) & (u32::MAX >> (31 - last))
+fn plain_lengths(bytes: usize) -> PageLengths {
+    std::array::from_fn(|page| match bytes.saturating_sub(page * PAGE_BYTES) {
+        0 => ABSENT,
+        length => length.min(PAGE_BYTES) as u16,
+    })
 }
 
 fn corrupt() -> DbError {
@@ -224,15 +254,20 @@ mod tests {
     fn pages_are_those_that_were_written() {
         let mut extent = Extent::default();
         extent.write(3 * PAGE_BYTES + 1, &[1; PAGE_BYTES]);
-        assert_eq!(extent.pages, 0b1_1000);
-        assert_eq!((extent.page(3).len(), extent.page(4)), (PAGE_BYTES, &[1u8][..]));
+        let pages = |extent: &Extent| present(&extent.lengths).map(|p| (p, extent.page(p).len())).collect::<Vec<_>>();
+        assert_eq!(pages(&extent), [(3, PAGE_BYTES), (4, 1)]);
+        extent.write(6 * PAGE_BYTES, b"x");
+        extent.write(4 * PAGE_BYTES + 2, b"y");
+        assert_eq!((pages(&extent), extent.page(4)), (vec![(3, PAGE_BYTES), (4, 3), (6, 1)], &[1, 0, b'y'][..]));
+        let columns = stored(&extent, Method::Lz4);
+        assert_eq!(lengths_of_row(&columns, 0).expect("reads back"), extent.lengths);
         extent.truncate(2 * PAGE_BYTES);
-        assert_eq!((extent.pages, extent.page(2)), (0b100, &[][..]));
+        assert_eq!(pages(&extent), [(2, 0)]);
         let mut read = [7; 4];
         extent.read(2 * PAGE_BYTES - 2, &mut read);
         assert_eq!(read, [0; 4]);
         extent.write(EXTENT_BYTES - 1, b"z");
-        assert_eq!(extent.pages, 1 << 31 | 0b100);
+        assert_eq!(pages(&extent), [(2, 0), (31, PAGE_BYTES)]);
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod scan;
 pub use access::{Access, Sight};
 pub use descriptor::Descriptor;
 pub use extent::Method;
+pub use metadata::Metadata;
 pub(crate) use scan::{RowsOf, Scan};
 
 use std::sync::Arc;
@@ -40,8 +41,8 @@ pub const SIZE_MAX: i64 = i32::MAX as i64 * PAGE_BYTES as i64;
 
 /// Columns of the metadata tree: owner, privileges (see `metadata`), size.
 pub const METADATA_KINDS: [Kind; 3] = [Kind::Oid, Kind::Bytes, Kind::Int8];
-/// Columns of the data tree: pages present (null: all), method, length, bytes (see `extent`).
-pub const DATA_KINDS: [Kind; 4] = [Kind::Int8, Kind::Char, Kind::Int4, Kind::Bytes];
+/// Columns of the data tree: lengths of the pages (null: all are full), method, length, bytes (see `extent`).
+pub const DATA_KINDS: [Kind; 4] = [Kind::Bytes, Kind::Char, Kind::Int4, Kind::Bytes];
 
 /// Where a database's large objects are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,3 +128,6 @@ fn of_data_row(row: RowId) -> (Oid, u64) {
     (Oid((row.0 >> 32) as u32), row.0 & 0xffff_ffff)
 }
 
+
+#[cfg(test)]
+mod tests;

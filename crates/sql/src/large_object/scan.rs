@@ -6,9 +6,9 @@ use melba_catalog::{Catalog, classes, relations};
 use melba_engine::{Morsel, ReadView, TableScan, Transaction};
 use melba_types::{Column, ColumnData, Datum, Kind, Oid, Result, RowId};
 
-use super::extent::{Extent, length_of_row, pages_of_row};
+use super::extent::{Extent, PAGES, lengths_of_row, present};
 use super::metadata::acl_of;
-use super::{EXTENT_BYTES, PAGE_BYTES, Trees, data_row, metadata_row, of_data_row};
+use super::{Trees, data_row, metadata_row, of_data_row};
 
 /// Which of the two relations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,14 +90,11 @@ impl Scan {
     }
 
     fn pages(&self, row_ids: &[RowId], columns: &[Column]) -> Result<(Vec<Column>, usize)> {
-        const PAGES: usize = EXTENT_BYTES / PAGE_BYTES;
         let (mut oids, mut numbers, mut data) = (Vec::new(), Vec::new(), Column::with_capacity(Kind::Bytes, 0));
         for (row, id) in row_ids.iter().enumerate() {
             let (oid, extent) = of_data_row(*id);
-            let present = pages_of_row(columns, row);
             let content = if self.needed[2] { Some(Extent::of_row(columns, row)?) } else { None };
-            debug_assert!(length_of_row(columns, row) <= EXTENT_BYTES);
-            for page in (0..PAGES).filter(|page| present >> page & 1 != 0) {
+            for page in present(&lengths_of_row(columns, row)?) {
                 oids.push(oid.0);
                 numbers.push((extent as usize * PAGES + page) as i32);
                 if let Some(content) = &content {

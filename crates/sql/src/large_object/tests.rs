@@ -1,0 +1,197 @@
+//! Large objects over an engine, without sessions: what scripts cannot show.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use melba_engine::{Durability, Engine, EngineOptions, Isolation, Transaction};
+use melba_types::{Column, Oid, Result, SqlState};
+use melba_vfs::{Directory, MemoryDirectory, OsClock};
+
+use super::extent::Extent;
+use super::*;
+
+const OBJECT: Oid = Oid(4711);
+
+fn open(directory: &Arc<MemoryDirectory>) -> Arc<Engine> {
+    let directory = Arc::clone(directory) as Arc<dyn Directory>;
+    Engine::open(EngineOptions::default(), directory, Arc::new(OsClock::new())).expect("opens")
+}
+
+/// An engine with trees, and the object in it.
+fn with_object(directory: &Arc<MemoryDirectory>) -> (Arc<Engine>, Trees) {
+    let engine = open(directory);
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let trees = Trees::create(&t).expect("creates");
+    t.commit(Durability::Sync, |_| {}).expect("commits");
+    let mut client = Client::new(&engine, trees, Isolation::ReadCommitted);
+    client.run(|lo| lo.create(OBJECT, Oid(10), None, || Oid(0)).map(drop)).expect("creates");
+    client.commit();
+    (engine, trees)
+}
+
+/// One transaction with its buffer.
+struct Client {
+    transaction: Arc<Transaction>,
+    objects: LargeObjects,
+    trees: Trees,
+}
+
+impl Client {
+    fn new(engine: &Engine, trees: Trees, isolation: Isolation) -> Client {
+        let transaction = engine.begin(isolation).expect("begins");
+        transaction.statement_view();
+        Client { transaction, objects: LargeObjects::default(), trees }
+    }
+
+    fn run<T>(&mut self, f: impl FnOnce(&mut Access<'_>) -> Result<T>) -> Result<T> {
+        f(&mut Access::new(&mut self.objects, &self.transaction, self.trees, Method::Lz4))
+    }
+
+    fn write(&mut self, offset: i64, data: &[u8]) -> Result<()> {
+        self.run(|lo| lo.write(OBJECT, offset, data))
+    }
+
+    fn read(&mut self, offset: i64, length: usize) -> Vec<u8> {
+        let read = |lo: &mut Access<'_>| {
+            let size = lo.existing(Sight::Newest, OBJECT)?.size;
+            lo.read(Sight::Newest, OBJECT, size, offset, length)
+        };
+        self.run(read).expect("reads")
+    }
+
+    fn commit(mut self) {
+        self.objects.flush(&self.transaction).expect("flushes");
+        self.transaction.commit(Durability::Sync, |_| {}).expect("commits");
+    }
+}
+
+fn pattern(seed: usize, length: usize) -> Vec<u8> {
+    (0..length).map(|i| ((i / 7 + seed) % 251) as u8).collect()
+}
+
+#[test]
+fn sparse_objects_reach_four_terabytes() {
+    let directory = MemoryDirectory::new();
+    let (engine, trees) = with_object(&directory);
+    let mut client = Client::new(&engine, trees, Isolation::ReadCommitted);
+    client.write(SIZE_MAX - 5, b"last!").expect("writes");
+    client.write(1 << 40, b"in the middle").expect("writes");
+    let refused = client.write(SIZE_MAX - 5, b"beyond").expect_err("is too far");
+    assert_eq!(refused.message(), "invalid large object write request size: 6");
+    client.commit();
+    assert!(engine.tree_bytes(trees.data) < 4096);
+    let mut client = Client::new(&engine, trees, Isolation::ReadCommitted);
+    assert_eq!(client.read(SIZE_MAX - 6, 100), b"\0last!");
+    assert_eq!(client.read((1 << 40) - 2, 15), b"\0\0in the middle");
+    // Goes by the extents that are there, not by those that could be.
+    client.run(|lo| lo.truncate(OBJECT, 1 << 40)).expect("truncates");
+    client.run(|lo| lo.unlink(OBJECT)).expect("unlinks");
+    client.commit();
+    engine.checkpoint().expect("flushes");
+    engine.merge_all().expect("merges");
+    assert_eq!((engine.tree_rows_estimate(trees.data), engine.tree_bytes(trees.data)), (0, 0));
+}
+
+#[test]
+fn more_than_the_buffer_holds_goes_through_segments() {
+    let directory = MemoryDirectory::new();
+    let (engine, trees) = with_object(&directory);
+    let content = pattern(0, 40 << 20);
+    let (log, _) = engine.log_counters();
+    let mut client = Client::new(&engine, trees, Isolation::ReadCommitted);
+    for (number, piece) in content.chunks(100_000).enumerate() {
+        client.write(number as i64 * 100_000, piece).expect("writes");
+    }
+    // What was flushed is changed again: once in the buffer, once after that was flushed too.
+    client.write(10, b"changed").expect("writes");
+    client.objects.flush(&client.transaction).expect("flushes");
+    client.write(17, b" twice").expect("writes");
+    assert_eq!(client.read(8, 17), [&content[8..10], b"changed twice", &content[23..25]].concat());
+    client.commit();
+    assert!(engine.log_counters().0 - log < 200_000, "the bytes are in segments");
+    drop(engine);
+    let engine = open(&directory.after_power_cut(&mut || false));
+    for merged in [false, true] {
+        let mut client = Client::new(&engine, trees, Isolation::ReadCommitted);
+        assert_eq!(client.read(0, 25), [&content[..10], b"changed twice", &content[23..25]].concat());
+        assert!(client.read(25, content.len()) == content[25..]);
+        if !merged {
+            engine.checkpoint().expect("flushes");
+            engine.merge_all().expect("merges");
+        }
+    }
+    assert!(engine.tree_bytes(trees.data) < 4 << 20);
+}
+
+#[test]
+fn writers_of_one_extent_wait_and_lose_nothing() {
+    let directory = MemoryDirectory::new();
+    let (engine, trees) = with_object(&directory);
+    let mut first = Client::new(&engine, trees, Isolation::ReadCommitted);
+    first.write(0, b"0123456789").expect("writes");
+    first.commit();
+    let mut first = Client::new(&engine, trees, Isolation::ReadCommitted);
+    first.write(2, b"ab").expect("writes");
+    let mut one_snapshot = Client::new(&engine, trees, Isolation::RepeatableRead);
+    let writer = {
+        let engine = Arc::clone(&engine);
+        std::thread::spawn(move || {
+            let mut second = Client::new(&engine, trees, Isolation::ReadCommitted);
+            second.write(6, b"cd").expect("writes");
+            second.commit();
+        })
+    };
+    first.commit();
+    writer.join().expect("writes");
+    assert_eq!(Client::new(&engine, trees, Isolation::ReadCommitted).read(0, 10), b"01ab45cd89");
+    let failed = one_snapshot.write(0, b"x").expect_err("is too late");
+    assert_eq!(failed.fields().sqlstate, SqlState::T_R_SERIALIZATION_FAILURE);
+}
+
+#[test]
+fn free_oids_are_found_behind_taken_ones() {
+    let directory = MemoryDirectory::new();
+    let (engine, trees) = with_object(&directory);
+    let mut client = Client::new(&engine, trees, Isolation::ReadCommitted);
+    for oid in 20_000..30_000 {
+        client.run(|lo| lo.create(Oid(oid), Oid(10), None, || Oid(0))).expect("creates");
+    }
+    let taken = client.run(|lo| lo.create(Oid(20_000), Oid(10), None, || Oid(0))).expect_err("is taken");
+    assert_eq!(taken.fields().sqlstate, SqlState::UNIQUE_VIOLATION);
+    // As after a restart: the counter begins where the objects do.
+    let counter = Cell::new(20_000);
+    let next = || Oid(counter.replace(counter.get() + 1));
+    let found = client.run(|lo| lo.create(Oid(0), Oid(10), None, next)).expect("creates");
+    assert!(found.0 >= 30_000 && found.0 < 50_000, "{found}");
+}
+
+#[test]
+fn the_document_says_how_rows_look() {
+    let document = include_str!("../../../../docs/design/largeobject.md");
+    for constant in [format!("{EXTENT_BYTES} bytes, a page {PAGE_BYTES}"), "items of 16 bytes".to_owned()] {
+        assert!(document.contains(&constant), "{constant}");
+    }
+    let rows = document.split("```text").nth(1).and_then(|rest| rest.split("```").next()).expect("an annotated object");
+    let written: Vec<Vec<u8>> = rows
+        .lines()
+        .filter_map(|line| line.split_once('|'))
+        .map(|(bytes, _)| bytes.split_whitespace().filter_map(|b| u8::from_str_radix(b, 16).ok().filter(|_| b.len() == 2)).collect())
+        .collect();
+    let metadata = Metadata { owner: Oid(10), acl: None, size: 3 }.row();
+    let mut extent = Extent::default();
+    extent.write(1, b"ab");
+    let mut columns: Vec<Column> = DATA_KINDS.iter().map(|k| Column::with_capacity(*k, 1)).collect();
+    extent.push_to(Method::Lz4, &mut columns);
+    let data: Vec<_> = columns.iter().map(|c| c.get(0)).collect();
+    assert!(metadata[1].is_null() && data[0].is_null());
+    let held = [
+        metadata[0].as_oid().to_le_bytes().to_vec(),
+        vec![],
+        metadata[2].as_i64().to_le_bytes().to_vec(),
+        vec![],
+        vec![data[1].as_char()],
+        data[2].as_i32().to_le_bytes().to_vec(),
+        data[3].as_bytes().to_vec(),
+    ];
+    assert_eq!(written, held);
+}
