@@ -9,12 +9,13 @@ use pg_query::protobuf::{GrantStmt, Node, node::Node as N};
 use super::Ddl;
 use super::nodes::inner;
 use super::role::{granted, privilege_bits};
-use crate::large_object::{Access, Metadata, Method, Sight, Trees};
+use crate::large_object::{Access, Metadata, Sight, Trees, method_of_setting};
 
 impl Ddl<'_> {
     fn with_large_objects<T>(&self, f: impl FnOnce(&mut Access<'_>) -> Result<T>) -> Result<T> {
+        let method = method_of_setting(&self.session.setting("default_toast_compression").unwrap_or_default());
         let mut objects = self.tx.large_objects.lock();
-        f(&mut Access::new(&mut objects, &self.tx.engine, Trees::of(&self.catalog()), Method::default()))
+        f(&mut Access::new(&mut objects, &self.tx.engine, Trees::of(&self.catalog()), method))
     }
 
     fn compatible_privileges(&self) -> bool {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use melba_engine::{EngineError, Isolation, Latest, Morsel, ReadView, RowLockMode, RowLockResult, Transaction, ViewPin, Wait};
+use melba_toast::Method;
 use melba_types::row::RowLayout;
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result, RowId, TreeId, err};
 
-use super::extent::{Extent, Method};
+use super::extent::Extent;
 use super::metadata::Metadata;
 use super::{DATA_KINDS, EXTENT_BYTES, LargeObjects, METADATA_KINDS, SIZE_MAX, Trees, data_row, metadata_row, of_data_row};
 
@@ -32,8 +33,7 @@ pub struct Access<'a> {
 
 impl<'a> Access<'a> {
     pub fn new(objects: &'a mut LargeObjects, engine: &'a Arc<Transaction>, trees: Trees, method: Method) -> Access<'a> {
-        objects.buffer.trees = Some(trees);
-        objects.buffer.method = method;
+        objects.buffer.target = Some((trees, method));
         Access { objects, engine, trees, newest: None }
     }
 
@@ -69,8 +69,8 @@ impl<'a> Access<'a> {
             return Ok(Some(buffered.clone()));
         }
         let view = self.view(sight);
-        let missing = [const { Datum::Null }; 4];
-        let (found, columns) = self.engine.fetch(view, self.trees.data, &[data_row(oid, extent)], &[0, 1, 2, 3], &missing)?;
+        let missing = [const { Datum::Null }; 3];
+        let (found, columns) = self.engine.fetch(view, self.trees.data, &[data_row(oid, extent)], &[0, 1, 2], &missing)?;
         if found.is_empty() { Ok(None) } else { Extent::of_row(&columns, 0).map(Some) }
     }
 

@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 
 use melba_engine::Transaction;
+use melba_toast::Method;
 use melba_types::row::RowLayout;
 use melba_types::{Batch, Column, Kind, Oid, Result, RowId, TreeId};
 
-use super::extent::{Extent, Method};
+use super::extent::Extent;
 use super::metadata::Metadata;
 use super::{DATA_KINDS, METADATA_KINDS, Trees, data_row, metadata_row};
 
@@ -28,8 +29,8 @@ pub(super) struct Changed<T> {
 /// Changed objects and extents.
 #[derive(Default)]
 pub(super) struct Buffer {
-    pub trees: Option<Trees>,
-    pub method: Method,
+    /// Where to, and how extents are compressed; known once there is something in the buffer.
+    pub target: Option<(Trees, Method)>,
     objects: BTreeMap<RowId, Changed<Metadata>>,
     extents: BTreeMap<RowId, Changed<Extent>>,
     bytes: usize,
@@ -103,11 +104,10 @@ impl Buffer {
         if self.objects.is_empty() && self.extents.is_empty() {
             return Ok(());
         }
-        let Some(trees) = self.trees else { return Ok(()) };
+        let Some((trees, method)) = self.target else { return Ok(()) };
         let objects = std::mem::take(&mut self.objects);
         let extents = std::mem::take(&mut self.extents);
         self.bytes = 0;
-        let method = self.method;
         write(engine, trees.data, &DATA_KINDS, extents, |extent, columns| extent.push_to(method, columns))?;
         write(engine, trees.metadata, &METADATA_KINDS, objects, |metadata, columns| {
             for (column, value) in columns.iter_mut().zip(metadata.row()) {

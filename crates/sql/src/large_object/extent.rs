@@ -4,8 +4,8 @@
 //! 1. `bytes` is never longer than `EXTENT_BYTES`; what is beyond its end reads as zeros.
 //! 2. A page holds nothing but zeros beyond its length; one that is not present has none.
 
-use melba_toast::{CodecError, is_incompressible, lz4, pglz, zstd};
-use melba_types::{Column, ColumnData, Datum, DbError, Result, err};
+use melba_toast::{Method, ZSTD_LEVEL, frame};
+use melba_types::{Column, Datum, DbError, Result, err};
 
 use super::{EXTENT_BYTES, PAGE_BYTES};
 
@@ -14,63 +14,9 @@ pub const PAGES: usize = EXTENT_BYTES / PAGE_BYTES;
 
 /// Extents below this are left to the codecs of the segments, which compress many of them together.
 const COMPRESSED_BYTES_MIN: usize = 2048;
-/// Fast at large values: what is written is compressed while the client waits.
-const ZSTD_LEVEL: i32 = 3;
-
-/// How an extent's bytes are stored: the `"char"` in the data tree's second column.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Method {
-    Plain = b'p',
-    #[default]
-    Lz4 = b'l',
-    Zstd = b'z',
-    Pglz = b'g',
-}
-
-impl Method {
-    /// What `default_toast_compression` asks for; dense values are not extents of an object.
-    pub fn of_setting(name: &str) -> Method {
-        match name {
-            "pglz" => Method::Pglz,
-            "zstd" | "dense" => Method::Zstd,
-            _ => Method::Lz4,
-        }
-    }
-
-    fn of_byte(byte: u8) -> Option<Method> {
-        [Method::Plain, Method::Lz4, Method::Zstd, Method::Pglz].into_iter().find(|m| *m as u8 == byte)
-    }
-
-    /// The compressed form, if it is shorter by an eighth at least.
-    fn compress(self, source: &[u8]) -> Option<Vec<u8>> {
-        let bytes_max = source.len() - source.len() / 8;
-        let mut target = vec![0; bytes_max];
-        let length = match self {
-            Method::Plain => return None,
-            Method::Lz4 => lz4::compress(source, &mut target),
-            Method::Zstd => zstd::compress(source, &mut target, ZSTD_LEVEL),
-            Method::Pglz => {
-                target.clear();
-                return (pglz::compress(source, &mut target) && target.len() <= bytes_max).then_some(target);
-            }
-        };
-        target.truncate(length.ok()?);
-        Some(target)
-    }
-
-    fn decompress(self, source: &[u8], target: &mut [u8]) -> std::result::Result<usize, CodecError> {
-        match self {
-            Method::Plain if source.len() == target.len() => {
-                target.copy_from_slice(source);
-                Ok(source.len())
-            }
-            Method::Plain => Err(CodecError::Malformed),
-            Method::Lz4 => lz4::decompress(source, target),
-            Method::Zstd => zstd::decompress(source, target),
-            Method::Pglz => pglz::decompress(source, target),
-        }
-    }
+/// The method that a value of `default_toast_compression` asks for; dense values are not extents of an object.
+pub fn method_of_setting(name: &str) -> Method {
+    Method::from_name(name).unwrap_or(if name == "dense" { Method::Zstd } else { Method::Lz4 })
 }
 
 /// How many bytes of each page pg_largeobject shows; `ABSENT`: it has no row for the page.
@@ -134,21 +80,14 @@ impl Extent {
 
     /// Appends the extent as a row of the data tree's columns.
     pub fn push_to(&self, method: Method, columns: &mut [Column]) {
-        let packed = match self.bytes.len() >= COMPRESSED_BYTES_MIN && !is_incompressible(&self.bytes) {
-            true => method.compress(&self.bytes),
-            false => None,
-        };
-        let stored = if packed.is_some() { method } else { Method::Plain };
-        let content = packed.as_ref().unwrap_or(&self.bytes);
         let plain = self.lengths == plain_lengths(self.bytes.len());
         let lengths = || Datum::bytes(self.lengths.iter().flat_map(|l| l.to_le_bytes()).collect::<Vec<u8>>());
         columns[0].push(if plain { Datum::Null } else { lengths() });
-        columns[1].push(Datum::Char(stored as u8));
-        columns[2].push(Datum::Int4(self.bytes.len() as i32));
-        match &mut columns[3].data {
-            ColumnData::Bytes(strings) if columns[3].validity.is_none() => strings.push(content),
-            _ => columns[3].push(Datum::bytes(&content[..])),
-        }
+        columns[1].push(Datum::Int4(self.bytes.len() as i32));
+        let method = Some(method).filter(|_| self.bytes.len() >= COMPRESSED_BYTES_MIN);
+        let mut stored = Vec::with_capacity(self.bytes.len() / 2);
+        frame::encode(method, ZSTD_LEVEL, &self.bytes, &mut stored);
+        columns[2].push(Datum::bytes(stored));
     }
 
     /// The extent in row `row` of the data tree's columns.
@@ -156,26 +95,20 @@ impl Extent {
     /// # Errors
     /// XX001 for what `push_to` did not write.
     pub fn of_row(columns: &[Column], row: usize) -> Result<Extent> {
-        let length = length_of_row(columns, row);
-        let method = match columns[1].get(row) {
-            Datum::Char(byte) => Method::of_byte(byte),
-            _ => None,
-        };
-        let stored = columns[3].get(row);
-        let (Some(method), Datum::Bytes(stored), true) = (method, &stored, length <= EXTENT_BYTES) else {
-            return Err(corrupt());
-        };
-        let mut bytes = vec![0; length];
-        if method.decompress(stored, &mut bytes) != Ok(length) {
+        let lengths = lengths_of_row(columns, row)?;
+        let mut bytes = Vec::with_capacity(length_of_row(columns, row));
+        let Datum::Bytes(stored) = columns[2].get(row) else { return Err(corrupt()) };
+        frame::decode(&stored, &mut bytes).map_err(|_| corrupt())?;
+        if bytes.len() != length_of_row(columns, row) {
             return Err(corrupt());
         }
-        Ok(Extent { bytes, lengths: lengths_of_row(columns, row)? })
+        Ok(Extent { bytes, lengths })
     }
 }
 
 /// The length of an extent in its row; `usize::MAX` is none that was written.
 fn length_of_row(columns: &[Column], row: usize) -> usize {
-    match columns[2].get(row) {
+    match columns[1].get(row) {
         Datum::Int4(length) => usize::try_from(length).unwrap_or(usize::MAX),
         _ => usize::MAX,
     }
@@ -239,15 +172,15 @@ mod tests {
         small.write(5, b"x");
         let mut empty = Extent::default();
         empty.truncate(4096);
-        for method in [Method::Plain, Method::Lz4, Method::Zstd, Method::Pglz] {
+        for method in [Method::Lz4, Method::Zstd, Method::Pglz] {
             for extent in [&text, &sparse, &small, &empty, &Extent::default()] {
                 let columns = stored(extent, method);
                 assert_eq!(&Extent::of_row(&columns, 0).expect("reads back"), extent);
-                let length = columns[3].get(0).as_bytes().len();
-                assert!(method == Method::Plain || extent.bytes.len() < 10_000 || length < extent.bytes.len() / 10);
+                let length = columns[2].get(0).as_bytes().len();
+                assert!(extent.bytes.len() < 10_000 || length < extent.bytes.len() / 10);
             }
         }
-        assert_eq!(stored(&small, Method::Lz4)[1].get(0).as_char(), b'p', "small ones are left to the segment");
+        assert_eq!(stored(&small, Method::Lz4)[2].get(0).as_bytes()[0], 0, "small ones are left to the segment");
     }
 
     #[test]
@@ -275,9 +208,9 @@ mod tests {
         let mut extent = Extent::default();
         extent.write(0, &[b'a'; 5000]);
         let mut columns = stored(&extent, Method::Lz4);
-        columns[2] = Column::new(ColumnData::Int4(vec![4999]));
+        columns[1] = Column::new(melba_types::ColumnData::Int4(vec![4999]));
         assert!(Extent::of_row(&columns, 0).is_err());
-        columns[2] = Column::new(ColumnData::Int4(vec![-1]));
+        columns[1] = Column::new(melba_types::ColumnData::Int4(vec![-1]));
         assert!(Extent::of_row(&columns, 0).is_err());
     }
 }

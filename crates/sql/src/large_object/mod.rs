@@ -20,7 +20,7 @@ mod scan;
 
 pub use access::{Access, Sight};
 pub use descriptor::Descriptor;
-pub use extent::Method;
+pub use extent::method_of_setting;
 pub use metadata::Metadata;
 pub(crate) use scan::{RowsOf, Scan};
 
@@ -41,8 +41,8 @@ pub const SIZE_MAX: i64 = i32::MAX as i64 * PAGE_BYTES as i64;
 
 /// Columns of the metadata tree: owner, privileges (see `metadata`), size.
 pub const METADATA_KINDS: [Kind; 3] = [Kind::Oid, Kind::Bytes, Kind::Int8];
-/// Columns of the data tree: lengths of the pages (null: all are full), method, length, bytes (see `extent`).
-pub const DATA_KINDS: [Kind; 4] = [Kind::Bytes, Kind::Char, Kind::Int4, Kind::Bytes];
+/// Columns of the data tree: lengths of the pages (null: all are full), length, frame (see `extent`).
+pub const DATA_KINDS: [Kind; 3] = [Kind::Bytes, Kind::Int4, Kind::Bytes];
 
 /// Where a database's large objects are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -53,14 +53,14 @@ impl Scan {
             RowsOf::Metadata if needed[2] => (trees.metadata, &[0, 1]),
             RowsOf::Metadata if needed[1] => (trees.metadata, &[0]),
             RowsOf::Metadata => (trees.metadata, &[]),
-            RowsOf::Pages if needed[2] => (trees.data, &[0, 1, 2, 3]),
-            RowsOf::Pages => (trees.data, &[0, 1, 2]),
+            RowsOf::Pages if needed[2] => (trees.data, &[0, 1, 2]),
+            RowsOf::Pages => (trees.data, &[0, 1]),
         };
         let range = object.map(|oid| match rows {
             RowsOf::Metadata => Morsel::range(metadata_row(oid), RowId(metadata_row(oid).0 + 1)),
             RowsOf::Pages => Morsel::range(data_row(oid, 0), data_row(oid, u64::from(u32::MAX))),
         });
-        let missing = [const { Datum::Null }; 4];
+        let missing = [const { Datum::Null }; 3];
         let scan = engine.scan(view, tree, projection, &missing[..projection.len()], &[], range)?;
         Ok(Scan { rows, scan, catalog: catalog.clone(), needed })
     }

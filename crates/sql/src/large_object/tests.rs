@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use melba_engine::{Durability, Engine, EngineOptions, Isolation, Transaction};
+use melba_toast::Method;
 use melba_types::{Column, Oid, Result, SqlState};
 use melba_vfs::{Directory, MemoryDirectory, OsClock};
 
@@ -189,9 +190,8 @@ fn the_document_says_how_rows_look() {
         vec![],
         metadata[2].as_i64().to_le_bytes().to_vec(),
         vec![],
-        vec![data[1].as_char()],
-        data[2].as_i32().to_le_bytes().to_vec(),
-        data[3].as_bytes().to_vec(),
+        data[1].as_i32().to_le_bytes().to_vec(),
+        data[2].as_bytes().to_vec(),
     ];
     assert_eq!(written, held);
 }

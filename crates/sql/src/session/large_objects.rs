@@ -10,7 +10,7 @@ use melba_types::{Datum, DbError, Oid, Result, bail, err};
 
 use super::context::StatementContext;
 use super::server_files;
-use crate::large_object::{Access, Descriptor, EXTENT_BYTES, Method, Sight, Trees};
+use crate::large_object::{Access, Descriptor, EXTENT_BYTES, Sight, Trees, method_of_setting};
 
 /// Bits of a mode.
 const INV_WRITE: i32 = 0x20000;
@@ -70,7 +70,7 @@ impl StatementContext {
     /// Runs `f` with the transaction's large objects.
     pub(super) fn with_objects<T>(&self, f: impl FnOnce(&mut Access<'_>) -> Result<T>) -> Result<T> {
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
-        let method = Method::of_setting(self.session.settings.lock().get("default_toast_compression").as_text());
+        let method = method_of_setting(self.session.settings.lock().get("default_toast_compression").as_text());
         let mut objects = tx.large_objects.lock();
         f(&mut Access::new(&mut objects, &tx.engine, Trees::of(&self.catalog), method))
     }
