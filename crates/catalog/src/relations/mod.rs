@@ -55,7 +55,7 @@ pub trait LiveInfo {
         None
     }
 
-    /// All rows of a relation that is not the catalog's (pg_largeobject, pg_statistic, ...); `None`: it has none.
+    /// All rows of a relation that is not the catalog's (pg_statistic, ...); `None`: it has none.
     fn rows(&self, _relation: &Relation, _filters: &[EqFilter]) -> Option<Result<Batch>> {
         None
     }
