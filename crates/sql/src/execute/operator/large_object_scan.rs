@@ -11,12 +11,14 @@ use crate::execute::{ExecContext, Operator};
 use crate::large_object::{RowsOf, Scan};
 use crate::plan::node::{ScanOutput, SystemScanNode};
 
+/// The scan and the values that columns must have.
+type Running = (Scan, Vec<(usize, Datum)>);
+
 pub(super) struct LargeObjectScanOp {
     rows: RowsOf,
     node: Arc<SystemScanNode>,
     kinds: Arc<[Kind]>,
-    /// The scan and the values that columns must have.
-    scan: Option<(Scan, Vec<(usize, Datum)>)>,
+    scan: Option<Running>,
     pending: Pending,
     done: bool,
 }
@@ -26,7 +28,7 @@ impl LargeObjectScanOp {
         LargeObjectScanOp { rows, node, kinds, scan: None, pending: Pending::default(), done: false }
     }
 
-    fn open(&self, ctx: &ExecContext) -> Result<Option<(Scan, Vec<(usize, Datum)>)>> {
+    fn open(&self, ctx: &ExecContext) -> Result<Option<Running>> {
         let mut needed = [false; 3];
         for output in &self.node.outputs {
             match output {
