@@ -67,7 +67,8 @@ impl Ddl<'_> {
         if copied.user_objects().iter().any(|o| matches!(o, Object::Relation(_) | Object::Type(_) | Object::Function(_))) {
             return Err(DbError::unsupported(format!("copying database \"{template}\", which is not empty,")));
         }
-        let objects = self.tx.engine.scan(self.tx.engine.latest_view().0, source.large_object_metadata, &[], &[], &[], None)?.next()?;
+        let objects =
+            self.tx.engine.scan(self.tx.engine.latest_view().0, source.large_object_metadata, &[], &[], &[], None)?.next()?;
         if objects.is_some() {
             return Err(DbError::unsupported(format!("copying the large objects of database \"{template}\"")));
         }

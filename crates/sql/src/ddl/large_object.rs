@@ -1,7 +1,7 @@
 //! GRANT, COMMENT and ALTER OWNER on large objects, and what DROP ROLE must know of them.
 
-use melba_catalog::privileges::{AclKind, RoleUse};
 use melba_catalog::acl::GRANT_OPTION_SHIFT;
+use melba_catalog::privileges::{AclKind, RoleUse};
 use melba_catalog::{AclItem, ObjectAddress, classes};
 use melba_types::{Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{GrantStmt, Node, node::Node as N};
@@ -137,9 +137,11 @@ fn given_to(items: &[AclItem], old: Oid, new: Oid) -> Vec<AclItem> {
 fn large_object_oid(object: Option<&Node>) -> Result<Oid> {
     match object.map(inner).transpose()? {
         Some(N::Integer(i)) => Ok(Oid(i.ival as u32)),
-        Some(N::Float(f)) => {
-            f.fval.parse().map(Oid).map_err(|_| err!(NUMERIC_VALUE_OUT_OF_RANGE, "value \"{}\" is out of range for type oid", f.fval))
-        }
+        Some(N::Float(f)) => f
+            .fval
+            .parse()
+            .map(Oid)
+            .map_err(|_| err!(NUMERIC_VALUE_OUT_OF_RANGE, "value \"{}\" is out of range for type oid", f.fval)),
         _ => bail!(SYNTAX_ERROR, "a large object is named by its OID"),
     }
 }

@@ -346,14 +346,7 @@ impl Ddl<'_> {
         self.changed_acl_from(s, acl.unwrap_or(&owners), owner, all, grantees)
     }
 
-    fn changed_acl_from(
-        &self,
-        s: &GrantStmt,
-        acl: &[AclItem],
-        owner: Oid,
-        all: u64,
-        grantees: &[Oid],
-    ) -> Result<Arc<[AclItem]>> {
+    fn changed_acl_from(&self, s: &GrantStmt, acl: &[AclItem], owner: Oid, all: u64, grantees: &[Oid]) -> Result<Arc<[AclItem]>> {
         // Superusers and members of the owner's role grant as the owner.
         let grantor = if self.is_owner(owner) { owner } else { self.user };
         Ok(granted(s, acl, grantor, privilege_bits(s, all, "this kind of object")?, grantees))

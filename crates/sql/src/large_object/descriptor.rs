@@ -47,8 +47,7 @@ impl Descriptor {
 impl LargeObjects {
     /// Opens an object: the lowest free number.
     pub fn open(&mut self, oid: Oid, view: Option<(ReadView, ViewPin)>) -> i32 {
-        let descriptor =
-            Descriptor { oid, position: 0, writable: view.is_none(), number: self.opened, view, last_read: None };
+        let descriptor = Descriptor { oid, position: 0, writable: view.is_none(), number: self.opened, view, last_read: None };
         self.opened += 1;
         let at = self.descriptors.iter().position(Option::is_none).unwrap_or_else(|| {
             self.descriptors.push(None);
@@ -62,8 +61,7 @@ impl LargeObjects {
     /// 42704 when there is none of this number.
     pub fn descriptor(&mut self, number: i32) -> Result<&mut Descriptor> {
         let slot = usize::try_from(number).ok().and_then(|at| self.descriptors.get_mut(at));
-        slot.and_then(Option::as_mut)
-            .ok_or_else(|| err!(UNDEFINED_OBJECT, "invalid large-object descriptor: {number}"))
+        slot.and_then(Option::as_mut).ok_or_else(|| err!(UNDEFINED_OBJECT, "invalid large-object descriptor: {number}"))
     }
 
     /// # Errors

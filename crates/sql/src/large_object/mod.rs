@@ -128,6 +128,5 @@ fn of_data_row(row: RowId) -> (Oid, u64) {
     (Oid((row.0 >> 32) as u32), row.0 & 0xffff_ffff)
 }
 
-
 #[cfg(test)]
 mod tests;

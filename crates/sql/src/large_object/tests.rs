@@ -176,7 +176,9 @@ fn the_document_says_how_rows_look() {
     let written: Vec<Vec<u8>> = rows
         .lines()
         .filter_map(|line| line.split_once('|'))
-        .map(|(bytes, _)| bytes.split_whitespace().filter_map(|b| u8::from_str_radix(b, 16).ok().filter(|_| b.len() == 2)).collect())
+        .map(|(bytes, _)| {
+            bytes.split_whitespace().filter_map(|b| u8::from_str_radix(b, 16).ok().filter(|_| b.len() == 2)).collect()
+        })
         .collect();
     let metadata = Metadata { owner: Oid(10), acl: None, size: 3 }.row();
     let mut extent = Extent::default();

@@ -96,9 +96,8 @@ impl StatementContext {
     /// Checks that the object exists and that the user may do with it what the bits of `mask` say; gives its size.
     fn open_checked(&self, lo: &mut Access<'_>, sight: Sight, oid: Oid, masks: &[u64]) -> Result<i64> {
         let metadata = lo.existing(sight, oid)?;
-        let may = |mask: &u64| {
-            self.catalog.has_privileges(self.user.oid, AclKind::LargeObject, metadata.owner, &metadata.acl, *mask)
-        };
+        let may =
+            |mask: &u64| self.catalog.has_privileges(self.user.oid, AclKind::LargeObject, metadata.owner, &metadata.acl, *mask);
         if !self.user.superuser && !masks.iter().all(may) && !self.compatible_privileges() {
             bail!(INSUFFICIENT_PRIVILEGE, "permission denied for large object {oid}");
         }
@@ -266,9 +265,7 @@ impl StatementContext {
         let masks = parse_privileges(AclKind::LargeObject, text.as_str())?;
         let sight = self.snapshot()?;
         let Some(metadata) = self.with_objects(|lo| lo.metadata(sight, Oid(oid.as_oid())))? else { return Ok(Datum::Null) };
-        let has = |mask: &u64| {
-            self.catalog.has_privileges(role, AclKind::LargeObject, metadata.owner, &metadata.acl, *mask)
-        };
+        let has = |mask: &u64| self.catalog.has_privileges(role, AclKind::LargeObject, metadata.owner, &metadata.acl, *mask);
         Ok(Datum::Bool(self.compatible_privileges() || masks.iter().any(has)))
     }
 }
@@ -287,8 +284,7 @@ fn narrow(position: i64, wide: bool, function: &str, number: i32) -> Result<Datu
     if wide {
         return Ok(Datum::Int8(position));
     }
-    let narrow = i32::try_from(position).map_err(|_| {
-        err!(NUMERIC_VALUE_OUT_OF_RANGE, "{function} result out of range for large-object descriptor {number}")
-    })?;
+    let narrow = i32::try_from(position)
+        .map_err(|_| err!(NUMERIC_VALUE_OUT_OF_RANGE, "{function} result out of range for large-object descriptor {number}"))?;
     Ok(Datum::Int4(narrow))
 }
