@@ -3,6 +3,7 @@
 mod clients;
 mod compare;
 mod crash;
+mod history;
 mod melba;
 mod sim;
 mod tidy;
@@ -14,13 +15,14 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "usage: cargo xtask <task>
 
 tasks:
-  ci               fmt, clippy, tidy, all tests, and the five below
+  ci               fmt, clippy, tidy, all tests, and the six below
   tidy             the repository's own rules
   tidy --record    writes xtask/long.txt anew
   sim              the engine on one thread, chosen by seeds; --help lists its options
   clients          drivers of several languages, where their runtimes are installed
   tour             the tour of README.md in real psql, then kill -9
   crash            pgbench and kill -9; --rounds N (2), --scale N (1), --seconds N a round (3)
+  history [LEVEL]  random histories of lists and kill -9, judged; --seconds N a level (8), --kills N (2), --seed N
   compare [NAME]   scripts of tests/sql on PostgreSQL and on Melba, the same output
 
 clients, tour and compare take --server HOST:PORT[/DATABASE], a server that runs already, instead of a fresh Melba; compare takes
@@ -57,7 +59,7 @@ fn ci() -> Result<(), String> {
     tidy::check(&root())?;
     cargo(&["test", "--workspace", "--quiet"])?;
     sim::ci()?;
-    for task in ["clients", "tour", "crash", "compare"] {
+    for task in ["clients", "tour", "crash", "history", "compare"] {
         server_task(task, &[])?;
     }
     Ok(())
@@ -79,6 +81,7 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
         "clients" => clients::run(options.server),
         "tour" => tour::tour(options.server),
         "crash" => crash::crash(&options.crash),
+        "history" => history::history(&options.name, &options.history),
         "compare" => compare::compare(&options.name, options.server, options.reference),
         _ => Err(USAGE.to_owned()),
     }
@@ -89,6 +92,7 @@ struct Options {
     server: Option<melba::Address>,
     reference: Option<melba::Address>,
     crash: crash::Options,
+    history: history::Options,
     name: String,
 }
 
@@ -100,7 +104,9 @@ impl Options {
             "--reference" => self.reference = Some(melba::Address::parse(value)?),
             "--rounds" => self.crash.rounds = number()?,
             "--scale" => self.crash.scale = number()?,
-            "--seconds" => self.crash.seconds = number()?,
+            "--seconds" => (self.crash.seconds, self.history.seconds) = (number()?, number()?),
+            "--kills" => self.history.kills = number()?,
+            "--seed" => self.history.seed = number()?,
             _ => return Err(USAGE.to_owned()),
         }
         Ok(())

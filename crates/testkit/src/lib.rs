@@ -1,1 +1,3 @@
-//! melba-testkit
+//! Tools for tests against a running server.
+
+pub mod history;

@@ -1,0 +1,98 @@
+//! Random histories of transactions over lists, and what they show of isolation.
+//!
+//! A transaction appends values, each used once, to lists that are named by keys, and reads whole lists. A list tells in which order
+//! its values came, so the order of versions, and with it who depends on whom, can be inferred from what was read (Kingsbury and
+//! Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations", 2020). Anomalies have Adya's names ("Weak
+//! Consistency", 1999).
+//!
+//! - `check` judges single values and reads: aborted, intermediate, lost, torn ones;
+//! - `graph` holds the dependencies and finds cycles;
+//! - `level` says what each isolation level forbids.
+
+mod check;
+mod graph;
+mod level;
+mod versions;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+pub use check::check;
+pub use level::Level;
+
+/// Names a list.
+pub type Key = u32;
+/// An element of a list; no two appends of a history have the same.
+pub type Value = u64;
+
+/// What a transaction did, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    Append(Key, Value),
+    /// The whole list that was found.
+    Read(Key, Vec<Value>),
+}
+
+/// How a transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    Committed,
+    Aborted,
+    /// The answer to its COMMIT was lost in a crash.
+    Unknown,
+}
+
+#[derive(Clone, Debug)]
+pub struct Transaction {
+    pub operations: Vec<Operation>,
+    pub ending: Ending,
+    /// When it began and when its end was known, on one clock for the whole history.
+    pub began: u64,
+    pub ended: u64,
+}
+
+/// All transactions, and what every list held when they were over.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    pub transactions: Vec<Transaction>,
+    pub finally: BTreeMap<Key, Vec<Value>>,
+}
+
+/// Something that a level of isolation, or durability, forbids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A list has a value twice, or one that nobody appended.
+    Garbled,
+    /// Two reads of a list disagree about its order.
+    Disagreement,
+    /// A transaction does not see its own appends, or a snapshot moved.
+    Internal,
+    /// A committed append is not there in the end.
+    LostAppend,
+    /// Of one transaction some appends are there, others are not.
+    Torn,
+    /// A value of an aborted transaction was read.
+    G1a,
+    /// A state between two appends of one transaction was read.
+    G1b,
+    /// A cycle of overwrites.
+    G0,
+    /// A cycle of overwrites and reads.
+    G1c,
+    /// A cycle with one anti-dependency: a transaction overwrote what another one read.
+    GSingle,
+    /// A cycle with anti-dependencies of which no two follow each other: forbidden to snapshots.
+    GNonadjacent,
+    /// Any other cycle with anti-dependencies: write skew.
+    G2Item,
+}
+
+/// One finding.
+#[derive(Clone, Debug)]
+pub struct Anomaly {
+    pub kind: Kind,
+    /// What was seen, with the positions of the transactions in the history.
+    pub text: String,
+}

@@ -1,0 +1,74 @@
+//! The order of each list's versions, inferred from the reads.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::{Anomaly, Ending, History, Key, Kind, Operation, Value};
+
+/// Who appended what, and in which order values came.
+pub(super) struct Versions<'a> {
+    /// The transaction of each value.
+    pub writers: HashMap<(Key, Value), usize>,
+    /// The longest list that was seen of each key.
+    pub orders: BTreeMap<Key, &'a [Value]>,
+    /// The last value that a transaction appended to a key.
+    pub last: HashMap<(usize, Key), Value>,
+    /// Transactions that have committed: they were told so, or something of them was seen in the end.
+    pub committed: Vec<bool>,
+}
+
+impl<'a> Versions<'a> {
+    pub fn infer(history: &'a History, found: &mut Vec<Anomaly>) -> Versions<'a> {
+        let (mut writers, mut last) = (HashMap::new(), HashMap::new());
+        let mut orders: BTreeMap<Key, &[Value]> = BTreeMap::new();
+        let mut lists: Vec<(Key, &[Value])> = history.finally.iter().map(|(k, list)| (*k, list.as_slice())).collect();
+        for (t, transaction) in history.transactions.iter().enumerate() {
+            let mut own: HashSet<Key> = HashSet::new();
+            for operation in &transaction.operations {
+                match operation {
+                    Operation::Append(key, value) => {
+                        writers.insert((*key, *value), t);
+                        last.insert((t, *key), *value);
+                        own.insert(*key);
+                    }
+                    // What an aborted transaction read of its own never was a version.
+                    Operation::Read(key, _) if own.contains(key) && transaction.ending != Ending::Committed => {}
+                    Operation::Read(key, list) => lists.push((*key, list)),
+                }
+            }
+        }
+        for (key, list) in &lists {
+            let longest = orders.entry(*key).or_default();
+            if list.len() > longest.len() {
+                *longest = list;
+            }
+        }
+        for (key, list) in lists {
+            let order = orders[&key];
+            if !order.starts_with(list) {
+                let text = format!("key {key} was read as {list:?} and as {order:?}");
+                found.push(Anomaly { kind: Kind::Disagreement, text });
+            }
+        }
+        for (key, order) in &orders {
+            let mut seen = HashSet::new();
+            for value in *order {
+                if !seen.insert(value) || !writers.contains_key(&(*key, *value)) {
+                    let text = format!("key {key} has {value} twice, or nobody appended it");
+                    found.push(Anomaly { kind: Kind::Garbled, text });
+                }
+            }
+        }
+        let mut committed: Vec<bool> = history.transactions.iter().map(|t| t.ending == Ending::Committed).collect();
+        for (key, list) in &history.finally {
+            for t in list.iter().filter_map(|v| writers.get(&(*key, *v))) {
+                committed[*t] |= history.transactions[*t].ending == Ending::Unknown;
+            }
+        }
+        Versions { writers, orders, last, committed }
+    }
+
+    /// The value after a version, which is named by its list.
+    pub fn next(&self, key: Key, list: &[Value]) -> Option<Value> {
+        self.orders.get(&key)?.get(list.len()).copied()
+    }
+}
