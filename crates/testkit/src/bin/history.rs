@@ -167,7 +167,9 @@ impl Run {
 /// Serialization failures and deadlocks are an answer; a lost connection is the killed server's.
 fn expect(e: &postgres::Error) -> Result<(), String> {
     match e.as_db_error() {
-        Some(db) if !["40001", "40P01", "57P01"].contains(&db.code().code()) => Err(format!("{}: {}", db.code().code(), db.message())),
+        Some(db) if !["40001", "40P01", "57P01"].contains(&db.code().code()) => {
+            Err(format!("{}: {}", db.code().code(), db.message()))
+        }
         _ => Ok(()),
     }
 }
