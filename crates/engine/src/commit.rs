@@ -215,6 +215,7 @@ impl Shared {
             drop(state);
             woken.iter().for_each(|c| c.notify());
             let flushed = if lead {
+                crate::wait::about_to_wait();
                 self.flush_log_alone()
             } else {
                 cell.wait();

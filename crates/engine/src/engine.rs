@@ -583,6 +583,7 @@ impl Shared {
                 return Err(e);
             }
             if self.has_threads.load(Ordering::Relaxed) {
+                crate::wait::about_to_wait();
                 let mut guard = self.room_lock.lock();
                 self.room.wait_for(&mut guard, Duration::from_millis(10));
             } else if !self.run_once() {

@@ -55,6 +55,7 @@ pub use sequence::{SequenceDefinition, SequenceId, SequenceState};
 pub use session::Session;
 pub use tree::Persistence;
 pub use txn::{Committing, ExportedSnapshot, Isolation, Latest, ReadView, RowLockResult, Savepoint, Transaction, ViewPin};
+pub use wait::{about_to_wait, set_wait_hook};
 
 /// An encoded row (`melba_types::row`). Cloning shares the bytes.
 pub type RowBytes = Arc<[u8]>;

@@ -1,8 +1,25 @@
 //! A place where one thread sleeps until others have news for it.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+
+thread_local! {
+    static HOOK: Cell<Option<fn() -> bool>> = const { Cell::new(None) };
+}
+
+/// Sets what this thread does before it waits for longer than a mutex is held: a scheduler that serves several sessions by
+/// one thread gives its other sessions away. True: it did something that the thread may have been about to wait for.
+pub fn set_wait_hook(hook: fn() -> bool) {
+    HOOK.set(Some(hook));
+}
+
+/// To be called before waiting for another transaction, the disk, the client or a clock, with no locks held that the hook
+/// could want. True: look again before you wait.
+pub fn about_to_wait() -> bool {
+    HOOK.get().is_some_and(|hook| hook())
+}
 
 /// A one-thread parking place. A notification that comes before the wait is not lost.
 #[derive(Default)]
@@ -21,8 +38,13 @@ impl WaitCell {
         }
     }
 
+    fn is_notified(&self) -> bool {
+        *self.notified.lock()
+    }
+
     /// Sleeps until notified.
     pub fn wait(&self) {
+        while !self.is_notified() && about_to_wait() {}
         let mut notified = self.notified.lock();
         while !*notified {
             self.wake.wait(&mut notified);
@@ -32,6 +54,7 @@ impl WaitCell {
 
     /// Sleeps until notified or for `timeout`; spurious returns are possible, callers look at their condition again.
     pub fn wait_for(&self, timeout: Duration) {
+        while !self.is_notified() && about_to_wait() {}
         let mut notified = self.notified.lock();
         if !*notified {
             self.wake.wait_for(&mut notified, timeout);

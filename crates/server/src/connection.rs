@@ -1,13 +1,16 @@
 //! One client's socket: a read buffer, a write buffer, and the loop that feeds messages to the session.
+//!
+//! The socket is a blocking one; what must not wait says so with each call.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Error, ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 use melba_protocol::frame::Next;
 use melba_protocol::{Frontend, Output, next_frame};
 use melba_sql::session::client::Client;
-use melba_sql::session::{Flow, Session};
+use melba_sql::session::{Flow, Session, about_to_wait};
 use melba_types::{DbError, Result, Severity, SqlState, err};
 
 /// Bytes read and not used yet.
@@ -37,8 +40,8 @@ impl Input {
         }
     }
 
-    /// Reads once, after making room for a message of `need` bytes.
-    fn fill(&mut self, stream: &mut TcpStream, need: usize) -> std::io::Result<usize> {
+    /// Makes room for a message of `need` bytes; where the next bytes go.
+    fn room(&mut self, need: usize) -> &mut [u8] {
         if self.start > 0 && self.bytes.len() - self.start < need.max(READ_BYTES / 2) {
             self.bytes.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
@@ -48,10 +51,46 @@ impl Input {
             let wanted = need.min(self.bytes.len().saturating_mul(2)).max(self.end + READ_BYTES);
             self.bytes.resize(wanted, 0);
         }
-        let n = stream.read(&mut self.bytes[self.end..])?;
+        &mut self.bytes[self.end..]
+    }
+
+    /// Reads once, waiting for something to come.
+    fn fill(&mut self, stream: &mut TcpStream, need: usize) -> std::io::Result<usize> {
+        let n = match receive(stream, self.room(need)) {
+            Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                about_to_wait();
+                stream.read(self.room(need))?
+            }
+            received => received?,
+        };
         self.end += n;
         Ok(n)
     }
+}
+
+/// Reads what has come already; `WouldBlock` when there is nothing.
+fn receive(stream: &TcpStream, into: &mut [u8]) -> std::io::Result<usize> {
+    // SAFETY: the pointer and the length are those of `into`, which lives through the call.
+    let n = unsafe { libc::recv(stream.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), libc::MSG_DONTWAIT) };
+    usize::try_from(n).map_err(|_| Error::last_os_error())
+}
+
+/// Sends as much as the socket takes at once.
+fn send_some(stream: &TcpStream, bytes: &[u8]) -> std::io::Result<usize> {
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: the pointer and the length are those of `bytes`, which lives through the call.
+    let n = unsafe { libc::send(stream.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
+    usize::try_from(n).map_err(|_| Error::last_os_error())
+}
+
+/// Where a turn of a connection ended.
+pub(crate) enum Turn {
+    /// The client has to send something.
+    Waits,
+    /// The session `is_committing`; after that the output is to be sent.
+    Commits,
+    /// The connection is over.
+    Ends,
 }
 
 /// A connection as the session sees it.
@@ -61,20 +100,19 @@ pub(crate) struct Connection {
     output: Output,
     /// Bytes of the message that `copy_read` gave out last.
     lent: usize,
+    /// The message being handled.
+    message: Vec<u8>,
+    /// The socket had nothing left when it was last read.
+    drained: bool,
     read_timeout: Option<Duration>,
 }
 
-/// Why reading stopped.
-pub(crate) enum ReadEnd {
-    /// The client closed the connection, or it broke.
-    Closed,
-    /// Nothing came for as long as the read timeout.
-    Timeout,
-}
+/// The client closed the connection, or it broke, or nothing came for as long as the read timeout.
+pub(crate) struct ReadEnd;
 
 impl Connection {
     pub fn new(stream: TcpStream) -> Connection {
-        Connection { stream, input: Input::default(), output: Output::new(), lent: 0, read_timeout: None }
+        Connection { stream, input: Input::default(), output: Output::new(), lent: 0, message: Vec::new(), drained: false, read_timeout: None }
     }
 
     pub fn set_read_timeout(&mut self, timeout: Option<Duration>) {
@@ -95,11 +133,9 @@ impl Connection {
     pub fn read_until(&mut self, need: usize) -> Result<(), ReadEnd> {
         while self.input.data().len() < need {
             match self.input.fill(&mut self.stream, need) {
-                Ok(0) => return Err(ReadEnd::Closed),
-                Ok(_) => {}
+                Ok(n) if n > 0 => {}
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return Err(ReadEnd::Timeout),
-                Err(_) => return Err(ReadEnd::Closed),
+                _ => return Err(ReadEnd),
             }
         }
         Ok(())
@@ -110,10 +146,8 @@ impl Connection {
         self.stream.write_all(bytes).map_err(connection_lost)
     }
 
-    /// The next message in `message`, with its tag.
+    /// The next message in `message`, with its tag; waits for it.
     pub fn read_message(&mut self, message: &mut Vec<u8>) -> Result<Result<u8>, ReadEnd> {
-        // What a COPY that failed was looking at.
-        self.input.consume(std::mem::take(&mut self.lent));
         loop {
             match next_frame(self.input.data()) {
                 Err(e) => return Ok(Err(e)),
@@ -126,6 +160,95 @@ impl Connection {
                 }
             }
         }
+    }
+
+    pub fn descriptor(&self) -> RawFd {
+        self.stream.as_raw_fd()
+    }
+
+    /// Forgets what was not sent.
+    pub fn discard_output(&mut self) {
+        self.output.clear();
+    }
+
+    /// Feeds the session what the client has sent, until that is used up. `news`: the socket may have something.
+    /// `hung_up`: its end may have come.
+    pub fn turn(&mut self, session: &mut Session, news: bool, hung_up: bool) -> Turn {
+        self.drained &= !news;
+        loop {
+            self.input.consume(std::mem::take(&mut self.lent));
+            let frame = match next_frame(self.input.data()) {
+                Ok(Next::Frame(frame)) => frame,
+                Ok(Next::Need(_)) if self.drained && !hung_up => return Turn::Waits,
+                Ok(Next::Need(need)) => match self.read_news(need) {
+                    Ok(true) => continue,
+                    Ok(false) => return Turn::Waits,
+                    Err(ReadEnd) => {
+                        // A session that must end is woken by closing the reading side.
+                        if let Some(error) = session.state().interrupt.must_end() {
+                            self.fail(error);
+                        }
+                        return Turn::Ends;
+                    }
+                },
+                Err(error) => {
+                    self.fail(error);
+                    return Turn::Ends;
+                }
+            };
+            self.message.clear();
+            self.message.extend_from_slice(&self.input.data()[frame.body..frame.end]);
+            self.input.consume(frame.end);
+            if let Some(turn) = self.serve(session, frame.tag) {
+                return turn;
+            }
+        }
+    }
+
+    /// Reads once without waiting; false when there is nothing.
+    fn read_news(&mut self, need: usize) -> Result<bool, ReadEnd> {
+        let room = self.input.room(need);
+        let wanted = room.len();
+        match receive(&self.stream, room) {
+            Ok(0) => Err(ReadEnd),
+            Ok(n) => {
+                self.input.end += n;
+                self.drained = n < wanted;
+                Ok(true)
+            }
+            Err(e) if e.kind() == ErrorKind::Interrupted => Ok(true),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                self.drained = true;
+                Ok(false)
+            }
+            Err(_) => Err(ReadEnd),
+        }
+    }
+
+    /// Handles the message in `self.message`; what ends the turn, if it does.
+    fn serve(&mut self, session: &mut Session, tag: u8) -> Option<Turn> {
+        if let Some(error) = session.state().interrupt.must_end() {
+            self.fail(error);
+            return Some(Turn::Ends);
+        }
+        let mut message = std::mem::take(&mut self.message);
+        let flow = match Frontend::decode(tag, &message) {
+            Ok(frontend) => session.handle(frontend, self),
+            Err(error) => session.reject(tag, error, self),
+        };
+        if message.capacity() > KEPT_BYTES_MAX {
+            message = Vec::new();
+        }
+        self.message = message;
+        let sent = match flow {
+            Ok(Flow::Continue) if session.is_committing() => Ok(()),
+            Ok(Flow::Continue) => self.flush_when_large(),
+            Ok(Flow::Flush) if session.is_committing() => return Some(Turn::Commits),
+            Ok(Flow::Flush) => self.flush(),
+            Ok(Flow::End) => return Some(Turn::Ends),
+            Err(error) => self.flush().and(Err(error)),
+        };
+        sent.is_err().then_some(Turn::Ends)
     }
 
     /// Reports an error that ends the connection.
@@ -143,9 +266,20 @@ impl Client for Connection {
     }
 
     fn flush(&mut self) -> Result<()> {
-        let result = self.stream.write_all(self.output.bytes()).map_err(connection_lost);
+        let bytes = self.output.bytes();
+        let sent = match send_some(&self.stream, bytes) {
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),
+            sent => sent,
+        };
+        let result = sent.and_then(|n| {
+            if n == bytes.len() {
+                return Ok(());
+            }
+            about_to_wait();
+            self.stream.write_all(&bytes[n..])
+        });
         self.output.clear();
-        result
+        result.map_err(connection_lost)
     }
 
     fn copy_read(&mut self) -> Result<Option<&[u8]>> {
@@ -184,54 +318,4 @@ impl Client for Connection {
 
 fn connection_lost(e: std::io::Error) -> DbError {
     DbError::new(SqlState::CONNECTION_FAILURE, format!("could not send data to client: {e}")).severity(Severity::Fatal)
-}
-
-/// Feeds the session until the client leaves, the connection breaks or the session must end.
-pub(crate) fn serve(connection: &mut Connection, session: &mut Session) {
-    let mut message = Vec::new();
-    loop {
-        connection.set_read_timeout(session.idle_timeout());
-        let tag = match connection.read_message(&mut message) {
-            Ok(Ok(tag)) => tag,
-            Ok(Err(error)) => return connection.fail(error),
-            Err(end) => {
-                // A session that must end is woken by closing the reading side.
-                let error = session.state().interrupt.must_end().or(match end {
-                    ReadEnd::Timeout => Some(session.idle_timeout_error()),
-                    ReadEnd::Closed => None,
-                });
-                if let Some(error) = error {
-                    connection.fail(error);
-                }
-                return;
-            }
-        };
-        if let Some(error) = session.state().interrupt.must_end() {
-            return connection.fail(error);
-        }
-        let flow = match Frontend::decode(tag, &message) {
-            Ok(frontend) => session.handle(frontend, connection),
-            Err(error) => session.reject(tag, error, connection),
-        };
-        if message.capacity() > KEPT_BYTES_MAX {
-            message = Vec::new();
-        }
-        match flow {
-            Ok(Flow::Continue) => {
-                if connection.flush_when_large().is_err() {
-                    return;
-                }
-            }
-            Ok(Flow::Flush) => {
-                if connection.flush().is_err() {
-                    return;
-                }
-            }
-            Ok(Flow::End) => return,
-            Err(_) => {
-                let _ = connection.flush();
-                return;
-            }
-        }
-    }
 }

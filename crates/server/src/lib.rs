@@ -1,14 +1,16 @@
-//! The listener: accepts connections, authenticates them, and runs one session on one thread each. The only crate with sockets.
+//! The listener: accepts connections, authenticates them, and serves their sessions in turns. The only crate with sockets.
 //!
 //! Invariants:
 //! 1. Whatever a client sends costs at most its own connection.
 //! 2. Nothing of a session is touched before its client is authenticated.
 //!
-//! Why threads rather than an async runtime: see "Decisions" in ARCHITECTURE.md.
+//! Why threads that take turns rather than an async runtime: see "Decisions" in ARCHITECTURE.md.
 
 mod connection;
 mod listener;
+mod poller;
 mod startup;
+mod turns;
 
 pub use listener::{Server, ServerHandle};
 pub use melba_protocol::scram::Verifier;

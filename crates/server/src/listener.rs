@@ -10,8 +10,9 @@ use melba_sql::session::STACK_BYTES;
 use melba_sql::session::backends::Wake;
 use melba_sql::session::context::Instance;
 
-use crate::connection::{Connection, serve};
+use crate::connection::Connection;
 use crate::startup;
+use crate::turns::{Served, Turns};
 
 /// A bound listener.
 pub struct Server {
@@ -23,7 +24,8 @@ struct Shared {
     instance: Arc<Instance>,
     address: SocketAddr,
     stopping: AtomicBool,
-    /// Threads that serve a client or start to.
+    turns: Arc<Turns>,
+    /// Threads that start a session.
     threads: AtomicUsize,
     next_pid: AtomicI32,
 }
@@ -36,10 +38,12 @@ impl Server {
     pub fn bind(address: &str, instance: Arc<Instance>) -> std::io::Result<Server> {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
+        let turns = Turns::start(&instance.backends)?;
         let shared = Shared {
             instance,
             address,
             stopping: AtomicBool::new(false),
+            turns,
             threads: AtomicUsize::new(0),
             next_pid: AtomicI32::new(std::process::id() as i32),
         };
@@ -66,11 +70,12 @@ impl Server {
         drop(self.listener);
         self.shared.instance.backends.shut_down();
         let patience = Instant::now() + Duration::from_secs(10);
-        while self.shared.threads.load(Ordering::SeqCst) > 0 && Instant::now() < patience {
+        while self.shared.clients() > 0 && Instant::now() < patience {
             // Sessions that were just starting have not seen the first call.
             self.shared.instance.backends.shut_down();
             std::thread::sleep(Duration::from_millis(5));
         }
+        self.shared.turns.stop();
         Ok(())
     }
 
@@ -78,7 +83,7 @@ impl Server {
         let shared = self.shared.clone();
         let max = shared.instance.settings().get("max_connections").as_integer().max(1) as usize;
         // Connections that do not authenticate may take up as many threads again, not more.
-        if shared.stopping.load(Ordering::SeqCst) || shared.threads.load(Ordering::SeqCst) > 2 * max + 16 {
+        if shared.stopping.load(Ordering::SeqCst) || shared.clients() > 2 * max + 16 {
             return;
         }
         shared.threads.fetch_add(1, Ordering::SeqCst);
@@ -86,8 +91,10 @@ impl Server {
         let in_thread = shared.clone();
         let thread = std::thread::Builder::new().name(format!("session {pid}")).stack_size(STACK_BYTES);
         let spawned = thread.spawn(move || {
-            let _ = catch_unwind(AssertUnwindSafe(|| in_thread.serve(stream, peer, pid)));
-            in_thread.instance.backends.remove(pid);
+            match catch_unwind(AssertUnwindSafe(|| in_thread.start(stream, peer, pid))) {
+                Ok(Some(served)) => in_thread.turns.add(served),
+                _ => in_thread.instance.backends.remove(pid),
+            }
             in_thread.threads.fetch_sub(1, Ordering::SeqCst);
         });
         if spawned.is_err() {
@@ -97,19 +104,26 @@ impl Server {
 }
 
 impl Shared {
-    fn serve(&self, stream: TcpStream, peer: SocketAddr, pid: i32) {
-        let Ok(waker) = stream.try_clone() else { return };
-        if stream.set_nodelay(true).is_err() {
-            return;
-        }
+    /// Clients that are served or start to be.
+    fn clients(&self) -> usize {
+        self.threads.load(Ordering::SeqCst) + self.turns.connections()
+    }
+
+    /// Starts a session, waiting for the client as long as that takes.
+    fn start(&self, stream: TcpStream, peer: SocketAddr, pid: i32) -> Option<Box<Served>> {
+        let waker = stream.try_clone().ok()?;
+        stream.set_nodelay(true).ok()?;
         let mut connection = Connection::new(stream);
         match startup::start(&mut connection, &self.instance, peer, pid, Box::new(SocketWake(waker))) {
-            Ok(Some(mut session)) => {
-                serve(&mut connection, &mut session);
-                session.close_all();
+            Ok(Some(session)) => {
+                connection.set_read_timeout(None);
+                Some(Box::new(Served { connection, session, pid }))
             }
-            Ok(None) => {}
-            Err(error) => connection.fail(error),
+            Ok(None) => None,
+            Err(error) => {
+                connection.fail(error);
+                None
+            }
         }
     }
 }

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Object, ObjectAddress, ObjectChange};
-use melba_engine::{Durability, ExportedSnapshot, Isolation, Savepoint, Transaction};
+use melba_engine::{Committing, Durability, ExportedSnapshot, Isolation, Savepoint, Transaction};
 use melba_types::{Csn, Oid, Result, bail};
 use parking_lot::Mutex;
 
@@ -205,6 +205,18 @@ impl Tx {
         let net = self.cluster.write_changes(&self.engine, changes)?;
         let cluster = self.cluster.clone();
         Ok(self.engine.commit(durability, move |_| cluster.publish(net))?)
+    }
+
+    /// Like `commit`, but does not wait for the log; `None` when it need not be waited for.
+    pub fn start_commit(&self, durability: Durability) -> Result<Option<Committing>> {
+        if self.has_catalog_changes() {
+            return self.commit(durability).map(|_| None);
+        }
+        let mut committing = self.engine.start_commit(durability)?;
+        Ok(match committing.poll(|_| {}) {
+            Some(result) => result.map(|_| None)?,
+            None => Some(committing),
+        })
     }
 
     pub fn rollback(&self) {

@@ -456,6 +456,13 @@ impl Committing {
             published => Some(self.txn.end_commit(begun, published.map(drop), on_publish)),
         }
     }
+
+    /// Waits for the commit's outcome as `Transaction::commit` does. `None`: it was answered before.
+    pub fn wait(mut self, on_publish: impl FnOnce(Csn)) -> Option<Result<Csn>> {
+        let begun = self.inner.take()?;
+        let result = self.txn.shared().wait_published(&self.txn.session, &begun.started);
+        Some(self.txn.end_commit(begun, result, on_publish))
+    }
 }
 
 impl Drop for Transaction {

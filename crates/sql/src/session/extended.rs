@@ -202,7 +202,7 @@ impl Session {
             Some(tag) => client.output().command_complete(&tag),
             None => client.output().portal_suspended(),
         }
-        client.flush_when_large()
+        if self.is_committing() { Ok(()) } else { client.flush_when_large() }
     }
 
     /// Runs a portal or goes on with it; `None` when rows are left.

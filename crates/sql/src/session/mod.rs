@@ -51,6 +51,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use melba_catalog::Catalog;
+use melba_engine::Committing;
+pub use melba_engine::{about_to_wait, set_wait_hook};
 use melba_protocol::Frontend;
 use melba_types::{DbError, Result, Severity, SqlState, err};
 
@@ -87,6 +89,10 @@ pub struct Session {
     failed_modes: Option<transaction::Modes>,
     derived: Derived,
     portals: Portals,
+    /// The caller calls `finish_commit` before it sends what was written.
+    defers_commits: bool,
+    /// A commit that waits for the log.
+    committing: Option<Committing>,
     cache: StatementCache,
     /// A buffer for cache keys.
     normalized: Normalized,
@@ -122,6 +128,8 @@ impl Session {
             transaction: None,
             failed_modes: None,
             derived,
+            defers_commits: false,
+            committing: None,
             cache: StatementCache::default(),
             normalized: Normalized::default(),
             skip_to_sync: false,
@@ -131,6 +139,12 @@ impl Session {
             executed_in_pipeline: false,
             path: RefCell::default(),
         }
+    }
+
+    /// From now on `handle` does not wait for the log: the caller looks at `is_committing` before it sends anything, so that
+    /// commits of several sessions share a write.
+    pub fn defer_commits(&mut self) {
+        self.defers_commits = true;
     }
 
     pub fn state(&self) -> &Arc<SessionState> {
@@ -266,6 +280,8 @@ impl Session {
     /// The connection is gone or must go: undo what is open.
     pub fn close_all(&mut self) {
         self.portals.clear();
+        // The client has gone: nobody is left to be told of an error.
+        let _ = self.finish_commit();
         self.roll_back_transaction();
         self.block = Block::None;
         if self.state.temporary_namespace.lock().is_valid() {

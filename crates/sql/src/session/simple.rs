@@ -62,7 +62,7 @@ impl Session {
         self.send_notices(client);
         self.state.interrupt.end_statement();
         client.output().command_complete(tag);
-        client.flush_when_large()
+        if self.is_committing() { Ok(()) } else { client.flush_when_large() }
     }
 
     /// Analyzes a statement, unless the cache had it and the catalog is still the same.

@@ -126,6 +126,7 @@ impl Session {
     }
 
     pub(super) fn begin_transaction(&mut self, modes: Modes) -> Result<()> {
+        self.finish_commit()?;
         if modes.isolation == IsolationLevel::Serializable {
             return Err(DbError::unsupported("the isolation level SERIALIZABLE"));
         }
@@ -274,7 +275,11 @@ impl Session {
         }
         self.portals.retain(|_, p| p.hold);
         let Some(transaction) = &self.transaction else { return Ok(()) };
-        transaction.tx.commit(self.derived.durability)?;
+        if self.defers_commits {
+            self.committing = transaction.tx.start_commit(self.derived.durability)?;
+        } else {
+            transaction.tx.commit(self.derived.durability)?;
+        }
         let savepoints = transaction.savepoints.len();
         self.transaction = None;
         let mut settings = self.state.settings.lock();
@@ -282,6 +287,23 @@ impl Session {
             settings.commit_level();
         }
         Ok(())
+    }
+
+    /// Whether the last commit waits for the log: what the session has written must not reach its client before
+    /// `finish_commit`.
+    pub fn is_committing(&self) -> bool {
+        self.committing.is_some()
+    }
+
+    /// Waits for the last commit.
+    ///
+    /// # Errors
+    /// FATAL: the client was told nothing, and cannot be told any more that a statement of the past has failed.
+    pub fn finish_commit(&mut self) -> Result<()> {
+        match self.committing.take().and_then(|c| c.wait(|_| {})) {
+            Some(Err(error)) => Err(DbError::from(error).severity(Severity::Fatal)),
+            _ => Ok(()),
+        }
     }
 
     /// Drops the temporary schema and what is in it.

@@ -130,6 +130,7 @@ impl StatementContext {
         const PIECE: Duration = Duration::from_millis(10);
         let clock = &self.session.instance.cluster.clock;
         let end = clock.monotonic() + Duration::from_secs_f64(seconds.clamp(0.0, 1e9));
+        melba_engine::about_to_wait();
         loop {
             self.check_interrupt()?;
             let left = end.saturating_sub(clock.monotonic());

@@ -1,0 +1,460 @@
+//! Connections served in turns by a few threads, so that statements that do not wait cost no thread switch.
+//!
+//! Connections belong to groups, as many as there are processors. A group has one owner at a time: a thread that polls the
+//! group's sockets and serves whichever has sent something. Before a statement waits (for a lock, the disk, its client), the
+//! owner gives the group to a spare thread and goes on with that one connection; a monitor does the same for an owner whose
+//! statement runs long. So statements block and compute as if each connection had its thread, but only those that do need one.
+//!
+//! Commits are put off until the group has nothing else to do: then one write of the log serves all, and their answers go out.
+//!
+//! Invariants:
+//! 1. A connection is served by one thread at a time: whoever moved its seat from `IDLE` to `BUSY`.
+//! 2. Sockets are watched edge-triggered. A seat gets `IDLE` only when its socket had nothing left, and news that came
+//!    meanwhile (`NEWS`) brings it back into the queue.
+//! 3. Nothing is sent to a client as long as its session `is_committing`.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use melba_sql::session::backends::Backends;
+use melba_sql::session::client::Client as _;
+use melba_sql::session::{STACK_BYTES, Session, set_wait_hook};
+use parking_lot::{Condvar, Mutex};
+
+use crate::connection::{Connection, Turn};
+use crate::poller::{News, Poller};
+
+/// A connection and its session.
+pub(crate) struct Served {
+    pub connection: Connection,
+    pub session: Session,
+    pub pid: i32,
+}
+
+/// A connection's place in its group.
+struct Seat {
+    id: u64,
+    state: AtomicU8,
+    /// The client has closed its side.
+    hung_up: AtomicBool,
+    /// When the session has waited too long for its client, in milliseconds after the start; 0: never.
+    idle_until: AtomicU64,
+    served: Mutex<Option<Box<Served>>>,
+}
+
+const IDLE: u8 = 0;
+const BUSY: u8 = 1;
+const NEWS: u8 = 2;
+
+struct Group {
+    poller: Poller,
+    state: Mutex<GroupState>,
+    /// The monitor's tick at which the owner began what it does; 0 while it polls.
+    busy_since: AtomicU64,
+}
+
+#[derive(Default)]
+struct GroupState {
+    seats: hashbrown::HashMap<u64, Arc<Seat>>,
+    /// Who polls and serves; 0: nobody.
+    owner: u64,
+    ready: VecDeque<Arc<Seat>>,
+    committing: Vec<Arc<Seat>>,
+    /// Times the sockets were looked at since the first of those.
+    commit_rounds: usize,
+}
+
+/// What a thread owns, or has owned a moment ago: the group, and as which worker.
+type Owned = (Arc<Turns>, Arc<Group>, u64);
+
+/// A thread without a group.
+struct Spare {
+    worker: u64,
+    assigned: Mutex<Option<Arc<Group>>>,
+    wake: Condvar,
+}
+
+/// All connections of a server.
+pub(crate) struct Turns {
+    groups: Vec<Arc<Group>>,
+    spares: Mutex<Vec<Arc<Spare>>>,
+    backends: Arc<Backends>,
+    next_worker: AtomicU64,
+    next_seat: AtomicU64,
+    /// Seats taken.
+    connections: AtomicUsize,
+    tick: AtomicU64,
+    started: Instant,
+    stopped: AtomicBool,
+}
+
+/// What an owner does next.
+enum Next {
+    Serve(Arc<Seat>),
+    Commit(Vec<Arc<Seat>>),
+    Poll,
+    /// Somebody else owns the group now.
+    Leave,
+}
+
+/// Statements that run longer give the group away.
+const TICK: Duration = Duration::from_millis(5);
+/// Spare threads kept.
+const SPARES_MAX: usize = 16;
+const EVENTS_MAX: usize = 64;
+/// Commits wait for others while there is other work, but not longer than this many looks at the sockets.
+const COMMIT_ROUNDS_MAX: usize = 2;
+
+thread_local! {
+    static OWNED: RefCell<Option<Owned>> = const { RefCell::new(None) };
+}
+
+impl Turns {
+    pub fn start(backends: &Arc<Backends>) -> std::io::Result<Arc<Turns>> {
+        let count = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let group = || Ok(Arc::new(Group { poller: Poller::new()?, state: Mutex::default(), busy_since: AtomicU64::new(0) }));
+        let turns = Arc::new(Turns {
+            groups: (0..count).map(|_| group()).collect::<std::io::Result<_>>()?,
+            spares: Mutex::default(),
+            backends: Arc::clone(backends),
+            next_worker: AtomicU64::new(1),
+            next_seat: AtomicU64::new(1),
+            connections: AtomicUsize::new(0),
+            tick: AtomicU64::new(1),
+            started: Instant::now(),
+            stopped: AtomicBool::new(false),
+        });
+        for group in &turns.groups {
+            turns.give(group, 0);
+        }
+        let monitor = Arc::clone(&turns);
+        std::thread::Builder::new().name("turns".into()).spawn(move || monitor.monitor())?;
+        Ok(turns)
+    }
+
+    /// Connections that are served.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+
+    /// Ends the threads; the connections have ended.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        for group in &self.groups {
+            group.poller.wake();
+        }
+        for spare in &*self.spares.lock() {
+            let _assigned = spare.assigned.lock();
+            spare.wake.notify_one();
+        }
+    }
+
+    /// Takes over a connection whose session has greeted its client.
+    pub fn add(self: &Arc<Self>, mut served: Box<Served>) {
+        served.session.defer_commits();
+        let group = self.groups.iter().min_by_key(|g| g.state.lock().seats.len()).expect("there is a group");
+        let descriptor = served.connection.descriptor();
+        let seat = Arc::new(Seat {
+            id: self.next_seat.fetch_add(1, Ordering::Relaxed),
+            state: AtomicU8::new(BUSY),
+            hung_up: AtomicBool::new(false),
+            idle_until: AtomicU64::new(0),
+            served: Mutex::new(Some(served)),
+        });
+        self.connections.fetch_add(1, Ordering::SeqCst);
+        group.state.lock().seats.insert(seat.id, Arc::clone(&seat));
+        if group.poller.add(descriptor, seat.id).is_err() {
+            seat.hung_up.store(true, Ordering::SeqCst);
+        }
+        // The first turn looks for what came before the socket was watched.
+        self.serve(group, &seat, 0, true);
+    }
+
+    /// Makes a spare thread the owner, if `from` still is.
+    fn give(self: &Arc<Self>, group: &Arc<Group>, from: u64) {
+        if group.state.lock().owner != from {
+            return;
+        }
+        let spare = self.spares.lock().pop();
+        let worker = spare.as_ref().map_or_else(|| self.next_worker.fetch_add(1, Ordering::Relaxed), |s| s.worker);
+        {
+            let mut state = group.state.lock();
+            if state.owner != from {
+                self.spares.lock().extend(spare);
+                return;
+            }
+            state.owner = worker;
+            group.busy_since.store(0, Ordering::Relaxed);
+        }
+        match spare {
+            Some(spare) => {
+                *spare.assigned.lock() = Some(Arc::clone(group));
+                spare.wake.notify_one();
+            }
+            None => {
+                let (turns, assigned) = (Arc::clone(self), Arc::clone(group));
+                let thread = std::thread::Builder::new().name(format!("sessions {worker}")).stack_size(STACK_BYTES);
+                if thread.spawn(move || turns.work(worker, assigned)).is_err() {
+                    // Too many threads: this one goes on as the owner after its wait.
+                    group.state.lock().owner = from;
+                }
+            }
+        }
+    }
+
+    /// A thread's life: owner of one group after another.
+    fn work(self: &Arc<Self>, worker: u64, first: Arc<Group>) {
+        set_wait_hook(before_wait);
+        let mut group = first;
+        loop {
+            OWNED.set(Some((Arc::clone(self), Arc::clone(&group), worker)));
+            self.own(&group, worker);
+            OWNED.set(None);
+            match self.wait_for_group(worker) {
+                Some(next) => group = next,
+                None => return,
+            }
+        }
+    }
+
+    fn wait_for_group(&self, worker: u64) -> Option<Arc<Group>> {
+        let spare = Arc::new(Spare { worker, assigned: Mutex::new(None), wake: Condvar::new() });
+        {
+            let mut spares = self.spares.lock();
+            if spares.len() >= SPARES_MAX {
+                return None;
+            }
+            spares.push(Arc::clone(&spare));
+        }
+        let mut assigned = spare.assigned.lock();
+        loop {
+            if let Some(group) = assigned.take() {
+                return Some(group);
+            }
+            if self.stopped.load(Ordering::SeqCst) {
+                return None;
+            }
+            spare.wake.wait(&mut assigned);
+        }
+    }
+
+    fn own(self: &Arc<Self>, group: &Arc<Group>, worker: u64) {
+        let mut news = Vec::with_capacity(EVENTS_MAX);
+        while !self.stopped.load(Ordering::Relaxed) {
+            match group.next(worker, &mut news) {
+                Next::Serve(seat) => {
+                    group.busy_since.store(self.tick.load(Ordering::Relaxed), Ordering::Relaxed);
+                    self.serve(group, &seat, worker, true);
+                }
+                Next::Commit(seats) => {
+                    group.busy_since.store(self.tick.load(Ordering::Relaxed), Ordering::Relaxed);
+                    self.finish_commits(group, &seats);
+                    // Only now what else they have in their buffers, which may take its time.
+                    for seat in seats {
+                        self.serve(group, &seat, worker, false);
+                    }
+                }
+                Next::Poll => {}
+                Next::Leave => return,
+            }
+        }
+    }
+
+    /// Serves a seat that this thread has made busy, until its client is waited for. `news`: its socket may have something.
+    fn serve(&self, group: &Arc<Group>, seat: &Arc<Seat>, worker: u64, mut news: bool) {
+        let mut held = seat.served.lock();
+        let Some(served) = &mut *held else { return };
+        loop {
+            let hung_up = seat.hung_up.load(Ordering::Acquire);
+            let Served { connection, session, .. } = &mut **served;
+            let turn = catch_unwind(AssertUnwindSafe(|| connection.turn(session, news, hung_up)));
+            news = false;
+            match turn {
+                Ok(Turn::Waits) => {
+                    let timeout = served.session.idle_timeout();
+                    let until = timeout.map_or(0, |t| (self.started.elapsed() + t).as_millis().max(1) as u64);
+                    seat.idle_until.store(until, Ordering::Relaxed);
+                    if seat.state.compare_exchange(BUSY, IDLE, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+                        return;
+                    }
+                    seat.state.store(BUSY, Ordering::SeqCst);
+                    news = true;
+                }
+                Ok(Turn::Commits) => {
+                    let mut state = group.state.lock();
+                    if state.owner == worker {
+                        state.committing.push(Arc::clone(seat));
+                        return;
+                    }
+                    drop(state);
+                    if !served.finish_commit() {
+                        break;
+                    }
+                }
+                Ok(Turn::Ends) | Err(_) => break,
+            }
+        }
+        self.end(group, seat, held.take());
+    }
+
+    /// One write of the log for all of them.
+    fn finish_commits(&self, group: &Group, seats: &[Arc<Seat>]) {
+        if let Some(session) = seats.first().and_then(|s| s.served.lock().as_ref().map(|s| Arc::clone(s.session.state()))) {
+            // One that fails is reported by each commit.
+            let _ = session.instance.cluster.engine.flush_log();
+        }
+        for seat in seats {
+            let mut held = seat.served.lock();
+            if held.as_mut().is_some_and(|served| !served.finish_commit()) {
+                self.end(group, seat, held.take());
+            }
+        }
+    }
+
+    fn end(&self, group: &Group, seat: &Seat, served: Option<Box<Served>>) {
+        group.state.lock().seats.remove(&seat.id);
+        if let Some(mut served) = served {
+            group.poller.remove(served.connection.descriptor());
+            let _ = catch_unwind(AssertUnwindSafe(|| served.session.close_all()));
+            self.backends.remove(served.pid);
+        }
+        self.connections.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Gives groups away whose owner is busy for long, and ends sessions that wait too long for their client.
+    fn monitor(self: &Arc<Self>) {
+        while !self.stopped.load(Ordering::Relaxed) {
+            std::thread::sleep(TICK);
+            let now = self.tick.fetch_add(1, Ordering::Relaxed) + 1;
+            for group in &self.groups {
+                let since = group.busy_since.load(Ordering::Relaxed);
+                if since != 0 && now >= since + 2 {
+                    let owner = group.state.lock().owner;
+                    self.give(group, owner);
+                }
+            }
+            if now.is_multiple_of(8) {
+                self.end_idle();
+            }
+        }
+    }
+
+    fn end_idle(&self) {
+        let now = self.started.elapsed().as_millis() as u64;
+        for group in &self.groups {
+            let late = |s: &Seat| {
+                let until = s.idle_until.load(Ordering::Relaxed);
+                until != 0 && until <= now && s.state.load(Ordering::Relaxed) == IDLE
+            };
+            let found: Vec<Arc<Seat>> = group.state.lock().seats.values().filter(|s| late(s)).cloned().collect();
+            for seat in found {
+                if seat.state.compare_exchange(IDLE, BUSY, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+                    let mut served = seat.served.lock().take();
+                    if let Some(served) = &mut served {
+                        served.connection.fail(served.session.idle_timeout_error());
+                    }
+                    self.end(group, &seat, served);
+                }
+            }
+        }
+    }
+}
+
+impl Group {
+    fn next(&self, worker: u64, news: &mut Vec<News>) -> Next {
+        let commits = {
+            let mut state = self.state.lock();
+            if state.owner != worker {
+                return Next::Leave;
+            }
+            let commits = !state.committing.is_empty();
+            if commits && state.commit_rounds >= COMMIT_ROUNDS_MAX {
+                return Next::Commit(state.take_committing());
+            }
+            if let Some(seat) = state.ready.pop_front() {
+                return Next::Serve(seat);
+            }
+            state.commit_rounds += usize::from(commits);
+            commits
+        };
+        self.busy_since.store(0, Ordering::Relaxed);
+        self.poller.wait(!commits, EVENTS_MAX, news);
+        let mut state = self.state.lock();
+        for one in news.drain(..) {
+            let Some(seat) = state.seats.get(&one.id).cloned() else { continue };
+            if one.hung_up {
+                seat.hung_up.store(true, Ordering::Release);
+            }
+            if seat.notify() {
+                state.ready.push_back(seat);
+            }
+        }
+        if state.owner != worker {
+            return Next::Leave;
+        }
+        match state.ready.is_empty() && commits {
+            true => Next::Commit(state.take_committing()),
+            false => Next::Poll,
+        }
+    }
+}
+
+impl GroupState {
+    fn take_committing(&mut self) -> Vec<Arc<Seat>> {
+        self.commit_rounds = 0;
+        std::mem::take(&mut self.committing)
+    }
+}
+
+impl Seat {
+    /// News of its socket: true when it is to be queued.
+    fn notify(&self) -> bool {
+        loop {
+            let next = if self.state.load(Ordering::SeqCst) == IDLE { (IDLE, BUSY) } else { (BUSY, NEWS) };
+            match self.state.compare_exchange(next.0, next.1, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(_) => return next.1 == BUSY,
+                Err(NEWS) => return false,
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+impl Served {
+    /// Waits for the commit and sends what it held back; false when the connection has ended.
+    fn finish_commit(&mut self) -> bool {
+        match self.session.finish_commit() {
+            Ok(()) => self.connection.flush().is_ok(),
+            Err(error) => {
+                self.connection.discard_output();
+                self.connection.fail(error);
+                false
+            }
+        }
+    }
+}
+
+/// The hook of this module's threads. Commits that others may wait for come first (true: what this thread is about to wait for
+/// may have happened); then what it owns is served by another thread.
+fn before_wait() -> bool {
+    let Some((turns, group, worker)) = OWNED.with_borrow(Clone::clone) else { return false };
+    let committing = {
+        let mut state = group.state.lock();
+        if state.owner != worker {
+            return false;
+        }
+        state.take_committing()
+    };
+    if committing.is_empty() {
+        turns.give(&group, worker);
+        return false;
+    }
+    turns.finish_commits(&group, &committing);
+    // They are not served here: they could wait for the statement below them on this thread's stack.
+    group.state.lock().ready.extend(committing);
+    true
+}
