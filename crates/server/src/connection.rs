@@ -112,7 +112,15 @@ pub(crate) struct ReadEnd;
 
 impl Connection {
     pub fn new(stream: TcpStream) -> Connection {
-        Connection { stream, input: Input::default(), output: Output::new(), lent: 0, message: Vec::new(), drained: false, read_timeout: None }
+        Connection {
+            stream,
+            input: Input::default(),
+            output: Output::new(),
+            lent: 0,
+            message: Vec::new(),
+            drained: false,
+            read_timeout: None,
+        }
     }
 
     pub fn set_read_timeout(&mut self, timeout: Option<Duration>) {

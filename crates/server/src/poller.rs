@@ -22,7 +22,8 @@ const WAKER: u64 = 0;
 impl Poller {
     pub fn new() -> Result<Poller> {
         // SAFETY: no pointers are passed; the results are checked before they become descriptors that we own.
-        let (epoll, waker) = unsafe { (libc::epoll_create1(libc::EPOLL_CLOEXEC), libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK)) };
+        let (epoll, waker) =
+            unsafe { (libc::epoll_create1(libc::EPOLL_CLOEXEC), libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK)) };
         if epoll < 0 || waker < 0 {
             return Err(Error::last_os_error());
         }

@@ -8,8 +8,9 @@ use melba_types::{Column, Csn, Datum, RowId, TreeId};
 
 use super::{Latest, PrivateRun, ReadView, Transaction, WriteSet};
 use crate::RowBytes;
+use crate::chain::Chain;
 use crate::error::{EngineError, Result};
-use crate::levels::{Found, TableRun, find_in_runs, find_row};
+use crate::levels::{Found, MemTable, TableRun, find_in_runs, find_row};
 use crate::scan::{Morsel, TableScan, ZonePredicate};
 use crate::tree::{TableTree, Tree};
 
@@ -95,12 +96,23 @@ impl Transaction {
         let layout = self.layout_of(&tree)?;
         let mut kept = Vec::with_capacity(ids.len());
         let mut columns = empty_columns(&layout, projection, ids.len())?;
-        for (i, id) in ids.iter().enumerate() {
+        let mut at = 0;
+        while at < ids.len() {
+            if !self.has_writes() && ids.len() > 1 {
+                let active = Arc::clone(&table_of(&tree)?.levels.read().active);
+                let mut push = |i: usize, row: &[u8]| {
+                    kept.push((at + i) as u32);
+                    push_row(&layout, row, projection, missing, &mut columns)
+                };
+                at += in_memory(&active, &ids[at..], view.csn, &mut push)?;
+            }
+            let Some(id) = ids.get(at) else { break };
             if let Some(found) = self.find(view, &tree, *id)?
                 && found.push_to(&layout, projection, missing, &mut columns)?
             {
-                kept.push(i as u32);
+                kept.push(at as u32);
             }
+            at += 1;
         }
         Ok((kept, columns))
     }
@@ -203,6 +215,38 @@ impl Transaction {
             self.state.lock().writes.rows_from(tree, from, view.command, limit, out);
         }
     }
+}
+
+/// Gives the rows of a memory table to `each`, as long as it knows the ids; returns how many it knew. Ids in order, as an index
+/// over them often gives them, cost a step and not a search.
+fn in_memory(
+    table: &MemTable<RowId, Option<RowBytes>>,
+    ids: &[RowId],
+    csn: Csn,
+    each: &mut impl FnMut(usize, &[u8]) -> Result<()>,
+) -> Result<usize> {
+    /// Commits wait meanwhile.
+    const ROWS_MAX: usize = 64;
+    let map = table.map.read();
+    let mut rest = map.range(RowId(u64::MAX)..);
+    for (i, id) in ids.iter().take(ROWS_MAX).enumerate() {
+        let chain = match rest.next() {
+            Some((next, chain)) if next == id => chain,
+            _ => {
+                rest = map.range(*id..);
+                match rest.next() {
+                    Some((next, chain)) if next == id => chain,
+                    _ => return Ok(i),
+                }
+            }
+        };
+        match chain.visible(csn) {
+            Some(Chain { value: Some(row), .. }) => each(i, row)?,
+            Some(_) => {}
+            None => return Ok(i),
+        }
+    }
+    Ok(ids.len().min(ROWS_MAX))
 }
 
 /// The private segments of a table that commands before `command` wrote, newest first.

@@ -58,10 +58,10 @@ use melba_types::{DbError, Result, Severity, SqlState, err};
 
 use cache::StatementCache;
 use client::Client;
-use context::SessionState;
+use context::{SessionState, StatementContext};
 use listing::Portals;
 use names::SearchPath;
-use state::{Derived, OpenTransaction};
+use state::{ContextVersions, Derived, OpenTransaction};
 use transaction::Block;
 
 use crate::parse::literals::Normalized;
@@ -106,6 +106,8 @@ pub struct Session {
     /// An Execute has run since the last Sync: the next one shares its transaction.
     executed_in_pipeline: bool,
     path: RefCell<Option<KnownPath>>,
+    /// The last statement's surroundings: most of the next one's.
+    known_context: RefCell<Option<(ContextVersions, Arc<StatementContext>)>>,
     /// Version of the server's settings that the session's are based on.
     server_settings: u64,
 }
@@ -138,6 +140,7 @@ impl Session {
             busy: false,
             executed_in_pipeline: false,
             path: RefCell::default(),
+            known_context: RefCell::default(),
         }
     }
 
@@ -280,6 +283,7 @@ impl Session {
     /// The connection is gone or must go: undo what is open.
     pub fn close_all(&mut self) {
         self.portals.clear();
+        self.known_context.take();
         // The client has gone: nobody is left to be told of an error.
         let _ = self.finish_commit();
         self.roll_back_transaction();

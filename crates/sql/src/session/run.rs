@@ -68,11 +68,12 @@ impl Session {
         if let Some(transaction) = &mut self.transaction {
             transaction.used = true;
         }
-        pipeline::execute(&Arc::new(self.context()), statement, &bound.prepared, &bound.parameters)
+        pipeline::execute(&self.context(), statement, &bound.prepared, &bound.parameters)
     }
 
     pub(super) fn send_row_description(&self, columns: &[ResultColumn], formats: &[Format], client: &mut dyn Client) {
-        let catalog = self.context().catalog;
+        let context = self.context();
+        let catalog = &context.catalog;
         client.output().row_description(columns.iter().enumerate().map(|(i, c)| {
             // Clients are told the types under domains.
             let (type_oid, type_modifier) = catalog.base_type_and_typmod(c.ty, c.typmod);

@@ -62,6 +62,14 @@ fn isolation(modes: Modes) -> Isolation {
     }
 }
 
+/// What a statement's surroundings were made from.
+#[derive(PartialEq)]
+pub(super) struct ContextVersions {
+    catalog: u64,
+    settings: u64,
+    derived: u64,
+}
+
 /// A transaction that was started and neither committed nor rolled back.
 pub(super) struct OpenTransaction {
     pub start: i64,
@@ -206,19 +214,41 @@ impl Session {
     }
 
     /// The surroundings of the statement that starts now.
-    pub(super) fn context(&self) -> StatementContext {
-        let tx = self.transaction.as_ref().map(|t| t.tx.clone());
+    pub(super) fn context(&self) -> Arc<StatementContext> {
+        // Before the catalog is looked at, so that a change meanwhile is noticed the next time.
+        let versions = ContextVersions {
+            catalog: self.state.instance.cluster.catalog_version(),
+            settings: self.state.settings.lock().version(),
+            derived: self.derived.version,
+        };
+        let tx = self.transaction.as_ref().map(|t| &t.tx);
+        let transaction_start = self.transaction.as_ref().map_or(self.statement_start, |t| t.start);
+        let own_catalog = tx.is_some_and(|tx| tx.has_catalog_changes());
+        let mut known = self.known_context.borrow_mut();
+        if let Some((at, shared)) = &mut *known
+            && *at == versions
+            && !own_catalog
+            && let Some(context) = Arc::get_mut(shared)
+        {
+            if !matches!((&context.tx, tx), (Some(a), Some(b)) if Arc::ptr_eq(a, b)) {
+                context.tx = tx.cloned();
+            }
+            (context.transaction_start, context.statement_start) = (transaction_start, self.statement_start);
+            return shared.clone();
+        }
         let catalog = self.current_catalog();
-        StatementContext {
+        let context = Arc::new(StatementContext {
             user: self.derived.user.clone(),
             session: self.state.clone(),
             path: self.search_path(&catalog),
             catalog,
-            tx,
+            tx: tx.cloned(),
             format: self.derived.format.clone(),
-            transaction_start: self.transaction.as_ref().map_or(self.statement_start, |t| t.start),
+            transaction_start,
             statement_start: self.statement_start,
-        }
+        });
+        *known = (!own_catalog).then(|| (versions, context.clone()));
+        context
     }
 
     fn search_path(&self, catalog: &Arc<Catalog>) -> Arc<SearchPath> {

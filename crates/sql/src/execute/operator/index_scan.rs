@@ -1,6 +1,5 @@
 //! Index scans: key ranges computed from the parameters of the moment, row ids, then rows fetched in batches.
 
-use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -63,16 +62,18 @@ impl IndexScanOp {
             }
             return Ok(());
         }
-        let mut ids = BTreeSet::new();
+        let mut ids = Vec::new();
         for arm in &self.node.arms {
             for range in ranges(arm, ctx)? {
                 let mut scan = open(arm, &range, false, ctx)?;
                 while let Some((_, id)) = scan.next()? {
-                    ids.insert(id);
+                    ids.push(id);
                 }
             }
         }
-        self.union = Some(ids.into_iter().collect::<Vec<_>>().into_iter());
+        ids.sort_unstable();
+        ids.dedup();
+        self.union = Some(ids.into_iter());
         Ok(())
     }
 
