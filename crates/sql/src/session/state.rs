@@ -251,6 +251,15 @@ impl Session {
         context
     }
 
+    /// The transaction that has ended lives on no longer than its statements.
+    fn forget_transaction(&self) {
+        let mut known = self.known_context.borrow_mut();
+        match known.as_mut().map(|(_, context)| Arc::get_mut(context)) {
+            Some(Some(context)) => context.tx = None,
+            _ => *known = None,
+        }
+    }
+
     fn search_path(&self, catalog: &Arc<Catalog>) -> Arc<SearchPath> {
         let settings = self.state.settings.lock();
         let mut cache = self.path.borrow_mut();
@@ -312,6 +321,7 @@ impl Session {
         }
         let savepoints = transaction.savepoints.len();
         self.transaction = None;
+        self.forget_transaction();
         let mut settings = self.state.settings.lock();
         for _ in 0..=savepoints {
             settings.commit_level();
@@ -347,6 +357,7 @@ impl Session {
     /// Undoes the open transaction, if any. Cursors held over from earlier transactions stay.
     pub(super) fn roll_back_transaction(&mut self) {
         if let Some(transaction) = self.transaction.take() {
+            self.forget_transaction();
             transaction.tx.rollback();
             let mut settings = self.state.settings.lock();
             for _ in 0..=transaction.savepoints.len() {
