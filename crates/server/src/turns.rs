@@ -394,11 +394,20 @@ impl Group {
             }
         }
         if state.owner != worker {
+            // The monitor was late: the new owner may be polling already.
+            self.wake_for(&state);
             return Next::Leave;
         }
         match state.ready.is_empty() && commits {
             true => Next::Commit(state.take_committing()),
             false => Next::Poll,
+        }
+    }
+
+    /// Tells an owner that polls of what somebody else has put into its queue.
+    fn wake_for(&self, state: &GroupState) {
+        if !state.ready.is_empty() {
+            self.poller.wake();
         }
     }
 }
@@ -455,6 +464,10 @@ fn before_wait() -> bool {
     }
     turns.finish_commits(&group, &committing);
     // They are not served here: they could wait for the statement below them on this thread's stack.
-    group.state.lock().ready.extend(committing);
+    let mut state = group.state.lock();
+    state.ready.extend(committing);
+    if state.owner != worker {
+        group.wake_for(&state);
+    }
     true
 }

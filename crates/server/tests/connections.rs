@@ -83,3 +83,72 @@ fn stopping_tells_idle_sessions() {
     }
     assert!(TcpStream::connect(server.address).is_err(), "nobody listens any more");
 }
+
+/// A Query message.
+fn ask(peer: &mut running::Peer, text: &str) {
+    let mut message = vec![b'Q'];
+    message.extend_from_slice(&(text.len() as u32 + 5).to_be_bytes());
+    message.extend_from_slice(text.as_bytes());
+    message.push(0);
+    peer.send(&message);
+}
+
+/// More of them than threads that poll.
+fn many() -> usize {
+    2 * std::thread::available_parallelism().map_or(1, |n| n.get()) + 1
+}
+
+#[test]
+fn statements_that_wait_do_not_hold_up_others() {
+    let server = Running::start(&[]);
+    let mut holder = server.log_in();
+    assert_eq!(holder.query("create table t (id int primary key, n int); insert into t values (1, 0)"), "CCZ");
+    assert_eq!(holder.query("begin; update t set n = n + 1"), "CCZ");
+    let mut waiting: Vec<_> = (0..many()).map(|_| server.log_in()).collect();
+    for peer in &mut waiting {
+        ask(peer, "update t set n = n + 1");
+    }
+    for _ in 0..3 {
+        assert_eq!(server.log_in().query("select n from t"), "TDCZ");
+    }
+    assert_eq!(holder.query("commit"), "CZ");
+    for peer in &mut waiting {
+        assert_eq!(peer.until(b'Z'), "CZ");
+    }
+    assert_eq!(holder.query(&format!("select 1 / (n - {}) from t", many())), "TDCZ", "each came once");
+}
+
+#[test]
+fn statements_that_compute_do_not_hold_up_others() {
+    let server = Running::start(&[]);
+    let mut other = server.log_in();
+    let mut busy: Vec<_> = (0..many()).map(|_| server.log_in()).collect();
+    for peer in &mut busy {
+        ask(peer, "select count(*) from generate_series(1, 1000000000000)");
+    }
+    for _ in 0..3 {
+        assert_eq!(other.query("select 1"), "TDCZ");
+        assert_eq!(server.log_in().query("select 1"), "TDCZ");
+    }
+    let others = "select count(pg_cancel_backend(pid)) from pg_stat_activity where pid <> pg_backend_pid()";
+    assert_eq!(other.query(others), "TDCZ");
+    for peer in &mut busy {
+        let answer = peer.until(b'Z');
+        assert!(answer.ends_with("E[ERROR 57014]Z"), "{answer}");
+    }
+}
+
+#[test]
+fn pipelined_transactions_are_answered_in_order() {
+    let server = Running::start(&[]);
+    let mut peer = server.log_in();
+    assert_eq!(peer.query("create table t (n int)"), "CZ");
+    for n in 0..100 {
+        ask(&mut peer, &format!("insert into t values ({n})"));
+        ask(&mut peer, &format!("select 1 / (count(*) - {n}) from t"));
+    }
+    for _ in 0..100 {
+        assert_eq!(peer.until(b'Z'), "CZ");
+        assert_eq!(peer.until(b'Z'), "TDCZ");
+    }
+}
