@@ -103,8 +103,8 @@ enum Next {
 
 /// Statements that run longer give the group away.
 const TICK: Duration = Duration::from_millis(5);
-/// Spare threads kept.
-const SPARES_MAX: usize = 16;
+/// Spare threads kept beyond those that the connections could need at once.
+const SPARES_EXTRA: usize = 4;
 const EVENTS_MAX: usize = 64;
 /// Commits wait for others while there is other work, but not longer than this many looks at the sockets.
 const COMMIT_ROUNDS_MAX: usize = 2;
@@ -225,7 +225,7 @@ impl Turns {
         let spare = Arc::new(Spare { worker, assigned: Mutex::new(None), wake: Condvar::new() });
         {
             let mut spares = self.spares.lock();
-            if spares.len() >= SPARES_MAX {
+            if spares.len() >= self.connections() + SPARES_EXTRA {
                 return None;
             }
             spares.push(Arc::clone(&spare));
