@@ -41,6 +41,7 @@ pub mod testing;
 pub mod text;
 pub mod type_functions;
 pub mod uuid;
+pub mod varlena;
 pub mod vector;
 pub mod window;
 

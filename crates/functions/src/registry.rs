@@ -34,7 +34,7 @@ const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
     crate::numeric::TABLES,
     &[crate::oid::FUNCTIONS, crate::oid::COMPARISONS],
     crate::text::TABLES,
-    &[crate::type_functions::FUNCTIONS],
+    &[crate::type_functions::FUNCTIONS, crate::varlena::FUNCTIONS],
 ];
 
 /// Tables of vector functions, keyed like the scalar function each equals.

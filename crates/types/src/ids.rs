@@ -39,6 +39,8 @@ number!(/// A row of a table tree: assigned at insert, stable for the row's life
 number!(/// A tree of the storage engine (a table's rows or an index's keys), never reused.
     TreeId(u64));
 
+/// Set in the OID of a table's toast table.
+const TOAST_OID: u32 = 1 << 31;
 /// Set in the id of a tree that holds a table's large values.
 const TOAST_TREE: u64 = 1 << 63;
 
@@ -63,5 +65,19 @@ impl Oid {
 
     pub fn is_valid(self) -> bool {
         self.0 != 0
+    }
+
+    /// The OID of a table's toast table. Ordinary ones stay below: they are counted up from 16384.
+    pub fn toast(self) -> Oid {
+        Oid(self.0 | TOAST_OID)
+    }
+
+    pub fn is_toast(self) -> bool {
+        self.0 & TOAST_OID != 0
+    }
+
+    /// The table of a toast table; others themselves.
+    pub fn without_toast(self) -> Oid {
+        Oid(self.0 & !TOAST_OID)
     }
 }

@@ -168,6 +168,19 @@ impl Ddl<'_> {
             if !matches!(d.defname.as_str(), "n_distinct" | "n_distinct_inherited" | "compression_level") {
                 bail!(INVALID_PARAMETER_VALUE, "unrecognized parameter \"{}\"", d.defname);
             }
+            if set && d.defname == "compression_level" {
+                let text = option_text(d).unwrap_or_default();
+                match text.parse::<i32>() {
+                    Ok(1..=22) => {}
+                    Ok(_) => {
+                        return Err(err!(INVALID_PARAMETER_VALUE, "value {text} out of bounds for option \"compression_level\"")
+                            .detail("Valid values are between \"1\" and \"22\"."));
+                    }
+                    Err(_) => {
+                        bail!(INVALID_PARAMETER_VALUE, "invalid value for integer option \"compression_level\": {text}")
+                    }
+                }
+            }
             kept.retain(|o| !o.starts_with(&format!("{}=", d.defname)));
             if set {
                 kept.push(format!("{}={}", d.defname, option_text(d).unwrap_or_default()).into());

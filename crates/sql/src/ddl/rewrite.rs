@@ -12,7 +12,7 @@ use super::create_table::engine_persistence;
 use super::expression::Use;
 use crate::execute::ExecContext;
 use crate::execute::expression::{Expression, compile_for_table};
-use crate::table::{Events, IndexTarget, TableTarget, TargetBuilder, error};
+use crate::table::{Events, IndexTarget, RowCopier, TableTarget, TargetBuilder, error};
 
 /// Entries from which on a new index gets a segment of its own.
 const BUILT_ENTRIES_MIN: usize = 20_000;
@@ -75,6 +75,7 @@ impl Ddl<'_> {
             ctx.check_interrupt()?;
             for (id, row) in batch {
                 key.clear();
+                let row = target.with_plain_keys(&ctx, &row)?;
                 if !index.key(&ctx, &row, &mut key)? {
                     continue;
                 }
@@ -156,7 +157,8 @@ impl Ddl<'_> {
         row: RowId,
     ) -> Result<Vec<Datum>> {
         let bytes = self.tx.engine.get(view, target.tree, row)?;
-        index.values(ctx, &bytes.map(|b| target.decode(&b)).unwrap_or_default())
+        let row = bytes.map(|b| target.decode(&b)).unwrap_or_default();
+        index.values(ctx, &target.with_plain_keys(ctx, &row)?)
     }
 
     /// Raises 23502 when a column holds a null.
@@ -220,7 +222,7 @@ impl Ddl<'_> {
             ctx.check_interrupt()?;
             let mut events = Events::default();
             for (_, values) in &batch {
-                events.reference(&target, row, values);
+                events.reference(&target, row, &target.with_plain_keys(&ctx, values)?);
             }
             events.finish(&ctx, &self.tx.engine, &self.tx.deferred)?;
         }
@@ -370,14 +372,14 @@ impl Ddl<'_> {
             self.put_relation(Relation { storage, persistence, file_node: self.tx.new_oid(), ..(*index).clone() });
         }
         let ctx = self.exec_context();
-        let layout = melba_types::row::RowLayout::new(kinds);
+        let mut copier = RowCopier::new(&ctx.catalog, &*self.relation(oid)?, tree);
         while let Some(batch) = rows.next()? {
             ctx.check_interrupt()?;
             for (_, mut row) in batch {
                 if let Some((at, expression)) = transform {
                     row[at] = expression.eval_row(&ctx, &row)?;
                 }
-                self.tx.engine.insert(tree, &layout.encode_row(&row))?;
+                copier.insert(&ctx, &row)?;
             }
         }
         self.tx.engine.drop_tree(before.tree)?;

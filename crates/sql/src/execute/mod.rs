@@ -13,6 +13,7 @@ pub mod key;
 pub(crate) mod modify;
 mod operator;
 mod runtime;
+pub mod stored;
 mod system;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub use context::ExecContext;
 pub use expression::Expression;
 pub use instrument::NodeTiming;
 
+use self::operator::Pending;
 use crate::plan::{Plan, PlanCommand};
 
 /// Rows asked for when nothing limits them.
@@ -43,13 +45,17 @@ pub struct Execution {
     root: Box<dyn Operator>,
     returned: u64,
     done: bool,
+    /// Rows go on into a table: they keep their stored form.
+    pub keep_stored: bool,
+    /// Rows not expanded yet.
+    pending: Pending,
 }
 
 impl Execution {
     pub fn new(plan: Arc<Plan>, mut ctx: ExecContext) -> Result<Execution> {
         ctx.start(&plan);
         let root = operator::build(&plan.root, &ctx)?;
-        Ok(Execution { plan, ctx, root, returned: 0, done: false })
+        Ok(Execution { plan, ctx, root, returned: 0, done: false, keep_stored: false, pending: Pending::default() })
     }
 
     pub fn plan(&self) -> &Arc<Plan> {
@@ -59,6 +65,9 @@ impl Execution {
     /// The next rows, at most `limit`; after `None` the statement is complete. Columns beyond `Plan::columns` are not part
     /// of the result.
     pub fn next_batch(&mut self, limit: usize) -> Result<Option<Batch>> {
+        if !self.pending.is_empty() {
+            return self.expanded(limit);
+        }
         if self.done {
             return Ok(None);
         }
@@ -66,6 +75,10 @@ impl Execution {
             Some(mut batch) => {
                 self.returned += batch.rows as u64;
                 batch.columns.truncate(self.plan.columns.len());
+                if batch.is_stored() && !self.keep_stored {
+                    self.pending.put(batch);
+                    return self.expanded(limit);
+                }
                 Ok(Some(batch))
             }
             None => {
@@ -74,6 +87,15 @@ impl Execution {
                 self.ctx.finish_events()?;
                 Ok(None)
             }
+        }
+    }
+
+    /// The next rows in stored form, expanded: few when they are long.
+    fn expanded(&mut self, limit: usize) -> Result<Option<Batch>> {
+        let rows = self.pending.rows_within(limit.max(1));
+        match self.pending.take(rows) {
+            Some(batch) => self.ctx.expand_batch(batch, &self.plan.root.kinds).map(Some),
+            None => Ok(None),
         }
     }
 

@@ -97,14 +97,14 @@ fn old_row(row: &[Datum], existing: &Existing) -> Vec<Datum> {
 }
 
 fn new_row(values: &[Option<Expression>], ctx: &ExecContext, row: &[Datum]) -> Result<Vec<Datum>> {
-    let value = |e: &Option<Expression>| e.as_ref().map_or(Ok(Datum::Null), |e| e.eval_row(ctx, row));
+    let value = |e: &Option<Expression>| e.as_ref().map_or(Ok(Datum::Null), |e| e.eval_stored(ctx, row));
     values.iter().map(value).collect()
 }
 
 fn assign(assignments: &Assignments, ctx: &ExecContext, old: &[Datum], row: &[Datum]) -> Result<Vec<Datum>> {
     let mut new = old.to_vec();
     for (column, value) in &assignments.columns {
-        new[*column] = value.eval_row(ctx, row)?;
+        new[*column] = value.eval_stored(ctx, row)?;
     }
     Ok(new)
 }
@@ -328,16 +328,20 @@ impl ModifyOp {
         for version in &versions {
             match version {
                 None => row.extend([Datum::Null, Datum::Null, Datum::Null]),
-                Some(values) => row.extend([
-                    Datum::Int8(changed.id.0 as i64),
-                    Datum::Oid(relation.oid.0),
-                    Datum::Record(Arc::new(Record {
-                        type_oid: returning.row_type,
-                        field_types: returning.field_types.clone(),
-                        field_names: Some(returning.field_names.clone()),
-                        fields: returning.live.iter().map(|&c| values[c].clone()).collect(),
-                    })),
-                ]),
+                Some(values) => {
+                    let field = |&c: &usize| ctx.expand(values[c].clone(), relation.columns[c].kind);
+                    let fields = returning.live.iter().map(field).collect::<Result<_>>()?;
+                    row.extend([
+                        Datum::Int8(changed.id.0 as i64),
+                        Datum::Oid(relation.oid.0),
+                        Datum::Record(Arc::new(Record {
+                            type_oid: returning.row_type,
+                            field_types: returning.field_types.clone(),
+                            field_names: Some(returning.field_names.clone()),
+                            fields,
+                        })),
+                    ]);
+                }
             }
         }
         for (column, e) in out.iter_mut().zip(&returning.expressions) {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
-use melba_types::{Batch, Datum, DbError, Result};
+use melba_types::{Batch, Datum, DbError, Kind, Result};
 
 use super::key::KeyPart;
 use super::operator::build;
@@ -83,6 +83,11 @@ impl ExecContext {
         self.runtime.plan.as_ref().map_or(0, |plan| self.executor_version(&plan.subplans[index].parameters))
     }
 
+    /// How the sub-plan's columns are held.
+    pub(crate) fn subplan_kinds(&self, index: usize) -> Arc<[Kind]> {
+        self.runtime.plan.as_ref().map(|p| p.subplans[index].node.kinds.clone()).unwrap_or_else(|| Arc::from([]))
+    }
+
     /// Runs `f` with the sub-plan's operator.
     pub(crate) fn with_subplan<T>(&self, index: usize, f: impl FnOnce(&mut dyn Operator) -> Result<T>) -> Result<T> {
         let Some(plan) = &self.runtime.plan else {
@@ -120,12 +125,13 @@ impl ExecContext {
             return Ok(rows.clone());
         }
         let parts = self.runtime.plan.as_ref().map(|p| p.subplans[index].probe_keys.clone()).unwrap_or_default();
+        let kinds = self.subplan_kinds(index);
         let rows = self.with_subplan(index, |operator| {
             operator.rescan(self)?;
             let mut rows = SubPlanRows { batches: vec![], count: 0, keys: None, parts: parts.clone(), has_null: false };
             while let Some(batch) = operator.next(self, BATCH_ROWS)? {
                 rows.count += batch.rows;
-                rows.batches.push(batch);
+                rows.batches.push(self.expand_batch(batch, &kinds)?);
             }
             rows.index();
             Ok(rows)

@@ -118,6 +118,7 @@ impl Planner<'_> {
             call: Call {
                 target: CallTarget::System(function.name.clone()),
                 vector: None,
+                stored: None,
                 strict,
                 volatile: false,
                 arg_types: args.iter().map(|a| a.ty).collect(),

@@ -159,6 +159,7 @@ impl<'a> Planner<'a> {
             call: Call {
                 target: CallTarget::System(function.name.clone()),
                 vector: None,
+                stored: None,
                 strict: false,
                 volatile: false,
                 arg_types: args.iter().map(|a| a.ty).collect(),

@@ -161,8 +161,12 @@ fn fill_new_table(
         });
     }
     let rows = if into.skip_data { 0 } else { insert_all(tx, oid, node, exec, query)? };
-    let tag = if kind == RelationKind::Table && !into.skip_data { format!("SELECT {rows}") } else { word.to_owned() };
-    Ok(Outcome::Done { tag: if into.skip_data && kind == RelationKind::Table { "CREATE TABLE AS".into() } else { tag } })
+    let tag = match kind {
+        _ if !into.skip_data => format!("SELECT {rows}"),
+        RelationKind::Table => "CREATE TABLE AS".to_owned(),
+        _ => word.to_owned(),
+    };
+    Ok(Outcome::Done { tag })
 }
 
 /// Inserts all rows of a query; their number.
@@ -170,6 +174,7 @@ fn insert_all(tx: &Arc<Tx>, table: Oid, node: &N, exec: &dyn Fn() -> ExecContext
     let Outcome::Rows { mut source, .. } = query(node)? else {
         bail!(SYNTAX_ERROR, "query does not return rows");
     };
+    source.keep_stored();
     let ctx = exec();
     let catalog = ctx.catalog.clone();
     let builder = TargetBuilder { catalog: &catalog, session: &*ctx.session };

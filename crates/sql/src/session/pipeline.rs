@@ -305,6 +305,10 @@ impl RowSource for PlanRows {
     fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
         self.execution.next_batch(limit)
     }
+
+    fn keep_stored(&mut self) {
+        self.execution.keep_stored = true;
+    }
 }
 
 fn execute_utility(context: &StatementContext, tx: &Arc<Tx>, statement: &Statement) -> Result<Outcome> {

@@ -37,6 +37,8 @@ pub trait RowSource: Send {
     /// The next rows, `limit` or fewer unless they exist already; `None` at the end. Batches may be empty. What a row costs or
     /// does happens only when it is asked for.
     fn next(&mut self, limit: usize) -> Result<Option<Batch>>;
+    /// Rows go into a table: long values stay as they are stored.
+    fn keep_stored(&mut self) {}
 }
 
 /// Rows that exist already.

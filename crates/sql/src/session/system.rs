@@ -295,18 +295,29 @@ impl StatementContext {
                 None => 0,
             },
         };
+        let toast = |relation: &melba_catalog::Relation| match relation.storage {
+            melba_catalog::Storage::Tree(tree) => engine.tree_bytes(tree.toast()),
+            _ => 0,
+        };
         if source.starts_with("pg_database_size") {
-            let total: u64 = self.catalog.relations().map(|r| own(r)).sum();
+            let total: u64 = self.catalog.relations().map(|r| own(r) + toast(r)).sum();
             return Ok(Datum::Int8(total as i64));
         }
         let (Some(Datum::Oid(oid)), true) = (args.first(), is_relation_size(source)) else {
             return Err(DbError::unsupported(format!("function {source}")));
         };
-        let Some(relation) = self.catalog.relation(Oid(*oid)) else { return Ok(Datum::Null) };
+        let Some(relation) = self.catalog.relation(Oid(*oid).without_toast()) else { return Ok(Datum::Null) };
+        if Oid(*oid).is_toast() {
+            let bytes = if source == "pg_indexes_size" { 0 } else { toast(relation) };
+            return Ok(Datum::Int8(bytes as i64));
+        }
         let indexes = || relation.indexes.iter().filter_map(|i| self.catalog.relation(*i)).map(|r| own(r)).sum::<u64>();
         let bytes = match source {
             "pg_indexes_size" => indexes(),
-            "pg_total_relation_size" => own(relation) + indexes(),
+            "pg_total_relation_size" => own(relation) + toast(relation) + indexes(),
+            "pg_table_size" => own(relation) + toast(relation),
+            // There are no maps of free space and visibility.
+            _ if args.get(1).is_some_and(|fork| fork.as_str() != "main") => 0,
             _ => own(relation),
         };
         Ok(Datum::Int8(bytes as i64))
@@ -314,7 +325,10 @@ impl StatementContext {
 }
 
 fn is_relation_size(source: &str) -> bool {
-    matches!(source, "pg_relation_size" | "pg_table_size" | "pg_indexes_size" | "pg_total_relation_size")
+    matches!(
+        source,
+        "pg_relation_size" | "pg_relation_size_2325" | "pg_table_size" | "pg_indexes_size" | "pg_total_relation_size"
+    )
 }
 
 /// The engine does not know the names of its sequences.

@@ -13,8 +13,10 @@ pub(crate) mod error;
 mod events;
 mod foreign_key;
 mod target;
+mod toast;
 mod writer;
 
 pub use events::{DeferredEvents, Events};
 pub use target::{IndexTarget, TableTarget, TargetBuilder};
+pub(crate) use toast::RowCopier;
 pub use writer::{Conflict, TableWriter};

@@ -1,5 +1,6 @@
 //! What writing to a table needs to know of it, compiled.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Constraint, ConstraintKind, Relation, Storage};
@@ -7,6 +8,7 @@ use melba_functions::Session;
 use melba_types::row::RowLayout;
 use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 
+use super::toast::ToastTarget;
 use crate::analyze::{Context, Expected, analyze_stored_expression};
 use crate::execute::ExecContext;
 use crate::execute::expression::{Expression, compile_for_table};
@@ -26,6 +28,9 @@ pub struct TableTarget {
     /// Stored generated columns: position and expression.
     pub generated: Vec<(usize, Expression)>,
     pub indexes: Vec<IndexTarget>,
+    /// Columns that indexes and foreign keys read.
+    pub key_columns: Vec<usize>,
+    pub toast: ToastTarget,
     /// Foreign keys of this table.
     pub references: Vec<Arc<Constraint>>,
     /// Foreign keys of others (or its own) that refer to this table.
@@ -77,6 +82,19 @@ impl TableTarget {
             None => vec![Datum::Null; self.missing.len()],
         }
     }
+
+    /// The row with those values expanded that keys are made of.
+    pub fn with_plain_keys<'a>(&self, ctx: &ExecContext, row: &'a [Datum]) -> Result<Cow<'a, [Datum]>> {
+        let is_stored = |c: &usize| matches!(row[*c], Datum::Stored(_));
+        if !self.key_columns.iter().any(is_stored) {
+            return Ok(Cow::Borrowed(row));
+        }
+        let mut plain = row.to_vec();
+        for &column in self.key_columns.iter().filter(|c| is_stored(c)) {
+            plain[column] = ctx.expand(row[column].clone(), self.toast.columns[column].kind)?;
+        }
+        Ok(Cow::Owned(plain))
+    }
 }
 
 impl IndexTarget {
@@ -104,6 +122,20 @@ impl IndexTarget {
         };
         self.parts.iter().map(value).collect()
     }
+}
+
+/// Columns whose values keys are made of.
+fn key_columns(catalog: &Catalog, relation: &Relation, constraints: &[&Arc<Constraint>]) -> Vec<usize> {
+    let indexes = relation.indexes.iter().filter_map(|i| catalog.relation(*i)?.index.as_ref());
+    let indexed = indexes.flat_map(|i| i.keys.iter().map(|k| k.column));
+    let referencing = constraints.iter().filter(|c| c.foreign_key.is_some()).flat_map(|c| c.columns.iter().copied());
+    let referenced = catalog.referencing_constraints(relation.oid);
+    let referenced = referenced.iter().filter_map(|c| c.foreign_key.as_ref()).flat_map(|f| f.referenced_columns.iter().copied());
+    let mut columns: Vec<usize> =
+        indexed.chain(referencing).chain(referenced).filter(|n| *n > 0).map(|n| n as usize - 1).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    columns
 }
 
 /// Compiles targets.
@@ -149,6 +181,8 @@ impl TargetBuilder<'_> {
         Ok(TableTarget {
             tree,
             layout: RowLayout::new(kinds),
+            key_columns: key_columns(self.catalog, &relation, &constraints),
+            toast: ToastTarget::new(self.catalog, &relation, tree),
             missing: relation.columns.iter().map(|c| c.missing.clone()).collect(),
             not_null: live().filter(|(_, c)| c.not_null).map(|(at, _)| at).collect(),
             checks,

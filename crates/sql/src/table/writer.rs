@@ -8,6 +8,7 @@ use melba_types::{Batch, Datum, DbError, Result, RowId};
 use super::error;
 use super::events::Events;
 use super::target::{IndexTarget, PartSource, TableTarget};
+use super::toast::{RowFormer, forget};
 use crate::execute::ExecContext;
 
 /// A row that ON CONFLICT found in the way.
@@ -22,6 +23,7 @@ pub struct Conflict {
 pub struct TableWriter {
     pub target: Arc<TableTarget>,
     txn: Arc<Transaction>,
+    former: RowFormer,
     row: Vec<u8>,
     key: Vec<u8>,
     old_key: Vec<u8>,
@@ -31,7 +33,15 @@ pub struct TableWriter {
 
 impl TableWriter {
     pub fn new(target: Arc<TableTarget>, txn: Arc<Transaction>) -> TableWriter {
-        TableWriter { target, txn, row: Vec::new(), key: Vec::new(), old_key: Vec::new(), events: Events::default() }
+        TableWriter {
+            target,
+            txn,
+            former: RowFormer::default(),
+            row: Vec::new(),
+            key: Vec::new(),
+            old_key: Vec::new(),
+            events: Events::default(),
+        }
     }
 
     /// Inserts a row (a value for every column, dropped ones null); generated columns are filled in.
@@ -41,16 +51,27 @@ impl TableWriter {
     pub fn insert(&mut self, ctx: &ExecContext, row: &mut [Datum]) -> Result<RowId> {
         let target = self.target.clone();
         self.prepare(ctx, &target, row)?;
-        self.row.clear();
-        target.layout.encode(row.iter(), &mut self.row);
+        self.encode(ctx, &target, row, None)?;
         let id = self.txn.insert(target.tree, &self.row)?;
+        self.inserted(ctx, &target, row, id)?;
+        Ok(id)
+    }
+
+    /// Puts the row as it is stored into `self.row`. Values that `old` has and the row has not are forgotten.
+    fn encode(&mut self, ctx: &ExecContext, target: &TableTarget, row: &[Datum], old: Option<&[Datum]>) -> Result<()> {
+        self.former.encode(ctx, &target.toast, &target.layout, row, old, &mut self.row)
+    }
+
+    /// Enters a new row into the indexes, and notes what must be checked.
+    fn inserted(&mut self, ctx: &ExecContext, target: &Arc<TableTarget>, row: &[Datum], id: RowId) -> Result<()> {
+        let row = &*target.with_plain_keys(ctx, row)?;
         for index in &target.indexes {
             if self.index_key(ctx, index, row)? {
                 self.add_entry(ctx, index, row, id)?;
             }
         }
-        self.events.inserted(&target, row);
-        Ok(id)
+        self.events.inserted(target, row);
+        Ok(())
     }
 
     /// Inserts a batch of rows (a column for every column of the table). Tables without generated columns and checks take
@@ -68,20 +89,15 @@ impl TableWriter {
         }
         for &column in &target.not_null {
             if let Some(i) = (0..batch.rows).find(|i| batch.columns[column].is_null(*i)) {
-                return Err((i, error::not_null(&*ctx.session, &target, column, &batch.row(i))));
+                let row = self.shown(ctx, &target, &batch.row(i)).map_err(|e| (i, e))?;
+                return Err((i, error::not_null(&*ctx.session, &target, column, &row)));
             }
         }
-        let ids = self.txn.insert_batch(target.tree, batch).map_err(|e| (0, e.into()))?;
+        let formed = self.former.form_batch(ctx, &target.toast, batch)?;
+        let ids = self.txn.insert_batch(target.tree, formed.as_ref().unwrap_or(batch)).map_err(|e| (0, e.into()))?;
         let needs_rows = !target.indexes.is_empty() || !target.references.is_empty();
         for i in 0..if needs_rows { batch.rows } else { 0 } {
-            let row = batch.row(i);
-            let id = RowId(ids.start.0 + i as u64);
-            for index in &target.indexes {
-                if self.index_key(ctx, index, &row).map_err(|e| (i, e))? {
-                    self.add_entry(ctx, index, &row, id).map_err(|e| (i, e))?;
-                }
-            }
-            self.events.inserted(&target, &row);
+            self.inserted(ctx, &target, &batch.row(i), RowId(ids.start.0 + i as u64)).map_err(|e| (i, e))?;
         }
         Ok(())
     }
@@ -90,9 +106,9 @@ impl TableWriter {
     pub fn update(&mut self, ctx: &ExecContext, id: RowId, old: &[Datum], new: &mut [Datum]) -> Result<()> {
         let target = self.target.clone();
         self.prepare(ctx, &target, new)?;
-        self.row.clear();
-        target.layout.encode(new.iter(), &mut self.row);
+        self.encode(ctx, &target, new, Some(old))?;
         self.txn.update(target.tree, id, &self.row)?;
+        let (old, new) = (&*target.with_plain_keys(ctx, old)?, &*target.with_plain_keys(ctx, new)?);
         for index in &target.indexes {
             let had = self.index_key(ctx, index, old)?;
             std::mem::swap(&mut self.key, &mut self.old_key);
@@ -114,7 +130,9 @@ impl TableWriter {
     /// Deletes a row whose lock the caller holds.
     pub fn delete(&mut self, ctx: &ExecContext, id: RowId, old: &[Datum]) -> Result<()> {
         let target = self.target.clone();
+        forget(&self.txn, &target.toast, old)?;
         self.txn.delete(target.tree, id)?;
+        let old = &*target.with_plain_keys(ctx, old)?;
         for index in &target.indexes {
             if self.index_key(ctx, index, old)? {
                 self.txn.index_delete(index.tree, &self.key, id)?;
@@ -134,6 +152,7 @@ impl TableWriter {
     ) -> Result<Option<Conflict>> {
         let target = self.target.clone();
         self.generate(ctx, &target, row)?;
+        let row = &*target.with_plain_keys(ctx, row)?;
         for (at, index) in target.indexes.iter().enumerate().filter(|(_, i)| i.unique && arbiters(i)) {
             if !self.index_key(ctx, index, row)? || !self.must_be_unique(ctx, index, row)? {
                 continue;
@@ -149,6 +168,7 @@ impl TableWriter {
     /// Whether an update from `old` to `new` changes a key that a foreign key may refer to: decides the row lock's strength.
     pub fn changes_key(&mut self, ctx: &ExecContext, old: &[Datum], new: &[Datum]) -> Result<bool> {
         let target = self.target.clone();
+        let (old, new) = (&*target.with_plain_keys(ctx, old)?, &*target.with_plain_keys(ctx, new)?);
         for index in target.indexes.iter().filter(|i| i.unique && i.predicate.is_none()) {
             self.index_key(ctx, index, old)?;
             std::mem::swap(&mut self.key, &mut self.old_key);
@@ -172,15 +192,20 @@ impl TableWriter {
         self.generate(ctx, target, row)?;
         for &column in &target.not_null {
             if row[column].is_null() {
-                return Err(error::not_null(&*ctx.session, target, column, row));
+                return Err(error::not_null(&*ctx.session, target, column, &self.shown(ctx, target, row)?));
             }
         }
         for check in &target.checks {
             if matches!(check.condition.eval_row(ctx, row)?, Datum::Bool(false)) {
-                return Err(error::check(&*ctx.session, target, &check.name, row));
+                return Err(error::check(&*ctx.session, target, &check.name, &self.shown(ctx, target, row)?));
             }
         }
         Ok(())
+    }
+
+    /// The row as messages show it.
+    fn shown(&self, ctx: &ExecContext, target: &TableTarget, row: &[Datum]) -> Result<Vec<Datum>> {
+        ctx.expand_row(row, target.toast.kinds())
     }
 
     /// Puts the row's key into `self.key`; false when the index leaves the row out.

@@ -3,6 +3,7 @@
 use melba_functions::Operand;
 use melba_types::{Batch, Bitmap, Column, ColumnData, Datum, Kind, Result};
 
+use super::stored::StoredFunction;
 use super::{Call, Expression, Node, condition};
 use crate::execute::ExecContext;
 
@@ -91,10 +92,15 @@ impl Expression {
             return Ok(Vector::Owned(Column::with_capacity(self.kind, 0)));
         }
         match &self.node {
+            Node::Column(i) if batch.columns[*i].is_stored() => {
+                Ok(Vector::Owned(ctx.expand_column(&batch.columns[*i], self.kind)?))
+            }
             Node::Column(i) => Ok(Vector::Borrowed(&batch.columns[*i])),
             Node::Const(value) => Ok(Vector::Scalar(value.clone())),
             Node::Parameter(_) | Node::Executor(_) | Node::Local(_) => Ok(Vector::Scalar(self.eval_row(ctx, &[])?)),
             _ if batch.rows == 1 => self.eval_loop(ctx, batch),
+            // A row at a time, the values are expanded one after the other.
+            Node::Call(_) if batch.is_stored() && self.reads_stored(batch) => self.eval_loop(ctx, batch),
             Node::Call(call) => self.eval_call(call, ctx, batch),
             Node::And(args) => logic(args, false, ctx, batch),
             Node::Or(args) => logic(args, true, ctx, batch),
@@ -103,7 +109,7 @@ impl Expression {
                 Ok(booleans(batch.rows, |i| arg.truth(i).map(|v| !v)))
             }
             Node::NullTest { arg, is_null, row } => {
-                let value = arg.eval_vector(ctx, batch)?;
+                let value = arg.eval_stored_vector(ctx, batch)?;
                 if *row {
                     return Ok(booleans(batch.rows, |i| Some(condition::null_test(&value.get(i), *is_null, true).as_bool())));
                 }
@@ -118,6 +124,21 @@ impl Expression {
             Node::Coalesce(args) => self.eval_coalesce(ctx, batch, args),
             _ => self.eval_loop(ctx, batch),
         }
+    }
+
+    /// The values for every row of the batch; a column's as rows store them.
+    pub fn eval_stored_vector<'a>(&self, ctx: &ExecContext, batch: &'a Batch) -> Result<Vector<'a>> {
+        match &self.node {
+            Node::Column(i) => Ok(Vector::Borrowed(&batch.columns[*i])),
+            Node::Relabel(arg) if arg.kind == self.kind => arg.eval_stored_vector(ctx, batch),
+            _ => self.eval_vector(ctx, batch),
+        }
+    }
+
+    fn reads_stored(&self, batch: &Batch) -> bool {
+        let mut needed = Vec::new();
+        self.columns(&mut needed);
+        needed.iter().any(|c| batch.columns[*c].is_stored())
     }
 
     /// One row at a time.
@@ -144,6 +165,10 @@ impl Expression {
         if !call.volatile && args.iter().all(|a| matches!(a, Vector::Scalar(_))) {
             let values: Vec<Datum> = args.iter().map(|a| a.get(0)).collect();
             return Ok(Vector::Scalar(call.invoke(&context, &values)?));
+        }
+        // Sizes of columns differ from those of computed values, and no kernel knows.
+        if call.stored.is_some_and(StoredFunction::needs_column) {
+            return self.eval_loop(ctx, batch);
         }
         if let Some(kernel) = call.vector {
             let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();

@@ -6,6 +6,7 @@ use melba_functions::{CallContext, ScalarFn, VectorFn};
 use melba_types::{Datum, Oid, Result};
 
 use super::Expression;
+use super::stored::StoredFunction;
 use crate::execute::ExecContext;
 
 /// What a call runs.
@@ -22,6 +23,8 @@ pub enum Target {
 pub struct Call {
     pub target: Target,
     pub vector: Option<VectorFn>,
+    /// What it asks of a column whose values are in stored form.
+    pub stored: Option<StoredFunction>,
     /// A NULL operand makes the result NULL without a call.
     pub strict: bool,
     pub args: Vec<Expression>,
@@ -67,6 +70,9 @@ impl Call {
     /// Evaluates the operands on a row and calls.
     #[inline]
     pub fn eval(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+        if let Some(function) = self.stored {
+            return self.eval_of_stored(function, ctx, row);
+        }
         let context = self.context(ctx);
         match &self.args[..] {
             [a] => {

@@ -7,6 +7,7 @@ use melba_functions::{CallContext, Session, registry};
 use melba_types::{Datum, DbError, Kind, Oid, Result, bail, oids};
 
 use super::array::Members;
+use super::stored::StoredFunction;
 use super::{Call, Case, Expression, MinMax, Node, RowCompare, RowComparePair, ScalarArray, Subscript, Target};
 use crate::tree::{self, Expr, Sublink, Var};
 
@@ -469,9 +470,11 @@ pub fn call_of(
         bail!(UNDEFINED_FUNCTION, "function with OID {function} does not exist");
     };
     let vector = if f.language == LANGUAGE_INTERNAL { registry::vector(&f.source) } else { None };
+    let stored = if f.language == LANGUAGE_INTERNAL { StoredFunction::of(&f.source, &args) } else { None };
     Ok(Call {
         target: target_of(f),
         vector,
+        stored,
         strict: f.strict,
         volatile: f.volatility == b'v',
         arg_types: args.iter().map(|a| a.ty).collect(),

@@ -13,6 +13,7 @@ pub mod compile;
 mod condition;
 mod row;
 mod sqlvalue;
+mod stored;
 mod subplan;
 
 use std::sync::Arc;

@@ -12,9 +12,9 @@ use crate::tree::Comparison;
 pub(super) fn eval(expression: &Expression, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
     Ok(match &expression.node {
         Node::Const(value) => value.clone(),
-        Node::Column(i) => row[*i].clone(),
+        Node::Column(i) => return ctx.expand(row[*i].clone(), expression.kind),
         Node::Parameter(i) => ctx.parameter(*i)?,
-        Node::Executor(i) => ctx.executor_parameter(*i),
+        Node::Executor(i) => return ctx.expand(ctx.executor_parameter(*i), expression.kind),
         Node::Local(i) => ctx.local(*i),
         Node::Call(call) => return call.eval(ctx, row),
         Node::And(args) => return condition::and(args, ctx, row),
@@ -47,7 +47,7 @@ pub(super) fn eval(expression: &Expression, ctx: &ExecContext, row: &[Datum]) ->
             Datum::Null
         }
         Node::MinMax(m) => return min_max(m, ctx, row),
-        Node::NullTest { arg, is_null, row: of_row } => condition::null_test(&arg.eval_row(ctx, row)?, *is_null, *of_row),
+        Node::NullTest { arg, is_null, row: of_row } => condition::null_test(&arg.eval_stored(ctx, row)?, *is_null, *of_row),
         Node::BooleanTest { arg, test } => condition::boolean_test(&arg.eval_row(ctx, row)?, *test),
         Node::Relabel(arg) => relabel(arg.eval_row(ctx, row)?, expression.kind),
         Node::CoerceIo(arg) => {
@@ -86,7 +86,7 @@ pub(super) fn eval(expression: &Expression, ctx: &ExecContext, row: &[Datum]) ->
         Node::Subscript(s) => return array::subscript(s, ctx, row),
         Node::SqlValue { function, typmod } => return sqlvalue::eval(*function, expression.ty, *typmod, ctx),
         Node::NextValue { sequence } => return sqlvalue::next_value(*sequence, expression.ty, ctx),
-        Node::SubPlan(subplan) => return subplan.eval(ctx, row),
+        Node::SubPlan(subplan) => return ctx.expand(subplan.eval(ctx, row)?, expression.kind),
         Node::MergeAction => ctx.merge_action(),
     })
 }

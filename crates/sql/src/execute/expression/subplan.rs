@@ -71,6 +71,7 @@ impl SubPlan {
                 plan.rescan(ctx)?;
                 let mut elements = Vec::new();
                 while let Some(batch) = next_rows(plan, ctx, BATCH_ROWS)? {
+                    let batch = ctx.expand_batch(batch, &ctx.subplan_kinds(self.index))?;
                     elements.extend((0..batch.rows).map(|i| batch.columns[0].get(i)));
                 }
                 array_of(elements, self.element_type)
@@ -82,7 +83,7 @@ impl SubPlan {
                     bail!(CARDINALITY_VIOLATION, "more than one row returned by a subquery used as an expression");
                 }
                 if self.kind == SubPlanKind::Record {
-                    let fields = first.row(0);
+                    let fields = ctx.expand_row(&first.row(0), ctx.subplan_kinds(self.index).iter().copied())?;
                     return Ok(Datum::Record(Arc::new(Record {
                         type_oid: melba_types::oids::RECORD,
                         field_types: self.column_types.clone(),

@@ -103,10 +103,11 @@ impl RecursiveUnionOp {
     }
 
     /// Drops rows that were there before (UNION) and notes the others for the next round.
-    fn accept(&mut self, batch: Batch) -> Batch {
+    fn accept(&mut self, ctx: &ExecContext, batch: Batch) -> Result<Batch> {
         let batch = match &self.node.distinct {
             None => batch,
             Some(parts) => {
+                let batch = ctx.expand_batch(batch, &self.node.base.kinds)?;
                 let mut kept = Vec::new();
                 let mut key = Vec::new();
                 for i in 0..batch.rows {
@@ -119,7 +120,7 @@ impl RecursiveUnionOp {
             }
         };
         append(&mut self.added, batch.clone());
-        batch
+        Ok(batch)
     }
 }
 
@@ -134,7 +135,7 @@ impl Operator for RecursiveUnionOp {
             ctx.check_interrupt()?;
             match next {
                 Some(batch) => {
-                    let batch = self.accept(batch);
+                    let batch = self.accept(ctx, batch)?;
                     if batch.rows > 0 {
                         return Ok(give(&mut self.pending, batch, limit));
                     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use melba_engine::IndexScan;
 use melba_types::{Batch, Datum, Kind, Result, RowId};
 
-use super::pending::{Pending, give};
+use super::pending::{Pending, give_scanned};
 use super::table_scan::outputs;
 use crate::execute::expression::filter;
 use crate::execute::key::KeyPart;
@@ -108,7 +108,7 @@ fn open(arm: &IndexArm, range: &Range, reverse: bool, ctx: &ExecContext) -> Resu
 
 impl Operator for IndexScanOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
-        if let Some(batch) = self.pending.take(limit) {
+        if let Some(batch) = self.pending.take(self.pending.rows_within(limit)) {
             return Ok(Some(batch));
         }
         if !self.started {
@@ -129,10 +129,10 @@ impl Operator for IndexScanOp {
                 continue;
             }
             let batch = if kept.len() == self.ids.len() {
-                outputs(source, &self.kinds, &self.ids, columns)
+                outputs(ctx, source, &self.kinds, &self.ids, columns)?
             } else {
                 let ids: Vec<RowId> = kept.iter().map(|&i| self.ids[i as usize]).collect();
-                outputs(source, &self.kinds, &ids, columns)
+                outputs(ctx, source, &self.kinds, &ids, columns)?
             };
             let batch = match filter(&self.node.filter, ctx, &batch)? {
                 None => batch,
@@ -142,7 +142,7 @@ impl Operator for IndexScanOp {
                 }
                 Some(rows) => batch.take(&rows),
             };
-            return Ok(give(&mut self.pending, batch, limit));
+            return Ok(give_scanned(&mut self.pending, batch, limit));
         }
     }
 

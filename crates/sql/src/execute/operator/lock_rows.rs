@@ -74,7 +74,7 @@ pub(crate) fn lock_and_recheck(
     };
     let projected: Vec<Datum> =
         source.projection.iter().map(|&c| row.datum(c, source.missing.get(c).unwrap_or(&Datum::Null))).collect();
-    Ok(Relock::Changed(output_row(&source.outputs, &projected, id)))
+    Ok(Relock::Changed(output_row(ctx, &source.outputs, &projected, id)?))
 }
 
 /// Puts a newer version's values in place of the old ones.

@@ -2,6 +2,8 @@
 
 use melba_types::{Batch, Column, Kind};
 
+use crate::execute::stored;
+
 /// Rows computed but not asked for yet.
 #[derive(Default)]
 pub(crate) struct Pending {
@@ -21,6 +23,11 @@ impl Pending {
 
     pub fn is_empty(&self) -> bool {
         self.at >= self.batch.rows
+    }
+
+    /// How many of the next `limit` rows may be expanded together.
+    pub fn rows_within(&self, limit: usize) -> usize {
+        if self.batch.is_stored() { stored::rows_within(&self.batch, self.at).min(limit) } else { limit }
     }
 
     /// The next rows, at most `limit`.
@@ -50,6 +57,15 @@ pub(crate) fn give(pending: &mut Pending, batch: Batch, limit: usize) -> Option<
     }
     pending.put(batch);
     pending.take(limit)
+}
+
+/// As `give`, for what a scan has read: no more rows than may be expanded together.
+pub(crate) fn give_scanned(pending: &mut Pending, batch: Batch, limit: usize) -> Option<Batch> {
+    if !batch.is_stored() {
+        return give(pending, batch, limit);
+    }
+    pending.put(batch);
+    pending.take(pending.rows_within(limit))
 }
 
 /// Appends the rows of a batch to another.

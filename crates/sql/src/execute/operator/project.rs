@@ -39,7 +39,7 @@ impl Operator for ProjectOp {
                 columns.push(std::mem::replace(&mut batch.columns[c], Column::with_capacity(e.kind, 0)));
                 continue;
             }
-            columns.push(e.eval_batch(ctx, &batch)?);
+            columns.push(e.eval_stored_vector(ctx, &batch)?.into_column(e.kind, batch.rows));
         }
         Ok(Some(Batch { columns, rows: batch.rows }))
     }

@@ -38,6 +38,7 @@ impl Operator for DistinctOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
         let mut key = Vec::new();
         while let Some(batch) = self.input.next(ctx, limit)? {
+            let batch = ctx.expand_batch(batch, &self.node.input.kinds)?;
             let mut kept = Vec::new();
             for i in 0..batch.rows {
                 row_key(&batch, self.node.columns.iter().copied(), &self.node.parts, i, &mut key);
@@ -121,6 +122,7 @@ impl SetOpOp {
         let mut counts: HashMap<Box<[u8]>, usize> = HashMap::new();
         let mut key = Vec::new();
         while let Some(batch) = self.right.next(ctx, BATCH_ROWS)? {
+            let batch = ctx.expand_batch(batch, &self.node.right.kinds)?;
             for i in 0..batch.rows {
                 row_key(&batch, 0..batch.columns.len(), &self.node.parts, i, &mut key);
                 *counts.entry_ref(&key[..]).or_insert(0) += 1;
@@ -162,6 +164,7 @@ impl Operator for SetOpOp {
         let parts = self.node.clone();
         let mut key = Vec::new();
         while let Some(batch) = self.left.next(ctx, BATCH_ROWS)? {
+            let batch = ctx.expand_batch(batch, &self.node.left.kinds)?;
             let mut kept = Vec::new();
             for i in 0..batch.rows {
                 row_key(&batch, 0..batch.columns.len(), &parts.parts, i, &mut key);

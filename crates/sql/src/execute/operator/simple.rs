@@ -145,7 +145,7 @@ impl Operator for SystemScanOp {
             let mut out: Vec<Vec<Datum>> = Vec::with_capacity(rows.len());
             for mut row in rows {
                 row.resize(width, Datum::Null);
-                out.push(table_scan::output_row(&self.node.outputs, &row, melba_types::RowId(0)));
+                out.push(table_scan::output_row(ctx, &self.node.outputs, &row, melba_types::RowId(0))?);
             }
             let batch = batch_of(&self.kinds, &out);
             match filter(&self.node.filter, ctx, &batch)? {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use melba_engine::{TableScan, ZonePredicate};
-use melba_types::{Batch, Column, ColumnData, Datum, Kind, Record, Result, RowId};
+use melba_types::{Batch, Column, ColumnData, Datum, Kind, Oid, Record, Result, RowId};
 
-use super::pending::{Pending, give};
+use super::pending::{Pending, give_scanned};
 use crate::execute::expression::filter;
 use crate::execute::{ExecContext, Operator};
 use crate::plan::node::{ScanOutput, TableScanNode, TableSource};
@@ -38,7 +38,7 @@ impl TableScanOp {
 
 impl Operator for TableScanOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
-        if let Some(batch) = self.pending.take(limit) {
+        if let Some(batch) = self.pending.take(self.pending.rows_within(limit)) {
             return Ok(Some(batch));
         }
         if self.done {
@@ -53,13 +53,13 @@ impl Operator for TableScanOp {
             if found.row_ids.is_empty() {
                 continue;
             }
-            let batch = outputs(&self.node.source, &self.kinds, &found.row_ids, found.columns);
+            let batch = outputs(ctx, &self.node.source, &self.kinds, &found.row_ids, found.columns)?;
             let batch = match filter(&self.node.filter, ctx, &batch)? {
                 None => batch,
                 Some(rows) if rows.is_empty() => continue,
                 Some(rows) => batch.take(&rows),
             };
-            return Ok(give(&mut self.pending, batch, limit));
+            return Ok(give_scanned(&mut self.pending, batch, limit));
         }
         self.scan = None;
         self.done = true;
@@ -75,10 +75,16 @@ impl Operator for TableScanOp {
 }
 
 /// The output columns of scanned rows.
-pub(crate) fn outputs(source: &TableSource, kinds: &[Kind], row_ids: &[RowId], columns: Vec<Column>) -> Batch {
+pub(crate) fn outputs(
+    ctx: &ExecContext,
+    source: &TableSource,
+    kinds: &[Kind],
+    row_ids: &[RowId],
+    columns: Vec<Column>,
+) -> Result<Batch> {
     let rows = row_ids.len();
     if source.plain {
-        return Batch { columns, rows };
+        return Ok(Batch { columns, rows });
     }
     let mut out = Vec::with_capacity(source.outputs.len());
     let mut columns: Vec<Option<Column>> = columns.into_iter().map(Some).collect();
@@ -100,7 +106,7 @@ pub(crate) fn outputs(source: &TableSource, kinds: &[Kind], row_ids: &[RowId], c
                 for row in 0..rows {
                     let get =
                         |c: &Option<usize>| c.and_then(|c| columns[c].as_ref()).map_or(Datum::Null, |column| column.get(row));
-                    let fields = fields.iter().map(get).collect();
+                    let fields = whole_row(ctx, fields.iter().map(get), types)?;
                     column.push(Datum::Record(Arc::new(Record {
                         type_oid: *ty,
                         field_types: types.clone(),
@@ -112,21 +118,28 @@ pub(crate) fn outputs(source: &TableSource, kinds: &[Kind], row_ids: &[RowId], c
             }
         });
     }
-    Batch { columns: out, rows }
+    Ok(Batch { columns: out, rows })
+}
+
+/// The fields of a row as a composite value, which holds nothing in stored form.
+fn whole_row(ctx: &ExecContext, fields: impl Iterator<Item = Datum>, types: &[Oid]) -> Result<Vec<Datum>> {
+    fields.zip(types).map(|(field, ty)| ctx.expand(field, ctx.catalog.kind_of(*ty).unwrap_or(Kind::Text))).collect()
 }
 
 /// The outputs for one row whose projected columns are given.
-pub(crate) fn output_row(outputs: &[ScanOutput], row: &[Datum], id: RowId) -> Vec<Datum> {
-    let one = |output: &ScanOutput| match output {
-        ScanOutput::Column(c) => row[*c].clone(),
-        ScanOutput::RowId => Datum::Int8(id.0 as i64),
-        ScanOutput::Const(value) => value.clone(),
-        ScanOutput::WholeRow { ty, columns, types, names } => Datum::Record(Arc::new(Record {
-            type_oid: *ty,
-            field_types: types.clone(),
-            field_names: Some(names.clone()),
-            fields: columns.iter().map(|c| c.map_or(Datum::Null, |c| row[c].clone())).collect(),
-        })),
+pub(crate) fn output_row(ctx: &ExecContext, outputs: &[ScanOutput], row: &[Datum], id: RowId) -> Result<Vec<Datum>> {
+    let one = |output: &ScanOutput| {
+        Ok(match output {
+            ScanOutput::Column(c) => row[*c].clone(),
+            ScanOutput::RowId => Datum::Int8(id.0 as i64),
+            ScanOutput::Const(value) => value.clone(),
+            ScanOutput::WholeRow { ty, columns, types, names } => Datum::Record(Arc::new(Record {
+                type_oid: *ty,
+                field_types: types.clone(),
+                field_names: Some(names.clone()),
+                fields: whole_row(ctx, columns.iter().map(|c| c.map_or(Datum::Null, |c| row[c].clone())), types)?,
+            })),
+        })
     };
     outputs.iter().map(one).collect()
 }
