@@ -1,6 +1,7 @@
 //! Compression by PostgreSQL's default strategy.
 
 use std::cell::RefCell;
+use std::ops::Range;
 
 use super::MATCH_MIN;
 
@@ -67,10 +68,7 @@ fn run(source: &[u8], out: &mut Vec<u8>, result_max: usize, first_success_by: us
             Some((length, offset)) => {
                 stream.tag(length, offset);
                 history.add(at, hash);
-                for at in at + 1..at + length {
-                    let hash = history.hash(source, at);
-                    history.add(at, hash);
-                }
+                history.add_all(source, at + 1..at + length);
                 at += length;
                 found = true;
             }
@@ -163,6 +161,21 @@ impl History {
             [] => 0,
         };
         hash & self.mask & (HASHES_MAX - 1)
+    }
+
+    #[inline]
+    fn add_all(&mut self, source: &[u8], range: Range<usize>) {
+        let mut at = range.start;
+        if let Some(bytes) = source.get(range.start..range.end + 3) {
+            for window in bytes.windows(4) {
+                let [a, b, c, d] = [window[0], window[1], window[2], window[3]].map(usize::from);
+                self.add(at, (a << 6 ^ b << 4 ^ c << 2 ^ d) & self.mask & (HASHES_MAX - 1));
+                at += 1;
+            }
+        }
+        for at in at..range.end {
+            self.add(at, self.hash(source, at));
+        }
     }
 
     #[inline]
