@@ -5,7 +5,9 @@ mod compare;
 mod crash;
 mod history;
 mod melba;
+mod recovery;
 mod sim;
+mod space;
 mod tidy;
 mod tour;
 
@@ -23,6 +25,8 @@ tasks:
   tour             the tour of README.md in real psql, then kill -9
   crash            pgbench and kill -9; --rounds N (2), --scale N (1), --seconds N a round (3)
   history [LEVEL]  random histories of lists and kill -9, judged; --seconds N a level (8), --kills N (2), --seed N
+  space            space while all rows are updated; --rows N (1000000), --rounds N (20), --writers N (2); minutes long
+  recovery         recovery of a database and of one ten times larger; --rows N (200000)
   compare [NAME]   scripts of tests/sql on PostgreSQL and on Melba, the same output
 
 clients, tour and compare take --server HOST:PORT[/DATABASE], a server that runs already, instead of a fresh Melba; compare takes
@@ -82,6 +86,8 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
         "tour" => tour::tour(options.server),
         "crash" => crash::crash(&options.crash),
         "history" => history::history(&options.name, &options.history),
+        "space" => space::space(&options.space),
+        "recovery" => recovery::recovery(&options.recovery),
         "compare" => compare::compare(&options.name, options.server, options.reference),
         _ => Err(USAGE.to_owned()),
     }
@@ -93,16 +99,20 @@ struct Options {
     reference: Option<melba::Address>,
     crash: crash::Options,
     history: history::Options,
+    space: space::Options,
+    recovery: recovery::Options,
     name: String,
 }
 
 impl Options {
     fn set(&mut self, option: &str, value: &str) -> Result<(), String> {
-        let number = || value.parse().map_err(|_| format!("{option}: {value} is no number"));
+        let number = || value.parse::<u32>().map_err(|_| format!("{option}: {value} is no number"));
         match option {
             "--server" => self.server = Some(melba::Address::parse(value)?),
             "--reference" => self.reference = Some(melba::Address::parse(value)?),
-            "--rounds" => self.crash.rounds = number()?,
+            "--rounds" => (self.crash.rounds, self.space.rounds) = (number()?, number()?.into()),
+            "--rows" => (self.space.rows, self.recovery.rows) = (number()?.into(), number()?.into()),
+            "--writers" => self.space.writers = number()?.into(),
             "--scale" => self.crash.scale = number()?,
             "--seconds" => (self.crash.seconds, self.history.seconds) = (number()?, number()?),
             "--kills" => self.history.kills = number()?,

@@ -102,6 +102,11 @@ impl Melba {
         Ok(melba)
     }
 
+    /// The data directory.
+    pub fn data(&self) -> PathBuf {
+        self.directory.join("data")
+    }
+
     fn log(&self) -> PathBuf {
         self.directory.join("log")
     }

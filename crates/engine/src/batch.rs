@@ -185,6 +185,9 @@ pub(crate) fn read_state(r: &mut Reader<'_>) -> Option<SequenceState> {
     Some(SequenceState { last_value: r.i64()?, is_called: r.u8()? != 0 })
 }
 
+/// Bytes of the payload that tells where a sequence is.
+pub(crate) const SEQUENCE_STATE_BYTES: usize = 1 + 8 + 9;
+
 /// The payload that tells where a sequence is.
 pub(crate) fn encode_sequence_state(id: SequenceId, state: SequenceState) -> Vec<u8> {
     let mut out = vec![SEQUENCE_STATE];
@@ -263,4 +266,56 @@ fn decode_rows(r: &mut Reader<'_>, tree: TreeId, each: &mut impl FnMut(Operation
         each(Operation::Row { tree, row: RowId(row), bytes });
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use melba_types::row::RowLayout;
+    use melba_types::Datum;
+
+    #[test]
+    fn payloads_and_rows_are_as_documented() {
+        let document = include_str!("../../../docs/design/wal.md");
+        let mut out = vec![CREATE_TABLE];
+        put_u64(&mut out, 1);
+        out.push(Persistence::Logged as u8);
+        put_kinds(&[Kind::Int4, Kind::Text], &mut out);
+        out.push(ROWS);
+        put_u64(&mut out, 1);
+        out.extend([2, 3, 3, b'a', b'b', 2, 0, ENTRIES]);
+        put_u64(&mut out, 2);
+        put_varint(&mut out, 1);
+        put_entry(&KeyBytes::new(b"xyz"), true, &mut out);
+        assert_eq!(crate::tests::documented(document, "### A payload, byte by byte"), crate::tests::hex(&out));
+        let mut seen = Vec::new();
+        let decoded = decode(&out, &mut |operation| {
+            seen.push(match operation {
+                Operation::CreateTable { tree, kinds, .. } => format!("create {tree} {}", kinds.len()),
+                Operation::Row { tree, row, bytes } => format!("row {tree} {row} {bytes:?}"),
+                Operation::Entry { tree, key, live } => format!("entry {tree} {key:?} {live}"),
+                _ => "another".to_owned(),
+            });
+        });
+        assert_eq!(decoded, Some(()));
+        let expected = ["create 1 2", "row 1 3 Some([97, 98])", "row 1 5 None", "entry 2 [120, 121, 122] true"];
+        assert_eq!(seen, expected);
+        assert_eq!(encode_sequence_state(SequenceId(1), SequenceState { last_value: 1, is_called: true }).len(), SEQUENCE_STATE_BYTES);
+
+        let document = include_str!("../../../docs/design/rowstore.md");
+        let layout = RowLayout::new(vec![Kind::Int4, Kind::Int8, Kind::Text]);
+        let row = layout.encode_row(&[Datum::Int4(7), Datum::Null, Datum::text("ab")]);
+        assert_eq!(crate::tests::documented(document, "## A row, byte by byte"), crate::tests::hex(&row));
+    }
+
+    #[test]
+    fn the_versions_in_the_overview_are_those_of_the_formats() {
+        let document = include_str!("../../../docs/design/recovery.md");
+        let (wal, manifest) = (melba_wal::FORMAT_VERSION, crate::manifest::FORMAT_VERSION);
+        assert!(document.contains(&format!("`manifest.md` ({manifest}), `wal.md` ({wal}) and `segment.md`")));
+        for name in [crate::levels::segment_name(0x1f), "MANIFEST".to_owned()] {
+            let shown = if name.ends_with(".seg") { "number in 16 hexadecimal digits \".seg\"" } else { "MANIFEST | MANIFEST.new" };
+            assert!(document.contains(shown) && (name.len() == 20 || name == "MANIFEST"));
+        }
+    }
 }

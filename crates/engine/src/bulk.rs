@@ -44,7 +44,7 @@ impl BulkWriter {
         if self.small_bytes < FRAME_BYTES_MIN || self.tree.persistence == Persistence::Memory {
             return Ok(false);
         }
-        let output = self.output.get_or_insert_with(|| TableOutput::new(files, Arc::clone(layout)));
+        let output = self.output.get_or_insert_with(|| TableOutput::new(files, Arc::clone(layout), files.segment_bytes));
         output.push_row(id, Csn(0), Some(row))?;
         Ok(true)
     }
@@ -82,13 +82,13 @@ impl Transaction {
                 state.bulk.len() - 1
             });
             // Under the transaction's lock, so that ids ascend within the segment.
-            let first = table.next_row.fetch_add(batch.rows as u64, Ordering::Relaxed);
+            let first = table.take_rows(batch.rows as u64)?;
             let ids = RowId(first)..RowId(first + batch.rows as u64);
             let writer = &mut state.bulk[at];
             writer.small_rows += batch.rows;
             if writer.small_rows >= self.shared().options.bulk_rows_min && tree.persistence != Persistence::Memory {
                 let files = &self.shared().files;
-                let output = writer.output.get_or_insert_with(|| TableOutput::new(files, Arc::clone(&layout)));
+                let output = writer.output.get_or_insert_with(|| TableOutput::new(files, Arc::clone(&layout), files.segment_bytes));
                 let row_ids: Vec<RowId> = (ids.start.0..ids.end.0).map(RowId).collect();
                 output.push_batch(&row_ids, Csn(0), batch)?;
                 return Ok(ids);
@@ -241,7 +241,7 @@ impl IndexBuilder {
 
     fn spill(&mut self) -> Result<()> {
         self.sort();
-        let mut output = IndexOutput::new(self.files());
+        let mut output = IndexOutput::new(self.files(), self.files().segment_bytes);
         for (start, len) in &self.entries {
             output.push(&self.bytes[*start..start + *len as usize], Csn(0), false)?;
         }
@@ -258,7 +258,7 @@ impl IndexBuilder {
     /// Sorts everything and hands it to the transaction. `is_violation` is asked for each pair of neighbours with equal keys;
     /// the first pair for which it says yes is returned, and nothing is added.
     pub fn finish(mut self, mut is_violation: impl FnMut(&[u8], RowId, RowId) -> bool) -> Result<Option<Duplicate>> {
-        let mut output = IndexOutput::new(self.files());
+        let mut output = IndexOutput::new(self.files(), self.files().segment_bytes);
         let mut last: Vec<u8> = Vec::new();
         let mut add = |output: &mut IndexOutput, entry: &[u8]| -> Result<Option<Duplicate>> {
             if let (Some((a, row_a)), Some((b, row_b))) = (split_entry(&last), split_entry(entry))

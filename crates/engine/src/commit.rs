@@ -121,7 +121,15 @@ impl Shared {
             return Err(EngineError::OutOfMemory { what: "a transaction's changes exceed the log's record size" });
         }
         let crc = melba_wal::payload_crc(&payload);
+        if !payload.is_empty() {
+            // The last thing that may fail: from here on the commit has its place in the order.
+            self.wal.reserve(payload.len())?;
+        }
         let mut state = self.pipeline.state.lock();
+        if state.next_csn > melba_wal::CSN_MAX {
+            self.wal.unreserve(payload.len());
+            return Err(EngineError::Limit("commit sequence numbers are used up"));
+        }
         let csn = Csn(state.next_csn);
         state.next_csn += 1;
         let (start, end) = match payload.is_empty() {

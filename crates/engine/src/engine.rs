@@ -19,8 +19,9 @@ use crate::flush::Flush;
 use crate::levels::{Files, segment_name};
 use crate::locks::{LockManager, LockedObject};
 use crate::manifest::{Edit, Manifest, SegmentFile};
-use crate::merge::Merges;
-use crate::sequence::{Sequence, SequenceId};
+use crate::merge::{Eagerness, Merges};
+use crate::pace::Activity;
+use crate::sequence::{Sequence, SequenceId, SequenceState};
 use crate::session::Session;
 use crate::snapshot::Snapshots;
 use crate::tree::Tree;
@@ -39,7 +40,7 @@ pub struct EngineOptions {
     pub wal_file_bytes: u64,
     /// Rows of one statement and table (by `insert_batch`) after which further batches go straight into a segment.
     pub bulk_rows_min: usize,
-    /// Raw bytes of a segment, about: what a merge rewrites at a time.
+    /// Raw bytes of a segment, at most, about: what a merge rewrites at a time.
     pub segment_bytes: usize,
 }
 
@@ -49,9 +50,9 @@ impl Default for EngineOptions {
             memory_bytes: 256 << 20,
             fsync: true,
             wal_writer_delay: Duration::from_millis(200),
-            wal_file_bytes: 16 << 20,
+            wal_file_bytes: 8 << 20,
             bulk_rows_min: 8192,
-            segment_bytes: 64 << 20,
+            segment_bytes: 32 << 20,
         }
     }
 }
@@ -115,6 +116,7 @@ pub(crate) struct Shared {
     pub background: Mutex<Background>,
     /// Held while a merge runs.
     pub merging: Mutex<Merging>,
+    pub activity: Activity,
     /// Notified when a flush has made room in the row store.
     pub room: Condvar,
     room_lock: Mutex<()>,
@@ -163,8 +165,6 @@ impl Engine {
         let (manifest, _) = Manifest::open(Arc::clone(&directory), options.fsync)?;
         let state = manifest.state().clone();
         let wal_options = WalOptions { file_bytes: options.wal_file_bytes, sync: options.fsync, ..WalOptions::default() };
-        // The log's end is known only after replay, which needs the trees.
-        let end = melba_wal::replay(&*log, state.replay, |_| Ok::<(), EngineError>(()))?;
         let files = Files {
             directory: segments,
             cache: BlockCache::new(options.cache_bytes()),
@@ -177,7 +177,7 @@ impl Engine {
             snapshots: Snapshots::new(state.csn),
             locks: LockManager::new(),
             pipeline: Pipeline::new(state.csn),
-            wal: Wal::open(Arc::clone(&log), wal_options, end)?,
+            wal: Wal::new(log, wal_options),
             files: Arc::new(files),
             row_store_bytes: AtomicU64::new(0),
             memory_tables_bytes: AtomicU64::new(0),
@@ -186,6 +186,7 @@ impl Engine {
             manifest: Mutex::new(manifest),
             background: Mutex::default(),
             merging: Mutex::default(),
+            activity: Activity::default(),
             room: Condvar::new(),
             room_lock: Mutex::new(()),
             has_threads: AtomicBool::new(false),
@@ -200,12 +201,15 @@ impl Engine {
             _lock: lock,
         };
         let mut edits = shared.load(&state)?;
-        let found = shared.replay(&state, &*log)?;
+        let found = shared.replay(&state)?;
+        shared.wal.begin(found.log_end)?;
         edits.extend(found.edits.iter().cloned());
         shared.snapshots = Snapshots::new(found.csn);
         shared.pipeline = Pipeline::new(found.csn);
         *shared.next_tree.get_mut() = found.next_tree;
+        shared.all_trees().iter().for_each(|tree| shared.note_flushed(tree));
         // First the manifest forgets files, then they go: a recovery that is cut in between must not look for them.
+        shared.manifest.get_mut().reserve(&edits, 0)?;
         shared.manifest.get_mut().install(&edits)?;
         let next_file = shared.remove_strays(&found)?;
         shared.files.next.store(next_file, Ordering::SeqCst);
@@ -258,7 +262,7 @@ impl Engine {
     pub fn merge_all(&self) -> Result<()> {
         self.shared.check_poison()?;
         let mut merging = self.shared.merging.lock();
-        while self.shared.merge_step(&mut merging.merges, true)? {}
+        while self.shared.merge_step(&mut merging.merges, Eagerness::Everything)? {}
         drop(merging);
         self.shared.remove_trash();
         Ok(())
@@ -317,7 +321,9 @@ impl Engine {
             .map(|s| Edit::Sequence(shared.sequence_record(s, true)))
             .chain([Edit::Clean(true)])
             .collect();
-        let installed = shared.manifest.lock().install(&edits);
+        let mut manifest = shared.manifest.lock();
+        manifest.reserve(&edits, 0)?;
+        let installed = manifest.install(&edits);
         // Whatever the outcome, nothing may follow it.
         let _ = shared.poisoned.set("the database system is shut down".into());
         installed
@@ -371,6 +377,15 @@ impl Drop for Engine {
 }
 
 impl Shared {
+    pub fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
+    /// Whether background work is done by threads.
+    pub fn has_threads(&self) -> bool {
+        self.has_threads.load(Ordering::Relaxed)
+    }
+
     pub fn next_tree_id(&self) -> TreeId {
         TreeId(self.next_tree.fetch_add(1, Ordering::Relaxed))
     }
@@ -422,7 +437,7 @@ impl Shared {
         }
     }
 
-    fn log_sequence(&self, id: SequenceId, state: crate::SequenceState) -> Lsn {
+    fn log_sequence(&self, id: SequenceId, state: SequenceState) -> Lsn {
         let mut payload = batch::encode_sequence_state(id, state);
         let crc = melba_wal::payload_crc(&payload);
         self.wal.append(Csn(0), &mut payload, crc).1
@@ -430,11 +445,27 @@ impl Shared {
 
     /// The next value, and how far the log must be durable before a synchronous commit that used it returns.
     pub fn nextval(&self, id: SequenceId) -> Result<(i64, Lsn)> {
-        self.sequence(id)?.next(|state| self.log_sequence(id, state))
+        let sequence = self.sequence(id)?;
+        self.with_log(id, |log| sequence.next(log))
     }
 
     pub fn setval(&self, id: SequenceId, value: i64, is_called: bool) -> Result<Lsn> {
-        self.sequence(id)?.set(value, is_called, |state| self.log_sequence(id, state))
+        let sequence = self.sequence(id)?;
+        self.with_log(id, |log| sequence.set(value, is_called, log))
+    }
+
+    /// Runs what may log a sequence's state, with room for that in the log.
+    fn with_log<T>(&self, id: SequenceId, f: impl FnOnce(&mut dyn FnMut(SequenceState) -> Lsn) -> Result<T>) -> Result<T> {
+        self.wal.reserve(batch::SEQUENCE_STATE_BYTES)?;
+        let mut has_logged = false;
+        let result = f(&mut |state| {
+            has_logged = true;
+            self.log_sequence(id, state)
+        });
+        if !has_logged {
+            self.wal.unreserve(batch::SEQUENCE_STATE_BYTES);
+        }
+        result
     }
 
     /// Refuses all further work; returns the error for the caller to hand on.
@@ -463,7 +494,7 @@ impl Shared {
         self.run_flush_step() || self.run_merge_step()
     }
 
-    fn run_step(&self, step: BackgroundStep) -> bool {
+    pub fn run_step(&self, step: BackgroundStep) -> bool {
         match step {
             BackgroundStep::Log => self.run_log_step(),
             BackgroundStep::Flush => self.run_flush_step(),
@@ -509,7 +540,7 @@ impl Shared {
             let mut merging = self.merging.lock();
             let now = self.clock.monotonic();
             let failed_at = merging.failed_at;
-            let result = self.unless_failed_lately(now, failed_at, || self.merge_step(&mut merging.merges, false));
+            let result = self.unless_failed_lately(now, failed_at, || self.merge_step(&mut merging.merges, self.eagerness()));
             merging.failed_at = result.as_ref().err().copied();
             result.unwrap_or(false) | self.remove_trash()
         })
@@ -582,7 +613,7 @@ impl Shared {
             if let Some(e) = self.background.try_lock().and_then(|b| b.failure.clone()) {
                 return Err(e);
             }
-            if self.has_threads.load(Ordering::Relaxed) {
+            if self.has_threads() {
                 crate::wait::about_to_wait();
                 let mut guard = self.room_lock.lock();
                 self.room.wait_for(&mut guard, Duration::from_millis(10));

@@ -32,6 +32,8 @@ pub enum EngineError {
     Corrupt { what: String },
     /// 53200: a memory limit does not allow it.
     OutOfMemory { what: &'static str },
+    /// 54000: a counter is at its end.
+    Limit(&'static str),
     /// 53300: more sessions than the engine has places for.
     TooManySessions,
     /// 2200H: a sequence without CYCLE has no next value; `limit` is the bound it reached.
@@ -52,6 +54,16 @@ impl EngineError {
     /// An I/O error with what was being done.
     pub(crate) fn io(what: impl Into<String>, source: io::Error) -> EngineError {
         EngineError::Io { what: what.into(), source: Arc::new(source) }
+    }
+
+    /// Whether bytes on disk are wrong or missing: no second try helps, but what does not need them goes on.
+    pub(crate) fn is_damage(&self) -> bool {
+        use io::ErrorKind::{NotFound, UnexpectedEof};
+        match self {
+            EngineError::Corrupt { .. } => true,
+            EngineError::Io { source, .. } => matches!(source.kind(), NotFound | UnexpectedEof),
+            _ => false,
+        }
     }
 }
 
@@ -75,6 +87,7 @@ impl From<EngineError> for DbError {
             EngineError::Io { .. } | EngineError::Poisoned { .. } => DbError::new(SqlState::IO_ERROR, message),
             EngineError::Corrupt { .. } => DbError::new(SqlState::DATA_CORRUPTED, message),
             EngineError::OutOfMemory { .. } => DbError::new(SqlState::OUT_OF_MEMORY, message),
+            EngineError::Limit(_) => DbError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message),
             EngineError::TooManySessions => DbError::new(SqlState::TOO_MANY_CONNECTIONS, message),
             EngineError::SequenceExhausted { .. } => DbError::new(SqlState::SEQUENCE_GENERATOR_LIMIT_EXCEEDED, message),
             EngineError::SequenceBounds { .. } => DbError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message),
@@ -96,6 +109,7 @@ impl std::fmt::Display for EngineError {
             EngineError::Poisoned { cause } => write!(f, "the storage engine has stopped after an earlier failure: {cause}"),
             EngineError::Corrupt { what } => f.write_str(what),
             EngineError::OutOfMemory { what } => write!(f, "out of memory: {what}"),
+            EngineError::Limit(what) => f.write_str(what),
             EngineError::TooManySessions => f.write_str("sorry, too many clients already"),
             EngineError::SequenceExhausted { ascending: true, limit } => {
                 write!(f, "nextval: reached maximum value of sequence ({limit})")
@@ -121,6 +135,7 @@ impl From<melba_wal::WalError> for EngineError {
         match e {
             melba_wal::WalError::Io { file, source } => EngineError::Io { what: format!("access log file \"{file}\""), source },
             melba_wal::WalError::Corrupt { .. } => EngineError::Corrupt { what: e.to_string() },
+            melba_wal::WalError::Exhausted => EngineError::Limit("the positions of the write-ahead log are used up"),
             melba_wal::WalError::Failed => EngineError::Poisoned { cause: e.to_string() },
         }
     }

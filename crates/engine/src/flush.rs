@@ -10,6 +10,7 @@
 //! 2. The log is durable up to everything in the segments before the manifest names them: recovery never finds a commit in a
 //!    segment and not an earlier one in the log.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -21,10 +22,20 @@ use crate::commit::{Floor, add};
 use crate::engine::Shared;
 use crate::error::Result;
 use crate::levels::{IndexRun, Levels, MemTable, Run, TableRun, may_have_key, may_have_row};
-use crate::manifest::{Edit, ManifestState, SegmentFile};
+use crate::manifest::{Edit, Manifest, ManifestState, SegmentFile};
 use crate::output::{IndexOutput, TableOutput};
 use crate::tree::{IndexTree, TableTree, Tree, TreeData};
 use crate::versions::Keep;
+
+/// The log takes at most about one part in so many of what the segments take.
+const LOG_SHARE: u64 = 4;
+/// But it need not be smaller than this.
+const LOG_BYTES_MIN: u64 = 32 << 20;
+
+/// When nothing else happens, a row store is flushed that has filled up to one part in so many.
+const IDLE_SHARE: u64 = 16;
+/// Room in the manifest for files that come while a flush is installed.
+const SPARE_FILES: usize = 1000;
 
 /// A flush in progress.
 pub(crate) struct Flush {
@@ -47,7 +58,18 @@ impl Shared {
     fn flush_is_due(&self) -> bool {
         let bytes = self.row_store_bytes.load(Ordering::Relaxed);
         let log = self.wal.end().0.saturating_sub(self.checkpoint.load(Ordering::Relaxed));
-        bytes >= self.options.row_store_bytes() || log >= self.options.log_bytes_max()
+        // When nothing else happens, little is left for recovery, and merges have all there is.
+        let is_much = log >= self.options.wal_file_bytes / 2 || bytes >= self.options.row_store_bytes() / IDLE_SHARE;
+        let idle = || is_much && self.is_idle();
+        bytes >= self.options.row_store_bytes() || self.log_is_long(log) || idle()
+    }
+
+    /// A flush is due when this much log would have to be replayed: it also takes space.
+    fn log_is_long(&self, log: u64) -> bool {
+        let most = self.options.log_bytes_max();
+        let least = most.min(LOG_BYTES_MIN);
+        let stored = || -> u64 { self.all_trees().iter().map(|t| t.bottom_bytes.load(Ordering::Relaxed)).sum() };
+        log >= least && log >= (stored() / LOG_SHARE).clamp(least, most)
     }
 
     /// Does one step of a flush if one is due, in progress, or demanded; false when there was nothing to do.
@@ -82,10 +104,30 @@ impl Shared {
                 outcome
             }
             None => {
+                // A full disk is heard of before anything has changed, and the installation tried again.
+                if let Err(e) = self.prepare_install(&flush) {
+                    *current = Some(flush);
+                    return Err(e);
+                }
                 self.install(flush).map_err(|e| self.poison(e))?;
                 Ok(true)
             }
         }
+    }
+
+    /// Makes the names of the new files durable, and room in the manifest.
+    fn prepare_install(&self, flush: &Flush) -> Result<()> {
+        self.files.sync_names().map_err(|e| self.poison(e))?;
+        let files = |w: &Written| match w {
+            Written::Table(runs) => runs.len(),
+            Written::Index(runs) => runs.len(),
+        };
+        let mut manifest = self.manifest.lock();
+        let edits = self.schema_edits(manifest.state());
+        // The files of every tree may be named anew, those that commits link meanwhile too.
+        let trees = self.all_trees();
+        let runs: usize = trees.iter().map(|t| t.run_count()).sum::<usize>() + flush.written.iter().map(|(_, w)| files(w)).sum::<usize>();
+        self.reserve_manifest(&mut manifest, &edits, trees.len() + 2 * runs + SPARE_FILES)
     }
 
     fn freeze(&self) -> Flush {
@@ -101,21 +143,28 @@ impl Shared {
 
     fn write_frozen(&self, tree: &Tree) -> Result<Option<Written>> {
         let keep = Keep::new(self.snapshots.in_use());
+        // What a segment has that cannot be read is unknown.
+        let damaged = tree.is_damaged();
         Ok(match &tree.data {
-            TreeData::Table(t) => self.write_frozen_table(t, &keep)?.map(Written::Table),
-            TreeData::Index(t) => self.write_frozen_index(t, &keep)?.map(Written::Index),
+            TreeData::Table(t) => self.write_frozen_table(t, &keep, damaged)?.map(Written::Table),
+            TreeData::Index(t) => self.write_frozen_index(t, &keep, damaged)?.map(Written::Index),
         })
     }
 
-    fn write_frozen_table(&self, table: &TableTree, keep: &Keep) -> Result<Option<Vec<Arc<TableRun>>>> {
+    fn write_frozen_table(&self, table: &TableTree, keep: &Keep, damaged: bool) -> Result<Option<Vec<Arc<TableRun>>>> {
         let levels = table.levels.read().clone();
         // Dropped meanwhile.
         let Some(frozen) = &levels.frozen else { return Ok(None) };
-        let mut output = TableOutput::new(&self.files, Arc::clone(&table.layout.read()));
+        let mut output = TableOutput::new(&self.files, Arc::clone(&table.layout.read()), self.files.piece_bytes());
         let mut versions: Vec<&Chain<Option<RowBytes>>> = Vec::new();
+        // Rows behind all others get segments of their own, which lie on nothing and need no merge.
+        let mut old_end = levels.runs.iter().map(|r| r.reader.meta().row_id_max).max();
         for (id, chain) in frozen.map.read().iter() {
+            if old_end.take_if(|end| *id > *end).is_some() {
+                output.cut()?;
+            }
             collect(chain, &mut versions);
-            let bottom = !may_have_row(&levels.runs, *id);
+            let bottom = !damaged && !may_have_row(&levels.runs, *id);
             keep.select(&mut versions, |v| v.csn, |v| !v.value.is_live(), bottom);
             for version in &versions {
                 output.push_row(*id, version.csn, version.value.as_deref())?;
@@ -124,14 +173,14 @@ impl Shared {
         output.finish().map(Some)
     }
 
-    fn write_frozen_index(&self, index: &IndexTree, keep: &Keep) -> Result<Option<Vec<Arc<IndexRun>>>> {
+    fn write_frozen_index(&self, index: &IndexTree, keep: &Keep, damaged: bool) -> Result<Option<Vec<Arc<IndexRun>>>> {
         let levels = index.levels.read().clone();
         let Some(frozen) = &levels.frozen else { return Ok(None) };
-        let mut output = IndexOutput::new(&self.files);
+        let mut output = IndexOutput::new(&self.files, self.files.piece_bytes());
         let mut versions: Vec<&Chain<bool>> = Vec::new();
         for (key, chain) in frozen.map.read().iter() {
             collect(chain, &mut versions);
-            let bottom = !may_have_key(&levels.runs, key.as_slice());
+            let bottom = !damaged && !may_have_key(&levels.runs, key.as_slice());
             keep.select(&mut versions, |v| v.csn, |v| !v.value, bottom);
             for version in &versions {
                 output.push(key.as_slice(), version.csn, !version.value)?;
@@ -140,29 +189,44 @@ impl Shared {
         output.finish().map(Some)
     }
 
+    /// `Manifest::reserve`; poisons the engine when what is in force is unknown afterwards.
+    pub(crate) fn reserve_manifest(&self, manifest: &mut Manifest, edits: &[Edit], names: usize) -> Result<()> {
+        manifest.reserve(edits, names).map_err(|e| if manifest.is_lost() { self.poison(e) } else { e })
+    }
+
     /// Makes the written segments part of the database.
     ///
     /// The manifest is locked from the first look at the levels on: a merge changes both under the same lock.
     fn install(&self, flush: Flush) -> Result<()> {
         let Flush { whole, replay, written, .. } = flush;
-        self.files.sync_names()?;
         let mut manifest = self.manifest.lock();
         let mut edits = self.schema_edits(manifest.state());
+        // Freeing many rows takes long, so that is left for when the locks are given back.
+        let mut thawed: Vec<Box<dyn Any>> = Vec::new();
         for (tree, written) in &written {
-            match written {
-                Written::Table(runs) => tree.as_table().into_iter().for_each(|t| thaw(&t.levels, runs)),
-                Written::Index(runs) => tree.as_index().into_iter().for_each(|t| thaw(&t.levels, runs)),
+            match (&tree.data, written) {
+                (TreeData::Table(t), Written::Table(runs)) => thawed.push(Box::new(thaw(&t.levels, runs))),
+                (TreeData::Index(t), Written::Index(runs)) => thawed.push(Box::new(thaw(&t.levels, runs))),
+                _ => unreachable!("what was written is of the tree's kind"),
             }
         }
+        let mut changed = Vec::new();
         for tree in self.all_trees() {
             let known = manifest.state().segments.get(&tree.id).map_or(&[][..], |s| s);
-            let files = match &tree.data {
+            let mut files = match &tree.data {
                 TreeData::Table(t) => settled(&t.levels.read().runs, known, whole),
                 TreeData::Index(t) => settled(&t.levels.read().runs, known, whole),
             };
+            if tree.is_damaged() {
+                // What cannot be opened stays where it was.
+                files.retain(|f| !known.contains(f));
+                files.extend(known);
+                files.extend(tree.damaged_files().iter().filter(|f| !known.contains(f)));
+            }
             if files != known && tree.committed.load(Ordering::Acquire) {
                 let removed = known.iter().map(|s| s.file).collect();
                 edits.push(Edit::Segments { tree: tree.id, removed, added: files });
+                changed.push(tree);
             }
         }
         edits.push(Edit::Checkpoint {
@@ -175,6 +239,8 @@ impl Shared {
         self.flush_log()?;
         manifest.install(&edits)?;
         drop(manifest);
+        drop(thawed);
+        changed.iter().for_each(|tree| self.note_flushed(tree));
         self.checkpoint.store(replay.0, Ordering::Relaxed);
         self.settled.store(whole.0, Ordering::SeqCst);
         self.recount_row_store();
@@ -238,13 +304,19 @@ fn freeze_levels<K: Ord, V: Payload, R>(levels: &mut Levels<K, V, R>) -> bool {
     true
 }
 
-fn thaw<K: Ord, V: Payload, R>(levels: &parking_lot::RwLock<Levels<K, V, R>>, runs: &[Arc<Run<R>>]) {
+/// Puts the segments in the frozen table's place, and returns that.
+fn thaw<K: Ord, V: Payload, R>(
+    levels: &parking_lot::RwLock<Levels<K, V, R>>,
+    runs: &[Arc<Run<R>>],
+) -> Option<Arc<MemTable<K, V>>> {
     let mut levels = levels.write();
-    match levels.frozen.take() {
+    let frozen = levels.frozen.take();
+    match &frozen {
         Some(_) => levels.add_runs(runs.iter().cloned()),
         // The tree was dropped meanwhile.
         None => runs.iter().for_each(|r| r.obsolete.store(true, Ordering::Release)),
     }
+    frozen
 }
 
 /// The runs that the manifest is to name: all but those whose links the log still replays.

@@ -58,13 +58,21 @@ pub(crate) struct Files {
     /// The number of the next file; never used before.
     pub next: AtomicU64,
     pub sync: bool,
-    /// Raw bytes after which another segment is begun: a merge rewrites so much at a time.
+    /// Raw bytes after which another segment is begun, at most: a merge rewrites about so much at a time.
     pub segment_bytes: usize,
 }
+
+/// The segments of a flush are this many times smaller than a full one, so that merges can be done with them one by one.
+const PIECES: usize = 8;
 
 impl Files {
     pub fn next_file(&self) -> u64 {
         self.next.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// Raw bytes of a segment that a flush writes, about.
+    pub fn piece_bytes(&self) -> usize {
+        (self.segment_bytes / PIECES).max(1)
     }
 
     /// Opens a table's segment; rows with CSN 0 get `assigned`.
@@ -126,6 +134,15 @@ impl<R> Drop for Run<R> {
     }
 }
 
+/// Where runs go that take the place of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Where the first of those was.
+    First,
+    /// Behind all others.
+    Bottom,
+}
+
 /// All levels of a tree, front to back.
 pub(crate) struct Levels<K, V, R> {
     pub active: Arc<MemTable<K, V>>,
@@ -171,11 +188,11 @@ impl<K: Ord, V: Payload, R> Levels<K, V, R> {
         self.runs = added.into_iter().chain(self.runs.iter().cloned()).collect();
     }
 
-    /// Puts `added` in the place of `removed`, which lie together, and marks those obsolete.
-    pub fn replace_runs(&mut self, removed: &[u64], added: &[Arc<Run<R>>]) {
+    /// Takes `removed` out, which are obsolete now, and puts `added` in.
+    pub fn replace_runs(&mut self, removed: &[u64], added: &[Arc<Run<R>>], place: Place) {
         let mut runs = self.runs.to_vec();
         let is_removed = |r: &Arc<Run<R>>| removed.contains(&r.segment.file);
-        let at = runs.iter().position(is_removed).unwrap_or(0);
+        let first = runs.iter().position(is_removed).unwrap_or(0);
         runs.retain(|r| {
             let gone = is_removed(r);
             if gone {
@@ -183,6 +200,7 @@ impl<K: Ord, V: Payload, R> Levels<K, V, R> {
             }
             !gone
         });
+        let at = if place == Place::First { first } else { runs.len() };
         runs.splice(at..at, added.iter().cloned());
         self.runs = runs.into();
     }

@@ -26,6 +26,7 @@ mod locks;
 mod manifest;
 mod merge;
 mod output;
+mod pace;
 #[doc(hidden)]
 pub mod planted;
 mod recovery;

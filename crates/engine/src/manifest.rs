@@ -1,9 +1,9 @@
 //! The manifest: which trees, segments and log positions make up the database.
 //!
 //! ```text
-//! file      record, record, ...
+//! file      record, record, ... | zeros
 //! record    length u32 | crc u32 | edits (length bytes)
-//! edit      1 reset
+//! edit      1 reset     version u32
 //!           2 tree      id u64 | is index u8 | table u64 | persistence u8 | next row u64 | live u64 | columns u16 | kind u8 each
 //!           3 drop tree id u64
 //!           4 segments  tree u64 | removed v | removed x file u64 | added v | added x (file u64 | assigned CSN u64)
@@ -17,7 +17,9 @@
 //! 1. An edit takes effect when its record is durable, all edits of a record or none.
 //! 2. The first record begins with a reset: it is the whole state. A longer manifest is rewritten into a new file, which
 //!    replaces the old one by a rename.
-//! 3. Only the last record may be torn; opening rewrites the file, so nothing is ever appended behind a torn record.
+//! 3. Only the last record may be torn, for each is durable before the next is written: one that is not whole and has others
+//!    behind it is damage. Opening rewrites the file, so nothing is ever appended behind a torn record.
+//! 4. Room for a record is made before what it tells of is done (`reserve`): a full disk finds nothing half changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,11 +34,19 @@ use crate::planted::{Plant, is_planted};
 use crate::sequence::{SequenceDefinition, SequenceId, SequenceState};
 use crate::tree::Persistence;
 
+/// Version of the format, in the first record.
+pub(crate) const FORMAT_VERSION: u32 = 2;
 const NAME: &str = "MANIFEST";
 const NEW_NAME: &str = "MANIFEST.new";
 const RECORD_HEADER_BYTES: usize = 8;
 /// Bytes of edits after which the manifest is rewritten, if that is also several times the state's size.
-const REWRITE_BYTES: u64 = 256 << 10;
+const REWRITE_BYTES: u64 = 64 << 10;
+/// The file grows by zeros in units of this, before records are written over them.
+const ALLOCATION_BYTES: u64 = 4 << 10;
+/// What an edit takes for each file that it names, or for itself: a file's number and CSN, once removed and once added.
+const NAME_BYTES_MAX: u64 = 40;
+/// What a checkpoint takes.
+const CHECKPOINT_BYTES: u64 = 64;
 
 /// A tree as the manifest has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +85,8 @@ pub(crate) struct SequenceRecord {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Edit {
     Reset,
+    /// The reset of a manifest that this program cannot read.
+    OtherVersion(u32),
     Tree(TreeRecord),
     DropTree(TreeId),
     /// `added` (newest first) takes the place of the first of `removed`, or goes in front of all.
@@ -111,7 +123,7 @@ pub(crate) struct ManifestState {
 impl ManifestState {
     fn apply(&mut self, edit: &Edit) {
         match edit {
-            Edit::Reset => *self = ManifestState::default(),
+            Edit::Reset | Edit::OtherVersion(_) => *self = ManifestState::default(),
             Edit::Tree(tree) => drop(self.trees.insert(tree.id, tree.clone())),
             Edit::DropTree(id) => {
                 self.trees.remove(id);
@@ -150,7 +162,10 @@ impl ManifestState {
 
 fn encode(edit: &Edit, out: &mut Vec<u8>) {
     match edit {
-        Edit::Reset => out.push(1),
+        Edit::Reset => {
+            out.push(1);
+            out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        }
         Edit::Tree(t) => {
             out.push(2);
             put_u64(out, t.id.0);
@@ -162,6 +177,7 @@ fn encode(edit: &Edit, out: &mut Vec<u8>) {
             put_u16(out, t.kinds.len() as u16);
             out.extend(t.kinds.iter().map(|k| *k as u8));
         }
+        Edit::OtherVersion(_) => unreachable!("is only read"),
         Edit::DropTree(id) => {
             out.push(3);
             put_u64(out, id.0);
@@ -201,7 +217,10 @@ fn encode(edit: &Edit, out: &mut Vec<u8>) {
 
 fn decode(r: &mut Reader<'_>) -> Option<Edit> {
     Some(match r.u8()? {
-        1 => Edit::Reset,
+        1 => match r.u32()? {
+            FORMAT_VERSION => Edit::Reset,
+            version => Edit::OtherVersion(version),
+        },
         2 => Edit::Tree(TreeRecord {
             id: TreeId(r.u64()?),
             is_index: r.u8()? != 0,
@@ -255,8 +274,17 @@ fn decode_record(bytes: &[u8]) -> Option<(Vec<Edit>, usize)> {
     let mut edits = Vec::new();
     while !r.is_empty() {
         edits.push(decode(&mut r)?);
+        if matches!(edits[..], [Edit::OtherVersion(_)]) {
+            break;
+        }
     }
     Some((edits, RECORD_HEADER_BYTES + length))
+}
+
+/// Whether there is a whole record anywhere in `bytes`. Records are written when those before are durable, so what is in front of it
+/// is damaged, not torn.
+fn has_record(bytes: &[u8]) -> bool {
+    (0..bytes.len().saturating_sub(RECORD_HEADER_BYTES)).any(|at| decode_record(&bytes[at..]).is_some_and(|(e, _)| !e.is_empty()))
 }
 
 /// The manifest, open for changes.
@@ -264,8 +292,12 @@ pub(crate) struct Manifest {
     directory: Arc<dyn Directory>,
     file: Arc<dyn File>,
     offset: u64,
+    /// Bytes of the file that have blocks on the disk; zeros from `offset` on.
+    allocated: u64,
     /// The offset at which to rewrite.
     rewrite_at: u64,
+    /// A replacement of the file has failed: which one is in force is unknown.
+    lost: bool,
     sync: bool,
     state: ManifestState,
 }
@@ -286,9 +318,10 @@ impl Manifest {
         if names.iter().any(|n| n == NEW_NAME) {
             directory.remove(NEW_NAME).map_err(io)?;
         }
-        let (file, offset) = write_snapshot(&*directory, &state, sync)?;
+        let (file, offset) = write_new(&*directory, &state, sync)?;
+        replace(&*directory, sync)?;
         let rewrite_at = REWRITE_BYTES.max(offset * 4);
-        Ok((Manifest { directory, file, offset, rewrite_at, sync, state }, existed))
+        Ok((Manifest { directory, file, offset, allocated: offset, rewrite_at, lost: false, sync, state }, existed))
     }
 
     /// Reads a directory's manifest without changing anything.
@@ -300,14 +333,18 @@ impl Manifest {
         let mut state = ManifestState::default();
         let mut at = 0;
         while let Some((edits, length)) = decode_record(&bytes[at..]) {
+            if let Some(Edit::OtherVersion(version)) = edits.first() {
+                return Err(EngineError::Corrupt { what: format!("file \"{NAME}\" has unknown format version {version}") });
+            }
             if at == 0 && edits.first() != Some(&Edit::Reset) {
                 break;
             }
             edits.iter().for_each(|e| state.apply(e));
             at += length;
         }
-        if at == 0 {
-            return Err(EngineError::Corrupt { what: "the manifest has no valid first record".into() });
+        if at == 0 || has_record(&bytes[at..]) {
+            let what = format!("the file \"{NAME}\" is damaged at offset {at}: not a whole record, and others follow");
+            return Err(EngineError::Corrupt { what });
         }
         Ok(state)
     }
@@ -316,41 +353,62 @@ impl Manifest {
         &self.state
     }
 
-    /// Installs edits, all or none; durable on return. After an error the caller must poison the engine.
-    pub fn install(&mut self, edits: &[Edit]) -> Result<()> {
+    /// Whether the engine must be poisoned: which file is in force is unknown.
+    pub fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Makes room on the disk for a record of some edits and of others that name so many files or trees. Unless the manifest is lost
+    /// then, everything is as before after an error.
+    pub fn reserve(&mut self, edits: &[Edit], names: usize) -> Result<()> {
         if self.offset >= self.rewrite_at {
-            let mut state = self.state.clone();
-            edits.iter().for_each(|e| state.apply(e));
-            (self.file, self.offset) = write_snapshot(&*self.directory, &state, self.sync)?;
-            self.rewrite_at = REWRITE_BYTES.max(self.offset * 4);
-            self.state = state;
-            return Ok(());
+            let (file, offset) = write_new(&*self.directory, &self.state, self.sync)?;
+            self.lost = true;
+            replace(&*self.directory, self.sync)?;
+            (self.lost, self.file, self.offset) = (false, file, offset);
+            (self.allocated, self.rewrite_at) = (self.offset, REWRITE_BYTES.max(self.offset * 4));
         }
+        let bytes = encode_record(edits).len() as u64 + names as u64 * NAME_BYTES_MAX + CHECKPOINT_BYTES;
+        let needed = (self.offset + bytes).next_multiple_of(ALLOCATION_BYTES);
+        if needed > self.allocated {
+            self.file.write_at(&vec![0; (needed - self.allocated) as usize], self.allocated).map_err(io)?;
+            self.allocated = needed;
+        }
+        Ok(())
+    }
+
+    /// Installs edits for which there is room, all or none; durable on return. After an error the caller must poison the engine.
+    pub fn install(&mut self, edits: &[Edit]) -> Result<()> {
         let record = encode_record(edits);
         self.file.write_at(&record, self.offset).map_err(io)?;
         if self.sync && !is_planted(Plant::SkipFsync) {
             self.file.sync().map_err(io)?;
         }
         self.offset += record.len() as u64;
+        self.allocated = self.allocated.max(self.offset);
         // Only now: files that the durable state may name are not removed because of a record that failed.
         edits.iter().for_each(|e| self.state.apply(e));
         Ok(())
     }
 }
 
-/// Writes a new manifest beside the old one and puts it in its place.
-fn write_snapshot(directory: &dyn Directory, state: &ManifestState, sync: bool) -> Result<(Arc<dyn File>, u64)> {
+/// Writes a new manifest beside the old one, or leaves nothing.
+fn write_new(directory: &dyn Directory, state: &ManifestState, sync: bool) -> Result<(Arc<dyn File>, u64)> {
     let record = encode_record(&state.edits());
     let file = directory.create(NEW_NAME).map_err(io)?;
-    file.write_at(&record, 0).map_err(io)?;
-    if sync {
-        file.sync().map_err(io)?;
-    }
-    directory.rename(NEW_NAME, NAME).map_err(io)?;
-    if sync {
-        directory.sync_names().map_err(io)?;
-    }
+    let written = file.write_at(&record, 0).and_then(|()| if sync { file.sync() } else { Ok(()) });
+    written.map_err(|e| {
+        // What cannot be removed now is removed by the next start.
+        let _ = directory.remove(NEW_NAME);
+        io(e)
+    })?;
     Ok((file, record.len() as u64))
+}
+
+/// Puts the new manifest in the old one's place.
+fn replace(directory: &dyn Directory, sync: bool) -> Result<()> {
+    directory.rename(NEW_NAME, NAME).map_err(io)?;
+    if sync { directory.sync_names().map_err(io) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -391,7 +449,11 @@ mod tests {
         let document = include_str!("../../../docs/design/manifest.md");
         let source = include_str!("manifest.rs");
         let diagram = source.lines().filter_map(|l| l.strip_prefix("//! ")).filter(|l| l.contains(" | "));
-        assert_eq!(diagram.inspect(|l| assert!(document.contains(l.trim()), "{l}")).count(), 5);
+        assert_eq!(diagram.inspect(|l| assert!(document.contains(l.trim()), "{l}")).count(), 6);
+        assert!(document.contains("1 reset     version u32") && document.contains(&format!("Format version: {FORMAT_VERSION}.")));
+        let checkpoint = Edit::Checkpoint { replay: Lsn(5), csn: Csn(6), next_tree: 7, next_file: 8 };
+        let record = encode_record(&[Edit::Reset, checkpoint, Edit::Clean(true)]);
+        assert_eq!(crate::tests::documented(document, "## A record, byte by byte"), crate::tests::hex(&record));
         let record = encode_record(&[Edit::Checkpoint { replay: Lsn(1), csn: Csn(2), next_tree: 3, next_file: 4 }]);
         assert_eq!(record.len(), RECORD_HEADER_BYTES + 1 + 4 * 8);
         assert_eq!((record[0], record[8], record[9], record[17]), (33, 7, 1, 2));
@@ -407,7 +469,7 @@ mod tests {
         let mut states = vec![manifest.state().clone()];
         let mut ends = vec![manifest.offset];
         for step in &steps {
-            manifest.install(step).expect("installs");
+            manifest.reserve(step, 0).and_then(|()| manifest.install(step)).expect("installs");
             states.push(manifest.state().clone());
             ends.push(manifest.offset);
         }
@@ -418,8 +480,12 @@ mod tests {
             let whole = ends.iter().rposition(|e| *e <= cut).expect("the first is whole");
             assert_eq!(Manifest::read(&*copy).expect("reads"), states[whole]);
         }
-        d.flip_bit(NAME, 100).expect("flips");
-        assert!(matches!(Manifest::read(&*d), Err(EngineError::Corrupt { .. })));
+        for byte in 0..ends[3] {
+            d.flip_bit(NAME, byte * 8 + byte % 8).expect("flips");
+            let read = Manifest::read(&*d);
+            assert!(matches!(&read, Err(EngineError::Corrupt { what }) if what.contains(NAME)), "byte {byte}");
+            d.flip_bit(NAME, byte * 8 + byte % 8).expect("flips");
+        }
     }
 
     #[test]
@@ -431,7 +497,8 @@ mod tests {
             if let Ok((mut manifest, _)) = Manifest::open(Arc::clone(&d) as Arc<dyn Directory>, true) {
                 manifest.rewrite_at = 2000;
                 for i in 1..=36 {
-                    if manifest.install(&[Edit::Tree(tree(i))]).is_err() {
+                    let edit = [Edit::Tree(tree(i))];
+                    if manifest.reserve(&edit, 0).and_then(|()| manifest.install(&edit)).is_err() {
                         break;
                     }
                     acknowledged = i;

@@ -1,17 +1,18 @@
-//! Merge: segments of a tree are rewritten together; dead versions and tombstones are dropped.
+//! Merge: segments of a tree are rewritten together; dead versions and tombstones are dropped. `choose` says which.
 //!
-//! Neighbouring runs that do not overlap are a level. A merge of levels rewrites the oldest of them slice by slice, a segment and
-//! what the newer levels have in its range at a time; when all slices are done the newer levels go. So the extra space is one
-//! segment, not a table, and a pass that a restart ends is simply begun again.
+//! A step rewrites one slice of the key axis, or a few levels of recent changes, so that the extra space is some segments and not a
+//! table. Nothing is remembered between steps but what is absorbed, which only saves work.
 //!
 //! Invariants:
-//! 1. Only neighbours in the list of runs are merged, so that newer versions stay further to the front. During a pass a version
-//!    may be in a newer level and, the same, in a rewritten slice.
+//! 1. Newer versions of a key stay further to the front. A version may be in a newer run and, the same, in an older one.
 //! 2. Only runs that the manifest names are merged (see `recovery`).
 //! 3. The inputs stay on disk until the manifest no longer names them and no scan reads them.
+//! 4. No lock that a reader or a commit needs is held while segments are read, written or synced.
+
+mod choose;
+mod cursor;
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -22,226 +23,170 @@ use parking_lot::RwLock;
 use crate::chain::Payload;
 use crate::engine::Shared;
 use crate::error::{EngineError, Result};
-use crate::levels::{Levels, Run, may_have_key, may_have_row};
+use crate::levels::{Levels, Place, Run, may_have_key, may_have_row};
 use crate::manifest::{Edit, SegmentFile};
 use crate::output::{IndexOutput, TableOutput};
 use crate::planted::{Plant, is_planted};
 use crate::tree::{Tree, TreeData};
 use crate::versions::Keep;
 
-/// Levels of about one size after which they are merged.
-const LEVELS_MAX: usize = 4;
-/// A level is of the size of those in front of it when it is at most this many times larger than all of them.
-const SIZE_RATIO: u64 = 2;
-/// A level is rewritten when one in this many of its rows may be dead: bounds the space that dead versions take.
-const DEAD_SHARE: u64 = 4;
-/// Small segments of one level are put together when there are this many.
-const SMALL_RUNS: usize = 8;
-/// A segment is small below this share of what one may hold.
-const SMALL_SHARE: u64 = 4;
-/// Rows of a row group decoded at a time.
-const PIECE_ROWS: usize = 4096;
+pub(crate) use choose::{Bulk, Eagerness};
+use choose::{Absorbed, Candidate, Plan, Shape};
+use cursor::TableCursor;
 
-/// A run as the choice sees it.
-struct Candidate {
-    bytes: u64,
-    raw_bytes: u64,
-    rows: u64,
-    tombstones: u64,
-    /// Keys as bytes; for rows, the id big-endian.
-    first: Vec<u8>,
-    last: Vec<u8>,
-}
+/// A run is made about this share of its tree, within bounds: the extra space of a step.
+const AIM_SHARE: u64 = 16;
 
-impl Candidate {
-    fn overlaps(&self, other: &Candidate) -> bool {
-        self.first <= other.last && other.first <= self.last
-    }
-}
-
-/// What to merge: all runs of `newer`, which may be none, into those of `base`.
-#[derive(Debug, PartialEq)]
-struct Plan {
-    newer: Range<usize>,
-    base: Range<usize>,
-}
-
-/// A merge in progress, by file numbers.
-pub(crate) struct Pass {
-    tree: TreeId,
-    newer: Vec<u64>,
-    /// The segments still to be rewritten, by key, and where the next slice begins (`None`: at the beginning).
-    base: Vec<u64>,
-    from: Option<Vec<u8>>,
-    /// Runs behind the merged ones.
-    older: Vec<u64>,
-    outputs: HashSet<u64>,
-}
-
-/// What merges own: the one in progress, and what the last one of each tree made. That is not merged again by itself, so that
-/// merging always ends, whatever the rules say of its result.
+/// What merges own.
 #[derive(Default)]
 pub(crate) struct Merges {
-    pass: Option<Pass>,
-    made: HashMap<TreeId, HashSet<u64>>,
+    absorbed: Absorbed,
+    /// Files of one merge whose key ranges overlap, and the first of them: rows of several column layouts.
+    units: HashMap<u64, u64>,
+    /// The tree of the last step: the next one begins behind it, so that no tree waits for another for long.
+    last: TreeId,
 }
 
-/// Neighbouring runs that do not overlap.
-fn levels_of(runs: &[Candidate]) -> Vec<Range<usize>> {
-    let mut levels: Vec<Range<usize>> = Vec::new();
-    for (i, run) in runs.iter().enumerate() {
-        match levels.last_mut() {
-            Some(level) if !runs[level.clone()].iter().any(|r| r.overlaps(run)) => level.end = i + 1,
-            _ => levels.push(i..i + 1),
-        }
-    }
-    levels
-}
-
-/// What to merge, of runs that are given newest first; `None`: nothing pays.
-fn choose(runs: &[Candidate], everything: bool, segment_bytes: u64) -> Option<Plan> {
-    let levels = levels_of(runs);
-    let into = |at: usize| Plan { newer: 0..levels[at].start, base: levels[at].clone() };
-    let sum = |level: &Range<usize>, of: fn(&Candidate) -> u64| runs[level.clone()].iter().map(of).sum::<u64>();
-    if everything {
-        return (levels.len() > 1).then(|| into(levels.len() - 1));
-    }
-    // Space: rows in newer levels stand for dead ones in older levels.
-    for at in (1..levels.len()).rev() {
-        let newer = sum(&(0..levels[at].start), |r| r.rows);
-        if newer * DEAD_SHARE > sum(&levels[at], |r| r.rows) {
-            return Some(into(at));
-        }
-    }
-    // Reads: enough levels of about one size, the usual way of a log-structured tree.
-    let (mut total, mut count) = (0, 0);
-    while count < levels.len() {
-        let bytes = sum(&levels[count], |r| r.bytes);
-        if count >= LEVELS_MAX && bytes > total * SIZE_RATIO {
-            break;
-        }
-        total += bytes;
-        count += 1;
-    }
-    if count > LEVELS_MAX {
-        return Some(into(count - 1));
-    }
-    // Files: small neighbours.
-    let small = runs.iter().take_while(|r| r.raw_bytes < segment_bytes / SMALL_SHARE).count();
-    if small >= SMALL_RUNS {
-        return Some(Plan { newer: 0..small - 1, base: small - 1..small });
-    }
-    // Runs that are mostly tombstones with nothing below.
-    let last = levels.last()?;
-    let dead = last.clone().find(|i| runs[*i].tombstones * 2 > runs[*i].rows)?;
-    Some(Plan { newer: dead..dead, base: dead..dead + 1 })
+/// What one step rewrites.
+struct Job<R> {
+    /// Newest first.
+    inputs: Vec<Arc<Run<R>>>,
+    /// Runs that may have versions behind the inputs'.
+    older: Vec<Arc<Run<R>>>,
+    /// The key range to rewrite.
+    from: Vec<u8>,
+    to: Option<Vec<u8>>,
+    /// Raw bytes after which another output is begun.
+    output_bytes: usize,
+    /// The inputs that the outputs replace. Of a sinking, the other inputs are absorbed.
+    replaced: Vec<u64>,
+    absorbed: Vec<u64>,
+    place: Place,
 }
 
 impl Shared {
-    /// Rewrites one slice, of the merge in progress or of a new one; false when no tree needs a merge. One thread at a time does
-    /// this.
-    pub(crate) fn merge_step(&self, merges: &mut Merges, everything: bool) -> Result<bool> {
-        let Merges { pass, made } = merges;
-        if pass.is_none() {
-            let segment_bytes = self.options.segment_bytes as u64;
-            let choose = |runs: &[Candidate]| choose(runs, everything, segment_bytes);
-            for tree in self.all_trees() {
-                let known = self.manifest.lock().state().segments.get(&tree.id).cloned().unwrap_or_default();
-                *pass = match &tree.data {
-                    TreeData::Table(t) => plan(tree.id, &t.levels, &known, choose, candidate_of_table),
-                    TreeData::Index(t) => plan(tree.id, &t.levels, &known, choose, candidate_of_index),
-                };
-                let again = |p: &Pass| {
-                    let made = made.get(&p.tree);
-                    made.is_some_and(|made| p.newer.iter().chain(&p.base).all(|f| made.contains(f)))
-                };
-                if pass.as_ref().is_some_and(again) {
-                    *pass = None;
-                }
-                if pass.is_some() {
-                    break;
-                }
+    /// Does one rewriting, if one pays; false when no tree needs any. One thread at a time does this.
+    pub(crate) fn merge_step(&self, merges: &mut Merges, eagerness: Eagerness) -> Result<bool> {
+        let trees = self.all_trees();
+        let start = trees.partition_point(|t| t.id <= merges.last);
+        for tree in trees[start..].iter().chain(&trees[..start]) {
+            // Set before looking, so that a flush that changes the tree meanwhile has the last word.
+            if tree.is_damaged() || tree.merged_for.fetch_max(eagerness as u8, Ordering::SeqCst) >= eagerness as u8 {
+                continue;
+            }
+            let result = match &tree.data {
+                TreeData::Table(t) => self.merge_tree(tree, merges, eagerness, &t.levels, |job| self.merge_table(tree, job)),
+                TreeData::Index(t) => self.merge_tree(tree, merges, eagerness, &t.levels, |job| self.merge_index(job)),
+            };
+            let damaged = result.as_ref().is_err_and(EngineError::is_damage);
+            if damaged {
+                // Until it changes: others must not wait for what will not work.
+                continue;
+            }
+            if !matches!(result, Ok(Outcome::Nothing)) {
+                tree.merged_for.store(0, Ordering::SeqCst);
+            }
+            if result? == Outcome::Rewritten {
+                merges.last = tree.id;
+                return Ok(true);
             }
         }
-        let Some(current) = pass else { return Ok(false) };
-        // A failure before the installation leaves the pass as it was, and the slice is tried again.
-        let done = match self.tree(current.tree) {
-            Err(_) => true,
-            Ok(tree) => match &tree.data {
-                TreeData::Table(t) => self.merge_slice(current, &t.levels, candidate_of_table, |inputs, older, range| {
-                    self.merge_table(&tree, inputs, older, range)
-                })?,
-                TreeData::Index(t) => self.merge_slice(current, &t.levels, candidate_of_index, |inputs, older, range| {
-                    self.merge_index(inputs, older, range)
-                })?,
-            },
-        };
-        if done && let Some(pass) = pass.take() {
-            made.insert(pass.tree, pass.outputs);
-        }
-        Ok(true)
+        Ok(false)
     }
 
-    /// Rewrites the next slice of a pass; true when it was the last, or the tree has changed under the pass.
-    fn merge_slice<K: Ord, V: Payload, R>(
-        &self,
-        pass: &mut Pass,
-        levels: &RwLock<Levels<K, V, R>>,
-        candidate: impl Fn(&R) -> Candidate,
-        merge: impl FnOnce(&[Arc<Run<R>>], &[Arc<Run<R>>], Slice<'_>) -> Result<Vec<Arc<Run<R>>>>,
-    ) -> Result<bool> {
-        let runs = Arc::clone(&levels.read().runs);
-        let find = |file: &u64| runs.iter().find(|r| r.segment.file == *file).cloned();
-        let Some(&base) = pass.base.first() else { return Ok(true) };
-        let inputs: Option<Vec<Arc<Run<R>>>> = pass.newer.iter().chain([&base]).map(find).collect();
-        let Some(inputs) = inputs else { return Ok(true) };
-        let older: Vec<Arc<Run<R>>> = pass.older.iter().filter_map(find).collect();
-        let to = pass.base.get(1).and_then(find).map(|next| candidate(&next.reader).first);
-        let slice = Slice { from: pass.from.as_deref(), to: to.as_deref() };
-        let outputs = merge(&inputs, &older, slice)?;
-        self.files.sync_names()?;
-        let is_last = pass.base.len() == 1;
-        let mut removed = vec![base];
-        // Levels and manifest change under one lock, so that a flush sees both or neither.
-        let mut manifest = self.manifest.lock();
-        let mut levels = levels.write();
-        if !levels.runs.iter().any(|r| r.segment.file == base) {
-            // The tree was dropped meanwhile.
-            outputs.iter().for_each(|r| r.obsolete.store(true, Ordering::Release));
-            return Ok(true);
-        }
-        levels.replace_runs(&removed, &outputs);
-        if is_last {
-            levels.replace_runs(&pass.newer, &[]);
-        }
-        drop(levels);
-        let added = outputs.iter().map(|r| r.segment).collect();
-        let mut edits = vec![Edit::Segments { tree: pass.tree, removed: std::mem::take(&mut removed), added }];
-        if is_last {
-            edits.push(Edit::Segments { tree: pass.tree, removed: pass.newer.clone(), added: Vec::new() });
-        }
-        manifest.install(&edits).map_err(|e| self.poison(e))?;
-        pass.outputs.extend(outputs.iter().map(|r| r.segment.file));
-        pass.base.remove(0);
-        pass.from = to;
-        Ok(is_last)
-    }
-
-    fn merge_table(
+    fn merge_tree<K: Ord, V: Payload, R: Described>(
         &self,
         tree: &Tree,
-        inputs: &[Arc<Run<TableSegmentReader>>],
-        older: &[Arc<Run<TableSegmentReader>>],
-        slice: Slice<'_>,
-    ) -> Result<Vec<Arc<Run<TableSegmentReader>>>> {
+        merges: &mut Merges,
+        eagerness: Eagerness,
+        levels: &RwLock<Levels<K, V, R>>,
+        write: impl FnOnce(&Job<R>) -> Result<Vec<Arc<Run<R>>>>,
+    ) -> Result<Outcome> {
+        let known = self.manifest.lock().state().segments.get(&tree.id).cloned().unwrap_or_default();
+        let runs = Arc::clone(&levels.read().runs);
+        let runs = settled(&runs, &known);
+        let candidates = merges.candidates(runs);
+        let shape = Shape::new(&candidates);
+        let oldest = self.snapshots.compute_oldest();
+        let raw_bytes: u64 = candidates.iter().map(|c| c.raw_bytes).sum();
+        let most = self.files.segment_bytes as u64;
+        let aim = (raw_bytes / AIM_SHARE).clamp(self.files.piece_bytes() as u64, most);
+        let Some(plan) = shape.choose(&merges.absorbed, eagerness, oldest, aim) else {
+            let waits = shape.is_held_back(oldest);
+            return Ok(if waits { Outcome::Waiting } else { Outcome::Nothing });
+        };
+        let job = Job::new(plan, &candidates, runs, aim);
+        let outputs = write(&job)?;
+        self.files.sync_names().map_err(|e| self.poison(e))?;
+        self.install_merge(tree, merges, levels, &job, outputs)?;
+        Ok(Outcome::Rewritten)
+    }
+
+    /// Puts the outputs in place, and removes what has become superfluous with them.
+    fn install_merge<K: Ord, V: Payload, R: Described>(
+        &self,
+        tree: &Tree,
+        merges: &mut Merges,
+        levels: &RwLock<Levels<K, V, R>>,
+        job: &Job<R>,
+        outputs: Vec<Arc<Run<R>>>,
+    ) -> Result<()> {
+        // Levels and manifest change under one lock, so that a flush sees both or neither.
+        let mut manifest = self.manifest.lock();
+        let known = manifest.state().segments.get(&tree.id).cloned().unwrap_or_default();
+        if let Err(e) = self.reserve_manifest(&mut manifest, &[], known.len() + 2 * outputs.len() + 2) {
+            outputs.iter().for_each(|r| r.obsolete.store(true, Ordering::Release));
+            return Err(e);
+        }
+        {
+            let mut levels = levels.write();
+            if !job.replaced.iter().all(|file| levels.runs.iter().any(|r| r.segment.file == *file)) {
+                // The tree was dropped meanwhile.
+                outputs.iter().for_each(|r| r.obsolete.store(true, Ordering::Release));
+                return Ok(());
+            }
+            levels.replace_runs(&job.replaced, &outputs, job.place);
+        }
+        let added: Vec<SegmentFile> = outputs.iter().map(|r| r.segment).collect();
+        let mut edits = replacement(tree.id, &known, &job.replaced, &added, job.place);
+        merges.note_outputs(job, &outputs);
+        // What the manifest names after these edits.
+        let named: Vec<SegmentFile> = known.iter().chain(&added).copied().collect();
+        let runs = Arc::clone(&levels.read().runs);
+        let candidates = merges.candidates(settled(&runs, &named));
+        let shape = Shape::new(&candidates);
+        let gone: Vec<u64> = shape.superfluous(&merges.absorbed).into_iter().flat_map(|i| candidates[i].files.clone()).collect();
+        let bulk = shape.bulk();
+        if !gone.is_empty() {
+            levels.write().replace_runs(&gone, &[], Place::First);
+            edits.push(Edit::Segments { tree: tree.id, removed: gone.clone(), added: Vec::new() });
+            merges.forget(&gone);
+        }
+        tree.note_bulk(bulk);
+        manifest.install(&edits).map_err(|e| self.poison(e))
+    }
+
+    /// Looks at a tree again after a flush: how far merges lag behind, and that they have work to consider.
+    pub(crate) fn note_flushed(&self, tree: &Tree) {
+        let merges = Merges::default();
+        let bulk = match &tree.data {
+            TreeData::Table(t) => Shape::new(&merges.candidates(&t.levels.read().runs)).bulk(),
+            TreeData::Index(t) => Shape::new(&merges.candidates(&t.levels.read().runs)).bulk(),
+        };
+        tree.note_bulk(bulk);
+        tree.merged_for.store(0, Ordering::SeqCst);
+    }
+
+    fn merge_table(&self, tree: &Tree, job: &Job<TableSegmentReader>) -> Result<Vec<Arc<Run<TableSegmentReader>>>> {
         let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
         let keep = Keep::new(self.snapshots.in_use());
-        let mut output = TableOutput::new(&self.files, Arc::clone(&table.layout.read()));
-        let mut cursors: Vec<TableCursor> = inputs.iter().map(|r| TableCursor::new(&r.reader, slice.first_row())).collect();
-        let end = slice.end_row();
-        // Which cursor, at which row of its piece: a row's versions of one run lie together.
+        let mut output = TableOutput::new(&self.files, Arc::clone(&table.layout.read()), job.output_bytes);
+        let mut cursors: Vec<TableCursor> =
+            job.inputs.iter().map(|r| TableCursor::new(&r.reader, row_of(&job.from).unwrap_or(RowId(0)))).collect();
+        let end = job.to.as_deref().and_then(row_of).unwrap_or(RowId(u64::MAX));
+        // Which cursor's piece, and at which row of it: a row's versions of one run lie together.
         let mut versions: Vec<(usize, Csn, bool, usize)> = Vec::new();
-        let mut held: Vec<Option<Arc<GroupData>>> = Vec::new();
+        let mut held: Vec<Arc<GroupData>> = Vec::new();
         loop {
             let mut next: Option<RowId> = None;
             for cursor in &mut cursors {
@@ -254,42 +199,35 @@ impl Shared {
             held.clear();
             for cursor in &mut cursors {
                 while cursor.row_id()? == Some(id) {
-                    let Some(data) = &cursor.data else { break };
-                    let at = cursor.at;
+                    let Some((data, at)) = cursor.take() else { break };
                     let dead = data.tombstones.as_ref().is_some_and(|t| t.get(at));
                     versions.push((held.len(), data.csns.get(at), dead, at));
-                    held.push(Some(Arc::clone(data)));
-                    cursor.at += 1;
+                    held.push(data);
                 }
             }
-            keep.select(&mut versions, |v| v.1, |v| v.2, !may_have_row(older, id));
+            // A run may have versions between those of another.
+            versions.sort_by_key(|v| std::cmp::Reverse(v.1));
+            keep.select(&mut versions, |v| v.1, |v| v.2, !may_have_row(&job.older, id));
             for (which, csn, dead, at) in &versions {
-                if let Some(Some(data)) = held.get(*which) {
-                    output.push_values(id, *csn, *dead, &data.columns, *at)?;
-                }
+                output.push_values(id, *csn, *dead, &held[*which].columns, *at)?;
             }
         }
     }
 
-    fn merge_index(
-        &self,
-        inputs: &[Arc<Run<KeySegmentReader>>],
-        older: &[Arc<Run<KeySegmentReader>>],
-        slice: Slice<'_>,
-    ) -> Result<Vec<Arc<Run<KeySegmentReader>>>> {
+    fn merge_index(&self, job: &Job<KeySegmentReader>) -> Result<Vec<Arc<Run<KeySegmentReader>>>> {
         let keep = Keep::new(self.snapshots.in_use());
-        let mut output = IndexOutput::new(&self.files);
+        let mut output = IndexOutput::new(&self.files, job.output_bytes);
         let mut cursors: Vec<KeyCursor> = Vec::new();
-        for input in inputs {
+        for input in &job.inputs {
             let mut cursor = input.reader.cursor();
-            cursor.seek(slice.from.unwrap_or(&[]))?;
+            cursor.seek(&job.from)?;
             cursors.push(cursor);
         }
         let mut key = Vec::new();
         let mut versions: Vec<(Csn, bool)> = Vec::new();
         loop {
             let next = cursors.iter().filter(|c| c.is_valid()).map(|c| c.key()).min();
-            let Some(next) = next.filter(|k| slice.to.is_none_or(|to| *k < to)) else { return output.finish() };
+            let Some(next) = next.filter(|k| job.to.as_deref().is_none_or(|to| *k < to)) else { return output.finish() };
             key.clear();
             key.extend_from_slice(next);
             versions.clear();
@@ -299,7 +237,8 @@ impl Shared {
                     cursor.next()?;
                 }
             }
-            keep.select(&mut versions, |v| v.0, |v| v.1, !may_have_key(older, &key));
+            versions.sort_by_key(|v| std::cmp::Reverse(v.0));
+            keep.select(&mut versions, |v| v.0, |v| v.1, !may_have_key(&job.older, &key));
             if is_planted(Plant::DropIndexEntry) && key.last() == Some(&7) {
                 continue;
             }
@@ -310,144 +249,158 @@ impl Shared {
     }
 }
 
-/// A part of the key axis: from a key on, up to and without another; `None` is no bound.
-#[derive(Clone, Copy)]
-struct Slice<'a> {
-    from: Option<&'a [u8]>,
-    to: Option<&'a [u8]>,
+/// What a step did for a tree.
+#[derive(PartialEq)]
+enum Outcome {
+    Rewritten,
+    /// Nothing yet: snapshots hold what could go.
+    Waiting,
+    Nothing,
 }
 
-fn row_of(bytes: &[u8]) -> Option<RowId> {
-    bytes.try_into().ok().map(|b| RowId(u64::from_be_bytes(b)))
-}
-
-impl Slice<'_> {
-    fn first_row(&self) -> RowId {
-        self.from.and_then(row_of).unwrap_or(RowId(0))
-    }
-
-    fn end_row(&self) -> RowId {
-        self.to.and_then(row_of).unwrap_or(RowId(u64::MAX))
-    }
-}
-
-/// A pass over one tree, if one pays.
-fn plan<K: Ord, V: Payload, R>(
-    tree: TreeId,
-    levels: &RwLock<Levels<K, V, R>>,
-    known: &[SegmentFile],
-    choose: impl Fn(&[Candidate]) -> Option<Plan>,
-    candidate: impl Fn(&R) -> Candidate,
-) -> Option<Pass> {
-    let runs = Arc::clone(&levels.read().runs);
-    // Runs that the manifest does not name yet lie in front; they and those between them wait.
-    let settled = runs.iter().rposition(|r| !known.contains(&r.segment)).map_or(0, |at| at + 1);
-    let runs = &runs[settled..];
-    let candidates: Vec<Candidate> = runs.iter().map(|r| candidate(&r.reader)).collect();
-    let Plan { newer, base } = choose(&candidates)?;
-    let file = |i: usize| runs[i].segment.file;
-    let mut by_key: Vec<usize> = base.clone().collect();
-    by_key.sort_by(|a, b| candidates[*a].first.cmp(&candidates[*b].first));
-    Some(Pass {
-        tree,
-        newer: newer.map(file).collect(),
-        base: by_key.into_iter().map(file).collect(),
-        from: None,
-        older: (base.end..runs.len()).map(file).collect(),
-        outputs: HashSet::new(),
-    })
-}
-
-fn candidate_of_table(reader: &TableSegmentReader) -> Candidate {
-    let meta = reader.meta();
-    Candidate {
-        bytes: meta.stored_bytes,
-        raw_bytes: meta.raw_bytes,
-        rows: meta.rows,
-        tombstones: meta.tombstones,
-        first: meta.row_id_min.0.to_be_bytes().to_vec(),
-        last: meta.row_id_max.0.to_be_bytes().to_vec(),
-    }
-}
-
-fn candidate_of_index(reader: &KeySegmentReader) -> Candidate {
-    let meta = reader.meta();
-    Candidate {
-        bytes: meta.stored_bytes,
-        raw_bytes: meta.raw_bytes,
-        rows: meta.entries,
-        tombstones: meta.tombstones,
-        first: meta.key_min.clone(),
-        last: meta.key_max.clone(),
-    }
-}
-
-/// Walks all row versions of a table segment.
-struct TableCursor {
-    reader: Arc<TableSegmentReader>,
-    projection: Vec<usize>,
-    from: RowId,
-    group: usize,
-    /// Rows of the group already decoded.
-    decoded: usize,
-    data: Option<Arc<GroupData>>,
-    at: usize,
-}
-
-impl TableCursor {
-    /// A cursor at the first row at or after `from`.
-    fn new(reader: &Arc<TableSegmentReader>, from: RowId) -> TableCursor {
-        let projection = (0..reader.kinds().len()).collect();
-        let group = reader.row_groups().partition_point(|g| g.row_id_max < from);
-        TableCursor { reader: Arc::clone(reader), projection, from, group, decoded: 0, data: None, at: 0 }
-    }
-
-    /// The row id at the cursor; `None` at the end.
-    fn row_id(&mut self) -> Result<Option<RowId>> {
-        loop {
-            if let Some(id) = self.data.as_ref().and_then(|d| d.row_ids.get(self.at)) {
-                return Ok(Some(*id));
+impl Merges {
+    /// The runs as the choice sees them.
+    fn candidates<R: Described>(&self, runs: &[Arc<Run<R>>]) -> Vec<Candidate> {
+        let mut out: Vec<Candidate> = Vec::with_capacity(runs.len());
+        for run in runs {
+            let file = run.segment.file;
+            let mut candidate = run.reader.describe();
+            candidate.files.push(file);
+            match out.last_mut() {
+                Some(last) if self.units.get(&file).is_some_and(|unit| self.units.get(&last.files[0]) == Some(unit)) => {
+                    last.join(candidate);
+                }
+                _ => out.push(candidate),
             }
-            let Some(group) = self.reader.row_groups().get(self.group) else { return Ok(None) };
-            if self.decoded == group.rows {
-                (self.group, self.decoded) = (self.group + 1, 0);
-                continue;
-            }
-            let to = (self.decoded + PIECE_ROWS).min(group.rows);
-            let data = self.reader.group(self.group, &self.projection).read(self.decoded..to)?;
-            let at = data.row_ids.partition_point(|id| *id < self.from);
-            (self.data, self.at, self.decoded) = (Some(Arc::new(data)), at, to);
+        }
+        out
+    }
+
+    /// Remembers what is absorbed now.
+    fn note_outputs<R: Described>(&mut self, job: &Job<R>, outputs: &[Arc<Run<R>>]) {
+        self.forget(&job.replaced);
+        for file in &job.absorbed {
+            self.absorbed.add(*file, &job.from, job.to.as_deref());
+        }
+        let ranges: Vec<Candidate> = outputs.iter().map(|r| r.reader.describe()).collect();
+        let overlap = ranges.iter().enumerate().any(|(i, a)| ranges[..i].iter().any(|b| a.first <= b.last && b.first <= a.last));
+        if overlap {
+            self.units.extend(outputs.iter().map(|run| (run.segment.file, outputs[0].segment.file)));
+        }
+    }
+
+    fn forget(&mut self, gone: &[u64]) {
+        for file in gone {
+            self.units.remove(file);
+            self.absorbed.remove(*file);
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The runs that the manifest names and nothing in front of them is missing in it: those and runs between them wait.
+fn settled<'a, R>(runs: &'a [Arc<Run<R>>], known: &[SegmentFile]) -> &'a [Arc<Run<R>>] {
+    let known: HashSet<u64> = known.iter().map(|s| s.file).collect();
+    let from = runs.iter().rposition(|r| !known.contains(&r.segment.file)).map_or(0, |at| at + 1);
+    &runs[from..]
+}
 
-    fn run(bytes: u64, first: u8, last: u8) -> Candidate {
-        Candidate { bytes: bytes << 20, raw_bytes: bytes << 20, rows: bytes, tombstones: 0, first: vec![first], last: vec![last] }
+/// The manifest's edits for a merge.
+fn replacement(tree: TreeId, known: &[SegmentFile], removed: &[u64], added: &[SegmentFile], place: Place) -> Vec<Edit> {
+    let removed = removed.to_vec();
+    let mut stays = known.iter().filter(|s| !removed.contains(&s.file));
+    match (place, stays.next_back()) {
+        // What is added takes the place of what is removed: of the last one, to come behind it.
+        (Place::Bottom, Some(last)) => {
+            let behind = [&[*last], added].concat();
+            vec![
+                Edit::Segments { tree, removed, added: Vec::new() },
+                Edit::Segments { tree, removed: vec![last.file], added: behind },
+            ]
+        }
+        _ => vec![Edit::Segments { tree, removed, added: added.to_vec() }],
     }
+}
 
-    fn into(newer: Range<usize>, base: Range<usize>) -> Option<Plan> {
-        Some(Plan { newer, base })
+impl<R> Job<R> {
+    fn new(plan: Plan, candidates: &[Candidate], runs: &[Arc<Run<R>>], aim_bytes: u64) -> Job<R> {
+        let files = |which: &[usize]| -> Vec<u64> { which.iter().flat_map(|i| candidates[*i].files.clone()).collect() };
+        let with_files = |files: &[u64]| runs.iter().filter(|r| files.contains(&r.segment.file)).cloned().collect::<Vec<_>>();
+        let without_files = |files: &[u64]| runs.iter().filter(|r| !files.contains(&r.segment.file)).cloned().collect::<Vec<_>>();
+        match plan {
+            Plan::Sink { bottoms, above, from, to } => {
+                let replaced = files(&bottoms);
+                let raw: u64 = bottoms.iter().map(|i| candidates[*i].raw_bytes).sum();
+                // Outputs of about equal size, none of which is a small rest.
+                let count = ((raw + aim_bytes / 2) / aim_bytes).max(1);
+                Job {
+                    inputs: with_files(&[files(&above), replaced.clone()].concat()),
+                    older: Vec::new(),
+                    from,
+                    to,
+                    output_bytes: aim_bytes.max(raw / count + raw / count / 4) as usize,
+                    replaced,
+                    absorbed: above.iter().map(|i| candidates[*i].files[0]).collect(),
+                    place: Place::Bottom,
+                }
+            }
+            Plan::Collapse { runs: which } => {
+                let replaced = files(&which);
+                Job {
+                    inputs: with_files(&replaced),
+                    older: without_files(&replaced),
+                    from: Vec::new(),
+                    to: None,
+                    output_bytes: aim_bytes as usize,
+                    replaced,
+                    absorbed: Vec::new(),
+                    place: Place::First,
+                }
+            }
+        }
     }
+}
 
-    #[test]
-    fn runs_are_merged_when_it_pays() {
-        assert_eq!(choose(&[], false, 64 << 20), None);
-        assert_eq!(choose(&[run(100, 5, 9), run(100, 1, 4)], false, 64 << 20), None, "neighbours without overlap stay");
-        assert_eq!(choose(&[run(100, 5, 9), run(100, 1, 4)], true, 64 << 20), None, "they are one level");
-        let loads: Vec<Candidate> = (0..9).map(|i| run(100, i, i)).collect();
-        assert_eq!(choose(&loads, false, 64 << 20), None, "a large load stays");
-        let small: Vec<Candidate> = (0..9).map(|i| run(1, i, i)).collect();
-        assert_eq!(choose(&small, false, 64 << 20), into(0..8, 8..9));
-        let wide = || run(30, 1, 9);
-        assert_eq!(choose(&[wide(), run(50, 5, 9), run(60, 1, 4)], false, 64 << 20), into(0..1, 1..3), "many replaced rows");
-        assert_eq!(choose(&[wide(), run(90, 5, 9), run(90, 1, 4)], false, 64 << 20), None);
-        assert_eq!(choose(&[wide(), run(90, 5, 9), run(90, 1, 4)], true, 64 << 20), into(0..1, 1..3));
-        let mut dead = run(10, 1, 9);
-        dead.tombstones = 6;
-        assert_eq!(choose(&[dead], false, 64 << 20), into(0..0, 0..1));
+/// A row id as a bound of slices; `None`: before all rows.
+fn row_of(bound: &[u8]) -> Option<RowId> {
+    bound.try_into().ok().map(|b| RowId(u64::from_be_bytes(b)))
+}
+
+/// A segment that can tell the choice about itself.
+trait Described {
+    /// All but the file.
+    fn describe(&self) -> Candidate;
+}
+
+impl Described for TableSegmentReader {
+    fn describe(&self) -> Candidate {
+        let meta = self.meta();
+        // In groups where rows have several versions, a part of them is behind newer ones.
+        let doubled: usize = self.row_groups().iter().filter(|g| !g.unique).map(|g| g.rows / 2).sum();
+        Candidate {
+            files: Vec::new(),
+            bytes: meta.stored_bytes,
+            raw_bytes: meta.raw_bytes,
+            rows: meta.rows,
+            held: meta.tombstones.max(doubled as u64),
+            csn_max: meta.csn_max,
+            first: meta.row_id_min.0.to_be_bytes().to_vec(),
+            last: meta.row_id_max.0.to_be_bytes().to_vec(),
+        }
+    }
+}
+
+impl Described for KeySegmentReader {
+    fn describe(&self) -> Candidate {
+        let meta = self.meta();
+        Candidate {
+            files: Vec::new(),
+            bytes: meta.stored_bytes,
+            raw_bytes: meta.raw_bytes,
+            rows: meta.entries,
+            held: meta.tombstones,
+            csn_max: meta.csn_max,
+            first: meta.key_min.clone(),
+            last: meta.key_max.clone(),
+        }
     }
 }

@@ -18,6 +18,8 @@ const BATCH_BYTES: usize = 4 << 20;
 pub(crate) struct TableOutput {
     files: Arc<Files>,
     layout: Arc<RowLayout>,
+    /// Raw bytes after which another segment is begun.
+    segment_bytes: usize,
     writers: BTreeMap<usize, Writer>,
     done: Vec<(usize, u64)>,
 }
@@ -35,8 +37,8 @@ struct Writer {
 }
 
 impl TableOutput {
-    pub fn new(files: &Arc<Files>, layout: Arc<RowLayout>) -> TableOutput {
-        TableOutput { files: Arc::clone(files), layout, writers: BTreeMap::new(), done: Vec::new() }
+    pub fn new(files: &Arc<Files>, layout: Arc<RowLayout>, segment_bytes: usize) -> TableOutput {
+        TableOutput { files: Arc::clone(files), layout, segment_bytes, writers: BTreeMap::new(), done: Vec::new() }
     }
 
     fn kinds(&self, columns: usize) -> &[Kind] {
@@ -50,7 +52,7 @@ impl TableOutput {
             if new_row && (writer.row_ids.len() >= BATCH_ROWS || writer.bytes >= BATCH_BYTES) {
                 writer.write()?;
             }
-            if new_row && writer.written + writer.bytes >= self.files.segment_bytes {
+            if new_row && writer.written + writer.bytes >= self.segment_bytes {
                 self.finish_writer(columns)?;
             }
         }
@@ -103,6 +105,11 @@ impl TableOutput {
         Ok(())
     }
 
+    /// Begins another segment for what comes now.
+    pub fn cut(&mut self) -> Result<()> {
+        self.writers.keys().copied().collect::<Vec<_>>().into_iter().try_for_each(|columns| self.finish_writer(columns))
+    }
+
     fn finish_writer(&mut self, columns: usize) -> Result<()> {
         if let Some(mut writer) = self.writers.remove(&columns) {
             self.done.push((columns, writer.file));
@@ -114,9 +121,7 @@ impl TableOutput {
 
     /// Finishes the segments and opens them: those with more columns first, for their rows are newer.
     pub fn finish(mut self) -> Result<Vec<Arc<TableRun>>> {
-        for columns in self.writers.keys().copied().collect::<Vec<_>>() {
-            self.finish_writer(columns)?;
-        }
+        self.cut()?;
         self.done.sort_by_key(|(columns, file)| (std::cmp::Reverse(*columns), *file));
         let done = std::mem::take(&mut self.done);
         done.iter().map(|(_, file)| self.files.open_table(*file, Csn(0))).collect()
@@ -216,19 +221,21 @@ fn datum_bytes(value: &Datum) -> usize {
 /// Writes index entries into segments.
 pub(crate) struct IndexOutput {
     files: Arc<Files>,
+    /// Raw bytes after which another segment is begun, which take about half as many in the file.
+    segment_bytes: usize,
     writer: Option<(u64, KeySegmentWriter)>,
     done: Vec<u64>,
     last: Vec<u8>,
 }
 
 impl IndexOutput {
-    pub fn new(files: &Arc<Files>) -> IndexOutput {
-        IndexOutput { files: Arc::clone(files), writer: None, done: Vec::new(), last: Vec::new() }
+    pub fn new(files: &Arc<Files>, segment_bytes: usize) -> IndexOutput {
+        IndexOutput { files: Arc::clone(files), segment_bytes, writer: None, done: Vec::new(), last: Vec::new() }
     }
 
     /// Adds a version of an entry.
     pub fn push(&mut self, key: &[u8], csn: Csn, dead: bool) -> Result<()> {
-        let full = self.writer.as_ref().is_some_and(|(_, w)| w.stored_bytes() >= self.files.segment_bytes as u64 / 2);
+        let full = self.writer.as_ref().is_some_and(|(_, w)| w.stored_bytes() >= self.segment_bytes as u64 / 2);
         if full && self.last != key {
             self.finish_writer()?;
         }

@@ -7,6 +7,7 @@
 //!    begins; until then the record links it, and no merge touches it.
 //! 3. Files that neither the manifest nor the log name are removed: what a crash left of flushes, merges and bulk loads. A
 //!    segment that the log links stays as long as its record may be replayed, also when a later record drops its tree.
+//! 4. A segment that is damaged or missing stops nobody but who uses its tree. It stays in the manifest.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::batch::{self, Operation};
 use crate::engine::Shared;
 use crate::error::{EngineError, Result};
 use crate::key::KeyBytes;
-use crate::levels::segment_number;
+use crate::levels::{Run, segment_number};
 use crate::manifest::{Edit, ManifestState, SegmentFile, SequenceRecord, TreeRecord};
 use crate::sequence::Sequence;
 use crate::tree::{Persistence, Tree, TreeData};
@@ -83,12 +84,12 @@ impl Shared {
         match &tree.data {
             TreeData::Table(table) => {
                 table.next_row.store(record.next_row, Ordering::Relaxed);
-                let runs = files.iter().map(|f| self.files.open_table(f.file, f.assigned));
-                table.levels.write().add_runs(runs.collect::<Result<Vec<_>>>()?);
+                let runs = open_all(&tree, files, |f| self.files.open_table(f.file, f.assigned))?;
+                table.levels.write().add_runs(runs);
             }
             TreeData::Index(index) => {
-                let runs = files.iter().map(|f| self.files.open_index(f.file, f.assigned));
-                index.levels.write().add_runs(runs.collect::<Result<Vec<_>>>()?);
+                let runs = open_all(&tree, files, |f| self.files.open_index(f.file, f.assigned))?;
+                index.levels.write().add_runs(runs);
             }
         }
         self.add_tree(Arc::new(tree));
@@ -96,7 +97,7 @@ impl Shared {
     }
 
     /// Replays the log from where the manifest says.
-    pub(crate) fn replay(&self, state: &ManifestState, log: &dyn melba_vfs::Directory) -> Result<Recovered> {
+    pub(crate) fn replay(&self, state: &ManifestState) -> Result<Recovered> {
         let mut found = Recovered {
             csn: state.csn,
             next_tree: state.next_tree,
@@ -105,7 +106,7 @@ impl Shared {
             linked: HashSet::new(),
             edits: Vec::new(),
         };
-        let end = melba_wal::replay(log, state.replay, |record| self.replay_record(record, &mut found))?;
+        let end = self.wal.replay(state.replay, |record| self.replay_record(record, &mut found))?;
         found.log_end = end;
         Ok(found)
     }
@@ -206,11 +207,14 @@ impl Shared {
         found.next_file = found.next_file.max(file + 1);
         let Ok(tree) = self.tree(tree) else { return Ok(()) };
         found.linked.insert(file);
+        if tree.damaged_files().iter().any(|s| s.file == file) {
+            return Ok(());
+        }
+        let linked = [SegmentFile { file, assigned: csn }];
         match &tree.data {
             TreeData::Table(table) => {
                 let known = table.levels.read().runs.iter().any(|r| r.segment.file == file);
-                if !known {
-                    let run = self.files.open_table(file, csn)?;
+                for run in open_all(&tree, if known { &[] } else { &linked }, |f| self.files.open_table(f.file, f.assigned))? {
                     table.next_row.fetch_max(run.reader.meta().row_id_max.0 + 1, Ordering::Relaxed);
                     tree.live.fetch_add(run.reader.meta().rows as i64, Ordering::Relaxed);
                     table.levels.write().add_runs([run]);
@@ -218,8 +222,7 @@ impl Shared {
             }
             TreeData::Index(index) => {
                 let known = index.levels.read().runs.iter().any(|r| r.segment.file == file);
-                if !known {
-                    let run = self.files.open_index(file, csn)?;
+                for run in open_all(&tree, if known { &[] } else { &linked }, |f| self.files.open_index(f.file, f.assigned))? {
                     tree.live.fetch_add(run.reader.meta().entries as i64, Ordering::Relaxed);
                     index.levels.write().add_runs([run]);
                 }
@@ -232,6 +235,7 @@ impl Shared {
     pub(crate) fn remove_strays(&self, found: &Recovered) -> Result<u64> {
         let mut known = found.linked.clone();
         for tree in self.all_trees() {
+            known.extend(tree.damaged_files().iter().map(|s| s.file));
             match &tree.data {
                 TreeData::Table(t) => known.extend(t.levels.read().runs.iter().map(|r| r.segment.file)),
                 TreeData::Index(t) => known.extend(t.levels.read().runs.iter().map(|r| r.segment.file)),
@@ -277,4 +281,21 @@ impl Shared {
             start: sequence.start,
         }
     }
+}
+
+/// Opens segments of a tree. One that is damaged makes the tree unusable, and nothing else.
+fn open_all<R>(
+    tree: &Tree,
+    files: &[SegmentFile],
+    open: impl Fn(&SegmentFile) -> Result<Arc<Run<R>>>,
+) -> Result<Vec<Arc<Run<R>>>> {
+    let mut runs = Vec::with_capacity(files.len());
+    for file in files {
+        match open(file) {
+            Ok(run) => runs.push(run),
+            Err(e) if e.is_damage() => tree.note_damage(*file, e),
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(runs)
 }

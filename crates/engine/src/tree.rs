@@ -1,13 +1,16 @@
 //! A tree: the committed state of one table or index.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 
 use melba_types::row::RowLayout;
 use melba_types::{Kind, TreeId};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
+use crate::error::{EngineError, Result};
 use crate::levels::{IndexLevels, Levels, TableLevels};
+use crate::manifest::SegmentFile;
+use crate::merge::Bulk;
 
 /// What a restart leaves of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +31,18 @@ pub(crate) struct TableTree {
     pub layout: RwLock<Arc<RowLayout>>,
     pub levels: RwLock<TableLevels>,
     pub next_row: AtomicU64,
+}
+
+/// Row ids end here: statistics hold them as signed numbers.
+const ROW_ID_MAX: u64 = i64::MAX as u64 - 1;
+
+impl TableTree {
+    /// Takes so many row ids; returns the first.
+    pub fn take_rows(&self, count: u64) -> Result<u64> {
+        let take = |next: u64| next.checked_add(count).filter(|end| *end <= ROW_ID_MAX);
+        let taken = self.next_row.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        taken.map_err(|_| EngineError::Limit("the table has no row numbers left"))
+    }
 }
 
 /// The entries of an index.
@@ -51,6 +66,20 @@ pub(crate) struct Tree {
     pub committed: AtomicBool,
     /// About how many live rows or entries.
     pub live: AtomicI64,
+    /// The eagerness for which merges have nothing to do here; 0: they must look.
+    pub merged_for: AtomicU8,
+    /// Bytes of segments, and of those that lie above others (see `merge`): how far merges lag behind.
+    pub bottom_bytes: AtomicU64,
+    pub above_bytes: AtomicU64,
+    is_damaged: AtomicBool,
+    damage: Mutex<Damage>,
+}
+
+/// Segments of a tree that could not be opened: it cannot be used, only dropped.
+#[derive(Default)]
+struct Damage {
+    files: Vec<SegmentFile>,
+    error: Option<EngineError>,
 }
 
 impl Tree {
@@ -60,12 +89,59 @@ impl Tree {
             levels: RwLock::new(Levels::new()),
             next_row: AtomicU64::new(1),
         });
-        Tree { id, table: id, persistence, data, committed: AtomicBool::new(false), live: AtomicI64::new(0) }
+        Tree::new(id, id, persistence, data)
     }
 
     pub fn index(id: TreeId, table: TreeId, persistence: Persistence) -> Tree {
         let data = TreeData::Index(IndexTree { levels: RwLock::new(Levels::new()) });
-        Tree { id, table, persistence, data, committed: AtomicBool::new(false), live: AtomicI64::new(0) }
+        Tree::new(id, table, persistence, data)
+    }
+
+    fn new(id: TreeId, table: TreeId, persistence: Persistence, data: TreeData) -> Tree {
+        Tree {
+            id,
+            table,
+            persistence,
+            data,
+            committed: AtomicBool::new(false),
+            live: AtomicI64::new(0),
+            merged_for: AtomicU8::new(0),
+            bottom_bytes: AtomicU64::new(0),
+            above_bytes: AtomicU64::new(0),
+            is_damaged: AtomicBool::new(false),
+            damage: Mutex::default(),
+        }
+    }
+
+    /// Notes that a segment cannot be opened.
+    pub fn note_damage(&self, file: SegmentFile, error: EngineError) {
+        let mut damage = self.damage.lock();
+        damage.files.push(file);
+        damage.error.get_or_insert(error);
+        self.is_damaged.store(true, Ordering::Release);
+    }
+
+    pub fn is_damaged(&self) -> bool {
+        self.is_damaged.load(Ordering::Acquire)
+    }
+
+    /// The error for who wants to use a tree that cannot be used.
+    #[inline]
+    pub fn check_damage(&self) -> Result<()> {
+        if !self.is_damaged() {
+            return Ok(());
+        }
+        self.damage.lock().error.clone().map_or(Ok(()), Err)
+    }
+
+    pub fn damaged_files(&self) -> Vec<SegmentFile> {
+        if self.is_damaged() { self.damage.lock().files.clone() } else { Vec::new() }
+    }
+
+    /// Notes what the segments take.
+    pub fn note_bulk(&self, bulk: Bulk) {
+        self.bottom_bytes.store(bulk.bottom_bytes, Ordering::Relaxed);
+        self.above_bytes.store(bulk.above_bytes, Ordering::Relaxed);
     }
 
     pub fn as_table(&self) -> Option<&TableTree> {
@@ -87,6 +163,14 @@ impl Tree {
         match &self.data {
             TreeData::Table(t) => t.levels.read().memory_bytes(),
             TreeData::Index(t) => t.levels.read().memory_bytes(),
+        }
+    }
+
+    /// How many segments the tree has.
+    pub fn run_count(&self) -> usize {
+        match &self.data {
+            TreeData::Table(t) => t.levels.read().runs.len(),
+            TreeData::Index(t) => t.levels.read().runs.len(),
         }
     }
 

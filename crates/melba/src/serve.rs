@@ -22,6 +22,7 @@ type Result<T> = std::result::Result<T, String>;
 pub fn serve(data: &Path, listen: &str, overrides: Vec<(String, String)>) -> Result<()> {
     let directory = open_directory(data)?;
     let _lock = lock(&*directory, data)?;
+    melba_vfs::raise_open_files_limit().map_err(|e| format!("could not raise the limit of open files: {e}"))?;
     let files = Files { data: data.to_owned(), overrides };
     let settings = Settings::server(&files.assignments()?).map_err(|e| e.to_string())?;
     let cluster = open_cluster(directory, &settings)?;

@@ -179,6 +179,8 @@ impl FrameWriter {
 
     fn flush(&mut self) -> Result<()> {
         self.file.write_at(&self.buffer, self.written).map_err(|error| self.io(error))?;
+        // Piece by piece, so that the sync at the end has little left to do and does not hold up the log's.
+        self.file.write_back(self.written, self.buffer.len() as u64).map_err(|error| self.io(error))?;
         self.written += self.buffer.len() as u64;
         self.buffer.clear();
         Ok(())

@@ -210,6 +210,10 @@ impl File for FaultyFile {
         self.inner.set_len(len)
     }
 
+    fn write_back(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.inner.write_back(offset, len)
+    }
+
     fn allocate(&self, len: u64) -> io::Result<()> {
         self.faults.step(Operation::Length)?;
         self.inner.allocate(len)

@@ -18,7 +18,7 @@ use std::time::Duration;
 pub use faulty::{Faults, FaultyDirectory, Operation};
 pub use manual::{ManualClock, SeededRandom};
 pub use memory::MemoryDirectory;
-pub use os::{OsClock, OsDirectory, OsRandom};
+pub use os::{OsClock, OsDirectory, OsRandom, raise_open_files_limit};
 
 /// An open file. All methods may be called from several threads at once.
 #[expect(clippy::len_without_is_empty, reason = "a length that costs a system call is no collection's")]
@@ -31,6 +31,11 @@ pub trait File: Send + Sync {
     fn sync(&self) -> io::Result<()>;
     fn len(&self) -> io::Result<u64>;
     fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Asks the disk to begin writing these bytes, and waits until about all before them are written: so that a later sync is short and
+    /// holds up nobody else's. Makes nothing durable. May do nothing.
+    fn write_back(&self, _offset: u64, _len: u64) -> io::Result<()> {
+        Ok(())
+    }
     /// Reserves space so that later writes below `len` do not change the file's metadata. May do nothing.
     fn allocate(&self, len: u64) -> io::Result<()>;
 }

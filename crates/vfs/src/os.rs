@@ -10,6 +10,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::{Clock, Directory, File, Random};
 
+/// How far back `write_back` waits.
+const WRITE_BACK_WINDOW: u64 = 8 << 20;
+
 /// A file descriptor.
 struct OsFile(fs::File);
 
@@ -32,6 +35,25 @@ impl File for OsFile {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.0.set_len(len)
+    }
+
+    fn write_back(&self, offset: u64, len: u64) -> io::Result<()> {
+        let before = offset.saturating_sub(WRITE_BACK_WINDOW);
+        let ranges = [
+            (offset, len, libc::SYNC_FILE_RANGE_WRITE),
+            (before, offset - before, libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER),
+        ];
+        for (from, bytes, flags) in ranges.into_iter().filter(|(_, bytes, _)| *bytes > 0) {
+            // SAFETY: the descriptor is open for as long as `self` lives; sync_file_range touches no memory of ours.
+            let result = unsafe { libc::sync_file_range(self.0.as_raw_fd(), from as libc::off64_t, bytes as libc::off64_t, flags) };
+            if result != 0 {
+                let error = io::Error::last_os_error();
+                // A file system without it only loses the optimisation; a failed write must be heard of, for it may not be told again.
+                let unsupported = [libc::ENOSYS, libc::EINVAL, libc::ESPIPE, libc::EOPNOTSUPP];
+                return if error.raw_os_error().is_some_and(|e| unsupported.contains(&e)) { Ok(()) } else { Err(error) };
+            }
+        }
+        Ok(())
     }
 
     fn allocate(&self, len: u64) -> io::Result<()> {
@@ -111,6 +133,22 @@ impl Directory for OsDirectory {
             Err(fs::TryLockError::Error(e)) => Err(e),
         }
     }
+}
+
+/// Lets this process have as many files open as the system allows it at most: each segment in use is one.
+pub fn raise_open_files_limit() -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: both calls only read and write the struct that they are given.
+    let result = unsafe {
+        match libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) {
+            0 => {
+                limit.rlim_cur = limit.rlim_max;
+                libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit)
+            }
+            failed => failed,
+        }
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// The operating system's clocks.

@@ -15,6 +15,8 @@ pub enum WalError {
     Corrupt { file: String, offset: u64, reason: &'static str },
     /// An earlier write or sync failed: what is durable is unknown.
     Failed,
+    /// Log positions are used up.
+    Exhausted,
 }
 
 impl WalError {
@@ -34,6 +36,7 @@ impl std::fmt::Display for WalError {
             WalError::Corrupt { file, offset, reason } => {
                 write!(f, "write-ahead log file \"{file}\" is damaged at offset {offset}: {reason}")
             }
+            WalError::Exhausted => f.write_str("the positions of the write-ahead log are used up"),
             WalError::Failed => f.write_str("the write-ahead log has failed earlier"),
         }
     }

@@ -6,7 +6,9 @@
 //!    anywhere else is corruption.
 //! 3. Recovery never appends to a file that existed before: bytes of lost records may lie beyond the end of what is valid,
 //!    and must not be taken for records again.
-//! 4. After a failed write or sync nothing is acknowledged any more.
+//! 4. After a failed write or sync nothing is acknowledged any more. A full disk fails `reserve`, before anything is appended.
+//! 5. A batch is written only after the one before it is durable, and its first record says so: what is not whole before such a
+//!    record is damage, and an error.
 //!
 //! The engine is the only caller. docs/design/wal.md has the bytes.
 
@@ -19,6 +21,6 @@ mod writer;
 mod tests;
 
 pub use error::{Result, WalError};
-pub use format::{FILE_HEADER_BYTES, FORMAT_VERSION, RECORD_HEADER_BYTES, Record};
+pub use format::{CSN_MAX, FILE_HEADER_BYTES, FORMAT_VERSION, RECORD_HEADER_BYTES, Record};
 pub use reader::{LogFiles, replay};
 pub use writer::{Wal, WalOptions, payload_crc};

@@ -4,7 +4,7 @@ use melba_types::Lsn;
 use melba_vfs::Directory;
 
 use crate::error::{Result, WalError};
-use crate::format::{FILE_HEADER_BYTES, Record, file_header, file_name, parse_file_name, parse_record};
+use crate::format::{FILE_HEADER_BYTES, Record, file_header, file_name, has_record_after_sync, parse_file_name, parse_record};
 
 /// The log's files in a directory, by start, ascending.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +35,8 @@ impl LogFiles {
 
 /// Hands every record from `from` on to `each`, in order; returns where the log ends.
 ///
-/// A torn record in the last file is the end. Anything else that is not a whole record is an error.
+/// A torn record in the last file is the end. Anything else that is not a whole record is an error, also one that was durable: there is
+/// a later record that was written after a sync.
 pub fn replay<E: From<WalError>>(
     directory: &dyn Directory,
     from: Lsn,
@@ -72,8 +73,10 @@ fn replay_file<E: From<WalError>>(
     let mut bytes = vec![0; file.len().map_err(io)? as usize];
     file.read_at(&mut bytes, 0).map_err(io)?;
     if bytes.get(..FILE_HEADER_BYTES) != Some(&file_header(start)[..]) {
-        // The crash came before the header was durable, so nothing in the file was ever acknowledged.
-        return if next.is_none() { Ok(start) } else { Err(WalError::corrupt(&name, 0, "the header is not one").into()) };
+        // The crash came before the header was durable, so nothing in the file was ever acknowledged; unless there are records.
+        let first = bytes.get(FILE_HEADER_BYTES..).unwrap_or_default();
+        let empty = next.is_none() && parse_record(first, start).is_none() && !has_record_after_sync(first, start);
+        return if empty { Ok(start) } else { Err(WalError::corrupt(&name, 0, "the header is not one").into()) };
     }
     let mut lsn = start;
     loop {
@@ -88,7 +91,7 @@ fn replay_file<E: From<WalError>>(
                     each(record)?;
                 }
             }
-            None if next.is_none() => return Ok(lsn),
+            None if next.is_none() && !has_record_after_sync(bytes.get(offset..).unwrap_or_default(), lsn) => return Ok(lsn),
             None => return Err(WalError::corrupt(&name, offset as u64, "not a whole record").into()),
         }
     }

@@ -3,12 +3,18 @@
 use std::sync::Arc;
 
 use melba_types::{Csn, Lsn};
-use melba_vfs::{Directory, MemoryDirectory};
+use melba_vfs::{Directory, Faults, FaultyDirectory, MemoryDirectory};
 
 use crate::format::{file_header, record_header};
 use crate::*;
 
 const SMALL: WalOptions = WalOptions { file_bytes: 512, sync: true, spares_max: 2 };
+
+fn open(directory: Arc<dyn Directory>, options: WalOptions, start: Lsn) -> Result<Wal> {
+    let wal = Wal::new(directory, options);
+    wal.begin(start)?;
+    Ok(wal)
+}
 
 fn append(wal: &Wal, text: &str) -> Lsn {
     let mut payload = text.as_bytes().to_vec();
@@ -29,7 +35,7 @@ fn read(directory: &dyn Directory, from: Lsn) -> Result<(Vec<String>, Lsn)> {
 #[test]
 fn flushed_records_come_back_over_files_and_torn_tails_end_the_log() {
     let d = MemoryDirectory::new();
-    let wal = Wal::open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, Lsn(0)).expect("opens");
+    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, Lsn(0)).expect("opens");
     let mut expected = Vec::new();
     for i in 0..40 {
         let text = format!("record {i} {}", "x".repeat(i * 7));
@@ -49,7 +55,7 @@ fn flushed_records_come_back_over_files_and_torn_tails_end_the_log() {
     assert_eq!(read(&*after, Lsn(0)).expect("reads").0[..40], expected[..]);
     let (tail, at) = read(&*after, end).expect("reads");
     assert_eq!(tail, ["never flushed"]);
-    let wal = Wal::open(Arc::clone(&after) as Arc<dyn Directory>, SMALL, at).expect("opens");
+    let wal = open(Arc::clone(&after) as Arc<dyn Directory>, SMALL, at).expect("opens");
     append(&wal, "after recovery");
     wal.flush().expect("flushes");
     assert_eq!(read(&*after, end).expect("reads").0, ["never flushed", "after recovery"]);
@@ -60,7 +66,7 @@ fn an_unsynced_write_is_torn_in_every_way_without_harm() {
     for pattern in 0..64u32 {
         let d = MemoryDirectory::new();
         let options = WalOptions { file_bytes: 8192, ..SMALL };
-        let wal = Wal::open(Arc::clone(&d) as Arc<dyn Directory>, options, Lsn(0)).expect("opens");
+        let wal = open(Arc::clone(&d) as Arc<dyn Directory>, options, Lsn(0)).expect("opens");
         append(&wal, "acknowledged");
         wal.flush().expect("flushes");
         for i in 0..8 {
@@ -80,7 +86,7 @@ fn an_unsynced_write_is_torn_in_every_way_without_harm() {
             assert_eq!(*r, format!("{i}{}", "y".repeat(300)));
         }
         // What lies beyond the end must never come back, also when the same bytes are appended again.
-        let wal = Wal::open(Arc::clone(&after) as Arc<dyn Directory>, options, end).expect("opens");
+        let wal = open(Arc::clone(&after) as Arc<dyn Directory>, options, end).expect("opens");
         append(&wal, &format!("{}{}", records.len() - 1, "z".repeat(300)));
         wal.flush().expect("flushes");
         let (again, _) = read(&*after, Lsn(0)).expect("reads");
@@ -91,7 +97,7 @@ fn an_unsynced_write_is_torn_in_every_way_without_harm() {
 #[test]
 fn released_files_are_reused_and_old_records_in_them_are_not_read() {
     let d = MemoryDirectory::new();
-    let wal = Wal::open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, Lsn(0)).expect("opens");
+    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, Lsn(0)).expect("opens");
     for i in 0..60 {
         let end = append(&wal, &format!("record {i:04}"));
         wal.flush().expect("flushes");
@@ -105,7 +111,7 @@ fn released_files_are_reused_and_old_records_in_them_are_not_read() {
 #[test]
 fn damage_in_the_middle_is_an_error() {
     let d = MemoryDirectory::new();
-    let wal = Wal::open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, Lsn(0)).expect("opens");
+    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, Lsn(0)).expect("opens");
     for i in 0..60 {
         append(&wal, &format!("record {i:04}"));
         wal.flush().expect("flushes");
@@ -115,16 +121,82 @@ fn damage_in_the_middle_is_an_error() {
 }
 
 #[test]
+fn damage_before_a_later_batch_is_an_error_in_the_last_file_too() {
+    let d = MemoryDirectory::new();
+    let options = WalOptions { file_bytes: 8192, ..SMALL };
+    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, options, Lsn(0)).expect("opens");
+    let ends: Vec<Lsn> = (0..5)
+        .map(|i| {
+            let end = append(&wal, &format!("batch {i}"));
+            wal.flush().expect("flushes");
+            end
+        })
+        .collect();
+    let name = &d.list().expect("lists")[0];
+    for bit in 0..(FILE_HEADER_BYTES as u64 + ends[4].0) * 8 {
+        // The header's padding and nothing else may be anything.
+        d.flip_bit(name, bit).expect("flips");
+        let offset = bit / 8;
+        match read(&*d, Lsn(0)) {
+            Err(WalError::Corrupt { file, .. }) => assert_eq!(file, *name),
+            Ok((records, _)) => {
+                assert!(offset >= FILE_HEADER_BYTES as u64 + ends[3].0, "bit {bit}: {records:?}");
+                assert_eq!(records.len(), 4, "the last batch may never have been synced");
+            }
+            Err(e) => panic!("{e}"),
+        }
+        d.flip_bit(name, bit).expect("flips");
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_promises_and_nothing_that_was_promised() {
+    for free in (0..3000).step_by(97) {
+        let faults = Faults::new();
+        let d = FaultyDirectory::new(MemoryDirectory::new(), Arc::clone(&faults));
+        let wal = open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, Lsn(0)).expect("opens");
+        let mut expected = Vec::new();
+        let mut refused = 0;
+        for i in 0..60 {
+            if i == 5 {
+                faults.set_free(Some(free));
+            }
+            if i == 50 {
+                faults.set_free(None);
+            }
+            let text = format!("record {i} {}", "x".repeat(i * 29 % 700));
+            match wal.reserve(text.len()) {
+                Ok(()) => {
+                    append(&wal, &text);
+                    expected.push(text);
+                }
+                Err(WalError::Io { source, .. }) if source.kind() == std::io::ErrorKind::StorageFull => refused += 1,
+                Err(e) => panic!("free {free}: {e}"),
+            }
+            if i % 3 == 0 {
+                wal.flush().expect("what was promised has its place");
+            }
+        }
+        let end = wal.flush().expect("flushes");
+        assert!(refused > 0, "free {free}");
+        assert_eq!(read(&*d, Lsn(0)).expect("reads"), (expected, end));
+    }
+}
+
+#[test]
 fn the_format_is_as_documented() {
     let header = file_header(Lsn(0x0102_0304));
     assert_eq!(header.len(), FILE_HEADER_BYTES);
-    assert_eq!(&header[..12], b"MELBAWAL\x01\0\0\0");
+    assert_eq!(&header[..12], b"MELBAWAL\x02\0\0\0");
     assert_eq!(&header[16..24], &[4, 3, 2, 1, 0, 0, 0, 0]);
-    let record = record_header(5, payload_crc(b"hello"), Lsn(9), Csn(3));
+    let record = record_header(5, payload_crc(b"hello"), Lsn(9), Csn(3), false);
     assert_eq!(record.len(), RECORD_HEADER_BYTES);
     assert_eq!(&record[..4], &[5, 0, 0, 0]);
     assert_eq!(&record[8..], &[9, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
+    let after_sync = record_header(5, payload_crc(b"hello"), Lsn(9), Csn(3), true);
+    assert_eq!(after_sync[16..], [3, 0, 0, 0, 0, 0, 0, 0x80]);
     let document = include_str!("../../../docs/design/wal.md");
+    assert!(document.contains(&format!("Format version: {FORMAT_VERSION}.")));
     assert!(document.contains("length u32 | crc u32 | LSN u64 | CSN u64 | payload"));
     assert!(document.contains("magic \"MELBAWAL\" (8) | version u32 | crc u32 | start LSN u64 | zeros to 32"));
 }

@@ -1,15 +1,19 @@
 //! Appending to the log.
+//!
+//! Space is reserved before a record is appended: the file in use, or the spare that comes next, has blocks on the disk for all
+//! records that wait in memory and all that are promised. So a full disk is heard of before a commit has its place in the order,
+//! when it can still fail alone, and writing what was appended needs no new blocks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use melba_types::{Csn, Lsn};
 use melba_vfs::{Directory, File};
-use parking_lot::Mutex;
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::error::{Result, WalError};
-use crate::format::{FILE_HEADER_BYTES, RECORD_HEADER_BYTES, file_header, file_name, record_header};
-use crate::reader::{LogFiles, SPARE_PREFIX};
+use crate::format::{FILE_HEADER_BYTES, RECORD_HEADER_BYTES, Record, file_header, file_name, record_header};
+use crate::reader::{LogFiles, SPARE_PREFIX, replay};
 
 /// How the log is written.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +28,7 @@ pub struct WalOptions {
 
 impl Default for WalOptions {
     fn default() -> WalOptions {
-        WalOptions { file_bytes: 16 << 20, sync: true, spares_max: 4 }
+        WalOptions { file_bytes: 8 << 20, sync: true, spares_max: 2 }
     }
 }
 
@@ -32,10 +36,13 @@ impl Default for WalOptions {
 const COPY_BYTES_MAX: usize = 64 << 10;
 
 /// Records that are not written yet.
+#[derive(Default)]
 struct Tail {
     /// Whole records; the last chunk is appended to.
     chunks: Vec<Vec<u8>>,
     bytes: u64,
+    /// Bytes reserved and not written to a file yet, those in `chunks` among them.
+    promised: u64,
     end: Lsn,
     /// Empty buffers to reuse.
     spare: Vec<Vec<u8>>,
@@ -55,8 +62,28 @@ struct Files {
     current: Current,
     /// Starts of all files, ascending, the current one last.
     starts: Vec<Lsn>,
-    spares: Vec<String>,
+    /// The last one is taken next.
+    spares: Vec<Spare>,
     next_spare: u64,
+}
+
+/// A file of zeros, or of records that are no longer needed, with all its blocks on the disk.
+struct Spare {
+    name: String,
+    len: u64,
+}
+
+impl Files {
+    /// How many bytes of records can be written without new blocks.
+    fn room(&self) -> u64 {
+        let current = self.current.len - self.current.offset;
+        self.spares.last().map_or(0, |s| s.len.saturating_sub(FILE_HEADER_BYTES as u64)).max(current)
+    }
+
+    fn new_spare_name(&mut self) -> String {
+        self.next_spare += 1;
+        format!("{SPARE_PREFIX}{}.wal", self.next_spare)
+    }
 }
 
 /// The log, open for appending.
@@ -64,8 +91,11 @@ pub struct Wal {
     directory: Arc<dyn Directory>,
     options: WalOptions,
     tail: Mutex<Tail>,
-    files: Mutex<Files>,
+    /// `None`: not begun.
+    files: Mutex<Option<Files>>,
     durable: AtomicU64,
+    /// `Files::room`, for those who do not want to wait for a sync to know it. Only too small while it changes.
+    room: AtomicU64,
     failed: AtomicBool,
     bytes_written: AtomicU64,
     syncs: AtomicU64,
@@ -77,36 +107,117 @@ pub fn payload_crc(payload: &[u8]) -> u32 {
 }
 
 impl Wal {
+    /// A log that is not open for appending yet: `replay`, then `begin`.
+    pub fn new(directory: Arc<dyn Directory>, options: WalOptions) -> Wal {
+        Wal {
+            directory,
+            options,
+            tail: Mutex::default(),
+            files: Mutex::new(None),
+            durable: AtomicU64::new(0),
+            room: AtomicU64::new(0),
+            failed: AtomicBool::new(false),
+            bytes_written: AtomicU64::new(0),
+            syncs: AtomicU64::new(0),
+        }
+    }
+
+    /// Hands every record from `from` on to `each`, in order; returns where the log ends.
+    pub fn replay<E: From<WalError>>(&self, from: Lsn, each: impl FnMut(Record<'_>) -> Result<(), E>) -> Result<Lsn, E> {
+        replay(&*self.directory, from, each)
+    }
+
     /// Begins a new file at `start`, which is where `replay` said the log ends (or 0).
-    pub fn open(directory: Arc<dyn Directory>, options: WalOptions, start: Lsn) -> Result<Wal> {
-        let mut listed = LogFiles::list(&*directory)?;
+    pub fn begin(&self, start: Lsn) -> Result<()> {
+        let Wal { directory, options, .. } = self;
+        let mut listed = LogFiles::list(&**directory)?;
         // Files at or after the end hold nothing but torn records; invariant 3 forbids to write behind those.
         for beyond in listed.starts.split_off(listed.starts.partition_point(|s| *s < start)) {
             let name = file_name(beyond);
             directory.remove(&name).map_err(|e| WalError::io(&name, e))?;
         }
         directory.sync_names().map_err(|e| WalError::io(".", e))?;
-        let name = file_name(start);
-        let file = directory.create(&name).map_err(|e| WalError::io(&name, e))?;
-        fill(&*file, &name, options.file_bytes)?;
-        let current = begin_file(&*directory, file, name, start, options.file_bytes, options.sync)?;
+        let mut spares = Vec::new();
+        for name in listed.spares {
+            let io = |e| WalError::io(&name, e);
+            let len = directory.open(&name).and_then(|f| f.len()).map_err(io)?;
+            // A crash may have come in the middle of making one, or between preparing, renaming and removing: then they are too many.
+            if len >= options.file_bytes && spares.len() < options.spares_max {
+                spares.push(Spare { name, len });
+            } else {
+                directory.remove(&name).map_err(io)?;
+            }
+        }
+        let next_spare = spares.iter().filter_map(|s| spare_number(&s.name)).max().map_or(0, |n| n + 1);
+        let (file, name, len) = take_file(&**directory, options, &mut spares, start, 0)?;
+        let current = begin_file(&**directory, file, name, start, len, options.sync)?;
         let mut starts = listed.starts;
         starts.push(start);
-        // A crash between preparing, renaming and removing can leave more than are wanted.
-        for extra in listed.spares.split_off(listed.spares.len().min(options.spares_max)) {
-            directory.remove(&extra).map_err(|e| WalError::io(&extra, e))?;
+        let files = Files { current, starts, spares, next_spare };
+        self.tail.lock().end = start;
+        self.durable.store(start.0, Ordering::Release);
+        self.room.store(files.room(), Ordering::Release);
+        *self.files.lock() = Some(files);
+        Ok(())
+    }
+
+    fn files(&self) -> Result<MappedMutexGuard<'_, Files>> {
+        MutexGuard::try_map(self.files.lock(), Option::as_mut).map_err(|_| WalError::Failed)
+    }
+
+    /// Makes sure that a record with a payload of so many bytes finds room on the disk; `append` follows, or `unreserve`. On an
+    /// error nothing has changed.
+    pub fn reserve(&self, payload_bytes: usize) -> Result<()> {
+        let bytes = (RECORD_HEADER_BYTES + payload_bytes) as u64;
+        let (promised, end) = {
+            let mut tail = self.tail.lock();
+            tail.promised += bytes;
+            (tail.promised, tail.end.0.checked_add(tail.promised))
+        };
+        if end.is_none() {
+            self.unreserve(payload_bytes);
+            return Err(WalError::Exhausted);
         }
-        let next_spare = listed.spares.iter().filter_map(|s| spare_number(s)).max().map_or(0, |n| n + 1);
-        Ok(Wal {
-            directory,
-            options,
-            tail: Mutex::new(Tail { chunks: Vec::new(), bytes: 0, end: start, spare: Vec::new() }),
-            files: Mutex::new(Files { current, starts, spares: listed.spares, next_spare }),
-            durable: AtomicU64::new(start.0),
-            failed: AtomicBool::new(false),
-            bytes_written: AtomicU64::new(0),
-            syncs: AtomicU64::new(0),
-        })
+        if promised <= self.room.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let result = self.make_room();
+        if result.is_err() {
+            self.unreserve(payload_bytes);
+        }
+        result
+    }
+
+    /// Takes a promise back.
+    pub fn unreserve(&self, payload_bytes: usize) {
+        let mut tail = self.tail.lock();
+        tail.promised = tail.promised.saturating_sub((RECORD_HEADER_BYTES + payload_bytes) as u64);
+    }
+
+    /// Lets the next spare grow, or makes one, until all that is promised fits.
+    fn make_room(&self) -> Result<()> {
+        let mut files = self.files()?;
+        // With the files locked nothing is written, so promises can only grow; whoever adds one looks for itself.
+        let promised = self.tail.lock().promised;
+        if promised > files.room() {
+            let len = self.options.file_bytes.max(promised + FILE_HEADER_BYTES as u64);
+            if files.current.offset == FILE_HEADER_BYTES as u64 {
+                // Nothing is in it yet, and the next file would have its name.
+                let current = &mut files.current;
+                fill(&*current.file, &current.name, current.len..len)?;
+                current.len = len;
+            } else if let Some(spare) = files.spares.last_mut() {
+                let file = self.directory.open(&spare.name).map_err(|e| WalError::io(&spare.name, e))?;
+                fill(&*file, &spare.name, spare.len..len)?;
+                spare.len = len;
+            } else {
+                let name = files.new_spare_name();
+                make_file(&*self.directory, &name, len)?;
+                files.spares.push(Spare { name, len });
+            }
+        }
+        self.room.store(files.room(), Ordering::Release);
+        Ok(())
     }
 
     /// Puts a record at the end, in memory; returns where it begins and ends. A large payload is taken, not copied.
@@ -114,7 +225,9 @@ impl Wal {
         let mut guard = self.tail.lock();
         let tail = &mut *guard;
         let lsn = tail.end;
-        let header = record_header(payload.len() as u32, payload_crc, lsn, csn);
+        // The first record of a batch: the batches before it are synced when it is written.
+        let after_sync = tail.bytes == 0 && self.options.sync;
+        let header = record_header(payload.len() as u32, payload_crc, lsn, csn, after_sync);
         let length = (RECORD_HEADER_BYTES + payload.len()) as u64;
         let chunk = match tail.chunks.last_mut() {
             Some(chunk) if chunk.len() <= COPY_BYTES_MAX => chunk,
@@ -158,7 +271,7 @@ impl Wal {
 
     /// Writes and syncs everything appended so far. One thread does it at a time; others wait for it and then do the rest.
     pub fn flush(&self) -> Result<Lsn> {
-        let mut files = self.files.lock();
+        let mut files = self.files()?;
         if self.failed.load(Ordering::Acquire) {
             return Err(WalError::Failed);
         }
@@ -176,7 +289,9 @@ impl Wal {
             return result.map(|()| end);
         }
         self.durable.store(end.0, Ordering::Release);
+        self.room.store(files.room(), Ordering::Release);
         let mut tail = self.tail.lock();
+        tail.promised = tail.promised.saturating_sub(chunks.iter().map(|c| c.len() as u64).sum());
         for mut chunk in chunks {
             if tail.spare.len() < 4 && chunk.capacity() <= 4 * COPY_BYTES_MAX {
                 chunk.clear();
@@ -213,20 +328,7 @@ impl Wal {
 
     /// Begins the next file. Invariant 2 holds because every flush has synced the current one.
     fn rotate(&self, files: &mut Files, start: Lsn, bytes: u64) -> Result<()> {
-        let name = file_name(start);
-        let io = |e| WalError::io(&name, e);
-        let len = self.options.file_bytes.max(bytes + FILE_HEADER_BYTES as u64);
-        let file = match files.spares.pop() {
-            Some(spare) => {
-                self.directory.rename(&spare, &name).map_err(io)?;
-                self.directory.open(&name).map_err(io)?
-            }
-            None => {
-                let file = self.directory.create(&name).map_err(io)?;
-                fill(&*file, &name, self.options.file_bytes)?;
-                file
-            }
-        };
+        let (file, name, len) = take_file(&*self.directory, &self.options, &mut files.spares, start, bytes)?;
         files.current = begin_file(&*self.directory, file, name, start, len, self.options.sync)?;
         files.starts.push(start);
         Ok(())
@@ -235,48 +337,52 @@ impl Wal {
     /// Prepares a file for the next rotation if there is none: a background step, so that no commit waits for it.
     pub fn prepare_spare(&self) -> Result<bool> {
         let name = {
-            let mut files = self.files.lock();
+            let mut files = self.files()?;
             let half_full = files.current.offset > files.current.len / 2;
             if !files.spares.is_empty() || !half_full || self.failed.load(Ordering::Acquire) {
                 return Ok(false);
             }
-            files.next_spare += 1;
-            format!("{SPARE_PREFIX}{}.wal", files.next_spare)
+            files.new_spare_name()
         };
-        if let Err(e) = self.create_spare(&name) {
+        let len = self.options.file_bytes;
+        let file = make_file(&*self.directory, &name, len)?;
+        if self.options.sync
+            && let Err(e) = file.sync()
+        {
             // What there is of it must not take the space of a full disk.
             let _ = self.directory.remove(&name);
-            return Err(e);
+            return Err(WalError::io(&name, e));
         }
-        self.files.lock().spares.push(name);
+        let mut files = self.files()?;
+        // Behind one that was made larger meanwhile for what is promised.
+        files.spares.insert(0, Spare { name, len });
+        self.room.store(files.room(), Ordering::Release);
         Ok(true)
-    }
-
-    fn create_spare(&self, name: &str) -> Result<()> {
-        let io = |e| WalError::io(name, e);
-        let file = self.directory.create(name).map_err(io)?;
-        fill(&*file, name, self.options.file_bytes)?;
-        if self.options.sync { file.sync().map_err(io) } else { Ok(()) }
     }
 
     /// Gives back the files that hold nothing at or after `lsn`: some are kept for reuse, which spares the disk new blocks.
     pub fn release_before(&self, lsn: Lsn) -> Result<()> {
-        let mut files = self.files.lock();
+        let mut superfluous = Vec::new();
+        let mut files = self.files()?;
         // A file ends where the next begins; the current one stays.
         while files.starts.len() > 1 && files.starts[1] <= lsn {
             let name = file_name(files.starts[0]);
             let io = |e| WalError::io(&name, e);
-            if files.spares.len() < self.options.spares_max {
-                files.next_spare += 1;
-                let spare = format!("{SPARE_PREFIX}{}.wal", files.next_spare);
+            // A large transaction's file is not worth keeping.
+            let len = self.directory.open(&name).and_then(|f| f.len()).map_err(io)?;
+            if files.spares.len() < self.options.spares_max && len == self.options.file_bytes {
+                let spare = files.new_spare_name();
                 self.directory.rename(&name, &spare).map_err(io)?;
-                files.spares.push(spare);
+                files.spares.insert(0, Spare { name: spare, len });
             } else {
-                self.directory.remove(&name).map_err(io)?;
+                superfluous.push(name);
             }
             files.starts.remove(0);
         }
-        Ok(())
+        self.room.store(files.room(), Ordering::Release);
+        drop(files);
+        // Removing a large file takes long, and commits need the lock.
+        superfluous.iter().try_for_each(|name| self.directory.remove(name).map_err(|e| WalError::io(name, e)))
     }
 }
 
@@ -284,13 +390,47 @@ fn spare_number(name: &str) -> Option<u64> {
     name.strip_prefix(SPARE_PREFIX)?.strip_suffix(".wal")?.parse().ok()
 }
 
+/// A file for `bytes` of records from `start` on: a spare, or a new one.
+fn take_file(
+    directory: &dyn Directory,
+    options: &WalOptions,
+    spares: &mut Vec<Spare>,
+    start: Lsn,
+    bytes: u64,
+) -> Result<(Arc<dyn File>, String, u64)> {
+    let name = file_name(start);
+    let io = |e| WalError::io(&name, e);
+    match spares.pop() {
+        Some(spare) => {
+            directory.rename(&spare.name, &name).map_err(io)?;
+            let file = directory.open(&name).map_err(io)?;
+            Ok((file, name, spare.len))
+        }
+        None => {
+            let len = options.file_bytes.max(bytes + FILE_HEADER_BYTES as u64);
+            let file = make_file(directory, &name, len)?;
+            Ok((file, name, len))
+        }
+    }
+}
+
+/// Creates a file of zeros, or leaves nothing.
+fn make_file(directory: &dyn Directory, name: &str, len: u64) -> Result<Arc<dyn File>> {
+    let file = directory.create(name).map_err(|e| WalError::io(name, e))?;
+    fill(&*file, name, 0..len).inspect_err(|_| {
+        // What cannot be removed now is too short, and removed by the next start.
+        let _ = directory.remove(name);
+    })?;
+    Ok(file)
+}
+
 /// Writes zeros, so that later writes change no metadata and their sync is one disk write. (Space that is only reserved
 /// would have to be marked as written by the sync.)
-fn fill(file: &dyn File, name: &str, len: u64) -> Result<()> {
-    let zeros = vec![0; (1 << 20).min(len) as usize];
-    let mut at = 0;
-    while at < len {
-        let n = (len - at).min(zeros.len() as u64);
+fn fill(file: &dyn File, name: &str, range: std::ops::Range<u64>) -> Result<()> {
+    let zeros = vec![0; (1 << 20).min(range.end.saturating_sub(range.start)) as usize];
+    let mut at = range.start;
+    while at < range.end {
+        let n = (range.end - at).min(zeros.len() as u64);
         file.write_at(&zeros[..n as usize], at).map_err(|e| WalError::io(name, e))?;
         at += n;
     }
@@ -308,7 +448,9 @@ fn begin_file(directory: &dyn Directory, file: Arc<dyn File>, name: String, star
 
 impl std::fmt::Debug for Wal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let files = self.files.lock();
-        write!(f, "Wal {{ file: {}, start: {}, durable: {} }}", files.current.name, files.current.start, self.durable())
+        match &*self.files.lock() {
+            Some(files) => write!(f, "Wal {{ file: {}, start: {} }}", files.current.name, files.current.start),
+            None => f.write_str("Wal { not begun }"),
+        }
     }
 }

@@ -2,7 +2,6 @@
 //! Writing them is in `bulk`.
 
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
 use melba_types::row::Field;
 use melba_types::{Column, ColumnData, Kind, RowId, TreeId};
@@ -16,7 +15,7 @@ impl Transaction {
     pub fn reserve_frames(&self, tree: TreeId, count: u64) -> Result<RowId> {
         let tree = self.tree(tree)?;
         let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
-        Ok(RowId(table.next_row.fetch_add(count, Ordering::Relaxed)))
+        Ok(RowId(table.take_rows(count)?))
     }
 
     /// Removes the frames of a value.

@@ -88,6 +88,9 @@ pub struct Transaction {
     has_writes: AtomicBool,
 }
 
+/// The last command's number, which changes nothing; `u32::MAX` sees all of them.
+const COMMAND_MAX: u32 = u32::MAX - 1;
+
 /// A commit between its place in the order and its publication.
 struct Begun {
     writes: Box<WriteSet>,
@@ -162,7 +165,7 @@ impl Transaction {
     pub fn statement_view(&self) -> ReadView {
         let mut state = self.state.lock();
         state.seal();
-        state.command += 1;
+        state.next_command();
         let csn = match state.snapshot {
             Some(csn) => csn,
             None => {
@@ -194,7 +197,7 @@ impl Transaction {
     pub fn current_view(&self, view: ReadView) -> ReadView {
         let mut state = self.state.lock();
         state.seal();
-        state.command += 1;
+        state.next_command();
         ReadView { csn: view.csn, command: state.command }
     }
 
@@ -263,7 +266,7 @@ impl Transaction {
     pub fn savepoint(&self) -> Savepoint {
         let mut state = self.state.lock();
         state.seal();
-        state.command += 1;
+        state.next_command();
         Savepoint { command: state.command, locks: self.shared().locks.held(self.session.slot) }
     }
 
@@ -275,7 +278,7 @@ impl Transaction {
         let shared = self.shared();
         state.writes.roll_back_to(savepoint.command, |what| shared.undo(what));
         // What comes next must not be cut by an older savepoint's number being equal.
-        state.command += 1;
+        state.next_command();
         drop(state);
         shared.locks.release_since(self.session.slot, savepoint.locks);
     }
@@ -297,9 +300,19 @@ impl Transaction {
         f(&mut state)
     }
 
+    /// Sets the number of the running command, to test its end.
+    #[cfg(test)]
+    pub(crate) fn set_command(&self, command: u32) {
+        self.state.lock().command = command;
+    }
+
     /// Like `with_state`, for changes.
     pub(crate) fn change<T>(&self, f: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
         self.with_state(|state| {
+            // Further commands would not be told apart. (So many changes do not fit in memory, but their numbers end there, too.)
+            if state.command >= COMMAND_MAX || state.writes.changes.len() >= COMMAND_MAX as usize {
+                return Err(EngineError::Limit("cannot have more than 2^32-2 commands in a transaction"));
+            }
             self.has_writes.store(true, Ordering::Release);
             f(state)
         })
@@ -310,8 +323,11 @@ impl Transaction {
         if self.has_writes() { self.state.lock().check_failure() } else { Ok(()) }
     }
 
+    /// A tree to read or write.
     pub(crate) fn tree(&self, tree: TreeId) -> Result<Arc<Tree>> {
-        self.shared().tree(tree)
+        let tree = self.shared().tree(tree)?;
+        tree.check_damage()?;
+        Ok(tree)
     }
 
     /// Runs `f` with the newest visible CSN, protected meanwhile like a view.
@@ -362,7 +378,10 @@ impl Transaction {
     pub fn commit(&self, durability: Durability, on_publish: impl FnOnce(Csn)) -> Result<Csn> {
         let committing = self.begin_commit(durability)?;
         let result = self.shared().wait_published(&self.session, &committing.started);
-        self.end_commit(committing, result, on_publish)
+        let wait = self.shared().wait_for(&committing.writes);
+        let result = self.end_commit(committing, result, on_publish);
+        self.shared().pay(wait);
+        result
     }
 
     /// Fixes the commit's place in the order without waiting for its publication: for a caller that must not wait. The errors
@@ -435,6 +454,11 @@ impl State {
     /// The failure of a bulk load: what is read after it would lack rows.
     fn check_failure(&self) -> Result<()> {
         self.failure.clone().map_or(Ok(()), Err)
+    }
+
+    /// Begins another command; at the end of the numbers, where nothing can be changed any more, it stays the last.
+    fn next_command(&mut self) {
+        self.command = (self.command + 1).min(COMMAND_MAX);
     }
 }
 

@@ -22,7 +22,7 @@ impl Transaction {
     /// Adds a row, encoded by the tree's layout.
     pub fn insert(&self, tree: TreeId, row: &[u8]) -> Result<RowId> {
         let tree = self.tree(tree)?;
-        let id = RowId(table_of(&tree)?.next_row.fetch_add(1, Ordering::Relaxed));
+        let id = RowId(table_of(&tree)?.take_rows(1)?);
         self.put(&tree, id, Some(row.into()), 1)?;
         Ok(id)
     }

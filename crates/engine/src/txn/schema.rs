@@ -41,8 +41,9 @@ impl Transaction {
     /// Drops a tree when the transaction commits, a table's with its toast tree. The caller holds the relation's AccessExclusive
     /// lock.
     pub fn drop_tree(&self, tree: TreeId) -> Result<()> {
-        let toast = self.tree(tree.toast()).ok();
-        let tree = self.tree(tree)?;
+        // Also damaged ones.
+        let toast = self.shared().tree(tree.toast()).ok();
+        let tree = self.shared().tree(tree)?;
         self.change(|state| {
             let command = state.command;
             for tree in toast.into_iter().chain([tree]) {

@@ -4,6 +4,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -17,24 +18,41 @@ use melba_vfs::{OsClock, OsDirectory, OsRandom};
 pub struct Running {
     pub address: SocketAddr,
     pub handle: ServerHandle,
+    pub data: PathBuf,
+    engine: Arc<Engine>,
     thread: Option<JoinHandle<std::io::Result<()>>>,
-    _data: tempfile::TempDir,
+    /// Removed with the server; `None` for one over somebody else's folder.
+    folder: Option<tempfile::TempDir>,
 }
 
 impl Running {
     pub fn start(settings: &[(&str, &str)]) -> Running {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let mut running = Running::over(folder.path(), settings);
+        running.folder = Some(folder);
+        running
+    }
+
+    /// A server over a folder that stays.
+    pub fn over(data: &Path, settings: &[(&str, &str)]) -> Running {
         let settings: Vec<(String, String)> = settings.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-        let data = tempfile::tempdir().expect("a temporary directory");
         let clock = Arc::new(OsClock::new());
-        let directory = Arc::new(OsDirectory::open(data.path()).expect("the directory opens"));
+        let directory = Arc::new(OsDirectory::open(data).expect("the directory opens"));
         let options = EngineOptions { fsync: false, ..EngineOptions::default() };
         let engine = Engine::open(options, directory, clock.clone()).expect("an empty engine opens");
         let cluster = Cluster::open(engine, clock, Arc::new(OsRandom)).expect("the catalog opens");
+        let engine = cluster.engine.clone();
         let instance = Arc::new(Instance::new(Settings::server(&settings).expect("settings"), cluster));
         let server = Server::bind("127.0.0.1:0", instance).expect("a free port");
         let (address, handle) = (server.local_addr(), server.handle());
         let thread = Some(std::thread::spawn(move || server.run()));
-        Running { address, handle, thread, _data: data }
+        Running { address, handle, data: data.to_owned(), engine, thread, folder: None }
+    }
+
+    /// Everything is in segments afterwards.
+    pub fn shut_down(mut self) {
+        self.stop();
+        self.engine.shutdown().expect("a clean stop");
     }
 
     pub fn stop(&mut self) {

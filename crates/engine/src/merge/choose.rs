@@ -1,0 +1,405 @@
+//! Which segments of a tree to rewrite: arithmetic over what they say of themselves.
+//!
+//! A run that overlaps no older one is a *bottom* run; these never overlap each other and together are the table, dead rows
+//! included. All others lie *above*: their rows replace rows below. The key axis is cut into slices, each from the beginning of a
+//! bottom run to that of the next. Rewriting a slice takes a bottom run and all that lies above it within the slice; the result is a
+//! bottom run, and within the slice the runs above are *absorbed*. A run that is absorbed from its first key to its last is superfluous.
+//! So a merge rewrites the slices with the most dead rows, alone, and what nothing overlaps is never rewritten for nothing.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use melba_types::Csn;
+
+/// Levels of about one size above the bottom after which they are merged into one.
+const LEVELS_MAX: usize = 4;
+/// A level is of the size of those in front of it when it is at most this many times larger than all of them.
+const SIZE_RATIO: u64 = 2;
+/// Small neighbours are put together when there are this many.
+const SMALL_RUNS: usize = 8;
+/// A run is small below this share of the size that is aimed at.
+const SMALL_SHARE: u64 = 4;
+
+/// A run as the choice sees it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Candidate {
+    /// Several when a merge could not put its rows into one column layout; newest first.
+    pub files: Vec<u64>,
+    pub bytes: u64,
+    pub raw_bytes: u64,
+    pub rows: u64,
+    /// About how many of the rows only snapshots older than `csn_max` need: tombstones and versions behind newer ones.
+    pub held: u64,
+    pub csn_max: Csn,
+    /// Keys as bytes; for rows, the id big-endian.
+    pub first: Vec<u8>,
+    pub last: Vec<u8>,
+}
+
+impl Candidate {
+    /// Takes the next file of the same unit.
+    pub fn join(&mut self, other: Candidate) {
+        self.files.extend(other.files);
+        self.bytes += other.bytes;
+        self.raw_bytes += other.raw_bytes;
+        self.rows += other.rows;
+        self.held += other.held;
+        self.csn_max = self.csn_max.max(other.csn_max);
+        self.first = std::mem::take(&mut self.first).min(other.first);
+        self.last = std::mem::take(&mut self.last).max(other.last);
+    }
+}
+
+/// From a key on, up to and without another; `None`: to the end.
+type KeyRange = (Vec<u8>, Option<Vec<u8>>);
+
+/// In which key ranges runs (by their first file) are absorbed: what they have there is in runs behind them, or dead. Lost when the
+/// engine stops: absorbing twice costs time and nothing else.
+#[derive(Default)]
+pub(crate) struct Absorbed(HashMap<u64, Vec<KeyRange>>);
+
+impl Absorbed {
+    /// Adds a range of a run.
+    pub fn add(&mut self, file: u64, from: &[u8], to: Option<&[u8]>) {
+        let ranges = self.0.entry(file).or_default();
+        let (mut from, mut to) = (from.to_vec(), to.map(<[u8]>::to_vec));
+        // Those that it touches become one with it.
+        ranges.retain(|(f, t)| {
+            let apart = t.as_ref().is_some_and(|t| *t < from) || to.as_ref().is_some_and(|to| to < f);
+            if !apart {
+                from = std::mem::take(&mut from).min(f.clone());
+                to = match (to.take(), t) {
+                    (Some(a), Some(b)) => Some(a.max(b.clone())),
+                    _ => None,
+                };
+            }
+            apart
+        });
+        ranges.push((from, to));
+    }
+
+    pub fn remove(&mut self, file: u64) {
+        self.0.remove(&file);
+    }
+
+    fn is_known(&self, run: &Candidate) -> bool {
+        self.0.contains_key(&run.files[0])
+    }
+
+    /// Whether a run is absorbed as far as it lies at or after `from` and before `to`.
+    fn covers(&self, run: &Candidate, from: &[u8], to: Option<&[u8]>) -> bool {
+        let from = from.max(run.first.as_slice());
+        let covers = |(f, t): &KeyRange| {
+            f.as_slice() <= from && t.as_deref().is_none_or(|t| to.is_some_and(|to| to <= t) || run.last.as_slice() < t)
+        };
+        self.0.get(&run.files[0]).is_some_and(|ranges| ranges.iter().any(covers))
+    }
+}
+
+/// What is worth rewriting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Eagerness {
+    /// What a quarter of is dead: while there are commits.
+    Busy = 1,
+    /// What an eighth of is dead.
+    Idle = 2,
+    /// Everything that has anything above it.
+    Everything = 3,
+}
+
+impl Eagerness {
+    /// One in this many rows is dead.
+    fn share(self) -> u64 {
+        match self {
+            Eagerness::Busy => 4,
+            Eagerness::Idle => 8,
+            Eagerness::Everything => u64::MAX,
+        }
+    }
+}
+
+/// A rewriting: positions among the candidates.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Plan {
+    /// Neighbouring bottom runs, with what is above them in their slices. The runs above stay.
+    Sink { bottoms: Vec<usize>, above: Vec<usize>, from: Vec<u8>, to: Option<Vec<u8>> },
+    /// Runs above the bottom, newest first, into one level.
+    Collapse { runs: Vec<usize> },
+}
+
+/// The runs of a tree, newest first, by what they lie on.
+pub(crate) struct Shape<'a> {
+    runs: &'a [Candidate],
+    /// 0 at the bottom; else one more than the deepest run that this one covers.
+    height: Vec<usize>,
+    /// The bottom runs, by key.
+    bottoms: Vec<usize>,
+}
+
+/// What a tree's runs take, to tell how far merges lag behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Bulk {
+    pub bottom_bytes: u64,
+    pub above_bytes: u64,
+}
+
+impl<'a> Shape<'a> {
+    pub fn new(runs: &'a [Candidate]) -> Shape<'a> {
+        let mut height = vec![0; runs.len()];
+        // The runs of one height do not overlap: where a key range meets one is found by its first key.
+        let mut levels: Vec<BTreeMap<&[u8], &[u8]>> = Vec::new();
+        for (i, run) in runs.iter().enumerate().rev() {
+            let meets = |level: &BTreeMap<&[u8], &[u8]>| {
+                level.range(..=run.last.as_slice()).next_back().is_some_and(|(_, last)| *last >= run.first.as_slice())
+            };
+            let at = levels.iter().rposition(meets).map_or(0, |below| below + 1);
+            if at == levels.len() {
+                levels.push(BTreeMap::new());
+            }
+            levels[at].insert(&run.first, &run.last);
+            height[i] = at;
+        }
+        let mut bottoms: Vec<usize> = (0..runs.len()).filter(|i| height[*i] == 0).collect();
+        bottoms.sort_by(|a, b| runs[*a].first.cmp(&runs[*b].first));
+        Shape { runs, height, bottoms }
+    }
+
+    pub fn bulk(&self) -> Bulk {
+        let mut bulk = Bulk::default();
+        for (run, height) in self.runs.iter().zip(&self.height) {
+            let bytes = if *height == 0 { &mut bulk.bottom_bytes } else { &mut bulk.above_bytes };
+            *bytes += run.bytes;
+        }
+        bulk
+    }
+
+    /// The slices that a run reaches into, as positions in `bottoms`.
+    fn slices(&self, run: &Candidate) -> Range<usize> {
+        let upto = |key: &[u8]| self.bottoms.partition_point(|b| self.runs[*b].first.as_slice() <= key);
+        upto(&run.first).saturating_sub(1)..upto(&run.last).max(1).min(self.bottoms.len())
+    }
+
+    fn above(&self) -> impl Iterator<Item = usize> {
+        (0..self.runs.len()).filter(|i| self.height[*i] > 0)
+    }
+
+    /// About how many rows above each bottom run (by position in `bottoms`) it has not absorbed.
+    fn rows_above(&self, absorbed: &Absorbed) -> Vec<u64> {
+        let mut rows = vec![0; self.bottoms.len()];
+        for i in self.above() {
+            let run = &self.runs[i];
+            let slices = self.slices(run);
+            let share = (run.rows / slices.len().max(1) as u64).max(1);
+            for at in slices {
+                let (from, to) = self.bounds(at..at + 1);
+                if !absorbed.covers(run, &from, to.as_deref()) {
+                    rows[at] += share;
+                }
+            }
+        }
+        rows
+    }
+
+    /// The runs that are absorbed altogether, oldest first. One stays as long as an older one stays that it overlaps and that may have
+    /// what it hides: everything that lies above the bottom, or did.
+    pub fn superfluous(&self, absorbed: &Absorbed) -> Vec<usize> {
+        let mut gone = Vec::new();
+        let mut staying: Vec<usize> = Vec::new();
+        for i in (0..self.runs.len()).rev().filter(|i| self.height[*i] > 0 || absorbed.is_known(&self.runs[*i])) {
+            let run = &self.runs[i];
+            let overlaps = |other: &usize| self.runs[*other].first <= run.last && run.first <= self.runs[*other].last;
+            if absorbed.covers(run, &[], None) && !staying.iter().any(overlaps) {
+                gone.push(i);
+            } else {
+                staying.push(i);
+            }
+        }
+        gone
+    }
+
+    /// What to rewrite next, if anything pays. `oldest` is the oldest snapshot in use, `aim_bytes` the raw size of a run to make.
+    pub fn choose(&self, absorbed: &Absorbed, eagerness: Eagerness, oldest: Csn, aim_bytes: u64) -> Option<Plan> {
+        let above = self.rows_above(absorbed);
+        let run = |at: usize| &self.runs[self.bottoms[at]];
+        let pays = |at: usize, rows: u64, share: u64| rows > 0 && rows.saturating_mul(share) > run(at).rows;
+        let share = eagerness.share();
+        // Space: the slice with the most dead rows, and neighbours that are half as bad, up to one run's size.
+        let worst = (0..above.len()).filter(|at| pays(*at, above[*at], share)).max_by(|a, b| {
+            let (x, y) = (above[*a] as f64 / run(*a).rows.max(1) as f64, above[*b] as f64 / run(*b).rows.max(1) as f64);
+            x.total_cmp(&y).then(b.cmp(a))
+        });
+        if let Some(worst) = worst {
+            let mut raw = run(worst).raw_bytes;
+            let mut end = worst + 1;
+            while end < above.len() && pays(end, above[end], share.saturating_mul(2)) && raw + run(end).raw_bytes <= aim_bytes {
+                raw += run(end).raw_bytes;
+                end += 1;
+            }
+            return Some(self.sink(worst..end));
+        }
+        if let Some(runs) = self.levels_to_collapse() {
+            return Some(Plan::Collapse { runs });
+        }
+        if let Some(small) = self.small_neighbours(aim_bytes) {
+            return Some(self.sink(small));
+        }
+        // What only snapshots needed that are gone.
+        let freed = |at: &usize| run(*at).csn_max <= oldest && pays(*at, run(*at).held, share);
+        (0..self.bottoms.len()).find(freed).map(|at| self.sink(at..at + 1))
+    }
+
+    /// Whether something waits for snapshots to end.
+    pub fn is_held_back(&self, oldest: Csn) -> bool {
+        self.bottoms.iter().any(|b| self.runs[*b].held > 0 && self.runs[*b].csn_max > oldest)
+    }
+
+    /// The key range of neighbouring slices. The first slice begins where all keys do.
+    fn bounds(&self, slices: Range<usize>) -> KeyRange {
+        let first = |at: usize| self.bottoms.get(at).map(|b| self.runs[*b].first.clone());
+        let from = if slices.start == 0 { None } else { first(slices.start) };
+        (from.unwrap_or_default(), first(slices.end))
+    }
+
+    /// The rewriting of some neighbouring slices.
+    fn sink(&self, slices: Range<usize>) -> Plan {
+        let mut bottoms: Vec<usize> = self.bottoms[slices.clone()].to_vec();
+        bottoms.sort_unstable();
+        let reaches = |i: &usize| {
+            let reached = self.slices(&self.runs[*i]);
+            reached.start < slices.end && slices.start < reached.end
+        };
+        let above = self.above().filter(reaches).collect();
+        let (from, to) = self.bounds(slices);
+        Plan::Sink { bottoms, above, from, to }
+    }
+
+    /// Enough levels of about one size, the usual way of a log-structured tree: bounds what a read must look at.
+    fn levels_to_collapse(&self) -> Option<Vec<usize>> {
+        let top = self.height.iter().copied().max().unwrap_or(0);
+        let mut bytes = vec![0; top + 1];
+        for (run, height) in self.runs.iter().zip(&self.height) {
+            bytes[*height] += run.bytes;
+        }
+        let (mut total, mut count) = (0, 0);
+        for level in (1..=top).rev() {
+            if count >= LEVELS_MAX && bytes[level] > total * SIZE_RATIO {
+                break;
+            }
+            total += bytes[level];
+            count += 1;
+        }
+        (count > LEVELS_MAX).then(|| (0..self.runs.len()).filter(|i| self.height[*i] > top - count).collect())
+    }
+
+    /// Enough small bottom runs beside each other.
+    fn small_neighbours(&self, aim_bytes: u64) -> Option<Range<usize>> {
+        let is_small = |at: usize| self.runs[self.bottoms[at]].raw_bytes < aim_bytes / SMALL_SHARE;
+        let mut from = 0;
+        for at in 0..self.bottoms.len() {
+            if !is_small(at) {
+                from = at + 1;
+            } else if at + 1 - from >= SMALL_RUNS {
+                return Some(from..at + 1);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AIM: u64 = 64 << 20;
+
+    fn run(file: u64, megabytes: u64, first: u8, last: u8) -> Candidate {
+        Candidate {
+            files: vec![file],
+            bytes: megabytes << 20,
+            raw_bytes: megabytes << 20,
+            rows: megabytes * 100,
+            first: vec![first],
+            last: vec![last],
+            ..Candidate::default()
+        }
+    }
+
+    fn choose(runs: &[Candidate], absorbed: &Absorbed, eagerness: Eagerness) -> Option<Plan> {
+        Shape::new(runs).choose(absorbed, eagerness, Csn(10), AIM)
+    }
+
+    fn sink(bottoms: &[usize], above: &[usize], from: Option<u8>, to: Option<u8>) -> Option<Plan> {
+        let from = from.map(|k| vec![k]).unwrap_or_default();
+        Some(Plan::Sink { bottoms: bottoms.to_vec(), above: above.to_vec(), from, to: to.map(|k| vec![k]) })
+    }
+
+    #[test]
+    fn what_nothing_overlaps_stays() {
+        let none = Absorbed::default();
+        for eagerness in [Eagerness::Busy, Eagerness::Idle, Eagerness::Everything] {
+            assert_eq!(choose(&[], &none, eagerness), None);
+            assert_eq!(choose(&[run(2, 60, 5, 9), run(1, 60, 1, 4)], &none, eagerness), None);
+        }
+        let small: Vec<Candidate> = (0..9).map(|i| run(u64::from(i), 1, i, i)).collect();
+        assert_eq!(choose(&small, &none, Eagerness::Busy), sink(&[0, 1, 2, 3, 4, 5, 6, 7], &[], None, Some(8)));
+    }
+
+    #[test]
+    fn the_slice_with_the_most_dead_rows_is_rewritten_alone() {
+        // New rows behind all others lie on nothing; a few deletions among old ones concern one slice.
+        let runs = [run(5, 20, 3, 4), run(4, 60, 8, 9), run(3, 60, 5, 7), run(2, 60, 3, 4), run(1, 60, 1, 2)];
+        assert_eq!(Shape::new(&runs).bulk(), Bulk { bottom_bytes: 240 << 20, above_bytes: 20 << 20 });
+        let mut absorbed = Absorbed::default();
+        assert_eq!(choose(&runs, &absorbed, Eagerness::Busy), sink(&[3], &[0], Some(3), Some(5)));
+        assert!(Shape::new(&runs).superfluous(&absorbed).is_empty());
+        absorbed.add(5, &[3], Some(&[5]));
+        assert_eq!(choose(&runs, &absorbed, Eagerness::Busy), None);
+        assert_eq!(Shape::new(&runs).superfluous(&absorbed), [0]);
+    }
+
+    #[test]
+    fn a_run_above_stays_until_all_slices_and_what_it_hides_are_done() {
+        let runs = [run(4, 30, 1, 3), run(3, 30, 1, 9), run(2, 60, 5, 9), run(1, 60, 1, 4)];
+        let mut absorbed = Absorbed::default();
+        assert_eq!(choose(&runs, &absorbed, Eagerness::Idle), sink(&[3], &[0, 1], None, Some(5)));
+        [3, 4].iter().for_each(|file| absorbed.add(*file, &[], Some(&[5])));
+        assert!(Shape::new(&runs).superfluous(&absorbed).is_empty(), "4 hides rows of 3, of which the other slice needs some");
+        assert_eq!(choose(&runs, &absorbed, Eagerness::Idle), sink(&[2], &[1], Some(5), None));
+        absorbed.add(3, &[5], None);
+        assert_eq!(Shape::new(&runs).superfluous(&absorbed), [1, 0]);
+    }
+
+    #[test]
+    fn what_lies_behind_another_run_stays_hidden_whatever_becomes_of_the_bottom() {
+        // 3 deletes rows of 2 and 1; the slice of 1 is done and nothing is left of it, so that 2 is at the bottom, and stale in part.
+        let runs = [run(3, 10, 1, 9), run(2, 10, 3, 9)];
+        let mut absorbed = Absorbed::default();
+        [2, 3].iter().for_each(|file| absorbed.add(*file, &[], Some(&[5])));
+        assert!(Shape::new(&runs).superfluous(&absorbed).is_empty());
+        absorbed.add(3, &[5], None);
+        assert!(Shape::new(&runs).superfluous(&absorbed).is_empty(), "2 still has what 3 hides");
+        absorbed.add(2, &[7], None);
+        absorbed.add(2, &[5], Some(&[7]));
+        assert_eq!(Shape::new(&runs).superfluous(&absorbed), [1, 0]);
+    }
+
+    #[test]
+    fn levels_collapse_when_there_are_many() {
+        let mut runs: Vec<Candidate> = (10..15).map(|file| run(file, 1, 2, 8)).collect();
+        runs.push(run(1, 100, 1, 9));
+        let none = Absorbed::default();
+        assert_eq!(choose(&runs, &none, Eagerness::Busy), Some(Plan::Collapse { runs: vec![0, 1, 2, 3, 4] }));
+        assert_eq!(choose(&runs[1..], &none, Eagerness::Busy), None);
+        assert_eq!(choose(&runs[1..], &none, Eagerness::Everything), sink(&[4], &[0, 1, 2, 3], None, None));
+    }
+
+    #[test]
+    fn what_snapshots_held_goes_after_them() {
+        let mut held = run(1, 10, 1, 9);
+        (held.held, held.csn_max) = (300, Csn(10));
+        let none = Absorbed::default();
+        assert_eq!(choose(std::slice::from_ref(&held), &none, Eagerness::Busy), sink(&[0], &[], None, None));
+        held.csn_max = Csn(11);
+        assert_eq!(choose(&[held], &none, Eagerness::Busy), None);
+    }
+}

@@ -1,0 +1,120 @@
+//! A full disk: what cannot be written fails with its own error, nothing that was acknowledged is lost, and work goes on when
+//! there is space again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use melba_types::row::RowLayout;
+use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, DbError, Kind, RowId, SqlState, TreeId};
+use melba_vfs::{Clock, Directory, Faults, FaultyDirectory, ManualClock, MemoryDirectory, SeededRandom};
+
+use crate::*;
+
+const TABLE: TreeId = TreeId(1);
+
+type Rows = BTreeMap<RowId, String>;
+
+fn open(directory: Arc<dyn Directory>, clock: &Arc<ManualClock>) -> Result<Arc<Engine>> {
+    let options = EngineOptions {
+        memory_bytes: 60_000,
+        wal_file_bytes: 4096,
+        segment_bytes: 24_000,
+        bulk_rows_min: 20,
+        ..EngineOptions::default()
+    };
+    Engine::open(options, directory, Arc::clone(clock) as Arc<dyn Clock>)
+}
+
+fn text_of(column: &Column, at: usize) -> String {
+    match column.get(at) {
+        Datum::Text(text) => text.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn read(engine: &Engine) -> Rows {
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let mut scan = t.scan(t.statement_view(), TABLE, &[0], &[], &[], None).expect("opens");
+    let mut rows = Rows::new();
+    while let Some(batch) = scan.next().expect("scans") {
+        rows.extend(batch.row_ids.iter().enumerate().map(|(i, id)| (*id, text_of(&batch.columns[0], i))));
+    }
+    rows
+}
+
+/// One transaction: some changes, sometimes a bulk load.
+fn change(engine: &Engine, random: &SeededRandom, rows: &mut Rows) -> Result<()> {
+    let t = engine.begin(Isolation::ReadCommitted)?;
+    let mut after = rows.clone();
+    let text = |n: usize| (0..n).map(|_| (b'a' + random.below(26) as u8) as char).collect::<String>();
+    if random.chance(10) {
+        let texts: Vec<String> = (0..25).map(|_| text(60)).collect();
+        let mut bytes = ByteStrings::default();
+        texts.iter().for_each(|t| bytes.push(t.as_bytes()));
+        let ids = t.insert_batch(TABLE, &Batch::new(vec![Column::new(ColumnData::Text(bytes))], 25))?;
+        after.extend((ids.start.0..ids.end.0).map(RowId).zip(texts));
+    }
+    let layout = RowLayout::new(vec![Kind::Text]);
+    for _ in 0..1 + random.below(4) {
+        let victim = rows.keys().nth(random.below(rows.len() + 1)).filter(|id| after.contains_key(id));
+        let text = text(1 + random.below(400));
+        let encoded = layout.encode_row(&[Datum::text(text.as_str())]);
+        match victim {
+            Some(id) if random.chance(30) => {
+                t.delete(TABLE, *id)?;
+                after.remove(id);
+            }
+            Some(id) => {
+                t.update(TABLE, *id, &encoded)?;
+                after.insert(*id, text);
+            }
+            None => drop(after.insert(t.insert(TABLE, &encoded)?, text)),
+        }
+    }
+    t.commit(if random.chance(50) { Durability::Sync } else { Durability::Async }, |_| {})?;
+    *rows = after;
+    Ok(())
+}
+
+#[test]
+fn a_disk_that_fills_up_anywhere_loses_nothing_and_work_goes_on() {
+    let mut refused = 0;
+    for free in (0..30_000).step_by(613) {
+        let (memory, faults, clock) = (MemoryDirectory::new(), Faults::new(), Arc::new(ManualClock::new()));
+        let faulty = FaultyDirectory::new(Arc::clone(&memory) as Arc<dyn Directory>, Arc::clone(&faults));
+        let engine = open(faulty, &clock).expect("opens");
+        let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+        assert_eq!(t.create_table_tree(&[Kind::Text], Persistence::Logged).expect("creates"), TABLE);
+        t.commit(Durability::Sync, |_| {}).expect("commits");
+        let random = SeededRandom::new(free);
+        let mut rows = Rows::new();
+        for n in 0..200 {
+            match n {
+                20 => faults.set_free(Some(free)),
+                150 => {
+                    faults.set_free(None);
+                    clock.advance(Duration::from_secs(2));
+                    while engine.run_once() {}
+                }
+                _ => {}
+            }
+            if let Err(e) = change(&engine, &random, &mut rows) {
+                assert!((20..150).contains(&n), "free {free}, {n}: {e}");
+                assert_eq!(DbError::from(e.clone()).sqlstate(), SqlState::DISK_FULL, "free {free}, {n}: {e}");
+                refused += 1;
+            }
+            assert_eq!(engine.failure(), None, "free {free}, {n}");
+            if n % 3 == 0 {
+                clock.advance(Duration::from_millis(300));
+                engine.run_once();
+            }
+        }
+        assert_eq!(read(&engine), rows, "free {free}");
+        engine.flush_log().expect("writes");
+        let after = memory.after_power_cut(&mut || false);
+        assert_eq!(read(&open(after, &clock).expect("recovers")), rows, "free {free}, recovered");
+        engine.shutdown().expect("stops");
+    }
+    assert!(refused > 500, "{refused}");
+}
