@@ -77,7 +77,9 @@ pub fn space(options: &Options) -> Result<(), String> {
     let reached = watch.below(live * AFTER_PERCENT / 100, AFTER);
     let after = percent(watch.now.load(Ordering::SeqCst));
     match reached {
-        Some(time) => println!("they were below {AFTER_PERCENT} % after {:.1} s; after {} s {after} %", time.as_secs_f64(), AFTER.as_secs()),
+        Some(time) => {
+            println!("they were below {AFTER_PERCENT} % after {:.1} s; after {} s {after} %", time.as_secs_f64(), AFTER.as_secs())
+        }
         None => println!("they were still at {after} % after {} s (bar: {AFTER_PERCENT} %)", AFTER.as_secs()),
     }
     for reader in readers {
@@ -151,7 +153,8 @@ impl Bench<'_> {
             }
         }
         micros.sort_unstable();
-        let at = |share: f64| micros.get((micros.len() as f64 * share) as usize).or(micros.last()).map_or(0.0, |m| *m as f64 / 1e3);
+        let at =
+            |share: f64| micros.get((micros.len() as f64 * share) as usize).or(micros.last()).map_or(0.0, |m| *m as f64 / 1e3);
         Ok(format!(
             "{} transactions, median {:.1} ms, one in 1000 above {:.1} ms, longest {:.1} ms",
             micros.len(),

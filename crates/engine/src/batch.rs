@@ -271,8 +271,8 @@ fn decode_rows(r: &mut Reader<'_>, tree: TreeId, each: &mut impl FnMut(Operation
 #[cfg(test)]
 mod tests {
     use super::*;
-    use melba_types::row::RowLayout;
     use melba_types::Datum;
+    use melba_types::row::RowLayout;
 
     #[test]
     fn payloads_and_rows_are_as_documented() {
@@ -300,7 +300,10 @@ mod tests {
         assert_eq!(decoded, Some(()));
         let expected = ["create 1 2", "row 1 3 Some([97, 98])", "row 1 5 None", "entry 2 [120, 121, 122] true"];
         assert_eq!(seen, expected);
-        assert_eq!(encode_sequence_state(SequenceId(1), SequenceState { last_value: 1, is_called: true }).len(), SEQUENCE_STATE_BYTES);
+        assert_eq!(
+            encode_sequence_state(SequenceId(1), SequenceState { last_value: 1, is_called: true }).len(),
+            SEQUENCE_STATE_BYTES
+        );
 
         let document = include_str!("../../../docs/design/rowstore.md");
         let layout = RowLayout::new(vec![Kind::Int4, Kind::Int8, Kind::Text]);
@@ -314,7 +317,8 @@ mod tests {
         let (wal, manifest) = (melba_wal::FORMAT_VERSION, crate::manifest::FORMAT_VERSION);
         assert!(document.contains(&format!("`manifest.md` ({manifest}), `wal.md` ({wal}) and `segment.md`")));
         for name in [crate::levels::segment_name(0x1f), "MANIFEST".to_owned()] {
-            let shown = if name.ends_with(".seg") { "number in 16 hexadecimal digits \".seg\"" } else { "MANIFEST | MANIFEST.new" };
+            let shown =
+                if name.ends_with(".seg") { "number in 16 hexadecimal digits \".seg\"" } else { "MANIFEST | MANIFEST.new" };
             assert!(document.contains(shown) && (name.len() == 20 || name == "MANIFEST"));
         }
     }

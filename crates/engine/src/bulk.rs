@@ -88,7 +88,8 @@ impl Transaction {
             writer.small_rows += batch.rows;
             if writer.small_rows >= self.shared().options.bulk_rows_min && tree.persistence != Persistence::Memory {
                 let files = &self.shared().files;
-                let output = writer.output.get_or_insert_with(|| TableOutput::new(files, Arc::clone(&layout), files.segment_bytes));
+                let output =
+                    writer.output.get_or_insert_with(|| TableOutput::new(files, Arc::clone(&layout), files.segment_bytes));
                 let row_ids: Vec<RowId> = (ids.start.0..ids.end.0).map(RowId).collect();
                 output.push_batch(&row_ids, Csn(0), batch)?;
                 return Ok(ids);

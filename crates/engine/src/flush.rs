@@ -126,7 +126,8 @@ impl Shared {
         let edits = self.schema_edits(manifest.state());
         // The files of every tree may be named anew, those that commits link meanwhile too.
         let trees = self.all_trees();
-        let runs: usize = trees.iter().map(|t| t.run_count()).sum::<usize>() + flush.written.iter().map(|(_, w)| files(w)).sum::<usize>();
+        let runs: usize =
+            trees.iter().map(|t| t.run_count()).sum::<usize>() + flush.written.iter().map(|(_, w)| files(w)).sum::<usize>();
         self.reserve_manifest(&mut manifest, &edits, trees.len() + 2 * runs + SPARE_FILES)
     }
 

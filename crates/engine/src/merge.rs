@@ -30,8 +30,8 @@ use crate::planted::{Plant, is_planted};
 use crate::tree::{Tree, TreeData};
 use crate::versions::Keep;
 
-pub(crate) use choose::{Bulk, Eagerness};
 use choose::{Absorbed, Candidate, Plan, Shape};
+pub(crate) use choose::{Bulk, Eagerness};
 use cursor::TableCursor;
 
 /// A run is made about this share of its tree, within bounds: the extra space of a step.

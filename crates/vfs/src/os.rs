@@ -41,11 +41,16 @@ impl File for OsFile {
         let before = offset.saturating_sub(WRITE_BACK_WINDOW);
         let ranges = [
             (offset, len, libc::SYNC_FILE_RANGE_WRITE),
-            (before, offset - before, libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER),
+            (
+                before,
+                offset - before,
+                libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER,
+            ),
         ];
         for (from, bytes, flags) in ranges.into_iter().filter(|(_, bytes, _)| *bytes > 0) {
             // SAFETY: the descriptor is open for as long as `self` lives; sync_file_range touches no memory of ours.
-            let result = unsafe { libc::sync_file_range(self.0.as_raw_fd(), from as libc::off64_t, bytes as libc::off64_t, flags) };
+            let result =
+                unsafe { libc::sync_file_range(self.0.as_raw_fd(), from as libc::off64_t, bytes as libc::off64_t, flags) };
             if result != 0 {
                 let error = io::Error::last_os_error();
                 // A file system without it only loses the optimisation; a failed write must be heard of, for it may not be told again.

@@ -148,7 +148,8 @@ fn an_old_snapshot_holds_what_it_sees_and_no_more() {
     let before = read(&old);
     for _ in 0..5 {
         for batch in 0..ROWS / 50 {
-            updates.commit((0..50).map(|i| batch * 50 + i + 1), |t, id, random| t.update(tree, id, &row(random)).expect("updates"));
+            updates
+                .commit((0..50).map(|i| batch * 50 + i + 1), |t, id, random| t.update(tree, id, &row(random)).expect("updates"));
         }
     }
     updates.settle();
