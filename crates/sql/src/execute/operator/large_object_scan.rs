@@ -53,7 +53,7 @@ impl LargeObjectScanOp {
     }
 
     /// The node's outputs for rows of the relation.
-    fn outputs(&self, columns: &[Column], rows: usize) -> Batch {
+    fn outputs(&self, ctx: &ExecContext, columns: &[Column], rows: usize) -> Result<Batch> {
         let plain: Option<Vec<Column>> = self
             .node
             .outputs
@@ -64,14 +64,14 @@ impl LargeObjectScanOp {
             })
             .collect();
         if let Some(columns) = plain {
-            return Batch::new(columns, rows);
+            return Ok(Batch::new(columns, rows));
         }
         let value = |column: &Column, row| if column.is_empty() { Datum::Null } else { column.get(row) };
         let one = |row| {
             let values: Vec<Datum> = columns.iter().map(|c| value(c, row)).collect();
-            table_scan::output_row(&self.node.outputs, &values, RowId(0))
+            table_scan::output_row(ctx, &self.node.outputs, &values, RowId(0))
         };
-        batch_of(&self.kinds, &(0..rows).map(one).collect::<Vec<_>>())
+        Ok(batch_of(&self.kinds, &(0..rows).map(one).collect::<Result<Vec<_>>>()?))
     }
 }
 
@@ -89,7 +89,7 @@ impl Operator for LargeObjectScanOp {
         while let Some((mut scan, equal)) = self.scan.take() {
             ctx.check_interrupt()?;
             let Some((columns, rows)) = scan.next()? else { break };
-            let mut batch = self.outputs(&columns, rows);
+            let mut batch = self.outputs(ctx, &columns, rows)?;
             if !equal.is_empty() {
                 let passes = |row: &u32| equal.iter().all(|(c, value)| same(&columns[*c].get(*row as usize), value));
                 batch = batch.take(&(0..rows as u32).filter(passes).collect::<Vec<_>>());
