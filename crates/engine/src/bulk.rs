@@ -120,7 +120,8 @@ impl Transaction {
         }
         let (behind, fresh) = self.split_known(&tree, table, ids);
         self.put_rows(&tree, ids, batch, behind.into_iter())?;
-        let mut output = TableOutput::new(&self.shared().files, self.layout_of(&tree)?);
+        let files = &self.shared().files;
+        let mut output = TableOutput::new(files, self.layout_of(&tree)?, files.segment_bytes);
         if fresh.len() == batch.rows {
             output.push_batch(ids, Csn(0), batch)?;
         } else {
