@@ -70,13 +70,14 @@ fn play(address: &Address, script: &Path, output: &Path) -> Result<(), String> {
 }
 
 /// PostgreSQL over a temporary cluster; stopped and removed when dropped.
-struct Postgres {
+pub struct Postgres {
     directory: PathBuf,
-    address: Address,
+    pub address: Address,
 }
 
 impl Postgres {
-    fn start() -> Result<Option<Postgres>, String> {
+    /// Starts one; `None` where PostgreSQL's server is not installed.
+    pub fn start() -> Result<Option<Postgres>, String> {
         let (Some(_), Some(_)) = (postgres_program("initdb"), postgres_program("pg_ctl")) else { return Ok(None) };
         // Below /tmp: the server refuses to run as root, and the user it then runs as may not see our folder.
         let directory = std::env::temp_dir().join(format!("melba-compare-{}", std::process::id()));

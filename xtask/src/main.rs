@@ -4,6 +4,7 @@ mod clients;
 mod compare;
 mod crash;
 mod history;
+mod isolation;
 mod melba;
 mod recovery;
 mod sim;
@@ -28,8 +29,10 @@ tasks:
   space            space while all rows are updated; --rows N (1000000), --rounds N (20), --writers N (2); minutes long
   recovery         recovery of a database and of one ten times larger; --rows N (200000)
   compare [NAME]   scripts of tests/sql on PostgreSQL and on Melba, the same output
+  isolation [NAME] specs of tests/isolation on PostgreSQL and on Melba, the same output; with --source DIR (src/test/isolation
+                   of PostgreSQL's source) PostgreSQL's own specs on Melba, and the share that agrees; --tester PATH
 
-clients, tour and compare take --server HOST:PORT[/DATABASE], a server that runs already, instead of a fresh Melba; compare takes
+clients, tour, compare and isolation take --server HOST:PORT[/DATABASE], a server that runs already, instead of a fresh Melba; compare and isolation take
 --reference for PostgreSQL as well. MELBA=PATH in the environment is the binary to test (target/debug/melba).";
 
 fn main() -> ExitCode {
@@ -63,7 +66,7 @@ fn ci() -> Result<(), String> {
     tidy::check(&root())?;
     cargo(&["test", "--workspace", "--quiet"])?;
     sim::ci()?;
-    for task in ["clients", "tour", "crash", "history", "compare"] {
+    for task in ["clients", "tour", "crash", "history", "compare", "isolation"] {
         server_task(task, &[])?;
     }
     Ok(())
@@ -82,6 +85,7 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
         options.set(argument, value)?;
     }
     match task {
+        "isolation" => isolation::run(&options.name, &options.isolation, options.server, options.reference),
         "clients" => clients::run(options.server),
         "tour" => tour::tour(options.server),
         "crash" => crash::crash(&options.crash),
@@ -101,6 +105,7 @@ struct Options {
     history: history::Options,
     space: space::Options,
     recovery: recovery::Options,
+    isolation: isolation::Options,
     name: String,
 }
 
@@ -113,6 +118,8 @@ impl Options {
             "--rounds" => (self.crash.rounds, self.space.rounds) = (number()?, number()?.into()),
             "--rows" => (self.space.rows, self.recovery.rows) = (number()?.into(), number()?.into()),
             "--writers" => self.space.writers = number()?.into(),
+            "--source" => self.isolation.source = Some(value.into()),
+            "--tester" => self.isolation.tester = Some(value.into()),
             "--scale" => self.crash.scale = number()?,
             "--seconds" => (self.crash.seconds, self.history.seconds) = (number()?, number()?),
             "--kills" => self.history.kills = number()?,

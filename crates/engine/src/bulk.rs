@@ -16,6 +16,7 @@ use crate::error::{EngineError, Result};
 use crate::key::split_entry;
 use crate::levels::{Files, IndexRun};
 use crate::output::{IndexOutput, TableOutput};
+use crate::serializable::Write;
 use crate::tree::{Persistence, TableTree, Tree};
 use crate::txn::{PrivateRun, State, Transaction, What};
 
@@ -76,6 +77,7 @@ impl Transaction {
         let tree = self.tree(tree)?;
         let layout = self.layout_of(&tree)?;
         let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
+        self.note_write(|| Write::NewRows(tree.id))?;
         self.change(|state| {
             let at = state.bulk.iter().position(|b| Arc::ptr_eq(&b.tree, &tree)).unwrap_or_else(|| {
                 state.bulk.push(BulkWriter::new(&tree));
@@ -297,6 +299,7 @@ impl IndexBuilder {
             }
         }
         let runs = output.finish()?;
+        self.txn.note_write(|| Write::All(self.tree.id))?;
         self.txn.change(|state| {
             for run in runs {
                 let what = What::Link { tree: Arc::clone(&self.tree), run: PrivateRun::Index(run) };

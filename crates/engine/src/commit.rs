@@ -428,6 +428,7 @@ impl Shared {
                 What::DropTree(tree) => {
                     let counter = if tree.is_flushed() { &self.row_store_bytes } else { &self.memory_tables_bytes };
                     add(counter, -(tree.memory_bytes() as i64));
+                    self.serializable.tree_dropped(tree.id);
                     tree.discard();
                     self.remove_tree(tree.id);
                 }

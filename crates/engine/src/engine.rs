@@ -22,6 +22,7 @@ use crate::manifest::{Edit, Manifest, SegmentFile};
 use crate::merge::{Eagerness, Merges};
 use crate::pace::Activity;
 use crate::sequence::{Sequence, SequenceId, SequenceState};
+use crate::serializable::Serializable;
 use crate::session::Session;
 use crate::snapshot::Snapshots;
 use crate::tree::Tree;
@@ -100,6 +101,7 @@ pub(crate) struct Shared {
     pub options: EngineOptions,
     pub snapshots: Snapshots,
     pub locks: LockManager,
+    pub serializable: Serializable,
     pub pipeline: Pipeline,
     pub wal: Wal,
     pub files: Arc<Files>,
@@ -176,6 +178,7 @@ impl Engine {
         let mut shared = Shared {
             snapshots: Snapshots::new(state.csn),
             locks: LockManager::new(),
+            serializable: Serializable::default(),
             pipeline: Pipeline::new(state.csn),
             wal: Wal::new(log, wal_options),
             files: Arc::new(files),
@@ -228,9 +231,6 @@ impl Engine {
 
     /// Begins a session's next transaction. The session's previous one has ended.
     pub fn begin_in(&self, session: &Arc<Session>, isolation: Isolation) -> Result<Arc<Transaction>> {
-        if isolation == Isolation::Serializable {
-            return Err(EngineError::Unsupported("SERIALIZABLE isolation"));
-        }
         let id = TxnId(self.shared.next_txn.fetch_add(1, Ordering::Relaxed));
         Ok(Transaction::begin(session, id, isolation))
     }
@@ -362,7 +362,23 @@ impl Engine {
 
     /// All locks held and waited for (pg_locks).
     pub fn locks(&self) -> Vec<LockedObject> {
-        self.shared.locks.list()
+        let mut all = self.shared.locks.list();
+        for (slot, reads) in self.shared.serializable.list() {
+            let pid = slot.map_or(0, |slot| self.shared.locks.pid(slot));
+            all.extend(reads.into_iter().map(|(tree, page, row)| LockedObject::predicate(tree, page, row, pid)));
+        }
+        all
+    }
+
+    /// The sessions, by announced process id, whose locks or requests keep one waiting (pg_blocking_pids).
+    pub fn blocking_pids(&self, pid: i32) -> Vec<i32> {
+        self.shared.locks.blocking_pids(pid)
+    }
+
+    /// The sessions whose transactions must end before a SERIALIZABLE READ ONLY DEFERRABLE one of `pid` may begin.
+    pub fn safe_snapshot_blocking_pids(&self, pid: i32) -> Vec<i32> {
+        let Some(slot) = self.shared.locks.slot(pid) else { return Vec::new() };
+        self.shared.serializable.waits_for(slot).into_iter().map(|slot| self.shared.locks.pid(slot)).collect()
     }
 }
 

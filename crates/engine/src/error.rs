@@ -16,6 +16,8 @@ pub type Result<T, E = EngineError> = std::result::Result<T, E>;
 pub enum EngineError {
     /// 40001: REPEATABLE READ met a row that another transaction changed after its snapshot.
     SerializationFailure,
+    /// 40001: SERIALIZABLE would not be; the reason is PostgreSQL's DETAIL.
+    SerializationConflict { reason: String },
     /// 40P01: this transaction was chosen to break a cycle of waits; the text is PostgreSQL's DETAIL.
     Deadlock { detail: String },
     /// 55P03: waited for a lock longer than lock_timeout.
@@ -72,6 +74,9 @@ impl From<EngineError> for DbError {
         let message = e.to_string();
         match e {
             EngineError::SerializationFailure => DbError::new(SqlState::T_R_SERIALIZATION_FAILURE, message),
+            EngineError::SerializationConflict { reason } => DbError::new(SqlState::T_R_SERIALIZATION_FAILURE, message)
+                .detail(format!("Reason code: {reason}"))
+                .hint("The transaction might succeed if retried."),
             EngineError::Deadlock { detail } => {
                 DbError::new(SqlState::T_R_DEADLOCK_DETECTED, message).detail(detail).hint("See server log for query details.")
             }
@@ -101,6 +106,9 @@ impl std::fmt::Display for EngineError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             EngineError::SerializationFailure => f.write_str("could not serialize access due to concurrent update"),
+            EngineError::SerializationConflict { .. } => {
+                f.write_str("could not serialize access due to read/write dependencies among transactions")
+            }
             EngineError::Deadlock { .. } => f.write_str("deadlock detected"),
             EngineError::LockTimeout => f.write_str("canceling statement due to lock timeout"),
             EngineError::Interrupted(reason) => f.write_str(reason.message()),

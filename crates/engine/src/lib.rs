@@ -32,6 +32,7 @@ pub mod planted;
 mod recovery;
 mod scan;
 mod sequence;
+mod serializable;
 mod session;
 mod snapshot;
 mod tree;

@@ -2,7 +2,6 @@
 
 use super::table::{Entry, LockManager, Owner, Shard};
 use super::{LockKey, Mode};
-use std::sync::atomic::Ordering;
 
 struct Step {
     owner: Owner,
@@ -21,7 +20,7 @@ impl LockManager {
         if !self.search(&shards, start, start, &mut path, &mut seen) {
             return None;
         }
-        let pid = |owner: Owner| self.sessions[owner as usize].pid.load(Ordering::Relaxed);
+        let pid = |owner: Owner| self.pid(owner);
         let lines: Vec<String> = (0..path.len())
             .map(|i| {
                 let Step { owner, key, mode } = &path[i];
@@ -36,6 +35,23 @@ impl LockManager {
             })
             .collect();
         Some(lines.join("\n"))
+    }
+
+    /// The process ids that stand in the way of the session that announced `pid`, each once.
+    pub fn blocking_pids(&self, pid: i32) -> Vec<i32> {
+        let shards = self.all_shards();
+        let mut out: Vec<i32> = Vec::new();
+        let session = self.slot(pid).and_then(|owner| Some((owner, (*self.sessions[owner as usize].waiting.lock())?)));
+        if let Some((owner, (key, mode))) = session
+            && let Some(entry) = shards.iter().find_map(|s| s.get(&key))
+            // Granted meanwhile and not yet awake: waits for nobody.
+            && entry.waiters.iter().any(|w| w.owner == owner)
+        {
+            out.extend(blockers(entry, owner, mode).into_iter().map(|o| self.pid(o)));
+        }
+        out.sort_unstable();
+        out.dedup();
+        out
     }
 
     fn search(

@@ -154,7 +154,7 @@ struct Held {
 #[derive(Default)]
 pub(crate) struct SessionLocks {
     held: Mutex<Held>,
-    pub(super) cell: Arc<WaitCell>,
+    pub cell: Arc<WaitCell>,
     /// Where a commit waits for its turn to be published.
     pub publish_cell: Arc<WaitCell>,
     /// What the session waits for, while it waits.
@@ -206,12 +206,22 @@ impl LockManager {
         self.sessions_used.fetch_max(owner + 1, Ordering::SeqCst);
     }
 
-    fn used_sessions(&self) -> impl Iterator<Item = (Owner, &SessionLocks)> {
+    pub(super) fn used_sessions(&self) -> impl Iterator<Item = (Owner, &SessionLocks)> {
         (0..self.sessions_used.load(Ordering::SeqCst)).zip(&self.sessions[..])
     }
 
     pub fn set_pid(&self, owner: u32, pid: i32) {
         self.sessions[owner as usize].pid.store(pid, Ordering::Relaxed);
+    }
+
+    /// The process id that a session has announced.
+    pub fn pid(&self, owner: u32) -> i32 {
+        self.sessions[owner as usize].pid.load(Ordering::Relaxed)
+    }
+
+    /// The session that has announced a process id.
+    pub fn slot(&self, pid: i32) -> Option<u32> {
+        self.used_sessions().find(|(_, s)| s.pid.load(Ordering::Relaxed) == pid).map(|(owner, _)| owner)
     }
 
     /// A hash for `LockKey::Key`.
@@ -500,7 +510,7 @@ impl LockManager {
 
     /// Everything held and waited for, for pg_locks.
     pub fn list(&self) -> Vec<LockedObject> {
-        let pid = |owner: Owner| self.sessions[owner as usize].pid.load(Ordering::Relaxed);
+        let pid = |owner: Owner| self.pid(owner);
         let mut out = Vec::new();
         for (owner, session) in self.used_sessions() {
             for (key, modes) in &session.held.lock().fast {

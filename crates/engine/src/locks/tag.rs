@@ -29,6 +29,8 @@ pub struct LockedObject {
     pub tag: Option<LockTag>,
     /// The tree of a row or key lock.
     pub tree: Option<TreeId>,
+    /// Of a table, the block of rows of a predicate lock.
+    pub page: Option<u64>,
     /// The row of a row lock.
     pub row: Option<RowId>,
     /// PostgreSQL's name of the mode.
@@ -63,6 +65,13 @@ impl LockKey {
             LockKey::Row(tree, row) => (None, Some(tree), Some(row)),
             LockKey::Key(tree, _) => (None, Some(tree), None),
         };
-        LockedObject { tag, tree, row, mode, granted, pid }
+        LockedObject { tag, tree, page: None, row, mode, granted, pid }
+    }
+}
+
+impl LockedObject {
+    /// What a serializable transaction has read.
+    pub(crate) fn predicate(tree: TreeId, page: Option<u64>, row: Option<RowId>, pid: i32) -> LockedObject {
+        LockedObject { tag: None, tree: Some(tree), page, row, mode: "SIReadLock", granted: true, pid }
     }
 }

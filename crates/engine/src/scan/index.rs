@@ -9,6 +9,7 @@ use melba_types::RowId;
 use crate::error::{EngineError, Result};
 use crate::key::KeyBytes;
 use crate::levels::{IndexLevels, IndexRun};
+use crate::serializable::Read;
 use crate::tree::Tree;
 use crate::txn::{ReadView, Transaction};
 
@@ -203,6 +204,7 @@ impl IndexScan {
         let ends = self.sources.iter().filter(|s| s.len() == limit).filter_map(|s| s.last());
         let end = if reverse { ends.max() } else { ends.min() };
         let end = end.map(KeyBytes::new);
+        self.note_read(end.as_ref())?;
         self.merge(end.as_ref());
         match end {
             None => self.done = true,
@@ -212,6 +214,20 @@ impl IndexScan {
         self.done |= is_empty_range((as_slice(&self.lower), as_slice(&self.upper)));
         self.limit = (limit * 4).min(BATCH_ENTRIES_MAX);
         Ok(())
+    }
+
+    /// Announces the entries up to and including `end`, or all that are left: present or not, they have been looked for.
+    fn note_read(&self, end: Option<&KeyBytes>) -> Result<()> {
+        if !self.txn.tracks(self.view) {
+            return Ok(());
+        }
+        let (mut lower, mut upper) = (as_slice(&self.lower), as_slice(&self.upper));
+        match end {
+            Some(end) if self.reverse => lower = Bound::Included(end.as_slice()),
+            Some(end) => upper = Bound::Included(end.as_slice()),
+            None => {}
+        }
+        self.txn.note_reads(std::iter::once(Read::Range(self.tree.id, lower, upper)))
     }
 
     /// The live entries of all sources up to and including `end`.

@@ -30,9 +30,11 @@ impl Transaction {
     fn put_entry(&self, tree: TreeId, key: &[u8], row: RowId, live: bool) -> Result<()> {
         let tree = self.tree(tree)?;
         index_of(&tree)?;
+        let entry = KeyBytes::entry(key, row);
+        self.note_entry(tree.id, entry.as_slice())?;
         self.change(|state| {
             let command = state.command;
-            state.writes.put_key(command, &tree, KeyBytes::entry(key, row), live);
+            state.writes.put_key(command, &tree, entry, live);
             Ok(())
         })
     }

@@ -19,6 +19,7 @@ use crate::engine::Shared;
 use crate::error::{EngineError, Result};
 use crate::interrupt::Interrupt;
 use crate::locks::{HoldDuration, LockKey, LockTag, Mode, RelationLockMode, RowLockMode, Wait};
+use crate::serializable::Tracking;
 use crate::session::Session;
 use crate::tree::Tree;
 pub(crate) use rows::{empty_columns, push_row};
@@ -29,7 +30,7 @@ pub(crate) use write_set::{PrivateRun, TreeHeads, TreeWrites, What, WriteSet};
 pub enum Isolation {
     ReadCommitted,
     RepeatableRead,
-    /// Refused for now.
+    /// What commits could have happened one after the other; see docs/design/isolation.md.
     Serializable,
 }
 
@@ -86,6 +87,8 @@ pub struct Transaction {
     state: Mutex<State>,
     /// False lets readers skip `state`.
     has_writes: AtomicBool,
+    /// SERIALIZABLE only.
+    pub(crate) tracking: Option<Box<Tracking>>,
 }
 
 /// The last command's number, which changes nothing; `u32::MAX` sees all of them.
@@ -137,6 +140,7 @@ impl Transaction {
                 failure: None,
             }),
             has_writes: AtomicBool::new(false),
+            tracking: Transaction::new_tracking(isolation),
         })
     }
 
@@ -170,7 +174,8 @@ impl Transaction {
             Some(csn) => csn,
             None => {
                 let mut pins = self.session.pins.lock();
-                let csn = self.shared().snapshots.acquire(self.session.slot, pins.oldest_held());
+                let csn =
+                    self.register_snapshot(|| self.shared().snapshots.acquire(self.session.slot, pins.oldest_held()));
                 pins.current = Some(csn);
                 if self.isolation != Isolation::ReadCommitted {
                     state.snapshot = Some(csn);
@@ -191,6 +196,23 @@ impl Transaction {
             csn
         });
         ReadView { csn, command: state.command }
+    }
+
+    /// Takes the snapshot of a transaction that keeps one.
+    pub(crate) fn take_snapshot(&self) {
+        self.statement_view();
+    }
+
+    pub(crate) fn has_snapshot(&self) -> bool {
+        self.state.lock().snapshot.is_some()
+    }
+
+    /// Gives a snapshot back with which nothing has been read.
+    pub(crate) fn drop_snapshot(&self) {
+        self.state.lock().snapshot = None;
+        let mut pins = self.session.pins.lock();
+        pins.current = None;
+        self.shared().snapshots.hold(self.session.slot, pins.oldest());
     }
 
     /// The same commits as `view`, and everything this transaction has written so far. Starts a new command.
@@ -392,6 +414,7 @@ impl Transaction {
     }
 
     fn begin_commit(&self, durability: Durability) -> Result<Begun> {
+        self.prepare_serializable()?;
         let (mut writes, log_needed) = self.with_state(|state| {
             state.seal();
             match state.failure.take() {
@@ -416,6 +439,7 @@ impl Transaction {
         let result = published.and_then(|()| self.shared().end_commit(&started, durability)).map(|()| started.csn);
         if let Ok(csn) = &result {
             on_publish(*csn);
+            self.commit_serializable(*csn);
         }
         self.finish(writes, result.is_err());
         result
@@ -441,6 +465,7 @@ impl Transaction {
         }
         writes.clear();
         *self.session.spare.lock() = Some(writes);
+        self.stop_tracking();
         {
             let mut pins = self.session.pins.lock();
             pins.current = None;

@@ -12,6 +12,7 @@ use crate::chain::Chain;
 use crate::error::{EngineError, Result};
 use crate::levels::{Found, MemTable, TableRun, find_in_runs, find_row};
 use crate::scan::{Morsel, TableScan, ZonePredicate};
+use crate::serializable::{Read, Write};
 use crate::tree::{TableTree, Tree};
 
 fn table_of(tree: &Tree) -> Result<&TableTree> {
@@ -22,6 +23,7 @@ impl Transaction {
     /// Adds a row, encoded by the tree's layout.
     pub fn insert(&self, tree: TreeId, row: &[u8]) -> Result<RowId> {
         let tree = self.tree(tree)?;
+        self.note_write(|| Write::NewRows(tree.id))?;
         let id = RowId(table_of(&tree)?.take_rows(1)?);
         self.put(&tree, id, Some(row.into()), 1)?;
         Ok(id)
@@ -37,12 +39,14 @@ impl Transaction {
     /// Replaces a row. The caller holds its lock.
     pub fn update(&self, tree: TreeId, id: RowId, row: &[u8]) -> Result<()> {
         let tree = self.tree(tree)?;
+        self.note_write(|| Write::Row(tree.id, id))?;
         self.put(&tree, id, Some(row.into()), 0)
     }
 
     /// Removes a row. The caller holds its lock.
     pub fn delete(&self, tree: TreeId, id: RowId) -> Result<()> {
         let tree = self.tree(tree)?;
+        self.note_write(|| Write::Row(tree.id, id))?;
         self.put(&tree, id, None, -1)
     }
 
@@ -58,6 +62,9 @@ impl Transaction {
     /// A row as a view sees it.
     pub fn get(&self, view: ReadView, tree: TreeId, id: RowId) -> Result<Option<RowBytes>> {
         let tree = self.tree(tree)?;
+        if self.tracks(view) {
+            self.note_reads(std::iter::once(Read::Row(tree.id, id)))?;
+        }
         match self.find(view, &tree, id)? {
             Some(Found::Memory(row)) => Ok(row),
             Some(found) => found.into_row(&*self.layout_of(&tree)?),
@@ -94,6 +101,9 @@ impl Transaction {
     ) -> Result<(Vec<u32>, Vec<Column>)> {
         let tree = self.tree(tree)?;
         let layout = self.layout_of(&tree)?;
+        if self.tracks(view) {
+            self.note_reads(ids.iter().map(|id| Read::Row(tree.id, *id)))?;
+        }
         let mut kept = Vec::with_capacity(ids.len());
         let mut columns = empty_columns(&layout, projection, ids.len())?;
         let mut at = 0;
@@ -176,6 +186,9 @@ impl Transaction {
     ) -> Result<TableScan> {
         let tree = self.tree(tree)?;
         table_of(&tree)?;
+        if self.tracks(view) {
+            self.note_reads(std::iter::once(Read::Table(tree.id)))?;
+        }
         let layout = self.layout_of(&tree)?;
         TableScan::open(Arc::clone(self), view, tree, layout, projection, missing, predicates, morsel)
     }

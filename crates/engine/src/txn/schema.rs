@@ -7,6 +7,7 @@ use melba_types::{Kind, TreeId};
 
 use super::{Transaction, What};
 use crate::error::{EngineError, Result};
+use crate::serializable::Write;
 use crate::sequence::{Sequence, SequenceDefinition, SequenceId, SequenceState};
 use crate::tree::{Persistence, Tree};
 
@@ -44,6 +45,7 @@ impl Transaction {
         // Also damaged ones.
         let toast = self.shared().tree(tree.toast()).ok();
         let tree = self.shared().tree(tree)?;
+        self.note_write(|| Write::All(tree.id))?;
         self.change(|state| {
             let command = state.command;
             for tree in toast.into_iter().chain([tree]) {

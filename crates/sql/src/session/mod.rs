@@ -9,6 +9,7 @@
 //! 3. Positions of errors leave the session in characters; inside, they are bytes.
 
 pub mod backends;
+mod blocking;
 mod cache;
 pub mod client;
 mod command;

@@ -135,10 +135,8 @@ impl Session {
 
     pub(super) fn begin_transaction(&mut self, modes: Modes) -> Result<()> {
         self.finish_commit()?;
-        if modes.isolation == IsolationLevel::Serializable {
-            return Err(DbError::unsupported("the isolation level SERIALIZABLE"));
-        }
         let tx = Tx::begin(&self.state.instance.cluster, &self.state.engine, self.state.database_oid, isolation(modes))?;
+        tx.engine.set_access(modes.read_only, modes.deferrable);
         self.transaction =
             Some(OpenTransaction { start: self.statement_start, modes, used: false, savepoints: Vec::new(), tx: Arc::new(tx) });
         self.state.settings.lock().push_level();
@@ -187,6 +185,7 @@ impl Session {
             }
         }
         transaction.modes = modes;
+        transaction.tx.engine.set_access(modes.read_only, modes.deferrable);
         self.show_modes(modes);
         Ok(())
     }

@@ -47,6 +47,9 @@ impl StatementContext {
             "nextval_oid" | "nextval_identity" | "currval_oid" | "setval_oid" | "setval3_oid" | "lastval" => {
                 self.call_sequence(source, args)
             }
+            "pg_blocking_pids" | "pg_safe_snapshot_blocking_pids" | "pg_isolation_test_session_is_blocked" => {
+                self.call_blocking(source, args)
+            }
             "domain_check" => self.domain_check(call.return_type, &args[0]),
             _ if is_large_object_function(source) => self.call_large_object(source, args),
             _ if source.starts_with("has_largeobject_privilege") => self.has_large_object_privilege(args),

@@ -237,6 +237,7 @@ impl TableWriter {
             if index.deferrable {
                 self.events.unique_later(&self.target, index, &self.key, index.values(ctx, row)?, id);
             } else if self.txn.index_probe_latest(index.tree, &self.key, Some(id))?.is_some() {
+                self.txn.check_serializable_insert(index.tree, &self.key)?;
                 let values = index.values(ctx, row)?;
                 return Err(error::unique(&*ctx.session, &self.target, index, &values));
             }

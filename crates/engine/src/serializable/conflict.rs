@@ -1,0 +1,154 @@
+//! Finding conflicts, and deciding who fails.
+
+use super::{Entry, Id, Read, Safety, Serializable, State, Write, check_doomed, failure};
+use crate::error::Result;
+
+impl Serializable {
+    /// Announces reads of `id` and meets those who wrote what they are about.
+    pub fn read<'a>(&self, id: Id, reads: impl Iterator<Item = Read<'a>>) -> Result<Safety> {
+        let mut state = self.state.lock();
+        let me = state.get(id);
+        if me.safety == Safety::Safe {
+            return Ok(Safety::Safe);
+        }
+        check_doomed(me, "during conflict out checking")?;
+        for read in reads {
+            let tree = read.tree();
+            let first = !state.get(id).reads.has_tree(tree);
+            if !state.get_mut(id).reads.add(read) {
+                continue;
+            }
+            if first {
+                state.trees.entry(tree).or_default().readers.push(id);
+            }
+            for writer in state.users(tree, |u| &u.writers).into_iter().chain(state.anywhere(|e| e.writes.anything)) {
+                if writer != id && state.get(writer).writes.meets(read) {
+                    state.conflict_out(id, writer)?;
+                }
+            }
+            state.summarised_writer(id, tree)?;
+        }
+        Ok(Safety::Unknown)
+    }
+
+    /// Announces a write of `id` and meets those who read what it is about.
+    pub fn write(&self, id: Id, write: Write<'_>) -> Result<()> {
+        let mut state = self.state.lock();
+        check_doomed(state.get(id), "during conflict in checking")?;
+        let tree = write.tree();
+        let me = state.get_mut(id);
+        me.wrote = true;
+        let first = !me.writes.has_tree(tree);
+        if !me.writes.add(write) {
+            return Ok(());
+        }
+        if first {
+            state.trees.entry(tree).or_default().writers.push(id);
+        }
+        state.meet_readers(id, write)
+    }
+
+    /// A write that comes to nothing, because a unique key is taken: whether it would have been one too many.
+    pub fn attempt(&self, id: Id, write: Write<'_>) -> Result<()> {
+        let mut state = self.state.lock();
+        check_doomed(state.get(id), "during conflict in checking")?;
+        state.meet_readers(id, write)
+    }
+}
+
+impl State {
+    /// Those of whom a dropped tree has left nothing exact.
+    fn anywhere(&self, test: impl Fn(&Entry) -> bool) -> Vec<Id> {
+        self.finished.iter().copied().filter(|id| test(self.get(*id))).collect()
+    }
+
+    fn meet_readers(&mut self, me: Id, write: Write<'_>) -> Result<()> {
+        let tree = write.tree();
+        for reader in self.users(tree, |u| &u.readers).into_iter().chain(self.anywhere(|e| e.reads.anything)) {
+            let entry = self.get(reader);
+            let concurrent = !entry.is_committed() || entry.committed > self.get(me).begun;
+            if reader != me && concurrent && !entry.doomed && entry.reads.meets(write) {
+                self.add_conflict(me, reader, me)?;
+            }
+        }
+        self.summarised_reader(me, tree)
+    }
+
+    /// `me` has read around what `writer` wrote.
+    fn conflict_out(&mut self, me: Id, writer: Id) -> Result<()> {
+        let (own, other) = (self.get(me), self.get(writer));
+        // A write in the snapshot is none to read around; of a commit that is just being published this is not known yet.
+        if other.doomed || other.csn <= own.snapshot {
+            return Ok(());
+        }
+        if other.summary_out {
+            // Whom the writer has a conflict out to has committed first, nobody knows when: somebody must fail.
+            if other.is_prepared() {
+                return Err(failure("Canceled on conflict out to old pivot."));
+            }
+            self.get_mut(writer).doomed = true;
+            return Ok(());
+        }
+        // To a reader that writes nothing, a committed writer is no danger unless it is itself a pivot whose conflict out
+        // committed before the reader began.
+        if own.read_only && other.is_committed() && (!other.has_conflict_out() || own.begun < other.earliest_out) {
+            return Ok(());
+        }
+        self.add_conflict(me, me, writer)
+    }
+
+    /// Notes the conflict reader -> writer, of which `me` is one, unless it completes a dangerous structure that `me` must
+    /// fail for.
+    fn add_conflict(&mut self, me: Id, reader: Id, writer: Id) -> Result<()> {
+        if self.get(reader).conflicts_out.contains(&writer) {
+            return Ok(());
+        }
+        if self.writer_is_pivot(Some(reader), writer) || self.reader_is_pivot(reader, writer) {
+            self.fail_one(me, writer)?;
+        }
+        self.get_mut(reader).conflicts_out.push(writer);
+        self.get_mut(writer).conflicts_in.push(reader);
+        Ok(())
+    }
+
+    /// The pivot of choice is the writer; when it can no longer fail, the one who just read must. `me` is one of the two.
+    pub(super) fn fail_one(&mut self, me: Id, writer: Id) -> Result<()> {
+        if me == writer {
+            return Err(failure("Canceled on identification as a pivot, during write."));
+        }
+        let other = self.get_mut(writer);
+        if other.is_prepared() {
+            return Err(failure(format!("Canceled on conflict out to pivot {}, during read.", other.txn)));
+        }
+        other.doomed = true;
+        Ok(())
+    }
+
+    /// reader -> writer -> T3, with T3 the first to commit. `None` is a summarised reader: it committed before all that are
+    /// known one by one.
+    pub(super) fn writer_is_pivot(&self, reader: Option<Id>, writer: Id) -> bool {
+        let w = self.get(writer);
+        if w.summary_out || (w.is_committed() && w.has_conflict_out()) {
+            return true;
+        }
+        let reader = reader.map(|r| self.get(r));
+        w.conflicts_out.iter().map(|t3| self.get(*t3)).any(|t3| {
+            let before_reader = reader.is_some_and(|r| {
+                (!r.is_committed() || t3.prepared <= r.committed) && (!r.read_only || t3.prepared <= r.begun)
+            });
+            t3.is_prepared() && before_reader && (!w.is_committed() || t3.prepared <= w.committed)
+        })
+    }
+
+    /// T1 -> reader -> writer, with the writer the first to commit.
+    fn reader_is_pivot(&self, reader: Id, writer: Id) -> bool {
+        let (r, w) = (self.get(reader), self.get(writer));
+        if !w.is_prepared() || r.read_only {
+            return false;
+        }
+        r.summary_in
+            || r.conflicts_in.iter().map(|t1| self.get(*t1)).any(|t1| {
+                !t1.doomed && (!t1.is_committed() || t1.committed >= w.prepared) && (!t1.read_only || t1.begun >= w.prepared)
+            })
+    }
+}

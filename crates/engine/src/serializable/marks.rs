@@ -1,0 +1,359 @@
+//! What a transaction has read or written, in bounded memory.
+//!
+//! Of a table: rows, blocks of `1 << BLOCK_SHIFT` row ids, or all of it. Of an index: ranges of entries (what was scanned, so
+//! that a row that appears within them is noticed) and entries, or all of it.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
+use hashbrown::HashMap;
+use melba_types::{RowId, TreeId};
+
+use crate::key::KeyBytes;
+
+/// A block is 256 consecutive row ids.
+const BLOCK_SHIFT: u32 = 8;
+/// More rows of a block than this are the block.
+const BLOCK_ROWS_MAX: usize = 16;
+/// More blocks of a table than this are the table.
+const BLOCKS_MAX: usize = 1024;
+/// More ranges, or entries, of an index than this are the index.
+const RANGES_MAX: usize = 256;
+const ENTRIES_MAX: usize = 4096;
+
+/// Something that is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Read<'a> {
+    /// Every row of a table.
+    Table(TreeId),
+    Row(TreeId, RowId),
+    /// The entries of an index within bounds.
+    Range(TreeId, Bound<&'a [u8]>, Bound<&'a [u8]>),
+}
+
+/// Something that is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Write<'a> {
+    /// A row is changed or removed.
+    Row(TreeId, RowId),
+    /// Rows are added: whoever has read single rows has not read them.
+    NewRows(TreeId),
+    /// An index entry appears or goes.
+    Entry(TreeId, &'a [u8]),
+    /// Any part of a table or index.
+    All(TreeId),
+}
+
+impl Read<'_> {
+    pub fn tree(&self) -> TreeId {
+        match *self {
+            Read::Table(tree) | Read::Row(tree, _) | Read::Range(tree, ..) => tree,
+        }
+    }
+}
+
+impl Write<'_> {
+    pub fn tree(&self) -> TreeId {
+        match *self {
+            Write::Row(tree, _) | Write::NewRows(tree) | Write::Entry(tree, _) | Write::All(tree) => tree,
+        }
+    }
+}
+
+/// Rows of a table.
+#[derive(Default)]
+struct Rows {
+    all: bool,
+    /// By block: offsets of its rows, `None` for all of them.
+    blocks: HashMap<u64, Option<Vec<u8>>>,
+}
+
+fn place(row: RowId) -> (u64, u8) {
+    (row.0 >> BLOCK_SHIFT, (row.0 & 0xff) as u8)
+}
+
+impl Rows {
+    fn has(&self, row: RowId) -> bool {
+        let (block, offset) = place(row);
+        self.all || self.blocks.get(&block).is_some_and(|rows| rows.as_ref().is_none_or(|rows| rows.contains(&offset)))
+    }
+
+    fn add(&mut self, row: RowId) {
+        let (block, offset) = place(row);
+        let rows = self.blocks.entry(block).or_insert_with(|| Some(Vec::new()));
+        match rows {
+            Some(known) if known.len() < BLOCK_ROWS_MAX => known.push(offset),
+            rows => *rows = None,
+        }
+        if self.blocks.len() > BLOCKS_MAX {
+            self.add_all();
+        }
+    }
+
+    fn add_all(&mut self) {
+        self.all = true;
+        self.blocks = HashMap::new();
+    }
+}
+
+type Range = (Bound<KeyBytes>, Bound<KeyBytes>);
+
+/// Ranges of an index.
+#[derive(Default)]
+struct Ranges {
+    all: bool,
+    list: Vec<Range>,
+}
+
+fn owned(bound: Bound<&[u8]>) -> Bound<KeyBytes> {
+    bound.map(KeyBytes::new)
+}
+
+fn borrowed(bound: &Bound<KeyBytes>) -> Bound<&[u8]> {
+    bound.as_ref().map(KeyBytes::as_slice)
+}
+
+fn is_within(entry: &[u8], lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
+    let above = match lower {
+        Bound::Included(l) => entry >= l,
+        Bound::Excluded(l) => entry > l,
+        Bound::Unbounded => true,
+    };
+    above
+        && match upper {
+            Bound::Included(u) => entry <= u,
+            Bound::Excluded(u) => entry < u,
+            Bound::Unbounded => true,
+        }
+}
+
+impl Ranges {
+    fn has(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
+        self.all || self.list.iter().any(|(l, u)| borrowed(l) == lower && borrowed(u) == upper)
+    }
+
+    fn has_entry(&self, entry: &[u8]) -> bool {
+        self.all || self.list.iter().any(|(l, u)| is_within(entry, borrowed(l), borrowed(u)))
+    }
+
+    fn add(&mut self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) {
+        // A scan that goes on: its ranges are neighbours.
+        if let Some((last_lower, last_upper)) = self.list.last_mut() {
+            if matches!((borrowed(last_upper), lower), (Bound::Included(a), Bound::Excluded(b)) if a == b) {
+                *last_upper = owned(upper);
+                return;
+            }
+            if matches!((borrowed(last_lower), upper), (Bound::Included(a), Bound::Excluded(b)) if a == b) {
+                *last_lower = owned(lower);
+                return;
+            }
+        }
+        self.list.push((owned(lower), owned(upper)));
+        if self.list.len() > RANGES_MAX {
+            (self.all, self.list) = (true, Vec::new());
+        }
+    }
+}
+
+/// Entries of an index.
+#[derive(Default)]
+struct Entries {
+    all: bool,
+    set: BTreeSet<KeyBytes>,
+}
+
+impl Entries {
+    fn has_within(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
+        self.all || self.set.range::<[u8], _>((lower, Bound::Unbounded)).next().is_some_and(|e| is_within(e.as_slice(), lower, upper))
+    }
+
+    fn add_all(&mut self) {
+        (self.all, self.set) = (true, BTreeSet::new());
+    }
+}
+
+/// All that a transaction has read.
+#[derive(Default)]
+pub(super) struct Reads {
+    /// A tree it read is gone, and what took its place is unknown: any write may concern it.
+    pub anything: bool,
+    rows: HashMap<TreeId, Rows>,
+    ranges: HashMap<TreeId, Ranges>,
+}
+
+impl Reads {
+    /// Notes a read; false when it was noted before.
+    pub fn add(&mut self, read: Read<'_>) -> bool {
+        match read {
+            Read::Table(tree) => {
+                let rows = self.rows.entry(tree).or_default();
+                let new = !rows.all;
+                rows.add_all();
+                new
+            }
+            Read::Row(tree, row) => {
+                let rows = self.rows.entry(tree).or_default();
+                let new = !rows.has(row);
+                if new {
+                    rows.add(row);
+                }
+                new
+            }
+            Read::Range(tree, lower, upper) => {
+                let ranges = self.ranges.entry(tree).or_default();
+                let new = !ranges.has(lower, upper);
+                if new {
+                    ranges.add(lower, upper);
+                }
+                new
+            }
+        }
+    }
+
+    /// Whether a write changes what was read.
+    pub fn meets(&self, write: Write<'_>) -> bool {
+        let in_rows = |tree, test: &dyn Fn(&Rows) -> bool| self.rows.get(&tree).is_some_and(test);
+        self.anything
+            || match write {
+                Write::Row(tree, row) => in_rows(tree, &|rows| rows.has(row)),
+                Write::NewRows(tree) => in_rows(tree, &|rows| rows.all),
+                Write::Entry(tree, entry) => self.ranges.get(&tree).is_some_and(|r| r.has_entry(entry)),
+                Write::All(tree) => self.rows.contains_key(&tree) || self.ranges.contains_key(&tree),
+            }
+    }
+
+    pub fn trees(&self) -> impl Iterator<Item = TreeId> {
+        self.rows.keys().chain(self.ranges.keys()).copied()
+    }
+
+    pub fn has_tree(&self, tree: TreeId) -> bool {
+        self.rows.contains_key(&tree) || self.ranges.contains_key(&tree)
+    }
+
+    /// What is held, for pg_locks: the tree, and of it the block and the row; neither: all, or a range.
+    pub fn list(&self) -> Vec<(TreeId, Option<u64>, Option<RowId>)> {
+        let mut out = Vec::new();
+        for (tree, rows) in &self.rows {
+            if rows.all {
+                out.push((*tree, None, None));
+            }
+            for (block, offsets) in &rows.blocks {
+                match offsets {
+                    None => out.push((*tree, Some(*block), None)),
+                    Some(offsets) => {
+                        out.extend(offsets.iter().map(|o| (*tree, Some(*block), Some(RowId(block << BLOCK_SHIFT | u64::from(*o))))))
+                    }
+                }
+            }
+        }
+        for (tree, ranges) in &self.ranges {
+            out.extend((0..ranges.list.len().max(1)).map(|_| (*tree, None, None)));
+        }
+        out
+    }
+}
+
+/// All that a transaction has written.
+#[derive(Default)]
+pub(super) struct Writes {
+    /// As for `Reads`.
+    pub anything: bool,
+    rows: HashMap<TreeId, Rows>,
+    entries: HashMap<TreeId, Entries>,
+}
+
+impl Writes {
+    /// Notes a write; false when it was noted before.
+    pub fn add(&mut self, write: Write<'_>) -> bool {
+        match write {
+            Write::NewRows(tree) => {
+                let new = !self.rows.contains_key(&tree);
+                // Nobody whom this concerns can name the rows: that there are some is enough.
+                self.rows.entry(tree).or_default();
+                new
+            }
+            Write::Row(tree, row) => {
+                let rows = self.rows.entry(tree).or_default();
+                let new = !rows.has(row);
+                if new {
+                    rows.add(row);
+                }
+                new
+            }
+            Write::Entry(tree, entry) => {
+                let entries = self.entries.entry(tree).or_default();
+                let new = !entries.all && entries.set.insert(KeyBytes::new(entry));
+                if entries.set.len() > ENTRIES_MAX {
+                    entries.add_all();
+                }
+                new
+            }
+            Write::All(tree) => {
+                self.rows.entry(tree).or_default().add_all();
+                self.entries.entry(tree).or_default().add_all();
+                true
+            }
+        }
+    }
+
+    /// Whether what was written is among what is read.
+    pub fn meets(&self, read: Read<'_>) -> bool {
+        self.anything
+            || match read {
+                Read::Table(tree) => self.rows.contains_key(&tree),
+                Read::Row(tree, row) => self.rows.get(&tree).is_some_and(|rows| rows.has(row)),
+                Read::Range(tree, lower, upper) => self.entries.get(&tree).is_some_and(|e| e.has_within(lower, upper)),
+            }
+    }
+
+    pub fn trees(&self) -> impl Iterator<Item = TreeId> {
+        self.rows.keys().chain(self.entries.keys()).copied()
+    }
+
+    pub fn has_tree(&self, tree: TreeId) -> bool {
+        self.rows.contains_key(&tree) || self.entries.contains_key(&tree)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T: TreeId = TreeId(7);
+
+    #[test]
+    fn rows_become_blocks_and_blocks_the_table() {
+        let mut reads = Reads::default();
+        assert!(reads.add(Read::Row(T, RowId(5))) && !reads.add(Read::Row(T, RowId(5))));
+        assert!(reads.meets(Write::Row(T, RowId(5))) && !reads.meets(Write::Row(T, RowId(6))));
+        for row in 6..30 {
+            reads.add(Read::Row(T, RowId(row)));
+        }
+        assert!(reads.meets(Write::Row(T, RowId(200))), "the block");
+        assert!(!reads.meets(Write::Row(T, RowId(256))) && !reads.meets(Write::NewRows(T)));
+        for block in 0..=BLOCKS_MAX as u64 {
+            reads.add(Read::Row(T, RowId(block << BLOCK_SHIFT)));
+        }
+        assert!(reads.meets(Write::NewRows(T)), "the table");
+        assert!(!reads.meets(Write::Row(TreeId(8), RowId(5))));
+    }
+
+    #[test]
+    fn ranges_notice_entries_that_appear_and_grow_with_their_scan() {
+        let (mut reads, mut writes) = (Reads::default(), Writes::default());
+        let range = |l: &'static str, u: &'static str| Read::Range(T, Bound::Included(l.as_bytes()), Bound::Excluded(u.as_bytes()));
+        reads.add(range("b", "d"));
+        assert!(reads.meets(Write::Entry(T, b"c")) && !reads.meets(Write::Entry(T, b"d")) && reads.meets(Write::All(T)));
+        reads.add(Read::Range(T, Bound::Included(b"x"), Bound::Included(b"y")));
+        reads.add(Read::Range(T, Bound::Excluded(b"y"), Bound::Unbounded));
+        assert_eq!(reads.list().len(), 2, "a scan's ranges are one");
+        assert!(reads.meets(Write::Entry(T, b"zzz")));
+        writes.add(Write::Entry(T, b"c1"));
+        assert!(writes.meets(range("c", "d")) && !writes.meets(range("a", "c")) && !writes.meets(range("c2", "d")));
+        for i in 0..=RANGES_MAX {
+            let key = (i as u32).to_be_bytes();
+            reads.add(Read::Range(T, Bound::Included(&key), Bound::Included(&key)));
+        }
+        assert!(reads.meets(Write::Entry(T, b"a")), "the whole index");
+    }
+}

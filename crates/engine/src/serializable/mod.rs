@@ -1,0 +1,161 @@
+//! Serializable snapshot isolation: which transactions read what others wrote, and which must fail for it.
+//!
+//! SERIALIZABLE is snapshot isolation (REPEATABLE READ) and this module. Every serializable transaction announces what it
+//! reads (`Read`) and writes (`Write`) here. When one reads a version that a concurrent one replaces, there is a
+//! rw-conflict from the reader to the writer. An execution that is not serializable has two in a row, T1 -> T2 -> T3, with T3
+//! the first of the three to commit; one of them is made to fail with 40001 (Cahill 2008; Ports and Grittner 2012, whose
+//! rules these are). docs/design/isolation.md says more.
+//!
+//! Invariants:
+//! 1. A transaction is registered in the same step in which its snapshot is taken, under `state`; so it is known to every
+//!    commit that the snapshot does not see.
+//! 2. Reader and writer of one thing both announce it and both look for the other under `state`; so one of them meets the
+//!    other, in whatever order the data itself is touched.
+//! 3. A committed transaction is kept while one runs that was concurrent with it. Beyond `FINISHED_MAX` the oldest are
+//!    summarised: what they read and wrote is known by tree, their conflicts as flags.
+//! 4. Marks are coarsened (rows, blocks of rows, the tree), never dropped: an inexact mark may cost a transaction, never an
+//!    anomaly.
+//! 5. Transactions of other isolation levels never come here.
+
+mod conflict;
+mod lifetime;
+mod marks;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod transaction;
+
+use std::collections::VecDeque;
+
+use hashbrown::HashMap;
+use melba_types::{Csn, TreeId, TxnId};
+use parking_lot::Mutex;
+
+use crate::error::{EngineError, Result};
+use marks::{Reads, Writes};
+pub(crate) use marks::{Read, Write};
+use summary::Summary;
+pub(crate) use transaction::Tracking;
+
+/// Committed transactions kept one by one.
+const FINISHED_MAX: usize = 512;
+
+/// "Not yet", among sequence numbers.
+const NEVER: u64 = u64::MAX;
+
+/// A place in `State::transactions`; reused after its transaction is forgotten, when nothing refers to it any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Id(u32);
+
+/// Who is asked to wait for a safe snapshot, or was found to have one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Safety {
+    /// Some transaction that ran when the snapshot was taken may still make it unsafe.
+    Unknown,
+    /// Nothing it reads can be part of an anomaly.
+    Safe,
+    /// Conflicts must be tracked to the end; a DEFERRABLE transaction tries another snapshot.
+    Unsafe,
+}
+
+/// One transaction: running, or committed and still of interest.
+struct Entry {
+    txn: TxnId,
+    /// The session's slot, while it runs.
+    slot: u32,
+    snapshot: Csn,
+    /// The sequence number when the snapshot was taken.
+    begun: u64,
+    /// When it was decided that it may commit; nothing can make it fail from then on.
+    prepared: u64,
+    /// When it had committed.
+    committed: u64,
+    csn: Csn,
+    /// Declared so; or it has committed without a write.
+    read_only: bool,
+    doomed: bool,
+    wrote: bool,
+    reads: Reads,
+    writes: Writes,
+    /// Who read what this one wrote.
+    conflicts_in: Vec<Id>,
+    /// Whose writes this one read around.
+    conflicts_out: Vec<Id>,
+    /// Set by its commit: the earliest commit (by `prepared`) among those it had a conflict out to.
+    earliest_out: u64,
+    /// It had conflicts with transactions that are summarised.
+    summary_in: bool,
+    summary_out: bool,
+    safety: Safety,
+    /// READ ONLY: the writers that may still make its snapshot unsafe.
+    waits_for: Vec<Id>,
+    /// The READ ONLY ones that have this one in `waits_for`.
+    watched_by: Vec<Id>,
+}
+
+impl Entry {
+    fn is_prepared(&self) -> bool {
+        self.prepared != NEVER
+    }
+
+    fn is_committed(&self) -> bool {
+        self.committed != NEVER
+    }
+
+    fn has_conflict_out(&self) -> bool {
+        self.earliest_out != NEVER
+    }
+}
+
+/// Who uses a tree.
+#[derive(Default)]
+struct Users {
+    readers: Vec<Id>,
+    writers: Vec<Id>,
+}
+
+#[derive(Default)]
+struct State {
+    transactions: Vec<Option<Entry>>,
+    free: Vec<Id>,
+    /// Running ones.
+    active: Vec<Id>,
+    /// Committed ones in the order of `committed`.
+    finished: VecDeque<Id>,
+    trees: HashMap<TreeId, Users>,
+    /// Counts preparations and commits.
+    sequence: u64,
+    summary: Summary,
+}
+
+/// What all serializable transactions of an engine know of each other.
+#[derive(Default)]
+pub(crate) struct Serializable {
+    state: Mutex<State>,
+}
+
+impl State {
+    fn get(&self, id: Id) -> &Entry {
+        self.transactions[id.0 as usize].as_ref().expect("an id is used only while its transaction is known")
+    }
+
+    fn get_mut(&mut self, id: Id) -> &mut Entry {
+        self.transactions[id.0 as usize].as_mut().expect("an id is used only while its transaction is known")
+    }
+
+    fn users(&self, tree: TreeId, of: impl Fn(&Users) -> &Vec<Id>) -> Vec<Id> {
+        self.trees.get(&tree).map(|u| of(u).clone()).unwrap_or_default()
+    }
+}
+
+/// 40001 with PostgreSQL's reason codes.
+fn failure(reason: impl Into<String>) -> EngineError {
+    EngineError::SerializationConflict { reason: reason.into() }
+}
+
+fn check_doomed(entry: &Entry, when: &str) -> Result<()> {
+    match entry.doomed {
+        true => Err(failure(format!("Canceled on identification as a pivot, {when}."))),
+        false => Ok(()),
+    }
+}

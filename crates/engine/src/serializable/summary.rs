@@ -1,0 +1,111 @@
+//! What is left of transactions that committed long ago while others still run that began before: by tree, not one by one.
+
+use hashbrown::HashMap;
+use melba_types::{Csn, TreeId};
+
+use super::{Id, NEVER, State, failure};
+use crate::error::Result;
+
+/// All summarised transactions together.
+#[derive(Default)]
+pub(super) struct Summary {
+    /// By tree: the newest commit among those that read it.
+    reads: HashMap<TreeId, u64>,
+    writes: HashMap<TreeId, Written>,
+    /// Of those of whom a dropped tree has left nothing exact.
+    read_anything: u64,
+    written_anything: Option<Written>,
+    /// The newest commit of all.
+    newest: u64,
+}
+
+/// Those who wrote a tree.
+#[derive(Clone, Copy)]
+struct Written {
+    newest: Csn,
+    /// The earliest commit that one of them had a conflict out to.
+    earliest_out: u64,
+}
+
+impl Written {
+    fn with(self, other: Written) -> Written {
+        Written { newest: self.newest.max(other.newest), earliest_out: self.earliest_out.min(other.earliest_out) }
+    }
+}
+
+impl State {
+    /// Summarises the oldest committed transaction.
+    pub(super) fn summarise_oldest(&mut self) {
+        let Some(id) = self.finished.pop_front() else { return };
+        let Some(entry) = self.forget(id) else { return };
+        for reader in &entry.conflicts_in {
+            self.get_mut(*reader).summary_out = true;
+        }
+        for writer in &entry.conflicts_out {
+            self.get_mut(*writer).summary_in = true;
+        }
+        let summary = &mut self.summary;
+        summary.newest = summary.newest.max(entry.committed);
+        for tree in entry.reads.trees() {
+            let newest = summary.reads.entry(tree).or_default();
+            *newest = entry.committed.max(*newest);
+        }
+        let written = Written { newest: entry.csn, earliest_out: entry.earliest_out };
+        for tree in entry.writes.trees() {
+            let known = summary.writes.entry(tree).or_insert(written);
+            *known = known.with(written);
+        }
+        if entry.reads.anything {
+            summary.read_anything = summary.read_anything.max(entry.committed);
+        }
+        if entry.writes.anything {
+            summary.written_anything = Some(summary.written_anything.map_or(written, |known| known.with(written)));
+        }
+    }
+
+    /// Forgets the summary when nobody runs any more who was concurrent with those in it.
+    pub(super) fn clear_summary(&mut self, oldest_begun: u64) {
+        if self.summary.newest != 0 && self.summary.newest <= oldest_begun {
+            self.summary = Summary::default();
+        }
+    }
+
+    /// `me` reads a tree that summarised transactions may have written.
+    pub(super) fn summarised_writer(&mut self, me: Id, tree: TreeId) -> Result<()> {
+        let own = self.get(me);
+        let written = [self.summary.writes.get(&tree), self.summary.written_anything.as_ref()];
+        let Some(written) = written.into_iter().flatten().copied().reduce(Written::with) else { return Ok(()) };
+        if written.newest <= own.snapshot {
+            return Ok(());
+        }
+        if written.earliest_out != NEVER && (!own.read_only || written.earliest_out <= own.begun) {
+            return Err(failure("Canceled on conflict out to old pivot."));
+        }
+        if own.summary_in || !own.conflicts_in.is_empty() {
+            return Err(failure("Canceled on identification as a pivot, with conflict out to old committed transaction."));
+        }
+        self.get_mut(me).summary_out = true;
+        Ok(())
+    }
+
+    /// `me` writes a tree that summarised transactions may have read.
+    pub(super) fn summarised_reader(&mut self, me: Id, tree: TreeId) -> Result<()> {
+        let newest = self.summary.reads.get(&tree).copied().unwrap_or(0).max(self.summary.read_anything);
+        if newest <= self.get(me).begun {
+            return Ok(());
+        }
+        if self.writer_is_pivot(None, me) {
+            self.fail_one(me, me)?;
+        }
+        self.get_mut(me).summary_in = true;
+        Ok(())
+    }
+
+    /// A tree goes: what took its place is not known, so who has used it may be concerned by anything.
+    pub(super) fn generalise(&mut self, tree: TreeId) {
+        let Some(users) = self.trees.get(&tree) else { return };
+        let (readers, writers) = (users.readers.clone(), users.writers.clone());
+        readers.into_iter().for_each(|id| self.get_mut(id).reads.anything = true);
+        writers.into_iter().for_each(|id| self.get_mut(id).writes.anything = true);
+    }
+}
