@@ -2,8 +2,9 @@
 //!
 //! Invariants:
 //! 1. A session never conflicts with itself. It holds a set of modes on a key, for its transaction, itself, or both.
-//! 2. Waiters queue first come, first served; a request passes waiters only when it conflicts with none of them or its
-//!    session holds the lock in some mode already (else upgrades would deadlock at once).
+//! 2. Waiters queue first come, first served; a request passes waiters only when it conflicts with none of them, when its
+//!    session holds the lock in some mode already (else upgrades would deadlock at once), or when it is for a row: as in
+//!    PostgreSQL, row locks that go with those held are granted at once.
 //! 3. A weak relation lock (AccessShare, RowShare, RowExclusive) is kept in its session's own list when no stronger one is
 //!    held or wanted on its bucket; a stronger request moves those into the table first (PostgreSQL's fast path).
 

@@ -32,7 +32,7 @@ pub enum RowLockMode {
 }
 
 /// A mode of either family; which one is known from the lock's key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Mode(u8);
 
 /// A set of modes.

@@ -144,8 +144,8 @@ pub(super) type Shard = HashMap<LockKey, Entry>;
 struct Held {
     /// Weak relation locks that are in no shard (invariant 3).
     fast: Vec<(LockKey, ModeSet)>,
-    /// Keys in the table with transaction locks. May repeat.
-    transaction: Vec<LockKey>,
+    /// Transaction locks in the table, in the order in which they were granted. May repeat.
+    transaction: Vec<(LockKey, Mode)>,
     /// Keys in the table with session locks, once for each time they were taken.
     session: Vec<(LockKey, Mode)>,
 }
@@ -272,10 +272,10 @@ impl LockManager {
             let mut held = session.held.lock();
             let Some(at) = held.fast.iter().position(|(k, _)| *k == key) else { continue };
             let (_, modes) = held.fast.swap_remove(at);
-            held.transaction.push(key);
             let mut shard = self.shard(&key);
             let entry = shard.entry(key).or_default();
             for mode in modes.iter() {
+                held.transaction.push((key, mode));
                 entry.grant(other, mode, Duration::Transaction);
             }
         }
@@ -303,7 +303,7 @@ impl LockManager {
                 self.note_repeat(owner, key, mode, duration);
                 return Ok(true);
             }
-            let queue_blocks = fresh && entry.waiters.iter().any(|w| w.mode.conflicts().contains(mode));
+            let queue_blocks = fresh && !matches!(key, LockKey::Row(..)) && entry.waiters.iter().any(|w| w.mode.conflicts().contains(mode));
             if !queue_blocks && !entry.conflicts_with_holders(owner, mode) {
                 entry.grant(owner, mode, duration);
                 drop(shard);
@@ -326,7 +326,7 @@ impl LockManager {
     fn note_granted(&self, owner: Owner, key: LockKey, mode: Mode, duration: Duration) {
         let mut held = self.sessions[owner as usize].held.lock();
         match duration {
-            Duration::Transaction => held.transaction.push(key),
+            Duration::Transaction => held.transaction.push((key, mode)),
             Duration::Session => held.session.push((key, mode)),
         }
     }
@@ -437,7 +437,7 @@ impl LockManager {
             }
             std::mem::take(&mut held.transaction)
         };
-        for key in &keys {
+        for (key, _) in &keys {
             let mut strong = 0;
             self.release_in_table(owner, key, |holder| {
                 strong = holder.transaction.iter().filter(|m| m.conflicts_with_weak()).count() as u32;
@@ -465,24 +465,24 @@ impl LockManager {
     /// Releases the row, key and advisory locks taken since `held` answered `mark`. Relation and object locks stay: others may
     /// have moved older ones behind the mark.
     pub fn release_since(&self, owner: u32, mark: usize) {
-        let released: Vec<LockKey> = {
+        let released: Vec<(LockKey, Mode)> = {
             let mut held = self.sessions[owner as usize].held.lock();
             let at = mark.min(held.transaction.len());
             let since = held.transaction.split_off(at);
-            let before: hashbrown::HashSet<LockKey> = match since.is_empty() {
+            let before: hashbrown::HashSet<(LockKey, Mode)> = match since.is_empty() {
                 true => hashbrown::HashSet::new(),
                 false => held.transaction.iter().copied().collect(),
             };
-            let goes = |k: &LockKey| {
-                let kind = matches!(k, LockKey::Row(..) | LockKey::Key(..) | LockKey::Tag(super::LockTag::Advisory { .. }));
-                kind && !before.contains(k)
+            let goes = |lock: &(LockKey, Mode)| {
+                let kind = matches!(lock.0, LockKey::Row(..) | LockKey::Key(..) | LockKey::Tag(super::LockTag::Advisory { .. }));
+                kind && !before.contains(lock)
             };
             let (released, kept): (Vec<_>, Vec<_>) = since.into_iter().partition(goes);
             held.transaction.extend(kept);
             released
         };
-        for key in &released {
-            self.release_in_table(owner, key, |holder| holder.transaction = ModeSet::default());
+        for (key, mode) in &released {
+            self.release_in_table(owner, key, |holder| holder.transaction.remove(*mode));
         }
     }
 

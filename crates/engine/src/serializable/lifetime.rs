@@ -161,7 +161,8 @@ impl State {
         check_doomed(self.get(id), "during commit attempt")?;
         for pivot in self.get(id).conflicts_in.clone() {
             let entry = self.get(pivot);
-            if entry.doomed {
+            // One that has committed did so before `id`, which is then not the first.
+            if entry.doomed || entry.is_committed() {
                 continue;
             }
             let is_danger = |t1: &Id| {

@@ -97,10 +97,12 @@ impl Transaction {
         csn
     }
 
-    /// Whether what is read by a view must be announced: the snapshot's reads, not those of constraint checks.
+    /// Whether what is read by a view must be announced: the snapshot's reads, not those of constraint checks, which see the
+    /// newest state and hold locks on what they rely on.
     #[inline]
     pub(crate) fn tracks(&self, view: ReadView) -> bool {
-        self.tracking.as_deref().and_then(Tracking::registered).is_some_and(|(_, snapshot)| snapshot == view.csn)
+        view.command != ReadView::LATEST_COMMAND
+            && self.tracking.as_deref().and_then(Tracking::registered).is_some_and(|(_, snapshot)| snapshot == view.csn)
     }
 
     /// Announces reads; the caller has asked `tracks`.

@@ -66,7 +66,16 @@ impl Transaction {
     /// The row of a live entry with exactly this key, other than `except`, in the newest committed state with everything of
     /// our own: for unique checks, under `lock_key`.
     pub fn index_probe_latest(self: &Arc<Self>, tree: TreeId, key: &[u8], except: Option<RowId>) -> Result<Option<RowId>> {
-        self.with_newest(|csn| self.probe(ReadView { csn, command: u32::MAX }, tree, key, except))
+        self.with_newest(|csn| self.probe(ReadView { csn, command: ReadView::LATEST_COMMAND }, tree, key, except))
+    }
+
+    /// The same among what the transaction's snapshot shows, where it keeps one: to REPEATABLE READ a referenced row that
+    /// came later is not there.
+    pub fn index_probe_snapshot(self: &Arc<Self>, tree: TreeId, key: &[u8]) -> Result<Option<RowId>> {
+        match self.with_state(|state| Ok(state.snapshot))? {
+            Some(csn) => self.probe(ReadView { csn, command: ReadView::LATEST_COMMAND }, tree, key, None),
+            None => self.index_probe_latest(tree, key, None),
+        }
     }
 
     fn probe(self: &Arc<Self>, view: ReadView, tree: TreeId, key: &[u8], except: Option<RowId>) -> Result<Option<RowId>> {

@@ -41,6 +41,11 @@ pub struct ReadView {
     pub command: u32,
 }
 
+impl ReadView {
+    /// The command of views that see everything of their own transaction: those of constraint checks.
+    pub(crate) const LATEST_COMMAND: u32 = u32::MAX;
+}
+
 /// A point to roll back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint {
@@ -244,7 +249,7 @@ impl Transaction {
         let mut pins = self.session.pins.lock();
         let csn = self.shared().snapshots.acquire(self.session.slot, pins.oldest());
         pins.held.push(csn);
-        (ReadView { csn, command: u32::MAX }, ViewPin { session: Arc::clone(&self.session), csn })
+        (ReadView { csn, command: ReadView::LATEST_COMMAND }, ViewPin { session: Arc::clone(&self.session), csn })
     }
 
     /// Lets other transactions see what the running statement sees of others' commits: its own changes are not part of it.

@@ -140,6 +140,9 @@ impl Ddl<'_> {
             collect(&catalog, *root, &mut seen, &mut order, &mut reported);
             order.push(*root);
         }
+        // What belongs to one of the objects is not in the way of another.
+        let parts = parts_of(&catalog, roots);
+        reported.retain(|(dependent, _)| !parts.contains(dependent));
         // Objects are found dependents first, and are reported the other way around.
         reported.reverse();
         if !reported.is_empty() {
@@ -332,6 +335,20 @@ fn collect(
             reported.push((dependent, of));
         }
     }
+}
+
+/// Everything that goes with the objects without being asked for: their constraints, indexes, defaults, types.
+fn parts_of(catalog: &Catalog, roots: &[ObjectAddress]) -> HashSet<ObjectAddress> {
+    let mut parts = HashSet::new();
+    let mut todo = roots.to_vec();
+    while let Some(of) = todo.pop() {
+        for dependency in catalog.dependents(of).filter(|d| d.kind != DependencyKind::Normal) {
+            if parts.insert(dependency.dependent) {
+                todo.push(dependency.dependent);
+            }
+        }
+    }
+    parts
 }
 
 fn dependencies_in_order(mut all: Vec<melba_catalog::Dependency>) -> Vec<melba_catalog::Dependency> {

@@ -57,3 +57,13 @@ impl KeyPart {
 pub fn equality_key(datum: &Datum, out: &mut Vec<u8>) {
     KeyPart::default().encode(datum, out);
 }
+
+/// Whether values are the same, two by two, as keys are: null is itself.
+pub fn same(a: &[Datum], b: &[Datum]) -> bool {
+    let key = |values: &[Datum]| {
+        let mut out = Vec::new();
+        values.iter().for_each(|v| equality_key(v, &mut out));
+        out
+    };
+    key(a) == key(b)
+}

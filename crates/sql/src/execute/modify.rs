@@ -5,11 +5,11 @@ use std::sync::Arc;
 use melba_engine::{Isolation, RowLockMode, RowLockResult, Wait};
 use melba_types::{Batch, Column, Datum, Record, Result, RowId, bail};
 
-use super::operator::{Pending, Relock, give, lock_and_recheck, replace};
+use super::operator::{Pending, Purpose, Relock, give, lock_and_recheck, replace};
 use super::{BATCH_ROWS, ExecContext, Expression, Operator};
 use crate::plan::modify::{Action, Assignments, ConflictNode, Existing, MergeActionNode, MergeNode, ModifyNode, Returning};
 use crate::table::TableWriter;
-use crate::tree::{LockWait, MergeMatch};
+use crate::tree::MergeMatch;
 
 pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
     let input = node.input.as_ref().map(|i| super::operator::build(i, ctx)).transpose()?;
@@ -136,10 +136,7 @@ impl ModifyOp {
                 }
             }
             (Action::Update(assignments), Some(existing)) => {
-                let Some(id) = self.lock(ctx, existing, lock_mode(assignments), row)? else { return Ok(None) };
-                let old = old_row(row, existing);
-                let new = assign(assignments, ctx, &old, row)?;
-                self.update(ctx, id, old, new).map(Some)
+                self.update_row(ctx, existing, assignments, row)
             }
             (Action::Delete, Some(existing)) => {
                 let Some(id) = self.lock(ctx, existing, RowLockMode::ForUpdate, row)? else { return Ok(None) };
@@ -171,7 +168,7 @@ impl ModifyOp {
     /// Locks the row to change. A row that another transaction changed meanwhile must still satisfy the conditions.
     fn lock(&self, ctx: &ExecContext, existing: &Existing, mode: RowLockMode, row: &mut [Datum]) -> Result<Option<RowId>> {
         let Some(id) = row_id(row, existing) else { return Ok(None) };
-        match lock_and_recheck(ctx, &existing.source, id, mode, LockWait::Block)? {
+        match lock_and_recheck(ctx, &existing.source, id, mode, Purpose::Change)? {
             Relock::Unchanged => Ok(Some(id)),
             Relock::Skip => Ok(None),
             Relock::Changed(outputs) => {
@@ -186,13 +183,68 @@ impl ModifyOp {
         }
     }
 
+    /// UPDATE of one row. What it is locked for depends on the new values, and those on what the lock finds.
+    fn update_row(
+        &mut self,
+        ctx: &ExecContext,
+        existing: &Existing,
+        assignments: &Assignments,
+        row: &mut [Datum],
+    ) -> Result<Option<Changed>> {
+        let mut mode = self.update_mode(ctx, existing, assignments, row)?;
+        loop {
+            let Some(id) = self.lock(ctx, existing, mode, row)? else { return Ok(None) };
+            let old = old_row(row, existing);
+            let new = assign(assignments, ctx, &old, row)?;
+            if mode == RowLockMode::ForNoKeyUpdate && assignments.key && self.writer.changes_key(ctx, &old, &new)? {
+                mode = RowLockMode::ForUpdate;
+                continue;
+            }
+            return self.update(ctx, id, old, new).map(Some);
+        }
+    }
+
+    /// The lock for an UPDATE of a row as it is known now: the stronger one when a key changes that a foreign key may refer to.
+    fn update_mode(
+        &mut self,
+        ctx: &ExecContext,
+        existing: &Existing,
+        assignments: &Assignments,
+        row: &[Datum],
+    ) -> Result<RowLockMode> {
+        if !assignments.key {
+            return Ok(RowLockMode::ForNoKeyUpdate);
+        }
+        let old = old_row(row, existing);
+        let new = assign(assignments, ctx, &old, row)?;
+        Ok(if self.writer.changes_key(ctx, &old, &new)? { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate })
+    }
+
+    /// DO NOTHING because of a row that the transaction's snapshot does not show would be an answer from elsewhere.
+    fn check_conflict_visible(&self, ctx: &ExecContext, id: RowId) -> Result<()> {
+        if ctx.transaction.isolation() == Isolation::ReadCommitted {
+            return Ok(());
+        }
+        let (tree, view) = (self.node.target.tree, ctx.view());
+        // Read as by the statement itself, so that SERIALIZABLE knows that it relies on the row.
+        ctx.transaction.get(view, tree, id)?;
+        let latest = ctx.transaction.get_latest(tree, id)?;
+        if latest.own_command.is_none() && latest.csn > view.csn {
+            bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
+        }
+        Ok(())
+    }
+
     /// ON CONFLICT.
     fn insert_or(&mut self, ctx: &ExecContext, conflict: &ConflictNode, mut new: Vec<Datum>) -> Result<Option<Changed>> {
         let arbiters = &conflict.arbiters;
         loop {
             let found = self.writer.find_conflict(ctx, &mut new, |i| arbiters.is_empty() || arbiters.contains(&i.oid))?;
             let Some(found) = found else { return self.insert(ctx, new).map(Some) };
-            let Some((assignments, filter)) = &conflict.update else { return Ok(None) };
+            let Some((assignments, filter)) = &conflict.update else {
+                self.check_conflict_visible(ctx, found.row)?;
+                return Ok(None);
+            };
             let transaction = ctx.transaction.clone();
             let tree = self.node.target.tree;
             if let RowLockResult::WouldBlock = transaction.lock_row(tree, found.row, lock_mode(assignments), Wait::Block)? {
@@ -262,12 +314,12 @@ impl ModifyOp {
                         let new = new_row(values, ctx, row)?;
                         return self.insert(ctx, new).map(Some);
                     }
-                    MergeActionNode::Update(assignments) => lock_mode(assignments),
+                    MergeActionNode::Update(assignments) => self.update_mode(ctx, existing, assignments, row)?,
                     MergeActionNode::Delete => RowLockMode::ForUpdate,
                 };
                 let Some(id) = row_id(row, existing) else { return Ok(None) };
                 let state =
-                    if locked { Relock::Unchanged } else { lock_and_recheck(ctx, &existing.source, id, mode, LockWait::Block)? };
+                    if locked { Relock::Unchanged } else { lock_and_recheck(ctx, &existing.source, id, mode, Purpose::Change)? };
                 match state {
                     Relock::Unchanged => {}
                     Relock::Skip => {

@@ -56,7 +56,7 @@ pub enum Action {
 pub struct Assignments {
     /// Position in the table and new value.
     pub columns: Vec<(usize, Expression)>,
-    /// A column of some unique index is assigned.
+    /// A column of some unique index is assigned, or generated and may change.
     pub key: bool,
 }
 
@@ -324,7 +324,10 @@ impl Planner<'_> {
         for target in targets.iter().filter(|t| t.column > 0) {
             columns.push((target.column as usize - 1, self.compile(&target.expr, layout)?));
         }
-        let assigned = |c: i16| columns.iter().any(|(at, _)| *at as i16 + 1 == c);
+        let assigned = |c: i16| {
+            let generated = relation.columns[c as usize - 1].generated != 0;
+            generated || columns.iter().any(|(at, _)| *at as i16 + 1 == c)
+        };
         let key = relation
             .indexes
             .iter()

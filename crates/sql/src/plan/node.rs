@@ -455,6 +455,8 @@ pub struct RowLock {
     pub wait: LockWait,
     /// Column with the row id.
     pub row_id: usize,
+    /// The columns of the table's unique keys, by position.
+    pub keys: Vec<usize>,
     /// Columns that hold the table's outputs, to be replaced by those of a newer version: (column, index into outputs).
     pub columns: Vec<(usize, usize)>,
 }

@@ -485,6 +485,16 @@ impl<'a> Planner<'a> {
         Ok(self.projected_compiled(stage, expressions, TARGET))
     }
 
+    /// The columns, by position, of the keys that a foreign key may refer to.
+    fn key_columns(&self, relation: &melba_catalog::Relation) -> Vec<usize> {
+        let indexes = relation.indexes.iter().filter_map(|i| self.catalog().relation(*i)?.index.as_ref());
+        let keys = indexes.filter(|i| i.unique && i.predicate.is_none() && i.keys.iter().all(|k| k.column != 0));
+        let mut columns: Vec<usize> = keys.flat_map(|i| i.keys.iter().map(|k| k.column as usize - 1)).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+
     /// FOR UPDATE and its kin.
     fn locked(&mut self, query: &Query, stage: Stage, recheck: Vec<Expr>) -> Result<Stage> {
         if query.locking.is_empty() {
@@ -497,7 +507,8 @@ impl<'a> Planner<'a> {
             let Some(row_id) = stage.layout.position(locking.entry, -1) else { continue };
             let (source, _, layout) = self.table_source(locking.entry, &relation)?;
             let columns = row_columns(&stage.layout, &layout);
-            locks.push(RowLock { source, strength: locking.strength, wait: locking.wait, row_id, columns });
+            let keys = self.key_columns(&relation);
+            locks.push(RowLock { source, strength: locking.strength, wait: locking.wait, row_id, keys, columns });
         }
         let recheck = self.compile_recheck(recheck, &stage.layout)?;
         let (kinds, estimate) = (stage.node.kinds.clone(), stage.node.estimate);

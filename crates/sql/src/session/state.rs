@@ -37,6 +37,9 @@ impl Derived {
         settings.set_superuser(user.superuser);
         let milliseconds = |name| Duration::from_millis(settings.get(name).as_integer().max(0) as u64);
         let isolation = settings.get("default_transaction_isolation").as_text();
+        let lock_timeout = milliseconds("lock_timeout");
+        state.engine.set_lock_timeout((!lock_timeout.is_zero()).then_some(lock_timeout));
+        state.engine.set_deadlock_timeout(milliseconds("deadlock_timeout"));
         Derived {
             version: settings.version(),
             user: Arc::new(user),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use melba_catalog::{Relation, acl};
+use melba_catalog::{Catalog, Relation, acl};
 use melba_engine::{LockTag, RelationLockMode, SequenceId, Wait};
 use melba_functions::{CallContext, Session as _};
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, bail, err, oids};
@@ -165,8 +165,8 @@ impl StatementContext {
         }
     }
 
-    fn sequence(&self, oid: u32) -> Result<(SequenceId, std::sync::Arc<melba_catalog::Relation>)> {
-        let relation = self.catalog.relation(Oid(oid)).cloned();
+    fn sequence(&self, catalog: &Catalog, oid: u32) -> Result<(SequenceId, Arc<Relation>)> {
+        let relation = catalog.relation(Oid(oid)).cloned();
         let relation = relation.ok_or_else(|| err!(UNDEFINED_TABLE, "could not open relation with OID {oid}"))?;
         match relation.storage {
             melba_catalog::Storage::Sequence(id) => Ok((SequenceId(id.0), relation)),
@@ -182,7 +182,7 @@ impl StatementContext {
         let may = |relation: &Relation, masks: &[u64]| {
             masks.iter().any(|mask| self.catalog.has_relation_privileges(self.user.oid, relation, *mask))
         };
-        let (id, relation) = self.sequence(args[0].as_oid())?;
+        let (id, relation) = self.sequence(&self.catalog, args[0].as_oid())?;
         if source == "pg_sequence_parameters" {
             if !may(&relation, &[acl::SELECT, acl::USAGE, acl::UPDATE]) {
                 return Err(permissions::denied(&relation));
@@ -215,7 +215,10 @@ impl StatementContext {
                 .map(|(_, v)| Datum::Int8(v))
                 .ok_or_else(|| err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "lastval is not yet defined in this session"));
         }
-        let (id, relation) = self.sequence(args[0].as_oid())?;
+        // Against ALTER SEQUENCE and DROP, to the end of the transaction; while we waited it may have got other storage.
+        let tag = LockTag::Relation { database: self.session.database_oid.0, relation: args[0].as_oid() };
+        tx.engine.lock_relation(tag, RelationLockMode::RowExclusive, Wait::Block)?;
+        let (id, relation) = self.sequence(&tx.catalog(), args[0].as_oid())?;
         let allowed: &[u64] = match source {
             "nextval_oid" => &[acl::USAGE, acl::UPDATE],
             "currval_oid" => &[acl::USAGE, acl::SELECT],

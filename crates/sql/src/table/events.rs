@@ -13,6 +13,7 @@ use super::error;
 use super::foreign_key::{self, Action};
 use super::target::{IndexTarget, TableTarget, TargetBuilder};
 use crate::execute::ExecContext;
+use crate::execute::key::same;
 
 /// Something to check or do later.
 pub(super) enum Event {
@@ -110,15 +111,6 @@ fn event_constraint(ctx: &ExecContext, event: &Event) -> Option<Arc<Constraint>>
 
 fn values_of(columns: &[i16], row: &[Datum]) -> Vec<Datum> {
     columns.iter().map(|c| row[*c as usize - 1].clone()).collect()
-}
-
-fn same(a: &[Datum], b: &[Datum]) -> bool {
-    let key = |values: &[Datum]| {
-        let mut out = Vec::new();
-        values.iter().for_each(|v| crate::execute::key::KeyPart::default().encode(v, &mut out));
-        out
-    };
-    key(a) == key(b)
 }
 
 impl Events {

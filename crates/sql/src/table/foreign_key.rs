@@ -4,9 +4,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use melba_catalog::{Constraint, ForeignKeyInfo};
-use melba_engine::{RowLockMode, Wait};
+use melba_engine::{Isolation, RowLockMode, Wait};
 use melba_functions::io;
-use melba_types::{Datum, DbError, Oid, Result, RowId};
+use melba_types::{Datum, DbError, Oid, Result, RowId, bail};
 
 use super::error;
 use super::events::{Event, Events, Runner};
@@ -79,7 +79,7 @@ pub(super) fn check_reference(
         return Err(DbError::internal(format!("foreign key \"{}\" has lost its index", constraint.name)));
     };
     loop {
-        let Some(row) = runner.txn.index_probe_latest(tree, &bytes, None)? else {
+        let Some(row) = runner.txn.index_probe_snapshot(tree, &bytes)? else {
             return Err(error::not_present(&*runner.ctx.session, constraint, &target.relation, values));
         };
         runner.txn.lock_row(referenced.tree, row, RowLockMode::ForKeyShare, Wait::Block)?;
@@ -87,7 +87,16 @@ pub(super) fn check_reference(
         if runner.txn.index_probe_latest(tree, &bytes, None)? == Some(row) {
             return Ok(());
         }
+        refuse_newer(runner)?;
     }
+}
+
+/// What is newer than the snapshot ends a transaction that keeps one.
+fn refuse_newer(runner: &Runner<'_>) -> Result<()> {
+    if runner.txn.isolation() != Isolation::ReadCommitted {
+        bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
+    }
+    Ok(())
 }
 
 /// The key of the referenced row in the index that supports the constraint.
@@ -236,7 +245,11 @@ fn change_referencing(
     let child = writer.target.clone();
     let mode = if new.is_none() && action == Action::Cascade { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate };
     runner.txn.lock_row(child.tree, row, mode, Wait::Block)?;
-    let Some(bytes) = runner.txn.get_latest(child.tree, row)?.row else { return Ok(()) };
+    let latest = runner.txn.get_latest(child.tree, row)?;
+    if latest.own_command.is_none() && latest.csn > runner.ctx.view().csn {
+        refuse_newer(runner)?;
+    }
+    let Some(bytes) = latest.row else { return Ok(()) };
     let old = child.decode(&bytes);
     if new.is_none() && action == Action::Cascade {
         return writer.delete(runner.ctx, row, &old);

@@ -168,8 +168,11 @@ impl TableWriter {
     /// Whether an update from `old` to `new` changes a key that a foreign key may refer to: decides the row lock's strength.
     pub fn changes_key(&mut self, ctx: &ExecContext, old: &[Datum], new: &[Datum]) -> Result<bool> {
         let target = self.target.clone();
-        let (old, new) = (&*target.with_plain_keys(ctx, old)?, &*target.with_plain_keys(ctx, new)?);
-        for index in target.indexes.iter().filter(|i| i.unique && i.predicate.is_none()) {
+        let mut new = new.to_vec();
+        self.generate(ctx, &target, &mut new)?;
+        let (old, new) = (&*target.with_plain_keys(ctx, old)?, &*target.with_plain_keys(ctx, &new)?);
+        let plain = |i: &&IndexTarget| i.parts.iter().all(|p| matches!(p.source, PartSource::Column(_)));
+        for index in target.indexes.iter().filter(|i| i.unique && i.predicate.is_none()).filter(plain) {
             self.index_key(ctx, index, old)?;
             std::mem::swap(&mut self.key, &mut self.old_key);
             self.index_key(ctx, index, new)?;

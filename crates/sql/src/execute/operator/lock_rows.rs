@@ -8,6 +8,7 @@ use melba_types::{Batch, Datum, Result, RowId, bail};
 use super::build;
 use super::pending::{Pending, batch_of, give};
 use super::table_scan::output_row;
+use crate::execute::key::same;
 use crate::execute::{ExecContext, Operator};
 use crate::plan::node::{LockRowsNode, RowLock, TableSource};
 use crate::tree::{LockStrength, LockWait};
@@ -31,14 +32,27 @@ pub(crate) fn mode_of(strength: LockStrength) -> RowLockMode {
     }
 }
 
+/// What to lock rows for.
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose<'a> {
+    /// They will be changed.
+    Change,
+    /// FOR UPDATE and its kin: how to wait, and the columns of the table's unique keys.
+    Lock(LockWait, &'a [usize]),
+}
+
 /// Locks a row and compares it with the view.
 pub(crate) fn lock_and_recheck(
     ctx: &ExecContext,
     source: &TableSource,
     id: RowId,
     mode: RowLockMode,
-    wait: LockWait,
+    purpose: Purpose<'_>,
 ) -> Result<Relock> {
+    let (wait, keys) = match purpose {
+        Purpose::Change => (LockWait::Block, &[][..]),
+        Purpose::Lock(wait, keys) => (wait, keys),
+    };
     let engine_wait = match wait {
         LockWait::Block => Wait::Block,
         LockWait::NoWait => Wait::NoWait,
@@ -63,18 +77,40 @@ pub(crate) fn lock_and_recheck(
     if latest.csn <= view.csn {
         return Ok(if latest.row.is_some() { Relock::Unchanged } else { Relock::Skip });
     }
+    // FOR KEY SHARE goes with changes that leave the keys alone, also with those made since: the old version will do.
+    if mode == RowLockMode::ForKeyShare
+        && let Some(new) = &latest.row
+        && let Some(old) = transaction.get(view, source.tree, id)?
+        && same_values(ctx, source, keys, &old, new)?
+    {
+        return Ok(Relock::Unchanged);
+    }
     if transaction.isolation() != Isolation::ReadCommitted {
-        let what = if latest.row.is_some() { "update" } else { "delete" };
+        let deleted = latest.row.is_none() && matches!(purpose, Purpose::Change);
+        let what = if deleted { "delete" } else { "update" };
         bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent {what}");
     }
     let Some(bytes) = latest.row else { return Ok(Relock::Skip) };
-    let layout = transaction.table_layout(source.tree)?;
-    let Some(row) = layout.view(&bytes) else {
+    let projected = values(ctx, source, &source.projection, &bytes)?;
+    Ok(Relock::Changed(output_row(ctx, &source.outputs, &projected, id)?))
+}
+
+/// Some columns of a stored row, by position in the table.
+fn values(ctx: &ExecContext, source: &TableSource, columns: &[usize], bytes: &[u8]) -> Result<Vec<Datum>> {
+    let layout = ctx.transaction.table_layout(source.tree)?;
+    let Some(row) = layout.view(bytes) else {
         bail!(DATA_CORRUPTED, "a stored row of relation \"{}\" is malformed", source.name);
     };
-    let projected: Vec<Datum> =
-        source.projection.iter().map(|&c| row.datum(c, source.missing.get(c).unwrap_or(&Datum::Null))).collect();
-    Ok(Relock::Changed(output_row(ctx, &source.outputs, &projected, id)?))
+    Ok(columns.iter().map(|&c| row.datum(c, source.missing.get(c).unwrap_or(&Datum::Null))).collect())
+}
+
+fn same_values(ctx: &ExecContext, source: &TableSource, columns: &[usize], old: &[u8], new: &[u8]) -> Result<bool> {
+    let layout = ctx.transaction.table_layout(source.tree)?;
+    let plain = |bytes: &[u8]| -> Result<Vec<Datum>> {
+        let values = values(ctx, source, columns, bytes)?;
+        values.into_iter().zip(columns).map(|(value, &c)| ctx.expand(value, layout.kinds()[c])).collect()
+    };
+    Ok(same(&plain(old)?, &plain(new)?))
 }
 
 /// Puts a newer version's values in place of the old ones.
@@ -120,7 +156,7 @@ impl LockRowsOp {
     }
 
     fn lock_one(&self, ctx: &ExecContext, lock: &RowLock, id: RowId) -> Result<Relock> {
-        lock_and_recheck(ctx, &lock.source, id, mode_of(lock.strength), lock.wait)
+        lock_and_recheck(ctx, &lock.source, id, mode_of(lock.strength), Purpose::Lock(lock.wait, &lock.keys))
     }
 }
 
