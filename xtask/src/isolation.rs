@@ -20,6 +20,8 @@ pub struct Options {
     pub tester: Option<PathBuf>,
 }
 
+/// What PostgreSQL's runner calls the database; some specs name it.
+const DATABASE: &str = "isolation_regression";
 /// Seconds that a step may wait before the tester cancels it.
 const STEP_SECONDS: &str = "20";
 /// Seconds for a whole spec.
@@ -152,15 +154,15 @@ fn read(path: &Path) -> Result<String, String> {
 
 /// Runs a spec in a database of its own, and keeps what it prints.
 fn play(tester: &Path, spec: &Path, name: &str, kind: &str, server: &Address) -> Result<String, String> {
-    ask(server, "drop database if exists isolation")?;
-    ask(server, "create database isolation")?;
+    ask(server, &format!("drop database if exists {DATABASE}"))?;
+    ask(server, &format!("create database {DATABASE}"))?;
     let path = outputs()?.join(format!("{name}.{kind}"));
     let file = |e: std::io::Error| format!("{}: {e}", path.display());
     let output = std::fs::File::create(&path).map_err(file)?;
     let also = output.try_clone().map_err(file)?;
     let input = std::fs::File::open(spec).map_err(|e| format!("{}: {e}", spec.display()))?;
     let mut command: Command = server.client("timeout");
-    command.arg(SPEC_SECONDS).arg(tester).arg("dbname=isolation");
+    command.arg(SPEC_SECONDS).arg(tester).arg(format!("dbname={DATABASE}"));
     command.env("PGISOLATIONTIMEOUT", STEP_SECONDS).env("PGAPPNAME", format!("isolation/{name}"));
     command.env("PGTZ", "America/Los_Angeles").env("PGDATESTYLE", "Postgres, MDY");
     // A spec that fails says so in its output, which is what counts.

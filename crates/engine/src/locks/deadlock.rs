@@ -1,75 +1,120 @@
 //! Deadlock detection: a cycle in "waits for", looked for by a session that has waited for deadlock_timeout.
+//!
+//! A session waits for those who hold the lock (hard), and for those before it in the queue (soft). A cycle with a soft part
+//! can be broken without harm, by letting the one pass the other; only a cycle that cannot ends in an error.
+
+use parking_lot::MutexGuard;
 
 use super::table::{Entry, LockManager, Owner, Shard};
 use super::{LockKey, Mode};
 
+/// How many queues are rearranged to break one cycle.
+const REARRANGE_MAX: usize = 4;
+
+/// `owner` waits for the owner of the next step.
 struct Step {
     owner: Owner,
     key: LockKey,
     mode: Mode,
+    soft: bool,
 }
 
+type Shards<'a> = [MutexGuard<'a, Shard>];
+
 impl LockManager {
-    /// PostgreSQL's DETAIL when `start` waits, through others, for itself.
+    /// PostgreSQL's DETAIL when `start` waits, through others, for itself, and no queue can be rearranged to end that.
     ///
     /// Every shard is locked meanwhile, so the graph is one moment's; this is rare enough.
     pub(super) fn find_deadlock(&self, start: Owner) -> Option<String> {
-        let shards = self.all_shards();
-        let mut path = Vec::new();
-        let mut seen = Vec::new();
-        if !self.search(&shards, start, start, &mut path, &mut seen) {
-            return None;
+        let mut shards = self.all_shards();
+        let mut changed = Vec::new();
+        let cycle = self.break_cycle(&mut shards, start, REARRANGE_MAX, &mut changed).err();
+        let mut woken = Vec::new();
+        for key in changed {
+            if let Some(entry) = shards.iter_mut().find_map(|s| s.get_mut(&key)) {
+                entry.wake_waiters(&mut woken);
+            }
         }
-        let pid = |owner: Owner| self.pid(owner);
-        let lines: Vec<String> = (0..path.len())
-            .map(|i| {
-                let Step { owner, key, mode } = &path[i];
-                let blocker = path[(i + 1) % path.len()].owner;
-                format!(
-                    "Process {} waits for {} on {}; blocked by process {}.",
-                    pid(*owner),
-                    mode.name(),
-                    key.describe(),
-                    pid(blocker)
-                )
-            })
-            .collect();
-        Some(lines.join("\n"))
+        drop(shards);
+        self.notify(&woken);
+        cycle.map(|cycle| self.describe(&cycle))
+    }
+
+    fn describe(&self, cycle: &[Step]) -> String {
+        let line = |i: usize| {
+            let (step, blocker) = (&cycle[i], cycle[(i + 1) % cycle.len()].owner);
+            let (mode, object) = match step.key {
+                // Rows and keys belong to the transaction that has changed or made them, as in PostgreSQL.
+                LockKey::Row(..) | LockKey::Key(..) => ("ShareLock", format!("transaction {}", self.transaction(blocker))),
+                key => (step.mode.name(), key.describe()),
+            };
+            let (waiter, blocker) = (self.pid(step.owner), self.pid(blocker));
+            format!("Process {waiter} waits for {mode} on {object}; blocked by process {blocker}.")
+        };
+        (0..cycle.len()).map(line).collect::<Vec<String>>().join("\n")
     }
 
     /// The process ids that stand in the way of the session that announced `pid`, each once.
     pub fn blocking_pids(&self, pid: i32) -> Vec<i32> {
         let shards = self.all_shards();
-        let mut out: Vec<i32> = Vec::new();
-        let session = self.slot(pid).and_then(|owner| Some((owner, (*self.sessions[owner as usize].waiting.lock())?)));
-        if let Some((owner, (key, mode))) = session
-            && let Some(entry) = shards.iter().find_map(|s| s.get(&key))
-            // Granted meanwhile and not yet awake: waits for nobody.
-            && entry.waiters.iter().any(|w| w.owner == owner)
-        {
-            out.extend(blockers(entry, owner, mode).into_iter().map(|o| self.pid(o)));
-        }
+        let Some(owner) = self.slot(pid) else { return Vec::new() };
+        let mut out: Vec<i32> = self.waits_for(&shards, owner).into_iter().flat_map(|w| w.2).map(|(o, _)| self.pid(o)).collect();
         out.sort_unstable();
         out.dedup();
         out
     }
 
+    /// What a session waits for, and whom; whether each is only before it in the queue.
+    fn waits_for(&self, shards: &Shards<'_>, owner: Owner) -> Option<(LockKey, Mode, Vec<(Owner, bool)>)> {
+        let (key, mode) = (*self.sessions[owner as usize].waiting.lock())?;
+        let entry = shards.iter().find_map(|s| s.get(&key))?;
+        // Granted meanwhile and not yet awake: waits for nobody.
+        let waits = entry.waiters.iter().any(|w| w.owner == owner);
+        waits.then(|| (key, mode, blockers(entry, owner, mode)))
+    }
+
+    /// Rearranges queues until `start` is in no cycle; else leaves them as they were and returns one.
+    fn break_cycle(
+        &self,
+        shards: &mut Shards<'_>,
+        start: Owner,
+        rearrange_max: usize,
+        changed: &mut Vec<LockKey>,
+    ) -> Result<(), Vec<Step>> {
+        let Some(cycle) = self.find_cycle(shards, start) else { return Ok(()) };
+        if rearrange_max == 0 {
+            return Err(cycle);
+        }
+        for i in (0..cycle.len()).filter(|i| cycle[*i].soft) {
+            let (step, ahead) = (&cycle[i], cycle[(i + 1) % cycle.len()].owner);
+            let Some(moved) = pass(shards, &step.key, step.owner, ahead) else { continue };
+            changed.push(step.key);
+            let others_suffer = moved.iter().any(|o| *o != start && self.find_cycle(shards, *o).is_some());
+            if !others_suffer && self.break_cycle(shards, start, rearrange_max - 1, changed).is_ok() {
+                return Ok(());
+            }
+            changed.pop();
+            restore(shards, &step.key, &moved);
+        }
+        Err(cycle)
+    }
+
+    fn find_cycle(&self, shards: &Shards<'_>, start: Owner) -> Option<Vec<Step>> {
+        let (mut path, mut seen) = (Vec::new(), Vec::new());
+        self.search(shards, start, start, &mut path, &mut seen).then_some(path)
+    }
+
     fn search(
         &self,
-        shards: &[parking_lot::MutexGuard<'_, Shard>],
+        shards: &Shards<'_>,
         owner: Owner,
         target: Owner,
         path: &mut Vec<Step>,
         seen: &mut Vec<Owner>,
     ) -> bool {
-        let Some((key, mode)) = *self.sessions[owner as usize].waiting.lock() else { return false };
-        let Some(entry) = shards.iter().find_map(|s| s.get(&key)) else { return false };
-        // Granted meanwhile and not yet awake: waits for nobody.
-        if !entry.waiters.iter().any(|w| w.owner == owner) {
-            return false;
-        }
-        path.push(Step { owner, key, mode });
-        for blocker in blockers(entry, owner, mode) {
+        let Some((key, mode, blockers)) = self.waits_for(shards, owner) else { return false };
+        for (blocker, soft) in blockers {
+            path.push(Step { owner, key, mode, soft });
             if blocker == target {
                 return true;
             }
@@ -79,20 +124,38 @@ impl LockManager {
                     return true;
                 }
             }
+            path.pop();
         }
-        path.pop();
         false
     }
 }
 
-/// Whom a waiter waits for: conflicting holders, and conflicting waiters ahead of it.
-fn blockers(entry: &Entry, owner: Owner, mode: Mode) -> Vec<Owner> {
+/// Whom a waiter waits for: conflicting holders, and (true) conflicting waiters before it.
+fn blockers(entry: &Entry, owner: Owner, mode: Mode) -> Vec<(Owner, bool)> {
     let conflicts = mode.conflicts();
-    let mut out: Vec<Owner> =
-        entry.holders().filter(|h| h.owner != owner && h.modes().intersects(conflicts)).map(|h| h.owner).collect();
+    let hard = entry.holders().filter(|h| h.owner != owner && h.modes().intersects(conflicts));
+    let mut out: Vec<(Owner, bool)> = hard.map(|h| (h.owner, false)).collect();
     let holds_already = entry.holders().any(|h| h.owner == owner);
     if !holds_already {
-        out.extend(entry.waiters.iter().take_while(|w| w.owner != owner).filter(|w| conflicts.contains(w.mode)).map(|w| w.owner));
+        let before = entry.waiters.iter().take_while(|w| w.owner != owner).filter(|w| conflicts.contains(w.mode));
+        out.extend(before.map(|w| (w.owner, true)));
     }
     out
+}
+
+/// Moves a waiter before another in their queue; the order before, or `None` when they are not there.
+fn pass(shards: &mut Shards<'_>, key: &LockKey, owner: Owner, ahead: Owner) -> Option<Vec<Owner>> {
+    let waiters = &mut shards.iter_mut().find_map(|s| s.get_mut(key))?.waiters;
+    let order: Vec<Owner> = waiters.iter().map(|w| w.owner).collect();
+    let place = |of: Owner| order.iter().position(|o| *o == of);
+    let (from, to) = (place(owner)?, place(ahead)?);
+    let waiter = waiters.remove(from)?;
+    waiters.insert(to, waiter);
+    Some(order)
+}
+
+fn restore(shards: &mut Shards<'_>, key: &LockKey, order: &[Owner]) {
+    if let Some(entry) = shards.iter_mut().find_map(|s| s.get_mut(key)) {
+        entry.waiters.make_contiguous().sort_by_key(|w| order.iter().position(|o| *o == w.owner));
+    }
 }

@@ -35,12 +35,19 @@ pub enum RowLockMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Mode(u8);
 
+/// The row locks of those who change the row, beside the ones who only lock it: who waits for a change needs to know.
+const CHANGE_NO_KEY: u8 = 12;
+const CHANGE: u8 = 13;
+/// Waits for changes, and is given back at once.
+const AWAIT_CHANGE: u8 = 14;
+const MODES: usize = 15;
+
 /// A set of modes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ModeSet(u16);
 
-/// Bit j of entry i: mode i conflicts with mode j.
-const CONFLICTS: [u16; 12] = [
+/// Bit j of entry i: mode i conflicts with mode j. Nobody waits for `AWAIT_CHANGE`, which is never held for long.
+const CONFLICTS: [u16; MODES] = [
     0b1000_0000,
     0b1100_0000,
     0b1111_0000,
@@ -49,10 +56,13 @@ const CONFLICTS: [u16; 12] = [
     0b1111_1100,
     0b1111_1110,
     0b1111_1111,
-    0b1000 << 8,
-    0b1100 << 8,
-    0b1110 << 8,
-    0b1111 << 8,
+    0b10_1000 << 8,
+    0b11_1100 << 8,
+    0b11_1110 << 8,
+    0b11_1111 << 8,
+    0b11_1110 << 8,
+    0b11_1111 << 8,
+    0b11_0000 << 8,
 ];
 
 impl From<RelationLockMode> for Mode {
@@ -70,6 +80,14 @@ impl From<RowLockMode> for Mode {
 impl Mode {
     /// A lock on one value of a unique key.
     pub const KEY: Mode = Mode(RelationLockMode::Exclusive as u8);
+
+    /// Waits for those who change a row.
+    pub const AWAIT_CHANGE: Mode = Mode(AWAIT_CHANGE);
+
+    /// The lock of who is about to change a row.
+    pub fn of_change(mode: RowLockMode) -> Mode {
+        Mode(if mode == RowLockMode::ForUpdate { CHANGE } else { CHANGE_NO_KEY })
+    }
 
     /// The modes that do not conflict with each other; every statement takes one of them.
     #[inline]
@@ -89,7 +107,7 @@ impl Mode {
     }
 
     pub fn name(self) -> &'static str {
-        const NAMES: [&str; 12] = [
+        const NAMES: [&str; MODES] = [
             "AccessShareLock",
             "RowShareLock",
             "RowExclusiveLock",
@@ -102,6 +120,9 @@ impl Mode {
             "ShareLock",
             "ExclusiveLock",
             "AccessExclusiveLock",
+            "ExclusiveLock",
+            "AccessExclusiveLock",
+            "ShareLock",
         ];
         NAMES[self.0 as usize]
     }
@@ -141,13 +162,21 @@ impl ModeSet {
     }
 
     pub fn iter(self) -> impl Iterator<Item = Mode> {
-        (0..12).map(Mode).filter(move |m| self.contains(*m))
+        (0..MODES as u8).map(Mode).filter(move |m| self.contains(*m))
     }
 
     /// Whether holding these makes a lock in `mode` superfluous: it is among them or, for rows, a stronger one is.
     #[inline]
     pub fn covers(self, mode: Mode) -> bool {
-        if mode.0 >= RowLockMode::ForKeyShare as u8 { self.0 >> mode.0 != 0 } else { self.contains(mode) }
+        let stronger = match mode.0 {
+            8 => 0b11_1111 << 8,
+            9 => 0b11_1110 << 8,
+            10 => 0b11_1100 << 8,
+            11 => 0b10_1000 << 8,
+            CHANGE_NO_KEY => 0b11_0000 << 8,
+            other => 1 << other,
+        };
+        self.0 & stronger != 0
     }
 }
 
@@ -157,8 +186,9 @@ mod tests {
 
     #[test]
     fn conflicts_are_symmetric_and_as_documented() {
-        for (i, row) in CONFLICTS.iter().enumerate() {
-            for (j, column) in CONFLICTS.iter().enumerate() {
+        let mutual = &CONFLICTS[..MODES - 1];
+        for (i, row) in mutual.iter().enumerate() {
+            for (j, column) in mutual.iter().enumerate() {
                 assert_eq!(row >> j & 1, column >> i & 1, "{i} {j}");
             }
         }
@@ -173,5 +203,11 @@ mod tests {
         assert!(rows(RowLockMode::ForKeyShare, RowLockMode::ForUpdate));
         assert!(rows(RowLockMode::ForShare, RowLockMode::ForNoKeyUpdate));
         assert!(!rows(RowLockMode::ForShare, RowLockMode::ForShare));
+        for mode in [RowLockMode::ForNoKeyUpdate, RowLockMode::ForUpdate] {
+            let (lock, change) = (Mode::from(mode), Mode::of_change(mode));
+            assert_eq!(lock.conflicts(), change.conflicts(), "who changes a row locks it");
+            assert!(ModeSet::of(change).covers(lock) && !ModeSet::of(lock).covers(change));
+            assert!(Mode::AWAIT_CHANGE.conflicts().contains(change) && !Mode::AWAIT_CHANGE.conflicts().contains(lock));
+        }
     }
 }

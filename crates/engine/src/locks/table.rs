@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration as Time;
 
 use hashbrown::{DefaultHashBuilder, HashMap};
+use melba_types::TxnId;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::modes::{Mode, ModeSet};
@@ -114,7 +115,7 @@ impl Entry {
     }
 
     /// Grants what can be granted, in queue order; whom to wake goes to `woken`.
-    fn wake_waiters(&mut self, woken: &mut Vec<Owner>) {
+    pub(super) fn wake_waiters(&mut self, woken: &mut Vec<Owner>) {
         let mut i = 0;
         let mut passed = ModeSet::default();
         while i < self.waiters.len() {
@@ -130,6 +131,14 @@ impl Entry {
                 woken.push(owner);
             }
         }
+    }
+
+    /// Whether some waiter waits for what `owner` holds, while `owner` is about to wait for what that one holds.
+    fn is_certain_deadlock(&self, owner: Owner, mode: Mode) -> bool {
+        let held_by = |owner: Owner| self.holders().find(|h| h.owner == owner).map(Holder::modes).unwrap_or_default();
+        let mine = held_by(owner);
+        let crossed = |w: &Waiter| w.mode.conflicts().intersects(mine) && mode.conflicts().intersects(held_by(w.owner));
+        !mine.is_empty() && self.waiters.iter().any(crossed)
     }
 
     fn is_unused(&self) -> bool {
@@ -160,6 +169,8 @@ pub(crate) struct SessionLocks {
     /// What the session waits for, while it waits.
     pub(super) waiting: Mutex<Option<(LockKey, Mode)>>,
     pub(super) pid: std::sync::atomic::AtomicI32,
+    /// The session's transaction, for the detector's messages.
+    transaction: AtomicU64,
 }
 
 /// All locks of an engine.
@@ -217,6 +228,15 @@ impl LockManager {
     /// The process id that a session has announced.
     pub fn pid(&self, owner: u32) -> i32 {
         self.sessions[owner as usize].pid.load(Ordering::Relaxed)
+    }
+
+    /// Announces the session's transaction.
+    pub fn set_transaction(&self, owner: u32, id: TxnId) {
+        self.sessions[owner as usize].transaction.store(id.0, Ordering::Relaxed);
+    }
+
+    pub(super) fn transaction(&self, owner: u32) -> TxnId {
+        TxnId(self.sessions[owner as usize].transaction.load(Ordering::Relaxed))
     }
 
     /// The session that has announced a process id.
@@ -287,7 +307,7 @@ impl LockManager {
     }
 
     fn lock_in_table(&self, owner: Owner, key: LockKey, mode: Mode, duration: Duration, wait: &WaitPolicy<'_>) -> Result<bool> {
-        {
+        let certain_deadlock = {
             let mut shard = self.shard(&key);
             let entry = shard.entry(key).or_default();
             let mine = entry.holders().find(|h| h.owner == owner);
@@ -316,11 +336,26 @@ impl LockManager {
                 }
                 return Ok(false);
             }
+            let certain = entry.is_certain_deadlock(owner, mode);
             entry.waiters.push_back(Waiter { owner, mode, duration });
-        }
-        self.wait_for_grant(owner, key, mode, wait)?;
+            certain
+        };
+        // No need to wait before looking for a deadlock that is there already.
+        let deadlock_timeout = if certain_deadlock { Time::ZERO } else { wait.deadlock_timeout };
+        self.wait_for_grant(owner, key, mode, &WaitPolicy { deadlock_timeout, ..*wait })?;
         self.note_granted(owner, key, mode, duration);
         Ok(true)
+    }
+
+    /// Gives back the newest lock that the session has taken, in one mode.
+    pub fn release_newest(&self, owner: u32, key: LockKey, mode: Mode) {
+        {
+            let mut held = self.sessions[owner as usize].held.lock();
+            if held.transaction.last() == Some(&(key, mode)) {
+                held.transaction.pop();
+            }
+        }
+        self.release_in_table(owner, &key, |holder| holder.transaction.remove(mode));
     }
 
     fn note_granted(&self, owner: Owner, key: LockKey, mode: Mode, duration: Duration) {
@@ -404,7 +439,7 @@ impl LockManager {
         }
     }
 
-    fn notify(&self, owners: &[Owner]) {
+    pub(super) fn notify(&self, owners: &[Owner]) {
         for owner in owners {
             self.sessions[*owner as usize].cell.notify();
         }

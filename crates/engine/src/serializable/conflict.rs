@@ -67,7 +67,7 @@ impl State {
         for reader in self.users(tree, |u| &u.readers).into_iter().chain(self.anywhere(|e| e.reads.anything)) {
             let entry = self.get(reader);
             let concurrent = !entry.is_committed() || entry.committed > self.get(me).begun;
-            if reader != me && concurrent && !entry.doomed && entry.reads.meets(write) {
+            if reader != me && concurrent && !entry.doomed && entry.reads.meets(write, entry.snapshot) {
                 self.add_conflict(me, reader, me)?;
             }
         }

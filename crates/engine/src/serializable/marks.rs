@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use hashbrown::HashMap;
-use melba_types::{RowId, TreeId};
+use melba_types::{Csn, RowId, TreeId};
 
 use crate::key::KeyBytes;
 
@@ -34,8 +34,8 @@ pub(crate) enum Read<'a> {
 /// Something that is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Write<'a> {
-    /// A row is changed or removed.
-    Row(TreeId, RowId),
+    /// A row is changed or removed; its version so far is of this commit.
+    Row(TreeId, RowId, Csn),
     /// Rows are added: whoever has read single rows has not read them.
     NewRows(TreeId),
     /// An index entry appears or goes.
@@ -55,7 +55,7 @@ impl Read<'_> {
 impl Write<'_> {
     pub fn tree(&self) -> TreeId {
         match *self {
-            Write::Row(tree, _) | Write::NewRows(tree) | Write::Entry(tree, _) | Write::All(tree) => tree,
+            Write::Row(tree, ..) | Write::NewRows(tree) | Write::Entry(tree, _) | Write::All(tree) => tree,
         }
     }
 }
@@ -210,12 +210,13 @@ impl Reads {
         }
     }
 
-    /// Whether a write changes what was read.
-    pub fn meets(&self, write: Write<'_>) -> bool {
+    /// Whether a write changes what was read with a snapshot. A version newer than the snapshot was not: whoever made it is
+    /// the one in conflict with the reader.
+    pub fn meets(&self, write: Write<'_>, snapshot: Csn) -> bool {
         let in_rows = |tree, test: &dyn Fn(&Rows) -> bool| self.rows.get(&tree).is_some_and(test);
         self.anything
             || match write {
-                Write::Row(tree, row) => in_rows(tree, &|rows| rows.has(row)),
+                Write::Row(tree, row, version) => version <= snapshot && in_rows(tree, &|rows| rows.has(row)),
                 Write::NewRows(tree) => in_rows(tree, &|rows| rows.all),
                 Write::Entry(tree, entry) => self.ranges.get(&tree).is_some_and(|r| r.has_entry(entry)),
                 Write::All(tree) => self.rows.contains_key(&tree) || self.ranges.contains_key(&tree),
@@ -272,7 +273,7 @@ impl Writes {
                 self.rows.entry(tree).or_default();
                 new
             }
-            Write::Row(tree, row) => {
+            Write::Row(tree, row, _) => {
                 let rows = self.rows.entry(tree).or_default();
                 let new = !rows.has(row);
                 if new {
@@ -321,21 +322,25 @@ mod tests {
 
     const T: TreeId = TreeId(7);
 
+    fn meets(reads: &Reads, write: Write<'_>) -> bool {
+        reads.meets(write, Csn(1))
+    }
+
     #[test]
     fn rows_become_blocks_and_blocks_the_table() {
         let mut reads = Reads::default();
         assert!(reads.add(Read::Row(T, RowId(5))) && !reads.add(Read::Row(T, RowId(5))));
-        assert!(reads.meets(Write::Row(T, RowId(5))) && !reads.meets(Write::Row(T, RowId(6))));
+        assert!(meets(&reads, Write::Row(T, RowId(5), Csn(1))) && !meets(&reads, Write::Row(T, RowId(6), Csn(1))));
         for row in 6..30 {
             reads.add(Read::Row(T, RowId(row)));
         }
-        assert!(reads.meets(Write::Row(T, RowId(200))), "the block");
-        assert!(!reads.meets(Write::Row(T, RowId(256))) && !reads.meets(Write::NewRows(T)));
+        assert!(meets(&reads, Write::Row(T, RowId(200), Csn(1))), "the block");
+        assert!(!meets(&reads, Write::Row(T, RowId(256), Csn(1))) && !meets(&reads, Write::NewRows(T)));
         for block in 0..=BLOCKS_MAX as u64 {
             reads.add(Read::Row(T, RowId(block << BLOCK_SHIFT)));
         }
-        assert!(reads.meets(Write::NewRows(T)), "the table");
-        assert!(!reads.meets(Write::Row(TreeId(8), RowId(5))));
+        assert!(meets(&reads, Write::NewRows(T)), "the table");
+        assert!(!meets(&reads, Write::Row(TreeId(8), RowId(5), Csn(1))));
     }
 
     #[test]
@@ -343,17 +348,17 @@ mod tests {
         let (mut reads, mut writes) = (Reads::default(), Writes::default());
         let range = |l: &'static str, u: &'static str| Read::Range(T, Bound::Included(l.as_bytes()), Bound::Excluded(u.as_bytes()));
         reads.add(range("b", "d"));
-        assert!(reads.meets(Write::Entry(T, b"c")) && !reads.meets(Write::Entry(T, b"d")) && reads.meets(Write::All(T)));
+        assert!(meets(&reads, Write::Entry(T, b"c")) && !meets(&reads, Write::Entry(T, b"d")) && meets(&reads, Write::All(T)));
         reads.add(Read::Range(T, Bound::Included(b"x"), Bound::Included(b"y")));
         reads.add(Read::Range(T, Bound::Excluded(b"y"), Bound::Unbounded));
         assert_eq!(reads.list().len(), 2, "a scan's ranges are one");
-        assert!(reads.meets(Write::Entry(T, b"zzz")));
+        assert!(meets(&reads, Write::Entry(T, b"zzz")));
         writes.add(Write::Entry(T, b"c1"));
         assert!(writes.meets(range("c", "d")) && !writes.meets(range("a", "c")) && !writes.meets(range("c2", "d")));
         for i in 0..=RANGES_MAX {
             let key = (i as u32).to_be_bytes();
             reads.add(Read::Range(T, Bound::Included(&key), Bound::Included(&key)));
         }
-        assert!(reads.meets(Write::Entry(T, b"a")), "the whole index");
+        assert!(meets(&reads, Write::Entry(T, b"a")), "the whole index");
     }
 }

@@ -64,7 +64,7 @@ impl Transaction {
     }
 
     /// The row of a live entry with exactly this key, other than `except`, in the newest committed state with everything of
-    /// our own: for unique checks, under `lock_key`.
+    /// our own: for checks of constraints.
     pub fn index_probe_latest(self: &Arc<Self>, tree: TreeId, key: &[u8], except: Option<RowId>) -> Result<Option<RowId>> {
         self.with_newest(|csn| self.probe(ReadView { csn, command: ReadView::LATEST_COMMAND }, tree, key, except))
     }

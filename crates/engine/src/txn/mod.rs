@@ -4,6 +4,7 @@ mod frames;
 mod index;
 mod rows;
 mod schema;
+mod unique;
 mod write_set;
 
 use std::sync::Arc;
@@ -131,6 +132,7 @@ pub(crate) struct State {
 impl Transaction {
     pub(crate) fn begin(session: &Arc<Session>, id: TxnId, isolation: Isolation) -> Arc<Transaction> {
         let writes = session.spare.lock().take().unwrap_or_default();
+        session.shared.locks.set_transaction(session.slot, id);
         Arc::new(Transaction {
             id,
             isolation,
@@ -375,10 +377,9 @@ impl Transaction {
         Ok(if granted { RowLockResult::Granted } else { RowLockResult::WouldBlock })
     }
 
-    /// Locks one value of a unique index against other transactions; waits when another has it.
-    pub fn lock_key(&self, tree: TreeId, key: &[u8]) -> Result<()> {
-        let key = LockKey::Key(tree, self.shared().locks.hash_key(key));
-        self.session.lock_key(key, Mode::KEY, HoldDuration::Transaction, Wait::Block).map(drop)
+    /// The same for a row that will be changed at once: others can tell it from a row that is only locked.
+    pub fn lock_row_to_change(&self, tree: TreeId, row: RowId, mode: RowLockMode) -> Result<()> {
+        self.session.lock_key(LockKey::Row(tree, row), Mode::of_change(mode), HoldDuration::Transaction, Wait::Block).map(drop)
     }
 
     /// Locks a relation; false: would block.

@@ -39,15 +39,25 @@ impl Transaction {
     /// Replaces a row. The caller holds its lock.
     pub fn update(&self, tree: TreeId, id: RowId, row: &[u8]) -> Result<()> {
         let tree = self.tree(tree)?;
-        self.note_write(|| Write::Row(tree.id, id))?;
+        self.note_row(&tree, id)?;
         self.put(&tree, id, Some(row.into()), 0)
     }
 
     /// Removes a row. The caller holds its lock.
     pub fn delete(&self, tree: TreeId, id: RowId) -> Result<()> {
         let tree = self.tree(tree)?;
-        self.note_write(|| Write::Row(tree.id, id))?;
+        self.note_row(&tree, id)?;
         self.put(&tree, id, None, -1)
+    }
+
+    /// Announces that a row is about to be changed.
+    fn note_row(&self, tree: &Tree, id: RowId) -> Result<()> {
+        if self.tracking.is_none() {
+            return Ok(());
+        }
+        let levels = &table_of(tree)?.levels;
+        let found = self.with_newest(|newest| find_row(levels, id, newest))?;
+        self.note_write(|| Write::Row(tree.id, id, found.map_or(Csn(0), |(csn, _)| csn)))
     }
 
     fn put(&self, tree: &Arc<Tree>, id: RowId, row: Option<RowBytes>, live: i8) -> Result<()> {

@@ -30,18 +30,19 @@ impl Ddl<'_> {
             self.notice(format!("relation \"{}\" does not exist, skipping", name.relname));
             return Ok(tag);
         }
-        let relation = self.open_relation(name, RelationLockMode::AccessExclusive)?;
-        check_kind(s.objtype(), &relation)?;
-        if relation.oid.0 < classes::FIRST_USER_OID {
-            bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name);
-        }
-        self.require_owner(relation.owner, relation_word(relation.kind), &relation.name)?;
         let mut commands = Vec::new();
         for node in &s.cmds {
             if let N::AlterTableCmd(command) = inner(node)? {
                 commands.push(command.as_ref());
             }
         }
+        let mode = commands.iter().map(|c| lock_mode(c)).max().unwrap_or(RelationLockMode::AccessExclusive);
+        let relation = self.open_relation(name, mode)?;
+        check_kind(s.objtype(), &relation)?;
+        if relation.oid.0 < classes::FIRST_USER_OID {
+            bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name);
+        }
+        self.require_owner(relation.owner, relation_word(relation.kind), &relation.name)?;
         // As PostgreSQL: drops first, then types, then the rest.
         commands.sort_by_key(|c| pass(c.subtype()));
         for command in commands {
@@ -330,6 +331,19 @@ fn check_kind(kind: ObjectType, relation: &Relation) -> Result<()> {
     let article = if word.starts_with('i') { "an" } else { "a" };
     bail!(WRONG_OBJECT_TYPE, "\"{}\" is not {article} {word}", relation.name)
 }
+
+/// The lock that a form of ALTER TABLE takes: as weak as PostgreSQL's.
+fn lock_mode(c: &AlterTableCmd) -> RelationLockMode {
+    let def = c.def.as_deref().and_then(|d| d.node.as_ref());
+    match (c.subtype(), def) {
+        (At::AtValidateConstraint | At::AtSetStatistics, _) => RelationLockMode::ShareUpdateExclusive,
+        (At::AtAddConstraint, Some(N::Constraint(c))) if c.contype() == ConstrType::ConstrForeign => {
+            RelationLockMode::ShareRowExclusive
+        }
+        _ => RelationLockMode::AccessExclusive,
+    }
+}
+
 
 /// The pass PostgreSQL runs a subcommand in.
 fn pass(kind: At) -> u8 {

@@ -14,10 +14,21 @@ use super::nodes::inner;
 use super::sequence::SequenceOptions;
 
 impl Ddl<'_> {
+    fn check_may_truncate(&self, table: &Relation) -> Result<()> {
+        match self.catalog().has_relation_privileges(self.user, table, melba_catalog::acl::TRUNCATE) {
+            true => Ok(()),
+            false => Err(crate::session::permissions::denied(table)),
+        }
+    }
+
     pub fn truncate(&self, s: &TruncateStmt) -> Result<()> {
         let mut tables: Vec<Arc<Relation>> = Vec::new();
         for node in &s.relations {
             let N::RangeVar(name) = inner(node)? else { continue };
+            // Before the lock, so that who may not truncate does not wait, or keep others waiting.
+            if let Some(found) = self.find_relation(name)? {
+                self.check_may_truncate(&found)?;
+            }
             let relation = self.open_relation(name, RelationLockMode::AccessExclusive)?;
             if relation.kind != RelationKind::Table {
                 bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", relation.name);
@@ -31,9 +42,7 @@ impl Ddl<'_> {
         }
         self.add_referencing(&mut tables, s.behavior() == DropBehavior::DropCascade)?;
         for table in &tables {
-            if !self.catalog().has_relation_privileges(self.user, table, melba_catalog::acl::TRUNCATE) {
-                return Err(crate::session::permissions::denied(table));
-            }
+            self.check_may_truncate(table)?;
             self.empty_table(table.oid)?;
             if s.restart_seqs {
                 for column in table.columns.iter().filter(|c| !c.dropped) {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use melba_engine::{Isolation, RowLockMode, RowLockResult, Wait};
+use melba_engine::{Isolation, RowLockMode};
 use melba_types::{Batch, Column, Datum, Record, Result, RowId, bail};
 
-use super::operator::{Pending, Purpose, Relock, give, lock_and_recheck, replace};
+use super::operator::{Pending, Purpose, Relock, give, lock_and_recheck, replace, still_holds};
 use super::{BATCH_ROWS, ExecContext, Expression, Operator};
 use crate::plan::modify::{Action, Assignments, ConflictNode, Existing, MergeActionNode, MergeNode, ModifyNode, Returning};
 use crate::table::TableWriter;
@@ -173,12 +173,7 @@ impl ModifyOp {
             Relock::Skip => Ok(None),
             Relock::Changed(outputs) => {
                 replace(row, &existing.replace, &outputs);
-                for condition in &existing.recheck {
-                    if !condition.holds(ctx, row)? {
-                        return Ok(None);
-                    }
-                }
-                Ok(Some(id))
+                Ok(still_holds(ctx, &existing.recheck, row)?.then_some(id))
             }
         }
     }
@@ -247,9 +242,7 @@ impl ModifyOp {
             };
             let transaction = ctx.transaction.clone();
             let tree = self.node.target.tree;
-            if let RowLockResult::WouldBlock = transaction.lock_row(tree, found.row, lock_mode(assignments), Wait::Block)? {
-                return Ok(None);
-            }
+            transaction.lock_row_to_change(tree, found.row, lock_mode(assignments))?;
             let latest = transaction.get_latest(tree, found.row)?;
             // Deleted meanwhile: the key is free now, or another row has taken it.
             let Some(bytes) = latest.row else { continue };
@@ -270,6 +263,9 @@ impl ModifyOp {
                 _ => {}
             }
             let old = self.writer.target.decode(&bytes);
+            if !self.writer.still_conflicts(ctx, found, &old, &new)? {
+                continue;
+            }
             let mut both = old.clone();
             both.extend(new.iter().cloned());
             if let Some(filter) = filter

@@ -291,7 +291,7 @@ fn join_name(join: JoinType) -> &'static str {
         JoinType::Left => " Left",
         JoinType::Right => " Right",
         JoinType::Full => " Full",
-        JoinType::Semi => " Semi",
+        JoinType::Semi | JoinType::SemiPair => " Semi",
         JoinType::Anti => " Anti",
     }
 }

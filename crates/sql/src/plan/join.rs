@@ -152,7 +152,7 @@ impl Planner<'_> {
             let rels = rels_of(condition);
             if join != TreeJoin::Full && rels & !right_rels == 0 && rels != 0 {
                 right_own.push(condition.clone());
-            } else if join == TreeJoin::Semi && rels & !left_rels == 0 && rels != 0 {
+            } else if matches!(join, TreeJoin::Semi | TreeJoin::SemiPair) && rels & !left_rels == 0 && rels != 0 {
                 left_own.push(condition.clone());
             } else {
                 joining.push(Rc::new(condition.clone()));
@@ -165,6 +165,7 @@ impl Planner<'_> {
             TreeJoin::Left => JoinType::Left,
             TreeJoin::Full => JoinType::Full,
             TreeJoin::Semi => JoinType::Semi,
+            TreeJoin::SemiPair => JoinType::SemiPair,
             TreeJoin::Anti => JoinType::Anti,
         };
         let mut out = Vec::new();
@@ -174,7 +175,7 @@ impl Planner<'_> {
                 let matching = joining.iter().filter(|c| !r.used.iter().any(|u| Rc::ptr_eq(u, c)));
                 let sel: f64 = matching.map(|c| self.join_selectivity(c, lr, rr)).product();
                 let rows = match join_type {
-                    JoinType::Semi => (lr * 0.5).max(1.0),
+                    JoinType::Semi | JoinType::SemiPair => (lr * 0.5).max(1.0),
                     JoinType::Anti => (lr * 0.5).max(1.0),
                     JoinType::Full => (lr * rr * sel).max(lr + rr),
                     _ => (lr * rr * sel).max(lr),

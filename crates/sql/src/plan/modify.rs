@@ -10,7 +10,7 @@ use super::layout::{Layout, NEW, OLD};
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{Tree, conjuncts, entry_names, joined_columns, substitute};
-use super::query::row_columns;
+use super::query::{rechecks, row_columns};
 use crate::execute::Expression;
 use crate::table::{TableTarget, TargetBuilder};
 use crate::tree::{self, Command, Expr, FromItem, JoinKind, MergeCommand, MergeMatch, Query, RangeKind, RowVersion, Target};
@@ -40,7 +40,7 @@ pub struct Existing {
     /// Places of the scan's outputs, for a newer version: (column of the row, index into outputs).
     pub replace: Vec<(usize, usize)>,
     /// What a newer version must satisfy.
-    pub recheck: Vec<Expression>,
+    pub recheck: Vec<Recheck>,
 }
 
 #[derive(Debug)]
@@ -214,7 +214,8 @@ impl Planner<'_> {
         if query.command == Command::Merge {
             marker = self.merge_join(query, entry)?;
         }
-        let tree = self.prepare(query)?;
+        let mut tree = self.prepare(query)?;
+        tree.keep_partners();
         self.level_mut().entries = std::mem::take(&mut query.range_table);
         let mut needed: Vec<(usize, i16)> = vec![(entry, -1)];
         needed.extend((0..relation.columns.len()).filter(|&c| !relation.columns[c].dropped).map(|c| (entry, c as i16 + 1)));
@@ -233,13 +234,12 @@ impl Planner<'_> {
         let Some(row_id) = layout.position(entry, -1) else {
             return Err(DbError::internal("the target's row id is not in the row"));
         };
-        let recheck = self.recheck_conditions(&tree);
         let existing = Existing {
             source,
             row_id,
             columns: (0..relation.columns.len()).map(|c| layout.position(entry, c as i16 + 1)).collect(),
             replace: row_columns(&layout, &scan),
-            recheck: self.compile_recheck(recheck, &layout)?,
+            recheck: self.compile_rechecks(rechecks(&tree), &layout)?,
         };
         let action = match query.command {
             Command::Update => Action::Update(self.assignments(&query.targets.clone(), relation, &layout)?),
@@ -305,7 +305,7 @@ impl Planner<'_> {
         if let Some(condition) = &query.merge_condition {
             conjuncts(condition.clone(), &mut parts);
         }
-        let condition = self.compile_recheck(parts, layout)?;
+        let condition = self.compile_present(parts, layout)?;
         let source_marker = marker.and_then(|m| layout.position(m, 0));
         Ok(Action::Merge { actions, condition, source_marker })
     }

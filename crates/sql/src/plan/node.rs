@@ -286,6 +286,8 @@ pub enum JoinType {
     Full,
     /// Left rows with a match.
     Semi,
+    /// Left rows with a match, beside the first one.
+    SemiPair,
     /// Left rows without one.
     Anti,
 }
@@ -443,8 +445,18 @@ pub struct RecursiveUnionNode {
 pub struct LockRowsNode {
     pub input: PlanNode,
     pub locks: Vec<RowLock>,
-    /// Conditions that a row changed meanwhile must still satisfy.
-    pub recheck: Vec<Expression>,
+    /// What a row changed meanwhile must still satisfy.
+    pub recheck: Vec<Recheck>,
+}
+
+/// One step of looking again at a joined row of which a part has changed while its lock was waited for. The other parts stay
+/// as they are: PostgreSQL does not look for other partners either.
+#[derive(Debug)]
+pub enum Recheck {
+    /// The row goes unless this holds.
+    Condition(Expression),
+    /// An outer join's partner is one no more unless these hold: its columns become null.
+    Outer { conditions: Vec<Expression>, columns: Vec<usize> },
 }
 
 /// A locked table's place in the rows that pass.

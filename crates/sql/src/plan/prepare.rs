@@ -27,6 +27,8 @@ pub(super) enum TreeJoin {
     Left,
     Full,
     Semi,
+    /// Like `Semi`, with the columns of the first match.
+    SemiPair,
     Anti,
 }
 
@@ -48,6 +50,21 @@ pub(super) enum Tree {
 }
 
 impl Tree {
+    /// For a query that locks rows: what EXISTS and IN have found is kept beside a row, to be compared with it again when
+    /// it changes.
+    pub fn keep_partners(&mut self) {
+        match self {
+            Tree::Leaf(_) => {}
+            Tree::Inner { items, .. } => items.iter_mut().for_each(Tree::keep_partners),
+            Tree::Join { join, left, .. } => {
+                if *join == TreeJoin::Semi {
+                    *join = TreeJoin::SemiPair;
+                }
+                left.keep_partners();
+            }
+        }
+    }
+
     pub fn rels(&self) -> Rels {
         match self {
             Tree::Leaf(entry) => 1 << (*entry).min(127),

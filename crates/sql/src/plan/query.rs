@@ -160,7 +160,10 @@ impl<'a> Planner<'a> {
     }
 
     fn select(&mut self, query: &mut Query, purpose: Option<Purpose>) -> Result<Stage> {
-        let tree = self.prepare(query)?;
+        let mut tree = self.prepare(query)?;
+        if !query.locking.is_empty() {
+            tree.keep_partners();
+        }
         self.level_mut().entries = std::mem::take(&mut query.range_table);
         self.gather_needed(query, &tree, purpose.as_ref().map_or(&[][..], |p| &p.needed));
         let grouped =
@@ -189,24 +192,7 @@ impl<'a> Planner<'a> {
         if query.has_windows {
             stage = self.windows(query, stage)?;
         }
-        let recheck = self.recheck_conditions(&tree);
-        self.finish(query, stage, ordered, recheck)
-    }
-
-    /// Conditions that decide about a row that changed while it was waited for.
-    pub fn recheck_conditions(&self, tree: &super::prepare::Tree) -> Vec<Expr> {
-        match tree {
-            super::prepare::Tree::Inner { items, conditions } => {
-                let mut all = conditions.clone();
-                items.iter().for_each(|i| all.extend(self.recheck_conditions(i)));
-                all
-            }
-            super::prepare::Tree::Join {
-                join: super::prepare::TreeJoin::Semi | super::prepare::TreeJoin::Anti, left, ..
-            } => self.recheck_conditions(left),
-            super::prepare::Tree::Join { join: super::prepare::TreeJoin::Left, left, .. } => self.recheck_conditions(left),
-            _ => vec![],
-        }
+        self.finish(query, stage, ordered, rechecks(&tree))
     }
 
     /// Which columns of which entries anything in the query reads.
@@ -305,7 +291,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Targets, DISTINCT, ORDER BY, locks, LIMIT; junk is dropped.
-    fn finish(&mut self, query: &Query, stage: Stage, ordered: bool, recheck: Vec<Expr>) -> Result<Stage> {
+    fn finish(&mut self, query: &Query, stage: Stage, ordered: bool, recheck: Vec<RecheckExpr>) -> Result<Stage> {
         let limit = query.limit.as_ref().map(|e| self.compile(e, &Layout::default())).transpose()?;
         let offset = query.offset.as_ref().map(|e| self.compile(e, &Layout::default())).transpose()?;
         let distinct = !matches!(query.distinct, Distinct::None);
@@ -496,7 +482,7 @@ impl<'a> Planner<'a> {
     }
 
     /// FOR UPDATE and its kin.
-    fn locked(&mut self, query: &Query, stage: Stage, recheck: Vec<Expr>) -> Result<Stage> {
+    fn locked(&mut self, query: &Query, stage: Stage, recheck: Vec<RecheckExpr>) -> Result<Stage> {
         if query.locking.is_empty() {
             return Ok(stage);
         }
@@ -504,20 +490,41 @@ impl<'a> Planner<'a> {
         for locking in &query.locking {
             let RangeKind::Relation { oid, .. } = self.level().entries[locking.entry].kind else { continue };
             let Some(relation) = self.catalog().relation(oid).cloned() else { continue };
+            if matches!(relation.storage, melba_catalog::Storage::System(_)) {
+                return Err(DbError::unsupported("locking rows of a system relation"));
+            }
             let Some(row_id) = stage.layout.position(locking.entry, -1) else { continue };
             let (source, _, layout) = self.table_source(locking.entry, &relation)?;
             let columns = row_columns(&stage.layout, &layout);
             let keys = self.key_columns(&relation);
             locks.push(RowLock { source, strength: locking.strength, wait: locking.wait, row_id, keys, columns });
         }
-        let recheck = self.compile_recheck(recheck, &stage.layout)?;
+        let recheck = self.compile_rechecks(recheck, &stage.layout)?;
         let (kinds, estimate) = (stage.node.kinds.clone(), stage.node.estimate);
         let op = Op::LockRows(Arc::new(LockRowsNode { input: stage.node, locks, recheck }));
         Ok(Stage { node: self.node(op, kinds, estimate), layout: stage.layout })
     }
 
+    pub fn compile_rechecks(&mut self, steps: Vec<RecheckExpr>, layout: &Layout) -> Result<Vec<Recheck>> {
+        let mut out = Vec::new();
+        for step in steps {
+            match step {
+                RecheckExpr::Condition(condition) => {
+                    out.extend(self.compile_present(vec![condition], layout)?.into_iter().map(Recheck::Condition));
+                }
+                RecheckExpr::Outer { conditions, rels } => {
+                    let is_right = |entry: usize| entry < 128 && rels >> entry & 1 != 0;
+                    let columns = layout.0.iter().enumerate().filter(|(_, c)| is_right(c.0)).map(|(i, _)| i).collect();
+                    let conditions = self.compile_present(conditions, layout)?;
+                    out.push(Recheck::Outer { conditions, columns });
+                }
+            }
+        }
+        Ok(out)
+    }
+
     /// The conditions whose columns are all in the row.
-    pub fn compile_recheck(&mut self, conditions: Vec<Expr>, layout: &Layout) -> Result<Vec<crate::execute::Expression>> {
+    pub fn compile_present(&mut self, conditions: Vec<Expr>, layout: &Layout) -> Result<Vec<crate::execute::Expression>> {
         let mut out = Vec::new();
         for condition in conditions {
             let mut there = true;
@@ -527,6 +534,32 @@ impl<'a> Planner<'a> {
             }
         }
         Ok(out)
+    }
+}
+
+/// `Recheck` before it is compiled.
+pub(super) enum RecheckExpr {
+    Condition(Expr),
+    Outer { conditions: Vec<Expr>, rels: super::prepare::Rels },
+}
+
+/// How to look again at a joined row of which a part has changed, innermost joins first.
+pub(super) fn rechecks(tree: &super::prepare::Tree) -> Vec<RecheckExpr> {
+    use super::prepare::{Tree, TreeJoin};
+    let must = |conditions: &[Expr]| conditions.iter().cloned().map(RecheckExpr::Condition).collect::<Vec<_>>();
+    match tree {
+        Tree::Leaf(_) => vec![],
+        Tree::Inner { items, conditions } => items.iter().flat_map(rechecks).chain(must(conditions)).collect(),
+        Tree::Join { join, left, right, conditions } => {
+            let mut steps = rechecks(left);
+            match join {
+                TreeJoin::SemiPair => steps.extend(must(conditions)),
+                TreeJoin::Left => steps.push(RecheckExpr::Outer { conditions: conditions.clone(), rels: right.rels() }),
+                // What was not found is not looked for again, and rows of a full join cannot be locked.
+                TreeJoin::Anti | TreeJoin::Semi | TreeJoin::Full => {}
+            }
+            steps
+        }
     }
 }
 

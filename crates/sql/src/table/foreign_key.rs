@@ -244,7 +244,7 @@ fn change_referencing(
 ) -> Result<()> {
     let child = writer.target.clone();
     let mode = if new.is_none() && action == Action::Cascade { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate };
-    runner.txn.lock_row(child.tree, row, mode, Wait::Block)?;
+    runner.txn.lock_row_to_change(child.tree, row, mode)?;
     let latest = runner.txn.get_latest(child.tree, row)?;
     if latest.own_command.is_none() && latest.csn > runner.ctx.view().csn {
         refuse_newer(runner)?;

@@ -157,12 +157,21 @@ impl TableWriter {
             if !self.index_key(ctx, index, row)? || !self.must_be_unique(ctx, index, row)? {
                 continue;
             }
-            self.txn.lock_key(index.tree, &self.key)?;
-            if let Some(found) = self.txn.index_probe_latest(index.tree, &self.key, None)? {
+            if let Some(found) = self.txn.claim_key(index.tree, &self.key, None)? {
                 return Ok(Some(Conflict { index: at, row: found }));
             }
         }
         Ok(None)
+    }
+
+    /// Whether a row that was in the way of `new` still is, being `now`.
+    pub fn still_conflicts(&mut self, ctx: &ExecContext, found: Conflict, now: &[Datum], new: &[Datum]) -> Result<bool> {
+        let target = self.target.clone();
+        let index = &target.indexes[found.index];
+        let has_key = self.index_key(ctx, index, now)?;
+        std::mem::swap(&mut self.key, &mut self.old_key);
+        self.index_key(ctx, index, new)?;
+        Ok(has_key && self.key == self.old_key)
     }
 
     /// Whether an update from `old` to `new` changes a key that a foreign key may refer to: decides the row lock's strength.
@@ -236,10 +245,10 @@ impl TableWriter {
     /// Adds the entry with `self.key`, checking uniqueness (deferrable indexes: once the statement is over).
     fn add_entry(&mut self, ctx: &ExecContext, index: &IndexTarget, row: &[Datum], id: RowId) -> Result<()> {
         if index.unique && self.must_be_unique(ctx, index, row)? {
-            self.txn.lock_key(index.tree, &self.key)?;
+            let found = self.txn.claim_key(index.tree, &self.key, Some(id))?;
             if index.deferrable {
                 self.events.unique_later(&self.target, index, &self.key, index.values(ctx, row)?, id);
-            } else if self.txn.index_probe_latest(index.tree, &self.key, Some(id))?.is_some() {
+            } else if found.is_some() {
                 self.txn.check_serializable_insert(index.tree, &self.key)?;
                 let values = index.values(ctx, row)?;
                 return Err(error::unique(&*ctx.session, &self.target, index, &values));

@@ -169,6 +169,12 @@ impl HashJoinOp {
                 lefts.dedup();
                 Ok(left.take(&lefts))
             }
+            JoinType::SemiPair => {
+                let mut last = None;
+                let first: Vec<usize> = (0..lefts.len()).filter(|&i| last.replace(lefts[i]) != Some(lefts[i])).collect();
+                let of = |rows: &[u32]| first.iter().map(|&i| rows[i]).collect::<Vec<u32>>();
+                Ok(join_rows(left, &of(&lefts), &built.rows, &of(&rights)))
+            }
             JoinType::Anti => Ok(left.take(&without(left.rows, &lefts))),
             JoinType::Left | JoinType::Full | JoinType::Right => {
                 for &r in &rights {
@@ -276,7 +282,7 @@ impl Operator for HashJoinOp {
         }
         let join = self.node.join;
         if self.built.as_ref().is_some_and(|b| b.rows.rows == 0)
-            && matches!(join, JoinType::Inner | JoinType::Semi | JoinType::Right)
+            && matches!(join, JoinType::Inner | JoinType::Semi | JoinType::SemiPair | JoinType::Right)
         {
             return Ok(None);
         }

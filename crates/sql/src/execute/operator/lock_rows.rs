@@ -9,8 +9,8 @@ use super::build;
 use super::pending::{Pending, batch_of, give};
 use super::table_scan::output_row;
 use crate::execute::key::same;
-use crate::execute::{ExecContext, Operator};
-use crate::plan::node::{LockRowsNode, RowLock, TableSource};
+use crate::execute::{ExecContext, Expression, Operator};
+use crate::plan::node::{LockRowsNode, Recheck, RowLock, TableSource};
 use crate::tree::{LockStrength, LockWait};
 
 /// What became of a row whose lock was taken.
@@ -49,22 +49,19 @@ pub(crate) fn lock_and_recheck(
     mode: RowLockMode,
     purpose: Purpose<'_>,
 ) -> Result<Relock> {
-    let (wait, keys) = match purpose {
-        Purpose::Change => (LockWait::Block, &[][..]),
-        Purpose::Lock(wait, keys) => (wait, keys),
-    };
-    let engine_wait = match wait {
-        LockWait::Block => Wait::Block,
-        LockWait::NoWait => Wait::NoWait,
-        LockWait::SkipLocked => Wait::SkipLocked,
-    };
     let transaction = &ctx.transaction;
-    if let RowLockResult::WouldBlock = transaction.lock_row(source.tree, id, mode, engine_wait)? {
-        if wait == LockWait::SkipLocked {
-            return Ok(Relock::Skip);
+    let keys = match purpose {
+        Purpose::Change => {
+            transaction.lock_row_to_change(source.tree, id, mode)?;
+            &[][..]
         }
-        bail!(LOCK_NOT_AVAILABLE, "could not obtain lock on row in relation \"{}\"", source.name);
-    }
+        Purpose::Lock(wait, keys) => {
+            if !lock_row(ctx, source, id, mode, wait)? {
+                return Ok(Relock::Skip);
+            }
+            keys
+        }
+    };
     let view = ctx.view();
     if transaction.is_latest(view, source.tree, id)? {
         return Ok(Relock::Unchanged);
@@ -95,6 +92,20 @@ pub(crate) fn lock_and_recheck(
     Ok(Relock::Changed(output_row(ctx, &source.outputs, &projected, id)?))
 }
 
+/// FOR UPDATE and its kin; false: the row is to be skipped.
+fn lock_row(ctx: &ExecContext, source: &TableSource, id: RowId, mode: RowLockMode, wait: LockWait) -> Result<bool> {
+    let engine_wait = match wait {
+        LockWait::Block => Wait::Block,
+        LockWait::NoWait => Wait::NoWait,
+        LockWait::SkipLocked => Wait::SkipLocked,
+    };
+    match (ctx.transaction.lock_row(source.tree, id, mode, engine_wait)?, wait) {
+        (RowLockResult::Granted, _) => Ok(true),
+        (RowLockResult::WouldBlock, LockWait::SkipLocked) => Ok(false),
+        _ => bail!(LOCK_NOT_AVAILABLE, "could not obtain lock on row in relation \"{}\"", source.name),
+    }
+}
+
 /// Some columns of a stored row, by position in the table.
 fn values(ctx: &ExecContext, source: &TableSource, columns: &[usize], bytes: &[u8]) -> Result<Vec<Datum>> {
     let layout = ctx.transaction.table_layout(source.tree)?;
@@ -118,6 +129,27 @@ pub(crate) fn replace(row: &mut [Datum], columns: &[(usize, usize)], outputs: &[
     for (column, output) in columns {
         row[*column] = outputs[*output].clone();
     }
+}
+
+/// Looks again at a row of which a part was replaced; false: it is no row of the result any more.
+pub(crate) fn still_holds(ctx: &ExecContext, steps: &[Recheck], row: &mut [Datum]) -> Result<bool> {
+    let holds = |condition: &Expression, row: &[Datum]| condition.holds(ctx, row);
+    for step in steps {
+        match step {
+            Recheck::Condition(condition) if !holds(condition, row)? => return Ok(false),
+            Recheck::Condition(_) => {}
+            Recheck::Outer { conditions, columns } => {
+                let mut matches = true;
+                for condition in conditions {
+                    matches = matches && holds(condition, row)?;
+                }
+                if !matches {
+                    columns.iter().for_each(|c| row[*c] = Datum::Null);
+                }
+            }
+        }
+    }
+    Ok(true)
 }
 
 pub(super) struct LockRowsOp {
@@ -145,12 +177,10 @@ impl LockRowsOp {
                 }
             }
         }
-        if let Some(row) = &changed {
-            for condition in &self.node.recheck {
-                if !condition.holds(ctx, row)? {
-                    return Ok(None);
-                }
-            }
+        if let Some(row) = &mut changed
+            && !still_holds(ctx, &self.node.recheck, row)?
+        {
+            return Ok(None);
         }
         Ok(Some(changed))
     }

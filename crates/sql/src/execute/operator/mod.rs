@@ -20,7 +20,7 @@ mod window;
 
 use melba_types::Result;
 
-pub(crate) use lock_rows::{Relock, Purpose, lock_and_recheck, replace};
+pub(crate) use lock_rows::{Purpose, Relock, lock_and_recheck, replace, still_holds};
 pub(crate) use pending::{Pending, give};
 
 use crate::execute::{ExecContext, Operator};

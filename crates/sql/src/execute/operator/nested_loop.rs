@@ -151,6 +151,10 @@ impl NestedLoopOp {
                     self.end_row();
                     return Ok(Some(row));
                 }
+                JoinType::SemiPair => {
+                    self.end_row();
+                    return Ok(Some(pairs.take(&[0])));
+                }
                 JoinType::Anti => {
                     self.end_row();
                     return Ok(None);
