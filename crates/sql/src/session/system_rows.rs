@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use melba_catalog::Storage;
 use melba_engine::LockTag;
-use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, oids};
+use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, TreeId, oids};
 
 use super::context::StatementContext;
 use super::setting_table::{Context, Type};
@@ -89,6 +90,10 @@ impl StatementContext {
     /// pid, mode, granted, fastpath, waitstart
     fn lock_rows(&self) -> Vec<Vec<Datum>> {
         let locks = self.session.instance.cluster.engine.locks();
+        let by_tree = |tree: TreeId| {
+            let found = self.catalog.relations().find(|r| matches!(r.storage, Storage::Tree(t) if t == tree));
+            found.map_or(Datum::Null, |r| Datum::Oid(r.oid.0))
+        };
         let row = |lock: &melba_engine::LockedObject| {
             let mut row = vec![Datum::Null; 16];
             let oid = |v: u32| Datum::Oid(v);
@@ -107,10 +112,25 @@ impl StatementContext {
                     row[9] = Datum::Int2(if two_keys { 2 } else { 1 });
                     "advisory"
                 }
-                None => "tuple",
+                None => {
+                    if let Some(tree) = lock.tree {
+                        (row[1], row[2]) = (oid(self.session.database_oid.0), by_tree(tree));
+                    }
+                    if let Some(page) = lock.page {
+                        row[3] = Datum::Int4(page as i32);
+                    }
+                    if let Some(id) = lock.row {
+                        (row[3], row[4]) = (Datum::Int4((id.0 >> 8) as i32), Datum::Int2((id.0 & 0xff) as i16));
+                    }
+                    match (lock.row, lock.page) {
+                        (Some(_), _) => "tuple",
+                        (None, Some(_)) => "page",
+                        (None, None) => "relation",
+                    }
+                }
             });
             row[10] = Datum::text(format!("{}/0", lock.pid));
-            row[11] = Datum::Int4(lock.pid);
+            row[11] = if lock.pid == 0 { Datum::Null } else { Datum::Int4(lock.pid) };
             row[12] = Datum::text(lock.mode);
             row[13] = Datum::Bool(lock.granted);
             row[14] = Datum::Bool(false);
