@@ -19,6 +19,13 @@ struct Step {
     soft: bool,
 }
 
+/// What a session waits for, and whom; whether each is only before it in the queue.
+struct Waiting {
+    key: LockKey,
+    mode: Mode,
+    blockers: Vec<(Owner, bool)>,
+}
+
 type Shards<'a> = [MutexGuard<'a, Shard>];
 
 impl LockManager {
@@ -58,19 +65,19 @@ impl LockManager {
     pub fn blocking_pids(&self, pid: i32) -> Vec<i32> {
         let shards = self.all_shards();
         let Some(owner) = self.slot(pid) else { return Vec::new() };
-        let mut out: Vec<i32> = self.waits_for(&shards, owner).into_iter().flat_map(|w| w.2).map(|(o, _)| self.pid(o)).collect();
+        let blockers = self.waits_for(&shards, owner).map(|w| w.blockers).unwrap_or_default();
+        let mut out: Vec<i32> = blockers.into_iter().map(|(o, _)| self.pid(o)).collect();
         out.sort_unstable();
         out.dedup();
         out
     }
 
-    /// What a session waits for, and whom; whether each is only before it in the queue.
-    fn waits_for(&self, shards: &Shards<'_>, owner: Owner) -> Option<(LockKey, Mode, Vec<(Owner, bool)>)> {
+    fn waits_for(&self, shards: &Shards<'_>, owner: Owner) -> Option<Waiting> {
         let (key, mode) = (*self.sessions[owner as usize].waiting.lock())?;
         let entry = shards.iter().find_map(|s| s.get(&key))?;
         // Granted meanwhile and not yet awake: waits for nobody.
         let waits = entry.waiters.iter().any(|w| w.owner == owner);
-        waits.then(|| (key, mode, blockers(entry, owner, mode)))
+        waits.then(|| Waiting { key, mode, blockers: blockers(entry, owner, mode) })
     }
 
     /// Rearranges queues until `start` is in no cycle; else leaves them as they were and returns one.
@@ -85,7 +92,7 @@ impl LockManager {
         if rearrange_max == 0 {
             return Err(cycle);
         }
-        for i in (0..cycle.len()).filter(|i| cycle[*i].soft) {
+        for i in (0..cycle.len()).rev().filter(|i| cycle[*i].soft) {
             let (step, ahead) = (&cycle[i], cycle[(i + 1) % cycle.len()].owner);
             let Some(moved) = pass(shards, &step.key, step.owner, ahead) else { continue };
             changed.push(step.key);
@@ -112,7 +119,7 @@ impl LockManager {
         path: &mut Vec<Step>,
         seen: &mut Vec<Owner>,
     ) -> bool {
-        let Some((key, mode, blockers)) = self.waits_for(shards, owner) else { return false };
+        let Some(Waiting { key, mode, blockers }) = self.waits_for(shards, owner) else { return false };
         for (blocker, soft) in blockers {
             path.push(Step { owner, key, mode, soft });
             if blocker == target {
