@@ -59,8 +59,11 @@ pub fn run(filter: &str, options: &Options, server: Option<Address>, reference: 
 /// The newest isolationtester of Debian's packages.
 fn tester() -> Option<PathBuf> {
     let versions = Path::new("/usr/lib/postgresql").read_dir().ok()?;
-    let mut found: Vec<PathBuf> =
-        versions.flatten().map(|v| v.path().join("lib/pgxs/src/test/isolation/isolationtester")).filter(|p| p.is_file()).collect();
+    let mut found: Vec<PathBuf> = versions
+        .flatten()
+        .map(|v| v.path().join("lib/pgxs/src/test/isolation/isolationtester"))
+        .filter(|p| p.is_file())
+        .collect();
     found.sort();
     found.pop()
 }
@@ -184,7 +187,8 @@ fn judge(actual: &str, expected: &[String]) -> Outcome {
     }
     // A setup that fails ends the spec.
     let failed = actual.lines().position(|l| l.starts_with("setup failed") || l.contains("session setup failed"));
-    best.reason = failed.and_then(|at| actual.lines().skip(at).find_map(|l| l.split_once("ERROR:"))).map(|(_, e)| e.trim().to_owned());
+    best.reason =
+        failed.and_then(|at| actual.lines().skip(at).find_map(|l| l.split_once("ERROR:"))).map(|(_, e)| e.trim().to_owned());
     best
 }
 

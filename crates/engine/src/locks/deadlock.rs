@@ -111,14 +111,7 @@ impl LockManager {
         self.search(shards, start, start, &mut path, &mut seen).then_some(path)
     }
 
-    fn search(
-        &self,
-        shards: &Shards<'_>,
-        owner: Owner,
-        target: Owner,
-        path: &mut Vec<Step>,
-        seen: &mut Vec<Owner>,
-    ) -> bool {
+    fn search(&self, shards: &Shards<'_>, owner: Owner, target: Owner, path: &mut Vec<Step>, seen: &mut Vec<Owner>) -> bool {
         let Some(Waiting { key, mode, blockers }) = self.waits_for(shards, owner) else { return false };
         for (blocker, soft) in blockers {
             path.push(Step { owner, key, mode, soft });

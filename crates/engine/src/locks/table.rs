@@ -323,7 +323,8 @@ impl LockManager {
                 self.note_repeat(owner, key, mode, duration);
                 return Ok(true);
             }
-            let queue_blocks = fresh && !matches!(key, LockKey::Row(..)) && entry.waiters.iter().any(|w| w.mode.conflicts().contains(mode));
+            let queue_blocks =
+                fresh && !matches!(key, LockKey::Row(..)) && entry.waiters.iter().any(|w| w.mode.conflicts().contains(mode));
             if !queue_blocks && !entry.conflicts_with_holders(owner, mode) {
                 entry.grant(owner, mode, duration);
                 drop(shard);

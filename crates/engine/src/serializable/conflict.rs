@@ -133,9 +133,8 @@ impl State {
         }
         let reader = reader.map(|r| self.get(r));
         w.conflicts_out.iter().map(|t3| self.get(*t3)).any(|t3| {
-            let before_reader = reader.is_some_and(|r| {
-                (!r.is_committed() || t3.prepared <= r.committed) && (!r.read_only || t3.prepared <= r.begun)
-            });
+            let before_reader = reader
+                .is_some_and(|r| (!r.is_committed() || t3.prepared <= r.committed) && (!r.read_only || t3.prepared <= r.begun));
             t3.is_prepared() && before_reader && (!w.is_committed() || t3.prepared <= w.committed)
         })
     }

@@ -164,7 +164,8 @@ struct Entries {
 
 impl Entries {
     fn has_within(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
-        self.all || self.set.range::<[u8], _>((lower, Bound::Unbounded)).next().is_some_and(|e| is_within(e.as_slice(), lower, upper))
+        self.all
+            || self.set.range::<[u8], _>((lower, Bound::Unbounded)).next().is_some_and(|e| is_within(e.as_slice(), lower, upper))
     }
 
     fn add_all(&mut self) {
@@ -241,9 +242,8 @@ impl Reads {
             for (block, offsets) in &rows.blocks {
                 match offsets {
                     None => out.push((*tree, Some(*block), None)),
-                    Some(offsets) => {
-                        out.extend(offsets.iter().map(|o| (*tree, Some(*block), Some(RowId(block << BLOCK_SHIFT | u64::from(*o))))))
-                    }
+                    Some(offsets) => out
+                        .extend(offsets.iter().map(|o| (*tree, Some(*block), Some(RowId(block << BLOCK_SHIFT | u64::from(*o)))))),
                 }
             }
         }
@@ -346,7 +346,8 @@ mod tests {
     #[test]
     fn ranges_notice_entries_that_appear_and_grow_with_their_scan() {
         let (mut reads, mut writes) = (Reads::default(), Writes::default());
-        let range = |l: &'static str, u: &'static str| Read::Range(T, Bound::Included(l.as_bytes()), Bound::Excluded(u.as_bytes()));
+        let range =
+            |l: &'static str, u: &'static str| Read::Range(T, Bound::Included(l.as_bytes()), Bound::Excluded(u.as_bytes()));
         reads.add(range("b", "d"));
         assert!(meets(&reads, Write::Entry(T, b"c")) && !meets(&reads, Write::Entry(T, b"d")) && meets(&reads, Write::All(T)));
         reads.add(Read::Range(T, Bound::Included(b"x"), Bound::Included(b"y")));

@@ -32,8 +32,8 @@ use melba_types::{Csn, TreeId, TxnId};
 use parking_lot::Mutex;
 
 use crate::error::{EngineError, Result};
-use marks::{Reads, Writes};
 pub(crate) use marks::{Read, Write};
+use marks::{Reads, Writes};
 use summary::Summary;
 pub(crate) use transaction::Tracking;
 

@@ -289,7 +289,13 @@ fn random(state: &mut u64) -> u64 {
 }
 
 /// One step of a transaction; false when it has ended.
-fn step(store: &Store, history: &mut History, running: &mut Running, done: &mut Vec<(usize, Csn, Vec<u8>)>, seed: &mut u64) -> bool {
+fn step(
+    store: &Store,
+    history: &mut History,
+    running: &mut Running,
+    done: &mut Vec<(usize, Csn, Vec<u8>)>,
+    seed: &mut u64,
+) -> bool {
     let t = &running.txn;
     let key = (random(seed) % u64::from(KEYS)) as u8;
     let result = match random(seed) % 8 {

@@ -181,8 +181,7 @@ impl Transaction {
             Some(csn) => csn,
             None => {
                 let mut pins = self.session.pins.lock();
-                let csn =
-                    self.register_snapshot(|| self.shared().snapshots.acquire(self.session.slot, pins.oldest_held()));
+                let csn = self.register_snapshot(|| self.shared().snapshots.acquire(self.session.slot, pins.oldest_held()));
                 pins.current = Some(csn);
                 if self.isolation != Isolation::ReadCommitted {
                     state.snapshot = Some(csn);

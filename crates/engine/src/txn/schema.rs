@@ -7,8 +7,8 @@ use melba_types::{Kind, TreeId};
 
 use super::{Transaction, What};
 use crate::error::{EngineError, Result};
-use crate::serializable::Write;
 use crate::sequence::{Sequence, SequenceDefinition, SequenceId, SequenceState};
+use crate::serializable::Write;
 use crate::tree::{Persistence, Tree};
 
 impl Transaction {

@@ -344,7 +344,6 @@ fn lock_mode(c: &AlterTableCmd) -> RelationLockMode {
     }
 }
 
-
 /// The pass PostgreSQL runs a subcommand in.
 fn pass(kind: At) -> u8 {
     match kind {

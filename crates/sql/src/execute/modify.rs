@@ -135,9 +135,7 @@ impl ModifyOp {
                     Some(conflict) => self.insert_or(ctx, conflict, new),
                 }
             }
-            (Action::Update(assignments), Some(existing)) => {
-                self.update_row(ctx, existing, assignments, row)
-            }
+            (Action::Update(assignments), Some(existing)) => self.update_row(ctx, existing, assignments, row),
             (Action::Delete, Some(existing)) => {
                 let Some(id) = self.lock(ctx, existing, RowLockMode::ForUpdate, row)? else { return Ok(None) };
                 let old = old_row(row, existing);
