@@ -51,8 +51,7 @@ impl World {
     /// Locks a number and asks whether a row other than `except` has it; the answer is checked.
     fn is_taken(&mut self, open: &Open, number: TableNumber, tree: TreeId, row: &Row, except: Option<RowId>) -> Outcome<bool> {
         let key = row.key(IndexKey::Number);
-        open.txn.lock_key(tree, &key)?;
-        let found = open.txn.index_probe_latest(tree, &key, except)?;
+        let found = open.txn.claim_key(tree, &key, except)?;
         let rows = self.model.rows(number, self.engine().visible_csn(), &open.changes);
         let wanted = rows.iter().find(|(id, r)| r.number() == row.number() && Some(**id) != except).map(|(id, _)| *id);
         ensure!(found == wanted, "index {tree}: the newest row with {} is {found:?}, not {wanted:?}", row.number());
