@@ -272,6 +272,7 @@ fn start(context: &Arc<StatementContext>, tx: &Arc<Tx>, planned: &Planned, param
 /// What a plan runs with.
 fn exec_context(context: &Arc<StatementContext>, tx: &Arc<Tx>, parameters: &[Datum]) -> Result<ExecContext> {
     tx.flush_large_objects()?;
+    tx.engine.await_safe_snapshot()?;
     let view = tx.engine.statement_view();
     let session: Arc<dyn melba_functions::Session> = context.clone();
     let mut ctx = ExecContext::new(session, context.catalog.clone(), tx.engine.clone(), view, parameters.into());
