@@ -168,6 +168,7 @@ impl TableWriter {
     pub fn still_conflicts(&mut self, ctx: &ExecContext, found: Conflict, now: &[Datum], new: &[Datum]) -> Result<bool> {
         let target = self.target.clone();
         let index = &target.indexes[found.index];
+        let (now, new) = (&*target.with_plain_keys(ctx, now)?, &*target.with_plain_keys(ctx, new)?);
         let has_key = self.index_key(ctx, index, now)?;
         std::mem::swap(&mut self.key, &mut self.old_key);
         self.index_key(ctx, index, new)?;
