@@ -414,7 +414,7 @@ fn replace(directory: &dyn Directory, sync: bool) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use melba_vfs::MemoryDirectory;
+    use melba_vfs::{Faults, FaultyDirectory, MemoryDirectory, Operation};
 
     fn tree(id: u64) -> TreeRecord {
         TreeRecord {
@@ -485,6 +485,23 @@ mod tests {
             let read = Manifest::read(&*d);
             assert!(matches!(&read, Err(EngineError::Corrupt { what }) if what.contains(NAME)), "byte {byte}");
             d.flip_bit(NAME, byte * 8 + byte % 8).expect("flips");
+        }
+    }
+
+    #[test]
+    fn a_record_that_failed_changes_nothing_in_memory() {
+        // What is not named is removed, and the durable manifest may name it still.
+        let faults = Faults::new();
+        let d = FaultyDirectory::new(MemoryDirectory::new(), Arc::clone(&faults));
+        let (mut manifest, _) = Manifest::open(d, true).expect("opens");
+        manifest.install(&edits()[0]).expect("installs");
+        manifest.install(&edits()[1]).expect("installs");
+        for rewrite_at in [u64::MAX, 0] {
+            manifest.rewrite_at = rewrite_at;
+            let before = manifest.state().clone();
+            faults.fail_once(&[Operation::Sync], 0);
+            assert!(manifest.install(&edits()[2]).is_err());
+            assert_eq!(*manifest.state(), before);
         }
     }
 

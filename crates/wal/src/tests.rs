@@ -200,3 +200,34 @@ fn the_format_is_as_documented() {
     assert!(document.contains("length u32 | crc u32 | LSN u64 | CSN u64 | payload"));
     assert!(document.contains("magic \"MELBAWAL\" (8) | version u32 | crc u32 | start LSN u64 | zeros to 32"));
 }
+
+#[test]
+fn the_log_goes_on_behind_the_point_where_replay_begins() {
+    // A file that had been given up is there again, and its successors, which held nothing, are not.
+    let d = MemoryDirectory::new();
+    let wal = Wal::open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, Lsn(0)).expect("opens");
+    append(&wal, "long ago");
+    wal.flush().expect("flushes");
+    let begin = Lsn(10_000);
+    let (found, end) = read(&*d, begin).expect("reads");
+    assert_eq!((found.len(), end), (0, begin));
+    let wal = Wal::open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, end).expect("opens");
+    append(&wal, "now");
+    wal.flush().expect("flushes");
+    assert_eq!(read(&*d.after_power_cut(&mut || false), begin).expect("reads").0, ["now"]);
+}
+
+#[test]
+fn a_spare_that_does_not_fit_leaves_nothing() {
+    let (d, faults) = (MemoryDirectory::new(), Faults::new());
+    let folder = FaultyDirectory::new(Arc::clone(&d) as Arc<dyn Directory>, Arc::clone(&faults));
+    let wal = Wal::open(folder, SMALL, Lsn(0)).expect("opens");
+    append(&wal, &"x".repeat(300));
+    wal.flush().expect("flushes");
+    let files = d.list().expect("lists");
+    faults.set_free(Some(100));
+    assert!(wal.prepare_spare().is_err());
+    assert_eq!(d.list().expect("lists"), files);
+    faults.set_free(None);
+    assert!(wal.prepare_spare().expect("prepares"));
+}

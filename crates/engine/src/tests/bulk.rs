@@ -180,3 +180,33 @@ fn rows_come_and_go_under_chosen_ids() {
         }
     }
 }
+
+#[test]
+fn a_linked_segment_stays_while_the_log_may_link_it_again() {
+    let directory = MemoryDirectory::new();
+    let engine = open(&directory);
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let tree = t.create_table_tree(&[Kind::Int8], Persistence::Logged).expect("creates");
+    t.commit(Durability::Sync, |_| {}).expect("commits");
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    t.insert_batch(tree, &batch(0, 50_000)).expect("loads");
+    t.commit(Durability::Sync, |_| {}).expect("commits");
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    t.drop_tree(tree).expect("drops");
+    t.commit(Durability::Async, |_| {}).expect("commits");
+    drop(t);
+    while engine.run_step(BackgroundStep::Merge) {}
+    // The drop may be lost; the load is not.
+    let lost = open(&directory.after_power_cut(&mut || false));
+    let t = lost.begin(Isolation::ReadCommitted).expect("begins");
+    assert_eq!(count(&t, t.statement_view(), tree).0, 50_000);
+    // It may be there, and is replayed after the load: twice, when no checkpoint comes in between.
+    engine.flush_log().expect("flushes");
+    let found = directory.after_power_cut(&mut || true);
+    assert!(!open(&found).has_tree(tree));
+    let again = open(&found.after_power_cut(&mut || true));
+    assert!(!again.has_tree(tree));
+    engine.checkpoint().expect("flushes");
+    while engine.run_step(BackgroundStep::Merge) {}
+    assert_eq!(segments(&directory), 0, "after a checkpoint it goes");
+}
