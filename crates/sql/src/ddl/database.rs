@@ -72,7 +72,7 @@ impl Ddl<'_> {
         if objects.is_some() {
             return Err(DbError::unsupported(format!("copying the large objects of database \"{template}\"")));
         }
-        let trees = Trees::create(&self.tx.engine)?;
+        let trees = Trees::create(&self.tx.engine, database.oid)?;
         (database.large_object_metadata, database.large_object_data) = (trees.metadata, trees.data);
         self.tx.put(Object::Database(Arc::new(database)));
         Ok(())

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use melba_engine::{EngineError, Isolation, Latest, Morsel, ReadView, RowLockMode, RowLockResult, Transaction, ViewPin, Wait};
+use melba_catalog::classes;
+use melba_engine::{
+    EngineError, Isolation, Latest, LockTag, Morsel, ReadView, RelationLockMode, RowLockMode, RowLockResult, Transaction, ViewPin, Wait,
+};
 use melba_toast::Method;
 use melba_types::row::RowLayout;
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result, RowId, TreeId, err};
@@ -13,6 +16,20 @@ use super::{DATA_KINDS, EXTENT_BYTES, LargeObjects, METADATA_KINDS, SIZE_MAX, Tr
 
 /// Extents looked up one by one; for more than these, the tree is scanned for those that are there.
 const PROBES_MAX: u64 = 256;
+
+/// OIDs that can be locked together.
+const BLOCK_OIDS: u32 = 1 << 16;
+/// Row locks in a block after which the whole of it is tried. More than the objects of one entry of a dump, which several
+/// sessions restore side by side.
+const BLOCK_ROWS_MAX: u32 = 2048;
+
+/// How a transaction has locked in a block of OIDs.
+pub(super) enum BlockLock {
+    /// The block ROW EXCLUSIVE, and so many rows, counting repetitions.
+    Rows(u32),
+    /// The block EXCLUSIVE: no rows need be locked.
+    Whole,
+}
 
 /// Which state of an object is meant.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +70,14 @@ impl<'a> Access<'a> {
         let (found, columns) =
             self.engine.fetch(view, self.trees.metadata, &[metadata_row(oid)], &[0, 1, 2], &[const { Datum::Null }; 3])?;
         Ok((!found.is_empty()).then(|| Metadata::of_row(&columns, 0)))
+    }
+
+    fn exists(&mut self, oid: Oid) -> Result<bool> {
+        if self.objects.buffer.object(oid).is_some() {
+            return Ok(true);
+        }
+        let view = self.view(Sight::Newest);
+        Ok(!self.engine.fetch(view, self.trees.metadata, &[metadata_row(oid)], &[], &[])?.0.is_empty())
     }
 
     /// An object that must be there.
@@ -137,7 +162,7 @@ impl<'a> Access<'a> {
     /// # Errors
     /// 40001 when the transaction keeps one snapshot and the row has changed since.
     fn lock(&mut self, tree: TreeId, row: RowId, mode: RowLockMode) -> Result<Latest> {
-        self.engine.lock_row(tree, row, mode, Wait::Block)?;
+        self.lock_row(tree, row, mode, Wait::Block)?;
         // Whatever we waited for is visible now.
         self.newest = None;
         let latest = self.engine.get_latest(tree, row)?;
@@ -155,7 +180,7 @@ impl<'a> Access<'a> {
     pub fn create(&mut self, oid: Oid, owner: Oid, acl: melba_catalog::Acl, mut next: impl FnMut() -> Oid) -> Result<Oid> {
         let oid = if oid.is_valid() {
             self.lock_new(oid, Wait::Block)?;
-            if self.metadata(Sight::Newest, oid)?.is_some() {
+            if self.exists(oid)? {
                 return Err(err!(
                     UNIQUE_VIOLATION,
                     "duplicate key value violates unique constraint \"pg_largeobject_metadata_oid_index\""
@@ -171,7 +196,7 @@ impl<'a> Access<'a> {
                 for _ in 1..step {
                     candidate = next();
                 }
-                if self.lock_new(candidate, Wait::NoWait)? && self.metadata(Sight::Newest, candidate)?.is_none() {
+                if self.lock_new(candidate, Wait::NoWait)? && !self.exists(candidate)? {
                     break candidate;
                 }
                 step = step.saturating_mul(2).min(1 << 16);
@@ -183,9 +208,33 @@ impl<'a> Access<'a> {
     }
 
     fn lock_new(&mut self, oid: Oid, wait: Wait) -> Result<bool> {
-        let granted = self.engine.lock_row(self.trees.metadata, metadata_row(oid), RowLockMode::ForUpdate, wait)?;
         self.newest = None;
-        Ok(granted == RowLockResult::Granted)
+        self.lock_row(self.trees.metadata, metadata_row(oid), RowLockMode::ForUpdate, wait)
+    }
+
+    /// Locks a row of either tree; false: would block. Whoever works on very many objects locks blocks of OIDs instead of rows,
+    /// if nobody else is there: a million row locks cost more than what they protect.
+    fn lock_row(&mut self, tree: TreeId, row: RowId, mode: RowLockMode, wait: Wait) -> Result<bool> {
+        let oid = if tree == self.trees.data { of_data_row(row).0 } else { Oid(row.0 as u32) };
+        let block = oid.0 / BLOCK_OIDS;
+        let tag = LockTag::Object { database: self.trees.database.0, class: classes::PG_LARGEOBJECT.0, object: block };
+        let rows = match self.objects.blocks.get_mut(&block) {
+            Some(BlockLock::Whole) => return Ok(true),
+            Some(BlockLock::Rows(rows)) => rows,
+            None => {
+                if !self.engine.lock_object(tag, RelationLockMode::RowExclusive, wait)? {
+                    return Ok(false);
+                }
+                self.objects.blocks.insert(block, BlockLock::Rows(0));
+                return self.lock_row(tree, row, mode, wait);
+            }
+        };
+        *rows += 1;
+        if *rows % BLOCK_ROWS_MAX == 0 && self.engine.lock_object(tag, RelationLockMode::Exclusive, Wait::NoWait)? {
+            self.objects.blocks.insert(block, BlockLock::Whole);
+            return Ok(true);
+        }
+        Ok(self.engine.lock_row(tree, row, mode, wait)? == RowLockResult::Granted)
     }
 
     /// Locks an object's metadata and gives its newest state.

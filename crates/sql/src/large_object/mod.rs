@@ -6,7 +6,8 @@
 //!
 //! Invariants:
 //! 1. Whoever creates or removes an object holds its metadata row FOR UPDATE; who changes owner, privileges or size, FOR NO KEY
-//!    UPDATE; who writes within it, FOR KEY SHARE, and the extent's row FOR NO KEY UPDATE. What is changed is the newest state.
+//!    UPDATE; who writes within it, FOR KEY SHARE, and the extent's row FOR NO KEY UPDATE; or the whole block of OIDs, which all
+//!    of them lock ROW EXCLUSIVE first, EXCLUSIVE. What is changed is the newest state.
 //! 2. A change is first in the transaction's `Buffer`. The buffer is empty whenever a statement takes its view, at every
 //!    savepoint and at the commit, so nobody but the functions of this module knows of it.
 //! 3. An extent that is not there reads as zeros; none lies beyond the object's size.
@@ -26,10 +27,13 @@ pub(crate) use scan::{RowsOf, Scan};
 
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use melba_catalog::{Catalog, Object, ObjectChange};
 use melba_engine::{Persistence, Transaction};
+use melba_toast::Method;
 use melba_types::{Kind, Oid, Result, RowId, TreeId};
 
+use access::BlockLock;
 use buffer::Buffer;
 
 /// Bytes of an extent: what a read or write costs at least.
@@ -47,6 +51,7 @@ pub const DATA_KINDS: [Kind; 3] = [Kind::Bytes, Kind::Int4, Kind::Bytes];
 /// Where a database's large objects are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trees {
+    pub database: Oid,
     pub metadata: TreeId,
     pub data: TreeId,
 }
@@ -55,15 +60,15 @@ impl Trees {
     /// Those of a catalog's database.
     pub fn of(catalog: &Catalog) -> Trees {
         let database = catalog.database(catalog.database_oid());
-        let trees = database.map(|d| Trees { metadata: d.large_object_metadata, data: d.large_object_data });
-        trees.unwrap_or(Trees { metadata: TreeId(0), data: TreeId(0) })
+        let (metadata, data) = database.map(|d| (d.large_object_metadata, d.large_object_data)).unwrap_or_default();
+        Trees { database: catalog.database_oid(), metadata, data }
     }
 
-    /// New, empty ones.
-    pub fn create(engine: &Transaction) -> Result<Trees> {
+    /// New, empty ones of a database.
+    pub fn create(engine: &Transaction, database: Oid) -> Result<Trees> {
         let metadata = engine.create_table_tree(&METADATA_KINDS, Persistence::Logged)?;
         let data = engine.create_table_tree(&DATA_KINDS, Persistence::Logged)?;
-        Ok(Trees { metadata, data })
+        Ok(Trees { database, metadata, data })
     }
 }
 
@@ -73,7 +78,7 @@ pub fn give_trees(cluster: &melba_catalog::Cluster, engine: &Transaction) -> Res
     for catalog in cluster.databases() {
         let Some(database) = catalog.database(catalog.database_oid()) else { continue };
         if database.large_object_metadata == TreeId(0) {
-            let trees = Trees::create(engine)?;
+            let trees = Trees::create(engine, catalog.database_oid())?;
             let mut changed = (**database).clone();
             (changed.large_object_metadata, changed.large_object_data) = (trees.metadata, trees.data);
             changes.push((catalog.database_oid(), ObjectChange::Put(Object::Database(Arc::new(changed)))));
@@ -87,14 +92,23 @@ pub fn give_trees(cluster: &melba_catalog::Cluster, engine: &Transaction) -> Res
 pub struct LargeObjects {
     buffer: Buffer,
     descriptors: Vec<Option<Descriptor>>,
+    /// By block of OIDs.
+    blocks: HashMap<u32, BlockLock>,
     /// How many descriptors were ever opened: what a savepoint remembers.
     opened: u64,
 }
 
 impl LargeObjects {
-    /// Hands all changes to the engine.
+    /// Hands all changes to the engine: a statement ends.
     pub fn flush(&mut self, engine: &Transaction) -> Result<()> {
-        self.buffer.flush(engine)
+        self.buffer.flush(engine)?;
+        self.buffer.target = None;
+        Ok(())
+    }
+
+    /// Where the running statement's changes go, and how extents are compressed, if it has asked already.
+    pub fn target(&self) -> Option<(Trees, Method)> {
+        self.buffer.target
     }
 
     /// A point to roll back to; the buffer is empty.
@@ -105,6 +119,8 @@ impl LargeObjects {
     /// Forgets what came after a savepoint: changes, and descriptors that were opened since.
     pub fn rollback_to(&mut self, savepoint: u64) {
         self.buffer.clear();
+        // Row locks go with the subtransaction; what is locked twice does no harm.
+        self.blocks.clear();
         for slot in &mut self.descriptors {
             if slot.as_ref().is_some_and(|d| d.number >= savepoint) {
                 *slot = None;

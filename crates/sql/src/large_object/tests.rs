@@ -22,7 +22,7 @@ fn open(directory: &Arc<MemoryDirectory>) -> Arc<Engine> {
 fn with_object(directory: &Arc<MemoryDirectory>) -> (Arc<Engine>, Trees) {
     let engine = open(directory);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-    let trees = Trees::create(&t).expect("creates");
+    let trees = Trees::create(&t, Oid(5)).expect("creates");
     t.commit(Durability::Sync, |_| {}).expect("commits");
     let mut client = Client::new(&engine, trees, Isolation::ReadCommitted);
     client.run(|lo| lo.create(OBJECT, Oid(10), None, || Oid(0)).map(drop)).expect("creates");
@@ -164,6 +164,26 @@ fn free_oids_are_found_behind_taken_ones() {
     let next = || Oid(counter.replace(counter.get() + 1));
     let found = client.run(|lo| lo.create(Oid(0), Oid(10), None, next)).expect("creates");
     assert!(found.0 >= 30_000 && found.0 < 50_000, "{found}");
+}
+
+#[test]
+fn very_many_objects_take_few_locks() {
+    let directory = MemoryDirectory::new();
+    let (engine, trees) = with_object(&directory);
+    let mut client = Client::new(&engine, trees, Isolation::ReadCommitted);
+    let mut other = Client::new(&engine, trees, Isolation::ReadCommitted);
+    other.write(0, b"in the first block").expect("writes");
+    for oid in 100_000..120_000 {
+        client.run(|lo| lo.create(Oid(oid), Oid(10), None, || Oid(0))).expect("creates");
+    }
+    assert!(engine.locks().len() < 2100, "{}", engine.locks().len());
+    // The other one finds an OID past the block.
+    let counter = Cell::new(110_000);
+    let found = other.run(|lo| lo.create(Oid(0), Oid(10), None, || Oid(counter.replace(counter.get() + 1)))).expect("creates");
+    assert!(found.0 >= 131_072, "{found}");
+    client.commit();
+    other.run(|lo| lo.unlink(Oid(110_000))).expect("unlinks");
+    other.commit();
 }
 
 #[test]

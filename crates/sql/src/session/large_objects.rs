@@ -70,9 +70,12 @@ impl StatementContext {
     /// Runs `f` with the transaction's large objects.
     pub(super) fn with_objects<T>(&self, f: impl FnOnce(&mut Access<'_>) -> Result<T>) -> Result<T> {
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
-        let method = method_of_setting(self.session.settings.lock().get("default_toast_compression").as_text());
         let mut objects = tx.large_objects.lock();
-        f(&mut Access::new(&mut objects, &tx.engine, Trees::of(&self.catalog), method))
+        let (trees, method) = objects.target().unwrap_or_else(|| {
+            let setting = method_of_setting(self.session.settings.lock().get("default_toast_compression").as_text());
+            (Trees::of(&self.catalog), setting)
+        });
+        f(&mut Access::new(&mut objects, &tx.engine, trees, method))
     }
 
     fn refuse_read_only(&self, function: &str) -> Result<()> {
