@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use melba_catalog::classes;
 use melba_engine::{
-    EngineError, Isolation, Latest, LockTag, Morsel, ReadView, RelationLockMode, RowLockMode, RowLockResult, Transaction, ViewPin, Wait,
+    EngineError, Isolation, Latest, LockTag, Morsel, ReadView, RelationLockMode, RowLockMode, RowLockResult, Transaction,
+    ViewPin, Wait,
 };
 use melba_toast::Method;
 use melba_types::row::RowLayout;
