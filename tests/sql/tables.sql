@@ -81,3 +81,7 @@ create table "Odd ""Name""" ("a b" int, "Select" text);
 insert into "Odd ""Name""" values (1, 'x') returning "Select", "a b";
 \d "Odd ""Name"""
 drop table "Odd ""Name""";
+create table collated (a text collate "C", b text);
+create index on collated (lower(a), lower(b), lower(b) collate "C", a, b collate "C");
+select pg_get_indexdef(indexrelid) from pg_index where indrelid = 'collated'::regclass;
+drop table collated;

@@ -18,7 +18,7 @@ use crate::classes;
 use crate::objects::*;
 use crate::snapshot::ObjectChange;
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const TAG_DROPPED: u8 = 255;
 const NULL_KIND: u8 = 255;
 /// Bytes of a key.
@@ -398,7 +398,7 @@ code_struct! {
     IndexInfo {
         table keys include unique primary nulls_not_distinct valid clustered replica_identity predicate constraint deferrable
     }
-    IndexKey { column expression ty collation opclass descending nulls_first }
+    IndexKey { column expression ty collation natural_collation opclass descending nulls_first }
     SequenceInfo { ty start increment min max cache cycle owned_by identity }
     Type {
         oid name namespace owner type_kind category preferred length by_value align storage delimiter defined element array

@@ -220,6 +220,8 @@ pub struct IndexKey {
     pub expression: Option<Arc<str>>,
     pub ty: Oid,
     pub collation: Oid,
+    /// What its column or expression has of itself: `collation` is told only where it differs.
+    pub natural_collation: Oid,
     pub opclass: Oid,
     pub descending: bool,
     pub nulls_first: bool,

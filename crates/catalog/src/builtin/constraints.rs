@@ -65,6 +65,7 @@ pub(super) fn indexes(tables: &BTreeMap<Oid, Arc<Relation>>) -> Vec<Arc<Relation
             expression: None,
             ty: column(n).map_or(Oid::INVALID, |c| c.ty),
             collation: collations.get(at).copied().unwrap_or_default(),
+            natural_collation: column(n).map_or(Oid::INVALID, |c| c.collation),
             opclass: classes.get(at).copied().unwrap_or_default(),
             descending: false,
             nulls_first: false,

@@ -29,6 +29,7 @@ fn samples() -> Vec<Object> {
         expression: Some("lower(a)".into()),
         ty: oids::TEXT,
         collation: Oid(100),
+        natural_collation: Oid(950),
         opclass: Oid(3126),
         descending: true,
         nulls_first: true,

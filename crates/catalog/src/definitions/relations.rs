@@ -58,9 +58,7 @@ impl Catalog {
     fn index_keys(&self, index: &IndexInfo, table: &Relation, operators: &[Oid], style: &Style<'_>) -> String {
         let one = |(at, key): (usize, &IndexKey)| {
             let mut out = key_text(key, table, style);
-            let of_column = table.columns.get((key.column.max(0) as usize).wrapping_sub(1)).map(|c| c.collation);
-            let natural = of_column.or_else(|| self.type_(key.ty).map(|t| t.collation)).unwrap_or_default();
-            if let Some(collation) = self.collation(key.collation).filter(|c| c.oid != natural) {
+            if let Some(collation) = self.collation(key.collation).filter(|c| c.oid != key.natural_collation) {
                 let visible = self.collation_is_visible(collation, style.path);
                 let _ = write!(out, " COLLATE {}", self.qualified(visible, collation.namespace, &collation.name));
             }

@@ -285,6 +285,7 @@ impl Ddl<'_> {
             expression: key.expression.as_ref().map(|e| e.0.clone()),
             ty,
             collation: key.collation.unwrap_or(collation),
+            natural_collation: collation,
             opclass,
             descending: key.descending,
             nulls_first: key.nulls_first,

@@ -31,7 +31,7 @@ impl Session {
             }
             (VariableSetKind::VarSetMulti, "SESSION CHARACTERISTICS") => self.set_characteristics(&set.args)?,
             (VariableSetKind::VarSetMulti, _) => {
-                let name = argument_text(&self.state, "transaction_snapshot", &set.args)?;
+                let name = set.args.first().and_then(|a| constant_text(a.node.as_ref()?)).unwrap_or_default();
                 self.adopt_snapshot(&name)?;
             }
             (VariableSetKind::VarSetDefault | VariableSetKind::VarReset, "role" | "session_authorization") => {
