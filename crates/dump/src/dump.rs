@@ -143,6 +143,7 @@ fn copy_statement(kind: &StreamKind) -> String {
 /// What a COPY sends, piece by piece.
 pub fn copy_out<'a>(client: &'a mut Client, statement: &'a str) -> Result<impl Iterator<Item = Result<Vec<u8>>> + 'a> {
     let mut reader = client.copy_out(statement).map_err(|e| format!("{}, in {statement}", describe(&e)))?;
+    // Fused: behind its end the reader would take the next message for data.
     Ok(std::iter::from_fn(move || {
         let bytes = match reader.fill_buf() {
             Ok([]) => return None,
@@ -151,7 +152,8 @@ pub fn copy_out<'a>(client: &'a mut Client, statement: &'a str) -> Result<impl I
         };
         reader.consume(bytes.len());
         Some(Ok(bytes))
-    }))
+    })
+    .fuse())
 }
 
 /// The streams of a dump that is not made: read from the server when they are asked for.
