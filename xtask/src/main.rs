@@ -6,6 +6,7 @@ mod crash;
 mod history;
 mod isolation;
 mod melba;
+mod memory;
 mod recovery;
 mod sim;
 mod space;
@@ -28,6 +29,7 @@ tasks:
   history [LEVEL]  random histories of lists and kill -9, judged; --seconds N a level (8), --kills N (2), --seed N
   space            space while all rows are updated; --rows N (1000000), --rounds N (20), --writers N (2); minutes long
   recovery         recovery of a database and of one ten times larger; --rows N (200000)
+  memory           a server with little memory and much data; --memory MB (64), --megabytes MB of data (250)
   compare [NAME]   scripts of tests/sql on PostgreSQL and on Melba, the same output
   isolation [NAME] specs of tests/isolation on PostgreSQL and on Melba, the same output; with --source DIR (src/test/isolation
                    of PostgreSQL's source) PostgreSQL's own specs on Melba, and the share that agrees; --tester PATH
@@ -66,7 +68,7 @@ fn ci() -> Result<(), String> {
     tidy::check(&root())?;
     cargo(&["test", "--workspace", "--quiet"])?;
     sim::ci()?;
-    for task in ["clients", "tour", "crash", "history", "compare", "isolation"] {
+    for task in ["clients", "tour", "crash", "history", "memory", "compare", "isolation"] {
         server_task(task, &[])?;
     }
     Ok(())
@@ -92,6 +94,7 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
         "history" => history::history(&options.name, &options.history),
         "space" => space::space(&options.space),
         "recovery" => recovery::recovery(&options.recovery),
+        "memory" => memory::memory(&options.memory),
         "compare" => compare::compare(&options.name, options.server, options.reference),
         _ => Err(USAGE.to_owned()),
     }
@@ -106,6 +109,7 @@ struct Options {
     space: space::Options,
     recovery: recovery::Options,
     isolation: isolation::Options,
+    memory: memory::Options,
     name: String,
 }
 
@@ -124,6 +128,8 @@ impl Options {
             "--seconds" => (self.crash.seconds, self.history.seconds) = (number()?, number()?),
             "--kills" => self.history.kills = number()?,
             "--seed" => self.history.seed = number()?,
+            "--memory" => self.memory.memory = number()?.into(),
+            "--megabytes" => self.memory.megabytes = number()?.into(),
             _ => return Err(USAGE.to_owned()),
         }
         Ok(())

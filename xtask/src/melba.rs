@@ -45,24 +45,30 @@ pub struct Melba {
     child: Child,
     /// Holds `data` and `log`; removed by [`Melba::stop`], kept when a test fails.
     directory: PathBuf,
+    arguments: Vec<String>,
     pub address: Address,
 }
 
 impl Melba {
     /// A server over an empty data directory below target/.
     pub fn fresh(test: &str) -> Result<Melba, String> {
+        Melba::fresh_with(test, &[])
+    }
+
+    /// The same with more arguments for `melba serve`.
+    pub fn fresh_with(test: &str, arguments: &[&str]) -> Result<Melba, String> {
         build()?;
         let directory = root().join("target").join(format!("{test}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&directory);
         std::fs::create_dir_all(&directory).map_err(|e| format!("{}: {e}", directory.display()))?;
-        Melba::start(directory, "127.0.0.1:0")
+        Melba::start(directory, "127.0.0.1:0", arguments.iter().map(|a| (*a).to_owned()).collect())
     }
 
     /// kill -9, then a server over the same data on the same port.
     pub fn crash_and_restart(mut self) -> Result<Melba, String> {
         self.kill();
         let listen = format!("{}:{}", self.address.host, self.address.port);
-        Melba::start(self.directory.clone(), &listen)
+        Melba::start(self.directory.clone(), &listen, self.arguments.clone())
     }
 
     /// Ends a server as its user would, and checks what it leaves: a clean exit and a sound data directory.
@@ -81,15 +87,19 @@ impl Melba {
         std::fs::remove_dir_all(&self.directory).map_err(|e| format!("{}: {e}", self.directory.display()))
     }
 
-    fn start(directory: PathBuf, listen: &str) -> Result<Melba, String> {
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn start(directory: PathBuf, listen: &str, arguments: Vec<String>) -> Result<Melba, String> {
         let log = directory.join("log");
         let log =
             std::fs::OpenOptions::new().create(true).append(true).open(&log).map_err(|e| format!("{}: {e}", log.display()))?;
         let mut command = Command::new(binary());
-        command.arg("serve").arg("--data").arg(directory.join("data")).args(["--listen", listen]);
+        command.arg("serve").arg("--data").arg(directory.join("data")).args(["--listen", listen]).args(&arguments);
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().map_err(|e| format!("{}: {e}", binary().display()))?;
         let stdout = child.stdout.take().ok_or("the server has no output")?;
-        let mut melba = Melba { child, directory, address: Address::new("", "") };
+        let mut melba = Melba { child, directory, arguments, address: Address::new("", "") };
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {

@@ -72,6 +72,12 @@ pub(crate) fn encode(writes: &WriteSet, out: &mut Vec<u8>) {
     for change in &writes.changes {
         encode_schema(&change.what, writes, out);
     }
+    for link in writes.links.iter().filter(|l| l.tree.persistence == Persistence::Logged) {
+        out.push(LINK_SEGMENTS);
+        put_u64(out, link.tree.id.0);
+        put_varint(out, 1);
+        put_u64(out, link.run.file());
+    }
     for written in writes.trees.iter().filter(|t| !t.is_empty() && t.tree.persistence == Persistence::Logged) {
         match &written.heads {
             TreeHeads::Rows(heads) => {
@@ -125,12 +131,6 @@ fn encode_schema(what: &What, writes: &WriteSet, out: &mut Vec<u8>) {
         }
         What::CreateSequence(sequence) if sequence.persistence != Persistence::Temporary => {
             encode_create_sequence(sequence, out);
-        }
-        What::Link { tree, run } if tree.persistence == Persistence::Logged => {
-            out.push(LINK_SEGMENTS);
-            put_u64(out, tree.id.0);
-            put_varint(out, 1);
-            put_u64(out, run.file());
         }
         What::DropSequence(sequence) if sequence.persistence != Persistence::Temporary => {
             out.push(DROP_SEQUENCE);

@@ -8,17 +8,17 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use melba_segment::KeyCursor;
 use melba_types::row::RowLayout;
 use melba_types::{Batch, Column, ColumnData, Csn, RowId, TreeId};
 
+use crate::entry_merge::EntryMerge;
 use crate::error::{EngineError, Result};
 use crate::key::split_entry;
 use crate::levels::{Files, IndexRun};
 use crate::output::{IndexOutput, TableOutput};
 use crate::serializable::Write;
 use crate::tree::{Persistence, TableTree, Tree};
-use crate::txn::{PrivateRun, State, Transaction, What};
+use crate::txn::{PrivateRun, State, Transaction};
 
 /// A command's frames go through the row store and the log up to so many bytes.
 const FRAME_BYTES_MIN: usize = 8 << 20;
@@ -104,6 +104,7 @@ impl Transaction {
                 let id = RowId(first + i as u64);
                 state.writes.put_row(command, &tree, id, Some(encoded.as_slice().into()), 1);
             }
+            self.limit_writes(state)?;
             Ok(ids)
         })
     }
@@ -133,8 +134,7 @@ impl Transaction {
         let runs = output.finish()?;
         self.change(|state| {
             for run in runs {
-                let what = What::Link { tree: Arc::clone(&tree), run: PrivateRun::Table(run) };
-                state.writes.put_schema(state.command, what);
+                state.writes.put_link(state.command, &tree, PrivateRun::Table(run));
             }
             Ok(())
         })
@@ -160,7 +160,7 @@ impl Transaction {
                 layout.encode(batch.row(i as usize).iter(), &mut encoded);
                 state.writes.put_row(command, tree, ids[i as usize], Some(encoded.as_slice().into()), 1);
             }
-            Ok(())
+            self.limit_writes(state)
         })
     }
 
@@ -168,7 +168,7 @@ impl Transaction {
     pub fn build_index(self: &Arc<Self>, tree: TreeId) -> Result<IndexBuilder> {
         let tree = self.tree(tree)?;
         tree.as_index().ok_or(EngineError::Misuse("not an index tree"))?;
-        let bytes_max = (self.shared().options.memory_bytes / 16).max(1 << 20) as usize;
+        let bytes_max = self.shared().options.index_build_bytes();
         Ok(IndexBuilder { txn: Arc::clone(self), tree, bytes: Vec::new(), entries: Vec::new(), bytes_max, spilled: Vec::new() })
     }
 }
@@ -192,8 +192,7 @@ impl State {
             match output.finish() {
                 Ok(runs) => {
                     for run in runs {
-                        let what = What::Link { tree: Arc::clone(&writer.tree), run: PrivateRun::Table(run) };
-                        self.writes.put_schema(self.command, what);
+                        self.writes.put_link(self.command, &writer.tree, PrivateRun::Table(run));
                     }
                 }
                 Err(e) => self.failure = Some(e),
@@ -208,9 +207,23 @@ pub struct IndexBuilder {
     tree: Arc<Tree>,
     /// Entries end to end, and where each is.
     bytes: Vec<u8>,
-    entries: Vec<(usize, u32)>,
+    entries: Vec<Entry>,
     bytes_max: usize,
     spilled: Vec<Arc<IndexRun>>,
+}
+
+/// An entry of a builder: the beginning of its bytes, and where they are.
+#[derive(Clone, Copy)]
+struct Entry {
+    prefix: u64,
+    start: u32,
+    len: u32,
+}
+
+impl Entry {
+    fn of(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.start as usize..][..self.len as usize]
+    }
 }
 
 /// Two rows with one key.
@@ -226,8 +239,10 @@ impl IndexBuilder {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(&row.0.to_be_bytes());
-        self.entries.push((start, (self.bytes.len() - start) as u32));
-        if self.bytes.len() + self.entries.len() * 16 >= self.bytes_max {
+        // With its row id an entry has at least 8 bytes; `bytes_max` keeps positions within 32 bits.
+        let prefix = self.bytes[start..].first_chunk().map_or(0, |c| u64::from_be_bytes(*c));
+        self.entries.push(Entry { prefix, start: start as u32, len: (self.bytes.len() - start) as u32 });
+        if self.bytes.len() + self.entries.len() * size_of::<Entry>() >= self.bytes_max {
             self.spill()?;
         }
         Ok(())
@@ -239,15 +254,17 @@ impl IndexBuilder {
 
     fn sort(&mut self) {
         let bytes = &self.bytes;
-        let entry = |&(start, len): &(usize, u32)| &bytes[start..start + len as usize];
-        self.entries.sort_unstable_by(|a, b| entry(a).cmp(entry(b)));
+        self.entries.sort_unstable_by(|a, b| match a.prefix.cmp(&b.prefix) {
+            std::cmp::Ordering::Equal => a.of(bytes).cmp(b.of(bytes)),
+            different => different,
+        });
     }
 
     fn spill(&mut self) -> Result<()> {
         self.sort();
         let mut output = IndexOutput::new(self.files(), self.files().segment_bytes);
-        for (start, len) in &self.entries {
-            output.push(&self.bytes[*start..start + *len as usize], Csn(0), false)?;
+        for entry in &self.entries {
+            output.push(entry.of(&self.bytes), Csn(0), false)?;
         }
         for run in output.finish()? {
             // Only this builder reads it; whatever happens, the file goes with the builder.
@@ -278,32 +295,26 @@ impl IndexBuilder {
         };
         if self.spilled.is_empty() {
             self.sort();
-            for (start, len) in &self.entries {
-                if let Some(duplicate) = add(&mut output, &self.bytes[*start..start + *len as usize])? {
+            for entry in &self.entries {
+                if let Some(duplicate) = add(&mut output, entry.of(&self.bytes))? {
                     return Ok(Some(duplicate));
                 }
             }
         } else {
             self.spill()?;
-            let mut cursors: Vec<KeyCursor> = self.spilled.iter().map(|r| r.reader.cursor()).collect();
-            for cursor in &mut cursors {
-                cursor.seek_first()?;
-            }
-            while let Some(least) =
-                (0..cursors.len()).filter(|i| cursors[*i].is_valid()).min_by(|a, b| cursors[*a].key().cmp(cursors[*b].key()))
-            {
-                if let Some(duplicate) = add(&mut output, cursors[least].key())? {
+            let mut merge = EntryMerge::new(self.spilled.iter())?;
+            while let Some(cursor) = merge.least() {
+                if let Some(duplicate) = add(&mut output, cursor.key())? {
                     return Ok(Some(duplicate));
                 }
-                cursors[least].next()?;
+                merge.advance()?;
             }
         }
         let runs = output.finish()?;
         self.txn.note_write(|| Write::All(self.tree.id))?;
         self.txn.change(|state| {
             for run in runs {
-                let what = What::Link { tree: Arc::clone(&self.tree), run: PrivateRun::Index(run) };
-                state.writes.put_schema(state.command, what);
+                state.writes.put_link(state.command, &self.tree, PrivateRun::Index(run));
             }
             Ok(None)
         })

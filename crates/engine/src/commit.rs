@@ -22,7 +22,7 @@ use crate::levels::MemTable;
 use crate::planted::{Plant, is_planted};
 use crate::session::Session;
 use crate::tree::{Persistence, Tree, TreeData};
-use crate::txn::{PrivateRun, TreeHeads, What, WriteSet};
+use crate::txn::{Link, PrivateRun, TreeHeads, What, WriteSet};
 use crate::wait::WaitCell;
 
 /// When a commit returns.
@@ -113,6 +113,9 @@ impl Shared {
         }
         self.make_room()?;
         self.check_memory_tables(writes)?;
+        if writes.replaces() {
+            self.settle_row_store()?;
+        }
         self.sync_links(writes)?;
         let mut payload = std::mem::take(&mut writes.encoded);
         payload.clear();
@@ -180,6 +183,18 @@ impl Shared {
         Ok(())
     }
 
+    /// Flushes everything that is committed by now, so that replay begins after it. Changes that a transaction moved into
+    /// segments of its own are linked behind the row store, which must hold no older version of them then, and neither must
+    /// what recovery puts into it. None is added meanwhile, for the transaction holds the rows' locks.
+    fn settle_row_store(&self) -> Result<()> {
+        let end = self.wal.end();
+        let mut first = true;
+        while std::mem::take(&mut first) || self.checkpoint.load(Ordering::Relaxed) < end.0 {
+            self.flush_all(&mut self.background.lock().flush)?;
+        }
+        Ok(())
+    }
+
     /// Rows of memory tables have nowhere else to go, so there is a limit to them.
     fn check_memory_tables(&self, writes: &WriteSet) -> Result<()> {
         let grows = |t: &crate::txn::TreeWrites| t.tree.persistence == Persistence::Memory && t.live > 0;
@@ -192,8 +207,7 @@ impl Shared {
 
     /// The names of segments that the commit links must be durable before its record can be.
     fn sync_links(&self, writes: &WriteSet) -> Result<()> {
-        let links = writes.changes.iter().any(|c| matches!(c.what, What::Link { .. }));
-        if links { self.files.sync_names().map_err(|e| self.poison(e)) } else { Ok(()) }
+        if !writes.links.is_empty() { self.files.sync_names().map_err(|e| self.poison(e)) } else { Ok(()) }
     }
 
     /// Sees an applied commit published, leading a flush of the log if one is needed and nobody does.
@@ -282,7 +296,14 @@ impl Shared {
     /// Puts the final state of every changed key into the row store.
     fn apply(&self, writes: &WriteSet, csn: Csn) {
         for change in &writes.changes {
-            self.apply_schema(&change.what, writes, csn);
+            self.apply_schema(&change.what, writes);
+        }
+        for Link { tree, run, live, .. } in &writes.links {
+            tree.live.fetch_add(*live, Ordering::Relaxed);
+            // Opened again with the CSN that its zeros now stand for; that it opened before makes a failure one of the disk's.
+            if let Err(e) = self.link(tree, run, csn) {
+                self.poison(e);
+            }
         }
         for written in writes.trees.iter().filter(|t| !t.is_empty()) {
             let tree = &written.tree;
@@ -306,7 +327,7 @@ impl Shared {
         }
     }
 
-    fn apply_schema(&self, what: &What, writes: &WriteSet, csn: Csn) {
+    fn apply_schema(&self, what: &What, writes: &WriteSet) {
         match what {
             What::CreateTree(tree) => tree.committed.store(true, Ordering::Release),
             What::CreateSequence(sequence) => sequence.state.lock().committed = true,
@@ -314,13 +335,6 @@ impl Shared {
                 let layout = writes.layouts.iter().find(|(id, _)| *id == tree.id);
                 if let (Some(table), Some((_, layout))) = (tree.as_table(), layout) {
                     *table.layout.write() = Arc::clone(layout);
-                }
-            }
-            What::Link { tree, run } => {
-                tree.live.fetch_add(run.len() as i64, Ordering::Relaxed);
-                // Opened again with the CSN that its zeros now stand for; that it opened before makes a failure one of the disk's.
-                if let Err(e) = self.link(tree, run, csn) {
-                    self.poison(e);
                 }
             }
             _ => {}

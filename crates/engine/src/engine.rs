@@ -19,12 +19,14 @@ use crate::flush::Flush;
 use crate::levels::{Files, segment_name};
 use crate::locks::{LockManager, LockedObject};
 use crate::manifest::{Edit, Manifest, SegmentFile};
+use crate::memory::MemoryBudget;
 use crate::merge::{Eagerness, Merges};
 use crate::pace::Activity;
 use crate::sequence::{Sequence, SequenceId, SequenceState};
 use crate::serializable::Serializable;
 use crate::session::Session;
 use crate::snapshot::Snapshots;
+use crate::temp::TempFiles;
 use crate::tree::Tree;
 use crate::txn::{Isolation, Transaction, What};
 
@@ -33,6 +35,10 @@ use crate::txn::{Isolation, Transaction, What};
 pub struct EngineOptions {
     /// Memory for the row store and the block cache together.
     pub memory_bytes: u64,
+    /// Memory that queries and write sets may hold, all sessions together.
+    pub query_bytes: u64,
+    /// What a transaction's changes may take of it before they move into segments.
+    pub write_set_bytes: usize,
     /// False: never waits for the disk; a crash of the machine may lose anything.
     pub fsync: bool,
     /// How often asynchronous commits are written out.
@@ -49,6 +55,8 @@ impl Default for EngineOptions {
     fn default() -> EngineOptions {
         EngineOptions {
             memory_bytes: 256 << 20,
+            query_bytes: 1 << 30,
+            write_set_bytes: 16 << 20,
             fsync: true,
             wal_writer_delay: Duration::from_millis(200),
             wal_file_bytes: 8 << 20,
@@ -61,12 +69,18 @@ impl Default for EngineOptions {
 impl EngineOptions {
     /// The row store is frozen at this size; while it is flushed, as much again may be written.
     pub(crate) fn row_store_bytes(&self) -> u64 {
-        self.memory_bytes / 6
+        // Larger ones would only make recovery longer.
+        (self.memory_bytes / 6).min(128 << 20)
     }
 
     /// What memory tables may take, beside everything else.
     pub(crate) fn memory_tables_bytes(&self) -> u64 {
         self.memory_bytes / 2
+    }
+
+    /// Entries that the build of an index sorts at a time.
+    pub(crate) fn index_build_bytes(&self) -> usize {
+        (self.query_bytes / 8).clamp(1 << 20, 64 << 20) as usize
     }
 
     fn cache_bytes(&self) -> usize {
@@ -75,7 +89,7 @@ impl EngineOptions {
 
     /// A flush is due when this much log would have to be replayed.
     pub(crate) fn log_bytes_max(&self) -> u64 {
-        (self.memory_bytes / 2).max(4 * self.wal_file_bytes)
+        (self.memory_bytes / 2).min(512 << 20).max(4 * self.wal_file_bytes)
     }
 }
 
@@ -105,6 +119,8 @@ pub(crate) struct Shared {
     pub pipeline: Pipeline,
     pub wal: Wal,
     pub files: Arc<Files>,
+    pub temp: Arc<TempFiles>,
+    pub query_memory: Arc<MemoryBudget>,
     /// Memory of all flushable trees.
     pub row_store_bytes: AtomicU64,
     /// Memory of all others.
@@ -164,6 +180,7 @@ impl Engine {
         })?;
         let folder = |name| directory.subdirectory(name).map_err(|e| EngineError::io("open the data directory", e));
         let (segments, log) = (folder("segments")?, folder("wal")?);
+        let temp = TempFiles::open(folder("temp")?)?;
         let (manifest, _) = Manifest::open(Arc::clone(&directory), options.fsync)?;
         let state = manifest.state().clone();
         let wal_options = WalOptions { file_bytes: options.wal_file_bytes, sync: options.fsync, ..WalOptions::default() };
@@ -182,6 +199,8 @@ impl Engine {
             pipeline: Pipeline::new(state.csn),
             wal: Wal::new(log, wal_options),
             files: Arc::new(files),
+            temp: Arc::new(temp),
+            query_memory: MemoryBudget::new(options.query_bytes),
             row_store_bytes: AtomicU64::new(0),
             memory_tables_bytes: AtomicU64::new(0),
             checkpoint: AtomicU64::new(state.replay.0),
@@ -360,6 +379,16 @@ impl Engine {
         crate::verify::verify(directory)
     }
 
+    /// Temporary files made, and bytes written to them, since the engine was opened.
+    pub fn temp_counters(&self) -> (u64, u64) {
+        self.shared.temp.counters()
+    }
+
+    /// What queries hold, and what they may.
+    pub fn query_memory(&self) -> &Arc<MemoryBudget> {
+        &self.shared.query_memory
+    }
+
     /// All locks held and waited for (pg_locks).
     pub fn locks(&self) -> Vec<LockedObject> {
         let mut all = self.shared.locks.list();
@@ -448,7 +477,6 @@ impl Shared {
         match what {
             What::CreateTree(tree) => self.remove_tree(tree.id),
             What::CreateSequence(sequence) => self.remove_sequence(sequence.id),
-            What::Link { run, .. } => run.discard(),
             _ => {}
         }
     }

@@ -36,6 +36,10 @@ pub enum EngineError {
     OutOfMemory { what: &'static str },
     /// 54000: a counter is at its end.
     Limit(&'static str),
+    /// 53200: queries hold all the memory they may.
+    MemoryExhausted { request: u64, limit: u64 },
+    /// 53400: a session's temporary files would exceed temp_file_limit.
+    TempFileLimit { kilobytes: u64 },
     /// 53300: more sessions than the engine has places for.
     TooManySessions,
     /// 2200H: a sequence without CYCLE has no next value; `limit` is the bound it reached.
@@ -91,6 +95,10 @@ impl From<EngineError> for DbError {
             }
             EngineError::Io { .. } | EngineError::Poisoned { .. } => DbError::new(SqlState::IO_ERROR, message),
             EngineError::Corrupt { .. } => DbError::new(SqlState::DATA_CORRUPTED, message),
+            EngineError::MemoryExhausted { request, limit } => DbError::new(SqlState::OUT_OF_MEMORY, message)
+                .detail(format!("Failed on request of size {request}: queries may hold {} kB in all.", limit >> 10))
+                .hint("Queries share a part of the server's setting \"memory\"."),
+            EngineError::TempFileLimit { .. } => DbError::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, message),
             EngineError::OutOfMemory { .. } => DbError::new(SqlState::OUT_OF_MEMORY, message),
             EngineError::Limit(_) => DbError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message),
             EngineError::TooManySessions => DbError::new(SqlState::TOO_MANY_CONNECTIONS, message),
@@ -116,6 +124,10 @@ impl std::fmt::Display for EngineError {
             EngineError::Io { what, source } => write!(f, "could not {what}: {source}"),
             EngineError::Poisoned { cause } => write!(f, "the storage engine has stopped after an earlier failure: {cause}"),
             EngineError::Corrupt { what } => f.write_str(what),
+            EngineError::MemoryExhausted { .. } => f.write_str("out of memory"),
+            EngineError::TempFileLimit { kilobytes } => {
+                write!(f, "temporary file size exceeds \"temp_file_limit\" ({kilobytes}kB)")
+            }
             EngineError::OutOfMemory { what } => write!(f, "out of memory: {what}"),
             EngineError::Limit(what) => f.write_str(what),
             EngineError::TooManySessions => f.write_str("sorry, too many clients already"),

@@ -10,7 +10,9 @@ use crate::engine::Shared;
 use crate::error::{EngineError, Result};
 use crate::interrupt::Interrupt;
 use crate::locks::{HoldDuration, LockKey, LockTag, Mode, RelationLockMode, Wait, WaitPolicy};
-use crate::txn::WriteSet;
+use crate::memory::QueryMemory;
+use crate::temp::{TempFile, TempUsage};
+use crate::txn::{ReadView, WriteSet};
 
 /// A session. It runs one transaction at a time; advisory locks may outlive those. Dropping it releases them.
 pub struct Session {
@@ -21,6 +23,7 @@ pub struct Session {
     pub(crate) pins: Mutex<Pins>,
     /// The buffers of the last transaction.
     pub(crate) spare: Mutex<Option<Box<WriteSet>>>,
+    temp: Arc<TempUsage>,
 }
 
 #[derive(Clone)]
@@ -35,12 +38,12 @@ struct Settings {
 pub(crate) struct Pins {
     /// The running statement's view, or the whole transaction's.
     pub current: Option<Csn>,
-    pub held: Vec<Csn>,
+    pub held: Vec<ReadView>,
 }
 
 impl Pins {
     pub fn oldest_held(&self) -> Option<Csn> {
-        self.held.iter().min().copied()
+        self.held.iter().map(|v| v.csn).min()
     }
 
     pub fn oldest(&self) -> Option<Csn> {
@@ -62,6 +65,7 @@ impl Session {
             }),
             pins: Mutex::default(),
             spare: Mutex::default(),
+            temp: Arc::default(),
         }))
     }
 
@@ -103,6 +107,16 @@ impl Session {
     /// Releases every session-level lock (pg_advisory_unlock_all).
     pub fn unlock_all(&self) {
         self.shared.locks.unlock_session_all(self.slot);
+    }
+
+    /// A statement's share of the memory that queries may hold.
+    pub fn query_memory(&self) -> Arc<QueryMemory> {
+        QueryMemory::new(&self.shared.query_memory)
+    }
+
+    /// A new temporary file; `limit` is what the session's temporary files may have in all.
+    pub fn temp_file(&self, limit: Option<u64>) -> Result<TempFile> {
+        self.shared.temp.create(&self.temp, limit)
     }
 
     pub(crate) fn lock_key(&self, key: LockKey, mode: Mode, duration: HoldDuration, wait: Wait) -> Result<bool> {

@@ -76,6 +76,10 @@ pub trait Session: Send + Sync {
     fn format(&self) -> &FormatSettings;
     /// The value of any setting as SHOW prints it.
     fn setting(&self, name: &str) -> Option<String>;
+    /// The value of a numeric setting in its own unit (work_mem: kilobytes).
+    fn setting_number(&self, _name: &str) -> Option<f64> {
+        None
+    }
     /// Microseconds since 2000-01-01: start of the transaction, of the statement, and now.
     fn transaction_timestamp(&self) -> i64;
     fn statement_timestamp(&self) -> i64;
@@ -159,7 +163,11 @@ pub trait Aggregate: Send {
     /// The result so far. May be called more than once (window frames).
     fn finish(&self, call: &CallContext<'_>) -> Result<Datum>;
     fn as_any(self: Box<Self>) -> Box<dyn std::any::Any>;
-    /// Bytes held, roughly.
+    /// Whether what it holds grows with the rows it takes: then `memory` is asked after every batch.
+    fn grows(&self) -> bool {
+        false
+    }
+    /// Bytes held, roughly. Costs little.
     fn memory(&self) -> usize {
         64
     }

@@ -14,57 +14,62 @@ pub trait Partition {
     /// Number of arguments of the call.
     fn arguments(&self) -> usize;
     /// The rows that are equal to `row` in window order (`row` included).
-    fn peers(&self, row: usize) -> Range<usize>;
+    fn peers(&self, row: usize) -> Result<Range<usize>>;
     /// The rows of the frame of `row`, in order: up to three ranges, for EXCLUDE leaves holes.
     fn frame(&self, row: usize) -> Result<[Range<usize>; 3]>;
 }
 
-/// The results for rows 0 to `rows()` of the partition.
-pub type WindowFn = fn(&CallContext<'_>, &dyn Partition) -> Result<Vec<Datum>>;
+/// Takes the results for rows 0 to `rows()` of the partition, in order.
+pub type Sink<'a> = &'a mut dyn FnMut(Datum) -> Result<()>;
+
+/// A window function: computes its result for every row of a partition.
+pub type WindowFn = fn(&CallContext<'_>, &dyn Partition, Sink<'_>) -> Result<()>;
 
 pub const FUNCTIONS: &[(&str, WindowFn)] = &[
-    ("window_row_number", |_, p| Ok((1..=p.rows() as i64).map(Datum::Int8).collect())),
-    ("window_rank", |_, p| Ok(by_group(p, |start, _, _| Datum::Int8(start as i64 + 1)))),
-    ("window_dense_rank", |_, p| Ok(by_group(p, |_, _, group| Datum::Int8(group as i64 + 1)))),
-    ("window_percent_rank", |_, p| {
+    ("window_row_number", |_, p, sink| (1..=p.rows() as i64).try_for_each(|n| sink(Datum::Int8(n)))),
+    ("window_rank", |_, p, sink| by_group(p, sink, |start, _, _| Datum::Int8(start as i64 + 1))),
+    ("window_dense_rank", |_, p, sink| by_group(p, sink, |_, _, group| Datum::Int8(group as i64 + 1))),
+    ("window_percent_rank", |_, p, sink| {
         let others = p.rows().saturating_sub(1).max(1) as f64;
-        Ok(by_group(p, |start, _, _| Datum::Float8(start as f64 / others)))
+        by_group(p, sink, |start, _, _| Datum::Float8(start as f64 / others))
     }),
-    ("window_cume_dist", |_, p| {
+    ("window_cume_dist", |_, p, sink| {
         let rows = p.rows() as f64;
-        Ok(by_group(p, |_, end, _| Datum::Float8(end as f64 / rows)))
+        by_group(p, sink, |_, end, _| Datum::Float8(end as f64 / rows))
     }),
     ("window_ntile", ntile),
-    ("window_lag", |_, p| shifted(p, -1, false, false)),
-    ("window_lag_with_offset", |_, p| shifted(p, -1, true, false)),
-    ("window_lag_with_offset_and_default", |_, p| shifted(p, -1, true, true)),
-    ("window_lead", |_, p| shifted(p, 1, false, false)),
-    ("window_lead_with_offset", |_, p| shifted(p, 1, true, false)),
-    ("window_lead_with_offset_and_default", |_, p| shifted(p, 1, true, true)),
-    ("window_first_value", |_, p| framed(p, |p, row| Ok(frame_row(&p.frame(row)?, 0)))),
-    ("window_last_value", |_, p| {
-        framed(p, |p, row| Ok(p.frame(row)?.into_iter().rev().find(|r| !r.is_empty()).map(|r| r.end - 1)))
+    ("window_lag", |_, p, sink| shifted(p, sink, -1, false, false)),
+    ("window_lag_with_offset", |_, p, sink| shifted(p, sink, -1, true, false)),
+    ("window_lag_with_offset_and_default", |_, p, sink| shifted(p, sink, -1, true, true)),
+    ("window_lead", |_, p, sink| shifted(p, sink, 1, false, false)),
+    ("window_lead_with_offset", |_, p, sink| shifted(p, sink, 1, true, false)),
+    ("window_lead_with_offset_and_default", |_, p, sink| shifted(p, sink, 1, true, true)),
+    ("window_first_value", |_, p, sink| framed(p, sink, |p, row| Ok(frame_row(&p.frame(row)?, 0)))),
+    ("window_last_value", |_, p, sink| {
+        framed(p, sink, |p, row| Ok(p.frame(row)?.into_iter().rev().find(|r| !r.is_empty()).map(|r| r.end - 1)))
     }),
-    ("window_nth_value", |_, p| framed(p, nth)),
+    ("window_nth_value", |_, p, sink| framed(p, sink, nth)),
 ];
 
 /// A result for each group of peers, from its first row, its end, and its number.
-fn by_group(p: &dyn Partition, result: impl Fn(usize, usize, usize) -> Datum) -> Vec<Datum> {
-    let mut out = Vec::with_capacity(p.rows());
-    let mut group = 0;
-    while out.len() < p.rows() {
-        let peers = p.peers(out.len());
+fn by_group(p: &dyn Partition, sink: Sink<'_>, result: impl Fn(usize, usize, usize) -> Datum) -> Result<()> {
+    let (mut row, mut group) = (0, 0);
+    while row < p.rows() {
+        let peers = p.peers(row)?;
         let value = result(peers.start, peers.end, group);
-        out.resize(peers.end.max(out.len() + 1), value);
+        for _ in row..peers.end.max(row + 1) {
+            sink(value.clone())?;
+        }
+        row = peers.end.max(row + 1);
         group += 1;
     }
-    out
+    Ok(())
 }
 
-fn ntile(_: &CallContext<'_>, p: &dyn Partition) -> Result<Vec<Datum>> {
+fn ntile(_: &CallContext<'_>, p: &dyn Partition, sink: Sink<'_>) -> Result<()> {
     let rows = p.rows();
     let buckets = match if rows == 0 { Datum::Null } else { p.argument(0, 0)? } {
-        Datum::Null => return Ok(vec![Datum::Null; rows]),
+        Datum::Null => return (0..rows).try_for_each(|_| sink(Datum::Null)),
         v => v.as_i32(),
     };
     if buckets <= 0 {
@@ -76,11 +81,11 @@ fn ntile(_: &CallContext<'_>, p: &dyn Partition) -> Result<Vec<Datum>> {
         let in_larger = larger * (size + 1);
         if row < in_larger { row / (size + 1) } else { larger + (row - in_larger) / size.max(1) }
     };
-    Ok((0..rows).map(|row| Datum::Int4(number(row) as i32 + 1)).collect())
+    (0..rows).try_for_each(|row| sink(Datum::Int4(number(row) as i32 + 1)))
 }
 
 /// lag and lead: the first argument some rows away, or the third argument outside the partition.
-fn shifted(p: &dyn Partition, direction: i64, with_offset: bool, with_default: bool) -> Result<Vec<Datum>> {
+fn shifted(p: &dyn Partition, sink: Sink<'_>, direction: i64, with_offset: bool, with_default: bool) -> Result<()> {
     let value = |row: usize| -> Result<Datum> {
         let offset = match if with_offset { p.argument(row, 1)? } else { Datum::Int4(1) } {
             Datum::Null => return Ok(Datum::Null),
@@ -92,16 +97,16 @@ fn shifted(p: &dyn Partition, direction: i64, with_offset: bool, with_default: b
             _ => Ok(Datum::Null),
         }
     };
-    (0..p.rows()).map(value).collect()
+    (0..p.rows()).try_for_each(|row| sink(value(row)?))
 }
 
 /// The first argument at a row that is chosen from the frame.
-fn framed(p: &dyn Partition, choose: impl Fn(&dyn Partition, usize) -> Result<Option<usize>>) -> Result<Vec<Datum>> {
+fn framed(p: &dyn Partition, sink: Sink<'_>, choose: impl Fn(&dyn Partition, usize) -> Result<Option<usize>>) -> Result<()> {
     let value = |row| match choose(p, row)? {
         Some(chosen) => p.argument(chosen, 0),
         None => Ok(Datum::Null),
     };
-    (0..p.rows()).map(value).collect()
+    (0..p.rows()).try_for_each(|row| sink(value(row)?))
 }
 
 /// Row number `n` (from 0) of a frame.
@@ -144,19 +149,25 @@ mod tests {
         fn arguments(&self) -> usize {
             2
         }
-        fn peers(&self, row: usize) -> Range<usize> {
+        fn peers(&self, row: usize) -> Result<Range<usize>> {
             let v = self.0[row];
-            self.0.iter().position(|&x| x == v).unwrap_or(0)..self.0.iter().rposition(|&x| x == v).map_or(0, |i| i + 1)
+            Ok(self.0.iter().position(|&x| x == v).unwrap_or(0)..self.0.iter().rposition(|&x| x == v).map_or(0, |i| i + 1))
         }
         fn frame(&self, row: usize) -> Result<[Range<usize>; 3]> {
-            Ok([0..self.peers(row).end, 0..0, 0..0])
+            Ok([0..self.peers(row)?.end, 0..0, 0..0])
         }
     }
 
     fn shown(name: &str, p: &Values) -> String {
         let session = FixedSession::default();
         let f = crate::registry::window(name).expect("registered");
-        format!("{:?}", f(&session.call(&[], melba_types::oids::INT8), p).expect("result"))
+        let mut out = Vec::new();
+        let mut sink = |value| {
+            out.push(value);
+            Ok(())
+        };
+        f(&session.call(&[], melba_types::oids::INT8), p, &mut sink).expect("result");
+        format!("{out:?}")
     }
 
     #[test]

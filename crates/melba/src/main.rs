@@ -1,6 +1,7 @@
 //! The melba binary: command line, configuration, signals. Wires the parts together and holds no logic of its own.
 
 mod config;
+mod memory;
 mod serve;
 
 use std::path::PathBuf;
@@ -82,6 +83,9 @@ struct Serve {
     /// Address and port to listen on
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:5432")]
     listen: String,
+    /// Memory of the whole server, 256MB say: short for -c memory=SIZE
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<String>,
     /// A setting that overrides melba.conf; may be given several times
     #[arg(short = 'c', value_name = "NAME=VALUE", value_parser = config::assignment)]
     settings: Vec<(String, String)>,
@@ -89,7 +93,11 @@ struct Serve {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
-        Command::Serve(args) => serve::serve(&args.data.directory, &args.listen, args.settings),
+        Command::Serve(args) => {
+            let mut settings = args.settings;
+            settings.extend(args.memory.map(|size| ("memory".to_owned(), size)));
+            serve::serve(&args.data.directory, &args.listen, settings)
+        }
         Command::Check { data } => serve::check(&data.directory),
         Command::Dump { from: Some(url), options, .. } => melba_dump::dump(&options, &url),
         Command::Dump { data, database, options, .. } => match data {

@@ -15,6 +15,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::config::Files;
+use crate::memory;
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -127,9 +128,12 @@ fn lock(directory: &dyn Directory, data: &Path) -> Result<Box<dyn Send + Sync>> 
 
 fn open_cluster(directory: Arc<dyn Directory>, settings: &Settings) -> Result<Arc<Cluster>> {
     let clock = Arc::new(OsClock::new());
+    let query_bytes = memory::query_bytes((settings.get("memory").as_integer() as u64) << 10);
     let options = EngineOptions {
         // shared_buffers counts blocks of 8 kB.
         memory_bytes: (settings.get("shared_buffers").as_integer().max(16) as u64) << 13,
+        query_bytes,
+        write_set_bytes: memory::write_set_bytes(query_bytes),
         fsync: settings.get("fsync").as_bool(),
         wal_writer_delay: Duration::from_millis(settings.get("wal_writer_delay").as_integer().max(1) as u64),
         ..EngineOptions::default()

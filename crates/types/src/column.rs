@@ -322,6 +322,76 @@ impl Column {
         }
     }
 
+    /// Memory in use, about: what is allocated for the values and what they point to.
+    pub fn memory_bytes(&self) -> usize {
+        let values = match &self.data {
+            ColumnData::Bool(v) => v.capacity(),
+            ColumnData::Int2(v) => v.capacity() * 2,
+            ColumnData::Int4(v) => v.capacity() * 4,
+            ColumnData::Int8(v) => v.capacity() * 8,
+            ColumnData::Float4(v) => v.capacity() * 4,
+            ColumnData::Float8(v) => v.capacity() * 8,
+            ColumnData::Oid(v) => v.capacity() * 4,
+            ColumnData::Text(v) | ColumnData::Bytes(v) => v.ends.capacity() * 4 + v.bytes.capacity(),
+            ColumnData::Datum(v) | ColumnData::Stored(v) => {
+                v.capacity() * size_of::<Datum>() + v.iter().map(Datum::heap_bytes).sum::<usize>()
+            }
+        };
+        size_of::<Column>() + values + self.validity.as_ref().map_or(0, |v| v.words.capacity() * 8)
+    }
+
+    /// Rows of several columns of one kind: `picks` are (which column, which row of it).
+    pub fn gather(columns: &[&Column], picks: &[(u32, u32)]) -> Column {
+        macro_rules! pick {
+            ($variant:ident) => {{
+                let sources: Option<Vec<_>> = columns
+                    .iter()
+                    .map(|c| match &c.data {
+                        ColumnData::$variant(v) => Some(v),
+                        _ => None,
+                    })
+                    .collect();
+                match sources {
+                    Some(v) => ColumnData::$variant(picks.iter().map(|&(c, r)| v[c as usize][r as usize].clone()).collect()),
+                    None => return gather_values(columns, picks),
+                }
+            }};
+            (strings $variant:ident) => {{
+                let mut out = ByteStrings { ends: Vec::with_capacity(picks.len()), bytes: Vec::new() };
+                for &(c, r) in picks {
+                    let ColumnData::$variant(v) = &columns[c as usize].data else { return gather_values(columns, picks) };
+                    out.push(v.get(r as usize));
+                }
+                ColumnData::$variant(out)
+            }};
+        }
+        let Some(first) = columns.first() else { return Column::new(ColumnData::Bool(Vec::new())) };
+        let data = match &first.data {
+            ColumnData::Bool(_) => pick!(Bool),
+            ColumnData::Int2(_) => pick!(Int2),
+            ColumnData::Int4(_) => pick!(Int4),
+            ColumnData::Int8(_) => pick!(Int8),
+            ColumnData::Float4(_) => pick!(Float4),
+            ColumnData::Float8(_) => pick!(Float8),
+            ColumnData::Oid(_) => pick!(Oid),
+            ColumnData::Text(_) => pick!(strings Text),
+            ColumnData::Bytes(_) => pick!(strings Bytes),
+            ColumnData::Datum(_) => pick!(Datum),
+            ColumnData::Stored(_) => return gather_values(columns, picks),
+        };
+        let mut validity = None;
+        if columns.iter().any(|c| c.validity.is_some()) {
+            let mut bits = Bitmap::filled(picks.len(), true);
+            for (to, &(c, r)) in picks.iter().enumerate() {
+                if columns[c as usize].is_null(r as usize) {
+                    bits.set(to, false);
+                }
+            }
+            validity = Some(bits);
+        }
+        Column { data, validity }
+    }
+
     /// The rows at `indices`, in that order.
     pub fn take(&self, indices: &[u32]) -> Column {
         fn pick<T: Copy>(v: &[T], indices: &[u32]) -> Vec<T> {
@@ -360,6 +430,13 @@ impl Column {
     }
 }
 
+/// `Column::gather` for columns that are held differently.
+fn gather_values(columns: &[&Column], picks: &[(u32, u32)]) -> Column {
+    let mut out = columns[0].take(&[]);
+    picks.iter().for_each(|&(c, r)| out.push(columns[c as usize].get(r as usize)));
+    out
+}
+
 /// Columns of equal length. `rows` is explicit because a batch may have no columns.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
@@ -382,6 +459,21 @@ impl Batch {
         self.columns.iter().any(Column::is_stored)
     }
 
+    /// Rows of several batches of equal columns: `picks` are (which batch, which row of it).
+    pub fn gather(batches: &[&Batch], picks: &[(u32, u32)]) -> Batch {
+        let width = batches.first().map_or(0, |b| b.columns.len());
+        let column = |i: usize| {
+            let columns: Vec<&Column> = batches.iter().map(|b| &b.columns[i]).collect();
+            Column::gather(&columns, picks)
+        };
+        Batch { columns: (0..width).map(column).collect(), rows: picks.len() }
+    }
+
+    /// Memory in use, about.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Batch>() + self.columns.iter().map(Column::memory_bytes).sum::<usize>()
+    }
+
     /// Row `i` as datums.
     pub fn row(&self, i: usize) -> Vec<Datum> {
         self.columns.iter().map(|c| c.get(i)).collect()
@@ -391,6 +483,21 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn gathering_takes_rows_of_any_source() {
+        let mut nulls = Column::with_capacity(Kind::Int4, 2);
+        nulls.push(Datum::Int4(7));
+        nulls.push_null();
+        let plain = Column::new(ColumnData::Int4(vec![1, 2, 3]));
+        let out = Column::gather(&[&plain, &nulls], &[(1, 1), (0, 2), (1, 0), (0, 0)]);
+        let shown: Vec<String> = (0..4).map(|i| format!("{:?}", out.get(i))).collect();
+        assert_eq!(shown, ["Null", "Int4(3)", "Int4(7)", "Int4(1)"]);
+        assert!(plain.memory_bytes() >= 12 && out.len() == 4);
+        let mut text = Column::with_capacity(Kind::Text, 1);
+        text.push(Datum::text("melba"));
+        assert_eq!(Column::gather(&[&text], &[(0, 0), (0, 0)]).get(1).as_str(), "melba");
+    }
 
     #[test]
     fn bitmaps_grow_by_words_at_any_offset() {

@@ -108,6 +108,24 @@ impl Datum {
         matches!(self, Datum::Null)
     }
 
+    /// Memory that the value points to, about.
+    pub fn heap_bytes(&self) -> usize {
+        const ARC: usize = 32;
+        let all = |values: &[Datum]| values.iter().map(|v| size_of::<Datum>() + v.heap_bytes()).sum::<usize>();
+        let range =
+            |r: &Range| size_of::<Range>() + [&r.lower, &r.upper].into_iter().flatten().map(Datum::heap_bytes).sum::<usize>();
+        match self {
+            Datum::Text(v) => v.len() + ARC,
+            Datum::Bytes(v) | Datum::Stored(v) => v.len() + ARC,
+            Datum::Numeric(v) => v.heap_bytes(),
+            Datum::Array(v) => all(&v.elements) + size_of::<Array>() + ARC,
+            Datum::Record(v) => all(&v.fields) + size_of::<Record>() + ARC,
+            Datum::Range(v) => range(v) + ARC,
+            Datum::Multirange(v) => v.ranges.iter().map(range).sum::<usize>() + ARC,
+            _ => 0,
+        }
+    }
+
     /// The physical kind, `None` for NULL and for values in stored form, which do not know it.
     pub fn kind(&self) -> Option<Kind> {
         Some(match self {

@@ -22,6 +22,7 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use crate::column::{Column, ColumnData};
 use crate::datum::{Array, ArrayDim, Datum, Interval, Range, Record, TimeTz};
 use crate::float::{compare_f32, compare_f64};
 use crate::ids::Oid;
@@ -105,6 +106,33 @@ pub fn encode(column: &KeyColumn, value: &Datum, out: &mut Vec<u8>) {
     if column.descending {
         complement(&mut out[start..]);
     }
+}
+
+/// Appends the key of row `i` of a column of values: what `encode` gives for its datum.
+#[inline]
+pub fn encode_at(column: &KeyColumn, values: &Column, i: usize, out: &mut Vec<u8>) {
+    let start = out.len() + 1;
+    match &values.data {
+        _ if !matches!(column.ty, KeyType::Plain(_)) || values.is_null(i) => return encode(column, &values.get(i), out),
+        ColumnData::Int2(v) => put_integer(i64::from(v[i]), out),
+        ColumnData::Int4(v) => put_integer(i64::from(v[i]), out),
+        ColumnData::Int8(v) => put_integer(v[i], out),
+        ColumnData::Text(v) => {
+            out.push(1);
+            out.extend_from_slice(v.get(i));
+            out.push(0);
+        }
+        _ => return encode(column, &values.get(i), out),
+    }
+    if column.descending {
+        complement(&mut out[start..]);
+    }
+}
+
+fn put_integer(v: i64, out: &mut Vec<u8>) {
+    let mut key = [1; 9];
+    key[1..].copy_from_slice(&(v as u64 ^ 1 << 63).to_be_bytes());
+    out.extend_from_slice(&key);
 }
 
 fn complement(bytes: &mut [u8]) {

@@ -7,6 +7,7 @@
 //!    PostgreSQL, row locks that go with those held are granted at once.
 //! 3. A weak relation lock (AccessShare, RowShare, RowExclusive) is kept in its session's own list when no stronger one is
 //!    held or wanted on its bucket; a stronger request moves those into the table first (PostgreSQL's fast path).
+//! 4. A session with very many row and key locks holds further ones in sets (`wide`), under the same semantics.
 
 mod deadlock;
 mod modes;
@@ -14,6 +15,7 @@ mod table;
 mod tag;
 #[cfg(test)]
 mod tests;
+mod wide;
 
 pub(crate) use modes::Mode;
 pub use modes::{RelationLockMode, RowLockMode};

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration as Time;
 
 use hashbrown::{DefaultHashBuilder, HashMap};
@@ -12,6 +12,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::modes::{Mode, ModeSet};
 use super::tag::{LockKey, LockedObject};
+use super::wide::{TABLE_LOCKS_MAX, WideLocks};
 use crate::error::{EngineError, Result};
 use crate::interrupt::Interrupt;
 use crate::snapshot::SLOTS;
@@ -171,6 +172,8 @@ pub(crate) struct SessionLocks {
     pub(super) pid: std::sync::atomic::AtomicI32,
     /// The session's transaction, for the detector's messages.
     transaction: AtomicU64,
+    /// It holds so many locks that further ones go into sets.
+    wide: AtomicBool,
 }
 
 /// All locks of an engine.
@@ -182,6 +185,7 @@ pub(crate) struct LockManager {
     pub sessions: Box<[SessionLocks]>,
     /// Sessions at or above this never took a lock.
     sessions_used: AtomicU32,
+    wide: WideLocks,
 }
 
 impl LockManager {
@@ -192,6 +196,7 @@ impl LockManager {
             strong: (0..STRONG_BUCKETS).map(|_| AtomicU32::new(0)).collect(),
             sessions: (0..SLOTS).map(|_| SessionLocks::default()).collect(),
             sessions_used: AtomicU32::new(0),
+            wide: WideLocks::default(),
         }
     }
 
@@ -309,6 +314,9 @@ impl LockManager {
     fn lock_in_table(&self, owner: Owner, key: LockKey, mode: Mode, duration: Duration, wait: &WaitPolicy<'_>) -> Result<bool> {
         let certain_deadlock = {
             let mut shard = self.shard(&key);
+            if duration == Duration::Transaction && WideLocks::holds(&key) && self.lock_wide(&mut shard, owner, key, mode) {
+                return Ok(true);
+            }
             let entry = shard.entry(key).or_default();
             let mine = entry.holders().find(|h| h.owner == owner);
             let (known, fresh) = match mine {
@@ -359,10 +367,46 @@ impl LockManager {
         self.release_in_table(owner, &key, |holder| holder.transaction.remove(mode));
     }
 
+    /// Enters into the table what others hold of a key in sets; true when the session has the lock in sets then, or before.
+    fn lock_wide(&self, shard: &mut Shard, owner: Owner, key: LockKey, mode: Mode) -> bool {
+        if self.wide.any() {
+            self.wide.enter(&key, owner, |other, mode| shard.entry(key).or_default().grant(other, mode, Duration::Transaction));
+            if self.wide.modes(owner, &key).covers(mode) {
+                return true;
+            }
+        }
+        // A lock that is only waited for is given back at once, as the newest one in the table.
+        let goes_into_set = self.sessions[owner as usize].wide.load(Ordering::Relaxed) && mode != Mode::AWAIT_CHANGE;
+        if !goes_into_set || shard.contains_key(&key) {
+            return false;
+        }
+        self.wide.insert(owner, &key, mode);
+        true
+    }
+
+    /// A mark in the locks that a session holds in sets, for `release_wide_since`.
+    pub fn wide_mark(&self, owner: u32) -> usize {
+        if self.sessions[owner as usize].wide.load(Ordering::Relaxed) { self.wide.mark(owner) } else { 0 }
+    }
+
+    /// Releases what a session holds in sets since a mark, 0 for everything.
+    pub fn release_wide_since(&self, owner: u32, mark: usize) {
+        if self.sessions[owner as usize].wide.load(Ordering::Relaxed) {
+            for (key, mode) in self.wide.forget(owner, mark) {
+                self.release_in_table(owner, &key, |holder| holder.transaction.remove(mode));
+            }
+        }
+    }
+
     fn note_granted(&self, owner: Owner, key: LockKey, mode: Mode, duration: Duration) {
         let mut held = self.sessions[owner as usize].held.lock();
         match duration {
-            Duration::Transaction => held.transaction.push((key, mode)),
+            Duration::Transaction => {
+                held.transaction.push((key, mode));
+                if held.transaction.len() == TABLE_LOCKS_MAX {
+                    self.sessions[owner as usize].wide.store(true, Ordering::Relaxed);
+                }
+            }
             Duration::Session => held.session.push((key, mode)),
         }
     }
@@ -464,7 +508,9 @@ impl LockManager {
 
     /// The end of a transaction: everything it holds.
     pub fn release_transaction(&self, owner: u32) {
+        self.release_wide_since(owner, 0);
         let session = &self.sessions[owner as usize];
+        session.wide.store(false, Ordering::Relaxed);
         let mut keys = {
             let mut held = session.held.lock();
             held.fast.clear();

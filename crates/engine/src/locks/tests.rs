@@ -109,3 +109,48 @@ fn waits_end_by_interrupt_timeout_or_grant_and_leave_nothing_behind() {
     drop(b);
     assert!(engine.locks().is_empty());
 }
+
+#[test]
+fn very_many_locks_are_sets_with_the_same_rules() {
+    const ROWS: u64 = 50_000;
+    let engine = memory_engine();
+    let table = TreeId(9);
+    let (a, b) = (begin(&engine), begin(&engine));
+    let lock = |t: &Transaction, row, mode, wait| t.lock_row(table, RowId(row), mode, wait).expect("answers");
+    assert_eq!(lock(&b, 40_000, RowLockMode::ForKeyShare, Wait::Block), RowLockResult::Granted);
+    for row in 0..ROWS {
+        assert_eq!(lock(&a, row, RowLockMode::ForNoKeyUpdate, Wait::Block), RowLockResult::Granted);
+        a.lock_key(table, &row.to_be_bytes()).expect("free");
+    }
+    assert!(engine.locks().len() < 5_000, "most of them are in sets");
+    for row in [1, 5_000, 40_000, 49_999] {
+        assert_eq!(lock(&a, row, RowLockMode::ForShare, Wait::NoWait), RowLockResult::Granted, "its own");
+        assert_eq!(lock(&b, row, RowLockMode::ForShare, Wait::NoWait), RowLockResult::WouldBlock);
+        assert_eq!(lock(&b, row, RowLockMode::ForKeyShare, Wait::NoWait), RowLockResult::Granted, "weak enough");
+        let blocked = lock(&a, row, RowLockMode::ForUpdate, Wait::NoWait);
+        assert_eq!(blocked, RowLockResult::WouldBlock, "b has row {row} now too");
+    }
+    let savepoint = a.savepoint();
+    assert_eq!(lock(&a, 60_000, RowLockMode::ForUpdate, Wait::NoWait), RowLockResult::Granted);
+    assert_eq!(lock(&a, 60_001, RowLockMode::ForUpdate, Wait::NoWait), RowLockResult::Granted);
+    assert_eq!(lock(&b, 60_001, RowLockMode::ForUpdate, Wait::SkipLocked), RowLockResult::WouldBlock);
+    for _ in 0..2 {
+        a.rollback_to(savepoint);
+        assert_eq!(lock(&b, 60_000, RowLockMode::ForKeyShare, Wait::NoWait), RowLockResult::Granted);
+        assert_eq!(lock(&b, 49_998, RowLockMode::ForShare, Wait::NoWait), RowLockResult::WouldBlock, "older than the savepoint");
+        assert_eq!(lock(&a, 60_002, RowLockMode::ForUpdate, Wait::NoWait), RowLockResult::Granted);
+    }
+    let waiter = {
+        let b = Arc::clone(&b);
+        std::thread::spawn(move || {
+            b.lock_key(TreeId(9), &7_777u64.to_be_bytes()).expect("granted in the end");
+            b.lock_row(TreeId(9), RowId(30_000), RowLockMode::ForUpdate, Wait::Block).expect("granted in the end")
+        })
+    };
+    std::thread::sleep(Duration::from_millis(20));
+    a.rollback();
+    assert_eq!(waiter.join().expect("no panic"), RowLockResult::Granted);
+    b.rollback();
+    drop((a, b));
+    assert!(engine.locks().is_empty());
+}

@@ -25,13 +25,15 @@ pub struct IndexScan {
     levels: IndexLevels,
     /// One for each segment that may have entries within the bounds, newest first.
     cursors: Vec<KeyCursor>,
+    /// How many of them are the transaction's own: those are newer than the memory tables.
+    private: usize,
     reverse: bool,
     /// What is still to be read, as bounds of whole entries.
     lower: Bound<KeyBytes>,
     upper: Bound<KeyBytes>,
     done: bool,
     limit: usize,
-    /// Own changes, active, frozen, then the segments: of equal entries the first source's counts.
+    /// Own changes, own segments, active, frozen, then the tree's segments: of equal entries the first source's counts.
     sources: Vec<Entries>,
     batch: Entries,
     /// The next entry of `batch` to return.
@@ -48,8 +50,8 @@ struct Entries {
 }
 
 const OWN: usize = 0;
-const FIRST_MEMORY: usize = 1;
-const FIRST_SEGMENT: usize = 3;
+/// Memory tables.
+const MEMORY: usize = 2;
 
 impl Entries {
     fn clear(&mut self) {
@@ -139,21 +141,28 @@ impl IndexScan {
         };
         done |= is_empty_range((as_slice(&lower), as_slice(&upper)));
         let mut cursors = Vec::new();
+        let mut private = 0;
         if !done {
-            let private = txn.private_indexes(view, tree.id);
-            for run in private.iter().chain(levels.runs.iter()) {
+            for run in &txn.private_indexes(view, tree.id) {
+                if may_have_entries(run, view, &lower, &upper, exact)? {
+                    cursors.push(run.reader.cursor());
+                }
+            }
+            private = cursors.len();
+            for run in levels.runs.iter() {
                 if may_have_entries(run, view, &lower, &upper, exact)? {
                     cursors.push(run.reader.cursor());
                 }
             }
         }
-        let sources = (0..FIRST_SEGMENT + cursors.len()).map(|_| Entries::default()).collect();
+        let sources = (0..1 + MEMORY + cursors.len()).map(|_| Entries::default()).collect();
         Ok(IndexScan {
             txn,
             view,
             tree,
             levels,
             cursors,
+            private,
             reverse,
             lower,
             upper,
@@ -186,7 +195,8 @@ impl IndexScan {
         self.sources.iter_mut().for_each(Entries::clear);
         let own = &mut self.sources[OWN];
         self.txn.own_keys(self.view, self.tree.id, bounds, reverse, limit, |k, live| own.push(k, live));
-        for (table, entries) in self.levels.memory().zip(&mut self.sources[FIRST_MEMORY..FIRST_SEGMENT]) {
+        let memory = OWN + 1 + self.private;
+        for (table, entries) in self.levels.memory().zip(&mut self.sources[memory..memory + MEMORY]) {
             let map = table.map.read();
             let mut range = map.range::<[u8], _>(bounds);
             while entries.len() < limit
@@ -197,7 +207,9 @@ impl IndexScan {
                 }
             }
         }
-        for (cursor, entries) in self.cursors.iter_mut().zip(&mut self.sources[FIRST_SEGMENT..]) {
+        let segments = (OWN + 1..memory).chain(memory + MEMORY..self.sources.len());
+        for (cursor, source) in self.cursors.iter_mut().zip(segments) {
+            let entries = &mut self.sources[source];
             read_segment(cursor, self.view, bounds, reverse, limit, entries)?;
         }
         // A source that filled its share may have more behind its last entry; nothing beyond that is known yet.

@@ -32,17 +32,25 @@ pub(crate) struct MemoryMask {
 }
 
 impl MemoryMask {
-    /// Fills the mask for the rows from `first` to `last`.
-    pub fn load(&mut self, txn: &Transaction, view: ReadView, tree: &Tree, levels: &TableLevels, first: RowId, last: RowId) {
+    /// Fills the mask for the rows from `first` to `last`; without `levels`, with own changes only.
+    pub fn load(
+        &mut self,
+        txn: &Transaction,
+        view: ReadView,
+        tree: &Tree,
+        levels: Option<&TableLevels>,
+        first: RowId,
+        last: RowId,
+    ) {
         self.ids.clear();
         txn.own_row_ids(view, tree.id, first, last, &mut self.ids);
         let own = self.ids.len();
-        for table in levels.memory() {
+        for table in levels.into_iter().flat_map(|l| l.memory()) {
             let map = table.map.read();
             let seen = map.range(first..=last).filter(|(_, chain)| chain.visible(view.csn).is_some());
             self.ids.extend(seen.map(|(id, _)| *id));
         }
-        if own > 0 || levels.frozen.is_some() {
+        if own > 0 || levels.is_some_and(|l| l.frozen.is_some()) {
             self.ids.sort_unstable();
         }
     }

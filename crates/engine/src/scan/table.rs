@@ -39,6 +39,10 @@ pub struct TableScan {
     memory: MemoryCursor,
     /// Private segments of this transaction, then the tree's, newest first.
     runs: Vec<Arc<TableRun>>,
+    /// How many of them are private: those are newer than the memory tables.
+    private: usize,
+    /// What the private segments replace in the memory tables.
+    private_masks: Vec<RunMask>,
     segments: SegmentCursor,
 }
 
@@ -83,12 +87,13 @@ impl TableScan {
         empty_columns(&layout, projection, 0)?;
         let morsel = morsel.unwrap_or(Morsel::ALL);
         let mut runs = txn.private_tables(view, tree.id);
-        runs.extend(levels.runs.iter().cloned());
         let in_range = |r: &Arc<TableRun>| {
             let meta = r.reader.meta();
             meta.csn_min <= view.csn && meta.row_id_min < morsel.to && meta.row_id_max >= morsel.from
         };
         runs.retain(in_range);
+        let private = runs.len();
+        runs.extend(levels.runs.iter().filter(|r| in_range(r)).cloned());
         Ok(TableScan {
             memory: MemoryCursor { next: morsel.from, done: false, sources: Default::default() },
             segments: SegmentCursor::default(),
@@ -101,6 +106,8 @@ impl TableScan {
             layout,
             levels,
             morsel,
+            private_masks: runs[..private].iter().map(|r| RunMask::new(r, view.csn)).collect(),
+            private,
             runs,
         })
     }
@@ -110,7 +117,7 @@ impl TableScan {
     pub fn next(&mut self) -> Result<Option<ScanBatch>> {
         while !self.memory.done {
             let mut batch = ScanBatch { row_ids: Vec::new(), columns: empty_columns(&self.layout, &self.projection, 0)? };
-            for (id, row) in self.memory_batch() {
+            for (id, row) in self.memory_batch()? {
                 if let Some(row) = row {
                     push_row(&self.layout, &row, &self.projection, &self.missing, &mut batch.columns)?;
                     batch.row_ids.push(id);
@@ -131,7 +138,7 @@ impl TableScan {
     }
 
     /// The next rows of memory, tombstones included, newer levels first in right.
-    fn memory_batch(&mut self) -> Rows {
+    fn memory_batch(&mut self) -> Result<Rows> {
         let cursor = &mut self.memory;
         cursor.sources.iter_mut().for_each(Vec::clear);
         self.txn.own_rows(self.view, self.tree.id, cursor.next, MEMORY_BATCH_ROWS, &mut cursor.sources[0]);
@@ -158,7 +165,25 @@ impl TableScan {
         cursor.done = end == self.morsel.to;
         cursor.next = end;
         let [own, active, frozen] = &cursor.sources;
-        if frozen.is_empty() { merge(own, active, end) } else { merge(&merge(own, active, end), frozen, end) }
+        let mut committed;
+        let mut active = active;
+        if !frozen.is_empty() {
+            committed = merge(active, frozen, end);
+            active = &committed;
+        }
+        if self.private > 0 {
+            let ids: Vec<RowId> = active.iter().map(|(id, _)| *id).collect();
+            let mut wanted: Vec<u32> = (0..ids.len() as u32).collect();
+            if let (Some(first), Some(last)) = (ids.first(), ids.last()) {
+                for mask in &mut self.private_masks {
+                    mask.filter(*first, *last, &ids, &mut wanted)?;
+                }
+            }
+            let kept: Rows = wanted.iter().map(|i| active[*i as usize].clone()).collect();
+            committed = kept;
+            active = &committed;
+        }
+        Ok(merge(own, active, end))
     }
 
     /// Goes to the next row group that may have rows for the scan.
@@ -246,7 +271,8 @@ impl TableScan {
         }
         let (Some(first), Some(last)) = (row_ids.first().copied(), row_ids.last().copied()) else { return Ok(wanted) };
         let cursor = &mut self.segments;
-        cursor.memory.load(&self.txn, self.view, &self.tree, &self.levels, first, last);
+        let levels = (cursor.run >= self.private).then_some(&self.levels);
+        cursor.memory.load(&self.txn, self.view, &self.tree, levels, first, last);
         cursor.memory.filter(row_ids, &mut wanted);
         if cursor.masks.is_empty() {
             cursor.masks = self.runs[..cursor.run].iter().map(|r| RunMask::new(r, self.view.csn)).collect();

@@ -9,6 +9,7 @@ mod full;
 mod limits;
 mod model;
 mod space;
+mod spill;
 mod threads;
 
 /// The bytes of the fenced block that follows a line of a document: two-digit hexadecimal numbers up to a `|` on each line.

@@ -40,6 +40,8 @@ fn options() -> EngineOptions {
         wal_file_bytes: 4096,
         segment_bytes: 3000,
         bulk_rows_min: 8,
+        // A few changes are many: they move into segments again and again.
+        write_set_bytes: 700,
         ..EngineOptions::default()
     }
 }

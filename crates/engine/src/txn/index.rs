@@ -35,7 +35,7 @@ impl Transaction {
         self.change(|state| {
             let command = state.command;
             state.writes.put_key(command, &tree, entry, live);
-            Ok(())
+            self.limit_writes(state)
         })
     }
 
@@ -110,7 +110,7 @@ impl Transaction {
             return Vec::new();
         }
         let state = self.state.lock();
-        let runs = state.writes.private_runs(tree, view.command).filter_map(|run| match run {
+        let runs = state.writes.private_runs(tree, view.command).filter_map(|link| match &link.run {
             PrivateRun::Index(run) => Some(Arc::clone(run)),
             PrivateRun::Table(_) => None,
         });

@@ -4,6 +4,7 @@ mod frames;
 mod index;
 mod rows;
 mod schema;
+mod spill;
 mod unique;
 mod write_set;
 
@@ -20,11 +21,12 @@ use crate::engine::Shared;
 use crate::error::{EngineError, Result};
 use crate::interrupt::Interrupt;
 use crate::locks::{HoldDuration, LockKey, LockTag, Mode, RelationLockMode, RowLockMode, Wait};
+use crate::memory::Held;
 use crate::serializable::Tracking;
 use crate::session::Session;
 use crate::tree::Tree;
 pub(crate) use rows::{empty_columns, push_row};
-pub(crate) use write_set::{PrivateRun, TreeHeads, TreeWrites, What, WriteSet};
+pub(crate) use write_set::{Link, PrivateRun, TreeHeads, TreeWrites, What, WriteSet};
 
 /// PostgreSQL's isolation levels; READ UNCOMMITTED is READ COMMITTED.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +53,9 @@ impl ReadView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint {
     command: u32,
-    /// Locks held when it was set.
+    /// Locks held when it was set, in the table and in sets.
     locks: usize,
+    wide_locks: usize,
 }
 
 /// Whether a row lock was granted.
@@ -77,7 +80,7 @@ pub struct Latest {
 /// Keeps a view usable after its statement: what a cursor holds.
 pub struct ViewPin {
     session: Arc<Session>,
-    csn: Csn,
+    view: ReadView,
 }
 
 /// A snapshot that other transactions may adopt, as long as this lives.
@@ -123,6 +126,12 @@ pub(crate) struct State {
     /// The log must be durable up to here before a synchronous commit returns, also when nothing was written (nextval).
     pub log_needed: melba_types::Lsn,
     pub finished: bool,
+    /// Commands of savepoints that may be rolled back to, ascending.
+    pub savepoints: Vec<u32>,
+    /// What the write set holds of the memory of queries.
+    pub held: Option<Held>,
+    /// Bytes of rows and keys when the write set's memory was last looked at.
+    pub looked_at_bytes: usize,
     /// Segments that the running command writes.
     pub bulk: Vec<BulkWriter>,
     /// A bulk segment could not be finished: nothing but a rollback is possible.
@@ -143,6 +152,9 @@ impl Transaction {
                 snapshot: None,
                 log_needed: melba_types::Lsn(0),
                 finished: false,
+                savepoints: Vec::new(),
+                held: None,
+                looked_at_bytes: 0,
                 bulk: Vec::new(),
                 failure: None,
             }),
@@ -240,8 +252,8 @@ impl Transaction {
 
     /// Keeps a view of this transaction usable until the pin is dropped.
     pub fn pin_view(&self, view: ReadView) -> ViewPin {
-        self.session.pins.lock().held.push(view.csn);
-        ViewPin { session: Arc::clone(&self.session), csn: view.csn }
+        self.session.pins.lock().held.push(view);
+        ViewPin { session: Arc::clone(&self.session), view }
     }
 
     /// The newest committed state with everything of our own, kept readable while the pin lives: what constraint checks
@@ -249,8 +261,9 @@ impl Transaction {
     pub fn latest_view(&self) -> (ReadView, ViewPin) {
         let mut pins = self.session.pins.lock();
         let csn = self.shared().snapshots.acquire(self.session.slot, pins.oldest());
-        pins.held.push(csn);
-        (ReadView { csn, command: ReadView::LATEST_COMMAND }, ViewPin { session: Arc::clone(&self.session), csn })
+        let view = ReadView { csn, command: ReadView::LATEST_COMMAND };
+        pins.held.push(view);
+        (view, ViewPin { session: Arc::clone(&self.session), view })
     }
 
     /// Lets other transactions see what the running statement sees of others' commits: its own changes are not part of it.
@@ -258,8 +271,10 @@ impl Transaction {
         let mut pins = self.session.pins.lock();
         let csn = pins.current.ok_or(EngineError::Misuse("no statement runs whose snapshot could be exported"))?;
         self.shared().snapshots.export(csn);
-        pins.held.push(csn);
-        Ok(ExportedSnapshot { pin: ViewPin { session: Arc::clone(&self.session), csn } })
+        // Of this transaction's own changes it shows none.
+        let view = ReadView { csn, command: 0 };
+        pins.held.push(view);
+        Ok(ExportedSnapshot { pin: ViewPin { session: Arc::clone(&self.session), view } })
     }
 
     /// Takes an exported snapshot as this transaction's own, before it has taken another: false when it is not exported any
@@ -295,7 +310,10 @@ impl Transaction {
         let mut state = self.state.lock();
         state.seal();
         state.next_command();
-        Savepoint { command: state.command, locks: self.shared().locks.held(self.session.slot) }
+        let command = state.command;
+        state.savepoints.push(command);
+        let locks = &self.shared().locks;
+        Savepoint { command, locks: locks.held(self.session.slot), wide_locks: locks.wide_mark(self.session.slot) }
     }
 
     /// Undoes every change since the savepoint, which stays usable, and releases the row, key and advisory locks taken since
@@ -305,14 +323,18 @@ impl Transaction {
         state.seal();
         let shared = self.shared();
         state.writes.roll_back_to(savepoint.command, |what| shared.undo(what));
+        state.savepoints.retain(|command| *command <= savepoint.command);
         // What comes next must not be cut by an older savepoint's number being equal.
         state.next_command();
         drop(state);
+        shared.locks.release_wide_since(self.session.slot, savepoint.wide_locks);
         shared.locks.release_since(self.session.slot, savepoint.locks);
     }
 
     /// Forgets a savepoint; its changes stay.
-    pub fn release(&self, _savepoint: Savepoint) {}
+    pub fn release(&self, savepoint: Savepoint) {
+        self.state.lock().savepoints.retain(|command| *command < savepoint.command);
+    }
 
     pub(crate) fn state(&self) -> parking_lot::MutexGuard<'_, State> {
         self.state.lock()
@@ -426,6 +448,7 @@ impl Transaction {
                 Some(e) => Err(e),
                 None => {
                     state.finished = true;
+                    state.held = None;
                     Ok((std::mem::take(&mut state.writes), state.log_needed))
                 }
             }
@@ -458,6 +481,7 @@ impl Transaction {
         }
         state.finished = true;
         state.bulk.clear();
+        state.held = None;
         let writes = std::mem::take(&mut state.writes);
         drop(state);
         self.finish(writes, true);
@@ -527,21 +551,21 @@ impl Drop for Transaction {
 
 impl ExportedSnapshot {
     pub fn csn(&self) -> Csn {
-        self.pin.csn
+        self.pin.view.csn
     }
 }
 
 impl Drop for ExportedSnapshot {
     fn drop(&mut self) {
         // The pin is dropped after this: the snapshot is protected until nobody can adopt it.
-        self.pin.session.shared.snapshots.forget_export(self.pin.csn);
+        self.pin.session.shared.snapshots.forget_export(self.pin.view.csn);
     }
 }
 
 impl Drop for ViewPin {
     fn drop(&mut self) {
         let mut pins = self.session.pins.lock();
-        if let Some(at) = pins.held.iter().position(|c| *c == self.csn) {
+        if let Some(at) = pins.held.iter().position(|v| *v == self.view) {
             pins.held.swap_remove(at);
         }
         self.session.shared.snapshots.hold(self.session.slot, pins.oldest());

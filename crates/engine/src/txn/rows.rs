@@ -65,7 +65,7 @@ impl Transaction {
         self.change(|state| {
             let command = state.command;
             state.writes.put_row(command, tree, id, row, live);
-            Ok(())
+            self.limit_writes(state)
         })
     }
 
@@ -91,7 +91,9 @@ impl Transaction {
             }
             let private: Vec<_> = private_tables(&state.writes, tree.id, view.command);
             drop(state);
-            if let Some((_, found)) = find_in_runs(&private, id, view.csn)? {
+            if !private.is_empty()
+                && let Some((_, found)) = find_in_runs(&private, id, view.csn)?
+            {
                 return Ok(Some(found));
             }
         }
@@ -171,12 +173,17 @@ impl Transaction {
             if let Some((command, own)) = state.writes.newest_row(tree.id, id) {
                 own_command = Some(command);
                 row = own.cloned();
-            } else if row.is_none() {
-                let private = private_tables(&state.writes, tree.id, u32::MAX);
+            } else if !state.writes.links.is_empty() {
+                let private: Vec<(u32, PrivateRun)> =
+                    state.writes.private_runs(tree.id, u32::MAX).map(|l| (l.command, l.run.clone())).collect();
                 drop(state);
-                if let Some((_, found)) = find_in_runs(&private, id, newest)? {
-                    own_command = Some(0);
-                    row = found.into_row(&*self.layout_of(tree)?)?;
+                for (command, run) in private {
+                    let PrivateRun::Table(run) = run else { continue };
+                    if let Some((_, found)) = find_in_runs(&[run], id, newest)? {
+                        own_command = Some(command);
+                        row = found.into_row(&*self.layout_of(tree)?)?;
+                        break;
+                    }
                 }
             }
         }
@@ -274,7 +281,7 @@ fn in_memory(
 
 /// The private segments of a table that commands before `command` wrote, newest first.
 pub(crate) fn private_tables(writes: &WriteSet, tree: TreeId, command: u32) -> Vec<Arc<TableRun>> {
-    let runs = writes.private_runs(tree, command).filter_map(|run| match run {
+    let runs = writes.private_runs(tree, command).filter_map(|link| match &link.run {
         PrivateRun::Table(run) => Some(Arc::clone(run)),
         PrivateRun::Index(_) => None,
     });

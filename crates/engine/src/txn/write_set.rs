@@ -4,8 +4,9 @@
 //! key is found by its head, what a command may see by walking back, and rolling back to a savepoint is cutting the list.
 //!
 //! Invariants:
-//! 1. Command numbers never fall along the list.
-//! 2. `heads` of a tree maps each changed key to its newest change, in key order.
+//! 1. Command numbers never fall along the list, nor along the links.
+//! 2. `heads` of a tree maps each changed key to its newest change in memory, in key order.
+//! 3. A private segment that was linked before a change in memory is older than it, also where both are of one command.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,9 +27,9 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Change {
     pub command: u32,
     /// Position of the tree in `WriteSet::trees`; meaningless for changes of the schema.
-    tree: u32,
+    pub(super) tree: u32,
     /// The previous change of the same key, or `NONE`.
-    older: u32,
+    pub(super) older: u32,
     pub what: What,
 }
 
@@ -52,14 +53,22 @@ pub(crate) enum What {
     },
     CreateSequence(Arc<Sequence>),
     DropSequence(Arc<Sequence>),
-    /// Rows or entries of a bulk load, in a segment that only this transaction knows.
-    Link {
-        tree: Arc<Tree>,
-        run: PrivateRun,
-    },
 }
 
-/// A segment of a bulk load.
+/// Rows or entries in a segment that only this transaction knows.
+pub(crate) struct Link {
+    /// The command that wrote them, or the last of several.
+    pub command: u32,
+    pub tree: Arc<Tree>,
+    pub run: PrivateRun,
+    /// Rows or entries added less those removed.
+    pub live: i64,
+    /// Changes moved out of memory (`spill`): unlike a bulk load's rows they may replace committed ones. The number tells how
+    /// often they were merged.
+    pub spilled: Option<u8>,
+}
+
+/// A segment of a bulk load, or of changes that were moved out of memory.
 #[derive(Clone)]
 pub(crate) enum PrivateRun {
     Table(Arc<TableRun>),
@@ -74,7 +83,7 @@ impl PrivateRun {
         }
     }
 
-    /// Rows or entries.
+    /// Rows or entries, tombstones too.
     pub fn len(&self) -> u64 {
         match self {
             PrivateRun::Table(run) => run.reader.meta().rows,
@@ -234,10 +243,10 @@ pub(crate) struct TreeWrites {
 #[derive(Default)]
 pub(crate) struct WriteSet {
     pub changes: Vec<Change>,
+    /// Private segments.
+    pub links: Vec<Link>,
     /// Trees touched; the first `trees_used` are this transaction's, the rest are buffers to reuse.
     pub trees: Vec<TreeWrites>,
-    /// Positions of the links among the changes: readers of rows ask for them all the time.
-    links: Vec<u32>,
     /// Layouts of tables that this transaction has extended.
     pub layouts: Vec<(TreeId, Arc<RowLayout>)>,
     /// Bytes of rows and keys, to tell large transactions.
@@ -285,16 +294,19 @@ impl WriteSet {
         self.changes.push(Change { command, tree: slot as u32, older, what: What::Key { key, live } });
     }
 
+    /// Records a private segment of a bulk load.
+    pub fn put_link(&mut self, command: u32, tree: &Arc<Tree>, run: PrivateRun) {
+        let live = run.len() as i64;
+        self.links.push(Link { command, tree: Arc::clone(tree), run, live, spilled: None });
+    }
+
     /// Records a change of the schema.
     pub fn put_schema(&mut self, command: u32, what: What) {
-        if matches!(what, What::Link { .. }) {
-            self.links.push(self.changes.len() as u32);
-        }
         self.changes.push(Change { command, tree: NONE, older: NONE, what });
     }
 
     /// The newest change at or before `head` that commands before `command` made.
-    fn seen(&self, head: u32, command: u32) -> Option<&Change> {
+    pub(super) fn seen(&self, head: u32, command: u32) -> Option<&Change> {
         let mut at = head;
         loop {
             let change = &self.changes[at as usize];
@@ -371,9 +383,11 @@ impl WriteSet {
 
     /// Undoes every change of `command` and later; schema changes are handed to `undo`, newest first.
     pub fn roll_back_to(&mut self, command: u32, mut undo: impl FnMut(What)) {
+        while let Some(link) = self.links.pop_if(|l| l.command >= command) {
+            link.run.discard();
+        }
         while self.changes.last().is_some_and(|c| c.command >= command) {
             let Some(change) = self.changes.pop() else { return };
-            self.links.pop_if(|at| *at == self.changes.len() as u32);
             let tree = self.trees.get_mut(change.tree as usize);
             let (heads, count) = tree.map(|t| (&mut t.heads, &mut t.live)).unzip();
             match (change.what, heads) {
@@ -423,21 +437,23 @@ impl WriteSet {
     }
 
     /// The private segments of a tree that commands before `command` wrote, newest first.
-    pub fn private_runs(&self, tree: TreeId, command: u32) -> impl Iterator<Item = &PrivateRun> {
-        let links = self.links.iter().rev().map(|at| &self.changes[*at as usize]);
-        links.filter(move |c| c.command < command).filter_map(move |c| match &c.what {
-            What::Link { tree: linked, run } if linked.id == tree => Some(run),
-            _ => None,
-        })
+    pub fn private_runs(&self, tree: TreeId, command: u32) -> impl Iterator<Item = &Link> {
+        self.links.iter().rev().filter(move |l| l.command < command && l.tree.id == tree)
+    }
+
+    /// Some of the private segments replace what is committed.
+    pub fn replaces(&self) -> bool {
+        self.links.iter().any(|l| l.spilled.is_some())
     }
 
     /// Whether nothing was changed.
     pub fn is_empty(&self) -> bool {
-        self.changes.is_empty()
+        self.changes.is_empty() && self.links.is_empty()
     }
 
     /// Empties it for the next transaction; small buffers are kept.
     pub fn clear(&mut self) {
+        self.links.clear();
         if self.changes.capacity() <= 4096 {
             self.changes.clear();
         } else {
@@ -453,7 +469,6 @@ impl WriteSet {
                 TreeHeads::Keys(heads) => heads.clear(),
             }
         }
-        self.links.clear();
         self.layouts.clear();
         self.bytes = 0;
         if self.encoded.capacity() > 1 << 20 {

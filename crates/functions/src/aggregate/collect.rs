@@ -12,7 +12,7 @@ pub const AGGREGATES: &[(&str, &str, AggregateFn)] = &[
     ("bytea_string_agg_transfn", "bytea_string_agg_finalfn", |_| Ok(Box::new(Joined { bytes: None, text: false }))),
     ("array_agg_transfn", "array_agg_finalfn", |_| Ok(Box::new(Collected { elements: Vec::new(), memory: 0 }))),
     ("array_agg_array_transfn", "array_agg_array_finalfn", |_| {
-        Ok(Box::new(Stacked { count: 0, dims: Vec::new(), element_type: Oid::INVALID, elements: Vec::new() }))
+        Ok(Box::new(Stacked { count: 0, dims: Vec::new(), element_type: Oid::INVALID, elements: Vec::new(), memory: 0 }))
     }),
     ("any_value_transfn", "", |_| Ok(Box::new(AnyValue { value: Datum::Null }))),
 ];
@@ -66,6 +66,10 @@ impl Aggregate for Joined {
 
     any!();
 
+    fn grows(&self) -> bool {
+        true
+    }
+
     fn memory(&self) -> usize {
         64 + self.bytes.as_ref().map_or(0, Vec::capacity)
     }
@@ -77,20 +81,9 @@ struct Collected {
     memory: usize,
 }
 
-/// Bytes a datum holds beyond itself, roughly.
-fn payload(v: &Datum) -> usize {
-    match v {
-        Datum::Text(v) => v.len() + 16,
-        Datum::Bytes(v) => v.len() + 16,
-        Datum::Array(v) => v.elements.iter().map(|e| 24 + payload(e)).sum::<usize>() + 64,
-        Datum::Record(v) => v.fields.iter().map(|e| 24 + payload(e)).sum::<usize>() + 64,
-        _ => 0,
-    }
-}
-
 impl Aggregate for Collected {
     fn add(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<()> {
-        self.memory += payload(&args[0]);
+        self.memory += args[0].heap_bytes();
         self.elements.push(args[0].clone());
         Ok(())
     }
@@ -114,6 +107,10 @@ impl Aggregate for Collected {
 
     any!();
 
+    fn grows(&self) -> bool {
+        true
+    }
+
     fn memory(&self) -> usize {
         64 + self.elements.capacity() * 24 + self.memory
     }
@@ -125,6 +122,7 @@ struct Stacked {
     dims: Vec<ArrayDim>,
     element_type: Oid,
     elements: Vec<Datum>,
+    memory: usize,
 }
 
 impl Aggregate for Stacked {
@@ -144,6 +142,7 @@ impl Aggregate for Stacked {
             return Err(err!(ARRAY_SUBSCRIPT_ERROR, "cannot accumulate arrays of different dimensionality"));
         }
         self.count += 1;
+        self.memory += args[0].heap_bytes();
         self.elements.extend_from_slice(&array.elements);
         Ok(())
     }
@@ -158,6 +157,7 @@ impl Aggregate for Stacked {
             return Err(err!(ARRAY_SUBSCRIPT_ERROR, "cannot accumulate arrays of different dimensionality"));
         }
         self.count += other.count;
+        self.memory += other.memory;
         self.elements.extend(other.elements);
         Ok(())
     }
@@ -173,8 +173,12 @@ impl Aggregate for Stacked {
 
     any!();
 
+    fn grows(&self) -> bool {
+        true
+    }
+
     fn memory(&self) -> usize {
-        64 + self.elements.capacity() * 24 + self.elements.iter().map(payload).sum::<usize>()
+        64 + self.elements.capacity() * 24 + self.memory
     }
 }
 

@@ -56,12 +56,14 @@ fn continuous_interval(call: &CallContext<'_>, values: &[Datum], fraction: f64) 
 struct Percentile {
     fraction: Datum,
     values: Vec<Datum>,
+    /// Bytes that the values point to.
+    memory: usize,
     pick: Pick,
 }
 
 impl Percentile {
     fn make(pick: Pick) -> Result<Box<dyn Aggregate>> {
-        Ok(Box::new(Percentile { fraction: Datum::Null, values: Vec::new(), pick }))
+        Ok(Box::new(Percentile { fraction: Datum::Null, values: Vec::new(), memory: 0, pick }))
     }
 
     fn at(&self, call: &CallContext<'_>, fraction: &Datum) -> Result<Datum> {
@@ -88,6 +90,7 @@ impl Aggregate for Percentile {
             self.fraction = fraction.clone();
         }
         if !value.is_null() {
+            self.memory += value.heap_bytes();
             self.values.push(value.clone());
         }
         Ok(())
@@ -109,8 +112,12 @@ impl Aggregate for Percentile {
 
     any!();
 
+    fn grows(&self) -> bool {
+        true
+    }
+
     fn memory(&self) -> usize {
-        64 + self.values.capacity() * 24
+        64 + self.values.capacity() * 24 + self.memory
     }
 }
 

@@ -14,8 +14,10 @@ use crate::{Aggregate, AggregateFn, CallContext, io};
 pub const AGGREGATES: &[(&str, &str, AggregateFn)] = &[
     ("json_agg_transfn", "json_agg_finalfn", |_| Ok(Box::new(TextArray::new(false)))),
     ("json_agg_strict_transfn", "json_agg_finalfn", |_| Ok(Box::new(TextArray::new(true)))),
-    ("jsonb_agg_transfn", "jsonb_agg_finalfn", |_| Ok(Box::new(ValueArray { elements: None, skip_nulls: false }))),
-    ("jsonb_agg_strict_transfn", "jsonb_agg_finalfn", |_| Ok(Box::new(ValueArray { elements: None, skip_nulls: true }))),
+    ("jsonb_agg_transfn", "jsonb_agg_finalfn", |_| Ok(Box::new(ValueArray { elements: None, skip_nulls: false, memory: 0 }))),
+    ("jsonb_agg_strict_transfn", "jsonb_agg_finalfn", |_| {
+        Ok(Box::new(ValueArray { elements: None, skip_nulls: true, memory: 0 }))
+    }),
     ("json_object_agg_transfn", "json_object_agg_finalfn", |_| Ok(Box::new(TextObject::new(false, false)))),
     ("json_object_agg_strict_transfn", "json_object_agg_finalfn", |_| Ok(Box::new(TextObject::new(true, false)))),
     ("json_object_agg_unique_transfn", "json_object_agg_finalfn", |_| Ok(Box::new(TextObject::new(false, true)))),
@@ -73,6 +75,10 @@ impl Aggregate for TextArray {
         self
     }
 
+    fn grows(&self) -> bool {
+        true
+    }
+
     fn memory(&self) -> usize {
         self.text.as_ref().map_or(64, |text| text.capacity() + 64)
     }
@@ -82,12 +88,15 @@ impl Aggregate for TextArray {
 struct ValueArray {
     elements: Option<Vec<Value>>,
     skip_nulls: bool,
+    /// Bytes that the arguments pointed to.
+    memory: usize,
 }
 
 impl Aggregate for ValueArray {
     fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()> {
         let elements = self.elements.get_or_insert_default();
         if !(args[0].is_null() && self.skip_nulls) {
+            self.memory += args[0].heap_bytes();
             elements.push(to_value(call.session, argument_type(call, 0), &args[0])?);
         }
         Ok(())
@@ -105,8 +114,12 @@ impl Aggregate for ValueArray {
         self
     }
 
+    fn grows(&self) -> bool {
+        true
+    }
+
     fn memory(&self) -> usize {
-        64 + self.elements.as_ref().map_or(0, |elements| elements.len() * 64)
+        64 + self.elements.as_ref().map_or(0, |elements| elements.len() * 64 + self.memory)
     }
 }
 
@@ -171,6 +184,10 @@ impl Aggregate for TextObject {
         self
     }
 
+    fn grows(&self) -> bool {
+        true
+    }
+
     fn memory(&self) -> usize {
         self.text.as_ref().map_or(64, |text| text.capacity() + 64)
     }
@@ -181,11 +198,13 @@ struct ValueObject {
     fields: Option<Vec<(String, Value)>>,
     skip_nulls: bool,
     keys: Option<HashSet<String>>,
+    /// Bytes that the arguments pointed to.
+    memory: usize,
 }
 
 impl ValueObject {
     fn new(skip_nulls: bool, unique: bool) -> ValueObject {
-        ValueObject { fields: None, skip_nulls, keys: unique.then(HashSet::new) }
+        ValueObject { fields: None, skip_nulls, keys: unique.then(HashSet::new), memory: 0 }
     }
 }
 
@@ -207,6 +226,7 @@ impl Aggregate for ValueObject {
                 return Ok(());
             }
         }
+        self.memory += key.len() + args[1].heap_bytes();
         fields.push((key, to_value(call.session, argument_type(call, 1), &args[1])?));
         Ok(())
     }
@@ -223,7 +243,11 @@ impl Aggregate for ValueObject {
         self
     }
 
+    fn grows(&self) -> bool {
+        true
+    }
+
     fn memory(&self) -> usize {
-        64 + self.fields.as_ref().map_or(0, |fields| fields.len() * 96)
+        64 + self.fields.as_ref().map_or(0, |fields| fields.len() * 96 + self.memory)
     }
 }

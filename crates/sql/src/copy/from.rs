@@ -277,7 +277,8 @@ impl CopyFrom {
             FieldKind::Value => match (&mut column.data, source.ty) {
                 // The types that bulk loads are made of go straight in.
                 (ColumnData::Text(_), oids::TEXT) => {
-                    if std::str::from_utf8(bytes).is_err() {
+                    // The line is UTF-8; only escapes may have spoilt it.
+                    if self.fields.escaped && std::str::from_utf8(bytes).is_err() {
                         return Err(invalid_utf8(bytes));
                     }
                     if !column.push_encoded(Kind::Text, bytes) {

@@ -25,6 +25,8 @@ pub(crate) struct Fields {
     bytes: Vec<u8>,
     /// End of each field, and what it is.
     ends: Vec<(usize, FieldKind)>,
+    /// Escapes were replaced, so that the text need not be UTF-8 any more.
+    escaped: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,7 @@ impl Fields {
     fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+        self.escaped = false;
     }
 
     fn len(&self) -> usize {

@@ -25,6 +25,7 @@ pub(super) fn split(line: &[u8], delimiter: u8, null: &[u8], default: Option<&[u
                 break;
             }
             escaped = true;
+            out.escaped = true;
             at = unescape(line, at + 1, &mut out.bytes);
         }
         let raw = &line[start..at];

@@ -11,6 +11,7 @@ mod create_table;
 mod database;
 mod drop;
 mod expression;
+mod fill_index;
 mod index;
 mod large_object;
 mod naming;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Column, Constraint, ConstraintKind, Persistence, Relation, Storage, classes};
-use melba_engine::{IndexBuilder, ReadView, TableScan};
+use melba_engine::{ReadView, TableScan};
 use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, TreeId, bail, err};
 use pg_query::protobuf::Node;
 
@@ -12,21 +12,18 @@ use super::create_table::engine_persistence;
 use super::expression::Use;
 use crate::execute::ExecContext;
 use crate::execute::expression::{Expression, compile_for_table};
-use crate::table::{Events, IndexTarget, RowCopier, TableTarget, TargetBuilder, error};
-
-/// Entries from which on a new index gets a segment of its own.
-const BUILT_ENTRIES_MIN: usize = 20_000;
+use crate::table::{Events, RowCopier, TableTarget, TargetBuilder};
 
 /// Rows with their ids.
-type RowBatch = Vec<(RowId, Vec<Datum>)>;
+pub(super) type RowBatch = Vec<(RowId, Vec<Datum>)>;
 
 /// Rows of a table as datums, a batch at a time.
-struct Rows {
+pub(super) struct Rows {
     scan: TableScan,
 }
 
 impl Rows {
-    fn next(&mut self) -> Result<Option<RowBatch>> {
+    pub(super) fn next(&mut self) -> Result<Option<RowBatch>> {
         let Some(batch) = self.scan.next()? else { return Ok(None) };
         let row = |i: usize| batch.columns.iter().map(|c| c.get(i)).collect();
         Ok(Some(batch.row_ids.iter().enumerate().map(|(i, id)| (*id, row(i))).collect()))
@@ -41,124 +38,15 @@ impl Ddl<'_> {
         ExecContext::new((self.session_for)(catalog.clone()), catalog, self.tx.engine.clone(), view, Arc::from([]))
     }
 
-    fn target(&self, table: Oid) -> Result<TableTarget> {
+    pub(super) fn target(&self, table: Oid) -> Result<TableTarget> {
         let catalog = self.catalog();
         TargetBuilder { catalog: &catalog, session: self.session }.table(table)
     }
 
     /// All rows that are there now, our own changes included.
-    fn rows(&self, tree: TreeId, columns: usize, missing: &[Datum], view: ReadView) -> Result<Rows> {
+    pub(super) fn rows(&self, tree: TreeId, columns: usize, missing: &[Datum], view: ReadView) -> Result<Rows> {
         let projection: Vec<usize> = (0..columns).collect();
         Ok(Rows { scan: self.tx.engine.scan(view, tree, &projection, missing, &[], None)? })
-    }
-
-    /// Puts an entry for every row into a new index: one by one into the transaction, or as a segment of their own when
-    /// they are many.
-    ///
-    /// # Errors
-    /// 23505 when the index is unique and the rows are not.
-    pub fn fill_index(&self, oid: Oid) -> Result<()> {
-        let index = self.relation(oid)?;
-        let table = index.index.as_ref().map_or(Oid::INVALID, |i| i.table);
-        let target = self.target(table)?;
-        let ctx = self.exec_context();
-        let (view, _pin) = self.tx.engine.latest_view();
-        let mut rows = self.rows(target.tree, target.relation.columns.len(), &target.missing, view)?;
-        let Some(index) = target.indexes.iter().find(|i| i.oid == oid) else {
-            return Err(DbError::internal("the new index is not among the table's"));
-        };
-        let on_disk = matches!(target.relation.persistence, Persistence::Permanent | Persistence::Unlogged);
-        let mut entries: Vec<(Vec<u8>, RowId)> = Vec::new();
-        let mut builder: Option<IndexBuilder> = None;
-        let mut key = Vec::new();
-        while let Some(batch) = rows.next()? {
-            ctx.check_interrupt()?;
-            for (id, row) in batch {
-                key.clear();
-                let row = target.with_plain_keys(&ctx, &row)?;
-                if !index.key(&ctx, &row, &mut key)? {
-                    continue;
-                }
-                match &mut builder {
-                    Some(builder) => builder.add(&key, id)?,
-                    None => entries.push((key.clone(), id)),
-                }
-            }
-            if builder.is_none() && on_disk && entries.len() >= BUILT_ENTRIES_MIN {
-                let mut started = self.tx.engine.build_index(index.tree)?;
-                for (key, id) in entries.drain(..) {
-                    started.add(&key, id)?;
-                }
-                builder = Some(started);
-            }
-        }
-        let duplicate = match builder {
-            Some(builder) => {
-                let mut failure = None;
-                let found = builder.finish(|_, _, row| {
-                    index.unique
-                        && self.is_duplicate(&ctx, &target, index, view, row).unwrap_or_else(|e| {
-                            failure = Some(e);
-                            true
-                        })
-                })?;
-                if let Some(failure) = failure {
-                    return Err(failure);
-                }
-                found.map(|d| d.rows.1)
-            }
-            None => self.insert_entries(&ctx, &target, index, view, entries)?,
-        };
-        let Some(row) = duplicate else { return Ok(()) };
-        let values = self.index_values(&ctx, &target, index, view, row)?;
-        Err(error::not_unique(&*ctx.session, &target, index, &values))
-    }
-
-    /// Sorts and inserts entries; the second row of a duplicate, if there is one.
-    fn insert_entries(
-        &self,
-        ctx: &ExecContext,
-        target: &TableTarget,
-        index: &IndexTarget,
-        view: ReadView,
-        mut entries: Vec<(Vec<u8>, RowId)>,
-    ) -> Result<Option<RowId>> {
-        entries.sort_unstable();
-        for pair in entries.windows(2).filter(|pair| index.unique && pair[0].0 == pair[1].0) {
-            if self.is_duplicate(ctx, target, index, view, pair[1].1)? {
-                return Ok(Some(pair[1].1));
-            }
-        }
-        for (key, id) in &entries {
-            self.tx.engine.index_insert(index.tree, key, *id)?;
-        }
-        Ok(None)
-    }
-
-    /// Whether a row whose key is there twice violates uniqueness: nulls do not count as equal, unless they are declared so.
-    fn is_duplicate(
-        &self,
-        ctx: &ExecContext,
-        target: &TableTarget,
-        index: &IndexTarget,
-        view: ReadView,
-        row: RowId,
-    ) -> Result<bool> {
-        let values = self.index_values(ctx, target, index, view, row)?;
-        Ok(index.nulls_not_distinct || !values.iter().any(Datum::is_null))
-    }
-
-    fn index_values(
-        &self,
-        ctx: &ExecContext,
-        target: &TableTarget,
-        index: &IndexTarget,
-        view: ReadView,
-        row: RowId,
-    ) -> Result<Vec<Datum>> {
-        let bytes = self.tx.engine.get(view, target.tree, row)?;
-        let row = bytes.map(|b| target.decode(&b)).unwrap_or_default();
-        index.values(ctx, &target.with_plain_keys(ctx, &row)?)
     }
 
     /// Raises 23502 when a column holds a null.

@@ -1,6 +1,6 @@
 //! What operators and expressions share while a statement runs.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
 use melba_catalog::Catalog;
@@ -11,6 +11,7 @@ use melba_types::{Datum, Result, err};
 
 use super::instrument::NodeTiming;
 use super::runtime::Runtime;
+use super::spill::Resources;
 use crate::table::{DeferredEvents, Events};
 
 /// One statement's surroundings. Belongs to one thread at a time; operators hold no reference to it but get it with
@@ -36,6 +37,8 @@ pub struct ExecContext {
     /// EXPLAIN ANALYZE: by plan node.
     timings: Option<RefCell<Vec<NodeTiming>>>,
     pub(crate) runtime: Runtime,
+    /// Made when the first operator keeps rows.
+    resources: OnceCell<Arc<Resources>>,
 }
 
 #[derive(Default)]
@@ -68,6 +71,7 @@ impl ExecContext {
             rows_affected: Cell::new(0),
             timings: None,
             runtime: Runtime::default(),
+            resources: OnceCell::new(),
         }
     }
 
@@ -107,6 +111,11 @@ impl ExecContext {
 
     pub fn check_interrupt(&self) -> Result<()> {
         self.session.check_interrupt()
+    }
+
+    /// What operators that keep rows may use.
+    pub(crate) fn resources(&self) -> &Arc<Resources> {
+        self.resources.get_or_init(|| Arc::new(Resources::new(&*self.session, self.transaction.session())))
     }
 
     pub(crate) fn parameter(&self, i: usize) -> Result<Datum> {

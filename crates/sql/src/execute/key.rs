@@ -3,7 +3,7 @@
 use melba_catalog::Catalog;
 use melba_functions::order;
 use melba_types::key::{self, KeyColumn, KeyType};
-use melba_types::{Datum, Kind, Oid};
+use melba_types::{Column, Datum, Kind, Oid};
 
 /// Byte before a value that is not null, and the first byte after all of those.
 const VALUE: u8 = 1;
@@ -45,6 +45,12 @@ impl KeyPart {
 
     pub fn encode(&self, datum: &Datum, out: &mut Vec<u8>) {
         key::encode(&self.column, datum, out);
+    }
+
+    /// The same for row `i` of a column.
+    #[inline]
+    pub fn encode_at(&self, values: &Column, i: usize, out: &mut Vec<u8>) {
+        key::encode_at(&self.column, values, i, out);
     }
 
     /// Bounds of all non-null values of the part, given the key before it: `[prefix, 1]` to `[prefix, 2)`.

@@ -13,6 +13,7 @@ pub mod key;
 pub(crate) mod modify;
 mod operator;
 mod runtime;
+mod spill;
 pub mod stored;
 mod system;
 
@@ -23,6 +24,7 @@ use melba_types::{Batch, Result};
 pub use context::ExecContext;
 pub use expression::Expression;
 pub use instrument::NodeTiming;
+pub(crate) use spill::{Place, Resources, Store};
 
 use self::operator::Pending;
 use crate::plan::{Plan, PlanCommand};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use melba_engine::{Isolation, RowLockMode};
 use melba_types::{Batch, Column, Datum, Record, Result, RowId, bail};
 
+use super::expression::repeat;
 use super::operator::{Pending, Purpose, Relock, give, lock_and_recheck, replace, still_holds};
 use super::{BATCH_ROWS, ExecContext, Expression, Operator};
 use crate::plan::modify::{Action, Assignments, ConflictNode, Existing, MergeActionNode, MergeNode, ModifyNode, Returning};
@@ -14,13 +15,16 @@ use crate::tree::MergeMatch;
 pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
     let input = node.input.as_ref().map(|i| super::operator::build(i, ctx)).transpose()?;
     let writer = TableWriter::new(node.target.clone(), ctx.transaction.clone());
-    Ok(Box::new(ModifyOp { node, input, writer, done: false, pending: Pending::default() }))
+    let takes_batches = takes_batches(&node);
+    Ok(Box::new(ModifyOp { node, input, writer, takes_batches, done: false, pending: Pending::default() }))
 }
 
 struct ModifyOp {
     node: Arc<ModifyNode>,
     input: Option<Box<dyn Operator>>,
     writer: TableWriter,
+    /// Rows are only inserted, and computing them column by column makes no difference.
+    takes_batches: bool,
     done: bool,
     pending: Pending,
 }
@@ -54,6 +58,7 @@ impl Operator for ModifyOp {
             };
             match batch {
                 None => self.done = true,
+                Some(batch) if batch.rows > 1 && self.takes_batches => self.insert_rows(ctx, &batch)?,
                 Some(batch) => {
                     for i in 0..batch.rows {
                         let mut row = batch.row(i);
@@ -82,6 +87,16 @@ impl Operator for ModifyOp {
     /// Data is changed once; a statement that changes data is never run again within one execution.
     fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
         Ok(())
+    }
+}
+
+/// INSERT without ON CONFLICT and RETURNING. Of several volatile values, a row's must be computed before the next row's.
+fn takes_batches(node: &ModifyNode) -> bool {
+    match &node.action {
+        Action::Insert { values, on_conflict: None } if node.returning.is_none() => {
+            values.iter().flatten().filter(|e| e.is_volatile()).count() < 2
+        }
+        _ => false,
     }
 }
 
@@ -125,6 +140,24 @@ fn refuse_second_change(ctx: &ExecContext, existing: &Existing, id: RowId) -> Re
 }
 
 impl ModifyOp {
+    /// Inserts many rows.
+    fn insert_rows(&mut self, ctx: &ExecContext, batch: &Batch) -> Result<()> {
+        let node = self.node.clone();
+        let Action::Insert { values, .. } = &node.action else { return Ok(()) };
+        let mut columns = Vec::with_capacity(values.len());
+        for (value, column) in values.iter().zip(node.target.relation.columns.iter()) {
+            columns.push(match value {
+                Some(value) => value.eval_batch(ctx, batch)?,
+                None => repeat(&Datum::Null, column.kind, batch.rows),
+            });
+        }
+        self.writer.insert_batch(ctx, &Batch { columns, rows: batch.rows }).map_err(|(_, e)| e)?;
+        if node.counts {
+            ctx.add_rows_affected(batch.rows as u64);
+        }
+        ctx.check_interrupt()
+    }
+
     /// Handles one input row; `None` when nothing was changed. The row is brought up to date when it was found changed.
     fn row(&mut self, ctx: &ExecContext, node: &ModifyNode, row: &mut [Datum]) -> Result<Option<Changed>> {
         match (&node.action, &node.existing) {

@@ -4,10 +4,13 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
+use melba_engine::Held;
 use melba_types::{Batch, Datum, DbError, Kind, Result};
+use parking_lot::Mutex;
 
 use super::key::KeyPart;
-use super::operator::build;
+use super::operator::{KEY_OVERHEAD_BYTES, build};
+use super::spill::{Place, Store};
 use super::{BATCH_ROWS, ExecContext, Operator};
 use crate::plan::Plan;
 
@@ -16,7 +19,7 @@ pub(crate) struct Runtime {
     plan: Option<Arc<Plan>>,
     subplans: Vec<RefCell<SubPlanState>>,
     ctes: Vec<RefCell<CteState>>,
-    work_tables: Vec<RefCell<Batch>>,
+    work_tables: Vec<RefCell<Option<Store>>>,
 }
 
 #[derive(Default)]
@@ -32,7 +35,7 @@ struct SubPlanState {
 #[derive(Default)]
 struct CteState {
     operator: Option<Box<dyn Operator>>,
-    batches: Vec<Batch>,
+    rows: Option<Store>,
     version: u64,
     started: bool,
     done: bool,
@@ -40,8 +43,9 @@ struct CteState {
 
 /// All rows of a sub-plan, for comparisons with each.
 pub(crate) struct SubPlanRows {
-    pub batches: Vec<Batch>,
-    pub count: usize,
+    rows: Mutex<Store>,
+    /// Of `keys`.
+    held: Held,
     /// Equality keys of rows without nulls, when the sub-plan can be probed by hash.
     keys: Option<HashSet<Vec<u8>>>,
     parts: Arc<[KeyPart]>,
@@ -128,12 +132,15 @@ impl ExecContext {
         let kinds = self.subplan_kinds(index);
         let rows = self.with_subplan(index, |operator| {
             operator.rescan(self)?;
-            let mut rows = SubPlanRows { batches: vec![], count: 0, keys: None, parts: parts.clone(), has_null: false };
+            let keys = (!parts.is_empty()).then(HashSet::new);
+            let rows = Mutex::new(Store::new(self.resources()));
+            let held = self.resources().held();
+            let mut rows = SubPlanRows { rows, held, keys, parts: parts.clone(), has_null: false };
             while let Some(batch) = operator.next(self, BATCH_ROWS)? {
-                rows.count += batch.rows;
-                rows.batches.push(self.expand_batch(batch, &kinds)?);
+                let batch = self.expand_batch(batch, &kinds)?;
+                rows.index(&batch)?;
+                rows.rows.get_mut().push(batch)?;
             }
-            rows.index();
             Ok(rows)
         })?;
         let rows = Arc::new(rows);
@@ -143,8 +150,8 @@ impl ExecContext {
 }
 
 impl ExecContext {
-    /// Batch number `at` of a WITH query, computed if no reader came so far yet.
-    pub(crate) fn cte_batch(&self, cte: usize, at: usize, limit: usize) -> Result<Option<Batch>> {
+    /// Rows of a WITH query from a place on, computed if no reader came so far yet.
+    pub(crate) fn cte_rows(&self, cte: usize, place: &mut Place, limit: usize) -> Result<Option<Batch>> {
         let Some(plan) = &self.runtime.plan else {
             return Err(DbError::internal("WITH query outside a plan"));
         };
@@ -153,14 +160,14 @@ impl ExecContext {
         let state = &self.runtime.ctes[cte];
         {
             let mut state = state.borrow_mut();
-            if state.version != version && at == 0 {
+            if state.version != version && *place == 0 {
                 state.version = version;
-                state.batches.clear();
+                state.rows = None;
                 state.done = false;
                 state.started = false;
             }
-            if let Some(batch) = state.batches.get(at) {
-                return Ok(Some(batch.clone()));
+            if let Some(batch) = state.rows.as_mut().map(|rows| rows.read(place, limit)).transpose()?.flatten() {
+                return Ok(Some(batch));
             }
             if state.done {
                 return Ok(None);
@@ -181,16 +188,18 @@ impl ExecContext {
         let next = operator.next(self, if node.modifying { BATCH_ROWS } else { limit });
         let mut state = state.borrow_mut();
         state.operator = Some(operator);
-        match next? {
-            Some(batch) => {
-                state.batches.push(batch.clone());
-                Ok(Some(batch))
-            }
-            None => {
-                state.done = true;
-                Ok(None)
-            }
-        }
+        let Some(batch) = next? else {
+            state.done = true;
+            return Ok(None);
+        };
+        let rows = state.rows.get_or_insert_with(|| Store::new(self.resources()));
+        rows.push(batch)?;
+        rows.read(place, limit)
+    }
+
+    /// What the rows of a WITH query take: bytes in memory, and in a file.
+    pub(crate) fn cte_usage(&self, cte: usize) -> (usize, u64) {
+        self.runtime.ctes[cte].borrow().rows.as_ref().map_or((0, 0), Store::usage)
     }
 
     /// Runs data-modifying WITH queries to their end.
@@ -198,46 +207,55 @@ impl ExecContext {
         let Some(plan) = &self.runtime.plan else { return Ok(()) };
         for cte in 0..plan.ctes.len() {
             if plan.ctes[cte].modifying {
-                let mut at = self.runtime.ctes[cte].borrow().batches.len();
-                while self.cte_batch(cte, at, BATCH_ROWS)?.is_some() {
-                    at += 1;
-                }
+                let mut place = self.runtime.ctes[cte].borrow().rows.as_ref().map_or(0, Store::rows);
+                while self.cte_rows(cte, &mut place, BATCH_ROWS)?.is_some() {}
             }
         }
         Ok(())
     }
 
-    pub(crate) fn work_table(&self, table: usize) -> Batch {
-        self.runtime.work_tables[table].borrow().clone()
+    /// Rows of a working table from a place on.
+    pub(crate) fn work_rows(&self, table: usize, place: &mut Place, limit: usize) -> Result<Option<Batch>> {
+        match &mut *self.runtime.work_tables[table].borrow_mut() {
+            Some(rows) => rows.read(place, limit),
+            None => Ok(None),
+        }
     }
 
-    pub(crate) fn set_work_table(&self, table: usize, rows: Batch) {
+    pub(crate) fn set_work_table(&self, table: usize, rows: Option<Store>) {
         *self.runtime.work_tables[table].borrow_mut() = rows;
     }
 }
 
 impl SubPlanRows {
-    fn index(&mut self) {
-        if self.parts.is_empty() {
-            return;
-        }
-        let mut keys = HashSet::with_capacity(self.count);
-        for batch in &self.batches {
-            for i in 0..batch.rows {
-                let mut key = Vec::with_capacity(16);
-                let mut null = false;
-                for (part, column) in self.parts.iter().zip(&batch.columns) {
-                    let value = column.get(i);
-                    null |= value.is_null();
-                    part.encode(&value, &mut key);
-                }
-                if null {
-                    self.has_null = true;
-                } else {
-                    keys.insert(key);
-                }
+    /// Rows from a place on.
+    pub fn read(&self, place: &mut Place) -> Result<Option<Batch>> {
+        self.rows.lock().read(place, BATCH_ROWS)
+    }
+
+    /// Number of rows.
+    pub fn count(&self) -> u64 {
+        self.rows.lock().rows()
+    }
+
+    /// Adds the keys of some rows, which stay in memory: any of them may be asked for.
+    fn index(&mut self, batch: &Batch) -> Result<()> {
+        let Some(keys) = &mut self.keys else { return Ok(()) };
+        let mut bytes = 0;
+        for i in 0..batch.rows {
+            let mut key = Vec::with_capacity(16);
+            let mut null = false;
+            for (part, column) in self.parts.iter().zip(&batch.columns) {
+                null |= column.is_null(i);
+                part.encode_at(column, i, &mut key);
+            }
+            if null {
+                self.has_null = true;
+            } else {
+                bytes += key.len() + KEY_OVERHEAD_BYTES;
+                keys.insert(key);
             }
         }
-        self.keys = Some(keys);
+        Ok(self.held.grow(bytes)?)
     }
 }

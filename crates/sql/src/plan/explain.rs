@@ -88,6 +88,7 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
         }
         _ => {}
     }
+    let mut own_timing = timings.get(node.id).copied();
     let mut children: Vec<Shown> = children(&node.op).into_iter().map(|c| shown(plan, c, timings)).collect();
     if let (Op::HashJoin(n), 2) = (&node.op, children.len())
         && let Some(built) = children.pop()
@@ -95,20 +96,15 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
         children.push(Shown {
             title: "Hash".into(),
             estimate: n.right.estimate,
-            timing: timings.get(n.right.id).copied(),
+            timing: timings.get(n.right.id).map(|t| t.with_storage(own_timing.and_then(|t| t.storage))),
             details: vec![],
             children: vec![built],
             label: None,
         });
+        // PostgreSQL shows what the table took at the node that builds it.
+        own_timing = own_timing.map(|t| t.with_storage(None));
     }
-    Shown {
-        title: title(plan, node),
-        estimate: node.estimate,
-        timing: timings.get(node.id).copied(),
-        details: own,
-        children,
-        label: None,
-    }
+    Shown { title: title(plan, node), estimate: node.estimate, timing: own_timing, details: own, children, label: None }
 }
 
 fn whole(plan: &Plan, timings: &[NodeTiming]) -> Shown {
@@ -166,6 +162,9 @@ fn print(node: &Shown, indent: usize, root: bool, options: &ExplainOptions, line
     for (key, value) in &node.details {
         lines.push(format!("{}{key}: {value}", " ".repeat(inner)));
     }
+    if let Some(storage) = node.timing.and_then(|t| t.storage) {
+        lines.push(format!("{}{}", " ".repeat(inner), storage.line()));
+    }
     for child in &node.children {
         match &child.label {
             Some(label) => {
@@ -221,6 +220,9 @@ fn json(node: &Shown, indent: usize, options: &ExplainOptions, out: &mut String)
     }
     for (key, value) in &node.details {
         fields.push(((*key).to_string(), quoted(value)));
+    }
+    if let Some(storage) = node.timing.and_then(|t| t.storage) {
+        fields.extend(storage.fields().into_iter().map(|(key, value)| (key.to_owned(), value)));
     }
     let pad = " ".repeat(indent + 2);
     out.push_str("{\n");

@@ -19,6 +19,7 @@ use super::interrupt::Interrupt;
 use super::listing::{Listed, PreparedStatements};
 use super::names::SearchPath;
 use super::setting_check;
+use super::setting_value::Value;
 use super::settings::Settings;
 use super::user::User;
 
@@ -238,6 +239,14 @@ impl melba_functions::Session for StatementContext {
     fn setting(&self, name: &str) -> Option<String> {
         let settings = self.session.settings.lock();
         settings.find(name).map(|id| settings.show(id))
+    }
+
+    fn setting_number(&self, name: &str) -> Option<f64> {
+        match self.session.settings.lock().get(name) {
+            Value::Integer(v) => Some(*v as f64),
+            Value::Real(v) => Some(*v),
+            _ => None,
+        }
     }
 
     fn transaction_timestamp(&self) -> i64 {

@@ -1,9 +1,12 @@
 //! SQL cursors: DECLARE, FETCH, MOVE, CLOSE over the same portals that Bind makes.
 
+use std::sync::Arc;
+
 use melba_protocol::Format;
 use melba_types::{Batch, DbError, Result, bail, err};
 use pg_query::protobuf::{DeclareCursorStmt, FetchDirection, FetchStmt};
 
+use crate::execute::Resources;
 use crate::parse::Statement;
 
 use super::Session;
@@ -41,11 +44,16 @@ impl Session {
         } else {
             Rewind::WhileSmall
         };
+        let resources = Arc::new(Resources::new(&*self.context(), &self.state.engine));
+        let mut rows = Rows::new(source, rewind);
+        if option(HOLD) || rewind == Rewind::Always {
+            rows = rows.keeping(&resources);
+        }
         let format = if option(BINARY) { Format::Binary } else { Format::Text };
         let portal = Portal {
             formats: vec![format; columns.len()],
             columns: Some(columns),
-            state: PortalState::Open(Rows::new(source, rewind), Tag::Counted("SELECT")),
+            state: PortalState::Open(rows, Tag::Counted("SELECT")),
             hold: option(HOLD),
             declared: Some(Declared {
                 statement: statement.source.to_string(),
@@ -126,9 +134,9 @@ fn step(
             let target = (rows.position() as i64).saturating_add(how_many).max(0);
             single(rows, target, take)
         }
-        _ if how_many == 0 => match rows.current() {
+        _ if how_many == 0 => match rows.current()? {
             Some((batch, row)) => {
-                take(batch, row..row + 1)?;
+                take(&batch, row..row + 1)?;
                 Ok(1)
             }
             None => Ok(0),
@@ -147,8 +155,8 @@ fn single(rows: &mut Rows, target: i64, mut take: impl FnMut(&Batch, std::ops::R
     if !rows.absolute(target)? {
         return Ok(0);
     }
-    let (batch, row) = rows.current().ok_or_else(|| DbError::internal("the cursor lost its row"))?;
-    take(batch, row..row + 1)?;
+    let (batch, row) = rows.current()?.ok_or_else(|| DbError::internal("the cursor lost its row"))?;
+    take(&batch, row..row + 1)?;
     Ok(1)
 }
 

@@ -309,4 +309,4 @@ fn panic_error(panic: &(dyn std::any::Any + Send)) -> DbError {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

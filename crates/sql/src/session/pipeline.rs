@@ -10,7 +10,7 @@ use pg_query::protobuf::{AConst, DiscardMode, ResTarget, SelectStmt};
 use pg_query::{Node, NodeEnum};
 
 use crate::analyze::{self, LiteralUse};
-use crate::execute::{ExecContext, Execution, NodeTiming};
+use crate::execute::{ExecContext, Execution, NodeTiming, Store};
 use crate::parse::Statement;
 use crate::plan::{self, Plan, PlanCommand, PlanContext};
 use crate::transaction::Tx;
@@ -21,7 +21,7 @@ use super::define;
 use super::explain;
 use super::names::SearchPath;
 use super::permissions::Permissions;
-use super::portal::{Outcome, ResultColumn, RowSource, StoredRows, Tag};
+use super::portal::{KeptRows, Outcome, ResultColumn, RowSource, StoredRows, Tag};
 use super::prepared::Prepared;
 
 /// A statement after analysis, as the session keeps it for later executions.
@@ -245,10 +245,14 @@ fn start(context: &Arc<StatementContext>, tx: &Arc<Tx>, planned: &Planned, param
         let source = Box::new(PlanRows { execution, _pin: pin });
         return Ok(Outcome::Rows { columns, source, tag: Tag::Counted("SELECT"), formats: Vec::new() });
     }
-    let mut batches = Vec::new();
+    let mut first = None;
+    let mut more = None;
     while let Some(batch) = execution.next_batch(crate::execute::BATCH_ROWS)? {
         context.check_interrupt()?;
-        batches.push(batch);
+        match &first {
+            None => first = Some(batch),
+            Some(_) => more.get_or_insert_with(|| Store::new(execution.ctx.resources())).push(batch)?,
+        }
     }
     let rows = execution.rows_affected();
     let tag = match planned.plan.command {
@@ -262,11 +266,29 @@ fn start(context: &Arc<StatementContext>, tx: &Arc<Tx>, planned: &Planned, param
         None => Outcome::Done { tag },
         Some(columns) => Outcome::Rows {
             columns: columns.clone(),
-            source: Box::new(StoredRows(batches.into_iter())),
+            source: match more {
+                None => Box::new(StoredRows(Vec::from_iter(first).into_iter())),
+                Some(rows) => Box::new(Returned { first, rows: KeptRows { rows, place: 0 } }),
+            },
             tag: Tag::Fixed(tag),
             formats: Vec::new(),
         },
     })
+}
+
+/// Many rows of RETURNING.
+struct Returned {
+    first: Option<Batch>,
+    rows: KeptRows,
+}
+
+impl RowSource for Returned {
+    fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
+        match self.first.take() {
+            Some(batch) => Ok(Some(batch)),
+            None => self.rows.next(limit),
+        }
+    }
 }
 
 /// What a plan runs with.

@@ -6,6 +6,8 @@ use melba_catalog::Catalog;
 use melba_protocol::Format;
 use melba_types::{Batch, DbError, Oid, Result, SqlState};
 
+use crate::execute::{Place, Resources, Store};
+
 /// A column of a result, as RowDescription needs it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResultColumn {
@@ -47,6 +49,18 @@ pub struct StoredRows(pub std::vec::IntoIter<Batch>);
 impl RowSource for StoredRows {
     fn next(&mut self, _limit: usize) -> Result<Option<Batch>> {
         Ok(self.0.next())
+    }
+}
+
+/// Rows that exist already, however many.
+pub(crate) struct KeptRows {
+    pub rows: Store,
+    pub place: Place,
+}
+
+impl RowSource for KeptRows {
+    fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
+        self.rows.read(&mut self.place, limit)
     }
 }
 
@@ -108,7 +122,10 @@ pub enum Rewind {
 /// A result with a position in it. Position 0 is before the first row, `n` is on the n-th, and one more is after the last.
 pub struct Rows {
     source: Option<Box<dyn RowSource>>,
-    batches: Vec<Batch>,
+    /// What was read last, and what is read ahead.
+    batches: Vec<Arc<Batch>>,
+    /// All rows so far, of a cursor that may come back to them or outlive its source.
+    kept: Option<Box<Store>>,
     /// Number of the row before the first one of each batch.
     starts: Vec<u64>,
     /// Rows of `batches`, counting those dropped before them.
@@ -125,7 +142,13 @@ const SMALL_ROWS_MAX: u64 = 100_000;
 
 impl Rows {
     pub fn new(source: Box<dyn RowSource>, rewind: Rewind) -> Rows {
-        Rows { source: Some(source), batches: Vec::new(), starts: Vec::new(), loaded: 0, position: 0, rewind }
+        Rows { source: Some(source), batches: Vec::new(), kept: None, starts: Vec::new(), loaded: 0, position: 0, rewind }
+    }
+
+    /// Keeps all rows, in files when they are many. Before the first one is read.
+    pub(crate) fn keeping(mut self, resources: &Arc<Resources>) -> Rows {
+        self.kept = Some(Box::new(Store::new(resources)));
+        self
     }
 
     pub fn position(&self) -> u64 {
@@ -133,14 +156,18 @@ impl Rows {
     }
 
     /// The row a positioned UPDATE or DELETE refers to.
-    pub fn current(&self) -> Option<(&Batch, usize)> {
+    pub fn current(&mut self) -> Result<Option<(Arc<Batch>, usize)>> {
         self.locate(self.position)
     }
 
-    fn locate(&self, row: u64) -> Option<(&Batch, usize)> {
-        let at = self.starts.partition_point(|start| *start < row).checked_sub(1)?;
-        let (batch, offset) = (&self.batches[at], (row - self.starts[at] - 1) as usize);
-        (offset < batch.rows).then_some((batch, offset))
+    fn locate(&mut self, row: u64) -> Result<Option<(Arc<Batch>, usize)>> {
+        if let Some(at) = self.starts.partition_point(|start| *start < row).checked_sub(1) {
+            let (batch, offset) = (&self.batches[at], (row - self.starts[at] - 1) as usize);
+            return Ok((offset < batch.rows).then(|| (Arc::clone(batch), offset)));
+        }
+        let (Some(kept), Some(mut place)) = (&mut self.kept, row.checked_sub(1)) else { return Ok(None) };
+        let chunk = kept.chunk_of(&mut place)?;
+        Ok(chunk.map(|chunk| (chunk, (row - 1 - place) as usize)))
     }
 
     /// Reads until row `row` is there, and up to `wanted` if that costs no further batch; false when the result is shorter.
@@ -159,12 +186,18 @@ impl Rows {
                 Rewind::WhileSmall if self.loaded > SMALL_ROWS_MAX => self.rewind = Rewind::Never,
                 _ => {}
             }
-            if self.rewind == Rewind::Never {
-                self.forget_read();
+            match &mut self.kept {
+                Some(kept) => {
+                    kept.push(batch.clone())?;
+                    self.batches.clear();
+                    self.starts.clear();
+                }
+                None if self.rewind == Rewind::Never => self.forget_read(),
+                None => {}
             }
             self.starts.push(self.loaded);
             self.loaded += batch.rows as u64;
-            self.batches.push(batch);
+            self.batches.push(Arc::new(batch));
         }
         Ok(true)
     }
@@ -194,9 +227,9 @@ impl Rows {
                 self.position = self.loaded + 1;
                 return Ok((taken, false));
             }
-            let Some((batch, offset)) = self.locate(self.position + 1) else { break };
+            let Some((batch, offset)) = self.locate(self.position + 1)? else { break };
             let run = ((batch.rows - offset) as u64).min(count - taken);
-            take(batch, offset..offset + run as usize)?;
+            take(&batch, offset..offset + run as usize)?;
             self.position += run;
             taken += run;
         }
@@ -211,8 +244,8 @@ impl Rows {
             if self.position == 0 {
                 break;
             }
-            let (batch, offset) = self.locate(self.position).ok_or_else(forward_only)?;
-            take(batch, offset..offset + 1)?;
+            let (batch, offset) = self.locate(self.position)?.ok_or_else(forward_only)?;
+            take(&batch, offset..offset + 1)?;
             taken += 1;
         }
         Ok(taken)
@@ -228,7 +261,7 @@ impl Rows {
         };
         if target < self.position {
             self.check_backward()?;
-            if target > 0 && self.locate(target).is_none() {
+            if target > 0 && self.locate(target)?.is_none() {
                 return Err(forward_only());
             }
             self.position = target;
@@ -323,11 +356,29 @@ mod tests {
         assert_eq!(r.forward(9, values(&mut seen)).unwrap(), (1, false));
         assert_eq!(r.backward(2, values(&mut seen)).unwrap(), 2);
         assert_eq!(seen, [1, 2, 3, 3, 2]);
-        assert!(r.absolute(-1).unwrap() && r.current().is_some_and(|(b, i)| b.columns[0].get(i).as_i32() == 3));
+        assert!(r.absolute(-1).unwrap() && r.current().unwrap().is_some_and(|(b, i)| b.columns[0].get(i).as_i32() == 3));
         assert!(!r.absolute(7).unwrap());
         assert_eq!(r.position(), 4);
         assert!(!r.absolute(0).unwrap());
         assert_eq!(r.forward(1, values(&mut Vec::new())).unwrap(), (1, true));
+    }
+
+    #[test]
+    fn rows_that_are_kept_can_be_come_back_to() {
+        let h = crate::session::tests::Harness::with_options(Default::default());
+        let resources = h.resources();
+        let batch = |v: i32| Batch::new(vec![Column::new(ColumnData::Int4(vec![v, v + 1]))], 2);
+        let batches: Vec<Batch> = (0..5000).map(|i| batch(2 * i)).collect();
+        let mut r = Rows::new(Box::new(StoredRows(batches.into_iter())), Rewind::Always).keeping(&resources);
+        let mut seen = Vec::new();
+        assert_eq!(r.forward(9_999, values(&mut seen)).unwrap(), (9_999, true));
+        for row in [1, 2048, 2049, 7000, 9_999, 10_000] {
+            assert!(r.absolute(row).unwrap());
+            let (b, i) = r.current().unwrap().unwrap();
+            assert_eq!(i64::from(b.columns[0].get(i).as_i32()), row - 1);
+        }
+        assert_eq!(seen, (0..9_999).collect::<Vec<i32>>());
+        assert!(r.batches.len() <= 2);
     }
 
     #[test]

@@ -31,7 +31,8 @@ impl Client for Peer {
     }
 }
 
-struct Harness {
+/// A session over an engine of its own.
+pub(crate) struct Harness {
     session: Session,
     peer: Peer,
     _data: tempfile::TempDir,
@@ -39,10 +40,14 @@ struct Harness {
 
 impl Harness {
     fn new() -> Harness {
+        Harness::with_options(EngineOptions::default())
+    }
+
+    pub(crate) fn with_options(options: EngineOptions) -> Harness {
         let data = tempfile::tempdir().expect("a temporary directory");
         let clock = Arc::new(OsClock::new());
         let directory = Arc::new(OsDirectory::open(data.path()).expect("the directory opens"));
-        let options = EngineOptions { fsync: false, ..EngineOptions::default() };
+        let options = EngineOptions { fsync: false, ..options };
         let engine = Engine::open(options, directory, clock.clone()).expect("an empty engine opens");
         let cluster = Cluster::open(engine, clock, Arc::new(OsRandom)).expect("the catalog opens");
         let catalog = cluster.catalog_by_name("postgres").expect("the first database");
@@ -97,7 +102,16 @@ impl Harness {
         self.session.handle(message, &mut self.peer).expect("the session lives")
     }
 
-    fn query(&mut self, text: &str) -> String {
+    pub(crate) fn engine(&self) -> Arc<Engine> {
+        self.session.state.instance.cluster.engine.clone()
+    }
+
+    pub(crate) fn resources(&self) -> Arc<crate::execute::Resources> {
+        let state = &self.session.state;
+        Arc::new(crate::execute::Resources::new(&*self.session.context(), &state.engine))
+    }
+
+    pub(crate) fn query(&mut self, text: &str) -> String {
         self.send(Frontend::Query(text));
         self.answer()
     }

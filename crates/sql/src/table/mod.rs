@@ -17,6 +17,6 @@ mod toast;
 mod writer;
 
 pub use events::{DeferredEvents, Events};
-pub use target::{IndexTarget, TableTarget, TargetBuilder};
+pub use target::{IndexPart, IndexTarget, PartSource, TableTarget, TargetBuilder};
 pub(crate) use toast::RowCopier;
 pub use writer::{Conflict, TableWriter};

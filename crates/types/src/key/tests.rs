@@ -160,3 +160,30 @@ fn a_prefix_range_holds_the_values_that_start_with_it() {
     assert_eq!(prefix_end(&[1, 0xff]), Some(vec![2]));
     assert_eq!(prefix_end(&[0xff]), None);
 }
+
+#[test]
+fn keys_of_rows_are_those_of_their_values() {
+    use crate::column::Column;
+    for (kind, values) in [
+        (Kind::Int2, vec![Datum::Int2(-3), Datum::Null]),
+        (Kind::Int4, vec![Datum::Int4(i32::MIN), Datum::Int4(7)]),
+        (Kind::Int8, vec![Datum::Int8(i64::MAX), Datum::Int8(-1)]),
+        (Kind::Text, vec![Datum::text(""), Datum::text("melba "), Datum::Null]),
+        (Kind::Float8, vec![Datum::Float8(-0.5)]),
+        (Kind::Uuid, vec![Datum::Uuid([7; 16]), Datum::Null]),
+    ] {
+        let mut column = Column::with_capacity(kind, values.len());
+        values.iter().for_each(|v| column.push(v.clone()));
+        for ty in [KeyType::Plain(kind), if kind == Kind::Text { KeyType::Bpchar } else { KeyType::Plain(kind) }] {
+            for (descending, nulls_first) in [(false, false), (true, true)] {
+                let key = KeyColumn { ty: ty.clone(), descending, nulls_first };
+                for (i, value) in values.iter().enumerate() {
+                    let (mut a, mut b) = (vec![9], vec![9]);
+                    encode(&key, value, &mut a);
+                    encode_at(&key, &column, i, &mut b);
+                    assert_eq!(a, b, "{key:?} {value:?}");
+                }
+            }
+        }
+    }
+}

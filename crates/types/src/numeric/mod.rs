@@ -72,6 +72,14 @@ impl Numeric {
         }
     }
 
+    /// Memory that the value points to, about.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        match &self.0 {
+            Repr::Big(d) => 64 + d.mantissa.bits() as usize / 8,
+            _ => 0,
+        }
+    }
+
     /// A finite result; 22003 when it has more digits than the format.
     fn from_decimal(d: Decimal) -> Result<Numeric> {
         if d.scale <= u32::from(SMALL_SCALE_MAX)

@@ -6,6 +6,7 @@ use melba_types::{Batch, Bitmap, Column, ColumnData, Datum, Kind, Result};
 use super::stored::StoredFunction;
 use super::{Call, Expression, Node, condition};
 use crate::execute::ExecContext;
+use crate::execute::key::KeyPart;
 
 /// The values of an expression over a batch.
 pub enum Vector<'a> {
@@ -29,6 +30,15 @@ impl Vector<'_> {
             Vector::Borrowed(c) => c.is_null(i),
             Vector::Owned(c) => c.is_null(i),
             Vector::Scalar(d) => d.is_null(),
+        }
+    }
+
+    /// Appends the key of row `i`.
+    pub fn encode_key(&self, part: &KeyPart, i: usize, out: &mut Vec<u8>) {
+        match self {
+            Vector::Borrowed(c) => part.encode_at(c, i, out),
+            Vector::Owned(c) => part.encode_at(c, i, out),
+            Vector::Scalar(d) => part.encode(d, out),
         }
     }
 

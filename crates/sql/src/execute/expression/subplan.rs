@@ -70,8 +70,10 @@ impl SubPlan {
             SubPlanKind::Array => ctx.with_subplan(self.index, |plan| {
                 plan.rescan(ctx)?;
                 let mut elements = Vec::new();
+                let mut held = ctx.resources().held();
                 while let Some(batch) = next_rows(plan, ctx, BATCH_ROWS)? {
                     let batch = ctx.expand_batch(batch, &ctx.subplan_kinds(self.index))?;
+                    held.grow(batch.memory_bytes() + batch.rows * size_of::<Datum>())?;
                     elements.extend((0..batch.rows).map(|i| batch.columns[0].get(i)));
                 }
                 array_of(elements, self.element_type)
@@ -116,7 +118,7 @@ impl SubPlan {
         };
         let any = self.kind != SubPlanKind::All;
         let rows = ctx.subplan_rows(self.index)?;
-        if rows.count == 0 {
+        if rows.count() == 0 {
             return Ok(Datum::Bool(!any));
         }
         if let Some(probes) = &test.probes {
@@ -132,7 +134,8 @@ impl SubPlan {
             }
         }
         let mut unknown = false;
-        for batch in &rows.batches {
+        let mut place = 0;
+        while let Some(batch) = rows.read(&mut place)? {
             for i in 0..batch.rows {
                 for column in 0..test.columns {
                     ctx.set_executor_parameter(test.first + column, batch.columns[column].get(i));

@@ -3,44 +3,42 @@
 use std::sync::Arc;
 
 use hashbrown::HashSet;
+use melba_engine::Held;
 use melba_types::{Batch, Datum, Result};
 
 use super::build;
-use super::pending::{Pending, append, give};
-use super::set_op::row_key;
+use super::dedup::{KEY_OVERHEAD_BYTES, row_keys};
+use super::pending::{Pending, give};
+use crate::execute::instrument::Storage;
+use crate::execute::spill::{Place, Store};
 use crate::execute::{BATCH_ROWS, ExecContext, Operator};
 use crate::plan::node::RecursiveUnionNode;
 
 /// Reads the rows of a WITH query, which are computed as far as any reader asks.
 pub(super) struct CteScanOp {
+    id: usize,
     cte: usize,
-    at: usize,
-    pending: Pending,
+    place: Place,
 }
 
 impl CteScanOp {
-    pub fn new(cte: usize) -> CteScanOp {
-        CteScanOp { cte, at: 0, pending: Pending::default() }
+    pub fn new(id: usize, cte: usize) -> CteScanOp {
+        CteScanOp { id, cte, place: 0 }
     }
 }
 
 impl Operator for CteScanOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
-        if let Some(batch) = self.pending.take(limit) {
-            return Ok(Some(batch));
+        let batch = ctx.cte_rows(self.cte, &mut self.place, limit)?;
+        if batch.is_none() && ctx.instrumented() {
+            let (memory, disk) = ctx.cte_usage(self.cte);
+            ctx.record_timing(self.id, |t| t.storage = Some(Storage::Rows { memory: memory as u64, disk }));
         }
-        match ctx.cte_batch(self.cte, self.at, limit)? {
-            None => Ok(None),
-            Some(batch) => {
-                self.at += 1;
-                Ok(give(&mut self.pending, batch, limit))
-            }
-        }
+        Ok(batch)
     }
 
     fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
-        self.at = 0;
-        self.pending.clear();
+        self.place = 0;
         Ok(())
     }
 }
@@ -48,28 +46,22 @@ impl Operator for CteScanOp {
 /// Reads what the last round of a recursive union added.
 pub(super) struct WorkTableScanOp {
     table: usize,
-    pending: Pending,
-    started: bool,
+    place: Place,
 }
 
 impl WorkTableScanOp {
     pub fn new(table: usize) -> WorkTableScanOp {
-        WorkTableScanOp { table, pending: Pending::default(), started: false }
+        WorkTableScanOp { table, place: 0 }
     }
 }
 
 impl Operator for WorkTableScanOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
-        if !self.started {
-            self.started = true;
-            self.pending.put(ctx.work_table(self.table));
-        }
-        Ok(self.pending.take(limit))
+        ctx.work_rows(self.table, &mut self.place, limit)
     }
 
     fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
-        self.started = false;
-        self.pending.clear();
+        self.place = 0;
         Ok(())
     }
 }
@@ -80,8 +72,10 @@ pub(super) struct RecursiveUnionOp {
     recursive: Box<dyn Operator>,
     in_base: bool,
     /// What this round has added.
-    added: Batch,
+    added: Option<Store>,
+    /// UNION: the keys of all rows so far. Every round asks for any of them, so they stay in memory.
     seen: HashSet<Box<[u8]>>,
+    held: Option<Held>,
     pending: Pending,
     done: bool,
 }
@@ -95,8 +89,9 @@ impl RecursiveUnionOp {
             base,
             recursive,
             in_base: true,
-            added: Batch::default(),
+            added: None,
             seen: HashSet::new(),
+            held: None,
             pending: Pending::default(),
             done: false,
         })
@@ -108,18 +103,21 @@ impl RecursiveUnionOp {
             None => batch,
             Some(parts) => {
                 let batch = ctx.expand_batch(batch, &self.node.base.kinds)?;
+                let keys = row_keys(&batch, 0..batch.columns.len(), parts);
                 let mut kept = Vec::new();
-                let mut key = Vec::new();
+                let mut bytes = 0;
                 for i in 0..batch.rows {
-                    row_key(&batch, 0..batch.columns.len(), parts, i, &mut key);
-                    if self.seen.insert(key.as_slice().into()) {
+                    let key = keys.get(i);
+                    if self.seen.insert(key.into()) {
+                        bytes += key.len() + KEY_OVERHEAD_BYTES;
                         kept.push(i as u32);
                     }
                 }
+                self.held.get_or_insert_with(|| ctx.resources().held()).grow(bytes)?;
                 batch.take(&kept)
             }
         };
-        append(&mut self.added, batch.clone());
+        self.added.get_or_insert_with(|| Store::new(ctx.resources())).push(batch.clone())?;
         Ok(batch)
     }
 }
@@ -142,8 +140,8 @@ impl Operator for RecursiveUnionOp {
                 }
                 None => {
                     self.in_base = false;
-                    let added = std::mem::take(&mut self.added);
-                    self.done = added.rows == 0;
+                    let added = self.added.take();
+                    self.done = added.is_none();
                     ctx.set_work_table(self.node.table, added);
                     ctx.set_executor_parameter(self.node.parameter, Datum::Null);
                     self.recursive.rescan(ctx)?;
@@ -155,8 +153,9 @@ impl Operator for RecursiveUnionOp {
 
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
         self.in_base = true;
-        self.added = Batch::default();
+        self.added = None;
         self.seen.clear();
+        self.held = None;
         self.pending.clear();
         self.done = false;
         self.base.rescan(ctx)?;

@@ -1,275 +1,300 @@
 //! Hash joins: the right side is read into a table by key, the left side probes it.
+//!
+//! A right side that does not fit is split by the hash of its key, and the left side likewise; each pair of parts is then a
+//! join of its own. A part that splitting does not make smaller (one key has too many rows) is joined in several rounds: a table
+//! of as many rows as fit, probed by all left rows of the part, then the next.
+
+mod probe;
+mod table;
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
-use melba_types::{Batch, Bitmap, Column, ColumnData, Datum, Result};
+use melba_types::{Batch, Bitmap, Result};
 
+use self::probe::{Probe, left_alone, unmatched_rows};
+use self::table::{Built, Keys};
 use super::build;
 use super::pending::{Pending, append, give, nulls};
-use crate::execute::expression::{Vector, filter};
-use crate::execute::key::KeyPart;
-use crate::execute::{BATCH_ROWS, ExecContext, Expression, Operator};
+use crate::execute::instrument::Storage;
+use crate::execute::spill::{Partitions, Run, RunReader};
+use crate::execute::{BATCH_ROWS, ExecContext, Operator};
 use crate::plan::node::{HashJoinNode, JoinType};
 
-const END: u32 = u32::MAX;
+pub(super) use self::probe::join_rows;
 
-/// Rows by key, rows of equal keys chained.
-enum Table {
-    /// One integer key.
-    Int(HashMap<i64, u32>),
-    Bytes(HashMap<Box<[u8]>, u32>),
+/// Rows are split by hash at most so often.
+const LEVELS_MAX: u32 = 4;
+
+/// Where the rows of one side come from.
+enum Side {
+    Input,
+    Run(Run, RunReader),
+}
+
+/// Two parts to be joined.
+struct Work {
+    left: Run,
+    right: Run,
+    level: u32,
 }
 
 pub(super) struct HashJoinOp {
+    id: usize,
     node: Arc<HashJoinNode>,
     left: Box<dyn Operator>,
     right: Box<dyn Operator>,
+    /// What is being joined.
+    sides: (Side, Side),
+    level: u32,
+    stage: Stage,
+    /// Right rows that the table in the making has no room for.
+    overflow: Option<Batch>,
+    /// The table, or the table of this round.
     built: Option<Built>,
-    pending: Pending,
-    left_done: bool,
-    /// Right and full joins: build rows still to look at for lack of a match.
+    probe: Option<Probe>,
+    /// In several rounds: which rows of the left part have found a partner.
+    partnered: Option<Bitmap>,
+    /// Row number, within the left part, of the next batch's first row.
+    left_row: usize,
     unmatched_from: usize,
+    work: Vec<Work>,
+    batches: u64,
+    pending: Pending,
 }
 
-struct Built {
-    rows: Batch,
-    table: Table,
-    /// The next row with the same key.
-    next: Vec<u32>,
-    matched: Bitmap,
-}
-
-/// The key of row `i`, or `None` when a part of it is NULL.
-fn key_of(keys: &[Vector<'_>], parts: &[KeyPart], i: usize, out: &mut Vec<u8>) -> bool {
-    out.clear();
-    for (key, part) in keys.iter().zip(parts) {
-        let value = key.get(i);
-        if value.is_null() {
-            return false;
-        }
-        part.encode(&value, out);
-    }
-    true
-}
-
-/// Integer keys without looking at datums.
-fn int_of(key: &Vector<'_>, i: usize) -> Option<i64> {
-    let column = match key {
-        Vector::Borrowed(c) => *c,
-        Vector::Owned(c) => c,
-        Vector::Scalar(d) => return int_datum(d),
-    };
-    if column.is_null(i) {
-        return None;
-    }
-    match &column.data {
-        ColumnData::Int2(v) => Some(i64::from(v[i])),
-        ColumnData::Int4(v) => Some(i64::from(v[i])),
-        ColumnData::Int8(v) => Some(v[i]),
-        _ => int_datum(&column.get(i)),
-    }
-}
-
-fn int_datum(d: &Datum) -> Option<i64> {
-    match d {
-        Datum::Int2(v) => Some(i64::from(*v)),
-        Datum::Int4(v) => Some(i64::from(*v)),
-        Datum::Int8(v) => Some(*v),
-        _ => None,
-    }
-}
-
-fn is_int(e: &Expression) -> bool {
-    use melba_types::Kind::*;
-    matches!(e.kind, Int2 | Int4 | Int8)
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// A table must be built.
+    Build,
+    Probe,
+    /// Rows of the table that have no partner (right and full joins).
+    Unmatched,
+    /// After the last of several rounds: left rows that have no partner.
+    LeftAlone,
+    /// The parts are joined.
+    Next,
+    Done,
 }
 
 impl HashJoinOp {
-    pub fn new(node: Arc<HashJoinNode>, ctx: &ExecContext) -> Result<HashJoinOp> {
+    pub fn new(id: usize, node: Arc<HashJoinNode>, ctx: &ExecContext) -> Result<HashJoinOp> {
         let left = build(&node.left, ctx)?;
         let right = build(&node.right, ctx)?;
-        Ok(HashJoinOp { node, left, right, built: None, pending: Pending::default(), left_done: false, unmatched_from: 0 })
+        Ok(HashJoinOp {
+            id,
+            node,
+            left,
+            right,
+            sides: (Side::Input, Side::Input),
+            level: 0,
+            stage: Stage::Build,
+            overflow: None,
+            built: None,
+            probe: None,
+            partnered: None,
+            left_row: 0,
+            unmatched_from: 0,
+            work: Vec::new(),
+            batches: 1,
+            pending: Pending::default(),
+        })
     }
 
-    fn build_table(&mut self, ctx: &ExecContext) -> Result<Built> {
-        let node = &self.node;
+    fn next_left(&mut self, ctx: &ExecContext) -> Result<Option<Batch>> {
+        match &mut self.sides.0 {
+            Side::Input => self.left.next(ctx, BATCH_ROWS),
+            Side::Run(_, reader) => reader.next(),
+        }
+    }
+
+    fn next_right(&mut self, ctx: &ExecContext) -> Result<Option<Batch>> {
+        if let Some(batch) = self.overflow.take() {
+            return Ok(Some(batch));
+        }
+        match &mut self.sides.1 {
+            Side::Input => self.right.next(ctx, BATCH_ROWS),
+            Side::Run(_, reader) => reader.next(),
+        }
+    }
+
+    /// Reads right rows into a table, splits both sides when they do not fit, or leaves the rest for another round.
+    fn build_stage(&mut self, ctx: &ExecContext) -> Result<Stage> {
+        let node = self.node.clone();
+        let mut held = ctx.resources().held();
         let mut rows = Batch { columns: nulls(&node.right.kinds, 0), rows: 0 };
-        while let Some(batch) = self.right.next(ctx, BATCH_ROWS)? {
+        let mut bytes = 0;
+        while let Some(batch) = self.next_right(ctx)? {
+            bytes += batch.memory_bytes();
+            let more = bytes + Built::table_bytes(rows.rows + batch.rows);
+            if rows.rows > 0 && (more > ctx.resources().hash_bytes || !held.try_set(more)) {
+                match &self.sides.0 {
+                    _ if self.level < LEVELS_MAX && self.partnered.is_none() && !self.volatile_keys() => {
+                        drop(held);
+                        return self.split(ctx, rows, batch);
+                    }
+                    Side::Run(..) => {
+                        self.overflow = Some(batch);
+                        break;
+                    }
+                    // Keys that change when they are evaluated again cannot be split: all rows must fit.
+                    Side::Input => held.set(more)?,
+                }
+            }
             append(&mut rows, batch);
             ctx.check_interrupt()?;
         }
-        let keys = node.right_keys.iter().map(|k| k.eval_vector(ctx, &rows)).collect::<Result<Vec<_>>>()?;
-        let mut next = vec![END; rows.rows];
-        let ints = node.right_keys.len() == 1 && is_int(&node.right_keys[0]) && is_int(&node.left_keys[0]);
-        // From the last row to the first, so that chains run in input order.
-        let table = if ints {
-            let mut table: HashMap<i64, u32> = HashMap::with_capacity(rows.rows);
-            for i in (0..rows.rows).rev() {
-                if let Some(key) = int_of(&keys[0], i) {
-                    next[i] = table.insert(key, i as u32).unwrap_or(END);
-                }
-            }
-            Table::Int(table)
-        } else {
-            let mut table: HashMap<Box<[u8]>, u32> = HashMap::with_capacity(rows.rows);
-            let mut key = Vec::new();
-            for i in (0..rows.rows).rev() {
-                if key_of(&keys, &node.parts, i, &mut key) {
-                    next[i] = match table.get_mut(&key[..]) {
-                        Some(head) => std::mem::replace(head, i as u32),
-                        None => {
-                            table.insert(key.as_slice().into(), i as u32);
-                            END
-                        }
-                    };
-                }
-            }
-            Table::Bytes(table)
-        };
-        drop(keys);
-        let matched = Bitmap::filled(rows.rows, false);
-        Ok(Built { rows, table, next, matched })
+        if self.overflow.is_some() && self.partnered.is_none() {
+            self.begin_rounds()?;
+        }
+        let built = Built::new(&node, ctx, rows, held)?;
+        if self.level == 0 || self.batches > 1 {
+            self.record(ctx, &built);
+        }
+        let inner = matches!(node.join, JoinType::Inner | JoinType::Semi | JoinType::SemiPair | JoinType::Right);
+        let empty = built.rows.rows == 0;
+        self.built = Some(built);
+        (self.unmatched_from, self.left_row) = (0, 0);
+        if let Side::Run(_, reader) = &mut self.sides.0 {
+            reader.rewind();
+        }
+        Ok(if empty && inner && self.partnered.is_none() { Stage::Next } else { Stage::Probe })
     }
 
-    /// Joins one batch of left rows.
-    fn probe(&mut self, ctx: &ExecContext, left: &Batch) -> Result<Batch> {
-        let node = self.node.clone();
-        let Some(built) = &mut self.built else { return Ok(Batch::default()) };
-        let keys = node.left_keys.iter().map(|k| k.eval_vector(ctx, left)).collect::<Result<Vec<_>>>()?;
-        let (mut lefts, mut rights): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
-        let exists_only = !node.join.keeps_right() && node.residual.is_empty();
-        let mut key = Vec::new();
-        for i in 0..left.rows {
-            let head = match &built.table {
-                Table::Int(table) => int_of(&keys[0], i).and_then(|k| table.get(&k)),
-                Table::Bytes(table) if key_of(&keys, &node.parts, i, &mut key) => table.get(&key[..]),
-                Table::Bytes(_) => None,
+    fn record(&self, ctx: &ExecContext, built: &Built) {
+        let memory = built.held.bytes() as u64;
+        let (buckets, batches) = (built.rows.rows.next_power_of_two().max(1024) as u64, self.batches);
+        ctx.record_timing(self.id, |t| {
+            let before = match t.storage {
+                Some(Storage::HashJoin { memory, .. }) => memory,
+                _ => 0,
             };
-            let mut at = head.copied().unwrap_or(END);
-            while at != END {
-                lefts.push(i as u32);
-                rights.push(at);
-                if exists_only {
-                    break;
+            t.storage = Some(Storage::HashJoin { buckets, batches, memory: memory.max(before) });
+        });
+    }
+
+    fn volatile_keys(&self) -> bool {
+        self.node.left_keys.iter().chain(&self.node.right_keys).any(|k| k.is_volatile())
+    }
+
+    /// Several rounds read the left side several times, so it must be a run.
+    fn begin_rounds(&mut self) -> Result<()> {
+        let Side::Run(left, _) = &self.sides.0 else {
+            return Err(melba_types::DbError::internal("a join in rounds over an input that is read once"));
+        };
+        self.partnered = Some(Bitmap::filled(left.rows as usize, false));
+        Ok(())
+    }
+
+    /// Splits both sides; `rows` and `more` are what was read of the right one.
+    fn split(&mut self, ctx: &ExecContext, rows: Batch, more: Batch) -> Result<Stage> {
+        let node = self.node.clone();
+        let resources = ctx.resources();
+        let new = || Partitions::new(resources, resources.hash_bytes, self.level);
+        let (mut rights, mut lefts) = (new()?, new()?);
+        let right_keys = Keys { expressions: &node.right_keys, parts: &node.parts };
+        for batch in [rows, more] {
+            right_keys.split(ctx, &batch, &mut rights)?;
+        }
+        while let Some(batch) = self.next_right(ctx)? {
+            right_keys.split(ctx, &batch, &mut rights)?;
+            ctx.check_interrupt()?;
+        }
+        let left_keys = Keys { expressions: &node.left_keys, parts: &node.parts };
+        while let Some(batch) = self.next_left(ctx)? {
+            left_keys.split(ctx, &batch, &mut lefts)?;
+            ctx.check_interrupt()?;
+        }
+        let pairs: Vec<(Run, Run)> = lefts.finish()?.into_iter().zip(rights.finish()?).collect();
+        self.batches += pairs.len() as u64 - u64::from(self.level == 0);
+        let needs_left = !matches!(node.join, JoinType::Right | JoinType::Full);
+        let needs_right = matches!(node.join, JoinType::Inner | JoinType::Semi | JoinType::SemiPair | JoinType::Right);
+        let pairs = pairs.into_iter().rev().filter(|(left, right)| match () {
+            () if needs_left && left.rows == 0 => false,
+            () => !(needs_right && right.rows == 0),
+        });
+        let level = self.level + 1;
+        self.work.extend(pairs.map(|(left, right)| {
+            // A split that left everything in one part will not do better the next time.
+            let same = matches!(&self.sides.1, Side::Run(before, _) if before.rows == right.rows);
+            Work { left, right, level: if same { LEVELS_MAX } else { level } }
+        }));
+        Ok(Stage::Next)
+    }
+
+    /// Goes to the next pair of parts.
+    fn next_work(&mut self) -> Stage {
+        self.built = None;
+        self.probe = None;
+        self.partnered = None;
+        let Some(Work { left, right, level }) = self.work.pop() else { return Stage::Done };
+        let side = |run: Run| {
+            let reader = run.reader();
+            Side::Run(run, reader)
+        };
+        self.sides = (side(left), side(right));
+        self.level = level;
+        Stage::Build
+    }
+
+    /// Joins some left rows.
+    fn probe_stage(&mut self, ctx: &ExecContext) -> Result<Option<Batch>> {
+        let node = self.node.clone();
+        if self.probe.is_none() {
+            let Some(left) = self.next_left(ctx)? else {
+                self.stage = Stage::Unmatched;
+                return Ok(None);
+            };
+            let Some(built) = &self.built else { return Ok(None) };
+            let first = self.left_row;
+            self.left_row += left.rows;
+            self.probe = Some(Probe::new(&node, ctx, left, first, built)?);
+            ctx.check_interrupt()?;
+        }
+        let (Some(probe), Some(built)) = (&mut self.probe, &mut self.built) else { return Ok(None) };
+        let out = probe.step(&node, ctx, built, self.partnered.as_mut())?;
+        if probe.is_done() {
+            self.probe = None;
+        }
+        Ok(Some(out))
+    }
+
+    /// Rows of the table without a partner; then whatever comes next.
+    fn unmatched_stage(&mut self) -> Option<Batch> {
+        if matches!(self.node.join, JoinType::Full | JoinType::Right)
+            && let Some(built) = &self.built
+            && let Some(rows) = unmatched_rows(&built.matched, &mut self.unmatched_from)
+        {
+            let mut columns = nulls(&self.node.left.kinds, rows.len());
+            columns.extend(built.rows.columns.iter().map(|c| c.take(&rows)));
+            return Some(Batch { columns, rows: rows.len() });
+        }
+        self.built = None;
+        self.stage = match (&self.overflow, &self.partnered) {
+            (Some(_), _) => Stage::Build,
+            (None, Some(_)) => {
+                self.left_row = 0;
+                if let Side::Run(_, reader) = &mut self.sides.0 {
+                    reader.rewind();
                 }
-                at = built.next[at as usize];
+                Stage::LeftAlone
             }
-        }
-        if !node.residual.is_empty() && !lefts.is_empty() {
-            let pairs = join_rows(left, &lefts, &built.rows, &rights);
-            if let Some(kept) = filter(&node.residual, ctx, &pairs)? {
-                lefts = kept.iter().map(|&k| lefts[k as usize]).collect();
-                rights = kept.iter().map(|&k| rights[k as usize]).collect();
-            }
-        }
-        match node.join {
-            JoinType::Inner => Ok(join_rows(left, &lefts, &built.rows, &rights)),
-            JoinType::Semi => {
-                lefts.dedup();
-                Ok(left.take(&lefts))
-            }
-            JoinType::SemiPair => {
-                let mut last = None;
-                let first: Vec<usize> = (0..lefts.len()).filter(|&i| last.replace(lefts[i]) != Some(lefts[i])).collect();
-                let of = |rows: &[u32]| first.iter().map(|&i| rows[i]).collect::<Vec<u32>>();
-                Ok(join_rows(left, &of(&lefts), &built.rows, &of(&rights)))
-            }
-            JoinType::Anti => Ok(left.take(&without(left.rows, &lefts))),
-            JoinType::Left | JoinType::Full | JoinType::Right => {
-                for &r in &rights {
-                    built.matched.set(r as usize, true);
-                }
-                if node.join == JoinType::Right {
-                    return Ok(join_rows(left, &lefts, &built.rows, &rights));
-                }
-                Ok(left_outer(left, &lefts, &built.rows, &rights))
-            }
-        }
+            (None, None) => Stage::Next,
+        };
+        None
     }
 
-    /// Build rows without a match, with NULLs for the left side.
-    fn unmatched(&mut self) -> Option<Batch> {
-        let built = self.built.as_ref()?;
-        let mut rows: Vec<u32> = Vec::new();
-        while self.unmatched_from < built.rows.rows && rows.len() < BATCH_ROWS {
-            if !built.matched.get(self.unmatched_from) {
-                rows.push(self.unmatched_from as u32);
-            }
-            self.unmatched_from += 1;
-        }
-        if rows.is_empty() {
-            return None;
-        }
-        let mut columns = nulls(&self.node.left.kinds, rows.len());
-        columns.extend(built.rows.columns.iter().map(|c| c.take(&rows)));
-        Some(Batch { columns, rows: rows.len() })
+    fn left_alone_stage(&mut self, ctx: &ExecContext) -> Result<Option<Batch>> {
+        let wanted = matches!(self.node.join, JoinType::Left | JoinType::Full | JoinType::Anti);
+        let (true, Some(left)) = (wanted, self.next_left(ctx)?) else {
+            self.stage = Stage::Next;
+            return Ok(None);
+        };
+        let Some(partnered) = &self.partnered else { return Ok(None) };
+        let first = self.left_row;
+        self.left_row += left.rows;
+        let rows: Vec<u32> = (0..left.rows as u32).filter(|i| !partnered.get(first + *i as usize)).collect();
+        Ok(Some(left_alone(&self.node, &left, &rows)))
     }
-}
-
-/// The rows of 0..rows that are not in the ascending list.
-pub(super) fn without(rows: usize, list: &[u32]) -> Vec<u32> {
-    let mut list = list.iter().copied().peekable();
-    let mut out = Vec::new();
-    for i in 0..rows as u32 {
-        let mut found = false;
-        while list.next_if_eq(&i).is_some() {
-            found = true;
-        }
-        if !found {
-            out.push(i);
-        }
-    }
-    out
-}
-
-/// Pairs of rows side by side.
-pub(super) fn join_rows(left: &Batch, lefts: &[u32], right: &Batch, rights: &[u32]) -> Batch {
-    let mut columns: Vec<Column> = Vec::with_capacity(left.columns.len() + right.columns.len());
-    columns.extend(left.columns.iter().map(|c| c.take(lefts)));
-    columns.extend(right.columns.iter().map(|c| c.take(rights)));
-    Batch { columns, rows: lefts.len() }
-}
-
-/// Pairs of rows, and left rows without a partner beside NULLs, in the order of the left rows.
-fn left_outer(left: &Batch, lefts: &[u32], right: &Batch, rights: &[u32]) -> Batch {
-    let mut all: Vec<u32> = Vec::with_capacity(left.rows.max(lefts.len()));
-    let mut partner: Vec<Option<u32>> = Vec::with_capacity(all.capacity());
-    let mut at = 0;
-    for i in 0..left.rows as u32 {
-        let start = at;
-        while at < lefts.len() && lefts[at] == i {
-            all.push(i);
-            partner.push(Some(rights[at]));
-            at += 1;
-        }
-        if at == start {
-            all.push(i);
-            partner.push(None);
-        }
-    }
-    let mut columns: Vec<Column> = left.columns.iter().map(|c| c.take(&all)).collect();
-    columns.extend(right.columns.iter().map(|c| take_or_null(c, &partner)));
-    Batch { columns, rows: all.len() }
-}
-
-fn take_or_null(column: &Column, rows: &[Option<u32>]) -> Column {
-    if column.is_empty() {
-        let mut out = column.take(&[]);
-        rows.iter().for_each(|_| out.push_null());
-        return out;
-    }
-    let indices: Vec<u32> = rows.iter().map(|r| r.unwrap_or(0)).collect();
-    let mut out = column.take(&indices);
-    for (i, row) in rows.iter().enumerate() {
-        if row.is_none() {
-            if let ColumnData::Datum(values) = &mut out.data {
-                values[i] = Datum::Null;
-            }
-            out.validity.get_or_insert_with(|| Bitmap::filled(rows.len(), true)).set(i, false);
-        }
-    }
-    out
 }
 
 impl Operator for HashJoinOp {
@@ -277,38 +302,38 @@ impl Operator for HashJoinOp {
         if let Some(batch) = self.pending.take(limit) {
             return Ok(Some(batch));
         }
-        if self.built.is_none() {
-            self.built = Some(self.build_table(ctx)?);
-        }
-        let join = self.node.join;
-        if self.built.as_ref().is_some_and(|b| b.rows.rows == 0)
-            && matches!(join, JoinType::Inner | JoinType::Semi | JoinType::SemiPair | JoinType::Right)
-        {
-            return Ok(None);
-        }
-        while !self.left_done {
-            let Some(left) = self.left.next(ctx, BATCH_ROWS)? else {
-                self.left_done = true;
-                break;
+        loop {
+            let batch = match self.stage {
+                Stage::Build => {
+                    self.stage = self.build_stage(ctx)?;
+                    None
+                }
+                Stage::Probe => self.probe_stage(ctx)?,
+                Stage::Unmatched => self.unmatched_stage(),
+                Stage::LeftAlone => self.left_alone_stage(ctx)?,
+                Stage::Next => {
+                    self.stage = self.next_work();
+                    None
+                }
+                Stage::Done => return Ok(None),
             };
-            let batch = self.probe(ctx, &left)?;
-            ctx.check_interrupt()?;
-            if batch.rows > 0 {
+            if let Some(batch) = batch.filter(|b| b.rows > 0) {
                 return Ok(give(&mut self.pending, batch, limit));
             }
+            ctx.check_interrupt()?;
         }
-        if matches!(join, JoinType::Full | JoinType::Right)
-            && let Some(batch) = self.unmatched()
-        {
-            return Ok(give(&mut self.pending, batch, limit));
-        }
-        Ok(None)
     }
 
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
+        self.sides = (Side::Input, Side::Input);
+        self.level = 0;
+        self.stage = Stage::Build;
+        self.overflow = None;
         self.built = None;
-        self.left_done = false;
-        self.unmatched_from = 0;
+        self.probe = None;
+        self.partnered = None;
+        self.work.clear();
+        self.batches = 1;
         self.pending.clear();
         self.left.rescan(ctx)?;
         self.right.rescan(ctx)

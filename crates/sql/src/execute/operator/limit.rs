@@ -39,7 +39,7 @@ impl LimitOp {
         let (Some(keys), Some(last)) = (&self.node.ties, &self.last) else { return Ok(None) };
         let Some(batch) = self.input.next(ctx, 1)? else { return Ok(None) };
         let key = encode_keys(keys, ctx, &batch)?;
-        Ok((key.first() == Some(last)).then_some(batch))
+        Ok((key.get(0) == &last[..]).then_some(batch))
     }
 }
 
@@ -73,7 +73,8 @@ impl Operator for LimitOp {
             if *left == 0
                 && let Some(keys) = &self.node.ties
             {
-                self.last = encode_keys(keys, ctx, &batch)?.pop();
+                let keys = encode_keys(keys, ctx, &batch)?;
+                self.last = batch.rows.checked_sub(1).map(|at| keys.get(at).to_vec());
             }
         }
         Ok(Some(batch))

@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod cte;
+mod dedup;
 mod function_scan;
 mod hash_join;
 mod index_scan;
@@ -20,8 +21,10 @@ mod window;
 
 use melba_types::Result;
 
+pub(crate) use dedup::KEY_OVERHEAD_BYTES;
 pub(crate) use lock_rows::{Purpose, Relock, lock_and_recheck, replace, still_holds};
-pub(crate) use pending::{Pending, give};
+pub(crate) use pending::{Pending, append, give};
+pub(crate) use quicksort::quicksort;
 
 use crate::execute::{ExecContext, Operator};
 use crate::large_object::RowsOf;
@@ -39,17 +42,17 @@ pub(crate) fn build(node: &PlanNode, ctx: &ExecContext) -> Result<Box<dyn Operat
             None => Box::new(simple::SystemScanOp::new(n.clone(), node.kinds.clone())),
         },
         Op::FunctionScan(n) => Box::new(function_scan::FunctionScanOp::new(n.clone(), node.kinds.clone())),
-        Op::CteScan { cte } => Box::new(cte::CteScanOp::new(*cte)),
+        Op::CteScan { cte } => Box::new(cte::CteScanOp::new(node.id, *cte)),
         Op::WorkTableScan { table } => Box::new(cte::WorkTableScanOp::new(*table)),
         Op::Filter(n) => Box::new(simple::FilterOp::new(n.clone(), ctx)?),
         Op::Project(n) => Box::new(project::ProjectOp::new(n.clone(), ctx)?),
         Op::ProjectSet(n) => Box::new(project::ProjectSetOp::new(n.clone(), ctx)?),
-        Op::HashJoin(n) => Box::new(hash_join::HashJoinOp::new(n.clone(), ctx)?),
+        Op::HashJoin(n) => Box::new(hash_join::HashJoinOp::new(node.id, n.clone(), ctx)?),
         Op::NestedLoop(n) => Box::new(nested_loop::NestedLoopOp::new(n.clone(), ctx)?),
-        Op::Aggregate(n) => Box::new(aggregate::AggregateOp::new(n.clone(), node.kinds.clone(), ctx)?),
-        Op::Window(n) => Box::new(window::WindowOp::new(n.clone(), ctx)?),
-        Op::Sort(n) => Box::new(sort::SortOp::new(n.clone(), ctx)?),
-        Op::Distinct(n) => Box::new(set_op::DistinctOp::new(n.clone(), ctx)?),
+        Op::Aggregate(n) => Box::new(aggregate::AggregateOp::new(node.id, n.clone(), node.kinds.clone(), ctx)?),
+        Op::Window(n) => Box::new(window::WindowOp::new(node.id, n.clone(), ctx)?),
+        Op::Sort(n) => Box::new(sort::SortOp::new(node.id, n.clone(), ctx)?),
+        Op::Distinct(n) => Box::new(set_op::DistinctOp::new(node.id, n.clone(), ctx)?),
         Op::Limit(n) => Box::new(limit::LimitOp::new(n.clone(), ctx)?),
         Op::SetOp(n) => Box::new(set_op::SetOpOp::new(n.clone(), ctx)?),
         Op::Append(n) => Box::new(set_op::AppendOp::new(n.clone(), ctx)?),

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use melba_types::{Batch, Column, ColumnData, Result};
+use melba_types::{Batch, Column, ColumnData, DbError, Result};
 
 use super::build;
 use super::hash_join::join_rows;
 use super::pending::{Pending, append, give, nulls};
 use crate::execute::expression::filter;
+use crate::execute::spill::{Place, Store};
 use crate::execute::{BATCH_ROWS, ExecContext, Operator};
 use crate::plan::node::{JoinType, NestedLoopNode};
 
@@ -19,8 +20,9 @@ pub(super) struct NestedLoopOp {
     right: Box<dyn Operator>,
     batch: Batch,
     at: usize,
-    /// The right side's rows when it runs once.
-    kept: Option<Batch>,
+    /// The right side's rows when it runs once, and how far the present left row has read them.
+    kept: Option<Store>,
+    place: Place,
     /// Of the left row at `at`.
     running: bool,
     matched: bool,
@@ -44,6 +46,7 @@ impl NestedLoopOp {
             batch: Batch::default(),
             at: 0,
             kept: None,
+            place: 0,
             running: false,
             matched: false,
             partnered: vec![],
@@ -66,24 +69,34 @@ impl NestedLoopOp {
         Ok(true)
     }
 
+    /// Reads the right side and keeps its rows.
+    fn keep(&mut self, ctx: &ExecContext) -> Result<&mut Store> {
+        if self.kept.is_none() {
+            let mut all = Store::new(ctx.resources());
+            while let Some(batch) = self.right.next(ctx, BATCH_ROWS)? {
+                all.push(batch)?;
+                ctx.check_interrupt()?;
+            }
+            if self.node.join == JoinType::Full {
+                self.partnered = vec![false; all.rows() as usize];
+            }
+            all.close()?;
+            self.kept = Some(all);
+        }
+        self.kept.as_mut().ok_or_else(|| DbError::internal("the rows were just kept"))
+    }
+
     /// The right rows for the present left row, a batch at a time.
-    fn right_rows(&mut self, ctx: &ExecContext) -> Result<Option<Batch>> {
+    fn right_rows(&mut self, ctx: &ExecContext) -> Result<Option<Arc<Batch>>> {
         if self.node.parameters.is_empty() {
-            if self.running {
-                return Ok(None);
+            if !self.running {
+                self.running = true;
+                self.place = 0;
             }
-            self.running = true;
-            if self.kept.is_none() {
-                let mut all = Batch { columns: nulls(&self.node.right.kinds, 0), rows: 0 };
-                while let Some(batch) = self.right.next(ctx, BATCH_ROWS)? {
-                    append(&mut all, batch);
-                    ctx.check_interrupt()?;
-                }
-                self.partnered = vec![false; all.rows];
-                self.kept = Some(all);
-            }
-            // Lent out and put back by the caller.
-            return Ok(self.kept.take());
+            let mut place = self.place;
+            let batch = self.keep(ctx)?.chunk_at(&mut place)?;
+            self.place = place;
+            return Ok(batch);
         }
         if !self.running {
             self.running = true;
@@ -92,7 +105,7 @@ impl NestedLoopOp {
             }
             self.right.rescan(ctx)?;
         }
-        self.right.next(ctx, BATCH_ROWS)
+        Ok(self.right.next(ctx, BATCH_ROWS)?.map(Arc::new))
     }
 
     /// Pairs of the present left row with some right rows that satisfy the conditions.
@@ -136,11 +149,10 @@ impl NestedLoopOp {
     fn step(&mut self, ctx: &ExecContext) -> Result<Option<Batch>> {
         let join = self.node.join;
         while let Some(right) = self.right_rows(ctx)? {
-            let found = if right.rows > 0 { Some(self.pairs(ctx, &right)?) } else { None };
-            if self.node.parameters.is_empty() {
-                self.kept = Some(right);
+            if right.rows == 0 {
+                continue;
             }
-            let Some((pairs, rights)) = found else { continue };
+            let (pairs, rights) = self.pairs(ctx, &right)?;
             if pairs.rows == 0 {
                 continue;
             }
@@ -161,7 +173,8 @@ impl NestedLoopOp {
                 }
                 _ => {
                     if join == JoinType::Full {
-                        rights.iter().for_each(|&r| self.partnered[r as usize] = true);
+                        let first = self.place as usize - right.rows;
+                        rights.iter().for_each(|&r| self.partnered[first + r as usize] = true);
                     }
                     return Ok(Some(pairs));
                 }
@@ -173,12 +186,14 @@ impl NestedLoopOp {
         Ok(row)
     }
 
-    fn unpartnered(&mut self) -> Option<Batch> {
-        let kept = self.kept.as_ref()?;
-        let rows: Vec<u32> = self.partnered.iter().enumerate().filter(|(_, p)| !**p).map(|(i, _)| i as u32).collect();
+    /// The next right rows without a partner (full joins, after the last left row).
+    fn unpartnered(&mut self, ctx: &ExecContext) -> Result<Option<Batch>> {
+        let Some(right) = self.right_rows(ctx)? else { return Ok(None) };
+        let first = self.place as usize - right.rows;
+        let rows: Vec<u32> = (0..right.rows as u32).filter(|r| !self.partnered[first + *r as usize]).collect();
         let mut columns = nulls(&self.node.left.kinds, rows.len());
-        columns.extend(kept.columns.iter().map(|c| c.take(&rows)));
-        Some(Batch { columns, rows: rows.len() })
+        columns.extend(right.columns.iter().map(|c| c.take(&rows)));
+        Ok(Some(Batch { columns, rows: rows.len() }))
     }
 }
 
@@ -194,16 +209,15 @@ impl Operator for NestedLoopOp {
         let mut out = Batch::default();
         while out.rows < want {
             if !self.left_row(ctx)? {
-                self.finished = true;
-                if self.node.join == JoinType::Full {
-                    if self.kept.is_none() {
-                        self.right_rows(ctx)?.into_iter().for_each(|kept| self.kept = Some(kept));
-                    }
-                    if let Some(rest) = self.unpartnered() {
-                        append(&mut out, rest);
+                let rest = if self.node.join == JoinType::Full { self.unpartnered(ctx)? } else { None };
+                match rest {
+                    Some(rest) => append(&mut out, rest),
+                    None => {
+                        self.finished = true;
+                        break;
                     }
                 }
-                break;
+                continue;
             }
             if let Some(rows) = self.step(ctx)? {
                 append(&mut out, rows);

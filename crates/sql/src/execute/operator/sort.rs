@@ -1,15 +1,16 @@
-//! Sorting: keys are encoded to bytes once and compared as bytes.
+//! Sorting: keys are encoded to bytes once and compared as bytes. What does not fit is sorted in runs (`spill::Sorter`).
 
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use melba_types::{Batch, Datum, Result, bail};
+use melba_types::{Batch, ByteStrings, Datum, Result, bail};
 
 use super::build;
-use super::pending::{Pending, append, nulls};
-use super::quicksort::quicksort;
+use super::pending::append;
 use crate::execute::expression::Vector;
+use crate::execute::instrument::Storage;
 use crate::execute::key::KeyPart;
+use crate::execute::spill::{Sorted, Sorter};
 use crate::execute::{BATCH_ROWS, ExecContext, Expression, Operator};
 use crate::plan::node::SortNode;
 
@@ -17,30 +18,29 @@ use crate::plan::node::SortNode;
 const HEAP_ROWS_MAX: usize = 4096;
 
 pub(super) struct SortOp {
+    id: usize,
     node: Arc<SortNode>,
     input: Box<dyn Operator>,
-    sorted: bool,
-    pending: Pending,
+    sorted: Option<Sorted>,
 }
 
 /// Encoded keys of a batch's rows.
-pub(super) fn encode_keys(keys: &[(Expression, KeyPart)], ctx: &ExecContext, batch: &Batch) -> Result<Vec<Vec<u8>>> {
+pub(super) fn encode_keys(keys: &[(Expression, KeyPart)], ctx: &ExecContext, batch: &Batch) -> Result<ByteStrings> {
     let values = keys.iter().map(|(e, _)| e.eval_vector(ctx, batch)).collect::<Result<Vec<Vector<'_>>>>()?;
-    let mut out = Vec::with_capacity(batch.rows);
+    let mut out = ByteStrings { ends: Vec::with_capacity(batch.rows), bytes: Vec::with_capacity(batch.rows * keys.len() * 9) };
     for i in 0..batch.rows {
-        let mut key = Vec::with_capacity(keys.len() * 10);
         for (value, (_, part)) in values.iter().zip(keys) {
-            part.encode(&value.get(i), &mut key);
+            value.encode_key(part, i, &mut out.bytes);
         }
-        out.push(key);
+        out.ends.push(out.bytes.len() as u32);
     }
     Ok(out)
 }
 
 impl SortOp {
-    pub fn new(node: Arc<SortNode>, ctx: &ExecContext) -> Result<SortOp> {
+    pub fn new(id: usize, node: Arc<SortNode>, ctx: &ExecContext) -> Result<SortOp> {
         let input = build(&node.input, ctx)?;
-        Ok(SortOp { node, input, sorted: false, pending: Pending::default() })
+        Ok(SortOp { id, node, input, sorted: None })
     }
 
     /// LIMIT + OFFSET, when they bound the sort.
@@ -51,57 +51,89 @@ impl SortOp {
         Ok(Some(limit.saturating_add(offset)))
     }
 
-    fn sort(&mut self, ctx: &ExecContext) -> Result<Batch> {
+    fn sort(&mut self, ctx: &ExecContext) -> Result<Sorted> {
         let bound = self.bound(ctx)?;
-        let mut all = Batch { columns: nulls(&self.node.input.kinds, 0), rows: 0 };
-        let mut keys: Vec<Vec<u8>> = Vec::new();
-        match bound {
-            Some(n) if n <= HEAP_ROWS_MAX => self.top(ctx, n, &mut all, &mut keys)?,
-            _ => {
-                while let Some(batch) = self.input.next(ctx, BATCH_ROWS)? {
-                    keys.extend(encode_keys(&self.node.keys, ctx, &batch)?);
-                    append(&mut all, batch);
-                    ctx.check_interrupt()?;
-                }
+        let mut sorter = Sorter::new(ctx.resources(), bound, false);
+        let heap = bound.filter(|n| *n <= HEAP_ROWS_MAX);
+        if let Some(n) = heap {
+            self.top(ctx, n, &mut sorter)?;
+        } else {
+            while let Some(batch) = self.input.next(ctx, BATCH_ROWS)? {
+                let keys = encode_keys(&self.node.keys, ctx, &batch)?;
+                sorter.push(batch, keys)?;
+                ctx.check_interrupt()?;
             }
         }
-        let mut order: Vec<u32> = (0..all.rows as u32).collect();
-        quicksort(&mut order, &|&a: &u32, &b: &u32| keys[a as usize].cmp(&keys[b as usize]));
-        if let Some(bound) = bound {
-            order.truncate(bound);
-        }
-        Ok(all.take(&order))
+        let sorted = sorter.finish()?;
+        ctx.record_timing(self.id, |t| {
+            let method = match (sorted.on_disk, heap) {
+                (true, _) => "external merge",
+                (false, Some(_)) => "top-N heapsort",
+                (false, None) => "quicksort",
+            };
+            t.storage = Some(Storage::Sort { method, on_disk: sorted.on_disk, bytes: sorted.bytes });
+        });
+        Ok(sorted)
     }
 
-    /// Keeps the `n` least rows, and rows that were among them for a while; drops those now and then.
-    fn top(&mut self, ctx: &ExecContext, n: usize, all: &mut Batch, keys: &mut Vec<Vec<u8>>) -> Result<()> {
+    /// Hands the `n` least rows to the sorter, and some that were among them for a while. Rows too large for that are all
+    /// handed to it.
+    fn top(&mut self, ctx: &ExecContext, n: usize, sorter: &mut Sorter) -> Result<()> {
         let mut heap: BinaryHeap<(Vec<u8>, usize)> = BinaryHeap::with_capacity(n + 1);
+        let (mut all, mut keys) = (Batch::default(), ByteStrings::default());
+        let mut bytes = 0;
         if n == 0 {
             return Ok(());
         }
         while let Some(batch) = self.input.next(ctx, BATCH_ROWS)? {
             let mut kept = Vec::new();
-            for (i, key) in encode_keys(&self.node.keys, ctx, &batch)?.into_iter().enumerate() {
-                if heap.len() == n && heap.peek().is_some_and(|(worst, _)| *worst <= key) {
+            let new = encode_keys(&self.node.keys, ctx, &batch)?;
+            for i in 0..batch.rows {
+                let key = new.get(i);
+                if heap.len() == n && heap.peek().is_some_and(|(worst, _)| worst[..] <= *key) {
                     continue;
                 }
                 let place = all.rows + kept.len();
                 kept.push(i as u32);
-                keys.push(key.clone());
-                heap.push((key, place));
+                keys.push(key);
+                heap.push((key.to_vec(), place));
                 if heap.len() > n {
                     heap.pop();
                 }
             }
-            append(all, batch.take(&kept));
+            let batch = batch.take(&kept);
+            bytes += batch.memory_bytes();
+            append(&mut all, batch);
             if all.rows > 2 * n + BATCH_ROWS {
                 let mut live: Vec<(Vec<u8>, usize)> = heap.drain().collect();
                 live.sort_by_key(|(_, place)| *place);
                 let rows: Vec<u32> = live.iter().map(|(_, place)| *place as u32).collect();
-                *all = all.take(&rows);
-                *keys = live.into_iter().map(|(key, _)| key).collect();
-                heap.extend(keys.iter().cloned().enumerate().map(|(i, k)| (k, i)));
+                all = all.take(&rows);
+                bytes = all.memory_bytes();
+                keys = ByteStrings::default();
+                live.iter().for_each(|(key, _)| keys.push(key));
+                heap.extend(live.into_iter().enumerate().map(|(i, (key, _))| (key, i)));
             }
+            ctx.check_interrupt()?;
+            if bytes > ctx.resources().work_bytes {
+                // The sorter keeps them in files; what is not among the least is still left out.
+                sorter.push(std::mem::take(&mut all), std::mem::take(&mut keys))?;
+                let worst = heap.peek().filter(|_| heap.len() == n).map(|(key, _)| key.clone());
+                return self.rest(ctx, worst, sorter);
+            }
+        }
+        sorter.push(all, keys)
+    }
+
+    /// Hands all further rows to the sorter, but for those after `worst`.
+    fn rest(&mut self, ctx: &ExecContext, worst: Option<Vec<u8>>, sorter: &mut Sorter) -> Result<()> {
+        while let Some(batch) = self.input.next(ctx, BATCH_ROWS)? {
+            let keys = encode_keys(&self.node.keys, ctx, &batch)?;
+            let kept: Vec<u32> =
+                (0..batch.rows as u32).filter(|i| worst.as_ref().is_none_or(|w| keys.get(*i as usize) < &w[..])).collect();
+            let mut kept_keys = ByteStrings::default();
+            kept.iter().for_each(|i| kept_keys.push(keys.get(*i as usize)));
+            sorter.push(batch.take(&kept), kept_keys)?;
             ctx.check_interrupt()?;
         }
         Ok(())
@@ -110,17 +142,18 @@ impl SortOp {
 
 impl Operator for SortOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
-        if !self.sorted {
-            self.sorted = true;
-            let batch = self.sort(ctx)?;
-            self.pending.put(batch);
-        }
-        Ok(self.pending.take(limit))
+        let sorted = match &mut self.sorted {
+            Some(sorted) => sorted,
+            None => {
+                let sorted = self.sort(ctx)?;
+                self.sorted.insert(sorted)
+            }
+        };
+        sorted.next(limit.min(BATCH_ROWS))
     }
 
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
-        self.sorted = false;
-        self.pending.clear();
+        self.sorted = None;
         self.input.rescan(ctx)
     }
 }

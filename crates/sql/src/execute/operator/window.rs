@@ -1,114 +1,302 @@
 //! Window functions over an input sorted by partition and order columns.
+//!
+//! Rows are gathered until their memory is full; whole partitions among them are computed and given out. A partition that does
+//! not fit alone is kept in files: its rows, what the functions read of them, and the results of each function.
 
 mod frame;
+mod pages;
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use melba_functions::window::Sink;
 use melba_functions::{AggregateFn, Partition};
-use melba_types::{Batch, Column, Datum, Result};
+use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, DbError, Result};
 
 use self::frame::Frames;
+use self::pages::Pages;
 use super::build;
-use super::pending::{Pending, append, nulls};
+use super::pending::{Pending, append, give};
 use super::sort::encode_keys;
+use crate::execute::expression::filter;
+use crate::execute::instrument::Storage;
+use crate::execute::spill::{Place, Store};
 use crate::execute::{BATCH_ROWS, ExecContext, Operator};
 use crate::plan::node::{WindowFunction, WindowNode, WindowSpec};
 
 pub(super) struct WindowOp {
+    id: usize,
     node: Arc<WindowNode>,
+    layout: Layout,
     input: Box<dyn Operator>,
     done: bool,
+    /// Rows of the partition that the last batch ended in, and the batch after it that was read already.
+    rest: Batch,
+    /// A partition in files: its rows and results, read from the same place.
+    large: Option<Large>,
+    used: (u64, u64),
     pending: Pending,
 }
 
-impl WindowOp {
-    pub fn new(node: Arc<WindowNode>, ctx: &ExecContext) -> Result<WindowOp> {
-        let input = build(&node.input, ctx)?;
-        Ok(WindowOp { node, input, done: false, pending: Pending::default() })
+struct Large {
+    rows: Store,
+    results: Vec<Store>,
+    place: Place,
+}
+
+/// Columns of what the functions read: arguments, function by function; FILTER's answers; the order key; the order value.
+#[derive(Default)]
+struct Layout {
+    arguments: Vec<Range<usize>>,
+    keeps: Vec<Option<usize>>,
+    order_key: usize,
+    order_value: Option<usize>,
+}
+
+impl Layout {
+    fn new(node: &WindowNode) -> Layout {
+        let mut layout = Layout::default();
+        let mut next = 0;
+        for function in &node.functions {
+            layout.arguments.push(next..next + function.call.args.len());
+            next += function.call.args.len();
+        }
+        for function in &node.functions {
+            layout.keeps.push(function.filter.is_some().then_some(next));
+            next += usize::from(function.filter.is_some());
+        }
+        layout.order_key = next;
+        layout.order_value = (node.order.len() == 1).then_some(next + 1);
+        layout
     }
 
-    fn compute(&mut self, ctx: &ExecContext) -> Result<Batch> {
-        let node = self.node.clone();
-        let mut all = Batch { columns: nulls(&node.input.kinds, 0), rows: 0 };
-        while let Some(batch) = self.input.next(ctx, BATCH_ROWS)? {
+    /// What the functions read of some rows.
+    fn read(node: &WindowNode, ctx: &ExecContext, rows: &Batch) -> Result<Batch> {
+        let mut columns = Vec::new();
+        for argument in node.functions.iter().flat_map(|f| &f.call.args) {
+            columns.push(argument.eval_batch(ctx, rows)?);
+        }
+        for condition in node.functions.iter().filter_map(|f| f.filter.as_ref()) {
+            let mut keep = vec![false; rows.rows];
+            match filter(std::slice::from_ref(condition), ctx, rows)? {
+                None => keep.fill(true),
+                Some(kept) => kept.iter().for_each(|&r| keep[r as usize] = true),
+            }
+            columns.push(Column::new(ColumnData::Bool(keep)));
+        }
+        columns.push(Column::new(ColumnData::Bytes(encode_keys(&node.order, ctx, rows)?)));
+        if let [(e, _)] = &node.order[..] {
+            columns.push(e.eval_batch(ctx, rows)?);
+        }
+        Ok(Batch { columns, rows: rows.rows })
+    }
+}
+
+impl WindowOp {
+    pub fn new(id: usize, node: Arc<WindowNode>, ctx: &ExecContext) -> Result<WindowOp> {
+        let input = build(&node.input, ctx)?;
+        let layout = Layout::new(&node);
+        Ok(WindowOp {
+            id,
+            node,
+            layout,
+            input,
+            done: false,
+            rest: Batch::default(),
+            large: None,
+            used: (0, 0),
+            pending: Pending::default(),
+        })
+    }
+
+    /// Computes the next whole partitions; `None` at the end, or when a large one was begun.
+    fn compute(&mut self, ctx: &ExecContext) -> Result<Option<Batch>> {
+        let mut held = ctx.resources().held();
+        let mut all = std::mem::take(&mut self.rest);
+        let mut bytes = all.memory_bytes();
+        let mut full = false;
+        while !full && !self.done {
+            let Some(batch) = self.input.next(ctx, BATCH_ROWS)? else {
+                self.done = true;
+                break;
+            };
+            bytes += batch.memory_bytes();
             append(&mut all, batch);
+            full = bytes > ctx.resources().work_bytes || !held.try_set(bytes);
             ctx.check_interrupt()?;
         }
+        self.used.0 = self.used.0.max(bytes as u64);
         if all.rows == 0 {
-            return Ok(all);
+            return Ok(None);
         }
-        let partition_keys = encode_keys(&node.partition, ctx, &all)?;
-        let order_keys = encode_keys(&node.order, ctx, &all)?;
-        let order_values = match &node.order[..] {
-            [(e, _)] => Some(e.eval_batch(ctx, &all)?),
-            _ => None,
-        };
-        let mut results: Vec<Column> = node.functions.iter().map(|f| Column::with_capacity(f.kind, all.rows)).collect();
-        let arguments: Vec<Vec<Column>> = node
-            .functions
-            .iter()
-            .map(|f| f.call.args.iter().map(|a| a.eval_batch(ctx, &all)).collect::<Result<_>>())
-            .collect::<Result<_>>()?;
-        let keeps = node.functions.iter().map(|f| keep(f, ctx, &all)).collect::<Result<Vec<_>>>()?;
+        let keys = encode_keys(&self.node.partition, ctx, &all)?;
+        let last = partition_start(&keys, all.rows - 1);
+        if !self.done {
+            if last == 0 {
+                self.begin_large(ctx, all, keys.get(0).to_vec())?;
+                return Ok(None);
+            }
+            self.rest = all.take(&(last as u32..all.rows as u32).collect::<Vec<_>>());
+            all = all.take(&(0..last as u32).collect::<Vec<_>>());
+        }
+        let read = Layout::read(&self.node, ctx, &all)?;
+        let mut results: Vec<Column> = self.node.functions.iter().map(|f| Column::with_capacity(f.kind, all.rows)).collect();
         let mut start = 0;
         while start < all.rows {
             ctx.check_interrupt()?;
             let mut end = start + 1;
-            while end < all.rows && partition_keys[end] == partition_keys[start] {
+            while end < all.rows && keys.get(end) == keys.get(start) {
                 end += 1;
             }
-            let frames = Frames::new(&node, ctx, &order_keys[start..end], order_values.as_ref(), start)?;
-            for (i, function) in node.functions.iter().enumerate() {
-                let rows = PartitionRows { start, rows: end - start, arguments: &arguments[i], frames: &frames };
-                let values = match &function.function {
-                    WindowFunction::Window(f) => f(&function.call.context(ctx), &rows)?,
-                    WindowFunction::Aggregate { make, strict } => {
-                        aggregate(function, *make, *strict, ctx, &rows, keeps[i].as_deref())?
-                    }
+            let pages = Pages::memory(&read, start..end);
+            for (column, function) in results.iter_mut().zip(0..) {
+                let mut sink = |value| {
+                    column.push(value);
+                    Ok(())
                 };
-                values.into_iter().for_each(|v| results[i].push(v));
+                self.function(ctx, function, &pages, &mut sink)?;
             }
             start = end;
         }
         all.columns.extend(results);
-        Ok(all)
+        Ok(Some(all))
+    }
+
+    /// Reads a partition that does not fit, whose first rows are given, into files, and computes it.
+    fn begin_large(&mut self, ctx: &ExecContext, first: Batch, key: Vec<u8>) -> Result<()> {
+        let mut rows = Store::new(ctx.resources());
+        let mut read = Store::new(ctx.resources());
+        let mut batch = first;
+        loop {
+            let keys = encode_keys(&self.node.partition, ctx, &batch)?;
+            let end = (0..batch.rows).find(|i| keys.get(*i) != &key[..]).unwrap_or(batch.rows);
+            if end < batch.rows {
+                self.rest = batch.take(&(end as u32..batch.rows as u32).collect::<Vec<_>>());
+                batch = batch.take(&(0..end as u32).collect::<Vec<_>>());
+            }
+            for from in (0..batch.rows).step_by(BATCH_ROWS) {
+                let to = (from + BATCH_ROWS).min(batch.rows);
+                let piece = batch.take(&(from as u32..to as u32).collect::<Vec<_>>());
+                read.push(Layout::read(&self.node, ctx, &piece)?)?;
+                rows.push(piece)?;
+            }
+            ctx.check_interrupt()?;
+            if self.rest.rows > 0 {
+                break;
+            }
+            match self.input.next(ctx, BATCH_ROWS)? {
+                Some(next) => batch = next,
+                None => {
+                    self.done = true;
+                    break;
+                }
+            }
+        }
+        read.close()?;
+        let count = rows.rows() as usize;
+        let pages = Pages::stored(read, count);
+        let mut results = Vec::new();
+        for (i, function) in self.node.functions.iter().enumerate() {
+            let mut store = Store::new(ctx.resources());
+            let mut column = Column::with_capacity(function.kind, BATCH_ROWS);
+            let mut sink = |value| {
+                column.push(value);
+                if column.len() < BATCH_ROWS {
+                    return Ok(());
+                }
+                ctx.check_interrupt()?;
+                let full = std::mem::replace(&mut column, Column::with_capacity(function.kind, BATCH_ROWS));
+                store.push(Batch { columns: vec![full], rows: BATCH_ROWS })
+            };
+            self.function(ctx, i, &pages, &mut sink)?;
+            let rows = column.len();
+            store.push(Batch { columns: vec![column], rows })?;
+            results.push(store);
+        }
+        let disk: u64 = results.iter().chain([&rows]).map(|s| s.usage().1).sum();
+        self.used.1 = self.used.1.max(disk + pages.disk_bytes());
+        self.large = Some(Large { rows, results, place: 0 });
+        Ok(())
+    }
+
+    fn function(&self, ctx: &ExecContext, index: usize, pages: &Pages<'_>, sink: Sink<'_>) -> Result<()> {
+        let function = &self.node.functions[index];
+        let frames = Frames::new(&self.node, ctx, pages, self.layout.order_key, self.layout.order_value)?;
+        let arguments = self.layout.arguments[index].clone();
+        let rows = PartitionRows { pages, arguments, keep: self.layout.keeps[index], frames: &frames };
+        match &function.function {
+            WindowFunction::Window(f) => f(&function.call.context(ctx), &rows, sink),
+            WindowFunction::Aggregate { make, strict } => aggregate(function, *make, *strict, ctx, &rows, sink),
+        }
     }
 }
 
-/// FILTER: which rows an aggregate takes.
-fn keep(function: &WindowSpec, ctx: &ExecContext, all: &Batch) -> Result<Option<Vec<bool>>> {
-    let Some(condition) = &function.filter else { return Ok(None) };
-    let mut keep = vec![false; all.rows];
-    match crate::execute::expression::filter(std::slice::from_ref(condition), ctx, all)? {
-        None => keep.fill(true),
-        Some(rows) => rows.iter().for_each(|&r| keep[r as usize] = true),
+/// The first row of the partition of row `row`.
+fn partition_start(keys: &ByteStrings, row: usize) -> usize {
+    let mut start = row;
+    while start > 0 && keys.get(start - 1) == keys.get(row) {
+        start -= 1;
     }
-    Ok(Some(keep))
+    start
+}
+
+impl Large {
+    /// The next rows with their results.
+    fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
+        let mut place = self.place;
+        let Some(mut batch) = self.rows.read(&mut place, limit)? else { return Ok(None) };
+        for results in &mut self.results {
+            // Chunks of results and of rows need not end together.
+            let mut from = self.place;
+            let mut column = Batch::default();
+            while from < place {
+                let wanted = (place - from) as usize;
+                let Some(some) = results.read(&mut from, wanted)? else {
+                    return Err(DbError::internal("a window function gave too few results"));
+                };
+                append(&mut column, some);
+            }
+            batch.columns.append(&mut column.columns);
+        }
+        self.place = place;
+        Ok(Some(batch))
+    }
 }
 
 struct PartitionRows<'a> {
-    /// First row of the partition within the batch.
-    start: usize,
-    rows: usize,
-    arguments: &'a [Column],
+    pages: &'a Pages<'a>,
+    arguments: Range<usize>,
+    keep: Option<usize>,
     frames: &'a Frames<'a>,
+}
+
+impl PartitionRows<'_> {
+    /// An aggregate's arguments at a row; `None` when it does not take the row.
+    fn taken(&self, row: usize, strict: bool) -> Result<Option<Vec<Datum>>> {
+        if let Some(keep) = self.keep
+            && !matches!(self.pages.value(row, keep)?, Datum::Bool(true))
+        {
+            return Ok(None);
+        }
+        let args = self.arguments.clone().map(|a| self.pages.value(row, a)).collect::<Result<Vec<Datum>>>()?;
+        Ok((!strict || !args.iter().any(Datum::is_null)).then_some(args))
+    }
 }
 
 impl Partition for PartitionRows<'_> {
     fn rows(&self) -> usize {
-        self.rows
+        self.pages.rows()
     }
 
     fn argument(&self, row: usize, argument: usize) -> Result<Datum> {
-        Ok(self.arguments[argument].get(self.start + row))
+        self.pages.value(row, self.arguments.start + argument)
     }
 
     fn arguments(&self) -> usize {
         self.arguments.len()
     }
 
-    fn peers(&self, row: usize) -> Range<usize> {
+    fn peers(&self, row: usize) -> Result<Range<usize>> {
         self.frames.peers(row)
     }
 
@@ -125,31 +313,24 @@ fn aggregate(
     strict: bool,
     ctx: &ExecContext,
     rows: &PartitionRows<'_>,
-    keep: Option<&[bool]>,
-) -> Result<Vec<Datum>> {
+    sink: Sink<'_>,
+) -> Result<()> {
     let call = function.call.context(ctx);
-    let args = |row: usize| -> Option<Vec<Datum>> {
-        if keep.is_some_and(|k| !k[rows.start + row]) {
-            return None;
-        }
-        let args: Vec<Datum> = rows.arguments.iter().map(|c| c.get(rows.start + row)).collect();
-        (!strict || !args.iter().any(Datum::is_null)).then_some(args)
-    };
-    let mut out: Vec<Datum> = Vec::with_capacity(rows.rows);
+    let mut last = Datum::Null;
     let mut state = make(&call)?;
     let mut covered: [Range<usize>; 3] = [0..0, 0..0, 0..0];
-    for row in 0..rows.rows {
+    let simple = |f: &[Range<usize>; 3]| f[1].is_empty() && f[2].is_empty();
+    for row in 0..rows.rows() {
         let frame = rows.frame(row)?;
         if row > 0 && frame == covered {
-            out.push(out[row - 1].clone());
+            sink(last.clone())?;
             continue;
         }
-        let simple = |f: &[Range<usize>; 3]| f[1].is_empty() && f[2].is_empty();
         let follows = simple(&frame) && simple(&covered) && frame[0].start >= covered[0].start && frame[0].end >= covered[0].end;
         let mut continued = follows && frame[0].start < covered[0].end;
         if continued {
             for gone in covered[0].start..frame[0].start {
-                if let Some(args) = args(gone)
+                if let Some(args) = rows.taken(gone, strict)?
                     && !state.remove(&call, &args)?
                 {
                     continued = false;
@@ -157,38 +338,52 @@ fn aggregate(
                 }
             }
         }
-        if continued {
-            for new in covered[0].end.max(frame[0].start)..frame[0].end {
-                if let Some(args) = args(new) {
-                    state.add(&call, &args)?;
-                }
-            }
+        let new = if continued {
+            [covered[0].end.max(frame[0].start)..frame[0].end, 0..0, 0..0]
         } else {
             state = make(&call)?;
-            for new in frame.iter().flat_map(Clone::clone) {
-                if let Some(args) = args(new) {
-                    state.add(&call, &args)?;
-                }
+            frame.clone()
+        };
+        for row in new.into_iter().flatten() {
+            if let Some(args) = rows.taken(row, strict)? {
+                state.add(&call, &args)?;
             }
         }
         covered = frame;
-        out.push(state.finish(&call)?);
+        last = state.finish(&call)?;
+        sink(last.clone())?;
     }
-    Ok(out)
+    Ok(())
 }
 
 impl Operator for WindowOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
-        if !self.done {
-            self.done = true;
-            let batch = self.compute(ctx)?;
-            self.pending.put(batch);
+        loop {
+            if let Some(batch) = self.pending.take(limit) {
+                return Ok(Some(batch));
+            }
+            if let Some(large) = &mut self.large {
+                match large.next(limit)? {
+                    Some(batch) => return Ok(Some(batch)),
+                    None => self.large = None,
+                }
+            }
+            if self.done && self.rest.rows == 0 {
+                let (memory, disk) = self.used;
+                ctx.record_timing(self.id, |t| t.storage = Some(Storage::Rows { memory, disk }));
+                return Ok(None);
+            }
+            if let Some(batch) = self.compute(ctx)? {
+                return Ok(give(&mut self.pending, batch, limit));
+            }
         }
-        Ok(self.pending.take(limit))
     }
 
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
         self.done = false;
+        self.rest = Batch::default();
+        self.large = None;
+        self.used = (0, 0);
         self.pending.clear();
         self.input.rescan(ctx)
     }

@@ -1,25 +1,27 @@
 //! Frames: which rows of its partition a row's window functions see.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
-use melba_types::{Column, Datum, Result, bail};
+use melba_types::{Datum, Result, bail};
 
+use super::pages::Pages;
 use crate::execute::ExecContext;
 use crate::execute::expression::Call;
 use crate::plan::node::WindowNode;
 use crate::tree::{FrameBound, FrameExclusion, FrameMode};
 
-/// The frames of one partition.
+/// The frames of one partition, asked for row by row.
 pub(super) struct Frames<'a> {
     node: &'a WindowNode,
     ctx: &'a ExecContext,
+    pages: &'a Pages<'a>,
     rows: usize,
-    /// For each row, its peer group; for each group, its rows.
-    group_of: Vec<usize>,
-    groups: Vec<Range<usize>>,
-    /// The order column, when there is one, and the partition's place in it.
-    values: Option<&'a Column>,
-    start: usize,
+    /// Columns of the order key, and of the order value when there is one order column.
+    key: usize,
+    value: Option<usize>,
+    /// The peer group that was asked for last.
+    group: RefCell<Range<usize>>,
     start_offset: Datum,
     end_offset: Datum,
 }
@@ -28,22 +30,10 @@ impl<'a> Frames<'a> {
     pub fn new(
         node: &'a WindowNode,
         ctx: &'a ExecContext,
-        order_keys: &[Vec<u8>],
-        values: Option<&'a Column>,
-        start: usize,
+        pages: &'a Pages<'a>,
+        key: usize,
+        value: Option<usize>,
     ) -> Result<Frames<'a>> {
-        let rows = order_keys.len();
-        let mut group_of = Vec::with_capacity(rows);
-        let mut groups: Vec<Range<usize>> = Vec::new();
-        for (i, key) in order_keys.iter().enumerate() {
-            if i == 0 || *key != order_keys[i - 1] {
-                groups.push(i..i);
-            }
-            if let Some(group) = groups.last_mut() {
-                group.end = i + 1;
-            }
-            group_of.push(groups.len() - 1);
-        }
         let offset = |e: &Option<crate::execute::Expression>, which: &str| -> Result<Datum> {
             let Some(e) = e else { return Ok(Datum::Null) };
             let value = e.eval_row(ctx, &[])?;
@@ -57,18 +47,56 @@ impl<'a> Frames<'a> {
         };
         let start_offset = offset(&node.start_offset, "starting")?;
         let end_offset = offset(&node.end_offset, "ending")?;
-        Ok(Frames { node, ctx, rows, group_of, groups, values, start, start_offset, end_offset })
+        let rows = pages.rows();
+        Ok(Frames { node, ctx, pages, rows, key, value, group: RefCell::new(0..0), start_offset, end_offset })
     }
 
-    pub fn peers(&self, row: usize) -> Range<usize> {
-        self.groups[self.group_of[row]].clone()
+    /// The rows that are equal in order; mostly the row is in the group asked for last, or the first one after it.
+    pub fn peers(&self, row: usize) -> Result<Range<usize>> {
+        let known = self.group.borrow().clone();
+        if known.contains(&row) {
+            return Ok(known);
+        }
+        let mut start = row;
+        while start > 0 && start != known.end && self.pages.same(start - 1, row, self.key)? {
+            start -= 1;
+        }
+        let mut end = row + 1;
+        while end < self.rows && self.pages.same(row, end, self.key)? {
+            end += 1;
+        }
+        *self.group.borrow_mut() = start..end;
+        Ok(start..end)
+    }
+
+    /// The first row of the group `count` groups before that of `row`, or the end of it; `None` when there are fewer.
+    fn group_before(&self, row: usize, count: usize) -> Result<Option<Range<usize>>> {
+        let mut group = self.peers(row)?;
+        for _ in 0..count {
+            if group.start == 0 {
+                return Ok(None);
+            }
+            group = self.peers(group.start - 1)?;
+        }
+        Ok(Some(group))
+    }
+
+    fn group_after(&self, row: usize, count: usize) -> Result<Option<Range<usize>>> {
+        let mut group = self.peers(row)?;
+        for _ in 0..count {
+            if group.end >= self.rows {
+                return Ok(None);
+            }
+            group = self.peers(group.end)?;
+        }
+        Ok(Some(group))
     }
 
     pub fn frame(&self, row: usize) -> Result<[Range<usize>; 3]> {
         let frame = &self.node.frame;
         let from = self.bound(row, &frame.start, true)?.min(self.rows);
         let to = self.bound(row, &frame.end, false)?.clamp(from, self.rows);
-        let peers = self.peers(row);
+        let peers = self.peers(row)?;
         let cut = |hole: Range<usize>| [from..to.min(hole.start).max(from), to.min(from.max(hole.end))..to, 0..0];
         Ok(match frame.exclude {
             FrameExclusion::None => [from..to, 0..0, 0..0],
@@ -89,26 +117,21 @@ impl<'a> Frames<'a> {
             (FrameBound::UnboundedFollowing, _) => self.rows,
             (FrameBound::CurrentRow, FrameMode::Rows) => row + usize::from(!starting),
             (FrameBound::CurrentRow, _) => {
-                let peers = self.peers(row);
+                let peers = self.peers(row)?;
                 if starting { peers.start } else { peers.end }
             }
             (FrameBound::Preceding(_), FrameMode::Rows) => (row + usize::from(!starting)).saturating_sub(count(offset)),
             (FrameBound::Following(_), FrameMode::Rows) => (row + usize::from(!starting)).saturating_add(count(offset)),
-            (FrameBound::Preceding(_), FrameMode::Groups) => {
-                let group = self.group_of[row];
-                match group.checked_sub(count(offset)) {
-                    Some(g) if starting => self.groups[g].start,
-                    Some(g) => self.groups[g].end,
-                    None => 0,
-                }
-            }
-            (FrameBound::Following(_), FrameMode::Groups) => {
-                match self.groups.get(self.group_of[row].saturating_add(count(offset))) {
-                    Some(group) if starting => group.start,
-                    Some(group) => group.end,
-                    None => self.rows,
-                }
-            }
+            (FrameBound::Preceding(_), FrameMode::Groups) => match self.group_before(row, count(offset))? {
+                Some(group) if starting => group.start,
+                Some(group) => group.end,
+                None => 0,
+            },
+            (FrameBound::Following(_), FrameMode::Groups) => match self.group_after(row, count(offset))? {
+                Some(group) if starting => group.start,
+                Some(group) => group.end,
+                None => self.rows,
+            },
             (FrameBound::Preceding(_), FrameMode::Range) => self.range_bound(row, offset, true, starting)?,
             (FrameBound::Following(_), FrameMode::Range) => self.range_bound(row, offset, false, starting)?,
         })
@@ -117,12 +140,12 @@ impl<'a> Frames<'a> {
     /// RANGE with an offset: by the type's in_range function. NULLs are peers of each other only.
     fn range_bound(&self, row: usize, offset: &Datum, preceding: bool, starting: bool) -> Result<usize> {
         let call = if starting { &self.node.in_range_start } else { &self.node.in_range_end };
-        let (Some(call), Some(values)) = (call, self.values) else {
+        let (Some(call), Some(column)) = (call, self.value) else {
             return Err(melba_types::DbError::internal("RANGE offset without in_range function"));
         };
-        let value = |i: usize| values.get(self.start + i);
-        let current = value(row);
-        let peers = self.peers(row);
+        let value = |i: usize| self.pages.value(i, column);
+        let current = value(row)?;
+        let peers = self.peers(row)?;
         if current.is_null() {
             return Ok(if starting { peers.start } else { peers.end });
         }
@@ -131,10 +154,10 @@ impl<'a> Frames<'a> {
         let subtract = preceding != descending;
         // Non-null rows are contiguous.
         let (mut low, mut high) = (0, self.rows);
-        while low < high && value(low).is_null() {
+        while low < high && value(low)?.is_null() {
             low += 1;
         }
-        while high > low && value(high - 1).is_null() {
+        while high > low && value(high - 1)?.is_null() {
             high -= 1;
         }
         // The first row for which "outside before the bound" is false.
@@ -142,9 +165,9 @@ impl<'a> Frames<'a> {
             let middle = low + (high - low) / 2;
             let before = if starting {
                 // Rows before the frame: not within (value >= bound ascending).
-                !self.in_range(call, value(middle), &current, offset, subtract, descending)?
+                !self.in_range(call, value(middle)?, &current, offset, subtract, descending)?
             } else {
-                self.in_range(call, value(middle), &current, offset, subtract, !descending)?
+                self.in_range(call, value(middle)?, &current, offset, subtract, !descending)?
             };
             if before {
                 low = middle + 1;

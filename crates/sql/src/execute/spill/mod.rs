@@ -1,0 +1,79 @@
+//! Rows that do not fit: what operators do when they would hold more than work_mem, or than the server has left.
+//!
+//! Every operator that keeps rows counts them in a `Held` of its query. When that would exceed the operator's target (work_mem,
+//! for hash tables times hash_mem_multiplier), or the budget of all queries, the rows go to a temporary file:
+//! - `Sorter` writes sorted runs and merges them,
+//! - `Partitions` splits rows by the hash of a key, so that each part can be handled alone,
+//! - `Store` keeps rows in the order they came, to be read again from any place.
+//!
+//! Invariants:
+//! 1. All of them write `Run`s of batches in one format (`codec`), which nothing but this module reads.
+//! 2. What an operator answers does not depend on whether it spilled, but for the order of rows that nobody asked to be ordered.
+//! 3. Buffers of readers and writers are bounded by the operator's target and are not counted.
+
+mod codec;
+mod partition;
+mod run;
+mod sorter;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use melba_engine::{Held, QueryMemory, TempFile};
+use melba_functions::Session;
+use melba_types::Result;
+
+pub(crate) use partition::Partitions;
+pub(crate) use run::{Run, RunReader};
+pub(crate) use sorter::{Sorted, Sorter};
+pub(crate) use store::{Place, Store};
+
+/// Most that one operator holds in memory whatever the settings say: positions in columns are 32 bits wide.
+const TARGET_BYTES_MAX: usize = 1 << 30;
+/// Least that is asked of an operator: what a few batches take.
+const TARGET_BYTES_MIN: usize = 64 << 10;
+
+/// What a statement's operators may use.
+pub(crate) struct Resources {
+    memory: Arc<QueryMemory>,
+    session: Arc<melba_engine::Session>,
+    temp_limit: Option<u64>,
+    /// Target of sorts and materialised rows.
+    pub work_bytes: usize,
+    /// Target of hash tables.
+    pub hash_bytes: usize,
+}
+
+impl Resources {
+    /// By the session's settings as they are now.
+    pub fn new(session: &dyn Session, engine: &Arc<melba_engine::Session>) -> Resources {
+        let number = |name: &str| session.setting_number(name);
+        let work = number("work_mem").unwrap_or(4096.0) * 1024.0;
+        let hash = work * number("hash_mem_multiplier").unwrap_or(2.0);
+        let target = |bytes: f64| (bytes as usize).clamp(TARGET_BYTES_MIN, TARGET_BYTES_MAX);
+        let limit = number("temp_file_limit").filter(|kilobytes| *kilobytes >= 0.0);
+        Resources {
+            memory: engine.query_memory(),
+            session: Arc::clone(engine),
+            temp_limit: limit.map(|kilobytes| (kilobytes as u64) << 10),
+            work_bytes: target(work),
+            hash_bytes: target(hash),
+        }
+    }
+
+    /// An account for an operator's rows.
+    pub fn held(&self) -> Held {
+        Held::new(&self.memory)
+    }
+
+    pub fn file(&self) -> Result<Arc<TempFile>> {
+        Ok(Arc::new(self.session.temp_file(self.temp_limit)?))
+    }
+}
+
+/// Raw bytes of a block of a run, for an operator with this target: a merge holds one of each run.
+fn block_bytes(target: usize) -> usize {
+    (target / 64).clamp(4 << 10, 256 << 10)
+}

@@ -1,0 +1,80 @@
+//! Rows split by the hash of a key: equal keys end up in the same part.
+
+use std::sync::Arc;
+
+use melba_engine::TempFile;
+use melba_types::{Batch, Result};
+
+use super::run::{Buffers, RunWriter};
+use super::{Resources, Run, block_bytes};
+
+const PARTS_MIN: usize = 8;
+const PARTS_MAX: usize = 32;
+/// An operator's target has a part for each so many bytes.
+const TARGET_BYTES_PER_PART: usize = 128 << 10;
+/// All write buffers together take this part of the target.
+const BUFFERS_SHARE: usize = 4;
+
+/// Parts being written, all into one file.
+pub(crate) struct Partitions {
+    file: Arc<TempFile>,
+    parts: Vec<RunWriter>,
+    buffers: Buffers,
+    seed: u64,
+}
+
+impl Partitions {
+    /// For an operator with this target. `level` tells how often the rows have been split before: each level splits by other bits.
+    pub fn new(resources: &Resources, target: usize, level: u32) -> Result<Partitions> {
+        let count = (target / TARGET_BYTES_PER_PART).clamp(PARTS_MIN, PARTS_MAX);
+        let file = resources.file()?;
+        let block = block_bytes(target).min(target / BUFFERS_SHARE / count);
+        let parts = (0..count).map(|_| RunWriter::new(&file, block)).collect();
+        Ok(Partitions { file, parts, buffers: Buffers::default(), seed: u64::from(level) })
+    }
+
+    /// The part of a key.
+    pub fn part_of(&self, key: &[u8]) -> u32 {
+        (hash(key, self.seed) % self.parts.len() as u64) as u32
+    }
+
+    /// Adds rows: `to` has the part of each.
+    pub fn push(&mut self, batch: &Batch, to: &[u32]) -> Result<()> {
+        let mut rows: Vec<u32> = (0..batch.rows as u32).collect();
+        // Stable: rows of one part keep their order.
+        rows.sort_by_key(|&r| to[r as usize]);
+        for some in rows.chunk_by(|&a, &b| to[a as usize] == to[b as usize]) {
+            self.parts[to[some[0] as usize] as usize].push(batch.take(some), &mut self.buffers)?;
+        }
+        Ok(())
+    }
+
+    /// All parts, also the empty ones: sides that are split alike have matching parts.
+    pub fn finish(mut self) -> Result<Vec<Run>> {
+        self.parts.into_iter().map(|part| part.finish(&mut self.buffers)).collect()
+    }
+
+    /// Bytes written.
+    pub fn bytes(&self) -> u64 {
+        self.file.bytes()
+    }
+}
+
+/// A hash that another seed changes altogether (the finalizer of MurmurHash3 over words of 8 bytes).
+fn hash(bytes: &[u8], seed: u64) -> u64 {
+    let mut h = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ bytes.len() as u64;
+    for word in bytes.chunks(8) {
+        let mut padded = [0; 8];
+        padded[..word.len()].copy_from_slice(word);
+        h = mix(h ^ u64::from_le_bytes(padded));
+    }
+    mix(h)
+}
+
+fn mix(mut h: u64) -> u64 {
+    h ^= h >> 33;
+    h = h.wrapping_mul(0xff51_afd7_ed55_8ccd);
+    h ^= h >> 33;
+    h = h.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    h ^ h >> 33
+}

@@ -1,0 +1,364 @@
+//! Sorting by encoded keys, in memory or by merging sorted runs.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use melba_engine::{Held, TempFile};
+use melba_types::{Batch, ByteStrings, Column, ColumnData, DbError, Result};
+
+use super::run::{Buffers, RunWriter};
+use super::{Resources, Run, RunReader, block_bytes};
+use crate::execute::BATCH_ROWS;
+use crate::execute::operator::{append, quicksort};
+
+/// Runs merged at a time; with more, some are merged beforehand.
+const FAN_IN: usize = 32;
+
+/// Rows and their keys.
+#[derive(Default)]
+struct Chunk {
+    rows: Batch,
+    keys: ByteStrings,
+}
+
+/// A row: the beginning of its key, and where it is.
+#[derive(Clone, Copy)]
+struct Entry {
+    prefix: u64,
+    chunk: u32,
+    row: u32,
+}
+
+/// Collects rows to sort.
+pub(crate) struct Sorter {
+    resources: Arc<Resources>,
+    held: Held,
+    target: usize,
+    /// Keys begin with a group number of 4 bytes: groups are sorted one by one, each as if it were alone.
+    grouped: bool,
+    /// Only so many rows will be read.
+    bound: Option<usize>,
+    chunks: Vec<Chunk>,
+    entries: Vec<Entry>,
+    bytes: usize,
+    runs: Vec<Run>,
+    file: Option<Arc<TempFile>>,
+    /// The most memory that was held.
+    peak: usize,
+}
+
+/// Rows in order.
+pub(crate) struct Sorted {
+    source: Source,
+    left: usize,
+    _held: Held,
+    _file: Option<Arc<TempFile>>,
+    /// Bytes of memory, or of files.
+    pub bytes: u64,
+    pub on_disk: bool,
+}
+
+enum Source {
+    Memory { chunks: Vec<Chunk>, entries: Vec<Entry>, at: usize },
+    Merge(Merge),
+}
+
+impl Sorter {
+    pub fn new(resources: &Arc<Resources>, bound: Option<usize>, grouped: bool) -> Sorter {
+        Sorter {
+            held: resources.held(),
+            target: resources.work_bytes,
+            resources: Arc::clone(resources),
+            grouped,
+            bound,
+            chunks: Vec::new(),
+            entries: Vec::new(),
+            bytes: 0,
+            runs: Vec::new(),
+            file: None,
+            peak: 0,
+        }
+    }
+
+    /// Adds rows with a key for each.
+    pub fn push(&mut self, batch: Batch, keys: ByteStrings) -> Result<()> {
+        if batch.rows == 0 {
+            return Ok(());
+        }
+        self.bytes += batch.memory_bytes() + keys.bytes.capacity() + keys.ends.capacity() * 4;
+        let fits = self.chunks.last().is_some_and(|c| c.rows.rows + batch.rows <= BATCH_ROWS);
+        if !fits {
+            self.chunks.push(Chunk::default());
+        }
+        let chunk = self.chunks.len() as u32 - 1;
+        let Chunk { rows, keys: all } = &mut self.chunks[chunk as usize];
+        for i in 0..batch.rows {
+            let key = keys.get(i);
+            self.entries.push(Entry { prefix: prefix(key), chunk, row: (rows.rows + i) as u32 });
+            all.push(key);
+        }
+        append(rows, batch);
+        let total = self.bytes + self.entries.capacity() * size_of::<Entry>();
+        self.peak = self.peak.max(total);
+        if total > self.target || !self.held.try_set(total) {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        let chunks = &self.chunks;
+        let key = |e: &Entry| chunks[e.chunk as usize].keys.get(e.row as usize);
+        let compare = |a: &Entry, b: &Entry| match a.prefix.cmp(&b.prefix) {
+            Ordering::Equal => key(a).cmp(key(b)),
+            different => different,
+        };
+        if !self.grouped {
+            return quicksort(&mut self.entries, &compare);
+        }
+        let group = |e: &Entry| e.prefix >> 32;
+        self.entries.sort_by_key(group);
+        self.entries.chunk_by_mut(|a, b| group(a) == group(b)).for_each(|g| quicksort(g, &compare));
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        self.sort();
+        let file = match &self.file {
+            Some(file) => Arc::clone(file),
+            None => Arc::clone(self.file.insert(self.resources.file()?)),
+        };
+        let mut writer = RunWriter::new(&file, block_bytes(self.target));
+        let mut buffers = Buffers::default();
+        self.entries.truncate(self.bound.unwrap_or(usize::MAX));
+        for some in self.entries.chunks(piece_rows(self.bytes, self.entries.len(), self.target)) {
+            writer.push(gather(&self.chunks, some, true), &mut buffers)?;
+        }
+        self.runs.push(writer.finish(&mut buffers)?);
+        self.chunks.clear();
+        self.entries.clear();
+        self.bytes = 0;
+        self.held.set(0)?;
+        Ok(())
+    }
+
+    pub fn finish(mut self) -> Result<Sorted> {
+        let left = self.bound.unwrap_or(usize::MAX);
+        if self.runs.is_empty() {
+            self.sort();
+            let source = Source::Memory { chunks: self.chunks, entries: self.entries, at: 0 };
+            return Ok(Sorted { source, left, _held: self.held, _file: None, bytes: self.peak as u64, on_disk: false });
+        }
+        if !self.entries.is_empty() {
+            self.spill()?;
+        }
+        while self.runs.len() > FAN_IN {
+            self.merge_some()?;
+        }
+        let source = Source::Merge(Merge::new(&self.runs)?);
+        let bytes = self.file.as_ref().map_or(0, |f| f.bytes());
+        Ok(Sorted { source, left, _held: self.held, _file: self.file, bytes, on_disk: true })
+    }
+
+    /// One merge pass: the runs become fewer, in a new file.
+    fn merge_some(&mut self) -> Result<()> {
+        let file = self.resources.file()?;
+        let mut merged = Vec::new();
+        let mut buffers = Buffers::default();
+        for some in self.runs.chunks(FAN_IN) {
+            let mut merge = Merge::new(some)?;
+            let mut writer = RunWriter::new(&file, block_bytes(self.target));
+            while let Some(batch) = merge.next(MERGE_ROWS)? {
+                writer.push(batch, &mut buffers)?;
+            }
+            merged.push(writer.finish(&mut buffers)?);
+        }
+        self.runs = merged;
+        self.file = Some(file);
+        Ok(())
+    }
+}
+
+/// Rows merged at a time when runs are merged into longer ones.
+const MERGE_ROWS: usize = 256;
+
+/// Rows of a block of about the right size.
+fn piece_rows(bytes: usize, rows: usize, target: usize) -> usize {
+    (block_bytes(target) / (bytes / rows.max(1)).max(1)).clamp(1, BATCH_ROWS)
+}
+
+fn prefix(key: &[u8]) -> u64 {
+    match key.first_chunk::<8>() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => {
+            let mut padded = [0; 8];
+            padded[..key.len()].copy_from_slice(key);
+            u64::from_be_bytes(padded)
+        }
+    }
+}
+
+/// The rows of some entries, their keys as a last column if wanted.
+fn gather(chunks: &[Chunk], entries: &[Entry], with_keys: bool) -> Batch {
+    let picks: Vec<(u32, u32)> = entries.iter().map(|e| (e.chunk, e.row)).collect();
+    let batches: Vec<&Batch> = chunks.iter().map(|c| &c.rows).collect();
+    let mut batch = Batch::gather(&batches, &picks);
+    if with_keys {
+        let mut keys = ByteStrings::default();
+        entries.iter().for_each(|e| keys.push(chunks[e.chunk as usize].keys.get(e.row as usize)));
+        batch.columns.push(Column::new(ColumnData::Bytes(keys)));
+    }
+    batch
+}
+
+impl Sorted {
+    /// The next rows.
+    pub fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
+        let limit = limit.min(self.left);
+        let batch = match &mut self.source {
+            Source::Memory { chunks, entries, at } => {
+                let to = at.saturating_add(limit).min(entries.len());
+                let some = &entries[*at..to];
+                *at = to;
+                (!some.is_empty()).then(|| gather(chunks, some, false))
+            }
+            Source::Merge(merge) => merge.next(limit)?.map(|mut batch| {
+                batch.columns.pop();
+                batch
+            }),
+        };
+        self.left -= batch.as_ref().map_or(0, |b| b.rows);
+        Ok(batch)
+    }
+
+    /// The next rows with their keys.
+    pub fn next_with_keys(&mut self, limit: usize) -> Result<Option<(Batch, ByteStrings)>> {
+        let batch = match &mut self.source {
+            Source::Memory { chunks, entries, at } => {
+                let to = at.saturating_add(limit).min(entries.len());
+                let some = &entries[*at..to];
+                *at = to;
+                (!some.is_empty()).then(|| gather(chunks, some, true))
+            }
+            Source::Merge(merge) => merge.next(limit)?,
+        };
+        let Some(mut batch) = batch else { return Ok(None) };
+        match batch.columns.pop().map(|c| c.data) {
+            Some(ColumnData::Bytes(keys)) => Ok(Some((batch, keys))),
+            _ => Err(DbError::internal("sorted rows without their keys")),
+        }
+    }
+}
+
+/// Several runs read as one. The last column of their batches is the key.
+struct Merge {
+    cursors: Vec<Cursor>,
+    /// Cursors with rows left, the least first: a binary heap.
+    heap: Vec<u32>,
+    /// The batches that cursors and the answer in the making point into.
+    batches: Vec<Batch>,
+}
+
+struct Cursor {
+    reader: RunReader,
+    batch: usize,
+    row: usize,
+    prefix: u64,
+}
+
+impl Merge {
+    fn new(runs: &[Run]) -> Result<Merge> {
+        let mut merge = Merge { cursors: Vec::new(), heap: Vec::new(), batches: Vec::new() };
+        for run in runs {
+            let mut reader = run.reader();
+            if let Some(batch) = reader.next()? {
+                merge.cursors.push(Cursor { reader, batch: merge.batches.len(), row: 0, prefix: 0 });
+                merge.batches.push(batch);
+                let at = merge.cursors.len() - 1;
+                merge.cursors[at].prefix = prefix(merge.key(at as u32));
+                merge.heap.push(at as u32);
+            }
+        }
+        for at in (0..merge.heap.len() / 2).rev() {
+            merge.sift_down(at);
+        }
+        Ok(merge)
+    }
+
+    fn key(&self, cursor: u32) -> &[u8] {
+        let Cursor { batch, row, .. } = &self.cursors[cursor as usize];
+        match self.batches[*batch].columns.last().map(|c| &c.data) {
+            Some(ColumnData::Bytes(keys)) => keys.get(*row),
+            _ => &[],
+        }
+    }
+
+    /// Of equal keys, the earlier run's comes first.
+    fn less(&self, a: u32, b: u32) -> bool {
+        let prefixes = self.cursors[a as usize].prefix.cmp(&self.cursors[b as usize].prefix);
+        prefixes.then_with(|| self.key(a).cmp(self.key(b))).then(a.cmp(&b)).is_lt()
+    }
+
+    fn sift_down(&mut self, mut at: usize) {
+        loop {
+            let mut least = at;
+            for child in [2 * at + 1, 2 * at + 2] {
+                if child < self.heap.len() && self.less(self.heap[child], self.heap[least]) {
+                    least = child;
+                }
+            }
+            if least == at {
+                return;
+            }
+            self.heap.swap(at, least);
+            at = least;
+        }
+    }
+
+    fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
+        let mut picks: Vec<(u32, u32)> = Vec::new();
+        while picks.len() < limit
+            && let Some(&top) = self.heap.first()
+        {
+            let cursor = &mut self.cursors[top as usize];
+            picks.push((cursor.batch as u32, cursor.row as u32));
+            cursor.row += 1;
+            let mut ended = false;
+            if cursor.row >= self.batches[cursor.batch].rows {
+                match cursor.reader.next()? {
+                    Some(batch) => {
+                        (cursor.batch, cursor.row) = (self.batches.len(), 0);
+                        self.batches.push(batch);
+                    }
+                    None => ended = true,
+                }
+            }
+            if ended {
+                self.heap.swap_remove(0);
+            } else {
+                self.cursors[top as usize].prefix = prefix(self.key(top));
+            }
+            self.sift_down(0);
+        }
+        if picks.is_empty() {
+            return Ok(None);
+        }
+        let batches: Vec<&Batch> = self.batches.iter().collect();
+        let batch = Batch::gather(&batches, &picks);
+        self.drop_read();
+        Ok(Some(batch))
+    }
+
+    /// Forgets batches that have been read.
+    fn drop_read(&mut self) {
+        if self.batches.len() <= self.cursors.len() {
+            return;
+        }
+        let mut kept = Vec::with_capacity(self.heap.len());
+        for &cursor in &self.heap {
+            let cursor = &mut self.cursors[cursor as usize];
+            kept.push(std::mem::take(&mut self.batches[cursor.batch]));
+            cursor.batch = kept.len() - 1;
+        }
+        self.batches = kept;
+    }
+}

@@ -1,0 +1,142 @@
+//! `cargo xtask memory`: a server with little memory loads, indexes, sorts, joins, groups and changes many times as much, answers
+//! right, and stays within 1.3 times its setting all the while.
+
+use std::io::{BufWriter, Write};
+use std::process::Stdio;
+use std::time::Instant;
+
+use crate::melba::{Address, Melba, ask, postgres_program};
+
+pub struct Options {
+    /// The server's setting, in megabytes.
+    pub memory: u64,
+    /// Data to load, in megabytes.
+    pub megabytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { memory: 64, megabytes: 250 }
+    }
+}
+
+/// Bytes of a row's padding, random: the data shall not shrink on its way through temporary files.
+const PADDING_BYTES: usize = 900;
+/// Resident memory may exceed the setting by so much.
+const TOLERANCE_PERCENT: u64 = 130;
+/// Values of the column that is grouped by, beside those that are unique.
+const GROUPS: u64 = 1000;
+
+/// What is run, and what it must answer: `{n}` stands for the number of rows.
+const STEPS: &[(&str, &str, &str)] = &[
+    ("primary key", "alter table t add primary key (id)", ""),
+    ("index", "create index on t (phone)", ""),
+    ("index scan", "select count(*) from (select id from t where id between 1000 and 1999) q", "1000"),
+    ("sort", "select count(*) from (select * from t order by padding, id offset 0) q", "{n}"),
+    ("group by", "select count(*), sum(n) from (select phone, id, count(*) n from t group by phone, id) q", "{n}|{n}"),
+    ("count distinct", "select count(distinct padding) from t", "{n}"),
+    ("distinct", "select count(*) from (select distinct padding from t) q", "{n}"),
+    ("join", "select count(*), count(distinct a.grp) from t a join t b on a.padding = b.padding", "{n}|1000"),
+    ("outer join", "select count(*), count(b.id) from t a left join t b on a.padding = b.padding and a.id = b.id + 1", "{n}|0"),
+    ("window", "select max(r) from (select row_number() over (order by padding) r from t) q", "{n}"),
+    ("except", "select count(*) from (select padding from t except select padding from t where id % 2 = 0) q", "{half}"),
+    ("cte", "with x as materialized (select * from t) select count(*) from x a join x b using (id)", "{n}"),
+    ("create table as", "create table c as select * from t", ""),
+    ("update", "update c set grp = grp + 1", ""),
+    ("updated", "select count(*), min(grp), max(grp) from c", "{n}|1|1000"),
+    ("delete", "delete from c where id % 2 = 1", ""),
+    ("deleted", "select count(*) from c", "{even}"),
+];
+
+/// A query that cannot proceed.
+const TOO_MUCH: &str = "select array_agg(padding) from t";
+
+pub fn memory(options: &Options) -> Result<(), String> {
+    let Some(psql) = postgres_program("psql") else {
+        println!("skipped memory: psql is not installed");
+        return Ok(());
+    };
+    let melba = Melba::fresh_with("memory", &["--memory", &format!("{}MB", options.memory)])?;
+    let limit = options.memory * 1024 * TOLERANCE_PERCENT / 100;
+    let rows = (options.megabytes << 20) / (PADDING_BYTES as u64 + 30);
+    let mut peak = Peak { pid: melba.pid(), limit, most: 0 };
+    ask(&melba.address, "create table t (id bigint not null, grp int, phone text, padding text)")?;
+    peak.step("load", || load(&melba.address, &psql, rows))?;
+    for (name, query, expected) in STEPS {
+        let fill = |text: &str| {
+            let text = text.replace("{n}", &rows.to_string()).replace("{half}", &rows.div_ceil(2).to_string());
+            text.replace("{even}", &(rows / 2).to_string())
+        };
+        let answer = peak.step(name, || ask(&melba.address, query))?;
+        if answer != fill(expected) {
+            return Err(format!("{name}: {query}\nanswered {answer}, not {}", fill(expected)));
+        }
+    }
+    match peak.step("too much", || Ok(ask(&melba.address, TOO_MUCH)))? {
+        Err(e) if e.contains("out of memory") => {}
+        other => return Err(format!("{TOO_MUCH}: expected \"out of memory\", not {other:?}")),
+    }
+    ask(&melba.address, "select 1")?;
+    println!("ok      memory: {rows} rows, at most {} MB resident with memory = {} MB", peak.most >> 10, options.memory);
+    melba.stop()
+}
+
+/// COPY of random rows, numbered from 1.
+fn load(address: &Address, psql: &std::path::Path, rows: u64) -> Result<String, String> {
+    let mut client = address.client(psql);
+    client.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", "copy t from stdin"]).stdin(Stdio::piped());
+    let mut child = client.spawn().map_err(|e| format!("psql: {e}"))?;
+    let mut input = BufWriter::with_capacity(1 << 20, child.stdin.take().ok_or("psql has no input")?);
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut line = String::new();
+    for id in 1..=rows {
+        use std::fmt::Write as _;
+        line.clear();
+        let _ = write!(line, "{id}\t{}\t+49{:011}\t", id % GROUPS, next() % 100_000_000_000);
+        while line.len() < PADDING_BYTES + 30 {
+            let _ = write!(line, "{:016x}", next());
+        }
+        line.push('\n');
+        input.write_all(line.as_bytes()).map_err(|e| format!("psql: {e}"))?;
+    }
+    drop(input);
+    let status = child.wait().map_err(|e| format!("psql: {e}"))?;
+    if status.success() { Ok(String::new()) } else { Err(format!("loading failed: {status}")) }
+}
+
+/// The most memory that a process had resident, in kilobytes.
+struct Peak {
+    pid: u32,
+    limit: u64,
+    most: u64,
+}
+
+impl Peak {
+    /// Runs a step and looks at what it took.
+    fn step<T>(&mut self, name: &str, f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+        // 5: forget the peak so far. Without the right to do so the step shows the most of all so far.
+        let _ = std::fs::write(format!("/proc/{}/clear_refs", self.pid), "5");
+        let started = Instant::now();
+        let result = f().map_err(|e| format!("{name}: {e}"))?;
+        let resident = self.resident()?;
+        self.most = self.most.max(resident);
+        println!("        {name:16} {:8.1} s {:8} MB", started.elapsed().as_secs_f64(), resident >> 10);
+        if resident > self.limit {
+            return Err(format!("{name}: {resident} kB resident, more than {} kB", self.limit));
+        }
+        Ok(result)
+    }
+
+    fn resident(&self) -> Result<u64, String> {
+        let path = format!("/proc/{}/status", self.pid);
+        let text = std::fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;
+        let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:")).ok_or_else(|| format!("{path}: no VmHWM"))?;
+        line.trim().trim_end_matches(" kB").parse().map_err(|_| format!("{path}: {line}"))
+    }
+}
