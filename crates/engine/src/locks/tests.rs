@@ -116,11 +116,15 @@ fn very_many_locks_are_sets_with_the_same_rules() {
     let engine = memory_engine();
     let table = TreeId(9);
     let (a, b) = (begin(&engine), begin(&engine));
+    let key = |t: &Transaction, n: u64| {
+        let key = super::LockKey::Key(TreeId(9), n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        t.session().lock_key(key, super::Mode::KEY, super::HoldDuration::Transaction, Wait::Block).expect("free in the end")
+    };
     let lock = |t: &Transaction, row, mode, wait| t.lock_row(table, RowId(row), mode, wait).expect("answers");
     assert_eq!(lock(&b, 40_000, RowLockMode::ForKeyShare, Wait::Block), RowLockResult::Granted);
     for row in 0..ROWS {
         assert_eq!(lock(&a, row, RowLockMode::ForNoKeyUpdate, Wait::Block), RowLockResult::Granted);
-        a.lock_key(table, &row.to_be_bytes()).expect("free");
+        assert!(key(&a, row));
     }
     assert!(engine.locks().len() < 5_000, "most of them are in sets");
     for row in [1, 5_000, 40_000, 49_999] {
@@ -143,7 +147,7 @@ fn very_many_locks_are_sets_with_the_same_rules() {
     let waiter = {
         let b = Arc::clone(&b);
         std::thread::spawn(move || {
-            b.lock_key(TreeId(9), &7_777u64.to_be_bytes()).expect("granted in the end");
+            assert!(key(&b, 7_777), "granted in the end");
             b.lock_row(TreeId(9), RowId(30_000), RowLockMode::ForUpdate, Wait::Block).expect("granted in the end")
         })
     };
