@@ -170,7 +170,7 @@ impl ModifyOp {
             }
             (Action::Update(assignments), Some(existing)) => self.update_row(ctx, existing, assignments, row),
             (Action::Delete, Some(existing)) => {
-                let Some(id) = self.lock(ctx, existing, RowLockMode::ForUpdate, row)? else { return Ok(None) };
+                let Some((id, _)) = self.lock(ctx, existing, RowLockMode::ForUpdate, row)? else { return Ok(None) };
                 let old = old_row(row, existing);
                 self.delete(ctx, id, old).map(Some)
             }
@@ -196,15 +196,22 @@ impl ModifyOp {
         Ok(Changed { old: Some(old), new: None, id })
     }
 
-    /// Locks the row to change. A row that another transaction changed meanwhile must still satisfy the conditions.
-    fn lock(&self, ctx: &ExecContext, existing: &Existing, mode: RowLockMode, row: &mut [Datum]) -> Result<Option<RowId>> {
+    /// Locks the row to change: its id, and whether the row was brought up to date. A row that another transaction changed
+    /// meanwhile must still satisfy the conditions.
+    fn lock(
+        &self,
+        ctx: &ExecContext,
+        existing: &Existing,
+        mode: RowLockMode,
+        row: &mut [Datum],
+    ) -> Result<Option<(RowId, bool)>> {
         let Some(id) = row_id(row, existing) else { return Ok(None) };
         match lock_and_recheck(ctx, &existing.source, id, mode, Purpose::Change)? {
-            Relock::Unchanged => Ok(Some(id)),
+            Relock::Unchanged => Ok(Some((id, false))),
             Relock::Skip => Ok(None),
             Relock::Changed(outputs) => {
                 replace(row, &existing.replace, &outputs);
-                Ok(still_holds(ctx, &existing.recheck, row)?.then_some(id))
+                Ok(still_holds(ctx, &existing.recheck, row)?.then_some((id, true)))
             }
         }
     }
@@ -217,11 +224,15 @@ impl ModifyOp {
         assignments: &Assignments,
         row: &mut [Datum],
     ) -> Result<Option<Changed>> {
-        let mut mode = self.update_mode(ctx, existing, assignments, row)?;
+        let (mut mode, mut computed) = self.update_mode(ctx, existing, assignments, row)?;
         loop {
-            let Some(id) = self.lock(ctx, existing, mode, row)? else { return Ok(None) };
+            let Some((id, changed)) = self.lock(ctx, existing, mode, row)? else { return Ok(None) };
             let old = old_row(row, existing);
-            let new = assign(assignments, ctx, &old, row)?;
+            // Computed again only for a row that has changed: nextval must not be called twice.
+            let new = match computed.take() {
+                Some(new) if !changed => new,
+                _ => assign(assignments, ctx, &old, row)?,
+            };
             if mode == RowLockMode::ForNoKeyUpdate && assignments.key && self.writer.changes_key(ctx, &old, &new)? {
                 mode = RowLockMode::ForUpdate;
                 continue;
@@ -231,19 +242,21 @@ impl ModifyOp {
     }
 
     /// The lock for an UPDATE of a row as it is known now: the stronger one when a key changes that a foreign key may refer to.
+    /// With the new row, where it was needed to tell.
     fn update_mode(
         &mut self,
         ctx: &ExecContext,
         existing: &Existing,
         assignments: &Assignments,
         row: &[Datum],
-    ) -> Result<RowLockMode> {
+    ) -> Result<(RowLockMode, Option<Vec<Datum>>)> {
         if !assignments.key {
-            return Ok(RowLockMode::ForNoKeyUpdate);
+            return Ok((RowLockMode::ForNoKeyUpdate, None));
         }
         let old = old_row(row, existing);
         let new = assign(assignments, ctx, &old, row)?;
-        Ok(if self.writer.changes_key(ctx, &old, &new)? { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate })
+        let changes = self.writer.changes_key(ctx, &old, &new)?;
+        Ok((if changes { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate }, Some(new)))
     }
 
     /// DO NOTHING because of a row that the transaction's snapshot does not show would be an answer from elsewhere.
@@ -334,7 +347,7 @@ impl ModifyOp {
                 {
                     continue;
                 }
-                let mode = match &action.command {
+                let (mode, computed) = match &action.command {
                     MergeActionNode::Nothing => return Ok(None),
                     MergeActionNode::Insert(values) => {
                         ctx.set_merge_action(Some("INSERT"));
@@ -342,11 +355,16 @@ impl ModifyOp {
                         return self.insert(ctx, new).map(Some);
                     }
                     MergeActionNode::Update(assignments) => self.update_mode(ctx, existing, assignments, row)?,
-                    MergeActionNode::Delete => RowLockMode::ForUpdate,
+                    MergeActionNode::Delete => (RowLockMode::ForUpdate, None),
                 };
                 let Some(id) = row_id(row, existing) else { return Ok(None) };
-                let state =
-                    if locked { Relock::Unchanged } else { lock_and_recheck(ctx, &existing.source, id, mode, Purpose::Change)? };
+                let state = if locked {
+                    // Another action than the one it was locked for may need the stronger lock.
+                    ctx.transaction.lock_row_to_change(existing.source.tree, id, mode)?;
+                    Relock::Unchanged
+                } else {
+                    lock_and_recheck(ctx, &existing.source, id, mode, Purpose::Change)?
+                };
                 match state {
                     Relock::Unchanged => {}
                     Relock::Skip => {
@@ -371,7 +389,7 @@ impl ModifyOp {
                 return match &action.command {
                     MergeActionNode::Update(assignments) => {
                         ctx.set_merge_action(Some("UPDATE"));
-                        let new = assign(assignments, ctx, &old, row)?;
+                        let new = computed.map_or_else(|| assign(assignments, ctx, &old, row), Ok)?;
                         self.update(ctx, id, old, new).map(Some)
                     }
                     _ => {
