@@ -205,13 +205,13 @@ fn the_format_is_as_documented() {
 fn the_log_goes_on_behind_the_point_where_replay_begins() {
     // A file that had been given up is there again, and its successors, which held nothing, are not.
     let d = MemoryDirectory::new();
-    let wal = Wal::open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, Lsn(0)).expect("opens");
+    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, Lsn(0)).expect("opens");
     append(&wal, "long ago");
     wal.flush().expect("flushes");
     let begin = Lsn(10_000);
     let (found, end) = read(&*d, begin).expect("reads");
     assert_eq!((found.len(), end), (0, begin));
-    let wal = Wal::open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, end).expect("opens");
+    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, end).expect("opens");
     append(&wal, "now");
     wal.flush().expect("flushes");
     assert_eq!(read(&*d.after_power_cut(&mut || false), begin).expect("reads").0, ["now"]);
@@ -221,7 +221,7 @@ fn the_log_goes_on_behind_the_point_where_replay_begins() {
 fn a_spare_that_does_not_fit_leaves_nothing() {
     let (d, faults) = (MemoryDirectory::new(), Faults::new());
     let folder = FaultyDirectory::new(Arc::clone(&d) as Arc<dyn Directory>, Arc::clone(&faults));
-    let wal = Wal::open(folder, SMALL, Lsn(0)).expect("opens");
+    let wal = open(folder, SMALL, Lsn(0)).expect("opens");
     append(&wal, &"x".repeat(300));
     wal.flush().expect("flushes");
     let files = d.list().expect("lists");

@@ -139,6 +139,16 @@ fn refuse_second_change(ctx: &ExecContext, existing: &Existing, id: RowId) -> Re
     Ok(())
 }
 
+/// Locks MERGE's target row. Once it is locked it cannot change any more, but another action than the one it was locked for
+/// may need the stronger lock.
+fn lock_matched(ctx: &ExecContext, existing: &Existing, id: RowId, mode: RowLockMode, locked: bool) -> Result<Relock> {
+    if !locked {
+        return lock_and_recheck(ctx, &existing.source, id, mode, Purpose::Change);
+    }
+    ctx.transaction.lock_row_to_change(existing.source.tree, id, mode)?;
+    Ok(Relock::Unchanged)
+}
+
 impl ModifyOp {
     /// Inserts many rows.
     fn insert_rows(&mut self, ctx: &ExecContext, batch: &Batch) -> Result<()> {
@@ -358,14 +368,7 @@ impl ModifyOp {
                     MergeActionNode::Delete => (RowLockMode::ForUpdate, None),
                 };
                 let Some(id) = row_id(row, existing) else { return Ok(None) };
-                let state = if locked {
-                    // Another action than the one it was locked for may need the stronger lock.
-                    ctx.transaction.lock_row_to_change(existing.source.tree, id, mode)?;
-                    Relock::Unchanged
-                } else {
-                    lock_and_recheck(ctx, &existing.source, id, mode, Purpose::Change)?
-                };
-                match state {
+                match lock_matched(ctx, existing, id, mode, locked)? {
                     Relock::Unchanged => {}
                     Relock::Skip => {
                         refuse_second_change(ctx, existing, id)?;
