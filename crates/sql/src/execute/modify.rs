@@ -15,16 +15,16 @@ use crate::tree::MergeMatch;
 pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
     let input = node.input.as_ref().map(|i| super::operator::build(i, ctx)).transpose()?;
     let writer = TableWriter::new(node.target.clone(), ctx.transaction.clone());
-    let takes_batches = takes_batches(&node);
-    Ok(Box::new(ModifyOp { node, input, writer, takes_batches, done: false, pending: Pending::default() }))
+    let batch_rows_min = batch_rows_min(&node);
+    Ok(Box::new(ModifyOp { node, input, writer, batch_rows_min, done: false, pending: Pending::default() }))
 }
 
 struct ModifyOp {
     node: Arc<ModifyNode>,
     input: Option<Box<dyn Operator>>,
     writer: TableWriter,
-    /// Rows are only inserted, and computing them column by column makes no difference.
-    takes_batches: bool,
+    /// Rows are only inserted, and so many are computed column by column.
+    batch_rows_min: Option<usize>,
     done: bool,
     pending: Pending,
 }
@@ -58,7 +58,7 @@ impl Operator for ModifyOp {
             };
             match batch {
                 None => self.done = true,
-                Some(batch) if batch.rows > 1 && self.takes_batches => self.insert_rows(ctx, &batch)?,
+                Some(batch) if self.batch_rows_min.is_some_and(|min| batch.rows >= min) => self.insert_rows(ctx, &batch)?,
                 Some(batch) => {
                     for i in 0..batch.rows {
                         let mut row = batch.row(i);
@@ -90,13 +90,18 @@ impl Operator for ModifyOp {
     }
 }
 
-/// INSERT without ON CONFLICT and RETURNING. Of several volatile values, a row's must be computed before the next row's.
-fn takes_batches(node: &ModifyNode) -> bool {
+/// INSERT without ON CONFLICT and RETURNING takes batches. Of several volatile values, a row's must be computed before the next
+/// row's; a single one (a sequence's next value) shows the difference only when the statement fails, which matters for few rows.
+fn batch_rows_min(node: &ModifyNode) -> Option<usize> {
     match &node.action {
         Action::Insert { values, on_conflict: None } if node.returning.is_none() => {
-            values.iter().flatten().filter(|e| e.is_volatile()).count() < 2
+            match values.iter().flatten().filter(|e| e.is_volatile()).count() {
+                0 => Some(2),
+                1 => Some(BATCH_ROWS / 2),
+                _ => None,
+            }
         }
-        _ => false,
+        _ => None,
     }
 }
 
