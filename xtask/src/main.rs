@@ -29,7 +29,7 @@ tasks:
   history [LEVEL]  random histories of lists and kill -9, judged; --seconds N a level (8), --kills N (2), --seed N
   space            space while all rows are updated; --rows N (1000000), --rounds N (20), --writers N (2); minutes long
   recovery         recovery of a database and of one ten times larger; --rows N (200000)
-  memory           a server with little memory and much data; --memory MB (128), --megabytes MB of data (250)
+  memory           a server with little memory and much data; --memory MB (192), --megabytes MB of data (400)
   compare [NAME]   scripts of tests/sql on PostgreSQL and on Melba, the same output
   isolation [NAME] specs of tests/isolation on PostgreSQL and on Melba, the same output; with --source DIR (src/test/isolation
                    of PostgreSQL's source) PostgreSQL's own specs on Melba, and the share that agrees; --tester PATH

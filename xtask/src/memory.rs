@@ -16,7 +16,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { memory: 128, megabytes: 250 }
+        Options { memory: 192, megabytes: 400 }
     }
 }
 
