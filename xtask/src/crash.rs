@@ -79,7 +79,7 @@ fn lines(logs: &Path) -> Result<u64, String> {
 }
 
 /// Checks the sums; gives the number of transactions in the history.
-fn balanced(address: &Address) -> Result<u64, String> {
+pub fn balanced(address: &Address) -> Result<u64, String> {
     let sums = ask(address, SUMS)?;
     let mut parts = sums.split('|');
     let first = parts.next().unwrap_or_default();

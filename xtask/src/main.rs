@@ -3,8 +3,10 @@
 mod clients;
 mod compare;
 mod crash;
+mod durability;
 mod history;
 mod isolation;
+mod longrun;
 mod melba;
 mod memory;
 mod recovery;
@@ -19,7 +21,7 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "usage: cargo xtask <task>
 
 tasks:
-  ci               fmt, clippy, tidy, all tests, and the six below
+  ci               fmt, clippy, tidy, all tests, and the eight below
   tidy             the repository's own rules
   tidy --record    writes xtask/long.txt anew
   sim              the engine on one thread, chosen by seeds; --help lists its options
@@ -27,6 +29,8 @@ tasks:
   tour             the tour of README.md in real psql, then kill -9
   crash            pgbench and kill -9; --rounds N (2), --scale N (1), --seconds N a round (3)
   history [LEVEL]  random histories of lists and kill -9, judged; --seconds N a level (8), --kills N (2), --seed N
+  durability       what each mode waits for and each kind of table keeps, over psql, config files, kill -9 and pg_dump
+  longrun          TPC-B and sysbench while flushes and merges go on, then kill -9; --minutes N (1), --scale N (2)
   space            space while all rows are updated; --rows N (1000000), --rounds N (20), --writers N (2); minutes long
   recovery         recovery of a database and of one ten times larger; --rows N (200000)
   memory           a server with little memory and much data; --memory MB (192), --megabytes MB of data (400)
@@ -68,7 +72,7 @@ fn ci() -> Result<(), String> {
     tidy::check(&root())?;
     cargo(&["test", "--workspace", "--quiet"])?;
     sim::ci()?;
-    for task in ["clients", "tour", "crash", "history", "memory", "compare", "isolation"] {
+    for task in ["clients", "tour", "crash", "history", "memory", "durability", "longrun", "compare", "isolation"] {
         server_task(task, &[])?;
     }
     Ok(())
@@ -95,6 +99,8 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
         "space" => space::space(&options.space),
         "recovery" => recovery::recovery(&options.recovery),
         "memory" => memory::memory(&options.memory),
+        "durability" => durability::durability(),
+        "longrun" => longrun::longrun(&options.longrun),
         "compare" => compare::compare(&options.name, options.server, options.reference),
         _ => Err(USAGE.to_owned()),
     }
@@ -110,6 +116,7 @@ struct Options {
     recovery: recovery::Options,
     isolation: isolation::Options,
     memory: memory::Options,
+    longrun: longrun::Options,
     name: String,
 }
 
@@ -124,12 +131,13 @@ impl Options {
             "--writers" => self.space.writers = number()?.into(),
             "--source" => self.isolation.source = Some(value.into()),
             "--tester" => self.isolation.tester = Some(value.into()),
-            "--scale" => self.crash.scale = number()?,
             "--seconds" => (self.crash.seconds, self.history.seconds) = (number()?, number()?),
             "--kills" => self.history.kills = number()?,
             "--seed" => self.history.seed = number()?,
             "--memory" => self.memory.memory = number()?.into(),
             "--megabytes" => self.memory.megabytes = number()?.into(),
+            "--scale" => (self.crash.scale, self.longrun.scale) = (number()?, number()?),
+            "--minutes" => self.longrun.minutes = number()?,
             _ => return Err(USAGE.to_owned()),
         }
         Ok(())

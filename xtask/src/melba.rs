@@ -45,6 +45,7 @@ pub struct Melba {
     child: Child,
     /// Holds `data` and `log`; removed by [`Melba::stop`], kept when a test fails.
     directory: PathBuf,
+    /// Beside where the data are and where to listen.
     arguments: Vec<String>,
     pub address: Address,
 }
@@ -55,7 +56,7 @@ impl Melba {
         Melba::fresh_with(test, &[])
     }
 
-    /// The same with more arguments for `melba serve`.
+    /// The same, with arguments for `melba serve`.
     pub fn fresh_with(test: &str, arguments: &[&str]) -> Result<Melba, String> {
         build()?;
         let directory = root().join("target").join(format!("{test}-{}", std::process::id()));
@@ -67,19 +68,45 @@ impl Melba {
     /// kill -9, then a server over the same data on the same port.
     pub fn crash_and_restart(mut self) -> Result<Melba, String> {
         self.kill();
+        self.start_again()
+    }
+
+    /// A clean stop, then a server over the same data on the same port.
+    pub fn stop_and_restart(mut self) -> Result<Melba, String> {
+        self.terminate()?;
+        self.start_again()
+    }
+
+    fn start_again(&self) -> Result<Melba, String> {
         let listen = format!("{}:{}", self.address.host, self.address.port);
         Melba::start(self.directory.clone(), &listen, self.arguments.clone())
     }
 
-    /// Ends a server as its user would, and checks what it leaves: a clean exit and a sound data directory.
-    pub fn stop(mut self) -> Result<(), String> {
-        let pid = self.child.id().to_string();
-        run(Command::new("kill").args(["-TERM", &pid]), "kill")?;
+    pub fn signal(&self, name: &str) -> Result<(), String> {
+        run(Command::new("kill").args([name, &self.child.id().to_string()]), "kill")
+    }
+
+    /// A figure of /proc/PID/status in bytes; 0 where there is none.
+    pub fn memory_bytes(&self, field: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|l| l.strip_prefix(field)?.strip_prefix(':'));
+        let kilobytes = line.and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok());
+        kilobytes.unwrap_or(0) << 10
+    }
+
+    fn terminate(&mut self) -> Result<(), String> {
+        self.signal("-TERM")?;
         let status = self.child.wait().map_err(|e| format!("melba: {e}"))?;
         if !status.success() {
             return Err(format!("melba ended with {status} on SIGTERM; its log is {}", self.log().display()));
         }
-        let check = Command::new(binary()).arg("check").arg("--data").arg(self.directory.join("data")).output();
+        Ok(())
+    }
+
+    /// Ends a server as its user would, and checks what it leaves: a clean exit and a sound data directory.
+    pub fn stop(mut self) -> Result<(), String> {
+        self.terminate()?;
+        let check = Command::new(binary()).arg("check").arg("--data").arg(self.data()).output();
         let check = check.map_err(|e| format!("melba check: {e}"))?;
         if !check.status.success() {
             return Err(format!("melba check: {}", String::from_utf8_lossy(&check.stderr).trim()));

@@ -174,7 +174,7 @@ fn tpcb_runs(engine: &Arc<Engine>, trees: (TreeId, TreeId), rows: u64) {
         (16, Durability::Sync, 8000),
     ] {
         let n = n.min(rows);
-        let (_, syncs) = engine.log_counters();
+        let syncs = engine.log_statistics().syncs();
         let start = Instant::now();
         std::thread::scope(|s| {
             for i in 0..threads {
@@ -188,7 +188,7 @@ fn tpcb_runs(engine: &Arc<Engine>, trees: (TreeId, TreeId), rows: u64) {
             }
         });
         report(&format!("TPC-B transaction, {threads} threads, {durability:?}"), n, start);
-        println!("{:<44} {:>12} syncs", "", engine.log_counters().1 - syncs);
+        println!("{:<44} {:>12} syncs", "", engine.log_statistics().syncs() - syncs);
     }
 }
 
@@ -253,7 +253,7 @@ fn main() {
         writes(&engine, trees, rows);
         tpcb_runs(&engine, trees, rows);
         engine.flush_log().expect("flushes");
-        println!("{:<44} {:>12.1} MB", "log written", engine.log_counters().0 as f64 / 1e6);
+        println!("{:<44} {:>12.1} MB", "log written", engine.log_statistics().bytes as f64 / 1e6);
     }
     let start = Instant::now();
     let engine = open(folder.path(), 4 << 30);

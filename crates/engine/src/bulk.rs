@@ -45,9 +45,13 @@ impl BulkWriter {
         if self.small_bytes < FRAME_BYTES_MIN || self.tree.persistence == Persistence::Memory {
             return Ok(false);
         }
-        let output = self.output.get_or_insert_with(|| TableOutput::new(files, Arc::clone(layout), files.segment_bytes));
-        output.push_row(id, Csn(0), Some(row))?;
+        self.output(files, layout).push_row(id, Csn(0), Some(row))?;
         Ok(true)
+    }
+
+    fn output(&mut self, files: &Arc<Files>, layout: &Arc<RowLayout>) -> &mut TableOutput {
+        let synced = self.tree.is_synced();
+        self.output.get_or_insert_with(|| TableOutput::new(files, synced, Arc::clone(layout), files.segment_bytes))
     }
 }
 
@@ -64,8 +68,7 @@ impl Transaction {
                 state.bulk.len() - 1
             });
             if !state.bulk[at].put_frame(&self.shared().files, &layout, id, &row)? {
-                let command = state.command;
-                state.writes.put_row(command, &tree, id, Some(row.as_slice().into()), 1);
+                self.put_in(state, &tree, id, Some(row.as_slice().into()), 1)?;
             }
             Ok(())
         })
@@ -89,22 +92,17 @@ impl Transaction {
             let writer = &mut state.bulk[at];
             writer.small_rows += batch.rows;
             if writer.small_rows >= self.shared().options.bulk_rows_min && tree.persistence != Persistence::Memory {
-                let files = &self.shared().files;
-                let output =
-                    writer.output.get_or_insert_with(|| TableOutput::new(files, Arc::clone(&layout), files.segment_bytes));
+                let output = writer.output(&self.shared().files, &layout);
                 let row_ids: Vec<RowId> = (ids.start.0..ids.end.0).map(RowId).collect();
                 output.push_batch(&row_ids, Csn(0), batch)?;
                 return Ok(ids);
             }
-            let command = state.command;
             let mut encoded = Vec::new();
             for i in 0..batch.rows {
                 encoded.clear();
                 layout.encode(batch.row(i).iter(), &mut encoded);
-                let id = RowId(first + i as u64);
-                state.writes.put_row(command, &tree, id, Some(encoded.as_slice().into()), 1);
+                self.put_in(state, &tree, RowId(first + i as u64), Some(encoded.as_slice().into()), 1)?;
             }
-            self.limit_writes(state)?;
             Ok(ids)
         })
     }
@@ -124,7 +122,7 @@ impl Transaction {
         let (behind, fresh) = self.split_known(&tree, table, ids);
         self.put_rows(&tree, ids, batch, behind.into_iter())?;
         let files = &self.shared().files;
-        let mut output = TableOutput::new(files, self.layout_of(&tree)?, files.segment_bytes);
+        let mut output = TableOutput::new(files, tree.is_synced(), self.layout_of(&tree)?, files.segment_bytes);
         if fresh.len() == batch.rows {
             output.push_batch(ids, Csn(0), batch)?;
         } else {
@@ -153,14 +151,13 @@ impl Transaction {
     fn put_rows(&self, tree: &Arc<Tree>, ids: &[RowId], batch: &Batch, rows: impl Iterator<Item = u32>) -> Result<()> {
         let layout = self.layout_of(tree)?;
         self.change(|state| {
-            let command = state.command;
             let mut encoded = Vec::new();
             for i in rows {
                 encoded.clear();
                 layout.encode(batch.row(i as usize).iter(), &mut encoded);
-                state.writes.put_row(command, tree, ids[i as usize], Some(encoded.as_slice().into()), 1);
+                self.put_in(state, tree, ids[i as usize], Some(encoded.as_slice().into()), 1)?;
             }
-            self.limit_writes(state)
+            Ok(())
         })
     }
 
@@ -262,7 +259,7 @@ impl IndexBuilder {
 
     fn spill(&mut self) -> Result<()> {
         self.sort();
-        let mut output = IndexOutput::new(self.files(), self.files().segment_bytes);
+        let mut output = IndexOutput::new(self.files(), false, self.files().segment_bytes);
         for entry in &self.entries {
             output.push(entry.of(&self.bytes), Csn(0), false)?;
         }
@@ -279,7 +276,7 @@ impl IndexBuilder {
     /// Sorts everything and hands it to the transaction. `is_violation` is asked for each pair of neighbours with equal keys;
     /// the first pair for which it says yes is returned, and nothing is added.
     pub fn finish(mut self, mut is_violation: impl FnMut(&[u8], RowId, RowId) -> bool) -> Result<Option<Duplicate>> {
-        let mut output = IndexOutput::new(self.files(), self.files().segment_bytes);
+        let mut output = IndexOutput::new(self.files(), self.tree.is_synced(), self.files().segment_bytes);
         let mut last: Vec<u8> = Vec::new();
         let mut add = |output: &mut IndexOutput, entry: &[u8]| -> Result<Option<Duplicate>> {
             if let (Some((a, row_a)), Some((b, row_b))) = (split_entry(&last), split_entry(entry))

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use melba_types::{Csn, Lsn};
+use melba_wal::WrittenBy;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::batch;
@@ -21,7 +22,7 @@ use crate::key::KeyBytes;
 use crate::levels::MemTable;
 use crate::planted::{Plant, is_planted};
 use crate::session::Session;
-use crate::tree::{Persistence, Tree, TreeData};
+use crate::tree::{Tree, TreeData};
 use crate::txn::{Link, PrivateRun, TreeHeads, What, WriteSet};
 use crate::wait::WaitCell;
 
@@ -49,6 +50,8 @@ pub(crate) struct Started {
     pub csn: Csn,
     /// The log must be durable up to here before it is published.
     needed: Lsn,
+    /// The log has nothing of it.
+    is_unlogged: bool,
 }
 
 struct State {
@@ -107,12 +110,12 @@ impl Shared {
         let sync = durability == Durability::Sync;
         if writes.is_empty() {
             if sync && log_needed > self.wal.durable() {
-                self.flush_log()?;
+                self.flush_log(WrittenBy::Client)?;
             }
-            return Ok(Started { csn: self.snapshots.visible(), needed: Lsn(0) });
+            return Ok(Started { csn: self.snapshots.visible(), needed: Lsn(0), is_unlogged: true });
         }
         self.make_room()?;
-        self.check_memory_tables(writes)?;
+        self.check_memory_tables(writes, 0)?;
         if writes.replaces() {
             self.settle_row_store()?;
         }
@@ -152,7 +155,7 @@ impl Shared {
         let woken = self.publish(&mut state);
         drop(state);
         woken.iter().for_each(|c| c.notify());
-        Ok(Started { csn, needed })
+        Ok(Started { csn, needed, is_unlogged: end.0 == 0 })
     }
 
     /// Steps 3 and 4, waiting for other commits, or leading them.
@@ -177,8 +180,12 @@ impl Shared {
         if started.csn.0.is_multiple_of(8) {
             self.snapshots.compute_oldest();
         }
-        if durability == Durability::Async && self.wal.pending_bytes() > PENDING_LOG_BYTES_MAX {
-            self.flush_log()?;
+        if durability == Durability::Async && !started.is_unlogged {
+            let waiting = self.waiting_log_bytes();
+            self.log_writer.leave(waiting);
+            if waiting > PENDING_LOG_BYTES_MAX {
+                self.flush_log(WrittenBy::Client)?;
+            }
         }
         Ok(())
     }
@@ -196,10 +203,11 @@ impl Shared {
     }
 
     /// Rows of memory tables have nowhere else to go, so there is a limit to them.
-    fn check_memory_tables(&self, writes: &WriteSet) -> Result<()> {
-        let grows = |t: &crate::txn::TreeWrites| t.tree.persistence == Persistence::Memory && t.live > 0;
-        let used = self.memory_tables_bytes.load(Ordering::Relaxed) + writes.bytes as u64;
-        if used > self.options.memory_tables_bytes() && writes.trees.iter().any(grows) {
+    /// `more` are about to be added. Removing is always possible.
+    pub(crate) fn check_memory_tables(&self, writes: &WriteSet, more: usize) -> Result<()> {
+        let own = (writes.memory_table_bytes + more) as u64;
+        let used = self.memory_tables_bytes.load(Ordering::Relaxed) + own;
+        if own > 0 && used > self.options.memory_tables_bytes() {
             return Err(EngineError::OutOfMemory { what: "memory tables have reached their limit" });
         }
         Ok(())
@@ -207,7 +215,8 @@ impl Shared {
 
     /// The names of segments that the commit links must be durable before its record can be.
     fn sync_links(&self, writes: &WriteSet) -> Result<()> {
-        if !writes.links.is_empty() { self.files.sync_names().map_err(|e| self.poison(e)) } else { Ok(()) }
+        let must_last = writes.links.iter().any(|l| l.tree.is_synced());
+        if must_last { self.files.sync_names().map_err(|e| self.poison(e)) } else { Ok(()) }
     }
 
     /// Sees an applied commit published, leading a flush of the log if one is needed and nobody does.
@@ -238,7 +247,8 @@ impl Shared {
             woken.iter().for_each(|c| c.notify());
             let flushed = if lead {
                 crate::wait::about_to_wait();
-                self.flush_log_alone()
+                self.await_siblings(session);
+                self.flush_log_alone(WrittenBy::Client)
             } else {
                 cell.wait();
                 Ok(())
@@ -278,16 +288,16 @@ impl Shared {
         woken
     }
 
-    fn flush_log_alone(&self) -> Result<()> {
-        match self.wal.flush() {
+    fn flush_log_alone(&self, by: WrittenBy) -> Result<()> {
+        match self.wal.flush(by) {
             Ok(_) => Ok(()),
             Err(e) => Err(self.poison(e.into())),
         }
     }
 
     /// Makes everything in the log durable, and publishes what waited for that.
-    pub(crate) fn flush_log(&self) -> Result<()> {
-        let result = self.flush_log_alone();
+    pub(crate) fn flush_log(&self, by: WrittenBy) -> Result<()> {
+        let result = self.flush_log_alone(by);
         let woken = self.publish(&mut self.pipeline.state.lock());
         woken.iter().for_each(|c| c.notify());
         result

@@ -8,8 +8,8 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use melba_segment::BlockCache;
 use melba_types::{Csn, Lsn, TreeId, TxnId};
-use melba_vfs::{Clock, Directory};
-use melba_wal::{Wal, WalOptions};
+use melba_vfs::{Clock, Directory, SwitchedDirectory, SyncSwitch};
+use melba_wal::{Wal, WalOptions, WrittenBy};
 use parking_lot::{Condvar, Mutex, RwLock};
 
 use crate::batch;
@@ -18,6 +18,7 @@ use crate::error::{EngineError, Result};
 use crate::flush::Flush;
 use crate::levels::{Files, segment_name};
 use crate::locks::{LockManager, LockedObject};
+use crate::log_writer::LogWriter;
 use crate::manifest::{Edit, Manifest, SegmentFile};
 use crate::memory::MemoryBudget;
 use crate::merge::{Eagerness, Merges};
@@ -43,6 +44,8 @@ pub struct EngineOptions {
     pub fsync: bool,
     /// How often asynchronous commits are written out.
     pub wal_writer_delay: Duration,
+    /// Asynchronous commits are written out earlier when they have so much log; 0: at once.
+    pub wal_writer_flush_after_bytes: u64,
     /// Size of a log file.
     pub wal_file_bytes: u64,
     /// Rows of one statement and table (by `insert_batch`) after which further batches go straight into a segment.
@@ -59,6 +62,7 @@ impl Default for EngineOptions {
             write_set_bytes: 16 << 20,
             fsync: true,
             wal_writer_delay: Duration::from_millis(200),
+            wal_writer_flush_after_bytes: 1 << 20,
             wal_file_bytes: 8 << 20,
             bulk_rows_min: 8192,
             segment_bytes: 32 << 20,
@@ -96,8 +100,10 @@ impl EngineOptions {
 /// Background work that can be done a step at a time: what the threads of `start_background` loop over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackgroundStep {
-    /// Writes and syncs what waits in the log's memory; prepares the log's next file.
+    /// Writes and syncs what waits in the log's memory.
     Log,
+    /// Prepares the log's next file.
+    LogFile,
     /// One step of a flush that is due or in progress.
     Flush,
     /// One slice of a merge that pays, and the removal of files that nobody needs.
@@ -118,6 +124,11 @@ pub(crate) struct Shared {
     pub serializable: Serializable,
     pub pipeline: Pipeline,
     pub wal: Wal,
+    pub log_writer: LogWriter,
+    pub log_directory: Arc<dyn Directory>,
+    /// Whether syncs reach the disk, but for files that a crash may take anyway.
+    pub sync: SyncSwitch,
+    pub directory: Arc<dyn Directory>,
     pub files: Arc<Files>,
     pub temp: Arc<TempFiles>,
     pub query_memory: Arc<MemoryBudget>,
@@ -130,11 +141,13 @@ pub(crate) struct Shared {
     /// The records of all commits up to here lie before that point: replay does not link their segments any more.
     pub settled: AtomicU64,
     pub manifest: Mutex<Manifest>,
-    /// The flush in progress, and when steps were done last.
+    /// The flush in progress.
     pub background: Mutex<Background>,
     /// Held while a merge runs.
     pub merging: Mutex<Merging>,
     pub activity: Activity,
+    /// When the next log file could not be prepared.
+    log_file_failed_at: Mutex<Option<Duration>>,
     /// Notified when a flush has made room in the row store.
     pub room: Condvar,
     room_lock: Mutex<()>,
@@ -145,15 +158,14 @@ pub(crate) struct Shared {
     sequences: RwLock<HashMap<SequenceId, Arc<Sequence>>>,
     pub next_tree: AtomicU64,
     next_txn: AtomicU64,
-    clock: Arc<dyn Clock>,
+    pub clock: Arc<dyn Clock>,
     _lock: Box<dyn Send + Sync>,
 }
 
-/// What flushes and the log's background writes own.
+/// What flushes own.
 #[derive(Default)]
 pub(crate) struct Background {
     pub flush: Option<Flush>,
-    log_flushed_at: Duration,
     /// The last failure of a step that may be tried again.
     failed_at: Option<Duration>,
     failure: Option<EngineError>,
@@ -174,22 +186,22 @@ const IDLE: Duration = Duration::from_millis(20);
 impl Engine {
     /// Opens the engine in a directory, which is empty or an engine's; recovers what a crash left.
     pub fn open(options: EngineOptions, directory: Arc<dyn Directory>, clock: Arc<dyn Clock>) -> Result<Arc<Engine>> {
-        let lock = directory.lock("engine.lock").map_err(|e| match e.kind() {
-            std::io::ErrorKind::WouldBlock => EngineError::DirectoryInUse,
-            _ => EngineError::io("lock the data directory", e),
-        })?;
+        let lock = lock(&*directory)?;
         let folder = |name| directory.subdirectory(name).map_err(|e| EngineError::io("open the data directory", e));
         let (segments, log) = (folder("segments")?, folder("wal")?);
         let temp = TempFiles::open(folder("temp")?)?;
-        let (manifest, _) = Manifest::open(Arc::clone(&directory), options.fsync)?;
+        let sync = SyncSwitch::new(options.fsync);
+        let switched = |folder, sync: &SyncSwitch| Arc::new(SwitchedDirectory::new(folder, sync.clone())) as Arc<dyn Directory>;
+        let directory = switched(directory, &sync);
+        let (manifest, _) = Manifest::open(Arc::clone(&directory))?;
         let state = manifest.state().clone();
-        let wal_options = WalOptions { file_bytes: options.wal_file_bytes, sync: options.fsync, ..WalOptions::default() };
+        let wal_options = WalOptions { file_bytes: options.wal_file_bytes, sync: sync.clone(), ..WalOptions::default() };
         let files = Files {
-            directory: segments,
+            directory: switched(Arc::clone(&segments), &sync),
+            unsynced: switched(segments, &SyncSwitch::new(false)),
             cache: BlockCache::new(options.cache_bytes()),
             trash: Arc::default(),
             next: AtomicU64::new(state.next_file),
-            sync: options.fsync,
             segment_bytes: options.segment_bytes,
         };
         let mut shared = Shared {
@@ -197,7 +209,11 @@ impl Engine {
             locks: LockManager::new(),
             serializable: Serializable::default(),
             pipeline: Pipeline::new(state.csn),
-            wal: Wal::new(log, wal_options),
+            wal: Wal::new(Arc::clone(&log), wal_options),
+            log_writer: LogWriter::new(&options),
+            log_directory: log,
+            sync,
+            directory,
             files: Arc::new(files),
             temp: Arc::new(temp),
             query_memory: MemoryBudget::new(options.query_bytes),
@@ -209,6 +225,7 @@ impl Engine {
             background: Mutex::default(),
             merging: Mutex::default(),
             activity: Activity::default(),
+            log_file_failed_at: Mutex::default(),
             room: Condvar::new(),
             room_lock: Mutex::new(()),
             has_threads: AtomicBool::new(false),
@@ -289,30 +306,25 @@ impl Engine {
 
     /// Makes every commit so far durable, asynchronous ones too.
     pub fn flush_log(&self) -> Result<()> {
-        self.shared.flush_log()
+        self.shared.flush_log(WrittenBy::Client)
     }
 
-    /// Starts the threads that do background work: for the log, for flushes, and for merges, so that none waits for another.
+    /// Starts the threads that do background work: for the log, its next file, flushes, and merges, so that none waits for
+    /// another.
     pub fn start_background(&self) {
         self.shared.has_threads.store(true, Ordering::SeqCst);
         let mut threads = self.threads.lock();
-        let shared = Arc::clone(&self.shared);
-        let log_writer = move || {
-            while !shared.stopping.load(Ordering::SeqCst) {
-                std::thread::sleep(shared.options.wal_writer_delay);
-                shared.run_step(BackgroundStep::Log);
-            }
-        };
-        let shared = Arc::clone(&self.shared);
-        let flusher = move || shared.work_until_stopped(BackgroundStep::Flush);
-        let shared = Arc::clone(&self.shared);
-        let merger = move || shared.work_until_stopped(BackgroundStep::Merge);
-        type Body = Box<dyn FnOnce() + Send>;
-        let bodies: [(&str, Body); 3] =
-            [("log writer", Box::new(log_writer)), ("flush", Box::new(flusher)), ("merge", Box::new(merger))];
+        type Body = fn(&Shared);
+        let bodies: [(&str, Body); 4] = [
+            ("log writer", Shared::write_log_until_stopped),
+            ("log files", |shared| shared.work_until_stopped(BackgroundStep::LogFile)),
+            ("flush", |shared| shared.work_until_stopped(BackgroundStep::Flush)),
+            ("merge", |shared| shared.work_until_stopped(BackgroundStep::Merge)),
+        ];
         for (name, body) in bodies {
+            let shared = Arc::clone(&self.shared);
             // Without its threads the engine still works: commits that wait for room do the steps themselves.
-            match std::thread::Builder::new().name(name.into()).spawn(body) {
+            match std::thread::Builder::new().name(name.into()).spawn(move || body(&shared)) {
                 Ok(handle) => threads.push(handle),
                 Err(_) => self.shared.has_threads.store(false, Ordering::SeqCst),
             }
@@ -322,17 +334,13 @@ impl Engine {
     /// A clean stop: nothing is lost, also of unlogged trees. The engine refuses work afterwards.
     pub fn shutdown(&self) -> Result<()> {
         let shared = &self.shared;
-        shared.stopping.store(true, Ordering::SeqCst);
-        shared.has_threads.store(false, Ordering::SeqCst);
-        for thread in std::mem::take(&mut *self.threads.lock()) {
-            // A panic in it has poisoned the engine already.
-            let _ = thread.join();
-        }
+        self.stop_background();
         shared.check_poison()?;
         let mut background = shared.background.lock();
         let _merging = shared.merging.lock();
         shared.flush_all(&mut background.flush)?;
         shared.remove_trash();
+        shared.sync_unlogged()?;
         let edits: Vec<Edit> = shared
             .all_sequences()
             .iter()
@@ -346,6 +354,16 @@ impl Engine {
         // Whatever the outcome, nothing may follow it.
         let _ = shared.poisoned.set("the database system is shut down".into());
         installed
+    }
+
+    fn stop_background(&self) {
+        self.shared.stopping.store(true, Ordering::SeqCst);
+        self.shared.has_threads.store(false, Ordering::SeqCst);
+        self.shared.log_writer.wake();
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            // A panic in it has poisoned the engine already.
+            let _ = thread.join();
+        }
     }
 
     /// The newest visible commit.
@@ -366,11 +384,6 @@ impl Engine {
     /// About how many live rows or entries a tree has.
     pub fn tree_rows_estimate(&self, tree: TreeId) -> u64 {
         self.shared.tree(tree).map_or(0, |t| t.live.load(Ordering::Relaxed).max(0) as u64)
-    }
-
-    /// Bytes written to the log, and syncs of it, since the engine was opened.
-    pub fn log_counters(&self) -> (u64, u64) {
-        self.shared.wal.counters()
     }
 
     /// Checks a data directory that no engine has open: manifest, every block of every segment, and the log. Answers how many
@@ -411,13 +424,18 @@ impl Engine {
     }
 }
 
+/// Takes the data directory for this engine.
+fn lock(directory: &dyn Directory) -> Result<Box<dyn Send + Sync>> {
+    directory.lock("engine.lock").map_err(|e| match e.kind() {
+        std::io::ErrorKind::WouldBlock => EngineError::DirectoryInUse,
+        _ => EngineError::io("lock the data directory", e),
+    })
+}
+
 impl Drop for Engine {
     fn drop(&mut self) {
         // Like a crash, but for threads that would go on: a clean stop is `shutdown`.
-        self.shared.stopping.store(true, Ordering::SeqCst);
-        for thread in std::mem::take(&mut *self.threads.lock()) {
-            let _ = thread.join();
-        }
+        self.stop_background();
     }
 }
 
@@ -533,21 +551,26 @@ impl Shared {
         }
     }
 
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
     /// One background step of any kind; a flush in progress goes before merges.
     pub fn run_once(&self) -> bool {
-        self.run_flush_step() || self.run_merge_step()
+        self.run_log_step_if_due() || self.run_log_file_step() || self.run_flush_step() || self.run_merge_step()
     }
 
     pub fn run_step(&self, step: BackgroundStep) -> bool {
         match step {
             BackgroundStep::Log => self.run_log_step(),
+            BackgroundStep::LogFile => self.run_log_file_step(),
             BackgroundStep::Flush => self.run_flush_step(),
             BackgroundStep::Merge => self.run_merge_step(),
         }
     }
 
     fn work_until_stopped(&self, step: BackgroundStep) {
-        while !self.stopping.load(Ordering::SeqCst) {
+        while !self.is_stopping() {
             if !self.run_step(step) {
                 let mut guard = self.room_lock.lock();
                 self.room.wait_for(&mut guard, IDLE);
@@ -555,11 +578,12 @@ impl Shared {
         }
     }
 
-    fn run_log_step(&self) -> bool {
+    fn run_log_file_step(&self) -> bool {
         self.guarded(|| {
-            let flushed = self.wal.pending_bytes() > 0 && self.flush_log().is_ok();
-            // A spare only saves time later: a failure to make one shows when the file is needed.
-            self.wal.prepare_spare().unwrap_or(false) || flushed
+            let mut failed_at = self.log_file_failed_at.lock();
+            let result = self.unless_failed_lately(self.clock.monotonic(), *failed_at, || Ok(self.wal.prepare_spare()?));
+            *failed_at = result.as_ref().err().copied();
+            result.unwrap_or(false)
         })
     }
 
@@ -569,7 +593,7 @@ impl Shared {
             let now = self.clock.monotonic();
             let failed_at = background.failed_at;
             let mut failure = None;
-            let step = || self.try_flush_step(&mut background, now).inspect_err(|e| failure = Some(e.clone()));
+            let step = || self.flush_step(&mut background.flush, false).inspect_err(|e| failure = Some(e.clone()));
             let result = self.unless_failed_lately(now, failed_at, step);
             background.failed_at = result.as_ref().err().copied();
             if result.is_ok() || failure.is_some() {
@@ -603,7 +627,7 @@ impl Shared {
         }
     }
 
-    fn guarded(&self, step: impl FnOnce() -> bool) -> bool {
+    pub fn guarded(&self, step: impl FnOnce() -> bool) -> bool {
         if self.is_poisoned() {
             return false;
         }
@@ -614,17 +638,6 @@ impl Shared {
                 false
             }
         }
-    }
-
-    fn try_flush_step(&self, background: &mut Background, now: Duration) -> Result<bool> {
-        let mut did_work = false;
-        if now >= background.log_flushed_at + self.options.wal_writer_delay && self.wal.pending_bytes() > 0 {
-            background.log_flushed_at = now;
-            self.flush_log()?;
-            did_work = true;
-        }
-        did_work |= self.wal.prepare_spare()?;
-        Ok(self.flush_step(&mut background.flush, false)? || did_work)
     }
 
     /// Deletes files that nobody reads, the manifest does not name, and replay would not link; true when there were any.

@@ -15,16 +15,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use melba_types::{Csn, Lsn};
+use melba_wal::WrittenBy;
 
 use crate::RowBytes;
 use crate::chain::{Chain, Payload};
 use crate::commit::{Floor, add};
 use crate::engine::Shared;
-use crate::error::Result;
-use crate::levels::{IndexRun, Levels, MemTable, Run, TableRun, may_have_key, may_have_row};
+use crate::error::{EngineError, Result};
+use crate::levels::{IndexRun, Levels, MemTable, Run, TableRun, may_have_key, may_have_row, segment_name};
 use crate::manifest::{Edit, Manifest, ManifestState, SegmentFile};
 use crate::output::{IndexOutput, TableOutput};
-use crate::tree::{IndexTree, TableTree, Tree, TreeData};
+use crate::tree::{IndexTree, Persistence, TableTree, Tree, TreeData};
 use crate::versions::Keep;
 
 /// The log takes at most about one part in so many of what the segments take.
@@ -144,19 +145,18 @@ impl Shared {
 
     fn write_frozen(&self, tree: &Tree) -> Result<Option<Written>> {
         let keep = Keep::new(self.snapshots.in_use());
-        // What a segment has that cannot be read is unknown.
-        let damaged = tree.is_damaged();
         Ok(match &tree.data {
-            TreeData::Table(t) => self.write_frozen_table(t, &keep, damaged)?.map(Written::Table),
-            TreeData::Index(t) => self.write_frozen_index(t, &keep, damaged)?.map(Written::Index),
+            TreeData::Table(t) => self.write_frozen_table(tree, t, &keep)?.map(Written::Table),
+            TreeData::Index(t) => self.write_frozen_index(tree, t, &keep)?.map(Written::Index),
         })
     }
 
-    fn write_frozen_table(&self, table: &TableTree, keep: &Keep, damaged: bool) -> Result<Option<Vec<Arc<TableRun>>>> {
+    fn write_frozen_table(&self, tree: &Tree, table: &TableTree, keep: &Keep) -> Result<Option<Vec<Arc<TableRun>>>> {
         let levels = table.levels.read().clone();
         // Dropped meanwhile.
         let Some(frozen) = &levels.frozen else { return Ok(None) };
-        let mut output = TableOutput::new(&self.files, Arc::clone(&table.layout.read()), self.files.piece_bytes());
+        let mut output =
+            TableOutput::new(&self.files, tree.is_synced(), Arc::clone(&table.layout.read()), self.files.piece_bytes());
         let mut versions: Vec<&Chain<Option<RowBytes>>> = Vec::new();
         // Rows behind all others get segments of their own, which lie on nothing and need no merge.
         let mut old_end = levels.runs.iter().map(|r| r.reader.meta().row_id_max).max();
@@ -165,7 +165,8 @@ impl Shared {
                 output.cut()?;
             }
             collect(chain, &mut versions);
-            let bottom = !damaged && !may_have_row(&levels.runs, *id);
+            // What a segment has that cannot be read is unknown.
+            let bottom = !tree.is_damaged() && !may_have_row(&levels.runs, *id);
             keep.select(&mut versions, |v| v.csn, |v| !v.value.is_live(), bottom);
             for version in &versions {
                 output.push_row(*id, version.csn, version.value.as_deref())?;
@@ -174,14 +175,14 @@ impl Shared {
         output.finish().map(Some)
     }
 
-    fn write_frozen_index(&self, index: &IndexTree, keep: &Keep, damaged: bool) -> Result<Option<Vec<Arc<IndexRun>>>> {
+    fn write_frozen_index(&self, tree: &Tree, index: &IndexTree, keep: &Keep) -> Result<Option<Vec<Arc<IndexRun>>>> {
         let levels = index.levels.read().clone();
         let Some(frozen) = &levels.frozen else { return Ok(None) };
-        let mut output = IndexOutput::new(&self.files, self.files.piece_bytes());
+        let mut output = IndexOutput::new(&self.files, tree.is_synced(), self.files.piece_bytes());
         let mut versions: Vec<&Chain<bool>> = Vec::new();
         for (key, chain) in frozen.map.read().iter() {
             collect(chain, &mut versions);
-            let bottom = !damaged && !may_have_key(&levels.runs, key.as_slice());
+            let bottom = !tree.is_damaged() && !may_have_key(&levels.runs, key.as_slice());
             keep.select(&mut versions, |v| v.csn, |v| !v.value, bottom);
             for version in &versions {
                 output.push(key.as_slice(), version.csn, !version.value)?;
@@ -237,7 +238,7 @@ impl Shared {
             next_file: self.files.next.load(Ordering::SeqCst),
         });
         // After the edits were collected: they may tell of commits that are not durable yet (invariant 2).
-        self.flush_log()?;
+        self.flush_log(WrittenBy::Background)?;
         manifest.install(&edits)?;
         drop(manifest);
         drop(thawed);
@@ -279,17 +280,32 @@ impl Shared {
         add(&self.row_store_bytes, bytes as i64 - before as i64);
     }
 
+    /// Makes the segments of unlogged trees durable, which so far they need not have been: a clean stop keeps them.
+    pub(crate) fn sync_unlogged(&self) -> Result<()> {
+        let io = |e| EngineError::io("sync an unlogged table", e);
+        for tree in self.all_trees().iter().filter(|t| t.persistence == Persistence::Unlogged) {
+            let files: Vec<u64> = match &tree.data {
+                TreeData::Table(t) => t.levels.read().runs.iter().map(|r| r.segment.file).collect(),
+                TreeData::Index(t) => t.levels.read().runs.iter().map(|r| r.segment.file).collect(),
+            };
+            for file in files {
+                self.files.directory.open(&segment_name(file)).and_then(|file| file.sync()).map_err(io)?;
+            }
+        }
+        self.files.sync_names()
+    }
+
     /// Flushes everything there is, step by step on this thread.
     pub(crate) fn flush_all(&self, current: &mut Option<Flush>) -> Result<()> {
         while current.is_some() {
             if !self.flush_step(current, false)? {
-                self.flush_log()?;
+                self.flush_log(WrittenBy::Background)?;
             }
         }
         self.flush_step(current, true)?;
         while current.is_some() {
             if !self.flush_step(current, false)? {
-                self.flush_log()?;
+                self.flush_log(WrittenBy::Background)?;
             }
         }
         Ok(())

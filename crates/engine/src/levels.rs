@@ -53,11 +53,12 @@ pub(crate) struct Trash(pub Mutex<Vec<SegmentFile>>);
 /// The segment files of an engine.
 pub(crate) struct Files {
     pub directory: Arc<dyn Directory>,
+    /// The same, for files that a crash may take.
+    pub unsynced: Arc<dyn Directory>,
     pub cache: Arc<BlockCache>,
     pub trash: Arc<Trash>,
     /// The number of the next file; never used before.
     pub next: AtomicU64,
-    pub sync: bool,
     /// Raw bytes after which another segment is begun, at most: a merge rewrites about so much at a time.
     pub segment_bytes: usize,
 }
@@ -66,6 +67,11 @@ pub(crate) struct Files {
 const PIECES: usize = 8;
 
 impl Files {
+    /// Where to write a segment that is durable when finished, or need not be.
+    pub fn writable(&self, synced: bool) -> &dyn Directory {
+        if synced { &*self.directory } else { &*self.unsynced }
+    }
+
     pub fn next_file(&self) -> u64 {
         self.next.fetch_add(1, Ordering::SeqCst)
     }
@@ -95,10 +101,7 @@ impl Files {
 
     /// Makes the names of new files durable.
     pub fn sync_names(&self) -> Result<()> {
-        if self.sync {
-            self.directory.sync_names().map_err(|e| EngineError::io("sync the segments' directory", e))?;
-        }
-        Ok(())
+        self.directory.sync_names().map_err(|e| EngineError::io("sync the segments' directory", e))
     }
 
     /// A file that nobody needs, and no commit has linked.

@@ -298,7 +298,6 @@ pub(crate) struct Manifest {
     rewrite_at: u64,
     /// A replacement of the file has failed: which one is in force is unknown.
     lost: bool,
-    sync: bool,
     state: ManifestState,
 }
 
@@ -308,7 +307,7 @@ fn io(e: std::io::Error) -> EngineError {
 
 impl Manifest {
     /// Reads a directory's manifest, or begins one. Also answers whether there was one.
-    pub fn open(directory: Arc<dyn Directory>, sync: bool) -> Result<(Manifest, bool)> {
+    pub fn open(directory: Arc<dyn Directory>) -> Result<(Manifest, bool)> {
         let names = directory.list().map_err(|e| EngineError::io("list the data directory", e))?;
         let existed = names.iter().any(|n| n == NAME);
         let mut state = ManifestState { next_tree: 1, next_file: 1, clean: true, ..ManifestState::default() };
@@ -318,10 +317,10 @@ impl Manifest {
         if names.iter().any(|n| n == NEW_NAME) {
             directory.remove(NEW_NAME).map_err(io)?;
         }
-        let (file, offset) = write_new(&*directory, &state, sync)?;
-        replace(&*directory, sync)?;
+        let (file, offset) = write_new(&*directory, &state)?;
+        replace(&*directory)?;
         let rewrite_at = REWRITE_BYTES.max(offset * 4);
-        Ok((Manifest { directory, file, offset, allocated: offset, rewrite_at, lost: false, sync, state }, existed))
+        Ok((Manifest { directory, file, offset, allocated: offset, rewrite_at, lost: false, state }, existed))
     }
 
     /// Reads a directory's manifest without changing anything.
@@ -362,9 +361,9 @@ impl Manifest {
     /// then, everything is as before after an error.
     pub fn reserve(&mut self, edits: &[Edit], names: usize) -> Result<()> {
         if self.offset >= self.rewrite_at {
-            let (file, offset) = write_new(&*self.directory, &self.state, self.sync)?;
+            let (file, offset) = write_new(&*self.directory, &self.state)?;
             self.lost = true;
-            replace(&*self.directory, self.sync)?;
+            replace(&*self.directory)?;
             (self.lost, self.file, self.offset) = (false, file, offset);
             (self.allocated, self.rewrite_at) = (self.offset, REWRITE_BYTES.max(self.offset * 4));
         }
@@ -381,7 +380,7 @@ impl Manifest {
     pub fn install(&mut self, edits: &[Edit]) -> Result<()> {
         let record = encode_record(edits);
         self.file.write_at(&record, self.offset).map_err(io)?;
-        if self.sync && !is_planted(Plant::SkipFsync) {
+        if !is_planted(Plant::SkipFsync) {
             self.file.sync().map_err(io)?;
         }
         self.offset += record.len() as u64;
@@ -393,10 +392,10 @@ impl Manifest {
 }
 
 /// Writes a new manifest beside the old one, or leaves nothing.
-fn write_new(directory: &dyn Directory, state: &ManifestState, sync: bool) -> Result<(Arc<dyn File>, u64)> {
+fn write_new(directory: &dyn Directory, state: &ManifestState) -> Result<(Arc<dyn File>, u64)> {
     let record = encode_record(&state.edits());
     let file = directory.create(NEW_NAME).map_err(io)?;
-    let written = file.write_at(&record, 0).and_then(|()| if sync { file.sync() } else { Ok(()) });
+    let written = file.write_at(&record, 0).and_then(|()| file.sync());
     written.map_err(|e| {
         // What cannot be removed now is removed by the next start.
         let _ = directory.remove(NEW_NAME);
@@ -406,9 +405,9 @@ fn write_new(directory: &dyn Directory, state: &ManifestState, sync: bool) -> Re
 }
 
 /// Puts the new manifest in the old one's place.
-fn replace(directory: &dyn Directory, sync: bool) -> Result<()> {
+fn replace(directory: &dyn Directory) -> Result<()> {
     directory.rename(NEW_NAME, NAME).map_err(io)?;
-    if sync { directory.sync_names().map_err(io) } else { Ok(()) }
+    directory.sync_names().map_err(io)
 }
 
 #[cfg(test)]
@@ -464,7 +463,7 @@ mod tests {
     fn a_torn_manifest_is_the_state_before_the_torn_record() {
         let steps = edits();
         let d = MemoryDirectory::new();
-        let (mut manifest, existed) = Manifest::open(Arc::clone(&d) as Arc<dyn Directory>, true).expect("opens");
+        let (mut manifest, existed) = Manifest::open(Arc::clone(&d) as Arc<dyn Directory>).expect("opens");
         assert!(!existed);
         let mut states = vec![manifest.state().clone()];
         let mut ends = vec![manifest.offset];
@@ -493,7 +492,7 @@ mod tests {
         // What is not named is removed, and the durable manifest may name it still.
         let faults = Faults::new();
         let d = FaultyDirectory::new(MemoryDirectory::new(), Arc::clone(&faults));
-        let (mut manifest, _) = Manifest::open(d, true).expect("opens");
+        let (mut manifest, _) = Manifest::open(d).expect("opens");
         manifest.install(&edits()[0]).expect("installs");
         manifest.install(&edits()[1]).expect("installs");
         for rewrite_at in [u64::MAX, 0] {
@@ -511,7 +510,7 @@ mod tests {
             let d = MemoryDirectory::new();
             d.cut_power_at_sync(cut);
             let mut acknowledged = 0;
-            if let Ok((mut manifest, _)) = Manifest::open(Arc::clone(&d) as Arc<dyn Directory>, true) {
+            if let Ok((mut manifest, _)) = Manifest::open(Arc::clone(&d) as Arc<dyn Directory>) {
                 manifest.rewrite_at = 2000;
                 for i in 1..=36 {
                     let edit = [Edit::Tree(tree(i))];
@@ -522,7 +521,7 @@ mod tests {
                 }
             }
             let after = d.after_power_cut(&mut || cut % 2 == 0);
-            let Ok((manifest, existed)) = Manifest::open(after, true) else { panic!("cut {cut}") };
+            let Ok((manifest, existed)) = Manifest::open(after) else { panic!("cut {cut}") };
             let found = manifest.state().trees.len() as u64;
             assert!(found == acknowledged || found == acknowledged + 1, "cut {cut}: {found} {acknowledged}");
             assert!(existed || acknowledged == 0);

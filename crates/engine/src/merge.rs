@@ -76,7 +76,7 @@ impl Shared {
             }
             let result = match &tree.data {
                 TreeData::Table(t) => self.merge_tree(tree, merges, eagerness, &t.levels, |job| self.merge_table(tree, job)),
-                TreeData::Index(t) => self.merge_tree(tree, merges, eagerness, &t.levels, |job| self.merge_index(job)),
+                TreeData::Index(t) => self.merge_tree(tree, merges, eagerness, &t.levels, |job| self.merge_index(tree, job)),
             };
             let damaged = result.as_ref().is_err_and(EngineError::is_damage);
             if damaged {
@@ -180,7 +180,7 @@ impl Shared {
     fn merge_table(&self, tree: &Tree, job: &Job<TableSegmentReader>) -> Result<Vec<Arc<Run<TableSegmentReader>>>> {
         let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
         let keep = Keep::new(self.snapshots.in_use());
-        let mut output = TableOutput::new(&self.files, Arc::clone(&table.layout.read()), job.output_bytes);
+        let mut output = TableOutput::new(&self.files, tree.is_synced(), Arc::clone(&table.layout.read()), job.output_bytes);
         let mut cursors: Vec<TableCursor> =
             job.inputs.iter().map(|r| TableCursor::new(&r.reader, row_of(&job.from).unwrap_or(RowId(0)))).collect();
         let end = job.to.as_deref().and_then(row_of).unwrap_or(RowId(u64::MAX));
@@ -214,9 +214,9 @@ impl Shared {
         }
     }
 
-    fn merge_index(&self, job: &Job<KeySegmentReader>) -> Result<Vec<Arc<Run<KeySegmentReader>>>> {
+    fn merge_index(&self, tree: &Tree, job: &Job<KeySegmentReader>) -> Result<Vec<Arc<Run<KeySegmentReader>>>> {
         let keep = Keep::new(self.snapshots.in_use());
-        let mut output = IndexOutput::new(&self.files, job.output_bytes);
+        let mut output = IndexOutput::new(&self.files, tree.is_synced(), job.output_bytes);
         let mut cursors: Vec<KeyCursor> = Vec::new();
         for input in &job.inputs {
             let mut cursor = input.reader.cursor();

@@ -17,6 +17,7 @@ const BATCH_BYTES: usize = 4 << 20;
 /// Writes row versions into segments, one for each number of columns that rows have (ADD COLUMN leaves old rows as they are).
 pub(crate) struct TableOutput {
     files: Arc<Files>,
+    synced: bool,
     layout: Arc<RowLayout>,
     /// Raw bytes after which another segment is begun.
     segment_bytes: usize,
@@ -37,8 +38,9 @@ struct Writer {
 }
 
 impl TableOutput {
-    pub fn new(files: &Arc<Files>, layout: Arc<RowLayout>, segment_bytes: usize) -> TableOutput {
-        TableOutput { files: Arc::clone(files), layout, segment_bytes, writers: BTreeMap::new(), done: Vec::new() }
+    /// `synced`: the segments are durable when they are finished.
+    pub fn new(files: &Arc<Files>, synced: bool, layout: Arc<RowLayout>, segment_bytes: usize) -> TableOutput {
+        TableOutput { files: Arc::clone(files), synced, layout, segment_bytes, writers: BTreeMap::new(), done: Vec::new() }
     }
 
     fn kinds(&self, columns: usize) -> &[Kind] {
@@ -57,7 +59,7 @@ impl TableOutput {
             }
         }
         if !self.writers.contains_key(&columns) {
-            let writer = Writer::new(&self.files, self.kinds(columns))?;
+            let writer = Writer::new(&self.files, self.synced, self.kinds(columns))?;
             self.writers.insert(columns, writer);
         }
         self.writers.get_mut(&columns).ok_or(EngineError::Misuse("the writer was just made"))
@@ -137,10 +139,10 @@ impl Drop for TableOutput {
 }
 
 impl Writer {
-    fn new(files: &Files, kinds: &[Kind]) -> Result<Writer> {
+    fn new(files: &Files, synced: bool, kinds: &[Kind]) -> Result<Writer> {
         let file = files.next_file();
         let options = TableOptions::default();
-        let segment = TableSegmentWriter::create(&*files.directory, &segment_name(file), kinds, &options)?;
+        let segment = TableSegmentWriter::create(files.writable(synced), &segment_name(file), kinds, &options)?;
         Ok(Writer {
             file,
             segment,
@@ -223,14 +225,16 @@ pub(crate) struct IndexOutput {
     files: Arc<Files>,
     /// Raw bytes after which another segment is begun, which take about half as many in the file.
     segment_bytes: usize,
+    synced: bool,
     writer: Option<(u64, KeySegmentWriter)>,
     done: Vec<u64>,
     last: Vec<u8>,
 }
 
 impl IndexOutput {
-    pub fn new(files: &Arc<Files>, segment_bytes: usize) -> IndexOutput {
-        IndexOutput { files: Arc::clone(files), segment_bytes, writer: None, done: Vec::new(), last: Vec::new() }
+    /// `synced`: the segments are durable when they are finished.
+    pub fn new(files: &Arc<Files>, synced: bool, segment_bytes: usize) -> IndexOutput {
+        IndexOutput { files: Arc::clone(files), synced, segment_bytes, writer: None, done: Vec::new(), last: Vec::new() }
     }
 
     /// Adds a version of an entry.
@@ -242,7 +246,7 @@ impl IndexOutput {
         if self.writer.is_none() {
             let file = self.files.next_file();
             let options = KeyOptions::default();
-            let writer = KeySegmentWriter::create(&*self.files.directory, &segment_name(file), &options)?;
+            let writer = KeySegmentWriter::create(self.files.writable(self.synced), &segment_name(file), &options)?;
             self.writer = Some((file, writer));
         }
         if let Some((_, writer)) = &mut self.writer {

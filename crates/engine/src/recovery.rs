@@ -64,8 +64,12 @@ impl Shared {
                 edits.push(Edit::DropSequence(record.id));
                 continue;
             }
-            let after_crash = record.persistence == Persistence::Unlogged && !state.clean;
-            let state = if after_crash { record.start } else { record.state };
+            let begins_again = match record.persistence {
+                Persistence::Logged | Persistence::Temporary => false,
+                Persistence::Unlogged => !state.clean,
+                Persistence::Memory => true,
+            };
+            let state = if begins_again { record.start } else { record.state };
             let sequence = Sequence::new(record.id, record.definition, state, record.persistence, true);
             self.add_sequence(Arc::new(Sequence { start: record.start, ..sequence }));
         }

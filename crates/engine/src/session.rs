@@ -31,6 +31,8 @@ struct Settings {
     interrupt: Arc<Interrupt>,
     lock_timeout: Option<Duration>,
     deadlock_timeout: Duration,
+    commit_delay: Duration,
+    commit_siblings: usize,
 }
 
 /// What keeps a session's snapshot slot occupied.
@@ -62,6 +64,8 @@ impl Session {
                 interrupt: Interrupt::new(),
                 lock_timeout: None,
                 deadlock_timeout: Duration::from_secs(1),
+                commit_delay: Duration::ZERO,
+                commit_siblings: 0,
             }),
             pins: Mutex::default(),
             spare: Mutex::default(),
@@ -92,6 +96,23 @@ impl Session {
     /// deadlock_timeout; one second at first.
     pub fn set_deadlock_timeout(&self, timeout: Duration) {
         self.settings.lock().deadlock_timeout = timeout;
+    }
+
+    /// commit_delay and commit_siblings: how long a synchronous commit waits before it flushes the log for all, when at least
+    /// so many other transactions with changes are open and wait for no lock. No delay at first.
+    pub fn set_commit_delay(&self, delay: Duration, siblings: usize) {
+        let mut settings = self.settings.lock();
+        (settings.commit_delay, settings.commit_siblings) = (delay, siblings);
+    }
+
+    /// Makes every commit so far durable, after this session's commit_delay: for commits that were begun without waiting.
+    pub fn flush_log(&self) -> Result<()> {
+        self.shared.flush_log_for(self)
+    }
+
+    pub(crate) fn commit_delay(&self) -> (Duration, usize) {
+        let settings = self.settings.lock();
+        (settings.commit_delay, settings.commit_siblings)
     }
 
     /// Takes a session-level lock (pg_advisory_lock); taken n times it must be released n times. False: would block.

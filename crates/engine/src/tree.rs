@@ -196,6 +196,11 @@ impl Tree {
         }
     }
 
+    /// Whether its segments must survive a crash of the machine. Those of an unlogged tree must only survive a clean stop.
+    pub fn is_synced(&self) -> bool {
+        self.persistence == Persistence::Logged
+    }
+
     /// Whether flushes write its rows to disk.
     pub fn is_flushed(&self) -> bool {
         self.persistence != Persistence::Memory

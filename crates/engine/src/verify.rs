@@ -9,6 +9,7 @@ use crate::batch;
 use crate::error::{EngineError, Result};
 use crate::levels::segment_name;
 use crate::manifest::Manifest;
+use crate::tree::Persistence;
 
 /// How many segments the manifest names, and what is wrong with them or the log. A damaged manifest is an error: nothing else
 /// can be judged then.
@@ -20,9 +21,12 @@ pub(crate) fn verify(directory: &Arc<dyn Directory>) -> Result<(usize, Vec<Strin
     let mut problems = Vec::new();
     let mut count = 0;
     for (tree, files) in &state.segments {
-        let is_index = state.trees.get(tree).is_some_and(|t| t.is_index);
-        for file in files {
-            count += 1;
+        let record = state.trees.get(tree);
+        let is_index = record.is_some_and(|t| t.is_index);
+        // A crash may have taken segments that the next start forgets.
+        let is_forgotten = !state.clean && record.is_some_and(|t| t.persistence != Persistence::Logged);
+        count += files.len();
+        for file in files.iter().filter(|_| !is_forgotten) {
             let name = segment_name(file.file);
             let result = match is_index {
                 true => KeySegmentReader::open(&*segments, &name, &cache).and_then(|r| r.verify()),

@@ -15,7 +15,8 @@ const AUTO: &str = "melba.auto.conf";
 pub const DEFAULT: &str = "\
 # Settings of this Melba server, one `name = value` a line.
 # A line that starts with # is a comment; the values shown are the defaults. `SHOW ALL` lists every setting.
-# Changes take effect when the server is started again; `melba serve -c name=value` overrides this file.
+# The server reads the file again on SIGHUP and pg_reload_conf(); memory and connections need a new start.
+# `melba serve -c name=value` overrides this file.
 
 #max_connections = 100
 #memory = 0                         # memory of the whole server, 256MB say; 0: a quarter of the machine's
@@ -23,6 +24,9 @@ pub const DEFAULT: &str = "\
 #work_mem = 4MB                     # memory of one sort or hash table; beyond it they use temporary files
 #fsync = on                         # off: a crash of the machine may lose anything
 #synchronous_commit = on            # off: a crash may lose the last moments, never the order
+#wal_writer_delay = 200ms           # how long those moments are
+#wal_writer_flush_after = 1MB       # and how much of the log
+#commit_delay = 0                   # microseconds that a commit waits for others to share its sync
 #default_toast_compression = 'lz4'  # pglz, lz4, zstd
 #statement_timeout = 0              # in milliseconds, 0: none
 #TimeZone = 'UTC'

@@ -3,15 +3,15 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use melba_engine::{Engine, EngineOptions};
 use melba_server::Server;
 use melba_sql::cluster::Cluster;
 use melba_sql::session::context::Instance;
+use melba_sql::session::engine_settings::engine_options;
 use melba_sql::session::settings::Settings;
 use melba_vfs::{Directory, OsClock, OsDirectory, OsRandom};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::config::Files;
@@ -30,12 +30,18 @@ pub fn serve(data: &Path, listen: &str, overrides: Vec<(String, String)>) -> Res
     let engine = cluster.engine.clone();
     let instance = Arc::new(Instance::new(settings, cluster).with_configuration(Box::new(files)));
     instance.backends.start_watchdog().map_err(|e| format!("could not start a thread: {e}"))?;
+    let configured = Arc::clone(&instance);
     let server = Server::bind(listen, instance).map_err(|e| format!("could not listen on {listen}: {e}"))?;
     let handle = server.handle();
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|e| format!("could not catch signals: {e}"))?;
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(|e| format!("could not catch signals: {e}"))?;
     let watcher = move || {
-        if signals.forever().next().is_some() {
-            handle.stop();
+        for signal in signals.forever() {
+            if signal != SIGHUP {
+                return handle.stop();
+            }
+            if let Err(e) = configured.reload() {
+                eprintln!("melba: the configuration was not reloaded: {}", e.message());
+            }
         }
     };
     std::thread::Builder::new().name("signals".into()).spawn(watcher).map_err(|e| format!("could not start a thread: {e}"))?;
@@ -129,15 +135,8 @@ fn lock(directory: &dyn Directory, data: &Path) -> Result<Box<dyn Send + Sync>> 
 fn open_cluster(directory: Arc<dyn Directory>, settings: &Settings) -> Result<Arc<Cluster>> {
     let clock = Arc::new(OsClock::new());
     let query_bytes = memory::query_bytes((settings.get("memory").as_integer() as u64) << 10);
-    let options = EngineOptions {
-        // shared_buffers counts blocks of 8 kB.
-        memory_bytes: (settings.get("shared_buffers").as_integer().max(16) as u64) << 13,
-        query_bytes,
-        write_set_bytes: memory::write_set_bytes(query_bytes),
-        fsync: settings.get("fsync").as_bool(),
-        wal_writer_delay: Duration::from_millis(settings.get("wal_writer_delay").as_integer().max(1) as u64),
-        ..EngineOptions::default()
-    };
+    let write_set_bytes = memory::write_set_bytes(query_bytes);
+    let options = EngineOptions { query_bytes, write_set_bytes, ..engine_options(settings) };
     let engine = Engine::open(options, directory, clock.clone()).map_err(|e| e.to_string())?;
     Cluster::open(engine, clock, Arc::new(OsRandom)).map_err(|e| e.to_string())
 }

@@ -305,7 +305,7 @@ impl Turns {
     fn finish_commits(&self, group: &Group, seats: &[Arc<Seat>]) {
         if let Some(session) = seats.first().and_then(|s| s.served.lock().as_ref().map(|s| Arc::clone(s.session.state()))) {
             // One that fails is reported by each commit.
-            let _ = session.instance.cluster.engine.flush_log();
+            let _ = session.engine.flush_log();
         }
         for seat in seats {
             let mut held = seat.served.lock();

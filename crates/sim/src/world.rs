@@ -132,7 +132,8 @@ impl World {
         let engine = Arc::clone(self.engine());
         let choice = self.random.below(100);
         let step = match choice {
-            0..25 => BackgroundStep::Log,
+            0..20 => BackgroundStep::Log,
+            20..25 => BackgroundStep::LogFile,
             25..65 => BackgroundStep::Flush,
             _ => BackgroundStep::Merge,
         };

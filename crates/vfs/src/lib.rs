@@ -10,6 +10,7 @@ mod faulty;
 mod manual;
 mod memory;
 mod os;
+mod switch;
 
 use std::io;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ pub use faulty::{Faults, FaultyDirectory, Operation};
 pub use manual::{ManualClock, SeededRandom};
 pub use memory::MemoryDirectory;
 pub use os::{OsClock, OsDirectory, OsRandom, raise_open_files_limit};
+pub use switch::{SwitchedDirectory, SyncSwitch, sync_all};
 
 /// An open file. All methods may be called from several threads at once.
 #[expect(clippy::len_without_is_empty, reason = "a length that costs a system call is no collection's")]

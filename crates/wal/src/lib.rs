@@ -23,4 +23,4 @@ mod tests;
 pub use error::{Result, WalError};
 pub use format::{CSN_MAX, FILE_HEADER_BYTES, FORMAT_VERSION, RECORD_HEADER_BYTES, Record};
 pub use reader::{LogFiles, replay};
-pub use writer::{Wal, WalOptions, payload_crc};
+pub use writer::{Wal, WalOptions, WalStatistics, Written, WrittenBy, payload_crc};

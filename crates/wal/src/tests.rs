@@ -8,7 +8,9 @@ use melba_vfs::{Directory, Faults, FaultyDirectory, MemoryDirectory};
 use crate::format::{file_header, record_header};
 use crate::*;
 
-const SMALL: WalOptions = WalOptions { file_bytes: 512, sync: true, spares_max: 2 };
+fn small() -> WalOptions {
+    WalOptions { file_bytes: 512, spares_max: 2, ..WalOptions::default() }
+}
 
 fn open(directory: Arc<dyn Directory>, options: WalOptions, start: Lsn) -> Result<Wal> {
     let wal = Wal::new(directory, options);
@@ -35,29 +37,29 @@ fn read(directory: &dyn Directory, from: Lsn) -> Result<(Vec<String>, Lsn)> {
 #[test]
 fn flushed_records_come_back_over_files_and_torn_tails_end_the_log() {
     let d = MemoryDirectory::new();
-    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, Lsn(0)).expect("opens");
+    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, small(), Lsn(0)).expect("opens");
     let mut expected = Vec::new();
     for i in 0..40 {
         let text = format!("record {i} {}", "x".repeat(i * 7));
         append(&wal, &text);
         expected.push(text);
         if i % 3 == 0 {
-            wal.flush().expect("flushes");
+            wal.flush(WrittenBy::Client).expect("flushes");
         }
     }
-    let end = wal.flush().expect("flushes");
+    let end = wal.flush(WrittenBy::Client).expect("flushes");
     append(&wal, "never flushed");
     assert!(d.list().expect("lists").len() > 5, "several files");
     // Whatever part of a torn write reaches the disk, the log ends where it ended.
-    let torn = Wal::flush(&wal);
+    let torn = wal.flush(WrittenBy::Client);
     assert!(torn.is_ok());
     let after = d.after_power_cut(&mut || false);
     assert_eq!(read(&*after, Lsn(0)).expect("reads").0[..40], expected[..]);
     let (tail, at) = read(&*after, end).expect("reads");
     assert_eq!(tail, ["never flushed"]);
-    let wal = open(Arc::clone(&after) as Arc<dyn Directory>, SMALL, at).expect("opens");
+    let wal = open(Arc::clone(&after) as Arc<dyn Directory>, small(), at).expect("opens");
     append(&wal, "after recovery");
-    wal.flush().expect("flushes");
+    wal.flush(WrittenBy::Client).expect("flushes");
     assert_eq!(read(&*after, end).expect("reads").0, ["never flushed", "after recovery"]);
 }
 
@@ -65,16 +67,16 @@ fn flushed_records_come_back_over_files_and_torn_tails_end_the_log() {
 fn an_unsynced_write_is_torn_in_every_way_without_harm() {
     for pattern in 0..64u32 {
         let d = MemoryDirectory::new();
-        let options = WalOptions { file_bytes: 8192, ..SMALL };
-        let wal = open(Arc::clone(&d) as Arc<dyn Directory>, options, Lsn(0)).expect("opens");
+        let options = WalOptions { file_bytes: 8192, ..small() };
+        let wal = open(Arc::clone(&d) as Arc<dyn Directory>, options.clone(), Lsn(0)).expect("opens");
         append(&wal, "acknowledged");
-        wal.flush().expect("flushes");
+        wal.flush(WrittenBy::Client).expect("flushes");
         for i in 0..8 {
             append(&wal, &format!("{i}{}", "y".repeat(300)));
         }
         d.cut_power_at_sync(d.syncs());
-        assert!(wal.flush().is_err());
-        assert!(matches!(wal.flush(), Err(WalError::Failed)));
+        assert!(wal.flush(WrittenBy::Client).is_err());
+        assert!(matches!(wal.flush(WrittenBy::Client), Err(WalError::Failed)));
         let mut sector = 0;
         let after = d.after_power_cut(&mut || {
             sector += 1;
@@ -88,7 +90,7 @@ fn an_unsynced_write_is_torn_in_every_way_without_harm() {
         // What lies beyond the end must never come back, also when the same bytes are appended again.
         let wal = open(Arc::clone(&after) as Arc<dyn Directory>, options, end).expect("opens");
         append(&wal, &format!("{}{}", records.len() - 1, "z".repeat(300)));
-        wal.flush().expect("flushes");
+        wal.flush(WrittenBy::Client).expect("flushes");
         let (again, _) = read(&*after, Lsn(0)).expect("reads");
         assert_eq!(again.len(), records.len() + 1);
     }
@@ -97,12 +99,12 @@ fn an_unsynced_write_is_torn_in_every_way_without_harm() {
 #[test]
 fn released_files_are_reused_and_old_records_in_them_are_not_read() {
     let d = MemoryDirectory::new();
-    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, Lsn(0)).expect("opens");
+    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, small(), Lsn(0)).expect("opens");
     for i in 0..60 {
         let end = append(&wal, &format!("record {i:04}"));
-        wal.flush().expect("flushes");
+        wal.flush(WrittenBy::Client).expect("flushes");
         wal.release_before(end).expect("releases");
-        assert!(d.list().expect("lists").len() <= 1 + SMALL.spares_max);
+        assert!(d.list().expect("lists").len() <= 1 + small().spares_max);
         assert_eq!(read(&*d, end).expect("reads"), (vec![], end));
     }
     assert!(read(&*d, Lsn(0)).is_err(), "the beginning is gone, and that is noticed");
@@ -111,10 +113,10 @@ fn released_files_are_reused_and_old_records_in_them_are_not_read() {
 #[test]
 fn damage_in_the_middle_is_an_error() {
     let d = MemoryDirectory::new();
-    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, Lsn(0)).expect("opens");
+    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, small(), Lsn(0)).expect("opens");
     for i in 0..60 {
         append(&wal, &format!("record {i:04}"));
-        wal.flush().expect("flushes");
+        wal.flush(WrittenBy::Client).expect("flushes");
     }
     d.flip_bit(&d.list().expect("lists")[1], (FILE_HEADER_BYTES as u64 + 30) * 8).expect("flips");
     assert!(matches!(read(&*d, Lsn(0)), Err(WalError::Corrupt { .. })));
@@ -123,12 +125,12 @@ fn damage_in_the_middle_is_an_error() {
 #[test]
 fn damage_before_a_later_batch_is_an_error_in_the_last_file_too() {
     let d = MemoryDirectory::new();
-    let options = WalOptions { file_bytes: 8192, ..SMALL };
+    let options = WalOptions { file_bytes: 8192, ..small() };
     let wal = open(Arc::clone(&d) as Arc<dyn Directory>, options, Lsn(0)).expect("opens");
     let ends: Vec<Lsn> = (0..5)
         .map(|i| {
             let end = append(&wal, &format!("batch {i}"));
-            wal.flush().expect("flushes");
+            wal.flush(WrittenBy::Client).expect("flushes");
             end
         })
         .collect();
@@ -154,7 +156,7 @@ fn a_full_disk_refuses_promises_and_nothing_that_was_promised() {
     for free in (0..3000).step_by(97) {
         let faults = Faults::new();
         let d = FaultyDirectory::new(MemoryDirectory::new(), Arc::clone(&faults));
-        let wal = open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, Lsn(0)).expect("opens");
+        let wal = open(Arc::clone(&d) as Arc<dyn Directory>, small(), Lsn(0)).expect("opens");
         let mut expected = Vec::new();
         let mut refused = 0;
         for i in 0..60 {
@@ -174,10 +176,10 @@ fn a_full_disk_refuses_promises_and_nothing_that_was_promised() {
                 Err(e) => panic!("free {free}: {e}"),
             }
             if i % 3 == 0 {
-                wal.flush().expect("what was promised has its place");
+                wal.flush(WrittenBy::Client).expect("what was promised has its place");
             }
         }
-        let end = wal.flush().expect("flushes");
+        let end = wal.flush(WrittenBy::Client).expect("flushes");
         assert!(refused > 0, "free {free}");
         assert_eq!(read(&*d, Lsn(0)).expect("reads"), (expected, end));
     }
@@ -205,15 +207,15 @@ fn the_format_is_as_documented() {
 fn the_log_goes_on_behind_the_point_where_replay_begins() {
     // A file that had been given up is there again, and its successors, which held nothing, are not.
     let d = MemoryDirectory::new();
-    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, Lsn(0)).expect("opens");
+    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, small(), Lsn(0)).expect("opens");
     append(&wal, "long ago");
-    wal.flush().expect("flushes");
+    wal.flush(WrittenBy::Client).expect("flushes");
     let begin = Lsn(10_000);
     let (found, end) = read(&*d, begin).expect("reads");
     assert_eq!((found.len(), end), (0, begin));
-    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, SMALL, end).expect("opens");
+    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, small(), end).expect("opens");
     append(&wal, "now");
-    wal.flush().expect("flushes");
+    wal.flush(WrittenBy::Client).expect("flushes");
     assert_eq!(read(&*d.after_power_cut(&mut || false), begin).expect("reads").0, ["now"]);
 }
 
@@ -221,9 +223,9 @@ fn the_log_goes_on_behind_the_point_where_replay_begins() {
 fn a_spare_that_does_not_fit_leaves_nothing() {
     let (d, faults) = (MemoryDirectory::new(), Faults::new());
     let folder = FaultyDirectory::new(Arc::clone(&d) as Arc<dyn Directory>, Arc::clone(&faults));
-    let wal = open(folder, SMALL, Lsn(0)).expect("opens");
+    let wal = open(folder, small(), Lsn(0)).expect("opens");
     append(&wal, &"x".repeat(300));
-    wal.flush().expect("flushes");
+    wal.flush(WrittenBy::Client).expect("flushes");
     let files = d.list().expect("lists");
     faults.set_free(Some(100));
     assert!(wal.prepare_spare().is_err());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use melba_types::{Csn, Lsn};
-use melba_vfs::{Directory, File};
+use melba_vfs::{Directory, File, SyncSwitch};
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::error::{Result, WalError};
@@ -16,19 +16,19 @@ use crate::format::{FILE_HEADER_BYTES, RECORD_HEADER_BYTES, Record, file_header,
 use crate::reader::{LogFiles, SPARE_PREFIX, replay};
 
 /// How the log is written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct WalOptions {
     /// Size of a file; one record may make a file larger.
     pub file_bytes: u64,
-    /// False: never waits for the disk.
-    pub sync: bool,
+    /// Off: never waits for the disk.
+    pub sync: SyncSwitch,
     /// Files kept for reuse when they are no longer needed.
     pub spares_max: usize,
 }
 
 impl Default for WalOptions {
     fn default() -> WalOptions {
-        WalOptions { file_bytes: 8 << 20, sync: true, spares_max: 2 }
+        WalOptions { file_bytes: 8 << 20, sync: SyncSwitch::default(), spares_max: 2 }
     }
 }
 
@@ -44,6 +44,10 @@ struct Tail {
     /// Bytes reserved and not written to a file yet, those in `chunks` among them.
     promised: u64,
     end: Lsn,
+    /// Records appended since the log was opened.
+    records: u64,
+    /// Earlier batches were written while syncs were off.
+    has_unsynced: bool,
     /// Empty buffers to reuse.
     spare: Vec<Vec<u8>>,
 }
@@ -97,8 +101,57 @@ pub struct Wal {
     /// `Files::room`, for those who do not want to wait for a sync to know it. Only too small while it changes.
     room: AtomicU64,
     failed: AtomicBool,
-    bytes_written: AtomicU64,
+    /// Where the log began when it was opened.
+    began_at: AtomicU64,
+    written: [WriteCounters; 2],
+}
+
+/// On whose behalf the log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WrittenBy {
+    /// A client that waits for it.
+    Client = 0,
+    /// The background.
+    Background = 1,
+}
+
+#[derive(Default)]
+struct WriteCounters {
+    writes: AtomicU64,
+    bytes: AtomicU64,
     syncs: AtomicU64,
+}
+
+/// What one kind of writer has done since the log was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    pub writes: u64,
+    pub bytes: u64,
+    pub syncs: u64,
+}
+
+/// What happened to the log since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WalStatistics {
+    /// Records appended, and their bytes, written or not.
+    pub records: u64,
+    pub bytes: u64,
+    pub by_clients: Written,
+    pub in_background: Written,
+}
+
+impl WalStatistics {
+    /// Syncs of the log, whoever did them.
+    pub fn syncs(&self) -> u64 {
+        self.by_clients.syncs + self.in_background.syncs
+    }
+}
+
+impl WriteCounters {
+    fn read(&self) -> Written {
+        let value = |c: &AtomicU64| c.load(Ordering::Relaxed);
+        Written { writes: value(&self.writes), bytes: value(&self.bytes), syncs: value(&self.syncs) }
+    }
 }
 
 /// The checksum of a payload, for `Wal::append`: computed before the ordered step.
@@ -116,9 +169,9 @@ impl Wal {
             files: Mutex::new(None),
             durable: AtomicU64::new(0),
             room: AtomicU64::new(0),
+            began_at: AtomicU64::new(0),
             failed: AtomicBool::new(false),
-            bytes_written: AtomicU64::new(0),
-            syncs: AtomicU64::new(0),
+            written: Default::default(),
         }
     }
 
@@ -136,7 +189,9 @@ impl Wal {
             let name = file_name(beyond);
             directory.remove(&name).map_err(|e| WalError::io(&name, e))?;
         }
-        directory.sync_names().map_err(|e| WalError::io(".", e))?;
+        if options.sync.is_on() {
+            directory.sync_names().map_err(|e| WalError::io(".", e))?;
+        }
         let mut spares = Vec::new();
         for name in listed.spares {
             let io = |e| WalError::io(&name, e);
@@ -150,11 +205,15 @@ impl Wal {
         }
         let next_spare = spares.iter().filter_map(|s| spare_number(&s.name)).max().map_or(0, |n| n + 1);
         let (file, name, len) = take_file(&**directory, options, &mut spares, start, 0)?;
-        let current = begin_file(&**directory, file, name, start, len, options.sync)?;
+        let current = begin_file(&**directory, file, name, start, len, &options.sync)?;
         let mut starts = listed.starts;
         starts.push(start);
         let files = Files { current, starts, spares, next_spare };
-        self.tail.lock().end = start;
+        {
+            let mut tail = self.tail.lock();
+            (tail.end, tail.has_unsynced) = (start, !options.sync.is_on());
+        }
+        self.began_at.store(start.0, Ordering::Release);
         self.durable.store(start.0, Ordering::Release);
         self.room.store(files.room(), Ordering::Release);
         *self.files.lock() = Some(files);
@@ -226,7 +285,7 @@ impl Wal {
         let tail = &mut *guard;
         let lsn = tail.end;
         // The first record of a batch: the batches before it are synced when it is written.
-        let after_sync = tail.bytes == 0 && self.options.sync;
+        let after_sync = tail.bytes == 0 && !tail.has_unsynced && self.options.sync.is_on();
         let header = record_header(payload.len() as u32, payload_crc, lsn, csn, after_sync);
         let length = (RECORD_HEADER_BYTES + payload.len()) as u64;
         let chunk = match tail.chunks.last_mut() {
@@ -244,6 +303,7 @@ impl Wal {
             tail.chunks.push(std::mem::take(payload));
         }
         tail.bytes += length;
+        tail.records += 1;
         tail.end = Lsn(lsn.0 + length);
         (lsn, tail.end)
     }
@@ -259,18 +319,22 @@ impl Wal {
         Lsn(self.durable.load(Ordering::Acquire))
     }
 
-    /// Bytes waiting in memory.
-    pub fn pending_bytes(&self) -> u64 {
-        self.tail.lock().bytes
+    /// Everything written while syncs were off has been synced meanwhile.
+    pub fn note_all_synced(&self) {
+        self.tail.lock().has_unsynced = !self.options.sync.is_on();
     }
 
-    /// Bytes written and syncs done since the log was opened.
-    pub fn counters(&self) -> (u64, u64) {
-        (self.bytes_written.load(Ordering::Relaxed), self.syncs.load(Ordering::Relaxed))
+    pub fn statistics(&self) -> WalStatistics {
+        let (records, end) = {
+            let tail = self.tail.lock();
+            (tail.records, tail.end)
+        };
+        let [by_clients, in_background] = [WrittenBy::Client, WrittenBy::Background].map(|by| self.written[by as usize].read());
+        WalStatistics { records, bytes: end.0 - self.began_at.load(Ordering::Acquire), by_clients, in_background }
     }
 
     /// Writes and syncs everything appended so far. One thread does it at a time; others wait for it and then do the rest.
-    pub fn flush(&self) -> Result<Lsn> {
+    pub fn flush(&self, by: WrittenBy) -> Result<Lsn> {
         let mut files = self.files()?;
         if self.failed.load(Ordering::Acquire) {
             return Err(WalError::Failed);
@@ -283,7 +347,7 @@ impl Wal {
         if chunks.is_empty() {
             return Ok(self.durable());
         }
-        let result = self.write_out(&mut files, &chunks, end);
+        let result = self.write_out(&mut files, &chunks, end, &self.written[by as usize]);
         if result.is_err() {
             self.failed.store(true, Ordering::Release);
             return result.map(|()| end);
@@ -292,6 +356,7 @@ impl Wal {
         self.room.store(files.room(), Ordering::Release);
         let mut tail = self.tail.lock();
         tail.promised = tail.promised.saturating_sub(chunks.iter().map(|c| c.len() as u64).sum());
+        tail.has_unsynced |= !self.options.sync.is_on();
         for mut chunk in chunks {
             if tail.spare.len() < 4 && chunk.capacity() <= 4 * COPY_BYTES_MAX {
                 chunk.clear();
@@ -301,7 +366,7 @@ impl Wal {
         Ok(end)
     }
 
-    fn write_out(&self, files: &mut Files, chunks: &[Vec<u8>], end: Lsn) -> Result<()> {
+    fn write_out(&self, files: &mut Files, chunks: &[Vec<u8>], end: Lsn, counters: &WriteCounters) -> Result<()> {
         let bytes: u64 = chunks.iter().map(|c| c.len() as u64).sum();
         let first = Lsn(end.0 - bytes);
         if files.current.offset + bytes > files.current.len && files.current.offset > FILE_HEADER_BYTES as u64 {
@@ -313,23 +378,19 @@ impl Wal {
             current.offset += chunk.len() as u64;
         }
         current.len = current.len.max(current.offset);
-        self.sync(current)?;
-        self.bytes_written.fetch_add(bytes, Ordering::Relaxed);
-        Ok(())
-    }
-
-    fn sync(&self, current: &Current) -> Result<()> {
-        if self.options.sync {
+        if self.options.sync.is_on() {
             current.file.sync().map_err(|e| WalError::io(&current.name, e))?;
-            self.syncs.fetch_add(1, Ordering::Relaxed);
+            counters.syncs.fetch_add(1, Ordering::Relaxed);
         }
+        counters.writes.fetch_add(chunks.len() as u64, Ordering::Relaxed);
+        counters.bytes.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }
 
     /// Begins the next file. Invariant 2 holds because every flush has synced the current one.
     fn rotate(&self, files: &mut Files, start: Lsn, bytes: u64) -> Result<()> {
         let (file, name, len) = take_file(&*self.directory, &self.options, &mut files.spares, start, bytes)?;
-        files.current = begin_file(&*self.directory, file, name, start, len, self.options.sync)?;
+        files.current = begin_file(&*self.directory, file, name, start, len, &self.options.sync)?;
         files.starts.push(start);
         Ok(())
     }
@@ -346,7 +407,7 @@ impl Wal {
         };
         let len = self.options.file_bytes;
         let file = make_file(&*self.directory, &name, len)?;
-        if self.options.sync
+        if self.options.sync.is_on()
             && let Err(e) = file.sync()
         {
             // What there is of it must not take the space of a full disk.
@@ -437,9 +498,16 @@ fn fill(file: &dyn File, name: &str, range: std::ops::Range<u64>) -> Result<()> 
     Ok(())
 }
 
-fn begin_file(directory: &dyn Directory, file: Arc<dyn File>, name: String, start: Lsn, len: u64, sync: bool) -> Result<Current> {
+fn begin_file(
+    directory: &dyn Directory,
+    file: Arc<dyn File>,
+    name: String,
+    start: Lsn,
+    len: u64,
+    sync: &SyncSwitch,
+) -> Result<Current> {
     file.write_at(&file_header(start), 0).map_err(|e| WalError::io(&name, e))?;
-    if sync {
+    if sync.is_on() {
         file.sync().map_err(|e| WalError::io(&name, e))?;
         directory.sync_names().map_err(|e| WalError::io(&name, e))?;
     }

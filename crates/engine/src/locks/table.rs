@@ -174,6 +174,8 @@ pub(crate) struct SessionLocks {
     transaction: AtomicU64,
     /// It holds so many locks that further ones go into sets.
     wide: AtomicBool,
+    /// The session's transaction has changed something.
+    pub writing: AtomicBool,
 }
 
 /// All locks of an engine.
@@ -247,6 +249,14 @@ impl LockManager {
     /// The session that has announced a process id.
     pub fn slot(&self, pid: i32) -> Option<u32> {
         self.used_sessions().find(|(_, s)| s.pid.load(Ordering::Relaxed) == pid).map(|(owner, _)| owner)
+    }
+
+    /// Whether at least `count` other sessions have changed something and wait for no lock.
+    pub fn has_writers(&self, own: u32, count: usize) -> bool {
+        let is_writer = |(owner, session): &(Owner, &SessionLocks)| {
+            *owner != own && session.writing.load(Ordering::Relaxed) && session.waiting.lock().is_none()
+        };
+        count == 0 || self.used_sessions().filter(is_writer).nth(count - 1).is_some()
     }
 
     /// A hash for `LockKey::Key`.

@@ -4,6 +4,7 @@ pub(crate) mod basic;
 mod bulk;
 mod crash;
 mod damage;
+mod durability;
 mod frames;
 mod full;
 mod limits;

@@ -209,7 +209,7 @@ fn memory_tables_have_a_limit_and_deletions_make_room() {
     let random = SeededRandom::new(3);
     let fill = || {
         let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-        let ids: Vec<RowId> = (0..100).map(|_| t.insert(tree, &row(&random)).expect("inserts")).collect();
+        let ids = (0..100).map(|_| t.insert(tree, &row(&random))).collect::<Result<Vec<RowId>>>()?;
         t.commit(Durability::Sync, |_| {}).map(|_| ids)
     };
     let mut all = Vec::new();
@@ -220,6 +220,11 @@ fn memory_tables_have_a_limit_and_deletions_make_room() {
         }
     };
     assert!(matches!(refused, EngineError::OutOfMemory { .. }) && all.len() >= 100);
+    // Rows that grow count too, also of one transaction alone.
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let grown = RowLayout::new(vec![Kind::Text]).encode_row(&[Datum::text("x".repeat(100_000))]);
+    assert!(matches!(t.update(tree, all[0], &grown), Err(EngineError::OutOfMemory { .. })));
+    t.rollback();
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     all.iter().for_each(|id| t.delete(tree, *id).expect("deletes"));
     t.commit(Durability::Sync, |_| {}).expect("deleting is always possible");

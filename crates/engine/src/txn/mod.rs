@@ -26,7 +26,7 @@ use crate::serializable::Tracking;
 use crate::session::Session;
 use crate::tree::Tree;
 pub(crate) use rows::{empty_columns, push_row};
-pub(crate) use write_set::{Link, PrivateRun, TreeHeads, TreeWrites, What, WriteSet};
+pub(crate) use write_set::{Link, PrivateRun, TreeHeads, What, WriteSet};
 
 /// PostgreSQL's isolation levels; READ UNCOMMITTED is READ COMMITTED.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -363,7 +363,10 @@ impl Transaction {
             if state.command >= COMMAND_MAX || state.writes.changes.len() >= COMMAND_MAX as usize {
                 return Err(EngineError::Limit("cannot have more than 2^32-2 commands in a transaction"));
             }
-            self.has_writes.store(true, Ordering::Release);
+            if !self.has_writes() {
+                self.has_writes.store(true, Ordering::Release);
+                self.shared().locks.sessions[self.session.slot as usize].writing.store(true, Ordering::Relaxed);
+            }
             f(state)
         })
     }
@@ -492,6 +495,7 @@ impl Transaction {
             let shared = self.shared();
             writes.roll_back_to(0, |what| shared.undo(what));
         }
+        self.shared().locks.sessions[self.session.slot as usize].writing.store(false, Ordering::Relaxed);
         writes.clear();
         *self.session.spare.lock() = Some(writes);
         self.stop_tracking();

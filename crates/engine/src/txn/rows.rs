@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering;
 use melba_types::row::RowLayout;
 use melba_types::{Column, Csn, Datum, RowId, TreeId};
 
-use super::{Latest, PrivateRun, ReadView, Transaction, WriteSet};
+use super::{Latest, PrivateRun, ReadView, State, Transaction, WriteSet};
 use crate::RowBytes;
 use crate::chain::Chain;
 use crate::error::{EngineError, Result};
 use crate::levels::{Found, MemTable, TableRun, find_in_runs, find_row};
 use crate::scan::{Morsel, TableScan, ZonePredicate};
 use crate::serializable::{Read, Write};
-use crate::tree::{TableTree, Tree};
+use crate::tree::{Persistence, TableTree, Tree};
 
 fn table_of(tree: &Tree) -> Result<&TableTree> {
     tree.as_table().ok_or(EngineError::Misuse("not a table tree"))
@@ -62,11 +62,17 @@ impl Transaction {
 
     fn put(&self, tree: &Arc<Tree>, id: RowId, row: Option<RowBytes>, live: i8) -> Result<()> {
         table_of(tree)?;
-        self.change(|state| {
-            let command = state.command;
-            state.writes.put_row(command, tree, id, row, live);
-            self.limit_writes(state)
-        })
+        self.change(|state| self.put_in(state, tree, id, row, live))
+    }
+
+    /// Records a change of a row, unless there is no memory for it.
+    pub(crate) fn put_in(&self, state: &mut State, tree: &Arc<Tree>, id: RowId, row: Option<RowBytes>, live: i8) -> Result<()> {
+        if tree.persistence == Persistence::Memory {
+            self.shared().check_memory_tables(&state.writes, row.as_ref().map_or(0, |r| r.len()))?;
+        }
+        let command = state.command;
+        state.writes.put_row(command, tree, id, row, live);
+        self.limit_writes(state)
     }
 
     /// A row as a view sees it.

@@ -152,7 +152,7 @@ impl super::WriteSet {
             (TreeData::Table(table), TreeHeads::Rows(heads)) => {
                 let own = self.layouts.iter().find(|(id, _)| *id == tree.id).map(|(_, layout)| Arc::clone(layout));
                 let layout = own.unwrap_or_else(|| Arc::clone(&table.layout.read()));
-                let mut output = TableOutput::new(files, layout, files.segment_bytes);
+                let mut output = TableOutput::new(files, tree.is_synced(), layout, files.segment_bytes);
                 for change in heads.all().filter_map(|head| self.seen(head, end)) {
                     if let What::Row { row, bytes, .. } = &change.what {
                         output.push_row(*row, Csn(0), bytes.as_deref())?;
@@ -161,7 +161,7 @@ impl super::WriteSet {
                 output.finish()?.into_iter().map(PrivateRun::Table).collect()
             }
             (TreeData::Index(_), TreeHeads::Keys(heads)) => {
-                let mut output = IndexOutput::new(files, files.segment_bytes);
+                let mut output = IndexOutput::new(files, tree.is_synced(), files.segment_bytes);
                 for change in heads.all().filter_map(|head| self.seen(head, end)) {
                     if let What::Key { key, live } = &change.what {
                         output.push(key.as_slice(), Csn(0), !live)?;
@@ -183,9 +183,9 @@ impl super::WriteSet {
             let wanted = MERGED_RUNS.pow(u32::from(level) + 1);
             while let Some(places) = self.mergeable(level, wanted, cuts) {
                 let runs: Vec<Arc<IndexRun>> = places.iter().filter_map(|at| self.links[*at].run.as_index()).collect();
-                let merged = merge_entries(&runs, files)?;
                 let Some(last) = places.last().map(|at| &self.links[*at]) else { break };
                 let (command, tree) = (last.command, Arc::clone(&last.tree));
+                let merged = merge_entries(&runs, tree.is_synced(), files)?;
                 let mut live: i64 = places.iter().map(|at| self.links[*at].live).sum();
                 let new = merged.into_iter().map(|run| {
                     let live = std::mem::take(&mut live);
@@ -225,8 +225,8 @@ impl super::WriteSet {
 }
 
 /// The newest state of each entry of some runs, given oldest first.
-fn merge_entries(runs: &[Arc<IndexRun>], files: &Arc<Files>) -> Result<Vec<Arc<IndexRun>>> {
-    let mut output = IndexOutput::new(files, files.segment_bytes);
+fn merge_entries(runs: &[Arc<IndexRun>], synced: bool, files: &Arc<Files>) -> Result<Vec<Arc<IndexRun>>> {
+    let mut output = IndexOutput::new(files, synced, files.segment_bytes);
     // The newest first: of equal entries its state counts.
     let mut merge = EntryMerge::new(runs.iter().rev())?;
     let mut last: Vec<u8> = Vec::new();

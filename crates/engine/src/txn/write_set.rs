@@ -19,7 +19,7 @@ use crate::RowBytes;
 use crate::key::KeyBytes;
 use crate::levels::{IndexRun, TableRun};
 use crate::sequence::Sequence;
-use crate::tree::{Tree, TreeData};
+use crate::tree::{Persistence, Tree, TreeData};
 
 const NONE: u32 = u32::MAX;
 
@@ -251,6 +251,8 @@ pub(crate) struct WriteSet {
     pub layouts: Vec<(TreeId, Arc<RowLayout>)>,
     /// Bytes of rows and keys, to tell large transactions.
     pub bytes: usize,
+    /// Those put into memory tables.
+    pub memory_table_bytes: usize,
     /// The log record's buffer.
     pub encoded: Vec<u8>,
 }
@@ -274,7 +276,7 @@ impl WriteSet {
 
     /// Records a new state of a row; `live` is 1 for an insertion, -1 for a deletion, 0 for an update.
     pub fn put_row(&mut self, command: u32, tree: &Arc<Tree>, row: RowId, bytes: Option<RowBytes>, live: i8) {
-        self.bytes += bytes.as_ref().map_or(0, |b| b.len());
+        self.count(tree, bytes.as_ref().map_or(0, |b| b.len()) as isize, bytes.is_some());
         let slot = self.slot(tree);
         self.trees[slot].live += i64::from(live);
         let at = self.changes.len() as u32;
@@ -285,7 +287,7 @@ impl WriteSet {
 
     /// Records the presence or absence of an index entry.
     pub fn put_key(&mut self, command: u32, tree: &Arc<Tree>, key: KeyBytes, live: bool) {
-        self.bytes += key.as_slice().len();
+        self.count(tree, key.as_slice().len() as isize, live);
         let slot = self.slot(tree);
         self.trees[slot].live += if live { 1 } else { -1 };
         let at = self.changes.len() as u32;
@@ -298,6 +300,14 @@ impl WriteSet {
     pub fn put_link(&mut self, command: u32, tree: &Arc<Tree>, run: PrivateRun) {
         let live = run.len() as i64;
         self.links.push(Link { command, tree: Arc::clone(tree), run, live, spilled: None });
+    }
+
+    /// Counts the bytes of a change, or takes them back.
+    fn count(&mut self, tree: &Tree, bytes: isize, adds: bool) {
+        self.bytes = self.bytes.wrapping_add_signed(bytes);
+        if adds && tree.persistence == Persistence::Memory {
+            self.memory_table_bytes = self.memory_table_bytes.wrapping_add_signed(bytes);
+        }
     }
 
     /// Records a change of the schema.
@@ -388,11 +398,20 @@ impl WriteSet {
         }
         while self.changes.last().is_some_and(|c| c.command >= command) {
             let Some(change) = self.changes.pop() else { return };
+            let tree = self.trees.get(change.tree as usize).map(|t| Arc::clone(&t.tree));
+            if let Some(tree) = tree {
+                match &change.what {
+                    What::Row { bytes, .. } => {
+                        self.count(&tree, -(bytes.as_ref().map_or(0, |b| b.len()) as isize), bytes.is_some())
+                    }
+                    What::Key { key, live } => self.count(&tree, -(key.as_slice().len() as isize), *live),
+                    _ => {}
+                }
+            }
             let tree = self.trees.get_mut(change.tree as usize);
             let (heads, count) = tree.map(|t| (&mut t.heads, &mut t.live)).unzip();
             match (change.what, heads) {
-                (What::Row { row, bytes, live }, Some(TreeHeads::Rows(heads))) => {
-                    self.bytes -= bytes.map_or(0, |b| b.len());
+                (What::Row { row, live, .. }, Some(TreeHeads::Rows(heads))) => {
                     count.into_iter().for_each(|c| *c -= i64::from(live));
                     match change.older {
                         NONE => heads.remove(&row),
@@ -400,7 +419,6 @@ impl WriteSet {
                     }
                 }
                 (What::Key { key, live }, Some(TreeHeads::Keys(heads))) => {
-                    self.bytes -= key.as_slice().len();
                     count.into_iter().for_each(|c| *c -= if live { 1 } else { -1 });
                     match change.older {
                         NONE => heads.remove(&key),
@@ -470,7 +488,7 @@ impl WriteSet {
             }
         }
         self.layouts.clear();
-        self.bytes = 0;
+        (self.bytes, self.memory_table_bytes) = (0, 0);
         if self.encoded.capacity() > 1 << 20 {
             self.encoded = Vec::new();
         }

@@ -66,8 +66,8 @@ impl Ddl<'_> {
                 let spec = c.newowner.as_ref().ok_or_else(|| DbError::internal("OWNER TO without a role"))?;
                 self.change_relation_owner(&relation, self.role_spec(spec)?)
             }
-            (At::AtSetLogged, _) => self.set_persistence(&relation, Persistence::Permanent),
-            (At::AtSetUnLogged, _) => self.set_persistence(&relation, Persistence::Unlogged),
+            (At::AtSetLogged, _) => self.set_logged(&relation, Persistence::Permanent),
+            (At::AtSetUnLogged, _) => self.set_logged(&relation, Persistence::Unlogged),
             (At::AtSetRelOptions | At::AtReplaceRelOptions, Some(N::List(list))) => {
                 let mut kept = relation.options.clone();
                 for d in options(&list.items) {
@@ -87,7 +87,7 @@ impl Ddl<'_> {
             }
             (At::AtClusterOn | At::AtDropCluster | At::AtReplicaIdentity, _) => Ok(()),
             (At::AtSetTableSpace, _) if c.name == "pg_default" => Ok(()),
-            (At::AtSetAccessMethod, _) if matches!(c.name.as_str(), "heap" | "") => Ok(()),
+            (At::AtSetAccessMethod, _) => self.set_access_method(&relation, &c.name),
             (At::AtEnableTrigAll | At::AtEnableTrigUser | At::AtDisableTrigUser, _) => Ok(()),
             (_, _) if self.alter_column_command(&relation, c, def)? => Ok(()),
             (other, _) => Err(DbError::unsupported(format!("ALTER TABLE {}", other.as_str_name().replace('_', " ")))),

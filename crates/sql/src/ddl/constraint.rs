@@ -14,6 +14,7 @@ use super::expression::Use;
 use super::index::{IndexRequest, KeyRequest};
 use super::naming::{column_part, unused_constraint_name, unused_relation_name};
 use super::nodes::{options, strings};
+use super::persistence::check_foreign_key_persistence;
 
 /// A foreign key as written, names resolved against the referencing table.
 struct ForeignKeyRequest<'s> {
@@ -346,7 +347,7 @@ impl Ddl<'_> {
         if !matches!(referenced.kind, RelationKind::Table | RelationKind::PartitionedTable) {
             bail!(WRONG_OBJECT_TYPE, "referenced relation \"{}\" is not a table", referenced.name);
         }
-        check_persistence(&relation, &referenced)?;
+        check_foreign_key_persistence(&relation, &referenced)?;
         let catalog = self.catalog();
         let columns = &request.columns;
         let (referenced_columns, index) = self.referenced_key(&referenced, &strings(&c.pk_attrs))?;
@@ -494,24 +495,4 @@ impl Modifiers {
 
 fn first_missing<'n>(relation: &Relation, names: &[&'n str]) -> &'n str {
     names.iter().find(|n| !relation.columns.iter().any(|c| !c.dropped && *c.name == ***n)).copied().unwrap_or("")
-}
-
-fn check_persistence(from: &Relation, to: &Relation) -> Result<()> {
-    use melba_catalog::Persistence::*;
-    let allowed = match from.persistence {
-        Permanent => to.persistence == Permanent,
-        Unlogged => matches!(to.persistence, Permanent | Unlogged),
-        Temporary => to.persistence == Temporary,
-        Memory => to.persistence != Temporary,
-    };
-    if allowed {
-        return Ok(());
-    }
-    let (who, what) = match from.persistence {
-        Permanent => ("permanent", "permanent"),
-        Unlogged => ("unlogged", "permanent or unlogged"),
-        Temporary => ("temporary", "temporary"),
-        Memory => ("memory", "permanent, unlogged or memory"),
-    };
-    bail!(INVALID_TABLE_DEFINITION, "constraints on {who} tables may reference only {what} tables")
 }

@@ -13,6 +13,7 @@ use super::Ddl;
 use super::index::{IndexRequest, KeyRequest};
 use super::naming::{clip, column_part, unused_relation_name};
 use super::nodes::{inner, option_text, options, strings};
+use super::persistence::{access_method, engine_persistence};
 use super::sequence::SequenceOptions;
 
 /// Most columns of a table (PostgreSQL's MaxHeapAttributeNumber).
@@ -49,7 +50,7 @@ impl Ddl<'_> {
         if self.relation_exists(namespace, &name.relname, s.if_not_exists)? {
             return Ok(());
         }
-        let persistence = self.persistence(&name.relpersistence, temporary, &s.access_method)?;
+        let persistence = self.table_persistence(&name.relpersistence, temporary, &s.access_method)?;
         let mut builder = TableBuilder { columns: vec![], constraints: vec![], sequences: vec![], likes: vec![] };
         for element in &s.table_elts {
             match inner(element)? {
@@ -86,19 +87,6 @@ impl Ddl<'_> {
             return Ok(true);
         }
         bail!(DUPLICATE_TABLE, "relation \"{name}\" already exists")
-    }
-
-    pub fn persistence(&self, letter: &str, temporary: bool, access_method: &str) -> Result<Persistence> {
-        match access_method {
-            "" | "heap" => {}
-            "memory" => return Ok(Persistence::Memory),
-            other => bail!(UNDEFINED_OBJECT, "access method \"{other}\" does not exist"),
-        }
-        Ok(match letter {
-            _ if temporary => Persistence::Temporary,
-            "u" => Persistence::Unlogged,
-            _ => Persistence::Permanent,
-        })
     }
 
     /// Adds a column as CREATE TABLE or ADD COLUMN defines it, collecting what must wait until the table exists.
@@ -203,7 +191,7 @@ impl Ddl<'_> {
         let kinds: Vec<Kind> = columns.iter().map(|c| c.kind).collect();
         let tree = self.tx.engine.create_table_tree(&kinds, engine_persistence(persistence))?;
         let relation = self.bare_relation(namespace, name, RelationKind::Table, persistence, columns);
-        let relation = Relation { storage: Storage::Tree(tree), access_method: classes::HEAP, options, ..relation };
+        let relation = Relation { storage: Storage::Tree(tree), access_method: access_method(persistence), options, ..relation };
         let oid = relation.oid;
         self.put_relation_with_row_type(relation)?;
         Ok(oid)
@@ -472,15 +460,6 @@ pub fn serial_type(name: &str) -> Option<Oid> {
         "smallserial" | "serial2" => oids::INT2,
         _ => return None,
     })
-}
-
-pub fn engine_persistence(persistence: Persistence) -> melba_engine::Persistence {
-    match persistence {
-        Persistence::Permanent => melba_engine::Persistence::Logged,
-        Persistence::Unlogged => melba_engine::Persistence::Unlogged,
-        Persistence::Temporary => melba_engine::Persistence::Temporary,
-        Persistence::Memory => melba_engine::Persistence::Memory,
-    }
 }
 
 fn refuse_unsupported(s: &CreateStmt) -> Result<()> {

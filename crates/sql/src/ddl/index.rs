@@ -8,10 +8,10 @@ use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{DefElem, IndexElem, IndexStmt, Node, SortByDir, SortByNulls, node::Node as N};
 
 use super::Ddl;
-use super::create_table::engine_persistence;
 use super::expression::Use;
 use super::naming::{column_part, unused_relation_name};
 use super::nodes::{inner, option_text, options, qualified, strings};
+use super::persistence::engine_persistence;
 
 /// Most key and INCLUDE columns of an index (PostgreSQL's INDEX_MAX_KEYS).
 const KEYS_MAX: usize = 32;

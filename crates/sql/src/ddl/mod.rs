@@ -16,6 +16,7 @@ mod index;
 mod large_object;
 mod naming;
 pub(crate) mod nodes;
+mod persistence;
 mod rename;
 mod rewrite;
 mod role;

@@ -8,8 +8,8 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, TreeId, bail, err};
 use pg_query::protobuf::Node;
 
 use super::Ddl;
-use super::create_table::engine_persistence;
 use super::expression::Use;
+use super::persistence::{access_method, engine_persistence};
 use crate::execute::ExecContext;
 use crate::execute::expression::{Expression, compile_for_table};
 use crate::table::{Events, RowCopier, TableTarget, TargetBuilder};
@@ -231,7 +231,7 @@ impl Ddl<'_> {
     }
 
     /// Copies a table into new storage with other columns; indexes are filled again. Returns the new descriptor.
-    fn rebuild(
+    pub fn rebuild(
         &self,
         before: &TableTarget,
         columns: Vec<Column>,
@@ -249,6 +249,7 @@ impl Ddl<'_> {
             storage: Storage::Tree(tree),
             file_node: self.tx.new_oid(),
             persistence,
+            access_method: access_method(persistence),
             ..(*before.relation).clone()
         });
         for index in &before.relation.indexes {
@@ -309,51 +310,6 @@ impl Ddl<'_> {
             let info = melba_catalog::IndexInfo { keys, ..(**info).clone() };
             self.put_relation(Relation { index: Some(Arc::new(info)), columns: columns.into(), ..(*index).clone() });
             self.fill_index(*oid)?;
-        }
-        Ok(())
-    }
-
-    /// SET LOGGED, SET UNLOGGED.
-    pub fn set_persistence(&self, relation: &Relation, persistence: Persistence) -> Result<()> {
-        if relation.persistence == persistence {
-            return Ok(());
-        }
-        if matches!(relation.persistence, Persistence::Temporary | Persistence::Memory) {
-            bail!(INVALID_TABLE_DEFINITION, "cannot change logged status of table \"{}\" because it is temporary", relation.name);
-        }
-        self.check_persistence_references(relation, persistence)?;
-        let before = self.target(relation.oid)?;
-        self.rebuild(&before, relation.columns.to_vec(), persistence, None)?;
-        for column in relation.columns.iter().filter(|c| !c.dropped) {
-            if let Some(sequence) = self.owned_sequence(relation, &column.name) {
-                self.put_relation(Relation { persistence, ..(*sequence).clone() });
-            }
-        }
-        Ok(())
-    }
-
-    fn check_persistence_references(&self, relation: &Relation, persistence: Persistence) -> Result<()> {
-        let catalog = self.catalog();
-        let own = relation.constraints.iter().filter_map(|c| catalog.constraint(*c));
-        let (others, word): (Vec<Oid>, _) = match persistence {
-            Persistence::Permanent => {
-                (own.filter_map(|c| Some(c.foreign_key.as_ref()?.referenced_table)).collect(), "references unlogged")
-            }
-            _ => {
-                let referencing = catalog.referencing_constraints(relation.oid);
-                (referencing.into_iter().map(|c| c.relation).collect(), "references logged")
-            }
-        };
-        for other in others.into_iter().filter(|o| *o != relation.oid).filter_map(|o| catalog.relation(o)) {
-            if other.persistence != persistence {
-                bail!(
-                    INVALID_TABLE_DEFINITION,
-                    "could not change table \"{}\" to {} because it {word} table \"{}\"",
-                    relation.name,
-                    if persistence == Persistence::Permanent { "logged" } else { "unlogged" },
-                    other.name
-                );
-            }
         }
         Ok(())
     }

@@ -8,9 +8,9 @@ use melba_types::{DbError, Oid, Result, TreeId, bail, err, oids};
 use pg_query::protobuf::{AlterSeqStmt, CreateSeqStmt, Node, node::Node as N};
 
 use super::Ddl;
-use super::create_table::engine_persistence;
 use super::naming::unused_relation_name;
 use super::nodes::{option_bool, option_int, option_text, options, strings};
+use super::persistence::engine_persistence;
 
 /// The options of a sequence as written; what is missing has a default by type and direction.
 #[derive(Clone, Debug, Default)]
@@ -160,7 +160,7 @@ impl Ddl<'_> {
 
     fn put_sequence(&self, namespace: Oid, name: &str, persistence: Persistence, info: SequenceInfo) -> Result<Oid> {
         let state = SequenceState { last_value: info.start, is_called: false };
-        let storage = self.tx.engine.create_sequence(definition(&info), state, engine_persistence(persistence))?;
+        let storage = self.new_sequence_storage(&info, state, persistence)?;
         let relation = Relation {
             storage: Storage::Sequence(TreeId(storage.0)),
             sequence: Some(Arc::new(info)),
@@ -169,6 +169,16 @@ impl Ddl<'_> {
         let oid = relation.oid;
         self.tx.put(Object::Relation(Arc::new(relation)));
         Ok(oid)
+    }
+
+    /// A counter of the engine's.
+    pub fn new_sequence_storage(
+        &self,
+        info: &SequenceInfo,
+        state: SequenceState,
+        persistence: Persistence,
+    ) -> Result<SequenceId> {
+        Ok(self.tx.engine.create_sequence(definition(info), state, engine_persistence(persistence))?)
     }
 
     /// The columns that SELECT FROM a sequence shows.
@@ -318,7 +328,7 @@ impl Ddl<'_> {
             Some(last_value) => SequenceState { last_value, is_called: false },
             None => self.tx.engine.sequence_state(old_id)?,
         };
-        let storage = self.tx.engine.create_sequence(definition(&info), state, engine_persistence(relation.persistence))?;
+        let storage = self.new_sequence_storage(&info, state, relation.persistence)?;
         self.tx.engine.drop_sequence(old_id)?;
         self.put_relation(Relation {
             sequence: Some(Arc::new(info)),

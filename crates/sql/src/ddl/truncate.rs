@@ -9,8 +9,8 @@ use melba_types::{DbError, Kind, Oid, Result, bail, err};
 use pg_query::protobuf::{DropBehavior, TruncateStmt, node::Node as N};
 
 use super::Ddl;
-use super::create_table::engine_persistence;
 use super::nodes::inner;
+use super::persistence::engine_persistence;
 use super::sequence::SequenceOptions;
 
 impl Ddl<'_> {

@@ -32,6 +32,9 @@ impl Ddl<'_> {
         }
         let node = s.query.as_deref().ok_or_else(|| DbError::internal("CREATE VIEW without a query"))?;
         let (query, text, depends_on) = self.stored_query(node)?;
+        if name.relpersistence == "u" {
+            bail!(SYNTAX_ERROR, "views cannot be unlogged because they do not have storage");
+        }
         let (namespace, mut temporary) = self.relation_namespace(name)?;
         let mentions_temporary = depends_on.iter().any(|d| {
             d.class == classes::PG_CLASS

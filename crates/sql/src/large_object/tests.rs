@@ -98,7 +98,7 @@ fn more_than_the_buffer_holds_goes_through_segments() {
     let directory = MemoryDirectory::new();
     let (engine, trees) = with_object(&directory);
     let content = pattern(0, 40 << 20);
-    let (log, _) = engine.log_counters();
+    let log = engine.log_statistics().bytes;
     let mut client = Client::new(&engine, trees, Isolation::ReadCommitted);
     for (number, piece) in content.chunks(100_000).enumerate() {
         client.write(number as i64 * 100_000, piece).expect("writes");
@@ -109,7 +109,7 @@ fn more_than_the_buffer_holds_goes_through_segments() {
     client.write(17, b" twice").expect("writes");
     assert_eq!(client.read(8, 17), [&content[8..10], b"changed twice", &content[23..25]].concat());
     client.commit();
-    assert!(engine.log_counters().0 - log < 200_000, "the bytes are in segments");
+    assert!(engine.log_statistics().bytes - log < 200_000, "the bytes are in segments");
     drop(engine);
     let engine = open(&directory.after_power_cut(&mut || false));
     for merged in [false, true] {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
 use melba_catalog::Catalog;
+use melba_catalog::relations::LiveInfo;
 use melba_functions::{CallContext, FormatSettings, IntervalStyle};
 use melba_types::{Datum, DbError, Oid, Result, Severity};
 use parking_lot::{Mutex, RwLock};
@@ -15,12 +16,14 @@ use crate::cluster::Cluster;
 use crate::transaction::Tx;
 
 use super::backends::{Activity, Backends};
+use super::engine_settings::engine_options;
 use super::interrupt::Interrupt;
 use super::listing::{Listed, PreparedStatements};
 use super::names::SearchPath;
 use super::setting_check;
 use super::setting_value::Value;
 use super::settings::Settings;
+use super::statistics::EngineInfo;
 use super::user::User;
 
 /// Everything that the sessions of one server share.
@@ -31,6 +34,8 @@ pub struct Instance {
     configuration: OnceLock<Box<dyn Configuration>>,
     pub backends: Arc<Backends>,
     pub cluster: Arc<Cluster>,
+    /// What pg_class says of sizes.
+    pub live: Arc<dyn LiveInfo + Send + Sync>,
     /// Microseconds since 2000-01-01.
     pub started: i64,
 }
@@ -43,6 +48,7 @@ impl Instance {
             settings_version: AtomicU64::new(1),
             configuration: OnceLock::new(),
             backends: Arc::default(),
+            live: Arc::new(EngineInfo(cluster.engine.clone())),
             cluster,
             started,
         }
@@ -69,9 +75,10 @@ impl Instance {
         configuration.ok_or_else(|| DbError::unsupported("changing the configuration of a server without configuration files"))
     }
 
-    /// Reads the configuration files again.
-    pub(super) fn reload(&self) -> Result<()> {
+    /// Reads the configuration files again (pg_reload_conf, SIGHUP).
+    pub fn reload(&self) -> Result<()> {
         let next = self.settings().reloaded(&self.configuration()?.read()?)?;
+        self.cluster.engine.reconfigure(&engine_options(&next))?;
         *self.settings.write() = Arc::new(next);
         self.settings_version.fetch_add(1, Ordering::AcqRel);
         Ok(())

@@ -142,7 +142,11 @@ fn fill_new_table(
         let tag = if kind == RelationKind::Table { "CREATE TABLE AS" } else { word };
         return Ok(Outcome::Done { tag: tag.into() });
     }
-    let persistence = ddl.persistence(&name.relpersistence, temporary, &into.access_method)?;
+    let persistence = match kind {
+        RelationKind::Table => ddl.table_persistence(&name.relpersistence, temporary, &into.access_method)?,
+        _ if name.relpersistence == "u" => bail!(FEATURE_NOT_SUPPORTED, "materialized views cannot be unlogged"),
+        _ => ddl.table_persistence(&name.relpersistence, temporary, &into.access_method)?,
+    };
     let wrapped = pg_query::protobuf::Node { node: Some(node.clone()) };
     let (analyzed, text, depends_on) = ddl.stored_query(&wrapped)?;
     let columns = ddl.query_columns(&analyzed, &ddl::nodes::strings(&into.col_names))?;

@@ -299,6 +299,7 @@ fn exec_context(context: &Arc<StatementContext>, tx: &Arc<Tx>, parameters: &[Dat
     let session: Arc<dyn melba_functions::Session> = context.clone();
     let mut ctx = ExecContext::new(session, context.catalog.clone(), tx.engine.clone(), view, parameters.into());
     ctx.deferred = tx.deferred.clone();
+    ctx.live = context.session.instance.live.clone();
     Ok(ctx)
 }
 

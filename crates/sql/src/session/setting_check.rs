@@ -21,6 +21,12 @@ pub fn check(definition: &Definition, value: Value) -> Result<Value> {
         },
         "client_encoding" => client_encoding(definition, text)?,
         "application_name" | "cluster_name" => printable_ascii(text),
+        // Nobody can make others.
+        "default_table_access_method" => match &**text {
+            "heap" | "memory" => return Ok(value),
+            "" => return Err(invalid(definition, "").detail("\"default_table_access_method\" cannot be empty.")),
+            other => return Err(invalid(definition, other).detail(format!("Table access method \"{other}\" does not exist."))),
+        },
         _ => return Ok(value),
     };
     Ok(Value::Text(canonical.into()))

@@ -11,6 +11,7 @@ use melba_types::{DbError, Result, Severity, err};
 use crate::transaction::{Tx, TxSavepoint};
 
 use super::context::{SessionState, StatementContext, format_settings};
+use super::engine_settings::set_commit_delay;
 use super::names::SearchPath;
 use super::setting_value::Value;
 use super::settings::Scope;
@@ -35,6 +36,7 @@ impl Derived {
         let mut settings = state.settings.lock();
         let user = User::of(state, &settings, catalog);
         settings.set_superuser(user.superuser);
+        set_commit_delay(&state.engine, &settings);
         let milliseconds = |name| Duration::from_millis(settings.get(name).as_integer().max(0) as u64);
         let isolation = settings.get("default_transaction_isolation").as_text();
         let lock_timeout = milliseconds("lock_timeout");

@@ -20,6 +20,7 @@ impl StatementContext {
     /// Calls the function, or refuses it with 0A000.
     pub(super) fn call_system(&self, source: &str, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
         match source {
+            "pg_stat_get_wal" => Ok(self.wal_statistics()),
             "current_user" | "user" => Ok(Datum::text(&*self.user.name)),
             "session_user" => Ok(Datum::text(&*self.user.session_name)),
             "pg_reload_conf" => self.session.instance.reload().map(|()| Datum::Bool(true)),

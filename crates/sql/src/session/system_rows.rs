@@ -32,6 +32,7 @@ impl StatementContext {
             ]]),
             "pg_cursor" => Ok(self.cursor_rows()),
             "pg_prepared_statement" => Ok(self.prepared_rows()),
+            "pg_stat_get_io" => Ok(self.io_rows()),
             "pg_stat_get_activity" => Ok(self.activity_rows(args)),
             _ => Err(DbError::unsupported(format!("function {source}"))),
         }
