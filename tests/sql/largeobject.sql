@@ -190,3 +190,11 @@ select lo_unlink(4711), lo_unlink(4712), lo_unlink(4715);
 drop role lo_reader;
 drop role lo_owner;
 \! rm -f /tmp/lo_compare.txt /tmp/lo_compare_2.txt
+-- Made in one statement, and in a block without a look between.
+select count(lo_create(4800 + i)) from generate_series(1, 20) i;
+select count(*) from pg_largeobject_metadata where oid between 4801 and 4820;
+begin;
+select lo_create(4821);
+select lo_create(4822);
+commit;
+select count(lo_unlink(oid)) from pg_largeobject_metadata where oid between 4801 and 4822;

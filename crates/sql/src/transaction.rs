@@ -191,13 +191,16 @@ impl Tx {
         Ok(())
     }
 
+    /// What every commit begins with. Descriptors hold views, which must not outlive the transaction.
+    fn end_large_objects(&self) -> Result<()> {
+        let mut large_objects = self.large_objects.lock();
+        large_objects.flush(&self.engine)?;
+        *large_objects = LargeObjects::default();
+        Ok(())
+    }
+
     pub fn commit(&self, durability: Durability) -> Result<Csn> {
-        {
-            let mut large_objects = self.large_objects.lock();
-            large_objects.flush(&self.engine)?;
-            // Descriptors hold views, which must not outlive the transaction.
-            *large_objects = LargeObjects::default();
-        }
+        self.end_large_objects()?;
         let changes = std::mem::take(&mut *self.ddl.lock()).changes;
         if changes.is_empty() {
             return Ok(self.engine.commit(durability, |_| {})?);
@@ -212,6 +215,7 @@ impl Tx {
         if self.has_catalog_changes() {
             return self.commit(durability).map(|_| None);
         }
+        self.end_large_objects()?;
         let mut committing = self.engine.start_commit(durability)?;
         Ok(match committing.poll(|_| {}) {
             Some(result) => result.map(|_| None)?,

@@ -66,10 +66,6 @@ impl Client {
     }
 }
 
-fn pattern(seed: usize, length: usize) -> Vec<u8> {
-    (0..length).map(|i| ((i / 7 + seed) % 251) as u8).collect()
-}
-
 /// Bytes that no codec makes smaller.
 fn noise(length: usize) -> Vec<u8> {
     let mut x = 0x9E37_79B9_7F4A_7C15u64;
