@@ -23,14 +23,13 @@ impl Session {
         let scope = if set.is_local { Scope::Transaction } else { Scope::Session };
         match (kind, set.name.as_str()) {
             (VariableSetKind::VarSetMulti, "TRANSACTION") => {
-                if self.block == Block::None {
-                    self.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "SET TRANSACTION can only be used in transaction blocks"));
-                }
+                self.warn_outside_block();
                 let change = modes_of(&set.args)?;
                 self.set_modes(change)?;
             }
             (VariableSetKind::VarSetMulti, "SESSION CHARACTERISTICS") => self.set_characteristics(&set.args)?,
             (VariableSetKind::VarSetMulti, _) => {
+                self.warn_outside_block();
                 let name = set.args.first().and_then(|a| constant_text(a.node.as_ref()?)).unwrap_or_default();
                 self.adopt_snapshot(&name)?;
             }
@@ -56,6 +55,12 @@ impl Session {
         }
         self.refresh();
         Ok(())
+    }
+
+    fn warn_outside_block(&self) {
+        if self.block == Block::None {
+            self.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "SET TRANSACTION can only be used in transaction blocks"));
+        }
     }
 
     fn set_text(&mut self, name: &str, text: &str, scope: Scope) -> Result<()> {
