@@ -49,8 +49,11 @@ impl Session {
     }
 }
 
+/// What works on an open descriptor, a piece at a time.
+const PIECES: [&str; 6] = ["be_loread", "be_lowrite", "be_lo_lseek", "be_lo_lseek64", "be_lo_tell", "be_lo_tell64"];
+
 /// Large objects are read and written through this message a piece at a time: those functions are called without a plan, and
-/// what they write stays in the transaction's buffer until something else looks.
+/// what they write stays in the transaction's buffer until something else looks, as a descriptor that is opened for reading does.
 fn call(context: &StatementContext, function: &Function, arguments: Vec<Datum>) -> Result<Datum> {
     if !is_large_object_function(&function.source) {
         return pipeline::call_function(context, function, arguments);
@@ -59,6 +62,9 @@ fn call(context: &StatementContext, function: &Function, arguments: Vec<Datum>) 
         return Ok(Datum::Null);
     }
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+    if !PIECES.contains(&&*function.source) {
+        tx.flush_large_objects()?;
+    }
     tx.engine.statement_view();
     context.call_large_object(&function.source, &arguments)
 }
