@@ -2,10 +2,9 @@
 
 use crate::Result;
 
-/// What the two streams are copied from. Both relations come in the order of their keys; the dump checks it.
-pub const OBJECTS: &str =
-    "COPY (SELECT oid, pg_catalog.pg_get_userbyid(lomowner), lomacl FROM pg_catalog.pg_largeobject_metadata) TO STDOUT";
-pub const PAGES: &str = "COPY (SELECT loid, pageno, data FROM pg_catalog.pg_largeobject) TO STDOUT";
+/// What the two streams are copied from, in the order of their keys: the server sorts, in files when there are many.
+pub const OBJECTS: &str = "COPY (SELECT oid, pg_catalog.pg_get_userbyid(lomowner), lomacl FROM pg_catalog.pg_largeobject_metadata ORDER BY oid) TO STDOUT";
+pub const PAGES: &str = "COPY (SELECT loid, pageno, data FROM pg_catalog.pg_largeobject ORDER BY loid, pageno) TO STDOUT";
 
 /// Bytes of a page of pg_largeobject.
 const PAGE_BYTES: u64 = 2048;
