@@ -6,20 +6,23 @@ use std::process::{Command, Stdio};
 use crate::melba::{Address, Melba, ask, postgres_program, run};
 use crate::root;
 
+/// The PostgreSQL to compare with: the one given, or one started into `postgres`; `None`, and said so, where there is none.
+pub fn reference_for(task: &str, given: Option<Address>, postgres: &mut Option<Postgres>) -> Result<Option<Address>, String> {
+    if given.is_some() {
+        return Ok(given);
+    }
+    *postgres = Postgres::start()?;
+    if postgres.is_none() {
+        println!("skipped {task}: PostgreSQL's server is not installed");
+    }
+    Ok(postgres.as_ref().map(|p| p.address.clone()))
+}
+
 /// Runs the scripts whose name contains `filter`. Without `reference` PostgreSQL is started for it, where it is installed.
 pub fn compare(filter: &str, server: Option<Address>, reference: Option<Address>) -> Result<(), String> {
     let scripts = scripts(filter)?;
     let mut postgres = None;
-    let reference = match reference {
-        Some(address) => address,
-        None => match Postgres::start()? {
-            Some(started) => postgres.insert(started).address.clone(),
-            None => {
-                println!("skipped compare: PostgreSQL's server is not installed");
-                return Ok(());
-            }
-        },
-    };
+    let Some(reference) = reference_for("compare", reference, &mut postgres)? else { return Ok(()) };
     let melba = if server.is_none() { Some(Melba::fresh("compare")?) } else { None };
     let server = server.or_else(|| melba.as_ref().map(|m| m.address.clone())).ok_or("no server")?;
     let outputs = root().join("target/compare");

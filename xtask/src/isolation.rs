@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::compare::Postgres;
+use crate::compare::reference_for;
 use crate::melba::{Address, Melba, ask};
 use crate::root;
 
@@ -115,16 +115,7 @@ fn own_specs(tester: &Path, filter: &str, server: &Address, reference: Option<Ad
     specs.retain(|p| p.extension().is_some_and(|e| e == "spec") && p.to_string_lossy().contains(filter));
     specs.sort();
     let mut postgres = None;
-    let reference = match reference {
-        Some(address) => address,
-        None => match Postgres::start()? {
-            Some(started) => postgres.insert(started).address.clone(),
-            None => {
-                println!("skipped isolation: PostgreSQL's server is not installed");
-                return Ok(());
-            }
-        },
-    };
+    let Some(reference) = reference_for("isolation", reference, &mut postgres)? else { return Ok(()) };
     let mut different = Vec::new();
     for spec in &specs {
         let name = spec.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();

@@ -93,8 +93,8 @@ fn pages(out: &mut impl Write, blocks: Blocks) -> Result<()> {
     let mut runs = Runs::new(blocks);
     while let Some(run) = runs.next()? {
         put(out, format_args!("SELECT pg_catalog.lo_put({}, {}, '\\x", run.oid, run.offset))?;
-        let hex: String = run.bytes.iter().map(|b| format!("{b:02x}")).collect();
-        put(out, format_args!("{hex}');\n"))?;
+        run.bytes.iter().try_for_each(|b| put(out, format_args!("{b:02x}")))?;
+        put(out, format_args!("');\n"))?;
     }
     Ok(())
 }
