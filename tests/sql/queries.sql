@@ -56,3 +56,14 @@ select * from author where name = 1;
 select percentile_cont(0.5) within group (order by price), mode() within group (order by author) from book;
 select variance(price), stddev_pop(price), corr(id, price), regr_slope(price, id), bit_and(id), every(id > 0) from book;
 select json_agg(t), jsonb_object_agg(id, title) from (select id, title from book order by id limit 2) t;
+
+-- Functions in FROM whose columns the query defines.
+select * from json_to_record('{"a":1,"b":"x","c":[1,2]}') as t(a int, b varchar(3), c int[], d text);
+select * from jsonb_to_recordset('[{"a":1,"b":{"c":2}},{"a":null}]') as t(a bigint, b jsonb);
+select * from json_to_record(null) as t(a int);
+select * from json_to_recordset(null) as t(a int);
+select t.ord, t.a from rows from (json_to_recordset('[{"a":1},{"a":2}]') as (a int)) with ordinality as t(a, ord);
+select x.* from (values ('{"a":1}'::json), ('{"a":2}')) v(j), json_to_record(v.j) as x(a int) order by 1;
+select * from json_to_record('{"a":"x"}') as t(a int);
+select * from json_to_record('[1]') as t(a int);
+select json_to_record('{"a":1}');

@@ -61,6 +61,16 @@ pub struct CallContext<'a> {
     pub collation: Oid,
     /// The last arguments were passed with VARIADIC, as an array.
     pub variadic: bool,
+    /// The column definition list of a function in FROM that returns `record`.
+    pub columns: Option<&'a [RowColumn]>,
+}
+
+/// A column of a row type.
+#[derive(Clone, Debug)]
+pub struct RowColumn {
+    pub name: Arc<str>,
+    pub ty: Oid,
+    pub typmod: i32,
 }
 
 /// The session as functions see it. One implementation, in `melba-sql`; tests use a fixed one.

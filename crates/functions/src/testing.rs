@@ -35,7 +35,7 @@ impl Default for FixedSession {
 
 impl FixedSession {
     pub fn call<'a>(&'a self, arg_types: &'a [Oid], return_type: Oid) -> CallContext<'a> {
-        CallContext { session: self, arg_types, return_type, collation: Oid(100), variadic: false }
+        CallContext { session: self, arg_types, return_type, collation: Oid(100), variadic: false, columns: None }
     }
 }
 

@@ -9,7 +9,7 @@ use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, err, oid
 use super::access::not_applicable;
 use super::expand::{Rows, rows};
 use super::{datum, root};
-use crate::{CallContext, ScalarFn, Session, SetFn, io, lookup};
+use crate::{CallContext, RowColumn, ScalarFn, Session, SetFn, io, lookup};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("json_populate_record", |c, a| record(c, a, "json_populate_record")),
@@ -29,13 +29,6 @@ pub const SETS: &[(&str, SetFn)] = &[
     ("json_to_recordset", |c, a| record_set(c, &[Datum::Null, a[0].clone()], "json_to_recordset")),
     ("jsonb_to_recordset", |c, a| record_set(c, &[Datum::Null, a[0].clone()], "jsonb_to_recordset")),
 ];
-
-/// A column of the row type to fill.
-struct Target {
-    name: Arc<str>,
-    ty: Oid,
-    typmod: i32,
-}
 
 /// JSON in either form.
 enum Source<'a> {
@@ -97,15 +90,15 @@ impl Source<'_> {
     }
 }
 
-fn columns(session: &dyn Session, ty: Oid) -> Option<Vec<Target>> {
+fn columns(session: &dyn Session, ty: Oid) -> Option<Vec<RowColumn>> {
     let entry = session.catalog().type_(lookup::base_type(session, ty))?;
     let relation = session.catalog().relation(entry.relation)?;
     let live = relation.columns.iter().filter(|c| !c.dropped);
-    Some(live.map(|c| Target { name: c.name.clone(), ty: c.ty, typmod: c.typmod }).collect())
+    Some(live.map(|c| RowColumn { name: c.name.clone(), ty: c.ty, typmod: c.typmod }).collect())
 }
 
-/// The row type of the call: what the base record is, or what the call returns.
-fn row_type(call: &CallContext<'_>, base: &Datum, function: &str) -> Result<(Oid, Vec<Target>)> {
+/// The row type of the call: what the base record is, what the call returns, or what its column definition list says.
+fn row_type(call: &CallContext<'_>, base: &Datum, function: &str) -> Result<(Oid, Vec<RowColumn>)> {
     let of_base = match base {
         Datum::Record(record) => Some(record.type_oid),
         _ => None,
@@ -116,11 +109,14 @@ fn row_type(call: &CallContext<'_>, base: &Datum, function: &str) -> Result<(Oid
             return Ok((ty, columns));
         }
     }
+    if let Some(columns) = call.columns {
+        return Ok((oids::RECORD, columns.to_vec()));
+    }
     if let Datum::Record(record) = base {
         let names = record.field_names.clone();
         let targets = record.field_types.iter().enumerate().map(|(i, ty)| {
             let name = names.as_ref().and_then(|n| n.get(i).cloned()).unwrap_or_else(|| format!("f{}", i + 1).into());
-            Target { name, ty: *ty, typmod: -1 }
+            RowColumn { name, ty: *ty, typmod: -1 }
         });
         return Ok((oids::RECORD, targets.collect()));
     }
@@ -139,8 +135,8 @@ fn record(call: &CallContext<'_>, a: &[Datum], function: &str) -> Result<Datum> 
     };
     with_source(&a[1], |source| match source.is_object() {
         true => fill(call.session, ty, &targets, base, source),
-        false if source.elements().is_some() => Err(not_applicable(&format!("call {function} on an array"))),
-        false => Err(not_applicable(&format!("call {function} on a scalar"))),
+        false if source.elements().is_some() => Err(not_applicable("call populate_composite on an array")),
+        false => Err(not_applicable("call populate_composite on a scalar")),
     })
 }
 
@@ -162,7 +158,11 @@ fn record_set(call: &CallContext<'_>, a: &[Datum], function: &str) -> Result<Row
     };
     with_source(&a[1], |source| {
         let Some(elements) = source.elements() else {
-            let what = if source.is_object() { "an object" } else { "a scalar" };
+            let what = match source {
+                Source::Tree(_) => "a non-array",
+                Source::Text(_) if source.is_object() => "an object",
+                Source::Text(_) => "a scalar",
+            };
             return Err(not_applicable(&format!("call {function} on {what}")));
         };
         let mut out = Vec::with_capacity(elements.len());
@@ -177,7 +177,7 @@ fn record_set(call: &CallContext<'_>, a: &[Datum], function: &str) -> Result<Row
     })
 }
 
-fn fill(session: &dyn Session, ty: Oid, targets: &[Target], base: Option<&Record>, source: &Source<'_>) -> Result<Datum> {
+fn fill(session: &dyn Session, ty: Oid, targets: &[RowColumn], base: Option<&Record>, source: &Source<'_>) -> Result<Datum> {
     let mut fields = Vec::with_capacity(targets.len());
     for (i, target) in targets.iter().enumerate() {
         fields.push(match source.field(&target.name)? {

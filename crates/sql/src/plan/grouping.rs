@@ -126,6 +126,7 @@ impl Planner<'_> {
                 return_type: call.ty,
                 collation: call.input_collation,
                 variadic: call.variadic,
+                columns: None,
                 location: call.location,
             },
             filter,

@@ -167,6 +167,7 @@ impl<'a> Planner<'a> {
                 return_type: call.ty,
                 collation: call.input_collation,
                 variadic: false,
+                columns: None,
                 location: call.location,
             },
             kind,

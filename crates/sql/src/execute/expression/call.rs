@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_functions::{CallContext, ScalarFn, VectorFn};
+use melba_functions::{CallContext, RowColumn, ScalarFn, VectorFn};
 use melba_types::{Datum, Oid, Result};
 
 use super::Expression;
@@ -32,6 +32,8 @@ pub struct Call {
     pub return_type: Oid,
     pub collation: Oid,
     pub variadic: bool,
+    /// The column definition list, for a function in FROM.
+    pub columns: Option<Arc<[RowColumn]>>,
     /// May give another value for the same operands.
     pub volatile: bool,
     /// Byte offset in the statement, for errors that point at it; -1 unknown.
@@ -52,6 +54,7 @@ impl Call {
             return_type: self.return_type,
             collation: self.collation,
             variadic: self.variadic,
+            columns: self.columns.as_deref(),
         }
     }
 

@@ -282,6 +282,7 @@ impl<'a> Compiler<'a> {
                 return_type: ty,
                 collation: call.collation,
                 variadic: call.variadic,
+                columns: None,
             };
             if let Ok(value) = call.invoke(&context, &values) {
                 return Ok(self.expression(Node::Const(value), ty));
@@ -482,6 +483,7 @@ pub fn call_of(
         return_type,
         collation,
         variadic,
+        columns: None,
         location,
     })
 }

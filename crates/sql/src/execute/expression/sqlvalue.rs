@@ -8,7 +8,8 @@ use crate::tree::SqlValueFunction;
 
 /// Calls a built-in by pg_proc.prosrc, or the session's function of that name.
 pub(super) fn by_source(source: &str, ctx: &ExecContext, args: &[Datum], arg_types: &[Oid], return_type: Oid) -> Result<Datum> {
-    let context = CallContext { session: &*ctx.session, arg_types, return_type, collation: Oid::INVALID, variadic: false };
+    let context =
+        CallContext { session: &*ctx.session, arg_types, return_type, collation: Oid::INVALID, variadic: false, columns: None };
     match registry::scalar(source) {
         Some(function) => function(&context, args),
         None => ctx.session.system_function(source, &context, args),

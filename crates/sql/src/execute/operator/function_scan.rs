@@ -29,13 +29,13 @@ impl RowIter {
             SetSource::System { call } => {
                 let args = call.args.iter().map(|a| a.eval_row(ctx, row)).collect::<Result<Vec<_>>>()?;
                 match &call.target {
-                    _ if call.strict && args.iter().any(Datum::is_null) => Box::new(std::iter::empty()),
-                    Target::System(source) => {
-                        Box::new(ctx.session.system_rows(source, &call.context(ctx), &args)?.into_iter().map(Ok))
-                    }
                     Target::Scalar(_) => {
                         let value = call.invoke(&call.context(ctx), &args)?;
                         Box::new(std::iter::once(Ok(vec![value])))
+                    }
+                    Target::System(_) if call.strict && args.iter().any(Datum::is_null) => Box::new(std::iter::empty()),
+                    Target::System(source) => {
+                        Box::new(ctx.session.system_rows(source, &call.context(ctx), &args)?.into_iter().map(Ok))
                     }
                 }
             }

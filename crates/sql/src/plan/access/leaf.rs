@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::Relation;
-use melba_functions::registry;
+use melba_functions::{RowColumn, registry};
 use melba_types::{DbError, Kind, Result};
 
 use super::index::{ArmChoice, IndexChoice, Match, RangeChoice};
@@ -13,7 +13,7 @@ use crate::plan::explain;
 use crate::plan::layout::{Layout, column};
 use crate::plan::node::*;
 use crate::plan::planner::{CteBinding, Planner, Stage};
-use crate::tree::{Distinct, Expr, Query, RangeFunction, RangeKind, RowExpr};
+use crate::tree::{Distinct, Expr, OutputColumn, Query, RangeFunction, RangeKind, RowExpr};
 
 impl Planner<'_> {
     pub fn create_leaf(&mut self, leaf: &LeafPath, estimate: Estimate) -> Result<Stage> {
@@ -319,18 +319,23 @@ impl Planner<'_> {
             Kind::Record => kinds.len() != 1 || !matches!(kinds[0], Kind::Record),
             _ => false,
         };
-        Ok(SetCall { source: self.set_source(&function.expr, layout)?, kinds, spread: composite })
+        let definitions = function.column_definitions.then_some(&function.columns[..]);
+        Ok(SetCall { source: self.set_source(&function.expr, definitions, layout)?, kinds, spread: composite })
     }
 
-    /// The call of a set-returning function; any other expression gives one row.
-    pub fn set_source(&mut self, expr: &Expr, layout: &Layout) -> Result<SetSource> {
+    /// The call of a set-returning function; any other expression gives one row. `definitions`: its column definition list.
+    pub fn set_source(&mut self, expr: &Expr, definitions: Option<&[OutputColumn]>, layout: &Layout) -> Result<SetSource> {
         let Expr::Function(call) = expr else { return Ok(SetSource::Scalar(self.compile(expr, layout)?)) };
-        if !call.returns_set {
+        if !call.returns_set && definitions.is_none() {
             return Ok(SetSource::Scalar(self.compile(expr, layout)?));
         }
         let args = self.compile_all(&call.args, layout)?;
-        let compiled: Call =
+        let mut compiled: Call =
             compile::call_of(self.catalog(), call.function, args, call.ty, call.input_collation, call.variadic, call.location)?;
+        compiled.columns = definitions.map(|columns| {
+            let described = columns.iter().map(|c| RowColumn { name: c.name.clone(), ty: c.ty, typmod: c.typmod });
+            described.collect()
+        });
         let source = self.catalog().function(call.function).map(|f| f.source.clone()).unwrap_or_default();
         Ok(match registry::set_returning(&source) {
             Some(function) => SetSource::Set { function, call: compiled },
