@@ -37,7 +37,7 @@ fn load(engine: &Engine, rows: u64) -> (TreeId, TreeId) {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let table = t.create_table_tree(&KINDS, Persistence::Logged).expect("creates");
     let index = t.create_index_tree(table, Persistence::Logged).expect("creates");
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     let encoded = row(1);
     let start = Instant::now();
     for first in (0..rows).step_by(1000) {
@@ -46,7 +46,7 @@ fn load(engine: &Engine, rows: u64) -> (TreeId, TreeId) {
             let row = t.insert(table, &encoded).expect("inserts");
             t.index_insert(index, &key(id), row).expect("inserts");
         }
-        t.commit(Durability::Async, |_| {}).expect("commits");
+        t.commit(Durability::Async).expect("commits");
     }
     report("insert row and key, 1000 a transaction", rows, start);
     (table, index)
@@ -125,7 +125,7 @@ fn tpcb(
         t.update(trees.0, id, &changed).expect("updates");
     }
     t.insert(history, &row(1)[..40.min(row(1).len())]).expect("inserts");
-    t.commit(durability, |_| {}).expect("commits");
+    t.commit(durability).expect("commits");
 }
 
 fn writes(engine: &Arc<Engine>, trees: (TreeId, TreeId), rows: u64) {
@@ -138,7 +138,7 @@ fn writes(engine: &Arc<Engine>, trees: (TreeId, TreeId), rows: u64) {
     for _ in 0..n {
         let t = engine.begin_in(&session, Isolation::ReadCommitted).expect("begins");
         t.statement_view();
-        t.commit(Durability::Sync, |_| {}).expect("commits");
+        t.commit(Durability::Sync).expect("commits");
     }
     report("empty transaction", n, start);
     let start = Instant::now();
@@ -147,7 +147,7 @@ fn writes(engine: &Arc<Engine>, trees: (TreeId, TreeId), rows: u64) {
         let id = RowId(1 + next(&mut random) % rows);
         t.lock_row(table, id, RowLockMode::ForNoKeyUpdate, Wait::Block).expect("free");
         t.update(table, id, &encoded).expect("updates");
-        t.commit(Durability::Async, |_| {}).expect("commits");
+        t.commit(Durability::Async).expect("commits");
     }
     report("transaction of one update, async", n, start);
     let t = engine.begin_in(&session, Isolation::ReadCommitted).expect("begins");
@@ -159,14 +159,14 @@ fn writes(engine: &Arc<Engine>, trees: (TreeId, TreeId), rows: u64) {
     }
     report("lock and update, in one transaction", n, start);
     let start = Instant::now();
-    t.commit(Durability::Async, |_| {}).expect("commits");
+    t.commit(Durability::Async).expect("commits");
     report("its commit, per row", n, start);
 }
 
 fn tpcb_runs(engine: &Arc<Engine>, trees: (TreeId, TreeId), rows: u64) {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let history = t.create_table_tree(&KINDS, Persistence::Logged).expect("creates");
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     for (threads, durability, n) in [
         (1, Durability::Async, rows / 5),
         (4, Durability::Async, rows / 5),
@@ -211,7 +211,7 @@ fn rounds(folder: &std::path::Path, rows: u64) {
         RowLayout::new(KINDS.to_vec()).encode_row(&values)
     };
     (0..rows).for_each(|i| ids.push(t.insert(table, &noise(i)).expect("inserts")));
-    t.commit(Durability::Async, |_| {}).expect("commits");
+    t.commit(Durability::Async).expect("commits");
     engine.merge_all().expect("merges");
     let (mut most, mut slowest) = (0, std::time::Duration::ZERO);
     let start = Instant::now();
@@ -224,7 +224,7 @@ fn rounds(folder: &std::path::Path, rows: u64) {
                 t.lock_row(table, *id, RowLockMode::ForNoKeyUpdate, Wait::Block).expect("free");
                 t.update(table, *id, row).expect("updates");
             }
-            t.commit(Durability::Async, |_| {}).expect("commits");
+            t.commit(Durability::Async).expect("commits");
             slowest = slowest.max(one.elapsed());
             if i % 200 == 0 {
                 most = most.max(file_bytes(&folder.join("segments")));

@@ -86,10 +86,17 @@ impl<V: Payload> Chain<V> {
         bytes
     }
 
-    /// Keeps the newest version and, for each snapshot (ascending), the one it sees; returns the bytes given back.
+    /// Keeps the newest version, for each snapshot (ascending) the one it sees, and what is newer than all of them: the last
+    /// is the visible one, and any of those will be the next. Returns the bytes given back.
     pub fn prune_between(&mut self, snapshots: &[Csn]) -> usize {
         let mut bytes = 0;
         let mut version = self;
+        while let Some(newest) = snapshots.last()
+            && version.csn > *newest
+            && version.older.as_ref().is_some_and(|older| older.csn > *newest)
+        {
+            version = version.older.as_deref_mut().expect("just seen");
+        }
         loop {
             // The next version worth keeping is what the newest snapshot below this version sees.
             let below = snapshots.partition_point(|s| *s < version.csn);
@@ -155,8 +162,12 @@ mod tests {
         let mut c = chain(&[1, 3, 5, 7, 9]);
         c.prune_between(&[Csn(4), Csn(8)]);
         assert_eq!(csns(&c), [9, 7, 3]);
+        c.push(Csn(10), true);
+        c.push(Csn(11), true);
+        c.prune_between(&[Csn(4), Csn(9)]);
+        assert_eq!(csns(&c), [11, 10, 9, 3], "versions that will be visible stay");
         let mut c = chain(&[3, 5]);
-        c.prune_between(&[Csn(1), Csn(2)]);
+        c.prune_between(&[Csn(1), Csn(7)]);
         assert_eq!(csns(&c), [5], "versions nobody sees go, also when a snapshot is older than all");
     }
 

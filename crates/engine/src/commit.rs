@@ -1,7 +1,8 @@
 //! The commit pipeline.
 //!
 //! 1. In one short step under `Pipeline::state`: the CSN, the place in the log, and a place in the queue of commits in flight.
-//! 2. Application to the row store, in parallel; versions above the visible CSN are seen by nobody.
+//! 2. Application to the row store, in parallel. When a commit is applied, and all before it are, its locks on rows and keys go:
+//!    who takes them next will be behind it in the log. Other views than theirs do not see it yet.
 //! 3. The log's flush, shared: one of the waiting commits leads and flushes for all (group commit).
 //! 4. Publication in CSN order: the visible CSN moves over all finished commits at the queue's front. A synchronous commit is
 //!    finished when it is applied and durable, an asynchronous one when it is applied.
@@ -20,6 +21,7 @@ use crate::engine::Shared;
 use crate::error::{EngineError, Result};
 use crate::key::KeyBytes;
 use crate::levels::MemTable;
+use crate::locks::ReleaseTurn;
 use crate::planted::{Plant, is_planted};
 use crate::session::Session;
 use crate::tree::{Tree, TreeData};
@@ -43,7 +45,12 @@ struct InFlight {
     /// The log must be durable up to here before it is published.
     needed: Lsn,
     waiter: Option<Arc<WaitCell>>,
+    locks: Option<EarlyRelease>,
 }
+
+/// The session whose locks on rows and keys are given back before the commit is published.
+#[derive(Clone, Copy)]
+pub(crate) struct EarlyRelease(pub u32);
 
 /// A commit that has its CSN and is applied.
 pub(crate) struct Started {
@@ -54,10 +61,21 @@ pub(crate) struct Started {
     is_unlogged: bool,
 }
 
+/// What must have become durable, or visible, before a commit returns, beside its own record.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Needs {
+    /// The log up to here, also when nothing was written (nextval).
+    pub log: Lsn,
+    /// The commits up to here: the transaction has seen them, or has taken locks after them.
+    pub seen: Csn,
+}
+
 struct State {
     next_csn: u64,
     /// Commits in flight; the front has the CSN after the visible one.
     queue: VecDeque<InFlight>,
+    /// So many at the queue's front are applied.
+    applied: usize,
     /// A commit is flushing the log for all.
     has_leader: bool,
 }
@@ -82,8 +100,16 @@ const PENDING_LOG_BYTES_MAX: u64 = 64 << 20;
 
 impl Pipeline {
     pub fn new(visible: Csn) -> Pipeline {
-        let state = State { next_csn: visible.0 + 1, queue: VecDeque::new(), has_leader: false };
+        let state = State { next_csn: visible.0 + 1, queue: VecDeque::new(), applied: 0, has_leader: false };
         Pipeline { state: Mutex::new(state) }
+    }
+}
+
+#[cfg(test)]
+impl Shared {
+    /// Whether a commit is flushing the log, or waits for siblings first.
+    pub(crate) fn has_leader(&self) -> bool {
+        self.pipeline.state.lock().has_leader
     }
 }
 
@@ -104,12 +130,19 @@ impl Shared {
         Floor { assigned: Csn(state.next_csn - 1), whole: self.snapshots.visible(), replay: in_flight.min(self.wal.end()) }
     }
 
-    /// Steps 1 and 2 for a write set whose session still holds its locks. Nothing has changed after an error.
-    pub(crate) fn start_commit(&self, writes: &mut WriteSet, log_needed: Lsn, durability: Durability) -> Result<Started> {
+    /// Steps 1 and 2 for a write set whose session still holds its locks; `seen` is the newest commit that the transaction has
+    /// seen or has relied on. Nothing has changed after an error.
+    pub(crate) fn start_commit(
+        &self,
+        writes: &mut WriteSet,
+        needs: Needs,
+        durability: Durability,
+        locks: Option<EarlyRelease>,
+    ) -> Result<Started> {
         self.check_poison()?;
         let sync = durability == Durability::Sync;
         if writes.is_empty() {
-            if sync && log_needed > self.wal.durable() {
+            if needs.seen > self.snapshots.visible() || sync && needs.log > self.wal.durable() {
                 self.flush_log(WrittenBy::Client)?;
             }
             return Ok(Started { csn: self.snapshots.visible(), needed: Lsn(0), is_unlogged: true });
@@ -142,8 +175,8 @@ impl Shared {
             true => (Lsn(u64::MAX), Lsn(0)),
             false => self.wal.append(csn, &mut payload, crc),
         };
-        let needed = if sync && !is_planted(Plant::PublishEarly) { end.max(log_needed) } else { Lsn(0) };
-        state.queue.push_back(InFlight { applied: false, start, needed, waiter: None });
+        let needed = if sync && !is_planted(Plant::PublishEarly) { end.max(needs.log) } else { Lsn(0) };
+        state.queue.push_back(InFlight { applied: false, start, needed, waiter: None, locks });
         drop(state);
         writes.encoded = payload;
         self.apply(writes, csn);
@@ -152,8 +185,10 @@ impl Shared {
         let mut state = self.pipeline.state.lock();
         let at = (csn.0 - self.snapshots.visible().0 - 1) as usize;
         state.queue[at].applied = true;
+        let releases = self.note_applied(&mut state);
         let woken = self.publish(&mut state);
         drop(state);
+        releases.iter().for_each(|r| r.release(&self.locks));
         woken.iter().for_each(|c| c.notify());
         Ok(Started { csn, needed, is_unlogged: end.0 == 0 })
     }
@@ -266,6 +301,18 @@ impl Shared {
         }
     }
 
+    /// Moves the applied CSN as far as it may; returns whose locks go now.
+    fn note_applied(&self, state: &mut State) -> Vec<ReleaseTurn<'_>> {
+        let mut releases = Vec::new();
+        while let Some(commit) = state.queue.get_mut(state.applied).filter(|c| c.applied) {
+            // In their turn now, released once the pipeline is unlocked: the owner may be published meanwhile, and waits for it.
+            releases.extend(commit.locks.take().map(|EarlyRelease(slot)| self.locks.begin_release(slot)));
+            state.applied += 1;
+        }
+        self.snapshots.note_applied(Csn(self.snapshots.visible().0 + state.applied as u64));
+        releases
+    }
+
     /// Moves the visible CSN as far as it may; returns whom to wake: the published, and one who should lead the next flush.
     fn publish(&self, state: &mut MutexGuard<'_, State>) -> Vec<Arc<WaitCell>> {
         let mut woken = Vec::new();
@@ -275,8 +322,9 @@ impl Shared {
         }
         let durable = self.wal.durable();
         let mut published = self.snapshots.visible();
-        while state.queue.front().is_some_and(|c| c.applied && c.needed <= durable) {
+        while state.applied > 0 && state.queue.front().is_some_and(|c| c.needed <= durable) {
             woken.extend(state.queue.pop_front().and_then(|c| c.waiter));
+            state.applied -= 1;
             published.0 += 1;
         }
         self.snapshots.publish(published);

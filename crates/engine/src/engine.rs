@@ -267,6 +267,7 @@ impl Engine {
 
     /// Begins a session's next transaction. The session's previous one has ended.
     pub fn begin_in(&self, session: &Arc<Session>, isolation: Isolation) -> Result<Arc<Transaction>> {
+        self.shared.pay_debt(session);
         let id = TxnId(self.shared.next_txn.fetch_add(1, Ordering::Relaxed));
         Ok(Transaction::begin(session, id, isolation))
     }
@@ -369,6 +370,11 @@ impl Engine {
     /// The newest visible commit.
     pub fn visible_csn(&self) -> Csn {
         self.shared.snapshots.visible()
+    }
+
+    /// The newest commit that a transaction sees which writes: applied, and perhaps not visible to all yet.
+    pub fn applied_csn(&self) -> Csn {
+        self.shared.snapshots.applied()
     }
 
     /// Whether a committed tree exists. A new engine has none; the first one created is `TreeId(1)`.
@@ -671,7 +677,7 @@ impl Shared {
                 return Err(e);
             }
             if self.has_threads() {
-                crate::wait::about_to_wait();
+                while crate::wait::about_to_wait() {}
                 let mut guard = self.room_lock.lock();
                 self.room.wait_for(&mut guard, Duration::from_millis(10));
             } else if !self.run_once() {

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 
 use crate::engine::{BackgroundStep, Shared};
 use crate::merge::Eagerness;
+use crate::session::Session;
 use crate::tree::Tree;
 use crate::txn::WriteSet;
 
@@ -27,7 +28,7 @@ const WAIT_MIN: Duration = Duration::from_micros(100);
 /// The longest wait of one commit.
 const WAIT_MAX: Duration = Duration::from_millis(50);
 /// The longest wait for so many bytes: what is large takes its time anyway.
-const WAIT_MAX_FOR_BYTES: u64 = 1 << 20;
+pub(crate) const WAIT_MAX_FOR_BYTES: u64 = 1 << 20;
 /// Runs above the bottom may take this many tenths of the bottom's bytes before writers are slowed, and never more than the second.
 const ABOVE_TENTHS: (u64, u64) = (3, 9);
 /// After this long without a commit, background work is done that pays less.
@@ -79,13 +80,30 @@ impl Shared {
         wait_for(writes.bytes as u64, lag)
     }
 
+    /// Lets a session pay before its next transaction: for a commit whose thread has others to serve. What passes until then
+    /// is waiting, too. Without threads whoever calls the steps has done enough of them.
+    pub fn owe(&self, session: &Session, wait: Duration) {
+        if wait >= WAIT_MIN && self.has_threads() {
+            let until = self.clock().monotonic() + wait;
+            session.owes_until.store(until.as_micros() as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Pays what a session owes; nothing is locked by it yet.
+    pub fn pay_debt(&self, session: &Session) {
+        if session.owes_until.load(Ordering::Relaxed) != 0 {
+            let until = Duration::from_micros(session.owes_until.swap(0, Ordering::Relaxed));
+            self.pay(until.saturating_sub(self.clock().monotonic()));
+        }
+    }
+
     /// Lets a writer wait, or work when nobody else does.
     pub fn pay(&self, wait: Duration) {
         if wait < WAIT_MIN || self.is_poisoned() {
             return;
         }
         if self.has_threads() {
-            crate::wait::about_to_wait();
+            while crate::wait::about_to_wait() {}
             std::thread::sleep(wait);
         } else if !self.run_step(BackgroundStep::Flush) {
             self.run_step(BackgroundStep::Merge);

@@ -1,6 +1,7 @@
 //! One client's context in the engine: its slot, its locks, its interrupts and timeouts.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use melba_types::Csn;
@@ -24,6 +25,8 @@ pub struct Session {
     /// The buffers of the last transaction.
     pub(crate) spare: Mutex<Option<Box<WriteSet>>>,
     temp: Arc<TempUsage>,
+    /// The next transaction begins at this time of the clock, in microseconds, at the earliest (`pace`); 0: at any.
+    pub(crate) owes_until: AtomicU64,
 }
 
 #[derive(Clone)]
@@ -70,6 +73,7 @@ impl Session {
             pins: Mutex::default(),
             spare: Mutex::default(),
             temp: Arc::default(),
+            owes_until: AtomicU64::new(0),
         }))
     }
 
@@ -108,6 +112,11 @@ impl Session {
     /// Makes every commit so far durable, after this session's commit_delay: for commits that were begun without waiting.
     pub fn flush_log(&self) -> Result<()> {
         self.shared.flush_log_for(self)
+    }
+
+    /// Waits as long as its last commit asks for (`pace`), which the next transaction would do otherwise.
+    pub fn pay(&self) {
+        self.shared.pay_debt(self);
     }
 
     pub(crate) fn commit_delay(&self) -> (Duration, usize) {

@@ -20,6 +20,8 @@ const IDLE: u64 = u64::MAX;
 /// The slots of all sessions and the newest visible CSN.
 pub(crate) struct Snapshots {
     visible: AtomicU64,
+    /// The newest CSN up to which all commits are applied: at or after the visible one.
+    applied: AtomicU64,
     slots: Box<[CachePadded<AtomicU64>]>,
     /// Slots at or above this were never taken.
     high_water: AtomicUsize,
@@ -34,6 +36,7 @@ impl Snapshots {
     pub fn new(visible: Csn) -> Snapshots {
         Snapshots {
             visible: AtomicU64::new(visible.0),
+            applied: AtomicU64::new(visible.0),
             slots: (0..SLOTS).map(|_| CachePadded::new(AtomicU64::new(IDLE))).collect(),
             high_water: AtomicUsize::new(0),
             free: Mutex::new(Vec::new()),
@@ -73,18 +76,31 @@ impl Snapshots {
         Csn(self.visible.load(Ordering::SeqCst))
     }
 
+    /// The newest CSN that a transaction sees which writes, or holds locks that others gave back early.
+    #[inline]
+    pub fn applied(&self) -> Csn {
+        Csn(self.applied.load(Ordering::SeqCst))
+    }
+
+    /// Everything up to `csn` is applied; called in CSN order, before it is published.
+    pub fn note_applied(&self, csn: Csn) {
+        self.applied.store(csn.0, Ordering::SeqCst);
+    }
+
     /// Publishes everything up to `csn`; called in CSN order.
     pub fn publish(&self, csn: Csn) {
         self.visible.store(csn.0, Ordering::SeqCst);
     }
 
-    /// A view of the newest state, protected by the slot. `pinned` is an older CSN that the slot must go on protecting.
-    pub fn acquire(&self, slot: u32, pinned: Option<Csn>) -> Csn {
+    /// A view of the newest visible state, protected by the slot. `pinned` is an older CSN that the slot must go on protecting;
+    /// `least` is an applied CSN that the view must show, be it visible or not.
+    pub fn acquire(&self, slot: u32, pinned: Option<Csn>, least: Csn) -> Csn {
         let place = &self.slots[slot as usize];
         loop {
-            let csn = self.visible();
+            let visible = self.visible();
+            let csn = visible.max(least);
             place.store(pinned.map_or(csn.0, |p| p.0.min(csn.0)), Ordering::SeqCst);
-            if self.visible() == csn {
+            if self.visible() == visible {
                 return csn;
             }
         }
@@ -162,15 +178,19 @@ mod tests {
     fn the_oldest_is_what_the_slots_protect() {
         let s = Snapshots::new(Csn(10));
         let (a, b) = (s.take_slot().expect("free"), s.take_slot().expect("free"));
-        assert_eq!(s.acquire(a, None), Csn(10));
+        assert_eq!(s.acquire(a, None, Csn(0)), Csn(10));
         s.publish(Csn(20));
-        assert_eq!(s.acquire(b, None), Csn(20));
+        assert_eq!(s.acquire(b, None, Csn(0)), Csn(20));
         assert_eq!(s.compute_oldest(), Csn(10));
         assert_eq!(s.in_use(), [Csn(10), Csn(20)]);
-        assert_eq!(s.acquire(a, Some(Csn(10))), Csn(20));
+        assert_eq!(s.acquire(a, Some(Csn(10)), Csn(0)), Csn(20));
         assert_eq!(s.compute_oldest(), Csn(10));
+        assert_eq!(s.acquire(b, None, Csn(25)), Csn(25), "what is applied and not visible yet");
+        s.publish(Csn(30));
+        assert_eq!(s.in_use(), [Csn(10), Csn(25), Csn(30)]);
+        s.hold(b, None);
         s.hold(a, None);
-        assert_eq!(s.compute_oldest(), Csn(20));
+        assert_eq!(s.compute_oldest(), Csn(30));
         s.free_slot(a);
         assert_eq!(s.take_slot(), Some(a));
     }

@@ -23,7 +23,7 @@ fn fill(data: &Path) {
     for i in 0..1000 {
         txn.insert(tree, &layout.encode_row(&[Datum::text(format!("row {i}"))])).expect("inserts");
     }
-    txn.commit(Durability::Sync, |_| {}).expect("commits");
+    txn.commit(Durability::Sync).expect("commits");
     cluster.engine.shutdown().expect("stops");
 }
 

@@ -6,6 +6,7 @@
 //! statement runs long. So statements block and compute as if each connection had its thread, but only those that do need one.
 //!
 //! Commits are put off until the group has nothing else to do: then one write of the log serves all, and their answers go out.
+//! On a disk that takes its time somebody else owns the group meanwhile, so that the next commits gather.
 //!
 //! Invariants:
 //! 1. A connection is served by one thread at a time: whoever moved its seat from `IDLE` to `BUSY`.
@@ -88,6 +89,8 @@ pub(crate) struct Turns {
     /// Seats taken.
     connections: AtomicUsize,
     tick: AtomicU64,
+    /// How long writing the log takes, in microseconds: a moving average.
+    log_micros: AtomicU64,
     started: Instant,
     stopped: AtomicBool,
 }
@@ -105,6 +108,8 @@ enum Next {
 const TICK: Duration = Duration::from_millis(5);
 /// Spare threads kept beyond those that the connections could need at once.
 const SPARES_EXTRA: usize = 4;
+/// Giving the group to another thread costs about as much as waiting so long for the log.
+const LOG_MICROS_MAX: u64 = 200;
 const EVENTS_MAX: usize = 64;
 /// Commits wait for others while there is other work, but not longer than this many looks at the sockets.
 const COMMIT_ROUNDS_MAX: usize = 2;
@@ -125,6 +130,7 @@ impl Turns {
             next_seat: AtomicU64::new(1),
             connections: AtomicUsize::new(0),
             tick: AtomicU64::new(1),
+            log_micros: AtomicU64::new(0),
             started: Instant::now(),
             stopped: AtomicBool::new(false),
         });
@@ -174,10 +180,10 @@ impl Turns {
         self.serve(group, &seat, 0, true);
     }
 
-    /// Makes a spare thread the owner, if `from` still is.
-    fn give(self: &Arc<Self>, group: &Arc<Group>, from: u64) {
+    /// Makes a spare thread the owner, if `from` still is; false when there can be no further thread.
+    fn give(self: &Arc<Self>, group: &Arc<Group>, from: u64) -> bool {
         if group.state.lock().owner != from {
-            return;
+            return true;
         }
         let spare = self.spares.lock().pop();
         let worker = spare.as_ref().map_or_else(|| self.next_worker.fetch_add(1, Ordering::Relaxed), |s| s.worker);
@@ -185,7 +191,7 @@ impl Turns {
             let mut state = group.state.lock();
             if state.owner != from {
                 self.spares.lock().extend(spare);
-                return;
+                return true;
             }
             state.owner = worker;
             group.busy_since.store(0, Ordering::Relaxed);
@@ -201,9 +207,11 @@ impl Turns {
                 if thread.spawn(move || turns.work(worker, assigned)).is_err() {
                     // Too many threads: this one goes on as the owner after its wait.
                     group.state.lock().owner = from;
+                    return false;
                 }
             }
         }
+        true
     }
 
     /// A thread's life: owner of one group after another.
@@ -252,6 +260,9 @@ impl Turns {
                 }
                 Next::Commit(seats) => {
                     group.busy_since.store(self.tick.load(Ordering::Relaxed), Ordering::Relaxed);
+                    if self.log_micros.load(Ordering::Relaxed) > LOG_MICROS_MAX {
+                        self.give(group, worker);
+                    }
                     self.finish_commits(group, &seats);
                     // Only now what else they have in their buffers, which may take its time.
                     for seat in seats {
@@ -304,8 +315,11 @@ impl Turns {
     /// One write of the log for all of them.
     fn finish_commits(&self, group: &Group, seats: &[Arc<Seat>]) {
         if let Some(session) = seats.first().and_then(|s| s.served.lock().as_ref().map(|s| Arc::clone(s.session.state()))) {
+            let began = Instant::now();
             // One that fails is reported by each commit.
             let _ = session.engine.flush_log();
+            let average = self.log_micros.load(Ordering::Relaxed);
+            self.log_micros.store((average * 7 + began.elapsed().as_micros() as u64) / 8, Ordering::Relaxed);
         }
         for seat in seats {
             let mut held = seat.served.lock();
@@ -447,10 +461,13 @@ impl Served {
     }
 }
 
-/// The hook of this module's threads. Commits that others may wait for come first (true: what this thread is about to wait for
-/// may have happened); then what it owns is served by another thread.
+/// The hook of this module's threads: what it owns is served by another thread, its commits included. When there can be none,
+/// the commits come first, as this thread may be about to wait for one of them (true: it may have happened).
 fn before_wait() -> bool {
     let Some((turns, group, worker)) = OWNED.with_borrow(Clone::clone) else { return false };
+    if turns.give(&group, worker) {
+        return false;
+    }
     let committing = {
         let mut state = group.state.lock();
         if state.owner != worker {
@@ -459,7 +476,6 @@ fn before_wait() -> bool {
         state.take_committing()
     };
     if committing.is_empty() {
-        turns.give(&group, worker);
         return false;
     }
     turns.finish_commits(&group, &committing);

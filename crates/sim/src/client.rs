@@ -197,8 +197,8 @@ impl Client {
         open.cursor = None;
         let changes = std::mem::take(&mut open.changes);
         let writes = !changes.rows.is_empty() || !changes.schema.is_empty() || open.txn.has_writes();
-        let committing = open.txn.start_commit(durability)?;
-        let csn = committing.csn().unwrap_or_default();
+        let committing = open.txn.start_commit(durability, None)?;
+        let csn = committing.csn();
         world.event(format_args!("{} commits {csn} {durability:?}", self.number));
         world.stats.commits += 1;
         if writes && csn > world.model.assigned {
@@ -211,33 +211,29 @@ impl Client {
     }
 
     fn poll(&mut self, world: &mut World) -> Result<(), String> {
-        let Some(mut ending) = self.ending.take() else { return Ok(()) };
-        match ending.committing.poll(|_| {}) {
-            None if world.random.chance(20) => {
-                self.ending = Some(ending);
-                world.flush_log()
+        let Some(Ending { committing, csn, used, synchronous }) = self.ending.take() else { return Ok(()) };
+        match committing.poll() {
+            Err(committing) => {
+                self.ending = Some(Ending { committing, csn, used, synchronous });
+                if world.random.chance(20) { world.flush_log() } else { Ok(()) }
             }
-            None => {
-                self.ending = Some(ending);
-                Ok(())
-            }
-            Some(Ok(csn)) => {
-                world.event(format_args!("{} committed {csn}", self.number));
-                if csn != ending.csn {
-                    return Err(format!("the commit of {} ended as {csn}", ending.csn));
+            Ok(Ok(ended)) => {
+                world.event(format_args!("{} committed {ended}", self.number));
+                if ended != csn {
+                    return Err(format!("the commit of {csn} ended as {ended}"));
                 }
                 world.model.acknowledge(csn);
-                if ending.synchronous {
-                    world.model.use_values(&ending.used);
+                if synchronous {
+                    world.model.use_values(&used);
                 }
                 Ok(())
             }
-            Some(Err(e)) => {
-                world.event(format_args!("{} does not know of commit {}: {e}", self.number, ending.csn));
+            Ok(Err(e)) => {
+                world.event(format_args!("{} does not know of commit {csn}: {e}", self.number));
                 world.judge(&e, "a commit")?;
                 match world.engine().failure() {
                     Some(_) => Ok(()),
-                    None => Err(format!("commit {} failed after it had its place, and the engine goes on: {e}", ending.csn)),
+                    None => Err(format!("commit {csn} failed after it had its place, and the engine goes on: {e}")),
                 }
             }
         }
@@ -264,7 +260,8 @@ impl Open {
         if self.repeatable {
             self.snapshot = Some(view.csn);
         }
-        world.model.must_keep_seen(view.csn);
+        // Of what is applied and not visible a crash may take the view's transaction along.
+        world.model.must_keep_seen(view.csn.min(world.engine().visible_csn()));
         Ok(view)
     }
 

@@ -52,7 +52,7 @@ impl World {
     fn is_taken(&mut self, open: &Open, number: TableNumber, tree: TreeId, row: &Row, except: Option<RowId>) -> Outcome<bool> {
         let key = row.key(IndexKey::Number);
         let found = open.txn.claim_key(tree, &key, except)?;
-        let rows = self.model.rows(number, self.engine().visible_csn(), &open.changes);
+        let rows = self.model.rows(number, self.engine().applied_csn(), &open.changes);
         let wanted = rows.iter().find(|(id, r)| r.number() == row.number() && Some(**id) != except).map(|(id, _)| *id);
         ensure!(found == wanted, "index {tree}: the newest row with {} is {found:?}, not {wanted:?}", row.number());
         Ok(found.is_some())
@@ -87,13 +87,13 @@ impl World {
         }
         let newest = match open.changes.rows.get(&(number, id)) {
             Some(own) => own.clone(),
-            None => self.model.newest(number, id, self.engine().visible_csn()).1,
+            None => self.model.newest(number, id, self.engine().applied_csn()).1,
         };
         Ok(newest.map(|row| Ok(Locked { id, row })))
     }
 
     fn check_latest(&self, open: &Open, number: TableNumber, id: RowId, latest: &Latest) -> Outcome<()> {
-        let (csn, newest) = self.model.newest(number, id, self.engine().visible_csn());
+        let (csn, newest) = self.model.newest(number, id, self.engine().applied_csn());
         // Of a row that is deleted for all the engine may have forgotten who did it.
         let forgotten = newest.is_none() && latest.csn.0 == 0;
         let own = open.changes.rows.get(&(number, id));

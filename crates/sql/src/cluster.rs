@@ -70,7 +70,7 @@ impl Cluster {
             if tree != CATALOG_TREE {
                 return Err(DbError::internal(format!("the first tree of an empty engine is {tree}")));
             }
-            txn.commit(Durability::Sync, |_| {})?;
+            txn.commit(Durability::Sync)?;
         }
         let cluster = Arc::new(Cluster {
             engine,
@@ -92,7 +92,8 @@ impl Cluster {
             return Ok(());
         }
         let net = self.write_changes(&txn, changes)?;
-        txn.commit(Durability::Sync, |_| self.publish(net))?;
+        txn.commit(Durability::Sync)?;
+        self.publish(net);
         Ok(())
     }
 

@@ -199,28 +199,23 @@ impl Tx {
         Ok(())
     }
 
+    /// Waits for the commit.
     pub fn commit(&self, durability: Durability) -> Result<Csn> {
+        let csn = self.start_commit(durability)?.wait()?;
+        self.engine.session().pay();
+        Ok(csn)
+    }
+
+    /// Fixes the commit's place in the order; the catalog's changes follow when it is published.
+    pub fn start_commit(&self, durability: Durability) -> Result<Committing> {
         self.end_large_objects()?;
         let changes = std::mem::take(&mut *self.ddl.lock()).changes;
         if changes.is_empty() {
-            return Ok(self.engine.commit(durability, |_| {})?);
+            return Ok(self.engine.start_commit(durability, None)?);
         }
         let net = self.cluster.write_changes(&self.engine, changes)?;
         let cluster = self.cluster.clone();
-        Ok(self.engine.commit(durability, move |_| cluster.publish(net))?)
-    }
-
-    /// Like `commit`, but does not wait for the log; `None` when it need not be waited for.
-    pub fn start_commit(&self, durability: Durability) -> Result<Option<Committing>> {
-        if self.has_catalog_changes() {
-            return self.commit(durability).map(|_| None);
-        }
-        self.end_large_objects()?;
-        let mut committing = self.engine.start_commit(durability)?;
-        Ok(match committing.poll(|_| {}) {
-            Some(result) => result.map(|_| None)?,
-            None => Some(committing),
-        })
+        Ok(self.engine.start_commit(durability, Some(Box::new(move |_| cluster.publish(net))))?)
     }
 
     pub fn rollback(&self) {

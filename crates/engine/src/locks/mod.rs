@@ -7,7 +7,9 @@
 //!    PostgreSQL, row locks that go with those held are granted at once.
 //! 3. A weak relation lock (AccessShare, RowShare, RowExclusive) is kept in its session's own list when no stronger one is
 //!    held or wanted on its bucket; a stronger request moves those into the table first (PostgreSQL's fast path).
-//! 4. A session with very many row and key locks holds further ones in sets (`wide`), under the same semantics.
+//! 4. A commit that is applied gives its row and key locks back before it is durable (`ReleaseTurn`), unless somebody may
+//!    have to wait until it is visible; whoever takes one then sees what is applied.
+//! 5. A session with very many row and key locks holds further ones in sets (`wide`), under the same semantics.
 
 mod deadlock;
 mod modes;
@@ -19,7 +21,7 @@ mod wide;
 
 pub(crate) use modes::Mode;
 pub use modes::{RelationLockMode, RowLockMode};
-pub(crate) use table::{Duration as HoldDuration, LockManager, WaitPolicy};
+pub(crate) use table::{Duration as HoldDuration, LockManager, ReleaseTurn, WaitPolicy};
 pub(crate) use tag::LockKey;
 pub use tag::{LockTag, LockedObject};
 

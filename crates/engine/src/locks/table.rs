@@ -176,6 +176,33 @@ pub(crate) struct SessionLocks {
     wide: AtomicBool,
     /// The session's transaction has changed something.
     pub writing: AtomicBool,
+    /// Held by whoever gives the session's locks back.
+    releasing: Mutex<()>,
+}
+
+/// The right to give a session's locks on rows and keys back, for somebody else: the session itself waits for that at its
+/// transaction's end.
+pub(crate) struct ReleaseTurn<'a> {
+    owner: Owner,
+    _turn: MutexGuard<'a, ()>,
+}
+
+impl ReleaseTurn<'_> {
+    pub fn release(&self, locks: &LockManager) {
+        locks.release_rows(self.owner);
+    }
+}
+
+impl SessionLocks {
+    /// The next transaction reuses the buffer.
+    fn keep_buffer(&self, keys: Vec<(LockKey, Mode)>) {
+        if keys.capacity() <= 1024 {
+            let mut held = self.held.lock();
+            if held.transaction.is_empty() {
+                held.transaction = keys;
+            }
+        }
+    }
 }
 
 /// All locks of an engine.
@@ -516,8 +543,33 @@ impl LockManager {
         self.notify(&woken);
     }
 
+    /// See `ReleaseTurn`.
+    pub fn begin_release(&self, owner: u32) -> ReleaseTurn<'_> {
+        ReleaseTurn { owner, _turn: self.sessions[owner as usize].releasing.lock() }
+    }
+
+    /// Row and key locks of a transaction that will take no more of them. Locks on relations and other objects stay.
+    fn release_rows(&self, owner: u32) {
+        self.release_wide_since(owner, 0);
+        let session = &self.sessions[owner as usize];
+        let mut keys = {
+            let mut held = session.held.lock();
+            let mut keys = std::mem::take(&mut held.transaction);
+            if !keys.iter().all(|(key, _)| WideLocks::holds(key)) {
+                held.transaction = keys.extract_if(.., |(key, _)| !WideLocks::holds(key)).collect();
+            }
+            keys
+        };
+        for (key, _) in keys.drain(..) {
+            self.release_in_table(owner, &key, |holder| holder.transaction = ModeSet::default());
+        }
+        session.keep_buffer(keys);
+    }
+
     /// The end of a transaction: everything it holds.
     pub fn release_transaction(&self, owner: u32) {
+        // Others may be at it.
+        drop(self.sessions[owner as usize].releasing.lock());
         self.release_wide_since(owner, 0);
         let session = &self.sessions[owner as usize];
         session.wide.store(false, Ordering::Relaxed);
@@ -540,13 +592,7 @@ impl LockManager {
             }
         }
         keys.clear();
-        if keys.capacity() <= 1024 {
-            // The next transaction reuses the buffer.
-            let mut held = session.held.lock();
-            if held.transaction.is_empty() {
-                held.transaction = keys;
-            }
-        }
+        session.keep_buffer(keys);
     }
 
     /// Transaction locks in the table so far, for `release_since`.

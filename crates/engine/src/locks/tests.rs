@@ -27,7 +27,7 @@ fn weak_relation_locks_yield_to_the_strong_rules() {
     assert!(b.lock_relation(RELATION, RelationLockMode::AccessExclusive, Wait::NoWait).expect("answers"));
     let c = begin(&engine);
     assert!(!c.lock_relation(RELATION, RelationLockMode::AccessShare, Wait::NoWait).expect("answers"));
-    b.commit(Durability::Sync, |_| {}).expect("commits");
+    b.commit(Durability::Sync).expect("commits");
     assert!(c.lock_relation(RELATION, RelationLockMode::AccessShare, Wait::NoWait).expect("answers"));
     drop(c);
     assert!(engine.locks().is_empty());

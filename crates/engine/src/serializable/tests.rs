@@ -28,7 +28,7 @@ impl Store {
         let t = engine.begin(Isolation::ReadCommitted).expect("begins");
         let table = t.create_table_tree(&[Kind::Int4, Kind::Int8], Persistence::Logged).expect("creates");
         let index = t.create_index_tree(table, Persistence::Logged).expect("creates");
-        t.commit(Durability::Sync, |_| {}).expect("commits");
+        t.commit(Durability::Sync).expect("commits");
         Store { engine, table, index }
     }
 
@@ -88,7 +88,7 @@ impl Store {
     fn fill(&self, keys: std::ops::Range<u8>) {
         let t = self.engine.begin(Isolation::ReadCommitted).expect("begins");
         keys.for_each(|key| self.put(&t, key, 0).expect("puts"));
-        t.commit(Durability::Sync, |_| {}).expect("commits");
+        t.commit(Durability::Sync).expect("commits");
     }
 
     fn tracked(&self) -> (usize, usize, usize) {
@@ -98,7 +98,7 @@ impl Store {
 }
 
 fn commit(t: &Arc<Transaction>) -> Result<Csn, EngineError> {
-    t.commit(Durability::Sync, |_| {})
+    t.commit(Durability::Sync)
 }
 
 fn is_conflict<T: std::fmt::Debug>(result: Result<T, EngineError>) -> bool {

@@ -2,6 +2,7 @@
 
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use melba_types::row::RowLayout;
 use melba_types::{Datum, Kind, RowId, TreeId};
@@ -20,7 +21,7 @@ fn row(id: i32, name: &str) -> Vec<u8> {
 fn table(engine: &Engine) -> TreeId {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let tree = t.create_table_tree(&[Kind::Int4, Kind::Text], Persistence::Logged).expect("creates");
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     tree
 }
 
@@ -48,9 +49,11 @@ fn a_statement_sees_what_was_committed_before_it_and_earlier_commands() {
     let b = engine.begin(Isolation::RepeatableRead).expect("begins");
     let view_b = b.statement_view();
     assert!(names(&b, view_b, tree).is_empty());
-    let mut published = None;
-    let csn = a.commit(Durability::Sync, |csn| published = Some(csn)).expect("commits");
-    assert_eq!(published, Some(csn));
+    let published = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&published);
+    let on_publish: OnPublish = Box::new(move |csn| seen.store(csn.0, Ordering::SeqCst));
+    let csn = a.start_commit(Durability::Sync, Some(on_publish)).and_then(Committing::wait).expect("commits");
+    assert_eq!(published.load(Ordering::SeqCst), csn.0);
     assert!(names(&b, b.statement_view(), tree).is_empty(), "repeatable read keeps its snapshot");
     assert!(b.get_latest(tree, id).expect("reads").csn > view_b.csn);
 
@@ -58,7 +61,7 @@ fn a_statement_sees_what_was_committed_before_it_and_earlier_commands() {
     let view = c.statement_view();
     assert_eq!(names(&c, view, tree), ["one"]);
     c.update(tree, id, &row(1, "uno")).expect("updates");
-    c.commit(Durability::Async, |_| {}).expect("commits");
+    c.commit(Durability::Async).expect("commits");
     assert!(names(&b, b.statement_view(), tree).is_empty());
     let c = engine.begin(Isolation::ReadCommitted).expect("begins");
     assert_eq!(names(&c, c.statement_view(), tree), ["uno"]);
@@ -99,7 +102,7 @@ fn index_scans_merge_own_entries_with_committed_ones_both_ways() {
     for i in 0..3000u16 {
         t.index_insert(index, &i.to_be_bytes(), RowId(u64::from(i))).expect("inserts");
     }
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     for i in (0..3000u16).step_by(2) {
         t.index_delete(index, &i.to_be_bytes(), RowId(u64::from(i))).expect("deletes");

@@ -37,7 +37,7 @@ fn a_bulk_load_behaves_like_single_rows() {
     let engine = open(&directory);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let tree = t.create_table_tree(&[Kind::Int8], Persistence::Logged).expect("creates");
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     let log = engine.log_statistics().bytes;
 
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
@@ -59,7 +59,7 @@ fn a_bulk_load_behaves_like_single_rows() {
     assert_eq!(count(&t, t.statement_view(), tree).0, 39_999);
     let other = engine.begin(Isolation::ReadCommitted).expect("begins");
     assert_eq!(count(&other, other.statement_view(), tree).0, 0);
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     assert!(engine.log_statistics().bytes - log < 400_000, "only the first rows are in the log");
     assert_eq!(count(&other, other.statement_view(), tree).0, 39_999);
     assert_eq!(engine.tree_rows_estimate(tree), 39_999);
@@ -106,7 +106,7 @@ fn built_indexes_are_sorted_over_spills_and_find_duplicates() {
     builder.add(b"same", RowId(2)).expect("adds");
     let duplicate = Duplicate { key: b"same".to_vec(), rows: (RowId(1), RowId(2)) };
     assert_eq!(builder.finish(|_, _, _| true).expect("builds"), Some(duplicate));
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     while engine.run_once() {}
     assert_eq!(segments(&directory), 1);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
@@ -119,7 +119,7 @@ fn rows_come_and_go_under_chosen_ids() {
     let engine = open(&directory);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let tree = t.create_table_tree(&[Kind::Int8], Persistence::Logged).expect("creates");
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
 
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let spread = |first: u64, rows: u64| -> Vec<RowId> { (0..rows).map(|i| RowId(first + i * 1000)).collect() };
@@ -136,7 +136,7 @@ fn rows_come_and_go_under_chosen_ids() {
     let savepoint = t.savepoint();
     t.insert_batch_at(tree, &spread(5, 10_000), &batch(0, 10_000)).expect("loads");
     t.rollback_to(savepoint);
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     drop(t);
 
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
@@ -158,14 +158,14 @@ fn rows_come_and_go_under_chosen_ids() {
 
     // An id whose tombstone is still in memory, or our own: the new row must not hide behind it.
     t.delete(tree, RowId(3000)).expect("deletes");
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     t.delete(tree, RowId(4000)).expect("deletes");
     t.statement_view();
     let again: Vec<RowId> = [3000, 4000].into_iter().chain(3_000_000_000..3_000_009_000).map(RowId).collect();
     t.insert_batch_at(tree, &again, &batch(0, again.len())).expect("loads");
     assert_eq!(count(&t, t.statement_view(), tree).0, 29_010);
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     for merged in [false, true] {
         let t = engine.begin(Isolation::ReadCommitted).expect("begins");
         let view = t.statement_view();
@@ -187,13 +187,13 @@ fn a_linked_segment_stays_while_the_log_may_link_it_again() {
     let engine = open(&directory);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let tree = t.create_table_tree(&[Kind::Int8], Persistence::Logged).expect("creates");
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     t.insert_batch(tree, &batch(0, 50_000)).expect("loads");
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     t.drop_tree(tree).expect("drops");
-    t.commit(Durability::Async, |_| {}).expect("commits");
+    t.commit(Durability::Async).expect("commits");
     drop(t);
     while engine.run_step(BackgroundStep::Merge) {}
     // The drop may be lost; the load is not.

@@ -51,7 +51,7 @@ fn work(directory: &Arc<MemoryDirectory>, seed: u64, history: &mut History) -> R
     let start = SequenceState { last_value: 1, is_called: false };
     let sequence = t.create_sequence(definition, start, Persistence::Logged)?;
     history.states.push(State::new());
-    t.commit(Durability::Sync, |_| {})?;
+    t.commit(Durability::Sync)?;
     history.durable = history.states.len();
     let random = SeededRandom::new(seed);
     for n in 1..120u64 {
@@ -85,7 +85,7 @@ fn work(directory: &Arc<MemoryDirectory>, seed: u64, history: &mut History) -> R
         }
         history.states.push(state);
         let sync = random.chance(60);
-        t.commit(if sync { Durability::Sync } else { Durability::Async }, |_| {})?;
+        t.commit(if sync { Durability::Sync } else { Durability::Async })?;
         if sync {
             history.durable = history.states.len();
             history.sequence_seen = value;
@@ -190,14 +190,14 @@ fn a_failed_sync_of_the_log_poisons_the_engine() {
     let engine = Engine::open(options(), directory, Arc::new(OsClock::new())).expect("opens");
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let tree = t.create_table_tree(&[Kind::Int8, Kind::Text], Persistence::Logged).expect("creates");
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     t.insert(tree, &row(1, "lost")).expect("inserts");
     faults.fail_once(Operation::CHANGES, 0);
-    assert!(matches!(t.commit(Durability::Sync, |_| {}), Err(EngineError::Io { .. })));
+    assert!(matches!(t.commit(Durability::Sync), Err(EngineError::Io { .. })));
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     t.insert(tree, &row(2, "refused")).expect("inserts");
-    assert!(matches!(t.commit(Durability::Async, |_| {}), Err(EngineError::Poisoned { .. })));
+    assert!(matches!(t.commit(Durability::Async), Err(EngineError::Poisoned { .. })));
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let view = t.statement_view();
     assert!(t.scan(view, tree, &[0], &[], &[], None).expect("opens").next().expect("scans").is_none());
@@ -211,14 +211,14 @@ fn unlogged_rows_survive_a_clean_stop_only() {
         let t = engine.begin(Isolation::ReadCommitted).expect("begins");
         let trees = [Persistence::Unlogged, Persistence::Memory, Persistence::Logged]
             .map(|p| t.create_table_tree(&[Kind::Int8, Kind::Text], p).expect("creates"));
-        t.commit(Durability::Sync, |_| {}).expect("commits");
+        t.commit(Durability::Sync).expect("commits");
         let before = engine.log_statistics().bytes;
         let rows = |tree, text: &str| {
             let t = engine.begin(Isolation::ReadCommitted).expect("begins");
             (0..50).for_each(|n| {
                 t.insert(tree, &row(n, text)).expect("inserts");
             });
-            t.commit(Durability::Sync, |_| {}).expect("commits");
+            t.commit(Durability::Sync).expect("commits");
         };
         rows(trees[0], &"unlogged row ".repeat(50));
         rows(trees[1], "memory row");

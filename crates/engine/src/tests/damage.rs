@@ -31,13 +31,13 @@ fn fill(clean: bool) -> Arc<MemoryDirectory> {
         assert_eq!(t.create_table_tree(&[Kind::Int8, Kind::Text], Persistence::Logged).expect("creates"), table);
     }
     assert_eq!(t.create_index_tree(TABLES[0], Persistence::Logged).expect("creates"), INDEX);
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     for round in 0..3 {
         for n in round * 40..round * 40 + 40 {
             let t = engine.begin(Isolation::ReadCommitted).expect("begins");
             let id = TABLES.map(|table| t.insert(table, &row(n)).expect("inserts"))[0];
             t.index_insert(INDEX, &n.to_be_bytes(), id).expect("inserts");
-            t.commit(Durability::Sync, |_| {}).expect("commits");
+            t.commit(Durability::Sync).expect("commits");
         }
         if round < 2 {
             engine.checkpoint().expect("flushes");
@@ -122,7 +122,7 @@ fn a_damaged_segment_concerns_its_tree_and_nobody_else() {
             if let Some(tree) = failed.first() {
                 let t = engine.begin(Isolation::ReadCommitted).expect("begins");
                 t.drop_tree([TABLES[0], TABLES[1], INDEX][*tree]).expect("drops");
-                t.commit(Durability::Sync, |_| {}).expect("commits");
+                t.commit(Durability::Sync).expect("commits");
             }
             engine.shutdown().expect("stops");
         }

@@ -39,7 +39,7 @@ fn frames_come_and_go_with_their_transactions() {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let table = t.create_table_tree(&[Kind::Int8, Kind::Text], Persistence::Logged).expect("creates");
     let tree = table.toast();
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
 
     // The first ones go through the log, the others into a segment.
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
@@ -52,14 +52,14 @@ fn frames_come_and_go_with_their_transactions() {
     assert!((0..20).all(|i| is_there(&t, view, tree, RowId(first.0 + i))));
     assert!((0..20).all(|i| !is_there(&t, view, tree, RowId(undone.0 + i))));
     t.delete_frames(tree, RowId(first.0 + 6)..RowId(first.0 + 14)).expect("deletes");
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
 
     let reader = engine.begin(Isolation::RepeatableRead).expect("begins");
     let view = reader.statement_view();
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let newer = put(&t, tree, 1);
     t.delete_frames(tree, first..RowId(first.0 + 2)).expect("deletes");
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     assert!(is_there(&reader, view, tree, first), "an older view sees what it saw");
     assert!(is_there(&reader, view, tree, newer), "a newer version of a row leads to newer frames");
     drop(reader);
@@ -73,7 +73,7 @@ fn frames_come_and_go_with_their_transactions() {
     }
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     t.drop_tree(table).expect("drops");
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     assert!(matches!(t.reserve_frames(tree, 1), Err(EngineError::UnknownTree(_))));
 }

@@ -72,7 +72,7 @@ fn change(engine: &Engine, random: &SeededRandom, rows: &mut Rows) -> Result<()>
             None => drop(after.insert(t.insert(TABLE, &encoded)?, text)),
         }
     }
-    t.commit(if random.chance(50) { Durability::Sync } else { Durability::Async }, |_| {})?;
+    t.commit(if random.chance(50) { Durability::Sync } else { Durability::Async })?;
     *rows = after;
     Ok(())
 }
@@ -86,7 +86,7 @@ fn a_disk_that_fills_up_anywhere_loses_nothing_and_work_goes_on() {
         let engine = open(faulty, &clock).expect("opens");
         let t = engine.begin(Isolation::ReadCommitted).expect("begins");
         assert_eq!(t.create_table_tree(&[Kind::Text], Persistence::Logged).expect("creates"), TABLE);
-        t.commit(Durability::Sync, |_| {}).expect("commits");
+        t.commit(Durability::Sync).expect("commits");
         let random = SeededRandom::new(free);
         let mut rows = Rows::new();
         for n in 0..200 {

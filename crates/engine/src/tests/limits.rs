@@ -25,14 +25,14 @@ fn open_at(replay: Lsn, csn: Csn) -> (Arc<Engine>, TreeId) {
     let engine = Engine::open(EngineOptions::default(), as_directory, Arc::new(OsClock::new())).expect("opens");
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let tree = t.create_table_tree(&[Kind::Int4], Persistence::Logged).expect("creates");
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     (engine, tree)
 }
 
 fn insert(engine: &Engine, tree: TreeId) -> Result<Csn> {
     let t = engine.begin(Isolation::ReadCommitted)?;
     t.insert(tree, &row())?;
-    t.commit(Durability::Sync, |_| {})
+    t.commit(Durability::Sync)
 }
 
 fn count(engine: &Engine, tree: TreeId) -> usize {
@@ -98,6 +98,6 @@ fn a_transaction_ends_with_its_command_numbers() {
     let mut scan = t.scan(view, tree, &[0], &[], &[], None).expect("opens");
     assert_eq!(scan.next().expect("scans").expect("rows").row_ids.len(), 2);
     drop(scan);
-    t.commit(Durability::Sync, |_| {}).expect("commits what was written");
+    t.commit(Durability::Sync).expect("commits what was written");
     assert_eq!(count(&engine, tree), 2);
 }

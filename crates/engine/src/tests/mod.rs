@@ -5,6 +5,7 @@ mod bulk;
 mod crash;
 mod damage;
 mod durability;
+mod early;
 mod frames;
 mod full;
 mod limits;

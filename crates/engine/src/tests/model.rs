@@ -66,7 +66,7 @@ impl World {
         let t = engine.begin(Isolation::ReadCommitted).expect("begins");
         let table = t.create_table_tree(&[Kind::Int4, Kind::Text], Persistence::Logged).expect("creates");
         let index = t.create_index_tree(table, Persistence::Logged).expect("creates");
-        t.commit(Durability::Sync, |_| {}).expect("commits");
+        t.commit(Durability::Sync).expect("commits");
         let random = SeededRandom::new(seed);
         World { directory, engine, table, index, committed: State::new(), open: Vec::new(), random }
     }
@@ -216,7 +216,7 @@ impl World {
             return;
         }
         let durability = if self.random.chance(50) { Durability::Sync } else { Durability::Async };
-        open.txn.commit(durability, |_| {}).expect("commits");
+        open.txn.commit(durability).expect("commits");
         for (id, change) in open.own {
             match change {
                 Some(text) => drop(self.committed.insert(id, text)),

@@ -17,7 +17,7 @@ fn open(directory: &Arc<MemoryDirectory>, memory_bytes: u64) -> Arc<Engine> {
 fn create(engine: &Engine, persistence: Persistence) -> TreeId {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let tree = t.create_table_tree(&[Kind::Text], persistence).expect("creates");
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     tree
 }
 
@@ -90,7 +90,7 @@ impl Updates {
     fn commit(&mut self, rows: impl Iterator<Item = u64>, change: impl Fn(&Transaction, RowId, &SeededRandom)) {
         let t = self.engine.begin(Isolation::ReadCommitted).expect("begins");
         rows.for_each(|id| change(&t, RowId(id), &self.random));
-        t.commit(Durability::Async, |_| {}).expect("commits");
+        t.commit(Durability::Async).expect("commits");
         self.note();
         for step in [BackgroundStep::Log, BackgroundStep::Flush, BackgroundStep::Merge] {
             self.engine.run_step(step);
@@ -195,7 +195,7 @@ fn a_queue_in_memory_stays_as_small_as_what_is_in_it() {
         if ids.len() > 10 {
             t.delete(tree, ids.pop_front().expect("not empty")).expect("deletes");
         }
-        t.commit(Durability::Sync, |_| {}).expect("commits");
+        t.commit(Durability::Sync).expect("commits");
     }
     assert!(engine.tree_bytes(tree) < 50_000, "{}", engine.tree_bytes(tree));
     assert_eq!(engine.tree_rows_estimate(tree), 10);
@@ -210,7 +210,7 @@ fn memory_tables_have_a_limit_and_deletions_make_room() {
     let fill = || {
         let t = engine.begin(Isolation::ReadCommitted).expect("begins");
         let ids = (0..100).map(|_| t.insert(tree, &row(&random))).collect::<Result<Vec<RowId>>>()?;
-        t.commit(Durability::Sync, |_| {}).map(|_| ids)
+        t.commit(Durability::Sync).map(|_| ids)
     };
     let mut all = Vec::new();
     let refused = loop {
@@ -227,12 +227,12 @@ fn memory_tables_have_a_limit_and_deletions_make_room() {
     t.rollback();
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     all.iter().for_each(|id| t.delete(tree, *id).expect("deletes"));
-    t.commit(Durability::Sync, |_| {}).expect("deleting is always possible");
+    t.commit(Durability::Sync).expect("deleting is always possible");
     // Each commit removes some of what is dead; an update of nothing is enough to go on.
     for _ in 0..20 {
         let t = engine.begin(Isolation::ReadCommitted).expect("begins");
         t.delete(tree, all[0]).expect("deletes");
-        t.commit(Durability::Sync, |_| {}).expect("commits");
+        t.commit(Durability::Sync).expect("commits");
     }
     fill().expect("there is room again");
 }

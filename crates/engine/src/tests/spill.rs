@@ -58,7 +58,7 @@ fn large_updates_are_as_small_ones() {
     (0..ROWS).for_each(insert);
     assert!(t.write_bytes() < 60_000);
     assert_eq!(look(&t, t.statement_view(), table, index), (ROWS as usize, ROWS * (ROWS - 1) / 2, 0));
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
 
     let before = engine.begin(Isolation::RepeatableRead).expect("begins");
     let old = before.statement_view();
@@ -97,7 +97,7 @@ fn large_updates_are_as_small_ones() {
     let left = (updated.0 - 1, updated.1 - 1_000_000, 0);
     assert_eq!(look(&t, t.statement_view(), table, index), left);
     let log = engine.log_statistics().bytes;
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     assert!(engine.log_statistics().bytes - log < 100_000, "the log has links");
     assert_eq!(engine.tree_rows_estimate(table), left.0 as u64);
     assert_eq!(look(&before, old, table, index), (ROWS as usize, ROWS * (ROWS - 1) / 2, 0), "an old snapshot");
@@ -120,7 +120,7 @@ fn what_is_rolled_back_leaves_no_file() {
     let engine = open(&directory, 2_000);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let table = t.create_table_tree(&[Kind::Int8], Persistence::Logged).expect("creates");
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     let files = |d: &MemoryDirectory| d.subdirectory("segments").expect("there").list().expect("lists").len();
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     for i in 0..1_000 {

@@ -70,7 +70,7 @@ fn transfer(t: &Arc<Transaction>, tree: TreeId, index: TreeId, random: &SeededRa
         }
     }
     let durability = if random.chance(30) { Durability::Sync } else { Durability::Async };
-    t.commit(durability, |_| {}).map(drop)
+    t.commit(durability).map(drop)
 }
 
 fn client(engine: &Engine, tree: TreeId, index: TreeId, seed: u64) {
@@ -101,7 +101,7 @@ fn transfers_by_many_threads_keep_the_sum() {
         let id = t.insert(tree, &row(1000)).expect("inserts");
         t.index_insert(index, &1000i64.to_be_bytes(), id).expect("inserts");
     }
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     let stop = AtomicBool::new(false);
     std::thread::scope(|s| {
         let engine = &engine;

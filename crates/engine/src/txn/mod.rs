@@ -9,19 +9,20 @@ mod unique;
 mod write_set;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use melba_types::{Csn, RowId, TreeId, TxnId};
 use parking_lot::Mutex;
 
 use crate::RowBytes;
 use crate::bulk::BulkWriter;
-use crate::commit::{Durability, Started};
+use crate::commit::{Durability, EarlyRelease, Needs, Started};
 use crate::engine::Shared;
 use crate::error::{EngineError, Result};
 use crate::interrupt::Interrupt;
 use crate::locks::{HoldDuration, LockKey, LockTag, Mode, RelationLockMode, RowLockMode, Wait};
 use crate::memory::Held;
+use crate::pace::WAIT_MAX_FOR_BYTES;
 use crate::serializable::Tracking;
 use crate::session::Session;
 use crate::tree::Tree;
@@ -96,6 +97,9 @@ pub struct Transaction {
     state: Mutex<State>,
     /// False lets readers skip `state`.
     has_writes: AtomicBool,
+    /// The newest commit that it has seen, or taken locks after, before that was visible: its views show that, and it does not
+    /// end before that is durable.
+    seen: AtomicU64,
     /// SERIALIZABLE only.
     pub(crate) tracking: Option<Box<Tracking>>,
 }
@@ -103,18 +107,16 @@ pub struct Transaction {
 /// The last command's number, which changes nothing; `u32::MAX` sees all of them.
 const COMMAND_MAX: u32 = u32::MAX - 1;
 
-/// A commit between its place in the order and its publication.
-struct Begun {
+/// What runs after a commit's changes are visible and before its locks are given back.
+pub type OnPublish = Box<dyn FnOnce(Csn) + Send>;
+
+/// A commit that has its place in the order and is not published. `poll` or `wait` must follow.
+pub struct Committing {
+    txn: Arc<Transaction>,
     writes: Box<WriteSet>,
     started: Started,
     durability: Durability,
-}
-
-/// A commit that `Transaction::start_commit` began. Its locks are held until `poll` has answered.
-pub struct Committing {
-    txn: Arc<Transaction>,
-    /// `None`: it has ended.
-    inner: Option<Begun>,
+    on_publish: Option<OnPublish>,
 }
 
 pub(crate) struct State {
@@ -159,6 +161,7 @@ impl Transaction {
                 failure: None,
             }),
             has_writes: AtomicBool::new(false),
+            seen: AtomicU64::new(0),
             tracking: Transaction::new_tracking(isolation),
         })
     }
@@ -193,7 +196,9 @@ impl Transaction {
             Some(csn) => csn,
             None => {
                 let mut pins = self.session.pins.lock();
-                let csn = self.register_snapshot(|| self.shared().snapshots.acquire(self.session.slot, pins.oldest_held()));
+                let least = self.least_view();
+                let acquire = || self.shared().snapshots.acquire(self.session.slot, pins.oldest_held(), least);
+                let csn = self.register_snapshot(acquire);
                 pins.current = Some(csn);
                 if self.isolation != Isolation::ReadCommitted {
                     state.snapshot = Some(csn);
@@ -209,11 +214,35 @@ impl Transaction {
         let state = self.state.lock();
         let mut pins = self.session.pins.lock();
         let csn = state.snapshot.or(pins.current).unwrap_or_else(|| {
-            let csn = self.shared().snapshots.acquire(self.session.slot, pins.oldest_held());
+            let csn = self.shared().snapshots.acquire(self.session.slot, pins.oldest_held(), self.least_view());
             pins.current = Some(csn);
             csn
         });
         ReadView { csn, command: state.command }
+    }
+
+    /// What a new view must show beyond what is visible.
+    ///
+    /// Who took a lock that a commit gave back early relies on that commit. A READ COMMITTED transaction that has changed
+    /// something sees all that is applied, for it will be behind that in the log, and rows that have just been changed need
+    /// not be looked at again.
+    fn least_view(&self) -> Csn {
+        let keeps_snapshot = self.isolation != Isolation::ReadCommitted;
+        match self.has_writes() {
+            _ if keeps_snapshot => Csn(0),
+            true => self.note_applied(),
+            false => Csn(self.seen.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// From now on the transaction relies on everything applied so far.
+    fn note_applied(&self) -> Csn {
+        let snapshots = &self.shared().snapshots;
+        let applied = snapshots.applied();
+        if applied > snapshots.visible() {
+            self.seen.fetch_max(applied.0, Ordering::Relaxed);
+        }
+        applied
     }
 
     /// Takes the snapshot of a transaction that keeps one.
@@ -260,7 +289,7 @@ impl Transaction {
     /// look at, whatever the statement's own view.
     pub fn latest_view(&self) -> (ReadView, ViewPin) {
         let mut pins = self.session.pins.lock();
-        let csn = self.shared().snapshots.acquire(self.session.slot, pins.oldest());
+        let csn = self.shared().snapshots.acquire(self.session.slot, pins.oldest(), self.note_applied());
         let view = ReadView { csn, command: ReadView::LATEST_COMMAND };
         pins.held.push(view);
         (view, ViewPin { session: Arc::clone(&self.session), view })
@@ -290,6 +319,7 @@ impl Transaction {
             if adopted {
                 pins.current = Some(csn);
                 state.snapshot = Some(csn);
+                self.seen.fetch_max(csn.0, Ordering::Relaxed);
             }
             Ok(adopted)
         })
@@ -383,27 +413,36 @@ impl Transaction {
         Ok(tree)
     }
 
-    /// Runs `f` with the newest visible CSN, protected meanwhile like a view.
+    /// Runs `f` with the newest applied CSN, protected meanwhile like a view.
     pub(crate) fn with_newest<T>(&self, f: impl FnOnce(Csn) -> T) -> T {
         let snapshots = &self.shared().snapshots;
-        let csn = snapshots.acquire(self.session.slot, self.session.pins.lock().oldest());
+        let applied = self.note_applied();
+        let csn = snapshots.acquire(self.session.slot, self.session.pins.lock().oldest(), applied);
         let result = f(csn);
         snapshots.hold(self.session.slot, self.session.pins.lock().oldest());
         result
     }
 
-    // Locks, held to the end of the transaction.
+    // Locks, held to the end of the transaction. Those on rows and keys may come from a commit that is not durable yet.
+
+    pub(crate) fn lock_key(&self, key: LockKey, mode: Mode, wait: Wait) -> Result<bool> {
+        let granted = self.session.lock_key(key, mode, HoldDuration::Transaction, wait)?;
+        if granted {
+            self.note_applied();
+        }
+        Ok(granted)
+    }
 
     /// Locks a row. After a wait the caller compares `get_latest().csn` with its view: a newer one means that the row
     /// changed; READ COMMITTED looks at the row again, REPEATABLE READ raises `SerializationFailure`.
     pub fn lock_row(&self, tree: TreeId, row: RowId, mode: RowLockMode, wait: Wait) -> Result<RowLockResult> {
-        let granted = self.session.lock_key(LockKey::Row(tree, row), mode.into(), HoldDuration::Transaction, wait)?;
+        let granted = self.lock_key(LockKey::Row(tree, row), mode.into(), wait)?;
         Ok(if granted { RowLockResult::Granted } else { RowLockResult::WouldBlock })
     }
 
     /// The same for a row that will be changed at once: others can tell it from a row that is only locked.
     pub fn lock_row_to_change(&self, tree: TreeId, row: RowId, mode: RowLockMode) -> Result<()> {
-        self.session.lock_key(LockKey::Row(tree, row), Mode::of_change(mode), HoldDuration::Transaction, Wait::Block).map(drop)
+        self.lock_key(LockKey::Row(tree, row), Mode::of_change(mode), Wait::Block).map(drop)
     }
 
     /// Locks a relation; false: would block.
@@ -423,29 +462,24 @@ impl Transaction {
 
     // The end.
 
-    /// Makes every change visible at once and durable as asked. `on_publish` runs after the changes are visible and before
-    /// the locks are released.
+    /// Makes every change visible at once and durable as asked: starts the commit and waits for it.
     ///
     /// On an error nothing was changed, unless the error is `Poisoned`: then a restart shows what became of it.
-    pub fn commit(&self, durability: Durability, on_publish: impl FnOnce(Csn)) -> Result<Csn> {
-        let committing = self.begin_commit(durability)?;
-        let result = self.shared().wait_published(&self.session, &committing.started);
-        let wait = self.shared().wait_for(&committing.writes);
-        let result = self.end_commit(committing, result, on_publish);
+    pub fn commit(self: &Arc<Self>, durability: Durability) -> Result<Csn> {
+        let committing = self.start_commit(durability, None)?;
+        let published = self.shared().wait_published(&self.session, &committing.started);
+        let (result, wait) = committing.end(published);
         self.shared().pay(wait);
         result
     }
 
-    /// Fixes the commit's place in the order without waiting for its publication: for a caller that must not wait. The errors
-    /// are those of `commit`.
-    pub fn start_commit(self: &Arc<Self>, durability: Durability) -> Result<Committing> {
-        let inner = self.begin_commit(durability)?;
-        Ok(Committing { txn: Arc::clone(self), inner: Some(inner) })
-    }
-
-    fn begin_commit(&self, durability: Durability) -> Result<Begun> {
+    /// Fixes the commit's place in the order without waiting for its publication. The errors are those of `commit`.
+    ///
+    /// Others may take its locks on rows and keys as soon as the changes are applied, unless something is to happen on its
+    /// publication.
+    pub fn start_commit(self: &Arc<Self>, durability: Durability, on_publish: Option<OnPublish>) -> Result<Committing> {
         self.prepare_serializable()?;
-        let (mut writes, log_needed) = self.with_state(|state| {
+        let (mut writes, log) = self.with_state(|state| {
             state.seal();
             match state.failure.take() {
                 Some(e) => Err(e),
@@ -456,8 +490,12 @@ impl Transaction {
                 }
             }
         })?;
-        match self.shared().start_commit(&mut writes, log_needed, durability) {
-            Ok(started) => Ok(Begun { writes, started, durability }),
+        let needs = Needs { log, seen: Csn(self.seen.load(Ordering::Relaxed)) };
+        // SERIALIZABLE transactions are told of a commit when it is published; segments and trees show their changes then.
+        let is_plain = on_publish.is_none() && self.tracking.is_none() && writes.is_rows_only();
+        let locks = is_plain.then_some(EarlyRelease(self.session.slot));
+        match self.shared().start_commit(&mut writes, needs, durability, locks) {
+            Ok(started) => Ok(Committing { txn: Arc::clone(self), writes, started, durability, on_publish }),
             Err(e) => {
                 self.finish(writes, true);
                 Err(e)
@@ -465,15 +503,9 @@ impl Transaction {
         }
     }
 
-    fn end_commit(&self, begun: Begun, published: Result<()>, on_publish: impl FnOnce(Csn)) -> Result<Csn> {
-        let Begun { writes, started, durability } = begun;
-        let result = published.and_then(|()| self.shared().end_commit(&started, durability)).map(|()| started.csn);
-        if let Ok(csn) = &result {
-            on_publish(*csn);
-            self.commit_serializable(*csn);
-        }
-        self.finish(writes, result.is_err());
-        result
+    /// Whether its commit may have to wait for longer than a small one's.
+    pub fn is_large(&self) -> bool {
+        self.state.lock().writes.bytes as u64 > WAIT_MAX_FOR_BYTES
     }
 
     /// Drops every change.
@@ -522,28 +554,47 @@ impl State {
 
 impl Committing {
     /// The commit's number, if it succeeds.
-    pub fn csn(&self) -> Option<Csn> {
-        self.inner.as_ref().map(|begun| begun.started.csn)
+    pub fn csn(&self) -> Csn {
+        self.started.csn
     }
 
-    /// The commit's outcome as `Transaction::commit` would answer it; `None` as long as it is not published: a synchronous one
-    /// waits for the log (`Engine::flush_log`), and each for those before it.
-    pub fn poll(&mut self, on_publish: impl FnOnce(Csn)) -> Option<Result<Csn>> {
-        let begun = self.inner.take()?;
-        match self.txn.shared().try_publish(&begun.started) {
-            Ok(false) => {
-                self.inner = Some(begun);
-                None
-            }
-            published => Some(self.txn.end_commit(begun, published.map(drop), on_publish)),
+    /// The commit's outcome as `wait` would answer it; itself as long as it is not published: a synchronous one waits for
+    /// the log (`Session::flush_log`), and each for those before it.
+    #[expect(clippy::result_large_err, reason = "the error is the commit, which goes on")]
+    pub fn poll(self) -> std::result::Result<Result<Csn>, Committing> {
+        match self.txn.shared().try_publish(&self.started) {
+            Ok(false) => Err(self),
+            published => Ok(self.end_owing(published.map(drop))),
         }
     }
 
-    /// Waits for the commit's outcome as `Transaction::commit` does. `None`: it was answered before.
-    pub fn wait(mut self, on_publish: impl FnOnce(Csn)) -> Option<Result<Csn>> {
-        let begun = self.inner.take()?;
-        let result = self.txn.shared().wait_published(&self.txn.session, &begun.started);
-        Some(self.txn.end_commit(begun, result, on_publish))
+    /// Waits for the commit's outcome.
+    pub fn wait(self) -> Result<Csn> {
+        let published = self.txn.shared().wait_published(&self.txn.session, &self.started);
+        self.end_owing(published)
+    }
+
+    /// Afterwards the session's next transaction pays for this one.
+    fn end_owing(self, published: Result<()>) -> Result<Csn> {
+        let txn = Arc::clone(&self.txn);
+        let (result, wait) = self.end(published);
+        txn.shared().owe(&txn.session, wait);
+        result
+    }
+
+    /// The outcome, and how long the writer ought to wait now.
+    fn end(self, published: Result<()>) -> (Result<Csn>, std::time::Duration) {
+        let Committing { txn, writes, started, durability, on_publish } = self;
+        let result = published.and_then(|()| txn.shared().end_commit(&started, durability)).map(|()| started.csn);
+        if let Ok(csn) = &result {
+            if let Some(on_publish) = on_publish {
+                on_publish(*csn);
+            }
+            txn.commit_serializable(*csn);
+        }
+        let wait = txn.shared().wait_for(&writes);
+        txn.finish(writes, result.is_err());
+        (result, wait)
     }
 }
 

@@ -6,7 +6,7 @@ use melba_types::{RowId, TreeId};
 
 use super::Transaction;
 use crate::error::Result;
-use crate::locks::{HoldDuration, LockKey, Mode, Wait};
+use crate::locks::{LockKey, Mode, Wait};
 
 impl Transaction {
     /// Locks one value of a unique index against other transactions and finds the row, other than `except`, that has it now;
@@ -21,7 +21,7 @@ impl Transaction {
         let (locks, slot) = (&self.shared().locks, self.session.slot);
         loop {
             let held = locks.held(slot);
-            self.session.lock_key(lock, Mode::KEY, HoldDuration::Transaction, Wait::Block)?;
+            self.lock_key(lock, Mode::KEY, Wait::Block)?;
             let is_new = locks.held(slot) > held;
             let Some(row) = self.index_probe_latest(tree, key, except)? else { return Ok(None) };
             if self.await_change(table, row, Wait::NoWait)? {
@@ -37,7 +37,7 @@ impl Transaction {
     /// Waits until no other transaction is changing a row; false: one is, and we may not wait.
     fn await_change(&self, table: TreeId, row: RowId, wait: Wait) -> Result<bool> {
         let lock = LockKey::Row(table, row);
-        let free = self.session.lock_key(lock, Mode::AWAIT_CHANGE, HoldDuration::Transaction, wait)?;
+        let free = self.lock_key(lock, Mode::AWAIT_CHANGE, wait)?;
         if free {
             self.shared().locks.release_newest(self.session.slot, lock, Mode::AWAIT_CHANGE);
         }

@@ -464,6 +464,11 @@ impl WriteSet {
         self.links.iter().any(|l| l.spilled.is_some())
     }
 
+    /// Only rows and entries of indexes were changed, and all of that is in memory.
+    pub fn is_rows_only(&self) -> bool {
+        self.links.is_empty() && self.changes.iter().all(|c| matches!(c.what, What::Row { .. } | What::Key { .. }))
+    }
+
     /// Whether nothing was changed.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.links.is_empty()

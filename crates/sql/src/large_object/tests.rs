@@ -23,7 +23,7 @@ fn with_object(directory: &Arc<MemoryDirectory>) -> (Arc<Engine>, Trees) {
     let engine = open(directory);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let trees = Trees::create(&t, Oid(5)).expect("creates");
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     let mut client = Client::new(&engine, trees, Isolation::ReadCommitted);
     client.run(|lo| lo.create(OBJECT, Oid(10), None, || Oid(0)).map(drop)).expect("creates");
     client.commit();
@@ -62,7 +62,7 @@ impl Client {
 
     fn commit(mut self) {
         self.objects.flush(&self.transaction).expect("flushes");
-        self.transaction.commit(Durability::Sync, |_| {}).expect("commits");
+        self.transaction.commit(Durability::Sync).expect("commits");
     }
 }
 

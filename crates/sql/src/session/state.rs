@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use melba_catalog::Catalog;
-use melba_engine::{Durability, Isolation};
+use melba_engine::{Committing, Durability, Isolation};
 use melba_functions::FormatSettings;
 use melba_types::{DbError, Result, Severity, err};
 
@@ -318,10 +318,15 @@ impl Session {
         }
         self.portals.retain(|_, p| p.hold);
         let Some(transaction) = &self.transaction else { return Ok(()) };
-        if self.defers_commits {
-            self.committing = transaction.tx.start_commit(self.derived.durability)?;
-        } else {
+        // Who has changed the catalog reads it next, and who has written much waits for what the background has to do about it.
+        let waits = !self.defers_commits || transaction.tx.has_catalog_changes() || transaction.tx.engine.is_large();
+        if waits {
             transaction.tx.commit(self.derived.durability)?;
+        } else {
+            self.committing = match transaction.tx.start_commit(self.derived.durability)?.poll() {
+                Ok(ended) => ended.map(|_| None)?,
+                Err(committing) => Some(committing),
+            };
         }
         let savepoints = transaction.savepoints.len();
         self.transaction = None;
@@ -344,7 +349,7 @@ impl Session {
     /// # Errors
     /// FATAL: the client was told nothing, and cannot be told any more that a statement of the past has failed.
     pub fn finish_commit(&mut self) -> Result<()> {
-        match self.committing.take().and_then(|c| c.wait(|_| {})) {
+        match self.committing.take().map(Committing::wait) {
             Some(Err(error)) => Err(DbError::from(error).severity(Severity::Fatal)),
             _ => Ok(()),
         }
