@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use melba_segment::{BlockCache, KeySegmentReader, Position, TableSegmentReader};
+use melba_segment::{BlockCache, KeySegmentReader, Position, RowVersion, TableSegmentReader};
 use melba_types::row::RowLayout;
 use melba_types::{Column, Csn, Datum, RowId};
 use melba_vfs::Directory;
@@ -269,17 +269,40 @@ pub(crate) fn find_row(levels: &RwLock<TableLevels>, id: RowId, csn: Csn) -> Res
 
 /// The same among segments only.
 pub(crate) fn find_in_runs(runs: &[Arc<TableRun>], id: RowId, csn: Csn) -> Result<Option<(Csn, Found)>> {
+    Ok(version_in_runs(runs, id, csn)?.map(|(run, version)| {
+        let found = if version.tombstone { Found::Deleted } else { Found::Stored(Arc::clone(run), version.position) };
+        (version.csn, found)
+    }))
+}
+
+/// The same as a place in a segment.
+pub(crate) fn version_in_runs(runs: &[Arc<TableRun>], id: RowId, csn: Csn) -> Result<Option<(&Arc<TableRun>, RowVersion)>> {
     for run in runs {
         let meta = run.reader.meta();
         if id < meta.row_id_min || id > meta.row_id_max || meta.csn_min > csn {
             continue;
         }
         if let Some(version) = run.reader.find(id, csn)? {
-            let found = if version.tombstone { Found::Deleted } else { Found::Stored(Arc::clone(run), version.position) };
-            return Ok(Some((version.csn, found)));
+            return Ok(Some((run, version)));
         }
     }
     Ok(None)
+}
+
+/// Appends the projected values of rows of a segment.
+pub(crate) fn push_stored(
+    run: &TableRun,
+    positions: &[Position],
+    projection: &[usize],
+    missing: &[Datum],
+    columns: &mut [Column],
+) -> Result<()> {
+    run.reader.read_rows(positions, projection, columns)?;
+    let stored = run.reader.kinds().len();
+    for (&c, column) in projection.iter().zip(columns).filter(|(c, _)| **c >= stored) {
+        positions.iter().for_each(|_| column.push(missing.get(c).cloned().unwrap_or(Datum::Null)));
+    }
+    Ok(())
 }
 
 impl Found {
@@ -304,15 +327,7 @@ impl Found {
         match self {
             Found::Memory(None) | Found::Deleted => return Ok(false),
             Found::Memory(Some(row)) => crate::txn::push_row(layout, &row, projection, missing, columns)?,
-            Found::Stored(run, position) => {
-                run.reader.read_row(position, projection, columns)?;
-                let stored = run.reader.kinds().len();
-                for (&c, column) in projection.iter().zip(columns) {
-                    if c >= stored {
-                        column.push(missing.get(c).cloned().unwrap_or(Datum::Null));
-                    }
-                }
-            }
+            Found::Stored(run, position) => push_stored(&run, &[position], projection, missing, columns)?,
         }
         Ok(true)
     }

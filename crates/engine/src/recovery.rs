@@ -235,8 +235,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Removes segment files that no tree has; answers the first number that no file ever had.
-    pub(crate) fn remove_strays(&self, found: &Recovered) -> Result<u64> {
+    /// The first number that no file ever had, and the segment files that no tree has.
+    pub(crate) fn strays(&self, found: &Recovered) -> Result<(u64, Vec<String>)> {
         let mut known = found.linked.clone();
         for tree in self.all_trees() {
             known.extend(tree.damaged_files().iter().map(|s| s.file));
@@ -246,15 +246,16 @@ impl Shared {
             }
         }
         let mut next = found.next_file;
-        let io = |e| EngineError::io("remove files that a crash left", e);
+        let io = |e| EngineError::io("list files that a crash left", e);
+        let mut strays = Vec::new();
         for name in self.files.directory.list().map_err(io)? {
             let Some(file) = segment_number(&name) else { continue };
             next = next.max(file + 1);
             if !known.contains(&file) {
-                self.files.directory.remove(&name).map_err(io)?;
+                strays.push(name);
             }
         }
-        Ok(next)
+        Ok((next, strays))
     }
 
     /// The manifest's record of a tree.

@@ -3,6 +3,8 @@
 //! Why not Arrow arrays: operators serve one-row statements too, where building and dropping an `ArrayRef` a column
 //! costs more than the work; and PostgreSQL's numeric, interval, array and composite values have no Arrow layout.
 
+use std::sync::Arc;
+
 use crate::datum::Datum;
 use crate::oids::Kind;
 
@@ -157,6 +159,14 @@ pub struct Column {
     pub validity: Option<Bitmap>,
 }
 
+/// Text as a datum holds it. Most is valid, and checking that first is a fraction of the work of replacing what is not.
+fn text(bytes: &[u8]) -> Arc<str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => String::from_utf8_lossy(bytes).into(),
+    }
+}
+
 impl Column {
     pub fn new(data: ColumnData) -> Column {
         Column { data, validity: None }
@@ -217,7 +227,7 @@ impl Column {
             ColumnData::Float4(v) => Datum::Float4(v[i]),
             ColumnData::Float8(v) => Datum::Float8(v[i]),
             ColumnData::Oid(v) => Datum::Oid(v[i]),
-            ColumnData::Text(v) => Datum::Text(String::from_utf8_lossy(v.get(i)).into()),
+            ColumnData::Text(v) => Datum::Text(text(v.get(i))),
             ColumnData::Bytes(v) => Datum::Bytes(v.get(i).into()),
             ColumnData::Datum(v) | ColumnData::Stored(v) => v[i].clone(),
         }

@@ -113,6 +113,12 @@ pub fn encode(column: &KeyColumn, value: &Datum, out: &mut Vec<u8>) {
 pub fn encode_at(column: &KeyColumn, values: &Column, i: usize, out: &mut Vec<u8>) {
     let start = out.len() + 1;
     match &values.data {
+        ColumnData::Text(v) if matches!(column.ty, KeyType::Bpchar) && !values.is_null(i) => {
+            let value = v.get(i);
+            out.push(1);
+            out.extend_from_slice(&value[..value.iter().rposition(|b| *b != b' ').map_or(0, |last| last + 1)]);
+            out.push(0);
+        }
         _ if !matches!(column.ty, KeyType::Plain(_)) || values.is_null(i) => return encode(column, &values.get(i), out),
         ColumnData::Int2(v) => put_integer(i64::from(v[i]), out),
         ColumnData::Int4(v) => put_integer(i64::from(v[i]), out),

@@ -47,6 +47,8 @@ struct Entries {
     ends: Vec<(u32, bool)>,
     /// The next one to merge.
     head: usize,
+    /// All of a segment's entries so far have been merged: its cursor stands at the next.
+    is_resumed: bool,
 }
 
 const OWN: usize = 0;
@@ -55,6 +57,7 @@ const MEMORY: usize = 2;
 
 impl Entries {
     fn clear(&mut self) {
+        self.is_resumed = self.head > 0 && self.head == self.len();
         self.bytes.clear();
         self.ends.clear();
         self.head = 0;
@@ -311,7 +314,9 @@ fn read_segment(
     limit: usize,
     out: &mut Entries,
 ) -> Result<()> {
-    if reverse {
+    if out.is_resumed {
+        // It stands where the last batch ended.
+    } else if reverse {
         match bounds.1 {
             // Upper bounds of whole entries are never included ones (see `open` and `fill`).
             Bound::Excluded(u) | Bound::Included(u) => cursor.seek_before(u)?,

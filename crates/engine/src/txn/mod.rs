@@ -1,5 +1,6 @@
 //! Transactions: views, commands, savepoints, locks, and the operations on trees.
 
+mod fetch;
 mod frames;
 mod index;
 mod rows;
@@ -26,7 +27,8 @@ use crate::pace::WAIT_MAX_FOR_BYTES;
 use crate::serializable::Tracking;
 use crate::session::Session;
 use crate::tree::Tree;
-pub(crate) use rows::{empty_columns, push_row};
+pub(crate) use fetch::push_row;
+pub(crate) use rows::empty_columns;
 pub(crate) use write_set::{Link, PrivateRun, TreeHeads, What, WriteSet};
 
 /// PostgreSQL's isolation levels; READ UNCOMMITTED is READ COMMITTED.

@@ -8,14 +8,13 @@ use melba_types::{Column, Csn, Datum, RowId, TreeId};
 
 use super::{Latest, PrivateRun, ReadView, State, Transaction, WriteSet};
 use crate::RowBytes;
-use crate::chain::Chain;
 use crate::error::{EngineError, Result};
-use crate::levels::{Found, MemTable, TableRun, find_in_runs, find_row};
+use crate::levels::{Found, TableRun, find_in_runs, find_row};
 use crate::scan::{Morsel, TableScan, ZonePredicate};
 use crate::serializable::{Read, Write};
 use crate::tree::{Persistence, TableTree, Tree};
 
-fn table_of(tree: &Tree) -> Result<&TableTree> {
+pub(super) fn table_of(tree: &Tree) -> Result<&TableTree> {
     tree.as_table().ok_or(EngineError::Misuse("not a table tree"))
 }
 
@@ -104,45 +103,6 @@ impl Transaction {
             }
         }
         Ok(find_row(&table_of(tree)?.levels, id, view.csn)?.map(|(_, found)| found))
-    }
-
-    /// Rows by id as columns: `projection` names columns of the layout; `missing` has, by column number, the values of columns
-    /// that are newer than a row (those beyond its end are null). Returns the positions in `ids` of the rows that the view
-    /// sees, and their columns.
-    pub fn fetch(
-        &self,
-        view: ReadView,
-        tree: TreeId,
-        ids: &[RowId],
-        projection: &[usize],
-        missing: &[Datum],
-    ) -> Result<(Vec<u32>, Vec<Column>)> {
-        let tree = self.tree(tree)?;
-        let layout = self.layout_of(&tree)?;
-        if self.tracks(view) {
-            self.note_reads(ids.iter().map(|id| Read::Row(tree.id, *id)))?;
-        }
-        let mut kept = Vec::with_capacity(ids.len());
-        let mut columns = empty_columns(&layout, projection, ids.len())?;
-        let mut at = 0;
-        while at < ids.len() {
-            if !self.has_writes() && ids.len() > 1 {
-                let active = Arc::clone(&table_of(&tree)?.levels.read().active);
-                let mut push = |i: usize, row: &[u8]| {
-                    kept.push((at + i) as u32);
-                    push_row(&layout, row, projection, missing, &mut columns)
-                };
-                at += in_memory(&active, &ids[at..], view.csn, &mut push)?;
-            }
-            let Some(id) = ids.get(at) else { break };
-            if let Some(found) = self.find(view, &tree, *id)?
-                && found.push_to(&layout, projection, missing, &mut columns)?
-            {
-                kept.push(at as u32);
-            }
-            at += 1;
-        }
-        Ok((kept, columns))
     }
 
     /// The newest state of a row: what to look at again after waiting for its lock.
@@ -253,38 +213,6 @@ impl Transaction {
     }
 }
 
-/// Gives the rows of a memory table to `each`, as long as it knows the ids; returns how many it knew. Ids in order, as an index
-/// over them often gives them, cost a step and not a search.
-fn in_memory(
-    table: &MemTable<RowId, Option<RowBytes>>,
-    ids: &[RowId],
-    csn: Csn,
-    each: &mut impl FnMut(usize, &[u8]) -> Result<()>,
-) -> Result<usize> {
-    /// Commits wait meanwhile.
-    const ROWS_MAX: usize = 64;
-    let map = table.map.read();
-    let mut rest = map.range(RowId(u64::MAX)..);
-    for (i, id) in ids.iter().take(ROWS_MAX).enumerate() {
-        let chain = match rest.next() {
-            Some((next, chain)) if next == id => chain,
-            _ => {
-                rest = map.range(*id..);
-                match rest.next() {
-                    Some((next, chain)) if next == id => chain,
-                    _ => return Ok(i),
-                }
-            }
-        };
-        match chain.visible(csn) {
-            Some(Chain { value: Some(row), .. }) => each(i, row)?,
-            Some(_) => {}
-            None => return Ok(i),
-        }
-    }
-    Ok(ids.len().min(ROWS_MAX))
-}
-
 /// The private segments of a table that commands before `command` wrote, newest first.
 pub(crate) fn private_tables(writes: &WriteSet, tree: TreeId, command: u32) -> Vec<Arc<TableRun>> {
     let runs = writes.private_runs(tree, command).filter_map(|link| match &link.run {
@@ -303,19 +231,4 @@ pub(crate) fn empty_columns(layout: &RowLayout, projection: &[usize], rows: usiz
             Ok(Column::with_capacity(*kind, rows))
         })
         .collect()
-}
-
-/// Appends a row's projected values.
-pub(crate) fn push_row(
-    layout: &RowLayout,
-    row: &[u8],
-    projection: &[usize],
-    missing: &[Datum],
-    columns: &mut [Column],
-) -> Result<()> {
-    let view = layout.view(row).ok_or_else(|| EngineError::Corrupt { what: "a stored row is malformed".into() })?;
-    for (&c, column) in projection.iter().zip(columns) {
-        view.push_to(c, missing.get(c).unwrap_or(&Datum::Null), column);
-    }
-    Ok(())
 }

@@ -469,6 +469,11 @@ impl WriteSet {
         self.links.is_empty() && self.changes.iter().all(|c| matches!(c.what, What::Row { .. } | What::Key { .. }))
     }
 
+    /// Whether anything of a tree was changed.
+    pub fn knows(&self, tree: TreeId) -> bool {
+        self.writes(tree).is_some() || self.links.iter().any(|l| l.tree.id == tree)
+    }
+
     /// Whether nothing was changed.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.links.is_empty()

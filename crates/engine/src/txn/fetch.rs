@@ -1,0 +1,151 @@
+//! Rows by id as columns.
+//!
+//! Ids as an index gives them often follow each other, and the rows they name are then in one memory table or one segment:
+//! whole runs of them are read without looking for each in every level.
+
+use std::sync::Arc;
+
+use melba_types::row::RowLayout;
+use melba_types::{Column, Csn, Datum, RowId, TreeId};
+
+use super::rows::table_of;
+use super::{ReadView, Transaction, empty_columns};
+use crate::RowBytes;
+use crate::chain::Chain;
+use crate::error::{EngineError, Result};
+use crate::levels::{MemTable, TableLevels, TableRun, push_stored, version_in_runs};
+use crate::serializable::Read;
+
+/// What is being read, as far as it has come.
+struct Fetched<'a> {
+    layout: &'a RowLayout,
+    ids: &'a [RowId],
+    csn: Csn,
+    projection: &'a [usize],
+    missing: &'a [Datum],
+    /// Positions of the rows that there are.
+    kept: Vec<u32>,
+    columns: Vec<Column>,
+    /// The next id.
+    at: usize,
+}
+
+impl Transaction {
+    /// Rows by id as columns: `projection` names columns of the layout; `missing` has, by column number, the values of columns
+    /// that are newer than a row (those beyond its end are null). Returns the positions in `ids` of the rows that the view
+    /// sees, and their columns.
+    pub fn fetch(
+        &self,
+        view: ReadView,
+        tree: TreeId,
+        ids: &[RowId],
+        projection: &[usize],
+        missing: &[Datum],
+    ) -> Result<(Vec<u32>, Vec<Column>)> {
+        let tree = self.tree(tree)?;
+        let layout = self.layout_of(&tree)?;
+        if self.tracks(view) {
+            self.note_reads(ids.iter().map(|id| Read::Row(tree.id, *id)))?;
+        }
+        let columns = empty_columns(&layout, projection, ids.len())?;
+        let kept = Vec::with_capacity(ids.len());
+        let mut out = Fetched { layout: &layout, ids, csn: view.csn, projection, missing, kept, columns, at: 0 };
+        let may_be_own = self.has_writes() && self.state().writes.knows(tree.id);
+        let levels = (ids.len() > 1 && !may_be_own).then(|| table_of(&tree).map(|t| t.levels.read().clone())).transpose()?;
+        while out.at < ids.len() {
+            if let Some(levels) = &levels {
+                out.take_from_memory(&levels.active)?;
+                out.take_from_segments(levels)?;
+            }
+            let Some(id) = ids.get(out.at) else { break };
+            if let Some(found) = self.find(view, &tree, *id)?
+                && found.push_to(&layout, projection, missing, &mut out.columns)?
+            {
+                out.kept.push(out.at as u32);
+            }
+            out.at += 1;
+        }
+        Ok((out.kept, out.columns))
+    }
+}
+
+impl Fetched<'_> {
+    /// Takes rows from a memory table, as long as it knows the ids. Ids in order cost a step and not a search.
+    fn take_from_memory(&mut self, table: &MemTable<RowId, Option<RowBytes>>) -> Result<()> {
+        /// Commits wait meanwhile.
+        const ROWS_MAX: usize = 64;
+        let map = table.map.read();
+        let mut rest = map.range(RowId(u64::MAX)..);
+        for id in self.ids[self.at..].iter().take(ROWS_MAX) {
+            let chain = match rest.next() {
+                Some((next, chain)) if next == id => chain,
+                _ => {
+                    rest = map.range(*id..);
+                    match rest.next() {
+                        Some((next, chain)) if next == id => chain,
+                        _ => return Ok(()),
+                    }
+                }
+            };
+            match chain.visible(self.csn) {
+                Some(Chain { value: Some(row), .. }) => {
+                    push_row(self.layout, row, self.projection, self.missing, &mut self.columns)?;
+                    self.kept.push(self.at as u32);
+                }
+                Some(_) => {}
+                None => return Ok(()),
+            }
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    /// Takes rows from segments, as long as the ids ascend and no memory table knows one.
+    fn take_from_segments(&mut self, levels: &TableLevels) -> Result<()> {
+        let Some(first) = self.ids.get(self.at) else { return Ok(()) };
+        let known = levels.memory().filter_map(|table| table.map.read().range(*first..).next().map(|(id, _)| *id)).min();
+        let mut before = None;
+        let mut run: Option<&Arc<TableRun>> = None;
+        let mut positions = Vec::with_capacity(self.ids.len() - self.at);
+        for id in &self.ids[self.at..] {
+            if known.is_some_and(|known| *id >= known) || before.replace(*id).is_some_and(|before| before >= *id) {
+                break;
+            }
+            if let Some((found, version)) = version_in_runs(&levels.runs, *id, self.csn)?
+                && !version.tombstone
+            {
+                if run.is_some_and(|run| !Arc::ptr_eq(run, found)) {
+                    self.push_stored(run, &mut positions)?;
+                }
+                run = Some(found);
+                positions.push(version.position);
+                self.kept.push(self.at as u32);
+            }
+            self.at += 1;
+        }
+        self.push_stored(run, &mut positions)
+    }
+
+    fn push_stored(&mut self, run: Option<&Arc<TableRun>>, positions: &mut Vec<melba_segment::Position>) -> Result<()> {
+        if let Some(run) = run {
+            push_stored(run, positions, self.projection, self.missing, &mut self.columns)?;
+            positions.clear();
+        }
+        Ok(())
+    }
+}
+
+/// Appends a row's projected values.
+pub(crate) fn push_row(
+    layout: &RowLayout,
+    row: &[u8],
+    projection: &[usize],
+    missing: &[Datum],
+    columns: &mut [Column],
+) -> Result<()> {
+    let view = layout.view(row).ok_or_else(|| EngineError::Corrupt { what: "a stored row is malformed".into() })?;
+    for (&c, column) in projection.iter().zip(columns) {
+        view.push_to(c, missing.get(c).unwrap_or(&Datum::Null), column);
+    }
+    Ok(())
+}
