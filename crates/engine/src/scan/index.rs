@@ -191,6 +191,23 @@ impl IndexScan {
         Transaction::split(entry).map(Some)
     }
 
+    /// Appends the rows of the next entries, as many as are at hand, at most `limit`; false at the end.
+    pub fn next_rows(&mut self, limit: usize, out: &mut Vec<RowId>) -> Result<bool> {
+        while self.at == self.batch.len() {
+            if self.done {
+                return Ok(false);
+            }
+            self.fill()?;
+        }
+        let end = self.batch.len().min(self.at + limit);
+        out.reserve(end - self.at);
+        for i in self.at..end {
+            out.push(Transaction::split(self.batch.get(i).0)?.1);
+        }
+        self.at = end;
+        Ok(true)
+    }
+
     /// Reads the next entries of every source and merges them into `batch`.
     fn fill(&mut self) -> Result<()> {
         let bounds = (as_slice(&self.lower), as_slice(&self.upper));
@@ -251,6 +268,16 @@ impl IndexScan {
         self.at = 0;
         let reverse = self.reverse;
         let before = |a: &[u8], b: &[u8]| if reverse { a > b } else { a < b };
+        let mut filled = self.sources.iter_mut().filter(|s| s.len() > 0);
+        if let (Some(only), None) = (filled.next(), filled.next())
+            && only.ends.iter().all(|(_, live)| *live)
+        {
+            // `end` is its last entry, if there is one.
+            only.head = only.len();
+            self.batch.ends.clone_from(&only.ends);
+            std::mem::swap(&mut self.batch.bytes, &mut only.bytes);
+            return;
+        }
         loop {
             let mut first: Option<usize> = None;
             for (i, source) in self.sources.iter().enumerate() {

@@ -88,6 +88,11 @@ fn relying_on_a_commit_is_waiting_for_it() {
     reader.commit(Durability::Async).expect("commits");
     assert_eq!(f.disk.syncs() - before, 1, "what it has seen is durable now");
     assert!(first.poll().is_ok_and(|r| r.is_ok()));
+    let second = f.update(&f.begin(Isolation::ReadCommitted), 3);
+    let reader = f.begin(Isolation::ReadCommitted);
+    assert_eq!(f.lock(&reader), RowLockResult::Granted);
+    reader.rollback();
+    assert!(second.poll().is_ok_and(|r| r.is_ok()), "a rollback waits, too");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use melba_types::{Csn, RowId, TreeId, TxnId};
+use melba_wal::WrittenBy;
 use parking_lot::Mutex;
 
 use crate::RowBytes;
@@ -510,7 +511,8 @@ impl Transaction {
         self.state.lock().writes.bytes as u64 > WAIT_MAX_FOR_BYTES
     }
 
-    /// Drops every change.
+    /// Drops every change. What it has seen is durable on return, as after a commit: a crash does not make a reader's answers
+    /// those of a database that never was.
     pub fn rollback(&self) {
         let mut state = self.state.lock();
         if state.finished {
@@ -522,6 +524,10 @@ impl Transaction {
         let writes = std::mem::take(&mut state.writes);
         drop(state);
         self.finish(writes, true);
+        if Csn(self.seen.load(Ordering::Relaxed)) > self.shared().snapshots.visible() {
+            // A failure is the engine's end, of which everybody hears.
+            let _ = self.shared().flush_log(WrittenBy::Client);
+        }
     }
 
     fn finish(&self, mut writes: Box<WriteSet>, undo: bool) {

@@ -268,18 +268,34 @@ impl SymbolTable {
     /// Decodes into `target` from `to` on and returns where it ended; `None` when the codes end in an escape. The target must have
     /// `room(codes)` bytes from there.
     #[inline]
-    fn decode_to(&self, codes: &[u8], target: &mut [u8], mut to: usize) -> Option<usize> {
-        let mut codes = codes.iter();
-        while let Some(&code) = codes.next() {
+    fn decode_to(&self, mut codes: &[u8], target: &mut [u8], to: usize) -> Option<usize> {
+        let target = &mut target[to..to + room(codes)];
+        let mut at = 0;
+        loop {
+            while let Some((four, rest)) = codes.split_first_chunk::<4>() {
+                if four.contains(&ESCAPE) {
+                    break;
+                }
+                for &code in four {
+                    // SAFETY: `at` is at most eight times the number of codes before this one, as no length is more than eight, so
+                    // that eight bytes from there are within the room for all of them.
+                    unsafe { target.as_mut_ptr().add(at).cast::<u64>().write_unaligned(self.words[code as usize].to_le()) };
+                    at += self.lengths[code as usize] as usize;
+                }
+                codes = rest;
+            }
+            let Some((&code, rest)) = codes.split_first() else { return Some(to + at) };
             if code == ESCAPE {
-                target[to] = *codes.next()?;
-                to += 1;
+                let (&byte, rest) = rest.split_first()?;
+                target[at] = byte;
+                at += 1;
+                codes = rest;
             } else {
-                target[to..to + 8].copy_from_slice(&self.words[code as usize].to_le_bytes());
-                to += self.lengths[code as usize] as usize;
+                target[at..at + 8].copy_from_slice(&self.words[code as usize].to_le_bytes());
+                at += self.lengths[code as usize] as usize;
+                codes = rest;
             }
         }
-        Some(to)
     }
 
     /// The string that `codes` stand for, decoded into `scratch`, which only grows.

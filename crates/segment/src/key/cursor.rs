@@ -25,6 +25,8 @@ pub struct KeyCursor {
     interval: Interval,
     at: usize,
     valid: bool,
+    /// It has gone forward since it was sought: the rest of an interval is decoded at once.
+    steps: bool,
 }
 
 impl KeyCursor {
@@ -38,6 +40,7 @@ impl KeyCursor {
             interval: Interval::default(),
             at: 0,
             valid: false,
+            steps: false,
         }
     }
 
@@ -73,6 +76,7 @@ impl KeyCursor {
     /// Goes to the first entry whose key is not below `key`; false when there is none.
     pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
         self.valid = false;
+        self.steps = false;
         if self.segment.blocks() == 0 {
             return Ok(false);
         }
@@ -129,7 +133,8 @@ impl KeyCursor {
         }
         self.valid = false;
         if !self.interval.is_whole() {
-            self.decode_more(false)?;
+            let all = std::mem::replace(&mut self.steps, true);
+            self.decode_more(all)?;
             self.at += 1;
             self.valid = true;
             return Ok(true);

@@ -92,9 +92,8 @@ impl IndexScanOp {
                     self.scan.insert(open(&self.node.arms[0], &range, self.node.reverse, ctx)?)
                 }
             };
-            match scan.next()? {
-                Some((_, id)) => self.ids.push(id),
-                None => self.scan = None,
+            if !scan.next_rows(limit - self.ids.len(), &mut self.ids)? {
+                self.scan = None;
             }
         }
         Ok(())
