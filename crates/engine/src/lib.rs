@@ -63,7 +63,9 @@ pub use sequence::{SequenceDefinition, SequenceId, SequenceState};
 pub use session::Session;
 pub use temp::{TempBlock, TempFile};
 pub use tree::Persistence;
-pub use txn::{Committing, ExportedSnapshot, Isolation, Latest, OnPublish, ReadView, RowLockResult, Savepoint, Transaction, ViewPin};
+pub use txn::{
+    Committing, ExportedSnapshot, Isolation, Latest, OnPublish, ReadView, RowLockResult, Savepoint, Transaction, ViewPin,
+};
 pub use wait::{about_to_wait, set_wait_hook};
 
 /// An encoded row (`melba_types::row`). Cloning shares the bytes.
