@@ -568,7 +568,6 @@ impl Committing {
 
     /// The commit's outcome as `wait` would answer it; itself as long as it is not published: a synchronous one waits for
     /// the log (`Session::flush_log`), and each for those before it.
-    #[expect(clippy::result_large_err, reason = "the error is the commit, which goes on")]
     pub fn poll(self) -> std::result::Result<Result<Csn>, Committing> {
         match self.txn.shared().try_publish(&self.started) {
             Ok(false) => Err(self),
