@@ -31,7 +31,7 @@ pub fn open(folder: &Path) -> Box<dyn Store> {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let table = t.create_table_tree(&KINDS, Persistence::Logged).expect("creates");
     let index = t.create_index_tree(table, Persistence::Logged).expect("creates");
-    t.commit(Durability::Sync, |_| {}).expect("commits");
+    t.commit(Durability::Sync).expect("commits");
     Box::new(Melba { engine, layout: RowLayout::new(KINDS.to_vec()), table, index })
 }
 
@@ -92,7 +92,7 @@ impl Client for MelbaClient<'_> {
             }
         }
         let durability = if sync == Sync::Now { Durability::Sync } else { Durability::Async };
-        t.commit(durability, |_| {}).expect("commits");
+        t.commit(durability).expect("commits");
     }
 
     fn get(&mut self, key: &Key, each: &mut dyn FnMut(&[u8])) -> bool {
