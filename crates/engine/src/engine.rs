@@ -247,16 +247,12 @@ impl Engine {
         shared.pipeline = Pipeline::new(found.csn);
         *shared.next_tree.get_mut() = found.next_tree;
         shared.all_trees().iter().for_each(|tree| shared.note_flushed(tree));
-        // First the manifest forgets files, then they go: a recovery that is cut in between must not look for them. Whatever may
-        // fail comes before that, as the manifest forgets a clean stop, too.
-        let (next_file, strays) = shared.strays(&found)?;
-        shared.manifest.get_mut().reserve(&edits, 0)?;
-        shared.manifest.get_mut().install(&edits)?;
-        for name in strays {
-            // What cannot be removed now is a stray for the next start.
-            let _ = shared.files.directory.remove(&name);
-        }
-        shared.files.next.store(next_file, Ordering::SeqCst);
+        // First the manifest forgets files, and a clean stop, then they go: nothing that may fail comes in between.
+        let strays = shared.strays(&found)?;
+        let manifest = shared.manifest.get_mut();
+        manifest.reserve(&edits, 0).and_then(|()| manifest.install(&edits))?;
+        // What cannot be removed now is a stray for the next start.
+        strays.iter().for_each(|name| drop(shared.files.directory.remove(name)));
         Ok(Arc::new(Engine { shared: Arc::new(shared), threads: Mutex::default() }))
     }
 

@@ -235,8 +235,8 @@ impl Shared {
         Ok(())
     }
 
-    /// The first number that no file ever had, and the segment files that no tree has.
-    pub(crate) fn strays(&self, found: &Recovered) -> Result<(u64, Vec<String>)> {
+    /// The segment files that no tree has. The next file gets a number that none of all ever had.
+    pub(crate) fn strays(&self, found: &Recovered) -> Result<Vec<String>> {
         let mut known = found.linked.clone();
         for tree in self.all_trees() {
             known.extend(tree.damaged_files().iter().map(|s| s.file));
@@ -255,7 +255,8 @@ impl Shared {
                 strays.push(name);
             }
         }
-        Ok((next, strays))
+        self.files.next.store(next, Ordering::SeqCst);
+        Ok(strays)
     }
 
     /// The manifest's record of a tree.
