@@ -1,4 +1,5 @@
-//! The engine beside other embedded stores, in the manner of db_bench: `cargo bench -p melba-engine --bench stores [-- ENTRIES]`.
+//! The engine beside other embedded stores, in the manner of db_bench:
+//! `cargo bench -p melba-engine --bench stores [-- ENTRIES [STORE ...]]`.
 //!
 //! Keys of 16 bytes, values of 100 that compress to half, as db_bench has them. Each workload runs on every store in turn, so
 //! that a slow minute of the machine meets all of them. Prints a Markdown table: thousands of operations per second.
@@ -13,6 +14,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use store::{Key, Open, Store, Sync, VALUE_BYTES, Value};
+
+/// The allocator of the `melba` binary, for all of them.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const STORES: [(&str, Open); 3] = [("melba", melba::open), ("fjall", fjall::open), ("redb", redb::open)];
 const BATCH: u64 = 1000;
@@ -90,8 +95,8 @@ impl Table {
         }
     }
 
-    fn print(&self) {
-        let names: Vec<&str> = STORES.iter().map(|(name, _)| *name).collect();
+    fn print(&self, stores: &[(&str, Open)]) {
+        let names: Vec<&str> = stores.iter().map(|(name, _)| *name).collect();
         println!("| thousands/s | {} |\n|---|{}", names.join(" | "), "---:|".repeat(names.len()));
         for (line, figures) in &self.0 {
             let figures: Vec<String> = figures.iter().map(|f| format!("{f:.1}")).collect();
@@ -159,16 +164,20 @@ fn folder_bytes(folder: &Path) -> u64 {
 }
 
 fn main() {
-    let n: u64 = std::env::args().skip(1).find_map(|a| a.parse().ok()).unwrap_or(1000);
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let n: u64 = arguments.first().and_then(|a| a.parse().ok()).unwrap_or(1000);
+    let named = |name: &str| arguments.iter().any(|a| a == name);
+    let mut stores = STORES.to_vec();
+    if STORES.iter().any(|(name, _)| named(name)) {
+        stores.retain(|(name, _)| named(name));
+    }
     let shuffle = Shuffle::of(n);
     let mut table = Table::default();
-    let folders = STORES.map(|_| tempfile::tempdir().expect("a temporary folder"));
     let in_turn = |table: &mut Table, name: &str, run: &dyn Fn(&mut Table, Open, &Path)| {
-        for ((store, open), folder) in STORES.iter().zip(&folders) {
+        for (store, open) in &stores {
             eprintln!("{store}: {name}");
-            let folder = folder.path().join(name);
-            std::fs::create_dir(&folder).expect("a new folder");
-            run(table, *open, &folder);
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            run(table, *open, folder.path());
         }
     };
     in_turn(&mut table, "sequential", &|table, open, folder| {
@@ -201,5 +210,5 @@ fn main() {
         drop(store);
         table.add("megabytes on disk afterwards", folder_bytes(folder) as f64 / 1e6);
     });
-    table.print();
+    table.print(&stores);
 }
