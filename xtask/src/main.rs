@@ -1,5 +1,6 @@
 //! Developer tasks: `cargo xtask ci` is the whole of CI, `cargo xtask tidy` checks what no lint does.
 
+mod bulk;
 mod clients;
 mod compare;
 mod crash;
@@ -33,13 +34,14 @@ tasks:
   longrun          TPC-B and sysbench while flushes and merges go on, then kill -9; --minutes N (1), --scale N (2)
   space            space while all rows are updated; --rows N (1000000), --rounds N (20), --writers N (2); minutes long
   recovery         recovery of a database and of one ten times larger; --rows N (200000)
+  bulk             COPY, indexes, CREATE TABLE AS beside PostgreSQL, speeds and sizes; --rows N (20000000), --rounds N (1)
   memory           a server with little memory and much data; --memory MB (192), --megabytes MB of data (400)
   compare [NAME]   scripts of tests/sql on PostgreSQL and on Melba, the same output
   isolation [NAME] specs of tests/isolation on PostgreSQL and on Melba, the same output; with --source DIR (src/test/isolation
                    of PostgreSQL's source) PostgreSQL's own specs on Melba, and the share that agrees; --tester PATH
 
-clients, tour, compare and isolation take --server HOST:PORT[/DATABASE], a server that runs already, instead of a fresh Melba; compare and isolation take
---reference for PostgreSQL as well. MELBA=PATH in the environment is the binary to test (target/debug/melba).";
+clients, tour, compare and isolation take --server HOST:PORT[/DATABASE], a server that runs already, instead of a fresh Melba; compare, isolation and
+bulk take --reference for PostgreSQL. MELBA=PATH in the environment is the binary to test (target/debug/melba).";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -98,6 +100,7 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
         "history" => history::history(&options.name, &options.history),
         "space" => space::space(&options.space),
         "recovery" => recovery::recovery(&options.recovery),
+        "bulk" => bulk::bulk(&options.bulk, options.reference),
         "memory" => memory::memory(&options.memory),
         "durability" => durability::durability(),
         "longrun" => longrun::longrun(&options.longrun),
@@ -112,6 +115,7 @@ struct Options {
     reference: Option<melba::Address>,
     crash: crash::Options,
     history: history::Options,
+    bulk: bulk::Options,
     space: space::Options,
     recovery: recovery::Options,
     isolation: isolation::Options,
@@ -126,8 +130,13 @@ impl Options {
         match option {
             "--server" => self.server = Some(melba::Address::parse(value)?),
             "--reference" => self.reference = Some(melba::Address::parse(value)?),
-            "--rounds" => (self.crash.rounds, self.space.rounds) = (number()?, number()?.into()),
-            "--rows" => (self.space.rows, self.recovery.rows) = (number()?.into(), number()?.into()),
+            "--rounds" => {
+                (self.crash.rounds, self.bulk.rounds, self.space.rounds) = (number()?, number()?, number()?.into());
+            }
+            "--rows" => {
+                let rows = number()?.into();
+                (self.space.rows, self.recovery.rows, self.bulk.rows) = (rows, rows, rows);
+            }
             "--writers" => self.space.writers = number()?.into(),
             "--source" => self.isolation.source = Some(value.into()),
             "--tester" => self.isolation.tester = Some(value.into()),

@@ -15,6 +15,7 @@ use crate::entry_merge::EntryMerge;
 use crate::error::{EngineError, Result};
 use crate::key::split_entry;
 use crate::levels::{Files, IndexRun};
+use crate::memory::QueryMemory;
 use crate::output::{IndexOutput, TableOutput};
 use crate::serializable::Write;
 use crate::tree::{Persistence, TableTree, Tree};
@@ -28,6 +29,8 @@ const BULK_BYTES_MIN: usize = 4 << 20;
 /// A table's segment in the making.
 pub(crate) struct BulkWriter {
     tree: Arc<Tree>,
+    /// Of the transaction's query, when a second thread may work for it.
+    pool_memory: Option<Arc<QueryMemory>>,
     /// Rows and frames' bytes added before the segment was begun.
     small_rows: usize,
     small_bytes: usize,
@@ -35,8 +38,8 @@ pub(crate) struct BulkWriter {
 }
 
 impl BulkWriter {
-    fn new(tree: &Arc<Tree>) -> BulkWriter {
-        BulkWriter { tree: Arc::clone(tree), small_rows: 0, small_bytes: 0, output: None }
+    fn new(tree: &Arc<Tree>, txn: &Transaction) -> BulkWriter {
+        BulkWriter { tree: Arc::clone(tree), pool_memory: txn.pool_memory(), small_rows: 0, small_bytes: 0, output: None }
     }
 
     /// Writes a frame into the segment, which begins once a command's frames are many bytes; false when it has not.
@@ -51,11 +54,23 @@ impl BulkWriter {
 
     fn output(&mut self, files: &Arc<Files>, layout: &Arc<RowLayout>) -> &mut TableOutput {
         let synced = self.tree.is_synced();
-        self.output.get_or_insert_with(|| TableOutput::new(files, synced, Arc::clone(layout), files.segment_bytes))
+        self.output.get_or_insert_with(|| {
+            let output = TableOutput::new(files, synced, Arc::clone(layout), files.segment_bytes);
+            match &self.pool_memory {
+                Some(memory) => output.pooled(memory),
+                None => output,
+            }
+        })
     }
 }
 
 impl Transaction {
+    /// The memory for a second thread, where work may be done by several: elsewhere everything happens in the caller's order.
+    fn pool_memory(&self) -> Option<Arc<QueryMemory>> {
+        let several = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
+        (several && self.shared().has_threads()).then(|| self.session().query_memory())
+    }
+
     /// Adds a frame at a reserved row id of a toast tree. Many bytes of one command bypass the row store and the log.
     pub fn put_frame(&self, tree: TreeId, id: RowId, frame: &[u8]) -> Result<()> {
         let tree = self.tree(tree)?;
@@ -64,7 +79,7 @@ impl Transaction {
         layout.encode_bytes(frame, &mut row);
         self.change(|state| {
             let at = state.bulk.iter().position(|b| Arc::ptr_eq(&b.tree, &tree)).unwrap_or_else(|| {
-                state.bulk.push(BulkWriter::new(&tree));
+                state.bulk.push(BulkWriter::new(&tree, self));
                 state.bulk.len() - 1
             });
             if !state.bulk[at].put_frame(&self.shared().files, &layout, id, &row)? {
@@ -83,7 +98,7 @@ impl Transaction {
         self.note_write(|| Write::NewRows(tree.id))?;
         self.change(|state| {
             let at = state.bulk.iter().position(|b| Arc::ptr_eq(&b.tree, &tree)).unwrap_or_else(|| {
-                state.bulk.push(BulkWriter::new(&tree));
+                state.bulk.push(BulkWriter::new(&tree, self));
                 state.bulk.len() - 1
             });
             // Under the transaction's lock, so that ids ascend within the segment.

@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use melba_segment::{KeyOptions, KeySegmentWriter, TableOptions, TableSegmentWriter};
+use melba_segment::{EncoderPool, Finishing, KeyOptions, KeySegmentWriter, TableOptions, TableSegmentWriter};
 use melba_types::row::RowLayout;
 use melba_types::{Batch, Bitmap, Column, ColumnData, Csn, Datum, Kind, RowId};
 
 use crate::error::{EngineError, Result};
 use crate::levels::{Files, IndexRun, TableRun, segment_name};
+use crate::memory::{Held, QueryMemory};
 
 /// Rows handed to a segment writer at a time.
 const BATCH_ROWS: usize = 2048;
 const BATCH_BYTES: usize = 4 << 20;
+/// Row groups that are in memory at a time when a pool encodes them.
+const POOLED_GROUPS: usize = 3;
 
 /// Writes row versions into segments, one for each number of columns that rows have (ADD COLUMN leaves old rows as they are).
 pub(crate) struct TableOutput {
@@ -22,7 +25,15 @@ pub(crate) struct TableOutput {
     /// Raw bytes after which another segment is begun.
     segment_bytes: usize,
     writers: BTreeMap<usize, Writer>,
-    done: Vec<(usize, u64)>,
+    /// Columns, file, and what is to be waited for.
+    done: Vec<(usize, u64, Option<Finishing>)>,
+    pool: Option<Pooled>,
+}
+
+/// A second thread for the row groups, and their memory.
+struct Pooled {
+    pool: Arc<EncoderPool>,
+    _held: Held,
 }
 
 struct Writer {
@@ -40,7 +51,26 @@ struct Writer {
 impl TableOutput {
     /// `synced`: the segments are durable when they are finished.
     pub fn new(files: &Arc<Files>, synced: bool, layout: Arc<RowLayout>, segment_bytes: usize) -> TableOutput {
-        TableOutput { files: Arc::clone(files), synced, layout, segment_bytes, writers: BTreeMap::new(), done: Vec::new() }
+        TableOutput {
+            files: Arc::clone(files),
+            synced,
+            layout,
+            segment_bytes,
+            writers: BTreeMap::new(),
+            done: Vec::new(),
+            pool: None,
+        }
+    }
+
+    /// Lets a thread of the output's own encode and write, where the budget has room for it.
+    pub fn pooled(mut self, memory: &Arc<QueryMemory>) -> TableOutput {
+        let options = TableOptions::default();
+        let mut held = Held::new(memory);
+        if held.try_set(POOLED_GROUPS * options.group_bytes) {
+            let pool = EncoderPool::new(options, crate::wait::about_to_wait);
+            self.pool = Some(Pooled { pool, _held: held });
+        }
+        self
     }
 
     fn kinds(&self, columns: usize) -> &[Kind] {
@@ -59,7 +89,8 @@ impl TableOutput {
             }
         }
         if !self.writers.contains_key(&columns) {
-            let writer = Writer::new(&self.files, self.synced, self.kinds(columns))?;
+            let pool = self.pool.as_ref().map(|p| &p.pool);
+            let writer = Writer::new(&self.files, self.synced, self.kinds(columns), pool)?;
             self.writers.insert(columns, writer);
         }
         self.writers.get_mut(&columns).ok_or(EngineError::Misuse("the writer was just made"))
@@ -114,9 +145,11 @@ impl TableOutput {
 
     fn finish_writer(&mut self, columns: usize) -> Result<()> {
         if let Some(mut writer) = self.writers.remove(&columns) {
-            self.done.push((columns, writer.file));
-            writer.write()?;
-            writer.segment.finish()?;
+            let file = writer.file;
+            let finishing = writer.write().and_then(|()| Ok(writer.segment.finish_later()?));
+            let (finishing, result) = finishing.map_or_else(|e| (None, Err(e)), |f| (Some(f), Ok(())));
+            self.done.push((columns, file, finishing));
+            return result;
         }
         Ok(())
     }
@@ -124,25 +157,33 @@ impl TableOutput {
     /// Finishes the segments and opens them: those with more columns first, for their rows are newer.
     pub fn finish(mut self) -> Result<Vec<Arc<TableRun>>> {
         self.cut()?;
-        self.done.sort_by_key(|(columns, file)| (std::cmp::Reverse(*columns), *file));
+        for finishing in self.done.iter_mut().filter_map(|(_, _, finishing)| finishing.take()) {
+            finishing.wait()?;
+        }
+        self.done.sort_by_key(|(columns, file, _)| (std::cmp::Reverse(*columns), *file));
         let done = std::mem::take(&mut self.done);
-        done.iter().map(|(_, file)| self.files.open_table(*file, Csn(0))).collect()
+        done.iter().map(|(_, file, _)| self.files.open_table(*file, Csn(0))).collect()
     }
 }
 
 impl Drop for TableOutput {
     // Files that no one has opened: the output failed or was given up.
     fn drop(&mut self) {
-        self.writers.values().for_each(|w| self.files.discard(w.file));
-        self.done.iter().for_each(|(_, file)| self.files.discard(*file));
+        // Given up before they go, so that nobody writes to them any more.
+        let writers = std::mem::take(&mut self.writers).into_values().map(|w| w.file);
+        let done = std::mem::take(&mut self.done).into_iter().map(|(_, file, _)| file);
+        writers.chain(done).for_each(|file| self.files.discard(file));
     }
 }
 
 impl Writer {
-    fn new(files: &Files, synced: bool, kinds: &[Kind]) -> Result<Writer> {
+    fn new(files: &Files, synced: bool, kinds: &[Kind], pool: Option<&Arc<EncoderPool>>) -> Result<Writer> {
         let file = files.next_file();
-        let options = TableOptions::default();
-        let segment = TableSegmentWriter::create(files.writable(synced), &segment_name(file), kinds, &options)?;
+        let (directory, name) = (files.writable(synced), segment_name(file));
+        let segment = match pool {
+            Some(pool) => TableSegmentWriter::create_pooled(directory, &name, kinds, pool)?,
+            None => TableSegmentWriter::create(directory, &name, kinds, &TableOptions::default())?,
+        };
         Ok(Writer {
             file,
             segment,

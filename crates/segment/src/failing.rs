@@ -7,12 +7,20 @@ use melba_types::{Batch, Column, ColumnData, Csn, Kind, RowId};
 use melba_vfs::{Directory, Faults, FaultyDirectory, MemoryDirectory, Operation};
 
 use crate::{
-    BlockCache, KeyOptions, KeySegmentReader, KeySegmentWriter, Result, SegmentError, TableOptions, TableSegmentReader,
-    TableSegmentWriter,
+    BlockCache, EncoderPool, KeyOptions, KeySegmentReader, KeySegmentWriter, Result, SegmentError, TableOptions,
+    TableSegmentReader, TableSegmentWriter,
 };
 
 fn write_table(directory: &dyn Directory) -> Result<()> {
-    let mut writer = TableSegmentWriter::create(directory, "s", &[Kind::Int8], &TableOptions::default())?;
+    write_rows(TableSegmentWriter::create(directory, "s", &[Kind::Int8], &TableOptions::default())?)
+}
+
+fn write_table_pooled(directory: &dyn Directory) -> Result<()> {
+    let pool = EncoderPool::new(TableOptions::default(), || false);
+    write_rows(TableSegmentWriter::create_pooled(directory, "s", &[Kind::Int8], &pool)?)
+}
+
+fn write_rows(mut writer: TableSegmentWriter) -> Result<()> {
     // Scattered values of more than a write buffer, so that not all is written at the end.
     for start in (0..200_000u64).step_by(50_000) {
         let ids: Vec<RowId> = (start..start + 50_000).map(RowId).collect();
@@ -80,6 +88,11 @@ fn fail_each(write: fn(&dyn Directory) -> Result<()>, read: fn(&dyn Directory) -
 #[test]
 fn every_failing_io_of_a_table_segment_is_reported() {
     assert!(fail_each(write_table, read_table) > 10);
+}
+
+#[test]
+fn every_failing_io_of_a_pooled_table_segment_is_reported() {
+    assert!(fail_each(write_table_pooled, read_table) > 10);
 }
 
 #[test]

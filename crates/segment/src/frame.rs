@@ -113,32 +113,21 @@ pub(crate) fn open_frame(frame: &[u8]) -> std::result::Result<&[u8], &'static st
     Ok(payload)
 }
 
-/// Writes a segment's file front to back.
-pub(crate) struct FrameWriter {
-    file: Arc<dyn File>,
-    name: Arc<str>,
-    buffer: Vec<u8>,
-    /// Bytes given to the file.
-    written: u64,
+/// Blocks on their way into a file.
+#[derive(Default)]
+pub(crate) struct FrameBuffer {
+    bytes: Vec<u8>,
+    /// Where the bytes begin in the file.
+    start: u64,
+    /// Blocks before the next one, in the file.
     blocks: u32,
     scratch: Vec<u8>,
 }
 
-impl FrameWriter {
-    pub fn create(directory: &dyn Directory, name: &str, magic: &[u8; MAGIC_BYTES]) -> Result<FrameWriter> {
-        let name: Arc<str> = name.into();
-        let file = directory.create(&name).map_err(|error| SegmentError::Io { file: Arc::clone(&name), error })?;
-        let mut buffer = Vec::with_capacity(WRITE_BUFFER_BYTES);
-        buffer.extend_from_slice(magic);
-        buffer.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
-        let crc = crc32c::crc32c(&buffer);
-        buffer.extend_from_slice(&crc.to_le_bytes());
-        Ok(FrameWriter { file, name, buffer, written: 0, blocks: 0, scratch: Vec::new() })
-    }
-
+impl FrameBuffer {
     /// Where the next block begins.
     pub fn offset(&self) -> u64 {
-        self.written + self.buffer.len() as u64
+        self.start + self.bytes.len() as u64
     }
 
     /// Number of the next block.
@@ -146,43 +135,95 @@ impl FrameWriter {
         self.blocks
     }
 
-    /// Writes a block and returns its length in the file.
-    pub fn block(&mut self, content: &[u8], codec: Codec) -> Result<u32> {
+    /// Adds a block and returns its length in the file.
+    pub fn block(&mut self, content: &[u8], codec: Codec) -> u32 {
         self.scratch.clear();
         encode_payload(content, codec, &mut self.scratch);
         assert!(self.scratch.len() + FRAME_BYTES <= BLOCK_BYTES_MAX, "a block of {} bytes", self.scratch.len());
-        self.buffer.extend_from_slice(&(self.scratch.len() as u32).to_le_bytes());
-        self.buffer.extend_from_slice(&crc32c::crc32c(&self.scratch).to_le_bytes());
-        self.buffer.extend_from_slice(&self.scratch);
+        self.bytes.extend_from_slice(&(self.scratch.len() as u32).to_le_bytes());
+        self.bytes.extend_from_slice(&crc32c::crc32c(&self.scratch).to_le_bytes());
+        self.bytes.extend_from_slice(&self.scratch);
         self.blocks += 1;
-        if self.buffer.len() >= WRITE_BUFFER_BYTES {
-            self.flush()?;
-        }
-        Ok((self.scratch.len() + FRAME_BYTES) as u32)
+        (self.scratch.len() + FRAME_BYTES) as u32
+    }
+}
+
+/// Writes a segment's file front to back.
+pub(crate) struct FrameWriter {
+    file: Arc<dyn File>,
+    name: Arc<str>,
+    buffer: FrameBuffer,
+}
+
+impl FrameWriter {
+    pub fn create(directory: &dyn Directory, name: &str, magic: &[u8; MAGIC_BYTES]) -> Result<FrameWriter> {
+        let name: Arc<str> = name.into();
+        let file = directory.create(&name).map_err(|error| SegmentError::Io { file: Arc::clone(&name), error })?;
+        let mut bytes = Vec::with_capacity(WRITE_BUFFER_BYTES);
+        bytes.extend_from_slice(magic);
+        bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        let crc = crc32c::crc32c(&bytes);
+        bytes.extend_from_slice(&crc.to_le_bytes());
+        Ok(FrameWriter { file, name, buffer: FrameBuffer { bytes, ..FrameBuffer::default() } })
+    }
+
+    /// Where the next block begins.
+    pub fn offset(&self) -> u64 {
+        self.buffer.offset()
+    }
+
+    /// Number of the next block.
+    pub fn next_block(&self) -> u32 {
+        self.buffer.next_block()
+    }
+
+    /// Where blocks go; `flush_full` after each few of them.
+    pub fn buffer(&mut self) -> &mut FrameBuffer {
+        &mut self.buffer
+    }
+
+    /// Writes a block and returns its length in the file.
+    pub fn block(&mut self, content: &[u8], codec: Codec) -> Result<u32> {
+        let length = self.buffer.block(content, codec);
+        self.flush_full()?;
+        Ok(length)
+    }
+
+    /// Adds blocks that were made without knowing where they would go.
+    pub fn append(&mut self, blocks: &FrameBuffer) -> Result<()> {
+        self.buffer.bytes.extend_from_slice(&blocks.bytes);
+        self.buffer.blocks += blocks.blocks;
+        self.flush_full()
+    }
+
+    /// Gives the buffer to the file once it is large.
+    pub fn flush_full(&mut self) -> Result<()> {
+        if self.buffer.bytes.len() >= WRITE_BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
     /// Writes footer and tail and makes the file durable (not its name); returns its length and the footer's checksum.
     pub fn finish(mut self, footer: &[u8], magic: &[u8; MAGIC_BYTES]) -> Result<(u64, u32)> {
         let offset = self.offset();
         let length = self.block(footer, Codec::Zstd(1))?;
-        let crc = crc32c::crc32c(&self.scratch);
+        let crc = crc32c::crc32c(&self.buffer.scratch);
         let mut tail = Vec::with_capacity(TAIL_BYTES);
         tail.extend_from_slice(&offset.to_le_bytes());
         tail.extend_from_slice(&length.to_le_bytes());
         tail.extend_from_slice(&crc32c::crc32c(&tail).to_le_bytes());
         tail.extend_from_slice(magic);
-        self.buffer.extend_from_slice(&tail);
+        self.buffer.bytes.extend_from_slice(&tail);
         self.flush()?;
         self.file.sync().map_err(|error| self.io(error))?;
-        Ok((self.written, crc))
+        Ok((self.offset(), crc))
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.file.write_at(&self.buffer, self.written).map_err(|error| self.io(error))?;
+        let (bytes, start) = (&self.buffer.bytes, self.buffer.start);
+        self.file.write_at(bytes, start).map_err(|error| self.io(error))?;
         // Piece by piece, so that the sync at the end has little left to do and does not hold up the log's.
-        self.file.write_back(self.written, self.buffer.len() as u64).map_err(|error| self.io(error))?;
-        self.written += self.buffer.len() as u64;
-        self.buffer.clear();
+        self.file.write_back(start, bytes.len() as u64).map_err(|error| self.io(error))?;
+        self.buffer.start = self.buffer.offset();
+        self.buffer.bytes.clear();
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use melba_types::key::{self, KeyColumn, KeyType};
 use melba_types::{ByteStrings, Datum, Kind};
 
 use crate::bytes::{ByteReader, put_bytes, put_signed, put_varint};
-use crate::hash::{hash_bytes, hash_word};
+use crate::hash::{hash_bytes, hash_word, load_short};
 
 /// Bounds of byte strings are cut to this length.
 const BOUND_BYTES_MAX: usize = 32;
@@ -131,27 +131,39 @@ impl Bounds {
 impl Statistics {
     /// Of the words of a chunk whose null slots were given the value of another row.
     pub(crate) fn of_words(kind: Kind, words: &[i64], nulls: u64) -> Statistics {
-        let mut sketch = Sketch::new();
-        for &word in words {
-            sketch.add(hash_word(word as u64));
-        }
-        let keys = words.iter().map(|&word| order_key(kind, word));
-        let bounds = match (keys.clone().min(), keys.max()) {
-            (Some(min), Some(max)) if nulls < words.len() as u64 => Bounds::Words { min, max },
-            _ => Bounds::None,
+        let ascending = words.windows(2).all(|pair| pair[0] < pair[1]);
+        // What ascends is all different; a sketch is for the rest.
+        let distinct = if ascending && nulls == 0 {
+            words.len() as u64
+        } else {
+            let mut sketch = Sketch::new();
+            words.iter().for_each(|&word| sketch.add(hash_word(word as u64)));
+            sketch.estimate(words.len() as u64 - nulls)
         };
-        Statistics { nulls, distinct: sketch.estimate(words.len() as u64 - nulls), bounds }
+        let widen = |(min, max): (i64, i64), key: i64| (min.min(key), max.max(key));
+        let (min, max) = match kind {
+            Kind::Float4 | Kind::Float8 => words.iter().map(|&word| order_key(kind, word)).fold((i64::MAX, i64::MIN), widen),
+            // Their own order, without a question for each.
+            _ => words.iter().copied().fold((i64::MAX, i64::MIN), widen),
+        };
+        let bounds = if nulls < words.len() as u64 { Bounds::Words { min, max } } else { Bounds::None };
+        Statistics { nulls, distinct, bounds }
+    }
+
+    /// Of a chunk whose rows all hold one word.
+    pub(crate) fn of_constant(kind: Kind, word: i64) -> Statistics {
+        let key = order_key(kind, word);
+        Statistics { nulls: 0, distinct: 1, bounds: Bounds::Words { min: key, max: key } }
     }
 
     /// Of the strings of a chunk; `valid` tells which rows are not null.
     pub(crate) fn of_strings(kind: Kind, values: &ByteStrings, valid: impl Fn(usize) -> bool, nulls: u64) -> Statistics {
         let mut sketch = Sketch::new();
-        let (mut min, mut max): (Option<&[u8]>, Option<&[u8]>) = (None, None);
+        let (mut min, mut max): (Option<Headed<'_>>, Option<Headed<'_>>) = (None, None);
         for i in (0..values.len()).filter(|&i| valid(i)) {
             let value = values.get(i);
-            // Long values that agree in length, head and end count as one: it is an estimate.
-            let (head, end) = (&value[..value.len().min(256)], &value[value.len().saturating_sub(32)..]);
-            sketch.add(hash_bytes(head) ^ hash_bytes(end).rotate_left(1) ^ value.len() as u64);
+            sketch.add(sketch_hash(value));
+            let value = (head_of(value), value);
             if min.is_none_or(|min| value < min) {
                 min = Some(value);
             }
@@ -159,6 +171,7 @@ impl Statistics {
                 max = Some(value);
             }
         }
+        let (min, max) = (min.map(|(_, min)| min), max.map(|(_, max)| max));
         let bounds = match (min, max) {
             (Some(min), Some(max)) if ordered_by_bytes(kind) => Bounds::of_bytes(min, max),
             _ => Bounds::None,
@@ -239,6 +252,30 @@ fn excludes_bytes(min: &[u8], max: &[u8], cut: bool, op: ZoneOp, value: &[u8]) -
         ZoneOp::StartsWith => (min > value && !min.starts_with(value)) || all_below,
         ZoneOp::IsNull | ZoneOp::IsNotNull => false,
     }
+}
+
+/// A string behind the bytes that most comparisons need.
+type Headed<'a> = (u64, &'a [u8]);
+
+/// A string's place among most others: its first eight bytes, with zeros after its end.
+#[inline]
+fn head_of(value: &[u8]) -> u64 {
+    match value.first_chunk::<8>() {
+        Some(head) => u64::from_be_bytes(*head),
+        None => load_short(value).swap_bytes(),
+    }
+}
+
+/// Long values that agree in length, head and end count as one: it is an estimate.
+#[inline]
+fn sketch_hash(value: &[u8]) -> u64 {
+    const HEAD_BYTES: usize = 256;
+    const END_BYTES: usize = 32;
+    if value.len() <= HEAD_BYTES {
+        return hash_bytes(value);
+    }
+    let (head, end) = (&value[..HEAD_BYTES], &value[value.len() - END_BYTES..]);
+    hash_bytes(head) ^ hash_bytes(end).rotate_left(1) ^ value.len() as u64
 }
 
 /// Linear counting: the share of bits that stay unset tells how many distinct hashes were added.

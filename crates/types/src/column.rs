@@ -89,6 +89,20 @@ impl Bitmap {
     }
 
     /// The bits, 64 a word, lowest first; those beyond `len` are arbitrary.
+    /// Forgets the bits from `len` on.
+    pub fn truncate(&mut self, len: usize) {
+        if len >= self.len {
+            return;
+        }
+        self.words.truncate(len.div_ceil(64));
+        if let Some(last) = self.words.last_mut()
+            && !len.is_multiple_of(64)
+        {
+            *last &= u64::MAX >> (64 - len % 64);
+        }
+        self.len = len;
+    }
+
     pub fn words(&self) -> &[u64] {
         &self.words
     }
@@ -129,6 +143,20 @@ impl ByteStrings {
     pub fn push(&mut self, value: &[u8]) {
         self.bytes.extend_from_slice(value);
         self.ends.push(self.bytes.len() as u32);
+    }
+
+    /// Appends rows `from..to` of others.
+    pub fn extend(&mut self, others: &ByteStrings, from: usize, to: usize) {
+        let start = if from == 0 { 0 } else { others.ends[from - 1] };
+        let end = if to == 0 { 0 } else { others.ends[to - 1] };
+        let base = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(&others.bytes[start as usize..end as usize]);
+        self.ends.extend(others.ends[from..to].iter().map(|e| e - start + base));
+    }
+
+    pub fn truncate(&mut self, len: usize) {
+        self.ends.truncate(len);
+        self.bytes.truncate(self.ends.last().map_or(0, |end| *end as usize));
     }
 }
 
@@ -306,6 +334,24 @@ impl Column {
         }
         if self.validity.is_some() {
             self.push_validity(true);
+        }
+    }
+
+    /// Forgets the rows from `rows` on.
+    pub fn truncate(&mut self, rows: usize) {
+        match &mut self.data {
+            ColumnData::Bool(v) => v.truncate(rows),
+            ColumnData::Int2(v) => v.truncate(rows),
+            ColumnData::Int4(v) => v.truncate(rows),
+            ColumnData::Int8(v) => v.truncate(rows),
+            ColumnData::Float4(v) => v.truncate(rows),
+            ColumnData::Float8(v) => v.truncate(rows),
+            ColumnData::Oid(v) => v.truncate(rows),
+            ColumnData::Text(v) | ColumnData::Bytes(v) => v.truncate(rows),
+            ColumnData::Datum(v) | ColumnData::Stored(v) => v.truncate(rows),
+        }
+        if let Some(validity) = &mut self.validity {
+            validity.truncate(rows);
         }
     }
 
@@ -507,6 +553,27 @@ mod tests {
         let mut text = Column::with_capacity(Kind::Text, 1);
         text.push(Datum::text("melba"));
         assert_eq!(Column::gather(&[&text], &[(0, 0), (0, 0)]).get(1).as_str(), "melba");
+    }
+
+    #[test]
+    fn what_was_cut_off_is_forgotten() {
+        let mut text = Column::with_capacity(Kind::Text, 0);
+        (0..130).for_each(|i| if i % 3 == 0 { text.push_null() } else { text.push(Datum::text(i.to_string())) });
+        for rows in [130, 129, 128, 64, 1, 0] {
+            text.truncate(rows);
+            text.push(Datum::text("x"));
+            assert_eq!((text.len(), text.get(rows).as_str()), (rows + 1, "x"));
+            assert!((0..rows).all(|i| text.is_null(i) == (i % 3 == 0)));
+        }
+        let ColumnData::Text(strings) = text.data else { panic!("a column of text") };
+        let mut more = ByteStrings::default();
+        more.push(b"ab");
+        more.extend(&strings, 0, 1);
+        more.push(b"");
+        let all = more.clone();
+        more.extend(&all, 1, 3);
+        let shown: Vec<_> = (0..5).map(|i| String::from_utf8_lossy(more.get(i))).collect();
+        assert_eq!(shown, ["ab", "x", "", "x", ""]);
     }
 
     #[test]

@@ -25,10 +25,18 @@ const KEY_BYTES_TYPICAL: usize = 24;
 pub(crate) struct KeyBlockBuilder {
     /// All keys end to end.
     keys: Vec<u8>,
-    /// End of the key, CSN, tombstone.
-    entries: Vec<(usize, Csn, bool)>,
+    entries: Vec<BuilderEntry>,
     /// Encoded bytes, about.
     bytes: usize,
+}
+
+/// An entry of a builder.
+struct BuilderEntry {
+    end: usize,
+    /// What its key has in common with the one before.
+    shared: usize,
+    csn: Csn,
+    tombstone: bool,
 }
 
 impl KeyBlockBuilder {
@@ -45,34 +53,31 @@ impl KeyBlockBuilder {
     }
 
     fn key(&self, i: usize) -> &[u8] {
-        let start = if i == 0 { 0 } else { self.entries[i - 1].0 };
-        &self.keys[start..self.entries[i].0]
+        let start = if i == 0 { 0 } else { self.entries[i - 1].end };
+        &self.keys[start..self.entries[i].end]
     }
 
-    pub fn last_key(&self) -> &[u8] {
-        self.key(self.entries.len() - 1)
-    }
-
-    pub fn push(&mut self, key: &[u8], csn: Csn, tombstone: bool) {
-        let shared = if self.is_empty() { 0 } else { shared_prefix(self.last_key(), key) };
+    /// Adds an entry whose key has its first `shared` bytes in common with the one before.
+    pub fn push(&mut self, key: &[u8], shared: usize, csn: Csn, tombstone: bool) {
+        let shared = if self.is_empty() { 0 } else { shared };
         self.bytes += key.len() - shared + 3;
         self.keys.extend_from_slice(key);
-        self.entries.push((self.keys.len(), csn, tombstone));
+        self.entries.push(BuilderEntry { end: self.keys.len(), shared, csn, tombstone });
     }
 
     /// Appends the block's content and empties the builder.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
-        let base = self.entries.iter().map(|e| e.1).min().unwrap_or_default();
-        let versions = self.entries.iter().any(|e| e.1 != base || e.2);
+        let base = self.entries.iter().map(|e| e.csn).min().unwrap_or_default();
+        let versions = self.entries.iter().any(|e| e.csn != base || e.tombstone);
         out.extend_from_slice(&[TAG_KEYS, if versions { FLAG_VERSIONS } else { 0 }]);
         put_varint(base.0, out);
         put_varint(self.entries.len() as u64, out);
         let restarts_at = out.len();
         out.resize(restarts_at + self.entries.len().div_ceil(RESTART_INTERVAL) * 4, 0);
         let start = out.len();
-        for (i, &(_, csn, tombstone)) in self.entries.iter().enumerate() {
+        for (i, entry) in self.entries.iter().enumerate() {
             let key = self.key(i);
-            let shared = if i % RESTART_INTERVAL == 0 { 0 } else { shared_prefix(self.key(i - 1), key) };
+            let shared = if i % RESTART_INTERVAL == 0 { 0 } else { entry.shared };
             if i % RESTART_INTERVAL == 0 {
                 let at = restarts_at + i / RESTART_INTERVAL * 4;
                 let offset = (out.len() - start) as u32;
@@ -82,7 +87,7 @@ impl KeyBlockBuilder {
             put_varint((key.len() - shared) as u64, out);
             out.extend_from_slice(&key[shared..]);
             if versions {
-                put_varint((csn.0 - base.0) << 1 | u64::from(tombstone), out);
+                put_varint((entry.csn.0 - base.0) << 1 | u64::from(entry.tombstone), out);
             }
         }
         self.keys.clear();
@@ -92,8 +97,18 @@ impl KeyBlockBuilder {
 }
 
 /// Length of the common prefix.
+#[inline]
 pub(crate) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+    let (words_a, words_b) = (a.as_chunks::<8>().0, b.as_chunks::<8>().0);
+    let mut at = 0;
+    for (a, b) in words_a.iter().zip(words_b) {
+        let different = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        if different != 0 {
+            return at + different.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    at + a[at..].iter().zip(&b[at..]).take_while(|(a, b)| a == b).count()
 }
 
 /// A parsed block. Entries are checked as they are decoded.

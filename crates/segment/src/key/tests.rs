@@ -134,8 +134,11 @@ fn no_damaged_byte_goes_unnoticed() {
 #[test]
 fn nonsense_blocks_do_not_decode() {
     let mut builder = block::KeyBlockBuilder::default();
+    let mut last = Vec::new();
     for (key, csn, tombstone) in entries(10) {
-        builder.push(&key, csn, tombstone);
+        let shared = block::shared_prefix(&last, &key);
+        builder.push(&key, shared, csn, tombstone);
+        last = key;
     }
     let mut content = Vec::new();
     builder.finish(&mut content);

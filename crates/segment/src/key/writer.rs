@@ -49,8 +49,10 @@ impl KeySegmentWriter {
     pub fn append(&mut self, key: &[u8], csn: Csn, tombstone: bool) -> Result<()> {
         let meta = &mut self.directory.meta;
         let first = meta.entries == 0;
-        let same = !first && self.last_key == key;
-        assert!(first || (same && csn < self.last_csn) || self.last_key.as_slice() < key, "keys out of order");
+        let shared = shared_prefix(&self.last_key, key);
+        let same = !first && shared == key.len() && shared == self.last_key.len();
+        let ordered = if same { csn < self.last_csn } else { self.last_key.get(shared) < key.get(shared) };
+        assert!(first || ordered, "keys out of order");
         let full = self.block.bytes() >= self.options.block_bytes || self.block.len() >= BLOCK_ENTRIES_MAX;
         if first {
             meta.key_min = key.to_vec();
@@ -69,14 +71,14 @@ impl KeySegmentWriter {
         }
         if self.block.is_empty() {
             // The shortest prefix that is above every key before it.
-            let length = if first { 0 } else { shared_prefix(&self.last_key, key) + 1 };
+            let length = if first { 0 } else { shared + 1 };
             self.directory.separators.push(&key[..length.min(key.len())]);
         }
-        self.block.push(key, csn, tombstone);
+        self.block.push(key, shared, csn, tombstone);
         self.filter.add(&key[..key.len().saturating_sub(ROW_ID_BYTES)]);
         if !same {
-            self.last_key.clear();
-            self.last_key.extend_from_slice(key);
+            self.last_key.truncate(shared);
+            self.last_key.extend_from_slice(&key[shared..]);
         }
         self.last_csn = csn;
         Ok(())

@@ -9,8 +9,7 @@ use super::TableOptions;
 use super::directory::{Blocks, Chunk, Form};
 use crate::encoding::symbols::SymbolEncoder;
 use crate::encoding::{packed, strings, words};
-use crate::error::Result;
-use crate::frame::{Codec, FrameWriter, encode_payload};
+use crate::frame::{Codec, FrameBuffer, encode_payload};
 use crate::statistics::{Bounds, Statistics, ordered_by_key};
 
 /// Longer constants are left to dictionaries: the directory stays in memory.
@@ -26,6 +25,8 @@ const SYMBOLS_BYTES_MIN: usize = 16 << 10;
 const SYMBOLS_VALUE_BYTES_MAX: usize = 512;
 /// A symbol table must bring values to this share of their bytes.
 const SYMBOLS_PERCENT_MAX: usize = 80;
+/// A symbol table is trained anew when values take more than this share of what it made of its own.
+const SYMBOLS_KEPT_PERCENT: usize = 102;
 /// Rows a block at most: a row group's usual size.
 const SHIFT_MAX: u8 = 16;
 
@@ -86,6 +87,9 @@ impl ChunkBuffer {
             (Values::Words(out), ColumnData::Datum(v)) => {
                 out.extend(v[from..to].iter().map(|v| if v.is_null() { 0 } else { i64::from(v.as_char()) }));
             }
+            (Values::Strings(out), ColumnData::Text(v) | ColumnData::Bytes(v)) if column.validity.is_none() => {
+                out.extend(v, from, to);
+            }
             (Values::Strings(out), ColumnData::Text(v) | ColumnData::Bytes(v)) => {
                 for i in from..to {
                     out.push(if column.is_null(i) { &[] } else { v.get(i) });
@@ -132,27 +136,29 @@ impl ChunkBuffer {
         }
     }
 
-    /// Writes the chunk and empties the buffer.
-    pub fn write(&mut self, frames: &mut FrameWriter, options: &TableOptions) -> Result<Chunk> {
+    /// Writes the chunk and empties the buffer. `learnt` is what earlier chunks of the column have taught.
+    pub fn write(&mut self, learnt: &mut Learnt, frames: &mut FrameBuffer, options: &TableOptions) -> Chunk {
         let validity = self.validity.take();
         let extremes = self.extremes.take();
         let nulls = validity.as_ref().map_or(0, |v| v.len() - v.count_ones());
         match &mut self.values {
             Values::Words(words) => {
-                let words = std::mem::take(words);
-                write_words(self.kind, words, validity.as_ref(), nulls, frames, options)
+                let chunk = write_words(self.kind, words, validity.as_ref(), nulls, frames, options);
+                words.clear();
+                chunk
             }
             Values::Strings(values) => {
-                let values = std::mem::take(values);
                 let plain = self.plain.take().filter(|plain| plain.count_ones() < plain.len());
-                if self.kind == Kind::Frame || plain.is_some() {
-                    return write_stored(&values, validity.as_ref(), plain.as_ref(), nulls, frames, options);
-                }
-                let mut chunk = write_strings(self.kind, &values, validity.as_ref(), nulls, frames, options)?;
-                if let Some((min, max)) = extremes {
+                let mut chunk = if self.kind == Kind::Frame || plain.is_some() {
+                    write_stored(values, validity.as_ref(), plain.as_ref(), nulls, frames, options)
+                } else {
+                    write_strings(self.kind, values, validity.as_ref(), nulls, learnt, frames, options)
+                };
+                if let (Some((min, max)), None) = (extremes, plain) {
                     chunk.statistics.bounds = Bounds::of_datums(self.kind, &min, &max);
                 }
-                Ok(chunk)
+                values.truncate(0);
+                chunk
             }
         }
     }
@@ -171,40 +177,41 @@ fn extend(extremes: &mut Option<(Datum, Datum)>, value: &Datum) {
 /// Writes a chunk of words; also those of the hidden columns.
 pub(crate) fn write_words(
     kind: Kind,
-    mut values: Vec<i64>,
+    values: &mut [i64],
     validity: Option<&Bitmap>,
     nulls: usize,
-    frames: &mut FrameWriter,
+    frames: &mut FrameBuffer,
     options: &TableOptions,
-) -> Result<Chunk> {
+) -> Chunk {
+    if nulls == 0 && values.iter().all(|value| *value == values[0]) {
+        let statistics = Statistics::of_constant(kind, values[0]);
+        return Chunk { statistics, form: Form::Constant(values[0].to_le_bytes().into()) };
+    }
     if nulls > 0 {
-        fill_nulls(&mut values, validity);
+        fill_nulls(values, validity);
     }
-    let statistics = Statistics::of_words(kind, &values, nulls as u64);
+    let statistics = Statistics::of_words(kind, values, nulls as u64);
     if nulls == values.len() {
-        return Ok(Chunk { statistics, form: Form::Null });
+        return Chunk { statistics, form: Form::Null };
     }
-    let runs = words::count_runs(&values);
-    if nulls == 0 && runs == 1 {
-        return Ok(Chunk { statistics, form: Form::Constant(values[0].to_le_bytes().into()) });
-    }
+    let runs = words::count_runs(values);
     // A line suits the whole chunk or none; a sample would not tell.
-    let width = packed::width_needed(&values) as usize;
+    let width = packed::width_needed(values) as usize;
     let codec = if matches!(kind, Kind::Float4 | Kind::Float8) { options.codec } else { Codec::None };
     let bits = (values.len() * width).min(runs * (width + 16));
     if statistics.distinct as usize <= DICTIONARY_ENTRIES_MAX
-        && let Some((entries, codes)) = dictionary_of_words(&values)
+        && let Some((entries, codes)) = dictionary_of_words(values)
         && (entries.len() * 64 + codes.len() * bits_for(entries.len())) * 100 <= bits * DICTIONARY_PERCENT_MAX
     {
         let mut content = Vec::new();
         words::encode(&entries, None, 0, &mut content);
-        let first = BlockList::begin(frames, &content, Codec::None)?;
-        let blocks = write_word_blocks(&codes, validity, bits_for(entries.len()), Codec::None, Some(first), frames, options)?;
-        return Ok(Chunk { statistics, form: Form::Dictionary(blocks) });
+        let first = BlockList::begin(frames, &content, Codec::None);
+        let blocks = write_word_blocks(&codes, validity, bits_for(entries.len()), Codec::None, Some(first), frames, options);
+        return Chunk { statistics, form: Form::Dictionary(blocks) };
     }
     let bits_a_row = bits.div_ceil(values.len());
-    let blocks = write_word_blocks(&values, validity, bits_a_row, codec, None, frames, options)?;
-    Ok(Chunk { statistics, form: Form::Blocks(blocks) })
+    let blocks = write_word_blocks(values, validity, bits_a_row, codec, None, frames, options);
+    Chunk { statistics, form: Form::Blocks(blocks) }
 }
 
 fn write_strings(
@@ -212,16 +219,17 @@ fn write_strings(
     values: &ByteStrings,
     validity: Option<&Bitmap>,
     nulls: usize,
-    frames: &mut FrameWriter,
+    learnt: &mut Learnt,
+    frames: &mut FrameBuffer,
     options: &TableOptions,
-) -> Result<Chunk> {
+) -> Chunk {
     let statistics = Statistics::of_strings(kind, values, |i| validity.is_none_or(|v| v.get(i)), nulls as u64);
     if nulls == values.len() {
-        return Ok(Chunk { statistics, form: Form::Null });
+        return Chunk { statistics, form: Form::Null };
     }
     let first = values.get(0);
     if nulls == 0 && first.len() <= CONSTANT_BYTES_MAX && (1..values.len()).all(|i| values.get(i) == first) {
-        return Ok(Chunk { statistics, form: Form::Constant(first.into()) });
+        return Chunk { statistics, form: Form::Constant(first.into()) };
     }
     // The estimate may be a little low; the dictionary itself counts exactly.
     if statistics.distinct as usize <= DICTIONARY_ENTRIES_MAX
@@ -231,21 +239,54 @@ fn write_strings(
     {
         let mut content = Vec::new();
         strings::encode(&entries, None, None, 0..entries.len(), &mut content);
-        let first = BlockList::begin(frames, &content, options.codec)?;
-        let blocks = write_word_blocks(&codes, validity, bits_for(entries.len()), Codec::None, Some(first), frames, options)?;
-        return Ok(Chunk { statistics, form: Form::Dictionary(blocks) });
+        let first = BlockList::begin(frames, &content, options.codec);
+        let blocks = write_word_blocks(&codes, validity, bits_for(entries.len()), Codec::None, Some(first), frames, options);
+        return Chunk { statistics, form: Form::Dictionary(blocks) };
     }
     let codec = string_codec(values, options);
-    if let Some(encoder) = choose_symbols(values, codec, options) {
+    if let Some(encoder) = learnt.choose(values, codec, options) {
         let mut content = Vec::new();
         encoder.encode_table(&mut content);
-        let list = BlockList::begin(frames, &content, Codec::None)?;
-        let blocks = write_string_blocks(&encoder.encode_all(values), validity, None, Codec::None, list, frames, options)?;
-        return Ok(Chunk { statistics, form: Form::Symbols(blocks) });
+        let list = BlockList::begin(frames, &content, Codec::None);
+        let blocks = write_string_blocks(&encoder.encode_all(values), validity, None, Codec::None, list, frames, options);
+        return Chunk { statistics, form: Form::Symbols(blocks) };
     }
     let list = BlockList::new(frames);
-    let blocks = write_string_blocks(values, validity, None, codec, list, frames, options)?;
-    Ok(Chunk { statistics, form: Form::Blocks(blocks) })
+    let blocks = write_string_blocks(values, validity, None, codec, list, frames, options);
+    Chunk { statistics, form: Form::Blocks(blocks) }
+}
+
+/// What the writing of a column's chunks has taught for the next one.
+#[derive(Default)]
+pub(crate) struct Learnt {
+    /// A symbol table, and what it made of a sample of the values that it was trained on, in thousandths.
+    symbols: Option<(SymbolEncoder, usize)>,
+}
+
+impl Learnt {
+    /// A symbol table for the values, when it makes them about as small as the codec would: a point read then decodes one
+    /// value, not a block. Training takes as long as coding a row group, so a table stays as long as it is as good as it was.
+    fn choose(&mut self, values: &ByteStrings, codec: Codec, options: &TableOptions) -> Option<&SymbolEncoder> {
+        if values.bytes.len() < SYMBOLS_BYTES_MIN || values.bytes.len() / values.len() > SYMBOLS_VALUE_BYTES_MAX {
+            return None;
+        }
+        let kept = self.symbols.take().and_then(|(encoder, trained)| {
+            let coded = encoder.measure(values);
+            (coded * 100 <= trained * SYMBOLS_KEPT_PERCENT).then_some((encoder, trained, coded))
+        });
+        let (encoder, trained, coded) = kept.unwrap_or_else(|| {
+            let encoder = SymbolEncoder::train(values);
+            let coded = encoder.measure(values);
+            (encoder, coded, coded)
+        });
+        let block = &values.bytes[..values.bytes.len().min(options.block_bytes)];
+        let mut payload = Vec::new();
+        encode_payload(block, codec, &mut payload);
+        let payload = payload.len() * 1000 / block.len();
+        let worth = coded <= SYMBOLS_PERCENT_MAX * 10 && coded * 10 <= payload * 11;
+        let (encoder, _) = self.symbols.insert((encoder, trained));
+        worth.then_some(encoder)
+    }
 }
 
 /// Writes a chunk that holds values in stored form, or frames. Most of its bytes are compressed, so only a codec is tried, and
@@ -255,17 +296,17 @@ fn write_stored(
     validity: Option<&Bitmap>,
     plain: Option<&Bitmap>,
     nulls: usize,
-    frames: &mut FrameWriter,
+    frames: &mut FrameBuffer,
     options: &TableOptions,
-) -> Result<Chunk> {
+) -> Chunk {
     let statistics = Statistics { nulls: nulls as u64, distinct: (values.len() - nulls) as u64, bounds: Bounds::None };
     if nulls == values.len() {
-        return Ok(Chunk { statistics, form: Form::Null });
+        return Chunk { statistics, form: Form::Null };
     }
     let codec = if plain.is_some() { string_codec(values, options) } else { Codec::None };
     let list = BlockList::new(frames);
-    let blocks = write_string_blocks(values, validity, plain, codec, list, frames, options)?;
-    Ok(Chunk { statistics, form: Form::Blocks(blocks) })
+    let blocks = write_string_blocks(values, validity, plain, codec, list, frames, options);
+    Chunk { statistics, form: Form::Blocks(blocks) }
 }
 
 fn write_string_blocks(
@@ -274,9 +315,9 @@ fn write_string_blocks(
     plain: Option<&Bitmap>,
     codec: Codec,
     mut list: BlockList,
-    frames: &mut FrameWriter,
+    frames: &mut FrameBuffer,
     options: &TableOptions,
-) -> Result<Blocks> {
+) -> Blocks {
     // A few long values among many short ones must not share their blocks with a lot of them.
     let longest = (0..values.len()).map(|i| values.get(i).len()).max().unwrap_or(0);
     let average = (values.bytes.len() + values.len()) / values.len();
@@ -285,9 +326,9 @@ fn write_string_blocks(
     for start in (0..values.len()).step_by(1 << shift) {
         content.clear();
         strings::encode(values, validity, plain, start..(start + (1 << shift)).min(values.len()), &mut content);
-        list.add(frames, &content, codec)?;
+        list.add(frames, &content, codec);
     }
-    Ok(list.finish(shift))
+    list.finish(shift)
 }
 
 fn write_word_blocks(
@@ -296,18 +337,18 @@ fn write_word_blocks(
     bits_a_row: usize,
     codec: Codec,
     list: Option<BlockList>,
-    frames: &mut FrameWriter,
+    frames: &mut FrameBuffer,
     options: &TableOptions,
-) -> Result<Blocks> {
+) -> Blocks {
     let shift = shift_for(bits_a_row + usize::from(validity.is_some()), options);
     let mut list = list.unwrap_or_else(|| BlockList::new(frames));
     let mut content = Vec::new();
     for (i, block) in values.chunks(1 << shift).enumerate() {
         content.clear();
         words::encode(block, validity, i << shift, &mut content);
-        list.add(frames, &content, codec)?;
+        list.add(frames, &content, codec);
     }
-    Ok(list.finish(shift))
+    list.finish(shift)
 }
 
 /// Blocks written so far of a chunk.
@@ -318,21 +359,20 @@ struct BlockList {
 }
 
 impl BlockList {
-    fn new(frames: &FrameWriter) -> BlockList {
+    fn new(frames: &FrameBuffer) -> BlockList {
         BlockList { first: frames.next_block(), offset: frames.offset(), ends: Vec::new() }
     }
 
     /// A list with its first block, a dictionary.
-    fn begin(frames: &mut FrameWriter, content: &[u8], codec: Codec) -> Result<BlockList> {
+    fn begin(frames: &mut FrameBuffer, content: &[u8], codec: Codec) -> BlockList {
         let mut list = BlockList::new(frames);
-        list.add(frames, content, codec)?;
-        Ok(list)
+        list.add(frames, content, codec);
+        list
     }
 
-    fn add(&mut self, frames: &mut FrameWriter, content: &[u8], codec: Codec) -> Result<()> {
-        let length = frames.block(content, codec)?;
+    fn add(&mut self, frames: &mut FrameBuffer, content: &[u8], codec: Codec) {
+        let length = frames.block(content, codec);
         self.ends.push(self.ends.last().copied().unwrap_or(0) + u64::from(length));
-        Ok(())
     }
 
     fn finish(self, shift: u8) -> Blocks {
@@ -399,21 +439,6 @@ fn dictionary_of_strings(values: &ByteStrings) -> Option<(ByteStrings, Vec<i64>)
     }
     let rows = (0..values.len()).map(|i| codes[values.get(i)]).collect();
     Some((entries, rows))
-}
-
-/// A symbol table for the values, when it makes them about as small as the codec would: a point read then decodes one value, not a block.
-fn choose_symbols(values: &ByteStrings, codec: Codec, options: &TableOptions) -> Option<SymbolEncoder> {
-    if values.bytes.len() < SYMBOLS_BYTES_MIN || values.bytes.len() / values.len() > SYMBOLS_VALUE_BYTES_MAX {
-        return None;
-    }
-    let encoder = SymbolEncoder::train(values);
-    let (raw, coded) = encoder.measure(values);
-    let coded_percent = coded * 100 / raw.max(1);
-    let block = &values.bytes[..values.bytes.len().min(options.block_bytes)];
-    let mut payload = Vec::new();
-    encode_payload(block, codec, &mut payload);
-    let payload_percent = payload.len() * 100 / block.len();
-    (coded_percent <= SYMBOLS_PERCENT_MAX && coded_percent * 10 <= payload_percent * 11).then_some(encoder)
 }
 
 /// The options' codec, unless a look at the bytes says that it would be wasted work.

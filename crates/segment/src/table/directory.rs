@@ -78,6 +78,19 @@ pub(crate) struct Group {
     pub chunks: Vec<Chunk>,
 }
 
+impl Group {
+    /// The group with its blocks where they come after `blocks` others and at `offset`, which were counted from nothing.
+    pub fn moved(mut self, blocks: u32, offset: u64) -> Group {
+        for chunk in &mut self.chunks {
+            if let Form::Blocks(b) | Form::Dictionary(b) | Form::Symbols(b) = &mut chunk.form {
+                b.first += blocks;
+                b.offset += offset;
+            }
+        }
+        self
+    }
+}
+
 /// Everything the footer holds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TableDirectory {

@@ -10,15 +10,18 @@
 
 mod chunk;
 mod directory;
+mod encoder;
 mod group;
+mod pool;
 mod reader;
 mod writer;
 
 use melba_types::{Bitmap, Column, Csn, RowId};
 
 pub use group::GroupReader;
+pub use pool::EncoderPool;
 pub use reader::TableSegmentReader;
-pub use writer::{TableSegmentWriter, null_batch};
+pub use writer::{Finishing, TableSegmentWriter, null_batch};
 
 use crate::frame::Codec;
 

@@ -77,13 +77,17 @@ fn folder() -> (tempfile::TempDir, OsDirectory) {
 
 /// Row ids 10, 20, ...; rows are those of `row`, the CSN is 5.
 fn write_uniform(directory: &OsDirectory, rows: u64, options: &TableOptions) -> SegmentMeta {
-    let mut writer = TableSegmentWriter::create(directory, "t", &KINDS, options).unwrap();
+    let writer = TableSegmentWriter::create(directory, "t", &KINDS, options).unwrap();
+    write_rows(writer, rows).unwrap().finish().unwrap()
+}
+
+fn write_rows(mut writer: TableSegmentWriter, rows: u64) -> crate::Result<TableSegmentWriter> {
     for start in (0..rows).step_by(700) {
         let range = start..(start + 700).min(rows);
         let ids: Vec<RowId> = range.clone().map(|i| RowId(i * 10 + 10)).collect();
-        writer.append_uniform(&ids, Csn(5), &batch(range)).unwrap();
+        writer.append_uniform(&ids, Csn(5), &batch(range))?;
     }
-    writer.finish().unwrap()
+    Ok(writer)
 }
 
 fn show(datum: &Datum) -> String {
@@ -139,6 +143,40 @@ fn scans_and_point_reads_give_what_was_appended() {
             assert_eq!(segment.find(RowId(i * 10 + 10), Csn(4)).unwrap(), None);
         }
     }
+}
+
+/// Every value of a segment, as text.
+fn contents(directory: &OsDirectory, name: &str) -> Vec<String> {
+    let segment = TableSegmentReader::open(directory, name, &BlockCache::new(1 << 20)).unwrap();
+    segment.verify().unwrap();
+    let projection: Vec<usize> = (0..KINDS.len()).collect();
+    let mut out = Vec::new();
+    for group in 0..segment.row_groups().len() {
+        let mut reader = segment.group(group, &projection);
+        let data = reader.read(0..reader.rows()).unwrap();
+        for (at, id) in data.row_ids.iter().enumerate() {
+            let values: Vec<Datum> = data.columns.iter().flatten().map(|c| c.get(at)).collect();
+            out.push(format!("{id} {values:?}"));
+        }
+    }
+    out
+}
+
+#[test]
+fn a_pool_writes_segments_side_by_side() {
+    let (_folder, directory) = folder();
+    write_uniform(&directory, 9000, &options());
+    let expected = contents(&directory, "t");
+    let pool = EncoderPool::new(options(), || false);
+    let create = |name: &str| TableSegmentWriter::create_pooled(&directory, name, &KINDS, &pool).unwrap();
+    // The last groups of one are still being encoded while the next one gets its rows.
+    let first = write_rows(create("a"), 9000).unwrap().finish_later().unwrap();
+    let given_up = write_rows(create("b"), 9000).unwrap();
+    let second = write_rows(create("c"), 9000).unwrap().finish_later().unwrap();
+    drop(given_up);
+    assert_eq!((second.wait().unwrap().rows, first.wait().unwrap().rows), (9000, 9000));
+    assert!(TableSegmentReader::open(&directory, "b", &BlockCache::new(1 << 20)).is_err(), "it was never finished");
+    assert!(contents(&directory, "a") == expected && contents(&directory, "c") == expected);
 }
 
 #[test]

@@ -1,29 +1,60 @@
 //! Writing a table segment front to back.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use melba_types::{Batch, Bitmap, Column, ColumnData, Csn, Kind, RowId};
 use melba_vfs::Directory;
 
-use super::chunk::{ChunkBuffer, write_words};
+use super::chunk::Learnt;
 use super::directory::{Group, TableDirectory};
-use super::{RowGroup, SegmentMeta, TABLE_MAGIC, TableOptions};
+use super::encoder::RawGroup;
+use super::pool::{EncoderPool, PooledFile};
+use super::{SegmentMeta, TABLE_MAGIC, TableOptions};
 use crate::error::Result;
 use crate::frame::FrameWriter;
 
 /// Writes a table segment. Dropped before `finish`, it leaves a file without a footer, which no reader opens and the owner
 /// of the directory removes.
 pub struct TableSegmentWriter {
-    frames: FrameWriter,
     options: TableOptions,
     kinds: Vec<Kind>,
-    columns: Vec<ChunkBuffer>,
-    row_ids: Vec<i64>,
-    csns: Vec<i64>,
-    tombstones: Vec<i64>,
-    groups: Vec<Group>,
+    group: RawGroup,
+    sink: Sink,
     raw_bytes: u64,
     last: Option<(RowId, Csn)>,
+}
+
+/// Where full groups go.
+enum Sink {
+    /// Into the file at once.
+    Here {
+        frames: FrameWriter,
+        groups: Vec<Group>,
+        learnt: Vec<Learnt>,
+    },
+    Pool {
+        of: Pooled,
+        groups: u64,
+    },
+}
+
+/// What a segment's footer says beside its groups.
+pub(super) struct SegmentEnd {
+    kinds: Vec<Kind>,
+    raw_bytes: u64,
+}
+
+/// A segment whose rows have all been given; see `TableSegmentWriter::finish_later`.
+pub enum Finishing {
+    Done(SegmentMeta),
+    Pooled(Pooled),
+}
+
+/// A segment that a pool writes; given up when it is dropped.
+pub struct Pooled {
+    pool: Arc<EncoderPool>,
+    file: Arc<PooledFile>,
 }
 
 /// Rows taken at a time when a column's bytes are not known beforehand.
@@ -39,18 +70,27 @@ enum CsnSource<'a> {
 impl TableSegmentWriter {
     /// Creates the file `name`, which must not exist, for rows of `kinds`.
     pub fn create(directory: &dyn Directory, name: &str, kinds: &[Kind], options: &TableOptions) -> Result<TableSegmentWriter> {
-        Ok(TableSegmentWriter {
-            frames: FrameWriter::create(directory, name, &TABLE_MAGIC)?,
-            options: *options,
-            kinds: kinds.to_vec(),
-            columns: kinds.iter().map(|&kind| ChunkBuffer::new(kind)).collect(),
-            row_ids: Vec::new(),
-            csns: Vec::new(),
-            tombstones: Vec::new(),
-            groups: Vec::new(),
-            raw_bytes: 0,
-            last: None,
-        })
+        let frames = FrameWriter::create(directory, name, &TABLE_MAGIC)?;
+        let sink = Sink::Here { frames, groups: Vec::new(), learnt: Vec::new() };
+        Ok(TableSegmentWriter::new(kinds, options, sink))
+    }
+
+    /// The same, with a pool that encodes and writes, after the pool's options.
+    pub fn create_pooled(
+        directory: &dyn Directory,
+        name: &str,
+        kinds: &[Kind],
+        pool: &Arc<EncoderPool>,
+    ) -> Result<TableSegmentWriter> {
+        let file = PooledFile::new(FrameWriter::create(directory, name, &TABLE_MAGIC)?);
+        let options = *pool.options();
+        let of = Pooled { pool: Arc::clone(pool), file };
+        Ok(TableSegmentWriter::new(kinds, &options, Sink::Pool { of, groups: 0 }))
+    }
+
+    fn new(kinds: &[Kind], options: &TableOptions, sink: Sink) -> TableSegmentWriter {
+        let group = RawGroup::new(kinds);
+        TableSegmentWriter { options: *options, kinds: kinds.to_vec(), group, sink, raw_bytes: 0, last: None }
     }
 
     /// Appends row versions. `deleted` marks tombstones (`None`: none), whose values are ignored (and best given as null).
@@ -79,7 +119,7 @@ impl TableSegmentWriter {
             }
             let to = self.rows_to_take(row_ids, batch, from);
             self.append_hidden(row_ids, csns, deleted, from..to);
-            for (buffer, column) in self.columns.iter_mut().zip(&batch.columns) {
+            for (buffer, column) in self.group.columns.iter_mut().zip(&batch.columns) {
                 buffer.append(column, from, to);
             }
             from = to;
@@ -87,19 +127,15 @@ impl TableSegmentWriter {
         Ok(())
     }
 
-    fn buffered_bytes(&self) -> usize {
-        self.columns.iter().map(ChunkBuffer::raw_bytes).sum()
-    }
-
     fn is_full(&self) -> bool {
-        self.row_ids.len() >= self.options.group_rows || self.buffered_bytes() >= self.options.group_bytes
+        self.group.rows() >= self.options.group_rows || self.group.bytes() >= self.options.group_bytes
     }
 
     /// The end of the rows from `from` on that this row group takes: at least one, at least to the end of a row's versions when full.
     fn rows_to_take(&self, row_ids: &[RowId], batch: &Batch, from: usize) -> usize {
-        let room = self.options.group_rows.saturating_sub(self.row_ids.len()).max(1);
+        let room = self.options.group_rows.saturating_sub(self.group.rows()).max(1);
         let mut to = batch.rows.min(from + room);
-        let bytes = self.options.group_bytes.saturating_sub(self.buffered_bytes());
+        let bytes = self.options.group_bytes.saturating_sub(self.group.bytes());
         for column in &batch.columns {
             match &column.data {
                 ColumnData::Text(v) | ColumnData::Bytes(v) => {
@@ -108,8 +144,8 @@ impl TableSegmentWriter {
                 }
                 // Their bytes are known once encoded: by those of the rows before.
                 ColumnData::Datum(_) => {
-                    let bytes_a_row = (self.buffered_bytes() / self.row_ids.len().max(1)).max(1);
-                    let rows = if self.row_ids.is_empty() { 1 } else { (bytes / bytes_a_row).clamp(1, DATUM_ROWS_MAX) };
+                    let bytes_a_row = (self.group.bytes() / self.group.rows().max(1)).max(1);
+                    let rows = if self.group.rows() == 0 { 1 } else { (bytes / bytes_a_row).clamp(1, DATUM_ROWS_MAX) };
                     to = to.min(from + rows);
                 }
                 _ => {}
@@ -123,79 +159,102 @@ impl TableSegmentWriter {
     }
 
     fn append_hidden(&mut self, row_ids: &[RowId], csns: CsnSource<'_>, deleted: Option<&Bitmap>, rows: Range<usize>) {
-        for i in rows.clone() {
-            let csn = match csns {
-                CsnSource::Uniform(csn) => csn,
-                CsnSource::Each(csns) => csns[i],
-            };
-            let ordered = self.last.is_none_or(|(id, last)| id < row_ids[i] || (id == row_ids[i] && last > csn));
-            assert!(ordered, "row {} at {csn} after {:?}", row_ids[i], self.last);
-            self.last = Some((row_ids[i], csn));
-            self.csns.push(csn.0 as i64);
-        }
-        self.row_ids.extend(row_ids[rows.clone()].iter().map(|id| id.0 as i64));
+        let csn_of = |i: usize| match csns {
+            CsnSource::Uniform(csn) => csn,
+            CsnSource::Each(csns) => csns[i],
+        };
+        let follows = |(id, csn): (RowId, Csn), i: usize| id < row_ids[i] || (id == row_ids[i] && csn > csn_of(i));
+        let ordered = self.last.is_none_or(|last| follows(last, rows.start))
+            && (rows.start + 1..rows.end).all(|i| follows((row_ids[i - 1], csn_of(i - 1)), i));
+        assert!(ordered, "rows out of order after {:?}", self.last);
+        self.last = Some((row_ids[rows.end - 1], csn_of(rows.end - 1)));
+        let group = &mut self.group;
+        group.csns.extend(rows.clone().map(|i| csn_of(i).0 as i64));
+        group.row_ids.extend(row_ids[rows.clone()].iter().map(|id| id.0 as i64));
         match deleted {
-            Some(deleted) => self.tombstones.extend(rows.map(|i| i64::from(deleted.get(i)))),
-            None => self.tombstones.resize(self.row_ids.len(), 0),
+            Some(deleted) => group.tombstones.extend(rows.map(|i| i64::from(deleted.get(i)))),
+            None => group.tombstones.resize(group.row_ids.len(), 0),
         }
     }
 
     fn flush_group(&mut self) -> Result<()> {
-        self.raw_bytes += (self.buffered_bytes() + self.row_ids.len() * 8) as u64;
-        let summary = self.summary();
-        let (frames, options) = (&mut self.frames, &self.options);
-        let mut chunks = Vec::with_capacity(self.columns.len() + super::HIDDEN_COLUMNS);
-        for column in &mut self.columns {
-            chunks.push(column.write(frames, options)?);
+        self.raw_bytes += (self.group.bytes() + self.group.rows() * 8) as u64;
+        match &mut self.sink {
+            Sink::Here { frames, groups, learnt } => {
+                let summary = self.group.summary();
+                let mut chunks = Vec::with_capacity(self.group.chunks());
+                for at in 0..self.group.chunks() {
+                    chunks.push(self.group.encode_chunk(at, learnt, frames.buffer(), &self.options));
+                    frames.flush_full()?;
+                }
+                groups.push(Group { summary, chunks });
+            }
+            Sink::Pool { of, groups } => {
+                let group = std::mem::replace(&mut self.group, RawGroup::new(&self.kinds));
+                if let Some(spare) = of.pool.push(&of.file, *groups, group)? {
+                    self.group = spare;
+                }
+                *groups += 1;
+            }
         }
-        for (kind, hidden) in [(Kind::Int8, &mut self.row_ids), (Kind::Int8, &mut self.csns), (Kind::Bool, &mut self.tombstones)]
-        {
-            chunks.push(write_words(kind, std::mem::take(hidden), None, 0, frames, options)?);
-        }
-        self.groups.push(Group { summary, chunks });
         Ok(())
-    }
-
-    fn summary(&self) -> RowGroup {
-        let csns = self.csns.iter().map(|&csn| csn as u64);
-        let ends = self.row_ids.first().zip(self.row_ids.last());
-        let (first, last) = ends.map_or((0, 0), |(first, last)| (*first as u64, *last as u64));
-        RowGroup {
-            rows: self.row_ids.len(),
-            tombstones: self.tombstones.iter().filter(|&&t| t != 0).count(),
-            row_id_min: RowId(first),
-            row_id_max: RowId(last),
-            csn_min: Csn(csns.clone().min().unwrap_or(0)),
-            csn_max: Csn(csns.max().unwrap_or(0)),
-            unique: self.row_ids.windows(2).all(|pair| pair[0] != pair[1]),
-        }
-    }
-
-    /// Bytes written to the file so far, about: lets a merge cut its output.
-    pub fn stored_bytes(&self) -> u64 {
-        self.frames.offset()
     }
 
     /// Writes what is left and the footer, and makes the file's content durable; the caller makes its name so
     /// (`Directory::sync_names`).
-    pub fn finish(mut self) -> Result<SegmentMeta> {
-        if !self.row_ids.is_empty() {
+    pub fn finish(self) -> Result<SegmentMeta> {
+        self.finish_later()?.wait()
+    }
+
+    /// The same, but a pool does it while its owner goes on.
+    pub fn finish_later(mut self) -> Result<Finishing> {
+        if self.group.rows() > 0 {
             self.flush_group()?;
         }
-        let groups = self.groups.iter().map(|group| &group.summary);
+        let end = SegmentEnd { kinds: self.kinds, raw_bytes: self.raw_bytes };
+        match self.sink {
+            Sink::Here { frames, groups, .. } => end.write(frames, groups).map(Finishing::Done),
+            Sink::Pool { of, groups } => {
+                of.pool.end(&of.file, groups, end);
+                Ok(Finishing::Pooled(of))
+            }
+        }
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        self.file.give_up();
+    }
+}
+
+impl Finishing {
+    /// Waits for the end.
+    pub fn wait(self) -> Result<SegmentMeta> {
+        match self {
+            Finishing::Done(meta) => Ok(meta),
+            Finishing::Pooled(end) => end.pool.finish(&end.file),
+        }
+    }
+}
+
+impl SegmentEnd {
+    /// Writes the footer and makes the file durable.
+    pub fn write(self, frames: FrameWriter, groups: Vec<Group>) -> Result<SegmentMeta> {
+        let summaries = groups.iter().map(|group| &group.summary);
         let mut meta = SegmentMeta {
-            rows: groups.clone().map(|g| g.rows as u64).sum(),
-            tombstones: groups.clone().map(|g| g.tombstones as u64).sum(),
+            rows: summaries.clone().map(|g| g.rows as u64).sum(),
+            tombstones: summaries.clone().map(|g| g.tombstones as u64).sum(),
             raw_bytes: self.raw_bytes,
             stored_bytes: 0,
-            row_id_min: groups.clone().next().map_or(RowId(0), |g| g.row_id_min),
-            row_id_max: groups.clone().next_back().map_or(RowId(0), |g| g.row_id_max),
-            csn_min: groups.clone().map(|g| g.csn_min).min().unwrap_or_default(),
-            csn_max: groups.map(|g| g.csn_max).max().unwrap_or_default(),
+            row_id_min: summaries.clone().next().map_or(RowId(0), |g| g.row_id_min),
+            row_id_max: summaries.clone().next_back().map_or(RowId(0), |g| g.row_id_max),
+            csn_min: summaries.clone().map(|g| g.csn_min).min().unwrap_or_default(),
+            csn_max: summaries.map(|g| g.csn_max).max().unwrap_or_default(),
             footer_crc: 0,
         };
-        let footer = TableDirectory { kinds: self.kinds, meta, groups: self.groups }.encode();
-        (meta.stored_bytes, meta.footer_crc) = self.frames.finish(&footer, &TABLE_MAGIC)?;
+        let footer = TableDirectory { kinds: self.kinds, meta, groups }.encode();
+        (meta.stored_bytes, meta.footer_crc) = frames.finish(&footer, &TABLE_MAGIC)?;
         Ok(meta)
     }
 }

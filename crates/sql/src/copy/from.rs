@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use melba_engine::Transaction;
-use melba_functions::io;
+use melba_functions::{Session, io};
 use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Oid, Result, SqlState, bail, err, oids};
 
 use super::binary::{self, Step};
 use super::csv::{self, Records};
 use super::options::{CopyFormat, CopyOptions, Header};
+use super::plain::PlainLines;
 use super::text::{self, Line, Lines};
 use super::{FieldKind, Fields};
 use crate::execute::ExecContext;
@@ -17,7 +18,7 @@ use crate::table::TableWriter;
 use crate::transaction::Tx;
 
 /// Rows gathered before they are written.
-const BATCH_ROWS: usize = 1024;
+const BATCH_ROWS: usize = 4096;
 /// Input bytes after which a batch is written however few rows it has.
 const BATCH_BYTES: usize = 4 << 20;
 /// Longest piece of input that an error's context shows.
@@ -34,9 +35,12 @@ struct Source {
 
 /// What finds rows in the input.
 enum Framing {
-    Text(Lines),
+    /// Plain lines are taken many at a time, where the options allow it.
+    Text(Lines, Option<PlainLines>),
     Csv(Records),
-    Binary { header_read: bool },
+    Binary {
+        header_read: bool,
+    },
 }
 
 /// A COPY FROM in progress.
@@ -84,13 +88,17 @@ impl CopyFrom {
         let sources: Vec<Source> = columns.iter().map(source).collect();
         let keeps = |at: &usize| !columns.contains(at) || options.default.is_some();
         let defaults = (0..relation.columns.len()).filter(keeps).map(|at| (at, defaults[at].take())).collect();
+        // Nulls of a domain may be refused, bad values skipped, defaults asked for: that is for the general path.
+        let any_domain = sources.iter().any(|s| source_is_domain(&ctx, s.ty));
+        let plain = !any_domain && !sources.is_empty() && options.default.is_none() && !options.ignore_errors;
+        let plain = plain.then(|| PlainLines::new(options.delimiter, &options.null, sources.len()));
         CopyFrom {
             ctx,
             tx,
             force_null: sources.iter().map(|s| options.force_null.contains(&s.name)).collect(),
             force_not_null: sources.iter().map(|s| options.force_not_null.contains(&s.name)).collect(),
             framing: match options.format {
-                CopyFormat::Text => Framing::Text(Lines::new()),
+                CopyFormat::Text => Framing::Text(Lines::new(), plain),
                 CopyFormat::Csv => Framing::Csv(Records::default()),
                 CopyFormat::Binary => Framing::Binary { header_read: false },
             },
@@ -117,14 +125,20 @@ impl CopyFrom {
         if self.done {
             return Ok(());
         }
+        if self.buffer.is_empty() {
+            // Most clients send whole lines.
+            let taken = self.consume(data, false)?;
+            self.buffer.extend_from_slice(&data[taken..]);
+            return Ok(());
+        }
         self.buffer.extend_from_slice(data);
-        self.consume(false)
+        self.consume_buffer(false)
     }
 
     /// The input has ended: writes what is left and checks what waits for the end of the statement.
     pub fn finish(&mut self) -> Result<u64> {
         if !self.done {
-            self.consume(true)?;
+            self.consume_buffer(true)?;
         }
         self.flush()?;
         let txn: &Arc<Transaction> = &self.tx.engine;
@@ -138,28 +152,61 @@ impl CopyFrom {
         Ok(self.rows)
     }
 
-    fn consume(&mut self, at_end: bool) -> Result<()> {
+    fn consume_buffer(&mut self, at_end: bool) -> Result<()> {
         let buffer = std::mem::take(&mut self.buffer);
-        let mut at = 0;
-        let result = loop {
-            match self.next_row(&buffer[at..], at_end) {
-                Ok(Some(taken)) => at += taken,
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-            if self.done {
-                break Ok(());
-            }
-        };
+        let result = self.consume(&buffer, at_end);
         self.buffer = buffer;
-        self.buffer.drain(..at);
-        result
+        self.buffer.drain(..result?);
+        Ok(())
+    }
+
+    /// Reads the rows at the start of the input; bytes taken.
+    fn consume(&mut self, input: &[u8], at_end: bool) -> Result<usize> {
+        let mut at = 0;
+        while !self.done {
+            let plain = self.plain_rows(&input[at..])?;
+            at += plain;
+            match self.next_row(&input[at..], at_end)? {
+                Some(taken) => at += taken,
+                None if plain > 0 => {}
+                None => break,
+            }
+        }
+        Ok(at)
+    }
+
+    /// Reads as many rows as the fast path takes, up to a batch; bytes taken.
+    fn plain_rows(&mut self, input: &[u8]) -> Result<usize> {
+        let Framing::Text(lines, Some(plain)) = &mut self.framing else { return Ok(0) };
+        if self.header_pending {
+            return Ok(0);
+        }
+        let before = self.lines.len();
+        let mut rows = plain.find(input, BATCH_ROWS - before);
+        if rows == 0 || lines.take_plain().is_err() {
+            return Ok(0);
+        }
+        for (i, source) in self.sources.iter().enumerate() {
+            // A value that its type does not take ends the fast path before its row.
+            let column = &mut self.batch[source.at];
+            rows = push_fields(&*self.ctx.session, source, rows, |row| plain.field(input, row, i), column);
+        }
+        self.sources.iter().for_each(|source| self.batch[source.at].truncate(before + rows));
+        let bytes = plain.bytes(rows);
+        if !self.defaults.is_empty() {
+            (0..rows).try_for_each(|_| self.push_defaults())?;
+        }
+        self.lines.extend(self.line + 1..=self.line + rows as u64);
+        self.line += rows as u64;
+        self.batch_bytes += bytes;
+        self.flush_full()?;
+        Ok(bytes)
     }
 
     /// Reads one row from the start of the input; bytes taken, `None` when there is no whole row.
     fn next_row(&mut self, input: &[u8], at_end: bool) -> Result<Option<usize>> {
         let found = match &mut self.framing {
-            Framing::Text(lines) => lines.next(input, at_end),
+            Framing::Text(lines, _) => lines.next(input, at_end),
             Framing::Csv(records) => records.next(input, &self.options, at_end),
             Framing::Binary { .. } => return self.next_tuple(input, at_end),
         };
@@ -198,9 +245,7 @@ impl CopyFrom {
             self.end_row(first_line);
         }
         self.batch_bytes += taken;
-        if self.lines.len() >= BATCH_ROWS || self.batch_bytes >= BATCH_BYTES {
-            self.flush()?;
-        }
+        self.flush_full()?;
         Ok(Some(taken))
     }
 
@@ -274,28 +319,13 @@ impl CopyFrom {
                 let value = self.default_of(source.at)?;
                 self.batch[self.sources[i].at].push(value);
             }
-            FieldKind::Value => match (&mut column.data, source.ty) {
-                // The types that bulk loads are made of go straight in.
-                (ColumnData::Text(_), oids::TEXT) => {
-                    // The line is UTF-8; only escapes may have spoilt it.
-                    if self.fields.escaped && std::str::from_utf8(bytes).is_err() {
-                        return Err(invalid_utf8(bytes));
-                    }
-                    if !column.push_encoded(Kind::Text, bytes) {
-                        bail!(INTERNAL_ERROR, "text was not taken");
-                    }
+            FieldKind::Value => {
+                // The line is UTF-8; only escapes may have spoilt it.
+                if self.fields.escaped && std::str::from_utf8(bytes).is_err() {
+                    return Err(invalid_utf8(bytes));
                 }
-                (ColumnData::Int4(_), oids::INT4) if plain_integer(bytes, 9).is_some() => {
-                    column.push(Datum::Int4(plain_integer(bytes, 9).unwrap_or(0) as i32));
-                }
-                (ColumnData::Int8(_), oids::INT8) if plain_integer(bytes, 18).is_some() => {
-                    column.push(Datum::Int8(plain_integer(bytes, 18).unwrap_or(0)));
-                }
-                _ => {
-                    let text = std::str::from_utf8(bytes).map_err(|_| invalid_utf8(bytes))?;
-                    column.push(io::text_in(&*self.ctx.session, source.ty, source.typmod, text)?);
-                }
-            },
+                push_value(&*self.ctx.session, source, bytes, column)?;
+            }
         }
         Ok(())
     }
@@ -407,12 +437,15 @@ impl CopyFrom {
                 self.push_defaults()?;
                 self.end_row(self.line);
                 self.batch_bytes += length;
-                if self.lines.len() >= BATCH_ROWS || self.batch_bytes >= BATCH_BYTES {
-                    self.flush()?;
-                }
+                self.flush_full()?;
                 Ok(Some(length))
             }
         }
+    }
+
+    /// Writes the gathered rows when they are a batch.
+    fn flush_full(&mut self) -> Result<()> {
+        if self.lines.len() >= BATCH_ROWS || self.batch_bytes >= BATCH_BYTES { self.flush() } else { Ok(()) }
     }
 
     /// Writes the gathered rows.
@@ -461,6 +494,76 @@ impl CopyFrom {
             (_, bytes) => self.with_context(error, &format!("line {}, column {name}: \"{}\"", self.line, shown(bytes))),
         }
     }
+}
+
+/// Appends fields to their column, up to the first that the type does not take; how many.
+fn push_fields<'a>(
+    session: &dyn Session,
+    source: &Source,
+    rows: usize,
+    field: impl Fn(usize) -> Option<&'a [u8]>,
+    column: &mut Column,
+) -> usize {
+    let mut row = 0;
+    if column.validity.is_none() {
+        // The types that bulk loads are made of, as long as nothing is null: no question is asked twice.
+        match (&mut column.data, source.ty) {
+            (ColumnData::Text(values), oids::TEXT) => {
+                while row < rows
+                    && let Some(bytes) = field(row)
+                {
+                    values.push(bytes);
+                    row += 1;
+                }
+            }
+            (ColumnData::Int8(values), oids::INT8) => {
+                while row < rows
+                    && let Some(value) = field(row).and_then(|bytes| plain_integer(bytes, 18))
+                {
+                    values.push(value);
+                    row += 1;
+                }
+            }
+            (ColumnData::Int4(values), oids::INT4) => {
+                while row < rows
+                    && let Some(value) = field(row).and_then(|bytes| plain_integer(bytes, 9))
+                {
+                    values.push(value as i32);
+                    row += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    while row < rows {
+        match field(row) {
+            None => column.push_null(),
+            Some(bytes) if push_value(session, source, bytes, column).is_err() => break,
+            Some(_) => {}
+        }
+        row += 1;
+    }
+    row
+}
+
+/// Appends a value, which is UTF-8, to its column.
+#[inline]
+fn push_value(session: &dyn Session, source: &Source, bytes: &[u8], column: &mut Column) -> Result<()> {
+    match (&column.data, source.ty) {
+        // The types that bulk loads are made of go straight in.
+        (ColumnData::Text(_), oids::TEXT) => {
+            if !column.push_encoded(Kind::Text, bytes) {
+                bail!(INTERNAL_ERROR, "text was not taken");
+            }
+        }
+        (ColumnData::Int4(_), oids::INT4) if let Some(v) = plain_integer(bytes, 9) => column.push(Datum::Int4(v as i32)),
+        (ColumnData::Int8(_), oids::INT8) if let Some(v) = plain_integer(bytes, 18) => column.push(Datum::Int8(v)),
+        _ => {
+            let text = std::str::from_utf8(bytes).map_err(|_| invalid_utf8(bytes))?;
+            column.push(io::text_in(session, source.ty, source.typmod, text)?);
+        }
+    }
+    Ok(())
 }
 
 fn empty_batch(writer: &TableWriter) -> Vec<Column> {

@@ -12,6 +12,7 @@ mod csv;
 mod format;
 mod from;
 mod options;
+mod plain;
 pub mod statement;
 mod text;
 

@@ -1,6 +1,6 @@
 //! The text format: backslash escapes, one row a line.
 
-use melba_types::{Result, bail};
+use melba_types::{Result, err};
 
 use super::{FieldKind, Fields};
 
@@ -152,12 +152,28 @@ impl Lines {
         Ok(None)
     }
 
+    /// Notes that lines were taken that end in a newline alone.
+    ///
+    /// # Errors
+    /// 22P04 when others ended differently.
+    pub fn take_plain(&mut self) -> Result<()> {
+        self.accept(Newline::Lf)?;
+        self.searched = 0;
+        Ok(())
+    }
+
     fn accept(&mut self, seen: Newline) -> Result<()> {
         match (self.newline, seen) {
             (Newline::Unknown, _) => self.newline = seen,
             (a, b) if a == b => {}
-            (_, Newline::Lf) => bail!(BAD_COPY_FILE_FORMAT, "literal newline found in data"),
-            _ => bail!(BAD_COPY_FILE_FORMAT, "literal carriage return found in data"),
+            (_, Newline::Lf) => {
+                let error = err!(BAD_COPY_FILE_FORMAT, "literal newline found in data");
+                return Err(error.hint("Use \"\\n\" to represent newline."));
+            }
+            _ => {
+                let error = err!(BAD_COPY_FILE_FORMAT, "literal carriage return found in data");
+                return Err(error.hint("Use \"\\r\" to represent carriage return."));
+            }
         }
         Ok(())
     }

@@ -1,0 +1,268 @@
+//! A thread that encodes row groups and writes them, while the rows of the next ones are collected.
+//!
+//! Whoever collects rows hands over each full group. When the thread has enough to do, the group's owner encodes it instead of
+//! waiting, so both are busy however the work is divided between collecting and encoding. Groups enter their file in order.
+//!
+//! Invariants:
+//! 1. A file's groups are numbered; group `n` is written after group `n - 1`, by one thread at a time.
+//! 2. At most `JOBS_MAX` groups wait for the thread, and `ENCODED_MAX` encoded ones of a file for their turn.
+//! 3. Nothing is written to a file that was given up.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use super::chunk::Learnt;
+use super::directory::Group;
+use super::encoder::RawGroup;
+use super::writer::SegmentEnd;
+use super::{SegmentMeta, TableOptions};
+use crate::error::Result;
+use crate::frame::{FrameBuffer, FrameWriter};
+
+/// Groups that wait for the thread.
+const JOBS_MAX: usize = 1;
+/// Encoded groups of one file that wait for those before them.
+const ENCODED_MAX: usize = 4;
+
+/// Encodes the row groups of several segments, written one after the other.
+pub struct EncoderPool {
+    shared: Arc<Shared>,
+    /// Called on the owner's thread before it waits; true: look again first.
+    before_wait: fn() -> bool,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    options: TableOptions,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    /// Emptied groups, for their buffers.
+    spare: Vec<RawGroup>,
+    /// What chunks have taught: one for each thread that encodes.
+    learnt: Vec<Vec<Learnt>>,
+    closing: bool,
+    /// The thread has panicked: what it had is lost.
+    panicked: bool,
+}
+
+struct Job {
+    file: Arc<PooledFile>,
+    work: Work,
+}
+
+enum Work {
+    /// Encode a group, given its number.
+    Group(u64, RawGroup),
+    /// See whether the file can be finished.
+    End,
+}
+
+/// A segment's file, of which groups come from several threads.
+pub(super) struct PooledFile(Mutex<FileState>);
+
+struct FileState {
+    /// Absent while somebody writes, and once the file is finished.
+    out: Option<(FrameWriter, Vec<Group>)>,
+    encoded: BTreeMap<u64, (FrameBuffer, Group)>,
+    written: u64,
+    /// The footer comes after so many groups.
+    end: Option<(u64, SegmentEnd)>,
+    result: Option<Result<SegmentMeta>>,
+    given_up: bool,
+}
+
+impl PooledFile {
+    pub fn new(frames: FrameWriter) -> Arc<PooledFile> {
+        Arc::new(PooledFile(Mutex::new(FileState {
+            out: Some((frames, Vec::new())),
+            encoded: BTreeMap::new(),
+            written: 0,
+            end: None,
+            result: None,
+            given_up: false,
+        })))
+    }
+
+    /// Nothing more is written.
+    pub fn give_up(&self) {
+        self.0.lock().given_up = true;
+    }
+
+    /// Writes what has its turn, unless somebody else is doing that.
+    fn write(&self) {
+        let mut state = self.0.lock();
+        while let Some((mut frames, mut groups)) = state.out.take() {
+            if state.given_up {
+                return;
+            }
+            let number = state.written;
+            if let Some((blocks, group)) = state.encoded.remove(&number) {
+                let written = MutexGuard::unlocked(&mut state, || {
+                    let group = group.moved(frames.next_block(), frames.offset());
+                    frames.append(&blocks).map(|()| groups.push(group))
+                });
+                match written {
+                    Ok(()) => {
+                        state.written += 1;
+                        state.out = Some((frames, groups));
+                    }
+                    Err(error) => state.result = Some(Err(error)),
+                }
+            } else if state.end.as_ref().is_some_and(|(groups, _)| *groups == number) {
+                let Some((_, end)) = state.end.take() else { return };
+                let finished = MutexGuard::unlocked(&mut state, || end.write(frames, groups));
+                state.result = Some(finished);
+            } else {
+                state.out = Some((frames, groups));
+                return;
+            }
+        }
+    }
+}
+
+impl EncoderPool {
+    /// `before_wait` is called on the threads that use the pool.
+    pub fn new(options: TableOptions, before_wait: fn() -> bool) -> Arc<EncoderPool> {
+        let shared = Arc::new(Shared { options, state: Mutex::default(), changed: Condvar::new() });
+        Arc::new(EncoderPool { shared, before_wait, thread: Mutex::new(None) })
+    }
+
+    pub(super) fn options(&self) -> &TableOptions {
+        &self.shared.options
+    }
+
+    /// Starts the thread with the first group. Without one the owner encodes everything.
+    fn start(&self) -> bool {
+        let mut thread = self.thread.lock();
+        if thread.is_none() {
+            let shared = Arc::clone(&self.shared);
+            *thread = std::thread::Builder::new().name("encoder".into()).spawn(move || shared.work()).ok();
+        }
+        thread.is_some()
+    }
+
+    /// Hands over a full group, and gives an empty one, if there is one, for the next.
+    ///
+    /// # Errors
+    /// Of the file's writing, also of groups before.
+    pub(super) fn push(&self, file: &Arc<PooledFile>, number: u64, group: RawGroup) -> Result<Option<RawGroup>> {
+        let started = self.start();
+        let mut state = self.shared.state.lock();
+        let job = Job { file: Arc::clone(file), work: Work::Group(number, group) };
+        if started && state.jobs.len() < JOBS_MAX {
+            state.jobs.push_back(job);
+            self.shared.changed.notify_all();
+        } else {
+            self.shared.run(&mut state, job);
+        }
+        self.wait_until(&mut state, || {
+            let mut file = file.0.lock();
+            match file.result.take_if(|result| result.is_err()) {
+                Some(Err(error)) => Some(Err(error)),
+                _ => (file.encoded.len() < ENCODED_MAX).then_some(Ok(())),
+            }
+        })?;
+        Ok(state.spare.pop())
+    }
+
+    /// Says that the file has no more than `groups`; the thread, or whoever waits, writes its end.
+    pub(super) fn end(&self, file: &Arc<PooledFile>, groups: u64, end: SegmentEnd) {
+        let mut state = self.shared.state.lock();
+        file.0.lock().end = Some((groups, end));
+        state.jobs.push_back(Job { file: Arc::clone(file), work: Work::End });
+        self.shared.changed.notify_all();
+    }
+
+    /// Waits until the file is finished.
+    pub(super) fn finish(&self, file: &PooledFile) -> Result<SegmentMeta> {
+        let mut state = self.shared.state.lock();
+        self.wait_until(&mut state, || file.0.lock().result.take())
+    }
+
+    /// Encodes what waits, or waits, until `done` has an answer.
+    fn wait_until<T>(&self, state: &mut MutexGuard<'_, State>, mut done: impl FnMut() -> Option<T>) -> T {
+        loop {
+            if let Some(answer) = done() {
+                return answer;
+            }
+            assert!(!state.panicked, "the encoding thread has panicked");
+            if let Some(job) = state.jobs.pop_front() {
+                self.shared.run(state, job);
+            } else if !MutexGuard::unlocked(state, self.before_wait) {
+                if let Some(answer) = done() {
+                    return answer;
+                }
+                self.shared.changed.wait(state);
+            }
+        }
+    }
+}
+
+impl Drop for EncoderPool {
+    fn drop(&mut self) {
+        let mut state = self.shared.state.lock();
+        state.closing = true;
+        state.jobs.clear();
+        drop(state);
+        self.shared.changed.notify_all();
+        if let Some(thread) = self.thread.lock().take() {
+            // Its panic was met by whoever waited for its work; nobody is left who does.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    /// The thread's life.
+    fn work(&self) {
+        let panicked = PanicNotice(self);
+        let mut state = self.state.lock();
+        while !state.closing {
+            match state.jobs.pop_front() {
+                Some(job) => self.run(&mut state, job),
+                None => self.changed.wait(&mut state),
+            }
+        }
+        std::mem::forget(panicked);
+    }
+
+    /// Does a job without holding the lock.
+    fn run(&self, state: &mut MutexGuard<'_, State>, job: Job) {
+        let mut learnt = state.learnt.pop().unwrap_or_default();
+        let spare = MutexGuard::unlocked(state, || match job.work {
+            Work::Group(number, mut group) => {
+                let encoded = group.encode(&mut learnt, &self.options);
+                job.file.0.lock().encoded.insert(number, encoded);
+                job.file.write();
+                Some(group)
+            }
+            Work::End => {
+                job.file.write();
+                None
+            }
+        });
+        state.learnt.push(learnt);
+        if state.spare.len() < JOBS_MAX {
+            state.spare.extend(spare);
+        }
+        self.changed.notify_all();
+    }
+}
+
+/// Tells those who wait, when it is dropped, that nothing will come.
+struct PanicNotice<'a>(&'a Shared);
+
+impl Drop for PanicNotice<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().panicked = true;
+        self.0.changed.notify_all();
+    }
+}

@@ -1,0 +1,121 @@
+//! The fast path of the text format: many lines at a time, then column by column.
+//!
+//! It takes lines from the start of the input up to the first one that is anything but a row of values without escapes: one with
+//! a backslash (but for the null marker), a carriage return, bytes that are not UTF-8, or another number of fields. What such a
+//! line means, or which error it is, is the general path's business.
+
+use memchr::{memchr, memchr3_iter};
+
+/// Bytes of the input that are looked at for one batch.
+const WINDOW_BYTES: usize = 1 << 20;
+
+/// Finds the fields of lines.
+pub(super) struct PlainLines {
+    delimiter: u8,
+    null: Vec<u8>,
+    /// The null marker begins with the only backslash that it has.
+    null_is_escape: bool,
+    fields: usize,
+    /// End of each field of the lines found, one line after the other.
+    ends: Vec<u32>,
+}
+
+impl PlainLines {
+    /// `fields`: of each line, at least one.
+    pub fn new(delimiter: u8, null: &str, fields: usize) -> PlainLines {
+        let null = null.as_bytes().to_vec();
+        let null_is_escape = matches!(&null[..], [b'\\', rest @ ..] if !rest.is_empty() && !rest.contains(&b'\\'));
+        PlainLines { delimiter, null, null_is_escape, fields, ends: Vec::new() }
+    }
+
+    /// Finds whole lines, at most `rows_max`, and returns how many there are.
+    pub fn find(&mut self, input: &[u8], rows_max: usize) -> usize {
+        self.ends.clear();
+        let window = &input[..input.len().min(WINDOW_BYTES)];
+        let window = &window[..memchr(b'\r', window).unwrap_or(window.len())];
+        let (mut rows, mut in_row, mut start) = (0, 0, 0);
+        for at in memchr3_iter(self.delimiter, b'\n', b'\\', window) {
+            if window[at] == b'\\' {
+                if at == start && self.is_null_at(window, at) {
+                    continue;
+                }
+                break;
+            }
+            let last = in_row + 1 == self.fields;
+            if last != (window[at] == b'\n') {
+                break;
+            }
+            self.ends.push(at as u32);
+            start = at + 1;
+            in_row += 1;
+            if last {
+                in_row = 0;
+                rows += 1;
+                if rows == rows_max {
+                    break;
+                }
+            }
+        }
+        self.ends.truncate(rows * self.fields);
+        match std::str::from_utf8(&window[..self.bytes(rows)]) {
+            Ok(_) => rows,
+            Err(e) => (0..rows).take_while(|row| self.bytes(row + 1) <= e.valid_up_to()).count(),
+        }
+    }
+
+    fn is_null_at(&self, window: &[u8], at: usize) -> bool {
+        let after = window.get(at + self.null.len());
+        self.null_is_escape && window[at..].starts_with(&self.null) && after.is_some_and(|c| *c == self.delimiter || *c == b'\n')
+    }
+
+    /// Bytes that the first lines take, with their newlines.
+    pub fn bytes(&self, rows: usize) -> usize {
+        if rows == 0 { 0 } else { self.ends[rows * self.fields - 1] as usize + 1 }
+    }
+
+    /// Field `i` of a line; `None` when it is null. `input` is what the lines were found in.
+    #[inline]
+    pub fn field<'a>(&self, input: &'a [u8], row: usize, i: usize) -> Option<&'a [u8]> {
+        let at = row * self.fields + i;
+        let start = if at == 0 { 0 } else { self.ends[at - 1] as usize + 1 };
+        let field = &input[start..self.ends[at] as usize];
+        if field.len() == self.null.len() && field == self.null { None } else { Some(field) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(lines: &mut PlainLines, input: &[u8]) -> Vec<Vec<Option<String>>> {
+        let rows = lines.find(input, 10);
+        let text = |f: Option<&[u8]>| f.map(|f| String::from_utf8_lossy(f).into_owned());
+        (0..rows).map(|row| (0..lines.fields).map(|i| text(lines.field(input, row, i))).collect()).collect()
+    }
+
+    fn row(values: &[Option<&str>]) -> Vec<Option<String>> {
+        values.iter().map(|v| v.map(str::to_owned)).collect()
+    }
+
+    #[test]
+    fn whole_plain_lines_are_found() {
+        let mut two = PlainLines::new(b'\t', "\\N", 2);
+        let first = row(&[Some("1"), Some("a")]);
+        assert_eq!(found(&mut two, b"1\ta\n\t\\N\n3\tc"), [first.clone(), row(&[Some(""), None])]);
+        assert_eq!(two.bytes(2), 8);
+        // What ends the fast path: escapes, other newlines, another number of fields, no UTF-8.
+        for rest in
+            [&b"2\t\\\\N\n"[..], b"2\t\\Nx\n", b"\\.\n", b"2\tb\r\n", b"2\n", b"2\tb\tc\n", b"2\t\xff\n", b"2\tb", b"\\N\t\\"]
+        {
+            let input = [b"1\ta\n", rest].concat();
+            assert_eq!(found(&mut two, &input), std::slice::from_ref(&first), "{:?}", String::from_utf8_lossy(rest));
+        }
+        assert_eq!(found(&mut two, b""), Vec::<Vec<Option<String>>>::new());
+    }
+
+    #[test]
+    fn a_null_marker_may_be_anything() {
+        assert_eq!(found(&mut PlainLines::new(b'\t', "", 2), b"\t\n"), [row(&[None, None])]);
+        assert_eq!(found(&mut PlainLines::new(b'\t', "nil", 1), b"nil\nnile\n"), [row(&[None]), row(&[Some("nile")])]);
+    }
+}
