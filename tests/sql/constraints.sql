@@ -73,3 +73,15 @@ insert into parent values (3, 'z', 1);
 \d parent
 \d child
 \d later
+-- Marks on indexes.
+alter table parent cluster on lower_code;
+alter table parent cluster on partial;
+alter table parent cluster on missing;
+alter table parent replica identity using index parent_pkey;
+alter table parent replica identity using index partial;
+alter table parent replica identity using index lower_code;
+select relname, indisclustered, indisreplident from pg_index join pg_class c on c.oid = indexrelid where indrelid = 'parent'::regclass order by 1;
+select relreplident from pg_class where oid = 'parent'::regclass;
+alter table parent set without cluster, replica identity full;
+select bool_or(indisclustered), bool_or(indisreplident) from pg_index where indrelid = 'parent'::regclass;
+select relreplident from pg_class where oid = 'parent'::regclass;

@@ -198,3 +198,14 @@ select lo_create(4821);
 select lo_create(4822);
 commit;
 select count(lo_unlink(oid)) from pg_largeobject_metadata where oid between 4801 and 4822;
+-- Ranges of objects, however they are said.
+select count(lo_create(i)) from generate_series(4901, 4950) i;
+select count(lo_put(i::oid, 0, 'x')) from generate_series(4901, 4950) i;
+select count(*) from pg_largeobject_metadata where oid > 4910 and oid <= 4920;
+select count(*), min(oid) from pg_largeobject_metadata where 4940 <= oid and oid < 10000 and oid <> 4941;
+select count(*) from pg_largeobject where loid >= 4945 and loid < 4951 and pageno = 0;
+select count(*) from pg_largeobject_metadata where oid > 4910 and oid < 4911;
+select count(*) from pg_largeobject_metadata where oid between 4901 and 4950 and oid > null;
+select count(*) from pg_largeobject_metadata where oid between 4901 and 4294967295 and oid < 5000;
+select n, (select count(*) from pg_largeobject_metadata where oid between 4901 and n) from (values (4900::oid), (4905), (4906)) v(n);
+select count(lo_unlink(oid)) from pg_largeobject_metadata where oid between 4901 and 4950;

@@ -4,6 +4,7 @@ mod bulk;
 mod clients;
 mod compare;
 mod crash;
+mod dumps;
 mod durability;
 mod history;
 mod isolation;
@@ -22,7 +23,7 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "usage: cargo xtask <task>
 
 tasks:
-  ci               fmt, clippy, tidy, all tests, and the eight below
+  ci               fmt, clippy, tidy, all tests, and the nine below
   tidy             the repository's own rules
   tidy --record    writes xtask/long.txt anew
   sim              the engine on one thread, chosen by seeds; --help lists its options
@@ -37,11 +38,14 @@ tasks:
   bulk             COPY, indexes, CREATE TABLE AS beside PostgreSQL, speeds and sizes; --rows N (20000000), --rounds N (1)
   memory           a server with little memory and much data; --memory MB (192), --megabytes MB of data (400)
   compare [NAME]   scripts of tests/sql on PostgreSQL and on Melba, the same output
+  dumps            pg_dump, pg_restore, psql, pg_dumpall, vacuumlo, melba dump and restore between Melba and PostgreSQL, all
+                   options; --pg-bin DIR with client programs of version 18 compares in all directions
   isolation [NAME] specs of tests/isolation on PostgreSQL and on Melba, the same output; with --source DIR (src/test/isolation
                    of PostgreSQL's source) PostgreSQL's own specs on Melba, and the share that agrees; --tester PATH
 
-clients, tour, compare and isolation take --server HOST:PORT[/DATABASE], a server that runs already, instead of a fresh Melba; compare, isolation and
-bulk take --reference for PostgreSQL. MELBA=PATH in the environment is the binary to test (target/debug/melba).";
+clients, tour, compare, dumps and isolation take --server HOST:PORT[/DATABASE], a server that runs already, instead of a fresh Melba;
+compare, dumps, isolation and bulk take --reference for PostgreSQL. MELBA=PATH in the environment is the binary to test
+(target/debug/melba).";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -74,7 +78,7 @@ fn ci() -> Result<(), String> {
     tidy::check(&root())?;
     cargo(&["test", "--workspace", "--quiet"])?;
     sim::ci()?;
-    for task in ["clients", "tour", "crash", "history", "memory", "durability", "longrun", "compare", "isolation"] {
+    for task in ["clients", "tour", "crash", "history", "memory", "durability", "longrun", "compare", "dumps", "isolation"] {
         server_task(task, &[])?;
     }
     Ok(())
@@ -104,6 +108,7 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
         "memory" => memory::memory(&options.memory),
         "durability" => durability::durability(),
         "longrun" => longrun::longrun(&options.longrun),
+        "dumps" => dumps::dumps(&options.dumps, options.server, options.reference),
         "compare" => compare::compare(&options.name, options.server, options.reference),
         _ => Err(USAGE.to_owned()),
     }
@@ -121,6 +126,7 @@ struct Options {
     isolation: isolation::Options,
     memory: memory::Options,
     longrun: longrun::Options,
+    dumps: dumps::Options,
     name: String,
 }
 
@@ -140,6 +146,7 @@ impl Options {
             "--writers" => self.space.writers = number()?.into(),
             "--source" => self.isolation.source = Some(value.into()),
             "--tester" => self.isolation.tester = Some(value.into()),
+            "--pg-bin" => self.dumps.pg_bin = Some(value.into()),
             "--seconds" => (self.crash.seconds, self.history.seconds) = (number()?, number()?),
             "--kills" => self.history.kills = number()?,
             "--seed" => self.history.seed = number()?,

@@ -168,7 +168,7 @@ fn ready(line: &str) -> Option<Address> {
 }
 
 /// The server under test: the environment's MELBA, else the development build.
-fn binary() -> PathBuf {
+pub fn binary() -> PathBuf {
     std::env::var_os("MELBA").map_or_else(|| root().join("target/debug/melba"), PathBuf::from)
 }
 

@@ -2,6 +2,7 @@
 
 use melba_types::Oid;
 
+pub const PG_DEFAULT_ACL: Oid = Oid(826);
 pub const PG_TABLESPACE: Oid = Oid(1213);
 pub const PG_TYPE: Oid = Oid(1247);
 pub const PG_ATTRIBUTE: Oid = Oid(1249);

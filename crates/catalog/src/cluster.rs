@@ -34,7 +34,9 @@ impl Cluster {
         // Shared objects (database 0) come first: they say which databases there are.
         let shared = by_database.remove(&Oid::INVALID).unwrap_or_default();
         let mut cluster = Cluster::default().with(classes::POSTGRES_DATABASE, &shared);
-        for (database, changes) in by_database {
+        for (database, mut changes) in by_database {
+            // Tables before the indexes that they then list.
+            changes.sort_by_key(|c| matches!(c, ObjectChange::Put(Object::Relation(r)) if r.index.is_some()));
             cluster = cluster.with(database, &changes);
         }
         cluster

@@ -82,7 +82,7 @@ fn encode_object(object: &Object) -> Vec<u8> {
     }
     arms! {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
-        10 Role 11 Database
+        10 Role 11 Database 12 DefaultAcl
     }
     out
 }
@@ -97,7 +97,7 @@ fn decode_object(bytes: &[u8]) -> Option<Object> {
     }
     let mut object = arms! {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
-        10 Role 11 Database
+        10 Role 11 Database 12 DefaultAcl
     };
     // The name of a system relation's generator is not stored: it comes from the built-in relation.
     if let Object::Relation(relation) = &mut object
@@ -386,6 +386,7 @@ code_struct! {
     AclItem { grantee grantor privileges }
     ObjectAddress { class object sub }
     Namespace { oid name owner acl }
+    DefaultAcl { oid role namespace letter acl }
     Relation {
         oid name namespace owner kind persistence row_type of_type columns storage file_node indexes constraints triggers
         options index sequence view_query rule populated access_method acl row_security force_row_security

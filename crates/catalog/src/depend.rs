@@ -110,6 +110,7 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
             list.normal(classes::PG_PROC, o.function);
         }
         Object::Collation(o) => list.normal(classes::PG_NAMESPACE, o.namespace),
+        Object::DefaultAcl(o) => list.push(address(classes::PG_NAMESPACE, o.namespace, 0), DependencyKind::Auto),
         Object::Namespace(_) | Object::Description(_) | Object::Role(_) | Object::Database(_) => {}
     }
     list.all

@@ -32,6 +32,8 @@ pub enum Object {
     Constraint(Arc<Constraint>),
     Trigger(Arc<Trigger>),
     Collation(Arc<Collation>),
+    /// ALTER DEFAULT PRIVILEGES.
+    DefaultAcl(Arc<DefaultAcl>),
     /// COMMENT ON.
     Description(Arc<Description>),
     /// Shared across databases.
@@ -48,6 +50,19 @@ pub struct ObjectAddress {
     pub object: Oid,
     /// Column number, or 0.
     pub sub: i32,
+}
+
+/// pg_default_acl: the privileges that new objects of a role get.
+#[derive(Clone, Debug)]
+pub struct DefaultAcl {
+    pub oid: Oid,
+    /// Whose objects.
+    pub role: Oid,
+    /// In this schema, added to what is said of all (0).
+    pub namespace: Oid,
+    /// Of objects of a kind: 'r' relations, 'S' sequences, 'f' functions, 'T' types, 'n' schemas, 'L' large objects.
+    pub letter: u8,
+    pub acl: Arc<[AclItem]>,
 }
 
 #[derive(Clone, Debug)]

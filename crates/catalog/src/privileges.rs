@@ -184,24 +184,11 @@ impl Catalog {
         if self.is_superuser(role) {
             return true;
         }
-        let mut held = 0;
-        let mut add = |items: &[AclItem]| {
-            for item in items {
-                if !item.grantee.is_valid() || self.has_role(role, item.grantee, RoleUse::Inherit) {
-                    held |= item.privileges;
-                }
-            }
+        let held = match acl {
+            Some(items) => self.listed_privileges(items, role, owner),
+            None => self.listed_privileges(&kind.default_acl(owner), role, owner),
         };
-        match acl {
-            Some(items) => add(items),
-            None => add(&kind.default_acl(owner)),
-        }
-        // Owners can always grant.
-        if self.has_role(role, owner, RoleUse::Inherit) {
-            held |= kind.all() << GRANT_OPTION_SHIFT;
-        }
-        held |= self.predefined_privileges(role, kind);
-        held & mask == mask
+        (held | self.predefined_privileges(role, kind)) & mask == mask
     }
 
     /// What pg_read_all_data and its like bring.

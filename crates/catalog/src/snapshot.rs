@@ -26,6 +26,7 @@ pub struct Catalog {
     constraints: Layered<Constraint>,
     triggers: Layered<Trigger>,
     collations: Layered<Collation>,
+    default_acls: Layered<DefaultAcl>,
     roles: Layered<Role>,
     databases: Layered<Database>,
     /// By OID of the described object.
@@ -72,6 +73,7 @@ impl Object {
             Object::Constraint(o) => at(classes::PG_CONSTRAINT, o.oid),
             Object::Trigger(o) => at(classes::PG_TRIGGER, o.oid),
             Object::Collation(o) => at(classes::PG_COLLATION, o.oid),
+            Object::DefaultAcl(o) => at(classes::PG_DEFAULT_ACL, o.oid),
             Object::Description(o) => o.address,
             Object::Role(o) => at(classes::PG_AUTHID, o.oid),
             Object::Database(o) => at(classes::PG_DATABASE, o.oid),
@@ -127,6 +129,7 @@ impl Catalog {
             constraints: Layered::new(&b.constraints),
             triggers: Layered::new(&b.triggers),
             collations: Layered::new(&b.collations),
+            default_acls: Layered::new(&b.default_acls),
             roles: Layered::new(&b.roles),
             databases: Layered::new(&b.databases),
             descriptions: builtin_descriptions(),
@@ -177,7 +180,13 @@ impl Catalog {
         self.next_oid.fetch_max(object.oid_max().0.saturating_add(1), Ordering::Relaxed);
         let old = match object {
             Object::Namespace(o) => self.namespaces.put(o.clone()).map(Object::Namespace),
-            Object::Relation(o) => self.relations.put(o.clone()).map(Object::Relation),
+            Object::Relation(o) => {
+                let old = self.relations.put(self.with_its_indexes(o)).map(Object::Relation);
+                if let Some(table) = self.table_with(o) {
+                    self.relations.put(table);
+                }
+                old
+            }
             Object::Type(o) => self.types.put(o.clone()).map(Object::Type),
             Object::Function(o) => self.functions.put(o.clone()).map(Object::Function),
             Object::Operator(o) => self.operators.put(o.clone()).map(Object::Operator),
@@ -185,6 +194,7 @@ impl Catalog {
             Object::Constraint(o) => self.constraints.put(o.clone()).map(Object::Constraint),
             Object::Trigger(o) => self.triggers.put(o.clone()).map(Object::Trigger),
             Object::Collation(o) => self.collations.put(o.clone()).map(Object::Collation),
+            Object::DefaultAcl(o) => self.default_acls.put(o.clone()).map(Object::DefaultAcl),
             Object::Role(o) => self.roles.put(o.clone()).map(Object::Role),
             Object::Database(o) => self.databases.put(o.clone()).map(Object::Database),
             Object::Description(o) => {
@@ -211,10 +221,16 @@ impl Catalog {
             classes::PG_CONSTRAINT => self.constraints.remove(oid).map(Object::Constraint),
             classes::PG_TRIGGER => self.triggers.remove(oid).map(Object::Trigger),
             classes::PG_COLLATION => self.collations.remove(oid).map(Object::Collation),
+            classes::PG_DEFAULT_ACL => self.default_acls.remove(oid).map(Object::DefaultAcl),
             classes::PG_AUTHID => self.roles.remove(oid).map(Object::Role),
             classes::PG_DATABASE => self.databases.remove(oid).map(Object::Database),
             _ => None,
         };
+        if let Some(Object::Relation(index)) = &old
+            && let Some(table) = self.table_without(index)
+        {
+            self.relations.put(table);
+        }
         if let Some(old) = old {
             self.dependents.remove(&dependencies(&old));
         }
@@ -377,6 +393,19 @@ impl Catalog {
         self.casts.iter()
     }
 
+    pub fn default_acl_by_oid(&self, oid: Oid) -> Option<&Arc<DefaultAcl>> {
+        self.default_acls.get(oid)
+    }
+
+    /// In OID order.
+    pub fn default_acls(&self) -> impl Iterator<Item = &Arc<DefaultAcl>> {
+        self.default_acls.iter()
+    }
+
+    pub(crate) fn default_acls_of(&self, role: Oid) -> impl Iterator<Item = &Arc<DefaultAcl>> {
+        self.default_acls.named(role, "")
+    }
+
     /// Operator families and classes.
     pub fn access_methods(&self) -> &'static AccessMethods {
         &BUILTINS.access
@@ -454,6 +483,18 @@ impl Catalog {
         oids.into_iter().filter_map(|oid| self.constraint(oid)).filter(refers).collect()
     }
 
+    /// The NOT NULL constraint of a column, by its number.
+    pub fn not_null_constraint(&self, relation: &Relation, number: i16) -> Option<&Arc<Constraint>> {
+        let of_column = |c: &&Arc<Constraint>| c.kind == ConstraintKind::NotNull && c.columns == [number];
+        relation.constraints.iter().filter_map(|c| self.constraint(*c)).find(of_column)
+    }
+
+    /// Whether a column, by its place, has no NULL in any row: not so while its NOT NULL constraint is NOT VALID.
+    pub fn is_never_null(&self, relation: &Relation, place: usize) -> bool {
+        let is_valid = || self.not_null_constraint(relation, place as i16 + 1).is_none_or(|c| c.validated);
+        relation.columns[place].not_null && is_valid()
+    }
+
     /// How values of a type are held.
     pub fn kind_of(&self, ty: Oid) -> Option<Kind> {
         Some(self.types.get(ty)?.kind)
@@ -471,6 +512,7 @@ impl Catalog {
         all.extend(self.operators.user_objects().cloned().map(Object::Operator));
         all.extend(self.casts.user_objects().cloned().map(Object::Cast));
         all.extend(self.collations.user_objects().cloned().map(Object::Collation));
+        all.extend(self.default_acls.user_objects().cloned().map(Object::DefaultAcl));
         all.extend(self.constraints.user_objects().cloned().map(Object::Constraint));
         all.extend(self.triggers.user_objects().cloned().map(Object::Trigger));
         all.extend(self.descriptions().filter(|d| !is_builtin(d)).cloned().map(Object::Description));

@@ -1,6 +1,7 @@
 //! Large objects in a dump: a stream with a line an object, and one with a line a page.
 
 use crate::Result;
+use crate::privileges::Granted;
 
 /// What the two streams are copied from, in the order of their keys: the server sorts, in files when there are many.
 pub const OBJECTS: &str = "COPY (SELECT oid, pg_catalog.pg_get_userbyid(lomowner), lomacl FROM pg_catalog.pg_largeobject_metadata ORDER BY oid) TO STDOUT";
@@ -83,6 +84,15 @@ pub struct Object {
     pub oid: u32,
     pub owner: String,
     pub acl: Option<String>,
+}
+
+impl Object {
+    /// The statements that make its privileges from the text of an ACL.
+    pub fn privileges(&self, acl: &str) -> Result<String> {
+        let object = format!("LARGE OBJECT {}", self.oid);
+        let granted = Granted { prefix: "", object: &object, column: None, owner: &self.owner, all: "rw" };
+        Ok(granted.revoke_all() + &granted.grants(acl)?)
+    }
 }
 
 /// Bytes of an object from an offset on.

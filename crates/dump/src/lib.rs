@@ -12,6 +12,7 @@ mod connection;
 mod dump;
 mod large_objects;
 mod plain;
+mod privileges;
 mod progress;
 mod restore;
 mod schema;

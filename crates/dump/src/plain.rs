@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::Result;
 use crate::archive::{ArchiveReader, Contents, Section, StreamKind};
 use crate::large_objects::{Lines, Runs, object};
+use crate::privileges::quoted;
 
 /// A stream's bytes, cut anywhere.
 pub type Blocks<'a> = Box<dyn Iterator<Item = Result<Vec<u8>>> + 'a>;
@@ -83,7 +84,7 @@ fn objects(out: &mut impl Write, blocks: Blocks) -> Result<()> {
             ),
         )?;
         if let Some(acl) = &object.acl {
-            put(out, format_args!("{}\n", grants(object.oid, &object.owner, acl)?))?;
+            put(out, format_args!("{}\n", object.privileges(acl)?))?;
         }
     }
     Ok(())
@@ -97,51 +98,6 @@ fn pages(out: &mut impl Write, blocks: Blocks) -> Result<()> {
         put(out, format_args!("');\n"))?;
     }
     Ok(())
-}
-
-/// The statements that make an ACL, of which only an object's own two privileges occur.
-pub fn grants(oid: u32, owner: &str, acl: &str) -> Result<String> {
-    let mut out = format!("REVOKE ALL ON LARGE OBJECT {oid} FROM {};", quoted(owner));
-    for item in items(acl) {
-        let (grantee, rest) = item.rsplit_once('=').ok_or_else(|| format!("large object {oid} has a malformed ACL: {acl}"))?;
-        let letters = rest.split('/').next().unwrap_or_default();
-        let grantee = if grantee.is_empty() { "PUBLIC".to_owned() } else { quoted(grantee) };
-        for (letter, privilege) in [('r', "SELECT"), ('w', "UPDATE")] {
-            if let Some((_, after)) = letters.split_once(letter) {
-                let option = if after.starts_with('*') { " WITH GRANT OPTION" } else { "" };
-                out += &format!(" GRANT {privilege} ON LARGE OBJECT {oid} TO {grantee}{option};");
-            }
-        }
-    }
-    Ok(out)
-}
-
-/// The items of an array of aclitem as text: quoted where a name needs it, with quotes doubled inside the item's own.
-fn items(acl: &str) -> Vec<String> {
-    let inner = acl.trim_start_matches('{').trim_end_matches('}');
-    let (mut items, mut item, mut is_quoted, mut is_escaped) = (Vec::new(), String::new(), false, false);
-    for c in inner.chars() {
-        match c {
-            _ if is_escaped => {
-                is_escaped = false;
-                // A quote that is left belongs to the name within the item.
-                if c != '"' {
-                    item.push(c);
-                }
-            }
-            '\\' => is_escaped = true,
-            '"' => is_quoted = !is_quoted,
-            ',' if !is_quoted => items.push(std::mem::take(&mut item)),
-            _ => item.push(c),
-        }
-    }
-    items.push(item);
-    items.retain(|i| !i.is_empty());
-    items
-}
-
-pub fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 fn put(out: &mut impl Write, text: std::fmt::Arguments) -> Result<()> {
@@ -190,14 +146,5 @@ mod tests {
         ];
         let places: Vec<usize> = parts.iter().map(|p| text.find(p).unwrap_or_else(|| panic!("{p} is not in {text}"))).collect();
         assert!(places.is_sorted(), "{text}");
-    }
-
-    #[test]
-    fn acls_become_grants() {
-        let text = grants(5, "ann", r#"{ann=rw/ann,bob=r*/ann,"\"odd, name\"=w/ann"}"#).unwrap();
-        let expected = "REVOKE ALL ON LARGE OBJECT 5 FROM \"ann\"; GRANT SELECT ON LARGE OBJECT 5 TO \"ann\"; GRANT UPDATE ON LARGE OBJECT 5 TO \"ann\"; \
-                        GRANT SELECT ON LARGE OBJECT 5 TO \"bob\" WITH GRANT OPTION; GRANT UPDATE ON LARGE OBJECT 5 TO \"odd, name\";";
-        assert_eq!(text, expected);
-        assert!(grants(5, "ann", "{x}").is_err());
     }
 }

@@ -14,6 +14,7 @@ use crate::archive::{ArchiveReader, Entry, Section, StreamInfo, StreamKind};
 use crate::connection::{Source, describe, execute};
 use crate::large_objects::{Lines, Object, Run, Runs, object};
 use crate::plain;
+use crate::privileges::quoted;
 use crate::progress::Progress;
 
 #[derive(Debug, Args)]
@@ -244,10 +245,10 @@ impl Batch<'_> {
         self.oids.push(object.oid);
         self.contents.push(contents);
         if object.owner != self.user {
-            self.properties += &format!("ALTER LARGE OBJECT {} OWNER TO {};", object.oid, plain::quoted(&object.owner));
+            self.properties += &format!("ALTER LARGE OBJECT {} OWNER TO {};", object.oid, quoted(&object.owner));
         }
         if let Some(acl) = &object.acl {
-            self.properties += &plain::grants(object.oid, &object.owner, acl)?;
+            self.properties += &object.privileges(acl)?;
         }
         if self.oids.len() >= BATCH_OBJECTS || self.bytes >= BATCH_BYTES { self.flush() } else { Ok(()) }
     }

@@ -69,6 +69,13 @@ fn samples() -> Vec<Object> {
         Object::Operator(c.operator(Oid(96)).expect("=").clone()),
         Object::Cast(c.cast(oids::INT4, oids::INT8).expect("a cast").clone()),
         Object::Constraint(Arc::new(constraint)),
+        Object::DefaultAcl(Arc::new(DefaultAcl {
+            oid: Oid(16500),
+            role: Oid(10),
+            namespace: Oid(2200),
+            letter: b'r',
+            acl: [AclItem { grantee: Oid(0), grantor: Oid(10), privileges: 2 }].into(),
+        })),
         Object::Collation(c.collation(Oid(950)).expect("C").clone()),
         Object::Description(Arc::new(Description { address, text: "héllo".into() })),
         Object::Role(c.role_by_name("pg_monitor").expect("a role").clone()),

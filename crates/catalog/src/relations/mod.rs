@@ -16,6 +16,7 @@ mod pg_collation;
 mod pg_constraint;
 mod pg_database;
 mod pg_db_role_setting;
+mod pg_default_acl;
 mod pg_depend;
 mod pg_description;
 mod pg_enum;
@@ -171,6 +172,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("pg_constraint", pg_constraint::rows),
     ("pg_database", pg_database::rows),
     ("pg_db_role_setting", pg_db_role_setting::rows),
+    ("pg_default_acl", pg_default_acl::rows),
     ("pg_depend", pg_depend::rows),
     ("pg_description", pg_description::rows),
     ("pg_enum", pg_enum::rows),
@@ -192,7 +194,6 @@ const GENERATORS: &[(&str, Generator)] = &[
 
 /// Relations of features that Melba does not have, and those whose rows only `LiveInfo` may know.
 const EMPTY: &[&str] = &[
-    "pg_default_acl",
     "pg_event_trigger",
     "pg_foreign_data_wrapper",
     "pg_foreign_server",

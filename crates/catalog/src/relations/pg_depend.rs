@@ -30,6 +30,7 @@ fn objects_of(catalog: &Catalog, oid: Oid) -> Vec<Object> {
     found.extend(catalog.operator(oid).cloned().map(Object::Operator));
     found.extend(catalog.constraint(oid).cloned().map(Object::Constraint));
     found.extend(catalog.trigger(oid).cloned().map(Object::Trigger));
+    found.extend(catalog.default_acl_by_oid(oid).cloned().map(Object::DefaultAcl));
     found.extend(catalog.collation(oid).cloned().map(Object::Collation));
     found.extend(catalog.casts().find(|c| c.oid == oid).cloned().map(Object::Cast));
     if found.is_empty() {

@@ -3,13 +3,17 @@
 use super::{Reader, USER};
 use crate::Result;
 use crate::archive::{Entry, Section};
+use crate::privileges::{Granted, all_letters, quoted};
 
 pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
     let mut all = Vec::new();
-    for sql in [owners(), comments(), large_object_comments().to_owned(), privileges(), column_privileges(), default_privileges()]
-    {
+    for sql in [owners(), comments(), large_object_comments().to_owned()] {
         all.extend(reader.entries(Section::After, &sql)?);
     }
+    for sql in [object_privileges(), column_privileges()] {
+        all.extend(privileges(reader, &sql)?);
+    }
+    all.extend(default_privileges(reader)?);
     Ok(all)
 }
 
@@ -39,53 +43,61 @@ fn owners() -> String {
     )
 }
 
-/// A GRANT a grantee, of an `acl` of the alias `o`: what is granted on `what` (a quoted name with its kind), privileges as words.
-fn grants(privilege: &str, what: &str) -> String {
-    format!(
-        "(SELECT string_agg(format('GRANT %s ON {what} TO %s%s;', g.privileges, CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END,
-            CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END), ' ' ORDER BY g.place)
-          FROM (SELECT x.grantee, x.is_grantable, string_agg({privilege}, ', ' ORDER BY x.ordinality) AS privileges, min(x.ordinality) AS place
-                FROM aclexplode(o.acl) WITH ORDINALITY x GROUP BY x.grantee, x.is_grantable) g)"
-    )
+/// Entries of a query that answers (schema, name, granted object, column or NULL, owner, ACL, acldefault() or NULL). An object's list is
+/// made from nothing; a column has no privileges of its own before.
+fn privileges(reader: &mut Reader, sql: &str) -> Result<Vec<Entry>> {
+    let mut all = Vec::new();
+    for row in reader.rows(sql)? {
+        let [schema, name, object, column, owner, acl, usual] =
+            <[_; 7]>::try_from(row).map_err(|_| "privileges of nothing".to_owned())?;
+        let (Some(name), Some(object), Some(owner), Some(acl)) = (name, object, owner, acl) else { continue };
+        let letters = usual.as_deref().map(all_letters).unwrap_or_default();
+        let granted = Granted { prefix: "", object: &object, column: column.as_deref(), owner: &owner, all: &letters };
+        let revoked = if column.is_none() { granted.revoke_all() } else { String::new() };
+        let sql = format!("{revoked}{}", granted.grants(&acl)?);
+        all.push(Entry { section: Section::After, kind: "ACL".to_owned(), schema, name, sql });
+    }
+    Ok(all)
 }
 
-/// Everything is taken away first: what is left is the ACL, whatever the defaults of the server it is restored to.
-fn privileges() -> String {
-    let grants = grants("x.privilege_type", "%s %s").replace("g.privileges, CASE", "g.privileges, o.granted, o.quoted, CASE");
+fn object_privileges() -> String {
     format!(
-        "SELECT 'ACL', o.schema, o.name, format('REVOKE ALL ON %s %s FROM PUBLIC; REVOKE ALL ON %s %s FROM %I; ', o.granted, o.quoted, o.granted, o.quoted,
-            pg_get_userbyid(o.owner)) || coalesce({grants}, '')
+        "SELECT o.schema, o.name, o.granted || ' ' || o.quoted, NULL, pg_get_userbyid(o.owner), o.acl,
+            acldefault(CASE o.granted WHEN 'SCHEMA' THEN 'n' WHEN 'TYPE' THEN 'T' WHEN 'SEQUENCE' THEN 's' ELSE 'r' END::\"char\", o.owner)
          FROM ({}) o WHERE o.acl IS NOT NULL",
         owned()
     )
 }
 
 fn column_privileges() -> String {
-    let grants = grants("format('%s (%I)', x.privilege_type, o.attname)", "TABLE %s")
-        .replace("g.privileges, CASE", "g.privileges, o.quoted, CASE");
     format!(
-        "SELECT 'ACL', o.nspname, o.relname, {grants} FROM (
-            SELECT n.nspname, c.relname, format('%I.%I', n.nspname, c.relname) AS quoted, a.attname, a.attacl AS acl
-            FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-            WHERE {USER} AND c.relpersistence <> 't' AND a.attacl IS NOT NULL AND cardinality(a.attacl) > 0 ORDER BY c.oid, a.attnum) o"
+        "SELECT n.nspname, c.relname, format('TABLE %I.%I', n.nspname, c.relname), quote_ident(a.attname), pg_get_userbyid(c.relowner), a.attacl, NULL
+         FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+         WHERE {USER} AND c.relpersistence <> 't' AND a.attacl IS NOT NULL AND cardinality(a.attacl) > 0 ORDER BY c.oid, a.attnum"
     )
 }
 
-fn default_privileges() -> String {
-    let alter = "format('ALTER DEFAULT PRIVILEGES FOR ROLE %I%s ', pg_get_userbyid(o.defaclrole),
-        CASE WHEN n.nspname IS NULL THEN '' ELSE format(' IN SCHEMA %I', n.nspname) END)";
-    let objects = "CASE o.defaclobjtype WHEN 'r' THEN 'TABLES' WHEN 'S' THEN 'SEQUENCES' WHEN 'f' THEN 'FUNCTIONS' WHEN 'T' THEN 'TYPES' WHEN 'n' THEN 'SCHEMAS' ELSE 'LARGE OBJECTS' END";
-    format!(
-        "SELECT 'DEFAULT ACL', n.nspname, {objects},
-            CASE WHEN n.nspname IS NULL THEN {alter} || format('REVOKE ALL ON %s FROM PUBLIC; ', {objects}) || {alter}
-                || format('REVOKE ALL ON %s FROM %I; ', {objects}, pg_get_userbyid(o.defaclrole)) ELSE '' END
-            || coalesce((SELECT string_agg({alter} || format('GRANT %s ON %s TO %s%s;', g.privileges, {objects},
-                    CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END,
-                    CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END), ' ' ORDER BY g.place)
-                FROM (SELECT x.grantee, x.is_grantable, string_agg(x.privilege_type, ', ' ORDER BY x.ordinality) AS privileges, min(x.ordinality) AS place
-                    FROM aclexplode(o.defaclacl) WITH ORDINALITY x GROUP BY x.grantee, x.is_grantable) g), '')
-         FROM pg_catalog.pg_default_acl o LEFT JOIN pg_catalog.pg_namespace n ON n.oid = o.defaclnamespace"
-    )
+/// What is said of one schema is added to what is said of all, which stands for itself.
+fn default_privileges(reader: &mut Reader) -> Result<Vec<Entry>> {
+    const SQL: &str = "SELECT n.nspname, pg_get_userbyid(o.defaclrole), o.defaclacl,
+            acldefault(CASE o.defaclobjtype WHEN 'S' THEN 's' ELSE o.defaclobjtype END::\"char\", o.defaclrole),
+            CASE o.defaclobjtype WHEN 'r' THEN 'TABLES' WHEN 'S' THEN 'SEQUENCES' WHEN 'f' THEN 'FUNCTIONS' WHEN 'T' THEN 'TYPES'
+                WHEN 'n' THEN 'SCHEMAS' ELSE 'LARGE OBJECTS' END
+        FROM pg_catalog.pg_default_acl o LEFT JOIN pg_catalog.pg_namespace n ON n.oid = o.defaclnamespace ORDER BY o.oid";
+    let mut all = Vec::new();
+    for row in reader.rows(SQL)? {
+        let [schema, owner, acl, usual, objects] =
+            <[_; 5]>::try_from(row).map_err(|_| "default privileges of nobody".to_owned())?;
+        let (Some(owner), Some(acl), Some(usual), Some(objects)) = (owner, acl, usual, objects) else { continue };
+        let place = schema.as_deref().map_or_else(String::new, |s| format!("IN SCHEMA {} ", quoted(s)));
+        let prefix = format!("ALTER DEFAULT PRIVILEGES FOR ROLE {} {place}", quoted(&owner));
+        let letters = all_letters(&usual);
+        let granted = Granted { prefix: &prefix, object: &objects, column: None, owner: &owner, all: &letters };
+        let revoked = if schema.is_none() { granted.revoke_all() } else { String::new() };
+        let sql = format!("{revoked}{}", granted.grants(&acl)?);
+        all.push(Entry { section: Section::After, kind: "DEFAULT ACL".to_owned(), schema, name: objects, sql });
+    }
+    Ok(all)
 }
 
 fn comments() -> String {

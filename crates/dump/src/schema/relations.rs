@@ -19,7 +19,7 @@ pub fn before(reader: &mut Reader) -> Result<Vec<Entry>> {
 
 pub fn after(reader: &mut Reader) -> Result<Vec<Entry>> {
     let mut all = sequence_values(reader)?;
-    for sql in [indexes(), constraints()] {
+    for sql in [indexes(), constraints(), index_marks()] {
         all.extend(reader.entries(Section::After, &sql)?);
     }
     Ok(all)
@@ -46,7 +46,9 @@ fn tables() -> String {
                 WHEN 'v' THEN ' GENERATED ALWAYS AS (%s)' ELSE ' DEFAULT %s' END, pg_get_expr(f.adbin, f.adrelid))
             FROM pg_catalog.pg_attrdef f WHERE f.adrelid = a.attrelid AND f.adnum = a.attnum), '')
         || coalesce((SELECT format(' CONSTRAINT %I NOT NULL', o.conname) FROM pg_catalog.pg_constraint o
-            WHERE o.conrelid = a.attrelid AND o.contype = 'n' AND o.conkey[1] = a.attnum), CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END)";
+            WHERE o.conrelid = a.attrelid AND o.contype = 'n' AND o.conkey[1] = a.attnum AND o.convalidated),
+            CASE WHEN a.attnotnull AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint o WHERE o.conrelid = a.attrelid AND o.contype = 'n' AND o.conkey[1] = a.attnum)
+            THEN ' NOT NULL' ELSE '' END)";
     let pieces = format!(
         "SELECT a.attnum::int AS position, {column} AS piece FROM pg_catalog.pg_attribute a
             WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -64,6 +66,9 @@ fn tables() -> String {
     )
 }
 
+/// The options that ALTER COLUMN ... SET takes; a server may keep notes of its own beside them.
+const IS_OPTION: &str = "o LIKE 'n\\_distinct%'";
+
 /// What CREATE TABLE does not say of columns.
 fn columns() -> String {
     let from = format!(
@@ -77,7 +82,8 @@ fn columns() -> String {
             CASE a.attstorage WHEN 'p' THEN 'PLAIN' WHEN 'e' THEN 'EXTERNAL' WHEN 'm' THEN 'MAIN' ELSE 'EXTENDED' END)
             {from} AND a.attstorage <> t.typstorage
          UNION ALL SELECT 'COLUMN', n.nspname, c.relname, format({alter} (%s);', n.nspname, c.relname, a.attname,
-            array_to_string(a.attoptions, ', ')) {from} AND a.attoptions IS NOT NULL
+            (SELECT string_agg(o, ', ') FROM unnest(a.attoptions) o WHERE {IS_OPTION})) {from}
+            AND EXISTS (SELECT FROM unnest(a.attoptions) o WHERE {IS_OPTION})
          UNION ALL SELECT 'COLUMN', n.nspname, c.relname, format({alter} STATISTICS %s;', n.nspname, c.relname, a.attname,
             a.attstattarget) {from} AND a.attstattarget >= 0"
     )
@@ -128,7 +134,6 @@ fn sequence_values(reader: &mut Reader) -> Result<Vec<Entry>> {
 fn indexes() -> String {
     format!(
         "SELECT 'INDEX', n.nspname, t.relname, pg_get_indexdef(i.indexrelid) || ';'
-            || CASE WHEN i.indisclustered THEN format(' ALTER TABLE %I.%I CLUSTER ON %I;', n.nspname, t.relname, c.relname) ELSE '' END
          FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid JOIN pg_catalog.pg_class t ON t.oid = i.indrelid
          JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
          WHERE {USER} AND t.relkind = 'r' AND t.relpersistence <> 't'
@@ -142,7 +147,24 @@ fn constraints() -> String {
         "SELECT CASE o.contype WHEN 'f' THEN 'FK CONSTRAINT' ELSE 'CONSTRAINT' END, n.nspname, c.relname,
             format('ALTER TABLE ONLY %I.%I ADD CONSTRAINT %I %s;', n.nspname, c.relname, o.conname, pg_get_constraintdef(o.oid))
          FROM pg_catalog.pg_constraint o JOIN pg_catalog.pg_class c ON c.oid = o.conrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-         WHERE {USER} AND c.relkind = 'r' AND c.relpersistence <> 't' AND (o.contype IN ('p', 'u', 'x', 'f') OR o.contype = 'c' AND NOT o.convalidated)
+         WHERE {USER} AND c.relkind = 'r' AND c.relpersistence <> 't' AND (o.contype IN ('p', 'u', 'x', 'f') OR o.contype IN ('c', 'n') AND NOT o.convalidated)
          ORDER BY o.contype = 'f', o.oid"
+    )
+}
+
+/// Which index a table is clustered on, and what identifies its rows to a subscriber.
+fn index_marks() -> String {
+    let from = format!(
+        "FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid JOIN pg_catalog.pg_class t ON t.oid = i.indrelid
+         JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace WHERE {USER} AND t.relpersistence <> 't'"
+    );
+    format!(
+        "SELECT 'CLUSTER', n.nspname, t.relname, format('ALTER TABLE %I.%I CLUSTER ON %I;', n.nspname, t.relname, c.relname) {from} AND i.indisclustered
+         UNION ALL SELECT 'REPLICA IDENTITY', n.nspname, t.relname,
+            format('ALTER TABLE ONLY %I.%I REPLICA IDENTITY USING INDEX %I;', n.nspname, t.relname, c.relname) {from} AND i.indisreplident
+         UNION ALL SELECT 'REPLICA IDENTITY', n.nspname, t.relname,
+            format('ALTER TABLE ONLY %I.%I REPLICA IDENTITY %s;', n.nspname, t.relname, CASE t.relreplident WHEN 'n' THEN 'NOTHING' ELSE 'FULL' END)
+            FROM pg_catalog.pg_class t JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
+            WHERE {USER} AND t.relkind = 'r' AND t.relpersistence <> 't' AND t.relreplident IN ('n', 'f')"
     )
 }

@@ -19,7 +19,10 @@ pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
 fn types() -> String {
     let labels = "SELECT string_agg(quote_literal(e.enumlabel), ', ' ORDER BY e.enumsortorder)
         FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid";
-    let attributes = "SELECT string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY a.attnum)
+    let attributes = "SELECT string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod))
+            || coalesce((SELECT format(' COLLATE %I.%I', m.nspname, l.collname) FROM pg_catalog.pg_collation l
+                JOIN pg_catalog.pg_namespace m ON m.oid = l.collnamespace JOIN pg_catalog.pg_type b ON b.oid = a.atttypid
+                WHERE l.oid = a.attcollation AND a.attcollation <> b.typcollation), ''), ', ' ORDER BY a.attnum)
         FROM pg_catalog.pg_attribute a WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped";
     let checks = "SELECT string_agg(format(' CONSTRAINT %I %s', o.conname, pg_get_constraintdef(o.oid)), '' ORDER BY o.conname)
         FROM pg_catalog.pg_constraint o WHERE o.contypid = t.oid AND o.contype = 'c'";

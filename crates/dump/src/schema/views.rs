@@ -31,6 +31,7 @@ pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
         all.push(entry);
     }
     all.extend(refreshes);
+    all.extend(reader.entries(Section::After, &defaults())?);
     all.extend(reader.entries(Section::After, &indexes())?);
     Ok(all)
 }
@@ -63,6 +64,17 @@ fn sorted(order: &[String], reads: &HashMap<String, Vec<String>>) -> Vec<String>
         }
     }
     out
+}
+
+/// What a view gives to its table's columns on INSERT.
+fn defaults() -> String {
+    format!(
+        "SELECT 'DEFAULT', n.nspname, c.relname, format('ALTER VIEW %I.%I ALTER COLUMN %I SET DEFAULT %s;', n.nspname, c.relname, a.attname,
+            pg_get_expr(f.adbin, f.adrelid))
+         FROM pg_catalog.pg_attrdef f JOIN pg_catalog.pg_class c ON c.oid = f.adrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+         JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = f.adnum
+         WHERE {USER} AND c.relkind = 'v' AND c.relpersistence <> 't' ORDER BY c.oid, a.attnum"
+    )
 }
 
 fn indexes() -> String {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Column, ConstraintKind, ObjectAddress, Relation, RelationKind, SequenceInfo, classes};
+use melba_catalog::{Column, ObjectAddress, Relation, RelationKind, SequenceInfo, classes};
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterTableCmd, AlterTableType as At, node::Node as N};
 
@@ -53,7 +53,10 @@ impl Ddl<'_> {
             At::AtColumnDefault => self.change_default(relation, at, c)?,
             At::AtSetNotNull => {
                 self.check_no_nulls(relation.oid, at)?;
-                self.add_not_null(relation.oid, at, None, false)?;
+                match self.catalog().not_null_constraint(relation, at as i16 + 1) {
+                    Some(existing) if !existing.validated => self.put_validated(existing),
+                    _ => self.add_not_null(relation.oid, at, None, false)?,
+                }
             }
             At::AtDropNotNull => self.drop_not_null(relation, at)?,
             At::AtDropExpression => self.drop_expression(relation, at, c.missing_ok)?,
@@ -127,12 +130,7 @@ impl Ddl<'_> {
         if column.identity != 0 {
             bail!(SYNTAX_ERROR, "column \"{}\" of relation \"{}\" is an identity column", column.name, relation.name);
         }
-        let constraint = relation
-            .constraints
-            .iter()
-            .filter_map(|c| catalog.constraint(*c))
-            .find(|c| c.kind == ConstraintKind::NotNull && c.columns == [number]);
-        match constraint {
+        match catalog.not_null_constraint(relation, number) {
             Some(constraint) => self.drop_constraint_row(constraint)?,
             None => self.change_column(relation, at, |col| col.not_null = false),
         }

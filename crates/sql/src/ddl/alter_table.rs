@@ -15,7 +15,7 @@ use pg_query::protobuf::{
 use super::Ddl;
 use super::create_table::TableBuilder;
 use super::nodes::{inner, option_text, options};
-use super::schema::{object_word, relation_word};
+use super::schema::{given, object_word, relation_word};
 
 /// Names that columns may not have.
 pub fn is_system_column(name: &str) -> bool {
@@ -85,7 +85,9 @@ impl Ddl<'_> {
                 self.put_relation(Relation { options: kept, ..(*relation).clone() });
                 Ok(())
             }
-            (At::AtClusterOn | At::AtDropCluster | At::AtReplicaIdentity, _) => Ok(()),
+            (At::AtClusterOn, _) => self.cluster_on(&relation, Some(&c.name)),
+            (At::AtDropCluster, _) => self.cluster_on(&relation, None),
+            (At::AtReplicaIdentity, Some(N::ReplicaIdentityStmt(s))) => self.set_replica_identity(&relation, s),
             (At::AtSetTableSpace, _) if c.name == "pg_default" => Ok(()),
             (At::AtSetAccessMethod, _) => self.set_access_method(&relation, &c.name),
             (At::AtEnableTrigAll | At::AtEnableTrigUser | At::AtDisableTrigUser, _) => Ok(()),
@@ -208,9 +210,13 @@ impl Ddl<'_> {
             let columns = self.column_numbers(relation, &super::nodes::strings(&c.keys), false)?;
             for number in columns {
                 let at = number as usize - 1;
-                self.check_no_nulls(relation.oid, at)?;
                 let name = (!c.conname.is_empty()).then(|| c.conname.clone());
-                self.add_not_null(relation.oid, at, name, c.is_no_inherit)?;
+                if c.skip_validation {
+                    self.add_not_null_unchecked(relation.oid, at, name, c.is_no_inherit)?;
+                } else {
+                    self.check_no_nulls(relation.oid, at)?;
+                    self.add_not_null(relation.oid, at, name, c.is_no_inherit)?;
+                }
             }
             return Ok(());
         }
@@ -241,14 +247,22 @@ impl Ddl<'_> {
         match row.kind {
             ConstraintKind::Check => self.check_existing_rows(&row)?,
             ConstraintKind::ForeignKey => self.validate_foreign_key(row.oid)?,
+            ConstraintKind::NotNull => {
+                row.columns.iter().try_for_each(|number| self.check_no_nulls(relation.oid, *number as usize - 1))?;
+            }
             _ => bail!(
                 WRONG_OBJECT_TYPE,
                 "constraint \"{name}\" of relation \"{}\" is not a foreign key, check, or not-null constraint",
                 relation.name
             ),
         }
-        self.tx.put(melba_catalog::Object::Constraint(Arc::new(Row { validated: true, ..(*row).clone() })));
+        self.put_validated(&row);
         Ok(())
+    }
+
+    /// Notes that all rows have been found to satisfy a constraint.
+    pub fn put_validated(&self, row: &Row) {
+        self.tx.put(melba_catalog::Object::Constraint(Arc::new(Row { validated: true, ..row.clone() })));
     }
 
     fn constraint_of(&self, relation: &Relation, name: &str) -> Result<Arc<Row>> {
@@ -298,13 +312,13 @@ impl Ddl<'_> {
 
     fn change_relation_owner(&self, relation: &Relation, owner: Oid) -> Result<()> {
         let catalog = self.catalog();
-        self.put_relation(Relation { owner, ..relation.clone() });
+        self.put_relation(owned_by(relation, owner));
         for index in relation.indexes.iter().filter_map(|i| catalog.relation(*i)) {
             self.put_relation(Relation { owner, ..(**index).clone() });
         }
         for column in relation.columns.iter().filter(|c| !c.dropped) {
             if let Some(sequence) = self.owned_sequence(relation, &column.name) {
-                self.put_relation(Relation { owner, ..(*sequence).clone() });
+                self.put_relation(owned_by(&sequence, owner));
             }
         }
         for ty in [catalog.type_(relation.row_type)].into_iter().flatten() {
@@ -312,6 +326,12 @@ impl Ddl<'_> {
         }
         Ok(())
     }
+}
+
+/// A relation after it has gone to another owner, and what was granted by or to the old one with it.
+fn owned_by(relation: &Relation, owner: Oid) -> Relation {
+    let columns = relation.columns.iter().map(|c| Column { acl: given(&c.acl, relation.owner, owner), ..c.clone() });
+    Relation { owner, acl: given(&relation.acl, relation.owner, owner), columns: columns.collect(), ..relation.clone() }
 }
 
 fn check_kind(kind: ObjectType, relation: &Relation) -> Result<()> {

@@ -144,24 +144,30 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Marks a column NOT NULL and records the constraint, unless it has one. Existing rows are the caller's business.
+    /// Marks a column NOT NULL and records the constraint, unless it has one. That existing rows have no NULL, the caller
+    /// has checked.
     pub fn add_not_null(&self, table: Oid, column: usize, name: Option<String>, no_inherit: bool) -> Result<()> {
+        self.put_not_null(table, column, name, no_inherit, true)
+    }
+
+    /// The same for new rows only: NOT VALID.
+    pub fn add_not_null_unchecked(&self, table: Oid, column: usize, name: Option<String>, no_inherit: bool) -> Result<()> {
+        self.put_not_null(table, column, name, no_inherit, false)
+    }
+
+    fn put_not_null(&self, table: Oid, column: usize, name: Option<String>, no_inherit: bool, validated: bool) -> Result<()> {
         let relation = self.relation(table)?;
         let catalog = self.catalog();
         let number = column as i16 + 1;
-        let exists = relation
-            .constraints
-            .iter()
-            .filter_map(|c| catalog.constraint(*c))
-            .any(|c| c.kind == ConstraintKind::NotNull && c.columns == [number]);
-        if exists {
+        if catalog.not_null_constraint(&relation, number).is_some() {
             return Ok(());
         }
         let name = name.unwrap_or_else(|| {
             let column = &relation.columns[column].name;
             unused_constraint_name(&catalog, relation.namespace, &[], &relation.name, Some(column), "not_null")
         });
-        let row = Row { no_inherit, columns: vec![number], ..self.bare_constraint(&relation, &name, ConstraintKind::NotNull)? };
+        let bare = self.bare_constraint(&relation, &name, ConstraintKind::NotNull)?;
+        let row = Row { no_inherit, validated, columns: vec![number], ..bare };
         let mut columns = relation.columns.to_vec();
         columns[column].not_null = true;
         self.put_constraint(Relation { columns: columns.into(), ..(*relation).clone() }, row);

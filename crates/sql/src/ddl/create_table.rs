@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::privileges::AclKind;
 use melba_catalog::{
     Column, ConstraintKind, Object, ObjectAddress, Persistence, Relation, RelationKind, Storage, Type, TypeKind, classes,
 };
@@ -207,6 +208,11 @@ impl Ddl<'_> {
         columns: Vec<Column>,
     ) -> Relation {
         let oid = self.tx.new_oid();
+        let acl = match kind {
+            RelationKind::Sequence => self.catalog().initial_acl(AclKind::Sequence, self.user, namespace),
+            RelationKind::Index | RelationKind::PartitionedIndex | RelationKind::Composite => None,
+            _ => self.catalog().initial_acl(AclKind::Table, self.user, namespace),
+        };
         Relation {
             oid,
             name: clip(name, super::naming::NAME_BYTES_MAX).into(),
@@ -229,7 +235,7 @@ impl Ddl<'_> {
             rule: Oid::INVALID,
             populated: true,
             access_method: Oid::INVALID,
-            acl: None,
+            acl,
             row_security: false,
             force_row_security: false,
             replica_identity: b'd',
@@ -252,8 +258,13 @@ impl Ddl<'_> {
         let row_type = self.tx.new_oid();
         relation.row_type = row_type;
         let array = self.put_array_type(&relation.name, relation.namespace, row_type, b'd')?;
+        let acl = match relation.kind {
+            RelationKind::Composite => catalog.initial_acl(AclKind::Type, self.user, relation.namespace),
+            _ => None,
+        };
         let row = Type {
             oid: row_type,
+            acl,
             name: relation.name.clone(),
             type_kind: TypeKind::Composite,
             category: b'C',

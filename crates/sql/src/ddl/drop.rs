@@ -280,6 +280,11 @@ impl Ddl<'_> {
                     None => format!("default {}", address.object),
                 }
             }
+            classes::PG_DATABASE => format!("database {}", catalog.database(address.object).map_or("?", |d| &d.name)),
+            classes::PG_DEFAULT_ACL => match catalog.default_acl_by_oid(address.object) {
+                Some(acl) => self.describe_default_acl(acl),
+                None => format!("default ACL {}", address.object),
+            },
             _ => format!("object {}", address.object),
         }
     }

@@ -252,9 +252,6 @@ impl Ddl<'_> {
         };
         let oid = index.oid;
         self.put_relation(index);
-        let mut table = (*self.relation(relation.oid)?).clone();
-        table.indexes.push(oid);
-        self.put_relation(table);
         self.fill_index(oid)?;
         Ok(oid)
     }
@@ -296,13 +293,6 @@ impl Ddl<'_> {
     pub fn drop_index_storage(&self, oid: Oid) -> Result<()> {
         // It may have gone with its table already.
         let Some(index) = self.catalog().relation(oid).cloned() else { return Ok(()) };
-        if let Some(info) = &index.index
-            && let Some(table) = self.catalog().relation(info.table)
-        {
-            let mut table = (**table).clone();
-            table.indexes.retain(|i| *i != oid);
-            self.put_relation(table);
-        }
         if let Storage::Tree(tree) = index.storage {
             self.tx.engine.drop_tree(tree)?;
         }

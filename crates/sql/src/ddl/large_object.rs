@@ -1,15 +1,15 @@
 //! GRANT, COMMENT and ALTER OWNER on large objects, and what DROP ROLE must know of them.
 
-use melba_catalog::acl::GRANT_OPTION_SHIFT;
+use melba_catalog::grants::given_to;
 use melba_catalog::privileges::{AclKind, RoleUse};
-use melba_catalog::{AclItem, ObjectAddress, classes};
-use melba_types::{Oid, Result, SqlState, bail, err};
+use melba_catalog::{ObjectAddress, classes};
+use melba_types::{Oid, Result, bail, err};
 use pg_query::protobuf::{GrantStmt, Node, node::Node as N};
 
 use super::Ddl;
+use super::grant::{Grant, ListOf};
 use super::nodes::inner;
-use super::role::{granted, privilege_bits};
-use crate::large_object::{Access, Metadata, Sight, Trees, method_of_setting};
+use crate::large_object::{Access, Sight, Trees, method_of_setting};
 
 impl Ddl<'_> {
     fn with_large_objects<T>(&self, f: impl FnOnce(&mut Access<'_>) -> Result<T>) -> Result<T> {
@@ -30,49 +30,28 @@ impl Ddl<'_> {
     }
 
     /// GRANT and REVOKE ON LARGE OBJECT.
-    pub fn grant_on_large_objects(&self, s: &GrantStmt, grantees: &[Oid]) -> Result<()> {
-        let bits = privilege_bits(s, AclKind::LargeObject.all(), "large object")?;
+    pub fn grant_on_large_objects(&self, s: &GrantStmt, grant: &Grant<'_>) -> Result<()> {
         for node in &s.objects {
             let oid = large_object_oid(Some(node))?;
+            let name = format!("large object {oid}");
             self.with_large_objects(|lo| {
                 lo.change_metadata(oid, |metadata| {
-                    let acl = metadata.acl.as_deref();
-                    let default = AclKind::LargeObject.default_acl(metadata.owner);
-                    let may_grant = self.grantable(s, oid, metadata, bits)?;
-                    let grantor = if self.is_owner(metadata.owner) { metadata.owner } else { self.user };
-                    metadata.acl = Some(granted(s, acl.unwrap_or(&default), grantor, may_grant, grantees));
+                    let usual = AclKind::LargeObject.default_acl(metadata.owner);
+                    let on_object = ListOf {
+                        kind: AclKind::LargeObject,
+                        owner: metadata.owner,
+                        acl: metadata.acl.as_deref().unwrap_or(&usual),
+                        beside: &[],
+                        described: name.clone(),
+                        quoted: format!("\"{name}\""),
+                    };
+                    let privileges = grant.whole(AclKind::LargeObject.all(), AclKind::LargeObject)?;
+                    metadata.acl = Some(self.changed_acl(grant, &on_object, privileges)?);
                     Ok(())
                 })
             })?;
         }
         Ok(())
-    }
-
-    /// Which of the privileges the user may grant or revoke; PostgreSQL warns of the others.
-    ///
-    /// # Errors
-    /// 42501 when it has none on the object at all.
-    fn grantable(&self, s: &GrantStmt, oid: Oid, metadata: &Metadata, bits: u64) -> Result<u64> {
-        let catalog = self.catalog();
-        let has = |mask| catalog.has_privileges(self.user, AclKind::LargeObject, metadata.owner, &metadata.acl, mask);
-        let single = |mask: u64| (0..GRANT_OPTION_SHIFT).map(|bit| 1 << bit).filter(move |bit| mask & bit != 0);
-        let may_grant: u64 = single(bits).filter(|bit| has(bit << GRANT_OPTION_SHIFT)).sum();
-        if may_grant == bits {
-            return Ok(bits);
-        }
-        let all = AclKind::LargeObject.all();
-        if !single(all).any(|bit| has(bit) || has(bit << GRANT_OPTION_SHIFT)) {
-            bail!(INSUFFICIENT_PRIVILEGE, "permission denied for large object {oid}");
-        }
-        let some = if may_grant == 0 { "no" } else { "not all" };
-        if s.is_grant {
-            let message = format!("{some} privileges were granted for \"large object {oid}\"");
-            self.warning(SqlState::WARNING_PRIVILEGE_NOT_GRANTED, message);
-        } else {
-            let message = format!("{some} privileges could be revoked for \"large object {oid}\"");
-            self.warning(SqlState::WARNING_PRIVILEGE_NOT_REVOKED, message);
-        }
-        Ok(may_grant)
     }
 
     /// ALTER LARGE OBJECT ... OWNER TO.
@@ -119,20 +98,6 @@ impl Ddl<'_> {
     }
 }
 
-/// A privilege list after its object has gone from one owner to another.
-fn given_to(items: &[AclItem], old: Oid, new: Oid) -> Vec<AclItem> {
-    let mut out: Vec<AclItem> = Vec::with_capacity(items.len());
-    let moved = |role: Oid| if role == old { new } else { role };
-    for item in items {
-        let (grantee, grantor) = (moved(item.grantee), moved(item.grantor));
-        match out.iter_mut().find(|i| (i.grantee, i.grantor) == (grantee, grantor)) {
-            Some(same) => same.privileges |= item.privileges,
-            None => out.push(AclItem { grantee, grantor, privileges: item.privileges }),
-        }
-    }
-    out
-}
-
 /// The OID that a statement names.
 fn large_object_oid(object: Option<&Node>) -> Result<Oid> {
     match object.map(inner).transpose()? {
@@ -143,17 +108,5 @@ fn large_object_oid(object: Option<&Node>) -> Result<Oid> {
             .map(Oid)
             .map_err(|_| err!(NUMERIC_VALUE_OUT_OF_RANGE, "value \"{}\" is out of range for type oid", f.fval)),
         _ => bail!(SYNTAX_ERROR, "a large object is named by its OID"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn privileges_follow_the_owner() {
-        let item = |grantee, grantor, privileges| AclItem { grantee: Oid(grantee), grantor: Oid(grantor), privileges };
-        let before = [item(1, 1, 6), item(2, 1, 2), item(0, 1, 2)];
-        assert_eq!(given_to(&before, Oid(1), Oid(2)), [item(2, 2, 6), item(0, 2, 2)]);
     }
 }

@@ -9,10 +9,13 @@ mod comment;
 mod constraint;
 mod create_table;
 mod database;
+mod default_privileges;
 mod drop;
 mod expression;
 mod fill_index;
+mod grant;
 mod index;
+mod index_marks;
 mod large_object;
 mod naming;
 pub(crate) mod nodes;
@@ -82,6 +85,7 @@ pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<String>> {
         N::DropRoleStmt(s) => done(ddl.drop_role(s), "DROP ROLE"),
         N::GrantRoleStmt(s) => done(ddl.grant_role(s), if s.is_grant { "GRANT ROLE" } else { "REVOKE ROLE" }),
         N::GrantStmt(s) => done(ddl.grant(s), if s.is_grant { "GRANT" } else { "REVOKE" }),
+        N::AlterDefaultPrivilegesStmt(s) => done(ddl.alter_default_privileges(s), "ALTER DEFAULT PRIVILEGES"),
         N::CreatedbStmt(s) => done(ddl.create_database(s), "CREATE DATABASE"),
         N::DropdbStmt(s) => done(ddl.drop_database(s), "DROP DATABASE"),
         N::AlterDatabaseSetStmt(s) => done(ddl.alter_database_set(s), "ALTER DATABASE"),

@@ -1,44 +1,16 @@
-//! Roles, memberships and privileges.
+//! Roles and memberships.
 
 use std::sync::Arc;
 
-use melba_catalog::{AclItem, Membership, Namespace, Object, ObjectAddress, Relation, Role, classes};
-use melba_engine::RelationLockMode;
+use melba_catalog::{Membership, Object, ObjectAddress, Role, classes};
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{
-    AlterRoleSetStmt, AlterRoleStmt, CreateRoleStmt, DropRoleStmt, GrantRoleStmt, GrantStmt, GrantTargetType, Node, ObjectType,
-    RoleStmtType, VariableSetKind, node::Node as N,
+    AlterRoleSetStmt, AlterRoleStmt, CreateRoleStmt, DropRoleStmt, GrantRoleStmt, Node, RoleStmtType, VariableSetKind,
+    node::Node as N,
 };
 
 use super::Ddl;
-use super::nodes::{inner, option_bool, option_int, option_text, options, string, strings};
-
-/// PostgreSQL's ACL_* bits by privilege name.
-pub const PRIVILEGES: [(&str, u64); 15] = [
-    ("insert", 1),
-    ("select", 1 << 1),
-    ("update", 1 << 2),
-    ("delete", 1 << 3),
-    ("truncate", 1 << 4),
-    ("references", 1 << 5),
-    ("trigger", 1 << 6),
-    ("execute", 1 << 7),
-    ("usage", 1 << 8),
-    ("create", 1 << 9),
-    ("temporary", 1 << 10),
-    ("temp", 1 << 10),
-    ("connect", 1 << 11),
-    ("set", 1 << 12),
-    ("maintain", 1 << 14),
-];
-
-/// Everything a table's owner may do.
-const TABLE_ALL: u64 = 0b111_1111 | 1 << 14;
-const SEQUENCE_ALL: u64 = 1 << 1 | 1 << 2 | 1 << 8;
-const SCHEMA_ALL: u64 = 1 << 8 | 1 << 9;
-const DATABASE_ALL: u64 = 1 << 9 | 1 << 10 | 1 << 11;
-/// Grant options live in the upper half.
-const GRANT_OPTION_SHIFT: u32 = 32;
+use super::nodes::{inner, option_bool, option_int, option_text, options};
 
 impl Ddl<'_> {
     fn require_create_role(&self, message: &str) -> Result<()> {
@@ -173,19 +145,14 @@ impl Ddl<'_> {
             if role.oid == classes::POSTGRES_ROLE {
                 bail!(OBJECT_IN_USE, "cannot drop role postgres because it is required by the database system");
             }
-            let mut owned: Vec<String> = catalog
-                .relations()
-                .filter(|r| r.owner == role.oid && r.index.is_none())
-                .map(|r| format!("owner of {}", self.describe(ObjectAddress { class: classes::PG_CLASS, object: r.oid, sub: 0 })))
-                .collect();
-            owned.extend(self.large_objects_of_role(role.oid)?);
-            if !owned.is_empty() {
+            let uses = self.uses_of_role(role.oid)?;
+            if !uses.is_empty() {
                 return Err(err!(
                     DEPENDENT_OBJECTS_STILL_EXIST,
                     "role \"{}\" cannot be dropped because some objects depend on it",
                     role.name
                 )
-                .detail(owned.join("\n")));
+                .detail(uses.join("\n")));
             }
             for member in catalog.roles().filter(|r| r.member_of.iter().any(|m| m.role == role.oid)) {
                 let mut member = (**member).clone();
@@ -195,6 +162,30 @@ impl Ddl<'_> {
             self.tx.remove(ObjectAddress { class: classes::PG_AUTHID, object: role.oid, sub: 0 });
         }
         Ok(())
+    }
+
+    /// What keeps a role from being dropped, a line each: objects of this database, how many there are in others.
+    fn uses_of_role(&self, role: Oid) -> Result<Vec<String>> {
+        let catalog = self.catalog();
+        let mut lines: Vec<String> = catalog
+            .role_uses()
+            .into_iter()
+            .filter(|u| u.role == role)
+            .map(|u| match u.is_owner {
+                true => format!("owner of {}", self.describe(u.object)),
+                false => format!("privileges for {}", self.describe(u.object)),
+            })
+            .collect();
+        lines.extend(self.large_objects_of_role(role)?);
+        for other in self.tx.cluster.catalogs().databases().filter(|c| c.database_oid() != self.tx.database) {
+            // Databases are everybody's, and have been listed.
+            let count = other.role_uses().iter().filter(|u| u.role == role && u.object.class != classes::PG_DATABASE).count();
+            if count > 0 {
+                let name = catalog.database(other.database_oid()).map_or("", |d| &d.name);
+                lines.push(format!("{count} object{} in database {name}", if count == 1 { "" } else { "s" }));
+            }
+        }
+        Ok(lines)
     }
 
     fn add_membership(&self, member: Oid, of: Oid, admin: bool) -> Result<()> {
@@ -241,159 +232,4 @@ impl Ddl<'_> {
         }
         Ok(())
     }
-
-    pub fn grant(&self, s: &GrantStmt) -> Result<()> {
-        if s.targtype() != GrantTargetType::AclTargetObject && s.targtype() != GrantTargetType::AclTargetAllInSchema {
-            return Err(DbError::unsupported("ALTER DEFAULT PRIVILEGES"));
-        }
-        let mut grantees = Vec::new();
-        for node in &s.grantees {
-            if let N::RoleSpec(spec) = inner(node)? {
-                grantees.push(self.role_spec(spec)?);
-            }
-        }
-        match s.objtype() {
-            ObjectType::ObjectTable | ObjectType::ObjectSequence => {
-                for relation in self.granted_relations(s)? {
-                    self.grant_on_relation(s, &relation, &grantees)?;
-                }
-                Ok(())
-            }
-            ObjectType::ObjectSchema => {
-                for node in &s.objects {
-                    let namespace = self.namespace(string(node).unwrap_or_default())?;
-                    self.require_owner(namespace.owner, "schema", &namespace.name)?;
-                    let acl = self.changed_acl(s, namespace.acl.as_deref(), namespace.owner, SCHEMA_ALL, &grantees)?;
-                    self.tx.put(Object::Namespace(Arc::new(Namespace { acl: Some(acl), ..(*namespace).clone() })));
-                }
-                Ok(())
-            }
-            ObjectType::ObjectDatabase => {
-                for node in &s.objects {
-                    let database = self.database_by_name(string(node).unwrap_or_default())?;
-                    self.require_owner(database.owner, "database", &database.name)?;
-                    let acl = self.changed_acl(s, database.acl.as_deref(), database.owner, DATABASE_ALL, &grantees)?;
-                    let changed = melba_catalog::Database { acl: Some(acl), ..(*database).clone() };
-                    self.tx.put(Object::Database(Arc::new(changed)));
-                }
-                Ok(())
-            }
-            ObjectType::ObjectLargeobject => self.grant_on_large_objects(s, &grantees),
-            _ => Err(DbError::unsupported("GRANT on this kind of object")),
-        }
-    }
-
-    fn granted_relations(&self, s: &GrantStmt) -> Result<Vec<Arc<Relation>>> {
-        let mut out = Vec::new();
-        for node in &s.objects {
-            match inner(node)? {
-                N::RangeVar(name) => out.push(self.open_relation(name, RelationLockMode::AccessShare)?),
-                N::String(schema) => {
-                    let namespace = self.namespace(&schema.sval)?;
-                    let sequence = s.objtype() == ObjectType::ObjectSequence;
-                    let catalog = self.catalog();
-                    out.extend(
-                        catalog
-                            .relations_in(namespace.oid)
-                            .into_iter()
-                            .filter(|r| r.index.is_none() && (r.sequence.is_some() == sequence))
-                            .cloned(),
-                    );
-                }
-                _ => {}
-            }
-        }
-        Ok(out)
-    }
-
-    fn grant_on_relation(&self, s: &GrantStmt, relation: &Relation, grantees: &[Oid]) -> Result<()> {
-        self.require_owner(relation.owner, super::schema::relation_word(relation.kind), &relation.name)?;
-        let all = if relation.sequence.is_some() { SEQUENCE_ALL } else { TABLE_ALL };
-        let mut columns = relation.columns.to_vec();
-        let mut whole = Vec::new();
-        for node in &s.privileges {
-            let N::AccessPriv(privilege) = inner(node)? else { continue };
-            if privilege.cols.is_empty() {
-                whole.push(node.clone());
-                continue;
-            }
-            for number in self.column_numbers(relation, &strings(&privilege.cols), false)? {
-                let column = &mut columns[number as usize - 1];
-                let one = GrantStmt { privileges: vec![node.clone()], ..s.clone() };
-                let column_all = 1 | 1 << 1 | 1 << 2 | 1 << 5;
-                let acl = column.acl.as_deref().unwrap_or(&[]);
-                column.acl = Some(self.changed_acl_from(&one, acl, relation.owner, column_all, grantees)?);
-            }
-        }
-        let mut next = Relation { columns: columns.into(), ..relation.clone() };
-        if s.privileges.is_empty() || !whole.is_empty() {
-            let statement = GrantStmt { privileges: whole, ..s.clone() };
-            next.acl = Some(self.changed_acl(&statement, relation.acl.as_deref(), relation.owner, all, grantees)?);
-        }
-        self.put_relation(next);
-        Ok(())
-    }
-
-    fn changed_acl(
-        &self,
-        s: &GrantStmt,
-        acl: Option<&[AclItem]>,
-        owner: Oid,
-        all: u64,
-        grantees: &[Oid],
-    ) -> Result<Arc<[AclItem]>> {
-        let owners = [AclItem { grantee: owner, grantor: owner, privileges: all }];
-        self.changed_acl_from(s, acl.unwrap_or(&owners), owner, all, grantees)
-    }
-
-    fn changed_acl_from(&self, s: &GrantStmt, acl: &[AclItem], owner: Oid, all: u64, grantees: &[Oid]) -> Result<Arc<[AclItem]>> {
-        // Superusers and members of the owner's role grant as the owner.
-        let grantor = if self.is_owner(owner) { owner } else { self.user };
-        Ok(granted(s, acl, grantor, privilege_bits(s, all, "this kind of object")?, grantees))
-    }
-}
-
-/// The privileges that a statement names, of the `all` that there are on what it calls `what`.
-pub(super) fn privilege_bits(s: &GrantStmt, all: u64, what: &str) -> Result<u64> {
-    if s.privileges.is_empty() {
-        return Ok(all);
-    }
-    let mut bits = 0;
-    for node in &s.privileges {
-        let N::AccessPriv(privilege) = inner(node)? else { continue };
-        let name = privilege.priv_name.to_ascii_lowercase();
-        if name.is_empty() {
-            bits |= all;
-            continue;
-        }
-        let Some((_, bit)) = PRIVILEGES.iter().find(|(n, _)| *n == name) else {
-            bail!(SYNTAX_ERROR, "unrecognized privilege type \"{name}\"");
-        };
-        if bit & all == 0 {
-            bail!(INVALID_GRANT_OPERATION, "invalid privilege type {} for {what}", name.to_uppercase());
-        }
-        bits |= bit;
-    }
-    Ok(bits)
-}
-
-/// A privilege list after `grantor` has granted or revoked `bits`.
-pub(super) fn granted(s: &GrantStmt, acl: &[AclItem], grantor: Oid, bits: u64, grantees: &[Oid]) -> Arc<[AclItem]> {
-    let mut items = acl.to_vec();
-    for grantee in grantees {
-        let at = items.iter().position(|i| i.grantee == *grantee).unwrap_or_else(|| {
-            items.push(AclItem { grantee: *grantee, grantor, privileges: 0 });
-            items.len() - 1
-        });
-        let options = bits << GRANT_OPTION_SHIFT;
-        let item = &mut items[at];
-        match (s.is_grant, s.grant_option) {
-            (true, true) => item.privileges |= bits | options,
-            (true, false) => item.privileges |= bits,
-            (false, true) => item.privileges &= !options,
-            (false, false) => item.privileges &= !(bits | options),
-        }
-    }
-    items.retain(|i| i.privileges != 0);
-    items.into()
 }

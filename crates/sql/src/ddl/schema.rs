@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Namespace, Object, Relation, RelationKind, Type};
+use melba_catalog::grants::given_to;
+use melba_catalog::privileges::AclKind;
+use melba_catalog::{Acl, Namespace, Object, Relation, RelationKind, Type};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterObjectSchemaStmt, AlterOwnerStmt, CreateSchemaStmt, Node, ObjectType, RangeVar, node::Node as N};
@@ -35,7 +37,8 @@ impl Ddl<'_> {
             bail!(DUPLICATE_SCHEMA, "schema \"{name}\" already exists");
         }
         let oid = self.tx.new_oid();
-        self.tx.put(Object::Namespace(Arc::new(Namespace { oid, name: name.into(), owner, acl: None })));
+        let acl = self.catalog().initial_acl(AclKind::Namespace, owner, Oid::INVALID);
+        self.tx.put(Object::Namespace(Arc::new(Namespace { oid, name: name.into(), owner, acl })));
         // The elements are created in the new schema.
         let path: Vec<Oid> = std::iter::once(oid).chain(self.path.iter().copied()).collect();
         let within = Ddl { path: &path, creation_namespace: Some(oid), ..*self };
@@ -123,7 +126,8 @@ impl Ddl<'_> {
                 let name = object.and_then(string).unwrap_or_default();
                 let namespace = self.namespace(name)?;
                 self.require_owner(namespace.owner, "schema", name)?;
-                self.tx.put(Object::Namespace(Arc::new(Namespace { owner, ..(*namespace).clone() })));
+                let acl = given(&namespace.acl, namespace.owner, owner);
+                self.tx.put(Object::Namespace(Arc::new(Namespace { owner, acl, ..(*namespace).clone() })));
                 Ok("ALTER SCHEMA".into())
             }
             ObjectType::ObjectLargeobject => self.alter_large_object_owner(object, owner),
@@ -131,13 +135,15 @@ impl Ddl<'_> {
                 let name = object.and_then(string).unwrap_or_default();
                 let database = self.database_by_name(name)?;
                 self.require_owner(database.owner, "database", name)?;
-                self.tx.put(Object::Database(Arc::new(melba_catalog::Database { owner, ..(*database).clone() })));
+                let acl = given(&database.acl, database.owner, owner);
+                self.tx.put(Object::Database(Arc::new(melba_catalog::Database { owner, acl, ..(*database).clone() })));
                 Ok("ALTER DATABASE".into())
             }
             kind @ (ObjectType::ObjectType | ObjectType::ObjectDomain) => {
                 let ty = self.named_type(object)?;
                 self.require_owner(ty.owner, "type", &ty.name)?;
-                self.tx.put(Object::Type(Arc::new(Type { owner, ..(*ty).clone() })));
+                let acl = given(&ty.acl, ty.owner, owner);
+                self.tx.put(Object::Type(Arc::new(Type { owner, acl, ..(*ty).clone() })));
                 Ok(if kind == ObjectType::ObjectDomain { "ALTER DOMAIN" } else { "ALTER TYPE" }.into())
             }
             _ => Err(DbError::unsupported("ALTER ... OWNER TO of this kind of object")),
@@ -171,6 +177,11 @@ pub fn range_var(names: &[&str]) -> RangeVar {
         location: -1,
         ..RangeVar::default()
     }
+}
+
+/// A privilege list after its object has gone from one owner to another.
+pub fn given(acl: &Acl, old: Oid, new: Oid) -> Acl {
+    acl.as_ref().map(|items| given_to(items, old, new).into())
 }
 
 /// What messages call a relation of a kind.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::privileges::AclKind;
 use melba_catalog::{ConstraintKind, DomainInfo, Object, Persistence, Relation, RelationKind, Type, TypeKind};
 use melba_types::{DbError, Kind, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterEnumStmt, CompositeTypeStmt, ConstrType, CreateDomainStmt, CreateEnumStmt, node::Node as N};
@@ -110,6 +111,7 @@ impl Ddl<'_> {
             receive: "enum_recv".into(),
             send: "enum_send".into(),
             labels,
+            acl: self.catalog().initial_acl(AclKind::Type, self.user, namespace),
             kind: Kind::Oid,
             ..self.bare_type(namespace)
         };
@@ -240,7 +242,7 @@ impl Ddl<'_> {
             receive: "domain_recv".into(),
             domain: Some(Arc::new(info)),
             labels: vec![],
-            acl: None,
+            acl: self.catalog().initial_acl(AclKind::Type, self.user, namespace),
             ..(*of).clone()
         };
         self.tx.put(Object::Type(Arc::new(ty)));

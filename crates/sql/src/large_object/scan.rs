@@ -1,5 +1,6 @@
 //! pg_largeobject and pg_largeobject_metadata as relations: their rows are made while the trees are scanned.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, classes, relations};
@@ -39,13 +40,13 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// `object`: only rows of this one. Columns that are not needed stay empty.
+    /// `objects`: only rows of these. Columns that are not needed stay empty.
     pub fn open(
         engine: &Arc<Transaction>,
         catalog: &Arc<Catalog>,
         view: ReadView,
         rows: RowsOf,
-        object: Option<Oid>,
+        objects: RangeInclusive<u32>,
         needed: [bool; 3],
     ) -> Result<Scan> {
         let trees = Trees::of(catalog);
@@ -56,12 +57,13 @@ impl Scan {
             RowsOf::Pages if needed[2] => (trees.data, &[0, 1, 2]),
             RowsOf::Pages => (trees.data, &[0, 1]),
         };
-        let range = object.map(|oid| match rows {
-            RowsOf::Metadata => Morsel::range(metadata_row(oid), RowId(metadata_row(oid).0 + 1)),
-            RowsOf::Pages => Morsel::range(data_row(oid, 0), data_row(oid, u64::from(u32::MAX))),
-        });
+        let (first, last) = (Oid(*objects.start()), Oid(*objects.end()));
+        let range = match rows {
+            RowsOf::Metadata => Morsel::range(metadata_row(first), RowId(metadata_row(last).0 + 1)),
+            RowsOf::Pages => Morsel::range(data_row(first, 0), data_row(last, u64::from(u32::MAX))),
+        };
         let missing = [const { Datum::Null }; 3];
-        let scan = engine.scan(view, tree, projection, &missing[..projection.len()], &[], range)?;
+        let scan = engine.scan(view, tree, projection, &missing[..projection.len()], &[], Some(range))?;
         Ok(Scan { rows, scan, catalog: catalog.clone(), needed })
     }
 

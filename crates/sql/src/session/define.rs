@@ -299,12 +299,10 @@ fn reindex(ddl: &Ddl<'_>, s: &ReindexStmt) -> Result<Outcome> {
 /// CLUSTER: rows are kept in the order they were inserted; there is no other order to bring them into.
 fn cluster(ddl: &Ddl<'_>, s: &ClusterStmt) -> Result<Outcome> {
     if let Some(name) = &s.relation {
-        let relation = ddl.open_relation(name, RelationLockMode::AccessShare)?;
+        let relation = ddl.open_relation(name, RelationLockMode::ShareUpdateExclusive)?;
         ddl.require_owner(relation.owner, "table", &relation.name)?;
-        let catalog = ddl.catalog();
-        let mut indexes = relation.indexes.iter().filter_map(|i| catalog.relation(*i));
-        if !s.indexname.is_empty() && !indexes.any(|i| *i.name == *s.indexname) {
-            bail!(UNDEFINED_OBJECT, "index \"{}\" for table \"{}\" does not exist", s.indexname, relation.name);
+        if !s.indexname.is_empty() {
+            ddl.cluster_on(&relation, Some(&s.indexname))?;
         }
     }
     Ok(Outcome::Done { tag: "CLUSTER".into() })

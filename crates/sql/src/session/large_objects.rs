@@ -163,7 +163,8 @@ impl StatementContext {
     }
 
     fn create(&self, lo: &mut Access<'_>, oid: Oid) -> Result<Oid> {
-        lo.create(oid, self.user.oid, None, || self.catalog.allocate_oid())
+        let acl = self.catalog.initial_acl(AclKind::LargeObject, self.user.oid, Oid::INVALID);
+        lo.create(oid, self.user.oid, acl, || self.catalog.allocate_oid())
     }
 
     fn lo_unlink(&self, oid: Oid) -> Result<Datum> {

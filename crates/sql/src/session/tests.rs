@@ -304,3 +304,27 @@ fn fuzzed_messages_leave_the_session_working() {
         }
     }
 }
+
+#[test]
+fn not_null_constraints_may_wait_for_validation() {
+    let mut h = Harness::new();
+    for (query, answer) in [
+        ("create table t (a int, b int); insert into t values (1, null), (2, 5)", "C:CREATE TABLE C:INSERT 0 2 Z:I"),
+        ("alter table t add constraint b_is_there not null b", "E23502 Z:I"),
+        ("alter table t add constraint b_is_there not null b not valid", "C:ALTER TABLE Z:I"),
+        ("insert into t values (3, null)", "E23502 Z:I"),
+        // Another constraint does not validate it.
+        ("alter table t add check (a > 0)", "C:ALTER TABLE Z:I"),
+        ("select convalidated from pg_constraint where conname = 'b_is_there'", "T D:f C:SELECT 1 Z:I"),
+        ("alter table t validate constraint b_is_there", "E23502 Z:I"),
+        // An index must not be taken for an order without NULLs.
+        ("create index on t (b); select a from t order by b nulls first limit 1", "C:CREATE INDEX T D:1 C:SELECT 1 Z:I"),
+        ("delete from t where b is null; alter table t validate constraint b_is_there", "C:DELETE 1 C:ALTER TABLE Z:I"),
+        ("select convalidated from pg_constraint where conname = 'b_is_there'", "T D:t C:SELECT 1 Z:I"),
+        ("create table u (a int); alter table u add not null a not valid; alter table u alter a set not null", ""),
+        ("select convalidated from pg_constraint where conrelid = 'u'::regclass", "T D:t C:SELECT 1 Z:I"),
+    ] {
+        let got = h.query(query);
+        assert!(answer.is_empty() || got == answer, "{query}: {got}");
+    }
+}

@@ -1,8 +1,10 @@
 //! Scans of pg_largeobject and pg_largeobject_metadata.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use melba_types::{Batch, Column, Datum, Kind, Oid, Result, RowId};
+use melba_engine::ZoneOp;
+use melba_types::{Batch, Column, Datum, Kind, Result, RowId};
 
 use super::pending::{Pending, batch_of, give};
 use super::table_scan;
@@ -37,18 +39,25 @@ impl LargeObjectScanOp {
                 _ => {}
             }
         }
-        let (mut object, mut equal) = (None, Vec::new());
+        let (mut objects, mut equal) = (Objects::ALL, Vec::new());
+        for (op, value) in &self.node.ranges {
+            match value.eval_row(ctx, &[])? {
+                Datum::Null => return Ok(None),
+                value => objects.restrict(*op, &value),
+            }
+        }
         for (column, value) in &self.node.equal {
             match value.eval_row(ctx, &[])? {
                 Datum::Null => return Ok(None),
-                Datum::Oid(oid) if *column == 0 && object.is_none() => object = Some(Oid(oid)),
+                value if *column == 0 => objects.restrict(ZoneOp::Equal, &value),
                 value => {
                     needed[*column] = true;
                     equal.push((*column, value));
                 }
             }
         }
-        let scan = Scan::open(&ctx.transaction, &ctx.catalog, ctx.view(), self.rows, object, needed)?;
+        let Some(objects) = objects.range() else { return Ok(None) };
+        let scan = Scan::open(&ctx.transaction, &ctx.catalog, ctx.view(), self.rows, objects, needed)?;
         Ok(Some((scan, equal)))
     }
 
@@ -115,11 +124,64 @@ impl Operator for LargeObjectScanOp {
     }
 }
 
+/// The OIDs that conditions leave.
+#[derive(Clone, Copy)]
+struct Objects {
+    first: u64,
+    /// Behind the last.
+    end: u64,
+}
+
+impl Objects {
+    const ALL: Objects = Objects { first: 0, end: 1 << 32 };
+
+    fn restrict(&mut self, op: ZoneOp, value: &Datum) {
+        // Other types than the column's the planner does not hand down.
+        let Datum::Oid(oid) = value else { return };
+        let oid = u64::from(*oid);
+        let (first, end) = match op {
+            ZoneOp::Equal => (oid, oid + 1),
+            ZoneOp::Less => (0, oid),
+            ZoneOp::LessOrEqual => (0, oid + 1),
+            ZoneOp::Greater => (oid + 1, 1 << 32),
+            ZoneOp::GreaterOrEqual => (oid, 1 << 32),
+            _ => return,
+        };
+        self.first = self.first.max(first);
+        self.end = self.end.min(end);
+    }
+
+    fn range(self) -> Option<RangeInclusive<u32>> {
+        (self.first < self.end).then(|| self.first as u32..=(self.end - 1) as u32)
+    }
+}
+
 /// Equality of the types that the planner hands down for these relations: OIDs and page numbers.
 fn same(a: &Datum, b: &Datum) -> bool {
     match (a, b) {
         (Datum::Oid(a), Datum::Oid(b)) => a == b,
         (Datum::Int4(a), Datum::Int4(b)) => a == b,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_leave_a_range_or_nothing() {
+        let after = |conditions: &[(ZoneOp, u32)]| {
+            let mut objects = Objects::ALL;
+            conditions.iter().for_each(|(op, oid)| objects.restrict(*op, &Datum::Oid(*oid)));
+            objects.range()
+        };
+        assert_eq!(after(&[]), Some(0..=u32::MAX));
+        assert_eq!(after(&[(ZoneOp::GreaterOrEqual, 5), (ZoneOp::LessOrEqual, 9)]), Some(5..=9));
+        assert_eq!(after(&[(ZoneOp::Greater, 5), (ZoneOp::Less, 9)]), Some(6..=8));
+        assert_eq!(after(&[(ZoneOp::Equal, u32::MAX)]), Some(u32::MAX..=u32::MAX));
+        assert_eq!(after(&[(ZoneOp::Equal, 5), (ZoneOp::Equal, 6)]), None);
+        assert_eq!(after(&[(ZoneOp::Greater, u32::MAX)]), None);
+        assert_eq!(after(&[(ZoneOp::Less, 0)]), None);
     }
 }

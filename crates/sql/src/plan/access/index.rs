@@ -294,7 +294,7 @@ impl Planner<'_> {
             }
             let backwards = part.descending != key.descending;
             let nulls_fit = (part.nulls_first != backwards) == key.nulls_first;
-            if !nulls_fit && !relation.columns[column].not_null {
+            if !nulls_fit && !self.catalog().is_never_null(relation, column) {
                 return None;
             }
             if *reverse.get_or_insert(backwards) != backwards {

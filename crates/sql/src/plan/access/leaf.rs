@@ -9,6 +9,7 @@ use melba_types::{DbError, Kind, Result};
 use super::index::{ArmChoice, IndexChoice, Match, RangeChoice};
 use super::{Access, LeafPath};
 use crate::execute::expression::{Call, compile};
+use crate::large_object::RowsOf;
 use crate::plan::explain;
 use crate::plan::layout::{Layout, column};
 use crate::plan::node::*;
@@ -202,6 +203,10 @@ impl Planner<'_> {
         for (column, value) in equal {
             values.push((*column, self.compile(value, &none)?));
         }
+        let ranges = match RowsOf::relation(relation.oid) {
+            Some(_) => self.zones(entry, &relation, filter)?.into_iter().filter(|z| z.0 == 0).map(|z| (z.1, z.2)).collect(),
+            None => Vec::new(),
+        };
         let alias = self.level().entries[entry].name.clone();
         let shown = explain::named(&relation.name, &alias);
         let node = SystemScanNode {
@@ -211,6 +216,7 @@ impl Planner<'_> {
             outputs,
             column_kinds: relation.columns.iter().map(|c| c.kind).collect(),
             equal: values,
+            ranges,
             filter: compiled,
         };
         let mut node = self.node(Op::SystemScan(Arc::new(node)), kinds, estimate);

@@ -1,0 +1,63 @@
+//! Which objects of a database a role owns or has privileges on.
+
+use melba_types::Oid;
+
+use crate::classes;
+use crate::objects::*;
+use crate::snapshot::Catalog;
+
+/// A role that an object mentions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoleUse {
+    pub object: ObjectAddress,
+    pub role: Oid,
+    /// As its owner, else in its privileges.
+    pub is_owner: bool,
+}
+
+impl Catalog {
+    /// Every use of a role by OID of the object, databases included, large objects not. The bootstrap superuser and
+    /// predefined roles cannot be dropped and are left out.
+    pub fn role_uses(&self) -> Vec<RoleUse> {
+        let mut uses: Vec<RoleUse> = self.user_objects().iter().flat_map(of_object).collect();
+        uses.retain(|u| u.role.0 >= classes::FIRST_USER_OID);
+        uses.sort_by_key(|u| (u.object.object, u.object.class, u.object.sub));
+        uses
+    }
+}
+
+fn of_object(object: &Object) -> Vec<RoleUse> {
+    let none = None;
+    let (owner, acl): (Oid, &Acl) = match object {
+        Object::Namespace(o) => (o.owner, &o.acl),
+        // A table's row type and an index belong to the table, an array type to its element's.
+        Object::Relation(o) if o.index.is_none() => (o.owner, &o.acl),
+        Object::Type(o) if !o.relation.is_valid() && o.category != b'A' => (o.owner, &o.acl),
+        Object::Function(o) => (o.owner, &o.acl),
+        Object::Operator(o) => (o.owner, &none),
+        Object::Collation(o) => (o.owner, &none),
+        Object::Database(o) => (o.owner, &o.acl),
+        Object::DefaultAcl(o) => return of_list(object.address(), o.role, &o.acl),
+        _ => return Vec::new(),
+    };
+    let mut uses = of_list(object.address(), owner, acl.as_deref().unwrap_or(&[]));
+    if let Object::Relation(relation) = object {
+        for (number, column) in (1..).zip(relation.columns.iter()) {
+            let address = ObjectAddress { sub: number, ..object.address() };
+            let of_column = of_list(address, owner, column.acl.as_deref().unwrap_or(&[]));
+            uses.extend(of_column.into_iter().filter(|u| !u.is_owner));
+        }
+    }
+    uses
+}
+
+/// The owner, then everybody else in a list, each once.
+fn of_list(object: ObjectAddress, owner: Oid, acl: &[AclItem]) -> Vec<RoleUse> {
+    let mut uses = vec![RoleUse { object, role: owner, is_owner: true }];
+    for role in acl.iter().flat_map(|i| [i.grantee, i.grantor]) {
+        if !uses.iter().any(|u| u.role == role) {
+            uses.push(RoleUse { object, role, is_owner: false });
+        }
+    }
+    uses
+}

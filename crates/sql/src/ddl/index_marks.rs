@@ -1,0 +1,74 @@
+//! Marks on a table's indexes: CLUSTER ON and REPLICA IDENTITY. Neither changes how Melba works, but tools ask for them.
+
+use std::sync::Arc;
+
+use melba_catalog::{IndexInfo, Relation};
+use melba_types::{Oid, Result, bail, err};
+use pg_query::protobuf::ReplicaIdentityStmt;
+
+use super::Ddl;
+
+impl Ddl<'_> {
+    /// CLUSTER ON an index, or SET WITHOUT CLUSTER.
+    pub fn cluster_on(&self, table: &Relation, index: Option<&str>) -> Result<()> {
+        let chosen = index.map(|name| self.index_of(table, name)).transpose()?;
+        if let Some(index) = &chosen
+            && index.index.as_ref().is_some_and(|i| i.predicate.is_some())
+        {
+            bail!(FEATURE_NOT_SUPPORTED, "cannot cluster on partial index \"{}\"", index.name);
+        }
+        let chosen = chosen.map(|index| index.oid);
+        self.mark_indexes(table, |oid, info| IndexInfo { clustered: chosen == Some(oid), ..info.clone() })
+    }
+
+    pub fn set_replica_identity(&self, table: &Relation, s: &ReplicaIdentityStmt) -> Result<()> {
+        let letter = s.identity_type.bytes().next().unwrap_or(b'd');
+        let chosen = match letter {
+            b'i' => Some(self.replica_index(table, &s.name)?),
+            _ => None,
+        };
+        self.put_relation(Relation { replica_identity: letter, ..table.clone() });
+        self.mark_indexes(table, |oid, info| IndexInfo { replica_identity: chosen == Some(oid), ..info.clone() })
+    }
+
+    /// The index by name, if it tells every row from all others.
+    fn replica_index(&self, table: &Relation, name: &str) -> Result<Oid> {
+        let index = self.index_of(table, name)?;
+        let Some(info) = &index.index else { return Ok(index.oid) };
+        let why = match info {
+            i if !i.unique => Some("non-unique"),
+            i if i.deferrable => Some("non-immediate"),
+            i if i.keys.iter().any(|k| k.column == 0) => Some("expression"),
+            i if i.predicate.is_some() => Some("partial"),
+            _ => None,
+        };
+        if let Some(why) = why {
+            bail!(WRONG_OBJECT_TYPE, "cannot use {why} index \"{name}\" as replica identity");
+        }
+        let columns = info.keys.iter().map(|k| &table.columns[k.column as usize - 1]);
+        if let Some(column) = columns.into_iter().find(|c| !c.not_null) {
+            bail!(
+                WRONG_OBJECT_TYPE,
+                "index \"{name}\" cannot be used as replica identity because column \"{}\" is nullable",
+                column.name
+            );
+        }
+        Ok(index.oid)
+    }
+
+    fn index_of(&self, table: &Relation, name: &str) -> Result<Arc<Relation>> {
+        let catalog = self.catalog();
+        let found = table.indexes.iter().filter_map(|oid| catalog.relation(*oid)).find(|i| *i.name == *name);
+        found.cloned().ok_or_else(|| err!(UNDEFINED_OBJECT, "index \"{name}\" for table \"{}\" does not exist", table.name))
+    }
+
+    fn mark_indexes(&self, table: &Relation, marked: impl Fn(Oid, &IndexInfo) -> IndexInfo) -> Result<()> {
+        let catalog = self.catalog();
+        for index in table.indexes.iter().filter_map(|oid| catalog.relation(*oid)) {
+            if let Some(info) = &index.index {
+                self.put_relation(Relation { index: Some(Arc::new(marked(index.oid, info))), ..(**index).clone() });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,5 @@
+-- What only Melba has.
+create table app.compressed (id integer primary key, z text compression zstd);
+insert into app.compressed select n, repeat('zstd ' || n, 800) from generate_series(1, 10) n;
+create table app.volatile (id integer primary key, note text) using memory;
+insert into app.volatile values (1, 'in memory');
