@@ -52,7 +52,7 @@ impl Ddl<'_> {
     /// Raises 23502 when a column holds a null.
     pub fn check_no_nulls(&self, table: Oid, column: usize) -> Result<()> {
         let relation = self.relation(table)?;
-        if relation.columns[column].not_null {
+        if self.catalog().is_never_null(&relation, column) {
             return Ok(());
         }
         let Storage::Tree(tree) = relation.storage else { return Ok(()) };
