@@ -301,7 +301,10 @@ impl Tools {
         )?;
         output(database.client(program).arg("-v").arg(COPY), "vacuumlo")?;
         match ask(&database, "select string_agg(oid::text, ' ' order by oid) from pg_largeobject_metadata")?.as_str() {
-            "1 501 1001 1501 2001" => Ok(println!("ok      dumps: vacuumlo on {}", server.name)),
+            "1 501 1001 1501 2001" => {
+                println!("ok      dumps: vacuumlo on {}", server.name);
+                Ok(())
+            }
             other => Err(format!("vacuumlo left {other}")),
         }
     }

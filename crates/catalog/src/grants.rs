@@ -54,10 +54,9 @@ impl Catalog {
         };
         let others = self.roles().map(|r| r.oid).filter(|r| *r != role && self.has_role(role, *r, RoleUse::Inherit));
         // Of several as good the first: the role itself.
-        let best = others
+        others
             .map(|r| (r, own(r)))
-            .fold((role, own(role)), |best, next| if next.1.count_ones() > best.1.count_ones() { next } else { best });
-        best
+            .fold((role, own(role)), |best, next| if next.1.count_ones() > best.1.count_ones() { next } else { best })
     }
 
     /// A list after a change to it.

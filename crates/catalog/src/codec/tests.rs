@@ -5,6 +5,12 @@ use melba_types::oids;
 use super::*;
 use crate::snapshot::Catalog;
 
+fn default_acl() -> Object {
+    let item = AclItem { grantee: Oid(0), grantor: Oid(10), privileges: 2 };
+    let (role, namespace) = (Oid(10), Oid(2200));
+    Object::DefaultAcl(Arc::new(DefaultAcl { oid: Oid(16500), role, namespace, letter: b'r', acl: [item].into() }))
+}
+
 fn samples() -> Vec<Object> {
     let c = Catalog::default();
     let mut relation = (**c.relation(Oid(1259)).expect("pg_class")).clone();
@@ -69,13 +75,7 @@ fn samples() -> Vec<Object> {
         Object::Operator(c.operator(Oid(96)).expect("=").clone()),
         Object::Cast(c.cast(oids::INT4, oids::INT8).expect("a cast").clone()),
         Object::Constraint(Arc::new(constraint)),
-        Object::DefaultAcl(Arc::new(DefaultAcl {
-            oid: Oid(16500),
-            role: Oid(10),
-            namespace: Oid(2200),
-            letter: b'r',
-            acl: [AclItem { grantee: Oid(0), grantor: Oid(10), privileges: 2 }].into(),
-        })),
+        default_acl(),
         Object::Collation(c.collation(Oid(950)).expect("C").clone()),
         Object::Description(Arc::new(Description { address, text: "héllo".into() })),
         Object::Role(c.role_by_name("pg_monitor").expect("a role").clone()),
