@@ -2,8 +2,6 @@
 
 use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use postgres::Client;
@@ -15,6 +13,7 @@ use crate::large_objects::{OBJECTS, OrderCheck, PAGES};
 use crate::plain::{self, Blocks, Streams};
 use crate::progress::Progress;
 use crate::schema;
+use crate::workers::parallel;
 
 #[derive(Debug, Args)]
 pub struct DumpOptions {
@@ -53,7 +52,7 @@ pub struct DumpOptions {
     no_privileges: bool,
 }
 
-/// What the workers read, and how much is expected of it.
+/// A stream to be read.
 struct Job {
     number: u32,
     info: StreamInfo,
@@ -75,18 +74,15 @@ pub fn dump(options: &DumpOptions, from: &str) -> Result<()> {
     let snapshot = snapshot.into_iter().flatten().flatten().next().ok_or("the server did not export its snapshot")?;
     let archive = create(options)?;
     archive.contents(&contents)?;
-    let mut jobs: Vec<Job> = contents.numbered().map(|(number, info)| Job { number, info: info.clone() }).collect();
-    jobs.reverse();
+    let jobs: Vec<Job> = contents.numbered().map(|(number, info)| Job { number, info: info.clone() }).collect();
     let progress = Progress::new("dumping", bytes);
-    Workers {
-        source: &source,
-        snapshot: &snapshot,
-        archive: &archive,
-        jobs: Mutex::new(jobs),
-        failed: AtomicBool::new(false),
-        progress: &progress,
-    }
-    .run(options.jobs.into())?;
+    let start = |worker| {
+        let mut client = source.connect()?;
+        execute(&mut client, BEGIN)?;
+        execute(&mut client, &format!("SET TRANSACTION SNAPSHOT '{snapshot}'"))?;
+        Ok((client, worker))
+    };
+    parallel(options.jobs.into(), jobs, start, |(client, worker), job| copy(client, &archive, *worker, &job, &progress))?;
     archive.finish()?;
     execute(&mut client, "COMMIT")
 }
@@ -168,54 +164,18 @@ impl Streams for Live<'_> {
     }
 }
 
-/// Connections that share a snapshot and empty a list of jobs.
-struct Workers<'a> {
-    source: &'a Source,
-    snapshot: &'a str,
-    archive: &'a ArchiveWriter,
-    /// In reverse.
-    jobs: Mutex<Vec<Job>>,
-    failed: AtomicBool,
-    progress: &'a Progress,
-}
-
-impl Workers<'_> {
-    fn run(&self, count: usize) -> Result<()> {
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..count).map(|worker| scope.spawn(move || self.work(worker))).collect();
-            let results: Vec<Result<()>> =
-                threads.into_iter().map(|t| t.join().unwrap_or_else(|_| Err("a worker panicked".to_owned()))).collect();
-            results.into_iter().collect()
-        })
+/// Reads a stream from the server into the archive.
+fn copy(client: &mut Client, archive: &ArchiveWriter, worker: usize, job: &Job, progress: &Progress) -> Result<()> {
+    let mut order = match job.info.kind {
+        StreamKind::Table { .. } => None,
+        StreamKind::LargeObjects | StreamKind::LargeObjectPages => Some(OrderCheck::default()),
+    };
+    let mut stream = archive.stream(job.number, worker)?;
+    for bytes in copy_out(client, &copy_statement(&job.info.kind))? {
+        let bytes = bytes?;
+        progress.add(bytes.len());
+        order.as_mut().map_or(Ok(()), |o| o.feed(&bytes))?;
+        stream.write(&bytes)?;
     }
-
-    fn work(&self, worker: usize) -> Result<()> {
-        let result = self.work_until_done(worker);
-        if result.is_err() {
-            self.failed.store(true, Ordering::Relaxed);
-        }
-        result
-    }
-
-    fn work_until_done(&self, worker: usize) -> Result<()> {
-        let mut client = self.source.connect()?;
-        execute(&mut client, BEGIN)?;
-        execute(&mut client, &format!("SET TRANSACTION SNAPSHOT '{}'", self.snapshot))?;
-        loop {
-            let job = self.jobs.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
-            let Some(job) = job.filter(|_| !self.failed.load(Ordering::Relaxed)) else { return Ok(()) };
-            let mut order = match job.info.kind {
-                StreamKind::Table { .. } => None,
-                StreamKind::LargeObjects | StreamKind::LargeObjectPages => Some(OrderCheck::default()),
-            };
-            let mut stream = self.archive.stream(job.number, worker)?;
-            for bytes in copy_out(&mut client, &copy_statement(&job.info.kind))? {
-                let bytes = bytes?;
-                self.progress.add(bytes.len());
-                order.as_mut().map_or(Ok(()), |o| o.feed(&bytes))?;
-                stream.write(&bytes)?;
-            }
-            stream.finish()?;
-        }
-    }
+    stream.finish()
 }

@@ -24,7 +24,7 @@ impl OrderCheck {
     pub fn feed(&mut self, mut bytes: &[u8]) -> Result<()> {
         while let Some((&byte, rest)) = bytes.split_first() {
             if self.past_number {
-                match bytes.iter().position(|b| *b == b'\n') {
+                match memchr::memchr(b'\n', bytes) {
                     Some(end) => bytes = &bytes[end + 1..],
                     None => return Ok(()),
                 }
@@ -61,7 +61,7 @@ impl<B: Iterator<Item = Result<Vec<u8>>>> Lines<B> {
     pub fn next(&mut self) -> Result<Option<&[u8]>> {
         let mut searched = self.at;
         loop {
-            if let Some(length) = self.buffer[searched..].iter().position(|b| *b == b'\n') {
+            if let Some(length) = memchr::memchr(b'\n', &self.buffer[searched..]) {
                 let line = self.at..searched + length;
                 self.at = line.end + 1;
                 return Ok(Some(&self.buffer[line]));
@@ -122,10 +122,35 @@ fn page(line: &[u8]) -> Result<(u32, u64, Vec<u8>)> {
     let mut number = || -> Option<u64> { std::str::from_utf8(fields.next()?).ok()?.parse().ok() };
     let (oid, page) = number().zip(number()).ok_or_else(malformed)?;
     let hex = fields.next().and_then(|f| f.strip_prefix(b"\\\\x")).ok_or_else(malformed)?;
-    let digit = |b: u8| (b as char).to_digit(16).map(|d| d as u8);
-    let byte = |pair: &[u8]| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?);
-    let bytes: Option<Vec<u8>> = hex.chunks(2).map(byte).collect();
-    Ok((u32::try_from(oid).map_err(|_| malformed())?, page * PAGE_BYTES, bytes.ok_or_else(malformed)?))
+    let bytes = unhexed(hex).ok_or_else(malformed)?;
+    Ok((u32::try_from(oid).map_err(|_| malformed())?, page * PAGE_BYTES, bytes))
+}
+
+/// The values of hexadecimal digits, 255 for other bytes.
+const DIGITS: [u8; 256] = {
+    let mut digits = [255; 256];
+    let mut value = 0;
+    while value < 16 {
+        digits[b"0123456789abcdef"[value] as usize] = value as u8;
+        digits[b"0123456789ABCDEF"[value] as usize] = value as u8;
+        value += 1;
+    }
+    digits
+};
+
+/// The bytes of hexadecimal digits: two for each.
+fn unhexed(hex: &[u8]) -> Option<Vec<u8>> {
+    let pairs = hex.chunks_exact(2);
+    let is_even = pairs.remainder().is_empty();
+    // A wrong digit has bits that no right one has: looked at once, behind the loop.
+    let mut wrong = 0;
+    let bytes = pairs.map(|pair| {
+        let (high, low) = (DIGITS[usize::from(pair[0])], DIGITS[usize::from(pair[1])]);
+        wrong |= high | low;
+        high << 4 | low
+    });
+    let bytes = bytes.collect();
+    (is_even && wrong < 16).then_some(bytes)
 }
 
 fn malformed() -> String {

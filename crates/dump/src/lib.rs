@@ -15,7 +15,9 @@ mod plain;
 mod privileges;
 mod progress;
 mod restore;
+mod restore_objects;
 mod schema;
+mod workers;
 
 pub use dump::{DumpOptions, dump};
 pub use restore::{RestoreOptions, restore};

@@ -2,20 +2,17 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use postgres::Client;
-use postgres::types::Oid;
 
 use crate::Result;
 use crate::archive::{ArchiveReader, Entry, Section, StreamInfo, StreamKind};
 use crate::connection::{Source, describe, execute};
-use crate::large_objects::{Lines, Object, Run, Runs, object};
 use crate::plain;
-use crate::privileges::quoted;
 use crate::progress::Progress;
+use crate::restore_objects;
+use crate::workers::parallel;
 
 #[derive(Debug, Args)]
 pub struct RestoreOptions {
@@ -47,10 +44,6 @@ pub struct RestoreOptions {
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
 }
-
-/// Large objects are created this many, or this many bytes, at a time.
-const BATCH_OBJECTS: usize = 4096;
-const BATCH_BYTES: usize = 1 << 20;
 
 /// Restores a dump, or the chosen parts of it. Parts that are there already fail as their statements do: nothing is replaced.
 pub fn restore(options: &RestoreOptions) -> Result<()> {
@@ -131,45 +124,26 @@ impl Restore<'_> {
         entries.into_iter().try_for_each(|e| execute(&mut client, &e.sql))
     }
 
-    /// Does all jobs, several at a time, in their order.
-    fn parallel<J: Send>(&self, jobs: Vec<J>, one: impl Fn(&mut Client, J) -> Result<()> + Sync) -> Result<()> {
-        let jobs = Mutex::new(jobs.into_iter().rev().collect::<Vec<_>>());
-        let failed = AtomicBool::new(false);
-        let work = || -> Result<()> {
-            let mut client = self.target.connect()?;
-            loop {
-                let job = jobs.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
-                let Some(job) = job.filter(|_| !failed.load(Ordering::Relaxed)) else { return Ok(()) };
-                one(&mut client, job).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
-            }
-        };
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..self.options.jobs).map(|_| scope.spawn(work)).collect();
-            let results: Vec<Result<()>> =
-                threads.into_iter().map(|t| t.join().unwrap_or_else(|_| Err("a worker panicked".to_owned()))).collect();
-            results.into_iter().collect()
-        })
-    }
-
     fn build(&self, entries: Vec<&Entry>) -> Result<()> {
-        self.parallel(entries, |client, entry| execute(client, &entry.sql))
+        let connect = |_| self.target.connect();
+        parallel(self.options.jobs.into(), entries, connect, |client, entry| execute(client, &entry.sql))
     }
 
     fn streams(&self, selected: &[(u32, &StreamInfo)]) -> Result<()> {
         let number = |wanted: &StreamKind| selected.iter().find(|(_, info)| info.kind == *wanted).map(|(number, _)| *number);
         let progress = Progress::new("restoring", selected.iter().map(|(number, _)| self.archive.raw_bytes(*number)).sum());
-        let mut jobs = Vec::new();
         if let Some((objects, pages)) = number(&StreamKind::LargeObjects).zip(number(&StreamKind::LargeObjectPages)) {
-            jobs.push(Job::LargeObjects { objects, pages });
+            let counted = |blocks| Iterator::inspect(blocks, |b: &Result<Vec<u8>>| progress.add(b.as_ref().map_or(0, Vec::len)));
+            let (objects, pages) = (counted(self.archive.blocks(objects)?), counted(self.archive.blocks(pages)?));
+            restore_objects::restore(&self.target, self.options.jobs.into(), objects, pages)?;
         }
-        for (number, info) in selected {
-            if let StreamKind::Table { target, .. } = &info.kind {
-                jobs.push(Job::Table { number: *number, target });
-            }
-        }
-        self.parallel(jobs, |client, job| match job {
-            Job::Table { number, target } => self.rows(client, number, target, &progress),
-            Job::LargeObjects { objects, pages } => self.large_objects(client, objects, pages, &progress),
+        let tables = selected.iter().filter_map(|(number, info)| match &info.kind {
+            StreamKind::Table { target, .. } => Some((*number, target.as_str())),
+            _ => None,
+        });
+        let connect = |_| self.target.connect();
+        parallel(self.options.jobs.into(), tables.collect(), connect, |client, (number, target)| {
+            self.rows(client, number, target, &progress)
         })
     }
 
@@ -183,94 +157,5 @@ impl Restore<'_> {
             writer.write_all(&block).map_err(|e| format!("{e}, in {statement}"))?;
         }
         writer.finish().map(drop).map_err(|e| failed(&e))
-    }
-
-    /// Both streams are in the order of OIDs: an object's line is followed by its pages.
-    fn large_objects(&self, client: &mut Client, objects: u32, pages: u32, progress: &Progress) -> Result<()> {
-        // The last batch's commit makes them all durable.
-        execute(client, "SET synchronous_commit = off")?;
-        let user = client.query_one("SELECT current_user::text", &[]).map_err(|e| describe(&e))?.get::<_, String>(0);
-        let counted = |blocks| Iterator::inspect(blocks, |b: &Result<Vec<u8>>| progress.add(b.as_ref().map_or(0, Vec::len)));
-        let mut lines = Lines::new(counted(self.archive.blocks(objects)?));
-        let mut runs = Runs::new(counted(self.archive.blocks(pages)?));
-        let mut batch = Batch { client, user, oids: Vec::new(), contents: Vec::new(), bytes: 0, properties: String::new() };
-        let mut run = runs.next()?;
-        while let Some(line) = lines.next()? {
-            let object = object(line)?;
-            let belongs = |run: &Option<Run>| run.as_ref().is_some_and(|r| r.oid == object.oid);
-            let first = if belongs(&run) && run.as_ref().is_some_and(|r| r.offset == 0) { run.take() } else { None };
-            batch.create(&object, first.map_or_else(Vec::new, |r| r.bytes))?;
-            if run.is_none() {
-                run = runs.next()?;
-            }
-            while belongs(&run) {
-                if let Some(run) = run.take() {
-                    batch.put(run)?;
-                }
-                run = runs.next()?;
-            }
-        }
-        execute(batch.client, "SET synchronous_commit = on")?;
-        batch.flush()?;
-        match run {
-            None => Ok(()),
-            Some(run) => Err(format!("the dump has contents of large object {}, which it does not list", run.oid)),
-        }
-    }
-}
-
-/// What one worker restores at a time.
-enum Job<'a> {
-    Table { number: u32, target: &'a str },
-    LargeObjects { objects: u32, pages: u32 },
-}
-
-/// Large objects to be created by one statement.
-struct Batch<'a> {
-    client: &'a mut Client,
-    /// Owns what it creates.
-    user: String,
-    oids: Vec<Oid>,
-    contents: Vec<Vec<u8>>,
-    bytes: usize,
-    /// Owners and privileges that differ from a new object's.
-    properties: String,
-}
-
-const CREATE: &str = "SELECT count(pg_catalog.lo_from_bytea(o, b)) FROM unnest($1::oid[], $2::bytea[]) AS u(o, b)";
-
-impl Batch<'_> {
-    fn create(&mut self, object: &Object, contents: Vec<u8>) -> Result<()> {
-        self.bytes += contents.len();
-        self.oids.push(object.oid);
-        self.contents.push(contents);
-        if object.owner != self.user {
-            self.properties += &format!("ALTER LARGE OBJECT {} OWNER TO {};", object.oid, quoted(&object.owner));
-        }
-        if let Some(acl) = &object.acl {
-            self.properties += &object.privileges(acl)?;
-        }
-        if self.oids.len() >= BATCH_OBJECTS || self.bytes >= BATCH_BYTES { self.flush() } else { Ok(()) }
-    }
-
-    /// Bytes behind an object's first run.
-    fn put(&mut self, run: Run) -> Result<()> {
-        self.flush()?;
-        let put = "SELECT pg_catalog.lo_put($1, $2, $3)";
-        self.client.execute(put, &[&run.oid, &(run.offset as i64), &run.bytes]).map(drop).map_err(|e| describe(&e))
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        if !self.oids.is_empty() {
-            self.client.execute(CREATE, &[&self.oids, &self.contents]).map_err(|e| format!("{}, in {CREATE}", describe(&e)))?;
-        }
-        if !self.properties.is_empty() {
-            execute(self.client, &self.properties)?;
-        }
-        self.oids.clear();
-        self.contents.clear();
-        self.properties.clear();
-        self.bytes = 0;
-        Ok(())
     }
 }

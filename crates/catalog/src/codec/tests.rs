@@ -5,6 +5,19 @@ use melba_types::oids;
 use super::*;
 use crate::snapshot::Catalog;
 
+fn index_key() -> IndexKey {
+    IndexKey {
+        column: 0,
+        expression: Some("lower(a)".into()),
+        ty: oids::TEXT,
+        collation: Oid(100),
+        natural_collation: Oid(950),
+        opclass: Oid(3126),
+        descending: true,
+        nulls_first: true,
+    }
+}
+
 fn default_acl() -> Object {
     let item = AclItem { grantee: Oid(0), grantor: Oid(10), privileges: 2 };
     let (role, namespace) = (Oid(10), Oid(2200));
@@ -30,19 +43,9 @@ fn samples() -> Vec<Object> {
         owned_by: Some((Oid(5), 3)),
         identity: false,
     }));
-    let key = IndexKey {
-        column: 0,
-        expression: Some("lower(a)".into()),
-        ty: oids::TEXT,
-        collation: Oid(100),
-        natural_collation: Oid(950),
-        opclass: Oid(3126),
-        descending: true,
-        nulls_first: true,
-    };
     relation.index = Some(Arc::new(IndexInfo {
         table: Oid(1),
-        keys: vec![key],
+        keys: vec![index_key()],
         include: vec![2],
         unique: true,
         primary: false,
