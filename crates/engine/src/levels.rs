@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use melba_segment::{BlockCache, KeySegmentReader, Position, RowVersion, TableSegmentReader};
+use melba_segment::{BlockCache, KeySegmentReader, Position, TableSegmentReader};
 use melba_types::row::RowLayout;
 use melba_types::{Column, Csn, Datum, RowId};
 use melba_vfs::Directory;
@@ -253,37 +253,56 @@ pub(crate) enum Found {
 }
 
 /// The version of a row that a snapshot at `csn` sees.
-pub(crate) fn find_row(levels: &RwLock<TableLevels>, id: RowId, csn: Csn) -> Result<Option<(Csn, Found)>> {
-    let runs = {
-        let levels = levels.read();
-        if let Some((csn, row)) = levels.version_in_memory(&id, csn) {
-            return Ok(Some((csn, Found::Memory(row))));
-        }
-        if levels.runs.is_empty() {
-            return Ok(None);
-        }
-        Arc::clone(&levels.runs)
+pub(crate) fn see_row(levels: &RwLock<TableLevels>, id: RowId, csn: Csn) -> Result<Option<Found>> {
+    let runs = match memory_or_runs(levels, id, csn) {
+        Ok((_, found)) => return Ok(Some(found)),
+        Err(runs) => runs,
     };
-    find_in_runs(&runs, id, csn)
+    see_in_runs(&runs, id, csn)
 }
 
-/// The same among segments only.
-pub(crate) fn find_in_runs(runs: &[Arc<TableRun>], id: RowId, csn: Csn) -> Result<Option<(Csn, Found)>> {
-    Ok(version_in_runs(runs, id, csn)?.map(|(run, version)| {
-        let found = if version.tombstone { Found::Deleted } else { Found::Stored(Arc::clone(run), version.position) };
-        (version.csn, found)
-    }))
-}
-
-/// The same as a place in a segment.
-pub(crate) fn version_in_runs(runs: &[Arc<TableRun>], id: RowId, csn: Csn) -> Result<Option<(&Arc<TableRun>, RowVersion)>> {
-    for run in runs {
-        let meta = run.reader.meta();
-        if id < meta.row_id_min || id > meta.row_id_max || meta.csn_min > csn {
-            continue;
-        }
+/// The same, and which commit made it.
+pub(crate) fn find_row(levels: &RwLock<TableLevels>, id: RowId, csn: Csn) -> Result<Option<(Csn, Found)>> {
+    let runs = match memory_or_runs(levels, id, csn) {
+        Ok(found) => return Ok(Some(found)),
+        Err(runs) => runs,
+    };
+    for run in runs.iter().filter(|r| may_see(r, id, csn)) {
         if let Some(version) = run.reader.find(id, csn)? {
-            return Ok(Some((run, version)));
+            return Ok(Some((version.csn, found_at(run, version.position, version.tombstone))));
+        }
+    }
+    Ok(None)
+}
+
+/// The version in memory, or the segments, which have it if any has.
+fn memory_or_runs(levels: &RwLock<TableLevels>, id: RowId, csn: Csn) -> std::result::Result<(Csn, Found), Arc<[Arc<TableRun>]>> {
+    let levels = levels.read();
+    match levels.version_in_memory(&id, csn) {
+        Some((csn, row)) => Ok((csn, Found::Memory(row))),
+        None => Err(Arc::clone(&levels.runs)),
+    }
+}
+
+fn found_at(run: &Arc<TableRun>, position: Position, tombstone: bool) -> Found {
+    if tombstone { Found::Deleted } else { Found::Stored(Arc::clone(run), position) }
+}
+
+fn may_see(run: &TableRun, id: RowId, csn: Csn) -> bool {
+    let meta = run.reader.meta();
+    meta.row_id_min <= id && id <= meta.row_id_max && meta.csn_min <= csn
+}
+
+/// The version among segments that a snapshot sees.
+pub(crate) fn see_in_runs(runs: &[Arc<TableRun>], id: RowId, csn: Csn) -> Result<Option<Found>> {
+    Ok(place_in_runs(runs, id, csn)?.map(|(run, position, tombstone)| found_at(run, position, tombstone)))
+}
+
+/// The same as a place in a segment, and whether it is a tombstone.
+pub(crate) fn place_in_runs(runs: &[Arc<TableRun>], id: RowId, csn: Csn) -> Result<Option<(&Arc<TableRun>, Position, bool)>> {
+    for run in runs.iter().filter(|r| may_see(r, id, csn)) {
+        if let Some((position, tombstone)) = run.reader.see(id, csn)? {
+            return Ok(Some((run, position, tombstone)));
         }
     }
     Ok(None)

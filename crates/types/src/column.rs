@@ -139,6 +139,13 @@ impl ByteStrings {
         &self.bytes[start..self.ends[i] as usize]
     }
 
+    /// Appends all of another.
+    pub fn append(&mut self, other: &ByteStrings) {
+        let base = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(&other.bytes);
+        self.ends.extend(other.ends.iter().map(|end| end + base));
+    }
+
     #[inline]
     pub fn push(&mut self, value: &[u8]) {
         self.bytes.extend_from_slice(value);
@@ -375,6 +382,16 @@ impl Column {
                 }
                 None => false,
             },
+        }
+    }
+
+    /// Makes room for so many strings about as long as the last one.
+    pub fn reserve_like_last(&mut self, rows: usize) {
+        if let ColumnData::Text(v) | ColumnData::Bytes(v) = &mut self.data
+            && let Some(last) = v.len().checked_sub(1)
+        {
+            let bytes = v.get(last).len() * rows;
+            v.bytes.reserve(bytes);
         }
     }
 

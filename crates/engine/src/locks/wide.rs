@@ -12,10 +12,10 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use melba_types::TreeId;
 use parking_lot::Mutex;
-use roaring::{RoaringBitmap, RoaringTreemap};
+use roaring::RoaringTreemap;
 
 use super::modes::{Mode, ModeSet};
 use super::table::Owner;
@@ -36,7 +36,8 @@ pub(super) struct WideLocks {
 #[derive(Default)]
 struct Layer {
     rows: Vec<(TreeId, Mode, RoaringTreemap)>,
-    keys: Vec<(TreeId, Mode, RoaringBitmap)>,
+    /// Hashes lie nowhere near each other, so nothing is gained by a bitmap.
+    keys: Vec<(TreeId, Mode, HashSet<u32>)>,
     /// Those that others wanted: entered into the table.
     entered: Vec<(LockKey, Mode)>,
 }
@@ -50,7 +51,7 @@ impl Layer {
                 self.rows.iter().filter(has).for_each(|(_, mode, _)| modes.insert(*mode));
             }
             LockKey::Key(tree, hash) => {
-                let has = |(t, _, set): &&(TreeId, Mode, RoaringBitmap)| *t == tree && set.contains(short(hash));
+                let has = |(t, _, set): &&(TreeId, Mode, HashSet<u32>)| *t == tree && set.contains(&short(hash));
                 self.keys.iter().filter(has).for_each(|(_, mode, _)| modes.insert(*mode));
             }
             LockKey::Tag(_) => {}
@@ -69,7 +70,7 @@ impl Layer {
             }
             LockKey::Key(tree, hash) => {
                 let at = self.keys.iter().position(|(t, m, _)| (*t, *m) == (tree, mode)).unwrap_or_else(|| {
-                    self.keys.push((tree, mode, RoaringBitmap::new()));
+                    self.keys.push((tree, mode, HashSet::new()));
                     self.keys.len() - 1
                 });
                 self.keys[at].2.insert(short(hash));

@@ -16,6 +16,7 @@ use crate::txn::{ReadView, Transaction};
 /// The first batch is small: most index scans want one entry.
 const FIRST_BATCH_ENTRIES: usize = 8;
 const BATCH_ENTRIES_MAX: usize = 1024;
+const EXPECTED_ENTRIES_MAX: usize = 32;
 
 /// A scan in progress. Entries come in key order, then row id order, or exactly reversed.
 pub struct IndexScan {
@@ -63,6 +64,12 @@ impl Entries {
         self.head = 0;
     }
 
+    /// Empties it for other bounds: no cursor stands where they begin.
+    fn forget(&mut self) {
+        self.head = 0;
+        self.clear();
+    }
+
     fn len(&self) -> usize {
         self.ends.len()
     }
@@ -70,6 +77,13 @@ impl Entries {
     fn push(&mut self, entry: &[u8], live: bool) {
         self.bytes.extend_from_slice(entry);
         self.ends.push((self.bytes.len() as u32, live));
+    }
+
+    /// Makes room for so many entries of about so many bytes, if they are not too many to expect.
+    fn reserve(&mut self, entries: usize, bytes: usize) {
+        let entries = entries.min(EXPECTED_ENTRIES_MAX);
+        self.bytes.reserve(entries * bytes);
+        self.ends.reserve(entries);
     }
 
     fn get(&self, i: usize) -> (&[u8], bool) {
@@ -122,59 +136,75 @@ impl IndexScan {
         reverse: bool,
         exact: Option<&[u8]>,
     ) -> Result<IndexScan> {
-        txn.check_failure()?;
         let levels = tree.as_index().map(|t| t.levels.read().clone());
         let levels = levels.ok_or(EngineError::Misuse("not an index tree"))?;
-        let mut done = false;
-        let lower = match bounds.0 {
+        let mut scan = IndexScan {
+            txn,
+            view,
+            tree,
+            levels,
+            cursors: Vec::new(),
+            private: 0,
+            reverse,
+            lower: Bound::Unbounded,
+            upper: Bound::Unbounded,
+            done: false,
+            limit: FIRST_BATCH_ENTRIES,
+            sources: Vec::new(),
+            batch: Entries::default(),
+            at: 0,
+        };
+        scan.restart(bounds, exact)?;
+        Ok(scan)
+    }
+
+    /// Begins anew with other bounds, keeping buffers, and the cursors of segments that are looked at again. The view sees what
+    /// it saw before.
+    pub fn restart(&mut self, bounds: (Bound<&[u8]>, Bound<&[u8]>), exact: Option<&[u8]>) -> Result<()> {
+        self.txn.check_failure()?;
+        self.done = false;
+        self.lower = match bounds.0 {
             Bound::Unbounded => Bound::Unbounded,
             Bound::Included(k) => Bound::Included(KeyBytes::new(k)),
             Bound::Excluded(k) => match successor(k) {
                 Some(next) => Bound::Included(next),
                 None => {
-                    done = true;
+                    self.done = true;
                     Bound::Unbounded
                 }
             },
         };
-        let upper = match bounds.1 {
+        self.upper = match bounds.1 {
             Bound::Unbounded => Bound::Unbounded,
             Bound::Excluded(k) => Bound::Excluded(KeyBytes::new(k)),
             Bound::Included(k) => successor(k).map_or(Bound::Unbounded, Bound::Excluded),
         };
-        done |= is_empty_range((as_slice(&lower), as_slice(&upper)));
-        let mut cursors = Vec::new();
-        let mut private = 0;
-        if !done {
-            for run in &txn.private_indexes(view, tree.id) {
-                if may_have_entries(run, view, &lower, &upper, exact)? {
-                    cursors.push(run.reader.cursor());
-                }
+        self.done |= is_empty_range((as_slice(&self.lower), as_slice(&self.upper)));
+        (self.limit, self.at) = (FIRST_BATCH_ENTRIES, 0);
+        self.batch.clear();
+        if self.done { Ok(()) } else { self.find_cursors(exact) }
+    }
+
+    /// A cursor for each segment that may have entries within the bounds, the transaction's own first.
+    fn find_cursors(&mut self, exact: Option<&[u8]>) -> Result<()> {
+        let mut before = std::mem::take(&mut self.cursors).into_iter().peekable();
+        let mut cursors = Vec::with_capacity(before.len());
+        let own = self.txn.private_indexes(self.view, self.tree.id);
+        self.private = 0;
+        for (i, run) in own.iter().chain(self.levels.runs.iter()).enumerate() {
+            // Of one segment and the next, in the same order as before.
+            let known = before.next_if(|known| known.is_of(&run.reader));
+            if may_have_entries(run, self.view, &self.lower, &self.upper, exact)? {
+                cursors.push(known.unwrap_or_else(|| run.reader.cursor()));
             }
-            private = cursors.len();
-            for run in levels.runs.iter() {
-                if may_have_entries(run, view, &lower, &upper, exact)? {
-                    cursors.push(run.reader.cursor());
-                }
+            if i + 1 == own.len() {
+                self.private = cursors.len();
             }
         }
-        let sources = (0..1 + MEMORY + cursors.len()).map(|_| Entries::default()).collect();
-        Ok(IndexScan {
-            txn,
-            view,
-            tree,
-            levels,
-            cursors,
-            private,
-            reverse,
-            lower,
-            upper,
-            done,
-            limit: FIRST_BATCH_ENTRIES,
-            sources,
-            batch: Entries::default(),
-            at: 0,
-        })
+        self.cursors = cursors;
+        self.sources.iter_mut().for_each(Entries::forget);
+        self.sources.resize_with(1 + MEMORY + self.cursors.len(), Entries::default);
+        Ok(())
     }
 
     /// The next live entry: its key, without the row id, and its row.
@@ -385,6 +415,9 @@ fn read_segment(
         if let Some(live) = seen
             && !skipped
         {
+            if out.len() == 0 {
+                out.reserve(limit, key.len());
+            }
             out.push(&key, live);
         }
     }

@@ -13,7 +13,7 @@ use super::{ReadView, Transaction, empty_columns};
 use crate::RowBytes;
 use crate::chain::Chain;
 use crate::error::{EngineError, Result};
-use crate::levels::{MemTable, TableLevels, TableRun, push_stored, version_in_runs};
+use crate::levels::{MemTable, TableLevels, TableRun, place_in_runs, push_stored};
 use crate::serializable::Read;
 
 /// What is being read, as far as it has come.
@@ -111,14 +111,12 @@ impl Fetched<'_> {
             if known.is_some_and(|known| *id >= known) || before.replace(*id).is_some_and(|before| before >= *id) {
                 break;
             }
-            if let Some((found, version)) = version_in_runs(&levels.runs, *id, self.csn)?
-                && !version.tombstone
-            {
+            if let Some((found, position, false)) = place_in_runs(&levels.runs, *id, self.csn)? {
                 if run.is_some_and(|run| !Arc::ptr_eq(run, found)) {
                     self.push_stored(run, &mut positions)?;
                 }
                 run = Some(found);
-                positions.push(version.position);
+                positions.push(position);
                 self.kept.push(self.at as u32);
             }
             self.at += 1;

@@ -9,7 +9,7 @@ use melba_types::{Column, Csn, Datum, RowId, TreeId};
 use super::{Latest, PrivateRun, ReadView, State, Transaction, WriteSet};
 use crate::RowBytes;
 use crate::error::{EngineError, Result};
-use crate::levels::{Found, TableRun, find_in_runs, find_row};
+use crate::levels::{Found, TableRun, find_row, see_in_runs, see_row};
 use crate::scan::{Morsel, TableScan, ZonePredicate};
 use crate::serializable::{Read, Write};
 use crate::tree::{Persistence, TableTree, Tree};
@@ -97,12 +97,12 @@ impl Transaction {
             let private: Vec<_> = private_tables(&state.writes, tree.id, view.command);
             drop(state);
             if !private.is_empty()
-                && let Some((_, found)) = find_in_runs(&private, id, view.csn)?
+                && let Some(found) = see_in_runs(&private, id, view.csn)?
             {
                 return Ok(Some(found));
             }
         }
-        Ok(find_row(&table_of(tree)?.levels, id, view.csn)?.map(|(_, found)| found))
+        see_row(&table_of(tree)?.levels, id, view.csn)
     }
 
     /// The newest state of a row: what to look at again after waiting for its lock.
@@ -145,7 +145,7 @@ impl Transaction {
                 drop(state);
                 for (command, run) in private {
                     let PrivateRun::Table(run) = run else { continue };
-                    if let Some((_, found)) = find_in_runs(&[run], id, newest)? {
+                    if let Some(found) = see_in_runs(&[run], id, newest)? {
                         own_command = Some(command);
                         row = found.into_row(&*self.layout_of(tree)?)?;
                         break;

@@ -44,6 +44,11 @@ impl KeyCursor {
         }
     }
 
+    /// Whether it walks this segment.
+    pub fn is_of(&self, segment: &Arc<KeySegmentReader>) -> bool {
+        Arc::ptr_eq(&self.segment, segment)
+    }
+
     pub fn is_valid(&self) -> bool {
         self.valid
     }

@@ -119,12 +119,19 @@ impl TableSegmentReader {
     /// A row id outside of the segment's row groups costs a binary search in memory. There is no filter beside: the packed row ids of a group
     /// are no larger than one.
     pub fn find(&self, row_id: RowId, csn_max: Csn) -> Result<Option<RowVersion>> {
+        let Some((position, tombstone)) = self.see(row_id, csn_max)? else { return Ok(None) };
+        let csn = self.csn_at(position.group as usize, position.row as usize)?;
+        Ok(Some(RowVersion { position, csn, tombstone }))
+    }
+
+    /// As `find`: where the version is, and whether it is a tombstone. Of most row groups everything is seen, and no CSN read.
+    pub fn see(&self, row_id: RowId, csn_max: Csn) -> Result<Option<(Position, bool)>> {
         let Some((group, rows)) = self.versions(row_id)? else { return Ok(None) };
+        let all = self.summaries[group].csn_max <= csn_max;
         for row in rows {
-            let csn = self.csn_at(group, row)?;
-            if csn <= csn_max {
+            if all || self.csn_at(group, row)? <= csn_max {
                 let position = Position { group: group as u32, row: row as u32 };
-                return Ok(Some(RowVersion { position, csn, tombstone: self.tombstone_at(group, row)? }));
+                return Ok(Some((position, self.tombstone_at(group, row)?)));
             }
         }
         Ok(None)
@@ -194,8 +201,11 @@ impl TableSegmentReader {
         for (&column, out) in projection.iter().zip(out) {
             if column < self.kinds.len() {
                 let mut held = Held::default();
-                for position in positions {
+                for (i, position) in positions.iter().enumerate() {
                     self.read_value(position.group as usize, position.row as usize, column, &mut held, out)?;
+                    if i == 0 {
+                        out.reserve_like_last(positions.len() - 1);
+                    }
                 }
             }
         }

@@ -30,7 +30,10 @@ pub(super) struct Dedup {
 impl Dedup {
     /// The rows of a batch whose keys are met for the first time. Others may come in a later pass.
     pub fn take(&mut self, ctx: &ExecContext, batch: &Batch, keys: &ByteStrings) -> Result<Vec<u32>> {
-        let (mut kept, mut out, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut kept, mut out, mut parts) = (Vec::with_capacity(batch.rows), Vec::new(), Vec::new());
+        if self.elsewhere.is_none() {
+            self.seen.reserve(batch.rows);
+        }
         for i in 0..batch.rows {
             let key = keys.get(i);
             if self.seen.contains(key) {

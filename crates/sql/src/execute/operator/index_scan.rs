@@ -22,12 +22,21 @@ struct Range {
     upper_inclusive: bool,
 }
 
+impl Range {
+    fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        let upper = if self.upper_inclusive { Bound::Included(&self.upper[..]) } else { Bound::Excluded(&self.upper[..]) };
+        (Bound::Included(&self.lower), upper)
+    }
+}
+
 pub(super) struct IndexScanOp {
     node: Arc<IndexScanNode>,
     kinds: Arc<[Kind]>,
     /// Ranges still to scan, the next one last.
     ranges: Vec<Range>,
     scan: Option<IndexScan>,
+    /// It has not come to the end of its range.
+    scanning: bool,
     /// Several arms: the rows of their union, still to fetch.
     union: Option<std::vec::IntoIter<RowId>>,
     started: bool,
@@ -44,6 +53,7 @@ impl IndexScanOp {
             kinds,
             ranges: Vec::new(),
             scan: None,
+            scanning: false,
             union: None,
             started: false,
             pending: Pending::default(),
@@ -85,24 +95,23 @@ impl IndexScanOp {
             return Ok(());
         }
         while self.ids.len() < limit {
-            let scan = match &mut self.scan {
-                Some(scan) => scan,
-                None => {
-                    let Some(range) = self.ranges.pop() else { return Ok(()) };
-                    self.scan.insert(open(&self.node.arms[0], &range, self.node.reverse, ctx)?)
+            if !self.scanning {
+                let Some(range) = self.ranges.pop() else { return Ok(()) };
+                match &mut self.scan {
+                    Some(scan) => scan.restart(range.bounds(), None)?,
+                    None => self.scan = Some(open(&self.node.arms[0], &range, self.node.reverse, ctx)?),
                 }
-            };
-            if !scan.next_rows(limit - self.ids.len(), &mut self.ids)? {
-                self.scan = None;
             }
+            let Some(scan) = &mut self.scan else { return Ok(()) };
+            self.scanning = scan.next_rows(limit - self.ids.len(), &mut self.ids)?;
         }
         Ok(())
     }
 }
 
 fn open(arm: &IndexArm, range: &Range, reverse: bool, ctx: &ExecContext) -> Result<IndexScan> {
-    let upper = if range.upper_inclusive { Bound::Included(&range.upper[..]) } else { Bound::Excluded(&range.upper[..]) };
-    Ok(ctx.transaction.index_scan(ctx.view(), arm.tree, Bound::Included(&range.lower), upper, reverse)?)
+    let (lower, upper) = range.bounds();
+    Ok(ctx.transaction.index_scan(ctx.view(), arm.tree, lower, upper, reverse)?)
 }
 
 impl Operator for IndexScanOp {
@@ -149,6 +158,7 @@ impl Operator for IndexScanOp {
         self.started = false;
         self.ranges.clear();
         self.scan = None;
+        self.scanning = false;
         self.union = None;
         self.pending.clear();
         Ok(())

@@ -92,12 +92,7 @@ fn append_column(to: &mut Column, from: &Column) {
             (Float8(a), Float8(b)) => return a.extend_from_slice(b),
             (Oid(a), Oid(b)) => return a.extend_from_slice(b),
             (Datum(a), Datum(b)) => return a.extend_from_slice(b),
-            (Text(a), Text(b)) | (Bytes(a), Bytes(b)) => {
-                let base = a.bytes.len() as u32;
-                a.bytes.extend_from_slice(&b.bytes);
-                a.ends.extend(b.ends.iter().map(|e| e + base));
-                return;
-            }
+            (Text(a), Text(b)) | (Bytes(a), Bytes(b)) => return a.append(b),
             _ => {}
         }
     }

@@ -92,10 +92,12 @@ impl Sorter {
         }
         let chunk = self.chunks.len() as u32 - 1;
         let Chunk { rows, keys: all } = &mut self.chunks[chunk as usize];
-        for i in 0..batch.rows {
-            let key = keys.get(i);
-            self.entries.push(Entry { prefix: prefix(key), chunk, row: (rows.rows + i) as u32 });
-            all.push(key);
+        let entry = |i: usize| Entry { prefix: prefix(keys.get(i)), chunk, row: (rows.rows + i) as u32 };
+        self.entries.extend((0..batch.rows).map(entry));
+        if all.is_empty() {
+            *all = keys;
+        } else {
+            all.append(&keys);
         }
         append(rows, batch);
         let total = self.bytes + self.entries.capacity() * size_of::<Entry>();
