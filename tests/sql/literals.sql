@@ -121,3 +121,28 @@ select v from d where x = 3;
 select v from d where x = 8;
 drop table d;
 select v from d where x = 8;
+-- Long lists of rows that differ only in their literals.
+create table many (id int primary key, big bigint default 7, name text, price numeric(6, 2), n serial, made date);
+select 'insert into many (id, name, price) values ' || string_agg(format('(%s, %L, %s.25)', i, 'it''s ' || i, i), ',' order by i) || ' ;'
+    from generate_series(1, 200) i \gexec
+select 'insert into many (id, name, price, made, big) values' || string_agg(format('( %s , null, -%s.5, ''2024-01-01'', default)', i, i), ', ' order by i)
+    from generate_series(201, 300) i \gexec
+select 'insert into many (id, name, price, made, big) values' || string_agg(format('( %s , null, -%s.5, ''2024-02-01'', default)', i, i), ', ' order by i)
+    from generate_series(301, 450) i \gexec
+select count(*), sum(id), sum(price), min(name), max(name), sum(big), sum(n), min(made), max(made), count(name) from many;
+select * from many where id in (1, 2, 3, 199, 200, 201, 202, 203, 300, 450) order by id;
+-- One row of another form, and errors that have a place in the text.
+select 'insert into many (id, name) values ' || string_agg(format('(%s, ''%s'')', case i when 80 then '3000000000' else i::text end, i), ',' order by i)
+    from generate_series(1001, 1100) i \gexec
+select 'insert into many (id, name) values ' || string_agg(format('(%s, ''%s'')', case i when 1080 then '3000000000' else i::text end, i), ',' order by i)
+    from generate_series(1001, 1100) i \gexec
+select 'insert into many (id, made) values ' || string_agg(format('(%s, ''%s'')', i, case i when 1180 then 'x' else '2024-01-01' end), ',' order by i)
+    from generate_series(1101, 1200) i \gexec
+select 'insert into many (id, name) values ' || string_agg(format('(%s, ''%s'')', i % 150 + 2000, i), ',' order by i)
+    from generate_series(1101, 1300) i \gexec
+select 'insert into many (id, name) values ' || string_agg(format('(%s, ''%s'')', i % 150 + 2000, i), ',' order by i) || ' on conflict do nothing'
+    from generate_series(1101, 1300) i \gexec
+select 'insert into many (id, name) values ' || string_agg(format('(%s, (select ''%s''::text))', i, i), ',' order by i)
+    from generate_series(3001, 3100) i \gexec
+select count(*), sum(id), count(distinct name), sum(n) from many;
+drop table many;

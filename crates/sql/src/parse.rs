@@ -35,6 +35,8 @@ pub struct Statement {
     pub end: usize,
     /// Literals of the text that become parameters `$1`, ... when the statement is analyzed.
     pub literals: Vec<Literal>,
+    /// Literals of each row of a VALUES list whose second row stands for any number of further ones; 0: there is no such list.
+    pub row_literals: usize,
 }
 
 impl Statement {
@@ -121,7 +123,7 @@ pub fn parse(text: &str) -> Result<Parsed> {
         let Some(node) = raw.stmt.and_then(|s| s.node) else { continue };
         let start = raw.stmt_location.max(0) as usize;
         let end = if raw.stmt_len > 0 { start + raw.stmt_len as usize } else { source.len() };
-        statements.push(Arc::new(Statement { node, source: source.clone(), start, end, literals: Vec::new() }));
+        statements.push(Arc::new(Statement { node, source: source.clone(), start, end, literals: Vec::new(), row_literals: 0 }));
     }
     Ok(Parsed { text: source, statements })
 }

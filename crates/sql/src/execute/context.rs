@@ -29,6 +29,12 @@ pub struct ExecContext {
     events: RefCell<Vec<Events>>,
     /// `$1` first.
     pub parameters: Arc<[Datum]>,
+    /// Parameters of each row of the VALUES list whose second row stands for further ones; 0: there is none.
+    pub(crate) row_parameters: usize,
+    /// It was met.
+    pub(crate) rows_repeated: Cell<bool>,
+    /// What is added to the number of a parameter while such a row is computed.
+    parameter_offset: Cell<usize>,
     executor: RefCell<ExecutorParameters>,
     /// Values of enclosing CASEs, array casts and domain checks, innermost last.
     locals: RefCell<Vec<Datum>>,
@@ -65,6 +71,9 @@ impl ExecContext {
             deferred: Arc::default(),
             events: RefCell::default(),
             parameters,
+            row_parameters: 0,
+            rows_repeated: Cell::new(false),
+            parameter_offset: Cell::new(0),
             executor: RefCell::default(),
             locals: RefCell::default(),
             merge_action: Cell::new(None),
@@ -119,10 +128,15 @@ impl ExecContext {
     }
 
     pub(crate) fn parameter(&self, i: usize) -> Result<Datum> {
-        match self.parameters.get(i) {
+        match self.parameters.get(i + self.parameter_offset.get()) {
             Some(value) => Ok(value.clone()),
             None => Err(err!(UNDEFINED_OBJECT, "no value found for parameter {}", i + 1)),
         }
+    }
+
+    /// Lets parameters be those of another row.
+    pub(crate) fn set_parameter_offset(&self, offset: usize) {
+        self.parameter_offset.set(offset);
     }
 
     pub(crate) fn executor_parameter(&self, i: usize) -> Datum {

@@ -6,6 +6,9 @@
 //!
 //! Invariant: texts with equal keys give the grammar the same sequence of tokens, but for the values of the literals; and
 //! literals in the same place have the same class, by which PostgreSQL chooses a constant's type.
+//!
+//! Of a long INSERT ... VALUES whose rows are the same but for their literals only two rows are in the key (`RepeatedRows`):
+//! the second stands for all that follow it.
 
 use std::ops::Range;
 
@@ -35,8 +38,20 @@ pub struct Literal {
 pub struct Normalized {
     pub key: Vec<u8>,
     pub literals: Vec<Literal>,
+    pub rows: Option<RepeatedRows>,
 }
 
+/// The rows of a text that ends with VALUES (...), (...), ..., those from the second on being the same but for literals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepeatedRows {
+    /// Literals of a row; the text has no others.
+    pub width: usize,
+    /// Where the second row ends: what comes before is the text of two rows.
+    pub end: usize,
+}
+
+/// Rows are looked for in texts from this length on.
+const ROWS_TEXT_BYTES_MIN: usize = 1 << 10;
 /// Longer texts are not worth the scan.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 const LITERALS_MAX: usize = 256;
@@ -53,13 +68,89 @@ impl Literal {
 impl Normalized {
     /// Takes a text apart; false when it has no literals, or something that is not worth understanding.
     pub fn scan(&mut self, text: &str) -> bool {
+        self.clear();
+        let is_insert = || text.trim_ascii_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("insert"));
+        if text.len() >= ROWS_TEXT_BYTES_MIN && is_insert() {
+            if self.scan_rows(text) {
+                return true;
+            }
+            self.clear();
+        }
+        text.len() <= TEXT_BYTES_MAX && Scanner::new(text, self, None).run().is_some() && !self.literals.is_empty()
+    }
+
+    fn scan_rows(&mut self, text: &str) -> bool {
+        let mut scanner = Scanner::new(text, self, Some(Rows::default()));
+        let scanned = scanner.run().and(scanner.rows);
+        self.rows = scanned.and_then(|rows| rows.finish(self));
+        self.rows.is_some()
+    }
+
+    /// Forgets the last text, and memory that few texts need.
+    pub fn clear(&mut self) {
         self.key.clear();
         self.literals.clear();
-        if text.len() > TEXT_BYTES_MAX {
-            return false;
+        self.literals.shrink_to(LITERALS_MAX);
+        self.rows = None;
+    }
+}
+
+/// Rows met so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rows {
+    /// VALUES was met, outside of parentheses.
+    begun: bool,
+    depth: usize,
+    count: usize,
+    width: usize,
+    /// Where the first and the second row end in the key, and the second in the text.
+    first_end: usize,
+    second_end: usize,
+    text_end: usize,
+}
+
+impl Rows {
+    /// A token that is in the key now; `None` when the text is not of this kind.
+    fn token(&mut self, token: &[u8], at: usize, out: &mut Normalized) -> Option<()> {
+        match token {
+            // Rows with parentheses inside may hold queries, which are not evaluated anew for each.
+            b"(" if self.begun && self.depth > 0 => return None,
+            b"(" => self.depth += 1,
+            b")" => {
+                self.depth = self.depth.checked_sub(1)?;
+                if self.begun {
+                    self.end_row(at, out)?;
+                }
+            }
+            _ if self.depth == 0 && token.eq_ignore_ascii_case(b"values") => {
+                self.begun = !self.begun && out.literals.is_empty();
+                return self.begun.then_some(());
+            }
+            _ => {}
         }
-        let mut scanner = Scanner { text: text.as_bytes(), at: 0, minus: None, out: self };
-        scanner.run().is_some() && !self.literals.is_empty()
+        Some(())
+    }
+
+    fn end_row(&mut self, at: usize, out: &mut Normalized) -> Option<()> {
+        self.count += 1;
+        match self.count {
+            1 => (self.first_end, self.width) = (out.key.len(), out.literals.len()),
+            2 => (self.second_end, self.text_end) = (out.key.len(), at),
+            _ => {
+                let same = out.key[self.second_end..] == out.key[self.first_end..self.second_end];
+                out.key.truncate(self.second_end);
+                same.then_some(())?;
+            }
+        }
+        (out.literals.len() == self.count * self.width).then_some(())
+    }
+
+    fn finish(self, out: &mut Normalized) -> Option<RepeatedRows> {
+        let rest = out.key.get(self.second_end..)?;
+        let ends_here = rest.iter().all(|b| b.is_ascii_whitespace() || *b == b';');
+        out.key.truncate(self.second_end);
+        let repeats = self.count > 2 && self.depth == 0 && self.width > 0 && ends_here;
+        repeats.then_some(RepeatedRows { width: self.width, end: self.text_end })
     }
 }
 
@@ -69,6 +160,8 @@ struct Scanner<'a> {
     /// The last token, if it was a minus sign.
     minus: Option<usize>,
     out: &'a mut Normalized,
+    /// When they are looked for.
+    rows: Option<Rows>,
 }
 
 fn starts_identifier(b: u8) -> bool {
@@ -79,7 +172,11 @@ fn continues_identifier(b: u8) -> bool {
     starts_identifier(b) || b.is_ascii_digit() || b == b'$'
 }
 
-impl Scanner<'_> {
+impl<'a> Scanner<'a> {
+    fn new(text: &'a str, out: &'a mut Normalized, rows: Option<Rows>) -> Scanner<'a> {
+        Scanner { text: text.as_bytes(), at: 0, minus: None, out, rows }
+    }
+
     fn byte(&self, ahead: usize) -> u8 {
         self.text.get(self.at + ahead).copied().unwrap_or(0)
     }
@@ -119,7 +216,11 @@ impl Scanner<'_> {
                 _ if starts_identifier(b) => self.identifier()?,
                 _ => self.at += 1,
             }
-            self.out.key.extend_from_slice(&self.text[start..self.at]);
+            let token = &self.text[start..self.at];
+            self.out.key.extend_from_slice(token);
+            if let Some(rows) = &mut self.rows {
+                rows.token(token, self.at, self.out)?;
+            }
         }
         Some(())
     }
@@ -127,7 +228,7 @@ impl Scanner<'_> {
     fn literal(&mut self, class: LiteralClass, start: usize, minus: Option<usize>) -> Option<()> {
         self.out.key.push(class as u8);
         self.out.literals.push(Literal { class, range: start..self.at, minus });
-        (self.out.literals.len() <= LITERALS_MAX).then_some(())
+        (self.out.literals.len() <= LITERALS_MAX || self.rows.is_some()).then_some(())
     }
 
     /// Past a quoted token; gives up on strings that go on after white space (SQL joins them) and on those without an end.
@@ -289,6 +390,35 @@ mod tests {
             "select 2147483648",
         ] {
             assert_eq!(scanned(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn of_rows_that_repeat_two_are_kept() {
+        let insert = |row: &dyn Fn(usize) -> String, count: usize, end: &str| {
+            let rows: Vec<String> = (0..count).map(row).collect();
+            format!("INSERT INTO t (a, b) VALUES{}{end}", rows.join(", "))
+        };
+        let plain = |i: usize| format!("({i}, 'x{i}', NULL)");
+        let mut n = Normalized::default();
+        let text = insert(&plain, 100, " ;");
+        assert!(n.scan(&text));
+        let end = text.find(", (2,").expect("a third row");
+        assert_eq!(n.rows, Some(RepeatedRows { width: 2, end }));
+        assert_eq!((&n.key[..], n.literals.len()), (&b"INSERT INTO t (a, b) VALUES(\x01, \x04, NULL), (\x01, \x04, NULL)"[..], 200));
+        assert!(n.scan(&insert(&plain, 200, "")), "another number of rows");
+        assert_eq!(n.key, b"INSERT INTO t (a, b) VALUES(\x01, \x04, NULL), (\x01, \x04, NULL)");
+        for text in [
+            insert(&plain, 100, " on conflict do nothing"),
+            insert(&plain, 100, " returning 5"),
+            insert(&|i| format!("({i}, ({i}))"), 100, ""),
+            insert(&|i| if i == 50 { "(3000000000, 1)".into() } else { format!("({i}, 1)") }, 100, ""),
+            insert(&|i| if i == 50 { "(-3, 1)".into() } else { format!("({i}, 1)") }, 100, ""),
+            insert(&|i| if i == 50 { "(DEFAULT, 1)".into() } else { format!("({i}, 1)") }, 100, ""),
+            insert(&|i| format!("({i}, 1)"), 100, ", (1)"),
+        ] {
+            n.scan(&text);
+            assert_eq!(n.rows, None, "{text}");
         }
     }
 

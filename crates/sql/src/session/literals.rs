@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_types::{Datum, DbError, Oid, Result, err, oids};
 
 use crate::analyze::LiteralUse;
-use crate::parse::literals::{Literal, LiteralClass};
+use crate::parse::literals::{Literal, LiteralClass, Normalized};
 use crate::parse::{Parsed, Statement, parse};
 
 use super::Session;
@@ -21,37 +21,43 @@ impl Session {
     pub(super) fn bind_literals(&mut self, text: &str) -> Result<Option<Bound>> {
         let mut normalized = std::mem::take(&mut self.normalized);
         let bound = if normalized.scan(text) {
-            normalized.key.push(0);
-            self.bind_normalized(text, &normalized.key, &normalized.literals)
+            // Two zeros where a row stands for others.
+            normalized.key.resize(normalized.key.len() + 1 + usize::from(normalized.rows.is_some()), 0);
+            self.bind_normalized(text, &normalized)
         } else {
             Ok(None)
         };
+        normalized.clear();
         self.normalized = normalized;
         bound
     }
 
-    fn bind_normalized(&mut self, text: &str, key: &[u8], literals: &[Literal]) -> Result<Option<Bound>> {
-        let prepared = match self.cache.get(key) {
+    fn bind_normalized(&mut self, text: &str, normalized: &Normalized) -> Result<Option<Bound>> {
+        let prepared = match self.cache.get(&normalized.key) {
             Some(Cached::ByText) => return Ok(None),
             Some(Cached::Query { prepared: Some(prepared), .. }) if prepared.compiled.is_current(&self.context()) => {
                 prepared.clone()
             }
-            _ => match self.prepare_form(text, key, literals)? {
+            _ => match self.prepare_form(text, normalized)? {
                 Some(prepared) => prepared,
                 None => return Ok(None),
             },
         };
-        let parameters = self.literal_values(text, literals, &prepared);
+        let parameters = self.literal_values(text, normalized, &prepared);
         Ok(parameters.map(|parameters| Bound { prepared, parameters }))
     }
 
     /// Analyzes a text with its literals as parameters, and keeps what came of it.
-    fn prepare_form(&mut self, text: &str, key: &[u8], literals: &[Literal]) -> Result<Option<Arc<Prepared>>> {
+    fn prepare_form(&mut self, text: &str, normalized: &Normalized) -> Result<Option<Arc<Prepared>>> {
+        let text = &text[..normalized.rows.map_or(text.len(), |rows| rows.end)];
+        let row_literals = normalized.rows.map_or(0, |rows| rows.width);
+        let count = normalized.rows.map_or(normalized.literals.len(), |rows| 2 * rows.width);
+        let literals = &normalized.literals[..count];
         let parsed = parse(text)?;
         let prepared = match &parsed.statements[..] {
             [statement] if is_query(&statement.node) => {
                 self.check_block(statement)?;
-                let form = Statement { literals: literals.to_vec(), ..Statement::clone(statement) };
+                let form = Statement { literals: literals.to_vec(), row_literals, ..Statement::clone(statement) };
                 self.prepare(Some(Arc::new(form)), &[]).ok().filter(|p| !p.compiled.scans_tables()).map(Arc::new)
             }
             _ => None,
@@ -65,20 +71,27 @@ impl Session {
                 Cached::ByText
             }
         };
-        self.cache.put(key, entry);
+        self.cache.put(&normalized.key, entry);
         Ok(prepared)
     }
 
     /// The literals' values as the parameters' types; `None` when one is none of its type, which the other way reports.
-    fn literal_values(&self, text: &str, literals: &[Literal], prepared: &Prepared) -> Option<Vec<Datum>> {
+    fn literal_values(&self, text: &str, normalized: &Normalized, prepared: &Prepared) -> Option<Vec<Datum>> {
         let context = self.context();
         let io = ValueIo::new(&context);
-        let uses = prepared.compiled.literals();
-        if uses.len() != literals.len() || uses.len() != prepared.parameter_types.len() {
+        let (uses, types) = (prepared.compiled.literals(), &prepared.parameter_types);
+        let expected = normalized.rows.map_or(normalized.literals.len(), |rows| 2 * rows.width);
+        if uses.len() != expected || types.len() != expected {
             return None;
         }
-        let values = literals.iter().zip(uses).zip(&prepared.parameter_types);
-        values.map(|((literal, used), ty)| value(text, literal, *used, *ty, &io).ok()).collect()
+        let values = normalized.literals.iter().enumerate().map(|(i, literal)| {
+            let at = match normalized.rows {
+                Some(rows) if i >= 2 * rows.width => rows.width + i % rows.width,
+                _ => i,
+            };
+            value(text, literal, uses[at], types[at], &io).ok()
+        });
+        values.collect()
     }
 }
 

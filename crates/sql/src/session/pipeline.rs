@@ -40,6 +40,8 @@ pub(super) struct Planned {
     columns: Option<Arc<[ResultColumn]>>,
     /// Of a statement whose literals are its parameters.
     literals: Vec<LiteralUse>,
+    /// `Statement::row_literals`.
+    row_literals: usize,
 }
 
 impl std::fmt::Debug for Compiled {
@@ -147,7 +149,10 @@ fn plan_statement(context: &StatementContext, statement: &Statement, parameter_t
         return plan_query(context, &statement.node, parameter_types, false);
     }
     match analyze::analyze_with_literals(&analysis(context), &statement.node, &statement.literals) {
-        Some((analyzed, literals)) => plan_analyzed(context, analyzed, literals, false),
+        Some((analyzed, literals)) => {
+            let row_literals = statement.row_literals;
+            plan_analyzed(context, analyzed, literals, false).map(|planned| Planned { row_literals, ..planned })
+        }
         None => Err(DbError::new(melba_types::SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")),
     }
 }
@@ -161,6 +166,7 @@ fn plan_analyzed(
     let plan = plan::plan(&analyzed.query, &plan_context(context, explain))?;
     Ok(Planned {
         literals,
+        row_literals: 0,
         plan,
         permissions: Permissions::of(&analyzed.query, &context.catalog),
         catalog: context.catalog.clone(),
@@ -236,7 +242,8 @@ pub(super) fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
 
 fn start(context: &Arc<StatementContext>, tx: &Arc<Tx>, planned: &Planned, parameters: &[Datum]) -> Result<Outcome> {
     planned.permissions.check(&context.catalog, context.user.oid)?;
-    let ctx = exec_context(context, tx, parameters)?;
+    let mut ctx = exec_context(context, tx, parameters)?;
+    ctx.row_parameters = planned.row_literals;
     let view = ctx.view();
     let mut execution = Execution::new(planned.plan.clone(), ctx)?;
     if planned.plan.command == PlanCommand::Select {
@@ -253,6 +260,9 @@ fn start(context: &Arc<StatementContext>, tx: &Arc<Tx>, planned: &Planned, param
             None => first = Some(batch),
             Some(_) => more.get_or_insert_with(|| Store::new(execution.ctx.resources())).push(batch)?,
         }
+    }
+    if planned.row_literals > 0 && !execution.ctx.rows_repeated.get() {
+        return Err(DbError::internal("the rows of a VALUES list were not found in its plan"));
     }
     let rows = execution.rows_affected();
     let tag = match planned.plan.command {
@@ -478,6 +488,7 @@ fn first_value(context: &StatementContext, query: &Query) -> Result<Datum> {
         parameter_types: Vec::new(),
         columns: result_columns(query, &context.catalog),
         literals: Vec::new(),
+        row_literals: 0,
     };
     let Outcome::Rows { mut source, .. } = start(&Arc::new(context.clone()), tx, &planned, &[])? else {
         return Err(DbError::internal("the expression gave no row"));

@@ -265,5 +265,5 @@ impl Session {
 /// A statement inside another one (PREPARE, DECLARE): same text, same locations.
 pub(super) fn nested(node: Option<&NodeEnum>, outer: &Statement) -> Result<Arc<Statement>> {
     let node = node.ok_or_else(|| DbError::internal("the statement has no query"))?.clone();
-    Ok(Arc::new(Statement { node, source: outer.source.clone(), start: outer.start, end: outer.end, literals: Vec::new() }))
+    Ok(Arc::new(Statement { node, literals: Vec::new(), row_literals: 0, ..Statement::clone(outer) }))
 }

@@ -212,6 +212,11 @@ impl Expression {
         found
     }
 
+    /// Whether it reads a parameter with this number, counted from 0, or one beyond.
+    pub fn reads_parameter_from(&self, first: usize) -> bool {
+        self.any(&mut |e| matches!(e.node, Node::Parameter(i) if i >= first))
+    }
+
     /// Whether evaluating it again may give another value.
     pub fn is_volatile(&self) -> bool {
         self.any(&mut |e| match &e.node {

@@ -64,20 +64,35 @@ impl ValuesOp {
     pub fn new(rows: Arc<Vec<Vec<Expression>>>, kinds: Arc<[Kind]>) -> ValuesOp {
         ValuesOp { rows, kinds, at: 0 }
     }
+
+    /// Parameters of a row, if the second row stands for all that follow it; 0 if it does not.
+    fn repeated_width(&self, ctx: &ExecContext) -> usize {
+        let width = ctx.row_parameters;
+        match &self.rows[..] {
+            [_, second] if width > 0 && second.iter().any(|e| e.reads_parameter_from(width)) => width,
+            _ => 0,
+        }
+    }
 }
 
 impl Operator for ValuesOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
-        let to = (self.at + limit.min(BATCH_ROWS)).min(self.rows.len());
+        let width = self.repeated_width(ctx);
+        let count = if width > 0 { ctx.parameters.len() / width } else { self.rows.len() };
+        ctx.rows_repeated.set(ctx.rows_repeated.get() || width > 0);
+        let to = (self.at + limit.min(BATCH_ROWS)).min(count);
         if self.at == to {
             return Ok(None);
         }
         let mut columns: Vec<Column> = self.kinds.iter().map(|k| Column::with_capacity(*k, to - self.at)).collect();
-        for row in &self.rows[self.at..to] {
-            for (column, e) in columns.iter_mut().zip(row) {
+        for i in self.at..to {
+            let (row, offset) = if width > 0 && i > 0 { (1, (i - 1) * width) } else { (i, 0) };
+            ctx.set_parameter_offset(offset);
+            for (column, e) in columns.iter_mut().zip(&self.rows[row]) {
                 column.push(e.eval_row(ctx, &[])?);
             }
         }
+        ctx.set_parameter_offset(0);
         let rows = to - self.at;
         self.at = to;
         Ok(Some(Batch { columns, rows }))
