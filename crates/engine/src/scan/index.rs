@@ -102,7 +102,7 @@ impl Entries {
 }
 
 /// The smallest byte string above every one that begins with `prefix`; `None` when there is none.
-fn successor(prefix: &[u8]) -> Option<KeyBytes> {
+pub(crate) fn successor(prefix: &[u8]) -> Option<KeyBytes> {
     let last = prefix.iter().rposition(|b| *b != 0xff)?;
     let mut out = prefix[..=last].to_vec();
     out[last] += 1;
@@ -337,7 +337,8 @@ impl IndexScan {
     }
 }
 
-fn may_have_entries(
+/// Whether a segment may have entries within bounds; `exact` as for `IndexScan::open`.
+pub(crate) fn may_have_entries(
     run: &IndexRun,
     view: ReadView,
     lower: &Bound<KeyBytes>,

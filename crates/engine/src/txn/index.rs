@@ -9,7 +9,7 @@ use super::{PrivateRun, ReadView, Transaction};
 use crate::error::{EngineError, Result};
 use crate::key::{KeyBytes, split_entry};
 use crate::levels::IndexRun;
-use crate::scan::IndexScan;
+use crate::scan::{IndexScan, may_have_entries, successor};
 use crate::tree::{IndexTree, Tree};
 
 fn index_of(tree: &Tree) -> Result<&IndexTree> {
@@ -79,6 +79,9 @@ impl Transaction {
     }
 
     fn probe(self: &Arc<Self>, view: ReadView, tree: TreeId, key: &[u8], except: Option<RowId>) -> Result<Option<RowId>> {
+        if self.is_absent(view, &*self.tree(tree)?, key)? {
+            return Ok(None);
+        }
         let mut scan = self.index_lookup(view, tree, key)?;
         while let Some((found, row)) = scan.next()? {
             // The bound admits longer keys that begin with this one.
@@ -87,6 +90,24 @@ impl Transaction {
             }
         }
         Ok(None)
+    }
+
+    /// Whether no source of entries has any that begins with `key`, which for most new keys costs a search in memory.
+    fn is_absent(&self, view: ReadView, tree: &Tree, key: &[u8]) -> Result<bool> {
+        let Some(end) = successor(key).filter(|_| !self.tracks(view)) else { return Ok(false) };
+        let bounds = (Bound::Included(key), Bound::Excluded(end.as_slice()));
+        let mut known = !self.private_indexes(view, tree.id).is_empty();
+        self.own_keys(view, tree.id, bounds, false, 1, |_, _| known = true);
+        let runs = {
+            let levels = index_of(tree)?.levels.read();
+            known |= levels.memory().any(|table| table.map.read().range::<[u8], _>(bounds).next().is_some());
+            Arc::clone(&levels.runs)
+        };
+        let (lower, upper) = (Bound::Included(KeyBytes::new(key)), Bound::Excluded(end));
+        for run in runs.iter() {
+            known = known || may_have_entries(run, view, &lower, &upper, Some(key))?;
+        }
+        Ok(!known)
     }
 
     /// Own entries for a scan: `each` gets key and liveness, see `WriteSet::keys_between`.
