@@ -405,7 +405,10 @@ mod tests {
         assert!(n.scan(&text));
         let end = text.find(", (2,").expect("a third row");
         assert_eq!(n.rows, Some(RepeatedRows { width: 2, end }));
-        assert_eq!((&n.key[..], n.literals.len()), (&b"INSERT INTO t (a, b) VALUES(\x01, \x04, NULL), (\x01, \x04, NULL)"[..], 200));
+        assert_eq!(
+            (&n.key[..], n.literals.len()),
+            (&b"INSERT INTO t (a, b) VALUES(\x01, \x04, NULL), (\x01, \x04, NULL)"[..], 200)
+        );
         assert!(n.scan(&insert(&plain, 200, "")), "another number of rows");
         assert_eq!(n.key, b"INSERT INTO t (a, b) VALUES(\x01, \x04, NULL), (\x01, \x04, NULL)");
         for text in [
