@@ -77,3 +77,56 @@ fn frames_come_and_go_with_their_transactions() {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     assert!(matches!(t.reserve_frames(tree, 1), Err(EngineError::UnknownTree(_))));
 }
+
+/// Frames are in a tree of their own, which must be as durable as its table's: a value that outlived its row's table, or did not
+/// live as long, would be found by nobody or missed by somebody.
+#[test]
+fn frames_last_as_long_as_their_table() {
+    for persistence in [Persistence::Logged, Persistence::Unlogged, Persistence::Memory] {
+        for clean in [true, false] {
+            let case = format!("{persistence:?}, clean stop: {clean}");
+            let disk = MemoryDirectory::new();
+            let engine = open(&disk);
+            let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+            let table = t.create_table_tree(&[Kind::Int8, Kind::Text], persistence).expect("creates");
+            let tree = table.toast();
+            t.commit(Durability::Sync).expect("commits");
+            engine.checkpoint().expect("flushes");
+
+            let before = (engine.log_statistics().bytes, disk.bytes_written());
+            // By the log, if at all, then by a segment, if that is where they may go.
+            let mut ids = Vec::new();
+            for frames in [1, 20] {
+                let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+                let first = put(&t, tree, frames);
+                t.commit(Durability::Sync).expect("commits");
+                ids.extend((0..frames).map(|i| RowId(first.0 + i)));
+                let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+                let view = t.statement_view();
+                assert!(ids.iter().all(|id| is_there(&t, view, tree, *id)), "{case}");
+            }
+            let logged = engine.log_statistics().bytes - before.0;
+            assert_eq!(logged > 0, persistence == Persistence::Logged, "{case}: {logged} bytes of log");
+            if persistence == Persistence::Memory {
+                engine.checkpoint().expect("flushes");
+                let written = disk.bytes_written() - before.1;
+                assert!(written < FRAME_BYTES as u64, "{case}: {written} bytes written");
+            }
+            if clean {
+                engine.shutdown().expect("stops");
+            }
+
+            let engine = open(&disk.after_power_cut(&mut || false));
+            let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+            let view = t.statement_view();
+            let lasts = match persistence {
+                Persistence::Logged => true,
+                Persistence::Unlogged => clean,
+                Persistence::Memory | Persistence::Temporary => false,
+            };
+            assert!(ids.iter().all(|id| is_there(&t, view, tree, *id) == lasts), "{case}");
+            let first = put(&t, tree, 1);
+            assert!(is_there(&t, t.statement_view(), tree, first), "{case}: usable at once");
+        }
+    }
+}

@@ -78,7 +78,7 @@ impl ValuesOp {
 impl Operator for ValuesOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
         let width = self.repeated_width(ctx);
-        let count = if width > 0 { ctx.parameters.len() / width } else { self.rows.len() };
+        let count = ctx.parameters.len().checked_div(width).unwrap_or(self.rows.len());
         ctx.rows_repeated.set(ctx.rows_repeated.get() || width > 0);
         let to = (self.at + limit.min(BATCH_ROWS)).min(count);
         if self.at == to {
