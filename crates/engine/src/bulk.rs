@@ -21,8 +21,9 @@ use crate::serializable::Write;
 use crate::tree::{Persistence, TableTree, Tree};
 use crate::txn::{PrivateRun, State, Transaction};
 
-/// A command's frames go through the row store and the log up to so many bytes.
-const FRAME_BYTES_MIN: usize = 8 << 20;
+/// A command's frames go through the row store and the log up to so many bytes: those are written twice, but a file of their own
+/// costs a commit more than its bytes.
+const FRAME_BYTES_MIN: usize = 4 << 20;
 /// Bytes of a batch's strings above which `insert_batch_at` makes a segment of them, however few rows they are.
 const BULK_BYTES_MIN: usize = 4 << 20;
 
@@ -35,21 +36,20 @@ pub(crate) struct BulkWriter {
     small_rows: usize,
     small_bytes: usize,
     output: Option<TableOutput>,
+    /// A frame's row in the making.
+    row: Vec<u8>,
 }
 
 impl BulkWriter {
     fn new(tree: &Arc<Tree>, txn: &Transaction) -> BulkWriter {
-        BulkWriter { tree: Arc::clone(tree), pool_memory: txn.pool_memory(), small_rows: 0, small_bytes: 0, output: None }
+        let (tree, pool_memory) = (Arc::clone(tree), txn.pool_memory());
+        BulkWriter { tree, pool_memory, small_rows: 0, small_bytes: 0, output: None, row: Vec::new() }
     }
 
-    /// Writes a frame into the segment, which begins once a command's frames are many bytes; false when it has not.
-    fn put_frame(&mut self, files: &Arc<Files>, layout: &Arc<RowLayout>, id: RowId, row: &[u8]) -> Result<bool> {
-        self.small_bytes += row.len();
-        if self.small_bytes < FRAME_BYTES_MIN || self.tree.persistence == Persistence::Memory {
-            return Ok(false);
-        }
-        self.output(files, layout).push_row(id, Csn(0), Some(row))?;
-        Ok(true)
+    /// The segment that frames are written into, which begins once `more` make a command's frames many bytes.
+    fn frame_output(&mut self, files: &Arc<Files>, layout: &Arc<RowLayout>, more: usize) -> Option<&mut TableOutput> {
+        let is_many = self.small_bytes + more >= FRAME_BYTES_MIN && self.tree.persistence != Persistence::Memory;
+        if is_many || self.output.is_some() { Some(self.output(files, layout)) } else { None }
     }
 
     fn output(&mut self, files: &Arc<Files>, layout: &Arc<RowLayout>) -> &mut TableOutput {
@@ -71,20 +71,30 @@ impl Transaction {
         (several && self.shared().has_threads()).then(|| self.session().query_memory())
     }
 
-    /// Adds a frame at a reserved row id of a toast tree. Many bytes of one command bypass the row store and the log.
-    pub fn put_frame(&self, tree: TreeId, id: RowId, frame: &[u8]) -> Result<()> {
+    /// Adds a frame, given in parts, at a reserved row id of a toast tree. Many bytes of one command bypass the row store and the
+    /// log.
+    pub fn put_frame(&self, tree: TreeId, id: RowId, parts: &[&[u8]]) -> Result<()> {
         let tree = self.tree(tree)?;
         let layout = self.layout_of(&tree)?;
-        let mut row = Vec::with_capacity(frame.len() + 8);
-        layout.encode_bytes(frame, &mut row);
+        let bytes = parts.iter().map(|part| part.len()).sum();
         self.change(|state| {
-            let at = state.bulk.iter().position(|b| Arc::ptr_eq(&b.tree, &tree)).unwrap_or_else(|| {
-                state.bulk.push(BulkWriter::new(&tree, self));
-                state.bulk.len() - 1
-            });
-            if !state.bulk[at].put_frame(&self.shared().files, &layout, id, &row)? {
-                self.put_in(state, &tree, id, Some(row.as_slice().into()), 1)?;
+            let writer = state.bulk_writer(&tree, self);
+            if let Some(output) = writer.frame_output(&self.shared().files, &layout, bytes) {
+                return output.push_frame(id, Csn(0), Some(parts));
             }
+            writer.small_bytes += bytes;
+            writer.row.clear();
+            layout.encode_bytes(parts, &mut writer.row);
+            let row = writer.row.as_slice().into();
+            self.put_in(state, &tree, id, Some(row), 1)
+        })
+    }
+
+    /// Frames of so many bytes will be put together: a segment for them begins at once if they are many.
+    pub(crate) fn expect_frames(&self, tree: &Arc<Tree>, bytes: usize) -> Result<()> {
+        let layout = self.layout_of(tree)?;
+        self.change(|state| {
+            state.bulk_writer(tree, self).frame_output(&self.shared().files, &layout, bytes);
             Ok(())
         })
     }
@@ -97,14 +107,10 @@ impl Transaction {
         let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
         self.note_write(|| Write::NewRows(tree.id))?;
         self.change(|state| {
-            let at = state.bulk.iter().position(|b| Arc::ptr_eq(&b.tree, &tree)).unwrap_or_else(|| {
-                state.bulk.push(BulkWriter::new(&tree, self));
-                state.bulk.len() - 1
-            });
+            let writer = state.bulk_writer(&tree, self);
             // Under the transaction's lock, so that ids ascend within the segment.
             let first = table.take_rows(batch.rows as u64)?;
             let ids = RowId(first)..RowId(first + batch.rows as u64);
-            let writer = &mut state.bulk[at];
             writer.small_rows += batch.rows;
             if writer.small_rows >= self.shared().options.bulk_rows_min && tree.persistence != Persistence::Memory {
                 let output = writer.output(&self.shared().files, &layout);
@@ -194,6 +200,15 @@ fn string_bytes(batch: &Batch) -> usize {
 }
 
 impl State {
+    /// What the command that runs has written of a tree on the bulk path.
+    fn bulk_writer(&mut self, tree: &Arc<Tree>, txn: &Transaction) -> &mut BulkWriter {
+        let at = self.bulk.iter().position(|b| Arc::ptr_eq(&b.tree, tree)).unwrap_or_else(|| {
+            self.bulk.push(BulkWriter::new(tree, txn));
+            self.bulk.len() - 1
+        });
+        &mut self.bulk[at]
+    }
+
     /// Finishes the segments of the command that ends. A failure is remembered: the transaction can only be rolled back then.
     pub fn seal(&mut self) {
         if self.bulk.is_empty() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use melba_segment::{EncoderPool, Finishing, KeyOptions, KeySegmentWriter, TableOptions, TableSegmentWriter};
-use melba_types::row::RowLayout;
+use melba_types::row::{Field, RowLayout};
 use melba_types::{Batch, Bitmap, Column, ColumnData, Csn, Datum, Kind, RowId};
 
 use crate::error::{EngineError, Result};
@@ -39,6 +39,8 @@ struct Pooled {
 struct Writer {
     file: u64,
     segment: TableSegmentWriter,
+    /// The row added last.
+    last: Option<RowId>,
     row_ids: Vec<RowId>,
     csns: Vec<Csn>,
     deleted: Bitmap,
@@ -80,7 +82,7 @@ impl TableOutput {
     fn writer(&mut self, columns: usize, row: RowId) -> Result<&mut Writer> {
         if let Some(writer) = self.writers.get_mut(&columns) {
             // Versions of one row stay together.
-            let new_row = writer.row_ids.last().is_none_or(|last| *last != row);
+            let new_row = writer.last != Some(row);
             if new_row && (writer.row_ids.len() >= BATCH_ROWS || writer.bytes >= BATCH_BYTES) {
                 writer.write()?;
             }
@@ -96,11 +98,32 @@ impl TableOutput {
         self.writers.get_mut(&columns).ok_or(EngineError::Misuse("the writer was just made"))
     }
 
+    /// The rows are frames of large values, which need no columns on their way.
+    fn has_frames(&self) -> bool {
+        self.layout.kinds() == [Kind::Frame]
+    }
+
+    /// Adds a version of a frame, given in parts; `None`: a tombstone.
+    pub fn push_frame(&mut self, id: RowId, csn: Csn, parts: Option<&[&[u8]]>) -> Result<()> {
+        let writer = self.writer(1, id)?;
+        writer.segment.append_bytes(id, csn, parts)?;
+        writer.last = Some(id);
+        writer.written += 16 + parts.unwrap_or_default().iter().map(|part| part.len()).sum::<usize>();
+        Ok(())
+    }
+
     /// Adds a version in row format; `None`: a tombstone.
     pub fn push_row(&mut self, id: RowId, csn: Csn, row: Option<&[u8]>) -> Result<()> {
         let layout = Arc::clone(&self.layout);
         let malformed = || EngineError::Corrupt { what: "a row in the row store is malformed".into() };
         let view = row.map(|r| layout.view(r).ok_or_else(malformed)).transpose()?;
+        if self.has_frames() {
+            return match view.map(|v| v.get(0)) {
+                None => self.push_frame(id, csn, None),
+                Some(Field::Value(frame)) => self.push_frame(id, csn, Some(&[frame])),
+                Some(_) => Err(malformed()),
+            };
+        }
         let writer = self.writer(view.map_or(layout.kinds().len(), |v| v.columns()), id)?;
         writer.push_version(id, csn, view.is_none());
         for (c, column) in writer.columns.iter_mut().enumerate() {
@@ -115,6 +138,11 @@ impl TableOutput {
 
     /// Adds a version whose values are at position `at` of `columns`.
     pub fn push_values(&mut self, id: RowId, csn: Csn, deleted: bool, columns: &[Option<Column>], at: usize) -> Result<()> {
+        if self.has_frames()
+            && let Some(Some(Column { data: ColumnData::Bytes(frames), .. })) = columns.first()
+        {
+            return self.push_frame(id, csn, (!deleted).then_some(&[frames.get(at)]));
+        }
         let width = if deleted { self.layout.kinds().len() } else { columns.len() };
         let kinds = Arc::clone(&self.layout);
         let writer = self.writer(width, id)?;
@@ -134,6 +162,7 @@ impl TableOutput {
         let writer = self.writer(batch.columns.len(), *first)?;
         writer.write()?;
         writer.segment.append_uniform(row_ids, csn, batch)?;
+        writer.last = row_ids.last().copied();
         writer.written += batch.columns.iter().map(column_bytes).sum::<usize>() + row_ids.len() * 8;
         Ok(())
     }
@@ -187,6 +216,7 @@ impl Writer {
         Ok(Writer {
             file,
             segment,
+            last: None,
             row_ids: Vec::new(),
             csns: Vec::new(),
             deleted: Bitmap::default(),
@@ -198,6 +228,7 @@ impl Writer {
     }
 
     fn push_version(&mut self, id: RowId, csn: Csn, deleted: bool) {
+        self.last = Some(id);
         self.row_ids.push(id);
         self.csns.push(csn);
         self.deleted.push(deleted);

@@ -51,6 +51,8 @@ pub struct Output {
     open: usize,
     /// Bytes of whole messages.
     complete: usize,
+    /// Bytes of the open message that are sent from elsewhere.
+    elsewhere: usize,
 }
 
 impl Output {
@@ -89,11 +91,12 @@ impl Output {
         self.bytes.push(tag);
         self.open = self.bytes.len();
         self.bytes.extend_from_slice(&[0; 4]);
+        self.elsewhere = 0;
     }
 
     /// Closes the message opened last.
     pub fn end(&mut self) {
-        let length = (self.bytes.len() - self.open) as u32;
+        let length = (self.bytes.len() - self.open + self.elsewhere) as u32;
         self.bytes[self.open..self.open + 4].copy_from_slice(&length.to_be_bytes());
         self.complete = self.bytes.len();
     }
@@ -220,6 +223,13 @@ impl Output {
     pub fn value(&mut self, bytes: &[u8]) {
         self.i32(bytes.len() as i32);
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// A long value that whoever sends the bytes puts in at the position returned, so that it need not be copied.
+    pub fn value_elsewhere(&mut self, length: usize) -> usize {
+        self.i32(length as i32);
+        self.elsewhere += length;
+        self.bytes.len()
     }
 
     /// A value that `write` appends; its length is filled in afterwards.

@@ -146,6 +146,19 @@ impl FrameBuffer {
         self.blocks += 1;
         (self.scratch.len() + FRAME_BYTES) as u32
     }
+
+    /// Adds a block of uncompressed content that comes in parts.
+    pub fn plain_block(&mut self, parts: &[&[u8]]) -> u32 {
+        let length = 1 + parts.iter().map(|part| part.len()).sum::<usize>();
+        assert!(length + FRAME_BYTES <= BLOCK_BYTES_MAX, "a block of {length} bytes");
+        let crc = parts.iter().fold(crc32c::crc32c(&[CODEC_NONE]), |crc, part| crc32c::crc32c_append(crc, part));
+        self.bytes.extend_from_slice(&(length as u32).to_le_bytes());
+        self.bytes.extend_from_slice(&crc.to_le_bytes());
+        self.bytes.push(CODEC_NONE);
+        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
+        self.blocks += 1;
+        (length + FRAME_BYTES) as u32
+    }
 }
 
 /// Writes a segment's file front to back.
@@ -296,6 +309,16 @@ impl FrameReader {
         let read = self.file.read_at(&mut bytes, offset);
         read.map_err(|error| SegmentError::Io { file: Arc::clone(&self.name), error })?;
         Ok(bytes)
+    }
+
+    /// The verified content of one frame that is not needed any more.
+    pub fn content_of(&self, mut frame: Vec<u8>, number: u32) -> Result<Vec<u8>> {
+        let payload = open_frame(&frame).map_err(|reason| self.corrupt(BlockName::Data(number), reason))?;
+        if payload.first() != Some(&CODEC_NONE) {
+            return decode_payload(payload).map_err(|reason| self.corrupt(BlockName::Data(number), reason));
+        }
+        frame.drain(..=FRAME_BYTES);
+        Ok(frame)
     }
 
     /// The verified content of one frame.

@@ -2,77 +2,105 @@
 //!
 //! The socket is a blocking one; what must not wait says so with each call.
 
-use std::io::{Error, ErrorKind, Read, Write};
+use std::io::{Error, ErrorKind, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
-use melba_protocol::frame::Next;
+use melba_protocol::frame::{Frame, Next};
 use melba_protocol::{Frontend, Output, next_frame};
 use melba_sql::session::client::Client;
 use melba_sql::session::{Flow, Session, about_to_wait};
 use melba_types::{DbError, Result, Severity, SqlState, err};
 
-/// Bytes read and not used yet.
+/// Bytes read; those from `start` on are not used yet.
 #[derive(Default)]
 struct Input {
     bytes: Vec<u8>,
     start: usize,
-    end: usize,
 }
 
 const READ_BYTES: usize = 32 << 10;
 /// A buffer that one large message has grown beyond this is given back.
 const KEPT_BYTES_MAX: usize = 1 << 20;
+/// Room for messages up to this length is reserved at once.
+const PROMISED_BYTES_MAX: usize = 16 << 20;
+/// Longer messages are handled where they were read.
+const COPIED_BYTES_MAX: usize = 256 << 10;
 
 impl Input {
     fn data(&self) -> &[u8] {
-        &self.bytes[self.start..self.end]
+        &self.bytes[self.start..]
     }
 
     fn consume(&mut self, n: usize) {
         self.start += n;
-        if self.start == self.end {
-            (self.start, self.end) = (0, 0);
-            if self.bytes.len() > KEPT_BYTES_MAX {
-                self.bytes = vec![0; READ_BYTES];
+        if self.start == self.bytes.len() {
+            self.start = 0;
+            self.bytes.clear();
+            if self.bytes.capacity() > KEPT_BYTES_MAX {
+                self.bytes = Vec::new();
             }
         }
     }
 
-    /// Makes room for a message of `need` bytes; where the next bytes go.
-    fn room(&mut self, need: usize) -> &mut [u8] {
-        if self.start > 0 && self.bytes.len() - self.start < need.max(READ_BYTES / 2) {
-            self.bytes.copy_within(self.start..self.end, 0);
-            (self.start, self.end) = (0, self.end - self.start);
+    /// Makes room for a message of `need` bytes.
+    fn reserve(&mut self, need: usize) {
+        let room = self.bytes.capacity() - self.start;
+        if self.start > 0 && room < need.max(READ_BYTES / 2) {
+            self.bytes.drain(..self.start);
+            self.start = 0;
         }
-        if self.bytes.len() < self.end + 1 || self.bytes.len() - self.start < need {
-            // Grow by what has arrived, not by what the length field promises: a client must send a gigabyte to have one allocated.
-            let wanted = need.min(self.bytes.len().saturating_mul(2)).max(self.end + READ_BYTES);
-            self.bytes.resize(wanted, 0);
+        let (have, room) = (self.bytes.len(), self.bytes.capacity());
+        if room == have || room - self.start < need {
+            // Beyond some megabytes of address space grow by what has arrived, not by what the length field promises: a client must
+            // send a gigabyte to have one allocated.
+            let wanted = need.min(room.saturating_mul(4).max(PROMISED_BYTES_MAX)).max(have + READ_BYTES);
+            self.bytes.reserve_exact(wanted - have);
         }
-        &mut self.bytes[self.end..]
+    }
+
+    /// Reads once what has come already, `WouldBlock` when there is nothing. Tells whether it may have been all.
+    fn receive(&mut self, stream: &TcpStream, need: usize) -> std::io::Result<(usize, bool)> {
+        self.receive_by(stream, need, libc::MSG_DONTWAIT)
+    }
+
+    fn receive_by(&mut self, stream: &TcpStream, need: usize, flags: i32) -> std::io::Result<(usize, bool)> {
+        self.reserve(need);
+        let room = self.bytes.spare_capacity_mut();
+        // SAFETY: the pointer and the length are those of `room`, which lives through the call.
+        let n = unsafe { libc::recv(stream.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), flags) };
+        let n = usize::try_from(n).map_err(|_| Error::last_os_error())?;
+        let all = n < room.len();
+        // SAFETY: the call has written the first `n` bytes of the room.
+        unsafe { self.bytes.set_len(self.bytes.len() + n) };
+        Ok((n, all))
     }
 
     /// Reads once, waiting for something to come.
-    fn fill(&mut self, stream: &mut TcpStream, need: usize) -> std::io::Result<usize> {
-        let n = match receive(stream, self.room(need)) {
+    fn fill(&mut self, stream: &TcpStream, need: usize) -> std::io::Result<usize> {
+        let received = match self.receive(stream, need) {
             Err(e) if e.kind() == ErrorKind::WouldBlock => {
                 about_to_wait();
-                stream.read(self.room(need))?
+                self.receive_by(stream, need, 0)
             }
-            received => received?,
+            received => received,
         };
-        self.end += n;
-        Ok(n)
+        received.map(|(n, _)| n)
     }
-}
 
-/// Reads what has come already; `WouldBlock` when there is nothing.
-fn receive(stream: &TcpStream, into: &mut [u8]) -> std::io::Result<usize> {
-    // SAFETY: the pointer and the length are those of `into`, which lives through the call.
-    let n = unsafe { libc::recv(stream.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), libc::MSG_DONTWAIT) };
-    usize::try_from(n).map_err(|_| Error::last_os_error())
+    /// Moves the first message, which is whole, to `message`; where its body begins there.
+    fn take(&mut self, frame: &Frame, message: &mut Vec<u8>) -> usize {
+        message.clear();
+        if frame.end > COPIED_BYTES_MAX && frame.end == self.data().len() {
+            std::mem::swap(message, &mut self.bytes);
+            self.bytes.clear();
+            return std::mem::take(&mut self.start) + frame.body;
+        }
+        message.extend_from_slice(&self.data()[frame.body..frame.end]);
+        self.consume(frame.end);
+        0
+    }
 }
 
 /// Sends as much as the socket takes at once.
@@ -81,6 +109,19 @@ fn send_some(stream: &TcpStream, bytes: &[u8]) -> std::io::Result<usize> {
     // SAFETY: the pointer and the length are those of `bytes`, which lives through the call.
     let n = unsafe { libc::send(stream.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
     usize::try_from(n).map_err(|_| Error::last_os_error())
+}
+
+/// Sends everything, waiting for the socket if it must.
+fn send(mut stream: &TcpStream, bytes: &[u8]) -> std::io::Result<()> {
+    let sent = match send_some(stream, bytes) {
+        Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => 0,
+        sent => sent?,
+    };
+    if sent == bytes.len() {
+        return Ok(());
+    }
+    about_to_wait();
+    stream.write_all(&bytes[sent..])
 }
 
 /// Where a turn of a connection ended.
@@ -100,8 +141,9 @@ pub(crate) struct Connection {
     output: Output,
     /// Bytes of the message that `copy_read` gave out last.
     lent: usize,
-    /// The message being handled.
+    /// The message being handled: its body begins at `body`.
     message: Vec<u8>,
+    body: usize,
     /// The socket had nothing left when it was last read.
     drained: bool,
     read_timeout: Option<Duration>,
@@ -118,6 +160,7 @@ impl Connection {
             output: Output::new(),
             lent: 0,
             message: Vec::new(),
+            body: 0,
             drained: false,
             read_timeout: None,
         }
@@ -140,7 +183,7 @@ impl Connection {
     /// Waits until at least `need` unused bytes are there.
     pub fn read_until(&mut self, need: usize) -> Result<(), ReadEnd> {
         while self.input.data().len() < need {
-            match self.input.fill(&mut self.stream, need) {
+            match self.input.fill(&self.stream, need) {
                 Ok(n) if n > 0 => {}
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 _ => return Err(ReadEnd),
@@ -204,9 +247,7 @@ impl Connection {
                     return Turn::Ends;
                 }
             };
-            self.message.clear();
-            self.message.extend_from_slice(&self.input.data()[frame.body..frame.end]);
-            self.input.consume(frame.end);
+            self.body = self.input.take(&frame, &mut self.message);
             if let Some(turn) = self.serve(session, frame.tag) {
                 return turn;
             }
@@ -215,13 +256,10 @@ impl Connection {
 
     /// Reads once without waiting; false when there is nothing.
     fn read_news(&mut self, need: usize) -> Result<bool, ReadEnd> {
-        let room = self.input.room(need);
-        let wanted = room.len();
-        match receive(&self.stream, room) {
-            Ok(0) => Err(ReadEnd),
-            Ok(n) => {
-                self.input.end += n;
-                self.drained = n < wanted;
+        match self.input.receive(&self.stream, need) {
+            Ok((0, _)) => Err(ReadEnd),
+            Ok((_, all)) => {
+                self.drained = all;
                 Ok(true)
             }
             Err(e) if e.kind() == ErrorKind::Interrupted => Ok(true),
@@ -240,7 +278,7 @@ impl Connection {
             return Some(Turn::Ends);
         }
         let mut message = std::mem::take(&mut self.message);
-        let flow = match Frontend::decode(tag, &message) {
+        let flow = match Frontend::decode(tag, &message[self.body..]) {
             Ok(frontend) => session.handle(frontend, self),
             Err(error) => session.reject(tag, error, self),
         };
@@ -274,18 +312,18 @@ impl Client for Connection {
     }
 
     fn flush(&mut self) -> Result<()> {
+        self.flush_around(&[])
+    }
+
+    fn flush_around(&mut self, values: &[(usize, &[u8])]) -> Result<()> {
         let bytes = self.output.bytes();
-        let sent = match send_some(&self.stream, bytes) {
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),
-            sent => sent,
-        };
-        let result = sent.and_then(|n| {
-            if n == bytes.len() {
-                return Ok(());
-            }
-            about_to_wait();
-            self.stream.write_all(&bytes[n..])
-        });
+        let mut from = 0;
+        let mut result = Ok(());
+        for (at, value) in values {
+            result = result.and_then(|()| send(&self.stream, &bytes[from..*at])).and_then(|()| send(&self.stream, value));
+            from = *at;
+        }
+        let result = result.and_then(|()| send(&self.stream, &bytes[from..]));
         self.output.clear();
         result.map_err(connection_lost)
     }

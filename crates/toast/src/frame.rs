@@ -17,6 +17,24 @@ const FRAME_BYTES_MAX: usize = 16 << 20;
 /// # Panics
 /// When `raw` is longer than 16 MB: a bug of ours.
 pub fn encode(method: Option<Method>, level: i32, raw: &[u8], out: &mut Vec<u8>) {
+    if !encode_unless_raw(method, level, raw, out) {
+        out.extend_from_slice(raw);
+    }
+}
+
+/// The frame of `raw` in two parts: the second is `raw` itself when it is not compressed, which spares a copy, and else empty.
+/// `buffer` has the first.
+///
+/// # Panics
+/// As `encode`.
+pub fn encode_parts<'a>(method: Option<Method>, level: i32, raw: &'a [u8], buffer: &'a mut Vec<u8>) -> [&'a [u8]; 2] {
+    buffer.clear();
+    let compressed = encode_unless_raw(method, level, raw, buffer);
+    [buffer, if compressed { &[] } else { raw }]
+}
+
+/// Appends the frame, or its header only: false when `raw` must follow.
+fn encode_unless_raw(method: Option<Method>, level: i32, raw: &[u8], out: &mut Vec<u8>) -> bool {
     assert!(raw.len() <= FRAME_BYTES_MAX, "a frame of {} bytes", raw.len());
     let start = out.len();
     if let Some(method) = method
@@ -29,12 +47,12 @@ pub fn encode(method: Option<Method>, level: i32, raw: &[u8], out: &mut Vec<u8>)
             _ => compress(method, level, raw, out),
         };
         if compressed {
-            return;
+            return true;
         }
         out.truncate(start);
     }
     put_header(0, raw.len(), out);
-    out.extend_from_slice(raw);
+    false
 }
 
 /// Appends the start of a frame whose stream exists already; it follows.
@@ -68,11 +86,11 @@ pub fn decode(frame: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
     decompress(method, rest, &mut out[start..])
 }
 
-/// Bytes of a frame's stream: without its header.
-pub fn stream_bytes(frame: &[u8]) -> usize {
-    let mut rest = frame;
-    let header = take_u8(&mut rest).and_then(|_| take_varint(&mut rest));
-    if header.is_ok() { rest.len() } else { 0 }
+/// Bytes of a frame's stream: without its header, which the first part has.
+pub fn stream_bytes(parts: &[&[u8]]) -> usize {
+    let Some((mut first, others)) = parts.split_first().map(|(first, others)| (*first, others)) else { return 0 };
+    let header = take_u8(&mut first).and_then(|_| take_varint(&mut first));
+    if header.is_ok() { first.len() + others.iter().map(|part| part.len()).sum::<usize>() } else { 0 }
 }
 
 pub(crate) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
@@ -118,7 +136,9 @@ mod tests {
                 let mut back = b"before".to_vec();
                 decode(&frame, &mut back).unwrap();
                 assert_eq!(&back[6..], raw);
-                assert_eq!(stream_bytes(&frame) == raw.len(), frame[0] == 0);
+                assert_eq!(stream_bytes(&[&frame]) == raw.len(), frame[0] == 0);
+                let mut buffer = Vec::new();
+                assert_eq!(encode_parts(method, 3, raw, &mut buffer).concat(), frame);
             }
         }
     }

@@ -84,7 +84,7 @@ fn damaged_frames_and_forms_are_errors_or_bounded() {
         let mut out = b"before".to_vec();
         let _ = frame::decode(&bytes, &mut out);
         assert!(out.starts_with(b"before"));
-        let _ = frame::stream_bytes(&bytes);
+        let _ = frame::stream_bytes(&[&bytes]);
         let _ = Stored::parse(&bytes).map(|s| (s.method(), s.raw_bytes(), s.characters()));
         let noise: Vec<u8> = (0..random.below(40)).map(|_| random.next() as u8).collect();
         let _ = Stored::parse(&noise);

@@ -94,14 +94,15 @@ impl RowLayout {
         }
     }
 
-    /// Appends the row of a single value of varying width, given in storage format.
-    pub fn encode_bytes(&self, value: &[u8], out: &mut Vec<u8>) {
+    /// Appends the row of a single value of varying width, given in storage format, in parts.
+    pub fn encode_bytes(&self, parts: &[&[u8]], out: &mut Vec<u8>) {
         debug_assert!(self.kinds.len() == 1 && self.kinds[0].width().is_none());
-        assert!(value.len() < STORED as usize, "a row of more than 2 GB");
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        assert!(length < STORED as usize, "a row of more than 2 GB");
         out.extend_from_slice(&1u16.to_le_bytes());
         out.push(0);
-        out.extend_from_slice(&(value.len() as u32).to_le_bytes());
-        out.extend_from_slice(value);
+        out.extend_from_slice(&(length as u32).to_le_bytes());
+        parts.iter().for_each(|part| out.extend_from_slice(part));
     }
 
     pub fn encode_row(&self, values: &[Datum]) -> Vec<u8> {

@@ -19,8 +19,8 @@ fn frame(id: RowId) -> Vec<u8> {
 }
 
 fn put(t: &Transaction, tree: TreeId, frames: u64) -> RowId {
-    let first = t.reserve_frames(tree, frames).expect("reserves");
-    (first.0..first.0 + frames).for_each(|id| t.put_frame(tree, RowId(id), &frame(RowId(id))).expect("puts"));
+    let first = t.reserve_frames(tree, frames, 0).expect("reserves");
+    (first.0..first.0 + frames).for_each(|id| t.put_frame(tree, RowId(id), &[&frame(RowId(id))]).expect("puts"));
     first
 }
 
@@ -75,7 +75,7 @@ fn frames_come_and_go_with_their_transactions() {
     t.drop_tree(table).expect("drops");
     t.commit(Durability::Sync).expect("commits");
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-    assert!(matches!(t.reserve_frames(tree, 1), Err(EngineError::UnknownTree(_))));
+    assert!(matches!(t.reserve_frames(tree, 1, 0), Err(EngineError::UnknownTree(_))));
 }
 
 /// Frames are in a tree of their own, which must be as durable as its table's: a value that outlived its row's table, or did not

@@ -4,17 +4,19 @@
 use std::ops::Range;
 
 use melba_types::row::Field;
-use melba_types::{Column, ColumnData, Kind, RowId, TreeId};
+use melba_types::{RowId, TreeId};
 
 use super::{ReadView, Transaction};
 use crate::error::{EngineError, Result};
 use crate::levels::Found;
 
 impl Transaction {
-    /// Takes `count` consecutive row ids of a toast tree. What is put at them must come in their order, before others are taken.
-    pub fn reserve_frames(&self, tree: TreeId, count: u64) -> Result<RowId> {
+    /// Takes `count` consecutive row ids of a toast tree, for frames of `bytes` in all, about. What is put at them must come in
+    /// their order, before others are taken.
+    pub fn reserve_frames(&self, tree: TreeId, count: u64, bytes: usize) -> Result<RowId> {
         let tree = self.tree(tree)?;
         let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
+        self.expect_frames(&tree, bytes)?;
         Ok(RowId(table.take_rows(count)?))
     }
 
@@ -43,14 +45,7 @@ impl Transaction {
                 Some(Field::Value(frame)) => Ok(each(frame)),
                 _ => Err(missing()),
             },
-            Some(Found::Stored(run, position)) => {
-                let mut column = [Column::with_capacity(Kind::Frame, 1)];
-                run.reader.read_row(position, &[0], &mut column)?;
-                match &column[0].data {
-                    ColumnData::Bytes(frames) => Ok(each(frames.get(0))),
-                    _ => Err(missing()),
-                }
-            }
+            Some(Found::Stored(run, position)) => run.reader.with_bytes(position, 0, each)?.ok_or_else(missing),
             _ => Err(missing()),
         }
     }

@@ -133,9 +133,18 @@ impl Pass<'_> {
     }
 
     fn timed(&mut self, what: &str, work: Work, clients: usize) -> Result<()> {
+        let process = self.target.process();
+        let used = || process.map(|p| p.usage());
+        let before = used();
         let elapsed = clients::run(self.target, self.corpus, work, clients, self.options.repeat)?;
+        let usage = used().zip(before).map(|(after, before)| after.since(before));
         let section = section(what, clients);
-        self.collector.add(Key::lower(section, line(self.corpus, self.method), "s"), self.index, elapsed.as_secs_f64());
+        let line = line(self.corpus, self.method);
+        self.collector.add(Key::lower(&*section, &*line, "s"), self.index, elapsed.as_secs_f64());
+        if let Some(usage) = usage {
+            let section = format!("{section}: the server's CPU");
+            self.collector.add(Key::lower(section, line, "s"), self.index, usage.cpu_seconds);
+        }
         Ok(())
     }
 

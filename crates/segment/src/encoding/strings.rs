@@ -40,6 +40,18 @@ pub(crate) fn encode(
     range: Range<usize>,
     out: &mut Vec<u8>,
 ) {
+    let bytes = encode_head(values, validity, plain, range, out);
+    out.extend_from_slice(bytes);
+}
+
+/// The same but for the strings' bytes, which follow and are returned.
+pub(crate) fn encode_head<'a>(
+    values: &'a ByteStrings,
+    validity: Option<&Bitmap>,
+    plain: Option<&Bitmap>,
+    range: Range<usize>,
+    out: &mut Vec<u8>,
+) -> &'a [u8] {
     out.push(if plain.is_some() { TAG_STORED } else { TAG_STRINGS });
     put_varint(range.len() as u64, out);
     validity::encode(validity, range.start, range.len(), out);
@@ -50,7 +62,7 @@ pub(crate) fn encode(
     packed::encode(&lengths, out);
     let start = if range.start == 0 { 0 } else { values.ends[range.start - 1] as usize };
     let end = if range.end == 0 { 0 } else { values.ends[range.end - 1] as usize };
-    out.extend_from_slice(&values.bytes[start..end]);
+    &values.bytes[start..end]
 }
 
 impl StringBlock {

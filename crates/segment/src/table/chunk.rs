@@ -113,6 +113,20 @@ impl ChunkBuffer {
         self.append_plain(column, from, to, before);
     }
 
+    /// Appends one value of a byte string, which comes in parts; `None`: null.
+    pub fn append_bytes(&mut self, parts: Option<&[&[u8]]>) {
+        let before = self.len();
+        let Values::Strings(strings) = &mut self.values else { panic!("bytes appended to a chunk of {:?}", self.kind) };
+        parts.unwrap_or_default().iter().for_each(|part| strings.bytes.extend_from_slice(part));
+        assert!(strings.bytes.len() <= u32::MAX as usize, "a row group of more than 4 GB");
+        strings.ends.push(strings.bytes.len() as u32);
+        if parts.is_none() {
+            self.validity.get_or_insert_with(|| Bitmap::filled(before, true));
+        }
+        self.validity.iter_mut().for_each(|validity| validity.push(parts.is_some()));
+        self.plain.iter_mut().for_each(|plain| plain.push(true));
+    }
+
     fn append_plain(&mut self, column: &Column, from: usize, to: usize, before: usize) {
         if let ColumnData::Stored(values) = &column.data {
             let plain = self.plain.get_or_insert_with(|| Bitmap::filled(before, true));
@@ -325,8 +339,14 @@ fn write_string_blocks(
     let mut content = Vec::new();
     for start in (0..values.len()).step_by(1 << shift) {
         content.clear();
-        strings::encode(values, validity, plain, start..(start + (1 << shift)).min(values.len()), &mut content);
-        list.add(frames, &content, codec);
+        let rows = start..(start + (1 << shift)).min(values.len());
+        let bytes = strings::encode_head(values, validity, plain, rows, &mut content);
+        if codec == Codec::None {
+            list.add_plain(frames, &[&content, bytes]);
+        } else {
+            content.extend_from_slice(bytes);
+            list.add(frames, &content, codec);
+        }
     }
     list.finish(shift)
 }
@@ -372,6 +392,11 @@ impl BlockList {
 
     fn add(&mut self, frames: &mut FrameBuffer, content: &[u8], codec: Codec) {
         let length = frames.block(content, codec);
+        self.ends.push(self.ends.last().copied().unwrap_or(0) + u64::from(length));
+    }
+
+    fn add_plain(&mut self, frames: &mut FrameBuffer, parts: &[&[u8]]) {
+        let length = frames.plain_block(parts);
         self.ends.push(self.ends.last().copied().unwrap_or(0) + u64::from(length));
     }
 

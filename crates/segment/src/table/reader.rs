@@ -212,6 +212,19 @@ impl TableSegmentReader {
         Ok(())
     }
 
+    /// Calls `each` with a value that lies in blocks of byte strings as it is: a frame of a large value. `None` when it is null.
+    ///
+    /// # Panics
+    /// When the position is not of this segment: a bug of ours.
+    pub fn with_bytes<T>(&self, position: Position, column: usize, each: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
+        let (group, row) = (position.group as usize, position.row as usize);
+        let Form::Blocks(blocks) = &self.chunks[group][column].form else { return Ok(None) };
+        match &*self.block_of_row(group, blocks, row, 0, self.value_block_kind(column))? {
+            Block::Strings(block) if block.is_valid(row & mask(blocks)) => Ok(Some(each(block.get(row & mask(blocks))))),
+            _ => Ok(None),
+        }
+    }
+
     fn read_value(&self, group: usize, row: usize, column: usize, held: &mut Held, out: &mut Column) -> Result<()> {
         let kind = self.kinds[column];
         let undecodable = || self.undecodable(group, column);
@@ -322,8 +335,9 @@ impl TableSegmentReader {
             return Ok(block);
         }
         let (offset, length) = blocks.extent(index);
-        let frame = self.frames.bytes(offset, length)?;
-        self.parse_block(blocks.first + index as u32, &frame, kind, true)
+        let number = blocks.first + index as u32;
+        let content = self.frames.content_of(self.frames.bytes(offset, length)?, number)?;
+        self.keep_block(number, content, kind, true)
     }
 
     /// Checks every block: checksums, layouts, row counts, the order of row ids, and that every value decodes.
@@ -385,7 +399,10 @@ impl TableSegmentReader {
     }
 
     pub(super) fn parse_block(&self, number: u32, frame: &[u8], kind: BlockKind, keep: bool) -> Result<Arc<Block>> {
-        let content = self.frames.content(frame, number)?;
+        self.keep_block(number, self.frames.content(frame, number)?, kind, keep)
+    }
+
+    fn keep_block(&self, number: u32, content: Vec<u8>, kind: BlockKind, keep: bool) -> Result<Arc<Block>> {
         let block = Block::parse(kind, content).ok_or_else(|| self.damaged(number, "unknown layout"))?;
         let block = Arc::new(block);
         if keep {

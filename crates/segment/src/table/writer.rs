@@ -127,6 +127,21 @@ impl TableSegmentWriter {
         Ok(())
     }
 
+    /// Appends a version of a row whose only column is a byte string, given in parts; `None`: a tombstone.
+    ///
+    /// # Panics
+    /// As `append` does.
+    pub fn append_bytes(&mut self, row_id: RowId, csn: Csn, parts: Option<&[&[u8]]>) -> Result<()> {
+        assert_eq!(self.kinds.len(), 1, "a single column");
+        if self.is_full() && self.last.is_none_or(|(last, _)| last != row_id) {
+            self.flush_group()?;
+        }
+        self.append_hidden(&[row_id], CsnSource::Uniform(csn), None, 0..1);
+        *self.group.tombstones.last_mut().expect("the row was just added") = i64::from(parts.is_none());
+        self.group.columns[0].append_bytes(parts);
+        Ok(())
+    }
+
     fn is_full(&self) -> bool {
         self.group.rows() >= self.options.group_rows || self.group.bytes() >= self.options.group_bytes
     }

@@ -11,6 +11,9 @@ pub trait Client {
     /// Sends what `output` holds.
     fn flush(&mut self) -> Result<()>;
 
+    /// Sends what `output` holds with long values put in: each with its position, ascending.
+    fn flush_around(&mut self, values: &[(usize, &[u8])]) -> Result<()>;
+
     /// The next piece of COPY data, `None` after CopyDone. CopyFail is an error 57014. Any other message ends the copy with 08P01.
     fn copy_read(&mut self) -> Result<Option<&[u8]>>;
 

@@ -8,6 +8,9 @@ use super::client::Client;
 use super::pipeline::ValueIo;
 use super::portal::ResultColumn;
 
+/// Longer values are not copied into the output.
+const LONG_BYTES_MIN: usize = 64 << 10;
+
 /// How one column is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Path {
@@ -16,6 +19,8 @@ enum Path {
     Bool,
     /// The bytes of the text are both its forms.
     Text,
+    /// The bytes are the binary form.
+    Bytes,
     /// Through the type's output or send function.
     General,
 }
@@ -38,23 +43,31 @@ impl<'a> RowEncoder<'a> {
     /// Sends rows `range` of `batch`.
     pub fn send(&self, batch: &Batch, range: std::ops::Range<usize>, client: &mut dyn Client) -> Result<()> {
         for row in range {
-            self.encode(batch, row, client.output())?;
-            client.flush_when_large()?;
+            let long = self.encode(batch, row, client.output())?;
+            if long.is_empty() { client.flush_when_large() } else { client.flush_around(&long) }?;
         }
         Ok(())
     }
 
-    fn encode(&self, batch: &Batch, row: usize, out: &mut Output) -> Result<()> {
+    /// Appends a row; gives its long values, which are to be sent from where they are.
+    fn encode<'b>(&self, batch: &'b Batch, row: usize, out: &mut Output) -> Result<Vec<(usize, &'b [u8])>> {
+        let mut long = Vec::new();
         out.begin_data_row(self.columns.len());
         for ((ty, format, path), column) in self.columns.iter().zip(&batch.columns) {
             if column.is_null(row) {
                 out.null();
+            } else if let Some(bytes) = string(*path, column, row) {
+                if bytes.len() < LONG_BYTES_MIN {
+                    out.value(bytes);
+                } else {
+                    long.push((out.value_elsewhere(bytes.len()), bytes));
+                }
             } else {
                 self.encode_value(*ty, *format, *path, column, row, out)?;
             }
         }
         out.end();
-        Ok(())
+        Ok(long)
     }
 
     fn encode_value(&self, ty: Oid, format: Format, path: Path, column: &Column, row: usize, out: &mut Output) -> Result<()> {
@@ -63,8 +76,6 @@ impl<'a> RowEncoder<'a> {
             (Path::Number, data) => return encode_number(data, row, binary, out),
             (Path::Bool, ColumnData::Bool(v)) if binary => out.value(&[u8::from(v[row])]),
             (Path::Bool, ColumnData::Bool(v)) => out.value(if v[row] { b"t" } else { b"f" }),
-            (Path::Text, ColumnData::Text(v)) => out.value(v.get(row)),
-            (Path::Text, ColumnData::Datum(v)) if matches!(v[row], Datum::Text(_)) => out.value(v[row].as_str().as_bytes()),
             _ => {
                 let datum = column.get(row);
                 return out.value_with(|bytes| match format {
@@ -83,7 +94,24 @@ fn path(ty: Oid, format: Format, settings: &FormatSettings) -> Path {
         oids::INT2 | oids::INT4 | oids::INT8 | oids::OID | oids::XID | oids::CID => Path::Number,
         oids::FLOAT4 | oids::FLOAT8 if format == Format::Binary || settings.extra_float_digits > 0 => Path::Number,
         oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::NAME | oids::JSON | oids::UNKNOWN | oids::CSTRING => Path::Text,
+        oids::BYTEA if format == Format::Binary => Path::Bytes,
         _ => Path::General,
+    }
+}
+
+/// The bytes of a value that is sent as it is.
+fn string(path: Path, column: &Column, row: usize) -> Option<&[u8]> {
+    match (path, &column.data) {
+        (Path::Text, ColumnData::Text(v)) | (Path::Bytes, ColumnData::Bytes(v)) => Some(v.get(row)),
+        (Path::Text, ColumnData::Datum(v)) => match &v[row] {
+            Datum::Text(text) => Some(text.as_bytes()),
+            _ => None,
+        },
+        (Path::Bytes, ColumnData::Datum(v)) => match &v[row] {
+            Datum::Bytes(bytes) => Some(bytes),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

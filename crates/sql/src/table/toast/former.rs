@@ -239,7 +239,7 @@ impl RowFormer {
         if let (Some(method), 0..=1) = (external.method, external.frames()) {
             let mut form = Vec::new();
             Inline::begin(method, external.raw_bytes, external.characters, &mut form);
-            let append = |bytes: &[u8]| form.extend_from_slice(&bytes[bytes.len() - frame::stream_bytes(bytes)..]);
+            let append = |bytes: &[u8]| form.extend_from_slice(&bytes[bytes.len() - frame::stream_bytes(&[bytes])..]);
             ctx.transaction.with_frame(ctx.view(), external.tree, external.first, append)?;
             return Ok(Some(Value::Inline(Cow::Owned(form))));
         }
@@ -349,13 +349,12 @@ impl RowFormer {
             Value::Inline(form) => match parse(form)? {
                 Stored::Inline(inline) => {
                     let rows = 1 + u64::from(inline.characters != 0);
-                    let first = txn.reserve_frames(target.tree, rows)?;
+                    let first = txn.reserve_frames(target.tree, rows, inline.stream.len())?;
                     self.buffer.clear();
                     frame::begin(inline.method, inline.raw_bytes as usize, &mut self.buffer);
-                    self.buffer.extend_from_slice(inline.stream);
-                    txn.put_frame(target.tree, first, &self.buffer)?;
+                    txn.put_frame(target.tree, first, &[&self.buffer, inline.stream])?;
                     if inline.characters != 0 {
-                        txn.put_frame(target.tree, RowId(first.0 + 1), &inline.characters.to_le_bytes())?;
+                        txn.put_frame(target.tree, RowId(first.0 + 1), &[&inline.characters.to_le_bytes()])?;
                     }
                     External {
                         method: Some(inline.method),
@@ -369,11 +368,11 @@ impl RowFormer {
                 Stored::External(external) => external,
             },
             Value::External(other) => {
-                let first = txn.reserve_frames(target.tree, other.rows())?;
+                let first = txn.reserve_frames(target.tree, other.rows(), other.stored_bytes as usize)?;
                 for i in 0..other.rows() {
                     ctx.check_interrupt()?;
                     let copy = txn.with_frame(ctx.view(), other.tree, RowId(other.first.0 + i), <[u8]>::to_vec)?;
-                    txn.put_frame(target.tree, RowId(first.0 + i), &copy)?;
+                    txn.put_frame(target.tree, RowId(first.0 + i), &[&copy])?;
                 }
                 External { tree: target.tree, first, ..*other }
             }
@@ -404,20 +403,21 @@ impl RowFormer {
         if external.method == Some(Method::Pglz) && !pglz_pays(raw) {
             external.method = None;
         }
-        external.first = ctx.transaction.reserve_frames(target.tree, external.rows())?;
+        // Compression saves half, most often.
+        let bytes = if external.method.is_some() { raw.len() / 2 } else { raw.len() };
+        external.first = ctx.transaction.reserve_frames(target.tree, external.rows(), bytes)?;
         let mut id = external.first;
         for piece in raw.chunks(frame::FRAME_BYTES) {
             ctx.check_interrupt()?;
-            self.buffer.clear();
-            frame::encode(external.method, column.level, piece, &mut self.buffer);
-            external.stored_bytes += frame::stream_bytes(&self.buffer) as u32;
-            ctx.transaction.put_frame(target.tree, id, &self.buffer)?;
+            let parts = frame::encode_parts(external.method, column.level, piece, &mut self.buffer);
+            external.stored_bytes += frame::stream_bytes(&parts) as u32;
+            ctx.transaction.put_frame(target.tree, id, &parts)?;
             id.0 += 1;
         }
         if characters != 0 {
             self.buffer.clear();
             stored::Characters::encode(raw, &mut self.buffer);
-            ctx.transaction.put_frame(target.tree, id, &self.buffer)?;
+            ctx.transaction.put_frame(target.tree, id, &[&self.buffer])?;
         }
         Ok(external)
     }
