@@ -4,6 +4,7 @@ mod bulk;
 mod clients;
 mod compare;
 mod crash;
+mod documents;
 mod dumps;
 mod durability;
 mod history;
@@ -34,6 +35,7 @@ tasks:
   durability       what each mode waits for and each kind of table keeps, over psql, config files, kill -9 and pg_dump
   longrun          TPC-B and sysbench while flushes and merges go on, then kill -9; --minutes N (1), --scale N (2)
   space            space while all rows are updated; --rows N (1000000), --rounds N (20), --writers N (2); minutes long
+  documents        space while all documents of a table are replaced; --rows N (10000), --rounds N (10); minutes long
   recovery         recovery of a database and of one ten times larger; --rows N (200000)
   bulk             COPY, indexes, CREATE TABLE AS beside PostgreSQL, speeds and sizes; --rows N (20000000), --rounds N (1)
   memory           a server with little memory and much data; --memory MB (192), --megabytes MB of data (400)
@@ -103,6 +105,7 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
         "crash" => crash::crash(&options.crash),
         "history" => history::history(&options.name, &options.history),
         "space" => space::space(&options.space),
+        "documents" => documents::documents(&options.documents),
         "recovery" => recovery::recovery(&options.recovery),
         "bulk" => bulk::bulk(&options.bulk, options.reference),
         "memory" => memory::memory(&options.memory),
@@ -122,6 +125,7 @@ struct Options {
     history: history::Options,
     bulk: bulk::Options,
     space: space::Options,
+    documents: documents::Options,
     recovery: recovery::Options,
     isolation: isolation::Options,
     memory: memory::Options,
@@ -137,11 +141,13 @@ impl Options {
             "--server" => self.server = Some(melba::Address::parse(value)?),
             "--reference" => self.reference = Some(melba::Address::parse(value)?),
             "--rounds" => {
-                (self.crash.rounds, self.bulk.rounds, self.space.rounds) = (number()?, number()?, number()?.into());
+                let rounds = number()?;
+                (self.crash.rounds, self.bulk.rounds) = (rounds, rounds);
+                (self.space.rounds, self.documents.rounds) = (rounds.into(), rounds.into());
             }
             "--rows" => {
                 let rows = number()?.into();
-                (self.space.rows, self.recovery.rows, self.bulk.rows) = (rows, rows, rows);
+                (self.space.rows, self.recovery.rows, self.bulk.rows, self.documents.rows) = (rows, rows, rows, rows);
             }
             "--writers" => self.space.writers = number()?.into(),
             "--source" => self.isolation.source = Some(value.into()),

@@ -45,9 +45,7 @@ pub fn space(options: &Options) -> Result<(), String> {
         return Ok(());
     };
     let melba = Melba::fresh("space")?;
-    let bench = Bench { pgbench, melba: &melba, folder: root().join("target/space-logs") };
-    let _ = std::fs::remove_dir_all(&bench.folder);
-    std::fs::create_dir_all(&bench.folder).map_err(|e| format!("{}: {e}", bench.folder.display()))?;
+    let bench = Bench::new(pgbench, &melba, root().join("target/space-logs"))?;
     let load = format!("insert into t select id, {} from generate_series(1, {}) id", value("0"), options.rows);
     for statement in ["create table t (id bigint primary key, v text)", &load] {
         run(melba.address.client("psql").args(["-Xqc", statement]), "psql")?;
@@ -61,8 +59,7 @@ pub fn space(options: &Options) -> Result<(), String> {
     let scan = "select count(*), sum(length(v)) from t;\n";
     let readers = [bench.start("points", &points, 2, None)?, bench.start("scans", scan, 1, None)?];
     let batches = options.rows / BATCH;
-    // A step without a common factor with the number of batches strews them over the table.
-    let step = (batches * 2 / 3..batches).find(|s| gcd(*s, batches) == 1).unwrap_or(1);
+    let step = strewing_step(batches);
     let place = format!("\\set n :n + 1\n\\set a (((:n * {} + :client_id) * {step}) % {batches}) * {BATCH}\n", options.writers);
     let update = format!("{place}update t set v = {} where id > :a and id <= :a + {BATCH};\n", value(":n::text"));
     watch.most.store(0, Ordering::SeqCst);
@@ -102,20 +99,32 @@ pub fn space(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
+/// A step without a common factor with the number of places visits them all, strewn over the table.
+pub fn strewing_step(places: u64) -> u64 {
+    (places * 2 / 3..places).find(|s| gcd(*s, places) == 1).unwrap_or(1)
+}
+
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// Runs scripts with pgbench, each with a log of its transactions.
-struct Bench<'a> {
+pub struct Bench<'a> {
     pgbench: PathBuf,
     melba: &'a Melba,
     folder: PathBuf,
 }
 
 impl Bench<'_> {
+    /// With an empty folder for scripts and logs.
+    pub fn new(pgbench: PathBuf, melba: &Melba, folder: PathBuf) -> Result<Bench<'_>, String> {
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        Ok(Bench { pgbench, melba, folder })
+    }
+
     /// Starts a script; without a number of transactions until it is stopped.
-    fn start(&self, name: &str, script: &str, clients: u64, transactions: Option<u64>) -> Result<Child, String> {
+    pub fn start(&self, name: &str, script: &str, clients: u64, transactions: Option<u64>) -> Result<Child, String> {
         let file = self.folder.join(format!("{name}.sql"));
         std::fs::write(&file, script).map_err(|e| format!("{}: {e}", file.display()))?;
         let clients = clients.to_string();
@@ -129,7 +138,7 @@ impl Bench<'_> {
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(|e| format!("pgbench: {e}"))
     }
 
-    fn finish(&self, mut child: Child) -> Result<(), String> {
+    pub fn finish(&self, mut child: Child) -> Result<(), String> {
         let status = child.wait().map_err(|e| format!("pgbench: {e}"))?;
         if status.success() { Ok(()) } else { Err(format!("pgbench failed: {status}")) }
     }
@@ -141,7 +150,7 @@ impl Bench<'_> {
     }
 
     /// What a script's transactions took: the median, one in a thousand, and the longest.
-    fn pauses(&self, name: &str) -> Result<String, String> {
+    pub fn pauses(&self, name: &str) -> Result<String, String> {
         let mut micros: Vec<u64> = Vec::new();
         let prefix = format!("{name}.");
         for file in self.folder.read_dir().map_err(|e| format!("{}: {e}", self.folder.display()))?.flatten() {
@@ -166,14 +175,14 @@ impl Bench<'_> {
 }
 
 /// Measures the files of a data directory all the time, on a thread of its own.
-struct Watch {
+pub struct Watch {
     now: Arc<AtomicU64>,
-    most: Arc<AtomicU64>,
+    pub most: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
 }
 
 impl Watch {
-    fn start(data: PathBuf) -> Watch {
+    pub fn start(data: PathBuf) -> Watch {
         let watch = Watch { now: Arc::default(), most: Arc::default(), stop: Arc::default() };
         let (now, most, stop) = (Arc::clone(&watch.now), Arc::clone(&watch.most), Arc::clone(&watch.stop));
         std::thread::spawn(move || {
@@ -188,7 +197,7 @@ impl Watch {
     }
 
     /// The bytes once they have not changed for ten seconds.
-    fn settled(&self, within: Duration) -> u64 {
+    pub fn settled(&self, within: Duration) -> u64 {
         let began = Instant::now();
         let (mut last, mut since) = (0, Instant::now());
         while began.elapsed() < within && since.elapsed() < Duration::from_secs(10) {

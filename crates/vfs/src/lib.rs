@@ -35,9 +35,7 @@ pub trait File: Send + Sync {
     fn set_len(&self, len: u64) -> io::Result<()>;
     /// Asks the disk to begin writing these bytes, and waits until about all before them are written: so that a later sync is short and
     /// holds up nobody else's. Makes nothing durable. May do nothing.
-    fn write_back(&self, _offset: u64, _len: u64) -> io::Result<()> {
-        Ok(())
-    }
+    fn write_back(&self, offset: u64, len: u64) -> io::Result<()>;
     /// Reserves space so that later writes below `len` do not change the file's metadata. May do nothing.
     fn allocate(&self, len: u64) -> io::Result<()>;
 }

@@ -74,6 +74,10 @@ impl File for SwitchedFile {
         self.inner.set_len(len)
     }
 
+    fn write_back(&self, offset: u64, len: u64) -> io::Result<()> {
+        if self.switch.is_on() { self.inner.write_back(offset, len) } else { Ok(()) }
+    }
+
     fn allocate(&self, len: u64) -> io::Result<()> {
         self.inner.allocate(len)
     }

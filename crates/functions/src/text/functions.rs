@@ -6,10 +6,11 @@ use melba_types::{Datum, Result, err};
 
 use super::io::{char_text, unpadded};
 use crate::bytea::{overlay_ranges, substring_range};
+use crate::varlena::HEADER_BYTES;
 use crate::{CallContext, ScalarFn};
 
 /// Bytes a text result may have.
-const RESULT_BYTES_MAX: usize = 0x3fff_ffff;
+const RESULT_BYTES_MAX: usize = 0x3fff_ffff - HEADER_BYTES;
 
 fn strict(a: &[Datum], f: impl FnOnce(&str) -> String) -> Result<Datum> {
     Ok(Datum::text(f(a[0].as_str())))
@@ -42,7 +43,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("bpcharoctetlen", |_, a| count(a[0].as_str().len())),
     ("bit_length_1811", |_, a| count(a[0].as_str().len() * 8)),
     ("bit_length_1810", |_, a| count(a[0].as_bytes().len() * 8)),
-    ("textcat", |_, a| Ok(Datum::text([a[0].as_str(), a[1].as_str()].concat()))),
+    ("textcat", cat),
     ("textanycat_2003", |c, a| cat_any(c, &a[0], &a[1], 1)),
     ("anytextcat_2004", |c, a| cat_any(c, &a[1], &a[0], 0)),
     ("nameconcatoid", name_concat_oid),
@@ -138,6 +139,14 @@ fn position(s: &str, part: &str) -> usize {
 
 fn too_long() -> melba_types::DbError {
     err!(PROGRAM_LIMIT_EXCEEDED, "requested length too large")
+}
+
+fn cat(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+    let (a, b) = (a[0].as_str(), a[1].as_str());
+    if a.len() + b.len() > RESULT_BYTES_MAX {
+        return Err(too_long());
+    }
+    Ok(Datum::text([a, b].concat()))
 }
 
 fn repeat(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {

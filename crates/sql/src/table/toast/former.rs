@@ -12,8 +12,8 @@ use super::size::{self, Part, TUPLE_BYTES_MAX, TUPLE_TARGET_MAIN};
 use super::{Strategy, ToastColumn, ToastTarget};
 use crate::execute::{ExecContext, stored::parse};
 
-/// PostgreSQL's limit of a value.
-const VALUE_BYTES_MAX: usize = 0x3FFF_FFFF;
+/// PostgreSQL's limit of a value, which counts its header.
+const VALUE_BYTES_MAX: usize = 0x3FFF_FFFF - HEADER_BYTES;
 /// Values up to this length are compressed as a whole; longer ones are going out of line and are compressed frame by frame.
 const WHOLE_BYTES_MAX: usize = frame::FRAME_BYTES;
 /// No value this short is moved out of line: it would become longer.
