@@ -157,3 +157,36 @@ fn pipelined_transactions_are_answered_in_order() {
         assert_eq!(peer.until(b'Z'), "TDCZ");
     }
 }
+
+/// The values of a row, from DataRow's body.
+fn values(row: &[u8]) -> Vec<Vec<u8>> {
+    let mut rest = &row[2..];
+    let mut values = Vec::new();
+    while let Some((length, after)) = rest.split_first_chunk::<4>() {
+        let (value, after) = after.split_at(u32::from_be_bytes(*length) as usize);
+        values.push(value.to_vec());
+        rest = after;
+    }
+    values
+}
+
+#[test]
+fn long_messages_come_and_go_whole() {
+    let server = Running::start(&[]);
+    let mut peer = server.log_in();
+    let value: String = (0..1_000_000).map(|n| format!("{n:06}")).collect();
+    assert_eq!(peer.query("create table t (id int, v text); alter table t alter v set storage external"), "CCZ");
+    // Long and short messages in one stream.
+    ask(&mut peer, &format!("insert into t values (1, '{value}')"));
+    ask(&mut peer, &format!("insert into t values (2, '{}'), (3, 'short')", &value[..300_000]));
+    ask(&mut peer, "select 1");
+    assert_eq!([peer.until(b'Z'), peer.until(b'Z'), peer.until(b'Z')], ["CZ", "CZ", "TDCZ"]);
+    ask(&mut peer, "select id, v, 'and', left(v, 100000), v from t order by id");
+    let rows: Vec<Vec<Vec<u8>>> = std::iter::from_fn(|| peer.body().filter(|(tag, _)| *tag != b'Z'))
+        .filter(|(tag, _)| *tag == b'D')
+        .map(|(_, row)| values(&row))
+        .collect();
+    let expected = [("1", &value[..]), ("2", &value[..300_000]), ("3", "short")];
+    let expected = expected.map(|(id, v)| [id, v, "and", &v[..v.len().min(100_000)], v].map(|v| v.as_bytes().to_vec()).to_vec());
+    assert!(rows == expected, "each value as it was sent");
+}

@@ -89,19 +89,25 @@ impl Peer {
         self.0.write_all(bytes).expect("the server reads");
     }
 
-    /// One message: its type, and for an error the severity and SQLSTATE; `None` at the end of the stream.
-    pub fn message(&mut self) -> Option<(u8, String)> {
+    /// One message: its type and its body; `None` at the end of the stream.
+    pub fn body(&mut self) -> Option<(u8, Vec<u8>)> {
         let mut header = [0; 5];
         self.0.read_exact(&mut header).ok()?;
         let length = u32::from_be_bytes(header[1..].try_into().expect("four bytes")) as usize;
         let mut body = vec![0; length - 4];
         self.0.read_exact(&mut body).expect("a whole message");
+        Some((header[0], body))
+    }
+
+    /// One message: its type, and for an error the severity and SQLSTATE; `None` at the end of the stream.
+    pub fn message(&mut self) -> Option<(u8, String)> {
+        let (tag, body) = self.body()?;
         let field = |code: u8| {
             let found = body.split(|b| *b == 0).find(|f| f.first() == Some(&code));
             String::from_utf8_lossy(found.map_or(&b""[..], |f| &f[1..])).into_owned()
         };
-        let text = if header[0] == b'E' { format!("{} {}", field(b'S'), field(b'C')) } else { String::new() };
-        Some((header[0], text))
+        let text = if tag == b'E' { format!("{} {}", field(b'S'), field(b'C')) } else { String::new() };
+        Some((tag, text))
     }
 
     /// The types of the messages up to one of type `last` or the end; errors in brackets.
