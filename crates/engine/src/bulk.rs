@@ -1,4 +1,4 @@
-//! The bulk path: many rows, or a whole index, go straight into segments that only their transaction knows. The commit links
+//! The bulk path: many rows go straight into segments that only their transaction knows. The commit links
 //! them; a rollback drops them.
 //!
 //! Rows get CSN 0 in the file, which stands for the CSN of the commit that links it. A segment is finished when the statement
@@ -11,12 +11,10 @@ use std::sync::atomic::Ordering;
 use melba_types::row::RowLayout;
 use melba_types::{Batch, Column, ColumnData, Csn, RowId, TreeId};
 
-use crate::entry_merge::EntryMerge;
 use crate::error::{EngineError, Result};
-use crate::key::split_entry;
-use crate::levels::{Files, IndexRun};
+use crate::levels::Files;
 use crate::memory::QueryMemory;
-use crate::output::{IndexOutput, TableOutput};
+use crate::output::TableOutput;
 use crate::serializable::Write;
 use crate::tree::{Persistence, TableTree, Tree};
 use crate::txn::{PrivateRun, State, Transaction};
@@ -42,8 +40,8 @@ pub(crate) struct BulkWriter {
 
 impl BulkWriter {
     fn new(tree: &Arc<Tree>, txn: &Transaction) -> BulkWriter {
-        let (tree, pool_memory) = (Arc::clone(tree), txn.pool_memory());
-        BulkWriter { tree, pool_memory, small_rows: 0, small_bytes: 0, output: None, row: Vec::new() }
+        let pool_memory = (txn.threads() > 1).then(|| txn.session().query_memory());
+        BulkWriter { tree: Arc::clone(tree), pool_memory, small_rows: 0, small_bytes: 0, output: None, row: Vec::new() }
     }
 
     /// The segment that frames are written into, which begins once `more` make a command's frames many bytes.
@@ -65,10 +63,9 @@ impl BulkWriter {
 }
 
 impl Transaction {
-    /// The memory for a second thread, where work may be done by several: elsewhere everything happens in the caller's order.
-    fn pool_memory(&self) -> Option<Arc<QueryMemory>> {
-        let several = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
-        (several && self.shared().has_threads()).then(|| self.session().query_memory())
+    /// How many threads may do one statement's work: elsewhere than in a server everything happens in the caller's order.
+    pub(crate) fn threads(&self) -> usize {
+        if self.shared().has_threads() { std::thread::available_parallelism().map_or(1, |n| n.get()) } else { 1 }
     }
 
     /// Adds a frame, given in parts, at a reserved row id of a toast tree. Many bytes of one command bypass the row store and the
@@ -181,14 +178,6 @@ impl Transaction {
             Ok(())
         })
     }
-
-    /// A builder of a whole index tree (CREATE INDEX), or of the entries of a bulk load.
-    pub fn build_index(self: &Arc<Self>, tree: TreeId) -> Result<IndexBuilder> {
-        let tree = self.tree(tree)?;
-        tree.as_index().ok_or(EngineError::Misuse("not an index tree"))?;
-        let bytes_max = self.shared().options.index_build_bytes();
-        Ok(IndexBuilder { txn: Arc::clone(self), tree, bytes: Vec::new(), entries: Vec::new(), bytes_max, spilled: Vec::new() })
-    }
 }
 
 fn string_bytes(batch: &Batch) -> usize {
@@ -225,125 +214,5 @@ impl State {
                 Err(e) => self.failure = Some(e),
             }
         }
-    }
-}
-
-/// Collects index entries in any order; sorts them, in files when they are many, and makes one segment of them.
-pub struct IndexBuilder {
-    txn: Arc<Transaction>,
-    tree: Arc<Tree>,
-    /// Entries end to end, and where each is.
-    bytes: Vec<u8>,
-    entries: Vec<Entry>,
-    bytes_max: usize,
-    spilled: Vec<Arc<IndexRun>>,
-}
-
-/// An entry of a builder: the beginning of its bytes, and where they are.
-#[derive(Clone, Copy)]
-struct Entry {
-    prefix: u64,
-    start: u32,
-    len: u32,
-}
-
-impl Entry {
-    fn of(self, bytes: &[u8]) -> &[u8] {
-        &bytes[self.start as usize..][..self.len as usize]
-    }
-}
-
-/// Two rows with one key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Duplicate {
-    pub key: Vec<u8>,
-    pub rows: (RowId, RowId),
-}
-
-impl IndexBuilder {
-    /// Adds an entry.
-    pub fn add(&mut self, key: &[u8], row: RowId) -> Result<()> {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(key);
-        self.bytes.extend_from_slice(&row.0.to_be_bytes());
-        // With its row id an entry has at least 8 bytes; `bytes_max` keeps positions within 32 bits.
-        let prefix = self.bytes[start..].first_chunk().map_or(0, |c| u64::from_be_bytes(*c));
-        self.entries.push(Entry { prefix, start: start as u32, len: (self.bytes.len() - start) as u32 });
-        if self.bytes.len() + self.entries.len() * size_of::<Entry>() >= self.bytes_max {
-            self.spill()?;
-        }
-        Ok(())
-    }
-
-    fn files(&self) -> &Arc<Files> {
-        &self.txn.shared().files
-    }
-
-    fn sort(&mut self) {
-        let bytes = &self.bytes;
-        self.entries.sort_unstable_by(|a, b| match a.prefix.cmp(&b.prefix) {
-            std::cmp::Ordering::Equal => a.of(bytes).cmp(b.of(bytes)),
-            different => different,
-        });
-    }
-
-    fn spill(&mut self) -> Result<()> {
-        self.sort();
-        let mut output = IndexOutput::new(self.files(), false, self.files().segment_bytes);
-        for entry in &self.entries {
-            output.push(entry.of(&self.bytes), Csn(0), false)?;
-        }
-        for run in output.finish()? {
-            // Only this builder reads it; whatever happens, the file goes with the builder.
-            run.obsolete.store(true, Ordering::Release);
-            self.spilled.push(run);
-        }
-        self.bytes.clear();
-        self.entries.clear();
-        Ok(())
-    }
-
-    /// Sorts everything and hands it to the transaction. `is_violation` is asked for each pair of neighbours with equal keys;
-    /// the first pair for which it says yes is returned, and nothing is added.
-    pub fn finish(mut self, mut is_violation: impl FnMut(&[u8], RowId, RowId) -> bool) -> Result<Option<Duplicate>> {
-        let mut output = IndexOutput::new(self.files(), self.tree.is_synced(), self.files().segment_bytes);
-        let mut last: Vec<u8> = Vec::new();
-        let mut add = |output: &mut IndexOutput, entry: &[u8]| -> Result<Option<Duplicate>> {
-            if let (Some((a, row_a)), Some((b, row_b))) = (split_entry(&last), split_entry(entry))
-                && a == b
-                && is_violation(a, row_a, row_b)
-            {
-                return Ok(Some(Duplicate { key: a.to_vec(), rows: (row_a, row_b) }));
-            }
-            output.push(entry, Csn(0), false)?;
-            last.clear();
-            last.extend_from_slice(entry);
-            Ok(None)
-        };
-        if self.spilled.is_empty() {
-            self.sort();
-            for entry in &self.entries {
-                if let Some(duplicate) = add(&mut output, entry.of(&self.bytes))? {
-                    return Ok(Some(duplicate));
-                }
-            }
-        } else {
-            self.spill()?;
-            let mut merge = EntryMerge::new(self.spilled.iter())?;
-            while let Some(cursor) = merge.least() {
-                if let Some(duplicate) = add(&mut output, cursor.key())? {
-                    return Ok(Some(duplicate));
-                }
-                merge.advance()?;
-            }
-        }
-        let runs = output.finish()?;
-        self.txn.note_write(|| Write::All(self.tree.id))?;
-        self.txn.change(|state| {
-            for run in runs {
-                state.writes.put_link(state.command, &self.tree, PrivateRun::Index(run));
-            }
-            Ok(None)
-        })
     }
 }

@@ -10,6 +10,19 @@ pub(crate) const ROW_ID_BYTES: usize = 8;
 
 const INLINE_BYTES: usize = 22;
 
+/// Bytes that `head` gives.
+pub(crate) const HEAD_BYTES: usize = 8;
+
+/// The eight bytes of an entry from `at` on, zeros where it has ended.
+#[inline]
+pub(crate) fn head(entry: &[u8], at: usize) -> u64 {
+    let rest = entry.get(at..).unwrap_or_default();
+    match rest.first_chunk::<HEAD_BYTES>() {
+        Some(head) => u64::from_be_bytes(*head),
+        None => rest.iter().enumerate().fold(0, |head, (i, byte)| head | u64::from(*byte) << (56 - 8 * i)),
+    }
+}
+
 /// An index entry, ordered by its bytes. Short ones (a bigint key) need no allocation.
 #[derive(Clone)]
 pub(crate) enum KeyBytes {

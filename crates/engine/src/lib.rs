@@ -18,8 +18,10 @@ mod codec;
 mod commit;
 mod engine;
 mod entry_merge;
+mod entry_sort;
 mod error;
 mod flush;
+mod index_build;
 mod interrupt;
 mod key;
 mod levels;
@@ -50,10 +52,10 @@ mod tests;
 
 use std::sync::Arc;
 
-pub use bulk::{Duplicate, IndexBuilder};
 pub use commit::Durability;
 pub use engine::{BackgroundStep, Engine, EngineOptions};
 pub use error::{EngineError, Result};
+pub use index_build::{Duplicate, IndexBuilder};
 pub use interrupt::{Interrupt, InterruptReason};
 pub use locks::{LockTag, LockedObject, RelationLockMode, RowLockMode, Wait};
 pub use melba_wal::{WalStatistics, Written};

@@ -300,19 +300,29 @@ pub(crate) struct IndexOutput {
     synced: bool,
     writer: Option<(u64, KeySegmentWriter)>,
     done: Vec<u64>,
+    entries: usize,
+    /// The last key of the segments that are done.
     last: Vec<u8>,
 }
 
 impl IndexOutput {
     /// `synced`: the segments are durable when they are finished.
     pub fn new(files: &Arc<Files>, synced: bool, segment_bytes: usize) -> IndexOutput {
-        IndexOutput { files: Arc::clone(files), synced, segment_bytes, writer: None, done: Vec::new(), last: Vec::new() }
+        IndexOutput {
+            files: Arc::clone(files),
+            synced,
+            segment_bytes,
+            writer: None,
+            done: Vec::new(),
+            entries: 0,
+            last: Vec::new(),
+        }
     }
 
     /// Adds a version of an entry.
     pub fn push(&mut self, key: &[u8], csn: Csn, dead: bool) -> Result<()> {
         let full = self.writer.as_ref().is_some_and(|(_, w)| w.stored_bytes() >= self.segment_bytes as u64 / 2);
-        if full && self.last != key {
+        if full && self.last_key() != key {
             self.finish_writer()?;
         }
         if self.writer.is_none() {
@@ -324,14 +334,25 @@ impl IndexOutput {
         if let Some((_, writer)) = &mut self.writer {
             writer.append(key, csn, dead)?;
         }
-        self.last.clear();
-        self.last.extend_from_slice(key);
+        self.entries += 1;
         Ok(())
+    }
+
+    /// The entry that was added last; empty when there is none.
+    #[inline]
+    pub fn last_key(&self) -> &[u8] {
+        self.writer.as_ref().map_or(&self.last, |(_, writer)| writer.last_key())
+    }
+
+    /// How many were added.
+    pub fn entries(&self) -> usize {
+        self.entries
     }
 
     fn finish_writer(&mut self) -> Result<()> {
         if let Some((file, writer)) = self.writer.take() {
             self.done.push(file);
+            self.last = writer.last_key().to_vec();
             writer.finish()?;
         }
         Ok(())

@@ -173,7 +173,7 @@ impl World {
         let rows: Vec<Row> = rows.iter().map(|r| fitted(r, &shape)).collect();
         let mut builders: Vec<Option<IndexBuilder>> = Vec::new();
         for (tree, ..) in &shape.indexes {
-            builders.push(if self.random.chance(70) { Some(open.txn.build_index(*tree)?) } else { None });
+            builders.push(if self.random.chance(70) { Some(open.txn.build_index(*tree, false)?) } else { None });
         }
         for part in rows.chunks(1 + self.random.below(20)) {
             let ids = open.txn.insert_batch(shape.tree, &batch(part, shape.columns))?;
@@ -181,7 +181,7 @@ impl World {
                 self.check_fresh(number, id)?;
                 for ((tree, key, _), builder) in shape.indexes.iter().zip(&mut builders) {
                     match builder {
-                        Some(builder) => builder.add(&row.key(*key), id)?,
+                        Some(builder) => builder.add(&row.key(*key), id, false)?,
                         None => open.txn.index_insert(*tree, &row.key(*key), id)?,
                     }
                 }
@@ -189,7 +189,7 @@ impl World {
             }
         }
         for builder in builders.into_iter().flatten() {
-            let duplicate = builder.finish(|_, _, _| false)?;
+            let duplicate = builder.finish()?;
             ensure!(duplicate.is_none(), "a duplicate that nobody asked for");
         }
         Ok(Attempt::Done)
@@ -207,18 +207,18 @@ impl World {
         let (view, _pin) = txn.latest_view();
         let projection: Vec<usize> = (0..columns).collect();
         let mut scan = txn.scan(view, table, &projection, &crate::row::missing(columns), &[], None)?;
-        let mut builder = if self.random.chance(60) { Some(txn.build_index(index)?) } else { None };
+        let mut builder = if self.random.chance(60) { Some(txn.build_index(index, false)?) } else { None };
         while let Some(batch) = scan.next()? {
             for (i, id) in batch.row_ids.iter().enumerate() {
                 let row = Row(batch.columns.iter().map(|c| crate::row::value(&c.get(i))).collect());
                 match &mut builder {
-                    Some(builder) => builder.add(&row.key(key), *id)?,
+                    Some(builder) => builder.add(&row.key(key), *id, false)?,
                     None => txn.index_insert(index, &row.key(key), *id)?,
                 }
             }
         }
         if let Some(builder) = builder {
-            builder.finish(|_, _, _| false)?;
+            builder.finish()?;
         }
         Ok(())
     }

@@ -90,9 +90,9 @@ fn built_indexes_are_sorted_over_spills_and_find_duplicates() {
     let table = t.create_table_tree(&[Kind::Int8], Persistence::Logged).expect("creates");
     let index = t.create_index_tree(table, Persistence::Logged).expect("creates");
     let key = |i: u64| [&[b'k'; 300][..], &(i * 7919 % 100_000).to_be_bytes()].concat();
-    let mut builder = t.build_index(index).expect("begins");
-    (0..100_000).for_each(|i| builder.add(&key(i), RowId(i)).expect("adds"));
-    assert_eq!(builder.finish(|_, _, _| true).expect("builds"), None);
+    let mut builder = t.build_index(index, true).expect("begins");
+    (0..100_000).for_each(|i| builder.add(&key(i), RowId(i), false).expect("adds"));
+    assert_eq!(builder.finish().expect("builds"), None);
     let view = t.statement_view();
     let mut scan = t.index_scan(view, index, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
     let mut expected = 0u64;
@@ -101,16 +101,63 @@ fn built_indexes_are_sorted_over_spills_and_find_duplicates() {
         expected += 1;
     }
     assert_eq!(expected, 100_000);
-    let mut builder = t.build_index(index).expect("begins");
-    builder.add(b"same", RowId(1)).expect("adds");
-    builder.add(b"same", RowId(2)).expect("adds");
+    let mut builder = t.build_index(index, true).expect("begins");
+    builder.add(b"same", RowId(1), false).expect("adds");
+    builder.add(b"same", RowId(2), false).expect("adds");
     let duplicate = Duplicate { key: b"same".to_vec(), rows: (RowId(1), RowId(2)) };
-    assert_eq!(builder.finish(|_, _, _| true).expect("builds"), Some(duplicate));
+    assert_eq!(builder.finish().expect("builds"), Some(duplicate));
     t.commit(Durability::Sync).expect("commits");
     while engine.run_once() {}
     assert_eq!(segments(&directory), 1);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     assert_eq!(t.index_probe_latest(index, &key(5), None).expect("probes"), Some(RowId(5)));
+}
+
+#[test]
+fn threads_build_an_index_by_parts_and_find_duplicates_between_them() {
+    let directory = MemoryDirectory::new();
+    let files = Arc::clone(&directory) as Arc<dyn Directory>;
+    let options = EngineOptions { query_bytes: 8 << 20, ..EngineOptions::default() };
+    let engine = Engine::open(options, files, Arc::new(OsClock::new())).expect("opens");
+    engine.start_background();
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let table = t.create_table_tree(&[Kind::Int8], Persistence::Logged).expect("creates");
+    let key = |i: u64| [&b"a key of some length "[..], &(i * 7919 % 80_021).to_be_bytes()].concat();
+    // In memory, and over many pieces; every seventh key is there twice, which is allowed.
+    for n in [40_000, 80_000] {
+        let index = t.create_index_tree(table, Persistence::Logged).expect("creates");
+        let mut builder = t.build_index(index, true).expect("begins");
+        for i in 0..n {
+            builder.add(&key(i), RowId(i), i % 7 == 0).expect("adds");
+            if i % 7 == 0 {
+                builder.add(&key(i), RowId(i + n), true).expect("adds");
+            }
+        }
+        assert_eq!(builder.finish().expect("builds"), None);
+        let view = t.statement_view();
+        let mut scan = t.index_scan(view, index, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
+        let (mut count, mut last) = (0, Vec::new());
+        while let Some((key, row)) = scan.next().expect("scans") {
+            let entry = [key, &row.0.to_be_bytes()].concat();
+            assert!(last < entry, "ascending");
+            last = entry;
+            count += 1;
+        }
+        assert_eq!(count, n + n.div_ceil(7));
+        // Wherever it is, one that is not allowed is found.
+        for repeated in [0, 1, n / 2, n / 3] {
+            let mut builder = t.build_index(index, true).expect("begins");
+            (0..n).for_each(|i| builder.add(&key(i), RowId(i), false).expect("adds"));
+            builder.add(&key(repeated), RowId(n), false).expect("adds");
+            let duplicate = Duplicate { key: key(repeated), rows: (RowId(repeated), RowId(n)) };
+            assert_eq!(builder.finish().expect("builds"), Some(duplicate));
+        }
+    }
+    t.rollback();
+    drop(t);
+    engine.shutdown().expect("stops");
+    while engine.run_once() {}
+    assert_eq!(segments(&directory), 0);
 }
 
 #[test]

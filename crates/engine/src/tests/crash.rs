@@ -110,12 +110,12 @@ fn load(t: &Arc<Transaction>, n: u64, state: &mut State) -> Result<()> {
         }))),
     ];
     let ids = t.insert_batch(TABLE, &Batch::new(columns, 25))?;
-    let mut builder = t.build_index(INDEX)?;
+    let mut builder = t.build_index(INDEX, false)?;
     for id in (ids.start.0..ids.end.0).map(RowId) {
-        builder.add(&n.to_be_bytes(), id)?;
+        builder.add(&n.to_be_bytes(), id, false)?;
         state.insert(id, n);
     }
-    builder.finish(|_, _, _| false).map(drop)
+    builder.finish().map(drop)
 }
 
 /// The state that a fresh transaction sees, with index and table in agreement.

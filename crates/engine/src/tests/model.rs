@@ -152,17 +152,17 @@ impl World {
         let lengths = texts.iter().map(|t| t.len() as i32).collect();
         let columns = vec![Column::new(ColumnData::Int4(lengths)), Column::new(ColumnData::Text(strings))];
         let ids = open.txn.insert_batch(table, &Batch::new(columns, texts.len())).expect("loads");
-        let mut builder = open.txn.build_index(index).expect("begins");
+        let mut builder = open.txn.build_index(index, false).expect("begins");
         for (i, text) in texts.into_iter().enumerate() {
             let id = RowId(ids.start.0 + i as u64);
             if i % 2 == 0 {
-                builder.add(&key(&text), id).expect("adds");
+                builder.add(&key(&text), id, false).expect("adds");
             } else {
                 open.txn.index_insert(index, &key(&text), id).expect("inserts");
             }
             open.own.insert(id, Some(text));
         }
-        builder.finish(|_, _, _| false).expect("builds");
+        builder.finish().expect("builds");
     }
 
     fn check(&mut self, at: usize) {

@@ -60,6 +60,12 @@ impl KeySegmentReader {
         &self.directory.meta
     }
 
+    /// About `n` bounds of blocks, spread over the segment: so many parts have about equally many entries.
+    pub fn sample(&self, n: usize) -> impl Iterator<Item = &[u8]> {
+        let step = (self.blocks() / n.max(1)).max(1);
+        (0..self.blocks()).step_by(step).map(|block| self.directory.separators.get(block))
+    }
+
     /// A cursor, not yet positioned.
     pub fn cursor(self: &Arc<Self>) -> KeyCursor {
         KeyCursor::new(Arc::clone(self))

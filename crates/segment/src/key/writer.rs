@@ -100,6 +100,12 @@ impl KeySegmentWriter {
         Ok(())
     }
 
+    /// The key that was appended last; empty when there is none.
+    #[inline]
+    pub fn last_key(&self) -> &[u8] {
+        &self.last_key
+    }
+
     /// Bytes written to the file so far, about: lets a merge cut its output.
     pub fn stored_bytes(&self) -> u64 {
         self.frames.offset()

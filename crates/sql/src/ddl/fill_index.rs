@@ -19,20 +19,30 @@ struct Entries<'a> {
     index: &'a IndexTarget,
     /// The table's persistence admits segments.
     on_disk: bool,
-    few: Vec<(Vec<u8>, RowId)>,
+    few: Vec<Few>,
     many: Option<IndexBuilder>,
 }
 
+/// An entry that goes into the transaction, unless they become many.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Few {
+    key: Vec<u8>,
+    id: RowId,
+    may_repeat: bool,
+}
+
 impl Entries<'_> {
-    fn add(&mut self, key: &[u8], id: RowId) -> Result<()> {
+    /// `has_null`: the key has a null in it, so that others may have it too, unless nulls are declared to be equal.
+    fn add(&mut self, key: &[u8], id: RowId, has_null: bool) -> Result<()> {
+        let may_repeat = has_null && !self.index.nulls_not_distinct;
         if let Some(builder) = &mut self.many {
-            return Ok(builder.add(key, id)?);
+            return Ok(builder.add(key, id, may_repeat)?);
         }
-        self.few.push((key.to_vec(), id));
+        self.few.push(Few { key: key.to_vec(), id, may_repeat });
         if self.on_disk && self.few.len() >= BUILT_ENTRIES_MIN {
-            let mut builder = self.tx.engine.build_index(self.index.tree)?;
-            for (key, id) in std::mem::take(&mut self.few) {
-                builder.add(&key, id)?;
+            let mut builder = self.tx.engine.build_index(self.index.tree, self.index.unique)?;
+            for few in std::mem::take(&mut self.few) {
+                builder.add(&few.key, few.id, few.may_repeat)?;
             }
             self.many = Some(builder);
         }
@@ -73,21 +83,8 @@ impl Ddl<'_> {
             None => self.computed_entries(&ctx, &target, index, view, &mut entries)?,
         }
         let duplicate = match entries.many {
-            Some(builder) => {
-                let mut failure = None;
-                let found = builder.finish(|_, _, row| {
-                    index.unique
-                        && self.is_duplicate(&ctx, &target, index, view, row).unwrap_or_else(|e| {
-                            failure = Some(e);
-                            true
-                        })
-                })?;
-                if let Some(failure) = failure {
-                    return Err(failure);
-                }
-                found.map(|d| d.rows.1)
-            }
-            None => self.insert_entries(&ctx, &target, index, view, entries.few)?,
+            Some(builder) => builder.finish()?.map(|duplicate| duplicate.rows.1),
+            None => self.insert_entries(index, entries.few)?,
         };
         let Some(row) = duplicate else { return Ok(()) };
         let values = self.index_values(&ctx, &target, index, view, row)?;
@@ -119,10 +116,12 @@ impl Ddl<'_> {
             }
             for (i, id) in batch.row_ids.iter().enumerate() {
                 key.clear();
+                let mut has_null = false;
                 for ((_, part), place) in parts.iter().zip(&places) {
                     part.encode_at(&columns[*place], i, &mut key);
+                    has_null |= columns[*place].is_null(i);
                 }
-                entries.add(&key, *id)?;
+                entries.add(&key, *id, has_null)?;
             }
         }
         Ok(())
@@ -145,7 +144,8 @@ impl Ddl<'_> {
                 key.clear();
                 let row = target.with_plain_keys(ctx, &row)?;
                 if index.key(ctx, &row, &mut key)? {
-                    entries.add(&key, id)?;
+                    let has_null = index.unique && index.values(ctx, &row)?.iter().any(Datum::is_null);
+                    entries.add(&key, id, has_null)?;
                 }
             }
         }
@@ -153,37 +153,18 @@ impl Ddl<'_> {
     }
 
     /// Sorts and inserts entries; the second row of a duplicate, if there is one.
-    fn insert_entries(
-        &self,
-        ctx: &ExecContext,
-        target: &TableTarget,
-        index: &IndexTarget,
-        view: ReadView,
-        mut entries: Vec<(Vec<u8>, RowId)>,
-    ) -> Result<Option<RowId>> {
+    fn insert_entries(&self, index: &IndexTarget, mut entries: Vec<Few>) -> Result<Option<RowId>> {
         entries.sort_unstable();
-        for pair in entries.windows(2).filter(|pair| index.unique && pair[0].0 == pair[1].0) {
-            if self.is_duplicate(ctx, target, index, view, pair[1].1)? {
-                return Ok(Some(pair[1].1));
-            }
+        let is_duplicate = |pair: &&[Few]| !pair[0].may_repeat && pair[0].key == pair[1].key;
+        if index.unique
+            && let Some(pair) = entries.windows(2).find(is_duplicate)
+        {
+            return Ok(Some(pair[1].id));
         }
-        for (key, id) in &entries {
-            self.tx.engine.index_insert(index.tree, key, *id)?;
+        for few in &entries {
+            self.tx.engine.index_insert(index.tree, &few.key, few.id)?;
         }
         Ok(None)
-    }
-
-    /// Whether a row whose key is there twice violates uniqueness: nulls do not count as equal, unless they are declared so.
-    fn is_duplicate(
-        &self,
-        ctx: &ExecContext,
-        target: &TableTarget,
-        index: &IndexTarget,
-        view: ReadView,
-        row: RowId,
-    ) -> Result<bool> {
-        let values = self.index_values(ctx, target, index, view, row)?;
-        Ok(index.nulls_not_distinct || !values.iter().any(Datum::is_null))
     }
 
     fn index_values(
