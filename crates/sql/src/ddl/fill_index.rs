@@ -7,7 +7,7 @@ use melba_types::{Datum, DbError, Oid, Result, RowId};
 use super::Ddl;
 use crate::execute::ExecContext;
 use crate::execute::key::KeyPart;
-use crate::table::{IndexPart, IndexTarget, PartSource, TableTarget, error};
+use crate::table::{IndexTarget, TableTarget, error, plain_parts};
 use crate::transaction::Tx;
 
 /// Entries from which on a new index gets segments of its own.
@@ -47,18 +47,6 @@ impl Entries<'_> {
             self.many = Some(builder);
         }
         Ok(())
-    }
-}
-
-/// The columns of an index without expressions and predicate, and their keys.
-fn plain_parts(index: &IndexTarget) -> Option<Vec<(usize, &KeyPart)>> {
-    let plain = |part: &IndexPart| match &part.source {
-        PartSource::Column(column) => Some(*column),
-        PartSource::Expression(_) => None,
-    };
-    match &index.predicate {
-        Some(_) => None,
-        None => index.parts.iter().map(|part| plain(part).map(|column| (column, &part.key))).collect(),
     }
 }
 

@@ -17,6 +17,7 @@ mod toast;
 mod writer;
 
 pub use events::{DeferredEvents, Events};
+pub(crate) use target::plain_parts;
 pub use target::{IndexPart, IndexTarget, PartSource, TableTarget, TargetBuilder};
 pub(crate) use toast::RowCopier;
 pub use writer::{Conflict, TableWriter};

@@ -124,6 +124,21 @@ impl IndexTarget {
     }
 }
 
+/// Columns of a key, and how each is encoded.
+pub type PlainParts<'a> = Vec<(usize, &'a KeyPart)>;
+
+/// The columns of an index without expressions and predicate, and their keys.
+pub fn plain_parts(index: &IndexTarget) -> Option<PlainParts<'_>> {
+    let plain = |part: &IndexPart| match &part.source {
+        PartSource::Column(column) => Some(*column),
+        PartSource::Expression(_) => None,
+    };
+    match &index.predicate {
+        Some(_) => None,
+        None => index.parts.iter().map(|part| plain(part).map(|column| (column, &part.key))).collect(),
+    }
+}
+
 /// Columns whose values keys are made of.
 fn key_columns(catalog: &Catalog, relation: &Relation, constraints: &[&Arc<Constraint>]) -> Vec<usize> {
     let indexes = relation.indexes.iter().filter_map(|i| catalog.relation(*i)?.index.as_ref());

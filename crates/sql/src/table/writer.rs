@@ -1,5 +1,6 @@
 //! Writing rows: constraints, the table's tree, its indexes.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use melba_engine::Transaction;
@@ -7,7 +8,7 @@ use melba_types::{Batch, Datum, DbError, Result, RowId};
 
 use super::error;
 use super::events::Events;
-use super::target::{IndexTarget, PartSource, TableTarget};
+use super::target::{IndexTarget, PartSource, PlainParts, TableTarget, plain_parts};
 use super::toast::{RowFormer, forget};
 use crate::execute::ExecContext;
 
@@ -67,7 +68,8 @@ impl TableWriter {
         let row = &*target.with_plain_keys(ctx, row)?;
         for index in &target.indexes {
             if self.index_key(ctx, index, row)? {
-                self.add_entry(ctx, index, row, id)?;
+                let must_be_unique = index.unique && self.must_be_unique(ctx, index, row)?;
+                self.add_entry(ctx, index, must_be_unique, || Cow::Borrowed(row), id)?;
             }
         }
         self.events.inserted(target, row);
@@ -95,9 +97,41 @@ impl TableWriter {
         }
         let formed = self.former.form_batch(ctx, &target.toast, batch)?;
         let ids = self.txn.insert_batch(target.tree, formed.as_ref().unwrap_or(batch)).map_err(|e| (0, e.into()))?;
-        let needs_rows = !target.indexes.is_empty() || !target.references.is_empty();
-        for i in 0..if needs_rows { batch.rows } else { 0 } {
-            self.inserted(ctx, &target, &batch.row(i), RowId(ids.start.0 + i as u64)).map_err(|e| (i, e))?;
+        if target.indexes.is_empty() && target.references.is_empty() {
+            return Ok(());
+        }
+        let plain: Option<Vec<PlainParts<'_>>> = target.indexes.iter().map(plain_parts).collect();
+        let stored = target.key_columns.iter().any(|column| batch.columns[*column].is_stored());
+        for i in 0..batch.rows {
+            let id = RowId(ids.start.0 + i as u64);
+            let entered = match &plain {
+                Some(plain) if target.references.is_empty() && !stored => self.enter_plain(ctx, &target, plain, batch, i, id),
+                _ => self.inserted(ctx, &target, &batch.row(i), id),
+            };
+            entered.map_err(|e| (i, e))?;
+        }
+        Ok(())
+    }
+
+    /// Enters a row of a batch into indexes whose keys are made of columns: no row is put together.
+    fn enter_plain(
+        &mut self,
+        ctx: &ExecContext,
+        target: &TableTarget,
+        indexes: &[PlainParts<'_>],
+        batch: &Batch,
+        i: usize,
+        id: RowId,
+    ) -> Result<()> {
+        for (index, parts) in target.indexes.iter().zip(indexes) {
+            self.key.clear();
+            let mut has_null = false;
+            for (column, part) in parts {
+                part.encode_at(&batch.columns[*column], i, &mut self.key);
+                has_null |= batch.columns[*column].is_null(i);
+            }
+            let must_be_unique = index.unique && (index.nulls_not_distinct || !has_null);
+            self.add_entry(ctx, index, must_be_unique, || Cow::Owned(batch.row(i)), id)?;
         }
         Ok(())
     }
@@ -120,7 +154,8 @@ impl TableWriter {
                 self.txn.index_delete(index.tree, &self.old_key, id)?;
             }
             if has {
-                self.add_entry(ctx, index, new, id)?;
+                let must_be_unique = index.unique && self.must_be_unique(ctx, index, new)?;
+                self.add_entry(ctx, index, must_be_unique, || Cow::Borrowed(new), id)?;
             }
         }
         self.events.updated(&target, old, new);
@@ -243,15 +278,22 @@ impl TableWriter {
         Ok(true)
     }
 
-    /// Adds the entry with `self.key`, checking uniqueness (deferrable indexes: once the statement is over).
-    fn add_entry(&mut self, ctx: &ExecContext, index: &IndexTarget, row: &[Datum], id: RowId) -> Result<()> {
-        if index.unique && self.must_be_unique(ctx, index, row)? {
+    /// Adds the entry with `self.key` of a row, checking uniqueness (deferrable indexes: once the statement is over).
+    fn add_entry<'a>(
+        &mut self,
+        ctx: &ExecContext,
+        index: &IndexTarget,
+        must_be_unique: bool,
+        row: impl FnOnce() -> Cow<'a, [Datum]>,
+        id: RowId,
+    ) -> Result<()> {
+        if must_be_unique {
             let found = self.txn.claim_key(index.tree, &self.key, Some(id))?;
             if index.deferrable {
-                self.events.unique_later(&self.target, index, &self.key, index.values(ctx, row)?, id);
+                self.events.unique_later(&self.target, index, &self.key, index.values(ctx, &row())?, id);
             } else if found.is_some() {
                 self.txn.check_serializable_insert(index.tree, &self.key)?;
-                let values = index.values(ctx, row)?;
+                let values = index.values(ctx, &row())?;
                 return Err(error::unique(&*ctx.session, &self.target, index, &values));
             }
         }
