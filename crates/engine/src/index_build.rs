@@ -217,10 +217,10 @@ impl Build<'_> {
     /// All parts in order, made side by side. `pieces`: unless the entries are in runs, those of each part.
     fn parts(&self, pieces: Vec<PiecePart<'_>>) -> Result<Vec<Part>> {
         let mut pieces = pieces.into_iter();
-        let mut work = (0..=self.bounds.len()).map(|i| (i, pieces.next()));
-        let Some((_, last_piece)) = work.next_back() else { return Ok(Vec::new()) };
+        let mut work: Vec<_> = (0..=self.bounds.len()).map(|i| (i, pieces.next())).collect();
+        let Some((_, last_piece)) = work.pop() else { return Ok(Vec::new()) };
         std::thread::scope(|scope| {
-            let others: Vec<_> = work.map(|(i, piece)| scope.spawn(move || self.part(i, piece))).collect();
+            let others: Vec<_> = work.into_iter().map(|(i, piece)| scope.spawn(move || self.part(i, piece))).collect();
             let last = self.part(self.bounds.len(), last_piece);
             let join = |other: std::thread::ScopedJoinHandle<'_, Result<Part>>| {
                 while !other.is_finished() && about_to_wait() {}
@@ -299,4 +299,26 @@ impl Part {
 fn equal_keys(a: &[u8], b: &[u8]) -> Option<Duplicate> {
     let ((key_a, row_a), (key_b, row_b)) = split_entry(a).zip(split_entry(b))?;
     (key_a == key_b).then(|| Duplicate { key: key_a.to_vec(), rows: (row_a, row_b) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_keys_meet_between_parts() {
+        let entry = |key: &[u8], row: u64| [key, &row.to_be_bytes()].concat();
+        let part = |first: Vec<u8>, last: Vec<u8>| Part { runs: Vec::new(), duplicate: None, first, last };
+        let parts = |key: &[u8]| {
+            let (before, after) = (part(entry(b"a", 1), entry(b"b", 2)), part(entry(key, 3), entry(b"d", 4)));
+            [before, Part::default(), after]
+        };
+        let duplicate = Duplicate { key: b"b".to_vec(), rows: (RowId(2), RowId(3)) };
+        assert_eq!(Part::duplicate(&parts(b"b"), true), Some(duplicate));
+        assert_eq!(Part::duplicate(&parts(b"b"), false), None);
+        assert_eq!(Part::duplicate(&parts(b"c"), true), None);
+        // The first entry's key may repeat.
+        let repeats = part(Vec::new(), entry(b"d", 4));
+        assert_eq!(Part::duplicate(&[part(entry(b"a", 1), entry(b"b", 2)), repeats], true), None);
+    }
 }

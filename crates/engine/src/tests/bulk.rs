@@ -144,13 +144,16 @@ fn threads_build_an_index_by_parts_and_find_duplicates_between_them() {
             count += 1;
         }
         assert_eq!(count, n + n.div_ceil(7));
-        // Wherever it is, one that is not allowed is found.
-        for repeated in [0, 1, n / 2, n / 3] {
+        // Those that are not allowed are found wherever they are, the least key first.
+        let mut repeated = vec![0, n / 2, n / 3];
+        repeated.sort_by_key(|i| std::cmp::Reverse(key(*i)));
+        while let Some(least) = repeated.last().copied() {
             let mut builder = t.build_index(index, true).expect("begins");
             (0..n).for_each(|i| builder.add(&key(i), RowId(i), false).expect("adds"));
-            builder.add(&key(repeated), RowId(n), false).expect("adds");
-            let duplicate = Duplicate { key: key(repeated), rows: (RowId(repeated), RowId(n)) };
+            repeated.iter().for_each(|i| builder.add(&key(*i), RowId(i + n), false).expect("adds"));
+            let duplicate = Duplicate { key: key(least), rows: (RowId(least), RowId(least + n)) };
             assert_eq!(builder.finish().expect("builds"), Some(duplicate));
+            repeated.pop();
         }
     }
     t.rollback();
