@@ -1,8 +1,10 @@
 //! The published experiment on dumping a million large objects: time, memory, size and number of files of pg_dump in every
-//! installed version, and of `melba dump` beside it; and the way back.
+//! installed version, and of `melba dump` beside it; and the way back. Beside it what the objects cost in the server: to make, to
+//! count, to keep and to remove.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use clap::Args;
 use postgres::Client;
@@ -18,9 +20,9 @@ pub struct Options {
     pub common: Common,
     #[arg(long, default_value_t = 1_000_000)]
     objects: u64,
-    /// Bytes of each object; 0 as published: created and left empty
-    #[arg(long, default_value_t = 0)]
-    bytes: u64,
+    /// Bytes of each object; 0 as published: created and left empty. Several numbers are several experiments
+    #[arg(long, value_delimiter = ',', default_value = "0")]
+    bytes: Vec<u64>,
     /// A folder with pg_dump and pg_restore; may be given several times. By default every version installed
     #[arg(long = "pg-bin", value_name = "DIR")]
     folders: Vec<PathBuf>,
@@ -34,6 +36,8 @@ pub struct Options {
 
 const SOURCE: &str = "melba_lab_objects";
 const RESTORED: &str = "melba_lab_restored";
+/// Objects removed by a statement: PostgreSQL holds a lock for each until its end.
+const REMOVED: u64 = 5000;
 /// One object in this many is compared after a restore.
 const COMPARED: u64 = 101;
 
@@ -67,32 +71,112 @@ impl Format {
 
 pub fn run(options: &Options) -> Result<Report> {
     let common = &options.common;
-    let parameters = vec![("objects", options.objects.to_string()), ("bytes", options.bytes.to_string())];
+    let sizes: Vec<String> = options.bytes.iter().map(u64::to_string).collect();
+    let parameters = vec![("objects", options.objects.to_string()), ("bytes", sizes.join(", "))];
     let mut report = Report::new("Dump and restore of large objects", common, parameters)?;
     let dumpers = dumpers(options)?;
     let mut collector = Collector::new(common.targets.len());
-    let progress = Progress::new(common.targets.len() * (1 + dumpers.len() * common.rounds as usize));
-    for target in &common.targets {
-        progress.step(format_args!("{}: creating {} objects", target.name, options.objects));
-        create(options, target)?;
-    }
-    for round in 1..=common.rounds {
-        for dumper in &dumpers {
-            for (index, target) in common.targets.iter().enumerate() {
-                progress.step(format_args!("round {round}: {}, {}", dumper.name(), target.name));
-                if let Some(why) = dumper.refuses(&report.targets[index].version) {
-                    report.notes.push(format!("{}, {}: {why}", dumper.name(), target.name));
-                    continue;
-                }
-                Pass { options, dumper, target, index, collector: &mut collector }.run()?;
-            }
-        }
+    let steps = common.targets.len() * (2 + dumpers.len() * common.rounds as usize) * options.bytes.len();
+    let progress = Progress::new(steps);
+    for bytes in &options.bytes {
+        let mut size = Size { options, bytes: *bytes, dumpers: &dumpers, progress: &progress, collector: &mut collector };
+        size.run(&mut report)?;
     }
     for target in &common.targets {
         drop_databases(target, &[SOURCE, RESTORED])?;
     }
     report.finish(&collector, claims(common, &collector, &dumpers));
     Ok(report)
+}
+
+/// The experiment with objects of one size.
+struct Size<'a> {
+    options: &'a Options,
+    bytes: u64,
+    dumpers: &'a [Dumper],
+    progress: &'a Progress,
+    collector: &'a mut Collector,
+}
+
+impl Size<'_> {
+    fn run(&mut self, report: &mut Report) -> Result<()> {
+        let common = &self.options.common;
+        for (index, target) in common.targets.iter().enumerate() {
+            self.progress.step(format_args!("{}: creating {}", target.name, self.label("objects")));
+            self.create(index, target)?;
+        }
+        for round in 1..=common.rounds {
+            for dumper in self.dumpers {
+                for (index, target) in common.targets.iter().enumerate() {
+                    let name = self.label(dumper.name());
+                    self.progress.step(format_args!("round {round}: {name}, {}", target.name));
+                    match dumper.refuses(&report.targets[index].version) {
+                        Some(why) => report.notes.push(format!("{name}, {}: {why}", target.name)),
+                        None => Pass { options: self.options, name, dumper, target, index, collector: self.collector }.run()?,
+                    }
+                }
+            }
+        }
+        for (index, target) in common.targets.iter().enumerate() {
+            self.progress.step(format_args!("{}: removing {}", target.name, self.label("objects")));
+            self.remove(index, target)?;
+        }
+        Ok(())
+    }
+
+    /// A line's name; of empty objects, as published, without their size.
+    fn label(&self, name: &str) -> String {
+        if self.bytes == 0 { name.to_owned() } else { format!("{name}, {} bytes each", self.bytes) }
+    }
+
+    /// Runs a statement and notes how long it took.
+    fn timed(&mut self, line: &str, index: usize, target: &Target, client: &mut Client, sql: &str) -> Result<()> {
+        let started = Instant::now();
+        target.execute(client, sql)?;
+        self.collector.add(Key::lower(OBJECTS, self.label(line), "s"), index, started.elapsed().as_secs_f64());
+        Ok(())
+    }
+
+    fn create(&mut self, index: usize, target: &Target) -> Result<()> {
+        drop_databases(target, &[SOURCE, RESTORED])?;
+        target.execute(&mut target.connect()?, &format!("CREATE DATABASE {SOURCE}"))?;
+        let source = target.in_database(SOURCE);
+        let mut client = source.connect()?;
+        let (objects, bytes) = (self.options.objects, self.bytes);
+        let each = match bytes {
+            0 => "lo_create(id::oid)".to_owned(),
+            _ => format!(
+                "lo_from_bytea(id::oid, convert_to(left((SELECT string_agg(md5(id || '.' || n), '') FROM generate_series(1, {}) n), {bytes}), 'UTF8'))",
+                bytes.div_ceil(32)
+            ),
+        };
+        let create = format!("SELECT count({each}) FROM generate_series(1, {objects}) AS id");
+        self.timed("create", index, &source, &mut client, &create)?;
+        self.timed("count", index, &source, &mut client, "SELECT count(*) FROM pg_largeobject_metadata")?;
+        source.execute(&mut client, "CHECKPOINT")?;
+        let sql = "SELECT pg_total_relation_size('pg_largeobject') + pg_total_relation_size('pg_largeobject_metadata')";
+        let stored = source.number(&mut client, sql)?;
+        self.collector.add(Key::lower(DISK, self.label("objects"), "MB"), index, stored / 1e6);
+        Ok(())
+    }
+
+    /// As a client would who knows what PostgreSQL's lock table holds: some thousand a transaction.
+    fn remove(&mut self, index: usize, target: &Target) -> Result<()> {
+        let source = target.in_database(SOURCE);
+        let mut client = source.connect()?;
+        let started = Instant::now();
+        for first in (1..=self.options.objects).step_by(REMOVED as usize) {
+            let last = first + REMOVED - 1;
+            let sql = format!("SELECT count(lo_unlink(oid)) FROM pg_largeobject_metadata WHERE oid BETWEEN {first} AND {last}");
+            source.execute(&mut client, &sql)?;
+        }
+        let line = self.label("remove");
+        self.collector.add(Key::lower(OBJECTS, line, "s"), index, started.elapsed().as_secs_f64());
+        match source.number(&mut client, "SELECT count(*) FROM pg_largeobject_metadata")? {
+            0.0 => Ok(()),
+            left => Err(format!("{}: {left} objects are left", target.name)),
+        }
+    }
 }
 
 fn dumpers(options: &Options) -> Result<Vec<Dumper>> {
@@ -166,6 +250,8 @@ impl Dumper {
 /// One way on one target.
 struct Pass<'a> {
     options: &'a Options,
+    /// Of its lines.
+    name: String,
     dumper: &'a Dumper,
     target: &'a Target,
     index: usize,
@@ -187,7 +273,7 @@ impl Pass<'_> {
     }
 
     fn add(&mut self, section: &str, unit: &'static str, value: f64) {
-        self.collector.add(Key::lower(section, self.dumper.name(), unit), self.index, value);
+        self.collector.add(Key::lower(section, &self.name, unit), self.index, value);
     }
 
     fn collect_dump(&mut self, path: &Path, run: Run) -> Result<()> {
@@ -213,31 +299,17 @@ impl Pass<'_> {
         let (before, after) = (fingerprint(&self.target.in_database(SOURCE))?, fingerprint(&restored)?);
         match before == after {
             true => Ok(()),
-            false => Err(format!("{}, {}: the restored objects differ: {before} {after}", self.target.name, self.dumper.name())),
+            false => Err(format!("{}, {}: the restored objects differ: {before} {after}", self.target.name, self.name)),
         }
     }
 }
 
+const OBJECTS: &str = "The objects in the server: time";
+const DISK: &str = "The objects in the server: size";
 const DUMP_TIME: &str = "Dump: time";
 const MEMORY: &str = "Dump: peak memory";
 const CONTENTS: &str = "Table of contents";
 const FILES: &str = "Files";
-
-fn create(options: &Options, target: &Target) -> Result<()> {
-    drop_databases(target, &[SOURCE, RESTORED])?;
-    target.execute(&mut target.connect()?, &format!("CREATE DATABASE {SOURCE}"))?;
-    let source = target.in_database(SOURCE);
-    let mut client = source.connect()?;
-    let (objects, bytes) = (options.objects, options.bytes);
-    let each = match bytes {
-        0 => "lo_create(id::oid)".to_owned(),
-        _ => format!(
-            "lo_from_bytea(id::oid, convert_to(left((SELECT string_agg(md5(id || '.' || n), '') FROM generate_series(1, {}) n), {bytes}), 'UTF8'))",
-            bytes.div_ceil(32)
-        ),
-    };
-    source.execute(&mut client, &format!("SELECT count({each}) FROM generate_series(1, {objects}) AS id"))
-}
 
 /// How many objects there are, and a sum over the contents of some.
 fn fingerprint(target: &Target) -> Result<String> {
