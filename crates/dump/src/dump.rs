@@ -121,6 +121,9 @@ fn contents(options: &DumpOptions, client: &mut Client) -> Result<(Contents, u64
         }
         let has_objects = reader.rows("SELECT 1 FROM pg_catalog.pg_largeobject_metadata LIMIT 1")?;
         if !options.no_large_objects && !has_objects.is_empty() {
+            // Contents come as hexadecimal digits.
+            let size = reader.rows("SELECT 2 * pg_catalog.pg_table_size('pg_catalog.pg_largeobject')")?;
+            bytes += size.into_iter().flatten().flatten().next().and_then(|s| s.parse::<u64>().ok()).unwrap_or(0);
             streams.extend([StreamKind::LargeObjects, StreamKind::LargeObjectPages].map(|kind| StreamInfo { kind }));
         }
     }

@@ -26,6 +26,9 @@ pub struct Options {
     /// A folder with pg_dump and pg_restore; may be given several times. By default every version installed
     #[arg(long = "pg-bin", value_name = "DIR")]
     folders: Vec<PathBuf>,
+    /// pg_dump's formats
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["custom", "directory"])]
+    formats: Vec<Format>,
     /// Dumps only
     #[arg(long)]
     no_restore: bool,
@@ -54,7 +57,7 @@ enum Dumper {
     },
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Format {
     Custom,
     Directory,
@@ -185,7 +188,7 @@ fn dumpers(options: &Options) -> Result<Vec<Dumper>> {
     for folder in folders {
         let version = tool::output(Command::new(folder.join("pg_dump")).arg("--version"))?;
         let name = version.split_whitespace().nth(2).unwrap_or("?").to_owned();
-        for format in [Format::Custom, Format::Directory] {
+        for format in options.formats.iter().copied() {
             dumpers.push(Dumper::PgDump { name: format!("pg_dump {name} {}", format.name()), folder: folder.clone(), format });
         }
     }

@@ -76,6 +76,9 @@ impl Ddl<'_> {
         let mut columns = relation.columns.to_vec();
         let node = c.raw_expr.as_deref().ok_or_else(|| DbError::internal("default without an expression"))?;
         let generated = c.contype() == ConstrType::ConstrGenerated;
+        if generated && c.generated_kind == "v" {
+            return Err(DbError::unsupported("a virtual generated column"));
+        }
         if columns[column].default.is_some() {
             let name = &columns[column].name;
             if generated || columns[column].generated != 0 {
@@ -98,7 +101,7 @@ impl Ddl<'_> {
         let usage = if generated { Use::Generated } else { Use::Default };
         let stored = self.stored_expression(node, &relation, usage, Some(&columns[column]))?;
         if generated {
-            columns[column].generated = if c.generated_kind == "v" { b'v' } else { b's' };
+            columns[column].generated = b's';
         }
         columns[column].default = Some(stored.text);
         columns[column].default_oid = self.tx.new_oid();
