@@ -111,7 +111,7 @@ set role dump_reader;
 grant select on app.pages to "odd, ""role""";
 reset role;
 grant select (id, name), update (name) on app.customers to dump_reader;
-grant all on app.orders to public;
+grant select, insert, update, delete, truncate on app.orders to public;
 revoke delete on app.orders from public;
 grant usage on sequence app.counter to dump_reader;
 grant usage on type app.point to dump_reader;

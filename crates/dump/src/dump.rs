@@ -7,7 +7,7 @@ use clap::Args;
 use postgres::Client;
 
 use crate::Result;
-use crate::archive::{ArchiveWriter, Contents, StreamInfo, StreamKind};
+use crate::archive::{ArchiveWriter, Contents, LARGE_OBJECT_COMMENT, StreamInfo, StreamKind};
 use crate::connection::{Source, describe, execute};
 use crate::large_objects::{OBJECTS, OrderCheck, PAGES};
 use crate::plain::{self, Blocks, Streams};
@@ -106,6 +106,7 @@ fn contents(options: &DumpOptions, client: &mut Client) -> Result<(Contents, u64
     entries.retain(|e| match e.kind.as_str() {
         "OWNER" => !options.no_owner,
         "ACL" | "DEFAULT ACL" => !options.no_privileges,
+        LARGE_OBJECT_COMMENT => !options.no_large_objects && !options.schema_only,
         _ => true,
     });
     let mut streams = Vec::new();

@@ -7,7 +7,7 @@ use clap::Args;
 use postgres::Client;
 
 use crate::Result;
-use crate::archive::{ArchiveReader, Entry, Section, StreamInfo, StreamKind};
+use crate::archive::{ArchiveReader, Entry, LARGE_OBJECT_COMMENT, Section, StreamInfo, StreamKind};
 use crate::connection::{Source, describe, execute};
 use crate::plain;
 use crate::progress::Progress;
@@ -98,6 +98,9 @@ impl RestoreOptions {
     }
 
     fn wants_entry(&self, entry: &Entry) -> bool {
+        if entry.kind == LARGE_OBJECT_COMMENT {
+            return self.table.is_empty() && (self.wants_all() || self.large_objects);
+        }
         let is_wanted = self.wants_table(entry.schema.as_deref().unwrap_or_default(), &entry.name);
         // With --data alone a sequence still has to go on where it was.
         is_wanted && (self.wants_all() || self.schema || self.data && entry.kind == "SEQUENCE SET")

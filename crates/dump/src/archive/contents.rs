@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The kind of entries that need the large objects to be there.
+pub const LARGE_OBJECT_COMMENT: &str = "LARGE OBJECT COMMENT";
+
 /// When an entry is restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Section {

@@ -24,7 +24,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use contents::{Contents, Entry, Section, StreamInfo, StreamKind};
+pub use contents::{Contents, Entry, LARGE_OBJECT_COMMENT, Section, StreamInfo, StreamKind};
 pub use reader::ArchiveReader;
 pub use writer::ArchiveWriter;
 

@@ -125,6 +125,6 @@ fn comments() -> String {
 }
 
 fn large_object_comments() -> &'static str {
-    "SELECT 'COMMENT', NULL, d.objoid::text, format('COMMENT ON LARGE OBJECT %s IS %s;', d.objoid, quote_literal(d.description))
+    "SELECT 'LARGE OBJECT COMMENT', NULL, d.objoid::text, format('COMMENT ON LARGE OBJECT %s IS %s;', d.objoid, quote_literal(d.description))
      FROM pg_catalog.pg_description d WHERE d.classoid = 'pg_largeobject'::regclass"
 }
