@@ -1,7 +1,7 @@
 //! `Catalog`: a snapshot of one database's objects, and how the next one is made from it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use melba_types::{Kind, Oid};
 
@@ -32,8 +32,8 @@ pub struct Catalog {
     /// By OID of the described object.
     descriptions: RadixMap<Vec<Arc<Description>>>,
     dependents: Dependents,
-    /// The next OID to give out; one counter for all snapshots of a cluster.
-    next_oid: Arc<AtomicU32>,
+    /// Counts the OIDs given out; one counter for all snapshots of a cluster. From `Oid::TOAST` on they are given out once more.
+    next_oid: Arc<AtomicU64>,
 }
 
 /// What DDL did to one object.
@@ -134,7 +134,7 @@ impl Catalog {
             databases: Layered::new(&b.databases),
             descriptions: builtin_descriptions(),
             dependents: Dependents::default(),
-            next_oid: Arc::new(AtomicU32::new(classes::FIRST_USER_OID)),
+            next_oid: Arc::new(AtomicU64::new(classes::FIRST_USER_OID.into())),
         }
     }
 
@@ -177,7 +177,7 @@ impl Catalog {
     }
 
     fn put(&mut self, object: &Object) {
-        self.next_oid.fetch_max(object.oid_max().0.saturating_add(1), Ordering::Relaxed);
+        self.next_oid.fetch_max(u64::from(object.oid_max().0) + 1, Ordering::Relaxed);
         let old = match object {
             Object::Namespace(o) => self.namespaces.put(o.clone()).map(Object::Namespace),
             Object::Relation(o) => {
@@ -257,20 +257,43 @@ impl Catalog {
         self.version
     }
 
-    /// An OID that no object of the cluster has. Given out once, whether or not the transaction commits.
+    /// An OID that no object of this database, no role and no database has. Given out once, whether or not the transaction
+    /// commits; and again after two billion others, if no object has it then.
     pub fn allocate_oid(&self) -> Oid {
-        let next = self.next_oid.fetch_add(1, Ordering::Relaxed);
-        if next >= classes::FIRST_USER_OID {
-            return Oid(next);
+        let (first, end) = (u64::from(classes::FIRST_USER_OID), u64::from(Oid::TOAST));
+        loop {
+            let next = self.next_oid.fetch_add(1, Ordering::Relaxed);
+            // Below are those of built-in objects.
+            let oid = Oid((if next < end { next } else { first + (next - end) % (end - first) }) as u32);
+            // The first time round the counter is ahead of everything there is.
+            if next < end || !self.has_oid(oid) {
+                return oid;
+            }
         }
-        // The counter went around: OIDs below belong to built-in objects.
-        self.next_oid.store(classes::FIRST_USER_OID + 1, Ordering::Relaxed);
-        Oid(classes::FIRST_USER_OID)
+    }
+
+    /// Whether an object or a part of one has this OID.
+    fn has_oid(&self, oid: Oid) -> bool {
+        let objects = self.namespaces.get(oid).is_some()
+            || self.relations.get(oid).is_some()
+            || self.types.get(oid).is_some()
+            || self.functions.get(oid).is_some()
+            || self.operators.get(oid).is_some()
+            || self.casts.get(oid).is_some()
+            || self.constraints.get(oid).is_some()
+            || self.triggers.get(oid).is_some()
+            || self.collations.get(oid).is_some()
+            || self.roles.get(oid).is_some()
+            || self.databases.get(oid).is_some();
+        objects
+            || self.relations.iter().any(|r| r.rule == oid || r.columns.iter().any(|c| c.default_oid == oid))
+            || self.types.iter().any(|t| t.labels.iter().any(|l| l.0 == oid))
+            || self.roles.iter().any(|r| r.member_of.iter().any(|m| m.oid == oid))
     }
 
     /// Makes sure that `allocate_oid` gives out nothing below `oid`: what a restart remembers of the counter.
     pub fn reserve_oids_below(&self, oid: Oid) {
-        self.next_oid.fetch_max(oid.0, Ordering::Relaxed);
+        self.next_oid.fetch_max(oid.0.into(), Ordering::Relaxed);
     }
 }
 

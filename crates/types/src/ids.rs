@@ -39,8 +39,6 @@ number!(/// A row of a table tree: assigned at insert, stable for the row's life
 number!(/// A tree of the storage engine (a table's rows or an index's keys), never reused.
     TreeId(u64));
 
-/// Set in the OID of a table's toast table.
-const TOAST_OID: u32 = 1 << 31;
 /// Set in the id of a tree that holds a table's large values.
 const TOAST_TREE: u64 = 1 << 63;
 
@@ -62,6 +60,8 @@ impl TreeId {
 
 impl Oid {
     pub const INVALID: Oid = Oid(0);
+    /// Set in the OID of a table's toast table.
+    pub const TOAST: u32 = 1 << 31;
 
     pub fn is_valid(self) -> bool {
         self.0 != 0
@@ -69,15 +69,15 @@ impl Oid {
 
     /// The OID of a table's toast table. Ordinary ones stay below: they are counted up from 16384.
     pub fn toast(self) -> Oid {
-        Oid(self.0 | TOAST_OID)
+        Oid(self.0 | Oid::TOAST)
     }
 
     pub fn is_toast(self) -> bool {
-        self.0 & TOAST_OID != 0
+        self.0 & Oid::TOAST != 0
     }
 
     /// The table of a toast table; others themselves.
     pub fn without_toast(self) -> Oid {
-        Oid(self.0 & !TOAST_OID)
+        Oid(self.0 & !Oid::TOAST)
     }
 }

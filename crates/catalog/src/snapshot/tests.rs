@@ -76,6 +76,23 @@ fn types_have_postgresqls_default_operators() {
 }
 
 #[test]
+fn oids_come_again_when_all_were_given_out_and_only_the_free_ones() {
+    let catalog = Catalog::default();
+    let (first, put) = table(&catalog, "t");
+    let ObjectChange::Put(Object::Relation(mut relation)) = put else { panic!("a relation") };
+    Arc::make_mut(&mut relation).rule = Oid(first.0 + 2);
+    let catalog = catalog.with(&[ObjectChange::Put(Object::Relation(relation.clone()))]);
+    let last = Oid(Oid::TOAST - 1);
+    catalog.reserve_oids_below(last);
+    assert_eq!(catalog.allocate_oid(), last);
+    assert_eq!([catalog.allocate_oid(), catalog.allocate_oid()], [Oid(first.0 + 1), Oid(first.0 + 3)]);
+    // An object with a high OID does not set the counter back.
+    Arc::make_mut(&mut relation).oid = last;
+    let catalog = catalog.with(&[ObjectChange::Put(Object::Relation(relation))]);
+    assert_eq!(catalog.allocate_oid(), Oid(first.0 + 4));
+}
+
+#[test]
 fn a_change_is_in_the_new_snapshot_only() {
     let old = Catalog::default();
     let (oid, put) = table(&old, "t");
