@@ -132,7 +132,7 @@ impl Transaction {
         let tree = self.tree(tree)?;
         let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
         let Some(last) = ids.last() else { return Ok(()) };
-        table.next_row.fetch_max(last.0 + 1, Ordering::Relaxed);
+        table.take_rows_to(*last)?;
         let large = batch.rows >= self.shared().options.bulk_rows_min || string_bytes(batch) >= BULK_BYTES_MIN;
         if !large || tree.persistence == Persistence::Memory {
             return self.put_rows(&tree, ids, batch, 0..batch.rows as u32);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 
 use melba_types::row::RowLayout;
-use melba_types::{Kind, TreeId};
+use melba_types::{Kind, RowId, TreeId};
 use parking_lot::{Mutex, RwLock};
 
 use crate::error::{EngineError, Result};
@@ -42,6 +42,15 @@ impl TableTree {
         let take = |next: u64| next.checked_add(count).filter(|end| *end <= ROW_ID_MAX);
         let taken = self.next_row.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
         taken.map_err(|_| EngineError::Limit("the table has no row numbers left"))
+    }
+
+    /// Takes a row id of the caller's choice, and all before it.
+    pub fn take_rows_to(&self, last: RowId) -> Result<()> {
+        if last.0 >= ROW_ID_MAX {
+            return Err(EngineError::Limit("a row number is beyond the last one"));
+        }
+        self.next_row.fetch_max(last.0 + 1, Ordering::Relaxed);
+        Ok(())
     }
 }
 

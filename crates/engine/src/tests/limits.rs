@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use melba_types::row::RowLayout;
-use melba_types::{Csn, Datum, DbError, Kind, Lsn, SqlState, TreeId};
+use melba_types::{Batch, Column, ColumnData, Csn, Datum, DbError, Kind, Lsn, RowId, SqlState, TreeId};
 use melba_vfs::{Directory, MemoryDirectory, OsClock};
 
 use crate::manifest::{Edit, Manifest};
@@ -80,6 +80,13 @@ fn a_table_ends_with_its_row_numbers() {
     table.as_table().expect("a table").next_row.store(i64::MAX as u64 - 3, Ordering::SeqCst);
     insert(&engine, tree).and_then(|_| insert(&engine, tree)).expect("the last two");
     is_limit(insert(&engine, tree).expect_err("there is none left"));
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    for id in [i64::MAX as u64 - 1, u64::MAX] {
+        is_limit(t.insert_at(tree, RowId(id), &row()).expect_err("beyond the last"));
+        let batch = Batch::new(vec![Column::new(ColumnData::Int4(vec![7]))], 1);
+        is_limit(t.insert_batch_at(tree, &[RowId(id)], &batch).expect_err("beyond the last"));
+    }
+    t.rollback();
     engine.checkpoint().expect("flushes");
     assert_eq!(count(&engine, tree), 2);
 }

@@ -31,7 +31,7 @@ impl Transaction {
     /// Adds a row under an id of the caller's choice. The caller holds the id's lock, and no row has that id.
     pub fn insert_at(&self, tree: TreeId, id: RowId, row: &[u8]) -> Result<()> {
         let tree = self.tree(tree)?;
-        table_of(&tree)?.next_row.fetch_max(id.0 + 1, Ordering::Relaxed);
+        table_of(&tree)?.take_rows_to(id)?;
         self.put(&tree, id, Some(row.into()), 1)
     }
 
