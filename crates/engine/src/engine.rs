@@ -54,6 +54,13 @@ pub struct EngineOptions {
     pub segment_bytes: usize,
 }
 
+/// What a merge holds of a column of an input, about.
+const MERGE_COLUMN_BYTES: usize = 96 << 10;
+/// The least and the most inputs of a merge that may overlap.
+const MERGE_FAN_IN: (usize, usize) = (4, 32);
+/// The least and the most bytes that a merge decodes of an input at a time.
+const MERGE_PIECE_BYTES: (usize, usize) = (32 << 10, 1 << 20);
+
 impl Default for EngineOptions {
     fn default() -> EngineOptions {
         EngineOptions {
@@ -85,6 +92,21 @@ impl EngineOptions {
     /// Entries that the build of an index sorts at a time.
     pub(crate) fn index_build_bytes(&self) -> usize {
         (self.query_bytes / 8).clamp(1 << 20, 64 << 20) as usize
+    }
+
+    /// What a merge may hold of its inputs, all together.
+    fn merge_bytes(&self) -> usize {
+        (self.memory_bytes / 8) as usize
+    }
+
+    /// Inputs of a merge that may overlap: of each it holds an open block and some read ahead for each column.
+    pub(crate) fn merge_fan_in(&self, columns: usize) -> usize {
+        (self.merge_bytes() / (columns.max(1) * MERGE_COLUMN_BYTES)).clamp(MERGE_FAN_IN.0, MERGE_FAN_IN.1)
+    }
+
+    /// Raw bytes of an input that a merge has decoded.
+    pub(crate) fn merge_piece_bytes(&self) -> usize {
+        (self.merge_bytes() / MERGE_FAN_IN.1).clamp(MERGE_PIECE_BYTES.0, MERGE_PIECE_BYTES.1)
     }
 
     fn cache_bytes(&self) -> usize {
@@ -588,7 +610,8 @@ impl Shared {
     fn run_log_file_step(&self) -> bool {
         self.guarded(|| {
             let mut failed_at = self.log_file_failed_at.lock();
-            let result = self.unless_failed_lately(self.clock.monotonic(), *failed_at, || Ok(self.wal.prepare_spare()?));
+            let step = || Ok(self.wal.prepare_spare()? || self.is_idle() && self.wal.remove_spares()?);
+            let result = self.unless_failed_lately(self.clock.monotonic(), *failed_at, step);
             *failed_at = result.as_ref().err().copied();
             result.unwrap_or(false)
         })

@@ -32,7 +32,7 @@ use crate::versions::Keep;
 
 use choose::{Absorbed, Candidate, Plan, Shape};
 pub(crate) use choose::{Bulk, Eagerness};
-use cursor::TableCursor;
+use cursor::{Inputs, TableCursor};
 
 /// A run is made about this share of its tree, within bounds: the extra space of a step.
 const AIM_SHARE: u64 = 16;
@@ -61,6 +61,8 @@ struct Job<R> {
     /// The inputs that the outputs replace. Of a sinking, the other inputs are absorbed.
     replaced: Vec<u64>,
     absorbed: Vec<u64>,
+    /// Runs above that must be absorbed again.
+    left: Vec<u64>,
     place: Place,
 }
 
@@ -111,7 +113,11 @@ impl Shared {
         let raw_bytes: u64 = candidates.iter().map(|c| c.raw_bytes).sum();
         let most = self.files.segment_bytes as u64;
         let aim = (raw_bytes / AIM_SHARE).clamp(self.files.piece_bytes() as u64, most);
-        let Some(plan) = shape.choose(&merges.absorbed, eagerness, oldest, aim) else {
+        let fan_in = self.options.merge_fan_in(match &tree.data {
+            TreeData::Table(t) => t.layout.read().kinds().len(),
+            TreeData::Index(_) => 1,
+        });
+        let Some(plan) = shape.choose(&merges.absorbed, eagerness, oldest, aim, fan_in) else {
             let waits = shape.is_held_back(oldest);
             return Ok(if waits { Outcome::Waiting } else { Outcome::Nothing });
         };
@@ -181,28 +187,24 @@ impl Shared {
         let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
         let keep = Keep::new(self.snapshots.in_use());
         let mut output = TableOutput::new(&self.files, tree.is_synced(), Arc::clone(&table.layout.read()), job.output_bytes);
-        let mut cursors: Vec<TableCursor> =
-            job.inputs.iter().map(|r| TableCursor::new(&r.reader, row_of(&job.from).unwrap_or(RowId(0)))).collect();
+        let readers = job.inputs.iter().map(|r| Arc::clone(&r.reader));
+        let mut inputs: Inputs<TableCursor> = Inputs::new(readers, &job.from, self.options.merge_piece_bytes());
         let end = job.to.as_deref().and_then(row_of).unwrap_or(RowId(u64::MAX));
         // Which cursor's piece, and at which row of it: a row's versions of one run lie together.
         let mut versions: Vec<(usize, Csn, bool, usize)> = Vec::new();
         let mut held: Vec<Arc<GroupData>> = Vec::new();
         loop {
-            let mut next: Option<RowId> = None;
-            for cursor in &mut cursors {
-                if let Some(id) = cursor.row_id()? {
-                    next = Some(next.map_or(id, |n| n.min(id)));
-                }
-            }
+            let next = inputs.least()?.and_then(TableCursor::row_id);
             let Some(id) = next.filter(|id| *id < end) else { return output.finish() };
             versions.clear();
             held.clear();
-            for cursor in &mut cursors {
-                while cursor.row_id()? == Some(id) {
-                    let Some((data, at)) = cursor.take() else { break };
+            for cursor in inputs.cursors() {
+                while cursor.row_id() == Some(id) {
+                    let Some((data, at)) = cursor.version() else { break };
                     let dead = data.tombstones.as_ref().is_some_and(|t| t.get(at));
                     versions.push((held.len(), data.csns.get(at), dead, at));
                     held.push(data);
+                    cursor.advance()?;
                 }
             }
             // A run may have versions between those of another.
@@ -217,21 +219,17 @@ impl Shared {
     fn merge_index(&self, tree: &Tree, job: &Job<KeySegmentReader>) -> Result<Vec<Arc<Run<KeySegmentReader>>>> {
         let keep = Keep::new(self.snapshots.in_use());
         let mut output = IndexOutput::new(&self.files, tree.is_synced(), job.output_bytes);
-        let mut cursors: Vec<KeyCursor> = Vec::new();
-        for input in &job.inputs {
-            let mut cursor = input.reader.cursor();
-            cursor.seek(&job.from)?;
-            cursors.push(cursor);
-        }
+        let readers = job.inputs.iter().map(|r| Arc::clone(&r.reader));
+        let mut inputs: Inputs<KeyCursor> = Inputs::new(readers, &job.from, 0);
         let mut key = Vec::new();
         let mut versions: Vec<(Csn, bool)> = Vec::new();
         loop {
-            let next = cursors.iter().filter(|c| c.is_valid()).map(|c| c.key()).min();
+            let next = inputs.least()?.map(KeyCursor::key);
             let Some(next) = next.filter(|k| job.to.as_deref().is_none_or(|to| *k < to)) else { return output.finish() };
             key.clear();
             key.extend_from_slice(next);
             versions.clear();
-            for cursor in &mut cursors {
+            for cursor in inputs.cursors() {
                 while cursor.is_valid() && cursor.key() == key {
                     versions.push((cursor.csn(), cursor.tombstone()));
                     cursor.next()?;
@@ -279,6 +277,7 @@ impl Merges {
     /// Remembers what is absorbed now.
     fn note_outputs<R: Described>(&mut self, job: &Job<R>, outputs: &[Arc<Run<R>>]) {
         self.forget(&job.replaced);
+        job.left.iter().for_each(|file| self.absorbed.subtract(*file, &job.from, job.to.as_deref()));
         for file in &job.absorbed {
             self.absorbed.add(*file, &job.from, job.to.as_deref());
         }
@@ -327,7 +326,7 @@ impl<R> Job<R> {
         let with_files = |files: &[u64]| runs.iter().filter(|r| files.contains(&r.segment.file)).cloned().collect::<Vec<_>>();
         let without_files = |files: &[u64]| runs.iter().filter(|r| !files.contains(&r.segment.file)).cloned().collect::<Vec<_>>();
         match plan {
-            Plan::Sink { bottoms, above, from, to } => {
+            Plan::Sink { bottoms, above, left, from, to } => {
                 let replaced = files(&bottoms);
                 let raw: u64 = bottoms.iter().map(|i| candidates[*i].raw_bytes).sum();
                 // Outputs of about equal size, none of which is a small rest.
@@ -340,6 +339,7 @@ impl<R> Job<R> {
                     output_bytes: aim_bytes.max(raw / count + raw / count / 4) as usize,
                     replaced,
                     absorbed: above.iter().map(|i| candidates[*i].files[0]).collect(),
+                    left: left.iter().map(|i| candidates[*i].files[0]).collect(),
                     place: Place::Bottom,
                 }
             }
@@ -353,6 +353,7 @@ impl<R> Job<R> {
                     output_bytes: aim_bytes as usize,
                     replaced,
                     absorbed: Vec::new(),
+                    left: Vec::new(),
                     place: Place::First,
                 }
             }

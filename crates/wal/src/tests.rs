@@ -233,3 +233,29 @@ fn a_spare_that_does_not_fit_leaves_nothing() {
     faults.set_free(None);
     assert!(wal.prepare_spare().expect("prepares"));
 }
+
+#[test]
+fn spares_go_but_for_what_is_promised_or_needed_soon() {
+    let d = MemoryDirectory::new();
+    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, small(), Lsn(0)).expect("opens");
+    for _ in 0..6 {
+        let end = append(&wal, &"x".repeat(300));
+        wal.flush(WrittenBy::Client).expect("flushes");
+        wal.release_before(end).expect("releases");
+    }
+    let files = || d.list().expect("lists").len();
+    assert_eq!(files(), 3);
+    wal.reserve(400).expect("there is room in a spare");
+    assert!(wal.remove_spares().expect("removes"), "the one is enough for what is promised");
+    assert_eq!(files(), 2);
+    assert!(!wal.remove_spares().expect("looks"), "the file in use is half full");
+    wal.unreserve(400);
+    append(&wal, "another file");
+    append(&wal, &"y".repeat(150));
+    wal.flush(WrittenBy::Client).expect("flushes");
+    assert_eq!(files(), 2);
+    assert!(!wal.remove_spares().expect("looks"), "there is none");
+    wal.reserve(400).expect("makes one");
+    assert!(!wal.remove_spares().expect("looks"), "it is promised");
+    assert_eq!(files(), 3);
+}

@@ -62,6 +62,12 @@ struct Current {
     len: u64,
 }
 
+impl Current {
+    fn is_half_full(&self) -> bool {
+        self.offset > self.len / 2
+    }
+}
+
 struct Files {
     current: Current,
     /// Starts of all files, ascending, the current one last.
@@ -399,8 +405,7 @@ impl Wal {
     pub fn prepare_spare(&self) -> Result<bool> {
         let name = {
             let mut files = self.files()?;
-            let half_full = files.current.offset > files.current.len / 2;
-            if !files.spares.is_empty() || !half_full || self.failed.load(Ordering::Acquire) {
+            if !files.spares.is_empty() || !files.current.is_half_full() || self.failed.load(Ordering::Acquire) {
                 return Ok(false);
             }
             files.new_spare_name()
@@ -418,6 +423,30 @@ impl Wal {
         // Behind one that was made larger meanwhile for what is promised.
         files.spares.insert(0, Spare { name, len });
         self.room.store(files.room(), Ordering::Release);
+        Ok(true)
+    }
+
+    /// Gives the disk back what is kept for reuse, but for what is needed soon; false when there is nothing.
+    pub fn remove_spares(&self) -> Result<bool> {
+        let mut files = self.files()?;
+        let kept = usize::from(files.current.is_half_full());
+        if files.spares.len() <= kept {
+            return Ok(false);
+        }
+        let room = files.room();
+        let removed = files.spares.len() - kept;
+        let next = files.spares.split_off(removed);
+        let spares = std::mem::replace(&mut files.spares, next);
+        // First the smaller room, then the look at the promises: who adds one after that look sees the room.
+        self.room.store(files.room(), Ordering::Release);
+        let promised = self.tail.lock().promised;
+        if promised > files.room() {
+            files.spares.splice(0..0, spares);
+            self.room.store(room, Ordering::Release);
+            return Ok(false);
+        }
+        drop(files);
+        spares.iter().try_for_each(|s| self.directory.remove(&s.name).map_err(|e| WalError::io(&s.name, e)))?;
         Ok(true)
     }
 

@@ -82,6 +82,33 @@ impl Absorbed {
         self.0.remove(&file);
     }
 
+    /// Takes a range of a run back.
+    pub fn subtract(&mut self, file: u64, from: &[u8], to: Option<&[u8]>) {
+        let Some(ranges) = self.0.get_mut(&file) else { return };
+        let mut rest = Vec::new();
+        for (f, t) in ranges.drain(..) {
+            if f.as_slice() < from {
+                let end = t.as_deref().map_or(from, |t| t.min(from)).to_vec();
+                rest.push((f.clone(), Some(end)));
+            }
+            if let Some(to) = to
+                && t.as_deref().is_none_or(|t| to < t)
+            {
+                rest.push((f.max(to.to_vec()), t));
+            }
+        }
+        match rest.is_empty() {
+            true => drop(self.0.remove(&file)),
+            false => *ranges = rest,
+        }
+    }
+
+    /// Whether a run is absorbed somewhere at or after `from` and before `to`.
+    fn touches(&self, run: &Candidate, from: &[u8], to: Option<&[u8]>) -> bool {
+        let touches = |(f, t): &KeyRange| to.is_none_or(|to| f.as_slice() < to) && t.as_deref().is_none_or(|t| from < t);
+        self.0.get(&run.files[0]).is_some_and(|ranges| ranges.iter().any(touches))
+    }
+
     fn is_known(&self, run: &Candidate) -> bool {
         self.0.contains_key(&run.files[0])
     }
@@ -121,8 +148,9 @@ impl Eagerness {
 /// A rewriting: positions among the candidates.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Plan {
-    /// Neighbouring bottom runs, with what is above them in their slices. The runs above stay.
-    Sink { bottoms: Vec<usize>, above: Vec<usize>, from: Vec<u8>, to: Option<Vec<u8>> },
+    /// Neighbouring bottom runs, with what is above them in their slices. The runs above stay. Those that are left for another
+    /// time are not absorbed there, whatever was noted of them.
+    Sink { bottoms: Vec<usize>, above: Vec<usize>, left: Vec<usize>, from: Vec<u8>, to: Option<Vec<u8>> },
     /// Runs above the bottom, newest first, into one level.
     Collapse { runs: Vec<usize> },
 }
@@ -217,8 +245,9 @@ impl<'a> Shape<'a> {
         gone
     }
 
-    /// What to rewrite next, if anything pays. `oldest` is the oldest snapshot in use, `aim_bytes` the raw size of a run to make.
-    pub fn choose(&self, absorbed: &Absorbed, eagerness: Eagerness, oldest: Csn, aim_bytes: u64) -> Option<Plan> {
+    /// What to rewrite next, if anything pays. `oldest` is the oldest snapshot in use, `aim_bytes` the raw size of a run to make,
+    /// `fan_in` how many runs may overlap that are read together: the rest of them comes with the next choice.
+    pub fn choose(&self, absorbed: &Absorbed, eagerness: Eagerness, oldest: Csn, aim_bytes: u64, fan_in: usize) -> Option<Plan> {
         let above = self.rows_above(absorbed);
         let run = |at: usize| &self.runs[self.bottoms[at]];
         let pays = |at: usize, rows: u64, share: u64| rows > 0 && rows.saturating_mul(share) > run(at).rows;
@@ -235,17 +264,17 @@ impl<'a> Shape<'a> {
                 raw += run(end).raw_bytes;
                 end += 1;
             }
-            return Some(self.sink(worst..end));
+            return Some(self.sink(absorbed, worst..end, fan_in));
         }
-        if let Some(runs) = self.levels_to_collapse() {
+        if let Some(runs) = self.levels_to_collapse(fan_in) {
             return Some(Plan::Collapse { runs });
         }
         if let Some(small) = self.small_neighbours(aim_bytes) {
-            return Some(self.sink(small));
+            return Some(self.sink(absorbed, small, fan_in));
         }
         // What only snapshots needed that are gone.
         let freed = |at: &usize| run(*at).csn_max <= oldest && pays(*at, run(*at).held, share);
-        (0..self.bottoms.len()).find(freed).map(|at| self.sink(at..at + 1))
+        (0..self.bottoms.len()).find(freed).map(|at| self.sink(absorbed, at..at + 1, fan_in))
     }
 
     /// Whether something waits for snapshots to end.
@@ -260,21 +289,36 @@ impl<'a> Shape<'a> {
         (from.unwrap_or_default(), first(slices.end))
     }
 
-    /// The rewriting of some neighbouring slices.
-    fn sink(&self, slices: Range<usize>) -> Plan {
+    /// The rewriting of some neighbouring slices, with the lowest of the levels above that they have not absorbed.
+    fn sink(&self, absorbed: &Absorbed, slices: Range<usize>, fan_in: usize) -> Plan {
         let mut bottoms: Vec<usize> = self.bottoms[slices.clone()].to_vec();
         bottoms.sort_unstable();
         let reaches = |i: &usize| {
             let reached = self.slices(&self.runs[*i]);
             reached.start < slices.end && slices.start < reached.end
         };
-        let above = self.above().filter(reaches).collect();
-        let (from, to) = self.bounds(slices);
-        Plan::Sink { bottoms, above, from, to }
+        let (from, to) = self.bounds(slices.clone());
+        let mut above: Vec<usize> = self.above().filter(reaches).collect();
+        // What was absorbed need not be read again, unless it hides rows that another run still has: one that was absorbed in a part,
+        // or that came to the bottom when nothing was left of its slice.
+        let is_absorbed = |i: &usize| absorbed.covers(&self.runs[*i], &from, to.as_deref());
+        let is_stale = |i: &usize| absorbed.touches(&self.runs[*i], &from, to.as_deref());
+        if !bottoms.iter().any(is_stale) && !above.iter().any(|i| is_stale(i) && !is_absorbed(i)) {
+            above.retain(|i| !is_absorbed(i));
+        }
+        // The runs of a level do not overlap, and what a run hides lies in lower ones.
+        let mut levels: Vec<usize> = above.iter().map(|i| self.height[*i]).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        let mut left = Vec::new();
+        if let Some(level) = levels.get(fan_in - 1) {
+            left = above.extract_if(.., |i| self.height[*i] >= *level).collect();
+        }
+        Plan::Sink { bottoms, above, left, from, to }
     }
 
-    /// Enough levels of about one size, the usual way of a log-structured tree: bounds what a read must look at.
-    fn levels_to_collapse(&self) -> Option<Vec<usize>> {
+    /// Enough levels of about one size, the usual way of a log-structured tree: bounds what a read must look at. The newest of them.
+    fn levels_to_collapse(&self, fan_in: usize) -> Option<Vec<usize>> {
         let top = self.height.iter().copied().max().unwrap_or(0);
         let mut bytes = vec![0; top + 1];
         for (run, height) in self.runs.iter().zip(&self.height) {
@@ -288,7 +332,8 @@ impl<'a> Shape<'a> {
             total += bytes[level];
             count += 1;
         }
-        (count > LEVELS_MAX).then(|| (0..self.runs.len()).filter(|i| self.height[*i] > top - count).collect())
+        let newest = top - count.min(fan_in);
+        (count > LEVELS_MAX).then(|| (0..self.runs.len()).filter(|i| self.height[*i] > newest).collect())
     }
 
     /// Enough small bottom runs beside each other.
@@ -325,12 +370,12 @@ mod tests {
     }
 
     fn choose(runs: &[Candidate], absorbed: &Absorbed, eagerness: Eagerness) -> Option<Plan> {
-        Shape::new(runs).choose(absorbed, eagerness, Csn(10), AIM)
+        Shape::new(runs).choose(absorbed, eagerness, Csn(10), AIM, 32)
     }
 
     fn sink(bottoms: &[usize], above: &[usize], from: Option<u8>, to: Option<u8>) -> Option<Plan> {
         let from = from.map(|k| vec![k]).unwrap_or_default();
-        Some(Plan::Sink { bottoms: bottoms.to_vec(), above: above.to_vec(), from, to: to.map(|k| vec![k]) })
+        Some(Plan::Sink { bottoms: bottoms.to_vec(), above: above.to_vec(), left: vec![], from, to: to.map(|k| vec![k]) })
     }
 
     #[test]
@@ -355,6 +400,21 @@ mod tests {
         absorbed.add(5, &[3], Some(&[5]));
         assert_eq!(choose(&runs, &absorbed, Eagerness::Busy), None);
         assert_eq!(Shape::new(&runs).superfluous(&absorbed), [0]);
+    }
+
+    #[test]
+    fn ranges_are_added_and_taken_back() {
+        let run = run(7, 1, 3, 9);
+        let mut absorbed = Absorbed::default();
+        absorbed.add(7, &[], Some(&[5]));
+        absorbed.add(7, &[5], Some(&[8]));
+        assert!(absorbed.covers(&run, &[3], Some(&[8])) && !absorbed.covers(&run, &[3], None));
+        absorbed.subtract(7, &[4], Some(&[6]));
+        assert!(absorbed.covers(&run, &[], Some(&[4])) && absorbed.covers(&run, &[6], Some(&[8])));
+        assert!(!absorbed.touches(&run, &[4], Some(&[6])) && absorbed.touches(&run, &[4], Some(&[7])));
+        assert!(!absorbed.touches(&run, &[8], None));
+        absorbed.subtract(7, &[], None);
+        assert!(!absorbed.touches(&run, &[], None));
     }
 
     #[test]
@@ -391,6 +451,40 @@ mod tests {
         assert_eq!(choose(&runs, &none, Eagerness::Busy), Some(Plan::Collapse { runs: vec![0, 1, 2, 3, 4] }));
         assert_eq!(choose(&runs[1..], &none, Eagerness::Busy), None);
         assert_eq!(choose(&runs[1..], &none, Eagerness::Everything), sink(&[4], &[0, 1, 2, 3], None, None));
+    }
+
+    #[test]
+    fn no_more_runs_overlap_than_may_be_read_together() {
+        // Ten levels of two runs each over one slice.
+        let mut runs: Vec<Candidate> = (0..20).map(|i| run(100 - i, 10, 1 + 4 * (i % 2) as u8, 4 + 4 * (i % 2) as u8)).collect();
+        runs.push(run(1, 100, 1, 9));
+        let mut absorbed = Absorbed::default();
+        let mut seen = Vec::new();
+        while seen.len() < 20 {
+            let plan = Shape::new(&runs).choose(&absorbed, Eagerness::Everything, Csn(10), AIM, 4).expect("there is more");
+            let Plan::Sink { bottoms, above, left, .. } = plan else { panic!("a sinking") };
+            assert_eq!((bottoms, above.len()), (vec![20], (20 - seen.len()).min(6)));
+            assert!(above.iter().all(|i| seen.iter().all(|s| i < s)), "older ones first");
+            assert_eq!(above.len() + left.len() + seen.len(), 20);
+            above.iter().for_each(|i| absorbed.add(runs[*i].files[0], &[], None));
+            seen.extend(above);
+        }
+        assert_eq!(seen.len(), 20);
+        // What was absorbed in a part, or came to the bottom afterwards, is read with all that hides its rows.
+        let all = Shape::new(&runs).sink(&Absorbed::default(), 0..1, 4);
+        for stale in [1, 90] {
+            let mut absorbed = Absorbed::default();
+            runs[..20].iter().for_each(|run| absorbed.add(run.files[0], &[], None));
+            absorbed.subtract(90, &[3], None);
+            absorbed.subtract(90, &[1], Some(&[2]));
+            if stale == 1 {
+                absorbed.add(90, &[], None);
+                absorbed.add(1, &[1], Some(&[2]));
+            }
+            assert_eq!(Shape::new(&runs).sink(&absorbed, 0..1, 4), all, "{stale}");
+        }
+        let collapse = Shape::new(&runs).levels_to_collapse(4).expect("there are many");
+        assert_eq!(collapse, (0..8).collect::<Vec<_>>());
     }
 
     #[test]

@@ -66,10 +66,6 @@ impl Blocks {
         let start = if index == 0 { 0 } else { self.ends[index - 1] };
         (self.offset + start, (self.ends[index] - start) as usize)
     }
-
-    pub fn total_bytes(&self) -> u64 {
-        self.ends.last().copied().unwrap_or(0)
-    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

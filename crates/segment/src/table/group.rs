@@ -29,7 +29,7 @@ impl Word for Csn {
     }
 }
 
-/// Reads rows of one row group in pieces of the caller's size. Each chunk is read from the file at most once; blocks are
+/// Reads rows of one row group in pieces of the caller's size. A chunk is read from the file some blocks at a time; blocks are
 /// decompressed as rows of them are asked for, best in ascending order.
 pub struct GroupReader {
     segment: Arc<TableSegmentReader>,
@@ -117,8 +117,9 @@ impl GroupReader {
 struct ChunkReader {
     /// Among the group's chunks.
     index: usize,
-    /// The chunk's frames, once a block of it was not in the cache.
+    /// Frames of the chunk from `frames_at` on: those of a block that was not in the cache, and of some that follow.
     frames: Vec<u8>,
+    frames_at: u64,
     /// The block read last, and its index in the chunk.
     current: Option<(usize, Arc<Block>)>,
     /// The chunk's first block, when that is a dictionary or a symbol table.
@@ -127,7 +128,7 @@ struct ChunkReader {
 
 impl ChunkReader {
     fn new(index: usize) -> ChunkReader {
-        ChunkReader { index, frames: Vec::new(), current: None, first: None }
+        ChunkReader { index, frames: Vec::new(), frames_at: 0, current: None, first: None }
     }
 
     fn column(&mut self, segment: &TableSegmentReader, group: usize, range: Range<usize>) -> Result<Column> {
@@ -350,11 +351,12 @@ impl ChunkReader {
         if let Some(block) = segment.cached(blocks, index) {
             return Ok(block);
         }
-        if self.frames.is_empty() {
-            self.frames = segment.chunk_frames(group, blocks)?;
-        }
         let (offset, length) = blocks.extent(index);
-        let at = (offset - blocks.offset) as usize;
+        let is_read = self.frames_at <= offset && offset + length as u64 <= self.frames_at + self.frames.len() as u64;
+        if !is_read {
+            (self.frames, self.frames_at) = (segment.frames_ahead(group, blocks, index)?, offset);
+        }
+        let at = (offset - self.frames_at) as usize;
         segment.parse_block(blocks.first + index as u32, &self.frames[at..at + length], kind, segment.caches_scans())
     }
 }

@@ -20,6 +20,8 @@ use crate::statistics::{Statistics, ZoneOp};
 /// Scans leave blocks in the cache only of segments up to this share of its capacity, so that one scan of a large table
 /// does not empty it.
 const SCAN_CACHE_SHARE: u64 = 8;
+/// Bytes of a chunk that are read from the file at a time, unless a single block is longer.
+const READ_AHEAD_BYTES: u64 = 64 << 10;
 
 /// An open table segment; shared between threads.
 pub struct TableSegmentReader {
@@ -392,10 +394,13 @@ impl TableSegmentReader {
         self.meta.stored_bytes <= self.cache.capacity_bytes() as u64 / SCAN_CACHE_SHARE
     }
 
-    /// All frames of a chunk in one read.
-    pub(super) fn chunk_frames(&self, group: usize, blocks: &Blocks) -> Result<Vec<u8>> {
+    /// The frames of a chunk's block and of those behind it that fit into one read.
+    pub(super) fn frames_ahead(&self, group: usize, blocks: &Blocks, index: usize) -> Result<Vec<u8>> {
         debug_assert!(group < self.chunks.len());
-        self.frames.bytes(blocks.offset, blocks.total_bytes() as usize)
+        let (offset, length) = blocks.extent(index);
+        let most = offset - blocks.offset + READ_AHEAD_BYTES;
+        let end = blocks.ends[..blocks.ends.partition_point(|end| *end <= most)].last().copied().unwrap_or(0);
+        self.frames.bytes(offset, length.max((blocks.offset + end).saturating_sub(offset) as usize))
     }
 
     pub(super) fn parse_block(&self, number: u32, frame: &[u8], kind: BlockKind, keep: bool) -> Result<Arc<Block>> {
