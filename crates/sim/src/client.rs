@@ -48,6 +48,7 @@ pub enum Attempt {
 /// A transaction in progress.
 pub struct Open {
     pub txn: Arc<Transaction>,
+    /// One snapshot for all statements.
     pub repeatable: bool,
     pub snapshot: Option<Csn>,
     pub changes: Changes,
@@ -102,7 +103,11 @@ impl Client {
 
     fn begin(&mut self, world: &mut World) -> Result<(), String> {
         let repeatable = world.random.chance(world.profile.repeatable);
-        let isolation = if repeatable { Isolation::RepeatableRead } else { Isolation::ReadCommitted };
+        let isolation = match repeatable {
+            false => Isolation::ReadCommitted,
+            true if world.random.chance(world.profile.serializable) => Isolation::Serializable,
+            true => Isolation::RepeatableRead,
+        };
         let txn = match world.engine().begin_in(&self.session, isolation) {
             Ok(txn) => txn,
             Err(e) => return world.judge(&e, "begin"),

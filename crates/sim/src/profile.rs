@@ -25,6 +25,10 @@ pub struct Profile {
     pub steps: usize,
     /// Percentages.
     pub repeatable: usize,
+    /// Of those.
+    pub serializable: usize,
+    /// Of texts, those that are kept out of their rows.
+    pub framed: usize,
     pub synchronous: usize,
     pub commit: usize,
     /// Of all actions, those that write rows; of the rest, those that change the schema or a sequence.
@@ -50,6 +54,7 @@ impl Profile {
                 wal_file_bytes: one_of(&[1024, 4096, 16_384]) as u64,
                 segment_bytes: one_of(&[500, 2000, 8000, 1 << 20]),
                 bulk_rows_min: one_of(&[4, 20, 60]),
+                write_set_bytes: one_of(&[500, 3000, 16 << 20]),
                 wal_writer_delay: Duration::from_millis(one_of(&[1, 50, 200]) as u64),
                 ..EngineOptions::default()
             },
@@ -57,6 +62,8 @@ impl Profile {
             clients: one_of(&[2, 4, 8]),
             steps: one_of(&[300, 900, 1600]),
             repeatable: one_of(&[20, 50, 80]),
+            serializable: one_of(&[0, 30, 90]),
+            framed: one_of(&[0, 5, 40]),
             synchronous: one_of(&[20, 60, 95]),
             commit: one_of(&[6, 15, 30]),
             writes: one_of(&[50, 70, 85]),

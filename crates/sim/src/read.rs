@@ -41,6 +41,9 @@ impl World {
             }
         }
         state::check_points(&open.txn, view, &shape, &expected, &self.random)?;
+        if choice.is_multiple_of(3) {
+            state::check_frames(&open.txn, view, &shape, &expected)?;
+        }
         Ok(Attempt::Done)
     }
 

@@ -1,9 +1,12 @@
 //! Rows as the simulation thinks of them, and how the engine holds them.
 //!
 //! Every table has a number (unique), a text, and further columns that ALTER TABLE added; a row may be older than some of those.
+//! A text may name frames in the table's toast tree, as a large value does: what is in them follows from their numbers.
+
+use std::ops::Range;
 
 use melba_types::row::RowLayout;
-use melba_types::{Batch, Column, Datum, Kind};
+use melba_types::{Batch, Column, Datum, Kind, RowId, TreeId};
 
 /// A column's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +74,33 @@ pub fn value(datum: &Datum) -> Value {
     }
 }
 
+/// What a frame holds.
+pub fn frame(tree: TreeId, id: RowId) -> Vec<u8> {
+    let bytes = id.0.wrapping_mul(id.0 * 37 + tree.0) % 900;
+    (0..bytes).map(|i| (i.wrapping_mul(id.0 + 1) >> 3) as u8).collect()
+}
+
 impl Row {
+    /// Lets the text be in frames, once these are written.
+    pub fn want_frames(&mut self) {
+        self.0[TEXT] = Value::Text("@".into());
+    }
+
+    pub fn wants_frames(&self) -> bool {
+        self.0[TEXT] == Value::Text("@".into())
+    }
+
+    pub fn set_frames(&mut self, frames: &Range<RowId>) {
+        self.0[TEXT] = Value::Text(format!("@{}-{}", frames.start, frames.end));
+    }
+
+    /// The frames that the text is in.
+    pub fn frames(&self) -> Option<Range<RowId>> {
+        let Value::Text(text) = &self.0[TEXT] else { return None };
+        let (start, end) = text.strip_prefix('@')?.split_once('-')?;
+        Some(RowId(start.parse().ok()?)..RowId(end.parse().ok()?))
+    }
+
     pub fn number(&self) -> i64 {
         match self.0[NUMBER] {
             Value::Number(n) => n,

@@ -250,12 +250,17 @@ impl World {
             1 => Value::Text(format!("{prefix:02}{:x}", self.random.below(1 << 30)).repeat(1 + self.random.below(40))),
             _ => Value::Text(format!("{prefix:02}{}", "abcdefgh".repeat(self.random.below(8)))),
         };
+        let framed = self.random.chance(self.profile.framed);
         let mut values = vec![Value::Number(number), text];
         for _ in 2..5 {
             let value = Value::Number(self.random.below(100) as i64);
             values.push(if self.random.chance(20) { Value::Null } else { value });
         }
-        Row(values)
+        let mut row = Row(values);
+        if framed {
+            row.want_frames();
+        }
+        row
     }
 
     fn loaded_rows(&mut self) -> Vec<Row> {

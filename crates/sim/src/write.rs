@@ -9,7 +9,7 @@ use crate::client::{Attempt, Open};
 use crate::ensure;
 use crate::failure::Outcome;
 use crate::model::{Shape, TableNumber};
-use crate::row::{IndexKey, Row, batch};
+use crate::row::{IndexKey, Row, batch, frame};
 use crate::world::World;
 
 /// A row that was locked, as it is now.
@@ -31,13 +31,14 @@ impl World {
     pub fn insert(&mut self, open: &mut Open, number: TableNumber, row: &Row) -> Outcome<Attempt> {
         let Some(shape) = self.lock_table(open, number, RelationLockMode::RowExclusive)? else { return Ok(Attempt::Blocked) };
         open.view(self)?;
-        let row = fitted(row, &shape);
+        let mut row = fitted(row, &shape);
         let numbers = shape.indexes.iter().find(|(_, key, _)| *key == IndexKey::Number);
         if let Some((tree, ..)) = numbers
             && self.is_taken(open, number, *tree, &row, None)?
         {
             return Ok(Attempt::Done);
         }
+        self.put_frames(open, &shape, &mut row)?;
         let layout = open.txn.table_layout(shape.tree)?;
         let id = open.txn.insert(shape.tree, &row.encode(&layout))?;
         self.check_fresh(number, id)?;
@@ -46,6 +47,20 @@ impl World {
         }
         open.changes.rows.insert((number, id), Some(row));
         Ok(Attempt::Done)
+    }
+
+    /// Writes the frames of a row whose text is to be in some.
+    fn put_frames(&mut self, open: &Open, shape: &Shape, row: &mut Row) -> Outcome<()> {
+        if !row.wants_frames() {
+            return Ok(());
+        }
+        let (tree, count) = (shape.tree.toast(), 1 + self.random.below(3) as u64);
+        let first = open.txn.reserve_frames(tree, count)?;
+        for id in (first.0..first.0 + count).map(RowId) {
+            open.txn.put_frame(tree, id, &frame(tree, id))?;
+        }
+        row.set_frames(&(first..RowId(first.0 + count)));
+        Ok(())
     }
 
     /// Locks a number and asks whether a row other than `except` has it; the answer is checked.
@@ -128,6 +143,10 @@ impl World {
         {
             return Ok(Attempt::Done);
         }
+        self.put_frames(open, &shape, &mut row)?;
+        if let Some(old) = locked.row.frames().filter(|old| row.frames().as_ref() != Some(old)) {
+            open.txn.delete_frames(shape.tree.toast(), old)?;
+        }
         let layout = open.txn.table_layout(shape.tree)?;
         open.txn.update(shape.tree, locked.id, &row.encode(&layout))?;
         for (tree, key, _) in &shape.indexes {
@@ -149,6 +168,9 @@ impl World {
             Some(Ok(locked)) => locked,
         };
         open.txn.delete(shape.tree, locked.id)?;
+        if let Some(frames) = locked.row.frames() {
+            open.txn.delete_frames(shape.tree.toast(), frames)?;
+        }
         for (tree, key, _) in &shape.indexes {
             open.txn.index_delete(*tree, &locked.row.key(*key), locked.id)?;
         }
@@ -170,7 +192,8 @@ impl World {
     pub fn load(&mut self, open: &mut Open, number: TableNumber, rows: &[Row]) -> Outcome<Attempt> {
         let Some(shape) = self.lock_table(open, number, RelationLockMode::RowExclusive)? else { return Ok(Attempt::Blocked) };
         open.view(self)?;
-        let rows: Vec<Row> = rows.iter().map(|r| fitted(r, &shape)).collect();
+        let mut rows: Vec<Row> = rows.iter().map(|r| fitted(r, &shape)).collect();
+        rows.iter_mut().try_for_each(|row| self.put_frames(open, &shape, row))?;
         let mut builders: Vec<Option<IndexBuilder>> = Vec::new();
         for (tree, ..) in &shape.indexes {
             builders.push(if self.random.chance(70) { Some(open.txn.build_index(*tree, false)?) } else { None });

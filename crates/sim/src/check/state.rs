@@ -1,6 +1,6 @@
 //! What a view shows is what the model has at its CSN; every index that is whole for the view agrees with its table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use melba_vfs::SeededRandom;
 
 use crate::failure::Outcome;
 use crate::model::Shape;
-use crate::row::{IndexKey, Row, Value, missing, number_key, text_key, value};
+use crate::row::{IndexKey, Row, Value, frame, missing, number_key, text_key, value};
 use crate::{ensure, failure};
 
 /// Scans a whole table, in some way that the random numbers choose.
@@ -56,6 +56,26 @@ pub fn compare(
     }
     let extra = found.keys().find(|id| !expected.contains_key(id));
     ensure!(extra.is_none(), "tree {tree} at {} has row {extra:?} that must not be seen", view.csn);
+    Ok(())
+}
+
+/// Reads the frames that rows name, and looks for others: those of rows that are gone are gone.
+pub fn check_frames(txn: &Arc<Transaction>, view: ReadView, shape: &Shape, expected: &BTreeMap<RowId, Row>) -> Outcome<()> {
+    let tree = shape.tree.toast();
+    let mut wanted = BTreeSet::new();
+    for frames in expected.values().filter_map(Row::frames) {
+        wanted.extend((frames.start.0..frames.end.0).map(RowId));
+    }
+    for id in &wanted {
+        let same = txn.with_frame(view, tree, *id, |bytes| bytes == frame(tree, *id))?;
+        ensure!(same, "toast tree {tree} at {}: frame {id} is not what was written", view.csn);
+    }
+    let mut found = BTreeSet::new();
+    let mut scan = txn.scan(view, tree, &[], &[], &[], None)?;
+    while let Some(batch) = scan.next()? {
+        found.extend(batch.row_ids);
+    }
+    ensure!(found == wanted, "toast tree {tree} at {} has frames {found:?}, and rows name {wanted:?}", view.csn);
     Ok(())
 }
 
