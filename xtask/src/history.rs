@@ -20,7 +20,7 @@ impl Default for Options {
     }
 }
 
-const LEVELS: [&str; 2] = ["read-committed", "repeatable-read"];
+const LEVELS: [&str; 3] = ["read-committed", "repeatable-read", "serializable"];
 
 /// At one level, or at all when `level` is empty.
 pub fn history(level: &str, options: &Options) -> Result<(), String> {

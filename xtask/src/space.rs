@@ -1,25 +1,38 @@
-//! `cargo xtask space`: every row of a table is updated again and again at full speed, with readers beside it. What the files take
-//! at most, what they take half a minute after the last update, and how long a reader or writer had to wait at most.
+//! `cargo xtask space`: every row of a table is updated again and again at full speed, with readers beside it; then the same under
+//! a snapshot that somebody keeps; then all rows are deleted. What the files take at most, what they take half a minute after the
+//! last update, and how long a reader or writer had to wait at most.
 //!
-//! The bars are in ratios to what the same rows take freshly loaded; pauses are printed, and only judged by who knows the machine.
+//! The bars are in ratios to what the same rows take freshly loaded. How long the machine's own disk and processor keep a small
+//! write and a sleep waiting is measured beside (`probe`): a pause counts against the server only as far as they did not pause.
 
-use std::path::{Path, PathBuf};
+mod bench;
+mod probe;
+mod watch;
+
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::melba::{Melba, postgres_program, run};
 use crate::root;
+
+pub use bench::Bench;
+use probe::{Pause, Pauses, Probe};
+pub use watch::Watch;
 
 /// Rows that one transaction updates.
 const BATCH: u64 = 100;
 /// Files may take this many percent of the live data at any moment, and so many half a minute after the last update.
 const MOST_PERCENT: u64 = 250;
 const AFTER_PERCENT: u64 = 130;
+/// And so many when all rows are deleted.
+const DELETED_PERCENT: u64 = 20;
 const AFTER: Duration = Duration::from_secs(30);
-/// How often files are measured.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Rounds under a kept snapshot, one in so many of the others.
+const SNAPSHOT_SHARE: u64 = 5;
+/// A single statement may be kept waiting for this long.
+const PAUSE_MILLIS: f64 = 100.0;
 
 pub struct Options {
     pub rows: u64,
@@ -45,7 +58,6 @@ pub fn space(options: &Options) -> Result<(), String> {
         return Ok(());
     };
     let melba = Melba::fresh("space")?;
-    let bench = Bench::new(pgbench, &melba, root().join("target/space-logs"))?;
     let load = format!("insert into t select id, {} from generate_series(1, {}) id", value("0"), options.rows);
     for statement in ["create table t (id bigint primary key, v text)", &load] {
         run(melba.address.client("psql").args(["-Xqc", statement]), "psql")?;
@@ -53,50 +65,119 @@ pub fn space(options: &Options) -> Result<(), String> {
     let watch = Watch::start(melba.data());
     let live = watch.settled(Duration::from_secs(60));
     println!("{} rows, {} MB of files after loading", options.rows, live >> 20);
-    let percent = |bytes: u64| bytes * 100 / live.max(1);
-
-    let points = format!("\\set id random(1, {})\nselect v from t where id = :id;\n", options.rows);
+    let probe = Probe::start(&root().join("target/space-probe"))?;
+    let bench = Bench::new(pgbench, &melba, root().join("target/space-logs"))?;
+    let mut experiment = Experiment { options, bench, watch, live, missed: Vec::new() };
     let scan = "select count(*), sum(length(v)) from t;\n";
-    let readers = [bench.start("points", &points, 2, None)?, bench.start("scans", scan, 1, None)?];
-    let batches = options.rows / BATCH;
-    let step = strewing_step(batches);
-    let place = format!("\\set n :n + 1\n\\set a (((:n * {} + :client_id) * {step}) % {batches}) * {BATCH}\n", options.writers);
-    let update = format!("{place}update t set v = {} where id > :a and id <= :a + {BATCH};\n", value(":n::text"));
-    watch.most.store(0, Ordering::SeqCst);
-    let began = Instant::now();
-    let transactions = options.rounds * batches / options.writers;
-    bench.finish(bench.start("updates", &update, options.writers, Some(transactions))?)?;
-    let seconds = began.elapsed().as_secs_f64();
-    let most = percent(watch.most.load(Ordering::SeqCst));
-    let updated = transactions * options.writers * BATCH;
-    println!("{updated} updates in {seconds:.0} s, {:.0} a second", updated as f64 / seconds);
-    println!("files took at most {most} % of the live data (bar: {MOST_PERCENT} %)");
-    let reached = watch.below(live * AFTER_PERCENT / 100, AFTER);
-    let after = percent(watch.now.load(Ordering::SeqCst));
-    match reached {
-        Some(time) => {
-            println!("they were below {AFTER_PERCENT} % after {:.1} s; after {} s {after} %", time.as_secs_f64(), AFTER.as_secs())
-        }
-        None => println!("they were still at {after} % after {} s (bar: {AFTER_PERCENT} %)", AFTER.as_secs()),
-    }
+    let points = format!("\\set id random(1, {})\nselect v from t where id = :id;\n", options.rows);
+    let readers = [experiment.bench.start("points", &points, 2, None)?, experiment.bench.start("scans", scan, 1, None)?];
+    experiment.update("updates", options.rounds, 1)?;
+    let snapshot = Snapshot::take(&melba)?;
+    experiment.update("updates-under-snapshot", (options.rounds / SNAPSHOT_SHARE).max(1), 2)?;
+    snapshot.give_up()?;
+    experiment.settle("after the snapshot", AFTER_PERCENT);
     for reader in readers {
-        bench.stop(reader)?;
+        experiment.bench.stop(reader)?;
     }
-    for name in ["points", "scans", "updates"] {
-        println!("{name}: {}", bench.pauses(name)?);
+    experiment.delete()?;
+    experiment.judge_pauses(&probe.finish())?;
+    let missed = std::mem::take(&mut experiment.missed);
+    drop(experiment);
+    melba.stop()?;
+    if missed.is_empty() { Ok(()) } else { Err(format!("space: missed {}", missed.join(", "))) }
+}
+
+struct Experiment<'a> {
+    options: &'a Options,
+    bench: Bench<'a>,
+    watch: Watch,
+    /// Bytes of the files after loading.
+    live: u64,
+    /// Bars.
+    missed: Vec<String>,
+}
+
+impl Experiment<'_> {
+    fn percent(&self, bytes: u64) -> u64 {
+        bytes * 100 / self.live.max(1)
     }
 
-    let delete = format!("{place}delete from t where id > :a and id <= :a + {BATCH};\n");
-    bench.finish(bench.start("deletions", &delete, options.writers, Some(batches / options.writers))?)?;
-    watch.below(live / 5, AFTER);
-    let deleted = percent(watch.now.load(Ordering::SeqCst));
-    println!("all rows deleted: {deleted} % after at most {} s", AFTER.as_secs());
-    drop(watch);
-    melba.stop()?;
-    if most >= MOST_PERCENT || reached.is_none() || deleted > 20 {
-        return Err("space: a bar was missed".to_owned());
+    fn batches(&self) -> u64 {
+        self.options.rows / BATCH
     }
-    Ok(())
+
+    /// pgbench's commands that set `a` to the batches' beginnings one after another, strewn over the table.
+    fn place(&self) -> String {
+        let batches = self.batches();
+        let step = strewing_step(batches);
+        let writers = self.options.writers;
+        format!("\\set n :n + 1\n\\set a (((:n * {writers} + :client_id) * {step}) % {batches}) * {BATCH}\n")
+    }
+
+    /// Updates all rows so many times; `versions` of each are needed.
+    fn update(&mut self, name: &str, rounds: u64, versions: u64) -> Result<(), String> {
+        let Options { writers, .. } = *self.options;
+        let script = format!("{}update t set v = {} where id > :a and id <= :a + {BATCH};\n", self.place(), value(":n::text"));
+        self.watch.most.store(0, Ordering::SeqCst);
+        let began = Instant::now();
+        let transactions = rounds * self.batches() / writers;
+        self.bench.finish(self.bench.start(name, &script, writers, Some(transactions))?)?;
+        let seconds = began.elapsed().as_secs_f64();
+        let most = self.percent(self.watch.most.load(Ordering::SeqCst));
+        let updated = transactions * writers * BATCH;
+        println!("{name}: {updated} in {seconds:.0} s, {:.0} a second", updated as f64 / seconds);
+        println!("{name}: files took at most {most} % of the live data (bar: {} %)", MOST_PERCENT * versions);
+        if most >= MOST_PERCENT * versions {
+            self.missed.push(format!("{name}: {most} %"));
+        }
+        self.settle(name, AFTER_PERCENT * versions);
+        Ok(())
+    }
+
+    /// Waits for what is superfluous to go.
+    fn settle(&mut self, name: &str, bar: u64) {
+        let reached = self.watch.below(self.live * bar / 100, AFTER);
+        let after = self.percent(self.watch.now.load(Ordering::SeqCst));
+        match reached {
+            Some(time) => {
+                println!("{name}: below {bar} % after {:.1} s; after {} s {after} %", time.as_secs_f64(), AFTER.as_secs());
+            }
+            None => {
+                println!("{name}: still at {after} % after {} s (bar: {bar} %)", AFTER.as_secs());
+                self.missed.push(format!("{name}: {after} % in the end"));
+            }
+        }
+    }
+
+    fn delete(&mut self) -> Result<(), String> {
+        let script = format!("{}delete from t where id > :a and id <= :a + {BATCH};\n", self.place());
+        let writers = self.options.writers;
+        self.bench.finish(self.bench.start("deletions", &script, writers, Some(self.batches() / writers))?)?;
+        self.settle("deletions", DELETED_PERCENT);
+        Ok(())
+    }
+
+    /// Prints what each kind of statement had to wait for, and compares it with the machine's pauses.
+    fn judge_pauses(&mut self, machine: &Pauses) -> Result<(), String> {
+        for (what, pauses) in [("a sync", &machine.disk), ("a sleep", &machine.processor)] {
+            println!("the machine: {} times {what} took above 20 ms, {:.0} ms at most", pauses.len(), Pauses::longest(pauses));
+        }
+        for name in ["points", "scans", "updates", "updates-under-snapshot", "deletions"] {
+            let took = self.bench.times(name)?;
+            let long: Vec<&Pause> = took.iter().filter(|p| p.millis() > PAUSE_MILLIS).collect();
+            let own = long.iter().map(|p| p.millis() - machine.shared_with(p)).fold(0.0, f64::max);
+            println!(
+                "{name}: {}; {} above {PAUSE_MILLIS} ms, at most {own:.0} ms without the machine's pauses",
+                bench::summary(&took),
+                long.len()
+            );
+            // A scan of all rows takes its time.
+            if name != "scans" && own > PAUSE_MILLIS {
+                self.missed.push(format!("{name}: a pause of {own:.0} ms"));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A step without a common factor with the number of places visits them all, strewn over the table.
@@ -108,135 +189,42 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Runs scripts with pgbench, each with a log of its transactions.
-pub struct Bench<'a> {
-    pgbench: PathBuf,
-    melba: &'a Melba,
-    folder: PathBuf,
+/// Everything that a transaction's snapshot sees, as one line.
+const SEEN: &str = "select count(*), sum(hashtext(v)) from t;\n";
+
+/// A client in a REPEATABLE READ transaction.
+struct Snapshot {
+    psql: Child,
+    answers: BufReader<std::process::ChildStdout>,
+    seen: String,
 }
 
-impl Bench<'_> {
-    /// With an empty folder for scripts and logs.
-    pub fn new(pgbench: PathBuf, melba: &Melba, folder: PathBuf) -> Result<Bench<'_>, String> {
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        Ok(Bench { pgbench, melba, folder })
+impl Snapshot {
+    fn take(melba: &Melba) -> Result<Snapshot, String> {
+        let mut psql = melba.address.client("psql");
+        psql.args(["-XAtq", "-v", "ON_ERROR_STOP=1"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut psql = psql.spawn().map_err(|e| format!("psql: {e}"))?;
+        let answers = BufReader::new(psql.stdout.take().ok_or("psql has no output")?);
+        let mut snapshot = Snapshot { psql, answers, seen: String::new() };
+        snapshot.seen = snapshot.ask(&format!("begin isolation level repeatable read;\n{SEEN}"))?;
+        Ok(snapshot)
     }
 
-    /// Starts a script; without a number of transactions until it is stopped.
-    pub fn start(&self, name: &str, script: &str, clients: u64, transactions: Option<u64>) -> Result<Child, String> {
-        let file = self.folder.join(format!("{name}.sql"));
-        std::fs::write(&file, script).map_err(|e| format!("{}: {e}", file.display()))?;
-        let clients = clients.to_string();
-        let mut command = self.melba.address.client(&self.pgbench);
-        command.args(["-n", "-M", "prepared", "-D", "n=0", "-c", &clients, "-j", &clients, "-f"]).arg(&file);
-        match transactions {
-            Some(n) => command.args(["-t", &n.to_string()]),
-            None => command.args(["-T", "100000"]),
-        };
-        command.args(["-l", "--log-prefix"]).arg(self.folder.join(name));
-        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(|e| format!("pgbench: {e}"))
+    fn ask(&mut self, query: &str) -> Result<String, String> {
+        let input = self.psql.stdin.as_mut().ok_or("psql has no input")?;
+        input.write_all(query.as_bytes()).and_then(|()| input.flush()).map_err(|e| format!("psql: {e}"))?;
+        let mut line = String::new();
+        self.answers.read_line(&mut line).map_err(|e| format!("psql: {e}"))?;
+        Ok(line)
     }
 
-    pub fn finish(&self, mut child: Child) -> Result<(), String> {
-        let status = child.wait().map_err(|e| format!("pgbench: {e}"))?;
-        if status.success() { Ok(()) } else { Err(format!("pgbench failed: {status}")) }
-    }
-
-    fn stop(&self, mut child: Child) -> Result<(), String> {
-        // With an interrupt it writes the rest of its log.
-        run(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]), "kill")?;
-        child.wait().map(drop).map_err(|e| format!("pgbench: {e}"))
-    }
-
-    /// What a script's transactions took: the median, one in a thousand, and the longest.
-    pub fn pauses(&self, name: &str) -> Result<String, String> {
-        let mut micros: Vec<u64> = Vec::new();
-        let prefix = format!("{name}.");
-        for file in self.folder.read_dir().map_err(|e| format!("{}: {e}", self.folder.display()))?.flatten() {
-            let log = file.file_name().into_string().unwrap_or_default();
-            if log.starts_with(&prefix) && !log.ends_with(".sql") {
-                let text = std::fs::read_to_string(file.path()).map_err(|e| format!("{log}: {e}"))?;
-                // client, number, microseconds, ...
-                micros.extend(text.lines().filter_map(|l| l.split(' ').nth(2)?.parse::<u64>().ok()));
-            }
+    /// Checks that it still sees what it saw, and ends it.
+    fn give_up(mut self) -> Result<(), String> {
+        let seen = self.ask(SEEN)?;
+        if seen != self.seen || seen.is_empty() {
+            return Err(format!("space: the snapshot saw {}, now {seen}", self.seen));
         }
-        micros.sort_unstable();
-        let at =
-            |share: f64| micros.get((micros.len() as f64 * share) as usize).or(micros.last()).map_or(0.0, |m| *m as f64 / 1e3);
-        Ok(format!(
-            "{} transactions, median {:.1} ms, one in 1000 above {:.1} ms, longest {:.1} ms",
-            micros.len(),
-            at(0.5),
-            at(0.999),
-            at(1.0)
-        ))
+        drop(self.psql.stdin.take());
+        self.psql.wait().map(drop).map_err(|e| format!("psql: {e}"))
     }
-}
-
-/// Measures the files of a data directory all the time, on a thread of its own.
-pub struct Watch {
-    now: Arc<AtomicU64>,
-    pub most: Arc<AtomicU64>,
-    stop: Arc<AtomicBool>,
-}
-
-impl Watch {
-    pub fn start(data: PathBuf) -> Watch {
-        let watch = Watch { now: Arc::default(), most: Arc::default(), stop: Arc::default() };
-        let (now, most, stop) = (Arc::clone(&watch.now), Arc::clone(&watch.most), Arc::clone(&watch.stop));
-        std::thread::spawn(move || {
-            while !stop.load(Ordering::SeqCst) {
-                let bytes = bytes_of(&data);
-                now.store(bytes, Ordering::SeqCst);
-                most.fetch_max(bytes, Ordering::SeqCst);
-                std::thread::sleep(LOOK_EVERY);
-            }
-        });
-        watch
-    }
-
-    /// The bytes once they have not changed for ten seconds.
-    pub fn settled(&self, within: Duration) -> u64 {
-        let began = Instant::now();
-        let (mut last, mut since) = (0, Instant::now());
-        while began.elapsed() < within && since.elapsed() < Duration::from_secs(10) {
-            std::thread::sleep(LOOK_EVERY);
-            let now = self.now.load(Ordering::SeqCst);
-            if now != last {
-                (last, since) = (now, Instant::now());
-            }
-        }
-        last
-    }
-
-    /// Watches for so long; answers when the bytes were below the bar for good.
-    fn below(&self, bar: u64, within: Duration) -> Option<Duration> {
-        let began = Instant::now();
-        let mut reached = None;
-        while began.elapsed() < within {
-            std::thread::sleep(LOOK_EVERY);
-            let is_below = self.now.load(Ordering::SeqCst) < bar;
-            reached = if is_below { reached.or(Some(began.elapsed())) } else { None };
-        }
-        reached
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::SeqCst);
-    }
-}
-
-/// Bytes of all files below a folder.
-fn bytes_of(folder: &Path) -> u64 {
-    let entries = folder.read_dir().into_iter().flatten().flatten();
-    entries
-        .map(|entry| match entry.metadata() {
-            Ok(metadata) if metadata.is_dir() => bytes_of(&entry.path()),
-            Ok(metadata) => metadata.len(),
-            Err(_) => 0,
-        })
-        .sum()
 }
