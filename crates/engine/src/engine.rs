@@ -57,7 +57,7 @@ pub struct EngineOptions {
 /// What a merge holds of a column of an input, about.
 const MERGE_COLUMN_BYTES: usize = 96 << 10;
 /// The least and the most inputs of a merge that may overlap.
-const MERGE_FAN_IN: (usize, usize) = (4, 32);
+const MERGE_FAN_IN: (usize, usize) = (8, 32);
 /// The least and the most bytes that a merge decodes of an input at a time.
 const MERGE_PIECE_BYTES: (usize, usize) = (32 << 10, 1 << 20);
 

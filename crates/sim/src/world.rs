@@ -104,7 +104,7 @@ impl World {
                     || ["injected failure", "the power is off"].contains(&source.to_string().as_str())
             }
             EngineError::Poisoned { .. } => self.is_troubled(),
-            EngineError::SerializationFailure | EngineError::LockTimeout => true,
+            EngineError::SerializationFailure | EngineError::SerializationConflict { .. } | EngineError::LockTimeout => true,
             EngineError::OutOfMemory { what } => what.contains("memory tables"),
             _ => false,
         };

@@ -11,7 +11,7 @@ use crate::key::KeyBytes;
 use crate::levels::{IndexLevels, IndexRun};
 use crate::serializable::Read;
 use crate::tree::Tree;
-use crate::txn::{ReadView, Transaction};
+use crate::txn::{OwnView, ReadView, Transaction};
 
 /// The first batch is small: most index scans want one entry.
 const FIRST_BATCH_ENTRIES: usize = 8;
@@ -20,7 +20,7 @@ const EXPECTED_ENTRIES_MAX: usize = 32;
 
 /// A scan in progress. Entries come in key order, then row id order, or exactly reversed.
 pub struct IndexScan {
-    txn: Arc<Transaction>,
+    own: OwnView,
     view: ReadView,
     tree: Arc<Tree>,
     levels: IndexLevels,
@@ -139,7 +139,7 @@ impl IndexScan {
         let levels = tree.as_index().map(|t| t.levels.read().clone());
         let levels = levels.ok_or(EngineError::Misuse("not an index tree"))?;
         let mut scan = IndexScan {
-            txn,
+            own: OwnView::new(txn, view),
             view,
             tree,
             levels,
@@ -161,7 +161,7 @@ impl IndexScan {
     /// Begins anew with other bounds, keeping buffers, and the cursors of segments that are looked at again. The view sees what
     /// it saw before.
     pub fn restart(&mut self, bounds: (Bound<&[u8]>, Bound<&[u8]>), exact: Option<&[u8]>) -> Result<()> {
-        self.txn.check_failure()?;
+        self.own.txn.check_failure()?;
         self.done = false;
         self.lower = match bounds.0 {
             Bound::Unbounded => Bound::Unbounded,
@@ -189,7 +189,8 @@ impl IndexScan {
     fn find_cursors(&mut self, exact: Option<&[u8]>) -> Result<()> {
         let mut before = std::mem::take(&mut self.cursors).into_iter().peekable();
         let mut cursors = Vec::with_capacity(before.len());
-        let own = self.txn.private_indexes(self.view, self.tree.id);
+        self.own.renew();
+        let own = self.own.txn.private_indexes(self.view, self.tree.id);
         self.private = 0;
         for (i, run) in own.iter().chain(self.levels.runs.iter()).enumerate() {
             // Of one segment and the next, in the same order as before.
@@ -243,8 +244,8 @@ impl IndexScan {
         let bounds = (as_slice(&self.lower), as_slice(&self.upper));
         let (limit, reverse) = (self.limit, self.reverse);
         self.sources.iter_mut().for_each(Entries::clear);
-        let own = &mut self.sources[OWN];
-        self.txn.own_keys(self.view, self.tree.id, bounds, reverse, limit, |k, live| own.push(k, live));
+        let entries = &mut self.sources[OWN];
+        self.own.keys(self.tree.id, bounds, reverse, limit, |k, live| entries.push(k, live));
         let memory = OWN + 1 + self.private;
         for (table, entries) in self.levels.memory().zip(&mut self.sources[memory..memory + MEMORY]) {
             let map = table.map.read();
@@ -280,7 +281,7 @@ impl IndexScan {
 
     /// Announces the entries up to and including `end`, or all that are left: present or not, they have been looked for.
     fn note_read(&self, end: Option<&KeyBytes>) -> Result<()> {
-        if !self.txn.tracks(self.view) {
+        if !self.own.txn.tracks(self.view) {
             return Ok(());
         }
         let (mut lower, mut upper) = (as_slice(&self.lower), as_slice(&self.upper));
@@ -289,7 +290,7 @@ impl IndexScan {
             Some(end) => upper = Bound::Included(end.as_slice()),
             None => {}
         }
-        self.txn.note_reads(std::iter::once(Read::Range(self.tree.id, lower, upper)))
+        self.own.txn.note_reads(std::iter::once(Read::Range(self.tree.id, lower, upper)))
     }
 
     /// The live entries of all sources up to and including `end`.

@@ -8,7 +8,7 @@ use melba_types::{Csn, RowId};
 use crate::error::Result;
 use crate::levels::{TableLevels, TableRun};
 use crate::tree::Tree;
-use crate::txn::{ReadView, Transaction};
+use crate::txn::OwnView;
 
 /// Leaves out of `wanted` (positions in `row_ids`, ascending) the rows that are in `masked` (ascending).
 fn remove_masked(masked: &[RowId], row_ids: &[RowId], wanted: &mut Vec<u32>) {
@@ -33,21 +33,14 @@ pub(crate) struct MemoryMask {
 
 impl MemoryMask {
     /// Fills the mask for the rows from `first` to `last`; without `levels`, with own changes only.
-    pub fn load(
-        &mut self,
-        txn: &Transaction,
-        view: ReadView,
-        tree: &Tree,
-        levels: Option<&TableLevels>,
-        first: RowId,
-        last: RowId,
-    ) {
+    pub fn load(&mut self, own: &OwnView, tree: &Tree, levels: Option<&TableLevels>, first: RowId, last: RowId) {
         self.ids.clear();
-        txn.own_row_ids(view, tree.id, first, last, &mut self.ids);
+        own.row_ids(tree.id, first, last, &mut self.ids);
+        let csn = own.view().csn;
         let own = self.ids.len();
         for table in levels.into_iter().flat_map(|l| l.memory()) {
             let map = table.map.read();
-            let seen = map.range(first..=last).filter(|(_, chain)| chain.visible(view.csn).is_some());
+            let seen = map.range(first..=last).filter(|(_, chain)| chain.visible(csn).is_some());
             self.ids.extend(seen.map(|(id, _)| *id));
         }
         if own > 0 || levels.is_some_and(|l| l.frozen.is_some()) {

@@ -11,7 +11,7 @@ use crate::RowBytes;
 use crate::error::{EngineError, Result};
 use crate::levels::{TableLevels, TableRun};
 use crate::tree::Tree;
-use crate::txn::{ReadView, Transaction, empty_columns, push_row};
+use crate::txn::{OwnView, ReadView, Transaction, empty_columns, push_row};
 
 /// Rows taken from memory at a time, under one lock.
 const MEMORY_BATCH_ROWS: usize = 1024;
@@ -27,7 +27,7 @@ pub struct ScanBatch {
 
 /// A scan in progress.
 pub struct TableScan {
-    txn: Arc<Transaction>,
+    own: OwnView,
     view: ReadView,
     tree: Arc<Tree>,
     layout: Arc<RowLayout>,
@@ -86,7 +86,8 @@ impl TableScan {
         let levels = levels.ok_or(EngineError::Misuse("not a table tree"))?;
         empty_columns(&layout, projection, 0)?;
         let morsel = morsel.unwrap_or(Morsel::ALL);
-        let mut runs = txn.private_tables(view, tree.id);
+        let own = OwnView::new(txn, view);
+        let mut runs = own.txn.private_tables(view, tree.id);
         let in_range = |r: &Arc<TableRun>| {
             let meta = r.reader.meta();
             meta.csn_min <= view.csn && meta.row_id_min < morsel.to && meta.row_id_max >= morsel.from
@@ -100,7 +101,7 @@ impl TableScan {
             projection: projection.to_vec(),
             missing: missing.to_vec(),
             predicates: predicates.to_vec(),
-            txn,
+            own,
             view,
             tree,
             layout,
@@ -141,7 +142,7 @@ impl TableScan {
     fn memory_batch(&mut self) -> Result<Rows> {
         let cursor = &mut self.memory;
         cursor.sources.iter_mut().for_each(Vec::clear);
-        self.txn.own_rows(self.view, self.tree.id, cursor.next, MEMORY_BATCH_ROWS, &mut cursor.sources[0]);
+        self.own.rows(self.tree.id, cursor.next, MEMORY_BATCH_ROWS, &mut cursor.sources[0]);
         for (table, rows) in self.levels.memory().zip(&mut cursor.sources[1..]) {
             let map = table.map.read();
             for (id, chain) in map.range(cursor.next..self.morsel.to) {
@@ -272,7 +273,7 @@ impl TableScan {
         let (Some(first), Some(last)) = (row_ids.first().copied(), row_ids.last().copied()) else { return Ok(wanted) };
         let cursor = &mut self.segments;
         let levels = (cursor.run >= self.private).then_some(&self.levels);
-        cursor.memory.load(&self.txn, self.view, &self.tree, levels, first, last);
+        cursor.memory.load(&self.own, &self.tree, levels, first, last);
         cursor.memory.filter(row_ids, &mut wanted);
         if cursor.masks.is_empty() {
             cursor.masks = self.runs[..cursor.run].iter().map(|r| RunMask::new(r, self.view.csn)).collect();

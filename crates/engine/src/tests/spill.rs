@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use melba_types::row::RowLayout;
-use melba_types::{Datum, Kind, TreeId};
+use melba_types::{Datum, Kind, RowId, TreeId};
 use melba_vfs::{Directory, MemoryDirectory, OsClock};
 
 use crate::*;
@@ -139,4 +139,54 @@ fn what_is_rolled_back_leaves_no_file() {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     assert!(t.scan(t.statement_view(), table, &[0], &[], &[], None).expect("opens").next().expect("scans").is_none());
     assert_eq!(files(&crashed), 0, "what the crash left is gone");
+}
+
+#[test]
+fn scans_that_are_open_while_changes_are_moved_see_each_row_once() {
+    const ROWS: i64 = 3000;
+    let directory = MemoryDirectory::new();
+    let engine = open(&directory, 400_000);
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let table = t.create_table_tree(&[Kind::Int8], Persistence::Logged).expect("creates");
+    let index = t.create_index_tree(table, Persistence::Logged).expect("creates");
+    for value in 0..ROWS {
+        let id = t.insert(table, &row(value)).expect("inserts");
+        t.index_insert(index, &key(value), id).expect("inserts");
+    }
+    t.commit(Durability::Sync).expect("commits");
+    engine.checkpoint().expect("flushes");
+
+    // Half of the rows are new, in memory, when the scans begin.
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    t.statement_view();
+    let update = |ids: std::ops::RangeInclusive<i64>, by: i64| {
+        for id in ids.map(|id| RowId(id as u64)) {
+            let old = t.get_latest(table, id).expect("reads").row.expect("there");
+            let old = RowLayout::new(vec![Kind::Int8]).view(&old).expect("a row").datum(0, &Datum::Null).as_i64();
+            t.update(table, id, &row(old + by)).expect("updates");
+            t.index_delete(index, &key(old), id).expect("deletes");
+            t.index_insert(index, &key(old + by), id).expect("inserts");
+        }
+    };
+    update(1..=ROWS / 2, ROWS);
+    let all_in_memory = t.write_bytes();
+    let view = t.statement_view();
+    let mut scan = t.scan(view, table, &[0], &[], &[], None).expect("opens");
+    let mut entries = t.index_scan(view, index, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
+    let first = scan.next().expect("scans").expect("rows");
+    let mut values: Vec<i64> = (0..first.row_ids.len()).map(|i| first.columns[0].get(i).as_i64()).collect();
+    let mut keys = vec![entries.next().expect("scans").expect("an entry").0.to_vec()];
+    t.statement_view();
+    update(1..=ROWS, 2 * ROWS);
+    assert!(t.write_bytes() < all_in_memory, "the first half was moved");
+    while let Some(batch) = scan.next().expect("scans") {
+        values.extend((0..batch.row_ids.len()).map(|i| batch.columns[0].get(i).as_i64()));
+    }
+    while let Some((entry, _)) = entries.next().expect("scans") {
+        keys.push(entry.to_vec());
+    }
+    values.sort_unstable();
+    let wanted: Vec<i64> = (ROWS / 2..ROWS + ROWS / 2).collect();
+    assert_eq!(values, wanted);
+    assert_eq!(keys, wanted.iter().map(|value| key(*value)).collect::<Vec<_>>());
 }

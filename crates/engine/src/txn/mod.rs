@@ -3,6 +3,7 @@
 mod fetch;
 mod frames;
 mod index;
+mod own;
 mod rows;
 mod schema;
 mod spill;
@@ -29,6 +30,8 @@ use crate::serializable::Tracking;
 use crate::session::Session;
 use crate::tree::Tree;
 pub(crate) use fetch::push_row;
+use own::Epoch;
+pub(crate) use own::OwnView;
 pub(crate) use rows::empty_columns;
 pub(crate) use write_set::{Link, PrivateRun, TreeHeads, What, WriteSet};
 
@@ -137,6 +140,8 @@ pub(crate) struct State {
     pub held: Option<Held>,
     /// Bytes of rows and keys when the write set's memory was last looked at.
     pub looked_at_bytes: usize,
+    /// What open scans share, if there have been any since changes were moved last.
+    epoch: Option<Arc<Epoch>>,
     /// Segments that the running command writes.
     pub bulk: Vec<BulkWriter>,
     /// A bulk segment could not be finished: nothing but a rollback is possible.
@@ -160,6 +165,7 @@ impl Transaction {
                 savepoints: Vec::new(),
                 held: None,
                 looked_at_bytes: 0,
+                epoch: None,
                 bulk: Vec::new(),
                 failure: None,
             }),

@@ -190,27 +190,6 @@ impl Transaction {
         }
         private_tables(&self.state.lock().writes, tree, view.command)
     }
-
-    /// The rows from `first` to `last` that commands before the view's changed.
-    pub(crate) fn own_row_ids(&self, view: ReadView, tree: TreeId, first: RowId, last: RowId, out: &mut Vec<RowId>) {
-        if self.has_writes() {
-            self.state.lock().writes.row_ids_between(tree, first, last, view.command, out);
-        }
-    }
-
-    /// Own rows for a scan, see `WriteSet::rows_from`.
-    pub(crate) fn own_rows(
-        &self,
-        view: ReadView,
-        tree: TreeId,
-        from: RowId,
-        limit: usize,
-        out: &mut Vec<(RowId, Option<RowBytes>)>,
-    ) {
-        if self.has_writes() {
-            self.state.lock().writes.rows_from(tree, from, view.command, limit, out);
-        }
-    }
 }
 
 /// The private segments of a table that commands before `command` wrote, newest first.

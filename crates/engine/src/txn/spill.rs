@@ -63,6 +63,7 @@ impl Transaction {
             let Some(first) = state.writes.changes.iter().find(|c| movable(c)).map(|c| c.command) else { break };
             // All commands up to the next cut.
             let end = cuts.iter().copied().find(|cut| *cut > first).unwrap_or(u32::MAX);
+            state.end_epoch();
             state.writes.move_changes(end, &self.shared().files)?;
         }
         state.writes.merge_links(&cuts, &self.shared().files)

@@ -24,6 +24,7 @@ use crate::tree::{Persistence, Tree, TreeData};
 const NONE: u32 = u32::MAX;
 
 /// One change.
+#[derive(Clone)]
 pub(crate) struct Change {
     pub command: u32,
     /// Position of the tree in `WriteSet::trees`; meaningless for changes of the schema.
@@ -34,6 +35,7 @@ pub(crate) struct Change {
 }
 
 /// What was changed.
+#[derive(Clone)]
 pub(crate) enum What {
     Row {
         row: RowId,
@@ -102,6 +104,7 @@ impl PrivateRun {
 
 /// Ordered map of heads. Most transactions change a few keys, or many in ascending order: a sorted list serves both
 /// without allocating, and gives way to a tree when neither holds.
+#[derive(Clone)]
 pub(crate) enum Heads<K> {
     List(Vec<(K, u32)>),
     Tree(BTreeMap<K, u32>),
@@ -226,12 +229,14 @@ impl<K: Ord + Clone> Heads<K> {
     }
 }
 
+#[derive(Clone)]
 pub(crate) enum TreeHeads {
     Rows(Heads<RowId>),
     Keys(Heads<KeyBytes>),
 }
 
 /// The changed keys of one tree.
+#[derive(Clone)]
 pub(crate) struct TreeWrites {
     pub tree: Arc<Tree>,
     pub heads: TreeHeads,
@@ -268,6 +273,11 @@ impl WriteSet {
         };
         self.trees.push(TreeWrites { tree: Arc::clone(tree), heads, live: 0 });
         self.trees.len() - 1
+    }
+
+    /// The changes in memory, for who reads them; rows and keys are shared.
+    pub fn copy_of_changes(&self) -> WriteSet {
+        WriteSet { changes: self.changes.clone(), trees: self.trees.clone(), ..WriteSet::default() }
     }
 
     pub fn writes(&self, tree: TreeId) -> Option<&TreeWrites> {
