@@ -38,7 +38,8 @@ tasks:
   documents        space while all documents of a table are replaced; --rows N (10000), --rounds N (10); minutes long
   recovery         recovery of a database and of one ten times larger; --rows N (200000)
   bulk             COPY, indexes, CREATE TABLE AS beside PostgreSQL, speeds and sizes; --rows N (20000000), --rounds N (1)
-  memory           a server with little memory and much data; --memory MB (192), --megabytes MB of data (400)
+  memory           a server with little memory and much data; --memory MB (192), --megabytes MB of data (400), --operate MB of them that
+                   operators and changes are tried on (all)
   compare [NAME]   scripts of tests/sql on PostgreSQL and on Melba, the same output
   dumps            pg_dump, pg_restore, psql, pg_dumpall, vacuumlo, melba dump and restore between Melba and PostgreSQL, all
                    options; --pg-bin DIR with client programs of version 18 compares in all directions
@@ -157,7 +158,8 @@ impl Options {
             "--kills" => self.history.kills = number()?,
             "--seed" => self.history.seed = number()?,
             "--memory" => self.memory.memory = number()?.into(),
-            "--megabytes" => self.memory.megabytes = number()?.into(),
+            "--megabytes" => (self.memory.megabytes, self.memory.operate) = (number()?.into(), number()?.into()),
+            "--operate" => self.memory.operate = number()?.into(),
             "--scale" => (self.crash.scale, self.longrun.scale) = (number()?, number()?),
             "--minutes" => self.longrun.minutes = number()?,
             _ => return Err(USAGE.to_owned()),
