@@ -191,8 +191,10 @@ impl<K: Ord, V: Payload, R> Levels<K, V, R> {
         self.runs = added.into_iter().chain(self.runs.iter().cloned()).collect();
     }
 
-    /// Takes `removed` out, which are obsolete now, and puts `added` in.
-    pub fn replace_runs(&mut self, removed: &[u64], added: &[Arc<Run<R>>], place: Place) {
+    /// Takes `removed` out, which are obsolete now, and puts `added` in. Returns the runs there were, to be dropped when the
+    /// levels are unlocked: to close segments takes its time.
+    #[must_use]
+    pub fn replace_runs(&mut self, removed: &[u64], added: &[Arc<Run<R>>], place: Place) -> Arc<[Arc<Run<R>>]> {
         let mut runs = self.runs.to_vec();
         let is_removed = |r: &Arc<Run<R>>| removed.contains(&r.segment.file);
         let first = runs.iter().position(is_removed).unwrap_or(0);
@@ -205,7 +207,7 @@ impl<K: Ord, V: Payload, R> Levels<K, V, R> {
         });
         let at = if place == Place::First { first } else { runs.len() };
         runs.splice(at..at, added.iter().cloned());
-        self.runs = runs.into();
+        std::mem::replace(&mut self.runs, runs.into())
     }
 }
 

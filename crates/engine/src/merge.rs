@@ -144,15 +144,16 @@ impl Shared {
             outputs.iter().for_each(|r| r.obsolete.store(true, Ordering::Release));
             return Err(e);
         }
-        {
+        let before = {
             let mut levels = levels.write();
             if !job.replaced.iter().all(|file| levels.runs.iter().any(|r| r.segment.file == *file)) {
                 // The tree was dropped meanwhile.
                 outputs.iter().for_each(|r| r.obsolete.store(true, Ordering::Release));
                 return Ok(());
             }
-            levels.replace_runs(&job.replaced, &outputs, job.place);
-        }
+            levels.replace_runs(&job.replaced, &outputs, job.place)
+        };
+        drop(before);
         let added: Vec<SegmentFile> = outputs.iter().map(|r| r.segment).collect();
         let mut edits = replacement(tree.id, &known, &job.replaced, &added, job.place);
         merges.note_outputs(job, &outputs);
@@ -164,7 +165,8 @@ impl Shared {
         let gone: Vec<u64> = shape.superfluous(&merges.absorbed).into_iter().flat_map(|i| candidates[i].files.clone()).collect();
         let bulk = shape.bulk();
         if !gone.is_empty() {
-            levels.write().replace_runs(&gone, &[], Place::First);
+            let before = levels.write().replace_runs(&gone, &[], Place::First);
+            drop(before);
             edits.push(Edit::Segments { tree: tree.id, removed: gone.clone(), added: Vec::new() });
             merges.forget(&gone);
         }

@@ -238,11 +238,11 @@ fn a_spare_that_does_not_fit_leaves_nothing() {
 fn spares_go_but_for_what_is_promised_or_needed_soon() {
     let d = MemoryDirectory::new();
     let wal = open(Arc::clone(&d) as Arc<dyn Directory>, small(), Lsn(0)).expect("opens");
-    for _ in 0..6 {
-        let end = append(&wal, &"x".repeat(300));
+    for _ in 0..3 {
+        append(&wal, &"x".repeat(300));
         wal.flush(WrittenBy::Client).expect("flushes");
-        wal.release_before(end).expect("releases");
     }
+    wal.release_before(wal.end()).expect("releases");
     let files = || d.list().expect("lists").len();
     assert_eq!(files(), 3);
     wal.reserve(400).expect("there is room in a spare");
