@@ -189,7 +189,7 @@ impl IndexScan {
     fn find_cursors(&mut self, exact: Option<&[u8]>) -> Result<()> {
         let mut before = std::mem::take(&mut self.cursors).into_iter().peekable();
         let mut cursors = Vec::with_capacity(before.len());
-        self.own.renew();
+        self.own.look();
         let own = self.own.txn.private_indexes(self.view, self.tree.id);
         self.private = 0;
         for (i, run) in own.iter().chain(self.levels.runs.iter()).enumerate() {

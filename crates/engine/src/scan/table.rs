@@ -86,7 +86,8 @@ impl TableScan {
         let levels = levels.ok_or(EngineError::Misuse("not a table tree"))?;
         empty_columns(&layout, projection, 0)?;
         let morsel = morsel.unwrap_or(Morsel::ALL);
-        let own = OwnView::new(txn, view);
+        let mut own = OwnView::new(txn, view);
+        own.look();
         let mut runs = own.txn.private_tables(view, tree.id);
         let in_range = |r: &Arc<TableRun>| {
             let meta = r.reader.meta();

@@ -19,20 +19,19 @@ pub(crate) struct Epoch(OnceLock<WriteSet>);
 pub(crate) struct OwnView {
     pub txn: Arc<Transaction>,
     view: ReadView,
-    /// `None`: there were no changes.
+    /// `None`: there were no changes when it looked.
     epoch: Option<Arc<Epoch>>,
 }
 
 impl OwnView {
-    /// To be taken before the list of private segments: a move in between shows changes twice, and not never.
+    /// It shows nothing before `look`.
     pub fn new(txn: Arc<Transaction>, view: ReadView) -> OwnView {
-        let mut own = OwnView { txn, view, epoch: None };
-        own.renew();
-        own
+        OwnView { txn, view, epoch: None }
     }
 
-    /// For a scan that lists the private segments anew.
-    pub fn renew(&mut self) {
+    /// Takes the changes as they are now. To be called before private segments are listed: a move in between shows changes twice,
+    /// and not never.
+    pub fn look(&mut self) {
         let txn = &self.txn;
         self.epoch = txn.has_writes().then(|| Arc::clone(txn.state.lock().epoch.get_or_insert_default()));
     }
