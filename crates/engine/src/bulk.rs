@@ -6,7 +6,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use melba_types::row::RowLayout;
 use melba_types::{Batch, Column, ColumnData, Csn, RowId, TreeId};

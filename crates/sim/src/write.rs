@@ -55,9 +55,13 @@ impl World {
             return Ok(());
         }
         let (tree, count) = (shape.tree.toast(), 1 + self.random.below(3) as u64);
-        let first = open.txn.reserve_frames(tree, count)?;
+        // Many bytes go straight into a segment; that it is many is what the writer says.
+        let bytes = if self.random.chance(30) { 1 << 30 } else { 0 };
+        let first = open.txn.reserve_frames(tree, count, bytes)?;
         for id in (first.0..first.0 + count).map(RowId) {
-            open.txn.put_frame(tree, id, &frame(tree, id))?;
+            let frame = frame(tree, id);
+            let (head, tail) = frame.split_at(self.random.below(frame.len() + 1));
+            open.txn.put_frame(tree, id, &[head, tail])?;
         }
         row.set_frames(&(first..RowId(first.0 + count)));
         Ok(())
