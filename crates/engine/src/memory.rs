@@ -60,6 +60,11 @@ impl QueryMemory {
         Arc::new(QueryMemory { budget: Arc::clone(budget), used: AtomicU64::new(0), reserved: AtomicU64::new(0) })
     }
 
+    /// Bytes that all queries together may have.
+    pub fn limit(&self) -> u64 {
+        self.budget.limit()
+    }
+
     /// Bytes in use.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)

@@ -14,8 +14,11 @@ use crate::memory::{Held, QueryMemory};
 /// Rows handed to a segment writer at a time.
 const BATCH_ROWS: usize = 2048;
 const BATCH_BYTES: usize = 4 << 20;
-/// Row groups that are in memory at a time when a pool encodes them.
-const POOLED_GROUPS: usize = 3;
+/// Row groups' worth of memory that a pool takes: one is collected, one waits, two are encoded, one is empty, and the buffers of
+/// all have grown beyond what they hold.
+const POOLED_GROUPS: usize = 8;
+/// A pool may take such a part of the budget of all queries.
+const POOL_SHARE: u64 = 4;
 
 /// Writes row versions into segments, one for each number of columns that rows have (ADD COLUMN leaves old rows as they are).
 pub(crate) struct TableOutput {
@@ -68,7 +71,8 @@ impl TableOutput {
     pub fn pooled(mut self, memory: &Arc<QueryMemory>) -> TableOutput {
         let options = TableOptions::default();
         let mut held = Held::new(memory);
-        if held.try_set(POOLED_GROUPS * options.group_bytes) {
+        let bytes = POOLED_GROUPS * options.group_bytes;
+        if bytes as u64 <= memory.limit() / POOL_SHARE && held.try_set(bytes) {
             let pool = EncoderPool::new(options, crate::wait::about_to_wait);
             self.pool = Some(Pooled { pool, _held: held });
         }
