@@ -57,9 +57,9 @@ impl World {
             End::PowerCut => self.profile.survive[self.random.below(self.profile.survive.len())],
         };
         self.power_returns(survive);
-        let engine = self.recover(survive)?;
+        let (engine, crashed) = self.recover(survive)?;
         // A shutdown that failed may have come to its end after all.
-        let clean = end == End::Clean || wanted == End::Clean && self.has_unlogged_rows(&engine);
+        let clean = end == End::Clean && !crashed || wanted == End::Clean && self.has_unlogged_rows(&engine);
         self.check_recovered(&engine, clean)?;
         self.engine = Some(engine);
         *clients = self.clients()?;
@@ -74,8 +74,10 @@ impl World {
         self.faults = Faults::new();
     }
 
-    /// Opens the engine; some recoveries fail or are cut short, and then there is another.
-    fn recover(&mut self, survive: usize) -> Result<Arc<Engine>, String> {
+    /// Opens the engine; some recoveries fail or are cut short, and then there is another. Says whether an engine came up in
+    /// between, and then the power went.
+    fn recover(&mut self, survive: usize) -> Result<(Arc<Engine>, bool), String> {
+        let mut crashed = false;
         for _ in 0..CUT_RECOVERIES_MAX {
             match self.random.below(8) {
                 0 => self.directory.cut_power_at_sync(self.random.below(8) as u64),
@@ -87,9 +89,12 @@ impl World {
                     // It came through; what was to happen must not happen later.
                     self.faults.heal();
                     self.directory.cut_power_at_sync(u64::MAX);
-                    return Ok(engine);
+                    return Ok((engine, crashed));
                 }
-                Ok(_) => self.event(format_args!("recovery in trouble")),
+                Ok(_) => {
+                    self.event(format_args!("recovery in trouble"));
+                    crashed = true;
+                }
                 Err(e) => {
                     self.event(format_args!("recovery cut: {e}"));
                     self.judge(&e, "recovery")?;
@@ -98,7 +103,8 @@ impl World {
             self.directory.cut_power();
             self.power_returns(survive);
         }
-        self.open().map_err(|e| format!("recovery failed: {e:?}"))
+        let engine = self.open().map_err(|e| format!("recovery failed: {e:?}"))?;
+        Ok((engine, crashed))
     }
 
     /// Whether unlogged tables have their rows, as they do after a clean stop.
