@@ -117,7 +117,7 @@ fn fill(store: &dyn Store, n: u64, batch: u64, sync: Sync, order: impl Fn(u64) -
     n
 }
 
-/// Looks up `count` keys; those from `n` on are not there.
+/// Looks up keys and returns how many; those from `n` on are not there.
 fn read(store: &dyn Store, n: u64, keys: impl Iterator<Item = u64>) -> u64 {
     let mut client = store.client();
     let mut count = 0;
