@@ -31,13 +31,19 @@ fn segments(directory: &MemoryDirectory) -> usize {
     directory.subdirectory("segments").expect("there").list().expect("lists").len()
 }
 
+/// A logged table of one bigint column.
+fn table(engine: &Engine) -> TreeId {
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let tree = t.create_table_tree(&[Kind::Int8], Persistence::Logged).expect("creates");
+    t.commit(Durability::Sync).expect("commits");
+    tree
+}
+
 #[test]
 fn a_bulk_load_behaves_like_single_rows() {
     let directory = MemoryDirectory::new();
     let engine = open(&directory);
-    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-    let tree = t.create_table_tree(&[Kind::Int8], Persistence::Logged).expect("creates");
-    t.commit(Durability::Sync).expect("commits");
+    let tree = table(&engine);
     let log = engine.log_statistics().bytes;
 
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
@@ -167,9 +173,7 @@ fn threads_build_an_index_by_parts_and_find_duplicates_between_them() {
 fn rows_come_and_go_under_chosen_ids() {
     let directory = MemoryDirectory::new();
     let engine = open(&directory);
-    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-    let tree = t.create_table_tree(&[Kind::Int8], Persistence::Logged).expect("creates");
-    t.commit(Durability::Sync).expect("commits");
+    let tree = table(&engine);
 
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let spread = |first: u64, rows: u64| -> Vec<RowId> { (0..rows).map(|i| RowId(first + i * 1000)).collect() };
@@ -235,9 +239,7 @@ fn rows_come_and_go_under_chosen_ids() {
 fn a_linked_segment_stays_while_the_log_may_link_it_again() {
     let directory = MemoryDirectory::new();
     let engine = open(&directory);
-    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-    let tree = t.create_table_tree(&[Kind::Int8], Persistence::Logged).expect("creates");
-    t.commit(Durability::Sync).expect("commits");
+    let tree = table(&engine);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     t.insert_batch(tree, &batch(0, 50_000)).expect("loads");
     t.commit(Durability::Sync).expect("commits");
