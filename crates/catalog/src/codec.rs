@@ -11,6 +11,7 @@
 
 use std::sync::Arc;
 
+use melba_types::bytes::{ByteReader, put_varint};
 use melba_types::{Datum, Kind, Oid, TreeId};
 
 use crate::builtin::BUILTINS;
@@ -89,7 +90,7 @@ fn encode_object(object: &Object) -> Vec<u8> {
 
 fn decode_object(bytes: &[u8]) -> Option<Object> {
     let [VERSION, tag, rest @ ..] = bytes else { return None };
-    let mut reader = Reader(rest);
+    let mut reader = ByteReader::new(rest);
     macro_rules! arms {
         ($($tag:literal $kind:ident)*) => {
             match tag {$($tag => Object::$kind(Code::read(&mut reader)?),)* _ => return None}
@@ -105,62 +106,27 @@ fn decode_object(bytes: &[u8]) -> Option<Object> {
     {
         Arc::make_mut(relation).storage = builtin.storage.clone();
     }
-    reader.0.is_empty().then_some(object)
+    reader.is_empty().then_some(object)
 }
 
-struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    fn bytes(&mut self, length: usize) -> Option<&[u8]> {
-        let (head, tail) = self.0.split_at_checked(length)?;
-        self.0 = tail;
-        Some(head)
-    }
-
-    fn byte(&mut self) -> Option<u8> {
-        Some(self.bytes(1)?[0])
-    }
-
-    fn varint(&mut self) -> Option<u64> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Some(value);
-            }
-        }
-        None
-    }
-
-    /// A length of things that take a byte at least, so that a corrupt one allocates nothing.
-    fn length(&mut self) -> Option<usize> {
-        let length = self.varint()? as usize;
-        (length <= self.0.len()).then_some(length)
-    }
-}
-
-fn write_varint(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
+/// A length of things that take a byte at least, so that a corrupt one allocates nothing.
+fn count(r: &mut ByteReader<'_>) -> Option<usize> {
+    r.length().filter(|count| *count <= r.remaining())
 }
 
 /// A field that can be written and read back.
 trait Code: Sized {
     fn write(&self, out: &mut Vec<u8>);
-    fn read(r: &mut Reader<'_>) -> Option<Self>;
+    fn read(r: &mut ByteReader<'_>) -> Option<Self>;
 }
 
 macro_rules! code_integers {
     ($($ty:ty: $to:expr, $from:expr;)*) => {$(
         impl Code for $ty {
             fn write(&self, out: &mut Vec<u8>) {
-                write_varint($to(*self), out);
+                put_varint($to(*self), out);
             }
-            fn read(r: &mut Reader<'_>) -> Option<Self> {
+            fn read(r: &mut ByteReader<'_>) -> Option<Self> {
                 r.varint().and_then($from)
             }
         }
@@ -188,8 +154,8 @@ impl Code for u8 {
     fn write(&self, out: &mut Vec<u8>) {
         out.push(*self);
     }
-    fn read(r: &mut Reader<'_>) -> Option<Self> {
-        r.byte()
+    fn read(r: &mut ByteReader<'_>) -> Option<Self> {
+        r.u8()
     }
 }
 
@@ -197,8 +163,8 @@ impl Code for bool {
     fn write(&self, out: &mut Vec<u8>) {
         out.push(u8::from(*self));
     }
-    fn read(r: &mut Reader<'_>) -> Option<Self> {
-        Some(r.byte()? != 0)
+    fn read(r: &mut ByteReader<'_>) -> Option<Self> {
+        Some(r.u8()? != 0)
     }
 }
 
@@ -206,19 +172,19 @@ impl Code for f32 {
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.to_le_bytes());
     }
-    fn read(r: &mut Reader<'_>) -> Option<Self> {
-        Some(f32::from_le_bytes(r.bytes(4)?.try_into().ok()?))
+    fn read(r: &mut ByteReader<'_>) -> Option<Self> {
+        Some(f32::from_le_bytes(r.take(4)?.try_into().ok()?))
     }
 }
 
 impl Code for Arc<str> {
     fn write(&self, out: &mut Vec<u8>) {
-        write_varint(self.len() as u64, out);
+        put_varint(self.len() as u64, out);
         out.extend_from_slice(self.as_bytes());
     }
-    fn read(r: &mut Reader<'_>) -> Option<Self> {
-        let length = r.length()?;
-        Some(std::str::from_utf8(r.bytes(length)?).ok()?.into())
+    fn read(r: &mut ByteReader<'_>) -> Option<Self> {
+        let length = count(r)?;
+        Some(std::str::from_utf8(r.take(length)?).ok()?.into())
     }
 }
 
@@ -226,7 +192,7 @@ impl<T: Code> Code for Arc<T> {
     fn write(&self, out: &mut Vec<u8>) {
         (**self).write(out);
     }
-    fn read(r: &mut Reader<'_>) -> Option<Self> {
+    fn read(r: &mut ByteReader<'_>) -> Option<Self> {
         T::read(r).map(Arc::new)
     }
 }
@@ -238,8 +204,8 @@ impl<T: Code> Code for Option<T> {
             value.write(out);
         }
     }
-    fn read(r: &mut Reader<'_>) -> Option<Self> {
-        match r.byte()? {
+    fn read(r: &mut ByteReader<'_>) -> Option<Self> {
+        match r.u8()? {
             0 => Some(None),
             _ => Some(Some(T::read(r)?)),
         }
@@ -248,21 +214,21 @@ impl<T: Code> Code for Option<T> {
 
 impl<T: Code> Code for Vec<T> {
     fn write(&self, out: &mut Vec<u8>) {
-        write_varint(self.len() as u64, out);
+        put_varint(self.len() as u64, out);
         self.iter().for_each(|v| v.write(out));
     }
-    fn read(r: &mut Reader<'_>) -> Option<Self> {
-        let length = r.length()?;
+    fn read(r: &mut ByteReader<'_>) -> Option<Self> {
+        let length = count(r)?;
         (0..length).map(|_| T::read(r)).collect()
     }
 }
 
 impl<T: Code> Code for Arc<[T]> {
     fn write(&self, out: &mut Vec<u8>) {
-        write_varint(self.len() as u64, out);
+        put_varint(self.len() as u64, out);
         self.iter().for_each(|v| v.write(out));
     }
-    fn read(r: &mut Reader<'_>) -> Option<Self> {
+    fn read(r: &mut ByteReader<'_>) -> Option<Self> {
         Vec::read(r).map(Arc::from)
     }
 }
@@ -272,7 +238,7 @@ impl<A: Code, B: Code> Code for (A, B) {
         self.0.write(out);
         self.1.write(out);
     }
-    fn read(r: &mut Reader<'_>) -> Option<Self> {
+    fn read(r: &mut ByteReader<'_>) -> Option<Self> {
         Some((A::read(r)?, B::read(r)?))
     }
 }
@@ -283,7 +249,7 @@ impl<A: Code, B: Code, C: Code> Code for (A, B, C) {
         self.1.write(out);
         self.2.write(out);
     }
-    fn read(r: &mut Reader<'_>) -> Option<Self> {
+    fn read(r: &mut ByteReader<'_>) -> Option<Self> {
         Some((A::read(r)?, B::read(r)?, C::read(r)?))
     }
 }
@@ -292,8 +258,8 @@ impl Code for Kind {
     fn write(&self, out: &mut Vec<u8>) {
         out.push(*self as u8);
     }
-    fn read(r: &mut Reader<'_>) -> Option<Self> {
-        Kind::from_u8(r.byte()?)
+    fn read(r: &mut ByteReader<'_>) -> Option<Self> {
+        Kind::from_u8(r.u8()?)
     }
 }
 
@@ -306,16 +272,16 @@ impl Code for Datum {
         let mut bytes = Vec::new();
         melba_types::codec::encode(self, &mut bytes);
         out.push(kind as u8);
-        write_varint(bytes.len() as u64, out);
+        put_varint(bytes.len() as u64, out);
         out.extend_from_slice(&bytes);
     }
-    fn read(r: &mut Reader<'_>) -> Option<Self> {
-        let tag = r.byte()?;
+    fn read(r: &mut ByteReader<'_>) -> Option<Self> {
+        let tag = r.u8()?;
         if tag == NULL_KIND {
             return Some(Datum::Null);
         }
-        let length = r.length()?;
-        melba_types::codec::decode(Kind::from_u8(tag)?, r.bytes(length)?)
+        let length = count(r)?;
+        melba_types::codec::decode(Kind::from_u8(tag)?, r.take(length)?)
     }
 }
 
@@ -334,8 +300,8 @@ impl Code for Storage {
             }
         }
     }
-    fn read(r: &mut Reader<'_>) -> Option<Self> {
-        Some(match r.byte()? {
+    fn read(r: &mut ByteReader<'_>) -> Option<Self> {
+        Some(match r.u8()? {
             0 => Storage::None,
             1 => Storage::Tree(TreeId::read(r)?),
             2 => Storage::Sequence(TreeId::read(r)?),
@@ -352,9 +318,9 @@ macro_rules! code_enum {
                 const ALL: &[$ty] = &[$($ty::$variant),*];
                 out.push(ALL.iter().position(|v| v == self).map_or(u8::MAX, |i| i as u8));
             }
-            fn read(r: &mut Reader<'_>) -> Option<Self> {
+            fn read(r: &mut ByteReader<'_>) -> Option<Self> {
                 const ALL: &[$ty] = &[$($ty::$variant),*];
-                ALL.get(usize::from(r.byte()?)).copied()
+                ALL.get(usize::from(r.u8()?)).copied()
             }
         }
     )*};
@@ -375,7 +341,7 @@ macro_rules! code_struct {
             fn write(&self, out: &mut Vec<u8>) {
                 $(self.$field.write(out);)*
             }
-            fn read(r: &mut Reader<'_>) -> Option<Self> {
+            fn read(r: &mut ByteReader<'_>) -> Option<Self> {
                 Some($ty { $($field: Code::read(r)?),* })
             }
         }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use melba_types::bytes::{ByteReader, put_i64, put_u16, put_u64, put_varint};
 use melba_types::{Kind, RowId, TreeId};
 
-use crate::codec::{Reader, put_i64, put_u16, put_u64, put_varint};
 use crate::key::KeyBytes;
 use crate::sequence::{Sequence, SequenceDefinition, SequenceId, SequenceState};
 use crate::tree::{Persistence, Tree, TreeData};
@@ -74,28 +74,28 @@ pub(crate) fn encode(writes: &WriteSet, out: &mut Vec<u8>) {
     }
     for link in writes.links.iter().filter(|l| l.tree.persistence == Persistence::Logged) {
         out.push(LINK_SEGMENTS);
-        put_u64(out, link.tree.id.0);
-        put_varint(out, 1);
-        put_u64(out, link.run.file());
+        put_u64(link.tree.id.0, out);
+        put_varint(1, out);
+        put_u64(link.run.file(), out);
     }
     for written in writes.trees.iter().filter(|t| !t.is_empty() && t.tree.persistence == Persistence::Logged) {
         match &written.heads {
             TreeHeads::Rows(heads) => {
                 out.push(ROWS);
-                put_u64(out, written.tree.id.0);
-                put_varint(out, heads.len() as u64);
+                put_u64(written.tree.id.0, out);
+                put_varint(heads.len() as u64, out);
                 let mut last = 0;
                 for (row, bytes) in writes.final_rows(heads) {
-                    put_varint(out, row.0 - last);
+                    put_varint(row.0 - last, out);
                     last = row.0;
-                    put_varint(out, bytes.map_or(0, |b| b.len() as u64 + 1));
+                    put_varint(bytes.map_or(0, |b| b.len() as u64 + 1), out);
                     out.extend_from_slice(bytes.map_or(&[], |b| &b[..]));
                 }
             }
             TreeHeads::Keys(heads) => {
                 out.push(ENTRIES);
-                put_u64(out, written.tree.id.0);
-                put_varint(out, heads.len() as u64);
+                put_u64(written.tree.id.0, out);
+                put_varint(heads.len() as u64, out);
                 for (key, live) in writes.final_keys(heads) {
                     put_entry(key, live, out);
                 }
@@ -106,12 +106,12 @@ pub(crate) fn encode(writes: &WriteSet, out: &mut Vec<u8>) {
 
 fn put_entry(key: &KeyBytes, live: bool, out: &mut Vec<u8>) {
     let key = key.as_slice();
-    put_varint(out, (key.len() as u64) << 1 | u64::from(live));
+    put_varint((key.len() as u64) << 1 | u64::from(live), out);
     out.extend_from_slice(key);
 }
 
 fn put_kinds(kinds: &[Kind], out: &mut Vec<u8>) {
-    put_u16(out, kinds.len() as u16);
+    put_u16(kinds.len() as u16, out);
     out.extend(kinds.iter().map(|k| *k as u8));
 }
 
@@ -120,12 +120,12 @@ fn encode_schema(what: &What, writes: &WriteSet, out: &mut Vec<u8>) {
         What::CreateTree(tree) if tree.persistence != Persistence::Temporary => encode_create(tree, out),
         What::DropTree(tree) if tree.persistence != Persistence::Temporary => {
             out.push(DROP_TREE);
-            put_u64(out, tree.id.0);
+            put_u64(tree.id.0, out);
         }
         What::ExtendTable { tree, .. } if tree.persistence != Persistence::Temporary => {
             if let Some((_, layout)) = writes.layouts.iter().find(|(id, _)| *id == tree.id) {
                 out.push(EXTEND_TABLE);
-                put_u64(out, tree.id.0);
+                put_u64(tree.id.0, out);
                 put_kinds(layout.kinds(), out);
             }
         }
@@ -134,7 +134,7 @@ fn encode_schema(what: &What, writes: &WriteSet, out: &mut Vec<u8>) {
         }
         What::DropSequence(sequence) if sequence.persistence != Persistence::Temporary => {
             out.push(DROP_SEQUENCE);
-            put_u64(out, sequence.id.0);
+            put_u64(sequence.id.0, out);
         }
         _ => {}
     }
@@ -144,14 +144,14 @@ fn encode_create(tree: &Arc<Tree>, out: &mut Vec<u8>) {
     match &tree.data {
         TreeData::Table(table) => {
             out.push(CREATE_TABLE);
-            put_u64(out, tree.id.0);
+            put_u64(tree.id.0, out);
             out.push(tree.persistence as u8);
             put_kinds(table.layout.read().kinds(), out);
         }
         TreeData::Index(_) => {
             out.push(CREATE_INDEX);
-            put_u64(out, tree.id.0);
-            put_u64(out, tree.table.0);
+            put_u64(tree.id.0, out);
+            put_u64(tree.table.0, out);
             out.push(tree.persistence as u8);
         }
     }
@@ -159,7 +159,7 @@ fn encode_create(tree: &Arc<Tree>, out: &mut Vec<u8>) {
 
 fn encode_create_sequence(sequence: &Sequence, out: &mut Vec<u8>) {
     out.push(CREATE_SEQUENCE);
-    put_u64(out, sequence.id.0);
+    put_u64(sequence.id.0, out);
     out.push(sequence.persistence as u8);
     put_definition(&sequence.definition, out);
     put_state(sequence.state.lock().state, out);
@@ -167,21 +167,21 @@ fn encode_create_sequence(sequence: &Sequence, out: &mut Vec<u8>) {
 
 pub(crate) fn put_definition(d: &SequenceDefinition, out: &mut Vec<u8>) {
     for v in [d.increment, d.min, d.max] {
-        put_i64(out, v);
+        put_i64(v, out);
     }
     out.push(u8::from(d.cycle));
 }
 
 pub(crate) fn put_state(state: SequenceState, out: &mut Vec<u8>) {
-    put_i64(out, state.last_value);
+    put_i64(state.last_value, out);
     out.push(u8::from(state.is_called));
 }
 
-pub(crate) fn read_definition(r: &mut Reader<'_>) -> Option<SequenceDefinition> {
+pub(crate) fn read_definition(r: &mut ByteReader<'_>) -> Option<SequenceDefinition> {
     Some(SequenceDefinition { increment: r.i64()?, min: r.i64()?, max: r.i64()?, cycle: r.u8()? != 0 })
 }
 
-pub(crate) fn read_state(r: &mut Reader<'_>) -> Option<SequenceState> {
+pub(crate) fn read_state(r: &mut ByteReader<'_>) -> Option<SequenceState> {
     Some(SequenceState { last_value: r.i64()?, is_called: r.u8()? != 0 })
 }
 
@@ -191,12 +191,12 @@ pub(crate) const SEQUENCE_STATE_BYTES: usize = 1 + 8 + 9;
 /// The payload that tells where a sequence is.
 pub(crate) fn encode_sequence_state(id: SequenceId, state: SequenceState) -> Vec<u8> {
     let mut out = vec![SEQUENCE_STATE];
-    put_u64(&mut out, id.0);
+    put_u64(id.0, &mut out);
     put_state(state, &mut out);
     out
 }
 
-pub(crate) fn read_persistence(r: &mut Reader<'_>) -> Option<Persistence> {
+pub(crate) fn read_persistence(r: &mut ByteReader<'_>) -> Option<Persistence> {
     Some(match r.u8()? {
         0 => Persistence::Logged,
         1 => Persistence::Unlogged,
@@ -206,14 +206,14 @@ pub(crate) fn read_persistence(r: &mut Reader<'_>) -> Option<Persistence> {
     })
 }
 
-pub(crate) fn read_kinds(r: &mut Reader<'_>) -> Option<Vec<Kind>> {
+pub(crate) fn read_kinds(r: &mut ByteReader<'_>) -> Option<Vec<Kind>> {
     let count = r.u16()?;
     r.take(usize::from(count))?.iter().map(|k| Kind::from_u8(*k)).collect()
 }
 
 /// Hands each operation of a payload to `each`; `None` when the payload is malformed.
 pub(crate) fn decode(payload: &[u8], each: &mut impl FnMut(Operation<'_>)) -> Option<()> {
-    let mut r = Reader(payload);
+    let mut r = ByteReader::new(payload);
     while !r.is_empty() {
         let code = r.u8()?;
         let id = r.u64()?;
@@ -255,7 +255,7 @@ pub(crate) fn decode(payload: &[u8], each: &mut impl FnMut(Operation<'_>)) -> Op
     Some(())
 }
 
-fn decode_rows(r: &mut Reader<'_>, tree: TreeId, each: &mut impl FnMut(Operation<'_>)) -> Option<()> {
+fn decode_rows(r: &mut ByteReader<'_>, tree: TreeId, each: &mut impl FnMut(Operation<'_>)) -> Option<()> {
     let mut row = 0u64;
     for _ in 0..r.varint()? {
         row = row.checked_add(r.varint()?)?;
@@ -278,14 +278,14 @@ mod tests {
     fn payloads_and_rows_are_as_documented() {
         let document = include_str!("../../../docs/design/wal.md");
         let mut out = vec![CREATE_TABLE];
-        put_u64(&mut out, 1);
+        put_u64(1, &mut out);
         out.push(Persistence::Logged as u8);
         put_kinds(&[Kind::Int4, Kind::Text], &mut out);
         out.push(ROWS);
-        put_u64(&mut out, 1);
+        put_u64(1, &mut out);
         out.extend([2, 3, 3, b'a', b'b', 2, 0, ENTRIES]);
-        put_u64(&mut out, 2);
-        put_varint(&mut out, 1);
+        put_u64(2, &mut out);
+        put_varint(1, &mut out);
         put_entry(&KeyBytes::new(b"xyz"), true, &mut out);
         assert_eq!(crate::tests::documented(document, "### A payload, byte by byte"), crate::tests::hex(&out));
         let mut seen = Vec::new();

@@ -14,7 +14,6 @@
 mod batch;
 mod bulk;
 mod chain;
-mod codec;
 mod commit;
 mod engine;
 mod entry_merge;

@@ -24,11 +24,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use melba_types::bytes::{ByteReader, put_u16, put_u64, put_varint};
 use melba_types::{Csn, Kind, Lsn, TreeId};
 use melba_vfs::{Directory, File};
 
 use crate::batch;
-use crate::codec::{Reader, put_u16, put_u64, put_varint};
 use crate::error::{EngineError, Result};
 use crate::planted::{Plant, is_planted};
 use crate::sequence::{SequenceDefinition, SequenceId, SequenceState};
@@ -168,34 +168,34 @@ fn encode(edit: &Edit, out: &mut Vec<u8>) {
         }
         Edit::Tree(t) => {
             out.push(2);
-            put_u64(out, t.id.0);
+            put_u64(t.id.0, out);
             out.push(u8::from(t.is_index));
-            put_u64(out, t.table.0);
+            put_u64(t.table.0, out);
             out.push(t.persistence as u8);
-            put_u64(out, t.next_row);
-            put_u64(out, t.live);
-            put_u16(out, t.kinds.len() as u16);
+            put_u64(t.next_row, out);
+            put_u64(t.live, out);
+            put_u16(t.kinds.len() as u16, out);
             out.extend(t.kinds.iter().map(|k| *k as u8));
         }
         Edit::OtherVersion(_) => unreachable!("is only read"),
         Edit::DropTree(id) => {
             out.push(3);
-            put_u64(out, id.0);
+            put_u64(id.0, out);
         }
         Edit::Segments { tree, removed, added } => {
             out.push(4);
-            put_u64(out, tree.0);
-            put_varint(out, removed.len() as u64);
-            removed.iter().for_each(|f| put_u64(out, *f));
-            put_varint(out, added.len() as u64);
+            put_u64(tree.0, out);
+            put_varint(removed.len() as u64, out);
+            removed.iter().for_each(|f| put_u64(*f, out));
+            put_varint(added.len() as u64, out);
             for segment in added {
-                put_u64(out, segment.file);
-                put_u64(out, segment.assigned.0);
+                put_u64(segment.file, out);
+                put_u64(segment.assigned.0, out);
             }
         }
         Edit::Sequence(s) => {
             out.push(5);
-            put_u64(out, s.id.0);
+            put_u64(s.id.0, out);
             out.push(s.persistence as u8);
             batch::put_definition(&s.definition, out);
             batch::put_state(s.state, out);
@@ -203,19 +203,19 @@ fn encode(edit: &Edit, out: &mut Vec<u8>) {
         }
         Edit::DropSequence(id) => {
             out.push(6);
-            put_u64(out, id.0);
+            put_u64(id.0, out);
         }
         Edit::Checkpoint { replay, csn, next_tree, next_file } => {
             out.push(7);
             for v in [replay.0, csn.0, *next_tree, *next_file] {
-                put_u64(out, v);
+                put_u64(v, out);
             }
         }
         Edit::Clean(clean) => out.extend([8, u8::from(*clean)]),
     }
 }
 
-fn decode(r: &mut Reader<'_>) -> Option<Edit> {
+fn decode(r: &mut ByteReader<'_>) -> Option<Edit> {
     Some(match r.u8()? {
         1 => match r.u32()? {
             FORMAT_VERSION => Edit::Reset,
@@ -264,13 +264,13 @@ fn encode_record(edits: &[Edit]) -> Vec<u8> {
 
 /// The edits of the record at the start of `bytes`, and its length; `None` when there is no whole one.
 fn decode_record(bytes: &[u8]) -> Option<(Vec<Edit>, usize)> {
-    let mut r = Reader(bytes);
+    let mut r = ByteReader::new(bytes);
     let (length, crc) = (r.u32()? as usize, r.u32()?);
     let body = r.take(length)?;
     if crc32c::crc32c_append(crc32c::crc32c(&bytes[..4]), body) != crc {
         return None;
     }
-    let mut r = Reader(body);
+    let mut r = ByteReader::new(body);
     let mut edits = Vec::new();
     while !r.is_empty() {
         edits.push(decode(&mut r)?);

@@ -248,17 +248,21 @@ fn random_normal(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     Ok(Datum::Float8(a[1].as_f64() * z + a[0].as_f64()))
 }
 
-/// Arguments: operand, bounds, number of buckets.
-fn width_bucket(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
-    let (operand, low, high, count) = (a[0].as_f64(), a[1].as_f64(), a[2].as_f64(), a[3].as_i32());
+/// Checks the arguments of width_bucket; the bucket of an operand outside the bounds, else none.
+pub(crate) fn outer_bucket<T: PartialOrd>(
+    [operand, low, high]: [T; 3],
+    count: i32,
+    is_nan: fn(&T) -> bool,
+    is_infinite: fn(&T) -> bool,
+) -> Result<Option<i32>> {
     let error = |m: &str| Err(err!(INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION, "{m}"));
     if count <= 0 {
         return error("count must be greater than zero");
     }
-    if operand.is_nan() || low.is_nan() || high.is_nan() {
+    if [&operand, &low, &high].into_iter().any(is_nan) {
         return error("operand, lower bound, and upper bound cannot be NaN");
     }
-    if low.is_infinite() || high.is_infinite() {
+    if is_infinite(&low) || is_infinite(&high) {
         return error("lower and upper bounds must be finite");
     }
     if low == high {
@@ -266,10 +270,19 @@ fn width_bucket(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     }
     let ascending = low < high;
     if if ascending { operand < low } else { operand > low } {
-        return Ok(Datum::Int4(0));
+        return Ok(Some(0));
     }
     if if ascending { operand >= high } else { operand <= high } {
-        return count.checked_add(1).map(Datum::Int4).ok_or_else(|| crate::int::out_of_range("integer"));
+        return count.checked_add(1).map(Some).ok_or_else(|| crate::int::out_of_range("integer"));
+    }
+    Ok(None)
+}
+
+/// Arguments: operand, bounds, number of buckets.
+fn width_bucket(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+    let (operand, low, high, count) = (a[0].as_f64(), a[1].as_f64(), a[2].as_f64(), a[3].as_i32());
+    if let Some(bucket) = outer_bucket([operand, low, high], count, |v| v.is_nan(), |v| v.is_infinite())? {
+        return Ok(Datum::Int4(bucket));
     }
     // Halved when the span would overflow.
     let span = high - low;

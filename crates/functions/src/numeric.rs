@@ -195,25 +195,8 @@ fn typmod_out(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
 /// Arguments: operand, bounds, number of buckets.
 fn width_bucket(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     let (operand, low, high, count) = (a[0].as_numeric(), a[1].as_numeric(), a[2].as_numeric(), a[3].as_i32());
-    let error = |m: &str| Err(err!(INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION, "{m}"));
-    if count <= 0 {
-        return error("count must be greater than zero");
-    }
-    if operand.is_nan() || low.is_nan() || high.is_nan() {
-        return error("operand, lower bound, and upper bound cannot be NaN");
-    }
-    if low.is_infinite() || high.is_infinite() {
-        return error("lower and upper bounds must be finite");
-    }
-    if low == high {
-        return error("lower bound cannot equal upper bound");
-    }
-    let ascending = low < high;
-    if if ascending { operand < low } else { operand > low } {
-        return Ok(Datum::Int4(0));
-    }
-    if if ascending { operand >= high } else { operand <= high } {
-        return count.checked_add(1).map(Datum::Int4).ok_or_else(|| crate::int::out_of_range("integer"));
+    if let Some(bucket) = crate::math::outer_bucket([operand, low, high], count, |v| v.is_nan(), |v| v.is_infinite())? {
+        return Ok(Datum::Int4(bucket));
     }
     let bucket = operand.bucket(low, high, count).and_then(|b| i32::try_from(b).ok());
     bucket.map(Datum::Int4).ok_or_else(|| crate::int::out_of_range("integer"))

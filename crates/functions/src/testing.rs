@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use melba_catalog::Catalog;
 use melba_types::{Datum, DbError, Oid, Result};
 
-use crate::{CallContext, DateOrder, DateStyle, FormatSettings, IntervalStyle, Session};
+use crate::{CallContext, DateOrder, DateStyle, FormatSettings, IntervalStyle, Session, io};
 
 /// See the module.
 pub struct FixedSession {
@@ -36,6 +36,20 @@ impl Default for FixedSession {
 impl FixedSession {
     pub fn call<'a>(&'a self, arg_types: &'a [Oid], return_type: Oid) -> CallContext<'a> {
         CallContext { session: self, arg_types, return_type, collation: Oid(100), variadic: false, columns: None }
+    }
+
+    /// Calls a function with arguments and result as text; an error as SQLSTATE and message.
+    pub fn call_text(&self, source: &str, args: &[(Oid, &str)], result: Oid) -> std::result::Result<String, String> {
+        let types: Vec<Oid> = args.iter().map(|a| a.0).collect();
+        let run = || {
+            let datums: Vec<Datum> = args.iter().map(|(ty, text)| io::text_in(self, *ty, -1, text)).collect::<Result<_>>()?;
+            let function = crate::scalar(source).expect("registered");
+            match function(&self.call(&types, result), &datums)? {
+                Datum::Null => Ok("NULL".to_string()),
+                value => io::text_of(self, result, &value),
+            }
+        };
+        run().map_err(|e: DbError| format!("{} {}", e.sqlstate(), e.message()))
     }
 }
 

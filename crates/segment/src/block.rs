@@ -1,6 +1,7 @@
 //! Blocks as readers hold them: verified, decompressed, their layout parsed and bounds-checked once.
 
-use crate::bytes::ByteReader;
+use melba_types::bytes::ByteReader;
+
 use crate::encoding::strings::StringBlock;
 use crate::encoding::symbols::SymbolTable;
 use crate::encoding::words::WordBlock;

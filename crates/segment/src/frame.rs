@@ -271,7 +271,7 @@ impl FrameReader {
         if tail[16..] != magic[..] || crc32c::crc32c(&tail[..12]) != crc {
             return Err(reader.corrupt(BlockName::Tail, "checksum mismatch"));
         }
-        let mut fields = crate::bytes::ByteReader::new(&tail);
+        let mut fields = melba_types::bytes::ByteReader::new(&tail);
         let (offset, length) = fields.u64().zip(fields.u32()).ok_or_else(|| reader.corrupt(BlockName::Tail, "too short"))?;
         let end = offset.checked_add(u64::from(length));
         if offset < HEADER_BYTES as u64 || end != Some(file_bytes - TAIL_BYTES as u64) {

@@ -14,7 +14,6 @@
 //! The engine is the only caller. docs/design/segment.md has the bytes.
 
 mod block;
-mod bytes;
 mod cache;
 #[cfg(test)]
 mod document;

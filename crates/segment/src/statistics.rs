@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
+use melba_types::bytes::{ByteReader, put_bytes, put_signed, put_varint};
 use melba_types::key::{self, KeyColumn, KeyType};
 use melba_types::{ByteStrings, Datum, Kind};
 
-use crate::bytes::{ByteReader, put_bytes, put_signed, put_varint};
 use crate::hash::{hash_bytes, hash_word, load_short};
 
 /// Bounds of byte strings are cut to this length.

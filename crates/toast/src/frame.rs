@@ -5,6 +5,8 @@
 //! frame   method u8 (0 none, 1 pglz, 2 lz4, 3 zstd) | raw length varint | stream
 //! ```
 
+use melba_types::bytes::put_varint;
+
 use crate::{CodecError, Method, compress, decompress, is_incompressible, pglz};
 
 /// Raw bytes of a frame, but for the last one of a value.
@@ -91,14 +93,6 @@ pub fn stream_bytes(parts: &[&[u8]]) -> usize {
     let Some((mut first, others)) = parts.split_first().map(|(first, others)| (*first, others)) else { return 0 };
     let header = take_u8(&mut first).and_then(|_| take_varint(&mut first));
     if header.is_ok() { first.len() + others.iter().map(|part| part.len()).sum::<usize>() } else { 0 }
-}
-
-pub(crate) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
 }
 
 pub(crate) fn take_u8(bytes: &mut &[u8]) -> Result<u8, CodecError> {

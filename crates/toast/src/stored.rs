@@ -9,9 +9,10 @@
 //! but text beyond ASCII. An external value is cut into frames of `frame::FRAME_BYTES`, each a row of the tree, numbered on from
 //! the first; text beyond ASCII is followed by one more row, `Characters`.
 
+use melba_types::bytes::put_varint;
 use melba_types::{RowId, TreeId};
 
-use crate::frame::{FRAME_BYTES, put_varint, take_u8, take_varint};
+use crate::frame::{FRAME_BYTES, take_u8, take_varint};
 use crate::{CodecError, Method};
 
 const EXTERNAL: u8 = 0x80;

@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+use crate::bytes::ByteReader;
 use crate::datum::{Array, ArrayDim, Datum, Interval, Multirange, Range, Record, TimeTz};
 use crate::ids::Oid;
 use crate::numeric::Numeric;
@@ -140,29 +141,29 @@ pub fn decode(kind: Kind, bytes: &[u8]) -> Option<Datum> {
             zone_seconds_west: i32::from_le_bytes(bytes.get(8..12)?.try_into().ok()?),
         }),
         Kind::Array => {
-            let mut r = Reader(bytes);
+            let mut r = ByteReader::new(bytes);
             let element_type = Oid(r.u32()?);
             let dims = r.u8()?;
             let dims = (0..dims)
                 .map(|_| Some(ArrayDim { length: r.u32()? as i32, lower_bound: r.u32()? as i32 }))
                 .collect::<Option<Vec<_>>>()?;
             let mut elements = Vec::new();
-            while !r.0.is_empty() {
+            while !r.is_empty() {
                 elements.push(r.element()?);
             }
             Datum::Array(Arc::new(Array { element_type, dims, elements }))
         }
         Kind::Record => {
-            let mut r = Reader(bytes);
+            let mut r = ByteReader::new(bytes);
             let type_oid = Oid(r.u32()?);
             let count = r.u16()?;
             let field_types = (0..count).map(|_| r.u32().map(Oid)).collect::<Option<Arc<[Oid]>>>()?;
             let fields = (0..count).map(|_| r.element()).collect::<Option<Vec<_>>>()?;
             Datum::Record(Arc::new(Record { type_oid, field_types, field_names: None, fields }))
         }
-        Kind::Range => Datum::Range(Arc::new(Reader(bytes).range()?)),
+        Kind::Range => Datum::Range(Arc::new(ByteReader::new(bytes).range()?)),
         Kind::Multirange => {
-            let mut r = Reader(bytes);
+            let mut r = ByteReader::new(bytes);
             let type_oid = Oid(r.u32()?);
             let count = r.u32()?;
             let ranges = (0..count).map(|_| r.range()).collect::<Option<Vec<_>>>()?;
@@ -171,27 +172,7 @@ pub fn decode(kind: Kind, bytes: &[u8]) -> Option<Datum> {
     })
 }
 
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, n: usize) -> Option<&'a [u8]> {
-        let (head, tail) = self.0.split_at_checked(n)?;
-        self.0 = tail;
-        Some(head)
-    }
-
-    fn u8(&mut self) -> Option<u8> {
-        self.take(1).map(|b| b[0])
-    }
-
-    fn u16(&mut self) -> Option<u16> {
-        Some(u16::from_le_bytes(self.take(2)?.try_into().ok()?))
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
-    }
-
+impl ByteReader<'_> {
     fn element(&mut self) -> Option<Datum> {
         let tag = self.u8()?;
         if tag == NULL_ELEMENT {

@@ -35,6 +35,28 @@ pub fn out_of_range() -> DbError {
     err!(DATETIME_FIELD_OVERFLOW, "interval out of range")
 }
 
+/// Gives days and time one sign.
+fn borrow_day(days: &mut i32, micros: &mut i64) {
+    if *days > 0 && *micros < 0 {
+        *micros += MICROS_PER_DAY;
+        *days -= 1;
+    } else if *days < 0 && *micros > 0 {
+        *micros -= MICROS_PER_DAY;
+        *days += 1;
+    }
+}
+
+/// Gives months and days one sign; that of no days is the time's.
+fn borrow_month(months: &mut i32, days: &mut i32, micros: i64) {
+    if *months > 0 && (*days < 0 || (*days == 0 && micros < 0)) {
+        *days += DAYS_PER_MONTH;
+        *months -= 1;
+    } else if *months < 0 && (*days > 0 || (*days == 0 && micros > 0)) {
+        *days -= DAYS_PER_MONTH;
+        *months += 1;
+    }
+}
+
 impl Interval {
     pub const ZERO: Interval = Interval { months: 0, days: 0, micros: 0 };
     pub const INFINITY: Interval = Interval { months: i32::MAX, days: i32::MAX, micros: i64::MAX };
@@ -174,13 +196,7 @@ impl Interval {
         let Interval { months, mut days, mut micros } = *self;
         days = days.checked_add((micros / MICROS_PER_DAY) as i32).ok_or_else(out_of_range)?;
         micros %= MICROS_PER_DAY;
-        if days > 0 && micros < 0 {
-            micros += MICROS_PER_DAY;
-            days -= 1;
-        } else if days < 0 && micros > 0 {
-            micros -= MICROS_PER_DAY;
-            days += 1;
-        }
+        borrow_day(&mut days, &mut micros);
         Ok(Interval { months, days, micros })
     }
 
@@ -192,13 +208,7 @@ impl Interval {
         let Interval { mut months, mut days, micros } = *self;
         months = months.checked_add(days / DAYS_PER_MONTH).ok_or_else(out_of_range)?;
         days %= DAYS_PER_MONTH;
-        if months > 0 && days < 0 {
-            days += DAYS_PER_MONTH;
-            months -= 1;
-        } else if months < 0 && days > 0 {
-            days -= DAYS_PER_MONTH;
-            months += 1;
-        }
+        borrow_month(&mut months, &mut days, 0);
         Ok(Interval { months, days, micros })
     }
 
@@ -217,20 +227,8 @@ impl Interval {
         micros %= MICROS_PER_DAY;
         months = months.checked_add(days / DAYS_PER_MONTH).ok_or_else(out_of_range)?;
         days %= DAYS_PER_MONTH;
-        if months > 0 && (days < 0 || (days == 0 && micros < 0)) {
-            days += DAYS_PER_MONTH;
-            months -= 1;
-        } else if months < 0 && (days > 0 || (days == 0 && micros > 0)) {
-            days -= DAYS_PER_MONTH;
-            months += 1;
-        }
-        if days > 0 && micros < 0 {
-            micros += MICROS_PER_DAY;
-            days -= 1;
-        } else if days < 0 && micros > 0 {
-            micros -= MICROS_PER_DAY;
-            days += 1;
-        }
+        borrow_month(&mut months, &mut days, micros);
+        borrow_day(&mut days, &mut micros);
         Ok(Interval { months, days, micros })
     }
 

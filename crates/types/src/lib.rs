@@ -6,6 +6,7 @@
 //! 2. Everything here is pure: no I/O, no clock, no global mutable state.
 
 pub mod bits;
+pub mod bytes;
 pub mod codec;
 pub mod column;
 pub mod datetime;

@@ -1,23 +1,12 @@
-use melba_types::{Datum, Oid, oids};
+use melba_types::{Oid, oids};
 
-use crate::io;
 use crate::testing::FixedSession;
 
 /// Calls a function with arguments and result as text, in America/New_York.
 fn call(source: &str, args: &[(Oid, &str)], result: Oid) -> Result<String, String> {
     let mut session = FixedSession::default();
     session.format.time_zone = "America/New_York".into();
-    let types: Vec<Oid> = args.iter().map(|a| a.0).collect();
-    let run = || {
-        let datums: Vec<Datum> =
-            args.iter().map(|(ty, text)| io::text_in(&session, *ty, -1, text)).collect::<melba_types::Result<_>>()?;
-        let function = crate::scalar(source).expect("registered");
-        match function(&session.call(&types, result), &datums)? {
-            Datum::Null => Ok("NULL".to_string()),
-            value => io::text_of(&session, result, &value),
-        }
-    };
-    run().map_err(|e: melba_types::DbError| format!("{} {}", e.sqlstate(), e.message()))
+    session.call_text(source, args, result)
 }
 
 const TS: Oid = oids::TIMESTAMP;

@@ -1,21 +1,9 @@
-use melba_types::{Datum, Oid, oids};
+use melba_types::{Oid, oids};
 
-use crate::io;
 use crate::testing::FixedSession;
 
 fn call(source: &str, args: &[(Oid, &str)], result: Oid) -> String {
-    let session = FixedSession::default();
-    let types: Vec<Oid> = args.iter().map(|a| a.0).collect();
-    let run = || {
-        let datums: Vec<Datum> =
-            args.iter().map(|(ty, text)| io::text_in(&session, *ty, -1, text)).collect::<melba_types::Result<_>>()?;
-        let function = crate::scalar(source).expect("registered");
-        match function(&session.call(&types, result), &datums)? {
-            Datum::Null => Ok("NULL".to_string()),
-            value => io::text_of(&session, result, &value),
-        }
-    };
-    run().unwrap_or_else(|e: melba_types::DbError| format!("{} {}", e.sqlstate(), e.message()))
+    FixedSession::default().call_text(source, args, result).unwrap_or_else(|error| error)
 }
 
 /// Expected values are PostgreSQL 18's.

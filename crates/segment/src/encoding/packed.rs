@@ -7,7 +7,7 @@
 //! The zero bytes (absent when the width is 0) let every value be read by one 8-byte load. A slope of 0 is plain frame of reference; row ids of a
 //! bulk load have slope 2^16 and width 0.
 
-use crate::bytes::{ByteReader, put_signed, put_varint};
+use melba_types::bytes::{ByteReader, put_signed, put_varint};
 
 pub(crate) const SLOPE_SHIFT: u32 = 16;
 /// Steeper lines are not tried: `slope * i` must stay exact for a row group's rows.

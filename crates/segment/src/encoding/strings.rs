@@ -14,7 +14,7 @@ use melba_types::{Bitmap, ByteStrings};
 use super::packed::{self, Packed};
 use super::validity::{self, Validity};
 use crate::block::parse_rows;
-use crate::bytes::{ByteReader, put_varint};
+use melba_types::bytes::{ByteReader, put_varint};
 
 const TAG_STRINGS: u8 = 3;
 const TAG_STORED: u8 = 6;

@@ -12,8 +12,8 @@ use std::ops::Range;
 use hashbrown::HashMap;
 use melba_types::ByteStrings;
 
-use crate::bytes::ByteReader;
 use crate::hash::load_short;
+use melba_types::bytes::ByteReader;
 
 const TAG_SYMBOLS: u8 = 5;
 const ESCAPE: u8 = 255;

@@ -6,7 +6,7 @@
 
 use melba_types::Bitmap;
 
-use crate::bytes::ByteReader;
+use melba_types::bytes::ByteReader;
 
 const ALL: u8 = 0;
 const NONE: u8 = 1;

@@ -12,7 +12,7 @@ use melba_types::Bitmap;
 use super::packed::{self, Packed, Word};
 use super::validity::{self, Validity};
 use crate::block::parse_rows;
-use crate::bytes::{ByteReader, put_varint};
+use melba_types::bytes::{ByteReader, put_varint};
 
 const TAG_PACKED: u8 = 1;
 const TAG_RUNS: u8 = 2;

@@ -9,9 +9,9 @@
 //! and none is a tombstone.
 
 use melba_types::Csn;
+use melba_types::bytes::{ByteReader, put_varint};
 
 use super::heads::Heads;
-use crate::bytes::{ByteReader, put_varint};
 
 const TAG_KEYS: u8 = 4;
 const FLAG_VERSIONS: u8 = 1;

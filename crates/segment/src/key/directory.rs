@@ -7,11 +7,11 @@
 //!
 //! A filter follows every `PARTITION_BLOCKS`-th block and the last one, in the file and here.
 
+use melba_types::bytes::{ByteReader, put_bytes, put_varint};
 use melba_types::{ByteStrings, Csn};
 
 use super::KeySegmentMeta;
 use super::block::shared_prefix;
-use crate::bytes::{ByteReader, put_bytes, put_varint};
 use crate::frame::{FRAME_BYTES, HEADER_BYTES};
 
 /// Key blocks that share one filter: with 8 KB blocks some tens of thousands of keys, a filter of some tens of KB.

@@ -15,9 +15,9 @@
 use melba_types::{Csn, Kind, RowId};
 
 use super::{HIDDEN_COLUMNS, RowGroup, SegmentMeta};
-use crate::bytes::{ByteReader, put_bytes, put_varint};
 use crate::frame::{FRAME_BYTES, HEADER_BYTES};
 use crate::statistics::Statistics;
+use melba_types::bytes::{ByteReader, put_bytes, put_varint};
 
 const FORM_NULL: u8 = 0;
 const FORM_CONSTANT: u8 = 1;

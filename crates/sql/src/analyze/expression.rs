@@ -75,7 +75,7 @@ pub fn analyze_stored_expression(
     let node = parse::parse_expression(text).map_err(without_position)?;
     let stored = cx.stored();
     let mut e = analyze_expression(&stored, &node, relation, ExprKind::None, expected).map_err(without_position)?;
-    clear_locations(&mut e);
+    e.clear_locations();
     Ok(e)
 }
 
@@ -95,7 +95,7 @@ pub fn analyze_domain_check(cx: &Context<'_>, node: &pb::Node, base: Oid, typmod
 pub fn analyze_stored_domain_check(cx: &Context<'_>, text: &str, base: Oid, typmod: i32) -> Result<Expr> {
     let node = parse::parse_expression(text).map_err(without_position)?;
     let mut e = analyze_domain_check(&cx.stored(), &node, base, typmod).map_err(without_position)?;
-    clear_locations(&mut e);
+    e.clear_locations();
     Ok(e)
 }
 
@@ -114,10 +114,7 @@ pub fn analyze_view(cx: &Context<'_>, view: &Relation) -> Result<Query> {
     let stored = cx.stored();
     let mut analyzer = Analyzer::new(&stored, Params::none());
     let mut query = analyzer.statement(&statement.node).map_err(without_position)?;
-    query.visit_mut(0, &mut |e, _| {
-        clear_location(e);
-        true
-    });
+    query.clear_locations();
     Ok(query)
 }
 
@@ -294,33 +291,6 @@ pub fn is_mutable(cx: &Context<'_>, e: &Expr) -> bool {
 fn without_position(mut e: DbError) -> DbError {
     e.fields_mut().position = None;
     e
-}
-
-fn clear_locations(e: &mut Expr) {
-    e.visit_mut(0, &mut |e, _| {
-        clear_location(e);
-        true
-    });
-}
-
-fn clear_location(e: &mut Expr) {
-    match e {
-        Expr::Const(c) => c.location = -1,
-        Expr::Var(v) => v.location = -1,
-        Expr::Param(p) => p.location = -1,
-        Expr::Function(f) => f.location = -1,
-        Expr::Operator(o) | Expr::Distinct(o) | Expr::NullIf(o) => o.location = -1,
-        Expr::ScalarArray(s) => s.location = -1,
-        Expr::Aggregate(a) => a.location = -1,
-        Expr::Window(w) => w.location = -1,
-        Expr::Sublink(s) => s.location = -1,
-        Expr::Json(j) => j.location = -1,
-        Expr::Array(a) => a.location = -1,
-        Expr::Row(r) => r.location = -1,
-        Expr::Case(c) => c.location = -1,
-        Expr::Coalesce { location, .. } | Expr::Grouping { location, .. } => *location = -1,
-        _ => {}
-    }
 }
 
 /// Converts an analyzed expression by assignment, for ALTER COLUMN TYPE without USING; none when there is no such cast.

@@ -70,21 +70,6 @@ pub(super) fn same(a: &Expr, b: &Expr) -> bool {
 /// The expression without locations, as text.
 pub(super) fn signature(e: &Expr) -> String {
     let mut e = e.clone();
-    e.visit_mut(0, &mut |e, _| {
-        match e {
-            Expr::Const(c) => c.location = -1,
-            Expr::Var(v) => v.location = -1,
-            Expr::Param(p) => p.location = -1,
-            Expr::Function(f) => f.location = -1,
-            Expr::Operator(o) | Expr::Distinct(o) | Expr::NullIf(o) => o.location = -1,
-            Expr::ScalarArray(s) => s.location = -1,
-            Expr::Aggregate(a) => a.location = -1,
-            Expr::Window(w) => w.location = -1,
-            Expr::Sublink(s) => s.location = -1,
-            Expr::Json(j) => j.location = -1,
-            _ => {}
-        }
-        true
-    });
+    e.clear_locations();
     format!("{e:?}")
 }

@@ -2,7 +2,7 @@
 
 use melba_functions::FormatSettings;
 use melba_protocol::{Format, Output};
-use melba_types::{Batch, Column, ColumnData, Datum, Oid, Result, oids};
+use melba_types::{Batch, Column, ColumnData, Datum, Oid, Result, float, oids};
 
 use super::client::Client;
 use super::pipeline::ValueIo;
@@ -129,109 +129,18 @@ fn encode_number(data: &ColumnData, row: usize, binary: bool, out: &mut Output) 
         ColumnData::Int8(v) => out.value(buffer.format(v[row]).as_bytes()),
         ColumnData::Oid(v) => out.value(buffer.format(v[row]).as_bytes()),
         ColumnData::Float4(v) => {
-            return out.value_with(|b| float_text(f64::from(v[row]), ryu::Buffer::new().format(v[row]), 6, b));
+            return out.value_with(|b| {
+                float::write_f32(b, v[row]);
+                Ok(())
+            });
         }
-        ColumnData::Float8(v) => return out.value_with(|b| float_text(v[row], ryu::Buffer::new().format(v[row]), 15, b)),
+        ColumnData::Float8(v) => {
+            return out.value_with(|b| {
+                float::write_f64(b, v[row]);
+                Ok(())
+            });
+        }
         other => panic!("a column of numbers holds {other:?}"),
     }
     Ok(())
-}
-
-/// PostgreSQL's shortest form from Ryu's: the same digits, another exponent notation.
-fn float_text(value: f64, shortest: &str, plain_digits: i32, out: &mut Vec<u8>) -> Result<()> {
-    if value.is_nan() {
-        out.extend_from_slice(b"NaN");
-        return Ok(());
-    }
-    if value.is_infinite() {
-        out.extend_from_slice(if value > 0.0 { b"Infinity" } else { b"-Infinity" });
-        return Ok(());
-    }
-    let (negative, shortest) = shortest.strip_prefix('-').map_or((false, shortest), |s| (true, s));
-    if negative {
-        out.push(b'-');
-    }
-    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((shortest, "0"));
-    let exponent: i32 = exponent.parse().expect("ryu prints a number");
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let mut digits = [0u8; 40];
-    let mut n = 0;
-    for b in whole.bytes().chain(fraction.bytes()) {
-        digits[n] = b;
-        n += 1;
-    }
-    // digits × 10^point, the decimal point standing after `point` digits.
-    let mut point = whole.len() as i32 + exponent;
-    let leading = digits[..n].iter().take_while(|d| **d == b'0').count().min(n - 1);
-    let mut end = n;
-    while end > leading + 1 && digits[end - 1] == b'0' {
-        end -= 1;
-    }
-    let digits = &digits[leading..end];
-    if digits == b"0" {
-        out.push(b'0');
-        return Ok(());
-    }
-    point -= leading as i32;
-    write_decimal(digits, point, plain_digits, out);
-    Ok(())
-}
-
-/// `0.digits × 10^point` in the notation PostgreSQL chooses: scientific below -4 and from `plain_digits` on
-/// (6 for float4, 15 for float8).
-fn write_decimal(digits: &[u8], point: i32, plain_digits: i32, out: &mut Vec<u8>) {
-    let exponent = point - 1;
-    if !(-4..plain_digits).contains(&exponent) {
-        out.push(digits[0]);
-        if digits.len() > 1 {
-            out.push(b'.');
-            out.extend_from_slice(&digits[1..]);
-        }
-        out.push(b'e');
-        out.push(if exponent < 0 { b'-' } else { b'+' });
-        let absolute = exponent.unsigned_abs();
-        if absolute < 10 {
-            out.push(b'0');
-        }
-        out.extend_from_slice(itoa::Buffer::new().format(absolute).as_bytes());
-    } else if point <= 0 {
-        out.extend_from_slice(b"0.");
-        out.extend(std::iter::repeat_n(b'0', (-point) as usize));
-        out.extend_from_slice(digits);
-    } else if digits.len() <= point as usize {
-        out.extend_from_slice(digits);
-        out.extend(std::iter::repeat_n(b'0', point as usize - digits.len()));
-    } else {
-        out.extend_from_slice(&digits[..point as usize]);
-        out.push(b'.');
-        out.extend_from_slice(&digits[point as usize..]);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn floats_print_as_postgresql_prints_them() {
-        for (value, text) in [
-            (0.0, "0"),
-            (-0.0, "-0"),
-            (1.5, "1.5"),
-            (100.0, "100"),
-            (1e14, "100000000000000"),
-            (1e15, "1e+15"),
-            (123456789012345680.0, "1.2345678901234568e+17"),
-            (0.0001, "0.0001"),
-            (0.00001, "1e-05"),
-            (-2.5e-300, "-2.5e-300"),
-            (f64::INFINITY, "Infinity"),
-            (0.1 + 0.2, "0.30000000000000004"),
-            (12345.678, "12345.678"),
-        ] {
-            let mut out = Vec::new();
-            float_text(value, ryu::Buffer::new().format(value), 15, &mut out).unwrap();
-            assert_eq!(std::str::from_utf8(&out).unwrap(), text);
-        }
-    }
 }

@@ -248,6 +248,34 @@ impl Expr {
         }
     }
 
+    /// Forgets where in the text the expression and what is below it stood.
+    pub fn clear_locations(&mut self) {
+        self.visit_mut(0, &mut |e, _| {
+            e.clear_location();
+            true
+        });
+    }
+
+    fn clear_location(&mut self) {
+        match self {
+            Expr::Const(c) => c.location = -1,
+            Expr::Var(v) => v.location = -1,
+            Expr::Param(p) => p.location = -1,
+            Expr::Function(f) => f.location = -1,
+            Expr::Operator(o) | Expr::Distinct(o) | Expr::NullIf(o) => o.location = -1,
+            Expr::ScalarArray(s) => s.location = -1,
+            Expr::Aggregate(a) => a.location = -1,
+            Expr::Window(w) => w.location = -1,
+            Expr::Sublink(s) => s.location = -1,
+            Expr::Json(j) => j.location = -1,
+            Expr::Array(a) => a.location = -1,
+            Expr::Row(r) => r.location = -1,
+            Expr::Case(c) => c.location = -1,
+            Expr::Coalesce { location, .. } | Expr::Grouping { location, .. } => *location = -1,
+            _ => {}
+        }
+    }
+
     /// Vars that refer to the query this expression stands in, sublinks included.
     pub fn visit_vars(&self, f: &mut dyn FnMut(&Var)) {
         self.visit(0, &mut |e, level| {
@@ -296,6 +324,14 @@ impl Query {
     pub fn visit_mut(&mut self, level: usize, f: &mut dyn FnMut(&mut Expr, usize) -> bool) {
         self.expressions_mut(&mut |e| e.visit_mut(level, f));
         self.subqueries_mut(&mut |q| q.visit_mut(level + 1, f));
+    }
+
+    /// Forgets where in the text the expressions of the query stood.
+    pub fn clear_locations(&mut self) {
+        self.visit_mut(0, &mut |e, _| {
+            e.clear_location();
+            true
+        });
     }
 
     /// Adds `by` to the level of every reference that leaves this query.

@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use melba_types::bytes::ByteReader;
 use melba_types::{Array, ArrayDim, Batch, Bitmap, ByteStrings, Column, ColumnData, Datum, DbError, Kind, Oid, Record, Result};
 use melba_types::{codec, err};
 
@@ -126,44 +127,30 @@ fn encode_value(datum: &Datum, out: &mut Vec<u8>) {
 /// # Errors
 /// XX001 when the bytes are no batch.
 pub fn decode(bytes: &[u8]) -> Result<Batch> {
-    Reader(bytes).batch().ok_or_else(|| damaged("the rows of a temporary file cannot be read"))
+    Reader(ByteReader::new(bytes)).batch().ok_or_else(|| damaged("the rows of a temporary file cannot be read"))
 }
 
 fn damaged(what: &str) -> DbError {
     err!(DATA_CORRUPTED, "{what}")
 }
 
-struct Reader<'a>(&'a [u8]);
+struct Reader<'a>(ByteReader<'a>);
 
-impl<'a> Reader<'a> {
-    fn take(&mut self, n: usize) -> Option<&'a [u8]> {
-        let (head, tail) = self.0.split_at_checked(n)?;
-        self.0 = tail;
-        Some(head)
-    }
-
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_le_bytes)
-    }
-
+impl Reader<'_> {
     fn batch(&mut self) -> Option<Batch> {
-        let rows = self.u32()? as usize;
-        let columns = u16::from_le_bytes(self.array()?);
+        let rows = self.0.u32()? as usize;
+        let columns = u16::from_le_bytes(self.0.array()?);
         let columns = (0..columns).map(|_| self.column(rows)).collect::<Option<_>>()?;
         Some(Batch { columns, rows })
     }
 
     fn fixed<T, const N: usize>(&mut self, rows: usize, read: fn([u8; N]) -> T) -> Option<Vec<T>> {
-        let bytes = self.take(rows.checked_mul(N)?)?;
+        let bytes = self.0.take(rows.checked_mul(N)?)?;
         Some(bytes.chunks_exact(N).map(|c| read(c.try_into().unwrap_or([0; N]))).collect())
     }
 
     fn column(&mut self, rows: usize) -> Option<Column> {
-        let [tag, has_validity] = self.array()?;
+        let [tag, has_validity] = self.0.array()?;
         let mut validity = None;
         if has_validity != 0 {
             let words = self.fixed(rows.div_ceil(64), u64::from_le_bytes)?;
@@ -172,7 +159,7 @@ impl<'a> Reader<'a> {
             validity = Some(bits);
         }
         let data = match tag {
-            0 => ColumnData::Bool(self.take(rows)?.iter().map(|b| *b != 0).collect()),
+            0 => ColumnData::Bool(self.0.take(rows)?.iter().map(|b| *b != 0).collect()),
             1 => ColumnData::Int2(self.fixed(rows, i16::from_le_bytes)?),
             2 => ColumnData::Int4(self.fixed(rows, i32::from_le_bytes)?),
             3 => ColumnData::Int8(self.fixed(rows, i64::from_le_bytes)?),
@@ -190,50 +177,50 @@ impl<'a> Reader<'a> {
 
     fn strings(&mut self, rows: usize) -> Option<ByteStrings> {
         let ends = self.fixed(rows, u32::from_le_bytes)?;
-        let bytes = self.take(ends.last().map_or(0, |e| *e as usize))?.to_vec();
+        let bytes = self.0.take(ends.last().map_or(0, |e| *e as usize))?.to_vec();
         Some(ByteStrings { ends, bytes })
     }
 
     fn value(&mut self) -> Option<Datum> {
-        let [tag] = self.array()?;
+        let [tag] = self.0.array()?;
         if tag == NULL {
             return Some(Datum::Null);
         }
         if tag == STORED {
-            let length = self.u32()? as usize;
-            return Some(Datum::Stored(self.take(length)?.into()));
+            let length = self.0.u32()? as usize;
+            return Some(Datum::Stored(self.0.take(length)?.into()));
         }
         let kind = Kind::from_u8(tag)?;
         let length = match kind.width() {
             Some(width) => width,
-            None => self.u32()? as usize,
+            None => self.0.u32()? as usize,
         };
-        let mut content = Reader(self.take(length)?);
+        let content = self.0.take(length)?;
         match kind {
-            Kind::Array => content.array_value(),
-            Kind::Record => content.record(),
-            _ => codec::decode(kind, content.0),
+            Kind::Array => Reader(ByteReader::new(content)).array_value(),
+            Kind::Record => Reader(ByteReader::new(content)).record(),
+            _ => codec::decode(kind, content),
         }
     }
 
     fn array_value(&mut self) -> Option<Datum> {
-        let element_type = Oid(self.u32()?);
-        let [dims] = self.array()?;
-        let dim = |r: &mut Self| Some(ArrayDim { length: r.u32()? as i32, lower_bound: r.u32()? as i32 });
+        let element_type = Oid(self.0.u32()?);
+        let [dims] = self.0.array()?;
+        let dim = |r: &mut Self| Some(ArrayDim { length: r.0.u32()? as i32, lower_bound: r.0.u32()? as i32 });
         let dims = (0..dims).map(|_| dim(self)).collect::<Option<_>>()?;
-        let count = self.u32()?;
+        let count = self.0.u32()?;
         let elements = (0..count).map(|_| self.value()).collect::<Option<_>>()?;
         Some(Datum::Array(Arc::new(Array { element_type, dims, elements })))
     }
 
     fn record(&mut self) -> Option<Datum> {
-        let type_oid = Oid(self.u32()?);
-        let count = self.u32()?;
-        let field_types = (0..count).map(|_| self.u32().map(Oid)).collect::<Option<Arc<[Oid]>>>()?;
-        let names = self.u32()?;
+        let type_oid = Oid(self.0.u32()?);
+        let count = self.0.u32()?;
+        let field_types = (0..count).map(|_| self.0.u32().map(Oid)).collect::<Option<Arc<[Oid]>>>()?;
+        let names = self.0.u32()?;
         let name = |r: &mut Self| {
-            let length = r.u32()? as usize;
-            Some(Arc::from(std::str::from_utf8(r.take(length)?).ok()?))
+            let length = r.0.u32()? as usize;
+            Some(Arc::from(std::str::from_utf8(r.0.take(length)?).ok()?))
         };
         let names = (0..names).map(|_| name(self)).collect::<Option<Arc<[Arc<str>]>>>()?;
         let fields = (0..count).map(|_| self.value()).collect::<Option<_>>()?;

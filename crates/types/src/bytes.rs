@@ -1,6 +1,20 @@
-//! Numbers in bytes: varints and a reader that never leaves its slice.
+//! Numbers in bytes, lowest byte first: varints, and a reader that never leaves its slice.
 
-pub(crate) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
+pub fn put_u16(value: u16, out: &mut Vec<u8>) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+pub fn put_u64(value: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+pub fn put_i64(value: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// Appends a number in groups of seven bits, lowest first.
+#[inline]
+pub fn put_varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -8,19 +22,20 @@ pub(crate) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-pub(crate) fn put_signed(value: i64, out: &mut Vec<u8>) {
+/// Appends a number of any sign as a varint: small ones of both signs are short.
+pub fn put_signed(value: i64, out: &mut Vec<u8>) {
     put_varint((value << 1 ^ value >> 63) as u64, out);
 }
 
 /// Appends a length and the bytes.
-pub(crate) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+pub fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     put_varint(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
 }
 
 /// Reads from the front of a slice; `None` when it ends too early or holds nonsense.
 #[derive(Clone, Copy)]
-pub(crate) struct ByteReader<'a> {
+pub struct ByteReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
@@ -39,6 +54,10 @@ impl<'a> ByteReader<'a> {
         self.bytes.len() - self.at
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
     #[inline]
     pub fn take(&mut self, n: usize) -> Option<&'a [u8]> {
         let taken = self.bytes.get(self.at..self.at.checked_add(n)?)?;
@@ -53,12 +72,24 @@ impl<'a> ByteReader<'a> {
         Some(byte)
     }
 
+    pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    pub fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+
     pub fn u32(&mut self) -> Option<u32> {
-        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
+        self.array().map(u32::from_le_bytes)
     }
 
     pub fn u64(&mut self) -> Option<u64> {
-        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+        self.array().map(u64::from_le_bytes)
+    }
+
+    pub fn i64(&mut self) -> Option<i64> {
+        self.array().map(i64::from_le_bytes)
     }
 
     #[inline]
@@ -84,11 +115,13 @@ impl<'a> ByteReader<'a> {
         usize::try_from(self.varint()?).ok()
     }
 
+    /// What `put_signed` wrote.
     pub fn signed(&mut self) -> Option<i64> {
         let value = self.varint()?;
         Some((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
+    /// What `put_bytes` wrote.
     pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let n = self.length()?;
         self.take(n)
