@@ -8,7 +8,7 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use melba_segment::BlockCache;
 use melba_types::{Csn, Lsn, TreeId, TxnId};
-use melba_vfs::{Clock, Directory, SwitchedDirectory, SyncSwitch};
+use melba_vfs::{Clock, Directory, PooledDirectory, SwitchedDirectory, SyncSwitch};
 use melba_wal::{Wal, WalOptions, WrittenBy};
 use parking_lot::{Condvar, Mutex, RwLock};
 
@@ -52,6 +52,8 @@ pub struct EngineOptions {
     pub bulk_rows_min: usize,
     /// Raw bytes of a segment, at most, about: what a merge rewrites at a time.
     pub segment_bytes: usize,
+    /// Segments and temporary files that are kept open at a time, beside the few other files.
+    pub open_files_max: usize,
 }
 
 /// What a merge holds of a column of an input, about.
@@ -73,6 +75,7 @@ impl Default for EngineOptions {
             wal_file_bytes: 8 << 20,
             bulk_rows_min: 8192,
             segment_bytes: 32 << 20,
+            open_files_max: 512,
         }
     }
 }
@@ -208,6 +211,7 @@ const IDLE: Duration = Duration::from_millis(20);
 impl Engine {
     /// Opens the engine in a directory, which is empty or an engine's; recovers what a crash left.
     pub fn open(options: EngineOptions, directory: Arc<dyn Directory>, clock: Arc<dyn Clock>) -> Result<Arc<Engine>> {
+        let directory = Arc::new(PooledDirectory::new(directory, options.open_files_max)) as Arc<dyn Directory>;
         let lock = lock(&*directory)?;
         let folder = |name| directory.subdirectory(name).map_err(|e| EngineError::io("open the data directory", e));
         let (segments, log) = (folder("segments")?, folder("wal")?);

@@ -62,7 +62,8 @@ impl TempFiles {
     /// A new file of a session whose files may have `limit` bytes in all.
     pub fn create(self: &Arc<Self>, usage: &Arc<TempUsage>, limit: Option<u64>) -> Result<TempFile> {
         let name = format!("{:x}.tmp", self.next.fetch_add(1, Ordering::Relaxed));
-        let file = self.directory.create(&name).map_err(|e| EngineError::io("create a temporary file", e))?;
+        let create = || self.directory.create(&name).and_then(|_| self.directory.open_on_demand(&name));
+        let file = create().map_err(|e| EngineError::io("create a temporary file", e))?;
         Ok(TempFile {
             files: Arc::clone(self),
             usage: Arc::clone(usage),

@@ -2,6 +2,7 @@
 
 mod config;
 mod memory;
+mod open_files;
 mod serve;
 
 use std::path::PathBuf;

@@ -16,6 +16,7 @@ use signal_hook::iterator::Signals;
 
 use crate::config::Files;
 use crate::memory;
+use crate::open_files::Shares;
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -23,10 +24,9 @@ type Result<T> = std::result::Result<T, String>;
 pub fn serve(data: &Path, listen: &str, overrides: Vec<(String, String)>) -> Result<()> {
     let directory = open_directory(data)?;
     let _lock = lock(&*directory, data)?;
-    melba_vfs::raise_open_files_limit().map_err(|e| format!("could not raise the limit of open files: {e}"))?;
     let files = Files { data: data.to_owned(), overrides };
-    let settings = Settings::server(&files.assignments()?).map_err(|e| e.to_string())?;
-    let cluster = open_cluster(directory, &settings)?;
+    let (settings, open_files_max) = fit_open_files(files.assignments()?)?;
+    let cluster = open_cluster(directory, &settings, open_files_max)?;
     let engine = cluster.engine.clone();
     let instance = Arc::new(Instance::new(settings, cluster).with_configuration(Box::new(files)));
     instance.backends.start_watchdog().map_err(|e| format!("could not start a thread: {e}"))?;
@@ -60,8 +60,8 @@ pub fn while_serving(data: &Path, body: impl FnOnce(SocketAddr) -> Result<()>) -
     let directory = open_directory(data)?;
     let _lock = lock(&*directory, data)?;
     let files = Files { data: data.to_owned(), overrides: Vec::new() };
-    let settings = Settings::server(&files.assignments()?).map_err(|e| e.to_string())?;
-    let cluster = open_cluster(directory, &settings)?;
+    let (settings, open_files_max) = fit_open_files(files.assignments()?)?;
+    let cluster = open_cluster(directory, &settings, open_files_max)?;
     let engine = cluster.engine.clone();
     let instance = Arc::new(Instance::new(settings, cluster));
     let server = Server::bind("127.0.0.1:0", instance).map_err(|e| format!("could not listen: {e}"))?;
@@ -112,8 +112,8 @@ pub fn check(data: &Path) -> Result<()> {
 }
 
 fn count_databases(directory: Arc<dyn Directory>) -> Result<usize> {
-    let settings = Settings::server(&[]).map_err(|e| e.to_string())?;
-    let cluster = open_cluster(directory, &settings)?;
+    let (settings, open_files_max) = fit_open_files(Vec::new())?;
+    let cluster = open_cluster(directory, &settings, open_files_max)?;
     let count = cluster.catalogs().databases().count();
     cluster.engine.shutdown().map_err(|e| e.to_string())?;
     Ok(count)
@@ -132,11 +132,26 @@ fn lock(directory: &dyn Directory, data: &Path) -> Result<Box<dyn Send + Sync>> 
     })
 }
 
-fn open_cluster(directory: Arc<dyn Directory>, settings: &Settings) -> Result<Arc<Cluster>> {
+/// The server's settings, with max_connections as the limit of open files allows; and how many files the engine keeps open.
+fn fit_open_files(mut assignments: Vec<(String, String)>) -> Result<(Settings, usize)> {
+    let limit = melba_vfs::raise_open_files_limit().map_err(|e| format!("could not raise the limit of open files: {e}"))?;
+    let settings = Settings::server(&assignments).map_err(|e| e.to_string())?;
+    let wanted = settings.get("max_connections").as_integer().max(1) as u64;
+    let too_low = || format!("{limit} open files are not enough: raise the limit (ulimit -n)");
+    let Shares { max_connections, cached } = Shares::new(limit, wanted).ok_or_else(too_low)?;
+    if max_connections == wanted {
+        return Ok((settings, cached));
+    }
+    eprintln!("melba: max_connections is {max_connections}, not {wanted}: only {limit} files may be open (ulimit -n)");
+    assignments.push(("max_connections".to_owned(), max_connections.to_string()));
+    Ok((Settings::server(&assignments).map_err(|e| e.to_string())?, cached))
+}
+
+fn open_cluster(directory: Arc<dyn Directory>, settings: &Settings, open_files_max: usize) -> Result<Arc<Cluster>> {
     let clock = Arc::new(OsClock::new());
     let query_bytes = memory::query_bytes((settings.get("memory").as_integer() as u64) << 10);
     let write_set_bytes = memory::write_set_bytes(query_bytes);
-    let options = EngineOptions { query_bytes, write_set_bytes, ..engine_options(settings) };
+    let options = EngineOptions { query_bytes, write_set_bytes, open_files_max, ..engine_options(settings) };
     let engine = Engine::open(options, directory, clock.clone()).map_err(|e| e.to_string())?;
     Cluster::open(engine, clock, Arc::new(OsRandom)).map_err(|e| e.to_string())
 }

@@ -259,7 +259,7 @@ impl FrameReader {
     pub fn open(directory: &dyn Directory, name: &str, magic: &[u8; MAGIC_BYTES]) -> Result<(FrameReader, Vec<u8>)> {
         let name: Arc<str> = name.into();
         let io = |error| SegmentError::Io { file: Arc::clone(&name), error };
-        let file = directory.open(&name).map_err(io)?;
+        let file = directory.open_on_demand(&name).map_err(io)?;
         let file_bytes = file.len().map_err(io)?;
         let mut reader = FrameReader { file, name: Arc::clone(&name), file_bytes, footer_crc: 0, footer_offset: 0 };
         if file_bytes < (HEADER_BYTES + TAIL_BYTES) as u64 {

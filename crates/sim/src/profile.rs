@@ -55,6 +55,7 @@ impl Profile {
                 segment_bytes: one_of(&[500, 2000, 8000, 1 << 20]),
                 bulk_rows_min: one_of(&[4, 20, 60]),
                 write_set_bytes: one_of(&[500, 3000, 16 << 20]),
+                open_files_max: one_of(&[1, 4, 512]),
                 wal_writer_delay: Duration::from_millis(one_of(&[1, 50, 200]) as u64),
                 ..EngineOptions::default()
             },

@@ -1,5 +1,6 @@
 //! Files, time and randomness behind traits, so that the simulator can drive the whole engine: the operating system's
-//! (`OsDirectory`), one that forgets what was not synced (`MemoryDirectory`), and one that fails (`FaultyDirectory`).
+//! (`OsDirectory`), one that forgets what was not synced (`MemoryDirectory`), and one that fails (`FaultyDirectory`). Above any of them
+//! `PooledDirectory` bounds how many files are open.
 //!
 //! Invariants:
 //! 1. Nothing above this crate opens a file, reads a clock or draws a random number by other means.
@@ -10,6 +11,7 @@ mod faulty;
 mod manual;
 mod memory;
 mod os;
+mod pool;
 mod switch;
 
 use std::io;
@@ -20,6 +22,7 @@ pub use faulty::{Faults, FaultyDirectory, Operation};
 pub use manual::{ManualClock, SeededRandom};
 pub use memory::MemoryDirectory;
 pub use os::{OsClock, OsDirectory, OsRandom, raise_open_files_limit};
+pub use pool::PooledDirectory;
 pub use switch::{SwitchedDirectory, SyncSwitch, sync_all};
 
 /// An open file. All methods may be called from several threads at once.
@@ -46,6 +49,11 @@ pub trait Directory: Send + Sync {
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>>;
     /// Opens an existing file for reading and writing.
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>>;
+    /// Opens an existing file for as long as it has this name; its handle may be closed and opened again between calls. A write that
+    /// the disk refuses later may go unnoticed: for files that are only read, or need not last.
+    fn open_on_demand(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        self.open(name)
+    }
     /// Atomic replacement of `to` by `from`; durable after `sync_names`.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     fn remove(&self, name: &str) -> io::Result<()>;

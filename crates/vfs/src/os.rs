@@ -78,6 +78,8 @@ impl File for OsFile {
 /// A folder of the operating system's file system.
 pub struct OsDirectory {
     path: PathBuf,
+    /// Kept open: names must be syncable when no further file may be opened.
+    folder: fs::File,
 }
 
 impl OsDirectory {
@@ -85,7 +87,8 @@ impl OsDirectory {
     pub fn open(path: impl Into<PathBuf>) -> io::Result<OsDirectory> {
         let path = path.into();
         fs::create_dir_all(&path)?;
-        Ok(OsDirectory { path })
+        let folder = fs::File::open(&path)?;
+        Ok(OsDirectory { path, folder })
     }
 }
 
@@ -123,7 +126,7 @@ impl Directory for OsDirectory {
     }
 
     fn sync_names(&self) -> io::Result<()> {
-        fs::File::open(&self.path)?.sync_all()
+        self.folder.sync_all()
     }
 
     fn subdirectory(&self, name: &str) -> io::Result<Arc<dyn Directory>> {
@@ -140,8 +143,8 @@ impl Directory for OsDirectory {
     }
 }
 
-/// Lets this process have as many files open as the system allows it at most: each segment in use is one.
-pub fn raise_open_files_limit() -> io::Result<()> {
+/// Lets this process have as many files open as the system allows it at most; returns how many that is.
+pub fn raise_open_files_limit() -> io::Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: both calls only read and write the struct that they are given.
     let result = unsafe {
@@ -153,7 +156,7 @@ pub fn raise_open_files_limit() -> io::Result<()> {
             failed => failed,
         }
     };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if result == 0 { Ok(limit.rlim_max) } else { Err(io::Error::last_os_error()) }
 }
 
 /// The operating system's clocks.

@@ -92,6 +92,10 @@ impl Directory for SwitchedDirectory {
         Ok(self.file(self.inner.open(name)?))
     }
 
+    fn open_on_demand(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        Ok(self.file(self.inner.open_on_demand(name)?))
+    }
+
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         self.inner.rename(from, to)
     }
