@@ -9,7 +9,7 @@ use postgres::Client;
 use crate::Result;
 use crate::archive::{ArchiveWriter, Contents, LARGE_OBJECT_COMMENT, StreamInfo, StreamKind};
 use crate::connection::{Source, describe, execute};
-use crate::large_objects::{OBJECTS, OrderCheck, PAGES};
+use crate::large_objects::OidRange;
 use crate::plain::{self, Blocks, Streams};
 use crate::progress::Progress;
 use crate::schema;
@@ -120,13 +120,13 @@ fn contents(options: &DumpOptions, client: &mut Client) -> Result<(Contents, u64
                 });
             }
         }
-        let has_objects = reader.rows("SELECT 1 FROM pg_catalog.pg_largeobject_metadata LIMIT 1")?;
-        if !options.no_large_objects && !has_objects.is_empty() {
-            // Contents come as hexadecimal digits.
-            let size = reader.rows("SELECT 2 * pg_catalog.pg_table_size('pg_catalog.pg_largeobject')")?;
+        let ranges = if options.no_large_objects { Vec::new() } else { OidRange::of_all(&mut reader)? };
+        if !ranges.is_empty() {
+            let size = reader.rows("SELECT pg_catalog.pg_table_size('pg_catalog.pg_largeobject')")?;
             bytes += size.into_iter().flatten().flatten().next().and_then(|s| s.parse::<u64>().ok()).unwrap_or(0);
-            streams.extend([StreamKind::LargeObjects, StreamKind::LargeObjectPages].map(|kind| StreamInfo { kind }));
         }
+        let kinds = ranges.into_iter().flat_map(|r| [StreamKind::LargeObjects(r), StreamKind::LargeObjectPages(r)]);
+        streams.extend(kinds.map(|kind| StreamInfo { kind }));
     }
     Ok((Contents { server, database, taken_at, entries, streams }, bytes))
 }
@@ -135,8 +135,8 @@ fn contents(options: &DumpOptions, client: &mut Client) -> Result<(Contents, u64
 fn copy_statement(kind: &StreamKind) -> String {
     match kind {
         StreamKind::Table { target, .. } => format!("COPY {target} TO STDOUT"),
-        StreamKind::LargeObjects => OBJECTS.to_owned(),
-        StreamKind::LargeObjectPages => PAGES.to_owned(),
+        StreamKind::LargeObjects(range) => range.objects_statement(),
+        StreamKind::LargeObjectPages(range) => range.pages_statement(),
     }
 }
 
@@ -170,15 +170,10 @@ impl Streams for Live<'_> {
 
 /// Reads a stream from the server into the archive.
 fn copy(client: &mut Client, archive: &ArchiveWriter, worker: usize, job: &Job, progress: &Progress) -> Result<()> {
-    let mut order = match job.info.kind {
-        StreamKind::Table { .. } => None,
-        StreamKind::LargeObjects | StreamKind::LargeObjectPages => Some(OrderCheck::default()),
-    };
     let mut stream = archive.stream(job.number, worker)?;
     for bytes in copy_out(client, &copy_statement(&job.info.kind))? {
         let bytes = bytes?;
         progress.add(bytes.len());
-        order.as_mut().map_or(Ok(()), |o| o.feed(&bytes))?;
         stream.write(&bytes)?;
     }
     stream.finish()

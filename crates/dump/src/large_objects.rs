@@ -1,47 +1,71 @@
-//! Large objects in a dump: a stream with a line an object, and one with a line a page.
+//! Large objects in a dump: for every range of OIDs a stream with a line an object, and one with a tuple a page.
+
+use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::privileges::Granted;
-
-/// What the two streams are copied from, in the order of their keys: the server sorts, in files when there are many.
-pub const OBJECTS: &str = "COPY (SELECT oid, pg_catalog.pg_get_userbyid(lomowner), lomacl FROM pg_catalog.pg_largeobject_metadata ORDER BY oid) TO STDOUT";
-pub const PAGES: &str = "COPY (SELECT loid, pageno, data FROM pg_catalog.pg_largeobject ORDER BY loid, pageno) TO STDOUT";
+use crate::schema::Reader;
 
 /// Bytes of a page of pg_largeobject.
 const PAGE_BYTES: u64 = 2048;
 /// Neighbouring pages are put together up to this many bytes.
 const RUN_BYTES_MAX: usize = 1 << 20;
+/// Objects of a range: at least, and so many more that there are no more ranges than these.
+const RANGE_OBJECTS_MIN: u64 = 16384;
+const RANGES_MAX: u64 = 256;
 
-/// Checks that lines come in the order of the number that each begins with.
-#[derive(Default)]
-pub struct OrderCheck {
-    last: u32,
-    number: u32,
-    past_number: bool,
+/// The objects from the first OID to the last, both among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OidRange {
+    pub first: u32,
+    pub last: u32,
 }
 
-impl OrderCheck {
-    pub fn feed(&mut self, mut bytes: &[u8]) -> Result<()> {
-        while let Some((&byte, rest)) = bytes.split_first() {
-            if self.past_number {
-                match memchr::memchr(b'\n', bytes) {
-                    Some(end) => bytes = &bytes[end + 1..],
-                    None => return Ok(()),
-                }
-                (self.past_number, self.number) = (false, 0);
-                continue;
-            }
-            bytes = rest;
-            if byte.is_ascii_digit() {
-                self.number = self.number.wrapping_mul(10).wrapping_add(u32::from(byte - b'0'));
-            } else {
-                if self.number < self.last {
-                    return Err(format!("the server's large objects are not in order: {} after {}", self.number, self.last));
-                }
-                (self.last, self.past_number) = (self.number, true);
-            }
+impl std::fmt::Display for OidRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.last {
+            u32::MAX => write!(f, "from {}", self.first),
+            last => write!(f, "{} to {last}", self.first),
         }
-        Ok(())
+    }
+}
+
+impl OidRange {
+    /// Ranges that hold all objects of a database, about as many in each.
+    pub fn of_all(reader: &mut Reader) -> Result<Vec<OidRange>> {
+        let number = |row: &Vec<Option<String>>| row.first()?.as_ref()?.parse().ok();
+        let count = reader.rows("SELECT pg_catalog.count(*) FROM pg_catalog.pg_largeobject_metadata")?;
+        let count: u64 = count.iter().find_map(number).unwrap_or(0);
+        let objects = RANGE_OBJECTS_MIN.max(count.div_ceil(RANGES_MAX));
+        let firsts = reader.rows(&format!(
+            "SELECT oid FROM (SELECT oid, pg_catalog.row_number() OVER (ORDER BY oid) AS n
+                FROM pg_catalog.pg_largeobject_metadata) AS o WHERE n % {objects} = 1 ORDER BY oid"
+        ))?;
+        let firsts: Vec<u64> = firsts.iter().filter_map(number).collect();
+        let lasts = firsts.iter().skip(1).map(|first| first - 1).chain([u64::from(u32::MAX)]);
+        Ok(firsts.iter().zip(lasts).map(|(first, last)| OidRange { first: *first as u32, last: last as u32 }).collect())
+    }
+
+    /// What the stream of objects is copied with.
+    pub fn objects_statement(self) -> String {
+        format!(
+            "COPY (SELECT oid, pg_catalog.pg_get_userbyid(lomowner), lomacl FROM pg_catalog.pg_largeobject_metadata
+                WHERE {} ORDER BY oid) TO STDOUT",
+            self.condition("oid")
+        )
+    }
+
+    /// What the stream of pages is copied with.
+    pub fn pages_statement(self) -> String {
+        format!(
+            "COPY (SELECT loid, pageno, data FROM pg_catalog.pg_largeobject
+                WHERE {} ORDER BY loid, pageno) TO STDOUT (FORMAT binary)",
+            self.condition("loid")
+        )
+    }
+
+    fn condition(self, column: &str) -> String {
+        format!("{column} >= '{}'::pg_catalog.oid AND {column} <= '{}'::pg_catalog.oid", self.first, self.last)
     }
 }
 
@@ -116,74 +140,109 @@ fn unescape(text: &str) -> String {
     text.replace("\\\\", "\\")
 }
 
-/// Object, byte offset, bytes of a page's line.
-fn page(line: &[u8]) -> Result<(u32, u64, Vec<u8>)> {
-    let mut fields = line.split(|b| *b == b'\t');
-    let mut number = || -> Option<u64> { std::str::from_utf8(fields.next()?).ok()?.parse().ok() };
-    let (oid, page) = number().zip(number()).ok_or_else(malformed)?;
-    let hex = fields.next().and_then(|f| f.strip_prefix(b"\\\\x")).ok_or_else(malformed)?;
-    let bytes = unhexed(hex).ok_or_else(malformed)?;
-    Ok((u32::try_from(oid).map_err(|_| malformed())?, page * PAGE_BYTES, bytes))
-}
-
-/// The values of hexadecimal digits, 255 for other bytes.
-const DIGITS: [u8; 256] = {
-    let mut digits = [255; 256];
-    let mut value = 0;
-    while value < 16 {
-        digits[b"0123456789abcdef"[value] as usize] = value as u8;
-        digits[b"0123456789ABCDEF"[value] as usize] = value as u8;
-        value += 1;
-    }
-    digits
-};
-
-/// The bytes of hexadecimal digits: two for each.
-fn unhexed(hex: &[u8]) -> Option<Vec<u8>> {
-    let pairs = hex.chunks_exact(2);
-    let is_even = pairs.remainder().is_empty();
-    // A wrong digit has bits that no right one has: looked at once, behind the loop.
-    let mut wrong = 0;
-    let bytes = pairs.map(|pair| {
-        let (high, low) = (DIGITS[usize::from(pair[0])], DIGITS[usize::from(pair[1])]);
-        wrong |= high | low;
-        high << 4 | low
-    });
-    let bytes = bytes.collect();
-    (is_even && wrong < 16).then_some(bytes)
-}
-
 fn malformed() -> String {
     "the dump's large objects are malformed".to_owned()
 }
 
+/// Cuts a stream of blocks in COPY's binary format into pages.
+struct Pages<B> {
+    blocks: B,
+    buffer: Vec<u8>,
+    at: usize,
+    place: Place,
+}
+
+/// How much of a stream of pages was read.
+enum Place {
+    Nothing,
+    Header,
+    Trailer,
+}
+
+/// How COPY's binary format begins; flags and the length of an extension follow.
+const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
+
+impl<B: Iterator<Item = Result<Vec<u8>>>> Pages<B> {
+    /// The next so many bytes.
+    fn take(&mut self, length: usize) -> Result<&[u8]> {
+        while self.buffer.len() - self.at < length {
+            self.buffer.drain(..self.at);
+            self.at = 0;
+            self.buffer.extend_from_slice(&self.blocks.next().ok_or("the dump's large objects end in the middle of a page")??);
+        }
+        self.at += length;
+        Ok(&self.buffer[self.at - length..self.at])
+    }
+
+    fn number<const N: usize>(&mut self) -> Result<[u8; N]> {
+        self.take(N)?.try_into().map_err(|_| malformed())
+    }
+
+    /// The length of a field that is not null.
+    fn length(&mut self) -> Result<usize> {
+        usize::try_from(i32::from_be_bytes(self.number()?)).map_err(|_| malformed())
+    }
+
+    /// Object, byte offset and bytes of the next page.
+    fn next(&mut self) -> Result<Option<(u32, u64, &[u8])>> {
+        if let Place::Trailer = self.place {
+            return Ok(None);
+        }
+        if let Place::Nothing = self.place {
+            if self.take(SIGNATURE.len())? != SIGNATURE || self.number()? != [0; 4] {
+                return Err(malformed());
+            }
+            let extension = self.length()?;
+            self.take(extension)?;
+            self.place = Place::Header;
+        }
+        match i16::from_be_bytes(self.number()?) {
+            -1 => {
+                self.place = Place::Trailer;
+                return Ok(None);
+            }
+            3 if self.length()? == 4 => {}
+            _ => return Err(malformed()),
+        }
+        let oid = u32::from_be_bytes(self.number()?);
+        if self.length()? != 4 {
+            return Err(malformed());
+        }
+        let page = u64::from(u32::from_be_bytes(self.number()?));
+        let length = self.length()?;
+        if length as u64 > PAGE_BYTES {
+            return Err(malformed());
+        }
+        Ok(Some((oid, page * PAGE_BYTES, self.take(length)?)))
+    }
+}
+
 /// Puts the pages of a stream together.
 pub struct Runs<B> {
-    lines: Lines<B>,
+    pages: Pages<B>,
     next: Option<Run>,
 }
 
 impl<B: Iterator<Item = Result<Vec<u8>>>> Runs<B> {
     pub fn new(blocks: B) -> Runs<B> {
-        Runs { lines: Lines::new(blocks), next: None }
+        Runs { pages: Pages { blocks, buffer: Vec::new(), at: 0, place: Place::Nothing }, next: None }
     }
 
     /// The next run, by object and offset.
     pub fn next(&mut self) -> Result<Option<Run>> {
         let mut current = self.next.take();
-        while let Some(line) = self.lines.next()? {
-            let (oid, offset, bytes) = page(line)?;
+        while let Some((oid, offset, bytes)) = self.pages.next()? {
             match &mut current {
                 Some(run)
                     if run.oid == oid && run.offset + run.bytes.len() as u64 == offset && run.bytes.len() < RUN_BYTES_MAX =>
                 {
-                    run.bytes.extend_from_slice(&bytes);
+                    run.bytes.extend_from_slice(bytes);
                 }
                 Some(_) => {
-                    self.next = Some(Run { oid, offset, bytes });
+                    self.next = Some(Run { oid, offset, bytes: bytes.to_vec() });
                     return Ok(current);
                 }
-                None => current = Some(Run { oid, offset, bytes }),
+                None => current = Some(Run { oid, offset, bytes: bytes.to_vec() }),
             }
         }
         Ok(current)
@@ -191,19 +250,29 @@ impl<B: Iterator<Item = Result<Vec<u8>>>> Runs<B> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
-    fn blocks(text: &str, size: usize) -> impl Iterator<Item = Result<Vec<u8>>> {
-        text.as_bytes().chunks(size).map(|c| Ok(c.to_vec())).collect::<Vec<_>>().into_iter()
+    /// A page as a tuple.
+    pub fn tuple(oid: u32, page: u32, bytes: &[u8]) -> Vec<u8> {
+        let field = |bytes: &[u8]| [&(bytes.len() as u32).to_be_bytes(), bytes].concat();
+        [&[0, 3], &field(&oid.to_be_bytes())[..], &field(&page.to_be_bytes()), &field(bytes)].concat()
+    }
+
+    /// A stream of tuples.
+    pub fn stream(tuples: &[Vec<u8>]) -> Vec<u8> {
+        [SIGNATURE, &[0; 8], &tuples.concat(), &[255; 2]].concat()
+    }
+
+    fn blocks(bytes: &[u8], size: usize) -> impl Iterator<Item = Result<Vec<u8>>> + use<> {
+        bytes.chunks(size).map(|c| Ok(c.to_vec())).collect::<Vec<_>>().into_iter()
     }
 
     #[test]
     fn pages_become_runs_wherever_blocks_are_cut() {
-        let page = |n: u8| format!("{n:02x}").repeat(2048);
-        let text = format!("5\t0\t\\\\x{}\n5\t1\t\\\\x0102\n5\t9\t\\\\xff\n7\t0\t\\\\x\n", page(3));
+        let tuples = [tuple(5, 0, &[3; 2048]), tuple(5, 1, &[1, 2]), tuple(5, 9, &[255]), tuple(7, 0, &[])];
         for size in [1, 7, 4096, 10_000] {
-            let mut runs = Runs::new(blocks(&text, size));
+            let mut runs = Runs::new(blocks(&stream(&tuples), size));
             let first = runs.next().unwrap().unwrap();
             assert_eq!((first.oid, first.offset, first.bytes.len()), (5, 0, 2050));
             assert_eq!(runs.next().unwrap(), Some(Run { oid: 5, offset: 9 * 2048, bytes: vec![0xff] }));
@@ -213,26 +282,24 @@ mod tests {
     }
 
     #[test]
-    fn malformed_lines_are_errors() {
-        for text in
-            ["5", "5\n", "x\t0\t\\\\x00\n", "5\t0\t\\\\x0\n", "5\t0\t\\\\xzz\n", "5\t0\t00\n", "99999999999\t0\t\\\\x00\n"]
-        {
-            assert!(Runs::new(blocks(text, 100)).next().is_err(), "{text:?}");
+    fn malformed_streams_are_errors() {
+        let good = stream(&[tuple(5, 0, &[1; 20])]);
+        let all = |bytes: &[u8]| -> Result<()> {
+            let mut runs = Runs::new(blocks(bytes, 100));
+            while runs.next()?.is_some() {}
+            Ok(())
+        };
+        assert!(all(&good).is_ok());
+        assert!((0..good.len()).all(|cut| all(&good[..cut]).is_err()));
+        // Every byte but those of OID, page and data is looked at.
+        let free = |at: usize| (25..29).contains(&at) || (33..37).contains(&at) || (41..61).contains(&at);
+        for at in (0..good.len()).filter(|at| !free(*at)) {
+            let mut bad = good.clone();
+            bad[at] ^= 0x40;
+            assert!(all(&bad).is_err(), "byte {at}");
         }
         assert_eq!(object(b"5\tann\t{ann=rw/ann}").unwrap().acl.as_deref(), Some("{ann=rw/ann}"));
         assert_eq!(object(b"5\ta\\\\b\t\\N").unwrap(), Object { oid: 5, owner: "a\\b".into(), acl: None });
-        assert!(object(b"5").is_err());
-    }
-
-    #[test]
-    fn order_is_checked_wherever_bytes_are_cut() {
-        let check = |text: &str, size: usize| {
-            let mut check = OrderCheck::default();
-            text.as_bytes().chunks(size).try_for_each(|c| check.feed(c))
-        };
-        for size in 1..20 {
-            assert!(check("1\t9\n1\t3\n22\tx\n103\t1\n", size).is_ok());
-            assert!(check("1\t9\n12\t3\n11\tx\n", size).is_err());
-        }
+        assert!(object(b"5").is_err() && object(b"x\ta\t\\N").is_err());
     }
 }

@@ -50,8 +50,8 @@ fn script(out: &mut impl Write, contents: &Contents, streams: &mut dyn Streams) 
         let blocks = streams.blocks(number)?;
         match &info.kind {
             StreamKind::Table { target, .. } => rows(out, target, blocks)?,
-            StreamKind::LargeObjects => objects(out, blocks)?,
-            StreamKind::LargeObjectPages => pages(out, blocks)?,
+            StreamKind::LargeObjects(_) => objects(out, blocks)?,
+            StreamKind::LargeObjectPages(_) => pages(out, blocks)?,
         }
     }
     section(out, contents, Section::After)?;
@@ -112,13 +112,18 @@ fn write_error(e: std::io::Error) -> String {
 mod tests {
     use super::*;
     use crate::archive::{Entry, StreamInfo};
+    use crate::large_objects::{OidRange, tests as pages};
 
     struct Fixed;
 
     impl Streams for Fixed {
         fn blocks(&mut self, stream: u32) -> Result<Blocks<'_>> {
-            let text = ["1\ta\n", "5\tann\t{ann=rw/ann,=r/ann}\n", "5\t0\t\\\\x6869\n"][stream as usize - 1];
-            Ok(Box::new(std::iter::once(Ok(text.as_bytes().to_vec()))))
+            let bytes = match stream {
+                1 => b"1\ta\n".to_vec(),
+                2 => b"5\tann\t{ann=rw/ann,=r/ann}\n".to_vec(),
+                _ => pages::stream(&[pages::tuple(5, 0, b"hi")]),
+            };
+            Ok(Box::new(std::iter::once(Ok(bytes))))
         }
     }
 
@@ -126,12 +131,13 @@ mod tests {
     fn a_script_has_definitions_rows_objects_in_order() {
         let entry = |section, sql: &str| Entry { section, kind: "TABLE".into(), schema: None, name: "t".into(), sql: sql.into() };
         let table = StreamKind::Table { schema: "s".into(), name: "t".into(), target: "s.t (a)".into() };
+        let range = OidRange { first: 5, last: u32::MAX };
         let contents = Contents {
             server: "v".into(),
             database: "d".into(),
             taken_at: "now".into(),
             entries: vec![entry(Section::Before, "CREATE TABLE s.t ();"), entry(Section::After, "CREATE INDEX;")],
-            streams: [table, StreamKind::LargeObjects, StreamKind::LargeObjectPages].map(|kind| StreamInfo { kind }).to_vec(),
+            streams: [table, StreamKind::LargeObjects(range), StreamKind::LargeObjectPages(range)].map(|kind| StreamInfo { kind }).to_vec(),
         };
         let mut out = Vec::new();
         script(&mut out, &contents, &mut Fixed).unwrap();

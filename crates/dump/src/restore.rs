@@ -59,7 +59,9 @@ pub fn restore(options: &RestoreOptions) -> Result<()> {
         return plain::write(to, &archive.contents, &mut &archive);
     }
     let Some(to) = &options.to else { return Ok(()) };
-    let restore = Restore { options, archive: &archive, target: Source::parse(to)? };
+    let target = Source::parse(to)?;
+    let user = current_user(&target)?;
+    let restore = Restore { options, archive: &archive, target, user };
     let entries = |section| archive.contents.entries.iter().filter(move |e| e.section == section && options.wants_entry(e));
     restore.sequentially(entries(Section::Before))?;
     restore.streams(&selected)?;
@@ -119,6 +121,13 @@ struct Restore<'a> {
     options: &'a RestoreOptions,
     archive: &'a ArchiveReader,
     target: Source,
+    /// As whom we are connected: owns what is created.
+    user: String,
+}
+
+fn current_user(target: &Source) -> Result<String> {
+    let row = target.connect()?.query_one("SELECT current_user::text", &[]).map_err(|e| describe(&e))?;
+    Ok(row.get(0))
 }
 
 impl Restore<'_> {
@@ -133,31 +142,30 @@ impl Restore<'_> {
     }
 
     fn streams(&self, selected: &[(u32, &StreamInfo)]) -> Result<()> {
-        let number = |wanted: &StreamKind| selected.iter().find(|(_, info)| info.kind == *wanted).map(|(number, _)| *number);
         let progress = Progress::new("restoring", selected.iter().map(|(number, _)| self.archive.raw_bytes(*number)).sum());
-        if let Some((objects, pages)) = number(&StreamKind::LargeObjects).zip(number(&StreamKind::LargeObjectPages)) {
-            let counted = |blocks| Iterator::inspect(blocks, |b: &Result<Vec<u8>>| progress.add(b.as_ref().map_or(0, Vec::len)));
-            let (objects, pages) = (counted(self.archive.blocks(objects)?), counted(self.archive.blocks(pages)?));
-            restore_objects::restore(&self.target, self.options.jobs.into(), objects, pages)?;
-        }
-        let tables = selected.iter().filter_map(|(number, info)| match &info.kind {
-            StreamKind::Table { target, .. } => Some((*number, target.as_str())),
-            _ => None,
-        });
+        // The pages of objects are the stream behind them.
+        let jobs = selected.iter().filter(|(_, info)| !matches!(info.kind, StreamKind::LargeObjectPages(_)));
         let connect = |_| self.target.connect();
-        parallel(self.options.jobs.into(), tables.collect(), connect, |client, (number, target)| {
-            self.rows(client, number, target, &progress)
+        parallel(self.options.jobs.into(), jobs.collect(), connect, |client, (number, info)| match &info.kind {
+            StreamKind::Table { target, .. } => self.rows(client, *number, target, &progress),
+            _ => {
+                let objects = self.counted(*number, &progress)?;
+                restore_objects::restore(client, &self.user, objects, self.counted(number + 1, &progress)?)
+            }
         })
+    }
+
+    /// The blocks of a stream.
+    fn counted<'p>(&self, stream: u32, progress: &'p Progress) -> Result<impl Iterator<Item = Result<Vec<u8>>> + use<'p, '_>> {
+        Ok(self.archive.blocks(stream)?.inspect(|block| progress.add(block.as_ref().map_or(0, Vec::len))))
     }
 
     fn rows(&self, client: &mut Client, number: u32, target: &str, progress: &Progress) -> Result<()> {
         let statement = format!("COPY {target} FROM STDIN");
         let failed = |e: &postgres::Error| format!("{}, in {statement}", describe(e));
         let mut writer = client.copy_in(&statement).map_err(|e| failed(&e))?;
-        for block in self.archive.blocks(number)? {
-            let block = block?;
-            progress.add(block.len());
-            writer.write_all(&block).map_err(|e| format!("{e}, in {statement}"))?;
+        for block in self.counted(number, progress)? {
+            writer.write_all(&block?).map_err(|e| format!("{e}, in {statement}"))?;
         }
         writer.finish().map(drop).map_err(|e| failed(&e))
     }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::large_objects::OidRange;
+
 /// The kind of entries that need the large objects to be there.
 pub const LARGE_OBJECT_COMMENT: &str = "LARGE OBJECT COMMENT";
 
@@ -32,9 +34,9 @@ pub enum StreamKind {
     /// Rows in COPY's text format for `COPY table (columns)`, both quoted as SQL.
     Table { schema: String, name: String, target: String },
     /// A line an object, by OID: OID, owner, ACL, in COPY's text format.
-    LargeObjects,
-    /// A line a page of 2 kB, by OID and page: OID, page, bytea.
-    LargeObjectPages,
+    LargeObjects(OidRange),
+    /// A tuple a page of 2 kB, by OID and page: OID, page, bytea, in COPY's binary format. Of the objects of the stream before.
+    LargeObjectPages(OidRange),
 }
 
 /// A stream of data, by number from 1 in order.
@@ -59,8 +61,8 @@ impl StreamInfo {
     pub fn title(&self) -> String {
         match &self.kind {
             StreamKind::Table { schema, name, .. } => format!("the rows of table {schema}.{name}"),
-            StreamKind::LargeObjects => "the list of large objects".to_owned(),
-            StreamKind::LargeObjectPages => "the contents of large objects".to_owned(),
+            StreamKind::LargeObjects(range) => format!("the list of large objects {range}"),
+            StreamKind::LargeObjectPages(range) => format!("the contents of large objects {range}"),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::Result;
 
 pub const MAGIC: [u8; 8] = *b"MELBADMP";
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// The contents' stream.
 pub const CONTENTS: u32 = 0;
 /// The end block's stream.

@@ -114,7 +114,7 @@ fn a_flipped_bit_is_noticed_and_named() {
 #[test]
 fn the_bytes_are_as_documented() {
     let header = FileHeader { part: 1, dump: 0x0807060504030201 }.encode();
-    assert_eq!(header, *b"MELBADMP\x01\0\0\0\x01\0\0\0\x01\x02\x03\x04\x05\x06\x07\x08");
+    assert_eq!(header, *b"MELBADMP\x02\0\0\0\x01\0\0\0\x01\x02\x03\x04\x05\x06\x07\x08");
     let block = BlockHeader::new(3, 2, 5, b"stored").encode();
     assert_eq!(block[..16], *b"\x03\0\0\0\x02\0\0\0\x05\0\0\0\x06\0\0\0");
     let crc = crc32c::crc32c(&[&block[..16], b"stored"].concat());
