@@ -209,3 +209,23 @@ select count(*) from pg_largeobject_metadata where oid between 4901 and 4950 and
 select count(*) from pg_largeobject_metadata where oid between 4901 and 4294967295 and oid < 5000;
 select n, (select count(*) from pg_largeobject_metadata where oid between 4901 and n) from (values (4900::oid), (4905), (4906)) v(n);
 select count(lo_unlink(oid)) from pg_largeobject_metadata where oid between 4901 and 4950;
+
+-- What is removed within a statement is gone for the functions that follow in it, and can be made again.
+select lo_from_bytea(5001, 'first'), lo_put(5001, 70000, 'far') is not null as put;
+select lo_unlink(5001), lo_create(5001), lo_unlink(5001), lo_from_bytea(5001, 'again');
+select loid, pageno, data from pg_largeobject where loid = 5001 order by 2;
+select lo_unlink(5001), lo_unlink(5001);
+select lo_unlink(5001), lo_put(5001, 0, 'gone');
+begin;
+select lo_open(5001, x'60000'::int), lo_unlink(5001);
+select lowrite(0, 'x');
+rollback;
+begin;
+savepoint a;
+select lo_unlink(5001);
+rollback to a;
+select lo_get(5001);
+select lo_unlink(5001);
+commit;
+select count(*) from pg_largeobject_metadata where oid = 5001;
+select count(*) from pg_largeobject where loid = 5001;

@@ -49,6 +49,14 @@ impl Transaction {
         self.put(&tree, id, None, -1)
     }
 
+    /// Removes rows. The caller holds their locks.
+    pub fn delete_rows(&self, tree: TreeId, ids: &[RowId]) -> Result<()> {
+        let tree = self.tree(tree)?;
+        table_of(&tree)?;
+        ids.iter().try_for_each(|id| self.note_row(&tree, *id))?;
+        self.change(|state| ids.iter().try_for_each(|id| self.put_in(state, &tree, *id, None, -1)))
+    }
+
     /// Announces that a row is about to be changed.
     fn note_row(&self, tree: &Tree, id: RowId) -> Result<()> {
         if self.tracking.is_none() {

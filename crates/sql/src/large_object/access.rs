@@ -64,8 +64,14 @@ impl<'a> Access<'a> {
 
     /// An object; `None` when there is none.
     pub fn metadata(&mut self, sight: Sight, oid: Oid) -> Result<Option<Metadata>> {
-        if let (Sight::Newest, Some(changed)) = (sight, self.objects.buffer.object(oid)) {
-            return Ok(Some(changed.value.clone()));
+        if let Sight::Newest = sight {
+            let buffer = &self.objects.buffer;
+            if let Some(changed) = buffer.object(oid) {
+                return Ok(Some(changed.value.clone()));
+            }
+            if buffer.is_removed(oid) {
+                return Ok(None);
+            }
         }
         let view = self.view(sight);
         let (found, columns) =
@@ -180,6 +186,9 @@ impl<'a> Access<'a> {
     /// 23505 when the OID is taken.
     pub fn create(&mut self, oid: Oid, owner: Oid, acl: melba_catalog::Acl, mut next: impl FnMut() -> Oid) -> Result<Oid> {
         let oid = if oid.is_valid() {
+            if self.objects.buffer.is_removed(oid) {
+                self.objects.buffer.flush(self.engine)?;
+            }
             self.lock_new(oid, Wait::Block)?;
             if self.exists(oid)? {
                 return Err(err!(
@@ -243,6 +252,9 @@ impl<'a> Access<'a> {
     /// # Errors
     /// 42704 when it does not exist (any more).
     fn lock_metadata(&mut self, oid: Oid, mode: RowLockMode) -> Result<Metadata> {
+        if self.objects.buffer.is_removed(oid) {
+            return Err(missing(oid));
+        }
         // What was changed and not flushed is locked already.
         if let Some(changed) = self.objects.buffer.object(oid).filter(|_| mode < RowLockMode::ForUpdate) {
             return Ok(changed.value.clone());
@@ -327,15 +339,15 @@ impl<'a> Access<'a> {
         self.flush_if_full()
     }
 
-    /// Removes an object. The caller has checked that it exists, and privileges.
+    /// Removes an object. The caller has checked privileges.
+    ///
+    /// # Errors
+    /// 42704 when it does not exist (any more).
     pub fn unlink(&mut self, oid: Oid) -> Result<()> {
         let metadata = self.lock_metadata(oid, RowLockMode::ForUpdate)?;
-        self.remove_extents(oid, 0, metadata.size)?;
-        if !self.objects.buffer.remove_object(oid) {
-            self.engine.delete(self.trees.metadata, metadata_row(oid))?;
-        }
+        self.objects.buffer.remove_object(oid, metadata.size);
         self.objects.close_all_of(oid);
-        Ok(())
+        self.flush_if_full()
     }
 
     /// Removes the extents from `from` on of an object of a size.

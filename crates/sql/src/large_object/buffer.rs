@@ -1,23 +1,27 @@
 //! Changes of a transaction that the engine has not been told yet.
 //!
 //! Clients write objects in pieces of some kilobytes. An extent is compressed and put into the engine's write set once, not
-//! once for each piece; objects and extents that are new go in by the thousand, which the engine turns into segments.
+//! once for each piece; objects and extents that are new go in by the thousand, which the engine turns into segments. Of objects
+//! that are removed, the extents are looked for together.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use melba_engine::Transaction;
+use melba_engine::{Morsel, Transaction};
 use melba_toast::Method;
 use melba_types::row::RowLayout;
-use melba_types::{Batch, Column, Kind, Oid, Result, RowId, TreeId};
+use melba_types::{Batch, Column, Datum, Kind, Oid, Result, RowId, TreeId};
 
 use super::extent::Extent;
 use super::metadata::Metadata;
-use super::{DATA_KINDS, METADATA_KINDS, Trees, data_row, metadata_row};
+use super::{DATA_KINDS, EXTENT_BYTES, METADATA_KINDS, Trees, data_row, metadata_row};
 
 /// The buffer is flushed at this size.
 const BYTES_MAX: usize = 16 << 20;
 /// What an object or extent takes beside its bytes.
 const ENTRY_BYTES: usize = 128;
+/// Extents are looked up by their ids, so many at a time; those of an object with more are scanned for.
+const PROBES: usize = 4096;
 
 /// A state that the engine is to get.
 pub(super) struct Changed<T> {
@@ -26,13 +30,15 @@ pub(super) struct Changed<T> {
     pub fresh: bool,
 }
 
-/// Changed objects and extents.
+/// Changed objects and extents. What is removed is nowhere else.
 #[derive(Default)]
 pub(super) struct Buffer {
     /// Where to, and how extents are compressed; known once there is something in the buffer.
     pub target: Option<(Trees, Method)>,
     objects: BTreeMap<RowId, Changed<Metadata>>,
     extents: BTreeMap<RowId, Changed<Extent>>,
+    /// Objects to be removed that the engine has rows of, and the last extent that each may have.
+    removed: BTreeMap<Oid, u64>,
     bytes: usize,
 }
 
@@ -80,18 +86,31 @@ impl Buffer {
         removed.is_some_and(|r| r.fresh)
     }
 
-    /// Forgets an object; whether it was here and the engine has no row for it.
-    pub fn remove_object(&mut self, oid: Oid) -> bool {
-        let removed = self.objects.remove(&metadata_row(oid));
-        if removed.is_some() {
+    /// Removes an object of a size.
+    pub fn remove_object(&mut self, oid: Oid, size: i64) {
+        let extents: Vec<u64> = self.extents_from(oid, 0).collect();
+        for extent in extents {
+            self.remove_extent(oid, extent);
+        }
+        let changed = self.objects.remove(&metadata_row(oid));
+        if changed.is_some() {
             self.bytes = self.bytes.saturating_sub(ENTRY_BYTES);
         }
-        removed.is_some_and(|r| r.fresh)
+        if changed.is_none_or(|object| !object.fresh) {
+            self.bytes += ENTRY_BYTES;
+            // The extent at the very end may hold nothing but the fact that its page is there.
+            self.removed.insert(oid, size as u64 / EXTENT_BYTES as u64);
+        }
+    }
+
+    pub fn is_removed(&self, oid: Oid) -> bool {
+        self.removed.contains_key(&oid)
     }
 
     pub fn clear(&mut self) {
         self.objects.clear();
         self.extents.clear();
+        self.removed.clear();
         self.bytes = 0;
     }
 
@@ -100,14 +119,16 @@ impl Buffer {
     }
 
     /// Hands everything to the engine.
-    pub fn flush(&mut self, engine: &Transaction) -> Result<()> {
-        if self.objects.is_empty() && self.extents.is_empty() {
+    pub fn flush(&mut self, engine: &Arc<Transaction>) -> Result<()> {
+        if self.objects.is_empty() && self.extents.is_empty() && self.removed.is_empty() {
             return Ok(());
         }
         let Some((trees, method)) = self.target else { return Ok(()) };
         let objects = std::mem::take(&mut self.objects);
         let extents = std::mem::take(&mut self.extents);
+        let removed = std::mem::take(&mut self.removed);
         self.bytes = 0;
+        remove(engine, trees, &removed)?;
         write(engine, trees.data, &DATA_KINDS, extents, |extent, columns| extent.push_to(method, columns))?;
         write(engine, trees.metadata, &METADATA_KINDS, objects, |metadata, columns| {
             for (column, value) in columns.iter_mut().zip(metadata.row()) {
@@ -115,6 +136,38 @@ impl Buffer {
             }
         })
     }
+}
+
+/// Removes objects with all their extents.
+fn remove(engine: &Arc<Transaction>, trees: Trees, removed: &BTreeMap<Oid, u64>) -> Result<()> {
+    if removed.is_empty() {
+        return Ok(());
+    }
+    let (view, _pin) = engine.latest_view();
+    let mut probes = Vec::with_capacity(PROBES.min(removed.len()));
+    let delete_found = |probes: &mut Vec<RowId>| -> Result<()> {
+        let (found, _) = engine.fetch(view, trees.data, probes, &[], &[])?;
+        let found: Vec<RowId> = found.into_iter().map(|at| probes[at as usize]).collect();
+        probes.clear();
+        Ok(engine.delete_rows(trees.data, &found)?)
+    };
+    for (&oid, &last) in removed {
+        if last >= PROBES as u64 {
+            let range = Morsel::range(data_row(oid, 0), RowId(data_row(oid, last).0 + 1));
+            let mut scan = engine.scan(view, trees.data, &[], &[] as &[Datum], &[], Some(range))?;
+            while let Some(batch) = scan.next()? {
+                engine.delete_rows(trees.data, &batch.row_ids)?;
+            }
+            continue;
+        }
+        probes.extend((0..=last).map(|extent| data_row(oid, extent)));
+        if probes.len() >= PROBES {
+            delete_found(&mut probes)?;
+        }
+    }
+    delete_found(&mut probes)?;
+    let objects: Vec<RowId> = removed.keys().map(|oid| metadata_row(*oid)).collect();
+    Ok(engine.delete_rows(trees.metadata, &objects)?)
 }
 
 /// Inserts what is fresh, all at once, and updates the rest.

@@ -100,7 +100,7 @@ pub struct LargeObjects {
 
 impl LargeObjects {
     /// Hands all changes to the engine: a statement ends.
-    pub fn flush(&mut self, engine: &Transaction) -> Result<()> {
+    pub fn flush(&mut self, engine: &Arc<Transaction>) -> Result<()> {
         self.buffer.flush(engine)?;
         self.buffer.target = None;
         Ok(())

@@ -17,7 +17,7 @@ use super::join::{Goal, Path, PathKind};
 use super::layout::Layout;
 use super::node::*;
 use super::planner::{Planner, Stage};
-use super::prepare::{Rels, rels_of};
+use super::prepare::{Rels, contains_sublink, rels_of};
 use crate::large_object::Trees;
 use crate::tree::{Expr, RangeKind};
 
@@ -309,7 +309,7 @@ impl Planner<'_> {
                     || matches!(other, Expr::Var(v) if v.entry != entry || v.levels_up > 0);
                 let Some((family, strategy)) = self.catalog().btree_strategy(op.operator) else { continue };
                 let default = self.catalog().type_operators(side.ty()).btree_family;
-                if !same || !fixed || family != default {
+                if !same || family != default || !(fixed || self.is_constant(other)?) {
                     continue;
                 }
                 let zone = match (strategy, flipped) {
@@ -325,6 +325,11 @@ impl Planner<'_> {
             }
         }
         Ok(out)
+    }
+
+    /// Whether an expression comes to a constant before anything runs: a literal of another type, say.
+    fn is_constant(&mut self, expr: &Expr) -> Result<bool> {
+        Ok(rels_of(expr) == 0 && !contains_sublink(expr) && self.compile(expr, &Layout::default())?.as_const().is_some())
     }
 
     /// The columns of a stored table that the query reads.
