@@ -22,6 +22,8 @@ const MELBA_MAJOR: u32 = 18;
 const ORIGINAL: &str = "dumps_original";
 const COPY: &str = "dumps_copy";
 const BACK: &str = "dumps_back";
+/// The roles that `make_roles` made.
+const ROLES_MADE: &str = "select quote_ident(rolname) from pg_roles where rolname like 'dump\\_%' or rolname like 'odd, %'";
 
 struct Server {
     name: &'static str,
@@ -285,22 +287,39 @@ impl Tools {
         Ok(())
     }
 
-    /// Roles and all databases of one Melba make another the same.
-    fn cluster(&self, from: &Server) -> Result<(), String> {
+    /// Roles and all databases of a server make another Melba, and a PostgreSQL of its version, the same.
+    fn cluster(&self, from: &Server, postgresql: Option<&Server>) -> Result<(), String> {
         if !self.can_dump(from) {
             println!("skipped dumps: pg_dumpall {} refuses {}", self.major, from.major);
             return Ok(());
         }
         let melba = Melba::fresh("dumpall")?;
+        self.copy_cluster(from, &Server::new("Melba", melba.address.clone())?)?;
+        melba.stop()?;
+        let Some(postgresql) = postgresql.filter(|p| p.major >= from.major && self.can_dump(p)) else {
+            println!("skipped dumps: pg_dumpall to PostgreSQL: none of version {} is there", from.major);
+            return Ok(());
+        };
+        for role in ask(&postgresql.address, ROLES_MADE)?.lines() {
+            ask(&postgresql.address, &format!("drop role {role}"))?;
+        }
+        if ask(&postgresql.address, "select (select count(*) from pg_database) + (select count(*) from pg_authid where oid >= 16384)")? != "3" {
+            println!("skipped dumps: pg_dumpall to PostgreSQL: it has databases or roles of its own");
+            return Ok(());
+        }
+        self.copy_cluster(from, postgresql)
+    }
+
+    fn copy_cluster(&self, from: &Server, to: &Server) -> Result<(), String> {
         let path = self.scratch.join("cluster.sql");
-        let dump = |address: &Address| {
-            let text = output(self.command(address, "pg_dumpall")?.arg("--no-role-passwords"), "pg_dumpall")?;
+        let dump = |server: &Server| {
+            let text = output(self.command(&server.address, "pg_dumpall")?.arg("--no-role-passwords"), "pg_dumpall")?;
             Ok::<_, String>(comparable(&text))
         };
-        let before = dump(&from.address)?;
+        let before = dump(from)?;
         std::fs::write(&path, &before).map_err(|e| e.to_string())?;
         // The superuser is there already: its CREATE ROLE fails, and nothing else may.
-        let mut psql = self.command(&melba.address, "psql")?;
+        let mut psql = self.command(&to.address, "psql")?;
         let played = psql.args(["-Xq", "-f"]).arg(&path).stdout(Stdio::null()).stderr(Stdio::piped()).output();
         let errors = String::from_utf8_lossy(&played.map_err(|e| e.to_string())?.stderr).into_owned();
         let unexpected: Vec<&str> =
@@ -308,15 +327,15 @@ impl Tools {
         if !unexpected.is_empty() {
             return Err(format!("pg_dumpall's script: {}", unexpected.join("; ")));
         }
-        let after = dump(&melba.address)?;
+        let after = dump(to)?;
         if before != after {
             let copy = self.scratch.join("cluster.after.sql");
             std::fs::write(&copy, after).map_err(|e| e.to_string())?;
             let _ = Command::new("diff").arg("-u").arg(&path).arg(&copy).status();
             return Err("a cluster restored from pg_dumpall is another".to_owned());
         }
-        println!("ok      dumps: pg_dumpall");
-        melba.stop()
+        println!("ok      dumps: pg_dumpall, {} to {}", from.name, to.name);
+        Ok(())
     }
 
     /// vacuumlo removes what no column of type oid mentions.
@@ -393,11 +412,13 @@ pub fn dumps(options: &Options, server: Option<Address>, reference: Option<Addre
     tools.parts(&melba)?;
     tools.vacuumlo(&melba)?;
     for server in [Some(&melba), postgresql.as_ref()].into_iter().flatten() {
-        for database in [COPY, BACK] {
+        // PostgreSQL's original came from Melba, whose cluster is about to be copied.
+        let original = if server.name == "Melba" { &[][..] } else { &[ORIGINAL] };
+        for database in [COPY, BACK].iter().chain(original) {
             ask(&server.address, &format!("drop database if exists {database}"))?;
         }
     }
-    tools.cluster(&melba)?;
+    tools.cluster(&melba, postgresql.as_ref())?;
     drop(postgres);
     std::fs::remove_dir_all(&tools.scratch).map_err(|e| format!("{}: {e}", tools.scratch.display()))?;
     started.map_or(Ok(()), Melba::stop)
