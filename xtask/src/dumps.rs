@@ -303,7 +303,11 @@ impl Tools {
         for role in ask(&postgresql.address, ROLES_MADE)?.lines() {
             ask(&postgresql.address, &format!("drop role {role}"))?;
         }
-        if ask(&postgresql.address, "select (select count(*) from pg_database) + (select count(*) from pg_authid where oid >= 16384)")? != "3" {
+        if ask(
+            &postgresql.address,
+            "select (select count(*) from pg_database) + (select count(*) from pg_authid where oid >= 16384)",
+        )? != "3"
+        {
             println!("skipped dumps: pg_dumpall to PostgreSQL: it has databases or roles of its own");
             return Ok(());
         }

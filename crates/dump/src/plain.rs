@@ -137,7 +137,9 @@ mod tests {
             database: "d".into(),
             taken_at: "now".into(),
             entries: vec![entry(Section::Before, "CREATE TABLE s.t ();"), entry(Section::After, "CREATE INDEX;")],
-            streams: [table, StreamKind::LargeObjects(range), StreamKind::LargeObjectPages(range)].map(|kind| StreamInfo { kind }).to_vec(),
+            streams: [table, StreamKind::LargeObjects(range), StreamKind::LargeObjectPages(range)]
+                .map(|kind| StreamInfo { kind })
+                .to_vec(),
         };
         let mut out = Vec::new();
         script(&mut out, &contents, &mut Fixed).unwrap();

@@ -54,7 +54,9 @@ impl Drop for Limited {
 }
 
 fn total(client: &mut Client) -> i64 {
-    (0..TABLES).map(|i| client.query_one(&format!("select k from t{i} where k = {i}"), &[]).expect("reads").get::<_, i64>(0)).sum()
+    (0..TABLES)
+        .map(|i| client.query_one(&format!("select k from t{i} where k = {i}"), &[]).expect("reads").get::<_, i64>(0))
+        .sum()
 }
 
 #[test]
@@ -64,7 +66,9 @@ fn more_tables_than_open_files() {
     let server = Limited::start(data.path(), 160);
     let mut client = server.connect();
     for i in 0..TABLES {
-        client.batch_execute(&format!("create table t{i} (k bigint primary key); insert into t{i} values ({i})")).expect("makes a table");
+        client
+            .batch_execute(&format!("create table t{i} (k bigint primary key); insert into t{i} values ({i})"))
+            .expect("makes a table");
     }
     drop(client);
     server.stop();

@@ -154,7 +154,9 @@ fn threads_share_a_pool() {
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let files = &files;
-            scope.spawn(move || (0..2000).for_each(|i| assert_eq!(content(&*files[(i * 7 + thread) % 16]), ((i * 7 + thread) % 16) as u8)));
+            scope.spawn(move || {
+                (0..2000).for_each(|i| assert_eq!(content(&*files[(i * 7 + thread) % 16]), ((i * 7 + thread) % 16) as u8))
+            });
         }
     });
     drop(files);
