@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use hashbrown::HashMap;
-use melba_segment::BlockCache;
 use melba_types::{Csn, Lsn, TreeId, TxnId};
 use melba_vfs::{Clock, Directory, PooledDirectory, SwitchedDirectory, SyncSwitch};
 use melba_wal::{Wal, WalOptions, WrittenBy};
@@ -112,7 +111,7 @@ impl EngineOptions {
         (self.merge_bytes() / MERGE_FAN_IN.1).clamp(MERGE_PIECE_BYTES.0, MERGE_PIECE_BYTES.1)
     }
 
-    fn cache_bytes(&self) -> usize {
+    pub(crate) fn cache_bytes(&self) -> usize {
         (self.memory_bytes / 3) as usize
     }
 
@@ -217,19 +216,11 @@ impl Engine {
         let (segments, log) = (folder("segments")?, folder("wal")?);
         let temp = TempFiles::open(folder("temp")?)?;
         let sync = SyncSwitch::new(options.fsync);
-        let switched = |folder, sync: &SyncSwitch| Arc::new(SwitchedDirectory::new(folder, sync.clone())) as Arc<dyn Directory>;
-        let directory = switched(directory, &sync);
+        let directory = Arc::new(SwitchedDirectory::new(directory, sync.clone())) as Arc<dyn Directory>;
         let (manifest, _) = Manifest::open(Arc::clone(&directory))?;
         let state = manifest.state().clone();
         let wal_options = WalOptions { file_bytes: options.wal_file_bytes, sync: sync.clone(), ..WalOptions::default() };
-        let files = Files {
-            directory: switched(Arc::clone(&segments), &sync),
-            unsynced: switched(segments, &SyncSwitch::new(false)),
-            cache: BlockCache::new(options.cache_bytes()),
-            trash: Arc::default(),
-            next: AtomicU64::new(state.next_file),
-            segment_bytes: options.segment_bytes,
-        };
+        let files = Files::new(&segments, &sync, &options, state.next_file);
         let mut shared = Shared {
             snapshots: Snapshots::new(state.csn),
             locks: LockManager::new(),

@@ -11,11 +11,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use melba_segment::{BlockCache, KeySegmentReader, Position, TableSegmentReader};
 use melba_types::row::RowLayout;
 use melba_types::{Column, Csn, Datum, RowId};
-use melba_vfs::Directory;
+use melba_vfs::{Directory, SwitchedDirectory, SyncSwitch};
 use parking_lot::{Mutex, RwLock};
 
 use crate::RowBytes;
 use crate::chain::{Chain, Payload};
+use crate::engine::EngineOptions;
 use crate::error::{EngineError, Result};
 use crate::key::KeyBytes;
 use crate::manifest::SegmentFile;
@@ -67,6 +68,19 @@ pub(crate) struct Files {
 const PIECES: usize = 8;
 
 impl Files {
+    /// Of the folder of segments, in which `sync` says whether anything is made durable.
+    pub fn new(segments: &Arc<dyn Directory>, sync: &SyncSwitch, options: &EngineOptions, next: u64) -> Files {
+        let switched = |sync: SyncSwitch| Arc::new(SwitchedDirectory::new(Arc::clone(segments), sync)) as Arc<dyn Directory>;
+        Files {
+            directory: switched(sync.clone()),
+            unsynced: switched(SyncSwitch::new(false)),
+            cache: BlockCache::new(options.cache_bytes()),
+            trash: Arc::default(),
+            next: AtomicU64::new(next),
+            segment_bytes: options.segment_bytes,
+        }
+    }
+
     /// Where to write a segment that is durable when finished, or need not be.
     pub fn writable(&self, synced: bool) -> &dyn Directory {
         if synced { &*self.directory } else { &*self.unsynced }
