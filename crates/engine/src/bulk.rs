@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use melba_types::row::RowLayout;
-use melba_types::{Batch, Column, ColumnData, Csn, RowId, TreeId};
+use melba_types::{Batch, Csn, RowId, TreeId};
 
 use crate::error::{EngineError, Result};
 use crate::levels::Files;
@@ -95,6 +95,25 @@ impl Transaction {
         })
     }
 
+    /// Rows that the running command adds by `insert_batch` are many from the first one on.
+    pub fn expect_rows(&self, tree: TreeId) -> Result<()> {
+        let tree = self.tree(tree)?;
+        self.change(|state| {
+            state.bulk_writer(&tree, self).small_rows = self.shared().options.bulk_rows_min;
+            Ok(())
+        })
+    }
+
+    /// Whether the bulk path is open to a tree's rows or entries: those of memory tables are never on disk.
+    pub fn has_segments(&self, tree: TreeId) -> Result<bool> {
+        Ok(self.tree(tree)?.is_flushed())
+    }
+
+    /// How many rows of one command and table are many.
+    pub fn bulk_rows_min(&self) -> usize {
+        self.shared().options.bulk_rows_min
+    }
+
     /// Adds many rows; `batch` has a column for each of the layout's, in order. Their ids are consecutive. Large amounts bypass
     /// the row store and the log.
     pub fn insert_batch(&self, tree: TreeId, batch: &Batch) -> Result<Range<RowId>> {
@@ -132,7 +151,7 @@ impl Transaction {
         let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
         let Some(last) = ids.last() else { return Ok(()) };
         table.take_rows_to(*last)?;
-        let large = batch.rows >= self.shared().options.bulk_rows_min || string_bytes(batch) >= BULK_BYTES_MIN;
+        let large = batch.rows >= self.shared().options.bulk_rows_min || batch.string_bytes() >= BULK_BYTES_MIN;
         if !large || tree.persistence == Persistence::Memory {
             return self.put_rows(&tree, ids, batch, 0..batch.rows as u32);
         }
@@ -177,14 +196,6 @@ impl Transaction {
             Ok(())
         })
     }
-}
-
-fn string_bytes(batch: &Batch) -> usize {
-    let bytes = |column: &Column| match &column.data {
-        ColumnData::Text(v) | ColumnData::Bytes(v) => v.bytes.len(),
-        _ => 0,
-    };
-    batch.columns.iter().map(bytes).sum()
 }
 
 impl State {

@@ -7,6 +7,7 @@
 //! Invariants:
 //! 1. Nothing is visible before `finish` has handed all segments to the transaction; a builder that is dropped leaves no files.
 //! 2. Two equal keys of a unique index are found, also where they meet between two pieces or two threads.
+//! 3. The segments of a load (`index_load`) have either entries whose keys must be unique or such whose keys may repeat.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -37,18 +38,33 @@ const ENTRIES_PER_LOOK: usize = 1 << 12;
 /// Keys looked at in each run, or in the piece, to divide the work.
 const SAMPLES: usize = 32;
 
+/// A piece may be so large without asking the budget.
+const PIECE_BYTES_MIN: usize = 1 << 20;
+
 /// Collects index entries in any order; sorts them, in files when they are many, and makes segments of them.
 pub struct IndexBuilder {
     txn: Arc<Transaction>,
     tree: Arc<Tree>,
-    unique: bool,
+    unique: Unique,
     piece: Piece,
+    /// What a piece may take now, and at most.
     piece_bytes: usize,
+    piece_bytes_max: usize,
     threads: usize,
     runs: Vec<Arc<IndexRun>>,
     /// A piece that a second thread sorts and writes, and what becomes of it.
     sorting: Option<Sorting>,
-    _held: Held,
+    held: Held,
+}
+
+/// Which pair of equal keys `finish` looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unique {
+    No,
+    /// Some pair: the build ends there.
+    Any,
+    /// The one whose second row has the least id: a load's rows come in the order of their ids.
+    FirstRow,
 }
 
 /// The piece is there again, empty, when the thread has ended.
@@ -65,39 +81,47 @@ pub struct Duplicate {
 }
 
 impl Transaction {
-    /// A builder of a whole index tree (CREATE INDEX), or of the entries of a bulk load. `unique`: `finish` looks for equal
-    /// keys.
+    /// A builder of a whole index tree (CREATE INDEX). `unique`: `finish` looks for equal keys.
     pub fn build_index(self: &Arc<Self>, tree: TreeId, unique: bool) -> Result<IndexBuilder> {
-        let tree = self.tree(tree)?;
-        tree.as_index().ok_or(EngineError::Misuse("not an index tree"))?;
-        let mut piece_bytes = self.shared().options.index_build_bytes();
-        let mut held = Held::new(&self.session().query_memory());
-        let mut threads = self.threads().min(THREADS_MAX);
-        if threads > 1 && !held.try_set(2 * piece_bytes) {
-            threads = 1;
-        }
-        while threads == 1 && piece_bytes > 1 << 20 && !held.try_set(piece_bytes) {
-            piece_bytes /= 2;
-        }
-        Ok(IndexBuilder {
-            txn: Arc::clone(self),
-            tree,
-            unique,
-            piece: Piece::default(),
-            piece_bytes,
-            threads,
-            runs: Vec::new(),
-            sorting: None,
-            _held: held,
-        })
+        IndexBuilder::new(self, tree, if unique { Unique::Any } else { Unique::No })
     }
 }
 
 impl IndexBuilder {
+    pub(crate) fn new(txn: &Arc<Transaction>, tree: TreeId, unique: Unique) -> Result<IndexBuilder> {
+        let tree = txn.tree(tree)?;
+        tree.as_index().ok_or(EngineError::Misuse("not an index tree"))?;
+        Ok(IndexBuilder {
+            txn: Arc::clone(txn),
+            tree,
+            unique,
+            piece: Piece::default(),
+            piece_bytes: PIECE_BYTES_MIN,
+            piece_bytes_max: txn.shared().options.index_build_bytes(),
+            threads: txn.threads().min(THREADS_MAX),
+            runs: Vec::new(),
+            sorting: None,
+            held: Held::new(&txn.session().query_memory()),
+        })
+    }
+
     /// Adds an entry. `may_repeat`: others may have the same key although the index is unique, because there is a null in it.
+    #[inline]
     pub fn add(&mut self, key: &[u8], row: RowId, may_repeat: bool) -> Result<()> {
         self.piece.push(key, row, may_repeat);
-        if self.piece.memory_bytes() >= self.piece_bytes { self.spill() } else { Ok(()) }
+        if self.piece.memory_bytes() >= self.piece_bytes { self.make_room() } else { Ok(()) }
+    }
+
+    /// Lets a piece that is full grow, or makes a run of it.
+    fn make_room(&mut self) -> Result<()> {
+        let more = (2 * self.piece_bytes).min(self.piece_bytes_max);
+        // Another may be sorted meanwhile.
+        let pieces = self.threads.min(2);
+        if more > self.piece_bytes && self.held.try_set(more * pieces) {
+            self.piece_bytes = more;
+            return Ok(());
+        }
+        self.spill()
     }
 
     fn files(&self) -> &Arc<Files> {
@@ -140,6 +164,16 @@ impl IndexBuilder {
     /// Sorts everything and hands it to the transaction. Of a unique index, the first pair of entries with one key is returned,
     /// and nothing is added.
     pub fn finish(mut self) -> Result<Option<Duplicate>> {
+        let built = self.build()?;
+        if built.duplicate.is_none() {
+            self.link(built)?;
+            return Ok(None);
+        }
+        Ok(built.duplicate.clone())
+    }
+
+    /// Sorts everything into segments.
+    pub(crate) fn build(&mut self) -> Result<Built> {
         if !self.runs.is_empty() || self.sorting.is_some() {
             if !self.piece.is_empty() {
                 self.spill()?;
@@ -159,16 +193,31 @@ impl IndexBuilder {
             bounds: &bounds,
         };
         let parts = build.parts(pieces)?;
-        if let Some(duplicate) = Part::duplicate(&parts, self.unique) {
-            return Ok(Some(duplicate));
-        }
+        self.runs.clear();
+        Ok(Built::new(parts, self.unique))
+    }
+
+    /// Hands the segments to the transaction.
+    pub(crate) fn link(&self, mut built: Built) -> Result<()> {
         self.txn.note_write(|| Write::All(self.tree.id))?;
         self.txn.change(|state| {
-            for run in parts.into_iter().flat_map(|mut part| std::mem::take(&mut part.runs)) {
+            for run in std::mem::take(&mut built.runs).into_iter().chain(std::mem::take(&mut built.repeating)) {
                 state.writes.put_link(state.command, &self.tree, PrivateRun::Index(run));
             }
-            Ok(None)
+            Ok(())
         })
+    }
+
+    pub(crate) fn is_unique(&self) -> bool {
+        self.unique != Unique::No
+    }
+
+    pub(crate) fn txn(&self) -> &Arc<Transaction> {
+        &self.txn
+    }
+
+    pub(crate) fn tree(&self) -> &Arc<Tree> {
+        &self.tree
     }
 
     /// Keys that divide all entries into about equal parts, one a thread.
@@ -196,10 +245,19 @@ impl Drop for IndexBuilder {
 struct Build<'a> {
     files: &'a Arc<Files>,
     synced: bool,
-    unique: bool,
+    unique: Unique,
     interrupt: &'a Interrupt,
     runs: &'a [Arc<IndexRun>],
     bounds: &'a [Vec<u8>],
+}
+
+/// All entries in segments, which go when they are not taken.
+pub(crate) struct Built {
+    /// In the order of their entries.
+    pub runs: Vec<Arc<IndexRun>>,
+    /// Of a load: entries whose keys may repeat.
+    pub repeating: Vec<Arc<IndexRun>>,
+    pub duplicate: Option<Duplicate>,
 }
 
 /// The entries between two bounds.
@@ -207,10 +265,19 @@ struct Build<'a> {
 struct Part {
     /// Files that go with the part, unless they are taken.
     runs: Vec<Arc<IndexRun>>,
+    repeating: Vec<Arc<IndexRun>>,
     duplicate: Option<Duplicate>,
     /// The first entry, unless its key may repeat, and the last one.
     first: Vec<u8>,
     last: Vec<u8>,
+}
+
+/// Segments in the making.
+struct Outputs {
+    entries: IndexOutput,
+    repeating: IndexOutput,
+    /// Entries until the interrupt is looked at.
+    until_look: usize,
 }
 
 impl Build<'_> {
@@ -233,12 +300,13 @@ impl Build<'_> {
 
     fn part(&self, i: usize, piece: Option<PiecePart<'_>>) -> Result<Part> {
         let mut part = Part::default();
-        let mut output = IndexOutput::new(self.files, self.synced, self.files.segment_bytes);
+        let output = || IndexOutput::new(self.files, self.synced, self.files.segment_bytes);
+        let mut outputs = Outputs { entries: output(), repeating: output(), until_look: 0 };
         match piece {
             Some(mut piece) => {
                 piece.sort();
                 for (entry, may_repeat) in piece.iter() {
-                    if !self.push(&mut part, &mut output, entry, may_repeat)? {
+                    if !self.push(&mut part, &mut outputs, entry, may_repeat)? {
                         return Ok(part);
                     }
                 }
@@ -248,50 +316,86 @@ impl Build<'_> {
                 let upper = self.bounds.get(i);
                 let mut merge = EntryMerge::from(self.runs.iter(), lower)?;
                 while let Some(cursor) = merge.least().filter(|cursor| upper.is_none_or(|upper| cursor.key() < &upper[..])) {
-                    if !self.push(&mut part, &mut output, cursor.key(), cursor.tombstone())? {
+                    if !self.push(&mut part, &mut outputs, cursor.key(), cursor.tombstone())? {
                         return Ok(part);
                     }
                     merge.advance()?;
                 }
             }
         }
-        part.last.extend_from_slice(output.last_key());
-        part.runs = output.finish()?;
+        part.last.extend_from_slice(outputs.entries.last_key());
+        part.runs = outputs.entries.finish()?;
+        part.repeating = outputs.repeating.finish()?;
         Ok(part)
     }
 
-    /// Adds the next entry; false when it is a duplicate.
-    fn push(&self, part: &mut Part, output: &mut IndexOutput, entry: &[u8], may_repeat: bool) -> Result<bool> {
-        if output.entries().is_multiple_of(ENTRIES_PER_LOOK) {
+    /// Adds the next entry; false when it is a duplicate that ends the build.
+    fn push(&self, part: &mut Part, outputs: &mut Outputs, entry: &[u8], may_repeat: bool) -> Result<bool> {
+        if outputs.until_look == 0 {
             self.interrupt.check()?;
-            if output.entries() == 0 && !may_repeat {
+            outputs.until_look = ENTRIES_PER_LOOK;
+        }
+        outputs.until_look -= 1;
+        if may_repeat && self.unique == Unique::FirstRow {
+            outputs.repeating.push(entry, Csn(0), false)?;
+            return Ok(true);
+        }
+        if !may_repeat && self.unique != Unique::No {
+            if outputs.entries.entries() == 0 {
                 part.first.extend_from_slice(entry);
             }
-        }
-        if self.unique && !may_repeat {
-            part.duplicate = equal_keys(output.last_key(), entry);
-            if part.duplicate.is_some() {
-                return Ok(false);
+            if let Some(found) = equal_keys(outputs.entries.last_key(), entry) {
+                part.duplicate = earlier(part.duplicate.take(), Some(found));
+                if self.unique == Unique::Any {
+                    return Ok(false);
+                }
             }
         }
-        output.push(entry, Csn(0), false)?;
+        outputs.entries.push(entry, Csn(0), false)?;
         Ok(true)
     }
 }
 
 impl Drop for Part {
     fn drop(&mut self) {
-        self.runs.iter().for_each(|run| run.obsolete.store(true, Ordering::Release));
+        self.runs.iter().chain(&self.repeating).for_each(|run| run.obsolete.store(true, Ordering::Release));
+    }
+}
+
+impl Built {
+    fn new(mut parts: Vec<Part>, unique: Unique) -> Built {
+        let duplicate = Part::duplicate(&parts, unique);
+        let runs = parts.iter_mut().flat_map(|part| std::mem::take(&mut part.runs)).collect();
+        let repeating = parts.iter_mut().flat_map(|part| std::mem::take(&mut part.repeating)).collect();
+        Built { runs, repeating, duplicate }
+    }
+}
+
+impl Drop for Built {
+    fn drop(&mut self) {
+        self.runs.iter().chain(&self.repeating).for_each(|run| run.obsolete.store(true, Ordering::Release));
     }
 }
 
 impl Part {
-    fn duplicate(parts: &[Part], unique: bool) -> Option<Duplicate> {
-        let within = parts.iter().find_map(|part| part.duplicate.clone());
+    fn duplicate(parts: &[Part], unique: Unique) -> Option<Duplicate> {
+        let within = parts.iter().filter_map(|part| part.duplicate.clone());
         // Between them there may be parts without entries.
         let filled: Vec<&Part> = parts.iter().filter(|part| !part.last.is_empty()).collect();
-        let between = || filled.windows(2).find_map(|pair| equal_keys(&pair[0].last, &pair[1].first));
-        within.or_else(|| if unique { between() } else { None })
+        let between = filled.windows(2).filter_map(|pair| equal_keys(&pair[0].last, &pair[1].first));
+        match unique {
+            Unique::No => None,
+            Unique::Any => within.chain(between).next(),
+            Unique::FirstRow => within.chain(between).fold(None, |best, next| earlier(best, Some(next))),
+        }
+    }
+}
+
+/// The one of two pairs whose second row is less.
+pub(crate) fn earlier(a: Option<Duplicate>, b: Option<Duplicate>) -> Option<Duplicate> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if b.rows.1 < a.rows.1 { b } else { a }),
+        (a, b) => a.or(b),
     }
 }
 
@@ -308,17 +412,24 @@ mod tests {
     #[test]
     fn equal_keys_meet_between_parts() {
         let entry = |key: &[u8], row: u64| [key, &row.to_be_bytes()].concat();
-        let part = |first: Vec<u8>, last: Vec<u8>| Part { runs: Vec::new(), duplicate: None, first, last };
+        let part = |first: Vec<u8>, last: Vec<u8>| Part {
+            runs: Vec::new(),
+            repeating: Vec::new(),
+            duplicate: None,
+            first,
+            last,
+        };
         let parts = |key: &[u8]| {
             let (before, after) = (part(entry(b"a", 1), entry(b"b", 2)), part(entry(key, 3), entry(b"d", 4)));
             [before, Part::default(), after]
         };
         let duplicate = Duplicate { key: b"b".to_vec(), rows: (RowId(2), RowId(3)) };
-        assert_eq!(Part::duplicate(&parts(b"b"), true), Some(duplicate));
-        assert_eq!(Part::duplicate(&parts(b"b"), false), None);
-        assert_eq!(Part::duplicate(&parts(b"c"), true), None);
+        assert_eq!(Part::duplicate(&parts(b"b"), Unique::Any), Some(duplicate.clone()));
+        assert_eq!(Part::duplicate(&parts(b"b"), Unique::FirstRow), Some(duplicate));
+        assert_eq!(Part::duplicate(&parts(b"b"), Unique::No), None);
+        assert_eq!(Part::duplicate(&parts(b"c"), Unique::Any), None);
         // The first entry's key may repeat.
         let repeats = part(Vec::new(), entry(b"d", 4));
-        assert_eq!(Part::duplicate(&[part(entry(b"a", 1), entry(b"b", 2)), repeats], true), None);
+        assert_eq!(Part::duplicate(&[part(entry(b"a", 1), entry(b"b", 2)), repeats], Unique::Any), None);
     }
 }

@@ -148,6 +148,7 @@ impl World {
             check::state::check_rows(&txn, view, &shape, &expected, &self.random)?;
             check::state::check_points(&txn, view, &shape, &expected, &self.random)?;
             check::state::check_frames(&txn, view, &shape, &expected)?;
+            check::state::check_numbers(&shape, &expected)?;
             for (tree, key, _) in &shape.indexes {
                 check::state::check_whole_index(&txn, view, (*tree, *key), &expected)?;
             }

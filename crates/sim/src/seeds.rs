@@ -112,6 +112,8 @@ impl Report {
         total.power_cuts += one.power_cuts;
         total.kills += one.kills;
         total.clean_stops += one.clean_stops;
+        total.loads += one.loads;
+        total.refused_loads += one.refused_loads;
         total.faults += one.faults;
     }
 
@@ -121,6 +123,7 @@ impl Report {
             "{} seeds, {} steps: {} statements, {} commits, {} background steps; {} power cuts, {} kills, {} clean stops, {} faults",
             self.seeds, t.steps, t.actions, t.commits, t.background, t.power_cuts, t.kills, t.clean_stops, t.faults
         );
+        println!("{} loads in bulk, and {} refused because of a number that was taken", t.loads, t.refused_loads);
     }
 }
 

@@ -14,7 +14,9 @@ use crate::profile::{Profile, Trouble};
 use crate::row::{Row, Value};
 use crate::trace::Trace;
 
-/// Numbers of rows that are loaded begin here, so that they never meet those of single rows.
+/// Single rows have numbers below this, and some of those that are loaded.
+pub const NUMBERS: i64 = 70;
+/// Other numbers of rows that are loaded begin here, and never come again.
 const LOADED_NUMBERS: i64 = 1_000_000;
 
 /// What a run did.
@@ -23,6 +25,9 @@ pub struct Stats {
     pub steps: u64,
     pub actions: u64,
     pub commits: u64,
+    /// Loads that ended well, and that met a number that was taken.
+    pub loads: u64,
+    pub refused_loads: u64,
     pub background: u64,
     pub power_cuts: u64,
     pub kills: u64,
@@ -239,7 +244,7 @@ impl World {
 
     /// A row; its number may be another row's.
     fn row(&mut self) -> Row {
-        let number = self.random.below(70) as i64;
+        let number = self.random.below(NUMBERS as usize) as i64;
         self.row_with(number)
     }
 
@@ -267,7 +272,15 @@ impl World {
         let count = 1 + self.random.below(self.profile.options.bulk_rows_min * 3);
         let first = self.next_loaded;
         self.next_loaded += count as i64;
-        (first..self.next_loaded).map(|n| self.row_with(n)).collect()
+        // In a thousand; most loads that have any have few, so that they do not all fail.
+        let contended = [0, 0, 20, 100, 600][self.random.below(5)];
+        let descending = self.random.chance(30);
+        let numbers = (first..self.next_loaded).map(|n| {
+            let fresh = if descending { self.next_loaded + first - 1 - n } else { n };
+            if self.random.below(1000) < contended { self.random.below(NUMBERS as usize) as i64 } else { fresh }
+        });
+        let numbers: Vec<i64> = numbers.collect();
+        numbers.into_iter().map(|n| self.row_with(n)).collect()
     }
 
     pub fn perform(&mut self, open: &mut Open, action: &Action) -> Outcome<Attempt> {

@@ -1,21 +1,31 @@
 //! Writing rows the way the SQL layer does: locks first, then the newest state, then row and index entries.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use melba_engine::{EngineError, IndexBuilder, Latest, LockTag, RelationLockMode, RowLockMode, RowLockResult, Transaction, Wait};
+use melba_engine::{
+    EngineError, IndexBuilder, IndexLoad, Latest, LockTag, RelationLockMode, RowLockMode, RowLockResult, Transaction, Wait,
+};
 use melba_types::{RowId, TreeId};
 
 use crate::client::{Attempt, Open};
 use crate::ensure;
-use crate::failure::Outcome;
-use crate::model::{Shape, TableNumber};
+use crate::failure::{Outcome, violated};
+use crate::model::{Changes, Shape, TableNumber};
 use crate::row::{IndexKey, Row, batch, frame};
-use crate::world::World;
+use crate::world::{NUMBERS, World};
 
 /// A row that was locked, as it is now.
 struct Locked {
     id: RowId,
     row: Row,
+}
+
+/// How a load's rows get into an index.
+enum Entering {
+    Load(IndexLoad),
+    Builder(IndexBuilder),
+    OneByOne,
 }
 
 impl World {
@@ -192,34 +202,98 @@ impl World {
         }
     }
 
-    /// COPY and its kin: rows in batches, index entries by a builder or one by one.
+    /// COPY and its kin: rows in batches, index entries by a load, a builder or one by one. A statement: what fails leaves nothing.
     pub fn load(&mut self, open: &mut Open, number: TableNumber, rows: &[Row]) -> Outcome<Attempt> {
         let Some(shape) = self.lock_table(open, number, RelationLockMode::RowExclusive)? else { return Ok(Attempt::Blocked) };
+        let (savepoint, changes) = (open.txn.savepoint(), open.changes.clone());
         open.view(self)?;
         let mut rows: Vec<Row> = rows.iter().map(|r| fitted(r, &shape)).collect();
         rows.iter_mut().try_for_each(|row| self.put_frames(open, &shape, row))?;
-        let mut builders: Vec<Option<IndexBuilder>> = Vec::new();
-        for (tree, ..) in &shape.indexes {
-            builders.push(if self.random.chance(70) { Some(open.txn.build_index(*tree, false)?) } else { None });
+        // Numbers that may be taken are for a load of the whole statement to find.
+        let fresh = rows.iter().all(|row| row.number() >= NUMBERS);
+        let mut ways = Vec::new();
+        for (tree, key, _) in &shape.indexes {
+            ways.push(match (*key, self.random.below(10)) {
+                (IndexKey::Number, way) if !fresh || way < 6 => Entering::Load(open.txn.load_index(*tree, true)?),
+                (IndexKey::Text, 0..4) => Entering::Load(open.txn.load_index(*tree, false)?),
+                (_, 6..9) => Entering::Builder(open.txn.build_index(*tree, false)?),
+                _ => Entering::OneByOne,
+            });
         }
+        let ids = self.load_rows(open, number, &shape, &rows, &mut ways)?;
+        let result = self.finish_load(open, number, &changes, &rows, &ids, ways);
+        let undo = !matches!(result, Ok(true));
+        if undo {
+            open.txn.rollback_to(savepoint);
+            open.changes = changes;
+        }
+        open.txn.release(savepoint);
+        result.map(|_| Attempt::Done)
+    }
+
+    /// Writes rows in batches, and enters them into the indexes; their ids.
+    fn load_rows(
+        &mut self,
+        open: &mut Open,
+        number: TableNumber,
+        shape: &Shape,
+        rows: &[Row],
+        ways: &mut [Entering],
+    ) -> Outcome<Vec<RowId>> {
+        let mut all = Vec::new();
         for part in rows.chunks(1 + self.random.below(20)) {
             let ids = open.txn.insert_batch(shape.tree, &batch(part, shape.columns))?;
             for (row, id) in part.iter().zip((ids.start.0..ids.end.0).map(RowId)) {
                 self.check_fresh(number, id)?;
-                for ((tree, key, _), builder) in shape.indexes.iter().zip(&mut builders) {
-                    match builder {
-                        Some(builder) => builder.add(&row.key(*key), id, false)?,
-                        None => open.txn.index_insert(*tree, &row.key(*key), id)?,
+                all.push(id);
+                for ((tree, key, _), way) in shape.indexes.iter().zip(&mut *ways) {
+                    match way {
+                        Entering::Load(load) => load.add(&row.key(*key), id, false)?,
+                        Entering::Builder(builder) => builder.add(&row.key(*key), id, false)?,
+                        Entering::OneByOne => open.txn.index_insert(*tree, &row.key(*key), id)?,
                     }
                 }
                 open.changes.rows.insert((number, id), Some(row.clone()));
             }
         }
-        for builder in builders.into_iter().flatten() {
-            let duplicate = builder.finish()?;
-            ensure!(duplicate.is_none(), "a duplicate that nobody asked for");
+        Ok(all)
+    }
+
+    /// Ends the loads; false when a number was taken, which must be what the first such row says.
+    fn finish_load(
+        &mut self,
+        open: &Open,
+        number: TableNumber,
+        before: &Changes,
+        rows: &[Row],
+        ids: &[RowId],
+        ways: Vec<Entering>,
+    ) -> Outcome<bool> {
+        for way in ways {
+            let duplicate = match way {
+                Entering::Load(load) => load.finish()?,
+                Entering::Builder(builder) => builder.finish()?,
+                Entering::OneByOne => None,
+            };
+            let known = self.model.rows(number, self.engine().applied_csn(), before);
+            let mut taken: BTreeSet<i64> = known.values().map(Row::number).collect();
+            let first = rows.iter().position(|row| !taken.insert(row.number()));
+            match (duplicate, first) {
+                (None, _) => {}
+                (Some(found), Some(first)) => {
+                    ensure!(found.rows.1 == ids[first], "row {} is the first that is taken, not {}", ids[first], found.rows.1);
+                    self.stats.refused_loads += 1;
+                    return Ok(false);
+                }
+                (Some(found), None) => return violated(format!("row {} of a load is taken by nobody", found.rows.1)),
+            }
         }
-        Ok(Attempt::Done)
+        let mut numbers = BTreeSet::new();
+        let known = self.model.rows(number, self.engine().applied_csn(), &open.changes);
+        let twice = known.values().find(|row| !numbers.insert(row.number()));
+        ensure!(twice.is_none(), "a load has let number {:?} be there twice", twice.map(Row::number));
+        self.stats.loads += 1;
+        Ok(true)
     }
 
     /// Fills a new index with the rows that are there.

@@ -547,6 +547,15 @@ impl Batch {
         size_of::<Batch>() + self.columns.iter().map(Column::memory_bytes).sum::<usize>()
     }
 
+    /// Bytes of all strings.
+    pub fn string_bytes(&self) -> usize {
+        let bytes = |column: &Column| match &column.data {
+            ColumnData::Text(v) | ColumnData::Bytes(v) => v.bytes.len(),
+            _ => 0,
+        };
+        self.columns.iter().map(bytes).sum()
+    }
+
     /// Row `i` as datums.
     pub fn row(&self, i: usize) -> Vec<Datum> {
         self.columns.iter().map(|c| c.get(i)).collect()

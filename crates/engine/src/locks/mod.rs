@@ -9,9 +9,11 @@
 //!    held or wanted on its bucket; a stronger request moves those into the table first (PostgreSQL's fast path).
 //! 4. A commit that is applied gives its row and key locks back before it is durable (`ReleaseTurn`), unless somebody may
 //!    have to wait until it is visible; whoever takes one then sees what is applied.
-//! 5. A session with very many row and key locks holds further ones in sets (`wide`), under the same semantics.
+//! 5. A session with very many row and key locks holds further ones in sets (`wide`), and the keys of a bulk load by the load's
+//!    own segments (`loaded`), under the same semantics.
 
 mod deadlock;
+mod loaded;
 mod modes;
 mod table;
 mod tag;
@@ -19,6 +21,7 @@ mod tag;
 mod tests;
 mod wide;
 
+pub(crate) use loaded::LoadedKeys;
 pub(crate) use modes::Mode;
 pub use modes::{RelationLockMode, RowLockMode};
 pub(crate) use table::{Duration as HoldDuration, LockManager, ReleaseTurn, WaitPolicy};

@@ -52,6 +52,11 @@ impl Holder {
         self.transaction.union(self.session)
     }
 
+    /// Takes a transaction's mode away.
+    pub fn release(&mut self, mode: Mode) {
+        self.transaction.remove(mode);
+    }
+
     fn of(&mut self, duration: Duration) -> &mut ModeSet {
         match duration {
             Duration::Transaction => &mut self.transaction,
@@ -87,7 +92,7 @@ impl Entry {
         self.holders().any(|h| h.owner != owner && h.modes().intersects(mode.conflicts()))
     }
 
-    fn grant(&mut self, owner: Owner, mode: Mode, duration: Duration) {
+    pub fn grant(&mut self, owner: Owner, mode: Mode, duration: Duration) {
         if let Some(holder) = self.holder(owner) {
             holder.of(duration).insert(mode);
             return;
@@ -214,7 +219,7 @@ pub(crate) struct LockManager {
     pub sessions: Box<[SessionLocks]>,
     /// Sessions at or above this never took a lock.
     sessions_used: AtomicU32,
-    wide: WideLocks,
+    pub(super) wide: WideLocks,
 }
 
 impl LockManager {
@@ -233,12 +238,16 @@ impl LockManager {
         self.hasher.hash_one(key) as usize
     }
 
-    fn shard(&self, key: &LockKey) -> MutexGuard<'_, Shard> {
+    pub(super) fn shard(&self, key: &LockKey) -> MutexGuard<'_, Shard> {
         self.shards[self.hash(key) >> 20 & (SHARDS - 1)].lock()
     }
 
     fn strong_count(&self, key: &LockKey) -> &AtomicU32 {
         &self.strong[self.hash(key) >> 30 & (STRONG_BUCKETS - 1)]
+    }
+
+    pub(super) fn shards(&self) -> &[Mutex<Shard>] {
+        &self.shards
     }
 
     /// All shards, for the detector.
@@ -401,7 +410,7 @@ impl LockManager {
                 held.transaction.pop();
             }
         }
-        self.release_in_table(owner, &key, |holder| holder.transaction.remove(mode));
+        self.release_in_table(owner, &key, |holder| holder.release(mode));
     }
 
     /// Enters into the table what others hold of a key in sets; true when the session has the lock in sets then, or before.
@@ -414,11 +423,17 @@ impl LockManager {
         }
         // A lock that is only waited for is given back at once, as the newest one in the table.
         let goes_into_set = self.sessions[owner as usize].wide.load(Ordering::Relaxed) && mode != Mode::AWAIT_CHANGE;
-        if !goes_into_set || shard.contains_key(&key) {
+        // It may have to be given back to a load (`loaded`).
+        if !goes_into_set || shard.contains_key(&key) || self.wide.has_loads(owner, &key) {
             return false;
         }
         self.wide.insert(owner, &key, mode);
         true
+    }
+
+    /// From now on the session's locks go into sets.
+    pub(super) fn note_wide(&self, owner: Owner) {
+        self.sessions[owner as usize].wide.store(true, Ordering::Relaxed);
     }
 
     /// A mark in the locks that a session holds in sets, for `release_wide_since`.
@@ -430,7 +445,7 @@ impl LockManager {
     pub fn release_wide_since(&self, owner: u32, mark: usize) {
         if self.sessions[owner as usize].wide.load(Ordering::Relaxed) {
             for (key, mode) in self.wide.forget(owner, mark) {
-                self.release_in_table(owner, &key, |holder| holder.transaction.remove(mode));
+                self.release_in_table(owner, &key, |holder| holder.release(mode));
             }
         }
     }
@@ -441,7 +456,7 @@ impl LockManager {
             Duration::Transaction => {
                 held.transaction.push((key, mode));
                 if held.transaction.len() == TABLE_LOCKS_MAX {
-                    self.sessions[owner as usize].wide.store(true, Ordering::Relaxed);
+                    self.note_wide(owner);
                 }
             }
             Duration::Session => held.session.push((key, mode)),
@@ -527,7 +542,7 @@ impl LockManager {
         }
     }
 
-    fn release_in_table(&self, owner: Owner, key: &LockKey, change: impl FnOnce(&mut Holder)) {
+    pub(super) fn release_in_table(&self, owner: Owner, key: &LockKey, change: impl FnOnce(&mut Holder)) {
         let mut woken = Vec::new();
         {
             let mut shard = self.shard(key);
@@ -620,7 +635,7 @@ impl LockManager {
             released
         };
         for (key, mode) in &released {
-            self.release_in_table(owner, key, |holder| holder.transaction.remove(*mode));
+            self.release_in_table(owner, key, |holder| holder.release(*mode));
         }
     }
 

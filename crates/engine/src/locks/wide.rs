@@ -10,6 +10,7 @@
 //! 3. Unique keys are held by 32 bits of their hash: two of the same only wait for each other needlessly. So a lock that was
 //!    entered into the table stays in its set as well.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hashbrown::{HashMap, HashSet};
@@ -17,6 +18,7 @@ use melba_types::TreeId;
 use parking_lot::Mutex;
 use roaring::RoaringTreemap;
 
+use super::loaded::LoadedKeys;
 use super::modes::{Mode, ModeSet};
 use super::table::Owner;
 use super::tag::LockKey;
@@ -29,6 +31,8 @@ pub(super) const TABLE_LOCKS_MAX: usize = 4096;
 pub(super) struct WideLocks {
     /// Sessions with sets.
     holders: AtomicU32,
+    /// Loads in all layers.
+    loads: AtomicU32,
     sets: Mutex<HashMap<Owner, Vec<Layer>>>,
 }
 
@@ -40,6 +44,14 @@ struct Layer {
     keys: Vec<(TreeId, Mode, HashSet<u32>)>,
     /// Those that others wanted: entered into the table.
     entered: Vec<(LockKey, Mode)>,
+    loads: Vec<Load>,
+}
+
+/// Keys of a bulk load (`loaded`).
+struct Load {
+    keys: Arc<LoadedKeys>,
+    /// Those that others wanted: entered into the table.
+    entered: Vec<LockKey>,
 }
 
 impl Layer {
@@ -121,15 +133,84 @@ impl WideLocks {
         layers.fold(ModeSet::default(), |modes, layer| modes.union(layer.modes(key)))
     }
 
+    /// Whether others hold keys of an index in sets.
+    pub fn has_keys(&self, owner: Owner, tree: TreeId) -> bool {
+        let sets = self.sets.lock();
+        let mut others = sets.iter().filter(|(other, _)| **other != owner).flat_map(|(_, layers)| layers);
+        others.any(|layer| layer.keys.iter().any(|(of, ..)| *of == tree))
+    }
+
+    /// Whether others hold a key in sets.
+    pub fn is_held(&self, owner: Owner, key: &LockKey) -> bool {
+        let sets = self.sets.lock();
+        let mut others = sets.iter().filter(|(other, _)| **other != owner).flat_map(|(_, layers)| layers);
+        others.any(|layer| !layer.modes(key).is_empty())
+    }
+
+    /// Some session may have lent keys.
+    #[inline]
+    pub fn any_loads(&self) -> bool {
+        self.loads.load(Ordering::SeqCst) > 0
+    }
+
+    /// Whether others have lent keys of the index of a key.
+    pub fn has_loads(&self, owner: Owner, key: &LockKey) -> bool {
+        match key {
+            LockKey::Key(tree, _) => self.any_loads() && !self.loads(owner, *tree).is_empty(),
+            LockKey::Row(..) | LockKey::Tag(_) => false,
+        }
+    }
+
+    /// Keys of an index that others have lent.
+    pub fn loads(&self, owner: Owner, tree: TreeId) -> Vec<(Owner, Arc<LoadedKeys>)> {
+        let sets = self.sets.lock();
+        let others = sets.iter().filter(|(other, _)| **other != owner);
+        let loads = others.flat_map(|(other, layers)| layers.iter().flat_map(|layer| &layer.loads).map(|load| (*other, &load.keys)));
+        loads.filter(|(_, keys)| keys.tree == tree).map(|(other, keys)| (other, Arc::clone(keys))).collect()
+    }
+
+    pub fn lend(&self, owner: Owner, keys: &Arc<LoadedKeys>) {
+        let mut sets = self.sets.lock();
+        self.loads.fetch_add(1, Ordering::SeqCst);
+        self.newest(&mut sets, owner, |layer| layer.loads.push(Load { keys: Arc::clone(keys), entered: Vec::new() }));
+    }
+
+    /// Undoes `lend`; what the table has of the keys is the caller's to release.
+    pub fn take_back(&self, owner: Owner, keys: &Arc<LoadedKeys>) -> Vec<LockKey> {
+        let mut sets = self.sets.lock();
+        for layer in sets.get_mut(&owner).into_iter().flatten() {
+            if let Some(at) = layer.loads.iter().position(|load| Arc::ptr_eq(&load.keys, keys)) {
+                self.loads.fetch_sub(1, Ordering::SeqCst);
+                return layer.loads.swap_remove(at).entered;
+            }
+        }
+        Vec::new()
+    }
+
+    /// Notes that a lent key is about to be entered into the table; false: it is lent no more. Under the key's shard lock.
+    pub fn enter_loaded(&self, owner: Owner, keys: &Arc<LoadedKeys>, key: &LockKey) -> bool {
+        let mut sets = self.sets.lock();
+        let mut loads = sets.get_mut(&owner).into_iter().flatten().flat_map(|layer| &mut layer.loads);
+        let Some(load) = loads.find(|load| Arc::ptr_eq(&load.keys, keys)) else { return false };
+        if !load.entered.contains(key) {
+            load.entered.push(*key);
+        }
+        true
+    }
+
     /// Takes a lock that nobody else has or wants; under the key's shard lock, so that who asks for it next sees `any`.
     pub fn insert(&self, owner: Owner, key: &LockKey, mode: Mode) {
-        let mut sets = self.sets.lock();
+        self.newest(&mut self.sets.lock(), owner, |layer| layer.insert(key, mode));
+    }
+
+    /// Changes a session's newest layer.
+    fn newest(&self, sets: &mut HashMap<Owner, Vec<Layer>>, owner: Owner, change: impl FnOnce(&mut Layer)) {
         let layers = sets.entry(owner).or_insert_with(|| {
             self.holders.fetch_add(1, Ordering::SeqCst);
             vec![Layer::default()]
         });
         if let Some(layer) = layers.last_mut() {
-            layer.insert(key, mode);
+            change(layer);
         }
     }
 
@@ -156,6 +237,12 @@ impl WideLocks {
             // The savepoint may be rolled back to again.
             layers.push(Layer::default());
         }
-        gone.into_iter().flat_map(|layer| layer.entered).collect()
+        let mut entered = Vec::new();
+        for layer in gone {
+            entered.extend(layer.entered);
+            self.loads.fetch_sub(layer.loads.len() as u32, Ordering::SeqCst);
+            entered.extend(layer.loads.into_iter().flat_map(|load| load.entered).map(|key| (key, Mode::KEY)));
+        }
+        entered
     }
 }

@@ -9,6 +9,7 @@ mod early;
 mod frames;
 mod full;
 mod limits;
+mod load;
 mod model;
 mod space;
 mod spill;

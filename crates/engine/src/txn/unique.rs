@@ -23,6 +23,9 @@ impl Transaction {
             let held = locks.held(slot);
             self.lock_key(lock, Mode::KEY, Wait::Block)?;
             let is_new = locks.held(slot) > held;
+            if is_new && locks.yield_to_load(slot, tree, key)? {
+                continue;
+            }
             let Some(row) = self.index_probe_latest(tree, key, except)? else { return Ok(None) };
             if self.await_change(table, row, Wait::NoWait)? {
                 return Ok(Some(row));

@@ -11,6 +11,7 @@ use melba_vfs::SeededRandom;
 use crate::failure::Outcome;
 use crate::model::Shape;
 use crate::row::{IndexKey, Row, Value, frame, missing, number_key, text_key, value};
+use crate::world::NUMBERS;
 use crate::{ensure, failure};
 
 /// Scans a whole table, in some way that the random numbers choose.
@@ -37,6 +38,14 @@ pub fn check_rows(
         }
     }
     compare(shape.tree, view, &projection, &found, expected)
+}
+
+/// Two rows of committed transactions have no number in common.
+pub fn check_numbers(shape: &Shape, expected: &BTreeMap<RowId, Row>) -> Outcome<()> {
+    let mut numbers = BTreeSet::new();
+    let twice = expected.values().map(Row::number).find(|number| !numbers.insert(*number));
+    ensure!(twice.is_none(), "two rows of tree {} have number {twice:?}", shape.tree);
+    Ok(())
 }
 
 /// Compares rows by the columns that were asked for.
@@ -99,7 +108,7 @@ pub fn check_index(
 ) -> Outcome<()> {
     let bound = || -> Bound<Vec<u8>> {
         let at = match index.1 {
-            IndexKey::Number => number_key(random.below(70) as i64),
+            IndexKey::Number => number_key(random.below(NUMBERS as usize) as i64),
             IndexKey::Text => text_key(&format!("{:02}", random.below(40))),
         };
         [Bound::Unbounded, Bound::Unbounded, Bound::Included(at.clone()), Bound::Excluded(at)][random.below(4)].clone()
@@ -185,7 +194,7 @@ pub fn check_points(
         if *whole_from > view.csn {
             continue;
         }
-        let number = random.below(70) as i64;
+        let number = random.below(NUMBERS as usize) as i64;
         let key_bytes = match (expected.values().nth(random.below(expected.len() + 1)), key) {
             (Some(row), _) => row.key(*key),
             (None, IndexKey::Number) => number_key(number),

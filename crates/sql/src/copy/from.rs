@@ -60,8 +60,9 @@ pub struct CopyFrom {
     force_not_null: Vec<bool>,
     batch: Vec<Column>,
     batch_bytes: usize,
-    /// Line of each row in the batch.
+    /// Line of each row in the batch, and of those written.
     lines: Vec<u64>,
+    row_lines: RowLines,
     line: u64,
     header_pending: bool,
     done: bool,
@@ -113,6 +114,7 @@ impl CopyFrom {
             writer,
             batch_bytes: 0,
             lines: Vec::new(),
+            row_lines: RowLines::default(),
             line: 0,
             done: false,
             rows: 0,
@@ -125,6 +127,18 @@ impl CopyFrom {
         if self.done {
             return Ok(());
         }
+        self.take(data).map_err(|e| self.earlier(e))
+    }
+
+    /// What there is to say about rows that came before an error.
+    fn earlier(&mut self, error: DbError) -> DbError {
+        match self.writer.earlier(&self.ctx, error) {
+            (Some(row), e) => self.at_row(row, e),
+            (None, e) => e,
+        }
+    }
+
+    fn take(&mut self, data: &[u8]) -> Result<()> {
         if self.buffer.is_empty() {
             // Most clients send whole lines.
             let taken = self.consume(data, false)?;
@@ -137,10 +151,7 @@ impl CopyFrom {
 
     /// The input has ended: writes what is left and checks what waits for the end of the statement.
     pub fn finish(&mut self) -> Result<u64> {
-        if !self.done {
-            self.consume_buffer(true)?;
-        }
-        self.flush()?;
+        self.end_rows().map_err(|e| self.earlier(e))?;
         let txn: &Arc<Transaction> = &self.tx.engine;
         self.writer.events.finish(&self.ctx, txn, &self.tx.deferred)?;
         if self.skipped > 0 && !self.options.silent {
@@ -150,6 +161,14 @@ impl CopyFrom {
             self.ctx.session.notice(notice.severity(melba_types::Severity::Notice));
         }
         Ok(self.rows)
+    }
+
+    fn end_rows(&mut self) -> Result<()> {
+        if !self.done {
+            self.consume_buffer(true)?;
+        }
+        self.flush()?;
+        self.writer.finish(&self.ctx).map_err(|(row, e)| self.at_row(row, e))
     }
 
     fn consume_buffer(&mut self, at_end: bool) -> Result<()> {
@@ -468,12 +487,23 @@ impl CopyFrom {
             lines = kept.iter().map(|i| lines[*i as usize]).collect();
             batch = batch.take(&kept);
         }
-        if batch.rows > 0 {
-            let result = self.writer.insert_batch(&self.ctx, &batch);
-            result.map_err(|(i, e)| self.with_context(e, &format!("line {}", lines[i])))?;
+        for (row, line) in (self.rows..).zip(lines) {
+            self.row_lines.note(row, line);
         }
         self.rows += batch.rows as u64;
-        Ok(())
+        if batch.rows == 0 {
+            return Ok(());
+        }
+        let result = self.writer.insert_batch(&self.ctx, batch);
+        result.map_err(|(row, e)| self.at_row(row, e))
+    }
+
+    /// The error of a row, by its number among those written.
+    fn at_row(&self, row: u64, error: DbError) -> DbError {
+        match self.row_lines.of(row) {
+            Some(line) => self.with_context(error, &format!("line {line}")),
+            None => error.context(format!("COPY {}", self.writer.target.relation.name)),
+        }
     }
 
     fn with_context(&self, error: DbError, place: &str) -> DbError {
@@ -493,6 +523,38 @@ impl CopyFrom {
             (FieldKind::Null, _) => self.with_context(error, &format!("line {}, column {name}: null input", self.line)),
             (_, bytes) => self.with_context(error, &format!("line {}, column {name}: \"{}\"", self.line, shown(bytes))),
         }
+    }
+}
+
+/// Lines of rows, as long as they take no more memory than this in runs of rows on lines that follow one another.
+const ROW_LINES_MAX: usize = 1 << 16;
+
+#[derive(Default)]
+struct RowLines {
+    /// The first row of each run, and its line.
+    runs: Vec<(u64, u64)>,
+    /// Rows from here on are not known.
+    end: u64,
+}
+
+impl RowLines {
+    fn note(&mut self, row: u64, line: u64) {
+        if self.end != row {
+            return;
+        }
+        let follows = self.runs.last().is_some_and(|(first, at)| row - first == line - at);
+        if !follows && self.runs.len() == ROW_LINES_MAX {
+            return;
+        }
+        if !follows {
+            self.runs.push((row, line));
+        }
+        self.end = row + 1;
+    }
+
+    fn of(&self, row: u64) -> Option<u64> {
+        let (first, line) = *self.runs[..self.runs.partition_point(|(first, _)| *first <= row)].last()?;
+        (row < self.end).then(|| line + row - first)
     }
 }
 

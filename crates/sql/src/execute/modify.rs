@@ -41,6 +41,18 @@ impl Operator for ModifyOp {
         if let Some(batch) = self.pending.take(limit) {
             return Ok(Some(batch));
         }
+        self.run(ctx, limit).map_err(|e| self.writer.earlier(ctx, e).1)
+    }
+
+    /// Data is changed once; a statement that changes data is never run again within one execution.
+    fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl ModifyOp {
+    /// Changes rows, all or as many as fill a batch of RETURNING.
+    fn run(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
         let node = self.node.clone();
         while !self.done {
             let mut out: Vec<Column> = match &node.returning {
@@ -58,7 +70,7 @@ impl Operator for ModifyOp {
             };
             match batch {
                 None => self.done = true,
-                Some(batch) if self.batch_rows_min.is_some_and(|min| batch.rows >= min) => self.insert_rows(ctx, &batch)?,
+                Some(batch) if self.takes(&batch) => self.insert_rows(ctx, &batch)?,
                 Some(batch) => {
                     for i in 0..batch.rows {
                         let mut row = batch.row(i);
@@ -75,6 +87,7 @@ impl Operator for ModifyOp {
                 }
             }
             if self.done {
+                self.writer.finish(ctx).map_err(|(_, e)| e)?;
                 ctx.add_events(std::mem::take(&mut self.writer.events));
             }
             if rows > 0 {
@@ -82,11 +95,6 @@ impl Operator for ModifyOp {
             }
         }
         Ok(None)
-    }
-
-    /// Data is changed once; a statement that changes data is never run again within one execution.
-    fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
-        Ok(())
     }
 }
 
@@ -155,6 +163,11 @@ fn lock_matched(ctx: &ExecContext, existing: &Existing, id: RowId, mode: RowLock
 }
 
 impl ModifyOp {
+    /// Whether rows are inserted as a batch: many, and those that come after others.
+    fn takes(&self, batch: &Batch) -> bool {
+        self.batch_rows_min.is_some_and(|min| batch.rows >= min || self.writer.has_rows())
+    }
+
     /// Inserts many rows.
     fn insert_rows(&mut self, ctx: &ExecContext, batch: &Batch) -> Result<()> {
         let node = self.node.clone();
@@ -166,7 +179,7 @@ impl ModifyOp {
                 None => repeat(&Datum::Null, column.kind, batch.rows),
             });
         }
-        self.writer.insert_batch(ctx, &Batch { columns, rows: batch.rows }).map_err(|(_, e)| e)?;
+        self.writer.insert_batch(ctx, Batch { columns, rows: batch.rows }).map_err(|(_, e)| e)?;
         if node.counts {
             ctx.add_rows_affected(batch.rows as u64);
         }

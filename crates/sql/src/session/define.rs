@@ -186,9 +186,10 @@ fn insert_all(tx: &Arc<Tx>, table: Oid, node: &N, exec: &dyn Fn() -> ExecContext
     let mut rows = 0;
     while let Some(batch) = source.next(BATCH_ROWS)? {
         ctx.check_interrupt()?;
-        writer.insert_batch(&ctx, &batch).map_err(|(_, e)| e)?;
         rows += batch.rows as u64;
+        writer.insert_batch(&ctx, batch).map_err(|(_, e)| e)?;
     }
+    writer.finish(&ctx).map_err(|(_, e)| e)?;
     writer.events.finish(&ctx, &tx.engine, &tx.deferred)?;
     Ok(rows)
 }

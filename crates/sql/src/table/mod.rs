@@ -5,10 +5,11 @@
 //!
 //! Invariants:
 //! 1. A row is in the table's tree exactly when it has one entry in every index tree whose predicate it satisfies.
-//! 2. A unique key is locked (`Transaction::lock_key`) before it is probed, and stays locked to the end of the transaction,
-//!    so two transactions can never both find it free.
+//! 2. A unique key is locked (`Transaction::claim_key`; many at once: `IndexLoad`) before it is looked for, and stays locked to the
+//!    end of the transaction, so two transactions can never both find it free.
 //! 3. Foreign keys are checked against the newest committed state, under row locks, after the statement's own changes.
 
+mod batch;
 pub(crate) mod error;
 mod events;
 mod foreign_key;
@@ -16,6 +17,7 @@ mod target;
 mod toast;
 mod writer;
 
+pub use batch::RowError;
 pub use events::{DeferredEvents, Events};
 pub(crate) use target::plain_parts;
 pub use target::{IndexPart, IndexTarget, PartSource, TableTarget, TargetBuilder};

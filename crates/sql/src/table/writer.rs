@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use melba_engine::Transaction;
-use melba_types::{Batch, Datum, DbError, Result, RowId};
+use melba_types::{Batch, Datum, Result, RowId};
 
+use super::batch::Rows;
 use super::error;
 use super::events::Events;
-use super::target::{IndexTarget, PartSource, PlainParts, TableTarget, plain_parts};
+use super::target::{IndexTarget, PartSource, PlainParts, TableTarget};
 use super::toast::{RowFormer, forget};
 use crate::execute::ExecContext;
 
@@ -23,11 +24,12 @@ pub struct Conflict {
 /// One statement's writes to one table. Buffers are reused from row to row.
 pub struct TableWriter {
     pub target: Arc<TableTarget>,
-    txn: Arc<Transaction>,
-    former: RowFormer,
+    pub(super) txn: Arc<Transaction>,
+    pub(super) former: RowFormer,
     row: Vec<u8>,
-    key: Vec<u8>,
+    pub(super) key: Vec<u8>,
     old_key: Vec<u8>,
+    pub(super) rows: Rows,
     /// What must be checked or done once the statement's own changes are made.
     pub events: Events,
 }
@@ -41,6 +43,7 @@ impl TableWriter {
             row: Vec::new(),
             key: Vec::new(),
             old_key: Vec::new(),
+            rows: Rows::default(),
             events: Events::default(),
         }
     }
@@ -67,73 +70,45 @@ impl TableWriter {
     fn inserted(&mut self, ctx: &ExecContext, target: &Arc<TableTarget>, row: &[Datum], id: RowId) -> Result<()> {
         let row = &*target.with_plain_keys(ctx, row)?;
         for index in &target.indexes {
-            if self.index_key(ctx, index, row)? {
-                let must_be_unique = index.unique && self.must_be_unique(ctx, index, row)?;
-                self.add_entry(ctx, index, must_be_unique, || Cow::Borrowed(row), id)?;
-            }
+            self.enter(ctx, index, row, id)?;
         }
         self.events.inserted(target, row);
         Ok(())
     }
 
-    /// Inserts a batch of rows (a column for every column of the table). Tables without generated columns and checks take
-    /// it column by column.
-    ///
-    /// # Errors
-    /// The row's position in the batch, and the error of `insert`.
-    pub fn insert_batch(&mut self, ctx: &ExecContext, batch: &Batch) -> Result<(), (usize, DbError)> {
-        let target = self.target.clone();
-        if !target.generated.is_empty() || !target.checks.is_empty() {
-            for i in 0..batch.rows {
-                self.insert(ctx, &mut batch.row(i)).map_err(|e| (i, e))?;
-            }
-            return Ok(());
-        }
-        for &column in &target.not_null {
-            if let Some(i) = (0..batch.rows).find(|i| batch.columns[column].is_null(*i)) {
-                let row = self.shown(ctx, &target, &batch.row(i)).map_err(|e| (i, e))?;
-                return Err((i, error::not_null(&*ctx.session, &target, column, &row)));
-            }
-        }
-        let formed = self.former.form_batch(ctx, &target.toast, batch)?;
-        let ids = self.txn.insert_batch(target.tree, formed.as_ref().unwrap_or(batch)).map_err(|e| (0, e.into()))?;
-        if target.indexes.is_empty() && target.references.is_empty() {
-            return Ok(());
-        }
-        let plain: Option<Vec<PlainParts<'_>>> = target.indexes.iter().map(plain_parts).collect();
-        let stored = target.key_columns.iter().any(|column| batch.columns[*column].is_stored());
-        for i in 0..batch.rows {
-            let id = RowId(ids.start.0 + i as u64);
-            let entered = match &plain {
-                Some(plain) if target.references.is_empty() && !stored => self.enter_plain(ctx, &target, plain, batch, i, id),
-                _ => self.inserted(ctx, &target, &batch.row(i), id),
-            };
-            entered.map_err(|e| (i, e))?;
+    /// Enters a new row into an index.
+    pub(super) fn enter(&mut self, ctx: &ExecContext, index: &IndexTarget, row: &[Datum], id: RowId) -> Result<()> {
+        if self.index_key(ctx, index, row)? {
+            let must_be_unique = index.unique && self.must_be_unique(ctx, index, row)?;
+            self.add_entry(ctx, index, must_be_unique, || Cow::Borrowed(row), id)?;
         }
         Ok(())
     }
 
-    /// Enters a row of a batch into indexes whose keys are made of columns: no row is put together.
-    fn enter_plain(
+    /// The same for a row of a batch and an index whose keys are made of columns: no row is put together.
+    pub(super) fn enter_plain(
         &mut self,
         ctx: &ExecContext,
-        target: &TableTarget,
-        indexes: &[PlainParts<'_>],
+        index: &IndexTarget,
+        parts: &PlainParts<'_>,
         batch: &Batch,
         i: usize,
         id: RowId,
     ) -> Result<()> {
-        for (index, parts) in target.indexes.iter().zip(indexes) {
-            self.key.clear();
-            let mut has_null = false;
-            for (column, part) in parts {
-                part.encode_at(&batch.columns[*column], i, &mut self.key);
-                has_null |= batch.columns[*column].is_null(i);
-            }
-            let must_be_unique = index.unique && (index.nulls_not_distinct || !has_null);
-            self.add_entry(ctx, index, must_be_unique, || Cow::Owned(batch.row(i)), id)?;
+        let has_null = self.plain_key(parts, batch, i);
+        let must_be_unique = index.unique && (index.nulls_not_distinct || !has_null);
+        self.add_entry(ctx, index, must_be_unique, || Cow::Owned(batch.row(i)), id)
+    }
+
+    /// Puts a key made of columns into `self.key`; whether there is a null in it.
+    pub(super) fn plain_key(&mut self, parts: &PlainParts<'_>, batch: &Batch, i: usize) -> bool {
+        self.key.clear();
+        let mut has_null = false;
+        for (column, part) in parts {
+            part.encode_at(&batch.columns[*column], i, &mut self.key);
+            has_null |= batch.columns[*column].is_null(i);
         }
-        Ok(())
+        has_null
     }
 
     /// Replaces a row whose lock the caller holds.
@@ -236,7 +211,7 @@ impl TableWriter {
     }
 
     /// Fills in generated columns and checks the row by itself.
-    fn prepare(&self, ctx: &ExecContext, target: &TableTarget, row: &mut [Datum]) -> Result<()> {
+    pub(super) fn prepare(&self, ctx: &ExecContext, target: &TableTarget, row: &mut [Datum]) -> Result<()> {
         self.generate(ctx, target, row)?;
         for &column in &target.not_null {
             if row[column].is_null() {
@@ -257,12 +232,12 @@ impl TableWriter {
     }
 
     /// Puts the row's key into `self.key`; false when the index leaves the row out.
-    fn index_key(&mut self, ctx: &ExecContext, index: &IndexTarget, row: &[Datum]) -> Result<bool> {
+    pub(super) fn index_key(&mut self, ctx: &ExecContext, index: &IndexTarget, row: &[Datum]) -> Result<bool> {
         self.key.clear();
         index.key(ctx, row, &mut self.key)
     }
 
-    fn must_be_unique(&self, ctx: &ExecContext, index: &IndexTarget, row: &[Datum]) -> Result<bool> {
+    pub(super) fn must_be_unique(&self, ctx: &ExecContext, index: &IndexTarget, row: &[Datum]) -> Result<bool> {
         if index.nulls_not_distinct {
             return Ok(true);
         }

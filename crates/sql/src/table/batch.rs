@@ -1,0 +1,313 @@
+//! Many new rows of one statement, column by column.
+//!
+//! Rows wait until it is known whether they are many. Few are entered into the indexes one by one. Of many, each index's entries
+//! are collected by a load of its own, which sorts them, locks the keys and looks for equal ones when the statement ends.
+//!
+//! Invariant: of all rows whose key is taken, the first one's error is raised, as if they had been entered one by one; also where
+//! the statement fails because of a later row (`earlier`).
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use melba_engine::{Duplicate, IndexLoad};
+use melba_types::{Batch, Column, Datum, DbError, Result, RowId, SqlState};
+
+use super::error;
+use super::target::{IndexTarget, PlainParts, TableTarget, plain_parts};
+use super::writer::TableWriter;
+use crate::execute::{ExecContext, Expression};
+
+/// Bytes of rows that are many, however few rows they are.
+const WAITING_BYTES_MAX: usize = 4 << 20;
+
+/// The number of a row among those that a statement has handed in, and the error that it met.
+pub type RowError = (u64, DbError);
+
+/// A statement's rows on their way.
+#[derive(Default)]
+pub(super) struct Rows {
+    /// How many have been handed in.
+    count: u64,
+    /// Rows that may be few.
+    waiting: Vec<Batch>,
+    waiting_bytes: usize,
+    /// They are many: what collects the entries of each index. Those of deferrable ones are entered one by one.
+    loads: Option<Vec<Option<IndexLoad>>>,
+    /// Ids and numbers of rows from which on both ascend by one.
+    ids: Vec<(RowId, u64)>,
+}
+
+impl Rows {
+    /// The number of a row of the load.
+    fn number(&self, id: RowId) -> u64 {
+        let at = self.ids.partition_point(|(first, _)| *first <= id);
+        self.ids[..at].last().map_or(0, |(first, number)| number + (id.0 - first.0))
+    }
+
+    fn note_ids(&mut self, id: RowId, number: u64) {
+        if self.ids.is_empty() || self.number(id) != number {
+            self.ids.push((id, number));
+        }
+    }
+}
+
+impl TableWriter {
+    /// Whether rows have been handed in that may not be in the table yet.
+    pub fn has_rows(&self) -> bool {
+        self.rows.loads.is_some() || !self.rows.waiting.is_empty()
+    }
+
+    /// Inserts a batch of rows (a column for every column of the table); generated columns are filled in.
+    ///
+    /// # Errors
+    /// Those of `insert`; about keys they may come with a later batch, or with `finish`.
+    pub fn insert_batch(&mut self, ctx: &ExecContext, mut batch: Batch) -> Result<(), RowError> {
+        let target = self.target.clone();
+        if let Err((i, error)) = self.prepare_batch(ctx, &target, &mut batch) {
+            let number = self.rows.count + i as u64;
+            // One of the rows before it may have a key that is taken.
+            let before: Vec<u32> = (0..i as u32).collect();
+            self.take_batch(ctx, &target, batch.take(&before))?;
+            return Err((number, error));
+        }
+        self.take_batch(ctx, &target, batch)
+    }
+
+    /// Takes rows that are as they should be, but for their keys.
+    fn take_batch(&mut self, ctx: &ExecContext, target: &Arc<TableTarget>, batch: Batch) -> Result<(), RowError> {
+        let first = self.rows.count;
+        self.rows.count += batch.rows as u64;
+        if self.rows.loads.is_some() {
+            return self.write_batch(ctx, target, &batch, first);
+        }
+        self.rows.waiting_bytes += batch.string_bytes();
+        self.rows.waiting.push(batch);
+        let waiting: usize = self.rows.waiting.iter().map(|batch| batch.rows).sum();
+        if waiting < self.txn.bulk_rows_min() && self.rows.waiting_bytes < WAITING_BYTES_MAX {
+            return Ok(());
+        }
+        self.begin_load(target).map_err(|e| (first, e))?;
+        self.write_waiting(ctx, target)
+    }
+
+    /// Inserts what waits and enters the rows into the indexes. To be called when the last row has been handed in.
+    pub fn finish(&mut self, ctx: &ExecContext) -> Result<(), RowError> {
+        let target = self.target.clone();
+        self.write_waiting(ctx, &target)?;
+        let mut first: Option<(Duplicate, usize)> = None;
+        for (at, load) in self.rows.loads.take().into_iter().flatten().enumerate() {
+            let found = load.map_or(Ok(None), IndexLoad::finish).map_err(|e| (0, e.into()))?;
+            if let Some(found) = found
+                && first.as_ref().is_none_or(|(first, _)| found.rows.1 < first.rows.1)
+            {
+                first = Some((found, at));
+            }
+        }
+        let Some((duplicate, at)) = first else { return Ok(()) };
+        let error = self.duplicate(ctx, &target, &target.indexes[at], &duplicate);
+        Err((self.rows.number(duplicate.rows.1), error.unwrap_or_else(|e| e)))
+    }
+
+    /// What a statement that fails has to say: that a key is taken, when a row that came before has it.
+    pub fn earlier(&mut self, ctx: &ExecContext, error: DbError) -> (Option<u64>, DbError) {
+        match self.finish(ctx) {
+            Err((row, earlier)) if earlier.sqlstate() == SqlState::UNIQUE_VIOLATION => (Some(row), earlier),
+            _ => (None, error),
+        }
+    }
+
+    /// Begins to collect entries, where the table is one that has segments.
+    fn begin_load(&mut self, target: &TableTarget) -> Result<()> {
+        let mut loads = Vec::new();
+        if self.txn.has_segments(target.tree)? {
+            self.txn.expect_rows(target.tree)?;
+            for index in &target.indexes {
+                let load = (!index.deferrable).then(|| self.txn.load_index(index.tree, index.unique));
+                loads.push(load.transpose()?);
+            }
+        } else {
+            loads.resize_with(target.indexes.len(), || None);
+        }
+        self.rows.loads = Some(loads);
+        Ok(())
+    }
+
+    fn write_waiting(&mut self, ctx: &ExecContext, target: &Arc<TableTarget>) -> Result<(), RowError> {
+        let waiting = std::mem::take(&mut self.rows.waiting);
+        let rows: usize = waiting.iter().map(|batch| batch.rows).sum();
+        let mut first = self.rows.count - rows as u64;
+        for batch in &waiting {
+            self.write_batch(ctx, target, batch, first)?;
+            first += batch.rows as u64;
+        }
+        Ok(())
+    }
+
+    /// Writes rows. `first`: the number of the first one.
+    fn write_batch(&mut self, ctx: &ExecContext, target: &Arc<TableTarget>, batch: &Batch, first: u64) -> Result<(), RowError> {
+        self.write_rows(ctx, target, batch, first).map_err(|(i, e)| (first + i as u64, e))
+    }
+
+    fn write_rows(
+        &mut self,
+        ctx: &ExecContext,
+        target: &Arc<TableTarget>,
+        batch: &Batch,
+        first: u64,
+    ) -> Result<(), (usize, DbError)> {
+        let formed = self.former.form_batch(ctx, &target.toast, batch)?;
+        let ids = self.txn.insert_batch(target.tree, formed.as_ref().unwrap_or(batch)).map_err(|e| (0, e.into()))?;
+        if target.indexes.is_empty() && target.references.is_empty() {
+            return Ok(());
+        }
+        self.rows.note_ids(ids.start, first);
+        let mut loads = self.rows.loads.take();
+        let entered = self.enter_batch(ctx, target, loads.as_deref_mut(), batch, ids.start);
+        self.rows.loads = loads;
+        entered
+    }
+
+    /// Enters rows into the indexes, and notes what must be checked.
+    fn enter_batch(
+        &mut self,
+        ctx: &ExecContext,
+        target: &Arc<TableTarget>,
+        mut loads: Option<&mut [Option<IndexLoad>]>,
+        batch: &Batch,
+        first: RowId,
+    ) -> Result<(), (usize, DbError)> {
+        let stored = target.key_columns.iter().any(|column| batch.columns[*column].is_stored());
+        let mut by_row = Vec::new();
+        for (at, index) in target.indexes.iter().enumerate() {
+            let parts = plain_parts(index).filter(|_| !stored);
+            match (loads.as_mut().and_then(|loads| loads[at].as_mut()), parts) {
+                (None, parts) => by_row.push((index, parts)),
+                (Some(load), Some(parts)) => self.load_plain(index, &parts, load, batch, first).map_err(|e| (0, e))?,
+                (Some(load), None) => self.load_computed(ctx, target, index, load, batch, first)?,
+            }
+        }
+        if by_row.is_empty() && target.references.is_empty() {
+            return Ok(());
+        }
+        for i in 0..batch.rows {
+            self.enter_row(ctx, target, &by_row, batch, i, RowId(first.0 + i as u64)).map_err(|e| (i, e))?;
+        }
+        Ok(())
+    }
+
+    /// Enters a row into some indexes, and notes what must be checked.
+    fn enter_row(
+        &mut self,
+        ctx: &ExecContext,
+        target: &Arc<TableTarget>,
+        indexes: &[(&IndexTarget, Option<PlainParts<'_>>)],
+        batch: &Batch,
+        i: usize,
+        id: RowId,
+    ) -> Result<()> {
+        let whole = !target.references.is_empty() || indexes.iter().any(|(_, parts)| parts.is_none());
+        let row = if whole { batch.row(i) } else { Vec::new() };
+        let row = if whole { target.with_plain_keys(ctx, &row)? } else { Cow::Borrowed(&row[..]) };
+        for (index, parts) in indexes {
+            match parts {
+                Some(parts) => self.enter_plain(ctx, index, parts, batch, i, id)?,
+                None => self.enter(ctx, index, &row, id)?,
+            }
+        }
+        self.events.inserted(target, &row);
+        Ok(())
+    }
+
+    /// Adds the entries of an index whose keys are made of columns: no row is put together.
+    fn load_plain(
+        &mut self,
+        index: &IndexTarget,
+        parts: &PlainParts<'_>,
+        load: &mut IndexLoad,
+        batch: &Batch,
+        first: RowId,
+    ) -> Result<()> {
+        for i in 0..batch.rows {
+            let has_null = self.plain_key(parts, batch, i);
+            load.add(&self.key, RowId(first.0 + i as u64), has_null && !index.nulls_not_distinct)?;
+        }
+        Ok(())
+    }
+
+    /// The same for keys with expressions, of long values, or of only some rows.
+    fn load_computed(
+        &mut self,
+        ctx: &ExecContext,
+        target: &TableTarget,
+        index: &IndexTarget,
+        load: &mut IndexLoad,
+        batch: &Batch,
+        first: RowId,
+    ) -> Result<(), (usize, DbError)> {
+        for i in 0..batch.rows {
+            let row = batch.row(i);
+            let mut add = || {
+                let row = &*target.with_plain_keys(ctx, &row)?;
+                if self.index_key(ctx, index, row)? {
+                    let may_repeat = index.unique && !self.must_be_unique(ctx, index, row)?;
+                    load.add(&self.key, RowId(first.0 + i as u64), may_repeat)?;
+                }
+                Ok(())
+            };
+            add().map_err(|e| (i, e))?;
+        }
+        Ok(())
+    }
+
+    /// 23505 of a row of the load.
+    fn duplicate(&mut self, ctx: &ExecContext, target: &TableTarget, index: &IndexTarget, found: &Duplicate) -> Result<DbError> {
+        self.txn.check_serializable_insert(index.tree, &found.key)?;
+        // What the command has written becomes readable.
+        self.txn.current_view(ctx.view());
+        let row = self.txn.get_latest(target.tree, found.rows.1)?.row;
+        let row = row.map(|row| target.decode(&row)).unwrap_or_default();
+        let values = index.values(ctx, &target.with_plain_keys(ctx, &row)?)?;
+        Ok(error::unique(&*ctx.session, target, index, &values))
+    }
+
+    /// Fills in generated columns and checks every row by itself. The error tells the row's place in the batch.
+    fn prepare_batch(&mut self, ctx: &ExecContext, target: &TableTarget, batch: &mut Batch) -> Result<(), (usize, DbError)> {
+        let expressions = target.generated.iter().map(|(_, e)| e).chain(target.checks.iter().map(|check| &check.condition));
+        let is_volatile = expressions.into_iter().any(Expression::is_volatile);
+        if !is_volatile && matches!(is_accepted(ctx, target, batch), Ok(true)) {
+            return Ok(());
+        }
+        // Which row is refused, and why, if any is.
+        let kinds = target.generated.iter().map(|(at, _)| target.relation.columns[*at].kind);
+        let mut generated: Vec<Column> = kinds.map(|kind| Column::with_capacity(kind, batch.rows)).collect();
+        for i in 0..batch.rows {
+            let mut row = batch.row(i);
+            self.prepare(ctx, target, &mut row).map_err(|e| (i, e))?;
+            for (column, (at, _)) in generated.iter_mut().zip(&target.generated) {
+                column.push(std::mem::replace(&mut row[*at], Datum::Null));
+            }
+        }
+        for (column, (at, _)) in generated.into_iter().zip(&target.generated) {
+            batch.columns[*at] = column;
+        }
+        Ok(())
+    }
+}
+
+/// Fills in generated columns; whether no row violates a constraint of its own.
+fn is_accepted(ctx: &ExecContext, target: &TableTarget, batch: &mut Batch) -> Result<bool> {
+    for (at, expression) in &target.generated {
+        batch.columns[*at] = expression.eval_batch(ctx, batch)?;
+    }
+    let has_null = |at: &usize| (0..batch.rows).any(|i| batch.columns[*at].is_null(i));
+    if target.not_null.iter().any(has_null) {
+        return Ok(false);
+    }
+    for check in &target.checks {
+        let holds = check.condition.eval_batch(ctx, batch)?;
+        if (0..batch.rows).any(|i| matches!(holds.get(i), Datum::Bool(false))) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
