@@ -412,13 +412,7 @@ mod tests {
     #[test]
     fn equal_keys_meet_between_parts() {
         let entry = |key: &[u8], row: u64| [key, &row.to_be_bytes()].concat();
-        let part = |first: Vec<u8>, last: Vec<u8>| Part {
-            runs: Vec::new(),
-            repeating: Vec::new(),
-            duplicate: None,
-            first,
-            last,
-        };
+        let part = |first: Vec<u8>, last: Vec<u8>| Part { runs: Vec::new(), repeating: Vec::new(), duplicate: None, first, last };
         let parts = |key: &[u8]| {
             let (before, after) = (part(entry(b"a", 1), entry(b"b", 2)), part(entry(key, 3), entry(b"d", 4)));
             [before, Part::default(), after]

@@ -165,7 +165,8 @@ impl WideLocks {
     pub fn loads(&self, owner: Owner, tree: TreeId) -> Vec<(Owner, Arc<LoadedKeys>)> {
         let sets = self.sets.lock();
         let others = sets.iter().filter(|(other, _)| **other != owner);
-        let loads = others.flat_map(|(other, layers)| layers.iter().flat_map(|layer| &layer.loads).map(|load| (*other, &load.keys)));
+        let loads =
+            others.flat_map(|(other, layers)| layers.iter().flat_map(|layer| &layer.loads).map(|load| (*other, &load.keys)));
         loads.filter(|(_, keys)| keys.tree == tree).map(|(other, keys)| (other, Arc::clone(keys))).collect()
     }
 
