@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use melba_types::Kind;
+
 use super::node::*;
 use super::planner::Planner;
 use crate::execute::NodeTiming;
@@ -67,6 +69,8 @@ pub(super) fn sort_key(planner: &Planner<'_>, groups: &[SortGroup], targets: &[T
 struct Shown {
     title: String,
     estimate: Estimate,
+    /// Bytes of a row, estimated.
+    width: usize,
     timing: Option<NodeTiming>,
     details: Vec<(&'static str, String)>,
     children: Vec<Shown>,
@@ -78,7 +82,7 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
     let own: Vec<(&'static str, String)> = node.details.iter().filter(|(key, _)| *key != "on").cloned().collect();
     match &node.op {
         // PostgreSQL's nodes project and filter by themselves.
-        Op::Project(n) => return shown(plan, &n.input, timings),
+        Op::Project(n) => return Shown { width: width(&node.kinds), ..shown(plan, &n.input, timings) },
         Op::Filter(n) => {
             let mut below = shown(plan, &n.input, timings);
             below.details.extend(own);
@@ -96,6 +100,7 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
         children.push(Shown {
             title: "Hash".into(),
             estimate: n.right.estimate,
+            width: built.width,
             timing: timings.get(n.right.id).map(|t| t.with_storage(own_timing.and_then(|t| t.storage))),
             details: vec![],
             children: vec![built],
@@ -104,7 +109,20 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
         // PostgreSQL shows what the table took at the node that builds it.
         own_timing = own_timing.map(|t| t.with_storage(None));
     }
-    Shown { title: title(plan, node), estimate: node.estimate, timing: own_timing, details: own, children, label: None }
+    Shown {
+        title: title(plan, node),
+        estimate: node.estimate,
+        width: width(&node.kinds),
+        timing: own_timing,
+        details: own,
+        children,
+        label: None,
+    }
+}
+
+/// What PostgreSQL assumes of columns that it has no statistics of: values of varying length take 32 bytes.
+fn width(kinds: &[Kind]) -> usize {
+    kinds.iter().map(|kind| kind.width().unwrap_or(32)).sum()
 }
 
 fn whole(plan: &Plan, timings: &[NodeTiming]) -> Shown {
@@ -141,7 +159,7 @@ fn print(node: &Shown, indent: usize, root: bool, options: &ExplainOptions, line
     line.push_str(&node.title);
     if options.costs {
         let e = node.estimate;
-        let _ = write!(line, "  (cost={:.2}..{:.2} rows={:.0} width={})", e.startup, e.total, e.rows.max(1.0), e.width);
+        let _ = write!(line, "  (cost={:.2}..{:.2} rows={:.0} width={})", e.startup, e.total, e.rows.max(1.0), node.width);
     }
     if options.analyze {
         let t = node.timing.unwrap_or_default();
@@ -206,7 +224,7 @@ fn json(node: &Shown, indent: usize, options: &ExplainOptions, out: &mut String)
         fields.push(("Startup Cost".into(), format!("{:.2}", e.startup)));
         fields.push(("Total Cost".into(), format!("{:.2}", e.total)));
         fields.push(("Plan Rows".into(), format!("{:.0}", e.rows.max(1.0))));
-        fields.push(("Plan Width".into(), e.width.to_string()));
+        fields.push(("Plan Width".into(), node.width.to_string()));
     }
     if options.analyze {
         let t = node.timing.unwrap_or_default();

@@ -76,7 +76,7 @@ impl Planner<'_> {
         let below = stage.node.estimate;
         let rows = if groups.is_empty() { 1.0 } else { (below.rows * 0.1).clamp(1.0, 200.0_f64.max(below.rows * 0.1)) };
         let total = below.total + below.rows * 0.01 * (1 + aggregates.len()) as f64;
-        let estimate = Estimate { startup: total, total: total + rows * 0.01, rows, width: 0 };
+        let estimate = Estimate { startup: total, total: total + rows * 0.01, rows };
         let node = AggregateNode {
             input: stage.node,
             groups,

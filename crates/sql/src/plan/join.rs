@@ -506,7 +506,7 @@ impl Planner<'_> {
 
     /// Turns a path into nodes.
     pub fn create(&mut self, path: &Path) -> Result<Stage> {
-        let estimate = Estimate { startup: path.startup, total: path.total, rows: path.rows, width: 0 };
+        let estimate = Estimate { startup: path.startup, total: path.total, rows: path.rows };
         match &path.kind {
             PathKind::Nothing => {
                 let op = Op::Result(Arc::new(ResultNode { input: None, conditions: vec![] }));

@@ -77,7 +77,6 @@ pub struct Estimate {
     pub startup: f64,
     pub total: f64,
     pub rows: f64,
-    pub width: usize,
 }
 
 #[derive(Debug)]

@@ -153,7 +153,7 @@ impl<'a> Planner<'a> {
             types.iter().map(|c| KeyPart::equality(self.catalog(), c.ty)).collect()
         });
         let rows = base.estimate.rows * 10.0;
-        let estimate = Estimate { startup: 0.0, total: base.estimate.total + recursive.estimate.total * 10.0, rows, width: 0 };
+        let estimate = Estimate { startup: 0.0, total: base.estimate.total + recursive.estimate.total * 10.0, rows };
         let op = Op::RecursiveUnion(Arc::new(RecursiveUnionNode { base, recursive, table, parameter, distinct }));
         let node = self.node(op, kinds.clone(), estimate);
         Ok(Stage { node, layout: Layout::of(TARGET, kinds.len()) })

@@ -185,6 +185,18 @@ fn extended_messages_are_skipped_after_an_error() {
 }
 
 #[test]
+fn plans_tell_the_width_of_rows() {
+    let mut h = Harness::new();
+    h.query("create table t (a int, b text, c bigint)");
+    for (query, width) in
+        [("select * from t", 44), ("select a from t", 4), ("select b || 'x', c from t", 40), ("insert into t values (1)", 0)]
+    {
+        let answer = h.query(&format!("explain {query}"));
+        assert!(answer.contains(&format!(" width={width})")), "{query}: {answer}");
+    }
+}
+
+#[test]
 fn functions_are_called_by_oid() {
     let mut h = Harness::new();
     assert_eq!(h.raw(&[b"F\0\0\0\0\0\0\0\0\0\0"]), "E42883 Z:I");
