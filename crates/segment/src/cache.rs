@@ -1,14 +1,17 @@
 //! The block cache: verified, decompressed blocks shared by all readers of a process.
 //!
+//! A segment's cached blocks stand in a table by their number, so that finding one is an index and no search. What is in all
+//! those tables is known to the cache, which replaces the blocks not used of late.
+//!
 //! Invariants:
 //! 1. The cached bytes stay at or under the capacity, except for single blocks larger than a shard's share, which are
 //!    returned to their reader and not kept.
 //! 2. A cached block is never changed; evicting it frees nothing that a reader still holds.
+//! 3. A slot holds a block exactly while the ring of its shard has an entry for it. Rings are locked before slots.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use crate::block::Block;
@@ -17,52 +20,64 @@ const SHARDS: usize = 16;
 /// Charged for each entry beside its block.
 const ENTRY_OVERHEAD_BYTES: usize = 96;
 
-/// A segment's id (see `BlockCache::next_segment`) and the number of its block.
-type Key = (u64, u32);
-
 /// A size-bounded cache of blocks, replaced by the clock algorithm.
 pub struct BlockCache {
     shards: Vec<Mutex<Shard>>,
     shard_bytes: usize,
-    next_segment: AtomicU64,
-    hits: AtomicU64,
-    misses: AtomicU64,
+    /// Where the next segment's first block goes.
+    next_shard: AtomicUsize,
 }
 
-/// Counters of a cache since its creation, and what it holds now.
+/// What a cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheStatistics {
-    pub hits: u64,
-    pub misses: u64,
     pub bytes: usize,
     pub blocks: usize,
 }
 
+/// The cached blocks of one segment.
+pub(crate) struct SegmentBlocks {
+    cache: Arc<BlockCache>,
+    /// The shard of its first block.
+    shard: usize,
+    /// How many blocks the segment has.
+    count: usize,
+    /// Made for the first block that is kept.
+    slots: OnceLock<Slots>,
+}
+
+type Slots = Arc<[Slot]>;
+
+/// The place of one block.
+#[derive(Default)]
+struct Slot {
+    block: Mutex<Option<Arc<Block>>>,
+    /// Since the clock's hand last passed.
+    used: AtomicBool,
+}
+
 struct Shard {
-    slots: HashMap<Key, usize>,
     ring: Vec<Option<Entry>>,
     free: Vec<usize>,
     hand: usize,
     bytes: usize,
 }
 
+/// A block in its slot.
 struct Entry {
-    key: Key,
-    block: Arc<Block>,
+    slots: Slots,
+    number: u32,
     bytes: usize,
-    used: AtomicBool,
 }
 
 impl BlockCache {
     /// A cache of at most `bytes`.
     pub fn new(bytes: usize) -> Arc<BlockCache> {
-        let shard = || Shard { slots: HashMap::new(), ring: Vec::new(), free: Vec::new(), hand: 0, bytes: 0 };
+        let shard = || Shard { ring: Vec::new(), free: Vec::new(), hand: 0, bytes: 0 };
         Arc::new(BlockCache {
             shards: (0..SHARDS).map(|_| Mutex::new(shard())).collect(),
             shard_bytes: bytes / SHARDS,
-            next_segment: AtomicU64::new(0),
-            hits: AtomicU64::new(0),
-            misses: AtomicU64::new(0),
+            next_shard: AtomicUsize::new(0),
         })
     }
 
@@ -76,79 +91,82 @@ impl BlockCache {
         for shard in &self.shards {
             let shard = shard.lock();
             bytes += shard.bytes;
-            blocks += shard.slots.len();
+            blocks += shard.ring.len() - shard.free.len();
         }
-        let (hits, misses) = (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed));
-        CacheStatistics { hits, misses, bytes, blocks }
+        CacheStatistics { bytes, blocks }
+    }
+}
+
+impl SegmentBlocks {
+    /// Of a segment with `count` blocks; none is cached.
+    pub fn new(cache: &Arc<BlockCache>, count: usize) -> SegmentBlocks {
+        let shard = cache.next_shard.fetch_add(1, Ordering::Relaxed);
+        SegmentBlocks { cache: Arc::clone(cache), shard, count, slots: OnceLock::new() }
     }
 
-    /// An id that no segment opened with this cache has.
-    pub(crate) fn next_segment(&self) -> u64 {
-        self.next_segment.fetch_add(1, Ordering::Relaxed)
+    pub fn cache(&self) -> &BlockCache {
+        &self.cache
     }
 
-    fn shard(&self, key: Key) -> &Mutex<Shard> {
-        let hash = crate::hash::hash_word(key.0 << 32 ^ u64::from(key.1));
-        &self.shards[hash as usize % SHARDS]
+    fn shard(&self, number: u32) -> &Mutex<Shard> {
+        &self.cache.shards[self.shard.wrapping_add(number as usize) % SHARDS]
     }
 
-    pub(crate) fn get(&self, key: Key) -> Option<Arc<Block>> {
-        let shard = self.shard(key).lock();
-        let found = shard.slots.get(&key).and_then(|&slot| shard.ring[slot].as_ref());
-        let Some(entry) = found else {
-            drop(shard);
-            self.misses.fetch_add(1, Ordering::Relaxed);
-            return None;
-        };
-        entry.used.store(true, Ordering::Relaxed);
-        let block = Arc::clone(&entry.block);
-        drop(shard);
-        self.hits.fetch_add(1, Ordering::Relaxed);
+    #[inline]
+    pub fn get(&self, number: u32) -> Option<Arc<Block>> {
+        let slot = self.slots.get()?.get(number as usize)?;
+        let block = slot.block.lock().clone()?;
+        slot.used.store(true, Ordering::Relaxed);
         Some(block)
     }
 
-    pub(crate) fn insert(&self, key: Key, block: Arc<Block>) {
+    pub fn insert(&self, number: u32, block: &Arc<Block>) {
         let bytes = block.memory_bytes() + ENTRY_OVERHEAD_BYTES;
-        if bytes > self.shard_bytes {
+        if bytes > self.cache.shard_bytes || number as usize >= self.count {
             return;
         }
-        self.shard(key).lock().insert(Entry { key, block, bytes, used: AtomicBool::new(false) }, self.shard_bytes);
+        let slots = self.slots.get_or_init(|| (0..self.count).map(|_| Slot::default()).collect());
+        let entry = Entry { slots: Arc::clone(slots), number, bytes };
+        self.shard(number).lock().insert(entry, block, self.cache.shard_bytes);
     }
+}
 
-    /// Forgets a segment's blocks. Called when its reader drops; blocks that readers hold live on.
-    pub(crate) fn remove_segment(&self, segment: u64) {
-        for shard in &self.shards {
+/// The segment is closed. Blocks that readers hold live on.
+impl Drop for SegmentBlocks {
+    fn drop(&mut self) {
+        let Some(slots) = self.slots.get() else { return };
+        for shard in &self.cache.shards {
             let mut shard = shard.lock();
-            for slot in 0..shard.ring.len() {
-                if shard.ring[slot].as_ref().is_some_and(|e| e.key.0 == segment) {
-                    shard.remove(slot);
+            for at in 0..shard.ring.len() {
+                if shard.ring[at].as_ref().is_some_and(|e| Arc::ptr_eq(&e.slots, slots)) {
+                    shard.remove(at);
                 }
             }
         }
     }
 }
 
+impl Entry {
+    fn slot(&self) -> &Slot {
+        &self.slots[self.number as usize]
+    }
+}
+
 impl Shard {
-    fn insert(&mut self, entry: Entry, bytes_max: usize) {
-        if self.slots.contains_key(&entry.key) {
+    fn insert(&mut self, entry: Entry, block: &Arc<Block>, bytes_max: usize) {
+        if entry.slot().block.lock().is_some() {
             return;
         }
         while self.bytes + entry.bytes > bytes_max {
             self.evict_one();
         }
         self.bytes += entry.bytes;
-        let key = entry.key;
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.ring[slot] = Some(entry);
-                slot
-            }
-            None => {
-                self.ring.push(Some(entry));
-                self.ring.len() - 1
-            }
-        };
-        self.slots.insert(key, slot);
+        entry.slot().used.store(false, Ordering::Relaxed);
+        *entry.slot().block.lock() = Some(Arc::clone(block));
+        match self.free.pop() {
+            Some(at) => self.ring[at] = Some(entry),
+            None => self.ring.push(Some(entry)),
+        }
     }
 
     /// Removes the first entry from the hand on that was not used since the hand last passed. Requires one to exist.
@@ -156,7 +174,7 @@ impl Shard {
         loop {
             self.hand = (self.hand + 1) % self.ring.len();
             if let Some(entry) = &self.ring[self.hand]
-                && !entry.used.swap(false, Ordering::Relaxed)
+                && !entry.slot().used.swap(false, Ordering::Relaxed)
             {
                 self.remove(self.hand);
                 return;
@@ -164,11 +182,12 @@ impl Shard {
         }
     }
 
-    fn remove(&mut self, slot: usize) {
-        if let Some(entry) = self.ring[slot].take() {
+    fn remove(&mut self, at: usize) {
+        if let Some(entry) = self.ring[at].take() {
             self.bytes -= entry.bytes;
-            self.slots.remove(&entry.key);
-            self.free.push(slot);
+            let block = entry.slot().block.lock().take();
+            self.free.push(at);
+            drop(block);
         }
     }
 }
@@ -184,18 +203,23 @@ mod tests {
     #[test]
     fn stays_within_its_capacity_and_keeps_what_is_used() {
         let cache = BlockCache::new(16 * 10_000);
-        let hot = (0, 7);
-        cache.insert(hot, block(1000));
+        let hot = SegmentBlocks::new(&cache, 8);
+        let cold = SegmentBlocks::new(&cache, 2000);
+        hot.insert(7, &block(1000));
         for i in 0..2000 {
-            cache.insert((1, i), block(500));
-            assert!(cache.get(hot).is_some(), "evicted while in use after {i}");
+            cold.insert(i, &block(500));
+            assert!(hot.get(7).is_some(), "evicted while in use after {i}");
         }
         let statistics = cache.statistics();
         assert!(statistics.bytes <= cache.capacity_bytes());
         assert!(statistics.blocks > 100 && statistics.blocks < 320);
-        cache.remove_segment(1);
+        let found = (0..2000).filter(|&i| cold.get(i).is_some()).count();
+        assert_eq!(found + 1, statistics.blocks, "what is in a ring is in its slot, and the reverse");
+        drop(cold);
         assert_eq!(cache.statistics().blocks, 1);
-        cache.insert((2, 0), block(20_000));
-        assert!(cache.get((2, 0)).is_none());
+        hot.insert(0, &block(20_000));
+        assert!(hot.get(0).is_none());
+        hot.insert(8, &block(1));
+        assert!(hot.get(8).is_none(), "a block that the segment does not have");
     }
 }

@@ -205,7 +205,7 @@ impl KeyBlock {
         self.entries_at.checked_add(offset)
     }
 
-    fn reader(&self, interval: usize) -> Option<ByteReader<'_>> {
+    pub(super) fn reader(&self, interval: usize) -> Option<ByteReader<'_>> {
         Some(ByteReader::new(self.bytes.get(self.start(interval)?..)?))
     }
 
@@ -245,16 +245,21 @@ impl KeyBlock {
         let rest = reader.bytes()?;
         out.keys.extend_from_within(last..last + shared);
         out.keys.extend_from_slice(rest);
-        let (csn, tombstone) = if self.versions {
-            let version = reader.varint()?;
-            (Csn(self.base.0.checked_add(version >> 1)?), version & 1 != 0)
-        } else {
-            (self.base, false)
-        };
+        let (csn, tombstone) = self.version(&mut reader)?;
         out.entries.push(IntervalEntry { end: out.keys.len(), csn, tombstone });
         out.next_at += reader.position();
         out.left -= 1;
         Some(())
+    }
+
+    /// CSN and tombstone of an entry, which follow its key.
+    #[inline]
+    pub(super) fn version(&self, reader: &mut ByteReader<'_>) -> Option<(Csn, bool)> {
+        if !self.versions {
+            return Some((self.base, false));
+        }
+        let version = reader.varint()?;
+        Some((Csn(self.base.0.checked_add(version >> 1)?), version & 1 != 0))
     }
 
     /// Decodes the rest of an interval.

@@ -11,15 +11,14 @@ use super::directory::{KeyDirectory, PARTITION_BLOCKS};
 use super::heads::Heads;
 use super::{KEY_MAGIC, KeySegmentMeta, ROW_ID_BYTES, filter};
 use crate::block::{Block, BlockKind};
-use crate::cache::BlockCache;
+use crate::cache::{BlockCache, SegmentBlocks};
 use crate::error::{BlockName, Result, SegmentError};
 use crate::frame::FrameReader;
 
 /// An open key segment; shared between threads.
 pub struct KeySegmentReader {
     frames: FrameReader,
-    id: u64,
-    cache: Arc<BlockCache>,
+    cached: SegmentBlocks,
     directory: KeyDirectory,
     /// Of the separators but the first, which is empty.
     heads: Heads,
@@ -50,10 +49,10 @@ impl KeySegmentReader {
             directory.meta.csn_min = if uniform { assigned } else { assigned.min(Csn(1)) };
             directory.meta.csn_max = directory.meta.csn_max.max(assigned);
         }
-        let id = cache.next_segment();
+        let cached = SegmentBlocks::new(cache, directory.extents.len() + directory.filters.len());
         let separators = &directory.separators;
         let heads = Heads::new(separators.len().saturating_sub(1), |i| separators.get(i + 1));
-        Ok(Arc::new(KeySegmentReader { frames, id, cache: Arc::clone(cache), directory, heads, assigned }))
+        Ok(Arc::new(KeySegmentReader { frames, cached, directory, heads, assigned }))
     }
 
     pub fn meta(&self) -> &KeySegmentMeta {
@@ -138,6 +137,11 @@ impl KeySegmentReader {
         self.heads.partition_point(key, |i| self.directory.separators.get(i + 1) <= key)
     }
 
+    /// Greater than every key before a block, and not greater than any in it.
+    pub(super) fn separator(&self, index: usize) -> &[u8] {
+        self.directory.separators.get(index)
+    }
+
     /// Number of a key block within the file: filters lie between them.
     fn number(index: usize) -> u32 {
         (index + index / PARTITION_BLOCKS) as u32
@@ -153,7 +157,7 @@ impl KeySegmentReader {
     }
 
     fn load(&self, (offset, length): (u64, u32), number: u32, kind: BlockKind) -> Result<Arc<Block>> {
-        if let Some(block) = self.cache.get((self.id, number)) {
+        if let Some(block) = self.cached.get(number) {
             return Ok(block);
         }
         let frame = self.frames.bytes(offset, length as usize)?;
@@ -161,17 +165,11 @@ impl KeySegmentReader {
         let block = Block::parse(kind, content);
         let block = block.ok_or_else(|| self.frames.corrupt(BlockName::Data(number), "unknown layout"))?;
         let block = Arc::new(block);
-        self.cache.insert((self.id, number), Arc::clone(&block));
+        self.cached.insert(number, &block);
         Ok(block)
     }
 
     pub(super) fn damaged(&self, index: usize, reason: &'static str) -> SegmentError {
         self.frames.corrupt(BlockName::Data(KeySegmentReader::number(index)), reason)
-    }
-}
-
-impl Drop for KeySegmentReader {
-    fn drop(&mut self) {
-        self.cache.remove_segment(self.id);
     }
 }

@@ -1,3 +1,6 @@
+use std::ops::ControlFlow;
+
+use melba_types::RowId;
 use melba_vfs::OsDirectory;
 
 use super::*;
@@ -84,6 +87,41 @@ fn cursors_walk_and_seek_both_ways() {
     }
     assert!(!cursor.seek(b"zzz").unwrap() && cursor.seek_before(b"zzz").unwrap());
     assert!(cursor.seek(b"").unwrap() && !cursor.seek_before(b"").unwrap());
+}
+
+#[test]
+fn entries_of_one_key_are_found() {
+    let (_folder, directory) = folder();
+    let mut entries = entries(400);
+    // Keys that begin with others, and many rows of one key, over several blocks.
+    for row in 0..300u64 {
+        entries.push(([b"customer/000300/zz/".as_slice(), &row.to_be_bytes()].concat(), Csn(row % 3), row % 7 == 0));
+    }
+    entries.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
+    let split = |e: &Entry| {
+        let (key, row) = e.0.split_at(e.0.len() - ROW_ID_BYTES);
+        (key.to_vec(), RowId(u64::from_be_bytes(row.try_into().unwrap())))
+    };
+    write(&directory, "k", &entries, &KeyOptions { block_bytes: 300, ..KeyOptions::default() });
+    let segment = KeySegmentReader::open_assigned(&directory, "k", &BlockCache::new(1 << 20), Csn(5)).unwrap();
+    let find = |key: &[u8], most: usize| {
+        let mut found = Vec::new();
+        let each = |row, csn, tombstone| {
+            found.push((row, csn, tombstone));
+            if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        segment.find(key, each).unwrap();
+        found
+    };
+    let mut keys: Vec<Vec<u8>> = entries.iter().map(|e| split(e).0).collect();
+    keys.dedup();
+    let others: Vec<Vec<u8>> = keys.iter().flat_map(|k| [k[..k.len() - 1].to_vec(), [&k[..], b"z"].concat()]).collect();
+    for key in keys.iter().chain(&others).chain([&b"".to_vec(), &b"a".to_vec(), &b"customer/9".to_vec(), &b"z".to_vec()]) {
+        let of_key = entries.iter().map(|e| (split(e), if e.1.0 == 0 { Csn(5) } else { e.1 }, e.2)).filter(|e| e.0.0 == *key);
+        let expected: Vec<(RowId, Csn, bool)> = of_key.map(|((_, row), csn, tombstone)| (row, csn, tombstone)).collect();
+        assert_eq!(find(key, usize::MAX), expected, "{}", String::from_utf8_lossy(key));
+        assert_eq!(find(key, 1), expected[..expected.len().min(1)]);
+    }
 }
 
 #[test]

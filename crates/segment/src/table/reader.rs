@@ -11,7 +11,7 @@ use super::directory::{Blocks, Chunk, Form, Group, TableDirectory};
 use super::group::block_rows;
 use super::{GroupData, GroupReader, Position, RowGroup, RowVersion, SegmentMeta, TABLE_MAGIC};
 use crate::block::{Block, BlockKind};
-use crate::cache::BlockCache;
+use crate::cache::{BlockCache, SegmentBlocks};
 use crate::encoding::words::partition_point;
 use crate::error::{BlockName, Result, SegmentError};
 use crate::frame::FrameReader;
@@ -26,8 +26,7 @@ const READ_AHEAD_BYTES: u64 = 64 << 10;
 /// An open table segment; shared between threads.
 pub struct TableSegmentReader {
     frames: FrameReader,
-    id: u64,
-    cache: Arc<BlockCache>,
+    cached: SegmentBlocks,
     kinds: Vec<Kind>,
     meta: SegmentMeta,
     /// What a stored CSN of 0 stands for.
@@ -68,8 +67,8 @@ impl TableSegmentReader {
         }
         meta.csn_min = summaries.iter().map(|g| g.csn_min).min().unwrap_or_default();
         meta.csn_max = summaries.iter().map(|g| g.csn_max).max().unwrap_or_default();
-        let id = cache.next_segment();
-        Ok(Arc::new(TableSegmentReader { frames, id, cache: Arc::clone(cache), kinds, meta, assigned, summaries, chunks }))
+        let cached = SegmentBlocks::new(cache, block_count(&chunks));
+        Ok(Arc::new(TableSegmentReader { frames, cached, kinds, meta, assigned, summaries, chunks }))
     }
 
     pub fn meta(&self) -> &SegmentMeta {
@@ -387,11 +386,11 @@ impl TableSegmentReader {
     }
 
     pub(super) fn cached(&self, blocks: &Blocks, index: usize) -> Option<Arc<Block>> {
-        self.cache.get((self.id, blocks.first + index as u32))
+        self.cached.get(blocks.first + index as u32)
     }
 
     pub(super) fn caches_scans(&self) -> bool {
-        self.meta.stored_bytes <= self.cache.capacity_bytes() as u64 / SCAN_CACHE_SHARE
+        self.meta.stored_bytes <= self.cached.cache().capacity_bytes() as u64 / SCAN_CACHE_SHARE
     }
 
     /// The frames of a chunk's block and of those behind it that fit into one read.
@@ -411,7 +410,7 @@ impl TableSegmentReader {
         let block = Block::parse(kind, content).ok_or_else(|| self.damaged(number, "unknown layout"))?;
         let block = Arc::new(block);
         if keep {
-            self.cache.insert((self.id, number), Arc::clone(&block));
+            self.cached.insert(number, &block);
         }
         Ok(block)
     }
@@ -436,10 +435,13 @@ impl TableSegmentReader {
     }
 }
 
-impl Drop for TableSegmentReader {
-    fn drop(&mut self) {
-        self.cache.remove_segment(self.id);
-    }
+/// Blocks of all chunks, whose numbers follow each other.
+fn block_count(chunks: &[Vec<Chunk>]) -> usize {
+    let count = |chunk: &Chunk| match &chunk.form {
+        Form::Blocks(blocks) | Form::Dictionary(blocks) | Form::Symbols(blocks) => blocks.ends.len(),
+        Form::Null | Form::Constant(_) => 0,
+    };
+    chunks.iter().flatten().map(count).sum()
 }
 
 /// The blocks that the last value of a column came from, with their numbers.
