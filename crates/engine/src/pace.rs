@@ -75,6 +75,9 @@ impl Shared {
 
     /// How long the writer of these changes waits when they are committed.
     pub fn wait_for(&self, writes: &WriteSet) -> Duration {
+        if writes.bytes == 0 {
+            return Duration::ZERO;
+        }
         let flushed = writes.trees.iter().filter(|t| !t.is_empty() && t.tree.is_flushed());
         let lag = flushed.map(|t| self.merge_lag(&t.tree)).fold(self.flush_lag(), f64::max);
         wait_for(writes.bytes as u64, lag)

@@ -222,8 +222,23 @@ impl IndexScan {
         Transaction::split(entry).map(Some)
     }
 
+    /// The row of the next live entry with exactly this key: bounds admit longer ones that begin with it.
+    pub(crate) fn next_of(&mut self, key: &[u8]) -> Result<Option<RowId>> {
+        while let Some((found, row)) = self.next()? {
+            if found == key {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+
     /// Appends the rows of the next entries, as many as are at hand, at most `limit`; false at the end.
     pub fn next_rows(&mut self, limit: usize, out: &mut Vec<RowId>) -> Result<bool> {
+        self.next_entries(limit, |_, row| out.push(row))
+    }
+
+    /// Calls `each` with key and row of the next entries, as many as are at hand, at most `limit`; false at the end.
+    pub fn next_entries(&mut self, limit: usize, mut each: impl FnMut(&[u8], RowId)) -> Result<bool> {
         while self.at == self.batch.len() {
             if self.done {
                 return Ok(false);
@@ -231,9 +246,9 @@ impl IndexScan {
             self.fill()?;
         }
         let end = self.batch.len().min(self.at + limit);
-        out.reserve(end - self.at);
         for i in self.at..end {
-            out.push(Transaction::split(self.batch.get(i).0)?.1);
+            let (key, row) = Transaction::split(self.batch.get(i).0)?;
+            each(key, row);
         }
         self.at = end;
         Ok(true)

@@ -196,12 +196,26 @@ impl World {
             entries.push((k.to_vec(), id));
         }
         assert_eq!(entries, expected);
+        if let Some((wanted, _)) = expected.get(self.random.below(expected.len() + 1)) {
+            let found = t.index_find(view, self.index, wanted).expect("finds").expect("is there");
+            assert!(expected.contains(&(wanted.clone(), found)));
+        }
+        assert_eq!(t.index_find(view, self.index, b"none").expect("finds"), None);
         let ids: Vec<RowId> = (0..5).map(|_| RowId(self.random.below(400) as u64)).collect();
         let (kept, columns) = t.fetch(view, self.table, &ids, &[1], &[]).expect("fetches");
         let there: Vec<u32> = (0..5u32).filter(|i| state.contains_key(&ids[*i as usize])).collect();
         assert_eq!(kept, there);
         for (i, at) in kept.iter().enumerate() {
             assert_eq!(columns[0].get(i).as_str(), state[&ids[*at as usize]]);
+        }
+        for id in ids {
+            let mut values = Vec::new();
+            let is_there = t.fetch_values(view, self.table, id, &[1], &[], &mut values).expect("fetches");
+            let columns = t.fetch_row(view, self.table, id, &[1], &[]).expect("fetches");
+            assert_eq!((is_there, columns.is_some()), (state.contains_key(&id), state.contains_key(&id)));
+            if let (Some(columns), Some(text)) = (columns, state.get(&id)) {
+                assert_eq!((columns[0].get(0).as_str(), values[0].as_str()), (&text[..], &text[..]));
+            }
         }
         if let Some((id, text)) = state.iter().next() {
             let row = t.get(view, self.table, *id).expect("reads").expect("visible");

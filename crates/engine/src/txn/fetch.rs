@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use melba_types::row::RowLayout;
+use melba_types::row::{RowLayout, RowView};
 use melba_types::{Column, Csn, Datum, RowId, TreeId};
 
 use super::rows::table_of;
@@ -13,7 +13,7 @@ use super::{ReadView, Transaction, empty_columns};
 use crate::RowBytes;
 use crate::chain::Chain;
 use crate::error::{EngineError, Result};
-use crate::levels::{MemTable, TableLevels, TableRun, place_in_runs, push_stored};
+use crate::levels::{Found, MemTable, TableLevels, TableRun, place_in_runs, push_stored};
 use crate::serializable::Read;
 
 /// What is being read, as far as it has come.
@@ -31,6 +31,54 @@ struct Fetched<'a> {
 }
 
 impl Transaction {
+    /// One row by id as columns of one value, as `fetch`; `None` when the view does not see it.
+    pub fn fetch_row(
+        &self,
+        view: ReadView,
+        tree: TreeId,
+        id: RowId,
+        projection: &[usize],
+        missing: &[Datum],
+    ) -> Result<Option<Vec<Column>>> {
+        let tree = self.tree(tree)?;
+        if self.tracks(view) {
+            self.note_reads(std::iter::once(Read::Row(tree.id, id)))?;
+        }
+        let Some(found) = self.find(view, &tree, id)? else { return Ok(None) };
+        let layout = self.layout_of(&tree)?;
+        let mut columns = empty_columns(&layout, projection, 1)?;
+        Ok(found.push_to(&layout, projection, missing, &mut columns)?.then_some(columns))
+    }
+
+    /// One row by id: appends its projected values, as `fetch`; false when the view does not see it.
+    pub fn fetch_values(
+        &self,
+        view: ReadView,
+        tree: TreeId,
+        id: RowId,
+        projection: &[usize],
+        missing: &[Datum],
+        out: &mut Vec<Datum>,
+    ) -> Result<bool> {
+        let tree = self.tree(tree)?;
+        if self.tracks(view) {
+            self.note_reads(std::iter::once(Read::Row(tree.id, id)))?;
+        }
+        let Some(found) = self.find(view, &tree, id)? else { return Ok(false) };
+        let layout = self.layout_of(&tree)?;
+        if let Found::Memory(Some(row)) = &found {
+            let row = view_of(&layout, row)?;
+            out.extend(projection.iter().map(|&c| row.datum(c, missing.get(c).unwrap_or(&Datum::Null))));
+            return Ok(true);
+        }
+        let mut columns = empty_columns(&layout, projection, 1)?;
+        let is_there = found.push_to(&layout, projection, missing, &mut columns)?;
+        if is_there {
+            out.extend(columns.iter().map(|column| column.get(0)));
+        }
+        Ok(is_there)
+    }
+
     /// Rows by id as columns: `projection` names columns of the layout; `missing` has, by column number, the values of columns
     /// that are newer than a row (those beyond its end are null). Returns the positions in `ids` of the rows that the view
     /// sees, and their columns.
@@ -133,6 +181,10 @@ impl Fetched<'_> {
     }
 }
 
+fn view_of<'a>(layout: &'a RowLayout, row: &'a [u8]) -> Result<RowView<'a>> {
+    layout.view(row).ok_or_else(|| EngineError::Corrupt { what: "a stored row is malformed".into() })
+}
+
 /// Appends a row's projected values.
 pub(crate) fn push_row(
     layout: &RowLayout,
@@ -141,7 +193,7 @@ pub(crate) fn push_row(
     missing: &[Datum],
     columns: &mut [Column],
 ) -> Result<()> {
-    let view = layout.view(row).ok_or_else(|| EngineError::Corrupt { what: "a stored row is malformed".into() })?;
+    let view = view_of(layout, row)?;
     for (&c, column) in projection.iter().zip(columns) {
         view.push_to(c, missing.get(c).unwrap_or(&Datum::Null), column);
     }

@@ -12,7 +12,7 @@ use crate::levels::IndexRun;
 use crate::scan::{IndexScan, may_have_entries, successor};
 use crate::tree::{IndexTree, Tree};
 
-fn index_of(tree: &Tree) -> Result<&IndexTree> {
+pub(super) fn index_of(tree: &Tree) -> Result<&IndexTree> {
     tree.as_index().ok_or(EngineError::Misuse("not an index tree"))
 }
 
@@ -83,9 +83,8 @@ impl Transaction {
             return Ok(None);
         }
         let mut scan = self.index_lookup(view, tree, key)?;
-        while let Some((found, row)) = scan.next()? {
-            // The bound admits longer keys that begin with this one.
-            if found == key && Some(row) != except {
+        while let Some(row) = scan.next_of(key)? {
+            if Some(row) != except {
                 return Ok(Some(row));
             }
         }

@@ -1,6 +1,7 @@
 //! Transactions: views, commands, savepoints, locks, and the operations on trees.
 
 mod fetch;
+mod find;
 mod frames;
 mod index;
 mod own;
@@ -33,7 +34,7 @@ pub(crate) use fetch::push_row;
 use own::Epoch;
 pub(crate) use own::OwnView;
 pub(crate) use rows::empty_columns;
-pub(crate) use write_set::{Link, PrivateRun, TreeHeads, What, WriteSet};
+pub(crate) use write_set::{LazyWriteSet, Link, PrivateRun, TreeHeads, What, WriteSet};
 
 /// PostgreSQL's isolation levels; READ UNCOMMITTED is READ COMMITTED.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,14 +120,14 @@ pub type OnPublish = Box<dyn FnOnce(Csn) + Send>;
 /// A commit that has its place in the order and is not published. `poll` or `wait` must follow.
 pub struct Committing {
     txn: Arc<Transaction>,
-    writes: Box<WriteSet>,
+    writes: LazyWriteSet,
     started: Started,
     durability: Durability,
     on_publish: Option<OnPublish>,
 }
 
 pub(crate) struct State {
-    pub writes: Box<WriteSet>,
+    pub writes: LazyWriteSet,
     /// The number of the running command: what it writes carries it.
     pub command: u32,
     /// REPEATABLE READ's snapshot, once taken.
@@ -150,7 +151,7 @@ pub(crate) struct State {
 
 impl Transaction {
     pub(crate) fn begin(session: &Arc<Session>, id: TxnId, isolation: Isolation) -> Arc<Transaction> {
-        let writes = session.spare.lock().take().unwrap_or_default();
+        let writes = LazyWriteSet::new(session.spare.lock().take());
         session.shared.locks.set_transaction(session.slot, id);
         Arc::new(Transaction {
             id,
@@ -536,14 +537,16 @@ impl Transaction {
         }
     }
 
-    fn finish(&self, mut writes: Box<WriteSet>, undo: bool) {
+    fn finish(&self, mut writes: LazyWriteSet, undo: bool) {
         if undo && !writes.is_empty() {
             let shared = self.shared();
             writes.roll_back_to(0, |what| shared.undo(what));
         }
-        self.shared().locks.sessions[self.session.slot as usize].writing.store(false, Ordering::Relaxed);
-        writes.clear();
-        *self.session.spare.lock() = Some(writes);
+        if self.has_writes() {
+            self.shared().locks.sessions[self.session.slot as usize].writing.store(false, Ordering::Relaxed);
+            writes.clear();
+        }
+        *self.session.spare.lock() = writes.into_inner();
         self.stop_tracking();
         {
             let mut pins = self.session.pins.lock();

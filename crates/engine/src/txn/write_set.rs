@@ -9,8 +9,8 @@
 //! 3. A private segment that was linked before a change in memory is older than it, also where both are of one command.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use melba_types::row::RowLayout;
 use melba_types::{RowId, TreeId};
@@ -262,6 +262,36 @@ pub(crate) struct WriteSet {
     pub encoded: Vec<u8>,
 }
 
+/// The write set of a transaction that may never need one: made by the first change.
+#[derive(Default)]
+pub(crate) struct LazyWriteSet(Option<Box<WriteSet>>);
+
+impl LazyWriteSet {
+    /// `spare`: the emptied one of an earlier transaction.
+    pub fn new(spare: Option<Box<WriteSet>>) -> LazyWriteSet {
+        LazyWriteSet(spare)
+    }
+
+    pub fn into_inner(self) -> Option<Box<WriteSet>> {
+        self.0
+    }
+}
+
+impl std::ops::Deref for LazyWriteSet {
+    type Target = WriteSet;
+
+    fn deref(&self) -> &WriteSet {
+        static NOTHING: OnceLock<WriteSet> = OnceLock::new();
+        self.0.as_deref().unwrap_or_else(|| NOTHING.get_or_init(WriteSet::default))
+    }
+}
+
+impl std::ops::DerefMut for LazyWriteSet {
+    fn deref_mut(&mut self) -> &mut WriteSet {
+        self.0.get_or_insert_default()
+    }
+}
+
 impl WriteSet {
     fn slot(&mut self, tree: &Arc<Tree>) -> usize {
         if let Some(at) = self.trees.iter().position(|t| Arc::ptr_eq(&t.tree, tree)) {
@@ -481,7 +511,7 @@ impl WriteSet {
 
     /// Whether anything of a tree was changed.
     pub fn knows(&self, tree: TreeId) -> bool {
-        self.writes(tree).is_some() || self.links.iter().any(|l| l.tree.id == tree)
+        self.writes(tree).is_some_and(|writes| !writes.is_empty()) || self.links.iter().any(|l| l.tree.id == tree)
     }
 
     /// Whether nothing was changed.

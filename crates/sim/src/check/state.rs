@@ -207,6 +207,10 @@ pub fn check_points(
         }
         let wanted: Vec<RowId> = expected.iter().filter(|(_, row)| row.key(*key) == key_bytes).map(|(id, _)| *id).collect();
         ensure!(found == wanted, "index {tree} at {}: looking {key_bytes:?} up gave {found:?}, not {wanted:?}", view.csn);
+        // Of a key that is unique it is the row.
+        let one = txn.index_find(view, *tree, &key_bytes)?;
+        let fits = one.map_or(wanted.is_empty(), |one| wanted.contains(&one));
+        ensure!(fits, "index {tree} at {}: {key_bytes:?} was found to be of {one:?}, not of one of {wanted:?}", view.csn);
     }
     Ok(())
 }

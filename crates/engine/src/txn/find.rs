@@ -1,0 +1,100 @@
+//! One row by the whole key of a unique index: the path of most small statements, on which nothing is set up for more.
+
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+
+use melba_types::{Csn, RowId, TreeId};
+
+use super::index::index_of;
+use super::{ReadView, Transaction};
+use crate::error::Result;
+use crate::levels::IndexRun;
+
+/// The entries of one key, as they are met from the newest level to the oldest.
+struct Search {
+    csn: Csn,
+    /// The row whose versions in the present level have been decided on.
+    decided: Option<RowId>,
+    /// Rows whose entries newer levels say are gone.
+    gone: Vec<RowId>,
+    found: Option<RowId>,
+}
+
+impl Search {
+    /// A new level begins.
+    fn descend(&mut self) {
+        self.decided = None;
+    }
+
+    /// Looks at a version; of one row's in a level the newest comes first. It ends with the first live entry: a unique key has one
+    /// at most.
+    fn look(&mut self, row: RowId, csn: Csn, tombstone: bool) -> ControlFlow<()> {
+        if csn > self.csn || self.decided == Some(row) {
+            return ControlFlow::Continue(());
+        }
+        self.decided = Some(row);
+        if self.gone.contains(&row) {
+            return ControlFlow::Continue(());
+        }
+        if tombstone {
+            self.gone.push(row);
+            return ControlFlow::Continue(());
+        }
+        self.found = Some(row);
+        ControlFlow::Break(())
+    }
+}
+
+impl Transaction {
+    /// The row that a unique index has under `key`, a value for all of its columns, in a view. Only for indexes of which no
+    /// statement sees two live entries with one key: not for deferrable ones.
+    pub fn index_find(self: &Arc<Self>, view: ReadView, tree: TreeId, key: &[u8]) -> Result<Option<RowId>> {
+        let found = self.tree(tree)?;
+        let index = index_of(&found)?;
+        if self.tracks(view) || (self.has_writes() && self.state().writes.knows(tree)) {
+            return self.index_lookup(view, tree, key)?.next_of(key);
+        }
+        let mut search = Search { csn: view.csn, decided: None, gone: Vec::new(), found: None };
+        let runs = {
+            let levels = index.levels.read();
+            for table in levels.memory() {
+                search.descend();
+                let map = table.map.read();
+                for (entry, chain) in map.range::<[u8], _>((Bound::Included(key), Bound::Unbounded)) {
+                    let entry = entry.as_slice();
+                    if !entry.starts_with(key) {
+                        break;
+                    }
+                    let (of, row) = Transaction::split(entry)?;
+                    if of == key
+                        && let Some(version) = chain.visible(view.csn)
+                        && search.look(row, version.csn, !version.value).is_break()
+                    {
+                        return Ok(search.found);
+                    }
+                }
+            }
+            Arc::clone(&levels.runs)
+        };
+        let mut runs = runs.iter().filter(|run| may_have(run, view, key)).peekable();
+        while let Some(run) = runs.next() {
+            // A filter tells whether to go on to the next segment; the last one is the likeliest to have the key.
+            if runs.peek().is_some() && !run.reader.may_contain(key)? {
+                continue;
+            }
+            search.descend();
+            run.reader.find(key, |row, csn, tombstone| search.look(row, csn, tombstone))?;
+            if search.found.is_some() {
+                break;
+            }
+        }
+        Ok(search.found)
+    }
+}
+
+/// Whether a segment may have entries of a key by its bounds.
+fn may_have(run: &IndexRun, view: ReadView, key: &[u8]) -> bool {
+    let meta = run.reader.meta();
+    let first = &meta.key_min[..meta.key_min.len().min(key.len())];
+    first <= key && key <= meta.key_max.as_slice() && meta.csn_min <= view.csn
+}
