@@ -53,6 +53,18 @@ impl KeyPart {
         key::encode_at(&self.column, values, i, out);
     }
 
+    /// Whether keys tell the values exactly, so that these need not be fetched from their rows.
+    pub fn gives_values(&self) -> bool {
+        use Kind::*;
+        matches!(self.column.ty, KeyType::Plain(Bool | Int2 | Int4 | Int8 | Oid | Char | Text | Bytes | Uuid))
+    }
+
+    /// Reads the part's value from the front of a key: the value, and what follows it. `None` when the bytes are no such key.
+    pub fn decode<'k>(&self, key: &'k [u8]) -> Option<(Datum, &'k [u8])> {
+        let (value, length) = key::decode(&self.column, key)?;
+        Some((value, key.get(length..)?))
+    }
+
     /// Bounds of all non-null values of the part, given the key before it: `[prefix, 1]` to `[prefix, 2)`.
     pub fn not_null_marker() -> (u8, u8) {
         (VALUE, AFTER_VALUES)

@@ -332,12 +332,34 @@ impl Planner<'_> {
         Ok(rels_of(expr) == 0 && !contains_sublink(expr) && self.compile(expr, &Layout::default())?.as_const().is_some())
     }
 
-    /// The columns of a stored table that the query reads.
-    pub fn table_source(&mut self, entry: usize, relation: &Relation) -> Result<(TableSource, Arc<[Kind]>, Layout)> {
+    /// The columns of a relation that the query reads apart from conditions that the way to its rows makes sure of.
+    fn needed(&self, entry: usize, decided: &[Expr]) -> BTreeSet<i16> {
+        let mut needed = self.level().needed[entry].clone();
+        if !self.level().rechecks {
+            for condition in decided {
+                condition.visit_vars(&mut |v| {
+                    if v.entry == entry
+                        && let Some(places) = needed.get_mut(&v.column)
+                    {
+                        *places = places.saturating_sub(1);
+                    }
+                });
+            }
+        }
+        needed.into_iter().filter(|(_, places)| *places > 0).map(|(column, _)| column).collect()
+    }
+
+    /// The columns of a stored table that the query reads; `decided` as for `needed`.
+    pub fn table_source(
+        &mut self,
+        entry: usize,
+        relation: &Relation,
+        decided: &[Expr],
+    ) -> Result<(TableSource, Arc<[Kind]>, Layout)> {
         let Storage::Tree(tree) = relation.storage else {
             return Err(DbError::internal("relation has no table tree"));
         };
-        let needed = self.level().needed[entry].clone();
+        let needed = self.needed(entry, decided);
         let alias = self.level().entries[entry].name.clone();
         let (outputs, projection, kinds, layout) = self.scan_outputs(entry, relation, &needed);
         let plain = outputs.iter().enumerate().all(|(i, o)| matches!(o, ScanOutput::Column(c) if *c == i));

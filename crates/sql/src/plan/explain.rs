@@ -79,8 +79,10 @@ struct Shown {
 }
 
 fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
-    let own: Vec<(&'static str, String)> = node.details.iter().filter(|(key, _)| *key != "on").cloned().collect();
+    let mut own: Vec<(&'static str, String)> = node.details.iter().filter(|(key, _)| *key != "on").cloned().collect();
     match &node.op {
+        // Index entries have versions of their own: no row is looked at to know whether it is there.
+        Op::IndexScan(n) if n.covered.is_some() && !timings.is_empty() => own.push(("Heap Fetches", "0".into())),
         // PostgreSQL's nodes project and filter by themselves.
         Op::Project(n) => return Shown { width: width(&node.kinds), ..shown(plan, &n.input, timings) },
         Op::Filter(n) => {
@@ -269,7 +271,10 @@ fn title(plan: &Plan, node: &PlanNode) -> String {
         Op::Values(_) => "Values Scan on \"*VALUES*\"".into(),
         Op::TableScan(_) | Op::SystemScan(_) => format!("Seq Scan{on}"),
         Op::IndexScan(n) => match &n.arms[..] {
-            [arm] => format!("Index Scan{} using {}{on}", if n.reverse { " Backward" } else { "" }, arm.name),
+            [arm] => {
+                let only = if n.covered.is_some() { " Only" } else { "" };
+                format!("Index{only} Scan{} using {}{on}", if n.reverse { " Backward" } else { "" }, arm.name)
+            }
             _ => format!("Bitmap Heap Scan{on}"),
         },
         Op::FunctionScan(_) => format!("Function Scan{on}"),

@@ -230,7 +230,7 @@ impl Planner<'_> {
             stage = Stage { node: self.node(op, kinds, estimate), layout: stage.layout };
         }
         let layout = stage.layout;
-        let (source, _, scan) = self.table_source(entry, relation)?;
+        let (source, _, scan) = self.table_source(entry, relation, &[])?;
         let Some(row_id) = layout.position(entry, -1) else {
             return Err(DbError::internal("the target's row id is not in the row"));
         };

@@ -188,6 +188,8 @@ pub struct IndexArm {
     /// Matches of the leading columns.
     pub matches: Vec<KeyMatch>,
     pub range: Option<KeyRange>,
+    /// They are equalities with all columns of an index of which no statement sees two entries with one key.
+    pub unique: bool,
 }
 
 #[derive(Debug)]
@@ -197,6 +199,17 @@ pub struct IndexScanNode {
     pub arms: Vec<IndexArm>,
     pub reverse: bool,
     pub filter: Vec<Expression>,
+    /// The one arm's keys have all columns of the projection: rows are not fetched.
+    pub covered: Option<Covered>,
+}
+
+/// How an index's keys give the columns of a projection.
+#[derive(Clone, Debug)]
+pub struct Covered {
+    /// By key column, the column of the projection that it is, up to the last one needed.
+    pub places: Vec<Option<usize>>,
+    /// By column of the projection.
+    pub kinds: Vec<Kind>,
 }
 
 #[derive(Debug)]

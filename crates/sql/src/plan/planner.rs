@@ -1,6 +1,6 @@
 //! The planner's state: query levels, executor parameters, numbering; and compilation against layouts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -20,8 +20,10 @@ const LONG_SCAN_COST: f64 = 100.0;
 #[derive(Default)]
 pub(super) struct Level {
     pub entries: Vec<RangeEntry>,
-    /// Columns of each entry that anything reads.
-    pub needed: Vec<BTreeSet<i16>>,
+    /// Columns of each entry that anything reads, and in how many places.
+    pub needed: Vec<BTreeMap<i16, usize>>,
+    /// Conditions may be looked at again for a row's newest version.
+    pub rechecks: bool,
     /// Executor parameters that carry columns of this level to where they are not in the row.
     pub parameters: HashMap<(usize, i16), usize>,
     pub ctes: Vec<(Arc<str>, CteBinding)>,

@@ -1,6 +1,6 @@
 //! One query: joins, then grouping, windows, DISTINCT, ORDER BY, LIMIT, targets.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use melba_types::{Datum, DbError, Result};
@@ -197,13 +197,13 @@ impl<'a> Planner<'a> {
 
     /// Which columns of which entries anything in the query reads.
     pub fn gather_needed(&mut self, query: &Query, tree: &super::prepare::Tree, extra: &[(usize, i16)]) {
-        let mut needed: Vec<BTreeSet<i16>> = vec![BTreeSet::new(); self.level().entries.len()];
+        let mut needed: Vec<BTreeMap<i16, usize>> = vec![BTreeMap::new(); self.level().entries.len()];
         let mut note = |e: &Expr, level: usize| {
             if let Expr::Var(v) = e
                 && v.levels_up == level
                 && v.entry < needed.len()
             {
-                needed[v.entry].insert(v.column);
+                *needed[v.entry].entry(v.column).or_default() += 1;
             }
             true
         };
@@ -219,12 +219,14 @@ impl<'a> Planner<'a> {
             }
         }
         for &(entry, column) in extra {
-            needed[entry].insert(column);
+            *needed[entry].entry(column).or_default() += 1;
         }
         for lock in &query.locking {
-            needed[lock.entry].insert(-1);
+            *needed[lock.entry].entry(-1).or_default() += 1;
         }
-        self.level_mut().needed = needed;
+        let level = self.level_mut();
+        level.needed = needed;
+        level.rechecks = query.command != Command::Select || !query.locking.is_empty();
     }
 
     fn limit_fraction(&self, query: &Query) -> f64 {
@@ -494,7 +496,7 @@ impl<'a> Planner<'a> {
                 return Err(DbError::unsupported("locking rows of a system relation"));
             }
             let Some(row_id) = stage.layout.position(locking.entry, -1) else { continue };
-            let (source, _, layout) = self.table_source(locking.entry, &relation)?;
+            let (source, _, layout) = self.table_source(locking.entry, &relation, &[])?;
             let columns = row_columns(&stage.layout, &layout);
             let keys = self.key_columns(&relation);
             locks.push(RowLock { source, strength: locking.strength, wait: locking.wait, row_id, keys, columns });

@@ -345,3 +345,24 @@ fn not_null_constraints_may_wait_for_validation() {
         assert!(answer.is_empty() || got == answer, "{query}: {got}");
     }
 }
+
+#[test]
+fn indexes_with_all_columns_are_read_alone() {
+    let mut h = Harness::new();
+    h.query("create table t (id int primary key, k int, note text, price numeric)");
+    h.query("insert into t select i, i % 10, 'note', i from generate_series(1, 5000) i");
+    h.query("create index t_k on t (k, note); create index t_price on t (price)");
+    for (query, scan) in [
+        ("select k from t where k between 2 and 3", "Index Only Scan using t_k on t"),
+        ("select count(*) from t where k = 2", "Index Only Scan using t_k on t"),
+        ("select note from t where k = 2 and note > 'a'", "Index Only Scan using t_k on t"),
+        ("select id from t where id = 7", "Index Only Scan using t_pkey on t"),
+        ("select k from t where id = 7", "Index Scan using t_pkey on t"),
+        ("select id from t where id = 7 for update", "Index Scan using t_pkey on t"),
+        // Equal numerics may differ.
+        ("select price from t where price = 7", "Index Scan using t_price on t"),
+    ] {
+        let plan = h.query(&format!("explain (costs off) {query}"));
+        assert!(plan.contains(scan), "{query}: {plan}");
+    }
+}

@@ -4,15 +4,18 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use melba_engine::IndexScan;
-use melba_types::{Batch, Datum, Kind, Result, RowId};
+use melba_types::{Batch, Column, Datum, DbError, Kind, Result, RowId, SqlState};
 
 use super::pending::{Pending, give_scanned};
 use super::table_scan::outputs;
 use crate::execute::expression::filter;
 use crate::execute::key::KeyPart;
 use crate::execute::{BATCH_ROWS, ExecContext, Operator};
-use crate::plan::node::{IndexArm, IndexScanNode, KeyMatch, KeyRange};
+use crate::plan::node::{Covered, IndexArm, IndexScanNode, KeyMatch, KeyRange};
 use crate::plan::pattern;
+
+/// Room made for the values of a batch.
+const ROWS_EXPECTED: usize = 256;
 
 /// Keys from `lower` to `upper`. Included bounds are prefixes: keys that start with them are within.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,6 +90,18 @@ impl IndexScanOp {
         Ok(())
     }
 
+    /// The scan at the next entries; false when there are none.
+    fn advance(&mut self, ctx: &ExecContext) -> Result<bool> {
+        if !self.scanning {
+            let Some(range) = self.ranges.pop() else { return Ok(false) };
+            match &mut self.scan {
+                Some(scan) => scan.restart(range.bounds(), None)?,
+                None => self.scan = Some(open(&self.node.arms[0], &range, self.node.reverse, ctx)?),
+            }
+        }
+        Ok(true)
+    }
+
     /// Fills `ids` with the next rows.
     fn collect(&mut self, ctx: &ExecContext, limit: usize) -> Result<()> {
         self.ids.clear();
@@ -94,19 +109,78 @@ impl IndexScanOp {
             self.ids.extend(union.take(limit));
             return Ok(());
         }
-        while self.ids.len() < limit {
-            if !self.scanning {
-                let Some(range) = self.ranges.pop() else { return Ok(()) };
-                match &mut self.scan {
-                    Some(scan) => scan.restart(range.bounds(), None)?,
-                    None => self.scan = Some(open(&self.node.arms[0], &range, self.node.reverse, ctx)?),
-                }
-            }
+        while self.ids.len() < limit && self.advance(ctx)? {
             let Some(scan) = &mut self.scan else { return Ok(()) };
             self.scanning = scan.next_rows(limit - self.ids.len(), &mut self.ids)?;
         }
         Ok(())
     }
+
+    /// Fills `ids` with the next rows, and gives their columns from the keys.
+    fn collect_covered(&mut self, ctx: &ExecContext, covered: &Covered, limit: usize) -> Result<Vec<Column>> {
+        self.ids.clear();
+        let mut columns: Vec<Column> =
+            covered.kinds.iter().map(|kind| Column::with_capacity(*kind, limit.min(ROWS_EXPECTED))).collect();
+        let node = self.node.clone();
+        let parts = &node.arms[0].parts;
+        while self.ids.len() < limit && self.advance(ctx)? {
+            let Some(scan) = &mut self.scan else { break };
+            let ids = &mut self.ids;
+            let mut intact = true;
+            self.scanning = scan.next_entries(limit - ids.len(), |key, row| {
+                ids.push(row);
+                intact &= push_key(parts, &covered.places, key, &mut columns).is_some();
+            })?;
+            if !intact {
+                return Err(not_a_key());
+            }
+        }
+        Ok(columns)
+    }
+
+    /// The next rows before the filter, about `want`; `None` at the end.
+    fn read(&mut self, ctx: &ExecContext, want: usize) -> Result<Option<Batch>> {
+        let node = self.node.clone();
+        let source = &node.source;
+        if let Some(covered) = &node.covered {
+            let columns = self.collect_covered(ctx, covered, want)?;
+            let batch = outputs(ctx, source, &self.kinds, &self.ids, columns)?;
+            return Ok((batch.rows > 0).then_some(batch));
+        }
+        loop {
+            self.collect(ctx, want)?;
+            if self.ids.is_empty() {
+                return Ok(None);
+            }
+            let (kept, columns) =
+                ctx.transaction.fetch(ctx.view(), source.tree, &self.ids, &source.projection, &source.missing)?;
+            if kept.is_empty() {
+                continue;
+            }
+            if kept.len() == self.ids.len() {
+                return outputs(ctx, source, &self.kinds, &self.ids, columns).map(Some);
+            }
+            let ids: Vec<RowId> = kept.iter().map(|&i| self.ids[i as usize]).collect();
+            return outputs(ctx, source, &self.kinds, &ids, columns).map(Some);
+        }
+    }
+}
+
+/// Appends the values that a key has to the columns that they are of; `None` when it is not such a key.
+pub(super) fn push_key(parts: &[KeyPart], places: &[Option<usize>], key: &[u8], columns: &mut [Column]) -> Option<()> {
+    let mut rest = key;
+    for (part, place) in parts.iter().zip(places) {
+        let (value, behind) = part.decode(rest)?;
+        rest = behind;
+        if let Some(place) = place {
+            columns[*place].push(value);
+        }
+    }
+    Some(())
+}
+
+pub(super) fn not_a_key() -> DbError {
+    DbError::new(SqlState::DATA_CORRUPTED, "an index entry is not a key of its index")
 }
 
 fn open(arm: &IndexArm, range: &Range, reverse: bool, ctx: &ExecContext) -> Result<IndexScan> {
@@ -125,23 +199,8 @@ impl Operator for IndexScanOp {
         loop {
             // Without a filter, no more rows are fetched than asked for.
             let want = if self.node.filter.is_empty() { self.batch.min(limit) } else { self.batch };
-            self.collect(ctx, want)?;
-            if self.ids.is_empty() {
-                return Ok(None);
-            }
+            let Some(batch) = self.read(ctx, want)? else { return Ok(None) };
             self.batch = (self.batch * 4).min(BATCH_ROWS);
-            let source = &self.node.source;
-            let (kept, columns) =
-                ctx.transaction.fetch(ctx.view(), source.tree, &self.ids, &source.projection, &source.missing)?;
-            if kept.is_empty() {
-                continue;
-            }
-            let batch = if kept.len() == self.ids.len() {
-                outputs(ctx, source, &self.kinds, &self.ids, columns)?
-            } else {
-                let ids: Vec<RowId> = kept.iter().map(|&i| self.ids[i as usize]).collect();
-                outputs(ctx, source, &self.kinds, &ids, columns)?
-            };
             let batch = match filter(&self.node.filter, ctx, &batch)? {
                 None => batch,
                 Some(rows) if rows.is_empty() => {

@@ -17,6 +17,7 @@ mod set_op;
 mod simple;
 mod sort;
 mod table_scan;
+mod unique_scan;
 mod window;
 
 use melba_types::Result;
@@ -36,6 +37,9 @@ pub(crate) fn build(node: &PlanNode, ctx: &ExecContext) -> Result<Box<dyn Operat
         Op::Result(n) => Box::new(simple::ResultOp::new(n.clone(), ctx)?),
         Op::Values(n) => Box::new(simple::ValuesOp::new(n.clone(), node.kinds.clone())),
         Op::TableScan(n) => Box::new(table_scan::TableScanOp::new(n.clone(), node.kinds.clone())),
+        Op::IndexScan(n) if matches!(&n.arms[..], [arm] if arm.unique) => {
+            Box::new(unique_scan::UniqueScanOp::new(n.clone(), node.kinds.clone()))
+        }
         Op::IndexScan(n) => Box::new(index_scan::IndexScanOp::new(n.clone(), node.kinds.clone())),
         Op::SystemScan(n) => match RowsOf::relation(n.relation) {
             Some(rows) => Box::new(large_object_scan::LargeObjectScanOp::new(rows, n.clone(), node.kinds.clone())),

@@ -17,6 +17,8 @@ use crate::tree::Expr;
 const BTREE: Oid = Oid(403);
 
 const INDEX_ROW: f64 = 0.03;
+/// Of an index that has all columns.
+const INDEX_ONLY_ROW: f64 = 0.012;
 const INDEX_START: f64 = 0.25;
 
 /// The part of an index that is read, with bounds not compiled yet.
@@ -28,6 +30,8 @@ pub(in crate::plan) struct ArmChoice {
     pub parts: Vec<KeyPart>,
     pub matches: Vec<Match>,
     pub range: Option<RangeChoice>,
+    /// `IndexArm::unique`.
+    pub unique: bool,
     /// Conditions for EXPLAIN.
     pub shown: Vec<Expr>,
 }
@@ -50,6 +54,8 @@ pub(in crate::plan) enum RangeChoice {
 pub(in crate::plan) struct IndexChoice {
     pub arms: Vec<ArmChoice>,
     pub reverse: bool,
+    /// Conditions on the relation alone that hold for all rows found.
+    pub decided: Vec<Expr>,
 }
 
 /// What a condition says about one index column.
@@ -127,13 +133,15 @@ impl Planner<'_> {
                 let used = matched.decided.iter().filter(|i| **i >= own.len()).map(|i| helping[*i - own.len()].clone()).collect();
                 let params = (own_rels | helped.iter().fold(0, |all, c| all | rels_of(c))) & !(1 << entry);
                 let sel: f64 = filter.iter().map(|c| self.selectivity(c)).product();
-                let choice = IndexChoice { arms: vec![matched.arm], reverse: order == Some(true) };
+                let decided: Vec<Expr> = matched.decided.iter().filter_map(|i| own.get(*i)).cloned().collect();
+                let row = if self.covers(entry, &info, &decided) { INDEX_ONLY_ROW } else { INDEX_ROW };
+                let choice = IndexChoice { arms: vec![matched.arm], reverse: order == Some(true), decided };
                 out.push(Rc::new(Path {
                     rels: 1 << entry,
                     params,
                     rows: (matched.rows * sel).max(1.0).min(raw),
                     startup: 0.0,
-                    total: INDEX_START + matched.rows * INDEX_ROW,
+                    total: INDEX_START + matched.rows * row,
                     ordered: order.is_some(),
                     used,
                     kind: PathKind::Leaf(LeafPath { entry, access: Access::Index(choice), filter }),
@@ -142,6 +150,12 @@ impl Planner<'_> {
         }
         out.extend(self.union_path(entry, relation, raw, own, own_rels));
         Ok(out)
+    }
+
+    /// Whether an index has all columns that are read of the entry.
+    fn covers(&self, entry: usize, info: &IndexInfo, decided: &[Expr]) -> bool {
+        let has = |column: i16| info.keys.iter().any(|key| key.column == column);
+        !self.level().rechecks && self.needed(entry, decided).into_iter().all(|column| column < 0 || column > 0 && has(column))
     }
 
     fn arm_of(&self, index: &Relation, info: &IndexInfo, tree: TreeId) -> ArmChoice {
@@ -153,6 +167,7 @@ impl Planner<'_> {
             parts: info.keys.iter().map(part).collect(),
             matches: vec![],
             range: None,
+            unique: false,
             shown: vec![],
         }
     }
@@ -215,6 +230,7 @@ impl Planner<'_> {
         let unique =
             info.unique && arm.matches.len() == info.keys.len() && arm.matches.iter().all(|m| matches!(m, Match::Equal(_)));
         let rows = if unique { 1.0 } else { (raw * sel).max(1.0) };
+        arm.unique = unique && !info.deferrable;
         Some(Matched { arm, decided, uses, rows })
     }
 
@@ -348,7 +364,7 @@ impl Planner<'_> {
             used: vec![],
             kind: PathKind::Leaf(LeafPath {
                 entry,
-                access: Access::Index(IndexChoice { arms, reverse: false }),
+                access: Access::Index(IndexChoice { arms, reverse: false, decided: vec![] }),
                 filter: own.to_vec(),
             }),
         }))

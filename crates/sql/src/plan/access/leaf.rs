@@ -9,6 +9,7 @@ use melba_types::{DbError, Kind, Result};
 use super::index::{ArmChoice, IndexChoice, Match, RangeChoice};
 use super::{Access, LeafPath};
 use crate::execute::expression::{Call, compile};
+use crate::execute::key::KeyPart;
 use crate::large_object::RowsOf;
 use crate::plan::explain;
 use crate::plan::layout::{Layout, column};
@@ -89,7 +90,7 @@ impl Planner<'_> {
 
     /// The whole row, where it is read, and the filter.
     fn finish_leaf(&mut self, entry: usize, stage: Stage, filter: &[Expr]) -> Result<Stage> {
-        let stage = if self.level().needed[entry].contains(&0) && stage.layout.position(entry, 0).is_none() {
+        let stage = if self.level().needed[entry].contains_key(&0) && stage.layout.position(entry, 0).is_none() {
             let columns = self.level().entries[entry].columns.clone();
             let mut fields = Vec::new();
             let mut names = Vec::new();
@@ -115,7 +116,7 @@ impl Planner<'_> {
     }
 
     fn create_table_scan(&mut self, entry: usize, relation: &Relation, filter: &[Expr], estimate: Estimate) -> Result<Stage> {
-        let (source, kinds, layout) = self.table_source(entry, relation)?;
+        let (source, kinds, layout) = self.table_source(entry, relation, &[])?;
         let zones = self.zones(entry, relation, filter)?;
         let compiled = self.compile_all(filter, &layout)?;
         let shown = explain::named(&source.name, &source.alias);
@@ -129,14 +130,15 @@ impl Planner<'_> {
 
     fn create_index_scan(&mut self, entry: usize, choice: &IndexChoice, filter: &[Expr], estimate: Estimate) -> Result<Stage> {
         let relation = self.relation_of(entry)?;
-        let (source, kinds, layout) = self.table_source(entry, &relation)?;
+        let (source, kinds, layout) = self.table_source(entry, &relation, &choice.decided)?;
         let mut arms = Vec::with_capacity(choice.arms.len());
         for arm in &choice.arms {
             arms.push(self.compile_arm(arm)?);
         }
         let compiled = self.compile_all(filter, &layout)?;
         let shown = explain::named(&source.name, &source.alias);
-        let op = Op::IndexScan(Arc::new(IndexScanNode { source, arms, reverse: choice.reverse, filter: compiled }));
+        let covered = self.covered(&source, choice);
+        let op = Op::IndexScan(Arc::new(IndexScanNode { source, arms, reverse: choice.reverse, filter: compiled, covered }));
         let mut node = self.node(op, kinds, estimate);
         self.detail(&mut node, "on", || shown);
         for arm in &choice.arms {
@@ -148,6 +150,27 @@ impl Planner<'_> {
             self.detail(&mut node, "Filter", || explain::conjunction(self, filter));
         }
         Ok(Stage { node, layout })
+    }
+
+    /// How the keys of the chosen index give the source's columns, if they give all of them.
+    fn covered(&self, source: &TableSource, choice: &IndexChoice) -> Option<Covered> {
+        let [arm] = &choice.arms[..] else { return None };
+        if self.level().rechecks {
+            return None;
+        }
+        let index = self.catalog().relation(arm.index)?;
+        let relation = self.catalog().relation(source.relation)?;
+        let keys = &index.index.as_ref()?.keys;
+        let mut places = vec![None; keys.len()];
+        for (at, column) in source.projection.iter().enumerate() {
+            let key = keys.iter().position(|key| usize::try_from(key.column).is_ok_and(|c| c == column + 1))?;
+            places[key] = Some(at);
+        }
+        let used = places.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        places.truncate(used);
+        let gives_values = arm.parts[..used].iter().all(KeyPart::gives_values);
+        let kinds = source.projection.iter().map(|c| relation.columns[*c].kind).collect();
+        gives_values.then_some(Covered { places, kinds })
     }
 
     /// Bounds see no row: what they need of other relations are parameters.
@@ -174,7 +197,8 @@ impl Planner<'_> {
                 Some(KeyRange::Between { lower: bound(lower)?, upper: bound(upper)? })
             }
         };
-        Ok(IndexArm { index: arm.index, name: arm.name.clone(), tree: arm.tree, parts: arm.parts.clone(), matches, range })
+        let (name, parts) = (arm.name.clone(), arm.parts.clone());
+        Ok(IndexArm { index: arm.index, name, tree: arm.tree, parts, matches, range, unique: arm.unique })
     }
 
     fn create_system_scan(
@@ -185,7 +209,7 @@ impl Planner<'_> {
         estimate: Estimate,
     ) -> Result<Stage> {
         let relation = self.relation_of(entry)?;
-        let needed = self.level().needed[entry].clone();
+        let needed = self.needed(entry, &[]);
         let (mut outputs, projection, kinds, layout) = self.scan_outputs(entry, &relation, &needed);
         // Rows come with all columns.
         for output in &mut outputs {
@@ -236,7 +260,7 @@ impl Planner<'_> {
         estimate: Estimate,
     ) -> Result<Stage> {
         let parent = self.relation_of(entry)?;
-        let needed = self.level().needed[entry].clone();
+        let needed = self.needed(entry, &[]);
         let (_, _, kinds, layout) = self.scan_outputs(entry, &parent, &needed);
         let mut inputs = Vec::new();
         for member in members {
@@ -249,7 +273,7 @@ impl Planner<'_> {
             } else {
                 needed.iter().copied().filter(|c| *c > 0).collect()
             };
-            let (mut source, _, _) = self.table_source(entry, member)?;
+            let (mut source, _, _) = self.table_source(entry, member, &[])?;
             source.projection = wanted.iter().filter_map(|c| by_name(*c)).map(|c| c as usize - 1).collect();
             source.plain = false;
             let place = |c: i16| by_name(c).and_then(|m| source.projection.iter().position(|p| *p == m as usize - 1));

@@ -1,0 +1,112 @@
+-- What index scans give, by rows and by keys alone, in the transaction's own view and others'.
+
+create table part (id int primary key, kind text, weight numeric, made timestamp, flag bool, code char(4), note text);
+insert into part select i, 'kind' || i % 7, i / 3.0, timestamp '2024-01-01' + i * interval '1 hour', i % 3 = 0, i % 11,
+    case when i % 5 > 0 then 'note ' || i end from generate_series(1, 500) i;
+create index on part (kind, id desc);
+create index on part (made);
+create index on part (weight);
+create index on part (code);
+create index on part (note desc nulls last, flag);
+create unique index on part (id, kind);
+analyze part;
+
+-- One row by a unique key.
+select kind from part where id = 17;
+select id from part where id = 17;
+select id + 1, id from part where id = 17;
+select count(*) from part where id = 17;
+select kind from part where id = 501;
+select kind from part where id = null;
+select kind from part where id = 17 and flag;
+select kind from part where id = 18 and flag;
+select kind, flag from part where id = 18 and kind = 'kind4';
+select kind, flag from part where id = 18 and kind = 'kind5';
+select id, kind from part where 18 = id and kind = 'kind4';
+select ctid is not null, tableoid::regclass, id from part where id = 20;
+select part from part where id = 20;
+select p.id, (select q.note from part q where q.id = p.id + 1) from part p where p.id between 3 and 6 order by 1;
+select a.id, b.kind from part a join part b on b.id = a.id * 2 where a.id < 4 order by 1;
+prepare by_id(int) as select kind, weight from part where id = $1;
+execute by_id(30);
+execute by_id(31);
+execute by_id(null);
+
+-- Keys alone.
+select id from part where kind = 'kind3' order by id limit 4;
+select id from part where kind = 'kind3' order by kind, id desc limit 4;
+select kind, count(*), max(id) from part where kind >= 'kind5' group by 1 order by 1;
+select kind from part where kind like 'kind6%' and id > 480 order by id;
+select made from part where made between '2024-01-02 03:00' and '2024-01-02 06:00' order by made desc;
+select count(made) from part where made < '2024-01-05';
+select weight from part where weight between 10 and 11 order by weight;
+select code, length(code) from part where code = '7 ' limit 2;
+select note, flag from part where note > 'note 49' order by note desc, flag limit 5;
+select count(*) from part where note is null;
+select note is null, flag from part where note is null and flag order by note desc nulls last, flag limit 2;
+select count(id) from part where id between 10 and 20 or id between 15 and 30;
+select distinct kind from part where kind in ('kind1', 'kind4', 'none') order by kind;
+select sum(id) from part where id in (1, 2, 3, 3, 900);
+
+-- Changes, seen by their own transaction and undone.
+begin;
+update part set kind = 'other' where id = 40;
+select kind, id from part where kind = 'other';
+select id from part where kind = 'kind5' and id between 38 and 42;
+delete from part where id = 41;
+select id from part where id = 41;
+select id from part where id between 39 and 43 order by id;
+update part set id = 1041 where id = 42;
+select id, kind from part where id = 42;
+select id, kind from part where id = 1041;
+insert into part (id, kind) values (42, 'again');
+select id, kind from part where id = 42;
+insert into part (id, kind) values (43, 'twice');
+rollback;
+select id, kind from part where id in (40, 41, 42, 43, 1041) order by id;
+
+-- A row that comes, goes, and comes under the same key.
+delete from part where id = 60;
+select id from part where id = 60;
+insert into part (id, kind) values (60, 'second');
+select id, kind from part where id = 60;
+update part set id = 61000 where id = 61;
+update part set id = 61 where id = 60;
+select id, kind from part where id in (60, 61, 61000) order by id;
+
+-- Updates by key.
+update part set note = 'changed' where id = 70;
+update part set weight = weight + 1, note = note || '!' where id = 71 returning id, note, round(weight, 2);
+update part set note = 'none' where id = 7000;
+update part set note = 'flagged' where id = 72 and flag;
+update part set note = 'flagged' where id = 73 and flag;
+select id, note from part where id between 70 and 73 order by id;
+delete from part where id = 74 returning id, kind;
+delete from part where id = 75 and not flag;
+select id from part where id between 74 and 75;
+update part set kind = kind where id = 76;
+select id from part where kind = 'kind6' and id between 70 and 80 order by id;
+merge into part p using (values (80, 'merged'), (8000, 'new')) v(id, kind) on p.id = v.id
+    when matched then update set kind = v.kind when not matched then insert (id, kind) values (v.id, v.kind);
+select id, kind from part where id in (80, 8000) order by id;
+
+-- A deferrable key may be there twice for a while.
+create table seat (place int unique deferrable initially deferred, who text);
+insert into seat values (1, 'a'), (2, 'b');
+begin;
+update seat set place = 2 where who = 'a';
+select place, who from seat where place = 2 order by who;
+update seat set place = 1 where who = 'b';
+commit;
+select place, who from seat where place = 2;
+update seat set place = 3 - place;
+select place, who from seat where place = 2;
+
+-- Cursors and locks on a single row.
+begin;
+declare c cursor for select id, kind from part where id = 90 for update;
+fetch c;
+fetch c;
+commit;
+select id from part where id = 91 for share;
+drop table part, seat;
