@@ -89,6 +89,11 @@ impl Tx {
         }
     }
 
+    /// Whether `catalog` is what was committed at a version: nobody has changed it since, and this transaction not at all.
+    pub fn sees_catalog_version(&self, version: u64) -> bool {
+        self.cluster.catalog_version() == version && !self.has_catalog_changes()
+    }
+
     /// This transaction has changed the catalog: plans made from it must not outlive it.
     pub fn has_catalog_changes(&self) -> bool {
         !self.ddl.lock().changes.is_empty()
@@ -195,7 +200,9 @@ impl Tx {
     fn end_large_objects(&self) -> Result<()> {
         let mut large_objects = self.large_objects.lock();
         large_objects.flush(&self.engine)?;
-        *large_objects = LargeObjects::default();
+        if !large_objects.is_unused() {
+            *large_objects = LargeObjects::default();
+        }
         Ok(())
     }
 

@@ -35,7 +35,7 @@ impl Ddl<'_> {
     pub fn exec_context(&self) -> ExecContext {
         let catalog = self.catalog();
         let view = self.tx.engine.statement_view();
-        ExecContext::new((self.session_for)(catalog.clone()), catalog, self.tx.engine.clone(), view, Arc::from([]))
+        ExecContext::plain((self.session_for)(catalog.clone()), catalog, self.tx.engine.clone(), view)
     }
 
     pub(super) fn target(&self, table: Oid) -> Result<TableTarget> {

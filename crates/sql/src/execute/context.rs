@@ -61,14 +61,15 @@ impl ExecContext {
         transaction: Arc<Transaction>,
         view: ReadView,
         parameters: Arc<[Datum]>,
+        (live, deferred): (Arc<dyn LiveInfo + Send + Sync>, Arc<DeferredEvents>),
     ) -> ExecContext {
         ExecContext {
             session,
             catalog,
             transaction,
             view: Cell::new(view),
-            live: Arc::new(NoLiveInfo),
-            deferred: Arc::default(),
+            live,
+            deferred,
             events: RefCell::default(),
             parameters,
             row_parameters: 0,
@@ -82,6 +83,12 @@ impl ExecContext {
             runtime: Runtime::default(),
             resources: OnceCell::new(),
         }
+    }
+
+    /// For expressions that stand in no statement with parameters, and ask for nothing that lives.
+    pub fn plain(session: Arc<dyn Session>, catalog: Arc<Catalog>, transaction: Arc<Transaction>, view: ReadView) -> ExecContext {
+        let none: Arc<dyn LiveInfo + Send + Sync> = Arc::new(NoLiveInfo);
+        ExecContext::new(session, catalog, transaction, view, Arc::from([]), (none, Arc::default()))
     }
 
     /// What the statement sees.

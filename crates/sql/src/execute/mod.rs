@@ -19,7 +19,7 @@ mod system;
 
 use std::sync::Arc;
 
-use melba_types::{Batch, Result};
+use melba_types::{Batch, Datum, Result};
 
 pub use context::ExecContext;
 pub use expression::Expression;
@@ -36,6 +36,10 @@ pub const BATCH_ROWS: usize = 2048;
 pub trait Operator: Send {
     /// The next rows: at least one and at most `limit`, `None` when there are no more.
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>>;
+    /// The next row by itself, from operators that find one row rather than many; `None`: ask for batches.
+    fn next_row(&mut self, _ctx: &ExecContext) -> Option<Result<Option<Vec<Datum>>>> {
+        None
+    }
     /// Starts over, with the parameters as they are now. Also called before the first `next` of a sub-plan.
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()>;
 }

@@ -61,7 +61,9 @@ impl ModifyOp {
             };
             let mut rows = 0;
             let want = if node.returning.is_some() { limit.min(BATCH_ROWS) } else { BATCH_ROWS };
+            let one = self.input.as_mut().and_then(|input| input.next_row(ctx)).transpose()?;
             let batch = match &mut self.input {
+                _ if one.is_some() => None,
                 Some(input) => input.next(ctx, want)?,
                 None => {
                     self.done = true;
@@ -69,19 +71,17 @@ impl ModifyOp {
                 }
             };
             match batch {
-                None => self.done = true,
+                None => match one.flatten() {
+                    Some(row) => {
+                        rows += self.change(ctx, &node, row, &mut out)?;
+                        ctx.check_interrupt()?;
+                    }
+                    None => self.done = true,
+                },
                 Some(batch) if self.takes(&batch) => self.insert_rows(ctx, &batch)?,
                 Some(batch) => {
                     for i in 0..batch.rows {
-                        let mut row = batch.row(i);
-                        let Some(changed) = self.row(ctx, &node, &mut row)? else { continue };
-                        if node.counts {
-                            ctx.add_rows_affected(1);
-                        }
-                        if let Some(returning) = &node.returning {
-                            self.returned(ctx, returning, row, changed, &mut out)?;
-                            rows += 1;
-                        }
+                        rows += self.change(ctx, &node, batch.row(i), &mut out)?;
                     }
                     ctx.check_interrupt()?;
                 }
@@ -184,6 +184,18 @@ impl ModifyOp {
             ctx.add_rows_affected(batch.rows as u64);
         }
         ctx.check_interrupt()
+    }
+
+    /// Works off one input row; how many rows this adds to `out`.
+    fn change(&mut self, ctx: &ExecContext, node: &ModifyNode, mut row: Vec<Datum>, out: &mut [Column]) -> Result<usize> {
+        let Some(changed) = self.row(ctx, node, &mut row)? else { return Ok(0) };
+        if node.counts {
+            ctx.add_rows_affected(1);
+        }
+        match &node.returning {
+            Some(returning) => self.returned(ctx, returning, row, changed, out).map(|()| 1),
+            None => Ok(0),
+        }
     }
 
     /// Handles one input row; `None` when nothing was changed. The row is brought up to date when it was found changed.

@@ -106,6 +106,11 @@ impl LargeObjects {
         Ok(())
     }
 
+    /// Nothing is kept that the transaction's end must forget; the buffer is empty.
+    pub fn is_unused(&self) -> bool {
+        self.descriptors.is_empty() && self.blocks.is_empty()
+    }
+
     /// Where the running statement's changes go, and how extents are compressed, if it has asked already.
     pub fn target(&self) -> Option<(Trees, Method)> {
         self.buffer.target

@@ -108,6 +108,7 @@ pub struct Sequences {
 pub struct SessionState {
     pub instance: Arc<Instance>,
     pub settings: Mutex<Settings>,
+    settings_version: Arc<AtomicU64>,
     pub interrupt: Arc<Interrupt>,
     /// Notices on their way to the client.
     pub notices: Mutex<Vec<DbError>>,
@@ -143,6 +144,7 @@ impl SessionState {
     pub fn new(instance: &Arc<Instance>, login: Login, engine: Arc<melba_engine::Session>, settings: Settings) -> SessionState {
         SessionState {
             instance: instance.clone(),
+            settings_version: settings.version_counter(),
             settings: Mutex::new(settings),
             interrupt: Arc::default(),
             notices: Mutex::default(),
@@ -159,6 +161,11 @@ impl SessionState {
             prepared: Mutex::default(),
             cursors: Mutex::default(),
         }
+    }
+
+    /// Changes whenever the session's settings do.
+    pub fn settings_version(&self) -> u64 {
+        self.settings_version.load(Ordering::Acquire)
     }
 
     /// The newest committed catalog of the session's database.
@@ -215,6 +222,8 @@ pub struct StatementContext {
     pub session: Arc<SessionState>,
     pub tx: Option<Arc<Tx>>,
     pub catalog: Arc<Catalog>,
+    /// `Cluster::catalog_version` before the catalog was looked at.
+    pub catalog_version: u64,
     pub format: Arc<FormatSettings>,
     pub path: Arc<SearchPath>,
     pub user: Arc<User>,

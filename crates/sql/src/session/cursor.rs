@@ -34,7 +34,7 @@ impl Session {
         }
         let inner = nested(declare.query.as_deref().and_then(|q| q.node.as_ref()), statement)?;
         let prepared = std::sync::Arc::new(self.prepare(Some(inner), &[])?);
-        let Outcome::Rows { columns, source, .. } = self.start(&Bound { prepared, parameters: Vec::new() })? else {
+        let Outcome::Rows { columns, source, .. } = self.start(&Bound { prepared, parameters: Arc::from([]) })? else {
             bail!(INVALID_CURSOR_DEFINITION, "cannot open multi-query plan as cursor");
         };
         let rewind = if option(SCROLL) {
@@ -69,7 +69,7 @@ impl Session {
 
     pub(super) fn run_close(&mut self, name: &str) -> Result<Outcome> {
         if name.is_empty() {
-            self.portals.retain(|name, _| name.is_empty());
+            self.portals.clear_named();
             return Ok(Outcome::Done { tag: "CLOSE CURSOR ALL".to_owned() });
         }
         match self.portals.remove(name) {

@@ -97,7 +97,7 @@ fn exec_context(context: &StatementContext, tx: &Arc<Tx>) -> ExecContext {
     let catalog = tx.catalog();
     let session = Arc::new(StatementContext { catalog: catalog.clone(), ..context.clone() });
     let view = tx.engine.statement_view();
-    let mut ctx = ExecContext::new(session, catalog, tx.engine.clone(), view, Arc::from([]));
+    let mut ctx = ExecContext::plain(session, catalog, tx.engine.clone(), view);
     ctx.deferred = tx.deferred.clone();
     ctx
 }

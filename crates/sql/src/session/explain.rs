@@ -97,7 +97,7 @@ pub(super) fn run(
     tx: &Arc<Tx>,
     s: &ExplainStmt,
     parameter_types: &[Oid],
-    parameters: &[Datum],
+    parameters: &Arc<[Datum]>,
 ) -> Result<Outcome> {
     let options = read_options(s)?;
     let query = s.query.as_deref().and_then(|n| n.node.as_ref());
@@ -112,7 +112,7 @@ pub(super) fn run(
             let values = pipeline::evaluate(context, &execute.params, &prepared.parameter_types)?;
             match &prepared.statement {
                 Some(s) if pipeline::is_query(&s.node) => {
-                    plan_lines(context, tx, &s.node, &options, &prepared.parameter_types, &values)?
+                    plan_lines(context, tx, &s.node, &options, &prepared.parameter_types, &values.into())?
                 }
                 _ => no_plan(),
             }
@@ -134,7 +134,7 @@ fn plan_lines(
     node: &NodeEnum,
     options: &Options,
     types: &[Oid],
-    parameters: &[Datum],
+    parameters: &Arc<[Datum]>,
 ) -> Result<Vec<String>> {
     let started = Instant::now();
     let planned = pipeline::plan_query(context, node, types, true)?;

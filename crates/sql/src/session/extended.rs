@@ -104,7 +104,7 @@ impl Session {
         let portal = Portal {
             columns: prepared.columns.clone(),
             formats,
-            state: PortalState::Ready(Bound { prepared, parameters }),
+            state: PortalState::Ready(Bound { prepared, parameters: parameters.into() }),
             hold: false,
             declared: None,
             depth: self.depth(),
@@ -145,9 +145,8 @@ impl Session {
             }
             Target::Portal(name) => {
                 let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
-                let (columns, formats) = (portal.columns.clone(), portal.formats.clone());
-                self.check_describable(columns.as_deref())?;
-                self.describe_columns(columns.as_deref(), &formats, client);
+                self.check_describable(portal.columns.as_deref())?;
+                self.describe_columns(portal.columns.as_deref(), &portal.formats, client);
             }
         }
         Ok(())

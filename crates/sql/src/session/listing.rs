@@ -46,27 +46,29 @@ impl Listed {
     }
 }
 
-/// Portals by name; the unnamed one under "". Named ones are listed in the session's shared state.
+/// Portals by name. Named ones are listed in the session's shared state.
 pub(super) struct Portals {
+    /// The one whose name is "", which most statements use.
+    unnamed: Option<Portal>,
     by_name: HashMap<String, Portal>,
     state: Arc<SessionState>,
 }
 
 impl Portals {
     pub fn new(state: Arc<SessionState>) -> Portals {
-        Portals { by_name: HashMap::new(), state }
+        Portals { unnamed: None, by_name: HashMap::new(), state }
     }
 
     pub fn get(&self, name: &str) -> Option<&Portal> {
-        self.by_name.get(name)
+        if name.is_empty() { self.unnamed.as_ref() } else { self.by_name.get(name) }
     }
 
     pub fn contains_key(&self, name: &str) -> bool {
-        self.by_name.contains_key(name)
+        self.get(name).is_some()
     }
 
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Portal> {
-        self.by_name.values_mut()
+        self.unnamed.iter_mut().chain(self.by_name.values_mut())
     }
 
     /// Adds a portal.
@@ -76,26 +78,32 @@ impl Portals {
             cursors.retain(|c| c.name != name);
             cursors.push(listed);
         }
-        self.by_name.insert(name, portal);
+        self.put_back(name, portal);
     }
 
     /// Takes a portal out to run it; it stays listed until `put_back` or `remove`.
     pub fn take(&mut self, name: &str) -> Option<Portal> {
-        self.by_name.remove(name)
+        if name.is_empty() { self.unnamed.take() } else { self.by_name.remove(name) }
     }
 
     pub fn put_back(&mut self, name: String, portal: Portal) {
-        self.by_name.insert(name, portal);
+        match name.is_empty() {
+            true => self.unnamed = Some(portal),
+            false => drop(self.by_name.insert(name, portal)),
+        }
     }
 
     pub fn remove(&mut self, name: &str) -> Option<Portal> {
-        self.unlist(|n| n != name);
-        self.by_name.remove(name)
+        if !name.is_empty() {
+            self.unlist(|n| n != name);
+        }
+        self.take(name)
     }
 
-    pub fn retain(&mut self, mut keep: impl FnMut(&str, &Portal) -> bool) {
+    pub fn retain(&mut self, keep: impl Fn(&Portal) -> bool) {
+        self.unnamed.take_if(|portal| !keep(portal));
         if !self.by_name.is_empty() {
-            self.by_name.retain(|name, portal| keep(name, portal));
+            self.by_name.retain(|_, portal| keep(portal));
             let by_name = &self.by_name;
             self.state.cursors.lock().retain(|c| by_name.contains_key(&c.name));
         }
@@ -107,6 +115,11 @@ impl Portals {
     }
 
     pub fn clear(&mut self) {
+        self.unnamed = None;
+        self.clear_named();
+    }
+
+    pub fn clear_named(&mut self) {
         self.by_name.clear();
         self.state.cursors.lock().clear();
     }

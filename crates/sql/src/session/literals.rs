@@ -44,7 +44,7 @@ impl Session {
             },
         };
         let parameters = self.literal_values(text, normalized, &prepared);
-        Ok(parameters.map(|parameters| Bound { prepared, parameters }))
+        Ok(parameters.map(|parameters| Bound { prepared, parameters: parameters.into() }))
     }
 
     /// Analyzes a text with its literals as parameters, and keeps what came of it.

@@ -113,6 +113,10 @@ pub struct Session {
     known_context: RefCell<Option<(ContextVersions, Arc<StatementContext>)>>,
     /// Version of the server's settings that the session's are based on.
     server_settings: u64,
+    /// The modes that the settings show, as of a version of them.
+    shown_modes: Option<(transaction::Modes, u64)>,
+    /// Version of the settings that the client knows.
+    reported_settings: u64,
 }
 
 /// The search path, with the version of the settings and the catalog it was made from.
@@ -144,6 +148,8 @@ impl Session {
             executed_in_pipeline: false,
             path: RefCell::default(),
             known_context: RefCell::default(),
+            shown_modes: None,
+            reported_settings: 0,
         }
     }
 
@@ -269,7 +275,10 @@ impl Session {
         self.send_notices(client);
         self.refresh();
         let out = client.output();
-        self.state.settings.lock().report_changes(|name, value| out.parameter_status(name, value));
+        let version = self.state.settings_version();
+        if std::mem::replace(&mut self.reported_settings, version) != version {
+            self.state.settings.lock().report_changes(|name, value| out.parameter_status(name, value));
+        }
         out.ready_for_query(self.block.status());
         self.state.activity.lock().active = false;
         self.state.interrupt.end_statement();

@@ -200,7 +200,7 @@ pub fn execute(
     context: &Arc<StatementContext>,
     statement: &Statement,
     prepared: &Prepared,
-    parameters: &[Datum],
+    parameters: &Arc<[Datum]>,
 ) -> Result<Outcome> {
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
     match (&prepared.compiled.planned, &statement.node) {
@@ -215,10 +215,14 @@ fn execute_planned(
     tx: &Arc<Tx>,
     statement: &Statement,
     planned: &Planned,
-    parameters: &[Datum],
+    parameters: &Arc<[Datum]>,
 ) -> Result<Outcome> {
     lock_relations(tx, &planned.plan)?;
     // While we waited for a lock, the catalog may have changed: what was planned may no longer exist.
+    let unchanged = Arc::ptr_eq(&context.catalog, &planned.catalog) && tx.sees_catalog_version(context.catalog_version);
+    if unchanged {
+        return start(context, tx, planned, parameters);
+    }
     let now = tx.catalog();
     if !Arc::ptr_eq(&now, &planned.catalog) {
         let context = Arc::new(StatementContext { catalog: now, ..StatementContext::clone(context) });
@@ -240,7 +244,7 @@ pub(super) fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-fn start(context: &Arc<StatementContext>, tx: &Arc<Tx>, planned: &Planned, parameters: &[Datum]) -> Result<Outcome> {
+fn start(context: &Arc<StatementContext>, tx: &Arc<Tx>, planned: &Planned, parameters: &Arc<[Datum]>) -> Result<Outcome> {
     planned.permissions.check(&context.catalog, context.user.oid)?;
     let mut ctx = exec_context(context, tx, parameters)?;
     ctx.row_parameters = planned.row_literals;
@@ -265,13 +269,14 @@ fn start(context: &Arc<StatementContext>, tx: &Arc<Tx>, planned: &Planned, param
         return Err(DbError::internal("the rows of a VALUES list were not found in its plan"));
     }
     let rows = execution.rows_affected();
-    let tag = match planned.plan.command {
-        PlanCommand::Insert => format!("INSERT 0 {rows}"),
-        PlanCommand::Update => format!("UPDATE {rows}"),
-        PlanCommand::Delete => format!("DELETE {rows}"),
-        PlanCommand::Merge => format!("MERGE {rows}"),
-        PlanCommand::Select => format!("SELECT {rows}"),
+    let word = match planned.plan.command {
+        PlanCommand::Insert => "INSERT 0",
+        PlanCommand::Update => "UPDATE",
+        PlanCommand::Delete => "DELETE",
+        PlanCommand::Merge => "MERGE",
+        PlanCommand::Select => "SELECT",
     };
+    let tag = Tag::Counted(word).text(rows);
     Ok(match &planned.columns {
         None => Outcome::Done { tag },
         Some(columns) => Outcome::Rows {
@@ -302,15 +307,14 @@ impl RowSource for Returned {
 }
 
 /// What a plan runs with.
-fn exec_context(context: &Arc<StatementContext>, tx: &Arc<Tx>, parameters: &[Datum]) -> Result<ExecContext> {
+fn exec_context(context: &Arc<StatementContext>, tx: &Arc<Tx>, parameters: &Arc<[Datum]>) -> Result<ExecContext> {
     tx.flush_large_objects()?;
     tx.engine.await_safe_snapshot()?;
     let view = tx.engine.statement_view();
     let session: Arc<dyn melba_functions::Session> = context.clone();
-    let mut ctx = ExecContext::new(session, context.catalog.clone(), tx.engine.clone(), view, parameters.into());
-    ctx.deferred = tx.deferred.clone();
-    ctx.live = context.session.instance.live.clone();
-    Ok(ctx)
+    let (catalog, engine, parameters) = (context.catalog.clone(), tx.engine.clone(), parameters.clone());
+    let shared = (context.session.instance.live.clone(), tx.deferred.clone());
+    Ok(ExecContext::new(session, catalog, engine, view, parameters, shared))
 }
 
 /// EXPLAIN ANALYZE: runs a plan to its end, drops its rows and tells what each node did.
@@ -318,7 +322,7 @@ pub(super) fn run_measured(
     context: &Arc<StatementContext>,
     tx: &Arc<Tx>,
     planned: &Planned,
-    parameters: &[Datum],
+    parameters: &Arc<[Datum]>,
 ) -> Result<Vec<NodeTiming>> {
     let mut ctx = exec_context(context, tx, parameters)?;
     ctx.instrument();
@@ -367,7 +371,7 @@ fn run_query(context: &StatementContext, tx: &Arc<Tx>, node: &NodeEnum) -> Resul
     let context = Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() });
     let planned = plan_query(&context, node, &[], false)?;
     lock_relations(tx, &planned.plan)?;
-    start(&context, tx, &planned, &[])
+    start(&context, tx, &planned, &Arc::from([]))
 }
 
 /// Input and output of values for the wire.
@@ -490,7 +494,7 @@ fn first_value(context: &StatementContext, query: &Query) -> Result<Datum> {
         literals: Vec::new(),
         row_literals: 0,
     };
-    let Outcome::Rows { mut source, .. } = start(&Arc::new(context.clone()), tx, &planned, &[])? else {
+    let Outcome::Rows { mut source, .. } = start(&Arc::new(context.clone()), tx, &planned, &Arc::from([]))? else {
         return Err(DbError::internal("the expression gave no row"));
     };
     while let Some(batch) = source.next(1)? {

@@ -76,7 +76,7 @@ pub enum Tag {
 impl Tag {
     pub fn text(&self, rows: u64) -> String {
         match self {
-            Tag::Counted(word) => format!("{word} {rows}"),
+            Tag::Counted(word) => [word, " ", itoa::Buffer::new().format(rows)].concat(),
             Tag::Fixed(text) => text.clone(),
         }
     }

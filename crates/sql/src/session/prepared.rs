@@ -37,5 +37,5 @@ impl Prepared {
 #[derive(Clone, Debug)]
 pub struct Bound {
     pub prepared: Arc<Prepared>,
-    pub parameters: Vec<Datum>,
+    pub parameters: Arc<[Datum]>,
 }

@@ -7,6 +7,7 @@
 //!    setting, so that rolling back a level is putting those back.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use melba_types::{Result, bail, err};
 
@@ -52,8 +53,8 @@ pub struct Settings {
     slots: Vec<Slot>,
     custom_names: Vec<Arc<str>>,
     levels: Vec<Level>,
-    /// Counts changes, so that what is derived from settings knows when to look again.
-    version: u64,
+    /// Counts changes, so that what is derived from settings knows when to look again, without taking their lock.
+    version: Arc<AtomicU64>,
     reported: Vec<(SettingId, String)>,
     reported_version: u64,
     superuser: bool,
@@ -66,7 +67,7 @@ impl Settings {
             slots: table().defaults.iter().cloned().map(Slot::new).collect(),
             custom_names: Vec::new(),
             levels: Vec::new(),
-            version: 1,
+            version: Arc::new(AtomicU64::new(1)),
             reported: Vec::new(),
             reported_version: 0,
             superuser: true,
@@ -88,7 +89,7 @@ impl Settings {
             slots: self.slots.clone(),
             custom_names: self.custom_names.clone(),
             levels: Vec::new(),
-            version: 1,
+            version: Arc::new(AtomicU64::new(1)),
             reported: Vec::new(),
             reported_version: 0,
             superuser,
@@ -127,7 +128,7 @@ impl Settings {
                         *held = value.clone();
                     }
                 }
-                self.version += 1;
+                self.note_change();
             }
         }
     }
@@ -165,7 +166,16 @@ impl Settings {
     }
 
     pub fn version(&self) -> u64 {
-        self.version
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Where `version` comes from.
+    pub fn version_counter(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.version)
+    }
+
+    fn note_change(&self) {
+        self.version.fetch_add(1, Ordering::Release);
     }
 
     /// None for a setting that a client made up.
@@ -330,7 +340,7 @@ impl Settings {
     fn put(&mut self, id: SettingId, value: Value) {
         let based_on = self.slots[id].based_on.clone();
         self.slots[id] = Slot { based_on, ..Slot::new(value) };
-        self.version += 1;
+        self.note_change();
     }
 
     fn assign(&mut self, id: SettingId, value: Value, scope: Scope) {
@@ -344,7 +354,7 @@ impl Settings {
             slot.session = value.clone();
         }
         slot.current = value;
-        self.version += 1;
+        self.note_change();
     }
 
     /// A transaction or savepoint begins.
@@ -367,7 +377,7 @@ impl Settings {
                 for (id, ..) in level.saved {
                     let slot = &mut self.slots[id];
                     slot.current = slot.session.clone();
-                    self.version += 1;
+                    self.note_change();
                 }
             }
         }
@@ -378,16 +388,16 @@ impl Settings {
         for (id, current, session) in level.saved {
             let slot = &mut self.slots[id];
             (slot.current, slot.session) = (current, session);
-            self.version += 1;
+            self.note_change();
         }
     }
 
     /// Calls `report` for each reported setting whose value the client does not know yet.
     pub fn report_changes(&mut self, mut report: impl FnMut(&str, &str)) {
-        if self.reported_version == self.version {
+        let version = self.version();
+        if std::mem::replace(&mut self.reported_version, version) == version {
             return;
         }
-        self.reported_version = self.version;
         if self.reported.is_empty() {
             self.reported = REPORTED.iter().filter_map(|n| Some((self.find(n)?, "\0".to_owned()))).collect();
         }

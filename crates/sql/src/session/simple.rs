@@ -42,7 +42,7 @@ impl Session {
             }
             self.state.interrupt.check()?;
             let prepared = self.prepare_simple(&parsed, statement, known.take())?;
-            let tag = self.run_simple(&Bound { prepared, parameters: Vec::new() }, client)?;
+            let tag = self.run_simple(&Bound { prepared, parameters: Arc::from([]) }, client)?;
             if i == last {
                 self.end_implicit_block();
                 self.finish_command()?;

@@ -133,7 +133,7 @@ impl Session {
 
     /// Looks at the settings again if any has changed.
     pub(super) fn refresh(&mut self) {
-        if self.state.settings.lock().version() != self.derived.version {
+        if self.state.settings_version() != self.derived.version {
             self.derived = Derived::new(&self.state, &self.current_catalog());
         }
     }
@@ -149,11 +149,16 @@ impl Session {
         Ok(())
     }
 
+    /// Lets the settings say what the transaction's modes are.
     fn show_modes(&mut self, modes: Modes) {
+        if self.shown_modes == Some((modes, self.state.settings_version())) {
+            return;
+        }
         let mut settings = self.state.settings.lock();
         settings.set_internal("transaction_isolation", Value::Text(modes.isolation.name().into()));
         settings.set_internal("transaction_read_only", Value::Bool(modes.read_only));
         settings.set_internal("transaction_deferrable", Value::Bool(modes.deferrable));
+        self.shown_modes = Some((modes, settings.version()));
     }
 
     /// Changes the open transaction's modes by PostgreSQL's rules about when that is still possible.
@@ -222,7 +227,7 @@ impl Session {
         // Before the catalog is looked at, so that a change meanwhile is noticed the next time.
         let versions = ContextVersions {
             catalog: self.state.instance.cluster.catalog_version(),
-            settings: self.state.settings.lock().version(),
+            settings: self.state.settings_version(),
             derived: self.derived.version,
         };
         let tx = self.transaction.as_ref().map(|t| &t.tx);
@@ -232,13 +237,22 @@ impl Session {
         if let Some((at, shared)) = &mut *known
             && *at == versions
             && !own_catalog
-            && let Some(context) = Arc::get_mut(shared)
         {
-            if !matches!((&context.tx, tx), (Some(a), Some(b)) if Arc::ptr_eq(a, b)) {
-                context.tx = tx.cloned();
+            let same_tx = match (&shared.tx, tx) {
+                (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+                (a, b) => a.is_none() && b.is_none(),
+            };
+            let starts = (transaction_start, self.statement_start);
+            if same_tx && (shared.transaction_start, shared.statement_start) == starts {
+                return shared.clone();
             }
-            (context.transaction_start, context.statement_start) = (transaction_start, self.statement_start);
-            return shared.clone();
+            if let Some(context) = Arc::get_mut(shared) {
+                if !same_tx {
+                    context.tx = tx.cloned();
+                }
+                (context.transaction_start, context.statement_start) = starts;
+                return shared.clone();
+            }
         }
         let catalog = self.current_catalog();
         let context = Arc::new(StatementContext {
@@ -246,6 +260,7 @@ impl Session {
             session: self.state.clone(),
             path: self.search_path(&catalog),
             catalog,
+            catalog_version: versions.catalog,
             tx: tx.cloned(),
             format: self.derived.format.clone(),
             transaction_start,
@@ -316,7 +331,7 @@ impl Session {
         for portal in self.portals.values_mut().filter(|p| p.hold) {
             portal.load_all()?;
         }
-        self.portals.retain(|_, p| p.hold);
+        self.portals.retain(|p| p.hold);
         let Some(transaction) = &self.transaction else { return Ok(()) };
         // Who has changed the catalog reads it next, and who has written much waits for what the background has to do about it.
         let waits = !self.defers_commits || transaction.tx.has_catalog_changes() || transaction.tx.engine.is_large();
@@ -373,7 +388,7 @@ impl Session {
                 settings.rollback_level();
             }
         }
-        self.portals.retain(|_, p| p.hold && p.is_stored());
+        self.portals.retain(|p| p.hold && p.is_stored());
     }
 
     /// After an error: undoes as much as the block requires.
@@ -440,7 +455,7 @@ impl Session {
         }
         settings.push_level();
         transaction.savepoints.truncate(depth);
-        self.portals.retain(|_, p| p.depth < depth || (p.hold && p.is_stored()));
+        self.portals.retain(|p| p.depth < depth || (p.hold && p.is_stored()));
         Ok(())
     }
 

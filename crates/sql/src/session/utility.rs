@@ -219,7 +219,7 @@ impl Session {
         let parameters = pipeline::evaluate(&self.context(), &execute.params, &prepared.parameter_types)?;
         // Positions of errors refer to the prepared text, which the client did not just send.
         self.source = prepared.source();
-        self.start(&Bound { prepared, parameters })
+        self.start(&Bound { prepared, parameters: parameters.into() })
     }
 
     fn run_deallocate(&mut self, deallocate: &DeallocateStmt) -> Result<Outcome> {

@@ -114,6 +114,15 @@ impl IndexTarget {
         Ok(true)
     }
 
+    /// Whether the same key is certain for two versions of a row without making keys of them.
+    pub fn is_untouched(&self, old: &[Datum], new: &[Datum]) -> bool {
+        let same = |part: &IndexPart| match &part.source {
+            PartSource::Column(column) => is_identical(&old[*column], &new[*column]),
+            PartSource::Expression(_) => false,
+        };
+        self.predicate.is_none() && self.parts.iter().all(same)
+    }
+
     /// The values of the row's key.
     pub fn values(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Vec<Datum>> {
         let value = |part: &IndexPart| match &part.source {
@@ -121,6 +130,21 @@ impl IndexTarget {
             PartSource::Expression(expression) => expression.eval_row(ctx, row),
         };
         self.parts.iter().map(value).collect()
+    }
+}
+
+/// Whether two values are the same, as far as a glance tells.
+fn is_identical(a: &Datum, b: &Datum) -> bool {
+    match (a, b) {
+        (Datum::Null, Datum::Null) => true,
+        (Datum::Bool(a), Datum::Bool(b)) => a == b,
+        (Datum::Int2(a), Datum::Int2(b)) => a == b,
+        (Datum::Int4(a), Datum::Int4(b)) => a == b,
+        (Datum::Int8(a), Datum::Int8(b)) => a == b,
+        (Datum::Oid(a), Datum::Oid(b)) => a == b,
+        (Datum::Uuid(a), Datum::Uuid(b)) => a == b,
+        (Datum::Text(a), Datum::Text(b)) => a == b,
+        _ => false,
     }
 }
 

@@ -118,7 +118,7 @@ impl TableWriter {
         self.encode(ctx, &target, new, Some(old))?;
         self.txn.update(target.tree, id, &self.row)?;
         let (old, new) = (&*target.with_plain_keys(ctx, old)?, &*target.with_plain_keys(ctx, new)?);
-        for index in &target.indexes {
+        for index in target.indexes.iter().filter(|index| !index.is_untouched(old, new)) {
             let had = self.index_key(ctx, index, old)?;
             std::mem::swap(&mut self.key, &mut self.old_key);
             let has = self.index_key(ctx, index, new)?;
