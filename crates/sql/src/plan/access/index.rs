@@ -97,18 +97,7 @@ impl Planner<'_> {
                 continue;
             }
             let base = self.arm_of(&index, &info, *tree);
-            // With own conditions alone, then helped by each set of conditions that another relation would supply.
-            let mut suppliers: Vec<Rels> = vec![0];
-            for condition in across {
-                let others = rels_of(condition) & !(1 << entry);
-                if others != 0 && !suppliers.contains(&others) {
-                    suppliers.push(others);
-                }
-            }
-            if suppliers.len() > 3 {
-                suppliers.push(suppliers.iter().fold(0, |a, b| a | b));
-            }
-            for supplier in suppliers {
+            for supplier in suppliers(entry, across) {
                 let helping: Vec<Rc<Expr>> = across
                     .iter()
                     .filter(|c| {
@@ -369,6 +358,21 @@ impl Planner<'_> {
             }),
         }))
     }
+}
+
+/// With own conditions alone, then helped by each set of conditions that another relation would supply.
+fn suppliers(entry: usize, across: &[Rc<Expr>]) -> Vec<Rels> {
+    let mut suppliers: Vec<Rels> = vec![0];
+    for condition in across {
+        let others = rels_of(condition) & !(1 << entry);
+        if others != 0 && !suppliers.contains(&others) {
+            suppliers.push(others);
+        }
+    }
+    if suppliers.len() > 3 {
+        suppliers.push(suppliers.iter().fold(0, |a, b| a | b));
+    }
+    suppliers
 }
 
 fn boolean(value: bool) -> Expr {
