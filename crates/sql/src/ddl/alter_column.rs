@@ -148,7 +148,14 @@ impl Ddl<'_> {
             bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "{message}");
         }
         if column.generated == b'v' {
-            return Err(DbError::unsupported("DROP EXPRESSION of a virtual generated column"));
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "ALTER TABLE / DROP EXPRESSION is not supported for virtual generated columns"
+            )
+            .detail(format!(
+                "Column \"{}\" of relation \"{}\" is a virtual generated column.",
+                column.name, relation.name
+            )));
         }
         self.change_column(relation, at, |col| {
             col.generated = 0;

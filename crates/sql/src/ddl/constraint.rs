@@ -70,14 +70,28 @@ impl Ddl<'_> {
             .collect()
     }
 
+    /// Virtual generated columns are of built-in types only, as in PostgreSQL.
+    fn check_virtual_type(&self, column: &Column) -> Result<()> {
+        let (name, catalog) = (&column.name, self.catalog());
+        if catalog.type_(column.ty).is_some_and(|t| t.domain.is_some()) {
+            bail!(FEATURE_NOT_SUPPORTED, "virtual generated column \"{name}\" cannot have a domain type");
+        }
+        if column.ty.0 >= FIRST_NORMAL_OID {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "virtual generated column \"{name}\" cannot have a user-defined type")
+                .detail("Virtual generated columns that make use of user-defined types are not yet supported."));
+        }
+        Ok(())
+    }
+
     /// DEFAULT expr or GENERATED ALWAYS AS (expr).
     pub fn set_column_expression(&self, table: Oid, column: usize, c: &Constraint) -> Result<()> {
         let relation = self.relation(table)?;
         let mut columns = relation.columns.to_vec();
         let node = c.raw_expr.as_deref().ok_or_else(|| DbError::internal("default without an expression"))?;
         let generated = c.contype() == ConstrType::ConstrGenerated;
-        if generated && c.generated_kind == "v" {
-            return Err(DbError::unsupported("a virtual generated column"));
+        let is_virtual = generated && c.generated_kind == "v";
+        if is_virtual {
+            self.check_virtual_type(&columns[column])?;
         }
         if columns[column].default.is_some() {
             let name = &columns[column].name;
@@ -101,7 +115,7 @@ impl Ddl<'_> {
         let usage = if generated { Use::Generated } else { Use::Default };
         let stored = self.stored_expression(node, &relation, usage, Some(&columns[column]))?;
         if generated {
-            columns[column].generated = b's';
+            columns[column].generated = if is_virtual { b'v' } else { b's' };
         }
         columns[column].default = Some(stored.text);
         columns[column].default_oid = self.tx.new_oid();
@@ -357,6 +371,9 @@ impl Ddl<'_> {
             bail!(WRONG_OBJECT_TYPE, "referenced relation \"{}\" is not a table", referenced.name);
         }
         check_foreign_key_persistence(&relation, &referenced)?;
+        if request.columns.iter().any(|number| relation.columns[*number as usize - 1].generated == b'v') {
+            bail!(FEATURE_NOT_SUPPORTED, "foreign key constraints on virtual generated columns are not supported");
+        }
         let catalog = self.catalog();
         let columns = &request.columns;
         let (referenced_columns, index) = self.referenced_key(&referenced, &strings(&c.pk_attrs))?;

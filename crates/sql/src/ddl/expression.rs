@@ -77,6 +77,7 @@ impl Ddl<'_> {
                 }
             });
             columns.sort_unstable();
+            refuse_virtual(usage, &visible, &columns)?;
             Ok(Stored {
                 text: deparse::expression(c, &expr, Some(relation)).into(),
                 ty: expr.ty(),
@@ -156,5 +157,19 @@ impl Ddl<'_> {
     /// A possibly qualified name as (schema, name).
     pub fn split<'n>(&self, names: &[&'n str]) -> Result<(Option<&'n str>, &'n str)> {
         qualified(names)
+    }
+}
+
+/// What reads rows as they are stored cannot use what is computed when they are read.
+fn refuse_virtual(usage: Use, relation: &Relation, columns: &[i16]) -> Result<()> {
+    let is_virtual = |c: &i16| relation.columns.get(*c as usize - 1).is_some_and(|c| c.generated == b'v');
+    match usage {
+        Use::IndexExpression | Use::IndexPredicate if columns.iter().any(is_virtual) => {
+            bail!(FEATURE_NOT_SUPPORTED, "indexes on virtual generated columns are not supported")
+        }
+        Use::Transform if columns.iter().any(is_virtual) => {
+            Err(DbError::unsupported("a virtual generated column in USING of ALTER COLUMN TYPE"))
+        }
+        _ => Ok(()),
     }
 }

@@ -263,7 +263,7 @@ impl Ddl<'_> {
             None => {
                 let column = &relation.columns[key.column as usize - 1];
                 if column.generated == b'v' {
-                    return Err(DbError::unsupported("an index on a virtual generated column"));
+                    bail!(FEATURE_NOT_SUPPORTED, "indexes on virtual generated columns are not supported");
                 }
                 (column.ty, column.collation)
             }

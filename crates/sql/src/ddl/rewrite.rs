@@ -56,15 +56,31 @@ impl Ddl<'_> {
             return Ok(());
         }
         let Storage::Tree(tree) = relation.storage else { return Ok(()) };
+        let null = || {
+            let name = &relation.columns[column].name;
+            err!(NOT_NULL_VIOLATION, "column \"{name}\" of relation \"{}\" contains null values", relation.name)
+                .table(&*relation.name)
+                .column(&**name)
+        };
         let (view, _pin) = self.tx.engine.latest_view();
+        if relation.columns[column].generated == b'v' {
+            let (target, ctx) = (self.target(table)?, self.exec_context());
+            let mut rows = self.rows(tree, relation.columns.len(), &target.missing, view)?;
+            while let Some(batch) = rows.next()? {
+                for (_, mut row) in batch {
+                    target.compute_virtuals(&ctx, &mut row)?;
+                    if row[column].is_null() {
+                        return Err(null());
+                    }
+                }
+            }
+            return Ok(());
+        }
         let missing: Vec<Datum> = relation.columns.iter().map(|c| c.missing.clone()).collect();
         let mut scan = self.tx.engine.scan(view, tree, &[column], &missing, &[], None)?;
         while let Some(batch) = scan.next()? {
             if (0..batch.row_ids.len()).any(|i| batch.columns[0].is_null(i)) {
-                let name = &relation.columns[column].name;
-                return Err(err!(NOT_NULL_VIOLATION, "column \"{name}\" of relation \"{}\" contains null values", relation.name)
-                    .table(&*relation.name)
-                    .column(&**name));
+                return Err(null());
             }
         }
         Ok(())
@@ -79,7 +95,8 @@ impl Ddl<'_> {
         let mut rows = self.rows(target.tree, target.relation.columns.len(), &target.missing, view)?;
         while let Some(batch) = rows.next()? {
             ctx.check_interrupt()?;
-            for (_, row) in batch {
+            for (_, mut row) in batch {
+                target.compute_virtuals(&ctx, &mut row)?;
                 if matches!(check.condition.eval_row(&ctx, &row)?, Datum::Bool(false)) {
                     return Err(err!(
                         CHECK_VIOLATION,

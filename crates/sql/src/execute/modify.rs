@@ -352,6 +352,9 @@ impl ModifyOp {
             }
             let mut both = old.clone();
             both.extend(new.iter().cloned());
+            let (existing, proposed) = both.split_at_mut(old.len());
+            self.writer.target.compute_virtuals(ctx, existing)?;
+            self.writer.target.compute_virtuals(ctx, proposed)?;
             if let Some(filter) = filter
                 && !filter.holds(ctx, &both)?
             {
@@ -448,7 +451,10 @@ impl ModifyOp {
         let width = relation.columns.len();
         // MERGE's DELETE shows the old row where neither version is named.
         let shown = if matches!(self.node.action, Action::Merge { .. }) { changed.old.clone() } else { None };
-        let versions = [changed.old, changed.new.or(shown)];
+        let mut versions = [changed.old, changed.new.or(shown)];
+        for version in versions.iter_mut().flatten() {
+            self.node.target.compute_virtuals(ctx, version)?;
+        }
         for version in &versions {
             match version {
                 Some(values) => row.extend(values.iter().cloned()),

@@ -18,8 +18,10 @@ use super::layout::Layout;
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{Rels, contains_sublink, rels_of};
+use crate::execute::expression::{Compiler, Expression, Resolved, Scope};
 use crate::large_object::Trees;
-use crate::tree::{Expr, RangeKind};
+use crate::table::TargetBuilder;
+use crate::tree::{Expr, RangeKind, Var};
 
 /// How a range table entry is read.
 pub(super) struct LeafPath {
@@ -304,6 +306,8 @@ impl Planner<'_> {
                     c.ty == other.ty()
                         && !matches!(c.kind, Kind::Array | Kind::Record | Kind::Range | Kind::Multirange)
                         && c.ty != oids::BPCHAR
+                        // Stored as null.
+                        && c.generated != b'v'
                 });
                 let fixed = matches!(other, Expr::Const(_) | Expr::Param(_))
                     || matches!(other, Expr::Var(v) if v.entry != entry || v.levels_up > 0);
@@ -353,7 +357,7 @@ impl Planner<'_> {
     pub fn table_source(
         &mut self,
         entry: usize,
-        relation: &Relation,
+        relation: &Arc<Relation>,
         decided: &[Expr],
     ) -> Result<(TableSource, Arc<[Kind]>, Layout)> {
         let Storage::Tree(tree) = relation.storage else {
@@ -361,8 +365,9 @@ impl Planner<'_> {
         };
         let needed = self.needed(entry, decided);
         let alias = self.level().entries[entry].name.clone();
-        let (outputs, projection, kinds, layout) = self.scan_outputs(entry, relation, &needed);
-        let plain = outputs.iter().enumerate().all(|(i, o)| matches!(o, ScanOutput::Column(c) if *c == i));
+        let ScanColumns { outputs, projection, virtuals, kinds, layout } = self.scan_outputs(entry, relation, &needed)?;
+        let in_order = outputs.iter().enumerate().all(|(i, o)| matches!(o, ScanOutput::Column(c) if *c == i));
+        let plain = in_order && virtuals.is_empty();
         let source = TableSource {
             relation: relation.oid,
             name: relation.name.clone(),
@@ -371,22 +376,19 @@ impl Planner<'_> {
             projection,
             missing: relation.columns.iter().map(|c| c.missing.clone()).collect(),
             outputs,
+            virtuals,
             plain,
         };
         Ok((source, kinds, layout))
     }
 
-    fn scan_outputs(
-        &self,
-        entry: usize,
-        relation: &Relation,
-        needed: &BTreeSet<i16>,
-    ) -> (Vec<ScanOutput>, Vec<usize>, Arc<[Kind]>, Layout) {
+    fn scan_outputs(&mut self, entry: usize, relation: &Arc<Relation>, needed: &BTreeSet<i16>) -> Result<ScanColumns> {
         let mut projection: Vec<usize> = needed.iter().filter(|c| **c > 0).map(|c| *c as usize - 1).collect();
         if needed.contains(&0) {
             projection = (0..relation.columns.len()).filter(|&c| !relation.columns[c].dropped).collect();
         }
-        let place = |column: usize| projection.iter().position(|p| *p == column);
+        let (computed, virtuals) = self.virtual_columns(relation, &mut projection)?;
+        let place = |column: usize| projection.iter().chain(&computed).position(|p| *p == column);
         let mut outputs = Vec::with_capacity(needed.len());
         let mut kinds = Vec::with_capacity(needed.len());
         let mut layout = Layout::default();
@@ -419,7 +421,52 @@ impl Planner<'_> {
             kinds.push(kind);
             layout.0.push((entry, column));
         }
-        (outputs, projection, kinds.into(), layout)
+        Ok(ScanColumns { outputs, projection, virtuals, kinds: kinds.into(), layout })
+    }
+
+    /// Takes the virtual columns out of a projection, and puts in what they are computed from; returns them and how.
+    fn virtual_columns(
+        &mut self,
+        relation: &Arc<Relation>,
+        projection: &mut Vec<usize>,
+    ) -> Result<(Vec<usize>, Vec<Expression>)> {
+        let is_virtual = |column: &usize| relation.columns.get(*column).is_some_and(|c| c.generated == b'v');
+        let computed: Vec<usize> = projection.iter().copied().filter(is_virtual).collect();
+        if computed.is_empty() {
+            return Ok((computed, Vec::new()));
+        }
+        let builder = TargetBuilder { catalog: self.context.catalog, session: self.context.session };
+        let exprs = computed.iter().map(|c| builder.generation(relation, *c)).collect::<Result<Vec<Expr>>>()?;
+        projection.retain(|column| !is_virtual(column));
+        for expr in &exprs {
+            expr.visit_vars(&mut |v| projection.extend(usize::try_from(v.column - 1)));
+        }
+        projection.sort_unstable();
+        projection.dedup();
+        let mut scope = Projected(projection);
+        let mut compiler = Compiler::new(self.context.catalog, Some(self.context.session), &mut scope);
+        let virtuals = exprs.iter().map(|e| compiler.compile(e)).collect::<Result<_>>()?;
+        Ok((computed, virtuals))
+    }
+}
+
+/// What a scan reads and gives.
+struct ScanColumns {
+    outputs: Vec<ScanOutput>,
+    projection: Vec<usize>,
+    virtuals: Vec<Expression>,
+    kinds: Arc<[Kind]>,
+    layout: Layout,
+}
+
+/// The columns of a table that a scan reads, by position.
+struct Projected<'a>(&'a [usize]);
+
+impl Scope for Projected<'_> {
+    fn var(&mut self, var: &Var) -> Result<Resolved> {
+        let column = usize::try_from(var.column - 1).ok();
+        let at = column.and_then(|column| self.0.iter().position(|p| *p == column));
+        at.map(Resolved::Column).ok_or_else(|| DbError::internal("a virtual column of a column that is not read"))
     }
 }
 

@@ -218,7 +218,9 @@ impl Planner<'_> {
         tree.keep_partners();
         self.level_mut().entries = std::mem::take(&mut query.range_table);
         let mut needed: Vec<(usize, i16)> = vec![(entry, -1)];
-        needed.extend((0..relation.columns.len()).filter(|&c| !relation.columns[c].dropped).map(|c| (entry, c as i16 + 1)));
+        // Virtual columns are computed only where they are read.
+        let is_stored = |c: &usize| !relation.columns[*c].dropped && relation.columns[*c].generated != b'v';
+        needed.extend((0..relation.columns.len()).filter(is_stored).map(|c| (entry, c as i16 + 1)));
         needed.extend(marker.map(|m| (m, 0)));
         self.gather_needed(query, &tree, &needed);
         let (path, gates) = self.plan_joins(&tree, &Goal { order: vec![], fraction: 1.0 })?;
@@ -237,7 +239,9 @@ impl Planner<'_> {
         let existing = Existing {
             source,
             row_id,
-            columns: (0..relation.columns.len()).map(|c| layout.position(entry, c as i16 + 1)).collect(),
+            columns: (0..relation.columns.len())
+                .map(|c| layout.position(entry, c as i16 + 1).filter(|_| is_stored(&c)))
+                .collect(),
             replace: row_columns(&layout, &scan),
             recheck: self.compile_rechecks(rechecks(&tree), &layout)?,
         };

@@ -142,7 +142,9 @@ pub struct TableSource {
     /// By position in the table: the values of columns that are newer than a row.
     pub missing: Vec<Datum>,
     pub outputs: Vec<ScanOutput>,
-    /// The outputs are the projection, in order.
+    /// Virtual columns, computed from the projection; they count as further columns of it.
+    pub virtuals: Vec<Expression>,
+    /// The outputs are the projection, in order, and nothing is computed.
     pub plain: bool,
 }
 

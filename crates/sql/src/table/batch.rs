@@ -15,6 +15,7 @@ use melba_types::{Batch, Column, Datum, DbError, Result, RowId, SqlState};
 use super::error;
 use super::target::{IndexTarget, PlainParts, TableTarget, plain_parts};
 use super::writer::TableWriter;
+use crate::execute::expression::repeat;
 use crate::execute::{ExecContext, Expression};
 
 /// Bytes of rows that are many, however few rows they are.
@@ -270,8 +271,17 @@ impl TableWriter {
         Ok(error::unique(&*ctx.session, target, index, &values))
     }
 
-    /// Fills in generated columns and checks every row by itself. The error tells the row's place in the batch.
+    /// Fills in stored generated columns and checks every row by itself. The error tells the row's place in the batch. Virtual
+    /// columns are null afterwards.
     fn prepare_batch(&mut self, ctx: &ExecContext, target: &TableTarget, batch: &mut Batch) -> Result<(), (usize, DbError)> {
+        let result = self.check_batch(ctx, target, batch);
+        for v in target.virtuals.iter().filter(|v| v.checked) {
+            batch.columns[v.column] = repeat(&Datum::Null, v.expression.kind, batch.rows);
+        }
+        result
+    }
+
+    fn check_batch(&mut self, ctx: &ExecContext, target: &TableTarget, batch: &mut Batch) -> Result<(), (usize, DbError)> {
         let expressions = target.generated.iter().map(|(_, e)| e).chain(target.checks.iter().map(|check| &check.condition));
         let is_volatile = expressions.into_iter().any(Expression::is_volatile);
         if !is_volatile && matches!(is_accepted(ctx, target, batch), Ok(true)) {
@@ -294,10 +304,13 @@ impl TableWriter {
     }
 }
 
-/// Fills in generated columns; whether no row violates a constraint of its own.
+/// Fills in generated columns, virtual ones as far as they are checked; whether no row violates a constraint of its own.
 fn is_accepted(ctx: &ExecContext, target: &TableTarget, batch: &mut Batch) -> Result<bool> {
     for (at, expression) in &target.generated {
         batch.columns[*at] = expression.eval_batch(ctx, batch)?;
+    }
+    for v in target.virtuals.iter().filter(|v| v.checked) {
+        batch.columns[v.column] = v.expression.eval_batch(ctx, batch)?;
     }
     let has_null = |at: &usize| (0..batch.rows).any(|i| batch.columns[*at].is_null(i));
     if target.not_null.iter().any(has_null) {

@@ -13,6 +13,7 @@ use crate::analyze::{Context, Expected, analyze_stored_expression};
 use crate::execute::ExecContext;
 use crate::execute::expression::{Expression, compile_for_table};
 use crate::execute::key::KeyPart;
+use crate::tree::Expr;
 
 /// A table to write to.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub struct TableTarget {
     pub checks: Vec<CheckTarget>,
     /// Stored generated columns: position and expression.
     pub generated: Vec<(usize, Expression)>,
+    /// Virtual generated columns: null in stored rows, computed when they are read.
+    pub virtuals: Vec<VirtualColumn>,
     pub indexes: Vec<IndexTarget>,
     /// Columns that indexes and foreign keys read.
     pub key_columns: Vec<usize>,
@@ -35,6 +38,14 @@ pub struct TableTarget {
     pub references: Vec<Arc<Constraint>>,
     /// Foreign keys of others (or its own) that refer to this table.
     pub referenced_by: Vec<Arc<Constraint>>,
+}
+
+#[derive(Debug)]
+pub struct VirtualColumn {
+    pub column: usize,
+    pub expression: Expression,
+    /// A check or NOT NULL looks at it.
+    pub checked: bool,
 }
 
 #[derive(Debug)]
@@ -75,6 +86,14 @@ pub enum PartSource {
 }
 
 impl TableTarget {
+    /// Fills virtual columns into a row as it is stored.
+    pub fn compute_virtuals(&self, ctx: &ExecContext, row: &mut [Datum]) -> Result<()> {
+        for v in &self.virtuals {
+            row[v.column] = v.expression.eval_row(ctx, row)?;
+        }
+        Ok(())
+    }
+
     /// Decodes a stored row.
     pub fn decode(&self, row: &[u8]) -> Vec<Datum> {
         match self.layout.view(row) {
@@ -205,6 +224,14 @@ impl TargetBuilder<'_> {
                 generated.push((at, self.compile(text, &relation, Some(at))?));
             }
         }
+        let mut virtuals = Vec::new();
+        for (column, described) in live().filter(|(_, c)| c.generated == b'v') {
+            let expression = compile_for_table(self.catalog, Some(self.session), &self.generation(&relation, column)?)?;
+            let number = column as i16 + 1;
+            let has_check = |c: &Arc<Constraint>| c.kind == ConstraintKind::Check && c.columns.contains(&number);
+            let checked = relation.constraints.iter().filter_map(|c| self.catalog.constraint(*c)).any(has_check);
+            virtuals.push(VirtualColumn { column, expression, checked: checked || described.not_null });
+        }
         let constraints: Vec<&Arc<Constraint>> =
             relation.constraints.iter().filter_map(|c| self.catalog.constraint(*c)).collect();
         let mut checks = Vec::new();
@@ -226,6 +253,7 @@ impl TargetBuilder<'_> {
             not_null: live().filter(|(_, c)| c.not_null).map(|(at, _)| at).collect(),
             checks,
             generated,
+            virtuals,
             indexes,
             references: constraints
                 .iter()
@@ -278,7 +306,18 @@ impl TargetBuilder<'_> {
         }
     }
 
+    /// What a generated column is computed by.
+    pub fn generation(&self, relation: &Arc<Relation>, column: usize) -> Result<Expr> {
+        let text = relation.columns[column].default.as_ref();
+        let text = text.ok_or_else(|| DbError::internal("a generated column without its expression"))?;
+        self.analyze(text, relation, Some(column))
+    }
+
     fn compile(&self, text: &str, relation: &Arc<Relation>, column: Option<usize>) -> Result<Expression> {
+        compile_for_table(self.catalog, Some(self.session), &self.analyze(text, relation, column)?)
+    }
+
+    fn analyze(&self, text: &str, relation: &Arc<Relation>, column: Option<usize>) -> Result<Expr> {
         let context = Context {
             catalog: self.catalog,
             session: self.session,
@@ -291,7 +330,6 @@ impl TargetBuilder<'_> {
             let c = &relation.columns[at];
             Expected { ty: c.ty, typmod: c.typmod, column: &c.name }
         });
-        let expr = analyze_stored_expression(&context, text, Some(relation), expected)?;
-        compile_for_table(self.catalog, Some(self.session), &expr)
+        analyze_stored_expression(&context, text, Some(relation), expected)
     }
 }

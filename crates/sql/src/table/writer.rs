@@ -210,9 +210,18 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Fills in generated columns and checks the row by itself.
+    /// Fills in stored generated columns and checks the row by itself. Virtual columns are null afterwards.
     pub(super) fn prepare(&self, ctx: &ExecContext, target: &TableTarget, row: &mut [Datum]) -> Result<()> {
         self.generate(ctx, target, row)?;
+        for v in target.virtuals.iter().filter(|v| v.checked) {
+            row[v.column] = v.expression.eval_row(ctx, row)?;
+        }
+        self.check(ctx, target, row)?;
+        target.virtuals.iter().for_each(|v| row[v.column] = Datum::Null);
+        Ok(())
+    }
+
+    fn check(&self, ctx: &ExecContext, target: &TableTarget, row: &[Datum]) -> Result<()> {
         for &column in &target.not_null {
             if row[column].is_null() {
                 return Err(error::not_null(&*ctx.session, target, column, &self.shown(ctx, target, row)?));

@@ -88,7 +88,11 @@ pub(crate) fn lock_and_recheck(
         bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent {what}");
     }
     let Some(bytes) = latest.row else { return Ok(Relock::Skip) };
-    let projected = values(ctx, source, &source.projection, &bytes)?;
+    let mut projected = values(ctx, source, &source.projection, &bytes)?;
+    for expression in &source.virtuals {
+        let value = expression.eval_row(ctx, &projected)?;
+        projected.push(value);
+    }
     Ok(Relock::Changed(output_row(ctx, &source.outputs, &projected, id)?))
 }
 

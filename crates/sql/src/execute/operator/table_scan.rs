@@ -80,9 +80,15 @@ pub(crate) fn outputs(
     source: &TableSource,
     kinds: &[Kind],
     row_ids: &[RowId],
-    columns: Vec<Column>,
+    mut columns: Vec<Column>,
 ) -> Result<Batch> {
     let rows = row_ids.len();
+    if !source.virtuals.is_empty() {
+        let batch = Batch { columns, rows };
+        let computed = source.virtuals.iter().map(|e| e.eval_batch(ctx, &batch)).collect::<Result<Vec<_>>>()?;
+        columns = batch.columns;
+        columns.extend(computed);
+    }
     if source.plain {
         return Ok(Batch { columns, rows });
     }

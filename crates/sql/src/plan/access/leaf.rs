@@ -115,7 +115,7 @@ impl Planner<'_> {
         self.filtered(stage, filter)
     }
 
-    fn create_table_scan(&mut self, entry: usize, relation: &Relation, filter: &[Expr], estimate: Estimate) -> Result<Stage> {
+    fn create_table_scan(&mut self, entry: usize, relation: &Arc<Relation>, filter: &[Expr], estimate: Estimate) -> Result<Stage> {
         let (source, kinds, layout) = self.table_source(entry, relation, &[])?;
         let zones = self.zones(entry, relation, filter)?;
         let compiled = self.compile_all(filter, &layout)?;
@@ -210,7 +210,7 @@ impl Planner<'_> {
     ) -> Result<Stage> {
         let relation = self.relation_of(entry)?;
         let needed = self.needed(entry, &[]);
-        let (mut outputs, projection, kinds, layout) = self.scan_outputs(entry, &relation, &needed);
+        let ScanColumns { mut outputs, projection, kinds, layout, .. } = self.scan_outputs(entry, &relation, &needed)?;
         // Rows come with all columns.
         for output in &mut outputs {
             match output {
@@ -261,7 +261,7 @@ impl Planner<'_> {
     ) -> Result<Stage> {
         let parent = self.relation_of(entry)?;
         let needed = self.needed(entry, &[]);
-        let (_, _, kinds, layout) = self.scan_outputs(entry, &parent, &needed);
+        let ScanColumns { kinds, layout, .. } = self.scan_outputs(entry, &parent, &needed)?;
         let mut inputs = Vec::new();
         for member in members {
             let by_name = |c: i16| {
@@ -274,6 +274,9 @@ impl Planner<'_> {
                 needed.iter().copied().filter(|c| *c > 0).collect()
             };
             let (mut source, _, _) = self.table_source(entry, member, &[])?;
+            if !source.virtuals.is_empty() {
+                return Err(DbError::unsupported("virtual generated columns of a table with children"));
+            }
             source.projection = wanted.iter().filter_map(|c| by_name(*c)).map(|c| c as usize - 1).collect();
             source.plain = false;
             let place = |c: i16| by_name(c).and_then(|m| source.projection.iter().position(|p| *p == m as usize - 1));
