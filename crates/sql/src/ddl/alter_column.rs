@@ -152,10 +152,7 @@ impl Ddl<'_> {
                 FEATURE_NOT_SUPPORTED,
                 "ALTER TABLE / DROP EXPRESSION is not supported for virtual generated columns"
             )
-            .detail(format!(
-                "Column \"{}\" of relation \"{}\" is a virtual generated column.",
-                column.name, relation.name
-            )));
+            .detail(format!("Column \"{}\" of relation \"{}\" is a virtual generated column.", column.name, relation.name)));
         }
         self.change_column(relation, at, |col| {
             col.generated = 0;

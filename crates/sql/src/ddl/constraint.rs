@@ -76,7 +76,7 @@ impl Ddl<'_> {
         if catalog.type_(column.ty).is_some_and(|t| t.domain.is_some()) {
             bail!(FEATURE_NOT_SUPPORTED, "virtual generated column \"{name}\" cannot have a domain type");
         }
-        if column.ty.0 >= FIRST_NORMAL_OID {
+        if column.ty.0 >= classes::FIRST_USER_OID {
             return Err(err!(FEATURE_NOT_SUPPORTED, "virtual generated column \"{name}\" cannot have a user-defined type")
                 .detail("Virtual generated columns that make use of user-defined types are not yet supported."));
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Column, ObjectAddress, Relation};
-use melba_types::{Oid, Result, bail, err};
+use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{Node, TypeName};
 
 use super::Ddl;

@@ -366,3 +366,59 @@ fn indexes_with_all_columns_are_read_alone() {
         assert!(plan.contains(scan), "{query}: {plan}");
     }
 }
+
+/// PostgreSQL has them since 18, so the scripts that it is compared by cannot show them.
+#[test]
+fn virtual_columns_are_computed_when_they_are_read() {
+    let mut h = Harness::new();
+    for (query, answer) in [
+        (
+            "create table v (a int, twice int generated always as (a * 2), shown text generated always as (coalesce(a::text, '-')) virtual, check (twice < 100))",
+            "C:CREATE TABLE Z:I",
+        ),
+        (
+            "insert into v values (1), (2), (null); insert into v values (4) returning shown || twice",
+            "C:INSERT 0 3 T D:48 C:INSERT 0 1 Z:I",
+        ),
+        ("insert into v values (50)", "E23514 Z:I"),
+        ("insert into v (twice) values (50)", "E428C9 Z:I"),
+        ("select string_agg(shown, '' order by twice desc nulls last) from v", "T D:421- C:SELECT 1 Z:I"),
+        ("select a from v where twice = 4", "T D:2 C:SELECT 1 Z:I"),
+        ("select v from v where shown = '-'", "T D:(,,-) C:SELECT 1 Z:I"),
+        // A row that an outer join makes has no computed values.
+        ("select count(*) from generate_series(1, 2) g left join v on v.a = g + 1 where shown is null", "T D:1 C:SELECT 1 Z:I"),
+        ("update v set a = twice where twice = 8 returning old.shown || new.shown", "T D:48 C:UPDATE 1 Z:I"),
+        ("update v set a = 60 where twice = 16", "E23514 Z:I"),
+        ("update v set twice = 1", "E428C9 Z:I"),
+        ("delete from v where twice = 2 returning shown", "T D:1 C:DELETE 1 Z:I"),
+        (
+            "merge into v using (values (8)) n (x) on v.twice = x * 2 when matched then update set a = twice - 13 returning twice",
+            "T D:6 C:MERGE 1 Z:I",
+        ),
+        (
+            "alter table v add minus int generated always as (-a) virtual; select min(minus) from v",
+            "C:ALTER TABLE T D:-3 C:SELECT 1 Z:I",
+        ),
+        ("alter table v alter minus set not null", "E23502 Z:I"),
+        ("alter table v add check (minus > -3)", "E23514 Z:I"),
+        ("create unique index on v (minus)", "E0A000 Z:I"),
+        ("create index on v ((minus + 1))", "E0A000 Z:I"),
+        ("create index on v (a) where minus > 0", "E0A000 Z:I"),
+        ("alter table v alter minus drop expression", "E0A000 Z:I"),
+        (
+            "create table k (k int primary key, kk int generated always as (k * k)); create table f (a int, b int generated always as (a) references k)",
+            "C:CREATE TABLE E0A000 Z:I",
+        ),
+        (
+            "insert into k values (2); insert into k values (2) on conflict (k) do update set k = excluded.kk + k.kk where k.kk = 4 returning kk",
+            "C:INSERT 0 1 T D:64 C:INSERT 0 1 Z:I",
+        ),
+        // What cannot be computed is an error of those who read it.
+        ("insert into k values (100000)", "C:INSERT 0 1 Z:I"),
+        ("select count(*) from k where k > 8", "T D:1 C:SELECT 1 Z:I"),
+        ("select kk from k where k > 8", "T E22003 Z:I"),
+        ("create domain d as int; create table n (a int, b d generated always as (a))", "C:CREATE DOMAIN E0A000 Z:I"),
+    ] {
+        assert_eq!(h.query(query), answer, "{query}");
+    }
+}

@@ -115,7 +115,13 @@ impl Planner<'_> {
         self.filtered(stage, filter)
     }
 
-    fn create_table_scan(&mut self, entry: usize, relation: &Arc<Relation>, filter: &[Expr], estimate: Estimate) -> Result<Stage> {
+    fn create_table_scan(
+        &mut self,
+        entry: usize,
+        relation: &Arc<Relation>,
+        filter: &[Expr],
+        estimate: Estimate,
+    ) -> Result<Stage> {
         let (source, kinds, layout) = self.table_source(entry, relation, &[])?;
         let zones = self.zones(entry, relation, filter)?;
         let compiled = self.compile_all(filter, &layout)?;
