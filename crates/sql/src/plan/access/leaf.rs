@@ -7,7 +7,7 @@ use melba_functions::{RowColumn, registry};
 use melba_types::{DbError, Kind, Result};
 
 use super::index::{ArmChoice, IndexChoice, Match, RangeChoice};
-use super::{Access, LeafPath};
+use super::{Access, LeafPath, ScanColumns};
 use crate::execute::expression::{Call, compile};
 use crate::execute::key::KeyPart;
 use crate::large_object::RowsOf;
