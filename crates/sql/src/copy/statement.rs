@@ -129,7 +129,7 @@ fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result
         });
     }
     if matches!(relation.storage, Storage::System(_)) {
-        bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name);
+        return Err(DbError::unsupported(format!("COPY into system catalog \"{}\"", relation.name)));
     }
     let columns = copied_columns(&relation, &strings(&s.attlist))?;
     let inserted = columns.iter().map(|at| *at as i16 + 1).collect();
