@@ -144,20 +144,29 @@ fn copy_statement(kind: &StreamKind) -> String {
     }
 }
 
+/// What a COPY sends, in pieces of so many bytes, about: its messages are rows, often small ones.
+const PIECE_BYTES: usize = 64 << 10;
+
 /// What a COPY sends, piece by piece.
 pub fn copy_out<'a>(client: &'a mut Client, statement: &'a str) -> Result<impl Iterator<Item = Result<Vec<u8>>> + 'a> {
     let mut reader = client.copy_out(statement).map_err(|e| format!("{}, in {statement}", describe(&e)))?;
-    // Fused: behind its end the reader would take the next message for data.
+    let mut ended = false;
     Ok(std::iter::from_fn(move || {
-        let bytes = match reader.fill_buf() {
-            Ok([]) => return None,
-            Ok(bytes) => bytes.to_vec(),
-            Err(e) => return Some(Err(format!("{e}, in {statement}"))),
-        };
-        reader.consume(bytes.len());
-        Some(Ok(bytes))
-    })
-    .fuse())
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
+        while !ended && piece.len() < PIECE_BYTES {
+            let length = match reader.fill_buf() {
+                Ok(bytes) => {
+                    piece.extend_from_slice(bytes);
+                    bytes.len()
+                }
+                Err(e) => return Some(Err(format!("{e}, in {statement}"))),
+            };
+            reader.consume(length);
+            // Behind its end the reader would take the next message for data.
+            ended = length == 0;
+        }
+        (!piece.is_empty()).then_some(Ok(piece))
+    }))
 }
 
 /// The streams of a dump that is not made: read from the server when they are asked for.
