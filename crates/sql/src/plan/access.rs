@@ -309,8 +309,7 @@ impl Planner<'_> {
                         // Stored as null.
                         && c.generated != b'v'
                 });
-                let fixed = matches!(other, Expr::Const(_) | Expr::Param(_))
-                    || matches!(other, Expr::Var(v) if v.entry != entry || v.levels_up > 0);
+                let fixed = is_parameter(other) || matches!(other, Expr::Var(v) if v.entry != entry || v.levels_up > 0);
                 let Some((family, strategy)) = self.catalog().btree_strategy(op.operator) else { continue };
                 let default = self.catalog().type_operators(side.ty()).btree_family;
                 if !same || family != default || !(fixed || self.is_constant(other)?) {
@@ -467,6 +466,15 @@ impl Scope for Projected<'_> {
         let column = usize::try_from(var.column - 1).ok();
         let at = column.and_then(|column| self.0.iter().position(|p| *p == column));
         at.map(Resolved::Column).ok_or_else(|| DbError::internal("a virtual column of a column that is not read"))
+    }
+}
+
+/// Whether an expression is a parameter, which literals often are, through binary-compatible casts.
+fn is_parameter(expr: &Expr) -> bool {
+    match expr {
+        Expr::Param(_) => true,
+        Expr::Relabel { arg, .. } => is_parameter(arg),
+        _ => false,
     }
 }
 
