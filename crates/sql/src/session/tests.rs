@@ -411,6 +411,11 @@ fn virtual_columns_are_computed_when_they_are_read() {
             "insert into k values (2); insert into k values (2) on conflict (k) do update set k = excluded.kk + k.kk where k.kk = 4 returning kk",
             "C:INSERT 0 1 T D:64 C:INSERT 0 1 Z:I",
         ),
+        // By the key alone, and from the index alone.
+        ("select kk from k where k = 8", "T D:64 C:SELECT 1 Z:I"),
+        ("select kk + k from k where k between 2 and 8", "T D:72 C:SELECT 1 Z:I"),
+        ("update k set k = kk / 8 + 1 where k = 8 returning new.kk", "T D:81 C:UPDATE 1 Z:I"),
+        ("update k set k = 8", "C:UPDATE 1 Z:I"),
         // What cannot be computed is an error of those who read it.
         ("insert into k values (100000)", "C:INSERT 0 1 Z:I"),
         ("select count(*) from k where k > 8", "T D:1 C:SELECT 1 Z:I"),

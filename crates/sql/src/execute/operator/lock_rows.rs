@@ -7,7 +7,7 @@ use melba_types::{Batch, Datum, Result, RowId, bail};
 
 use super::build;
 use super::pending::{Pending, batch_of, give};
-use super::table_scan::output_row;
+use super::table_scan::source_row;
 use crate::execute::key::same;
 use crate::execute::{ExecContext, Expression, Operator};
 use crate::plan::node::{LockRowsNode, Recheck, RowLock, TableSource};
@@ -88,12 +88,8 @@ pub(crate) fn lock_and_recheck(
         bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent {what}");
     }
     let Some(bytes) = latest.row else { return Ok(Relock::Skip) };
-    let mut projected = values(ctx, source, &source.projection, &bytes)?;
-    for expression in &source.virtuals {
-        let value = expression.eval_row(ctx, &projected)?;
-        projected.push(value);
-    }
-    Ok(Relock::Changed(output_row(ctx, &source.outputs, &projected, id)?))
+    let projected = values(ctx, source, &source.projection, &bytes)?;
+    Ok(Relock::Changed(source_row(ctx, source, projected, id)?))
 }
 
 /// FOR UPDATE and its kin; false: the row is to be skipped.

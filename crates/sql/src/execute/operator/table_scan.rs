@@ -132,7 +132,19 @@ fn whole_row(ctx: &ExecContext, fields: impl Iterator<Item = Datum>, types: &[Oi
     fields.zip(types).map(|(field, ty)| ctx.expand(field, ctx.catalog.kind_of(*ty).unwrap_or(Kind::Text))).collect()
 }
 
-/// The outputs for one row whose projected columns are given.
+/// The outputs for one row of a table whose projected columns are given.
+pub(crate) fn source_row(ctx: &ExecContext, source: &TableSource, mut row: Vec<Datum>, id: RowId) -> Result<Vec<Datum>> {
+    if source.plain {
+        return Ok(row);
+    }
+    for expression in &source.virtuals {
+        let value = expression.eval_row(ctx, &row)?;
+        row.push(value);
+    }
+    output_row(ctx, &source.outputs, &row, id)
+}
+
+/// The outputs for one row whose columns, virtual ones too, are given.
 pub(crate) fn output_row(ctx: &ExecContext, outputs: &[ScanOutput], row: &[Datum], id: RowId) -> Result<Vec<Datum>> {
     let one = |output: &ScanOutput| {
         Ok(match output {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_types::{Batch, Column, Datum, DbError, Kind, Result};
 
 use super::index_scan::{not_a_key, push_key};
-use super::table_scan::{output_row, outputs};
+use super::table_scan::{outputs, source_row};
 use crate::execute::expression::filter;
 use crate::execute::{ExecContext, Operator};
 use crate::plan::node::{IndexArm, IndexScanNode, KeyMatch};
@@ -34,9 +34,7 @@ impl UniqueScanOp {
         if !ctx.transaction.fetch_values(view, source.tree, id, &source.projection, &source.missing, &mut row)? {
             return Ok(None);
         }
-        if !source.plain {
-            row = output_row(ctx, &source.outputs, &row, id)?;
-        }
+        let row = source_row(ctx, source, row, id)?;
         for condition in &self.node.filter {
             if !condition.holds(ctx, &row)? {
                 return Ok(None);
