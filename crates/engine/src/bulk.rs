@@ -5,7 +5,7 @@
 //! that writes it ends, so that it belongs to one command and savepoints and visibility work as for single rows.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use melba_types::row::RowLayout;
 use melba_types::{Batch, Csn, RowId, TreeId};
@@ -21,6 +21,8 @@ use crate::txn::{PrivateRun, State, Transaction};
 /// A command's frames go through the row store and the log up to so many bytes: those are written twice, but a file of their own
 /// costs a commit more than its bytes.
 const FRAME_BYTES_MIN: usize = 4 << 20;
+/// Frames that come together and have so many bytes are long ones.
+const LONG_BYTES: usize = 256 << 10;
 /// Bytes of a batch's strings above which `insert_batch_at` makes a segment of them, however few rows they are.
 const BULK_BYTES_MIN: usize = 4 << 20;
 
@@ -46,16 +48,17 @@ impl BulkWriter {
     /// The segment that frames are written into, which begins once `more` make a command's frames many bytes.
     fn frame_output(&mut self, files: &Arc<Files>, layout: &Arc<RowLayout>, more: usize) -> Option<&mut TableOutput> {
         let is_many = self.small_bytes + more >= FRAME_BYTES_MIN && self.tree.persistence != Persistence::Memory;
-        if is_many || self.output.is_some() { Some(self.output(files, layout)) } else { None }
+        // Long frames are written when they come: there is nothing to do for a second thread.
+        if is_many || self.output.is_some() { Some(self.output(files, layout, more < LONG_BYTES)) } else { None }
     }
 
-    fn output(&mut self, files: &Arc<Files>, layout: &Arc<RowLayout>) -> &mut TableOutput {
+    fn output(&mut self, files: &Arc<Files>, layout: &Arc<RowLayout>, pooled: bool) -> &mut TableOutput {
         let synced = self.tree.is_synced();
         self.output.get_or_insert_with(|| {
             let output = TableOutput::new(files, synced, Arc::clone(layout), files.segment_bytes);
             match &self.pool_memory {
-                Some(memory) => output.pooled(memory),
-                None => output,
+                Some(memory) if pooled => output.pooled(memory),
+                _ => output,
             }
         })
     }
@@ -63,8 +66,10 @@ impl BulkWriter {
 
 impl Transaction {
     /// How many threads may do one statement's work: elsewhere than in a server everything happens in the caller's order.
-    pub(crate) fn threads(&self) -> usize {
-        if self.shared().has_threads() { std::thread::available_parallelism().map_or(1, |n| n.get()) } else { 1 }
+    pub fn threads(&self) -> usize {
+        /// Asking the system takes longer than writing a small value does.
+        static CORES: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+        if self.shared().has_threads() { *CORES } else { 1 }
     }
 
     /// Adds a frame, given in parts, at a reserved row id of a toast tree. Many bytes of one command bypass the row store and the
@@ -128,7 +133,7 @@ impl Transaction {
             let ids = RowId(first)..RowId(first + batch.rows as u64);
             writer.small_rows += batch.rows;
             if writer.small_rows >= self.shared().options.bulk_rows_min && tree.persistence != Persistence::Memory {
-                let output = writer.output(&self.shared().files, &layout);
+                let output = writer.output(&self.shared().files, &layout, true);
                 let row_ids: Vec<RowId> = (ids.start.0..ids.end.0).map(RowId).collect();
                 output.push_batch(&row_ids, Csn(0), batch)?;
                 return Ok(ids);

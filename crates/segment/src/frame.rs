@@ -31,6 +31,8 @@ const CODEC_LZ4: u8 = 1;
 const CODEC_ZSTD: u8 = 2;
 /// Bytes collected before they are given to the file.
 const WRITE_BUFFER_BYTES: usize = 1 << 20;
+/// Parts of blocks that are given to the file themselves: collecting them would cost more than a call.
+const PART_BYTES_MIN: usize = 32 << 10;
 /// Larger blocks are refused: values are limited to 1 GB, row groups to some megabytes beyond one value.
 const BLOCK_BYTES_MAX: usize = u32::MAX as usize;
 
@@ -149,13 +151,19 @@ impl FrameBuffer {
 
     /// Adds a block of uncompressed content that comes in parts.
     pub fn plain_block(&mut self, parts: &[&[u8]]) -> u32 {
+        let length = self.begin_plain(parts);
+        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
+        length
+    }
+
+    /// Adds what comes before the content of a block, and counts it; returns its length in the file.
+    fn begin_plain(&mut self, parts: &[&[u8]]) -> u32 {
         let length = 1 + parts.iter().map(|part| part.len()).sum::<usize>();
         assert!(length + FRAME_BYTES <= BLOCK_BYTES_MAX, "a block of {length} bytes");
         let crc = parts.iter().fold(crc32c::crc32c(&[CODEC_NONE]), |crc, part| crc32c::crc32c_append(crc, part));
         self.bytes.extend_from_slice(&(length as u32).to_le_bytes());
         self.bytes.extend_from_slice(&crc.to_le_bytes());
         self.bytes.push(CODEC_NONE);
-        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
         self.blocks += 1;
         (length + FRAME_BYTES) as u32
     }
@@ -166,6 +174,8 @@ pub(crate) struct FrameWriter {
     file: Arc<dyn File>,
     name: Arc<str>,
     buffer: FrameBuffer,
+    /// Where the bytes begin that the system has not been told to write back.
+    unsent: u64,
 }
 
 impl FrameWriter {
@@ -177,7 +187,7 @@ impl FrameWriter {
         bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
         let crc = crc32c::crc32c(&bytes);
         bytes.extend_from_slice(&crc.to_le_bytes());
-        Ok(FrameWriter { file, name, buffer: FrameBuffer { bytes, ..FrameBuffer::default() } })
+        Ok(FrameWriter { file, name, buffer: FrameBuffer { bytes, ..FrameBuffer::default() }, unsent: 0 })
     }
 
     /// Where the next block begins.
@@ -198,6 +208,22 @@ impl FrameWriter {
     /// Writes a block and returns its length in the file.
     pub fn block(&mut self, content: &[u8], codec: Codec) -> Result<u32> {
         let length = self.buffer.block(content, codec);
+        self.flush_full()?;
+        Ok(length)
+    }
+
+    /// Writes a block of uncompressed content that comes in parts, long ones without collecting them; returns its length in the
+    /// file.
+    pub fn plain_block(&mut self, parts: &[&[u8]]) -> Result<u32> {
+        let length = self.buffer.begin_plain(parts);
+        for part in parts {
+            if part.len() < PART_BYTES_MIN {
+                self.buffer.bytes.extend_from_slice(part);
+            } else {
+                self.give_buffer()?;
+                self.give(part)?;
+            }
+        }
         self.flush_full()?;
         Ok(length)
     }
@@ -231,12 +257,31 @@ impl FrameWriter {
     }
 
     fn flush(&mut self) -> Result<()> {
-        let (bytes, start) = (&self.buffer.bytes, self.buffer.start);
-        self.file.write_at(bytes, start).map_err(|error| self.io(error))?;
-        // Piece by piece, so that the sync at the end has little left to do and does not hold up the log's.
-        self.file.write_back(start, bytes.len() as u64).map_err(|error| self.io(error))?;
-        self.buffer.start = self.buffer.offset();
-        self.buffer.bytes.clear();
+        self.give_buffer()?;
+        self.write_back()
+    }
+
+    /// Gives the buffer to the file.
+    fn give_buffer(&mut self) -> Result<()> {
+        let mut bytes = std::mem::take(&mut self.buffer.bytes);
+        let given = self.give(&bytes);
+        bytes.clear();
+        self.buffer.bytes = bytes;
+        given
+    }
+
+    /// Gives bytes to the file, behind which the buffer begins then; the buffer is empty.
+    fn give(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.write_at(bytes, self.buffer.start).map_err(|error| self.io(error))?;
+        self.buffer.start += bytes.len() as u64;
+        if self.buffer.start - self.unsent >= WRITE_BUFFER_BYTES as u64 { self.write_back() } else { Ok(()) }
+    }
+
+    /// Piece by piece, so that the sync at the end has little left to do and does not hold up the log's.
+    fn write_back(&mut self) -> Result<()> {
+        let bytes = self.buffer.start - self.unsent;
+        self.file.write_back(self.unsent, bytes).map_err(|error| self.io(error))?;
+        self.unsent = self.buffer.start;
         Ok(())
     }
 

@@ -7,7 +7,7 @@
 
 use melba_types::bytes::put_varint;
 
-use crate::{CodecError, Method, compress, decompress, is_incompressible, pglz};
+use crate::{CodecError, Method, compress, decompress_onto, is_incompressible, pglz};
 
 /// Raw bytes of a frame, but for the last one of a value.
 pub const FRAME_BYTES: usize = 256 << 10;
@@ -83,9 +83,7 @@ pub fn decode(frame: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
     if raw_bytes > FRAME_BYTES_MAX {
         return Err(CodecError::Malformed);
     }
-    let start = out.len();
-    out.resize(start + raw_bytes, 0);
-    decompress(method, rest, &mut out[start..])
+    decompress_onto(method, rest, raw_bytes, out)
 }
 
 /// Bytes of a frame's stream: without its header, which the first part has.

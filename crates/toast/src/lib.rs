@@ -4,9 +4,11 @@
 //! 1. Every decoder writes at most what its caller's buffer holds and reads at most its input, whatever the input is.
 //! 2. Contexts are reused per thread: neither compressing nor decompressing allocates in the steady state.
 
+pub mod ahead;
 pub mod frame;
 pub mod lz4;
 pub mod pglz;
+mod room;
 mod sample;
 pub mod stored;
 pub mod zstd;
@@ -59,15 +61,42 @@ pub fn compress(method: Method, level: i32, source: &[u8], out: &mut Vec<u8>) ->
     if method == Method::Pglz {
         return pglz::compress(source, out);
     }
-    let start = out.len();
     // A result as long as the value is of no use, so it need not fit.
-    out.resize(start + source.len().saturating_sub(1), 0);
-    let written = match method {
-        Method::Lz4 => lz4::compress(source, &mut out[start..]),
-        _ => zstd::compress(source, &mut out[start..], level),
+    let room = source.len().saturating_sub(1);
+    // SAFETY: both libraries return how many bytes they have written.
+    let written = unsafe {
+        room::append(out, room, |room| match method {
+            Method::Lz4 => lz4::compress_into(source, room),
+            _ => zstd::compress_into(source, room, level),
+        })
     };
-    out.truncate(start + written.unwrap_or(0));
     written.is_ok()
+}
+
+/// Appends a value of so many bytes.
+///
+/// # Errors
+/// `Malformed` when the stream has another length or is none; `out` has the same bytes as before.
+pub fn decompress_onto(method: Method, stream: &[u8], raw_bytes: usize, out: &mut Vec<u8>) -> Result<(), CodecError> {
+    let start = out.len();
+    let result = match method {
+        Method::Pglz => {
+            out.resize(start + raw_bytes, 0);
+            pglz::decompress(stream, &mut out[start..])
+        }
+        // SAFETY: both libraries return how many bytes they have written.
+        _ => unsafe {
+            room::append(out, raw_bytes, |room| match method {
+                Method::Lz4 => lz4::decompress_into(stream, room),
+                _ => zstd::decompress_into(stream, room),
+            })
+        },
+    };
+    if result == Ok(raw_bytes) {
+        return Ok(());
+    }
+    out.truncate(start);
+    Err(CodecError::Malformed)
 }
 
 /// Decompresses into `target`, which is as long as the value was, or shorter: then pglz and lz4 give the value's first bytes.

@@ -1,9 +1,10 @@
 //! LZ4 blocks (no frame): fast both ways.
 
 use std::cell::RefCell;
+use std::mem::MaybeUninit;
 use std::os::raw::{c_char, c_int, c_void};
 
-use crate::CodecError;
+use crate::{CodecError, room};
 
 /// The largest input of one block, LZ4's own limit.
 pub const INPUT_BYTES_MAX: usize = 0x7E00_0000;
@@ -51,6 +52,10 @@ pub fn compress_bound(source_bytes: usize) -> usize {
 /// Compresses `source` into `target`, returning the bytes written; `OutputFull` when they do not fit, so that a
 /// target of the size one is willing to pay doubles as the "is it worth it" test.
 pub fn compress(source: &[u8], target: &mut [u8]) -> Result<usize, CodecError> {
+    compress_into(source, room::of(target))
+}
+
+pub(crate) fn compress_into(source: &[u8], target: &mut [MaybeUninit<u8>]) -> Result<usize, CodecError> {
     if source.len() > INPUT_BYTES_MAX {
         return Err(CodecError::OutputFull);
     }
@@ -74,6 +79,10 @@ pub fn compress(source: &[u8], target: &mut [u8]) -> Result<usize, CodecError> {
 
 /// Decompresses `source` into `target`, returning the bytes written.
 pub fn decompress(source: &[u8], target: &mut [u8]) -> Result<usize, CodecError> {
+    decompress_into(source, room::of(target))
+}
+
+pub(crate) fn decompress_into(source: &[u8], target: &mut [MaybeUninit<u8>]) -> Result<usize, CodecError> {
     if source.len() > c_int::MAX as usize {
         return Err(CodecError::Malformed);
     }

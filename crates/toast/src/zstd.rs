@@ -1,10 +1,11 @@
 //! Zstandard frames: dense, with levels.
 
 use std::cell::RefCell;
+use std::mem::MaybeUninit;
 
-use zstd_safe::{CCtx, DCtx};
+use zstd_safe::{CCtx, DCtx, WriteBuf};
 
-use crate::CodecError;
+use crate::{CodecError, room};
 
 /// `ZSTD_error_dstSize_tooSmall`, part of the library's stable interface.
 const DESTINATION_TOO_SMALL: usize = 70usize.wrapping_neg();
@@ -22,12 +23,40 @@ pub fn compress_bound(source_bytes: usize) -> usize {
 /// Compresses `source` into `target` at `level` (1 to 22; negative ones are faster), returning the bytes written;
 /// `OutputFull` when they do not fit.
 pub fn compress(source: &[u8], target: &mut [u8], level: i32) -> Result<usize, CodecError> {
-    COMPRESSION.with_borrow_mut(|context| context.compress(target, source, level)).map_err(error)
+    compress_into(source, room::of(target), level)
+}
+
+pub(crate) fn compress_into(source: &[u8], target: &mut [MaybeUninit<u8>], level: i32) -> Result<usize, CodecError> {
+    COMPRESSION.with_borrow_mut(|context| context.compress(&mut Room(target), source, level)).map_err(error)
 }
 
 /// Decompresses `source` into `target`, returning the bytes written.
 pub fn decompress(source: &[u8], target: &mut [u8]) -> Result<usize, CodecError> {
-    DECOMPRESSION.with_borrow_mut(|context| context.decompress(target, source)).map_err(error)
+    decompress_into(source, room::of(target))
+}
+
+pub(crate) fn decompress_into(source: &[u8], target: &mut [MaybeUninit<u8>]) -> Result<usize, CodecError> {
+    DECOMPRESSION.with_borrow_mut(|context| context.decompress(&mut Room(target), source)).map_err(error)
+}
+
+/// Where the library writes.
+struct Room<'a>(&'a mut [MaybeUninit<u8>]);
+
+// SAFETY: pointer and capacity are those of the slice; nothing is said to be initialised.
+unsafe impl WriteBuf for Room<'_> {
+    fn as_slice(&self) -> &[u8] {
+        &[]
+    }
+
+    fn capacity(&self) -> usize {
+        self.0.len()
+    }
+
+    fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+
+    unsafe fn filled_until(&mut self, _: usize) {}
 }
 
 fn error(code: usize) -> CodecError {

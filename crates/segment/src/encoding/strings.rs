@@ -65,6 +65,15 @@ pub(crate) fn encode_head<'a>(
     &values.bytes[start..end]
 }
 
+/// The head of a block of one string of so many bytes, which follow; `None`: null.
+pub(crate) fn encode_single_head(length: Option<usize>, out: &mut Vec<u8>) {
+    out.push(TAG_STRINGS);
+    put_varint(1, out);
+    let null = length.is_none().then(|| Bitmap::filled(1, false));
+    validity::encode(null.as_ref(), 0, 1, out);
+    packed::encode(&[length.unwrap_or(0) as i64], out);
+}
+
 impl StringBlock {
     pub fn parse(bytes: Vec<u8>) -> Option<StringBlock> {
         let mut reader = ByteReader::new(&bytes);

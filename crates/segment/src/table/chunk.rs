@@ -372,14 +372,14 @@ fn write_word_blocks(
 }
 
 /// Blocks written so far of a chunk.
-struct BlockList {
+pub(super) struct BlockList {
     first: u32,
     offset: u64,
     ends: Vec<u64>,
 }
 
 impl BlockList {
-    fn new(frames: &FrameBuffer) -> BlockList {
+    pub fn new(frames: &FrameBuffer) -> BlockList {
         BlockList { first: frames.next_block(), offset: frames.offset(), ends: Vec::new() }
     }
 
@@ -391,16 +391,19 @@ impl BlockList {
     }
 
     fn add(&mut self, frames: &mut FrameBuffer, content: &[u8], codec: Codec) {
-        let length = frames.block(content, codec);
-        self.ends.push(self.ends.last().copied().unwrap_or(0) + u64::from(length));
+        self.note(frames.block(content, codec));
     }
 
     fn add_plain(&mut self, frames: &mut FrameBuffer, parts: &[&[u8]]) {
-        let length = frames.plain_block(parts);
+        self.note(frames.plain_block(parts));
+    }
+
+    /// A block of so many bytes was written.
+    pub fn note(&mut self, length: u32) {
         self.ends.push(self.ends.last().copied().unwrap_or(0) + u64::from(length));
     }
 
-    fn finish(self, shift: u8) -> Blocks {
+    pub fn finish(self, shift: u8) -> Blocks {
         Blocks { shift, first: self.first, offset: self.offset, ends: self.ends }
     }
 }

@@ -12,6 +12,7 @@ mod chunk;
 mod directory;
 mod encoder;
 mod group;
+mod long;
 mod pool;
 mod reader;
 mod writer;

@@ -179,6 +179,52 @@ fn a_pool_writes_segments_side_by_side() {
     assert!(contents(&directory, "a") == expected && contents(&directory, "c") == expected);
 }
 
+/// Frames: long ones, short ones, both in turns, with older versions and tombstones. Whoever makes a length, the bytes follow.
+#[test]
+fn byte_strings_come_back_long_and_short() {
+    let (_folder, directory) = folder();
+    let options = TableOptions { group_bytes: 300 << 10, block_bytes: 4096, ..TableOptions::default() };
+    let lengths = |i: u64| match i / 20 {
+        0 => 60_000,
+        1 => 30,
+        2 => [50_000, 12][i as usize % 2],
+        _ => [0, 4096, 40_000, 100, 33][i as usize % 5],
+    };
+    let value = |i: u64| (0..lengths(i)).map(|at| (at as u64 * (i + 3) >> 3) as u8).collect::<Vec<u8>>();
+    let write = |writer: &mut TableSegmentWriter| {
+        for i in 0..100u64 {
+            let bytes = value(i);
+            let cut = bytes.len() / 3;
+            if i % 7 == 2 {
+                writer.append_bytes(RowId(i), Csn(9), None).unwrap();
+            }
+            writer.append_bytes(RowId(i), Csn(5), Some(&[&bytes[..cut], &bytes[cut..]])).unwrap();
+        }
+    };
+    let pool = EncoderPool::new(options, || false);
+    let mut here = TableSegmentWriter::create(&directory, "here", &[Kind::Frame], &options).unwrap();
+    let mut pooled = TableSegmentWriter::create_pooled(&directory, "pooled", &[Kind::Frame], &pool).unwrap();
+    write(&mut here);
+    write(&mut pooled);
+    let metas = [here.finish().unwrap(), pooled.finish().unwrap()];
+    assert_eq!(metas.map(|m| (m.rows, m.tombstones, m.row_id_max)), [(114, 14, RowId(99)); 2]);
+    for (name, meta) in ["here", "pooled"].iter().zip(metas) {
+        assert!(meta.stored_bytes < meta.raw_bytes + 6000, "{} of {} bytes", meta.stored_bytes, meta.raw_bytes);
+        let segment = TableSegmentReader::open(&directory, name, &BlockCache::new(1 << 20)).unwrap();
+        segment.verify().unwrap();
+        assert!(segment.row_groups().len() > 4);
+        for i in 0..100u64 {
+            let find = |csn: u64| segment.find(RowId(i), Csn(csn)).unwrap().unwrap();
+            assert_eq!((find(9).tombstone, find(5).tombstone), (i % 7 == 2, false));
+            let same = segment.with_bytes(find(5).position, 0, |bytes| bytes == value(i)).unwrap();
+            assert_eq!(same, Some(true), "value {i} of {name}");
+            if i % 7 == 2 {
+                assert_eq!(segment.with_bytes(find(9).position, 0, |_| ()).unwrap(), None);
+            }
+        }
+    }
+}
+
 #[test]
 fn versions_stay_together_newest_first() {
     let (_folder, directory) = folder();

@@ -9,6 +9,7 @@ use melba_vfs::Directory;
 use super::chunk::Learnt;
 use super::directory::{Group, TableDirectory};
 use super::encoder::RawGroup;
+use super::long::LongChunk;
 use super::pool::{EncoderPool, PooledFile};
 use super::{SegmentMeta, TABLE_MAGIC, TableOptions};
 use crate::error::Result;
@@ -32,6 +33,8 @@ enum Sink {
         frames: FrameWriter,
         groups: Vec<Group>,
         learnt: Vec<Learnt>,
+        /// The only column of the group that is being collected, if its values are long.
+        long: Option<LongChunk>,
     },
     Pool {
         of: Pooled,
@@ -71,7 +74,7 @@ impl TableSegmentWriter {
     /// Creates the file `name`, which must not exist, for rows of `kinds`.
     pub fn create(directory: &dyn Directory, name: &str, kinds: &[Kind], options: &TableOptions) -> Result<TableSegmentWriter> {
         let frames = FrameWriter::create(directory, name, &TABLE_MAGIC)?;
-        let sink = Sink::Here { frames, groups: Vec::new(), learnt: Vec::new() };
+        let sink = Sink::Here { frames, groups: Vec::new(), learnt: Vec::new(), long: None };
         Ok(TableSegmentWriter::new(kinds, options, sink))
     }
 
@@ -112,6 +115,7 @@ impl TableSegmentWriter {
     fn append_rows(&mut self, row_ids: &[RowId], csns: CsnSource<'_>, deleted: Option<&Bitmap>, batch: &Batch) -> Result<()> {
         assert_eq!(batch.columns.len(), self.kinds.len(), "a column for each kind");
         assert_eq!(batch.rows, row_ids.len(), "a row id for each row");
+        assert!(self.long().is_none(), "rows by batch and one by one in one group");
         let mut from = 0;
         while from < batch.rows {
             if self.is_full() && self.last.is_none_or(|(last, _)| last != row_ids[from]) {
@@ -130,20 +134,47 @@ impl TableSegmentWriter {
     /// Appends a version of a row whose only column is a byte string, given in parts; `None`: a tombstone.
     ///
     /// # Panics
-    /// As `append` does.
+    /// As `append` does, and that does when it follows.
     pub fn append_bytes(&mut self, row_id: RowId, csn: Csn, parts: Option<&[&[u8]]>) -> Result<()> {
         assert_eq!(self.kinds.len(), 1, "a single column");
-        if self.is_full() && self.last.is_none_or(|(last, _)| last != row_id) {
+        let bytes = parts.unwrap_or_default().iter().map(|part| part.len()).sum();
+        let ends_here = self.is_full() || !self.suits_long(bytes);
+        if ends_here && self.last.is_none_or(|(last, _)| last != row_id) {
             self.flush_group()?;
         }
+        let is_first = self.group.rows() == 0;
         self.append_hidden(&[row_id], CsnSource::Uniform(csn), None, 0..1);
         *self.group.tombstones.last_mut().expect("the row was just added") = i64::from(parts.is_none());
+        if let Sink::Here { frames, long, .. } = &mut self.sink {
+            if is_first && bytes >= self.options.block_bytes {
+                *long = Some(LongChunk::begin(frames.buffer()));
+            }
+            if let Some(long) = long {
+                return long.append(parts, frames);
+            }
+        }
         self.group.columns[0].append_bytes(parts);
         Ok(())
     }
 
+    /// The chunk of long values that the group has, if it does.
+    fn long(&self) -> Option<&LongChunk> {
+        if let Sink::Here { long, .. } = &self.sink { long.as_ref() } else { None }
+    }
+
+    /// Whether the group has no long values, or has a place for one of so many bytes among them. Short ones in blocks of their own
+    /// would take more space.
+    fn suits_long(&self, bytes: usize) -> bool {
+        self.long().is_none_or(|long| long.takes(bytes, self.options.block_bytes / 8))
+    }
+
+    /// Bytes of the group's values, about.
+    fn group_bytes(&self) -> usize {
+        self.group.bytes() + self.long().map_or(0, LongChunk::bytes)
+    }
+
     fn is_full(&self) -> bool {
-        self.group.rows() >= self.options.group_rows || self.group.bytes() >= self.options.group_bytes
+        self.group.rows() >= self.options.group_rows || self.group_bytes() >= self.options.group_bytes
     }
 
     /// The end of the rows from `from` on that this row group takes: at least one, at least to the end of a row's versions when full.
@@ -193,12 +224,13 @@ impl TableSegmentWriter {
     }
 
     fn flush_group(&mut self) -> Result<()> {
-        self.raw_bytes += (self.group.bytes() + self.group.rows() * 8) as u64;
+        self.raw_bytes += (self.group_bytes() + self.group.rows() * 8) as u64;
         match &mut self.sink {
-            Sink::Here { frames, groups, learnt } => {
+            Sink::Here { frames, groups, learnt, long } => {
                 let summary = self.group.summary();
                 let mut chunks = Vec::with_capacity(self.group.chunks());
-                for at in 0..self.group.chunks() {
+                chunks.extend(long.take().map(LongChunk::finish));
+                for at in chunks.len()..self.group.chunks() {
                     chunks.push(self.group.encode_chunk(at, learnt, frames.buffer(), &self.options));
                     frames.flush_full()?;
                 }

@@ -142,10 +142,7 @@ impl ExecContext {
 
 /// Appends the value of an inline form.
 fn inflate(inline: &Inline<'_>, out: &mut Vec<u8>) -> Result<()> {
-    let start = out.len();
-    let bytes = inline.raw_bytes as usize;
-    out.resize(start + bytes, 0);
-    melba_toast::decompress(inline.method, inline.stream, &mut out[start..])
+    melba_toast::decompress_onto(inline.method, inline.stream, inline.raw_bytes as usize, out)
         .map_err(|_| damaged(format!("compressed {} data is corrupt", inline.method.name())))
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use melba_engine::Transaction;
 use melba_functions::varlena::{COMPRESSED_HEADER_BYTES, HEADER_BYTES, data_bytes};
+use melba_toast::ahead::{Encoding, encode_all};
 use melba_toast::{External, Inline, Method, Stored, frame, is_incompressible, stored};
 use melba_types::row::RowLayout;
 use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Result, RowId, codec, err};
@@ -407,13 +408,14 @@ impl RowFormer {
         let bytes = if external.method.is_some() { raw.len() / 2 } else { raw.len() };
         external.first = ctx.transaction.reserve_frames(target.tree, external.rows(), bytes)?;
         let mut id = external.first;
-        for piece in raw.chunks(frame::FRAME_BYTES) {
+        let encoding = Encoding { method: external.method, level: column.level };
+        encode_all(encoding, raw, ctx.transaction.threads(), |parts| -> Result<()> {
             ctx.check_interrupt()?;
-            let parts = frame::encode_parts(external.method, column.level, piece, &mut self.buffer);
-            external.stored_bytes += frame::stream_bytes(&parts) as u32;
-            ctx.transaction.put_frame(target.tree, id, &parts)?;
+            external.stored_bytes += frame::stream_bytes(parts) as u32;
+            ctx.transaction.put_frame(target.tree, id, parts)?;
             id.0 += 1;
-        }
+            Ok(())
+        })?;
         if characters != 0 {
             self.buffer.clear();
             stored::Characters::encode(raw, &mut self.buffer);
