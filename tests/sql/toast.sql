@@ -87,3 +87,27 @@ insert into pl(d) values (repeat('e', 5000));
 select pg_column_compression(d) from pl where d like 'e%';
 create table pm (like tbl including compression including storage);
 \d+ pm
+-- values of outer rows in sub-queries
+create table o(id int, v bytea, w text, x numeric[]);
+alter table o alter v set storage external;
+insert into o select g, decode(repeat('00ff12', 20000 * g), 'hex'), repeat('é', 100000), array(select x::numeric / 7 from generate_series(1, 2000) x) from generate_series(1, 2) g;
+select (select octet_length(o.v)), (select md5(o.v)), (select count(*) from generate_series(1,3) g where g < pg_column_size(o.v)), (select substr(o.w, 99998)), (select sum(y) from unnest(o.x) y), (select length(o.w) + g from generate_series(7,7) g), exists (select 1 where o.v is null) from o order by id;
+select (select pg_column_size(o.v)), (select pg_column_compression(o.w)), (select count(*) from o p where p.v = o.v), (select max(left(o.w, 2) || p.id) from o p) from o order by id;
+-- what PostgreSQL keeps long values in
+select oid::regclass as toast from pg_class where oid = (select reltoastrelid from pg_class where relname = 'o') \gset
+select :'toast' = 'pg_toast.pg_toast_' || 'o'::regclass::oid, :'toast'::regclass::oid = reltoastrelid from pg_class where relname = 'o';
+select attname, atttypid::regtype, attnum, attstorage, attnotnull from pg_attribute where attrelid = :'toast'::regclass and attnum > 0 order by attnum;
+delete from o where id = 3; update o set w = 'short', x = null;
+select count(*), sum(length(chunk_data)), max(length(chunk_data)), max(chunk_seq), count(distinct chunk_id) from :toast;
+select count(*), min(chunk_seq) from :toast where chunk_seq > 30;
+select (select md5(string_agg(chunk_data, '' order by chunk_seq)) from :toast where chunk_id = c.chunk_id) = (select md5(v) from o where octet_length(v) = c.n) from (select chunk_id, sum(length(chunk_data)) n from :toast group by chunk_id) c order by n;
+select * from :toast where chunk_id = 0;
+begin; delete from o where id = 1; select count(*), max(chunk_seq) from :toast; rollback; select count(*) from :toast;
+insert into :toast values (1, 2, 'x');
+delete from :toast;
+update :toast set chunk_seq = 1;
+alter table :toast add column x int;
+select pg_relation_size(:'toast') > 0, pg_total_relation_size(:'toast') > 0, pg_indexes_size('o');
+create view ov as select chunk_id, chunk_seq from :toast; select count(*) from ov; drop view ov;
+truncate o; select count(*) from :toast;
+drop table o; select to_regclass(:'toast');

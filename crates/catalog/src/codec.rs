@@ -289,7 +289,7 @@ impl Code for Storage {
     fn write(&self, out: &mut Vec<u8>) {
         match self {
             // A system relation's generator is known by its OID.
-            Storage::None | Storage::System(_) => out.push(0),
+            Storage::None | Storage::System(_) | Storage::Toast(_) => out.push(0),
             Storage::Tree(tree) => {
                 out.push(1);
                 tree.write(out);

@@ -122,7 +122,11 @@ struct List {
 }
 
 impl List {
-    fn push(&mut self, referenced: ObjectAddress, kind: DependencyKind) {
+    fn push(&mut self, mut referenced: ObjectAddress, kind: DependencyKind) {
+        // A toast table goes with its table.
+        if referenced.class == classes::PG_CLASS && referenced.object.is_toast() {
+            referenced = address(classes::PG_CLASS, referenced.object.without_toast(), 0);
+        }
         let dependency = Dependency { dependent: self.dependent, referenced, kind };
         if referenced.object.is_valid() && !is_pinned(referenced) && !self.all.contains(&dependency) {
             self.all.push(dependency);

@@ -31,6 +31,7 @@ pub mod relations;
 mod role_uses;
 mod seed;
 mod snapshot;
+mod toast;
 mod views;
 
 pub use builtin::{AccessMethods, OperatorClass, OperatorFamily, OperatorFamilyMember};

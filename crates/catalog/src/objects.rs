@@ -123,6 +123,8 @@ pub enum Storage {
     System(&'static str),
     /// A sequence's counter.
     Sequence(TreeId),
+    /// The long values of the table that has this tree, in chunks (`toast`).
+    Toast(TreeId),
 }
 
 /// A row of pg_class with what hangs on it.

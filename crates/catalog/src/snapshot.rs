@@ -185,6 +185,10 @@ impl Catalog {
                 if let Some(table) = self.table_with(o) {
                     self.relations.put(table);
                 }
+                match o.toast_table() {
+                    Some(toast) => self.relations.put(Arc::new(toast)),
+                    None => self.relations.remove(o.oid.toast()),
+                };
                 old
             }
             Object::Type(o) => self.types.put(o.clone()).map(Object::Type),
@@ -213,7 +217,10 @@ impl Catalog {
         let oid = address.object;
         let old = match address.class {
             classes::PG_NAMESPACE => self.namespaces.remove(oid).map(Object::Namespace),
-            classes::PG_CLASS => self.relations.remove(oid).map(Object::Relation),
+            classes::PG_CLASS => {
+                self.relations.remove(oid.toast());
+                self.relations.remove(oid).map(Object::Relation)
+            }
             classes::PG_TYPE => self.types.remove(oid).map(Object::Type),
             classes::PG_PROC => self.functions.remove(oid).map(Object::Function),
             classes::PG_OPERATOR => self.operators.remove(oid).map(Object::Operator),
@@ -483,9 +490,9 @@ impl Catalog {
         self.dependents.of_oid(oid)
     }
 
-    /// Relations that users created or changed, in OID order.
+    /// Relations that users created or changed, in OID order; without the toast tables that these have.
     pub fn user_relations(&self) -> impl Iterator<Item = &Arc<Relation>> {
-        self.relations.user_objects()
+        self.relations.user_objects().filter(|r| r.kind != RelationKind::Toast)
     }
 
     /// Tables that inherit from a table, or its partitions, in OID order.
@@ -530,7 +537,7 @@ impl Catalog {
         all.extend(self.databases.user_objects().cloned().map(Object::Database));
         all.extend(self.namespaces.user_objects().cloned().map(Object::Namespace));
         all.extend(self.types.user_objects().cloned().map(Object::Type));
-        all.extend(self.relations.user_objects().cloned().map(Object::Relation));
+        all.extend(self.user_relations().cloned().map(Object::Relation));
         all.extend(self.functions.user_objects().cloned().map(Object::Function));
         all.extend(self.operators.user_objects().cloned().map(Object::Operator));
         all.extend(self.casts.user_objects().cloned().map(Object::Cast));

@@ -11,7 +11,7 @@ const FIRST_NORMAL_XID: u32 = 3;
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     let relations: Vec<_> = match (s.oid(0), s.text(1), s.oid(2)) {
-        (Some(oid), ..) => s.catalog.relation(oid.without_toast()).into_iter().collect(),
+        (Some(oid), ..) => s.catalog.relation(oid).into_iter().collect(),
         (_, Some(name), Some(namespace)) => s.catalog.relation_by_name(namespace, name).into_iter().collect(),
         (_, Some(name), None) => {
             let mut found: Vec<_> = s.catalog.namespaces().filter_map(|n| s.catalog.relation_by_name(n.oid, name)).collect();
@@ -23,39 +23,6 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     };
     for relation in relations {
         push(s, relation, out);
-        if has_toast(relation) {
-            push(s, &toast_of(relation), out);
-        }
-    }
-}
-
-/// Whether long values of a table go elsewhere.
-fn has_toast(r: &Relation) -> bool {
-    matches!(r.storage, Storage::Tree(_))
-        && matches!(r.kind, RelationKind::Table | RelationKind::MaterializedView)
-        && r.columns.iter().any(|c| c.kind.is_toastable())
-}
-
-/// A table's toast table, as PostgreSQL would show it.
-fn toast_of(r: &Relation) -> Relation {
-    Relation {
-        oid: r.oid.toast(),
-        name: format!("pg_toast_{}", r.oid).into(),
-        namespace: classes::PG_TOAST,
-        kind: RelationKind::Toast,
-        row_type: Oid::INVALID,
-        of_type: Oid::INVALID,
-        file_node: r.file_node.toast(),
-        columns: [].into(),
-        indexes: vec![],
-        constraints: vec![],
-        triggers: vec![],
-        options: vec![],
-        acl: None,
-        parents: vec![],
-        partition_bound: None,
-        rule: Oid::INVALID,
-        ..r.clone()
     }
 }
 
@@ -86,13 +53,12 @@ fn push(s: &Source<'_>, r: &Relation, out: &mut Rows<'_>) {
         Datum::Float4(estimate.map_or(if stored || r.kind == PartitionedTable { -1.0 } else { 0.0 }, |e| e.rows)),
         Datum::Int4(0),
         Datum::Int4(0),
-        oid(if has_toast(r) { r.oid.toast() } else { Oid::INVALID }),
+        oid(if r.has_toast() { r.oid.toast() } else { Oid::INVALID }),
         bool(has_indexes),
         bool(shared),
         char(persistence(r.persistence)),
         char(r.kind.letter()),
-        // A value's id, the number of a piece, and the piece.
-        int2(if r.kind == Toast { 3 } else { column_count(r) }),
+        int2(column_count(r)),
         int2(checks.count()),
         bool(r.rule.is_valid()),
         bool(has_triggers(s, r)),

@@ -202,7 +202,7 @@ impl Ddl<'_> {
                 match relation.storage {
                     Storage::Tree(tree) => self.tx.engine.drop_tree(tree)?,
                     Storage::Sequence(sequence) => self.tx.engine.drop_sequence(melba_engine::SequenceId(sequence.0))?,
-                    Storage::None | Storage::System(_) => {}
+                    Storage::None | Storage::System(_) | Storage::Toast(_) => {}
                 }
                 if relation.row_type.is_valid() {
                     self.remove_type(&catalog, relation.row_type);

@@ -275,6 +275,7 @@ impl Ddl<'_> {
                         let counts = match relation.kind {
                             RelationKind::Sequence => wants_sequences,
                             RelationKind::Index | RelationKind::PartitionedIndex | RelationKind::Composite => false,
+                            RelationKind::Toast => false,
                             _ => !wants_sequences,
                         };
                         if counts {

@@ -34,7 +34,7 @@ use std::sync::Arc;
 pub use index::{plural, storage_options};
 
 use melba_catalog::privileges::AclKind;
-use melba_catalog::{Catalog, Namespace, Relation, acl, classes, quote_ident};
+use melba_catalog::{Catalog, Namespace, Relation, RelationKind, acl, classes, quote_ident};
 use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_functions::Session;
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
@@ -194,6 +194,10 @@ impl<'a> Ddl<'a> {
             self.lock_relation(found.oid, mode)?;
             // While we waited, the name may have come to mean another relation.
             match self.find_relation(name)? {
+                // It comes and goes with its table, and is otherwise nobody's to change.
+                Some(now) if now.oid == found.oid && now.kind == RelationKind::Toast => {
+                    bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", now.name)
+                }
                 Some(now) if now.oid == found.oid => return Ok(now),
                 _ => continue,
             }

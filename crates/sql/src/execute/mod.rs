@@ -24,6 +24,7 @@ use melba_types::{Batch, Datum, Result};
 pub use context::ExecContext;
 pub use expression::Expression;
 pub use instrument::NodeTiming;
+pub(crate) use operator::Made;
 pub(crate) use spill::{Place, Resources, Store};
 
 use self::operator::Pending;

@@ -165,8 +165,11 @@ impl Planner<'_> {
         let Some(relation) = self.catalog().relation(oid).cloned() else {
             bail!(UNDEFINED_TABLE, "relation with OID {oid} does not exist");
         };
-        if !self.relations.iter().any(|r| r.0 == oid) {
-            self.relations.push((oid, false));
+        // The rows of a toast table are made of its table's.
+        for oid in [oid.without_toast(), oid] {
+            if !self.relations.iter().any(|r| r.0 == oid) {
+                self.relations.push((oid, false));
+            }
         }
         let params = self.parameters_of(own, entry);
         if inherit {
@@ -180,7 +183,9 @@ impl Planner<'_> {
         }
         match relation.storage {
             Storage::Tree(_) => {}
-            Storage::System(_) | Storage::Sequence(_) => return self.system_paths(entry, &relation, own, across),
+            Storage::System(_) | Storage::Sequence(_) | Storage::Toast(_) => {
+                return self.system_paths(entry, &relation, own, across);
+            }
             _ => return Err(DbError::unsupported(format!("reading relation \"{}\"", relation.name))),
         }
         let raw = self.table_rows(&relation);

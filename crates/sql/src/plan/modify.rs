@@ -131,6 +131,9 @@ impl Planner<'_> {
             Storage::System(_) => {
                 return Err(DbError::unsupported(format!("changing system catalog \"{}\" by its rows", relation.name)));
             }
+            Storage::Toast(_) => {
+                return Err(melba_types::err!(WRONG_OBJECT_TYPE, "cannot change TOAST relation \"{}\"", relation.name));
+            }
             _ => return Err(DbError::unsupported(format!("changing relation \"{}\"", relation.name))),
         }
         match self.relations.iter_mut().find(|r| r.0 == oid) {

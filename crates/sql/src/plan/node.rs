@@ -224,7 +224,7 @@ pub struct SystemScanNode {
     pub column_kinds: Vec<Kind>,
     /// Column position = value, to hand to the relation's generator.
     pub equal: Vec<(usize, Expression)>,
-    /// Comparisons of a large object's OID, which make the scan shorter; the filter has them, too.
+    /// Comparisons of the first column of a relation whose rows are `Made`, which make the scan shorter; the filter has them, too.
     pub ranges: Vec<(melba_engine::ZoneOp, Expression)>,
     pub filter: Vec<Expression>,
 }

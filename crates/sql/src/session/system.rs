@@ -296,28 +296,22 @@ impl StatementContext {
         let objects = Trees::of(&self.catalog);
         let own = |relation: &melba_catalog::Relation| match relation.storage {
             melba_catalog::Storage::Tree(tree) => engine.tree_bytes(tree),
+            melba_catalog::Storage::Toast(tree) => engine.tree_bytes(tree.toast()),
             _ => match RowsOf::relation(relation.oid) {
                 Some(RowsOf::Metadata) => engine.tree_bytes(objects.metadata),
                 Some(RowsOf::Pages) => engine.tree_bytes(objects.data),
                 None => 0,
             },
         };
-        let toast = |relation: &melba_catalog::Relation| match relation.storage {
-            melba_catalog::Storage::Tree(tree) => engine.tree_bytes(tree.toast()),
-            _ => 0,
-        };
+        let toast = |relation: &melba_catalog::Relation| self.catalog.relation(relation.oid.toast()).map_or(0, |r| own(r));
         if source.starts_with("pg_database_size") {
-            let total: u64 = self.catalog.relations().map(|r| own(r) + toast(r)).sum();
+            let total: u64 = self.catalog.relations().map(|r| own(r)).sum();
             return Ok(Datum::Int8(total as i64));
         }
         let (Some(Datum::Oid(oid)), true) = (args.first(), is_relation_size(source)) else {
             return Err(DbError::unsupported(format!("function {source}")));
         };
-        let Some(relation) = self.catalog.relation(Oid(*oid).without_toast()) else { return Ok(Datum::Null) };
-        if Oid(*oid).is_toast() {
-            let bytes = if source == "pg_indexes_size" { 0 } else { toast(relation) };
-            return Ok(Datum::Int8(bytes as i64));
-        }
+        let Some(relation) = self.catalog.relation(Oid(*oid)) else { return Ok(Datum::Null) };
         let indexes = || relation.indexes.iter().filter_map(|i| self.catalog.relation(*i)).map(|r| own(r)).sum::<u64>();
         let bytes = match source {
             "pg_indexes_size" => indexes(),

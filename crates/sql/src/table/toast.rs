@@ -9,6 +9,7 @@
 //!    compressed.
 //! 2. What an update replaces is removed from the toast tree, and what it does not touch stays where it is.
 
+mod chunks;
 mod former;
 mod size;
 
@@ -17,6 +18,7 @@ use melba_toast::{Method, ZSTD_LEVEL};
 use melba_types::row::RowLayout;
 use melba_types::{Datum, Kind, Result, RowId, TreeId};
 
+pub(crate) use chunks::ChunkScan;
 pub(super) use former::{RowFormer, forget};
 use size::{ColumnShape, TUPLE_TARGET};
 

@@ -17,11 +17,11 @@ pub fn similar_to_regexp(pattern: &str, escape: Option<&str>) -> Result<String> 
         }
     };
     let mut out = String::from("^(?:");
-    let (mut after_escape, mut in_brackets, mut separators) = (false, false, 0);
+    let (mut after_escape, mut brackets, mut separators) = (false, Brackets::default(), 0);
     for c in pattern.chars() {
         if after_escape {
             after_escape = false;
-            if c == '"' && !in_brackets {
+            if c == '"' && brackets.depth == 0 {
                 // The parts before, at and after what substring() takes: the first as short as possible.
                 out.push_str(match separators {
                     0 => "){1,1}?(",
@@ -35,20 +35,21 @@ pub fn similar_to_regexp(pattern: &str, escape: Option<&str>) -> Result<String> 
             } else {
                 out.push('\\');
                 out.push(c);
+                brackets.take('\\');
             }
         } else if Some(c) == escape {
             after_escape = true;
-        } else if in_brackets {
+        } else if brackets.depth > 0 {
             if c == '\\' {
                 out.push('\\');
             }
             out.push(c);
-            in_brackets = c != ']';
+            brackets.take(c);
         } else {
             match c {
                 '[' => {
                     out.push('[');
-                    in_brackets = true;
+                    brackets = Brackets { depth: 1, is_empty: true };
                 }
                 '%' => out.push_str(".*"),
                 '_' => out.push('.'),
@@ -63,4 +64,26 @@ pub fn similar_to_regexp(pattern: &str, escape: Option<&str>) -> Result<String> 
     }
     out.push_str(")$");
     Ok(out)
+}
+
+/// Where in a bracket expression the next character is.
+#[derive(Default)]
+struct Brackets {
+    /// How many are open: classes such as [:alpha:] are inside of another.
+    depth: usize,
+    /// Nothing has come but perhaps a caret: a closing bracket is an ordinary character.
+    is_empty: bool,
+}
+
+impl Brackets {
+    fn take(&mut self, c: char) {
+        match c {
+            _ if self.depth == 0 => return,
+            '^' if self.is_empty => return,
+            ']' if !self.is_empty => self.depth -= 1,
+            '[' => self.depth += 1,
+            _ => {}
+        }
+        self.is_empty = false;
+    }
 }

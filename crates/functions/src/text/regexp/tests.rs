@@ -1,3 +1,4 @@
+use super::similar::similar_to_regexp;
 use super::*;
 
 fn find(pattern: &str, text: &str) -> Option<Vec<Option<String>>> {
@@ -19,6 +20,29 @@ fn the_longest_match_is_taken_unless_the_first_quantifier_is_lazy() {
     assert_eq!(whole("a.*?c.*", "abcbc").as_deref(), Some("abc"));
     assert_eq!(whole("a(?:.*?c|x).*", "abcbc").as_deref(), Some("abcbc"));
     assert_eq!(find("(foo|foobar)(bar)?", "foobar").expect("match")[0].as_deref(), Some("foobar"));
+}
+
+#[test]
+fn a_group_that_prefers_the_shortest_match_gets_it() {
+    let part = |pattern: &str| find(pattern, "abcdefg").map(|mut c| c.swap_remove(1).unwrap_or_default());
+    assert_eq!(part("^(?:a*){1,1}?(.*){1,1}(?:g*)$").as_deref(), Some("abcdefg"));
+    assert_eq!(part("^(?:a+|ab){1,1}?(.*)$").as_deref(), Some("bcdefg"));
+    assert_eq!(part("^(?:.*){1}?([e-g]*)$").as_deref(), Some("efg"));
+}
+
+/// What EXPLAIN shows in PostgreSQL 18.
+#[test]
+fn patterns_of_similar_to_become_regular_expressions() {
+    for (pattern, expected) in [
+        ("_[_[:alpha:]_]_", "^(?:.[_[:alpha:]_].)$"),
+        ("$[$[:alnum:]$]$", "^(?:\\$[$[:alnum:]$]\\$)$"),
+        ("()[([:alnum:](]()", "^(?:(?:)[([:alnum:](](?:))$"),
+        ("[]%][^]%][^%]%", "^(?:[]%][^]%][^%].*)$"),
+        ("^[^[:alnum:]^[^^][[^^]][\\^][[\\^]]\\^]^", "^(?:\\^[^[:alnum:]^[^^][[^^]][\\^][[\\^]]\\^]\\^)$"),
+    ] {
+        assert_eq!(similar_to_regexp(pattern, None).expect(pattern), expected);
+    }
+    assert_eq!(similar_to_regexp("[|a]%", Some("|")).expect("a pattern"), "^(?:[\\a].*)$");
 }
 
 #[test]

@@ -127,6 +127,8 @@ struct Translator {
     alternation: bool,
     lazy: bool,
     quantified_group: bool,
+    /// Inside of a group that is to match as little as it can, whatever its own quantifiers prefer.
+    shortest: bool,
     depth: usize,
 }
 
@@ -155,6 +157,7 @@ impl Translator {
             alternation: false,
             lazy: false,
             quantified_group: false,
+            shortest: false,
             depth: 0,
         }
     }
@@ -230,8 +233,17 @@ impl Translator {
                 Some(')') => return Err(invalid(NOT_BALANCED)),
                 Some(_) => {}
             }
-            let start = self.out.len();
+            let (from, start, groups) = (self.at, self.out.len(), self.groups);
             let atom = self.atom()?;
+            if matches!(atom, Atom::Group(_)) && !self.shortest && self.eat_shortest() {
+                let end = self.at;
+                self.out.truncate(start);
+                (self.at, self.groups, self.shortest) = (from, groups, true);
+                self.atom()?;
+                (self.at, self.shortest, self.lazy) = (end, false, true);
+                preference = preference.or(Some(Preference::Shortest));
+                continue;
+            }
             let quantified = self.quantifier(start, &atom)?;
             let own = match atom {
                 Atom::Quantifiable(p) | Atom::Group(p) => quantified.or(p),
@@ -303,6 +315,11 @@ impl Translator {
         Ok(if constraint.is_some() { Atom::Constraint } else { Atom::Group(preference) })
     }
 
+    /// The quantifier that changes nothing of a group but its preference.
+    fn eat_shortest(&mut self) -> bool {
+        self.eat("{1,1}?") || self.eat("{1}?")
+    }
+
     /// A quantifier, when there is one; answers the preference it gives.
     fn quantifier(&mut self, start: usize, atom: &Atom) -> Result<Option<Preference>> {
         self.skip_expanded()?;
@@ -356,7 +373,7 @@ impl Translator {
             (minimum, None) => format!("{{{minimum},}}"),
             (minimum, Some(maximum)) => format!("{{{minimum},{maximum}}}"),
         });
-        if lazy {
+        if lazy || self.shortest {
             self.out.push('?');
         }
         // {m} without a question mark leaves the preference to the atom.

@@ -111,6 +111,8 @@ impl Expression {
             _ if batch.rows == 1 => self.eval_loop(ctx, batch),
             // A row at a time, the values are expanded one after the other.
             Node::Call(_) if batch.is_stored() && self.reads_stored(batch) => self.eval_loop(ctx, batch),
+            // An outer row's value is looked at as that row stores it.
+            Node::Call(call) if call.is_of_outer() => self.eval_loop(ctx, batch),
             Node::Call(call) => self.eval_call(call, ctx, batch),
             Node::And(args) => logic(args, false, ctx, batch),
             Node::Or(args) => logic(args, true, ctx, batch),

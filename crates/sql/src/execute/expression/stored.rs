@@ -51,10 +51,10 @@ impl StoredFunction {
 }
 
 impl Expression {
-    /// A column, possibly as another type that is held alike.
+    /// A column of this row or, as a parameter, of an outer one; possibly as another type that is held alike.
     pub fn is_column(&self) -> bool {
         match &self.node {
-            Node::Column(_) => true,
+            Node::Column(_) | Node::Executor(_) => true,
             Node::Relabel(arg) => arg.kind == self.kind && arg.is_column(),
             _ => false,
         }
@@ -64,6 +64,7 @@ impl Expression {
     pub fn eval_stored(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
         match &self.node {
             Node::Column(i) => Ok(row[*i].clone()),
+            Node::Executor(i) => Ok(ctx.executor_parameter(*i)),
             Node::Relabel(arg) if arg.kind == self.kind => arg.eval_stored(ctx, row),
             _ => self.eval_row(ctx, row),
         }
@@ -71,6 +72,18 @@ impl Expression {
 }
 
 impl Call {
+    /// Whether it is a function of the stored form of an outer row's column.
+    pub(super) fn is_of_outer(&self) -> bool {
+        fn is_outer(e: &Expression) -> bool {
+            match &e.node {
+                Node::Executor(_) => true,
+                Node::Relabel(arg) => is_outer(arg),
+                _ => false,
+            }
+        }
+        self.stored.is_some() && self.args.first().is_some_and(is_outer)
+    }
+
     /// Evaluates a call that has a `StoredFunction`.
     pub(super) fn eval_of_stored(&self, function: StoredFunction, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
         let first = self.args[0].eval_stored(ctx, row)?;

@@ -48,7 +48,8 @@ pub struct SubPlanTest {
 impl SubPlan {
     pub fn eval(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
         for (parameter, arg) in &self.args {
-            ctx.set_executor_parameter(*parameter, arg.eval_row(ctx, row)?);
+            // Expanded where it is looked at, which may be nowhere.
+            ctx.set_executor_parameter(*parameter, arg.eval_stored(ctx, row)?);
         }
         match self.kind {
             SubPlanKind::ExistsAny => {

@@ -6,9 +6,9 @@ mod dedup;
 mod function_scan;
 mod hash_join;
 mod index_scan;
-mod large_object_scan;
 mod limit;
 mod lock_rows;
+mod made_scan;
 mod nested_loop;
 mod pending;
 mod project;
@@ -24,11 +24,11 @@ use melba_types::Result;
 
 pub(crate) use dedup::KEY_OVERHEAD_BYTES;
 pub(crate) use lock_rows::{Purpose, Relock, lock_and_recheck, replace, still_holds};
+pub(crate) use made_scan::Made;
 pub(crate) use pending::{Pending, append, give};
 pub(crate) use quicksort::quicksort;
 
 use crate::execute::{ExecContext, Operator};
-use crate::large_object::RowsOf;
 use crate::plan::node::{Op, PlanNode};
 
 /// The operator for a plan node.
@@ -41,8 +41,8 @@ pub(crate) fn build(node: &PlanNode, ctx: &ExecContext) -> Result<Box<dyn Operat
             Box::new(unique_scan::UniqueScanOp::new(n.clone(), node.kinds.clone()))
         }
         Op::IndexScan(n) => Box::new(index_scan::IndexScanOp::new(n.clone(), node.kinds.clone())),
-        Op::SystemScan(n) => match RowsOf::relation(n.relation) {
-            Some(rows) => Box::new(large_object_scan::LargeObjectScanOp::new(rows, n.clone(), node.kinds.clone())),
+        Op::SystemScan(n) => match Made::of(n.relation) {
+            Some(made) => Box::new(made_scan::MadeScanOp::new(made, n.clone(), node.kinds.clone())),
             None => Box::new(simple::SystemScanOp::new(n.clone(), node.kinds.clone())),
         },
         Op::FunctionScan(n) => Box::new(function_scan::FunctionScanOp::new(n.clone(), node.kinds.clone())),

@@ -8,9 +8,9 @@ use melba_types::{DbError, Kind, Result};
 
 use super::index::{ArmChoice, IndexChoice, Match, RangeChoice};
 use super::{Access, LeafPath, ScanColumns};
+use crate::execute::Made;
 use crate::execute::expression::{Call, compile};
 use crate::execute::key::KeyPart;
-use crate::large_object::RowsOf;
 use crate::plan::explain;
 use crate::plan::layout::{Layout, column};
 use crate::plan::node::*;
@@ -233,7 +233,7 @@ impl Planner<'_> {
         for (column, value) in equal {
             values.push((*column, self.compile(value, &none)?));
         }
-        let ranges = match RowsOf::relation(relation.oid) {
+        let ranges = match Made::of(relation.oid) {
             Some(_) => self.zones(entry, &relation, filter)?.into_iter().filter(|z| z.0 == 0).map(|z| (z.1, z.2)).collect(),
             None => Vec::new(),
         };

@@ -1,10 +1,10 @@
-//! Scans of pg_largeobject and pg_largeobject_metadata.
+//! Scans of relations whose rows are made while trees are scanned: large objects, and the chunks of toast tables.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use melba_engine::ZoneOp;
-use melba_types::{Batch, Column, Datum, Kind, Result, RowId};
+use melba_types::{Batch, Column, Datum, Kind, Oid, Result, RowId};
 
 use super::pending::{Pending, batch_of, give};
 use super::table_scan;
@@ -12,12 +12,46 @@ use crate::execute::expression::filter;
 use crate::execute::{ExecContext, Operator};
 use crate::large_object::{RowsOf, Scan};
 use crate::plan::node::{ScanOutput, SystemScanNode};
+use crate::table::ChunkScan;
+
+/// Which rows are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Made {
+    LargeObjects(RowsOf),
+    /// Of the toast table that this table has.
+    Chunks(Oid),
+}
+
+impl Made {
+    /// By the relation that is scanned.
+    pub fn of(relation: Oid) -> Option<Made> {
+        match RowsOf::relation(relation) {
+            Some(rows) => Some(Made::LargeObjects(rows)),
+            None => relation.is_toast().then(|| Made::Chunks(relation.without_toast())),
+        }
+    }
+}
+
+enum Source {
+    LargeObjects(Scan),
+    Chunks(ChunkScan),
+}
+
+impl Source {
+    /// The relation's columns for some more rows, and how many those are; `None` at the end.
+    fn next(&mut self, ctx: &ExecContext) -> Result<Option<(Vec<Column>, usize)>> {
+        match self {
+            Source::LargeObjects(scan) => scan.next(),
+            Source::Chunks(scan) => scan.next(ctx),
+        }
+    }
+}
 
 /// The scan and the values that columns must have.
-type Running = (Scan, Vec<(usize, Datum)>);
+type Running = (Source, Vec<(usize, Datum)>);
 
-pub(super) struct LargeObjectScanOp {
-    rows: RowsOf,
+pub(super) struct MadeScanOp {
+    made: Made,
     node: Arc<SystemScanNode>,
     kinds: Arc<[Kind]>,
     scan: Option<Running>,
@@ -25,9 +59,9 @@ pub(super) struct LargeObjectScanOp {
     done: bool,
 }
 
-impl LargeObjectScanOp {
-    pub fn new(rows: RowsOf, node: Arc<SystemScanNode>, kinds: Arc<[Kind]>) -> LargeObjectScanOp {
-        LargeObjectScanOp { rows, node, kinds, scan: None, pending: Pending::default(), done: false }
+impl MadeScanOp {
+    pub fn new(made: Made, node: Arc<SystemScanNode>, kinds: Arc<[Kind]>) -> MadeScanOp {
+        MadeScanOp { made, node, kinds, scan: None, pending: Pending::default(), done: false }
     }
 
     fn open(&self, ctx: &ExecContext) -> Result<Option<Running>> {
@@ -57,8 +91,13 @@ impl LargeObjectScanOp {
             }
         }
         let Some(objects) = objects.range() else { return Ok(None) };
-        let scan = Scan::open(&ctx.transaction, &ctx.catalog, ctx.view(), self.rows, objects, needed)?;
-        Ok(Some((scan, equal)))
+        let source = match self.made {
+            Made::LargeObjects(rows) => {
+                Source::LargeObjects(Scan::open(&ctx.transaction, &ctx.catalog, ctx.view(), rows, objects, needed)?)
+            }
+            Made::Chunks(table) => Source::Chunks(ChunkScan::open(ctx, table, objects, needed[2])?),
+        };
+        Ok(Some((source, equal)))
     }
 
     /// The node's outputs for rows of the relation.
@@ -84,7 +123,7 @@ impl LargeObjectScanOp {
     }
 }
 
-impl Operator for LargeObjectScanOp {
+impl Operator for MadeScanOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
         if let Some(batch) = self.pending.take(limit) {
             return Ok(Some(batch));
@@ -97,7 +136,7 @@ impl Operator for LargeObjectScanOp {
         }
         while let Some((mut scan, equal)) = self.scan.take() {
             ctx.check_interrupt()?;
-            let Some((columns, rows)) = scan.next()? else { break };
+            let Some((columns, rows)) = scan.next(ctx)? else { break };
             let mut batch = self.outputs(ctx, &columns, rows)?;
             if !equal.is_empty() {
                 let passes = |row: &u32| equal.iter().all(|(c, value)| same(&columns[*c].get(*row as usize), value));
@@ -156,7 +195,7 @@ impl Objects {
     }
 }
 
-/// Equality of the types that the planner hands down for these relations: OIDs and page numbers.
+/// Equality of the types that the planner hands down for these relations: OIDs and numbers of pages and chunks.
 fn same(a: &Datum, b: &Datum) -> bool {
     match (a, b) {
         (Datum::Oid(a), Datum::Oid(b)) => a == b,

@@ -1,0 +1,76 @@
+//! Toast tables: what PostgreSQL keeps long values in, a table of chunks for each table that can have some.
+//!
+//! Long values are kept in another way here (docs/design/toast.md), so a toast table is a relation whose rows are computed. Every
+//! snapshot has one beside each table that PostgreSQL would give one to: it is put, replaced and removed with its table, and
+//! nowhere written down.
+
+use std::sync::{Arc, LazyLock};
+
+use melba_types::{Datum, Kind, Oid, oids};
+
+use crate::classes;
+use crate::objects::*;
+
+/// chunk_id, chunk_seq, chunk_data.
+static COLUMNS: LazyLock<Arc<[Column]>> = LazyLock::new(|| {
+    [("chunk_id", oids::OID, Kind::Oid), ("chunk_seq", oids::INT4, Kind::Int4), ("chunk_data", oids::BYTEA, Kind::Bytes)]
+        .map(|(name, ty, kind)| Column {
+            name: name.into(),
+            ty,
+            typmod: -1,
+            collation: Oid::INVALID,
+            not_null: false,
+            default: None,
+            default_oid: Oid::INVALID,
+            default_depends_on: vec![],
+            generated: 0,
+            identity: 0,
+            dropped: false,
+            missing: Datum::Null,
+            storage: b'p',
+            compression: 0,
+            statistics_target: None,
+            options: vec![],
+            acl: None,
+            inherited: 0,
+            local: true,
+            kind,
+        })
+        .into()
+});
+
+impl Relation {
+    /// Whether long values of a table go elsewhere.
+    pub fn has_toast(&self) -> bool {
+        matches!(self.storage, Storage::Tree(_))
+            && matches!(self.kind, RelationKind::Table | RelationKind::MaterializedView)
+            && self.columns.iter().any(|c| c.kind.is_toastable())
+    }
+
+    /// A table's toast table.
+    pub(crate) fn toast_table(&self) -> Option<Relation> {
+        let Storage::Tree(tree) = self.storage else { return None };
+        self.has_toast().then(|| Relation {
+            oid: self.oid.toast(),
+            name: format!("pg_toast_{}", self.oid).into(),
+            namespace: classes::PG_TOAST,
+            kind: RelationKind::Toast,
+            row_type: Oid::INVALID,
+            of_type: Oid::INVALID,
+            file_node: self.file_node.toast(),
+            columns: COLUMNS.clone(),
+            storage: Storage::Toast(tree),
+            indexes: vec![],
+            constraints: vec![],
+            triggers: vec![],
+            options: vec![],
+            acl: None,
+            view_query: None,
+            parents: vec![],
+            partition_bound: None,
+            rule: Oid::INVALID,
+            depends_on: vec![],
+            ..self.clone()
+        })
+    }
+}
