@@ -70,9 +70,10 @@ impl Pieces<'_> {
     }
 
     fn encode_by_two<E>(&self, put: impl FnMut(&[&[u8]]) -> Result<(), E>) -> Result<(), E> {
-        let (frames, received) = sync_channel(AHEAD_MAX);
-        let (spares, used) = channel();
         std::thread::scope(|scope| {
+            // Gone when the scope waits for the second thread: what that still makes nobody wants.
+            let (frames, received) = sync_channel(AHEAD_MAX);
+            let (spares, used) = channel();
             // Without a second thread the first does it all: the channel is closed then.
             let _ = Builder::new().name("frames".into()).spawn_scoped(scope, move || self.help(&frames, &used));
             self.encode_and_put(&received, &spares, put)

@@ -7,7 +7,7 @@
 
 use melba_types::bytes::put_varint;
 
-use crate::{CodecError, Method, compress, decompress_onto, is_incompressible, pglz};
+use crate::{CodecError, Method, compress, decompress, decompress_onto, is_incompressible, pglz};
 
 /// Raw bytes of a frame, but for the last one of a value.
 pub const FRAME_BYTES: usize = 256 << 10;
@@ -72,18 +72,38 @@ fn put_header(method: u8, raw_bytes: usize, out: &mut Vec<u8>) {
 /// # Errors
 /// `Malformed` when it is none.
 pub fn decode(frame: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
+    let (method, raw_bytes, stream) = parse(frame)?;
+    match method {
+        None => out.extend_from_slice(stream),
+        Some(method) => decompress_onto(method, stream, raw_bytes, out)?,
+    }
+    Ok(())
+}
+
+/// Writes the bytes of a frame to the start of `target`; returns how many they are.
+///
+/// # Errors
+/// `Malformed` when it is none, or has more.
+pub fn decode_into(frame: &[u8], target: &mut [u8]) -> Result<usize, CodecError> {
+    let (method, raw_bytes, stream) = parse(frame)?;
+    let target = target.get_mut(..raw_bytes).ok_or(CodecError::Malformed)?;
+    match method {
+        None => target.copy_from_slice(stream),
+        Some(method) => decompress(method, stream, target)?,
+    }
+    Ok(raw_bytes)
+}
+
+/// Method, raw length and stream of a frame.
+fn parse(frame: &[u8]) -> Result<(Option<Method>, usize, &[u8]), CodecError> {
     let mut rest = frame;
     let method = take_u8(&mut rest)?;
     let raw_bytes = take_varint(&mut rest)? as usize;
     if method == 0 {
-        out.extend_from_slice(rest);
-        return if rest.len() == raw_bytes { Ok(()) } else { Err(CodecError::Malformed) };
+        return if rest.len() == raw_bytes { Ok((None, raw_bytes, rest)) } else { Err(CodecError::Malformed) };
     }
     let method = Method::from_u8(method).ok_or(CodecError::Malformed)?;
-    if raw_bytes > FRAME_BYTES_MAX {
-        return Err(CodecError::Malformed);
-    }
-    decompress_onto(method, rest, raw_bytes, out)
+    if raw_bytes > FRAME_BYTES_MAX { Err(CodecError::Malformed) } else { Ok((Some(method), raw_bytes, rest)) }
 }
 
 /// Bytes of a frame's stream: without its header, which the first part has.
@@ -128,6 +148,10 @@ mod tests {
                 let mut back = b"before".to_vec();
                 decode(&frame, &mut back).unwrap();
                 assert_eq!(&back[6..], raw);
+                let mut target = vec![9; raw.len() + 1];
+                assert_eq!(decode_into(&frame, &mut target), Ok(raw.len()));
+                assert!(target[..raw.len()] == *raw && target[raw.len()] == 9);
+                assert!(raw.is_empty() || decode_into(&frame, &mut target[1..raw.len()]).is_err());
                 assert_eq!(stream_bytes(&[&frame]) == raw.len(), frame[0] == 0);
                 let mut buffer = Vec::new();
                 assert_eq!(encode_parts(method, 3, raw, &mut buffer).concat(), frame);
@@ -141,6 +165,7 @@ mod tests {
         encode(Some(Method::Zstd), 3, &b"melba toast, sliced thin; ".repeat(500), &mut frame);
         for cut in 0..frame.len() {
             assert!(decode(&frame[..cut], &mut Vec::new()).is_err(), "cut at {cut}");
+            assert!(decode_into(&frame[..cut], &mut vec![0; 20_000]).is_err(), "cut at {cut}");
         }
         frame[0] = 9;
         assert!(decode(&frame, &mut Vec::new()).is_err());

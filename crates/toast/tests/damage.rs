@@ -84,6 +84,10 @@ fn damaged_frames_and_forms_are_errors_or_bounded() {
         let mut out = b"before".to_vec();
         let _ = frame::decode(&bytes, &mut out);
         assert!(out.starts_with(b"before"));
+        let length = random.below(raw.len() * 2);
+        let mut target = vec![0xEE; length + 64];
+        let _ = frame::decode_into(&bytes, &mut target[..length]);
+        assert!(target[length..].iter().all(|b| *b == 0xEE), "a frame is written beyond its target");
         let _ = frame::stream_bytes(&[&bytes]);
         let _ = Stored::parse(&bytes).map(|s| (s.method(), s.raw_bytes(), s.characters()));
         let noise: Vec<u8> = (0..random.below(40)).map(|_| random.next() as u8).collect();

@@ -22,6 +22,7 @@ pub mod key;
 pub mod numeric;
 pub mod oids;
 pub mod row;
+pub mod shared;
 pub mod sqlstate;
 pub mod timezone;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use melba_types::{Datum, Result, err};
+use melba_types::{Datum, Result, err, shared};
 
 use super::io::{char_text, unpadded};
 use crate::bytea::{overlay_ranges, substring_range};
@@ -146,7 +146,7 @@ fn cat(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     if a.len() + b.len() > RESULT_BYTES_MAX {
         return Err(too_long());
     }
-    Ok(Datum::text([a, b].concat()))
+    Ok(Datum::Text(shared::text(shared::concat(a.as_bytes(), b.as_bytes())).expect("texts end to end are text")))
 }
 
 fn repeat(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
@@ -155,7 +155,7 @@ fn repeat(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
         return Err(too_long());
     }
     call.session.check_interrupt()?;
-    Ok(Datum::text(s.repeat(n)))
+    Ok(Datum::Text(shared::repeat(s, n)))
 }
 
 fn pad(call: &CallContext<'_>, a: &[Datum], filler: &str, left: bool) -> Result<Datum> {

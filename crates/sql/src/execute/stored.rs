@@ -8,7 +8,7 @@
 //! 3. What leaves a plan is expanded (`Execution::next_batch`), but for rows that go straight into a table.
 
 use melba_toast::{External, Inline, Stored, frame, stored::Characters};
-use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, DbError, Kind, Result, RowId, codec, err};
+use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, DbError, Kind, Result, RowId, codec, err, shared};
 
 use super::ExecContext;
 
@@ -34,6 +34,14 @@ impl ExecContext {
     #[inline]
     pub fn expand(&self, value: Datum, kind: Kind) -> Result<Datum> {
         match value {
+            Datum::Stored(stored) if matches!(kind, Kind::Text | Kind::Bytes) => {
+                let stored = parse(&stored)?;
+                let bytes = shared::bytes(stored.raw_bytes(), |target| self.expand_to(&stored, target))?;
+                match kind {
+                    Kind::Text => Ok(Datum::Text(shared::text(bytes).ok_or_else(|| undecodable(kind))?)),
+                    _ => Ok(Datum::Bytes(bytes)),
+                }
+            }
             Datum::Stored(stored) => {
                 let mut bytes = Vec::new();
                 self.expand_into(&stored, &mut bytes)?;
@@ -41,6 +49,25 @@ impl ExecContext {
             }
             value => Ok(value),
         }
+    }
+
+    /// Writes the value's bytes, as many as there is room for.
+    fn expand_to(&self, stored: &Stored<'_>, target: &mut [u8]) -> Result<()> {
+        let external = match stored {
+            Stored::Inline(inline) => {
+                return melba_toast::decompress(inline.method, inline.stream, target).map_err(|_| corrupt(inline));
+            }
+            Stored::External(external) => external,
+        };
+        let mut rest = target;
+        for number in 0..external.frames() {
+            self.check_interrupt()?;
+            let id = RowId(external.first.0 + number);
+            let decode = |bytes: &[u8]| frame::decode_into(bytes, rest);
+            let bytes = self.transaction.with_frame(self.view(), external.tree, id, decode)?.map_err(damaged)?;
+            rest = &mut rest[bytes..];
+        }
+        if rest.is_empty() { Ok(()) } else { Err(self.wrong_length(external)) }
     }
 
     /// Appends the value in storage format.
@@ -142,8 +169,11 @@ impl ExecContext {
 
 /// Appends the value of an inline form.
 fn inflate(inline: &Inline<'_>, out: &mut Vec<u8>) -> Result<()> {
-    melba_toast::decompress_onto(inline.method, inline.stream, inline.raw_bytes as usize, out)
-        .map_err(|_| damaged(format!("compressed {} data is corrupt", inline.method.name())))
+    melba_toast::decompress_onto(inline.method, inline.stream, inline.raw_bytes as usize, out).map_err(|_| corrupt(inline))
+}
+
+fn corrupt(inline: &Inline<'_>) -> DbError {
+    damaged(format!("compressed {} data is corrupt", inline.method.name()))
 }
 
 /// How many rows from `from` on may be expanded together: one at least.
