@@ -111,3 +111,20 @@ select pg_relation_size(:'toast') > 0, pg_total_relation_size(:'toast') > 0, pg_
 create view ov as select chunk_id, chunk_seq from :toast; select count(*) from ov; drop view ov;
 truncate o; select count(*) from :toast;
 drop table o; select to_regclass(:'toast');
+-- changes of type that leave values as they are do not touch them
+create table r(id int primary key, a text, b varchar(5), c int default 7);
+create index on r(a); create index on r(b);
+insert into r select g, repeat(md5(g::text), 1000), 'b' || g from generate_series(1, 3) g;
+alter table r add d text default 'later';
+create table node as select relfilenode from pg_class where relname = 'r';
+alter table r alter a type varchar, alter b type varchar(7); alter table r alter b type text, alter d type varchar;
+select count(*) from pg_class, node where relname = 'r' and pg_class.relfilenode = node.relfilenode;
+select id, length(a), b, d from r where a = repeat(md5('2'), 1000) or b = 'b3' order by b;
+insert into r values (4, 'short', 'longer than seven'); update r set d = 'now' where id = 1;
+set enable_seqscan = off; select id, b, d from r where b > 'b2' order by b; select id from r where a = 'short'; reset enable_seqscan;
+alter table r alter b type varchar(3);
+alter table r alter b type varchar(20), alter c type bigint;
+select count(*) from pg_class, node where relname = 'r' and pg_class.relfilenode = node.relfilenode;
+select id, length(a), b, c, d from r order by id; select id from r where b = 'b2';
+\d r
+drop table node, r;

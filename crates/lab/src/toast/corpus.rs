@@ -1,6 +1,6 @@
 //! The values of an experiment: the files of a folder.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Result;
@@ -40,6 +40,25 @@ impl Corpus {
     }
 }
 
+/// Where packages have their documents.
+const DOCUMENTS: &str = "/usr/share/doc";
+
+/// The newest manual that Debian's packages have put on this machine.
+pub fn installed_manual() -> Result<PathBuf> {
+    newest_manual(Path::new(DOCUMENTS)).ok_or_else(|| {
+        "no manual of PostgreSQL on this machine: install one (apt-get install postgresql-doc, or postgresql-doc-NN), \
+         or give the folder of its HTML files by --manual"
+            .to_owned()
+    })
+}
+
+fn newest_manual(documents: &Path) -> Option<PathBuf> {
+    let version = |path: &Path| path.file_name()?.to_str()?.strip_prefix("postgresql-doc-")?.parse::<u32>().ok();
+    let folders = std::fs::read_dir(documents).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let manuals = folders.filter_map(|folder| Some((version(&folder)?, folder.join("html"))));
+    manuals.filter(|(_, html)| html.is_dir()).max().map(|(_, html)| html)
+}
+
 /// The files' contents in the order of their names.
 fn files(folder: &Path, wanted: impl Fn(&Path) -> bool) -> Result<Vec<Vec<u8>>> {
     let shown = |e: std::io::Error| format!("{}: {e}", folder.display());
@@ -73,6 +92,16 @@ fn contents(path: &Path) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_newest_manual_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(newest_manual(folder.path()), None);
+        for html in ["postgresql-doc-9/html", "postgresql-doc-15/html", "postgresql-doc-16", "postgresql-common/html"] {
+            std::fs::create_dir_all(folder.path().join(html)).unwrap();
+        }
+        assert_eq!(newest_manual(folder.path()), Some(folder.path().join("postgresql-doc-15/html")));
+    }
 
     #[test]
     fn folders_are_read_in_order() {

@@ -21,9 +21,9 @@ use corpus::Corpus;
 pub struct Options {
     #[command(flatten)]
     pub common: Common,
-    /// A folder with PostgreSQL's manual in HTML, a row a file
-    #[arg(long, value_name = "DIR", default_value = "/usr/share/doc/postgresql-doc-15/html")]
-    manual: PathBuf,
+    /// A folder with PostgreSQL's manual in HTML, a row a file [default: the newest of Debian's packages postgresql-doc-NN]
+    #[arg(long, value_name = "DIR")]
+    manual: Option<PathBuf>,
     /// A folder with members of the Silesia corpus, plain or .xz, a row a member; left out when not given
     #[arg(long, value_name = "DIR")]
     silesia: Option<PathBuf>,
@@ -54,7 +54,8 @@ pub fn run(options: &Options) -> Result<Report> {
         ("repeat", options.repeat.to_string()),
     ];
     let mut report = Report::new("TOAST compression methods", common, parameters)?;
-    let mut corpora = vec![Corpus::text("manual", &options.manual)?];
+    let manual = options.manual.clone().map_or_else(corpus::installed_manual, Ok)?;
+    let mut corpora = vec![Corpus::text("manual", &manual)?];
     if let Some(folder) = &options.silesia {
         corpora.push(Corpus::bytes("Silesia", folder)?);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::{Column, Constraint, ConstraintKind, Persistence, Relation, Storage, classes};
 use melba_engine::{ReadView, TableScan};
-use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, TreeId, bail, err};
+use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, TreeId, bail, err, oids};
 use pg_query::protobuf::Node;
 
 use super::Ddl;
@@ -13,6 +13,7 @@ use super::persistence::{access_method, engine_persistence};
 use crate::execute::ExecContext;
 use crate::execute::expression::{Expression, compile_for_table};
 use crate::table::{Events, RowCopier, TableTarget, TargetBuilder};
+use crate::tree::Expr;
 
 /// Rows with their ids.
 pub(super) type RowBatch = Vec<(RowId, Vec<Datum>)>;
@@ -192,31 +193,30 @@ impl Ddl<'_> {
         })
     }
 
-    /// ALTER COLUMN TYPE: every row goes through the USING expression (or the assignment cast) into new storage.
+    /// ALTER COLUMN TYPE: every row goes through the USING expression (or the assignment cast) into new storage, unless all stay
+    /// as they are.
     pub fn rewrite_column(&self, table: Oid, at: usize, column: Column, using: Option<&Node>) -> Result<()> {
         let relation = self.relation(table)?;
         let old = relation.columns[at].clone();
         let transform = self.transform_expression(&relation, at, &column, using)?;
-        let catalog = self.catalog();
-        let expression = compile_for_table(&catalog, Some(self.session), &transform)?;
         let default = self.converted_default(&relation, at, &column)?;
-        let before = self.target(table)?;
-        let mut columns = relation.columns.to_vec();
-        columns[at] = Column { default, missing: Datum::Null, ..column };
         if old.generated != 0 {
             return Err(DbError::unsupported("changing the type of a generated column"));
         }
+        let mut columns = relation.columns.to_vec();
+        let keeps_values = keeps_values(&transform, at, &old, &column) || is_wider_varchar(using, &old, &column);
+        columns[at] = Column { default, ..column };
+        if keeps_values {
+            self.put_relation(Relation { columns: columns.into(), ..(*relation).clone() });
+            return self.retype_indexes(&*self.relation(table)?, at, false);
+        }
+        let expression = compile_for_table(&self.catalog(), Some(self.session), &transform)?;
+        let before = self.target(table)?;
         let changed = self.rebuild(&before, columns, relation.persistence, Some((at, &expression)))?;
-        self.retype_indexes(&changed, at)
+        self.retype_indexes(&changed, at, true)
     }
 
-    fn transform_expression(
-        &self,
-        relation: &Relation,
-        at: usize,
-        column: &Column,
-        using: Option<&Node>,
-    ) -> Result<crate::tree::Expr> {
+    fn transform_expression(&self, relation: &Relation, at: usize, column: &Column, using: Option<&Node>) -> Result<Expr> {
         let name = &relation.columns[at].name;
         let own_reference;
         let node = match using {
@@ -298,8 +298,8 @@ impl Ddl<'_> {
         Ok(relation)
     }
 
-    /// Adapts the indexes that have the column to its new type, then fills all of them.
-    fn retype_indexes(&self, relation: &Relation, at: usize) -> Result<()> {
+    /// Adapts the indexes that have the column to its new type, then fills all of them if they are empty.
+    fn retype_indexes(&self, relation: &Relation, at: usize, fill: bool) -> Result<()> {
         let catalog = self.catalog();
         let column = &relation.columns[at];
         for oid in &relation.indexes {
@@ -326,8 +326,26 @@ impl Ddl<'_> {
             }
             let info = melba_catalog::IndexInfo { keys, ..(**info).clone() };
             self.put_relation(Relation { index: Some(Arc::new(info)), columns: columns.into(), ..(*index).clone() });
-            self.fill_index(*oid)?;
+            if fill {
+                self.fill_index(*oid)?;
+            }
         }
         Ok(())
     }
+}
+
+/// Whether the expression is the column itself, and its values and their order are the same in both types.
+fn keeps_values(transform: &Expr, at: usize, old: &Column, new: &Column) -> bool {
+    let mut expression = transform;
+    while let Expr::Relabel { arg, .. } = expression {
+        expression = arg;
+    }
+    let is_column = matches!(expression, Expr::Var(var) if var.column as usize == at + 1);
+    is_column && old.kind == new.kind && old.collation == new.collation
+}
+
+/// Whether a varchar only gets longer.
+fn is_wider_varchar(using: Option<&Node>, old: &Column, new: &Column) -> bool {
+    let varchars = old.ty == oids::VARCHAR && new.ty == oids::VARCHAR && old.collation == new.collation;
+    using.is_none() && varchars && old.typmod >= 0 && (new.typmod < 0 || new.typmod >= old.typmod)
 }
