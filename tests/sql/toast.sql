@@ -128,3 +128,6 @@ select count(*) from pg_class, node where relname = 'r' and pg_class.relfilenode
 select id, length(a), b, c, d from r order by id; select id from r where b = 'b2';
 \d r
 drop table node, r;
+create materialized view named(x, y) as select col1, length(col2) from tbl;
+select pg_get_viewdef('named') ~ 'col1 AS x', pg_get_viewdef('named') ~ 'AS y'; refresh materialized view named; select length(x), y from named order by 1;
+drop materialized view named; select U&'wrong: \061'; select E'wrong: \u061'; select U&'wrong: +0061' UESCAPE '+';

@@ -161,7 +161,21 @@ fn convert_error(error: &RawError, text: &str) -> DbError {
         position if position > 0 => byte_offset(text, position as usize - 1) as i32,
         _ => -1,
     };
-    DbError::new(state_of(&message), message).at(location)
+    let hint = hint_of(&message, text.get(location.max(0) as usize..).unwrap_or_default());
+    let error = DbError::new(state_of(&message), message).at(location);
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+/// The hint that PostgreSQL gives with an error at `rest`: the parser does not hand it on.
+fn hint_of(message: &str, rest: &str) -> Option<&'static str> {
+    let in_escape_string = rest.starts_with("\\u") || rest.starts_with("\\U");
+    (message == "invalid Unicode escape").then_some(match in_escape_string {
+        true => "Unicode escapes must be \\uXXXX or \\UXXXXXXXX.",
+        false => "Unicode escapes must be \\XXXX or \\+XXXXXX.",
+    })
 }
 
 fn byte_offset(text: &str, characters: usize) -> usize {

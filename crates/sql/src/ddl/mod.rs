@@ -32,6 +32,7 @@ mod view;
 use std::sync::Arc;
 
 pub use index::{plural, storage_options};
+pub use view::deparse_with_names;
 
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{Catalog, Namespace, Relation, RelationKind, acl, classes, quote_ident};

@@ -259,7 +259,7 @@ impl Ddl<'_> {
 }
 
 /// The view's text with its column names as output names.
-fn deparse_with_names(text: &str, columns: &[Column], query: &Query, ddl: &Ddl<'_>) -> Result<String> {
+pub fn deparse_with_names(text: &str, columns: &[Column], query: &Query, ddl: &Ddl<'_>) -> Result<String> {
     if query.targets.iter().filter(|t| !t.junk).zip(columns).all(|(t, c)| t.name == c.name) {
         return Ok(text.to_owned());
     }

@@ -154,6 +154,7 @@ fn fill_new_table(
     let oid = ddl.put_table(namespace, &name.relname, persistence, columns, options)?;
     if kind == RelationKind::MaterializedView {
         let relation = ddl.relation(oid)?;
+        let text = ddl::deparse_with_names(&text, &relation.columns, &analyzed, ddl)?;
         let rule = tx.new_oid();
         ddl.put_relation(Relation {
             kind,
