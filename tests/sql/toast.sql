@@ -103,10 +103,12 @@ select count(*), min(chunk_seq) from :toast where chunk_seq > 30;
 select (select md5(string_agg(chunk_data, '' order by chunk_seq)) from :toast where chunk_id = c.chunk_id) = (select md5(v) from o where octet_length(v) = c.n) from (select chunk_id, sum(length(chunk_data)) n from :toast group by chunk_id) c order by n;
 select * from :toast where chunk_id = 0;
 begin; delete from o where id = 1; select count(*), max(chunk_seq) from :toast; rollback; select count(*) from :toast;
+\set VERBOSITY sqlstate
 insert into :toast values (1, 2, 'x');
 delete from :toast;
 update :toast set chunk_seq = 1;
 alter table :toast add column x int;
+\set VERBOSITY default
 select pg_relation_size(:'toast') > 0, pg_total_relation_size(:'toast') > 0, pg_indexes_size('o');
 create view ov as select chunk_id, chunk_seq from :toast; select count(*) from ov; drop view ov;
 truncate o; select count(*) from :toast;
