@@ -34,7 +34,7 @@ enum Sink {
         groups: Vec<Group>,
         learnt: Vec<Learnt>,
         /// The only column of the group that is being collected, if its values are long.
-        long: Option<LongChunk>,
+        long: Option<Box<LongChunk>>,
     },
     Pool {
         of: Pooled,
@@ -147,7 +147,7 @@ impl TableSegmentWriter {
         *self.group.tombstones.last_mut().expect("the row was just added") = i64::from(parts.is_none());
         if let Sink::Here { frames, long, .. } = &mut self.sink {
             if is_first && bytes >= self.options.block_bytes {
-                *long = Some(LongChunk::begin(frames.buffer()));
+                *long = Some(Box::new(LongChunk::begin(frames.buffer())));
             }
             if let Some(long) = long {
                 return long.append(parts, frames);
@@ -159,7 +159,7 @@ impl TableSegmentWriter {
 
     /// The chunk of long values that the group has, if it does.
     fn long(&self) -> Option<&LongChunk> {
-        if let Sink::Here { long, .. } = &self.sink { long.as_ref() } else { None }
+        if let Sink::Here { long, .. } = &self.sink { long.as_deref() } else { None }
     }
 
     /// Whether the group has no long values, or has a place for one of so many bytes among them. Short ones in blocks of their own
@@ -229,7 +229,7 @@ impl TableSegmentWriter {
             Sink::Here { frames, groups, learnt, long } => {
                 let summary = self.group.summary();
                 let mut chunks = Vec::with_capacity(self.group.chunks());
-                chunks.extend(long.take().map(LongChunk::finish));
+                chunks.extend(long.take().map(|long| long.finish()));
                 for at in chunks.len()..self.group.chunks() {
                     chunks.push(self.group.encode_chunk(at, learnt, frames.buffer(), &self.options));
                     frames.flush_full()?;
