@@ -190,7 +190,7 @@ fn byte_strings_come_back_long_and_short() {
         2 => [50_000, 12][i as usize % 2],
         _ => [0, 4096, 40_000, 100, 33][i as usize % 5],
     };
-    let value = |i: u64| (0..lengths(i)).map(|at| (at as u64 * (i + 3) >> 3) as u8).collect::<Vec<u8>>();
+    let value = |i: u64| (0..lengths(i)).map(|at| ((at as u64 * (i + 3)) >> 3) as u8).collect::<Vec<u8>>();
     let write = |writer: &mut TableSegmentWriter| {
         for i in 0..100u64 {
             let bytes = value(i);
