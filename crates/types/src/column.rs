@@ -3,6 +3,7 @@
 //! Why not Arrow arrays: operators serve one-row statements too, where building and dropping an `ArrayRef` a column
 //! costs more than the work; and PostgreSQL's numeric, interval, array and composite values have no Arrow layout.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::datum::Datum;
@@ -150,6 +151,27 @@ impl ByteStrings {
     pub fn push(&mut self, value: &[u8]) {
         self.bytes.extend_from_slice(value);
         self.ends.push(self.bytes.len() as u32);
+    }
+
+    /// Appends parts of `source` as values; how many. Short ones are copied without a call, sixteen bytes whatever their length.
+    pub fn push_parts(&mut self, source: &[u8], parts: impl Iterator<Item = Range<usize>>) -> usize {
+        const WIDE: usize = 16;
+        const GROWTH_BYTES: usize = 4096;
+        let (mut at, before) = (self.bytes.len(), self.ends.len());
+        for Range { start, end } in parts {
+            let length = end - start;
+            if self.bytes.len() < at + length + WIDE {
+                self.bytes.resize(at + length + WIDE + GROWTH_BYTES, 0);
+            }
+            match source.get(start..start + WIDE) {
+                Some(wide) if length <= WIDE => self.bytes[at..at + WIDE].copy_from_slice(wide),
+                _ => self.bytes[at..at + length].copy_from_slice(&source[start..end]),
+            }
+            at += length;
+            self.ends.push(at as u32);
+        }
+        self.bytes.truncate(at);
+        self.ends.len() - before
     }
 
     /// Appends rows `from..to` of others.
@@ -565,6 +587,18 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_are_pushed_whatever_their_length() {
+        let source: Vec<u8> = (0..100).collect();
+        let parts = [0..0, 0..16, 1..18, 5..6, 90..100, 99..100, 100..100, 0..100];
+        let (mut strings, mut expected) = (ByteStrings::default(), ByteStrings::default());
+        for _ in 0..100 {
+            assert_eq!(strings.push_parts(&source, parts.iter().cloned()), parts.len());
+            parts.iter().for_each(|part| expected.push(&source[part.clone()]));
+        }
+        assert!(strings == expected);
+    }
 
     #[test]
     fn gathering_takes_rows_of_any_source() {

@@ -7,8 +7,6 @@
 //!
 //! A coded string is a sequence of codes; code 255 is followed by a byte that stands for itself.
 
-use std::ops::Range;
-
 use hashbrown::HashMap;
 use melba_types::ByteStrings;
 
@@ -65,23 +63,36 @@ fn load(bytes: &[u8], at: usize, end: usize) -> (u64, usize) {
     }
 }
 
-/// What some bytes are coded as: a code, a byte's own among `LITERALS`, and how many bytes that covers.
-#[derive(Clone, Copy)]
+/// What some bytes are coded as, and how many bytes that covers: the one or two bytes that go out, the first lowest; from bit 16 on
+/// the length covered; from bit 24 on how many bytes go out.
+#[derive(Clone, Copy, Debug)]
 struct Found(u32);
 
 impl Found {
     fn new(code: usize, length: usize) -> Found {
-        Found((length << 16 | code) as u32)
+        let (out, bytes) = if code < LITERALS { (code, 1) } else { (ESCAPE as usize | (code - LITERALS) << 8, 2) };
+        Found((out | length << 16 | bytes << 24) as u32)
+    }
+
+    /// A code, or a byte's own among `LITERALS`.
+    fn code(self) -> usize {
+        let out = self.0 as usize & 0xFFFF;
+        if self.coded() == 1 { out } else { LITERALS + (out >> 8) }
     }
 
     #[inline(always)]
-    fn code(self) -> usize {
-        self.0 as usize & 0xFFFF
+    fn out(self) -> u16 {
+        self.0 as u16
     }
 
     #[inline(always)]
     fn length(self) -> usize {
-        self.0 as usize >> 16
+        (self.0 >> 16) as usize & 0xFF
+    }
+
+    #[inline(always)]
+    fn coded(self) -> usize {
+        (self.0 >> 24) as usize
     }
 }
 
@@ -99,13 +110,14 @@ const EMPTY: Slot = Slot { word: 1, mask: 0, found: Found(0) };
 /// Codes strings.
 pub(crate) struct SymbolEncoder {
     symbols: Vec<Symbol>,
-    slots: Box<[Slot]>,
+    slots: Box<[Slot; SLOTS]>,
     /// By two bytes, the first lowest: the pair's symbol, else the first byte's; behind them, by a byte that is the last.
-    shorts: Box<[Found]>,
+    shorts: Box<[Found; SHORTS]>,
 }
 
 /// Where `SymbolEncoder::shorts` has what the last byte becomes.
 const LAST_BYTES: usize = 1 << 16;
+const SHORTS: usize = LAST_BYTES + 256;
 
 #[inline(always)]
 fn slot_of(word: u64) -> usize {
@@ -116,7 +128,7 @@ impl SymbolEncoder {
     /// A table of the first 255 of `ranked`, all different, that can be found again: of long symbols with one hash, the first.
     fn new(ranked: impl Iterator<Item = Symbol>) -> SymbolEncoder {
         let mut symbols = Vec::new();
-        let mut slots = vec![EMPTY; SLOTS].into_boxed_slice();
+        let mut slots = Box::new([EMPTY; SLOTS]);
         let mut singles: [Found; 256] = std::array::from_fn(|byte| Found::new(LITERALS + byte, 1));
         let mut pairs: Vec<(usize, Found)> = Vec::new();
         for symbol in ranked {
@@ -137,7 +149,7 @@ impl SymbolEncoder {
             }
             symbols.push(symbol);
         }
-        let mut shorts = singles.repeat(LAST_BYTES / 256 + 1).into_boxed_slice();
+        let mut shorts: Box<[Found; SHORTS]> = singles.repeat(SHORTS / 256).try_into().expect("as many as fit");
         pairs.into_iter().for_each(|(word, found)| shorts[word] = found);
         SymbolEncoder { symbols, slots, shorts }
     }
@@ -152,11 +164,15 @@ impl SymbolEncoder {
         encoder
     }
 
-    /// What is found at `at` of bytes that end at `end`: the longest symbol, or a byte's own code. Without branches, which
-    /// could not be foretold.
-    #[inline(always)]
+    /// What is found at `at` of bytes that end at `end`: the longest symbol, or a byte's own code.
     fn find(&self, bytes: &[u8], at: usize, end: usize) -> Found {
         let (word, available) = load(bytes, at, end);
+        self.find_word(word, available)
+    }
+
+    /// The same for the next eight bytes, of which some, at least one, are the string's. Without branches, which could not be foretold.
+    #[inline(always)]
+    fn find_word(&self, word: u64, available: usize) -> Found {
         let slot = &self.slots[slot_of(word)];
         let is_long = (word & slot.mask == slot.word) & (slot.found.length() <= available);
         let short = if available > 1 { word as usize & 0xFFFF } else { LAST_BYTES + (word as usize & 0xFF) };
@@ -215,23 +231,30 @@ impl SymbolEncoder {
     pub fn encode_all(&self, values: &ByteStrings) -> ByteStrings {
         // A byte takes two at most.
         let mut out = ByteStrings { ends: vec![0; values.len()], bytes: vec![0; values.bytes.len() * 2] };
-        let half = values.len() / 2;
-        let (mut first, mut second) = (Lane::new(values, 0..half, &mut out), Lane::new(values, half..values.len(), &mut out));
-        // Side by side: what a lane finds tells where it goes on, and while that is awaited the other is at work.
-        while first.has_more() && second.has_more() {
-            first.step(self, values, &mut out);
-            second.step(self, values, &mut out);
+        let mut lanes: [Lane; LANES] = std::array::from_fn(|i| Lane::new(values, i));
+        // Side by side: what a lane finds tells where it goes on, and while that is awaited the others are at work.
+        loop {
+            let steps = lanes.iter().map(|lane| lane.steps(values)).min().unwrap_or(0);
+            if steps == 0 {
+                break;
+            }
+            for _ in 0..steps {
+                for lane in &mut lanes {
+                    // SAFETY: so many steps are allowed.
+                    unsafe { lane.step(self, values, &mut out) };
+                }
+            }
         }
-        while first.has_more() {
-            first.step(self, values, &mut out);
+        let mut coded = 0;
+        for (lane, first_row) in lanes.iter_mut().zip((0..LANES).map(|i| first_row(values, i))) {
+            lane.finish(self, values, &mut out);
+            let first = start_of(values, first_row) * 2;
+            out.bytes.copy_within(first..lane.coded, coded);
+            let gap = first - coded;
+            out.ends[first_row..lane.row].iter_mut().for_each(|end| *end -= gap as u32);
+            coded = lane.coded - gap;
         }
-        while second.has_more() {
-            second.step(self, values, &mut out);
-        }
-        let gap = second.first_coded - first.coded;
-        out.bytes.copy_within(second.first_coded..second.coded, first.coded);
-        out.bytes.truncate(second.coded - gap);
-        out.ends[half..].iter_mut().for_each(|end| *end -= gap as u32);
+        out.bytes.truncate(coded);
         out
     }
 
@@ -242,7 +265,7 @@ impl SymbolEncoder {
             let mut at = 0;
             while at < bytes.len() {
                 let found = self.find(bytes, at, bytes.len());
-                coded += 1 + (found.code() >> 8);
+                coded += found.coded();
                 at += found.length();
             }
             raw += bytes.len();
@@ -260,58 +283,80 @@ impl SymbolEncoder {
     }
 }
 
+/// Strings that are coded side by side.
+const LANES: usize = 4;
+
+/// The first row of a lane.
+fn first_row(values: &ByteStrings, lane: usize) -> usize {
+    values.len() * lane / LANES
+}
+
+/// Where a row's bytes begin.
+fn start_of(values: &ByteStrings, row: usize) -> usize {
+    if row == 0 { 0 } else { values.ends[row - 1] as usize }
+}
+
 /// Some of the strings on their way through the encoder.
+///
+/// Invariant: at most two bytes have gone out for each that was read, so a lane writes only where no other does.
 struct Lane {
     /// The string that is being coded, and where the lane's end.
     row: usize,
     row_end: usize,
-    /// Where the lane is in the string's bytes, and where that ends.
+    /// Where the lane is in the strings' bytes, and where these end.
     at: usize,
     end: usize,
-    /// Where the next code goes, and where the first one went.
+    /// Where the next code goes.
     coded: usize,
-    first_coded: usize,
 }
 
 impl Lane {
-    fn new(values: &ByteStrings, rows: Range<usize>, out: &mut ByteStrings) -> Lane {
-        let at = if rows.start == 0 { 0 } else { values.ends[rows.start - 1] as usize };
-        let mut lane = Lane { row: rows.start, row_end: rows.end, at, end: at, coded: at * 2, first_coded: at * 2 };
-        if lane.has_more() {
-            lane.end = values.ends[lane.row] as usize;
-            lane.end_rows(values, out);
+    fn new(values: &ByteStrings, lane: usize) -> Lane {
+        let (row, row_end) = (first_row(values, lane), first_row(values, lane + 1));
+        let at = start_of(values, row);
+        Lane { row, row_end, at, end: start_of(values, row_end), coded: at * 2 }
+    }
+
+    /// How many steps may be taken at least before the lane's last bytes, which are for `finish`.
+    fn steps(&self, values: &ByteStrings) -> usize {
+        let end = self.end.min(values.bytes.len().saturating_sub(SYMBOL_BYTES_MAX));
+        end.saturating_sub(self.at + 1) / SYMBOL_BYTES_MAX
+    }
+
+    /// Codes the next bytes of a string, or goes over an empty one.
+    ///
+    /// # Safety
+    /// At most as many steps as `steps` answered.
+    #[inline(always)]
+    unsafe fn step(&mut self, encoder: &SymbolEncoder, values: &ByteStrings, out: &mut ByteStrings) {
+        // SAFETY: a step covers eight bytes at most, so `at` stays below `end` and eight bytes below the end of all. The lane's last
+        // row ends at `end`, so `row` does not pass it. Where `coded` is, there is room for two bytes for each one from `at` on.
+        unsafe {
+            let word = values.bytes.as_ptr().add(self.at).cast::<u64>().read_unaligned().to_le();
+            let available = *values.ends.get_unchecked(self.row) as usize - self.at;
+            let found = encoder.find_word(word, available);
+            let found = if available == 0 { Found(0) } else { found };
+            out.bytes.as_mut_ptr().add(self.coded).cast::<u16>().write_unaligned(found.out().to_le());
+            self.coded += found.coded();
+            self.at += found.length();
+            *out.ends.get_unchecked_mut(self.row) = self.coded as u32;
+            self.row += usize::from(found.length() == available);
         }
-        lane
     }
 
-    #[inline(always)]
-    fn has_more(&self) -> bool {
-        self.row < self.row_end
-    }
-
-    /// Goes on to the next string that has bytes.
-    #[inline(always)]
-    fn end_rows(&mut self, values: &ByteStrings, out: &mut ByteStrings) {
-        while self.at == self.end {
+    /// Codes what is left.
+    fn finish(&mut self, encoder: &SymbolEncoder, values: &ByteStrings, out: &mut ByteStrings) {
+        while self.row < self.row_end {
+            let end = values.ends[self.row] as usize;
+            while self.at < end {
+                let found = encoder.find(&values.bytes, self.at, end);
+                out.bytes[self.coded..self.coded + 2].copy_from_slice(&found.out().to_le_bytes());
+                self.coded += found.coded();
+                self.at += found.length();
+            }
             out.ends[self.row] = self.coded as u32;
             self.row += 1;
-            if self.row == self.row_end {
-                return;
-            }
-            self.end = values.ends[self.row] as usize;
         }
-    }
-
-    #[inline(always)]
-    fn step(&mut self, encoder: &SymbolEncoder, values: &ByteStrings, out: &mut ByteStrings) {
-        let found = encoder.find(&values.bytes, self.at, self.end);
-        // The second byte is written over where there is none.
-        let cell = &mut out.bytes[self.coded..self.coded + 2];
-        cell[0] = found.code().min(ESCAPE as usize) as u8;
-        cell[1] = found.code() as u8;
-        self.coded += 1 + (found.code() >> 8);
-        self.at += found.length();
-        self.end_rows(values, out);
     }
 }
 

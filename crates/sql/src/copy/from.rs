@@ -1,5 +1,6 @@
 //! COPY FROM: input in pieces, rows in batches.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use melba_engine::Transaction;
@@ -145,8 +146,18 @@ impl CopyFrom {
             self.buffer.extend_from_slice(&data[taken..]);
             return Ok(());
         }
-        self.buffer.extend_from_slice(data);
-        self.consume_buffer(false)
+        // The rest of a line, so that what follows need not be copied.
+        let rest = memchr::memchr(b'\n', data).map_or(data.len(), |at| at + 1);
+        self.buffer.extend_from_slice(&data[..rest]);
+        self.consume_buffer(false)?;
+        match rest < data.len() {
+            true if self.buffer.is_empty() => self.take(&data[rest..]),
+            true => {
+                self.buffer.extend_from_slice(&data[rest..]);
+                self.consume_buffer(false)
+            }
+            false => Ok(()),
+        }
     }
 
     /// The input has ended: writes what is left and checks what waits for the end of the statement.
@@ -208,7 +219,7 @@ impl CopyFrom {
         for (i, source) in self.sources.iter().enumerate() {
             // A value that its type does not take ends the fast path before its row.
             let column = &mut self.batch[source.at];
-            rows = push_fields(&*self.ctx.session, source, rows, |row| plain.field(input, row, i), column);
+            rows = push_fields(&*self.ctx.session, source, rows, input, |row| plain.field(input, row, i), column);
         }
         self.sources.iter().for_each(|source| self.batch[source.at].truncate(before + rows));
         let bytes = plain.bytes(rows);
@@ -487,9 +498,7 @@ impl CopyFrom {
             lines = kept.iter().map(|i| lines[*i as usize]).collect();
             batch = batch.take(&kept);
         }
-        for (row, line) in (self.rows..).zip(lines) {
-            self.row_lines.note(row, line);
-        }
+        self.row_lines.note(self.rows, &lines);
         self.rows += batch.rows as u64;
         if batch.rows == 0 {
             return Ok(());
@@ -538,18 +547,18 @@ struct RowLines {
 }
 
 impl RowLines {
-    fn note(&mut self, row: u64, line: u64) {
-        if self.end != row {
-            return;
+    /// Notes the lines of the next rows.
+    fn note(&mut self, row: u64, lines: &[u64]) {
+        for run in lines.chunk_by(|a, b| a + 1 == *b) {
+            let follows = self.runs.last().is_some_and(|(first, line)| self.end - first == run[0] - line);
+            if self.end < row || !follows && self.runs.len() == ROW_LINES_MAX {
+                return;
+            }
+            if !follows {
+                self.runs.push((self.end, run[0]));
+            }
+            self.end += run.len() as u64;
         }
-        let follows = self.runs.last().is_some_and(|(first, at)| row - first == line - at);
-        if !follows && self.runs.len() == ROW_LINES_MAX {
-            return;
-        }
-        if !follows {
-            self.runs.push((row, line));
-        }
-        self.end = row + 1;
     }
 
     fn of(&self, row: u64) -> Option<u64> {
@@ -558,26 +567,21 @@ impl RowLines {
     }
 }
 
-/// Appends fields to their column, up to the first that the type does not take; how many.
-fn push_fields<'a>(
+/// Appends fields, parts of the input, to their column, up to the first that the type does not take; how many.
+fn push_fields(
     session: &dyn Session,
     source: &Source,
     rows: usize,
-    field: impl Fn(usize) -> Option<&'a [u8]>,
+    input: &[u8],
+    part: impl Fn(usize) -> Option<Range<usize>>,
     column: &mut Column,
 ) -> usize {
     let mut row = 0;
+    let field = |row| part(row).map(|part| &input[part]);
     if column.validity.is_none() {
         // The types that bulk loads are made of, as long as nothing is null: no question is asked twice.
         match (&mut column.data, source.ty) {
-            (ColumnData::Text(values), oids::TEXT) => {
-                while row < rows
-                    && let Some(bytes) = field(row)
-                {
-                    values.push(bytes);
-                    row += 1;
-                }
-            }
+            (ColumnData::Text(values), oids::TEXT) => row = values.push_parts(input, (0..rows).map_while(&part)),
             (ColumnData::Int8(values), oids::INT8) => {
                 while row < rows
                     && let Some(value) = field(row).and_then(|bytes| plain_integer(bytes, 18))

@@ -4,6 +4,8 @@
 //! a backslash (but for the null marker), a carriage return, bytes that are not UTF-8, or another number of fields. What such a
 //! line means, or which error it is, is the general path's business.
 
+use std::ops::Range;
+
 use memchr::{memchr, memchr3_iter};
 
 /// Bytes of the input that are looked at for one batch.
@@ -73,13 +75,13 @@ impl PlainLines {
         if rows == 0 { 0 } else { self.ends[rows * self.fields - 1] as usize + 1 }
     }
 
-    /// Field `i` of a line; `None` when it is null. `input` is what the lines were found in.
+    /// Where field `i` of a line is; `None` when it is null. `input` is what the lines were found in.
     #[inline]
-    pub fn field<'a>(&self, input: &'a [u8], row: usize, i: usize) -> Option<&'a [u8]> {
+    pub fn field(&self, input: &[u8], row: usize, i: usize) -> Option<Range<usize>> {
         let at = row * self.fields + i;
         let start = if at == 0 { 0 } else { self.ends[at - 1] as usize + 1 };
-        let field = &input[start..self.ends[at] as usize];
-        if field.len() == self.null.len() && field == self.null { None } else { Some(field) }
+        let field = start..self.ends[at] as usize;
+        if field.len() == self.null.len() && input[field.clone()] == self.null { None } else { Some(field) }
     }
 }
 
@@ -89,7 +91,7 @@ mod tests {
 
     fn found(lines: &mut PlainLines, input: &[u8]) -> Vec<Vec<Option<String>>> {
         let rows = lines.find(input, 10);
-        let text = |f: Option<&[u8]>| f.map(|f| String::from_utf8_lossy(f).into_owned());
+        let text = |f: Option<Range<usize>>| f.map(|f| String::from_utf8_lossy(&input[f]).into_owned());
         (0..rows).map(|row| (0..lines.fields).map(|i| text(lines.field(input, row, i))).collect()).collect()
     }
 
