@@ -4,14 +4,12 @@
 //! a backslash (but for the null marker), a carriage return, bytes that are not UTF-8, or another number of fields. What such a
 //! line means, or which error it is, is the general path's business.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 
-use memchr::memchr;
+use memchr::{memchr, memchr3_iter};
 
 /// Bytes of the input that are looked at for one batch.
 const WINDOW_BYTES: usize = 1 << 20;
-/// Bytes of the input that are compared together.
-const BLOCK_BYTES: usize = 64;
 
 /// Finds the fields of lines.
 pub(super) struct PlainLines {
@@ -38,14 +36,16 @@ impl PlainLines {
         let window = &input[..input.len().min(WINDOW_BYTES)];
         let window = &window[..memchr(b'\r', window).unwrap_or(window.len())];
         let (mut rows, mut in_row, mut start) = (0, 0, 0);
-        find_marks(window, [self.delimiter, b'\n', b'\\'], |at| {
+        for at in memchr3_iter(self.delimiter, b'\n', b'\\', window) {
             if window[at] == b'\\' {
-                let is_null = at == start && self.is_null_at(window, at);
-                return if is_null { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+                if at == start && self.is_null_at(window, at) {
+                    continue;
+                }
+                break;
             }
             let last = in_row + 1 == self.fields;
             if last != (window[at] == b'\n') {
-                return ControlFlow::Break(());
+                break;
             }
             self.ends.push(at as u32);
             start = at + 1;
@@ -54,11 +54,10 @@ impl PlainLines {
                 in_row = 0;
                 rows += 1;
                 if rows == rows_max {
-                    return ControlFlow::Break(());
+                    break;
                 }
             }
-            ControlFlow::Continue(())
-        });
+        }
         self.ends.truncate(rows * self.fields);
         match std::str::from_utf8(&window[..self.bytes(rows)]) {
             Ok(_) => rows,
@@ -83,34 +82,6 @@ impl PlainLines {
         let start = if at == 0 { 0 } else { self.ends[at - 1] as usize + 1 };
         let field = start..self.ends[at] as usize;
         if field.len() == self.null.len() && input[field.clone()] == self.null { None } else { Some(field) }
-    }
-}
-
-/// Hands the places of some bytes to `each`, until that breaks off.
-#[inline(always)]
-fn find_marks(window: &[u8], marks: [u8; 3], mut each: impl FnMut(usize) -> ControlFlow<()>) {
-    let is_mark = |byte: u8| (byte == marks[0]) | (byte == marks[1]) | (byte == marks[2]);
-    let (blocks, rest) = window.as_chunks::<BLOCK_BYTES>();
-    for (block, first) in blocks.iter().zip((0..).step_by(BLOCK_BYTES)) {
-        // A loop without branches becomes vector instructions.
-        let mut found = [0u8; BLOCK_BYTES];
-        for (found, byte) in found.iter_mut().zip(block) {
-            *found = u8::from(is_mark(*byte));
-        }
-        for (word, first) in found.as_chunks::<8>().0.iter().zip((first..).step_by(8)) {
-            let mut word = u64::from_le_bytes(*word);
-            while word != 0 {
-                if each(first + word.trailing_zeros() as usize / 8).is_break() {
-                    return;
-                }
-                word &= word - 1;
-            }
-        }
-    }
-    for (byte, at) in rest.iter().zip(window.len() - rest.len()..) {
-        if is_mark(*byte) && each(at).is_break() {
-            return;
-        }
     }
 }
 
@@ -142,22 +113,6 @@ mod tests {
             assert_eq!(found(&mut two, &input), std::slice::from_ref(&first), "{:?}", String::from_utf8_lossy(rest));
         }
         assert_eq!(found(&mut two, b""), Vec::<Vec<Option<String>>>::new());
-    }
-
-    #[test]
-    fn marks_are_found_wherever_they_are() {
-        for length in [0, 7, 63, 64, 65, 200] {
-            let window: Vec<u8> = (0..length).map(|i| b"abc\t\n\\d"[i * i % 7]).collect();
-            let expected: Vec<usize> = (0..length).filter(|at| b"\t\n\\".contains(&window[*at])).collect();
-            for limit in 1..=expected.len() + 1 {
-                let mut found = Vec::new();
-                find_marks(&window, [b'\t', b'\n', b'\\'], |at| {
-                    found.push(at);
-                    if found.len() == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-                });
-                assert_eq!(found, expected[..expected.len().min(limit)]);
-            }
-        }
     }
 
     #[test]

@@ -24,6 +24,9 @@ const WAITING_BYTES_MAX: usize = 4 << 20;
 /// The number of a row among those that a statement has handed in, and the error that it met.
 pub type RowError = (u64, DbError);
 
+/// Instead of a row's number: the error is not about one row.
+const NO_ROW: u64 = u64::MAX;
+
 /// A statement's rows on their way.
 #[derive(Default)]
 pub(super) struct Rows {
@@ -87,7 +90,7 @@ impl TableWriter {
         if waiting < self.txn.bulk_rows_min() && self.rows.waiting_bytes < WAITING_BYTES_MAX {
             return Ok(());
         }
-        self.begin_load(target).map_err(|e| (first, e))?;
+        self.begin_load(target).map_err(|e| (NO_ROW, e))?;
         self.write_waiting(ctx, target)
     }
 
@@ -97,7 +100,7 @@ impl TableWriter {
         self.write_waiting(ctx, &target)?;
         let mut first: Option<(Duplicate, usize)> = None;
         for (at, load) in self.rows.loads.take().into_iter().flatten().enumerate() {
-            let found = load.map_or(Ok(None), IndexLoad::finish).map_err(|e| (0, e.into()))?;
+            let found = load.map_or(Ok(None), IndexLoad::finish).map_err(|e| (NO_ROW, e.into()))?;
             if let Some(found) = found
                 && first.as_ref().is_none_or(|(first, _)| found.rows.1 < first.rows.1)
             {
