@@ -94,6 +94,15 @@ impl<'a> ByteReader<'a> {
 
     #[inline]
     pub fn varint(&mut self) -> Option<u64> {
+        let first = *self.bytes.get(self.at)?;
+        if first < 0x80 {
+            self.at += 1;
+            return Some(u64::from(first));
+        }
+        self.long_varint()
+    }
+
+    fn long_varint(&mut self) -> Option<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.u8()?;

@@ -9,6 +9,9 @@ use std::sync::Arc;
 use crate::datum::Datum;
 use crate::oids::Kind;
 
+/// Room made at once for strings not seen yet: the first one may be longer than all others.
+const RESERVED_BYTES_MAX: usize = 256 << 10;
+
 /// One bit a row; for validity, 1 means "not null".
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bitmap {
@@ -172,6 +175,12 @@ impl ByteStrings {
         }
         self.bytes.truncate(at);
         self.ends.len() - before
+    }
+
+    /// Makes room for so many more strings of about the length of the first one.
+    pub fn reserve_like_first(&mut self, rows: usize) {
+        let first = self.ends.first().map_or(0, |end| *end as usize);
+        self.bytes.reserve((first + first / 8).saturating_mul(rows).min(RESERVED_BYTES_MAX));
     }
 
     /// Appends rows `from..to` of others.
@@ -453,7 +462,10 @@ impl Column {
             }};
             (strings $variant:ident) => {{
                 let mut out = ByteStrings { ends: Vec::with_capacity(picks.len()), bytes: Vec::new() };
-                for &(c, r) in picks {
+                for (i, &(c, r)) in picks.iter().enumerate() {
+                    if i == 1 {
+                        out.reserve_like_first(picks.len() - 1);
+                    }
                     let ColumnData::$variant(v) = &columns[c as usize].data else { return gather_values(columns, picks) };
                     out.push(v.get(r as usize));
                 }

@@ -15,6 +15,8 @@ use crate::column::Column;
 use crate::datum::Datum;
 use crate::oids::Kind;
 
+/// A varying value and its end, for which room is made.
+const VARYING_BYTES_TYPICAL: usize = 32;
 /// The bit of a varying value's end that marks the stored form.
 const STORED: u32 = 1 << 31;
 
@@ -61,6 +63,8 @@ impl RowLayout {
     pub fn encode<'d>(&self, values: impl ExactSizeIterator<Item = &'d Datum> + Clone, out: &mut Vec<u8>) {
         let columns = values.len();
         debug_assert!(columns <= self.kinds.len());
+        let (fixed, varying) = self.before[columns];
+        out.reserve(2 + columns.div_ceil(8) + fixed as usize + varying as usize * VARYING_BYTES_TYPICAL);
         out.extend_from_slice(&(columns as u16).to_le_bytes());
         let bitmap_at = out.len();
         out.resize(bitmap_at + columns.div_ceil(8), 0);
@@ -77,8 +81,7 @@ impl RowLayout {
             }
         }
         let mut end_at = out.len();
-        let varying = self.before[columns].1 as usize;
-        out.resize(end_at + varying * 4, 0);
+        out.resize(end_at + varying as usize * 4, 0);
         let start = out.len();
         for (datum, kind) in values.zip(&self.kinds) {
             if kind.width().is_none() {

@@ -402,17 +402,32 @@ fn read_segment(
             Bound::Unbounded => cursor.seek_first()?,
         };
     }
+    let inside = |key: &[u8]| match (reverse, bounds) {
+        (false, (_, Bound::Excluded(u))) => key < u,
+        (false, (_, Bound::Included(u))) => key <= u,
+        (true, (Bound::Included(l), _)) => key >= l,
+        (true, (Bound::Excluded(l), _)) => key > l,
+        _ => true,
+    };
     let mut key = Vec::new();
     while cursor.is_valid() && out.len() < limit {
-        let inside = match (reverse, bounds) {
-            (false, (_, Bound::Excluded(u))) => cursor.key() < u,
-            (false, (_, Bound::Included(u))) => cursor.key() <= u,
-            (true, (Bound::Included(l), _)) => cursor.key() >= l,
-            (true, (Bound::Excluded(l), _)) => cursor.key() > l,
-            _ => true,
-        };
-        if !inside {
+        if !inside(cursor.key()) {
             return Ok(());
+        }
+        if cursor.is_settled(view.csn) {
+            let skipped = !reverse && matches!(bounds.0, Bound::Excluded(l) if l == cursor.key());
+            if !skipped {
+                if out.len() == 0 {
+                    out.reserve(limit, cursor.key().len());
+                }
+                out.push(cursor.key(), true);
+            }
+            if reverse {
+                cursor.prev()?
+            } else {
+                cursor.next()?
+            };
+            continue;
         }
         key.clear();
         key.extend_from_slice(cursor.key());

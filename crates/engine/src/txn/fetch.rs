@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use melba_segment::Position;
 use melba_types::row::{RowLayout, RowView};
 use melba_types::{Column, Csn, Datum, RowId, TreeId};
 
@@ -117,6 +118,35 @@ impl Transaction {
     }
 }
 
+/// Rows of one segment whose ids follow each other without gaps: where one is tells where the others are.
+#[derive(Default)]
+struct Dense {
+    first: RowId,
+    position: Position,
+    /// Before `first`: there are none.
+    last: RowId,
+}
+
+impl Dense {
+    /// The rows from `id` on, which is at `position` of `run`, up to where newer segments may know better.
+    fn from(runs: &[Arc<TableRun>], run: &Arc<TableRun>, id: RowId, position: Position, csn: Csn) -> Dense {
+        let Some(mut last) = run.reader.dense_until(position, csn) else { return Dense::default() };
+        for newer in runs.iter().take_while(|newer| !Arc::ptr_eq(newer, run)) {
+            let meta = newer.reader.meta();
+            if meta.row_id_max >= id {
+                last = last.min(RowId(meta.row_id_min.0.saturating_sub(1)));
+            }
+        }
+        Dense { first: id, position, last }
+    }
+
+    #[inline]
+    fn position(&self, id: RowId) -> Option<Position> {
+        let within = self.first < id && id <= self.last;
+        within.then(|| Position { row: self.position.row + (id.0 - self.first.0) as u32, ..self.position })
+    }
+}
+
 impl Fetched<'_> {
     /// Takes rows from a memory table, as long as it knows the ids. Ids in order cost a step and not a search.
     fn take_from_memory(&mut self, table: &MemTable<RowId, Option<RowBytes>>) -> Result<()> {
@@ -154,16 +184,21 @@ impl Fetched<'_> {
         let known = levels.memory().filter_map(|table| table.map.read().range(*first..).next().map(|(id, _)| *id)).min();
         let mut before = None;
         let mut run: Option<&Arc<TableRun>> = None;
+        let mut dense = Dense::default();
         let mut positions = Vec::with_capacity(self.ids.len() - self.at);
         for id in &self.ids[self.at..] {
             if known.is_some_and(|known| *id >= known) || before.replace(*id).is_some_and(|before| before >= *id) {
                 break;
             }
-            if let Some((found, position, false)) = place_in_runs(&levels.runs, *id, self.csn)? {
+            if let Some(position) = dense.position(*id) {
+                positions.push(position);
+                self.kept.push(self.at as u32);
+            } else if let Some((found, position, false)) = place_in_runs(&levels.runs, *id, self.csn)? {
                 if run.is_some_and(|run| !Arc::ptr_eq(run, found)) {
                     self.push_stored(run, &mut positions)?;
                 }
                 run = Some(found);
+                dense = Dense::from(&levels.runs, found, *id, position, self.csn);
                 positions.push(position);
                 self.kept.push(self.at as u32);
             }
@@ -172,7 +207,7 @@ impl Fetched<'_> {
         self.push_stored(run, &mut positions)
     }
 
-    fn push_stored(&mut self, run: Option<&Arc<TableRun>>, positions: &mut Vec<melba_segment::Position>) -> Result<()> {
+    fn push_stored(&mut self, run: Option<&Arc<TableRun>>, positions: &mut Vec<Position>) -> Result<()> {
         if let Some(run) = run {
             push_stored(run, positions, self.projection, self.missing, &mut self.columns)?;
             positions.clear();

@@ -467,7 +467,7 @@ impl SymbolTable {
         for codes in coded {
             let room = room(codes);
             if out.bytes.len() - to < room {
-                out.bytes.resize(to + room + GROWTH_BYTES, 0);
+                out.bytes.resize(to + room + (to + room).min(GROWTH_BYTES), 0);
             }
             let Some(end) = self.decode_to(codes, &mut out.bytes, to).filter(|&end| end <= u32::MAX as usize) else {
                 return false;

@@ -252,6 +252,11 @@ impl KeyBlock {
         Some(())
     }
 
+    /// The CSN of all entries, if it is one and none is a tombstone: each is then the only version of its key.
+    pub fn uniform(&self) -> Option<Csn> {
+        (!self.versions).then_some(self.base)
+    }
+
     /// CSN and tombstone of an entry, which follow its key.
     #[inline]
     pub(super) fn version(&self, reader: &mut ByteReader<'_>) -> Option<(Csn, bool)> {

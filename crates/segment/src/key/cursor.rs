@@ -21,6 +21,8 @@ pub struct KeyCursor {
     block: Option<Arc<Block>>,
     block_index: usize,
     intervals: usize,
+    /// The CSN of all its entries.
+    uniform: Option<Csn>,
     interval_index: usize,
     interval: Interval,
     at: usize,
@@ -36,6 +38,7 @@ impl KeyCursor {
             block: None,
             block_index: 0,
             intervals: 0,
+            uniform: None,
             interval_index: 0,
             interval: Interval::default(),
             at: 0,
@@ -76,6 +79,12 @@ impl KeyCursor {
     pub fn tombstone(&self) -> bool {
         assert!(self.valid, "cursor at an entry");
         self.interval.version(self.at).1
+    }
+
+    /// Whether the entries of the block it stands in are the only versions of their keys, all live and seen by `csn_max`.
+    #[inline]
+    pub fn is_settled(&self, csn_max: Csn) -> bool {
+        self.valid && self.uniform.is_some_and(|csn| csn <= csn_max)
     }
 
     /// Goes to the first entry whose key is not below `key`; false when there is none.
@@ -199,6 +208,8 @@ impl KeyCursor {
             self.block = Some(self.segment.block(index)?);
             self.block_index = index;
             self.intervals = self.keys().map_or(0, |keys| keys.intervals());
+            let assigned = |csn: Csn| if csn.0 == 0 { self.segment.assigned() } else { csn };
+            self.uniform = self.keys().and_then(|keys| keys.uniform()).map(assigned);
             // No interval of this block is decoded yet.
             self.interval_index = usize::MAX;
         }

@@ -113,10 +113,18 @@ impl GroupReader {
     }
 }
 
+/// Some rows of one column, by blocks that stay in the cache: the path of reads that want few.
+pub(super) fn read_range(segment: &TableSegmentReader, group: usize, column: usize, range: Range<usize>) -> Result<Column> {
+    let mut chunk = ChunkReader { scans: false, ..ChunkReader::new(column) };
+    chunk.column(segment, group, range)
+}
+
 /// One chunk being read.
 struct ChunkReader {
     /// Among the group's chunks.
     index: usize,
+    /// Other blocks will follow: they are read from the file ahead.
+    scans: bool,
     /// Frames of the chunk from `frames_at` on: those of a block that was not in the cache, and of some that follow.
     frames: Vec<u8>,
     frames_at: u64,
@@ -128,7 +136,7 @@ struct ChunkReader {
 
 impl ChunkReader {
     fn new(index: usize) -> ChunkReader {
-        ChunkReader { index, frames: Vec::new(), frames_at: 0, current: None, first: None }
+        ChunkReader { index, scans: true, frames: Vec::new(), frames_at: 0, current: None, first: None }
     }
 
     fn column(&mut self, segment: &TableSegmentReader, group: usize, range: Range<usize>) -> Result<Column> {
@@ -348,6 +356,9 @@ impl ChunkReader {
         index: usize,
         kind: BlockKind,
     ) -> Result<Arc<Block>> {
+        if !self.scans {
+            return segment.block(blocks, index, kind);
+        }
         if let Some(block) = segment.cached(blocks, index) {
             return Ok(block);
         }

@@ -81,7 +81,7 @@ pub struct RowGroup {
 }
 
 /// Where a row version lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     pub group: u32,
     pub row: u32,

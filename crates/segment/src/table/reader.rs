@@ -8,7 +8,7 @@ use melba_vfs::Directory;
 
 use super::chunk::is_word;
 use super::directory::{Blocks, Chunk, Form, Group, TableDirectory};
-use super::group::block_rows;
+use super::group::{block_rows, read_range};
 use super::{GroupData, GroupReader, Position, RowGroup, RowVersion, SegmentMeta, TABLE_MAGIC};
 use crate::block::{Block, BlockKind};
 use crate::cache::{BlockCache, SegmentBlocks};
@@ -147,7 +147,7 @@ impl TableSegmentReader {
         }
         let summary = &self.summaries[group];
         let rows = summary.rows;
-        if summary.unique && summary.row_id_max.0 - summary.row_id_min.0 == rows as u64 - 1 {
+        if is_dense(summary) {
             // A bulk load's row ids leave no gaps.
             let row = (row_id.0 - summary.row_id_min.0) as usize;
             return Ok(Some((group, row..row + 1)));
@@ -186,6 +186,13 @@ impl TableSegmentReader {
         Ok((end > start).then_some((group, start..end)))
     }
 
+    /// The last of the rows from `position` on whose ids follow each other without gaps, if `csn_max` sees the one version that
+    /// each has, and none is a tombstone: the n-th after it has the n-th position after this one.
+    pub fn dense_until(&self, position: Position, csn_max: Csn) -> Option<RowId> {
+        let summary = &self.summaries[position.group as usize];
+        (is_dense(summary) && summary.tombstones == 0 && summary.csn_max <= csn_max).then_some(summary.row_id_max)
+    }
+
     /// The row at `position`: appends one value to `out[i]` for each column `projection[i]` that the segment has; for
     /// columns it lacks (`kinds`) the caller appends their missing value.
     ///
@@ -199,8 +206,15 @@ impl TableSegmentReader {
     /// positions are best.
     pub fn read_rows(&self, positions: &[Position], projection: &[usize], out: &mut [Column]) -> Result<()> {
         assert_eq!(projection.len(), out.len(), "an output for each column");
+        let range = contiguous(positions);
         for (&column, out) in projection.iter().zip(out) {
             if column < self.kinds.len() {
+                if let Some((group, range)) = &range
+                    && out.is_empty()
+                {
+                    *out = read_range(self, *group, column, range.clone())?;
+                    continue;
+                }
                 let mut held = Held::default();
                 for (i, position) in positions.iter().enumerate() {
                     self.read_value(position.group as usize, position.row as usize, column, &mut held, out)?;
@@ -331,7 +345,7 @@ impl TableSegmentReader {
         Ok(block)
     }
 
-    fn block(&self, blocks: &Blocks, index: usize, kind: BlockKind) -> Result<Arc<Block>> {
+    pub(super) fn block(&self, blocks: &Blocks, index: usize, kind: BlockKind) -> Result<Arc<Block>> {
         if let Some(block) = self.cached(blocks, index) {
             return Ok(block);
         }
@@ -451,6 +465,20 @@ struct Held {
     /// The dictionary or symbol table.
     first: Option<(u32, Arc<Block>)>,
     scratch: Vec<u8>,
+}
+
+/// Whether the ids of a row group's rows, one version of each, leave no gaps.
+fn is_dense(group: &RowGroup) -> bool {
+    group.unique && group.row_id_max.0 - group.row_id_min.0 == group.rows as u64 - 1
+}
+
+/// The row group and the range of rows that positions are, if they follow each other and are not too few for it to pay.
+fn contiguous(positions: &[Position]) -> Option<(usize, Range<usize>)> {
+    const ROWS_MIN: usize = 4;
+    let first = positions.first().filter(|_| positions.len() >= ROWS_MIN)?;
+    let follows = |(i, p): (usize, &Position)| p.group == first.group && p.row as usize == first.row as usize + i;
+    let start = first.row as usize;
+    positions.iter().enumerate().all(follows).then(|| (first.group as usize, start..start + positions.len()))
 }
 
 /// Selects a row within its block.
