@@ -134,7 +134,7 @@ impl Session {
     }
 
     pub(super) fn describe(&mut self, target: Target<'_>, client: &mut dyn Client) -> Result<()> {
-        self.start_command()?;
+        self.continue_command()?;
         match target {
             Target::Statement(name) => {
                 let prepared = self.find_prepared(name)?;

@@ -89,6 +89,15 @@ impl Session {
     /// Makes sure that a transaction is open; every statement starts with this.
     pub(super) fn start_command(&mut self) -> Result<()> {
         self.statement_start = self.state.instance.cluster.clock.now_micros();
+        self.join_command()
+    }
+
+    /// The same for what is asked about a statement: it begins at the time of the one before.
+    pub(super) fn continue_command(&mut self) -> Result<()> {
+        if self.transaction.is_none() { self.start_command() } else { self.join_command() }
+    }
+
+    fn join_command(&mut self) -> Result<()> {
         let server_settings = self.state.instance.settings_version();
         if std::mem::replace(&mut self.server_settings, server_settings) != server_settings {
             self.state.settings.lock().rebase(&self.state.instance.settings());

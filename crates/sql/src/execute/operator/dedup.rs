@@ -36,17 +36,19 @@ impl Dedup {
         }
         for i in 0..batch.rows {
             let key = keys.get(i);
-            if self.seen.contains(key) {
-                continue;
-            }
             if let Some(elsewhere) = &self.elsewhere {
-                out.push(i as u32);
-                parts.push(elsewhere.part_of(key));
+                if !self.seen.contains(key) {
+                    out.push(i as u32);
+                    parts.push(elsewhere.part_of(key));
+                }
                 continue;
             }
-            self.bytes += key.len() + KEY_OVERHEAD_BYTES;
-            self.seen.insert(key.into());
-            kept.push(i as u32);
+            let before = self.seen.len();
+            self.seen.get_or_insert_with(key, |key| key.into());
+            if self.seen.len() > before {
+                self.bytes += key.len() + KEY_OVERHEAD_BYTES;
+                kept.push(i as u32);
+            }
         }
         let resources = ctx.resources();
         if let Some(elsewhere) = &mut self.elsewhere {
@@ -92,6 +94,9 @@ pub(super) fn row_keys(batch: &Batch, columns: impl Iterator<Item = usize> + Clo
             part.encode_at(&batch.columns[column], i, &mut keys.bytes);
         }
         keys.ends.push(keys.bytes.len() as u32);
+        if i == 0 {
+            keys.reserve_like_first(batch.rows - 1);
+        }
     }
     keys
 }

@@ -33,6 +33,9 @@ pub(super) fn encode_keys(keys: &[(Expression, KeyPart)], ctx: &ExecContext, bat
             value.encode_key(part, i, &mut out.bytes);
         }
         out.ends.push(out.bytes.len() as u32);
+        if i == 0 {
+            out.reserve_like_first(batch.rows - 1);
+        }
     }
     Ok(out)
 }
