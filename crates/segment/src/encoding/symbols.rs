@@ -464,10 +464,12 @@ impl SymbolTable {
     #[must_use]
     pub fn decode_all<'a>(&self, coded: impl Iterator<Item = &'a [u8]>, out: &mut ByteStrings) -> bool {
         let mut to = out.bytes.len();
+        let mut left = coded.size_hint().0;
         for codes in coded {
             let room = room(codes);
+            left = left.saturating_sub(1);
             if out.bytes.len() - to < room {
-                out.bytes.resize(to + room + (to + room).min(GROWTH_BYTES), 0);
+                out.bytes.resize(to + room + (room * left).min(GROWTH_BYTES), 0);
             }
             let Some(end) = self.decode_to(codes, &mut out.bytes, to).filter(|&end| end <= u32::MAX as usize) else {
                 return false;
