@@ -379,6 +379,23 @@ pub(crate) fn may_have_entries(
     })
 }
 
+/// Goes to where the entries within bounds begin, in scan order.
+fn seek(cursor: &mut KeyCursor, bounds: (Bound<&[u8]>, Bound<&[u8]>), reverse: bool) -> Result<()> {
+    if reverse {
+        match bounds.1 {
+            // Upper bounds of whole entries are never included ones (see `IndexScan::open` and `fill`).
+            Bound::Excluded(u) | Bound::Included(u) => cursor.seek_before(u)?,
+            Bound::Unbounded => cursor.seek_last()?,
+        };
+    } else {
+        match bounds.0 {
+            Bound::Included(l) | Bound::Excluded(l) => cursor.seek(l)?,
+            Bound::Unbounded => cursor.seek_first()?,
+        };
+    }
+    Ok(())
+}
+
 /// Up to `limit` entries of a segment within bounds, as the view sees them, in scan order.
 fn read_segment(
     cursor: &mut KeyCursor,
@@ -388,19 +405,9 @@ fn read_segment(
     limit: usize,
     out: &mut Entries,
 ) -> Result<()> {
-    if out.is_resumed {
-        // It stands where the last batch ended.
-    } else if reverse {
-        match bounds.1 {
-            // Upper bounds of whole entries are never included ones (see `open` and `fill`).
-            Bound::Excluded(u) | Bound::Included(u) => cursor.seek_before(u)?,
-            Bound::Unbounded => cursor.seek_last()?,
-        };
-    } else {
-        match bounds.0 {
-            Bound::Included(l) | Bound::Excluded(l) => cursor.seek(l)?,
-            Bound::Unbounded => cursor.seek_first()?,
-        };
+    // Otherwise it stands where the last batch ended.
+    if !out.is_resumed {
+        seek(cursor, bounds, reverse)?;
     }
     let inside = |key: &[u8]| match (reverse, bounds) {
         (false, (_, Bound::Excluded(u))) => key < u,
