@@ -2,8 +2,9 @@
 //! server with so little memory that flushes and merges never stop. Then kill -9 under load.
 //!
 //! It fails on any error a client sees (sysbench tries again after a deadlock: on more than a few of those), when the server's
-//! memory grows, when the 99th percentile of TPC-B in any interval is more than five times the first interval's, and when money
-//! was made or lost, before the kill or after it.
+//! memory grows, and when money was made or lost, before the kill or after it. A run of minutes fails too when the 99th percentile
+//! of TPC-B in any minute is more than five times the first minute's; a run of seconds only says so, for a machine that it shares
+//! decides as much.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -27,8 +28,6 @@ impl Default for Options {
 /// A longer run is judged minute by minute, a short one in parts of its minute.
 const SHORT_INTERVAL_SECONDS: u32 = 10;
 const P99_GROWTH_MAX: f64 = 5.0;
-/// In a short run, what is faster than this is the machine's noise.
-const P99_NOISE_MILLISECONDS: f64 = 200.0;
 /// Memory of a later third of the run against the one before it.
 const MEMORY_GROWTH_MAX: f64 = 1.2;
 const MEMORY_NOISE_BYTES: u64 = 32 << 20;
@@ -78,7 +77,10 @@ pub fn longrun(options: &Options) -> Result<(), String> {
     for number in 1..=count {
         let interval = work.interval(number)?;
         intervals.push(interval);
-        check_p99(&intervals, options.minutes <= 1)?;
+        match check_p99(&intervals) {
+            Err(e) if options.minutes <= 1 => println!("note    longrun: {e}"),
+            result => result?,
+        }
     }
     check_memory(&intervals)?;
     let written = newest_segment(&work.melba.data()) - first_file;
@@ -188,11 +190,10 @@ fn check_sysbench(report: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_p99(intervals: &[Interval], short: bool) -> Result<(), String> {
+/// Whether the newest interval is about as the first one was.
+fn check_p99(intervals: &[Interval]) -> Result<(), String> {
     let (Some(first), Some(last)) = (intervals.first(), intervals.last()) else { return Ok(()) };
-    let floor = if short { P99_NOISE_MILLISECONDS } else { 0.0 };
-    let limit = (first.p99_milliseconds * P99_GROWTH_MAX).max(floor);
-    if last.p99_milliseconds > limit {
+    if last.p99_milliseconds > first.p99_milliseconds * P99_GROWTH_MAX {
         return Err(format!(
             "the 99th percentile of interval {} is {:.1} ms, of the first {:.1} ms",
             intervals.len(),

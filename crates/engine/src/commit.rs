@@ -402,11 +402,11 @@ impl Shared {
     fn link(&self, tree: &Tree, run: &PrivateRun, csn: Csn) -> Result<()> {
         match (&tree.data, run) {
             (TreeData::Table(table), PrivateRun::Table(run)) => {
-                let linked = self.files.open_table(run.segment.file, csn)?;
+                let linked = self.files.link_table(run, csn)?;
                 table.levels.write().add_runs([linked]);
             }
             (TreeData::Index(index), PrivateRun::Index(run)) => {
-                let linked = self.files.open_index(run.segment.file, csn)?;
+                let linked = self.files.link_index(run, csn)?;
                 index.levels.write().add_runs([linked]);
             }
             _ => unreachable!("a private run is of its tree's kind"),

@@ -4,7 +4,6 @@
 //! from where the entries begin to differ: they are looked up once for all comparisons, not in each.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering as AtomicOrdering;
 
 use melba_types::{Csn, RowId};
 
@@ -138,7 +137,7 @@ impl Piece {
         self.bytes.clear();
         self.entries.clear();
         let run = output.finish()?.pop();
-        run.iter().for_each(|run| run.obsolete.store(true, AtomicOrdering::Release));
+        run.iter().for_each(|run| run.discard());
         Ok(run)
     }
 

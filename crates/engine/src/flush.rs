@@ -331,7 +331,7 @@ fn thaw<K: Ord, V: Payload, R>(
     match &frozen {
         Some(_) => levels.add_runs(runs.iter().cloned()),
         // The tree was dropped meanwhile.
-        None => runs.iter().for_each(|r| r.obsolete.store(true, Ordering::Release)),
+        None => runs.iter().for_each(|r| r.discard()),
     }
     frozen
 }

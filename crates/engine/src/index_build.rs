@@ -10,7 +10,6 @@
 //! 3. The segments of a load (`index_load`) have either entries whose keys must be unique or such whose keys may repeat.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use melba_types::{Csn, RowId, TreeId};
@@ -358,7 +357,7 @@ impl Build<'_> {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        self.runs.iter().chain(&self.repeating).for_each(|run| run.obsolete.store(true, Ordering::Release));
+        self.runs.iter().chain(&self.repeating).for_each(|run| run.discard());
     }
 }
 
@@ -373,7 +372,7 @@ impl Built {
 
 impl Drop for Built {
     fn drop(&mut self) {
-        self.runs.iter().chain(&self.repeating).for_each(|run| run.obsolete.store(true, Ordering::Release));
+        self.runs.iter().chain(&self.repeating).for_each(|run| run.discard());
     }
 }
 

@@ -99,18 +99,28 @@ impl Files {
     pub fn open_table(&self, file: u64, assigned: Csn) -> Result<Arc<TableRun>> {
         let name = segment_name(file);
         let reader = TableSegmentReader::open_assigned(&*self.directory, &name, &self.cache, assigned)?;
-        Ok(self.run(SegmentFile { file, assigned }, reader))
+        Ok(Run::new(file, assigned, reader, Usage::new(file, &self.trash)))
     }
 
     /// Opens an index's segment; entries with CSN 0 get `assigned`.
     pub fn open_index(&self, file: u64, assigned: Csn) -> Result<Arc<IndexRun>> {
         let name = segment_name(file);
         let reader = KeySegmentReader::open_assigned(&*self.directory, &name, &self.cache, assigned)?;
-        Ok(self.run(SegmentFile { file, assigned }, reader))
+        Ok(Run::new(file, assigned, reader, Usage::new(file, &self.trash)))
     }
 
-    fn run<R>(&self, segment: SegmentFile, reader: Arc<R>) -> Arc<Run<R>> {
-        Arc::new(Run { segment, reader, obsolete: false.into(), trash: Arc::clone(&self.trash) })
+    /// Opens a transaction's table segment for everybody: the commit gives its rows `assigned`.
+    pub fn link_table(&self, private: &TableRun, assigned: Csn) -> Result<Arc<TableRun>> {
+        let file = private.segment.file;
+        let reader = TableSegmentReader::open_assigned(&*self.directory, &segment_name(file), &self.cache, assigned)?;
+        Ok(Run::new(file, assigned, reader, Arc::clone(&private.usage)))
+    }
+
+    /// Opens a transaction's index segment for everybody: the commit gives its entries `assigned`.
+    pub fn link_index(&self, private: &IndexRun, assigned: Csn) -> Result<Arc<IndexRun>> {
+        let file = private.segment.file;
+        let reader = KeySegmentReader::open_assigned(&*self.directory, &segment_name(file), &self.cache, assigned)?;
+        Ok(Run::new(file, assigned, reader, Arc::clone(&private.usage)))
     }
 
     /// Makes the names of new files durable.
@@ -138,15 +148,42 @@ pub(crate) fn segment_number(name: &str) -> Option<u64> {
 pub(crate) struct Run<R> {
     pub segment: SegmentFile,
     pub reader: Arc<R>,
-    /// Replaced by a merge, dropped, or rolled back: the file goes when the last reader does.
-    pub obsolete: AtomicBool,
-    pub trash: Arc<Trash>,
+    /// Shared by a transaction's own view of a segment and everybody's after its commit.
+    usage: Arc<Usage>,
 }
 
-impl<R> Drop for Run<R> {
+impl<R> Run<R> {
+    fn new(file: u64, assigned: Csn, reader: Arc<R>, usage: Arc<Usage>) -> Arc<Run<R>> {
+        usage.assigned.store(assigned.0, Ordering::Release);
+        Arc::new(Run { segment: SegmentFile { file, assigned }, reader, usage })
+    }
+
+    /// Replaced by a merge, dropped, or rolled back: the file goes when the last reader does.
+    pub fn discard(&self) {
+        self.usage.obsolete.store(true, Ordering::Release);
+    }
+}
+
+/// That a file is read.
+struct Usage {
+    file: u64,
+    /// The CSN of the commit that linked it, or 0.
+    assigned: AtomicU64,
+    obsolete: AtomicBool,
+    trash: Arc<Trash>,
+}
+
+impl Usage {
+    fn new(file: u64, trash: &Arc<Trash>) -> Arc<Usage> {
+        Arc::new(Usage { file, assigned: AtomicU64::new(0), obsolete: false.into(), trash: Arc::clone(trash) })
+    }
+}
+
+impl Drop for Usage {
     fn drop(&mut self) {
-        if self.obsolete.load(Ordering::Acquire) {
-            self.trash.0.lock().push(self.segment);
+        if *self.obsolete.get_mut() {
+            let assigned = Csn(*self.assigned.get_mut());
+            self.trash.0.lock().push(SegmentFile { file: self.file, assigned });
         }
     }
 }
@@ -215,7 +252,7 @@ impl<K: Ord, V: Payload, R> Levels<K, V, R> {
         runs.retain(|r| {
             let gone = is_removed(r);
             if gone {
-                r.obsolete.store(true, Ordering::Release);
+                r.discard();
             }
             !gone
         });

@@ -141,14 +141,14 @@ impl Shared {
         let mut manifest = self.manifest.lock();
         let known = manifest.state().segments.get(&tree.id).cloned().unwrap_or_default();
         if let Err(e) = self.reserve_manifest(&mut manifest, &[], known.len() + 2 * outputs.len() + 2) {
-            outputs.iter().for_each(|r| r.obsolete.store(true, Ordering::Release));
+            outputs.iter().for_each(|r| r.discard());
             return Err(e);
         }
         let before = {
             let mut levels = levels.write();
             if !job.replaced.iter().all(|file| levels.runs.iter().any(|r| r.segment.file == *file)) {
                 // The tree was dropped meanwhile.
-                outputs.iter().for_each(|r| r.obsolete.store(true, Ordering::Release));
+                outputs.iter().for_each(|r| r.discard());
                 return Ok(());
             }
             levels.replace_runs(&job.replaced, &outputs, job.place)

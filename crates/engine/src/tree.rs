@@ -196,11 +196,11 @@ impl Tree {
         match &self.data {
             TreeData::Table(t) => {
                 let old = std::mem::replace(&mut *t.levels.write(), Levels::new());
-                old.runs.iter().for_each(|r| r.obsolete.store(true, Ordering::Release));
+                old.runs.iter().for_each(|r| r.discard());
             }
             TreeData::Index(t) => {
                 let old = std::mem::replace(&mut *t.levels.write(), Levels::new());
-                old.runs.iter().for_each(|r| r.obsolete.store(true, Ordering::Release));
+                old.runs.iter().for_each(|r| r.discard());
             }
         }
     }

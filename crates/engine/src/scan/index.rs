@@ -26,7 +26,9 @@ pub struct IndexScan {
     levels: IndexLevels,
     /// One for each segment that may have entries within the bounds, newest first.
     cursors: Vec<KeyCursor>,
-    /// How many of them are the transaction's own: those are newer than the memory tables.
+    /// The transaction's own segments: kept although it may replace them by fewer.
+    own_runs: Vec<Arc<IndexRun>>,
+    /// How many of the cursors are theirs: those are newer than the memory tables.
     private: usize,
     reverse: bool,
     /// What is still to be read, as bounds of whole entries.
@@ -144,6 +146,7 @@ impl IndexScan {
             tree,
             levels,
             cursors: Vec::new(),
+            own_runs: Vec::new(),
             private: 0,
             reverse,
             lower: Bound::Unbounded,
@@ -190,15 +193,15 @@ impl IndexScan {
         let mut before = std::mem::take(&mut self.cursors).into_iter().peekable();
         let mut cursors = Vec::with_capacity(before.len());
         self.own.look();
-        let own = self.own.txn.private_indexes(self.view, self.tree.id);
+        self.own_runs = self.own.txn.private_indexes(self.view, self.tree.id);
         self.private = 0;
-        for (i, run) in own.iter().chain(self.levels.runs.iter()).enumerate() {
+        for (i, run) in self.own_runs.iter().chain(self.levels.runs.iter()).enumerate() {
             // Of one segment and the next, in the same order as before.
             let known = before.next_if(|known| known.is_of(&run.reader));
             if may_have_entries(run, self.view, &self.lower, &self.upper, exact)? {
                 cursors.push(known.unwrap_or_else(|| run.reader.cursor()));
             }
-            if i + 1 == own.len() {
+            if i + 1 == self.own_runs.len() {
                 self.private = cursors.len();
             }
         }

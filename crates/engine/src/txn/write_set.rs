@@ -9,7 +9,6 @@
 //! 3. A private segment that was linked before a change in memory is older than it, also where both are of one command.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use melba_types::row::RowLayout;
@@ -96,8 +95,8 @@ impl PrivateRun {
     /// Rolled back: the file goes.
     pub fn discard(&self) {
         match self {
-            PrivateRun::Table(run) => run.obsolete.store(true, Ordering::Release),
-            PrivateRun::Index(run) => run.obsolete.store(true, Ordering::Release),
+            PrivateRun::Table(run) => run.discard(),
+            PrivateRun::Index(run) => run.discard(),
         }
     }
 }
