@@ -174,8 +174,14 @@ fn relation(o: &Relation, list: &mut List) {
         if column.default_oid.is_valid() {
             list.of(address(classes::PG_ATTRDEF, column.default_oid, 0), |list| {
                 list.push(address(classes::PG_CLASS, o.oid, number), DependencyKind::Auto);
-                list.normals(&column.default_depends_on);
+                if column.generated == 0 {
+                    list.normals(&column.default_depends_on);
+                }
             });
+            // A generated column is nothing without its expression.
+            if column.generated != 0 {
+                list.of(address(classes::PG_CLASS, o.oid, number), |list| list.normals(&column.default_depends_on));
+            }
         }
     }
     let parent_kind = if o.partition_bound.is_some() { DependencyKind::Auto } else { DependencyKind::Normal };

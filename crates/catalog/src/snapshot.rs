@@ -391,6 +391,11 @@ impl Catalog {
         self.functions.named(namespace, name)
     }
 
+    /// Whether users created (or changed) any function.
+    pub fn has_user_functions(&self) -> bool {
+        self.functions.user_objects().next().is_some()
+    }
+
     /// In OID order.
     pub fn functions(&self) -> impl Iterator<Item = &Arc<Function>> {
         self.functions.iter()

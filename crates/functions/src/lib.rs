@@ -49,7 +49,7 @@ use std::sync::Arc;
 
 pub use io::{InputFn, OutputFn, ReceiveFn, SendFn, TypeContext, TypeIo};
 use melba_catalog::Catalog;
-use melba_types::{Column, Datum, Oid, Result};
+use melba_types::{Column, Csn, Datum, Oid, Result};
 
 /// What a function may ask of its surroundings.
 pub struct CallContext<'a> {
@@ -72,6 +72,22 @@ pub struct RowColumn {
     pub ty: Oid,
     pub typmod: i32,
 }
+
+/// A call of a function that a user wrote. Who runs it is the session: this crate knows neither statements nor their views.
+pub struct RoutineCall<'a> {
+    pub function: Oid,
+    pub args: &'a [Datum],
+    /// Of the arguments and the result: what polymorphic ones stand for.
+    pub arg_types: &'a [Oid],
+    pub return_type: Oid,
+    /// The column definition list of a function in FROM that returns `record`.
+    pub columns: Option<&'a [RowColumn]>,
+    /// What the calling statement sees: commits up to a number, and its own transaction's commands before one.
+    pub view: (Csn, u32),
+}
+
+/// The rows of a function that a user wrote, each as one value.
+pub type RoutineRows = Box<dyn Iterator<Item = Result<Datum>> + Send>;
 
 /// The session as functions see it. One implementation, in `melba-sql`; tests use a fixed one.
 pub trait Session: Send + Sync {
@@ -102,6 +118,18 @@ pub trait Session: Send + Sync {
     /// Rows of set-returning functions about the running server (`system`), by name.
     fn system_rows(&self, source: &str, _call: &CallContext<'_>, _args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
         Err(melba_types::DbError::unsupported(format!("function {source}")))
+    }
+    /// The value of a function that a user wrote.
+    fn call_routine(&self, call: &RoutineCall<'_>) -> Result<Datum> {
+        Err(melba_types::DbError::unsupported(format!("function {} here", call.function)))
+    }
+    /// The rows of a set-returning function that a user wrote, each computed when it is asked for.
+    fn routine_rows(&self, call: &RoutineCall<'_>) -> Result<RoutineRows> {
+        Err(melba_types::DbError::unsupported(format!("function {} here", call.function)))
+    }
+    /// A function's SQL-standard body as it is shown.
+    fn shown_body(&self, function: &melba_catalog::Function) -> Result<String> {
+        Ok(function.sql_body.as_deref().unwrap_or_default().to_owned())
     }
     /// An expression's stored text as it is shown: names that the search path finds without their schema, and if `pretty`
     /// without needless parentheses. `relation` is the one whose columns it mentions (or the domain it checks), or 0.

@@ -331,6 +331,10 @@ impl Output {
         if let Some(position) = fields.position {
             self.report_field(b'P', Some(&position.to_string()));
         }
+        if let Some((position, query)) = &fields.internal {
+            self.report_field(b'p', Some(&position.to_string()));
+            self.report_field(b'q', Some(query));
+        }
         self.report_field(b'W', fields.context.as_deref());
         self.report_field(b's', fields.schema.as_deref());
         self.report_field(b't', fields.table.as_deref());

@@ -15,7 +15,7 @@ use pg_query::NodeEnum;
 use pg_query::protobuf::ParseResult;
 use prost::Message;
 
-pub use text::{parse_expression, parse_type_name};
+pub use text::{body_statements, parse_expression, parse_sql_body, parse_type_name};
 
 /// A query string, parsed.
 #[derive(Debug)]

@@ -49,6 +49,8 @@ pub struct Fields {
     pub hint: Option<String>,
     /// 1-based character position in the query text.
     pub position: Option<u32>,
+    /// A query that the client did not send (a function's body), and the 1-based character position in it.
+    pub internal: Option<(u32, String)>,
     /// The CONTEXT lines.
     pub context: Option<String>,
     pub schema: Option<String>,
@@ -67,6 +69,7 @@ impl DbError {
             detail: None,
             hint: None,
             position: None,
+            internal: None,
             context: None,
             schema: None,
             table: None,
@@ -103,6 +106,25 @@ impl DbError {
 
     pub fn context(mut self, context: impl Into<String>) -> DbError {
         self.0.context = Some(context.into());
+        self
+    }
+
+    /// Adds a line to the context, for something further out.
+    pub fn within(mut self, line: impl Into<String>) -> DbError {
+        let context = &mut self.0.context;
+        *context = Some(match context.take() {
+            Some(inner) => format!("{inner}\n{}", line.into()),
+            None => line.into(),
+        });
+        self
+    }
+
+    /// The position, a byte offset so far, is one in a query that the client did not send.
+    pub fn in_query(mut self, query: &str) -> DbError {
+        if let Some(position) = self.0.position.take() {
+            let before = query.get(..position as usize - 1).unwrap_or(query);
+            self.0.internal = Some((before.chars().count() as u32 + 1, query.to_owned()));
+        }
         self
     }
 

@@ -77,6 +77,12 @@ fn with_function<'a>(
     Ok(catalog.function(oid_argument(args, 0)).map_or(Datum::Null, |function| f(catalog, function)))
 }
 
+/// A SQL-standard body; one that cannot be analyzed any more is shown as it was stored.
+fn shown_body(call: &CallContext<'_>, function: &Function) -> Option<Arc<str>> {
+    let stored = function.sql_body.as_ref()?;
+    Some(call.session.shown_body(function).map_or_else(|_| stored.clone(), Arc::from))
+}
+
 fn index_definition(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
     let oid = oid_argument(args, 0);
     let column = args.get(1).map_or(0, |c| c.as_i32());
@@ -138,10 +144,11 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         let number = usize::try_from(a[1].as_i32()).unwrap_or(0);
         with_function(c, a, |k, f| text_or_null(k.function_argument_default(f, number)))
     }),
-    ("pg_get_function_sqlbody", |c, a| with_function(c, a, |_, f| text_or_null(f.sql_body.clone()))),
+    ("pg_get_function_sqlbody", |c, a| with_function(c, a, |_, f| text_or_null(shown_body(c, f)))),
     ("pg_get_functiondef", |c, a| {
         let Some(function) = c.session.catalog().function(oid_argument(a, 0)) else { return Ok(Datum::Null) };
-        styled(c, None, |k, s| k.function_definition(function, s)).map(Datum::text)
+        let function = Function { sql_body: shown_body(c, function), ..(**function).clone() };
+        styled(c, None, |k, s| k.function_definition(&function, s)).map(Datum::text)
     }),
     ("pg_get_partkeydef", |c, a| Ok(text_or_null(relation_of(c, a).and_then(|r| r.partition_key.clone())))),
     ("pg_get_partition_constraintdef", |c, a| match relation_of(c, a) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Function, FunctionKind};
+use melba_catalog::FunctionKind;
 use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
@@ -30,6 +30,11 @@ const ARGUMENTS_MAX: usize = 100;
 
 impl<'p> Analyzer<'_, 'p> {
     pub fn function_call(&mut self, n: &'p pb::FuncCall) -> Result<Expr> {
+        self.routine_call(n, false)
+    }
+
+    /// A call as a function, or as a procedure by CALL.
+    pub fn routine_call(&mut self, n: &'p pb::FuncCall, procedure: bool) -> Result<Expr> {
         let mut args = Vec::with_capacity(n.args.len());
         let mut names: Vec<&'p str> = Vec::new();
         let srf_before = self.level().last_srf;
@@ -63,7 +68,7 @@ impl<'p> Analyzer<'_, 'p> {
             }
             None => None,
         };
-        self.call(&CallSyntax { node: n, filter }, args, &names, srf_before, false)
+        self.call(&CallSyntax { node: n, filter }, args, &names, srf_before, procedure)
     }
 
     fn split_name<'n>(&self, names: &'n [pb::Node], location: i32) -> Result<(Option<&'n str>, &'n str)> {
@@ -193,7 +198,7 @@ impl<'p> Analyzer<'_, 'p> {
         let mut declared = candidate.args.clone();
         let mut args = args;
         if candidate.defaults > 0 || candidate.order.is_some() {
-            (args, declared) = self.arrange_arguments(&candidate, args)?;
+            (args, declared) = self.arrange_arguments(&candidate, args, procedure)?;
             types = args.iter().map(Expr::ty).collect();
         }
         let aggregate = function.aggregate.as_ref();
@@ -201,8 +206,7 @@ impl<'p> Analyzer<'_, 'p> {
             let direct = args.len() - n.agg_order.len();
             self.unify_hypothetical(&mut args, &mut types, &mut declared, direct)?;
         }
-        let ty =
-            self.cx.enforce_generic_consistency(&types, &mut declared, function.return_type).map_err(|e| e.at(n.location))?;
+        let ty = self.cx.enforce_generic_consistency(&types, &mut declared, function.return_type)?;
         let mut args = self.coerce_arguments(args, &declared)?;
         let mut variadic = n.func_variadic;
         if variadic && function.variadic == oids::ANY {
@@ -338,9 +342,17 @@ impl<'p> Analyzer<'_, 'p> {
     }
 
     /// Puts named arguments in their places and adds defaults.
-    fn arrange_arguments(&mut self, candidate: &FunctionCandidate<'_>, args: Vec<Expr>) -> Result<(Vec<Expr>, Vec<Oid>)> {
+    fn arrange_arguments(
+        &mut self,
+        candidate: &FunctionCandidate<'_>,
+        args: Vec<Expr>,
+        procedure: bool,
+    ) -> Result<(Vec<Expr>, Vec<Oid>)> {
         let function = candidate.function;
-        let arity = function.arg_types.len();
+        // No argument of a procedure without a default follows one with: the last ones have them also when all are counted.
+        let declared =
+            if procedure && !function.all_arg_types.is_empty() { &function.all_arg_types } else { &function.arg_types };
+        let arity = declared.len();
         let first_default = arity - function.arg_defaults.len();
         let mut places: Vec<Option<Expr>> = vec![None; arity];
         for (i, arg) in args.into_iter().enumerate() {
@@ -351,16 +363,14 @@ impl<'p> Analyzer<'_, 'p> {
         for (i, place) in places.into_iter().enumerate() {
             match place {
                 Some(e) => out.push(e),
-                None => out.push(self.argument_default(function, i, first_default)?),
+                None => {
+                    let text = i.checked_sub(first_default).and_then(|at| function.arg_defaults.get(at));
+                    let text = text.ok_or_else(|| DbError::internal("not enough default arguments"))?;
+                    out.push(super::expression::analyze_default_argument(self.cx, text, declared[i])?);
+                }
             }
         }
-        Ok((out, function.arg_types.clone()))
-    }
-
-    fn argument_default(&mut self, function: &Function, place: usize, first_default: usize) -> Result<Expr> {
-        let text = place.checked_sub(first_default).and_then(|i| function.arg_defaults.get(i));
-        let text = text.ok_or_else(|| DbError::internal("not enough default arguments"))?;
-        super::expression::analyze_default_argument(self.cx, text, function.arg_types[place])
+        Ok((out, declared.clone()))
     }
 
     fn variadic_array(&mut self, elements: Vec<Expr>, location: i32) -> Result<Expr> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_types::{DbError, Oid, Result, err, oids};
+use melba_types::{DbError, Oid, Result, SqlState, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
@@ -29,17 +29,25 @@ impl<'p> Analyzer<'_, 'p> {
             // `tbl.*` as an argument means the whole row.
             return self.whole_row_reference(&names, node.location);
         }
-        match names[..] {
-            [name] => self.unqualified_column(name, node.location),
-            [relation, name] => self.qualified_column(None, relation, name, node.location),
-            [schema, relation, name] => self.qualified_column(Some(schema), relation, name, node.location),
+        match self.named_column(&names, node.location) {
+            // A function's arguments never hide columns.
+            Err(e) if self.routine.is_some() && is_missing(&e) => self.routine_reference(&names, node.location)?.ok_or(e),
+            found => found,
+        }
+    }
+
+    fn named_column(&mut self, names: &[&str], location: i32) -> Result<Expr> {
+        match *names {
+            [name] => self.unqualified_column(name, location),
+            [relation, name] => self.qualified_column(None, relation, name, location),
+            [schema, relation, name] => self.qualified_column(Some(schema), relation, name, location),
             [database, schema, relation, name] => {
-                self.cx.check_database(database, &names).map_err(|e| e.at(node.location))?;
-                self.qualified_column(Some(schema), relation, name, node.location)
+                self.cx.check_database(database, names).map_err(|e| e.at(location))?;
+                self.qualified_column(Some(schema), relation, name, location)
             }
             _ => {
                 let shown = names.join(".");
-                Err(err!(SYNTAX_ERROR, "improper qualified name (too many dotted names): {shown}").at(node.location))
+                Err(err!(SYNTAX_ERROR, "improper qualified name (too many dotted names): {shown}").at(location))
             }
         }
     }
@@ -144,7 +152,10 @@ impl<'p> Analyzer<'_, 'p> {
         };
         match self.find_item(schema, relation, location)? {
             Some((up, item)) => self.whole_row(up, &item, location),
-            None => Err(self.missing_range(schema, relation, location)),
+            None => match self.routine_reference(names, location)? {
+                Some(argument) => Ok(argument),
+                None => Err(self.missing_range(schema, relation, location)),
+            },
         }
     }
 
@@ -277,6 +288,11 @@ impl<'p> Analyzer<'_, 'p> {
         let names = columns.clone().map(|(_, c)| c.name.clone()).collect();
         Ok(Box::new(RowExpr { fields: fields.collect(), names, ty: oids::RECORD, explicit: false, location: v.location }))
     }
+}
+
+/// Nothing has the name.
+fn is_missing(e: &DbError) -> bool {
+    matches!(e.sqlstate(), SqlState::UNDEFINED_COLUMN | SqlState::UNDEFINED_TABLE)
 }
 
 /// A column found by name.

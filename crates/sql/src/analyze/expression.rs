@@ -27,7 +27,7 @@ const STORED_PATH: [Oid; 1] = [classes::PG_CATALOG];
 
 impl<'a> Context<'a> {
     /// The context in which stored text is analyzed.
-    fn stored(&self) -> Context<'a> {
+    pub(super) fn stored(&self) -> Context<'a> {
         Context {
             catalog: self.catalog,
             session: self.session,
@@ -196,6 +196,9 @@ impl Analyzer<'_, '_> {
         let Some(expected) = expected else {
             return self.resolve_unknown(e);
         };
+        if kind == ExprKind::FunctionDefault {
+            return self.coerce_to_specific(e, expected.ty, "DEFAULT");
+        }
         let (from, location) = (e.ty(), e.location());
         if let Some(e) = self.coerce_to_target(e, expected.ty, expected.typmod, How::assignment())? {
             return Ok(e);
@@ -222,8 +225,11 @@ impl Analyzer<'_, '_> {
 
 /// What the finished expression must not contain.
 fn check_kind(cx: &Context<'_>, e: &Expr, relation: Option<&Arc<Relation>>, kind: ExprKind) -> Result<()> {
+    // What counts is what functions LANGUAGE sql do, where that can be seen.
     let immutable = |message: &str| {
-        if is_mutable(cx, e) { Err(err!(INVALID_OBJECT_DEFINITION, "{message}")) } else { Ok(()) }
+        let mut inlined = e.clone();
+        super::inline::inline_in_expression(cx, &mut inlined)?;
+        if is_mutable(cx, &inlined) { Err(err!(INVALID_OBJECT_DEFINITION, "{message}")) } else { Ok(()) }
     };
     match kind {
         ExprKind::IndexExpression => immutable("functions in index expression must be marked IMMUTABLE"),

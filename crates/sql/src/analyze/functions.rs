@@ -137,7 +137,11 @@ impl<'a> Context<'a> {
         let positional = given - wanted.arg_names.len();
         let mut order: Vec<usize> = (0..positional).collect();
         for name in wanted.arg_names {
-            let place = input_names(function).position(|n| n == *name)?;
+            let place = if wanted.include_out && declared.len() == function.arg_names.len() {
+                function.arg_names.iter().position(|n| **n == **name)?
+            } else {
+                input_names(function).position(|n| n == *name)?
+            };
             if place >= arity || order.contains(&place) {
                 return None;
             }

@@ -24,6 +24,7 @@ mod expression;
 mod from;
 mod functions;
 mod grouping;
+mod inline;
 mod insert;
 mod join;
 mod json;
@@ -38,6 +39,7 @@ mod params;
 mod polymorphic;
 mod range_function;
 mod returning;
+mod routine;
 mod scope;
 mod select;
 mod set_operation;
@@ -61,9 +63,12 @@ pub use expression::{
     Expected, analyze_domain_check, analyze_expression, analyze_stored_domain_check, analyze_stored_expression, analyze_view,
     coerce_for_assignment, column_default, identity_sequence, is_mutable,
 };
+pub use inline::inline_routines;
 pub use literal::LiteralUse;
 pub use operators::operator_signature;
 pub use params::Params;
+pub use polymorphic::{is_polymorphic, undetermined_result};
+pub use routine::{ResultForm, RoutineResult, RoutineScope, analyze_call, analyze_in_routine, input_names, routine_statements};
 pub use scope::ExprKind;
 pub use type_names::{is_pseudo, missing_relation, typmod_from};
 
@@ -114,6 +119,8 @@ pub(crate) struct Analyzer<'a, 'p> {
     levels: Vec<Level<'p>>,
     depth: usize,
     literals: Literals<'a>,
+    /// The function whose body is being analyzed.
+    routine: Option<&'a RoutineScope>,
 }
 
 /// Nesting at which a statement is refused. Frames of the recursion are large in unoptimised builds.
@@ -121,7 +128,7 @@ const DEPTH_MAX: usize = 6000;
 
 impl<'a, 'p> Analyzer<'a, 'p> {
     fn new(cx: &'a Context<'a>, params: Params) -> Self {
-        Analyzer { cx, params, levels: Vec::new(), depth: 0, literals: Literals::default() }
+        Analyzer { cx, params, levels: Vec::new(), depth: 0, literals: Literals::default(), routine: None }
     }
 
     /// The innermost query level.

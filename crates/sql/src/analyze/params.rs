@@ -4,6 +4,7 @@ use melba_types::{Oid, Result, err, oids};
 use pg_query::protobuf as pb;
 
 use super::context::Context;
+use super::routine::RoutineScope;
 use crate::tree::*;
 
 /// The types of a statement's parameters.
@@ -13,6 +14,8 @@ pub struct Params {
     types: Vec<Oid>,
     /// Types may be inferred and new parameters appear.
     variable: bool,
+    /// Of a function's arguments, if it was called with one.
+    collation: Oid,
 }
 
 impl Params {
@@ -23,12 +26,12 @@ impl Params {
 
     /// As a client's Parse message gives them: 0 is to be inferred.
     pub fn inferred(types: &[Oid]) -> Params {
-        Params { types: types.to_vec(), variable: true }
+        Params { types: types.to_vec(), variable: true, collation: Oid::INVALID }
     }
 
     /// A function's arguments: all types known, nothing inferred.
-    pub fn fixed(types: &[Oid]) -> Params {
-        Params { types: types.to_vec(), variable: false }
+    pub fn of_routine(scope: &RoutineScope) -> Params {
+        Params { types: scope.arg_types.clone(), variable: false, collation: scope.collation }
     }
 
     pub(super) fn reference(&mut self, cx: &Context<'_>, node: &pb::ParamRef) -> Result<Expr> {
@@ -56,9 +59,17 @@ impl Params {
             number: node.number as usize,
             ty,
             typmod: -1,
-            collation: cx.collation_of_type(ty),
+            collation: match cx.collation_of_type(ty) {
+                own if own.is_valid() && self.collation.is_valid() => self.collation,
+                own => own,
+            },
             location: node.location,
         }))
+    }
+
+    /// The types as far as they are known.
+    pub fn known(&self) -> Vec<Oid> {
+        self.types.clone()
     }
 
     /// A parameter of unknown type stands where `target` is wanted.

@@ -34,6 +34,44 @@ struct Bound {
     multirange: Oid,
 }
 
+/// Why a function with these arguments cannot have a result (or output argument) of a polymorphic type; `None`: it can.
+pub fn undetermined_result(result: Oid, arg_types: &[Oid]) -> Option<String> {
+    let has = |types: &[Oid]| arg_types.iter().any(|t| types.contains(t));
+    let (name, inputs) = match result {
+        oids::ANYRANGE | oids::ANYMULTIRANGE if !has(&[oids::ANYRANGE, oids::ANYMULTIRANGE]) => {
+            let name = if result == oids::ANYRANGE { "anyrange" } else { "anymultirange" };
+            (name, "anyrange or anymultirange")
+        }
+        oids::ANYCOMPATIBLERANGE | oids::ANYCOMPATIBLEMULTIRANGE
+            if !has(&[oids::ANYCOMPATIBLERANGE, oids::ANYCOMPATIBLEMULTIRANGE]) =>
+        {
+            let name = if result == oids::ANYCOMPATIBLERANGE { "anycompatiblerange" } else { "anycompatiblemultirange" };
+            (name, "anycompatiblerange or anycompatiblemultirange")
+        }
+        _ if is_family1(result) && !arg_types.iter().any(|t| is_family1(*t)) => {
+            (family_name(result), "anyelement, anyarray, anynonarray, anyenum, anyrange, or anymultirange")
+        }
+        _ if is_family2(result) && !arg_types.iter().any(|t| is_family2(*t)) => (
+            family_name(result),
+            "anycompatible, anycompatiblearray, anycompatiblenonarray, anycompatiblerange, or anycompatiblemultirange",
+        ),
+        _ => return None,
+    };
+    Some(format!("A result of type {name} requires at least one input of type {inputs}."))
+}
+
+fn family_name(ty: Oid) -> &'static str {
+    match ty {
+        oids::ANYELEMENT => "anyelement",
+        oids::ANYARRAY => "anyarray",
+        oids::ANYNONARRAY => "anynonarray",
+        oids::ANYENUM => "anyenum",
+        oids::ANYCOMPATIBLE => "anycompatible",
+        oids::ANYCOMPATIBLEARRAY => "anycompatiblearray",
+        _ => "anycompatiblenonarray",
+    }
+}
+
 impl Context<'_> {
     /// Whether actual types fit polymorphic declarations.
     pub fn check_generic_consistency(&self, actual: &[Oid], declared: &[Oid]) -> bool {

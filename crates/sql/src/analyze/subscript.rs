@@ -284,7 +284,7 @@ impl<'p> Analyzer<'_, 'p> {
     }
 }
 
-fn field_select(value: Expr, i: usize, column: &OutputColumn) -> Expr {
+pub fn field_select(value: Expr, i: usize, column: &OutputColumn) -> Expr {
     // A field of ROW(...) is the field itself only when the row has no side effects; keep the selection.
     Expr::FieldSelect {
         arg: Box::new(value),

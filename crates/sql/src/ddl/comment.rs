@@ -9,6 +9,7 @@ use pg_query::protobuf::{CommentStmt, ObjectType, node::Node as N};
 
 use super::Ddl;
 use super::nodes::{string, strings};
+use super::routine::RoutineName;
 use super::schema::range_var;
 
 impl Ddl<'_> {
@@ -71,6 +72,7 @@ impl Ddl<'_> {
                 })?;
                 Ok(at(classes::PG_CONSTRAINT, found.oid))
             }
+            kind if RoutineName::is_routine(kind) => self.commented_routine(kind, object),
             _ => Err(DbError::unsupported("COMMENT ON this kind of object")),
         }
     }

@@ -10,6 +10,7 @@ use pg_query::protobuf::{DropBehavior, DropStmt, Node, ObjectType, node::Node as
 
 use super::Ddl;
 use super::nodes::{inner, string, strings};
+use super::routine::RoutineName;
 use super::schema::{object_word, range_var, relation_word};
 
 /// Most dependents that a message lists.
@@ -29,6 +30,9 @@ impl Ddl<'_> {
     }
 
     fn resolve_dropped(&self, kind: ObjectType, object: &Node, missing_ok: bool) -> Result<Option<ObjectAddress>> {
+        if RoutineName::is_routine(kind) {
+            return self.dropped_routine(kind, object, missing_ok);
+        }
         let names = match inner(object)? {
             N::List(list) => strings(&list.items),
             N::String(_) => string(object).into_iter().collect(),
@@ -268,7 +272,10 @@ impl Ddl<'_> {
             },
             classes::PG_TYPE => format!("type {}", catalog.type_name(address.object, self.path)),
             classes::PG_NAMESPACE => format!("schema {}", catalog.namespace(address.object).map_or("?", |n| &n.name)),
-            classes::PG_PROC => format!("function {}", catalog.function(address.object).map_or("?", |f| &f.name)),
+            classes::PG_PROC => match catalog.function(address.object) {
+                Some(f) => format!("function {}", catalog.function_signature(f, self.path)),
+                None => format!("function {}", address.object),
+            },
             classes::PG_ATTRDEF => {
                 let owner = catalog.relations().find_map(|r| {
                     r.columns.iter().find(|c| c.default_oid == address.object).map(|c| (c.name.clone(), r.clone()))

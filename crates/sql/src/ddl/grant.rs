@@ -155,6 +155,9 @@ impl Ddl<'_> {
                 s.objects.iter().try_for_each(|node| self.grant_on_type(&grant, node, is_domain))
             }
             ObjectType::ObjectLargeobject => self.grant_on_large_objects(s, &grant),
+            ObjectType::ObjectFunction | ObjectType::ObjectProcedure | ObjectType::ObjectRoutine => {
+                self.grant_on_routines(s, &grant)
+            }
             _ => Err(DbError::unsupported("GRANT on this kind of object")),
         }
     }

@@ -16,6 +16,7 @@ mod fill_index;
 mod grant;
 mod index;
 mod index_marks;
+mod kept;
 mod large_object;
 mod naming;
 pub(crate) mod nodes;
@@ -23,6 +24,7 @@ mod persistence;
 mod rename;
 mod rewrite;
 mod role;
+mod routine;
 mod schema;
 mod sequence;
 mod truncate;
@@ -58,8 +60,9 @@ pub struct Ddl<'a> {
     pub user: Oid,
     /// The SCRAM-SHA-256 verifier of a password (or the verifier itself, when one is given).
     pub password_verifier: &'a dyn Fn(&str) -> String,
-    /// The statement's text, for stored bodies and positions.
+    /// The statement's text, in which the bodies of functions are found, and where in the query string it begins.
     pub source: &'a str,
+    pub start: usize,
 }
 
 /// Runs a defining statement; `None` when the statement is none of this module's.
@@ -87,6 +90,10 @@ pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<String>> {
         N::GrantRoleStmt(s) => done(ddl.grant_role(s), if s.is_grant { "GRANT ROLE" } else { "REVOKE ROLE" }),
         N::GrantStmt(s) => done(ddl.grant(s), if s.is_grant { "GRANT" } else { "REVOKE" }),
         N::AlterDefaultPrivilegesStmt(s) => done(ddl.alter_default_privileges(s), "ALTER DEFAULT PRIVILEGES"),
+        N::CreateFunctionStmt(s) => {
+            done(ddl.create_function(s), if s.is_procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" })
+        }
+        N::AlterFunctionStmt(s) => Some(ddl.alter_function(s)),
         N::CreatedbStmt(s) => done(ddl.create_database(s), "CREATE DATABASE"),
         N::DropdbStmt(s) => done(ddl.drop_database(s), "DROP DATABASE"),
         N::AlterDatabaseSetStmt(s) => done(ddl.alter_database_set(s), "ALTER DATABASE"),

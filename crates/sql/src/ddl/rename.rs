@@ -9,6 +9,7 @@ use pg_query::protobuf::{ObjectType, RenameStmt};
 
 use super::Ddl;
 use super::nodes::string;
+use super::routine::RoutineName;
 use super::schema::{object_word, relation_word};
 
 impl Ddl<'_> {
@@ -39,17 +40,7 @@ impl Ddl<'_> {
                 Ok("ALTER TABLE".into())
             }
             ObjectType::ObjectSchema => {
-                let namespace = self.namespace(&s.subname)?;
-                self.require_owner(namespace.owner, "schema", &s.subname)?;
-                if self.catalog().namespace_by_name(&s.newname).is_some() {
-                    bail!(DUPLICATE_SCHEMA, "schema \"{}\" already exists", s.newname);
-                }
-                let members: Vec<_> = self.catalog().relations_in(namespace.oid).into_iter().map(|r| r.oid).collect();
-                self.rewriting_many(&members, || {
-                    let renamed = Namespace { name: s.newname.as_str().into(), ..(*namespace).clone() };
-                    self.tx.put(Object::Namespace(Arc::new(renamed)));
-                    Ok(())
-                })?;
+                self.rename_schema(&s.subname, &s.newname)?;
                 Ok("ALTER SCHEMA".into())
             }
             ObjectType::ObjectRole => {
@@ -77,11 +68,29 @@ impl Ddl<'_> {
                 self.rename_type(&ty, &s.newname)?;
                 Ok(format!("ALTER {}", object_word(kind)))
             }
+            kind if RoutineName::is_routine(kind) => {
+                self.rename_routine(kind, s.object.as_deref(), &s.newname)?;
+                Ok(format!("ALTER {}", object_word(kind)))
+            }
             _ => {
                 let name = s.object.as_deref().and_then(string).unwrap_or_default();
                 Err(DbError::unsupported(format!("renaming {name}")))
             }
         }
+    }
+
+    fn rename_schema(&self, from: &str, to: &str) -> Result<()> {
+        let namespace = self.namespace(from)?;
+        self.require_owner(namespace.owner, "schema", from)?;
+        let catalog = self.catalog();
+        if catalog.namespace_by_name(to).is_some() {
+            bail!(DUPLICATE_SCHEMA, "schema \"{to}\" already exists");
+        }
+        let members = catalog.relations_in(namespace.oid).into_iter().map(|r| r.oid);
+        let functions = catalog.functions().filter(|f| f.namespace == namespace.oid).map(|f| f.oid);
+        let kept = self.keep_texts(members, functions)?;
+        self.tx.put(Object::Namespace(Arc::new(Namespace { name: to.into(), ..(*namespace).clone() })));
+        self.print_kept(kept)
     }
 
     fn renamed_relation(&self, s: &RenameStmt) -> Result<Option<Arc<Relation>>> {
@@ -182,29 +191,5 @@ impl Ddl<'_> {
             self.put_relation(Relation { name: to.into(), ..(**index).clone() });
         }
         Ok(())
-    }
-
-    /// `rewriting_dependents` for several relations at once.
-    fn rewriting_many(&self, relations: &[melba_types::Oid], change: impl FnOnce() -> Result<()>) -> Result<()> {
-        match relations.split_first() {
-            None => change(),
-            Some((first, rest)) => {
-                let mut change = Some(change);
-                let run: &mut dyn FnMut() -> Result<()> = &mut || change.take().map_or(Ok(()), |c| c());
-                self.rewriting_each(*first, rest, run)
-            }
-        }
-    }
-
-    fn rewriting_each(
-        &self,
-        first: melba_types::Oid,
-        rest: &[melba_types::Oid],
-        change: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<()> {
-        self.rewriting_dependents(first, || match rest.split_first() {
-            None => change(),
-            Some((next, rest)) => self.rewriting_each(*next, rest, change),
-        })
     }
 }

@@ -10,6 +10,7 @@ use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterObjectSchemaStmt, AlterOwnerStmt, CreateSchemaStmt, Node, ObjectType, RangeVar, node::Node as N};
 
 use super::nodes::{inner, string, strings};
+use super::routine::RoutineName;
 use super::{Ddl, execute};
 
 impl Ddl<'_> {
@@ -79,6 +80,10 @@ impl Ddl<'_> {
                 self.tx.put(Object::Type(Arc::new(Type { namespace: target, ..(*ty).clone() })));
                 Ok("ALTER TYPE".into())
             }
+            kind if RoutineName::is_routine(kind) => {
+                self.move_routine(kind, s.object.as_deref(), target)?;
+                Ok(format!("ALTER {}", object_word(kind)))
+            }
             _ => Err(DbError::unsupported("ALTER ... SET SCHEMA of this kind of object")),
         }
     }
@@ -146,6 +151,10 @@ impl Ddl<'_> {
                 self.tx.put(Object::Type(Arc::new(Type { owner, acl, ..(*ty).clone() })));
                 Ok(if kind == ObjectType::ObjectDomain { "ALTER DOMAIN" } else { "ALTER TYPE" }.into())
             }
+            kind if RoutineName::is_routine(kind) => {
+                self.alter_routine_owner(kind, object, owner)?;
+                Ok(format!("ALTER {}", object_word(kind)))
+            }
             _ => Err(DbError::unsupported("ALTER ... OWNER TO of this kind of object")),
         }
     }
@@ -210,6 +219,9 @@ pub fn object_word(kind: ObjectType) -> &'static str {
         ObjectType::ObjectDatabase => "DATABASE",
         ObjectType::ObjectRole => "ROLE",
         ObjectType::ObjectFunction => "FUNCTION",
+        ObjectType::ObjectProcedure => "PROCEDURE",
+        ObjectType::ObjectRoutine => "ROUTINE",
+        ObjectType::ObjectAggregate => "AGGREGATE",
         _ => "OBJECT",
     }
 }

@@ -1,28 +1,16 @@
-//! CREATE VIEW, and keeping stored text true when what it mentions is renamed.
+//! CREATE VIEW.
 
 use std::sync::Arc;
 
-use melba_catalog::{
-    Column, Constraint, IndexInfo, IndexKey, Object, ObjectAddress, Persistence, Relation, RelationKind, classes,
-};
+use melba_catalog::{Column, ObjectAddress, Persistence, Relation, RelationKind, classes};
 use melba_engine::RelationLockMode;
-use melba_types::{DbError, Oid, Result, bail, err};
+use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf::{Node, ViewCheckOption, ViewStmt};
 
 use super::Ddl;
 use super::nodes::{inner, option_text, options, strings};
-use crate::analyze::{self, Expected};
-use crate::deparse;
-use crate::tree::{Expr, Query};
-
-/// A stored text, analyzed so that it can be printed again.
-enum Kept {
-    View { relation: Oid, query: Box<Query> },
-    Check { constraint: Oid, expr: Expr },
-    Default { relation: Oid, column: usize, expr: Expr },
-    IndexKey { index: Oid, key: usize, expr: Expr },
-    Predicate { index: Oid, expr: Expr },
-}
+use crate::tree::Query;
+use crate::{analyze, deparse};
 
 impl Ddl<'_> {
     pub fn create_view(&self, s: &ViewStmt) -> Result<()> {
@@ -147,114 +135,6 @@ impl Ddl<'_> {
             bail!(SYNTAX_ERROR, "CREATE VIEW specifies more column names than columns");
         }
         Ok(columns)
-    }
-
-    /// Runs `change` and then prints every stored text that mentions the relation again, so that it uses the new names.
-    pub fn rewriting_dependents(&self, relation: Oid, change: impl FnOnce() -> Result<()>) -> Result<()> {
-        let kept = self.keep_dependents(relation)?;
-        change()?;
-        for item in kept {
-            self.print_again(item)?;
-        }
-        Ok(())
-    }
-
-    fn keep_dependents(&self, oid: Oid) -> Result<Vec<Kept>> {
-        let catalog = self.catalog();
-        let relation = self.relation(oid)?;
-        let mut kept = Vec::new();
-        let stored = |text: &str, of: &Arc<Relation>, column: Option<&Column>| {
-            let expected = column.map(|c| Expected { ty: c.ty, typmod: c.typmod, column: &c.name });
-            self.with_context(|c| analyze::analyze_stored_expression(c, text, Some(of), expected))
-        };
-        for constraint in relation.constraints.iter().filter_map(|c| catalog.constraint(*c)) {
-            if let Some(text) = &constraint.expression {
-                kept.push(Kept::Check { constraint: constraint.oid, expr: stored(text, &relation, None)? });
-            }
-        }
-        for (at, column) in relation.columns.iter().enumerate().filter(|(_, c)| c.generated != 0 && !c.dropped) {
-            if let Some(text) = &column.default {
-                let expr = stored(text, &relation, Some(column))?;
-                kept.push(Kept::Default { relation: oid, column: at, expr });
-            }
-        }
-        for index in relation.indexes.iter().filter_map(|i| catalog.relation(*i)) {
-            let Some(info) = &index.index else { continue };
-            for (at, key) in info.keys.iter().enumerate() {
-                if let Some(text) = &key.expression {
-                    let expr = stored(text, &relation, None)?;
-                    kept.push(Kept::IndexKey { index: index.oid, key: at, expr });
-                }
-            }
-            if let Some(text) = &info.predicate {
-                let expr = stored(text, &relation, None)?;
-                kept.push(Kept::Predicate { index: index.oid, expr });
-            }
-        }
-        let address = ObjectAddress { class: classes::PG_CLASS, object: oid, sub: 0 };
-        let mut dependents: Vec<Oid> = catalog.dependents(address).map(|d| d.dependent.object).collect();
-        dependents.dedup();
-        for dependent in dependents.into_iter().filter_map(|o| catalog.relation(o)) {
-            if dependent.view_query.is_some() {
-                let query = self.with_context(|c| analyze::analyze_view(c, dependent))?;
-                kept.push(Kept::View { relation: dependent.oid, query: Box::new(query) });
-            }
-            // Defaults that mention a sequence by name.
-            for (at, column) in dependent.columns.iter().enumerate() {
-                if column.default_depends_on.iter().any(|d| d.object == oid)
-                    && column.generated == 0
-                    && let Some(text) = &column.default
-                {
-                    let expr = stored(text, dependent, Some(column))?;
-                    kept.push(Kept::Default { relation: dependent.oid, column: at, expr });
-                }
-            }
-        }
-        Ok(kept)
-    }
-
-    fn print_again(&self, item: Kept) -> Result<()> {
-        let print = |expr: &Expr, of: Option<&Relation>| self.with_context(|c| Ok(Arc::from(deparse::expression(c, expr, of))));
-        match item {
-            Kept::View { relation, query } => {
-                let text = self.with_context(|c| Ok(deparse::stored_query(c, &query)))?;
-                let relation = self.relation(relation)?;
-                self.put_relation(Relation { view_query: Some(text.into()), ..(*relation).clone() });
-            }
-            Kept::Check { constraint, expr } => {
-                let catalog = self.catalog();
-                let row = catalog.constraint(constraint).ok_or_else(|| DbError::internal("missing constraint"))?;
-                let relation = self.relation(row.relation)?;
-                let text = print(&expr, Some(&relation))?;
-                self.tx.put(Object::Constraint(Arc::new(Constraint { expression: Some(text), ..(**row).clone() })));
-            }
-            Kept::Default { relation, column, expr } => {
-                let relation = self.relation(relation)?;
-                let text = print(&expr, Some(&relation))?;
-                let mut columns = relation.columns.to_vec();
-                columns[column].default = Some(text);
-                self.put_relation(Relation { columns: columns.into(), ..(*relation).clone() });
-            }
-            Kept::IndexKey { index, key, expr } => self.change_index(index, |info, table| {
-                let text = print(&expr, Some(table))?;
-                let mut keys = info.keys.clone();
-                keys[key] = IndexKey { expression: Some(text), ..keys[key].clone() };
-                Ok(IndexInfo { keys, ..info.clone() })
-            })?,
-            Kept::Predicate { index, expr } => self.change_index(index, |info, table| {
-                Ok(IndexInfo { predicate: Some(print(&expr, Some(table))?), ..info.clone() })
-            })?,
-        }
-        Ok(())
-    }
-
-    fn change_index(&self, index: Oid, f: impl FnOnce(&IndexInfo, &Relation) -> Result<IndexInfo>) -> Result<()> {
-        let index = self.relation(index)?;
-        let info = index.index.as_ref().ok_or_else(|| DbError::internal("index without definition"))?;
-        let table = self.relation(info.table)?;
-        let info = f(info, &table)?;
-        self.put_relation(Relation { index: Some(Arc::new(info)), ..(*index).clone() });
-        Ok(())
     }
 }
 

@@ -16,6 +16,7 @@ impl<'a> Printer<'a> {
         match e {
             Expr::Var(v) => drop(self.var(v)),
             Expr::Const(c) => self.constant(c, ShowType::AsNeeded),
+            Expr::Param(p) if p.kind == ParamKind::External => self.parameter(p.number),
             Expr::Param(p) => self.put(&format!("${}", p.number)),
             Expr::Function(f) => self.function(e, f, show_implicit),
             Expr::Operator(o) => self.in_parens(|p| p.operator(e, o)),

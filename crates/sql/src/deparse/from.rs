@@ -159,7 +159,7 @@ impl<'a> Printer<'a> {
     }
 
     fn range_functions(&mut self, functions: &'a [RangeFunction], ordinality: bool) {
-        let several = functions.len() > 1;
+        let several = is_rows_from(functions, ordinality);
         if several {
             self.put("ROWS FROM(");
         }
@@ -200,9 +200,10 @@ impl<'a> Printer<'a> {
         }
         self.put(" ");
         self.ident(name);
-        if let RangeKind::Function { functions, .. } = &entry.kind
+        if let RangeKind::Function { functions, ordinality } = &entry.kind
             && let [function] = functions.as_slice()
             && function.column_definitions
+            && !is_rows_from(functions, *ordinality)
         {
             self.column_definitions(&function.columns);
             return;
@@ -315,4 +316,9 @@ fn system_column(number: i16) -> &'static str {
         -5 => "cmax",
         _ => "tableoid",
     }
+}
+
+/// ROWS FROM must be written.
+fn is_rows_from(functions: &[RangeFunction], ordinality: bool) -> bool {
+    functions.len() > 1 || ordinality && functions.iter().any(|f| f.column_definitions)
 }

@@ -15,7 +15,7 @@ use melba_catalog::{Catalog, Relation, classes};
 use melba_functions::Session;
 use melba_types::Oid;
 
-use crate::analyze::Context;
+use crate::analyze::{Context, RoutineScope};
 use crate::tree::{Expr, Query};
 
 /// How wide the layout's steps are (PostgreSQL's PRETTYINDENT_*).
@@ -40,6 +40,8 @@ struct Printer<'a> {
     relation: Option<&'a Relation>,
     /// Columns are printed with their table's name.
     qualify: bool,
+    /// The function whose arguments parameters are.
+    routine: Option<&'a RoutineScope>,
 }
 
 /// A query being printed.
@@ -94,6 +96,41 @@ pub fn shown_query(cx: &Context<'_>, query: &Query, pretty: bool) -> String {
     printer.out
 }
 
+/// What the catalog keeps of a body RETURN ... or BEGIN ATOMIC ... END.
+pub fn stored_body(cx: &Context<'_>, queries: &[Query], scope: &RoutineScope, is_return: bool) -> String {
+    let path = [classes::PG_CATALOG];
+    body(Printer::new(cx.catalog, cx.session, &path, false), queries, scope, is_return)
+}
+
+/// A body RETURN ... or BEGIN ATOMIC ... END as pg_get_function_sqlbody shows it.
+pub fn shown_body(cx: &Context<'_>, queries: &[Query], scope: &RoutineScope, is_return: bool) -> String {
+    body(Printer::new(cx.catalog, cx.session, cx.search_path, false), queries, scope, is_return)
+}
+
+fn body<'a>(mut printer: Printer<'a>, queries: &'a [Query], scope: &'a RoutineScope, is_return: bool) -> String {
+    printer.routine = Some(scope);
+    if is_return
+        && let [one] = queries
+        && let [target] = &one.targets[..]
+    {
+        printer.put("RETURN ");
+        printer.expr(&target.expr, false);
+        return printer.out;
+    }
+    printer.put("BEGIN ATOMIC\n");
+    for query in queries {
+        let text = printer.apart(|p| {
+            p.indent = 1;
+            p.query(query);
+        });
+        let text = text.trim_start_matches('\n');
+        printer.put(text);
+        printer.put(";\n");
+    }
+    printer.put("END");
+    printer.out
+}
+
 impl<'a> Printer<'a> {
     fn new(catalog: &'a Catalog, session: &'a dyn Session, path: &'a [Oid], drop_parens: bool) -> Printer<'a> {
         Printer {
@@ -106,6 +143,7 @@ impl<'a> Printer<'a> {
             levels: Vec::new(),
             relation: None,
             qualify: false,
+            routine: None,
         }
     }
 
@@ -146,6 +184,17 @@ impl<'a> Printer<'a> {
             self.keyword("", -INDENT_STANDARD, INDENT_STANDARD, INDENT_VAR);
         }
         self.out.push_str(item);
+    }
+
+    /// A function's argument by its name, if it has one; with the function's where a column could be meant.
+    fn parameter(&mut self, number: usize) {
+        let routine = self.routine.and_then(|r| Some((r, r.arg_names.get(number - 1).filter(|n| !n.is_empty())?)));
+        let Some((routine, name)) = routine else { return self.put(&format!("${number}")) };
+        if self.levels.iter().any(|l| !l.query.range_table.is_empty()) {
+            self.ident(&routine.name);
+            self.put(".");
+        }
+        self.ident(name);
     }
 
     fn type_name(&self, ty: Oid, typmod: i32) -> String {

@@ -12,7 +12,7 @@ impl<'a> Printer<'a> {
         let saved_qualify = self.qualify;
         let saved_indent = self.indent;
         let entries = query.range_table.iter().filter(|e| !matches!(e.kind, RangeKind::Result)).count();
-        self.qualify = !self.levels.is_empty() || entries != 1;
+        self.qualify = !self.levels.is_empty() || entries != 1 || self.routine.is_some();
         self.levels.push(Level { query, names });
         self.ctes(query);
         match query.command {
@@ -284,7 +284,8 @@ impl<'a> Printer<'a> {
                     Expr::Var(v) => p.var(v),
                     expr => {
                         p.expr(expr, true);
-                        None
+                        // Nobody sees what the statements of a function call their columns.
+                        (p.routine.is_some() && p.levels.len() == 1).then(|| "?column?".into())
                     }
                 };
                 if own_name.as_deref() != Some(&*target.name) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use melba_catalog::Catalog;
 use melba_catalog::relations::{LiveInfo, NoLiveInfo};
-use melba_engine::{ReadView, Transaction};
+use melba_engine::{ReadView, Transaction, ViewPin};
 use melba_functions::Session;
 use melba_types::{Datum, Result, err};
 
@@ -45,6 +45,8 @@ pub struct ExecContext {
     pub(crate) runtime: Runtime,
     /// Made when the first operator keeps rows.
     resources: OnceCell<Arc<Resources>>,
+    /// Keeps the view usable while functions that the statement calls take views of their own.
+    kept_view: OnceCell<ViewPin>,
 }
 
 #[derive(Default)]
@@ -82,6 +84,7 @@ impl ExecContext {
             timings: None,
             runtime: Runtime::default(),
             resources: OnceCell::new(),
+            kept_view: OnceCell::new(),
         }
     }
 
@@ -99,6 +102,11 @@ impl ExecContext {
     /// Replaces the view: statements that must see their own earlier changes (constraint triggers, row re-checks).
     pub fn set_view(&self, view: ReadView) {
         self.view.set(view);
+    }
+
+    /// Keeps the view usable to the end of the statement, whatever views are taken meanwhile.
+    pub(crate) fn keep_view(&self) {
+        self.kept_view.get_or_init(|| self.transaction.pin_view(self.view()));
     }
 
     /// Measures every operator (EXPLAIN ANALYZE).

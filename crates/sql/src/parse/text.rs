@@ -1,10 +1,12 @@
 //! Parts of statements that stand alone: type names and expressions stored as text.
 
+use std::sync::Arc;
+
 use melba_types::{DbError, Result, err};
 use pg_query::NodeEnum;
-use pg_query::protobuf::{Node, ResTarget, TypeName};
+use pg_query::protobuf::{LimitOption, Node, ResTarget, SelectStmt, SetOperation, TypeName};
 
-use super::parse_tree;
+use super::{Statement, parse_tree};
 
 /// The single expression that `text` is: how defaults, checks and the like are stored.
 ///
@@ -14,6 +16,40 @@ pub fn parse_expression(text: &str) -> Result<Node> {
     match (targets.pop(), targets.is_empty()) {
         (Some(ResTarget { val: Some(node), .. }), true) => Ok(*node),
         _ => Err(err!(SYNTAX_ERROR, "invalid expression \"{text}\"")),
+    }
+}
+
+/// The statements of a body RETURN ... or BEGIN ATOMIC ... END as the catalog keeps it.
+pub fn parse_sql_body(text: &str) -> Result<Vec<Arc<Statement>>> {
+    const HEAD: &str = "CREATE FUNCTION f() RETURNS int4 ";
+    let source: Arc<str> = format!("{HEAD}{text}").into();
+    let mut statements = parse_tree(&source)?.stmts;
+    let Some(NodeEnum::CreateFunctionStmt(create)) = statements.pop().and_then(|s| s.stmt).and_then(|s| s.node) else {
+        return Err(err!(SYNTAX_ERROR, "invalid function body"));
+    };
+    let body = create.sql_body.and_then(|b| b.node).ok_or_else(|| err!(SYNTAX_ERROR, "invalid function body"))?;
+    let statement = |node| {
+        let (start, end, source) = (HEAD.len(), source.len(), source.clone());
+        Arc::new(Statement { node, source, start, end, literals: Vec::new(), row_literals: 0 })
+    };
+    Ok(body_statements(body).into_iter().map(statement).collect())
+}
+
+/// The statements of a body that was parsed with its CREATE FUNCTION; RETURN is a SELECT.
+pub fn body_statements(body: NodeEnum) -> Vec<NodeEnum> {
+    match body {
+        NodeEnum::List(list) => list.items.into_iter().filter_map(|n| n.node).flat_map(body_statements).collect(),
+        NodeEnum::ReturnStmt(value) => {
+            let target = ResTarget { val: value.returnval, ..ResTarget::default() };
+            let target = Node { node: Some(NodeEnum::ResTarget(Box::new(target))) };
+            vec![NodeEnum::SelectStmt(Box::new(SelectStmt {
+                target_list: vec![target],
+                limit_option: LimitOption::Default as i32,
+                op: SetOperation::SetopNone as i32,
+                ..SelectStmt::default()
+            }))]
+        }
+        statement => vec![statement],
     }
 }
 

@@ -6,7 +6,7 @@ use melba_functions::{AggregateFn, SetFn, WindowFn};
 use melba_types::{Datum, Kind, Oid, TreeId};
 
 use crate::execute::Expression;
-use crate::execute::expression::Call;
+use crate::execute::expression::{Call, Routine};
 use crate::execute::key::KeyPart;
 use crate::tree::{Frame, LockStrength, LockWait, OutputColumn, SetOperation};
 
@@ -235,6 +235,7 @@ pub struct SetCall {
     pub source: SetSource,
     /// Number of columns the function gives, and how they are held.
     pub kinds: Vec<Kind>,
+    pub types: Vec<Oid>,
     /// A composite or record result is spread over the columns.
     pub spread: bool,
 }
@@ -249,6 +250,8 @@ pub enum SetSource {
     System {
         call: Call,
     },
+    /// A function that a user wrote.
+    Routine(Box<Routine>),
     /// One value, one row.
     Scalar(Expression),
 }
@@ -258,6 +261,7 @@ impl std::fmt::Debug for SetSource {
         f.write_str(match self {
             SetSource::Set { .. } => "Set",
             SetSource::System { .. } => "System",
+            SetSource::Routine(_) => "Routine",
             SetSource::Scalar(_) => "Scalar",
         })
     }

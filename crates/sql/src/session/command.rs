@@ -2,7 +2,7 @@
 
 use melba_types::{Result, bail};
 use pg_query::NodeEnum as N;
-use pg_query::protobuf::{ObjectType, VacuumStmt};
+use pg_query::protobuf::{ObjectType, TransactionStmt, TransactionStmtKind, VacuumStmt};
 
 use super::transaction::{Block, prevent_in_block};
 
@@ -38,6 +38,7 @@ pub fn writing_command(node: &N) -> Option<&'static str> {
         N::AlterDomainStmt(_) => "ALTER DOMAIN",
         N::CreateFunctionStmt(s) if s.is_procedure => "CREATE PROCEDURE",
         N::CreateFunctionStmt(_) => "CREATE FUNCTION",
+        N::AlterFunctionStmt(_) => "ALTER FUNCTION",
         N::CreateTrigStmt(_) => "CREATE TRIGGER",
         N::AlterTableStmt(_) => "ALTER TABLE",
         N::RenameStmt(s) => rename_command(s.rename_type()),
@@ -83,8 +84,37 @@ fn drop_command(ty: ObjectType) -> &'static str {
         ObjectType::ObjectType => "DROP TYPE",
         ObjectType::ObjectDomain => "DROP DOMAIN",
         ObjectType::ObjectFunction => "DROP FUNCTION",
+        ObjectType::ObjectProcedure => "DROP PROCEDURE",
+        ObjectType::ObjectRoutine => "DROP ROUTINE",
         ObjectType::ObjectTrigger => "DROP TRIGGER",
         _ => "DROP TABLE",
+    }
+}
+
+/// A statement's command tag, where it is known without running it.
+pub fn statement_tag(node: &N) -> &'static str {
+    match node {
+        N::TransactionStmt(s) => transaction_command(s),
+        N::VariableSetStmt(_) => "SET",
+        N::CallStmt(_) => "CALL",
+        N::CopyStmt(_) => "COPY",
+        node => writing_command(node).unwrap_or("statement"),
+    }
+}
+
+/// A transaction statement's command tag.
+pub fn transaction_command(s: &TransactionStmt) -> &'static str {
+    use TransactionStmtKind as Kind;
+    match Kind::try_from(s.kind).unwrap_or(Kind::Undefined) {
+        Kind::TransStmtStart => "START TRANSACTION",
+        Kind::TransStmtCommit => "COMMIT",
+        Kind::TransStmtRollback | Kind::TransStmtRollbackTo => "ROLLBACK",
+        Kind::TransStmtSavepoint => "SAVEPOINT",
+        Kind::TransStmtRelease => "RELEASE",
+        Kind::TransStmtPrepare => "PREPARE TRANSACTION",
+        Kind::TransStmtCommitPrepared => "COMMIT PREPARED",
+        Kind::TransStmtRollbackPrepared => "ROLLBACK PREPARED",
+        _ => "BEGIN",
     }
 }
 

@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
-use melba_catalog::Catalog;
 use melba_catalog::relations::LiveInfo;
-use melba_functions::{CallContext, FormatSettings, IntervalStyle};
+use melba_catalog::{Catalog, Function};
+use melba_functions::{CallContext, FormatSettings, IntervalStyle, RoutineCall, RoutineRows};
 use melba_types::{Datum, DbError, Oid, Result, Severity};
 use parking_lot::{Mutex, RwLock};
 
@@ -20,6 +20,7 @@ use super::engine_settings::engine_options;
 use super::interrupt::Interrupt;
 use super::listing::{Listed, PreparedStatements};
 use super::names::SearchPath;
+use super::routine::BodyCache;
 use super::setting_check;
 use super::setting_value::Value;
 use super::settings::Settings;
@@ -128,6 +129,7 @@ pub struct SessionState {
     pub temporary_namespace: Mutex<Oid>,
     pub(super) prepared: PreparedStatements,
     pub(super) cursors: Mutex<Vec<Listed>>,
+    pub(super) routines: BodyCache,
 }
 
 /// Who logged in, where, and as which session of the server.
@@ -160,6 +162,7 @@ impl SessionState {
             temporary_namespace: Mutex::default(),
             prepared: Mutex::default(),
             cursors: Mutex::default(),
+            routines: BodyCache::default(),
         }
     }
 
@@ -229,6 +232,8 @@ pub struct StatementContext {
     pub user: Arc<User>,
     pub transaction_start: i64,
     pub statement_start: i64,
+    /// Where the thread's stack was when the outermost function that runs was called.
+    pub stack_bottom: Option<usize>,
 }
 
 impl melba_functions::Session for StatementContext {
@@ -301,6 +306,18 @@ impl melba_functions::Session for StatementContext {
 
     fn system_rows(&self, source: &str, _call: &CallContext<'_>, args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
         self.rows_of(source, args)
+    }
+
+    fn call_routine(&self, call: &RoutineCall<'_>) -> Result<Datum> {
+        self.routine_value(call)
+    }
+
+    fn routine_rows(&self, call: &RoutineCall<'_>) -> Result<RoutineRows> {
+        self.rows_of_routine(call)
+    }
+
+    fn shown_body(&self, function: &Function) -> Result<String> {
+        self.print_body(function)
     }
 
     fn check_interrupt(&self) -> Result<()> {

@@ -17,6 +17,7 @@ use super::portal::Outcome;
 use crate::copy::statement::{self, CopyContext};
 use crate::ddl::{self, Ddl};
 use crate::execute::{BATCH_ROWS, ExecContext};
+use crate::parse::Statement;
 use crate::table::{TableWriter, TargetBuilder};
 use crate::transaction::Tx;
 
@@ -24,13 +25,15 @@ use crate::transaction::Tx;
 pub type RunQuery<'a> = &'a dyn Fn(&N) -> Result<Outcome>;
 
 /// Runs a defining statement; `None` when the statement is none.
-pub fn run(context: &StatementContext, node: &N, source: &str, query: RunQuery<'_>) -> Option<Result<Outcome>> {
+pub fn run(context: &StatementContext, statement: &Statement, query: RunQuery<'_>) -> Option<Result<Outcome>> {
     let Some(tx) = &context.tx else {
         return Some(Err(DbError::internal("a defining statement outside a transaction")));
     };
-    with_ddl(context, tx, source, |ddl| {
+    let source = statement.text();
+    let start = source.as_ptr().addr() - statement.source.as_ptr().addr();
+    with_ddl(context, tx, (source, start), |ddl| {
         let exec = || exec_context(context, tx);
-        match node {
+        match &statement.node {
             N::CopyStmt(s) => Some(copy(ddl, tx, s, &exec, query)),
             N::CreateTableAsStmt(s) => Some(create_table_as(ddl, tx, s, &exec, query)),
             N::SelectStmt(s) if s.into_clause.is_some() => {
@@ -49,7 +52,7 @@ pub fn run(context: &StatementContext, node: &N, source: &str, query: RunQuery<'
     })
 }
 
-fn with_ddl<T>(context: &StatementContext, tx: &Arc<Tx>, source: &str, f: impl FnOnce(&Ddl<'_>) -> T) -> T {
+fn with_ddl<T>(context: &StatementContext, tx: &Arc<Tx>, (source, start): (&str, usize), f: impl FnOnce(&Ddl<'_>) -> T) -> T {
     let session_for =
         |catalog: Arc<Catalog>| -> Arc<dyn FunctionSession> { Arc::new(StatementContext { catalog, ..context.clone() }) };
     let temporary_namespace = || temporary_namespace(context, tx);
@@ -64,6 +67,7 @@ fn with_ddl<T>(context: &StatementContext, tx: &Arc<Tx>, source: &str, f: impl F
         user: context.user.oid,
         password_verifier: &password_verifier,
         source,
+        start,
     })
 }
 
@@ -234,7 +238,7 @@ pub fn drop_temporary(context: &StatementContext) -> Result<()> {
         .filter(|r| matches!(r.persistence, Persistence::Temporary) && !matches!(r.storage, Storage::System(_)))
         .map(|r| Object::Relation((*r).clone()).address())
         .collect();
-    with_ddl(context, tx, "", |ddl| ddl.drop_quietly(&roots))
+    with_ddl(context, tx, ("", 0), |ddl| ddl.drop_quietly(&roots))
 }
 
 /// The end of a session: drops its temporary schema with everything in it.
@@ -345,10 +349,8 @@ fn lock_tables(ddl: &Ddl<'_>, s: &LockStmt) -> Result<Outcome> {
 
 /// The error for a statement that nothing runs.
 pub fn unsupported(node: &N, source: &str) -> DbError {
-    match node {
-        N::DoStmt(_) => return DbError::unsupported("DO"),
-        N::CallStmt(_) => return DbError::unsupported("CALL"),
-        _ => {}
+    if let N::DoStmt(_) = node {
+        return DbError::unsupported("DO");
     }
     let words: Vec<&str> = source.split_whitespace().take(2).collect();
     err!(FEATURE_NOT_SUPPORTED, "{} is not supported yet", words.join(" ").to_uppercase())

@@ -31,6 +31,7 @@ pub mod permissions;
 pub mod pipeline;
 pub mod portal;
 mod prepared;
+mod routine;
 mod run;
 pub(crate) mod server_files;
 mod server_settings;
@@ -60,6 +61,10 @@ use melba_protocol::Frontend;
 use melba_types::{DbError, Result, Severity, SqlState, err};
 
 use cache::StatementCache;
+pub(crate) use command::statement_tag;
+pub(crate) use pipeline::is_query;
+pub(crate) use routine::check_routine_statement;
+
 use client::Client;
 use context::{SessionState, StatementContext};
 use listing::Portals;

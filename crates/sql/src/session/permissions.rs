@@ -38,6 +38,12 @@ impl Permissions {
         collector.found
     }
 
+    /// Asks for what others ask for, too.
+    pub fn add(&mut self, more: Permissions) {
+        self.uses.extend(more.uses);
+        self.functions.extend(more.functions);
+    }
+
     /// # Errors
     /// 42501 for the first privilege that `role` lacks.
     pub fn check(&self, catalog: &Catalog, role: Oid) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Function};
-use melba_engine::{LockTag, RelationLockMode, Wait};
+use melba_engine::{LockTag, ReadView, RelationLockMode, Wait};
 use melba_functions::{FormatSettings, Session as _, io};
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result};
 use pg_query::protobuf::{AConst, DiscardMode, ResTarget, SelectStmt};
@@ -23,6 +23,7 @@ use super::names::SearchPath;
 use super::permissions::Permissions;
 use super::portal::{KeptRows, Outcome, ResultColumn, RowSource, StoredRows, Tag};
 use super::prepared::Prepared;
+use super::routine;
 
 /// A statement after analysis, as the session keeps it for later executions.
 #[derive(Default)]
@@ -51,7 +52,7 @@ impl std::fmt::Debug for Compiled {
 }
 
 impl Planned {
-    fn is_current(&self, context: &StatementContext) -> bool {
+    pub(super) fn is_current(&self, context: &StatementContext) -> bool {
         Arc::ptr_eq(&self.catalog, &context.catalog)
             && (Arc::ptr_eq(&self.path, &context.path) || self.path.path == context.path.path)
     }
@@ -97,6 +98,10 @@ pub fn analyze(context: &StatementContext, statement: &Statement, parameter_type
         let columns = Some(explain::columns(s, &context.catalog)?);
         return Ok(Analyzed { parameter_types, columns, compiled: Compiled::default() });
     }
+    if let NodeEnum::CallStmt(s) = &statement.node {
+        let (parameter_types, columns) = routine::call_columns(context, s, parameter_types)?;
+        return Ok(Analyzed { parameter_types, columns, compiled: Compiled::default() });
+    }
     if !is_query(&statement.node) {
         return Ok(Analyzed { parameter_types: parameter_types.to_vec(), columns: None, compiled: Compiled::default() });
     }
@@ -109,7 +114,7 @@ pub fn analyze(context: &StatementContext, statement: &Statement, parameter_type
 }
 
 /// Statements that are planned: everything else is a utility statement.
-pub(super) fn is_query(node: &NodeEnum) -> bool {
+pub(crate) fn is_query(node: &NodeEnum) -> bool {
     match node {
         NodeEnum::SelectStmt(s) => s.into_clause.is_none(),
         NodeEnum::InsertStmt(_) | NodeEnum::UpdateStmt(_) | NodeEnum::DeleteStmt(_) | NodeEnum::MergeStmt(_) => true,
@@ -157,18 +162,28 @@ fn plan_statement(context: &StatementContext, statement: &Statement, parameter_t
     }
 }
 
+/// Plans a query of a function's body.
+pub(super) fn plan_in_routine(context: &StatementContext, query: Query) -> Result<Planned> {
+    plan_analyzed(context, analyze::Analyzed { query, params: Vec::new() }, Vec::new(), false)
+}
+
 fn plan_analyzed(
     context: &StatementContext,
-    analyzed: analyze::Analyzed,
+    mut analyzed: analyze::Analyzed,
     literals: Vec<LiteralUse>,
     explain: bool,
 ) -> Result<Planned> {
+    let mut permissions = Permissions::of(&analyzed.query, &context.catalog);
+    // Whoever may call a function needs the privileges for what is in it as well, but for those of its definer.
+    if context.catalog.has_user_functions() && analyze::inline_routines(&analysis(context), &mut analyzed.query)? {
+        permissions.add(Permissions::of(&analyzed.query, &context.catalog));
+    }
     let plan = plan::plan(&analyzed.query, &plan_context(context, explain))?;
     Ok(Planned {
         literals,
         row_literals: 0,
         plan,
-        permissions: Permissions::of(&analyzed.query, &context.catalog),
+        permissions,
         catalog: context.catalog.clone(),
         path: context.path.clone(),
         parameter_types: analyzed.params,
@@ -205,6 +220,7 @@ pub fn execute(
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
     match (&prepared.compiled.planned, &statement.node) {
         (Some(planned), _) => execute_planned(context, tx, statement, planned, parameters),
+        (None, NodeEnum::CallStmt(s)) => routine::run_call(context, s, None, &prepared.parameter_types, parameters),
         (None, NodeEnum::ExplainStmt(s)) => explain::run(context, tx, s, &prepared.parameter_types, parameters),
         (None, _) => execute_utility(context, tx, statement),
     }
@@ -306,15 +322,35 @@ impl RowSource for Returned {
     }
 }
 
+/// A query of a function's body, begun: with a view of its own, or the given one.
+pub(super) fn execution(
+    context: &Arc<StatementContext>,
+    tx: &Arc<Tx>,
+    planned: &Planned,
+    parameters: &Arc<[Datum]>,
+    view: Option<ReadView>,
+) -> Result<Execution> {
+    lock_relations(tx, &planned.plan)?;
+    planned.permissions.check(&context.catalog, context.user.oid)?;
+    let ctx = match view {
+        None => exec_context(context, tx, parameters)?,
+        Some(view) => exec_context_at(context, tx, parameters, view),
+    };
+    Execution::new(planned.plan.clone(), ctx)
+}
+
 /// What a plan runs with.
 fn exec_context(context: &Arc<StatementContext>, tx: &Arc<Tx>, parameters: &Arc<[Datum]>) -> Result<ExecContext> {
     tx.flush_large_objects()?;
     tx.engine.await_safe_snapshot()?;
-    let view = tx.engine.statement_view();
+    Ok(exec_context_at(context, tx, parameters, tx.engine.statement_view()))
+}
+
+fn exec_context_at(context: &Arc<StatementContext>, tx: &Arc<Tx>, parameters: &Arc<[Datum]>, view: ReadView) -> ExecContext {
     let session: Arc<dyn melba_functions::Session> = context.clone();
     let (catalog, engine, parameters) = (context.catalog.clone(), tx.engine.clone(), parameters.clone());
     let shared = (context.session.instance.live.clone(), tx.deferred.clone());
-    Ok(ExecContext::new(session, catalog, engine, view, parameters, shared))
+    ExecContext::new(session, catalog, engine, view, parameters, shared)
 }
 
 /// EXPLAIN ANALYZE: runs a plan to its end, drops its rows and tells what each node did.
@@ -349,14 +385,14 @@ impl RowSource for PlanRows {
     }
 }
 
-fn execute_utility(context: &StatementContext, tx: &Arc<Tx>, statement: &Statement) -> Result<Outcome> {
+pub(super) fn execute_utility(context: &StatementContext, tx: &Arc<Tx>, statement: &Statement) -> Result<Outcome> {
     let done = |tag: &str| Ok(Outcome::Done { tag: tag.to_owned() });
     let query = |node: &NodeEnum| run_query(context, tx, node);
     match &statement.node {
         // Space comes back by itself and statistics are always current: there is nothing left for these to do.
         NodeEnum::VacuumStmt(s) => done(if s.is_vacuumcmd { "VACUUM" } else { "ANALYZE" }),
         NodeEnum::CheckPointStmt(_) => done("CHECKPOINT"),
-        node => match define::run(context, node, statement.text(), &query) {
+        node => match define::run(context, statement, &query) {
             Some(result) => result,
             None => Err(define::unsupported(node, statement.text())),
         },
@@ -442,7 +478,12 @@ fn evaluate_one(context: &StatementContext, arg: &Node, ty: Oid, name: &str) -> 
     let expected = analyze::Expected { ty, typmod: -1, column: name };
     let kind = analyze::ExprKind::ExecuteParameter;
     let value = analyze::analyze_expression(&analysis(context), arg, None, kind, Some(expected))?;
-    first_value(context, &select_one(context, value)?)
+    first_value(context, &select_one(context, value)?, &Arc::from([]))
+}
+
+/// The value of an analyzed expression without columns.
+pub(super) fn value_of(context: &StatementContext, value: Expr, parameters: &Arc<[Datum]>) -> Result<Datum> {
+    first_value(context, &select_one(context, value)?, parameters)
 }
 
 /// Calls a function with values for its arguments.
@@ -464,7 +505,7 @@ pub(super) fn call_function(context: &StatementContext, function: &Function, arg
         typmod: -1,
         location: -1,
     };
-    first_value(context, &select_one(context, Expr::Function(Box::new(call)))?)
+    value_of(context, Expr::Function(Box::new(call)), &Arc::from([]))
 }
 
 /// `SELECT value`, analyzed.
@@ -482,7 +523,7 @@ fn select_one(context: &StatementContext, value: Expr) -> Result<Query> {
 }
 
 /// Runs a query of one column and one row.
-fn first_value(context: &StatementContext, query: &Query) -> Result<Datum> {
+fn first_value(context: &StatementContext, query: &Query, parameters: &Arc<[Datum]>) -> Result<Datum> {
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
     let planned = Planned {
         plan: plan::plan(query, &plan_context(context, false))?,
@@ -494,7 +535,7 @@ fn first_value(context: &StatementContext, query: &Query) -> Result<Datum> {
         literals: Vec::new(),
         row_literals: 0,
     };
-    let Outcome::Rows { mut source, .. } = start(&Arc::new(context.clone()), tx, &planned, &Arc::from([]))? else {
+    let Outcome::Rows { mut source, .. } = start(&Arc::new(context.clone()), tx, &planned, parameters)? else {
         return Err(DbError::internal("the expression gave no row"));
     };
     while let Some(batch) = source.next(1)? {

@@ -1,11 +1,13 @@
 //! Stored expressions and queries as clients see them: analyzed, and printed for the session's search path.
 
-use melba_catalog::Relation;
+use melba_catalog::{Function, Relation};
 use melba_types::{Oid, Result};
 
 use super::context::StatementContext;
 use super::pipeline::analysis;
-use crate::analyze::{analyze_stored_domain_check, analyze_stored_expression, analyze_view};
+use crate::analyze::{
+    RoutineScope, analyze_in_routine, analyze_stored_domain_check, analyze_stored_expression, analyze_view, routine_statements,
+};
 use crate::deparse;
 
 impl StatementContext {
@@ -27,5 +29,18 @@ impl StatementContext {
     pub(super) fn print_query(&self, view: &Relation, pretty: bool) -> Result<String> {
         let cx = analysis(self);
         Ok(deparse::shown_query(&cx, &analyze_view(&cx, view)?, pretty))
+    }
+
+    /// A SQL-standard body: its statements printed for the session's search path.
+    pub(super) fn print_body(&self, function: &Function) -> Result<String> {
+        let cx = analysis(self);
+        let stored = cx.of_body(function);
+        let scope = RoutineScope::of(function, &function.arg_types, Oid::INVALID);
+        let queries = routine_statements(function)?
+            .iter()
+            .map(|s| analyze_in_routine(&stored, &s.node, &scope))
+            .collect::<Result<Vec<_>>>()?;
+        let is_return = function.sql_body.as_deref().is_some_and(|b| b.starts_with("RETURN"));
+        Ok(deparse::shown_body(&cx, &queries, &scope, is_return))
     }
 }

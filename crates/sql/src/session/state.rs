@@ -274,6 +274,7 @@ impl Session {
             format: self.derived.format.clone(),
             transaction_start,
             statement_start: self.statement_start,
+            stack_bottom: None,
         });
         *known = (!own_catalog).then(|| (versions, context.clone()));
         context

@@ -14,7 +14,7 @@ use crate::execute::ExecContext;
 pub enum Target {
     /// A built-in.
     Scalar(ScalarFn),
-    /// By pg_proc.prosrc, or `function:OID` for functions that users wrote: the session knows.
+    /// By pg_proc.prosrc: the session knows.
     System(Arc<str>),
 }
 

@@ -8,7 +8,7 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, bail, oids};
 
 use super::array::Members;
 use super::stored::StoredFunction;
-use super::{Call, Case, Expression, MinMax, Node, RowCompare, RowComparePair, ScalarArray, Subscript, Target};
+use super::{Call, Case, Expression, MinMax, Node, Routine, RowCompare, RowComparePair, ScalarArray, Subscript, Target};
 use crate::tree::{self, Expr, Sublink, Var};
 
 /// pg_language OIDs.
@@ -196,7 +196,8 @@ impl<'a> Compiler<'a> {
             }
             Expr::RowCompare(compare) => (self.row_compare(compare)?, oids::BOOL),
             Expr::FieldSelect { arg, field, ty, .. } => {
-                (Node::FieldSelect { arg: self.boxed(arg)?, field: (*field as usize).saturating_sub(1) }, *ty)
+                let field = self.live_field(arg.ty(), (*field as usize).saturating_sub(1));
+                (Node::FieldSelect { arg: self.boxed(arg)?, field }, *ty)
             }
             Expr::FieldStore { arg, values, ty } => {
                 let arg = self.boxed(arg)?;
@@ -222,6 +223,12 @@ impl<'a> Compiler<'a> {
         Ok(self.expression(node, ty))
     }
 
+    /// The place of a field in the values of a row type: dropped columns are not in them.
+    fn live_field(&self, ty: Oid, field: usize) -> usize {
+        let relation = self.catalog.type_(self.catalog.base_type(ty)).and_then(|t| self.catalog.relation(t.relation));
+        relation.map_or(field, |r| r.columns.iter().take(field).filter(|c| !c.dropped).count())
+    }
+
     fn field_types(&self, ty: Oid) -> Arc<[Oid]> {
         let relation = self.catalog.type_(self.catalog.base_type(ty)).and_then(|t| self.catalog.relation(t.relation));
         relation.map(|r| r.columns.iter().map(|c| c.ty).collect()).unwrap_or_default()
@@ -242,6 +249,10 @@ impl<'a> Compiler<'a> {
                 "set-valued function called in context that cannot accept a set"
             )
             .at(call.location));
+        }
+        if let Some(function) = Routine::find(self.catalog, call.function) {
+            let routine = Routine::new(function, self.compile_all(&call.args)?, call.ty, None);
+            return Ok(self.expression(Node::Routine(Box::new(routine)), call.ty));
         }
         // A cast may use the function that gives a binary-compatible type: smallint to oid goes through integer.
         let own = self.catalog.function(call.function).map_or(call.ty, |f| f.return_type);

@@ -11,6 +11,7 @@ mod batch;
 mod call;
 pub mod compile;
 mod condition;
+mod routine;
 mod row;
 mod sqlvalue;
 mod stored;
@@ -24,6 +25,7 @@ pub use batch::Vector;
 pub use batch::{filter, repeat};
 pub use call::{Call, Target};
 pub use compile::{Compiler, Resolved, Scope, TableScope, compile_domain_check, compile_for_table};
+pub use routine::Routine;
 pub use subplan::{SubPlan, SubPlanKind, SubPlanTest};
 
 use crate::execute::ExecContext;
@@ -50,6 +52,8 @@ pub enum Node {
     /// Value of an enclosing CASE, array cast or domain check, counted from the innermost.
     Local(usize),
     Call(Box<Call>),
+    /// A function that a user wrote.
+    Routine(Box<Routine>),
     And(Vec<Expression>),
     Or(Vec<Expression>),
     Not(Box<Expression>),
@@ -221,6 +225,7 @@ impl Expression {
     pub fn is_volatile(&self) -> bool {
         self.any(&mut |e| match &e.node {
             Node::Call(call) | Node::Distinct(call) | Node::NullIf(call) => call.volatile,
+            Node::Routine(routine) => routine.volatile,
             Node::NextValue { .. } | Node::SubPlan(_) => true,
             _ => false,
         })
@@ -237,6 +242,7 @@ impl Expression {
             | Node::NextValue { .. }
             | Node::MergeAction => {}
             Node::Call(call) | Node::Distinct(call) | Node::NullIf(call) => call.args.iter().for_each(f),
+            Node::Routine(routine) => routine.args.iter().for_each(f),
             Node::And(args) | Node::Or(args) | Node::Coalesce(args) => args.iter().for_each(f),
             Node::Not(arg)
             | Node::Relabel(arg)

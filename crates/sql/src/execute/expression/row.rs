@@ -17,6 +17,7 @@ pub(super) fn eval(expression: &Expression, ctx: &ExecContext, row: &[Datum]) ->
         Node::Executor(i) => return ctx.expand(ctx.executor_parameter(*i), expression.kind),
         Node::Local(i) => ctx.local(*i),
         Node::Call(call) => return call.eval(ctx, row),
+        Node::Routine(routine) => return routine.eval(ctx, row),
         Node::And(args) => return condition::and(args, ctx, row),
         Node::Or(args) => return condition::or(args, ctx, row),
         Node::Not(arg) => condition::not(arg.eval_row(ctx, row)?),
@@ -50,10 +51,7 @@ pub(super) fn eval(expression: &Expression, ctx: &ExecContext, row: &[Datum]) ->
         Node::NullTest { arg, is_null, row: of_row } => condition::null_test(&arg.eval_stored(ctx, row)?, *is_null, *of_row),
         Node::BooleanTest { arg, test } => condition::boolean_test(&arg.eval_row(ctx, row)?, *test),
         Node::Relabel(arg) => relabel(arg.eval_row(ctx, row)?, expression.kind),
-        Node::CoerceIo(arg) => {
-            let value = arg.eval_row(ctx, row)?;
-            return coerce_io(expression, arg, ctx, value);
-        }
+        Node::CoerceIo(arg) => return coerce_io(expression, arg, ctx, arg.eval_row(ctx, row)?),
         Node::ArrayCoerce { arg, element, element_type } => {
             return array::coerce(ctx, row, arg.eval_row(ctx, row)?, element, *element_type);
         }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use melba_types::{Batch, Column, Datum, Kind, Record, Result, oids};
+use melba_catalog::{Catalog, classes};
+use melba_types::{Batch, Column, Datum, Kind, Oid, Record, Result, err, oids};
 
 use crate::execute::expression::{Target, filter};
 use crate::execute::{BATCH_ROWS, ExecContext, Operator};
@@ -11,7 +12,9 @@ use crate::plan::node::{FunctionScanNode, SetCall, SetSource};
 /// The rows of one function call.
 pub(super) struct RowIter {
     rows: Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>,
-    width: usize,
+    kinds: Vec<Kind>,
+    types: Vec<Oid>,
+    catalog: Arc<Catalog>,
     spread: bool,
 }
 
@@ -39,12 +42,36 @@ impl RowIter {
                     }
                 }
             }
+            SetSource::Routine(routine) => Box::new(routine.rows(ctx, row)?.map(|value| Ok(vec![value?]))),
             SetSource::Scalar(e) => {
                 let value = e.eval_row(ctx, row)?;
                 Box::new(std::iter::once(Ok(vec![value])))
             }
         };
-        Ok(RowIter { rows, width: call.kinds.len(), spread: call.spread })
+        let (kinds, types) = match call.spread {
+            true => (call.kinds.clone(), call.types.clone()),
+            false => (Vec::new(), Vec::new()),
+        };
+        Ok(RowIter { rows, kinds, types, catalog: ctx.catalog.clone(), spread: call.spread })
+    }
+
+    /// The fields of a row, which must be those that the query was planned for.
+    fn fields(&self, record: &Record) -> Result<Vec<Datum>> {
+        let mismatch =
+            |detail| err!(DATATYPE_MISMATCH, "function return row and query-specified return row do not match").detail(detail);
+        let (given, wanted) = (record.fields.len(), self.kinds.len());
+        if given != wanted {
+            let plural = if given == 1 { "" } else { "s" };
+            return Err(mismatch(format!("Returned row contains {given} attribute{plural}, but query expects {wanted}.")));
+        }
+        let differs = |i: &usize| record.fields[*i].kind().is_some_and(|kind| kind != self.kinds[*i]);
+        if let Some(i) = (0..given).find(differs) {
+            let name = |ty: Option<&Oid>| self.catalog.type_name(ty.copied().unwrap_or_default(), &[classes::PG_CATALOG]);
+            let (is, expected) = (name(record.field_types.get(i)), name(self.types.get(i)));
+            let detail = format!("Returned type {is} at ordinal position {}, but query expects {expected}.", i + 1);
+            return Err(mismatch(detail));
+        }
+        Ok(record.fields.clone())
     }
 }
 
@@ -58,8 +85,11 @@ impl Iterator for RowIter {
         };
         if self.spread && row.len() == 1 {
             match row.swap_remove(0) {
-                Datum::Record(record) => row = record.fields.clone(),
-                Datum::Null => row = vec![Datum::Null; self.width],
+                Datum::Record(record) => match self.fields(&record) {
+                    Ok(fields) => row = fields,
+                    Err(e) => return Some(Err(e)),
+                },
+                Datum::Null => row = vec![Datum::Null; self.kinds.len()],
                 value => row = vec![value],
             }
         }

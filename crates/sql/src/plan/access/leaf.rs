@@ -8,9 +8,9 @@ use melba_types::{DbError, Kind, Result};
 
 use super::index::{ArmChoice, IndexChoice, Match, RangeChoice};
 use super::{Access, LeafPath, ScanColumns};
-use crate::execute::Made;
-use crate::execute::expression::{Call, compile};
+use crate::execute::expression::{Call, Node, Routine, compile};
 use crate::execute::key::KeyPart;
+use crate::execute::{Expression, Made};
 use crate::plan::explain;
 use crate::plan::layout::{Layout, column};
 use crate::plan::node::*;
@@ -359,7 +359,8 @@ impl Planner<'_> {
             _ => false,
         };
         let definitions = function.column_definitions.then_some(&function.columns[..]);
-        Ok(SetCall { source: self.set_source(&function.expr, definitions, layout)?, kinds, spread: composite })
+        let types = function.columns.iter().map(|c| c.ty).collect();
+        Ok(SetCall { source: self.set_source(&function.expr, definitions, layout)?, kinds, types, spread: composite })
     }
 
     /// The call of a set-returning function; any other expression gives one row. `definitions`: its column definition list.
@@ -369,12 +370,20 @@ impl Planner<'_> {
             return Ok(SetSource::Scalar(self.compile(expr, layout)?));
         }
         let args = self.compile_all(&call.args, layout)?;
-        let mut compiled: Call =
-            compile::call_of(self.catalog(), call.function, args, call.ty, call.input_collation, call.variadic, call.location)?;
-        compiled.columns = definitions.map(|columns| {
+        let columns = definitions.map(|columns| {
             let described = columns.iter().map(|c| RowColumn { name: c.name.clone(), ty: c.ty, typmod: c.typmod });
             described.collect()
         });
+        if let Some(function) = Routine::find(self.catalog(), call.function) {
+            let routine = Box::new(Routine::new(function, args, call.ty, columns));
+            return Ok(match call.returns_set {
+                true => SetSource::Routine(routine),
+                false => SetSource::Scalar(Expression::new(Node::Routine(routine), call.ty, self.kind(call.ty))),
+            });
+        }
+        let mut compiled: Call =
+            compile::call_of(self.catalog(), call.function, args, call.ty, call.input_collation, call.variadic, call.location)?;
+        compiled.columns = columns;
         let source = self.catalog().function(call.function).map(|f| f.source.clone()).unwrap_or_default();
         Ok(match registry::set_returning(&source) {
             Some(function) => SetSource::Set { function, call: compiled },

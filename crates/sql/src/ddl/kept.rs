@@ -1,0 +1,242 @@
+//! Keeping stored text true when what it mentions is renamed: it is analyzed before the change and printed again after it.
+
+use std::sync::Arc;
+
+use melba_catalog::{Column, Constraint, Function, IndexInfo, IndexKey, Object, ObjectAddress, Relation, classes};
+use melba_types::{DbError, Oid, Result};
+
+use super::Ddl;
+use crate::analyze::{self, Expected, RoutineScope, analyze_in_routine, routine_statements};
+use crate::deparse;
+use crate::tree::{Expr, Query};
+
+/// A stored text, analyzed so that it can be printed again.
+pub enum Kept {
+    View { relation: Oid, query: Box<Query> },
+    Check { constraint: Oid, expr: Expr },
+    Default { relation: Oid, column: usize, expr: Expr },
+    IndexKey { index: Oid, key: usize, expr: Expr },
+    Predicate { index: Oid, expr: Expr },
+    Body { function: Oid, queries: Vec<Query>, scope: RoutineScope },
+    ArgumentDefault { function: Oid, argument: usize, expr: Expr },
+}
+
+impl Ddl<'_> {
+    /// Runs `change` and then prints every stored text that mentions the relation again, so that it uses the new names.
+    pub fn rewriting_dependents(&self, relation: Oid, change: impl FnOnce() -> Result<()>) -> Result<()> {
+        let kept = self.keep_texts([relation], [])?;
+        change()?;
+        self.print_kept(kept)
+    }
+
+    /// The same for an object that is no relation.
+    pub fn rewriting_users_of(&self, of: ObjectAddress, change: impl FnOnce() -> Result<()>) -> Result<()> {
+        let mut kept = Vec::new();
+        self.keep_users(of, &mut kept)?;
+        change()?;
+        self.print_kept(kept)
+    }
+
+    /// The texts of relations, and all that mention them or the functions.
+    pub(super) fn keep_texts(
+        &self,
+        relations: impl IntoIterator<Item = Oid>,
+        functions: impl IntoIterator<Item = Oid>,
+    ) -> Result<Vec<Kept>> {
+        let mut kept = Vec::new();
+        for relation in relations {
+            let own = self.relation(relation)?;
+            self.keep_checks(&own, &mut kept)?;
+            for index in &own.indexes {
+                self.keep_index(*index, &mut kept)?;
+            }
+            self.keep_users(ObjectAddress { class: classes::PG_CLASS, object: relation, sub: 0 }, &mut kept)?;
+        }
+        for object in functions {
+            self.keep_users(ObjectAddress { class: classes::PG_PROC, object, sub: 0 }, &mut kept)?;
+        }
+        Ok(kept)
+    }
+
+    pub(super) fn print_kept(&self, kept: Vec<Kept>) -> Result<()> {
+        kept.into_iter().try_for_each(|item| self.print_again(item))
+    }
+
+    fn stored(&self, text: &str, of: &Arc<Relation>, column: Option<&Column>) -> Result<Expr> {
+        let expected = column.map(|c| Expected { ty: c.ty, typmod: c.typmod, column: &c.name });
+        self.with_context(|c| analyze::analyze_stored_expression(c, text, Some(of), expected))
+    }
+
+    /// Checks and generation expressions of a relation.
+    fn keep_checks(&self, relation: &Arc<Relation>, kept: &mut Vec<Kept>) -> Result<()> {
+        let catalog = self.catalog();
+        for constraint in relation.constraints.iter().filter_map(|c| catalog.constraint(*c)) {
+            self.keep_check(constraint, relation, kept)?;
+        }
+        for (at, column) in relation.columns.iter().enumerate().filter(|(_, c)| c.generated != 0 && !c.dropped) {
+            self.keep_default(relation, at, column, kept)?;
+        }
+        Ok(())
+    }
+
+    fn keep_check(&self, constraint: &Constraint, relation: &Arc<Relation>, kept: &mut Vec<Kept>) -> Result<()> {
+        if let Some(text) = &constraint.expression {
+            kept.push(Kept::Check { constraint: constraint.oid, expr: self.stored(text, relation, None)? });
+        }
+        Ok(())
+    }
+
+    fn keep_default(&self, relation: &Arc<Relation>, at: usize, column: &Column, kept: &mut Vec<Kept>) -> Result<()> {
+        if let Some(text) = &column.default {
+            let expr = self.stored(text, relation, Some(column))?;
+            kept.push(Kept::Default { relation: relation.oid, column: at, expr });
+        }
+        Ok(())
+    }
+
+    fn keep_index(&self, index: Oid, kept: &mut Vec<Kept>) -> Result<()> {
+        let relation = self.relation(index)?;
+        let Some(info) = &relation.index else { return Ok(()) };
+        let table = self.relation(info.table)?;
+        for (at, key) in info.keys.iter().enumerate() {
+            if let Some(text) = &key.expression {
+                kept.push(Kept::IndexKey { index, key: at, expr: self.stored(text, &table, None)? });
+            }
+        }
+        if let Some(text) = &info.predicate {
+            kept.push(Kept::Predicate { index, expr: self.stored(text, &table, None)? });
+        }
+        Ok(())
+    }
+
+    /// Views, functions, defaults, checks and indexes that mention an object.
+    fn keep_users(&self, of: ObjectAddress, kept: &mut Vec<Kept>) -> Result<()> {
+        let catalog = self.catalog();
+        let mut users: Vec<ObjectAddress> = catalog.dependents(of).map(|d| d.dependent).collect();
+        users.dedup_by_key(|u| (u.class, u.object));
+        let uses = |list: &[ObjectAddress]| list.iter().any(|d| d.object == of.object);
+        for user in users {
+            match user.class {
+                classes::PG_PROC => self.keep_function(user.object, kept)?,
+                classes::PG_CONSTRAINT => {
+                    if let Some(constraint) = catalog.constraint(user.object).filter(|c| uses(&c.depends_on))
+                        && let Some(relation) = catalog.relation(constraint.relation)
+                    {
+                        self.keep_check(constraint, relation, kept)?;
+                    }
+                }
+                classes::PG_ATTRDEF => {
+                    let found = catalog.relations().find_map(|r| {
+                        let at = r.columns.iter().position(|c| c.default_oid == user.object)?;
+                        Some((r, at))
+                    });
+                    if let Some((relation, at)) = found {
+                        self.keep_default(relation, at, &relation.columns[at], kept)?;
+                    }
+                }
+                _ => self.keep_relation(user.object, of, kept)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn keep_relation(&self, oid: Oid, of: ObjectAddress, kept: &mut Vec<Kept>) -> Result<()> {
+        let catalog = self.catalog();
+        let Some(relation) = catalog.relation(oid) else { return Ok(()) };
+        if relation.view_query.is_some() {
+            let query = self.with_context(|c| analyze::analyze_view(c, relation))?;
+            kept.push(Kept::View { relation: oid, query: Box::new(query) });
+        }
+        for (at, column) in relation.columns.iter().enumerate().filter(|(_, c)| c.generated != 0 && !c.dropped) {
+            if column.default_depends_on.iter().any(|d| d.object == of.object) {
+                self.keep_default(relation, at, column, kept)?;
+            }
+        }
+        if relation.index.is_some() && of.class != classes::PG_CLASS {
+            self.keep_index(oid, kept)?;
+        }
+        Ok(())
+    }
+
+    fn keep_function(&self, oid: Oid, kept: &mut Vec<Kept>) -> Result<()> {
+        let catalog = self.catalog();
+        let Some(f) = catalog.function(oid) else { return Ok(()) };
+        if f.sql_body.is_some() {
+            let scope = RoutineScope::of(f, &f.arg_types, Oid::INVALID);
+            let statements = routine_statements(f)?;
+            let queries = self.with_context(|c| {
+                let c = c.of_body(f);
+                statements.iter().map(|s| analyze_in_routine(&c, &s.node, &scope)).collect::<Result<Vec<_>>>()
+            })?;
+            kept.push(Kept::Body { function: oid, queries, scope });
+        }
+        for (argument, text) in f.arg_defaults.iter().enumerate() {
+            let expr = self.with_context(|c| analyze::analyze_stored_expression(c, text, None, None))?;
+            kept.push(Kept::ArgumentDefault { function: oid, argument, expr });
+        }
+        Ok(())
+    }
+
+    fn print_again(&self, item: Kept) -> Result<()> {
+        let print = |expr: &Expr, of: Option<&Relation>| self.with_context(|c| Ok(Arc::from(deparse::expression(c, expr, of))));
+        match item {
+            Kept::View { relation, query } => {
+                let text = self.with_context(|c| Ok(deparse::stored_query(c, &query)))?;
+                let relation = self.relation(relation)?;
+                self.put_relation(Relation { view_query: Some(text.into()), ..(*relation).clone() });
+            }
+            Kept::Check { constraint, expr } => {
+                let catalog = self.catalog();
+                let row = catalog.constraint(constraint).ok_or_else(|| DbError::internal("missing constraint"))?;
+                let relation = self.relation(row.relation)?;
+                let text = print(&expr, Some(&relation))?;
+                self.tx.put(Object::Constraint(Arc::new(Constraint { expression: Some(text), ..(**row).clone() })));
+            }
+            Kept::Default { relation, column, expr } => {
+                let relation = self.relation(relation)?;
+                let text = print(&expr, Some(&relation))?;
+                let mut columns = relation.columns.to_vec();
+                columns[column].default = Some(text);
+                self.put_relation(Relation { columns: columns.into(), ..(*relation).clone() });
+            }
+            Kept::IndexKey { index, key, expr } => self.change_index(index, |info, table| {
+                let text = print(&expr, Some(table))?;
+                let mut keys = info.keys.clone();
+                keys[key] = IndexKey { expression: Some(text), ..keys[key].clone() };
+                Ok(IndexInfo { keys, ..info.clone() })
+            })?,
+            Kept::Predicate { index, expr } => self.change_index(index, |info, table| {
+                Ok(IndexInfo { predicate: Some(print(&expr, Some(table))?), ..info.clone() })
+            })?,
+            Kept::Body { function, queries, scope } => self.change_function(function, |f| {
+                let is_return = f.sql_body.as_deref().is_some_and(|b| b.starts_with("RETURN"));
+                // Its own name may be the one that changed.
+                let scope = RoutineScope { name: f.name.clone(), ..scope };
+                let text = self.with_context(|c| Ok(deparse::stored_body(c, &queries, &scope, is_return)))?;
+                Ok(Function { sql_body: Some(text.into()), ..f.clone() })
+            })?,
+            Kept::ArgumentDefault { function, argument, expr } => self.change_function(function, |f| {
+                let mut f = f.clone();
+                f.arg_defaults[argument] = print(&expr, None)?;
+                Ok(f)
+            })?,
+        }
+        Ok(())
+    }
+
+    fn change_function(&self, oid: Oid, f: impl FnOnce(&Function) -> Result<Function>) -> Result<()> {
+        let catalog = self.catalog();
+        let function = catalog.function(oid).ok_or_else(|| DbError::internal("missing function"))?;
+        self.tx.put(Object::Function(Arc::new(f(function)?)));
+        Ok(())
+    }
+
+    fn change_index(&self, index: Oid, f: impl FnOnce(&IndexInfo, &Relation) -> Result<IndexInfo>) -> Result<()> {
+        let index = self.relation(index)?;
+        let info = index.index.as_ref().ok_or_else(|| DbError::internal("index without definition"))?;
+        let table = self.relation(info.table)?;
+        let info = f(info, &table)?;
+        self.put_relation(Relation { index: Some(Arc::new(info)), ..(*index).clone() });
+        Ok(())
+    }
+}

@@ -1,0 +1,146 @@
+//! Bodies that were parsed and planned, kept by the session for the next call.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use melba_catalog::{Catalog, Function};
+use melba_functions::{RoutineCall, RowColumn};
+use melba_types::{DbError, Oid, Result, err};
+use parking_lot::Mutex;
+use pg_query::NodeEnum;
+
+use super::super::context::StatementContext;
+use super::super::pipeline::{self, Planned, analysis};
+use super::shares_view;
+use crate::analyze::{ResultForm, RoutineResult, RoutineScope, analyze_in_routine, routine_statements};
+use crate::parse::Statement;
+use crate::session::command;
+use crate::tree::OutputColumn;
+
+/// Bodies that are kept; beyond them the cache starts anew.
+const BODIES_MAX: usize = 256;
+
+/// By function and types of arguments and result.
+pub(in crate::session) type BodyCache = Mutex<HashMap<(Oid, Box<[Oid]>, Oid), Arc<Body>>>;
+
+/// A function's body for arguments of certain types.
+pub(in crate::session) struct Body {
+    pub function: Arc<Function>,
+    pub scope: RoutineScope,
+    pub result: RoutineResult,
+    pub statements: Vec<Arc<Statement>>,
+    /// By statement.
+    planned: Mutex<Vec<Option<Arc<PlannedStatement>>>>,
+    /// What types and names were looked up in.
+    catalog: Arc<Catalog>,
+    path: Arc<[Oid]>,
+}
+
+pub(super) struct PlannedStatement {
+    pub planned: Planned,
+    /// Of the last one: what its rows are.
+    pub form: ResultForm,
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Body({})", self.function.name)
+    }
+}
+
+impl Body {
+    /// The body that a call runs.
+    pub fn of(context: &StatementContext, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<Arc<Body>> {
+        // Column definition lists differ from call to call.
+        if call.columns.is_some() {
+            return Body::new(context, function, call).map(Arc::new);
+        }
+        let key = (function.oid, Box::from(call.arg_types), call.return_type);
+        if let Some(known) = context.session.routines.lock().get(&key)
+            && Arc::ptr_eq(&known.catalog, &context.catalog)
+            && known.path == context.path.path
+        {
+            return Ok(known.clone());
+        }
+        let body = Arc::new(Body::new(context, function, call)?);
+        let mut cache = context.session.routines.lock();
+        if cache.len() >= BODIES_MAX {
+            cache.clear();
+        }
+        cache.insert(key, body.clone());
+        Ok(body)
+    }
+
+    fn new(context: &StatementContext, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<Body> {
+        let cx = analysis(context);
+        let scope = RoutineScope::of(function, call.arg_types, Oid::INVALID);
+        let column = |c: &RowColumn| OutputColumn {
+            name: c.name.clone(),
+            ty: c.ty,
+            typmod: c.typmod,
+            collation: cx.collation_of_type(c.ty),
+        };
+        let columns = call.columns.map(|columns| columns.iter().map(column).collect());
+        let result = cx.routine_result(function, &scope.arg_types, call.return_type, columns)?;
+        let statements = routine_statements(function)?;
+        for statement in &statements {
+            check_statement(&statement.node)?;
+        }
+        Ok(Body {
+            planned: Mutex::new(statements.iter().map(|_| None).collect()),
+            function: function.clone(),
+            scope,
+            result,
+            statements,
+            catalog: context.catalog.clone(),
+            path: context.path.path.clone(),
+        })
+    }
+
+    /// A query of the body, planned against the catalog as it is now.
+    pub(super) fn planned(&self, at: usize, context: &StatementContext) -> Result<Arc<PlannedStatement>> {
+        if let Some(known) = &self.planned.lock()[at]
+            && known.planned.is_current(context)
+        {
+            return Ok(known.clone());
+        }
+        let cx = analysis(context).of_body(&self.function);
+        let mut query = analyze_in_routine(&cx, &self.statements[at].node, &self.scope)?;
+        let is_last = at + 1 == self.statements.len();
+        let form = if is_last { cx.fit_routine_result(&mut query, &self.result)? } else { ResultForm::Void };
+        let planned = Arc::new(PlannedStatement { planned: pipeline::plan_in_routine(context, query)?, form });
+        self.planned.lock()[at] = Some(planned.clone());
+        Ok(planned)
+    }
+
+    /// # Errors
+    /// 0A000 for a statement that changes something in a function that says it does not, 25006 in a read-only transaction.
+    pub(super) fn check_may_run(&self, at: usize, context: &StatementContext) -> Result<()> {
+        let Some(name) = command::writing_command(&self.statements[at].node) else { return Ok(()) };
+        if shares_view(&self.function) {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "{name} is not allowed in a non-volatile function"));
+        }
+        if context.session.settings.lock().get("transaction_read_only").as_bool() {
+            return Err(err!(READ_ONLY_SQL_TRANSACTION, "cannot execute {name} in a read-only transaction"));
+        }
+        Ok(())
+    }
+}
+
+/// # Errors
+/// 0A000 for what no function may do.
+pub(crate) fn check_statement(node: &NodeEnum) -> Result<()> {
+    match node {
+        NodeEnum::CopyStmt(s) if s.filename.is_empty() => {
+            Err(err!(FEATURE_NOT_SUPPORTED, "cannot COPY to/from client in an SQL function"))
+        }
+        NodeEnum::TransactionStmt(s) => {
+            let name = command::transaction_command(s);
+            Err(err!(FEATURE_NOT_SUPPORTED, "{name} is not allowed in an SQL function"))
+        }
+        node if crate::session::utility::is_session_statement(node) => {
+            Err(DbError::unsupported("a statement about the session in an SQL function"))
+        }
+        _ => Ok(()),
+    }
+}

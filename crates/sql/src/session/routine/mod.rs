@@ -1,0 +1,115 @@
+//! Functions and procedures LANGUAGE sql that are not inlined: their statements run one after the other.
+//!
+//! Invariants:
+//! 1. The statements of a VOLATILE function or a procedure take views of their own; all others see what the calling statement
+//!    sees, and change nothing.
+//! 2. Whoever calls keeps its own view usable (`ExecContext::keep_view`).
+//! 3. Calls nest as far as the thread's stack surely goes, whatever lies between them; then 54001.
+
+mod body;
+mod procedure;
+mod run;
+
+use std::sync::Arc;
+
+use melba_catalog::{Function, classes};
+use melba_functions::{RoutineCall, RoutineRows};
+use melba_types::{Datum, DbError, Result, err};
+
+pub(super) use body::BodyCache;
+pub(crate) use body::check_statement as check_routine_statement;
+pub(super) use procedure::{call_columns, run_call};
+
+use super::context::{StatementContext, format_settings};
+use super::names::SearchPath;
+use super::settings::Scope;
+use super::user::User;
+use run::Run;
+
+/// Stack that nested calls may take: a part of `STACK_BYTES`, so that the statement at the bottom has the rest.
+const STACK_BYTES_MAX: usize = 32 << 20;
+
+impl StatementContext {
+    /// The value of a function.
+    pub(super) fn routine_value(&self, call: &RoutineCall<'_>) -> Result<Datum> {
+        Run::start(self, call)?.value()
+    }
+
+    /// The rows of a set-returning function.
+    pub(super) fn rows_of_routine(&self, call: &RoutineCall<'_>) -> Result<RoutineRows> {
+        Run::start(self, call)?.rows()
+    }
+
+    /// The surroundings of a function's statements, and the settings that last as long as it runs.
+    fn within_routine(&self, function: &Function) -> Result<(Arc<StatementContext>, Option<LocalSettings>)> {
+        let here = stack_position();
+        let bottom = self.stack_bottom.unwrap_or(here);
+        if bottom.abs_diff(here) > STACK_BYTES_MAX {
+            return Err(err!(STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint(format!(
+                "Increase the configuration parameter \"max_stack_depth\" (currently {}), after ensuring the platform's stack depth \
+                 limit is adequate.",
+                melba_functions::Session::setting(self, "max_stack_depth").unwrap_or_default()
+            )));
+        }
+        let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+        let catalog_version = tx.cluster.catalog_version();
+        let mut inner = StatementContext { catalog: tx.catalog(), catalog_version, stack_bottom: Some(bottom), ..self.clone() };
+        if function.security_definer
+            && let Some(owner) = inner.catalog.role(function.owner)
+        {
+            let (oid, name, superuser) = (owner.oid, owner.name.clone(), owner.superuser);
+            inner.user = Arc::new(User { oid, name, superuser, ..User::clone(&self.user) });
+        }
+        let settings = match function.config.is_empty() {
+            true => None,
+            false => Some(LocalSettings::set(&inner, function)?),
+        };
+        if settings.is_some() || function.security_definer {
+            inner.look_at_settings();
+        }
+        Ok((Arc::new(inner), settings))
+    }
+
+    /// Takes over what the session's settings say now.
+    fn look_at_settings(&mut self) {
+        let temporary = *self.session.temporary_namespace.lock();
+        let settings = self.session.settings.lock();
+        self.path = Arc::new(SearchPath::new(settings.get("search_path").as_text(), &self.catalog, &self.user, temporary));
+        self.format = Arc::new(format_settings(&settings));
+    }
+}
+
+/// Roughly where the thread's stack ends now.
+fn stack_position() -> usize {
+    let here = 0u8;
+    std::ptr::from_ref(&here).addr()
+}
+
+/// The settings of a function's SET clauses; put back when it is dropped.
+struct LocalSettings {
+    session: Arc<super::context::SessionState>,
+}
+
+impl LocalSettings {
+    fn set(context: &StatementContext, function: &Function) -> Result<LocalSettings> {
+        context.session.settings.lock().push_level();
+        let guard = LocalSettings { session: context.session.clone() };
+        for item in &function.config {
+            let (name, value) = item.split_once('=').unwrap_or((item, ""));
+            guard.session.settings.lock().set(name, value, Scope::Transaction)?;
+        }
+        Ok(guard)
+    }
+}
+
+impl Drop for LocalSettings {
+    fn drop(&mut self) {
+        self.session.settings.lock().rollback_level();
+    }
+}
+
+/// Whether a function's statements see what the calling statement sees.
+fn shares_view(function: &Function) -> bool {
+    debug_assert_eq!(function.language, classes::SQL_LANGUAGE);
+    function.volatility != b'v'
+}

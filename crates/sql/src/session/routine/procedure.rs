@@ -1,0 +1,101 @@
+//! CALL.
+
+use std::sync::Arc;
+
+use melba_catalog::acl;
+use melba_catalog::privileges::AclKind;
+use melba_functions::RoutineCall;
+use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result, err, oids};
+use pg_query::protobuf::CallStmt;
+
+use super::super::context::StatementContext;
+use super::super::pipeline::{self, analysis};
+use super::super::portal::{Outcome, ResultColumn, StoredRows, Tag};
+use super::Run;
+use crate::analyze::{RoutineScope, analyze_call};
+use crate::tree::FunctionCall;
+
+/// The types of CALL's parameters, and the columns of what it gives.
+type CallShape = (Vec<Oid>, Option<Arc<[ResultColumn]>>);
+
+/// What is known of CALL before it runs: what it gives are the procedure's output arguments.
+pub(in crate::session) fn call_columns(context: &StatementContext, s: &CallStmt, parameters: &[Oid]) -> Result<CallShape> {
+    let (call, types) = analyzed(context, s, None, parameters)?;
+    Ok((types, output(context, &call)?.map(|columns| columns.into())))
+}
+
+fn analyzed(
+    context: &StatementContext,
+    s: &CallStmt,
+    scope: Option<&RoutineScope>,
+    parameters: &[Oid],
+) -> Result<(FunctionCall, Vec<Oid>)> {
+    let node = s.funccall.as_deref().ok_or_else(|| DbError::internal("CALL without a call"))?;
+    analyze_call(&analysis(context), node, scope, parameters)
+}
+
+fn output(context: &StatementContext, call: &FunctionCall) -> Result<Option<Vec<ResultColumn>>> {
+    if call.ty == oids::VOID {
+        return Ok(None);
+    }
+    let cx = analysis(context);
+    let function = cx.function(call.function)?;
+    let types: Vec<Oid> = call.args.iter().map(|a| a.ty()).collect();
+    let columns = cx.routine_result(function, &types, call.ty, None)?.columns.unwrap_or_default();
+    Ok(Some(columns.iter().map(|c| ResultColumn::new(&c.name, c.ty, &context.catalog)).collect()))
+}
+
+/// Runs CALL. `scope`: the function in whose body it stands.
+pub(in crate::session) fn run_call(
+    context: &Arc<StatementContext>,
+    s: &CallStmt,
+    scope: Option<&RoutineScope>,
+    types: &[Oid],
+    parameters: &Arc<[Datum]>,
+) -> Result<Outcome> {
+    let (call, _) = analyzed(context, s, scope, types)?;
+    let catalog = &context.catalog;
+    let procedure = analysis(context).function(call.function)?.clone();
+    if !catalog.has_privileges(context.user.oid, AclKind::Function, procedure.owner, &procedure.acl, acl::EXECUTE) {
+        return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for procedure {}", procedure.name));
+    }
+    let columns = output(context, &call)?;
+    if scope.is_some() && columns.is_some() {
+        return Err(err!(FEATURE_NOT_SUPPORTED, "calling procedures with output arguments is not supported in SQL functions"));
+    }
+    let arg_types: Vec<Oid> = call.args.iter().map(|a| a.ty()).collect();
+    let args = call.args.into_iter().map(|arg| pipeline::value_of(context, arg, parameters)).collect::<Result<Vec<_>>>()?;
+    let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+    let view = tx.engine.active_view();
+    let _pin = tx.engine.pin_view(view);
+    let value = Run::start(
+        context,
+        &RoutineCall {
+            function: procedure.oid,
+            args: &args,
+            arg_types: &arg_types,
+            return_type: call.ty,
+            columns: None,
+            view: (view.csn, view.command),
+        },
+    )?
+    .value()?;
+    let Some(columns) = columns else { return Ok(Outcome::Done { tag: "CALL".into() }) };
+    let fields = match value {
+        Datum::Record(record) => record.fields.clone(),
+        _ => vec![Datum::Null; columns.len()],
+    };
+    let column = |(column, value): (&ResultColumn, Datum)| {
+        let kind = catalog.kind_of(column.ty).unwrap_or(Kind::Text);
+        let mut out = Column::with_capacity(kind, 1);
+        out.push(value);
+        out
+    };
+    let batch = Batch::new(columns.iter().zip(fields).map(column).collect(), 1);
+    Ok(Outcome::Rows {
+        columns: columns.into(),
+        source: Box::new(StoredRows(vec![batch].into_iter())),
+        tag: Tag::Fixed("CALL".into()),
+        formats: Vec::new(),
+    })
+}

@@ -1,0 +1,252 @@
+//! One call of a function: its statements up to the last one, whose rows are the result.
+
+use std::sync::Arc;
+
+use melba_engine::{ReadView, ViewPin};
+use melba_functions::{RoutineCall, RoutineRows};
+use melba_types::{Batch, Datum, DbError, Oid, Record, Result, err, oids};
+use pg_query::NodeEnum;
+
+use super::super::context::StatementContext;
+use super::super::pipeline;
+use super::super::portal::Outcome;
+use super::body::Body;
+use super::{LocalSettings, run_call, shares_view};
+use crate::analyze::ResultForm;
+use crate::execute::{BATCH_ROWS, Execution, Place, Store};
+use crate::plan::PlanCommand;
+use crate::transaction::Tx;
+use crate::tree::OutputColumn;
+
+pub(super) struct Run {
+    body: Arc<Body>,
+    context: Arc<StatementContext>,
+    tx: Arc<Tx>,
+    parameters: Arc<[Datum]>,
+    /// What the calling statement sees.
+    view: ReadView,
+    /// Dropped last: the statements run with them.
+    settings: Option<LocalSettings>,
+}
+
+/// The last statement, begun.
+struct Last {
+    execution: Execution,
+    shape: Shape,
+}
+
+/// How rows become values.
+struct Shape {
+    form: ResultForm,
+    ty: Oid,
+    types: Arc<[Oid]>,
+    names: Arc<[Arc<str>]>,
+}
+
+impl Run {
+    pub fn start(caller: &StatementContext, call: &RoutineCall<'_>) -> Result<Run> {
+        let tx = caller.tx.clone().ok_or_else(|| DbError::internal("no transaction is open"))?;
+        let catalog = tx.catalog();
+        let Some(function) = catalog.function(call.function) else {
+            return Err(DbError::internal(format!("cache lookup failed for function {}", call.function)));
+        };
+        let (context, settings) = caller.within_routine(function)?;
+        let body = Body::of(&context, function, call).map_err(|e| {
+            let source = function.sql_body.as_deref().unwrap_or(&function.source);
+            e.in_query(source).within(format!("SQL function \"{}\" during startup", function.name))
+        })?;
+        let view = ReadView { csn: call.view.0, command: call.view.1 };
+        Ok(Run { body, context, tx, parameters: call.args.into(), view, settings })
+    }
+
+    /// Runs all statements but the last, and begins that one if it is a query.
+    fn run_to_last(&mut self) -> Result<Option<Last>> {
+        let count = self.body.statements.len();
+        let result = self.body.result.ty;
+        if count == 0 && result != oids::VOID {
+            let e = pipeline::analysis(&self.context).no_final_query(result);
+            return Err(e.within(format!("SQL function \"{}\" during startup", self.body.function.name)));
+        }
+        for at in 0..count {
+            self.refresh();
+            let step = self.step(at).and_then(|last| match last {
+                Some(last) if at + 1 == count => Ok(Some(last)),
+                Some(mut last) => {
+                    while last.execution.next_batch(BATCH_ROWS)?.is_some() {
+                        self.context.session.interrupt.check()?;
+                    }
+                    Ok(None)
+                }
+                None => Ok(None),
+            });
+            match step.map_err(|e| self.failed(at, e))? {
+                Some(last) => return Ok(Some(last)),
+                None if at + 1 == count && result != oids::VOID => {
+                    return Err(self.failed(at, pipeline::analysis(&self.context).no_final_query(result)));
+                }
+                None => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// The catalog may have changed by the statement before.
+    fn refresh(&mut self) {
+        let now = self.tx.catalog();
+        if !Arc::ptr_eq(&now, &self.context.catalog) {
+            self.context = Arc::new(StatementContext { catalog: now, ..StatementContext::clone(&self.context) });
+        }
+    }
+
+    fn failed(&self, at: usize, e: DbError) -> DbError {
+        let source = &self.body.statements[at].source;
+        e.in_query(source).within(format!("SQL function \"{}\" statement {}", self.body.function.name, at + 1))
+    }
+
+    /// Begins a query; runs any other statement.
+    fn step(&self, at: usize) -> Result<Option<Last>> {
+        let statement = &self.body.statements[at];
+        self.body.check_may_run(at, &self.context)?;
+        if pipeline::is_query(&statement.node) {
+            let planned = self.body.planned(at, &self.context)?;
+            let view = (shares_view(&self.body.function)).then_some(self.view);
+            let execution = pipeline::execution(&self.context, &self.tx, &planned.planned, &self.parameters, view)?;
+            let shape = self.shape(planned.form, &execution.plan().columns);
+            return Ok(Some(Last { execution, shape }));
+        }
+        let outcome = match &statement.node {
+            NodeEnum::CallStmt(call) => run_call(&self.context, call, Some(&self.body.scope), &[], &self.parameters)?,
+            _ => pipeline::execute_utility(&self.context, &self.tx, statement)?,
+        };
+        match outcome {
+            Outcome::CopyIn { .. } | Outcome::CopyOut { .. } => {
+                Err(err!(FEATURE_NOT_SUPPORTED, "cannot COPY to/from client in an SQL function"))
+            }
+            Outcome::Rows { .. } | Outcome::Done { .. } => Ok(None),
+        }
+    }
+
+    fn shape(&self, form: ResultForm, given: &[OutputColumn]) -> Shape {
+        let result = &self.body.result;
+        let columns = match &result.columns {
+            Some(columns) if form == ResultForm::Row => columns,
+            _ => given,
+        };
+        Shape {
+            form,
+            ty: self.context.catalog.base_type(result.ty),
+            types: columns.iter().map(|c| c.ty).collect(),
+            names: columns.iter().map(|c| c.name.clone()).collect(),
+        }
+    }
+
+    /// The first row of the last statement, of which a SELECT goes no further.
+    pub fn value(mut self) -> Result<Datum> {
+        let Some(mut last) = self.run_to_last()? else { return Ok(Datum::Null) };
+        let at = self.body.statements.len() - 1;
+        let value = (|| {
+            let all = last.must_complete();
+            let first = last.execution.next_batch(1)?.map(|batch| last.shape.value(&batch, 0));
+            while all && last.execution.next_batch(BATCH_ROWS)?.is_some() {
+                self.context.session.interrupt.check()?;
+            }
+            Ok(first.unwrap_or(Datum::Null))
+        })();
+        drop(last);
+        value.map_err(|e| self.failed(at, e))
+    }
+
+    /// All rows of the last statement. Those of a SELECT are computed as they are read.
+    pub fn rows(mut self) -> Result<RoutineRows> {
+        let Some(mut last) = self.run_to_last()? else { return Ok(Box::new(std::iter::empty())) };
+        if last.shape.form == ResultForm::Void {
+            return Ok(Box::new(std::iter::empty()));
+        }
+        let source = if last.must_complete() || self.settings.is_some() {
+            let mut kept = Store::new(last.execution.ctx.resources());
+            let at = self.body.statements.len() - 1;
+            while let Some(batch) = last.execution.next_batch(BATCH_ROWS).map_err(|e| self.failed(at, e))? {
+                self.context.session.interrupt.check()?;
+                kept.push(batch)?;
+            }
+            self.settings = None;
+            Source::Kept(kept, 0)
+        } else {
+            let pin = self.tx.engine.pin_view(last.execution.ctx.view());
+            Source::Running(Box::new(last.execution), pin)
+        };
+        Ok(Box::new(Rows { run: self, source, shape: last.shape, batch: None }))
+    }
+}
+
+impl Last {
+    /// Its effects must happen whether or not its rows are wanted.
+    fn must_complete(&self) -> bool {
+        let plan = self.execution.plan();
+        plan.command != PlanCommand::Select || plan.ctes.iter().any(|c| c.modifying) || self.shape.form == ResultForm::Void
+    }
+}
+
+impl Shape {
+    fn value(&self, batch: &Batch, row: usize) -> Datum {
+        match self.form {
+            ResultForm::Void => Datum::Null,
+            ResultForm::Value => batch.columns[0].get(row),
+            ResultForm::Row => Datum::Record(Arc::new(Record {
+                type_oid: self.ty,
+                field_types: self.types.clone(),
+                field_names: Some(self.names.clone()),
+                fields: batch.columns.iter().map(|c| c.get(row)).collect(),
+            })),
+        }
+    }
+}
+
+enum Source {
+    Running(Box<Execution>, ViewPin),
+    Kept(Store, Place),
+}
+
+struct Rows {
+    source: Source,
+    shape: Shape,
+    /// Rows at hand, and the next one of them.
+    batch: Option<(Batch, usize)>,
+    run: Run,
+}
+
+impl Rows {
+    fn fill(&mut self) -> Result<bool> {
+        // What a row of a volatile function does happens when it is asked for.
+        let limit = if shares_view(&self.run.body.function) { BATCH_ROWS } else { 1 };
+        let next = match &mut self.source {
+            Source::Running(execution, _pin) => {
+                let at = self.run.body.statements.len() - 1;
+                execution.next_batch(limit).map_err(|e| self.run.failed(at, e))?
+            }
+            Source::Kept(rows, place) => rows.read(place, BATCH_ROWS)?,
+        };
+        self.batch = next.map(|batch| (batch, 0));
+        Ok(self.batch.is_some())
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<Datum>;
+
+    fn next(&mut self) -> Option<Result<Datum>> {
+        loop {
+            if let Some((batch, at)) = &mut self.batch
+                && *at < batch.rows
+            {
+                *at += 1;
+                return Some(Ok(self.shape.value(batch, *at - 1)));
+            }
+            match self.fill() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(e) => return Some(Err(e)),
+            }
+        }
+    }
+}
