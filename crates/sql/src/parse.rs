@@ -3,18 +3,22 @@
 //! The C entry point is called directly rather than through `pg_query::parse`, because that drops the position of a syntax
 //! error. Locations in the tree, and in errors of this module, are byte offsets into the whole text.
 
+mod escapes;
+mod lexer;
 pub mod literals;
 mod text;
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::Arc;
 
+use lexer::{Kind, Lexer};
 use literals::Literal;
 use melba_types::{DbError, Result, SqlState, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf::ParseResult;
 use prost::Message;
 
+pub use escapes::warnings;
 pub use text::{body_statements, parse_expression, parse_sql_body, parse_type_name};
 
 /// A query string, parsed.
@@ -78,32 +82,51 @@ unsafe extern "C" {
 pub const STACK_BYTES: usize = 128 << 20;
 const NESTING_MAX: usize = 20_000;
 
+/// What settings say about backslashes in `'...'`; the default is what stored texts are written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strings {
+    /// standard_conforming_strings: they are nothing special.
+    pub conforming: bool,
+    /// escape_string_warning
+    pub warn: bool,
+    /// backslash_quote: a backslash before a quote, where it escapes, is no error.
+    pub backslash_quote: bool,
+}
+
+impl Default for Strings {
+    fn default() -> Strings {
+        Strings { conforming: true, warn: true, backslash_quote: true }
+    }
+}
+
+impl Strings {
+    /// For the parser, which would write its warnings to the process's standard error: `escapes` makes them.
+    fn options(self) -> c_int {
+        const DISABLE_BACKSLASH_QUOTE: c_int = 16;
+        const DISABLE_STANDARD_CONFORMING_STRINGS: c_int = 32;
+        const DISABLE_ESCAPE_STRING_WARNING: c_int = 64;
+        let flag = |set: bool, flag: c_int| if set { flag } else { 0 };
+        DISABLE_ESCAPE_STRING_WARNING
+            | flag(!self.backslash_quote, DISABLE_BACKSLASH_QUOTE)
+            | flag(!self.conforming, DISABLE_STANDARD_CONFORMING_STRINGS)
+    }
+}
+
 /// Nothing nests deeper than it has words and symbols in a row without a comma.
-fn nesting_bound(sql: &str) -> usize {
+fn nesting_bound(sql: &str, strings: Strings) -> usize {
     if sql.len() <= NESTING_MAX {
         return 0;
     }
-    let (mut bound, mut run, mut quoted, mut in_word) = (0, 0, false, false);
-    for &b in sql.as_bytes() {
-        if b == b'\'' {
-            quoted = !quoted;
-        }
-        if quoted {
-            continue;
-        }
-        match b {
-            b',' | b';' => run = 0,
-            b' ' | b'\n' | b'\t' | b'\r' => in_word = false,
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | 128.. => {
-                run += usize::from(!in_word);
-                in_word = true;
-            }
-            _ => {
-                run += 1;
-                in_word = false;
-            }
+    let mut lexer = Lexer::new(sql, strings);
+    let (mut bound, mut run, mut start) = (0, 0, 0);
+    while let Some(kind) = lexer.next() {
+        match (kind, sql.as_bytes()[start]) {
+            (Kind::Symbol, b',' | b';') => run = 0,
+            (Kind::Symbol, b'.') | (Kind::Space | Kind::Comment, _) => {}
+            _ => run += 1,
         }
         bound = bound.max(run);
+        start = lexer.at;
     }
     bound / 2
 }
@@ -113,10 +136,15 @@ fn nesting_bound(sql: &str) -> usize {
 /// Trees of deeply nested text are deep, and everything that walks them recurses: callers run on threads with
 /// `STACK_BYTES` of stack; what could need more is refused here (54001).
 pub fn parse(text: &str) -> Result<Parsed> {
-    if nesting_bound(text) > NESTING_MAX {
+    parse_as(text, Strings::default())
+}
+
+/// `parse`, for a text that a client wrote under settings of its own.
+pub fn parse_as(text: &str, strings: Strings) -> Result<Parsed> {
+    if nesting_bound(text, strings) > NESTING_MAX {
         return Err(err!(STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint("Simplify the statement."));
     }
-    let tree = parse_tree(text)?;
+    let tree = parse_tree(text, strings)?;
     let source: Arc<str> = text.into();
     let mut statements = Vec::with_capacity(tree.stmts.len());
     for raw in tree.stmts {
@@ -128,10 +156,10 @@ pub fn parse(text: &str) -> Result<Parsed> {
     Ok(Parsed { text: source, statements })
 }
 
-fn parse_tree(text: &str) -> Result<ParseResult> {
+fn parse_tree(text: &str, strings: Strings) -> Result<ParseResult> {
     let input = CString::new(text).map_err(|_| err!(SYNTAX_ERROR, "query text holds a zero byte"))?;
-    // SAFETY: `input` is zero-terminated and outlives the call; options 0 are the grammar's defaults.
-    let result = unsafe { pg_query_parse_protobuf_opts(input.as_ptr(), 0) };
+    // SAFETY: `input` is zero-terminated and outlives the call; the options are flags that the library knows.
+    let result = unsafe { pg_query_parse_protobuf_opts(input.as_ptr(), strings.options()) };
     // SAFETY: a non-null error points to a structure that lives until the result is freed below.
     let parsed = match unsafe { result.error.as_ref() } {
         Some(error) => Err(convert_error(error, text)),
@@ -161,21 +189,22 @@ fn convert_error(error: &RawError, text: &str) -> DbError {
         position if position > 0 => byte_offset(text, position as usize - 1) as i32,
         _ => -1,
     };
-    let hint = hint_of(&message, text.get(location.max(0) as usize..).unwrap_or_default());
-    let error = DbError::new(state_of(&message), message).at(location);
-    match hint {
-        Some(hint) => error.hint(hint),
-        None => error,
+    let rest = text.get(location.max(0) as usize..).unwrap_or_default();
+    // The parser does not hand on details and hints.
+    let error = DbError::new(state_of(&message), message.as_str()).at(location);
+    match message.as_str() {
+        "invalid Unicode escape" if rest.starts_with("\\u") || rest.starts_with("\\U") => {
+            error.hint("Unicode escapes must be \\uXXXX or \\UXXXXXXXX.")
+        }
+        "invalid Unicode escape" => error.hint("Unicode escapes must be \\XXXX or \\+XXXXXX."),
+        "unsafe use of \\' in a string literal" => {
+            error.hint("Use '' to write quotes in strings. \\' is insecure in client-only encodings.")
+        }
+        "unsafe use of string constant with Unicode escapes" => error.detail(
+            "String constants with Unicode escapes cannot be used when \"standard_conforming_strings\" is off.",
+        ),
+        _ => error,
     }
-}
-
-/// The hint that PostgreSQL gives with an error at `rest`: the parser does not hand it on.
-fn hint_of(message: &str, rest: &str) -> Option<&'static str> {
-    let in_escape_string = rest.starts_with("\\u") || rest.starts_with("\\U");
-    (message == "invalid Unicode escape").then_some(match in_escape_string {
-        true => "Unicode escapes must be \\uXXXX or \\UXXXXXXXX.",
-        false => "Unicode escapes must be \\XXXX or \\+XXXXXX.",
-    })
 }
 
 fn byte_offset(text: &str, characters: usize) -> usize {
@@ -190,6 +219,7 @@ fn state_of(message: &str) -> SqlState {
         ("invalid byte sequence", SqlState::CHARACTER_NOT_IN_REPERTOIRE),
         ("invalid Unicode escape", SqlState::SYNTAX_ERROR),
         ("unsafe use of \\'", SqlState::NONSTANDARD_USE_OF_ESCAPE_CHARACTER),
+        ("unsafe use of string constant", SqlState::FEATURE_NOT_SUPPORTED),
         ("frame start", SqlState::WINDOWING_ERROR),
         ("frame end", SqlState::WINDOWING_ERROR),
         ("frame starting from", SqlState::WINDOWING_ERROR),

@@ -45,10 +45,10 @@ impl Printer<'_> {
                 labelled = false;
             }
             (oids::UNKNOWN, _) => {
-                self.put(&melba_catalog::quote_literal(&text));
+                self.literal(&text);
                 labelled = false;
             }
-            _ => self.put(&melba_catalog::quote_literal(&text)),
+            _ => self.literal(&text),
         }
         if show == ShowType::Always || labelled && show == ShowType::AsNeeded {
             let ty = self.type_name(c.ty, c.typmod);

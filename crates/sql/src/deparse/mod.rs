@@ -32,6 +32,7 @@ struct Printer<'a> {
     path: &'a [Oid],
     /// Leave out parentheses that are not needed (the `pretty` of pg_get_viewdef).
     drop_parens: bool,
+    backslashes: Backslashes,
     out: String,
     indent: i32,
     /// Names of the enclosing queries' range entries, innermost last.
@@ -42,6 +43,25 @@ struct Printer<'a> {
     qualify: bool,
     /// The function whose arguments parameters are.
     routine: Option<&'a RoutineScope>,
+}
+
+/// How literals with backslashes are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Backslashes {
+    /// As E'...', which means the same whatever the settings are.
+    Escaped,
+    /// Plain.
+    Conforming,
+    /// Plain and doubled, for sessions without standard_conforming_strings.
+    Doubled,
+}
+
+impl Backslashes {
+    /// For a client that reads under its own settings.
+    fn shown_to(session: &dyn Session) -> Backslashes {
+        let off = session.setting("standard_conforming_strings").is_some_and(|s| s == "off");
+        if off { Backslashes::Doubled } else { Backslashes::Conforming }
+    }
 }
 
 /// A query being printed.
@@ -61,7 +81,7 @@ pub fn expression(cx: &Context<'_>, expr: &Expr, relation: Option<&Relation>) ->
 
 /// An expression over a table's columns for clients: names qualified by need.
 pub fn shown_expression(cx: &Context<'_>, expr: &Expr, relation: Option<&Relation>, pretty: bool) -> String {
-    let mut printer = Printer::new(cx.catalog, cx.session, cx.search_path, pretty);
+    let mut printer = Printer::shown(cx, pretty);
     printer.relation = relation;
     printer.expr(expr, false);
     printer.out
@@ -71,6 +91,7 @@ pub fn shown_expression(cx: &Context<'_>, expr: &Expr, relation: Option<&Relatio
 pub fn plan_expression(catalog: &Catalog, session: &dyn Session, levels: &[Query], expr: &Expr) -> String {
     let path = [classes::PG_CATALOG];
     let mut printer = Printer::new(catalog, session, &path, false);
+    printer.backslashes = Backslashes::shown_to(session);
     for query in levels {
         let names = printer.entry_names(query);
         printer.levels.push(Level { query, names });
@@ -90,7 +111,7 @@ pub fn stored_query(cx: &Context<'_>, query: &Query) -> String {
 
 /// A view's query as pg_get_viewdef shows it.
 pub fn shown_query(cx: &Context<'_>, query: &Query, pretty: bool) -> String {
-    let mut printer = Printer::new(cx.catalog, cx.session, cx.search_path, pretty);
+    let mut printer = Printer::shown(cx, pretty);
     printer.query(query);
     printer.out.push(';');
     printer.out
@@ -138,6 +159,7 @@ impl<'a> Printer<'a> {
             session,
             path,
             drop_parens,
+            backslashes: Backslashes::Escaped,
             out: String::new(),
             indent: 0,
             levels: Vec::new(),
@@ -145,6 +167,21 @@ impl<'a> Printer<'a> {
             qualify: false,
             routine: None,
         }
+    }
+
+    /// For clients, in a session's own path and settings.
+    fn shown(cx: &Context<'a>, drop_parens: bool) -> Printer<'a> {
+        let backslashes = Backslashes::shown_to(cx.session);
+        Printer { backslashes, ..Printer::new(cx.catalog, cx.session, cx.search_path, drop_parens) }
+    }
+
+    fn literal(&mut self, text: &str) {
+        let quoted = match self.backslashes {
+            Backslashes::Escaped => melba_catalog::quote_literal(text),
+            Backslashes::Conforming => format!("'{}'", text.replace('\'', "''")),
+            Backslashes::Doubled => format!("'{}'", text.replace('\'', "''").replace('\\', "\\\\")),
+        };
+        self.out.push_str(&quoted);
     }
 
     fn put(&mut self, text: &str) {

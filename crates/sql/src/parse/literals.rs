@@ -12,6 +12,9 @@
 
 use std::ops::Range;
 
+use super::Strings;
+use super::lexer::{Kind, Lexer};
+
 /// How PostgreSQL types a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -67,20 +70,20 @@ impl Literal {
 
 impl Normalized {
     /// Takes a text apart; false when it has no literals, or something that is not worth understanding.
-    pub fn scan(&mut self, text: &str) -> bool {
+    pub fn scan(&mut self, text: &str, strings: Strings) -> bool {
         self.clear();
         let is_insert = || text.trim_ascii_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("insert"));
         if text.len() >= ROWS_TEXT_BYTES_MIN && is_insert() {
-            if self.scan_rows(text) {
+            if self.scan_rows(text, strings) {
                 return true;
             }
             self.clear();
         }
-        text.len() <= TEXT_BYTES_MAX && Scanner::new(text, self, None).run().is_some() && !self.literals.is_empty()
+        text.len() <= TEXT_BYTES_MAX && Scanner::new(text, strings, self, None).run().is_some() && !self.literals.is_empty()
     }
 
-    fn scan_rows(&mut self, text: &str) -> bool {
-        let mut scanner = Scanner::new(text, self, Some(Rows::default()));
+    fn scan_rows(&mut self, text: &str, strings: Strings) -> bool {
+        let mut scanner = Scanner::new(text, strings, self, Some(Rows::default()));
         let scanned = scanner.run().and(scanner.rows);
         self.rows = scanned.and_then(|rows| rows.finish(self));
         self.rows.is_some()
@@ -156,7 +159,8 @@ impl Rows {
 
 struct Scanner<'a> {
     text: &'a [u8],
-    at: usize,
+    lexer: Lexer<'a>,
+    strings: Strings,
     /// The last token, if it was a minus sign.
     minus: Option<usize>,
     out: &'a mut Normalized,
@@ -164,187 +168,72 @@ struct Scanner<'a> {
     rows: Option<Rows>,
 }
 
-fn starts_identifier(b: u8) -> bool {
-    b.is_ascii_alphabetic() || b == b'_' || b >= 0x80
-}
-
-fn continues_identifier(b: u8) -> bool {
-    starts_identifier(b) || b.is_ascii_digit() || b == b'$'
-}
-
 impl<'a> Scanner<'a> {
-    fn new(text: &'a str, out: &'a mut Normalized, rows: Option<Rows>) -> Scanner<'a> {
-        Scanner { text: text.as_bytes(), at: 0, minus: None, out, rows }
-    }
-
-    fn byte(&self, ahead: usize) -> u8 {
-        self.text.get(self.at + ahead).copied().unwrap_or(0)
+    fn new(text: &'a str, strings: Strings, out: &'a mut Normalized, rows: Option<Rows>) -> Scanner<'a> {
+        Scanner { text: text.as_bytes(), lexer: Lexer::new(text, strings), strings, minus: None, out, rows }
     }
 
     /// The whole text; `None` to give up.
     fn run(&mut self) -> Option<()> {
-        while self.at < self.text.len() {
-            let (start, b) = (self.at, self.text[self.at]);
+        loop {
+            let start = self.lexer.at;
+            let Some(kind) = self.lexer.next() else { return Some(()) };
+            let token = &self.text[start..self.lexer.at];
             let minus = self.minus.take();
-            match b {
-                // Keys use these, and they are no part of any statement that runs.
-                0..=4 => return None,
-                b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => {
-                    self.at += 1;
-                    self.minus = minus;
-                }
-                b'-' if self.byte(1) == b'-' => self.line_comment(),
-                b'/' if self.byte(1) == b'*' => self.block_comment()?,
-                b'-' => {
-                    self.minus = Some(start);
-                    self.at += 1;
-                }
-                b'\'' => {
-                    self.quoted(false)?;
+            match kind {
+                Kind::Space => self.minus = minus,
+                // With a backslash that may be an escape it is left to the grammar.
+                Kind::String if !self.strings.conforming && token.contains(&b'\\') => return None,
+                Kind::String => {
                     self.literal(LiteralClass::String, start, None)?;
                     continue;
                 }
-                b'"' => self.quoted(false)?,
-                b'$' => self.dollar()?,
-                b'0'..=b'9' => {
-                    if let Some(class) = self.number() {
+                Kind::Number => {
+                    if let Some(class) = number_class(token) {
                         self.literal(class, start, minus)?;
                         continue;
                     }
                 }
-                b'.' if self.byte(1).is_ascii_digit() => drop(self.number()),
-                _ if starts_identifier(b) => self.identifier()?,
-                _ => self.at += 1,
+                Kind::Symbol => match token[0] {
+                    // Keys use these, and they are no part of any statement that runs; parameters are others' business.
+                    0..=4 | b'$' => return None,
+                    b'-' => self.minus = Some(start),
+                    _ => {}
+                },
+                // Keys are texts with other bytes for literals; these would be ambiguous.
+                Kind::QuotedName if token.iter().any(|b| *b <= 4) => return None,
+                Kind::Joined { .. } | Kind::Unterminated => return None,
+                _ => {}
             }
-            let token = &self.text[start..self.at];
             self.out.key.extend_from_slice(token);
             if let Some(rows) = &mut self.rows {
-                rows.token(token, self.at, self.out)?;
+                rows.token(token, self.lexer.at, self.out)?;
             }
         }
-        Some(())
     }
 
     fn literal(&mut self, class: LiteralClass, start: usize, minus: Option<usize>) -> Option<()> {
         self.out.key.push(class as u8);
-        self.out.literals.push(Literal { class, range: start..self.at, minus });
+        self.out.literals.push(Literal { class, range: start..self.lexer.at, minus });
         (self.out.literals.len() <= LITERALS_MAX || self.rows.is_some()).then_some(())
     }
+}
 
-    /// Past a quoted token; gives up on strings that go on after white space (SQL joins them) and on those without an end.
-    fn quoted(&mut self, escapes: bool) -> Option<()> {
-        let quote = self.byte(0);
-        self.at += 1;
-        loop {
-            match *self.text.get(self.at)? {
-                b'\\' if escapes => self.at += 1,
-                // Keys are texts with other bytes for literals; these would be ambiguous.
-                0..=4 if quote == b'"' => return None,
-                b if b == quote && self.byte(1) == quote => self.at += 1,
-                b if b == quote => break,
-                _ => {}
-            }
-            self.at += 1;
-        }
-        self.at += 1;
-        let rest = self.text[self.at..].trim_ascii_start();
-        let goes_on = rest.starts_with(b"'") || rest.starts_with(b"--") || rest.starts_with(b"/*");
-        (quote == b'"' || !goes_on).then_some(())
+/// The class of a number, if it is an integer or has a decimal point and nothing else.
+fn number_class(token: &[u8]) -> Option<LiteralClass> {
+    if token.iter().all(u8::is_ascii_digit) {
+        let value: u64 = std::str::from_utf8(token).ok()?.parse().ok()?;
+        return match value {
+            // Its negative is an int4, though it is none itself.
+            LEAST_INT4 => None,
+            _ if i32::try_from(value).is_ok() => Some(LiteralClass::Int4),
+            _ => i64::try_from(value).is_ok().then_some(LiteralClass::Int8),
+        };
     }
-
-    fn identifier(&mut self) -> Option<()> {
-        match (self.byte(0), self.byte(1), self.byte(2)) {
-            (b'e' | b'E', b'\'', _) => {
-                self.at += 1;
-                self.quoted(true)
-            }
-            (b'b' | b'B' | b'x' | b'X' | b'n' | b'N', b'\'', _) => {
-                self.at += 1;
-                self.quoted(false)
-            }
-            (b'u' | b'U', b'&', b'\'' | b'"') => {
-                self.at += 2;
-                self.quoted(false)
-            }
-            _ => {
-                while continues_identifier(self.byte(0)) {
-                    self.at += 1;
-                }
-                Some(())
-            }
-        }
-    }
-
-    /// Past a number. Its class, if it is an integer or has a decimal point and nothing else.
-    fn number(&mut self) -> Option<LiteralClass> {
-        let start = self.at;
-        let mut last = 0;
-        loop {
-            let b = self.byte(0);
-            let exponent_sign = matches!(b, b'+' | b'-') && matches!(last, b'e' | b'E');
-            if !(continues_identifier(b) || b == b'.' || exponent_sign) {
-                break;
-            }
-            last = b;
-            self.at += 1;
-        }
-        let token = &self.text[start..self.at];
-        if token.iter().all(u8::is_ascii_digit) {
-            let value: u64 = std::str::from_utf8(token).ok()?.parse().ok()?;
-            return match value {
-                // Its negative is an int4, though it is none itself.
-                LEAST_INT4 => None,
-                _ if i32::try_from(value).is_ok() => Some(LiteralClass::Int4),
-                _ => i64::try_from(value).is_ok().then_some(LiteralClass::Int8),
-            };
-        }
-        let point = token.iter().position(|b| *b == b'.')?;
-        let (whole, fraction) = (&token[..point], &token[point + 1..]);
-        let digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
-        (digits(whole) && digits(fraction)).then_some(LiteralClass::Numeric)
-    }
-
-    /// A dollar-quoted string. Parameters and stray dollars are given up on.
-    fn dollar(&mut self) -> Option<()> {
-        let rest = &self.text[self.at..];
-        let tag = rest[1..].iter().position(|b| *b == b'$')? + 2;
-        if rest[1] != b'$' && !starts_identifier(rest[1])
-            || !rest[1..tag - 1].iter().all(|b| *b != b'$' && continues_identifier(*b))
-        {
-            return None;
-        }
-        let (tag, body) = rest.split_at(tag);
-        let end = body.windows(tag.len()).position(|w| w == tag)?;
-        self.at += tag.len() + end + tag.len();
-        Some(())
-    }
-
-    fn line_comment(&mut self) {
-        while !matches!(self.byte(0), b'\n' | b'\r') && self.at < self.text.len() {
-            self.at += 1;
-        }
-    }
-
-    fn block_comment(&mut self) -> Option<()> {
-        let mut depth = 0;
-        loop {
-            match (*self.text.get(self.at)?, self.byte(1)) {
-                (b'/', b'*') => {
-                    depth += 1;
-                    self.at += 1;
-                }
-                (b'*', b'/') => {
-                    depth -= 1;
-                    self.at += 1;
-                }
-                _ => {}
-            }
-            self.at += 1;
-            if depth == 0 {
-                return Some(());
-            }
-        }
-    }
+    let point = token.iter().position(|b| *b == b'.')?;
+    let (whole, fraction) = (&token[..point], &token[point + 1..]);
+    let digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    (digits(whole) && digits(fraction)).then_some(LiteralClass::Numeric)
 }
 
 #[cfg(test)]
@@ -353,7 +242,7 @@ mod tests {
 
     fn scanned(text: &str) -> Option<(String, Vec<&str>)> {
         let mut n = Normalized::default();
-        n.scan(text).then(|| {
+        n.scan(text, Strings::default()).then(|| {
             let key = n.key.iter().map(|b| if *b <= 4 { (b'0' + b) as char } else { *b as char }).collect();
             (key, n.literals.iter().map(|l| &text[l.range.clone()]).collect())
         })
@@ -394,6 +283,16 @@ mod tests {
     }
 
     #[test]
+    fn backslashes_are_left_alone_when_they_escape() {
+        let escaping = Strings { conforming: false, ..Strings::default() };
+        let mut n = Normalized::default();
+        assert!(n.scan("select 'a', 'b'''", escaping));
+        assert!(!n.scan(r"select 'a', '\''", escaping));
+        assert!(n.scan(r"select 'a', '\'", Strings::default()));
+        assert!(n.scan(r"select 'a', E'\''", escaping));
+    }
+
+    #[test]
     fn of_rows_that_repeat_two_are_kept() {
         let insert = |row: &dyn Fn(usize) -> String, count: usize, end: &str| {
             let rows: Vec<String> = (0..count).map(row).collect();
@@ -402,14 +301,14 @@ mod tests {
         let plain = |i: usize| format!("({i}, 'x{i}', NULL)");
         let mut n = Normalized::default();
         let text = insert(&plain, 100, " ;");
-        assert!(n.scan(&text));
+        assert!(n.scan(&text, Strings::default()));
         let end = text.find(", (2,").expect("a third row");
         assert_eq!(n.rows, Some(RepeatedRows { width: 2, end }));
         assert_eq!(
             (&n.key[..], n.literals.len()),
             (&b"INSERT INTO t (a, b) VALUES(\x01, \x04, NULL), (\x01, \x04, NULL)"[..], 200)
         );
-        assert!(n.scan(&insert(&plain, 200, "")), "another number of rows");
+        assert!(n.scan(&insert(&plain, 200, ""), Strings::default()), "another number of rows");
         assert_eq!(n.key, b"INSERT INTO t (a, b) VALUES(\x01, \x04, NULL), (\x01, \x04, NULL)");
         for text in [
             insert(&plain, 100, " on conflict do nothing"),
@@ -420,7 +319,7 @@ mod tests {
             insert(&|i| if i == 50 { "(DEFAULT, 1)".into() } else { format!("({i}, 1)") }, 100, ""),
             insert(&|i| format!("({i}, 1)"), 100, ", (1)"),
         ] {
-            n.scan(&text);
+            n.scan(&text, Strings::default());
             assert_eq!(n.rows, None, "{text}");
         }
     }
@@ -428,7 +327,7 @@ mod tests {
     #[test]
     fn a_minus_sign_is_remembered() {
         let mut n = Normalized::default();
-        assert!(n.scan("select -  5, - /* c */ 6, a -'x', (7)"));
+        assert!(n.scan("select -  5, - /* c */ 6, a -'x', (7)", Strings::default()));
         let signs: Vec<Option<usize>> = n.literals.iter().map(|l| l.minus).collect();
         assert_eq!(signs, [Some(7), None, None, None]);
     }

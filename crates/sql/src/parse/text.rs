@@ -6,7 +6,7 @@ use melba_types::{DbError, Result, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf::{LimitOption, Node, ResTarget, SelectStmt, SetOperation, TypeName};
 
-use super::{Statement, parse_tree};
+use super::{Statement, Strings, parse_tree};
 
 /// The single expression that `text` is: how defaults, checks and the like are stored.
 ///
@@ -23,7 +23,7 @@ pub fn parse_expression(text: &str) -> Result<Node> {
 pub fn parse_sql_body(text: &str) -> Result<Vec<Arc<Statement>>> {
     const HEAD: &str = "CREATE FUNCTION f() RETURNS int4 ";
     let source: Arc<str> = format!("{HEAD}{text}").into();
-    let mut statements = parse_tree(&source)?.stmts;
+    let mut statements = parse_tree(&source, Strings::default())?.stmts;
     let Some(NodeEnum::CreateFunctionStmt(create)) = statements.pop().and_then(|s| s.stmt).and_then(|s| s.node) else {
         return Err(err!(SYNTAX_ERROR, "invalid function body"));
     };
@@ -76,7 +76,7 @@ pub fn parse_type_name(text: &str) -> Result<TypeName> {
 
 /// The select list of a bare `SELECT list`.
 fn select_list(sql: &str) -> Result<Vec<ResTarget>> {
-    let mut statements = parse_tree(sql)?.stmts;
+    let mut statements = parse_tree(sql, Strings::default())?.stmts;
     let statement = statements.pop().and_then(|s| s.stmt).and_then(|s| s.node);
     let (Some(NodeEnum::SelectStmt(select)), true) = (statement, statements.is_empty()) else {
         return Err(err!(SYNTAX_ERROR, "syntax error"));

@@ -6,7 +6,7 @@ use melba_protocol::frontend::Oids;
 use melba_protocol::{Bind, Format, Target};
 use melba_types::{Datum, DbError, Oid, Result, bail, err};
 
-use crate::parse::parse;
+use crate::parse::parse_as;
 
 use crate::execute::BATCH_ROWS;
 
@@ -22,6 +22,7 @@ impl Session {
     pub(super) fn parse(&mut self, name: &str, text: &str, types: Oids<'_>, client: &mut dyn Client) -> Result<()> {
         self.source = text.into();
         self.start_command()?;
+        self.warn_of_escapes(text);
         let mut key = std::mem::take(&mut self.normalized.key);
         cache::parse_key(text, types.iter(), &mut key);
         let result = self.parse_known(&key, name, text, types);
@@ -35,7 +36,7 @@ impl Session {
     fn parse_known(&mut self, key: &[u8], name: &str, text: &str, types: Oids<'_>) -> Result<()> {
         let (parsed, known) = match self.cache.get(key) {
             Some(Cached::Query { parsed, prepared }) => (parsed.clone(), prepared.clone()),
-            _ => (Arc::new(parse(text)?), None),
+            _ => (Arc::new(parse_as(text, self.derived.strings)?), None),
         };
         if parsed.statements.len() > 1 {
             bail!(SYNTAX_ERROR, "cannot insert multiple commands into a prepared statement");

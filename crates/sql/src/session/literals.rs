@@ -6,7 +6,7 @@ use melba_types::{Datum, DbError, Oid, Result, err, oids};
 
 use crate::analyze::LiteralUse;
 use crate::parse::literals::{Literal, LiteralClass, Normalized};
-use crate::parse::{Parsed, Statement, parse};
+use crate::parse::{Parsed, Statement, parse_as};
 
 use super::Session;
 use super::cache::Cached;
@@ -20,7 +20,7 @@ impl Session {
     /// Those of parsing the text. Errors that have a literal in the text as their position are left to the other way.
     pub(super) fn bind_literals(&mut self, text: &str) -> Result<Option<Bound>> {
         let mut normalized = std::mem::take(&mut self.normalized);
-        let bound = if normalized.scan(text) {
+        let bound = if normalized.scan(text, self.derived.strings) {
             // Two zeros where a row stands for others.
             normalized.key.resize(normalized.key.len() + 1 + usize::from(normalized.rows.is_some()), 0);
             self.bind_normalized(text, &normalized)
@@ -53,7 +53,7 @@ impl Session {
         let row_literals = normalized.rows.map_or(0, |rows| rows.width);
         let count = normalized.rows.map_or(normalized.literals.len(), |rows| 2 * rows.width);
         let literals = &normalized.literals[..count];
-        let parsed = parse(text)?;
+        let parsed = parse_as(text, self.derived.strings)?;
         let prepared = match &parsed.statements[..] {
             [statement] if is_query(&statement.node) => {
                 self.check_block(statement)?;

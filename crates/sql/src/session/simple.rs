@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_types::Result;
 use pg_query::NodeEnum;
 
-use crate::parse::{Parsed, Statement, parse};
+use crate::parse::{Parsed, Statement, parse_as};
 
 use super::Session;
 use super::cache::Cached;
@@ -20,6 +20,7 @@ impl Session {
         self.portals.remove("");
         self.source = text.into();
         self.start_command()?;
+        self.warn_of_escapes(text);
         if let Some(bound) = self.bind_literals(text)? {
             self.announce(&self.source);
             self.state.interrupt.check()?;
@@ -29,7 +30,7 @@ impl Session {
         }
         let (parsed, mut known) = match self.cache.get(text.as_bytes()) {
             Some(Cached::Query { parsed, prepared }) => (parsed.clone(), prepared.clone()),
-            _ => (Arc::new(parse(text)?), None),
+            _ => (Arc::new(parse_as(text, self.derived.strings)?), None),
         };
         self.source = parsed.text.clone();
         self.announce(&parsed.text);

@@ -8,6 +8,7 @@ use melba_engine::{Committing, Durability, Isolation};
 use melba_functions::FormatSettings;
 use melba_types::{DbError, Result, Severity, err};
 
+use crate::parse::{Strings, warnings};
 use crate::transaction::{Tx, TxSavepoint};
 
 use super::context::{SessionState, StatementContext, format_settings};
@@ -19,11 +20,14 @@ use super::transaction::{Block, IsolationLevel, Modes};
 use super::user::User;
 use super::{KnownPath, Session};
 
+
 /// What is computed from settings, again whenever one changes.
 pub(super) struct Derived {
     pub version: u64,
     pub format: Arc<FormatSettings>,
     pub statement_timeout: Duration,
+    /// How texts of the client are to be read.
+    pub strings: Strings,
     pub default_modes: Modes,
     pub user: Arc<User>,
     durability: Durability,
@@ -47,6 +51,11 @@ impl Derived {
             user: Arc::new(user),
             format: Arc::new(format_settings(&settings)),
             statement_timeout: milliseconds("statement_timeout"),
+            strings: Strings {
+                conforming: settings.get("standard_conforming_strings").as_bool(),
+                warn: settings.get("escape_string_warning").as_bool(),
+                backslash_quote: settings.get("backslash_quote").as_text() != "off",
+            },
             durability: if settings.get("synchronous_commit").as_text() == "off" { Durability::Async } else { Durability::Sync },
             idle_timeout: milliseconds("idle_session_timeout"),
             idle_in_transaction_timeout: milliseconds("idle_in_transaction_session_timeout"),
@@ -143,7 +152,20 @@ impl Session {
     /// Looks at the settings again if any has changed.
     pub(super) fn refresh(&mut self) {
         if self.state.settings_version() != self.derived.version {
-            self.derived = Derived::new(&self.state, &self.current_catalog());
+            let derived = Derived::new(&self.state, &self.current_catalog());
+            let before = std::mem::replace(&mut self.derived, derived);
+            if before.strings != self.derived.strings {
+                // The same text may be another statement now.
+                self.cache.clear();
+            }
+        }
+    }
+
+    /// Warns of escapes in a text of the client, as often as it comes.
+    pub(super) fn warn_of_escapes(&self, text: &str) {
+        let warnings = warnings(text, self.derived.strings);
+        if !warnings.is_empty() {
+            self.state.notices.lock().extend(warnings);
         }
     }
 
