@@ -24,17 +24,10 @@ pub fn warnings(text: &str, strings: Strings) -> Vec<DbError> {
     out
 }
 
-/// What follows the first backslash that is warned of: not those of Unicode escapes.
+/// What follows the first backslash.
 fn first_escape(literal: &[u8]) -> Option<u8> {
-    let mut rest = literal;
-    loop {
-        let at = rest.iter().position(|b| *b == b'\\')?;
-        let escaped = *rest.get(at + 1)?;
-        if !matches!(escaped, b'u' | b'U') {
-            return Some(escaped);
-        }
-        rest = &rest[at + 2..];
-    }
+    let at = literal.iter().position(|b| *b == b'\\')?;
+    literal.get(at + 1).copied()
 }
 
 fn warning(escaped: u8) -> DbError {
@@ -61,7 +54,7 @@ mod tests {
         let warned = |what: &str, position| (format!("nonstandard use of {what} in a string literal"), Some(position));
         let text = r"select '\'', E'\'', N'\\\n', $$\$$, B'1', 'a' -- b
             '\n\'', '\u0041'";
-        let expected = [warned(r"\'", 8), warned(r"\\", 22), warned("escape", 43)];
+        let expected = [warned(r"\'", 8), warned(r"\\", 22), warned("escape", 43), warned("escape", 72)];
         assert_eq!(shown(text, escaping), expected);
         assert!(shown(text, Strings { warn: false, ..escaping }).is_empty());
         assert!(shown(text, Strings::default()).is_empty());

@@ -6,8 +6,6 @@ use melba_protocol::frontend::Oids;
 use melba_protocol::{Bind, Format, Target};
 use melba_types::{Datum, DbError, Oid, Result, bail, err};
 
-use crate::parse::parse_as;
-
 use crate::execute::BATCH_ROWS;
 
 use super::Session;
@@ -36,7 +34,7 @@ impl Session {
     fn parse_known(&mut self, key: &[u8], name: &str, text: &str, types: Oids<'_>) -> Result<()> {
         let (parsed, known) = match self.cache.get(key) {
             Some(Cached::Query { parsed, prepared }) => (parsed.clone(), prepared.clone()),
-            _ => (Arc::new(parse_as(text, self.derived.strings)?), None),
+            _ => (Arc::new(self.parse_text(text)?), None),
         };
         if parsed.statements.len() > 1 {
             bail!(SYNTAX_ERROR, "cannot insert multiple commands into a prepared statement");

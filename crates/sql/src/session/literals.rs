@@ -6,7 +6,7 @@ use melba_types::{Datum, DbError, Oid, Result, err, oids};
 
 use crate::analyze::LiteralUse;
 use crate::parse::literals::{Literal, LiteralClass, Normalized};
-use crate::parse::{Parsed, Statement, parse_as};
+use crate::parse::{Parsed, Statement};
 
 use super::Session;
 use super::cache::Cached;
@@ -53,7 +53,7 @@ impl Session {
         let row_literals = normalized.rows.map_or(0, |rows| rows.width);
         let count = normalized.rows.map_or(normalized.literals.len(), |rows| 2 * rows.width);
         let literals = &normalized.literals[..count];
-        let parsed = parse_as(text, self.derived.strings)?;
+        let parsed = self.parse_text(text)?;
         let prepared = match &parsed.statements[..] {
             [statement] if is_query(&statement.node) => {
                 self.check_block(statement)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_types::Result;
 use pg_query::NodeEnum;
 
-use crate::parse::{Parsed, Statement, parse_as};
+use crate::parse::{Parsed, Statement};
 
 use super::Session;
 use super::cache::Cached;
@@ -30,7 +30,7 @@ impl Session {
         }
         let (parsed, mut known) = match self.cache.get(text.as_bytes()) {
             Some(Cached::Query { parsed, prepared }) => (parsed.clone(), prepared.clone()),
-            _ => (Arc::new(parse_as(text, self.derived.strings)?), None),
+            _ => (Arc::new(self.parse_text(text)?), None),
         };
         self.source = parsed.text.clone();
         self.announce(&parsed.text);

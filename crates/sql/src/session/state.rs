@@ -8,7 +8,7 @@ use melba_engine::{Committing, Durability, Isolation};
 use melba_functions::FormatSettings;
 use melba_types::{DbError, Result, Severity, err};
 
-use crate::parse::{Strings, warnings};
+use crate::parse::{Parsed, Strings, parse_as, warnings};
 use crate::transaction::{Tx, TxSavepoint};
 
 use super::context::{SessionState, StatementContext, format_settings};
@@ -167,6 +167,15 @@ impl Session {
         if !warnings.is_empty() {
             self.state.notices.lock().extend(warnings);
         }
+    }
+
+    /// Parses a text of the client, of whose escapes was warned.
+    pub(super) fn parse_text(&self, text: &str) -> Result<Parsed> {
+        parse_as(text, self.derived.strings).inspect_err(|error| {
+            // PostgreSQL's lexer comes no further than to the error.
+            let end = error.fields().position.unwrap_or(u32::MAX);
+            self.state.notices.lock().retain(|notice| notice.fields().position.is_none_or(|at| at < end));
+        })
     }
 
     pub(super) fn begin_transaction(&mut self, modes: Modes) -> Result<()> {

@@ -392,7 +392,9 @@ impl RowFormer {
         raw: &[u8],
         method: Option<Method>,
     ) -> Result<External> {
-        let characters = characters(column.kind, raw);
+        self.buffer.clear();
+        // Characters that are bytes need no counting.
+        let characters = if is_counted(column.kind, raw) { stored::Characters::encode(raw, &mut self.buffer) } else { 0 };
         let mut external = External {
             method: method.filter(|_| !is_incompressible(raw)),
             tree: target.tree,
@@ -417,8 +419,6 @@ impl RowFormer {
             Ok(())
         })?;
         if characters != 0 {
-            self.buffer.clear();
-            stored::Characters::encode(raw, &mut self.buffer);
             ctx.transaction.put_frame(target.tree, id, &[&self.buffer])?;
         }
         Ok(external)
@@ -480,7 +480,11 @@ fn put(formed: &mut FormedRow, column: usize, value: Datum) {
 
 /// For a stored form: 0 unless characters are not bytes.
 fn characters(kind: Kind, raw: &[u8]) -> u32 {
-    if kind != Kind::Text || raw.is_ascii() { 0 } else { stored::count(raw) }
+    if is_counted(kind, raw) { stored::count(raw) } else { 0 }
+}
+
+fn is_counted(kind: Kind, raw: &[u8]) -> bool {
+    kind == Kind::Text && !raw.is_ascii()
 }
 
 fn storage_format(value: &Datum) -> Cow<'_, [u8]> {
