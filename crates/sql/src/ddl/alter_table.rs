@@ -187,6 +187,7 @@ impl Ddl<'_> {
         let relation = self.relation(table)?;
         let mut columns = relation.columns.to_vec();
         let at = number as usize - 1;
+        self.release_column(&relation, at)?;
         let name = format!("........pg.dropped.{number}........");
         columns[at] = Column {
             name: name.into(),

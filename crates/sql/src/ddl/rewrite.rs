@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::{Column, Constraint, ConstraintKind, Persistence, Relation, Storage, classes};
 use melba_engine::{ReadView, TableScan};
-use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, TreeId, bail, err, oids};
+use melba_types::{ColumnData, Datum, DbError, Kind, Oid, Result, RowId, TreeId, bail, err, oids};
 use pg_query::protobuf::Node;
 
 use super::Ddl;
@@ -12,7 +12,7 @@ use super::expression::Use;
 use super::persistence::{access_method, engine_persistence};
 use crate::execute::ExecContext;
 use crate::execute::expression::{Expression, compile_for_table};
-use crate::table::{Events, RowCopier, TableTarget, TargetBuilder};
+use crate::table::{Events, RowCopier, TableTarget, TargetBuilder, forget_value};
 use crate::tree::Expr;
 
 /// Rows with their ids.
@@ -193,6 +193,24 @@ impl Ddl<'_> {
         })
     }
 
+    /// Removes the long values of a column that goes: merges give their space back. What lies in the rows goes as these are
+    /// written anew.
+    pub fn release_column(&self, relation: &Relation, column: usize) -> Result<()> {
+        let Storage::Tree(tree) = relation.storage else { return Ok(()) };
+        if !relation.columns[column].kind.is_toastable() {
+            return Ok(());
+        }
+        let ctx = self.exec_context();
+        let (view, _pin) = self.tx.engine.latest_view();
+        let mut scan = self.tx.engine.scan(view, tree, &[column], &[Datum::Null], &[], None)?;
+        while let Some(batch) = scan.next()? {
+            ctx.check_interrupt()?;
+            let ColumnData::Stored(values) = &batch.columns[0].data else { continue };
+            values.iter().try_for_each(|value| forget_value(&self.tx.engine, tree.toast(), value))?;
+        }
+        Ok(())
+    }
+
     /// ALTER COLUMN TYPE: every row goes through the USING expression (or the assignment cast) into new storage, unless all stay
     /// as they are.
     pub fn rewrite_column(&self, table: Oid, at: usize, column: Column, using: Option<&Node>) -> Result<()> {
@@ -282,6 +300,8 @@ impl Ddl<'_> {
         while let Some(batch) = rows.next()? {
             ctx.check_interrupt()?;
             for (_, mut row) in batch {
+                let dropped = before.relation.columns.iter().enumerate().filter(|(_, c)| c.dropped);
+                dropped.for_each(|(at, _)| row[at] = Datum::Null);
                 if let Some((at, expression)) = transform {
                     row[at] = expression.eval_row(&ctx, &row)?;
                 }

@@ -425,3 +425,36 @@ fn virtual_columns_are_computed_when_they_are_read() {
         assert_eq!(h.query(query), answer, "{query}");
     }
 }
+
+#[test]
+fn values_of_dropped_columns_give_their_space_back() {
+    let mut h = Harness::new();
+    h.query("create table d (id int primary key, kept text, gone text)");
+    h.query("alter table d alter kept set storage external, alter gone set storage external");
+    h.query("insert into d select i, repeat(md5(i::text), 300), repeat(md5(i::text), 20000) from generate_series(1, 10) i");
+    let engine = h.engine();
+    let settled = |h: &mut Harness| -> u64 {
+        engine.checkpoint().expect("flushes");
+        while engine.run_once() {}
+        let size = h.query("select pg_table_size('d')");
+        size.split_once("D:").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok()).expect("a number")
+    };
+    let before = settled(&mut h);
+    assert!(before > 6_000_000, "{before}");
+    h.query("begin; alter table d drop column gone; rollback");
+    let intact = "select count(*) from d where gone = repeat(md5(id::text), 20000)";
+    assert_eq!(h.query(intact), "T D:10 C:SELECT 1 Z:I");
+    assert_eq!(h.query("alter table d drop column gone"), "C:ALTER TABLE Z:I");
+    let after = settled(&mut h);
+    assert!(after < before / 10, "{after} of {before} bytes");
+    // What comes later knows nothing of them.
+    for (query, answer) in [
+        ("update d set kept = kept || 'x' where id < 3", "C:UPDATE 2 Z:I"),
+        ("delete from d where id in (1, 5)", "C:DELETE 2 Z:I"),
+        ("alter table d alter id type bigint", "C:ALTER TABLE Z:I"),
+        ("alter table d add gone text; select count(*) from d where gone is null", "C:ALTER TABLE T D:8 C:SELECT 1 Z:I"),
+        ("select count(*) from d where kept = repeat(md5(id::text), 300)", "T D:7 C:SELECT 1 Z:I"),
+    ] {
+        assert_eq!(h.query(query), answer, "{query}");
+    }
+}

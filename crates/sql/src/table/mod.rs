@@ -21,5 +21,5 @@ pub use batch::RowError;
 pub use events::{DeferredEvents, Events};
 pub(crate) use target::plain_parts;
 pub use target::{IndexPart, IndexTarget, PartSource, TableTarget, TargetBuilder};
-pub(crate) use toast::{ChunkScan, RowCopier};
+pub(crate) use toast::{ChunkScan, RowCopier, forget_value};
 pub use writer::{Conflict, TableWriter};

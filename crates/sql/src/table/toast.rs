@@ -19,6 +19,7 @@ use melba_types::row::RowLayout;
 use melba_types::{Datum, Kind, Result, RowId, TreeId};
 
 pub(crate) use chunks::ChunkScan;
+pub(crate) use former::forget_value;
 pub(super) use former::{RowFormer, forget};
 use size::{ColumnShape, TUPLE_TARGET};
 
@@ -40,6 +41,7 @@ pub struct ToastTarget {
 #[derive(Clone, Debug)]
 pub struct ToastColumn {
     pub kind: Kind,
+    dropped: bool,
     strategy: Strategy,
     /// `None`: default_toast_compression.
     method: Option<Method>,
@@ -59,6 +61,7 @@ impl ToastTarget {
     pub fn new(catalog: &Catalog, relation: &Relation, tree: TreeId) -> ToastTarget {
         let column = |c: &melba_catalog::Column| ToastColumn {
             kind: c.kind,
+            dropped: c.dropped,
             strategy: match c.storage {
                 _ if !c.kind.is_toastable() => Strategy::Plain,
                 b'e' => Strategy::External,

@@ -7,7 +7,7 @@ use melba_functions::varlena::{COMPRESSED_HEADER_BYTES, HEADER_BYTES, data_bytes
 use melba_toast::ahead::{Encoding, encode_all};
 use melba_toast::{External, Inline, Method, Stored, frame, is_incompressible, stored};
 use melba_types::row::RowLayout;
-use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Result, RowId, codec, err};
+use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Result, RowId, TreeId, codec, err};
 
 use super::size::{self, Part, TUPLE_BYTES_MAX, TUPLE_TARGET_MAIN};
 use super::{Strategy, ToastColumn, ToastTarget};
@@ -535,14 +535,22 @@ pub fn forget(txn: &Transaction, target: &ToastTarget, row: &[Datum]) -> Result<
 /// Removes the frames of an old row's values that the new one does not keep.
 fn forget_replaced(txn: &Transaction, target: &ToastTarget, old: &[Datum], new: &[Datum]) -> Result<()> {
     for (column, value) in old.iter().enumerate() {
-        let Datum::Stored(bytes) = value else { continue };
-        let kept = new.get(column).is_some_and(|new| is_same(new, bytes));
-        if !kept
-            && let Stored::External(external) = parse(bytes)?
-            && external.tree == target.tree
-        {
-            txn.delete_frames(target.tree, external.first..RowId(external.first.0 + external.rows()))?;
+        let kept = matches!((new.get(column), value), (Some(new), Datum::Stored(bytes)) if is_same(new, bytes));
+        // A dropped column's frames went when it was dropped.
+        if !kept && !target.columns[column].dropped {
+            forget_value(txn, target.tree, value)?;
         }
+    }
+    Ok(())
+}
+
+/// Removes the frames of a value that a table's toast tree has of it, if it has.
+pub fn forget_value(txn: &Transaction, toast_tree: TreeId, value: &Datum) -> Result<()> {
+    if let Datum::Stored(bytes) = value
+        && let Stored::External(external) = parse(bytes)?
+        && external.tree == toast_tree
+    {
+        txn.delete_frames(toast_tree, external.first..RowId(external.first.0 + external.rows()))?;
     }
     Ok(())
 }
