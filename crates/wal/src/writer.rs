@@ -514,10 +514,14 @@ fn make_file(directory: &dyn Directory, name: &str, len: u64) -> Result<Arc<dyn 
     Ok(file)
 }
 
+/// Zeros written at a time. Linux 6.16 and later keep what one write brings in folios as large as it, and every later write to
+/// a folio and its sync look at all blocks of it.
+const FILL_BYTES: u64 = 64 << 10;
+
 /// Writes zeros, so that later writes change no metadata and their sync is one disk write. (Space that is only reserved
 /// would have to be marked as written by the sync.)
 fn fill(file: &dyn File, name: &str, range: std::ops::Range<u64>) -> Result<()> {
-    let zeros = vec![0; (1 << 20).min(range.end.saturating_sub(range.start)) as usize];
+    let zeros = vec![0; FILL_BYTES.min(range.end.saturating_sub(range.start)) as usize];
     let mut at = range.start;
     while at < range.end {
         let n = (range.end - at).min(zeros.len() as u64);
