@@ -35,14 +35,12 @@ pub(crate) struct BulkWriter {
     small_rows: usize,
     small_bytes: usize,
     output: Option<TableOutput>,
-    /// A frame's row in the making.
-    row: Vec<u8>,
 }
 
 impl BulkWriter {
     fn new(tree: &Arc<Tree>, txn: &Transaction) -> BulkWriter {
         let pool_memory = (txn.threads() > 1).then(|| txn.session().query_memory());
-        BulkWriter { tree: Arc::clone(tree), pool_memory, small_rows: 0, small_bytes: 0, output: None, row: Vec::new() }
+        BulkWriter { tree: Arc::clone(tree), pool_memory, small_rows: 0, small_bytes: 0, output: None }
     }
 
     /// The segment that frames are written into, which begins once `more` make a command's frames many bytes.
@@ -84,10 +82,7 @@ impl Transaction {
                 return output.push_frame(id, Csn(0), Some(parts));
             }
             writer.small_bytes += bytes;
-            writer.row.clear();
-            layout.encode_bytes(parts, &mut writer.row);
-            let row = writer.row.as_slice().into();
-            self.put_in(state, &tree, id, Some(row), 1)
+            self.put_in(state, &tree, id, Some(layout.encode_bytes(parts)), 1)
         })
     }
 

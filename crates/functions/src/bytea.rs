@@ -125,7 +125,7 @@ pub const TABLES: &[&[(&str, ScalarFn)]] = &[COMPARISONS, FUNCTIONS];
 const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("bytea_larger", |_, a| Ok(a[usize::from(compare(&a[0], &a[1]).is_le())].clone())),
     ("bytea_smaller", |_, a| Ok(a[usize::from(compare(&a[0], &a[1]).is_ge())].clone())),
-    ("byteacat", |_, a| Ok(Datum::Bytes(shared::concat(a[0].as_bytes(), a[1].as_bytes())))),
+    ("byteacat", |_, a| Ok(Datum::Bytes(shared::concat([a[0].as_bytes(), a[1].as_bytes()])))),
     ("byteaoctetlen", |_, a| Ok(Datum::Int4(a[0].as_bytes().len() as i32))),
     ("bytea_substr", |_, a| substring(a, Some(a[2].as_i32()))),
     ("bytea_substr_no_len", |_, a| substring(a, None)),

@@ -10,10 +10,13 @@
 //! before it. Rows written before ALTER TABLE ADD COLUMN have fewer columns than the layout: `RowView::get` answers
 //! `Field::Absent` for those.
 
+use std::sync::Arc;
+
 use crate::codec;
 use crate::column::Column;
 use crate::datum::Datum;
 use crate::oids::Kind;
+use crate::shared;
 
 /// A varying value and its end, for which room is made.
 const VARYING_BYTES_TYPICAL: usize = 32;
@@ -97,15 +100,15 @@ impl RowLayout {
         }
     }
 
-    /// Appends the row of a single value of varying width, given in storage format, in parts.
-    pub fn encode_bytes(&self, parts: &[&[u8]], out: &mut Vec<u8>) {
+    /// The row of a single value of varying width, given in storage format, in parts.
+    pub fn encode_bytes(&self, parts: &[&[u8]]) -> Arc<[u8]> {
         debug_assert!(self.kinds.len() == 1 && self.kinds[0].width().is_none());
         let length: usize = parts.iter().map(|part| part.len()).sum();
         assert!(length < STORED as usize, "a row of more than 2 GB");
-        out.extend_from_slice(&1u16.to_le_bytes());
-        out.push(0);
-        out.extend_from_slice(&(length as u32).to_le_bytes());
-        parts.iter().for_each(|part| out.extend_from_slice(part));
+        let [a, b, c, d] = (length as u32).to_le_bytes();
+        // One column, which is not null, and where it ends.
+        let head = [1, 0, 0, a, b, c, d];
+        shared::concat(std::iter::once(&head[..]).chain(parts.iter().copied()))
     }
 
     pub fn encode_row(&self, values: &[Datum]) -> Vec<u8> {

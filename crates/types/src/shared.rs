@@ -9,7 +9,8 @@ use std::sync::Arc;
 /// # Errors
 /// Those of `fill`.
 pub fn bytes<E>(length: usize, fill: impl FnOnce(&mut [u8]) -> Result<(), E>) -> Result<Arc<[u8]>, E> {
-    let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, length).collect();
+    // SAFETY: zeros are bytes. (Memory that is new comes as zeros, and is not touched for this.)
+    let mut bytes: Arc<[u8]> = unsafe { Arc::new_zeroed_slice(length).assume_init() };
     fill(Arc::get_mut(&mut bytes).expect("nobody else has it yet"))?;
     Ok(bytes)
 }
@@ -21,15 +22,22 @@ pub fn text(bytes: Arc<[u8]>) -> Option<Arc<str>> {
     Some(unsafe { Arc::from_raw(Arc::into_raw(bytes) as *const str) })
 }
 
-/// Both, one after the other.
-pub fn concat(a: &[u8], b: &[u8]) -> Arc<[u8]> {
-    let fill = |to: &mut [u8]| -> Result<(), Infallible> {
-        to[..a.len()].copy_from_slice(a);
-        to[a.len()..].copy_from_slice(b);
-        Ok(())
-    };
-    let Ok(bytes) = bytes(a.len() + b.len(), fill);
-    bytes
+/// All parts, one after the other.
+///
+/// # Panics
+/// When they are longer than the address space.
+pub fn concat<'a>(parts: impl IntoIterator<Item = &'a [u8]> + Clone) -> Arc<[u8]> {
+    let length = parts.clone().into_iter().try_fold(0usize, |sum, part| sum.checked_add(part.len())).expect("a length in memory");
+    let mut bytes = Arc::new_uninit_slice(length);
+    let mut rest = Arc::get_mut(&mut bytes).expect("nobody else has it yet");
+    for part in parts {
+        let (to, after) = rest.split_at_mut(part.len());
+        to.write_copy_of_slice(part);
+        rest = after;
+    }
+    assert!(rest.is_empty(), "the parts are as long as was counted");
+    // SAFETY: the parts were written end to end, from the start to the end.
+    unsafe { bytes.assume_init() }
 }
 
 /// A text `n` times.
@@ -62,9 +70,10 @@ mod tests {
             assert_eq!(*repeat("né-", n), *"né-".repeat(n));
             assert_eq!(*repeat("", n), *"");
         }
-        assert_eq!(*concat(b"ab", b"c"), *b"abc");
+        assert_eq!(*concat([&b"ab"[..], b"", b"c"]), *b"abc");
+        assert!(concat([]).is_empty());
         assert_eq!(bytes(2, |_| Err("no")), Err("no"));
-        assert_eq!(text(concat(b"\xc3", b"\xa9")).as_deref(), Some("é"));
-        assert_eq!(text(concat(b"\xc3", b"")), None);
+        assert_eq!(text(concat([&b"\xc3"[..], b"\xa9"])).as_deref(), Some("é"));
+        assert_eq!(text(concat([&b"\xc3"[..], b""])), None);
     }
 }

@@ -146,7 +146,7 @@ fn cat(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     if a.len() + b.len() > RESULT_BYTES_MAX {
         return Err(too_long());
     }
-    Ok(Datum::Text(shared::text(shared::concat(a.as_bytes(), b.as_bytes())).expect("texts end to end are text")))
+    Ok(Datum::Text(shared::text(shared::concat([a.as_bytes(), b.as_bytes()])).expect("texts end to end are text")))
 }
 
 fn repeat(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
