@@ -132,4 +132,22 @@ select id, length(a), b, c, d from r order by id; select id from r where b = 'b2
 drop table node, r;
 create materialized view named(x, y) as select col1, length(col2) from tbl;
 select pg_get_viewdef('named') ~ 'col1 AS x', pg_get_viewdef('named') ~ 'AS y'; refresh materialized view named; select length(x), y from named order by 1;
-drop materialized view named; select U&'wrong: \061'; select E'wrong: \u061'; select U&'wrong: +0061' UESCAPE '+';
+drop materialized view named;
+-- Many rows keep their methods as one does; views have none.
+create table kept (id int, a text compression lz4, b text compression pglz); insert into kept select g, repeat('abc', 1000), repeat('abc', 100000) from generate_series(1, 3) g;
+alter table kept alter a set compression pglz; alter table kept alter b set compression lz4;
+create table given (like kept); insert into given select * from kept; insert into given select * from kept where id = 1;
+select id, pg_column_compression(a), pg_column_compression(b), length(b) from given order by id;
+create table made as select * from kept; select id, pg_column_compression(a), pg_column_compression(b), length(b) from made order by id;
+create view seen as select * from kept;
+alter view seen alter a set compression lz4; alter table seen alter a set storage main; alter table seen drop column a; alter table seen alter a set default 'x';
+create materialized view copied as select * from kept;
+alter materialized view copied alter a set compression pglz; alter table copied drop column a; alter materialized view copied alter a set not null;
+select relname, attname, attcompression, attstorage from pg_attribute join pg_class on attrelid = pg_class.oid where relname in ('seen', 'copied') and attnum > 0 order by 1, 2;
+-- What goes with a dropped column is its values alone.
+begin; alter table kept drop column b; select id, length(a) from kept order by id; rollback;
+select id, length(a), length(b) from kept order by id;
+drop materialized view copied; drop view seen; alter table kept drop column b; update kept set a = a || 'x' where id = 1; delete from kept where id = 2;
+select id, length(a) from kept order by id; alter table kept add b text default 'new'; select id, length(a), b from kept order by id;
+drop table kept, given, made;
+select U&'wrong: \061'; select E'wrong: \u061'; select U&'wrong: +0061' UESCAPE '+';

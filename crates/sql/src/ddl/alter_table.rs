@@ -13,6 +13,7 @@ use pg_query::protobuf::{
 };
 
 use super::Ddl;
+use super::alter_kind::check_form;
 use super::create_table::TableBuilder;
 use super::nodes::{inner, option_text, options};
 use super::schema::{given, object_word, relation_word};
@@ -53,6 +54,7 @@ impl Ddl<'_> {
 
     fn alter_command(&self, oid: Oid, c: &AlterTableCmd) -> Result<()> {
         let relation = self.relation(oid)?;
+        check_form(c.subtype(), &relation)?;
         let def = c.def.as_deref().and_then(|d| d.node.as_ref());
         match (c.subtype(), def) {
             (At::AtAddColumn, Some(N::ColumnDef(def))) => self.add_column(&relation, def, c.missing_ok),

@@ -4,6 +4,7 @@
 //! `Tx`; nothing is visible to others before the commit. A clause that is not supported is refused with 0A000.
 
 mod alter_column;
+mod alter_kind;
 mod alter_table;
 mod comment;
 mod constraint;

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use melba_catalog::{Persistence, Relation, RelationKind, Storage, classes};
 use melba_engine::SequenceId;
-use melba_types::{DbError, Oid, Result, TreeId, bail, err};
+use melba_types::{DbError, Oid, Result, TreeId, bail};
 
-use super::{Ddl, plural};
+use super::Ddl;
+use super::alter_kind::refused_for_kind;
 
 impl Ddl<'_> {
     /// The persistence of a new relation: `letter` is RangeVar's, the access method what USING names.
@@ -140,11 +141,6 @@ impl Ddl<'_> {
             None => referencing.iter().find(|o| !may_reference(o.persistence, persistence)).map_or(Ok(()), |o| refused(o)),
         }
     }
-}
-
-fn refused_for_kind(action: &str, relation: &Relation) -> DbError {
-    let message = format!("ALTER action {action} cannot be performed on relation \"{}\"", relation.name);
-    err!(WRONG_OBJECT_TYPE, "{message}").detail(format!("This operation is not supported for {}.", plural(relation.kind)))
 }
 
 /// What ALTER TABLE's messages call a persistence.
