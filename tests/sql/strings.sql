@@ -60,3 +60,12 @@ select 'a\tb';
 set standard_conforming_strings = off; select 'still\the old way';
 select 'now\tthe new way';
 reset standard_conforming_strings;
+-- A function's text is read when it runs.
+create function strings_read() returns text language sql as $$ select 'a\\b'::text $$;
+select strings_read();
+set standard_conforming_strings = off;
+set escape_string_warning = off;
+select strings_read();
+reset standard_conforming_strings;
+select strings_read();
+drop function strings_read();

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use lexer::{Kind, Lexer};
 use literals::Literal;
+use melba_functions::Session;
 use melba_types::{DbError, Result, SqlState, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf::ParseResult;
@@ -100,6 +101,16 @@ impl Default for Strings {
 }
 
 impl Strings {
+    /// For texts that mean what the session that runs them says: bodies of functions.
+    pub fn of(session: &dyn Session) -> Strings {
+        let is_off = |name| session.setting(name).is_some_and(|value| value == "off");
+        Strings {
+            conforming: !is_off("standard_conforming_strings"),
+            warn: !is_off("escape_string_warning"),
+            backslash_quote: !is_off("backslash_quote"),
+        }
+    }
+
     /// For the parser, which would write its warnings to the process's standard error: `escapes` makes them.
     fn options(self) -> c_int {
         const DISABLE_BACKSLASH_QUOTE: c_int = 16;

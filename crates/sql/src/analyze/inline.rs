@@ -96,7 +96,7 @@ impl Inliner<'_> {
 
     /// The body's only statement, analyzed and fitted to what the function returns.
     fn body(&self, f: &Function, call: &FunctionCall, columns: Option<Vec<OutputColumn>>) -> Result<Option<(Query, ResultForm)>> {
-        let statements = routine_statements(f)?;
+        let statements = routine_statements(f, self.cx.session)?;
         let [statement] = &statements[..] else { return Ok(None) };
         if !matches!(&statement.node, NodeEnum::SelectStmt(s) if s.into_clause.is_none()) {
             return Ok(None);

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Function, FunctionKind};
+use melba_functions::Session;
 use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
@@ -13,7 +14,7 @@ use super::context::Context;
 use super::polymorphic::is_polymorphic;
 use super::scope::ExprKind;
 use super::{Analyzer, Params, collate};
-use crate::parse::{self, Statement};
+use crate::parse::{self, Statement, Strings};
 use crate::tree::*;
 
 /// The fields of a row value, each with its name.
@@ -70,10 +71,10 @@ pub fn input_names(function: &Function) -> Vec<Arc<str>> {
 }
 
 /// The statements of a body: of a text, or of one that was parsed with its CREATE FUNCTION.
-pub fn routine_statements(function: &Function) -> Result<Vec<Arc<Statement>>> {
+pub fn routine_statements(function: &Function, session: &dyn Session) -> Result<Vec<Arc<Statement>>> {
     match &function.sql_body {
         Some(body) => parse::parse_sql_body(body),
-        None => Ok(parse::parse(&function.source)?.statements),
+        None => Ok(parse::parse_as(&function.source, Strings::of(session))?.statements),
     }
 }
 

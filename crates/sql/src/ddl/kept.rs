@@ -163,7 +163,7 @@ impl Ddl<'_> {
         let Some(f) = catalog.function(oid) else { return Ok(()) };
         if f.sql_body.is_some() {
             let scope = RoutineScope::of(f, &f.arg_types, Oid::INVALID);
-            let statements = routine_statements(f)?;
+            let statements = routine_statements(f, self.session)?;
             let queries = self.with_context(|c| {
                 let c = c.of_body(f);
                 statements.iter().map(|s| analyze_in_routine(&c, &s.node, &scope)).collect::<Result<Vec<_>>>()

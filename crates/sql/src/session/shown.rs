@@ -36,7 +36,7 @@ impl StatementContext {
         let cx = analysis(self);
         let stored = cx.of_body(function);
         let scope = RoutineScope::of(function, &function.arg_types, Oid::INVALID);
-        let queries = routine_statements(function)?
+        let queries = routine_statements(function, cx.session)?
             .iter()
             .map(|s| analyze_in_routine(&stored, &s.node, &scope))
             .collect::<Result<Vec<_>>>()?;

@@ -69,7 +69,7 @@ impl Ddl<'_> {
 
     /// A string is parsed, and analyzed unless the types of arguments are not known yet.
     fn check_text_body(&self, f: &Function) -> Result<()> {
-        let statements = parse::parse(&f.source)?.statements;
+        let statements = parse::parse_as(&f.source, parse::Strings::of(self.session))?.statements;
         if self.is_polymorphic(f) {
             return Ok(());
         }

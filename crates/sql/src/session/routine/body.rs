@@ -82,7 +82,7 @@ impl Body {
         };
         let columns = call.columns.map(|columns| columns.iter().map(column).collect());
         let result = cx.routine_result(function, &scope.arg_types, call.return_type, columns)?;
-        let statements = routine_statements(function)?;
+        let statements = routine_statements(function, cx.session)?;
         for statement in &statements {
             check_statement(&statement.node)?;
         }
