@@ -211,9 +211,9 @@ fn convert_error(error: &RawError, text: &str) -> DbError {
         "unsafe use of \\' in a string literal" => {
             error.hint("Use '' to write quotes in strings. \\' is insecure in client-only encodings.")
         }
-        "unsafe use of string constant with Unicode escapes" => error.detail(
-            "String constants with Unicode escapes cannot be used when \"standard_conforming_strings\" is off.",
-        ),
+        "unsafe use of string constant with Unicode escapes" => {
+            error.detail("String constants with Unicode escapes cannot be used when \"standard_conforming_strings\" is off.")
+        }
         _ => error,
     }
 }

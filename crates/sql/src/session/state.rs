@@ -20,7 +20,6 @@ use super::transaction::{Block, IsolationLevel, Modes};
 use super::user::User;
 use super::{KnownPath, Session};
 
-
 /// What is computed from settings, again whenever one changes.
 pub(super) struct Derived {
     pub version: u64,
