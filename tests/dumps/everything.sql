@@ -131,3 +131,29 @@ alter large object 2002 owner to dump_owner;
 grant select on large object 2001, 2002 to dump_reader;
 revoke all on large object 1004 from postgres;
 comment on large object 1002 is 'it''s small';
+
+-- Functions and procedures: what they need comes before them, what needs them after.
+create schema routines;
+create function routines.add1(int) returns int language sql immutable as 'select $1 + 1';
+create domain routines.big as int check (routines.add1(value) > 2);
+create table routines.t (a int default routines.add1(1), b text, c int generated always as (routines.add1(a)) stored,
+  check (routines.add1(a) > 0));
+create index on routines.t (routines.add1(a));
+create function routines."Rows of"(a int, b text default 'x''y', variadic c int[] default '{}') returns setof routines.t
+  language sql stable strict parallel safe cost 5 rows 7 security definer set search_path = routines, public set work_mem = '1MB'
+  as $$ select * from t where t.a = $1 $$;
+create function routines.returned(a int, b date default '2001-01-01') returns int return routines.add1(a) + extract(day from b)::int;
+create function routines.atomic(x int) returns setof routines.t begin atomic select 1; select * from routines.t where t.a = x; end;
+create function routines.pairs(anyelement, out a anyelement, out b anyarray) language sql as 'select $1, array[$1]';
+create function routines.columns(n int) returns table(x int, "Y" text) language sql as $$ select 1, 'x' $$;
+create procedure routines.proc(a int, inout b int) language sql as 'select a + b';
+create view routines.v as select r.a, routines.returned(r.a) from routines.atomic(1) r;
+create function routines.of_view() returns setof routines.v language sql as 'select * from routines.v';
+create table routines.late (a bigint default (routines.returned(3)));
+insert into routines.t (a, b) values (1, 'one'), (2, 'two');
+comment on function routines.add1(int) is 'adds one';
+comment on procedure routines.proc is 'adds';
+grant execute on function routines.add1(int) to dump_reader;
+revoke execute on function routines.returned from public;
+alter function routines.columns(int) owner to dump_owner;
+alter default privileges in schema routines grant execute on functions to dump_reader;

@@ -19,6 +19,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 const SESSION: &str =
     "SET client_encoding = 'UTF8'; SET standard_conforming_strings = on; SET DateStyle = ISO; SET IntervalStyle = postgres;
     SET extra_float_digits = 3; SET bytea_output = 'hex'; SET statement_timeout = 0; SET lock_timeout = 0; SET row_security = off;
+    SET check_function_bodies = off;
     SELECT pg_catalog.set_config('search_path', '', false)";
 
 impl Source {

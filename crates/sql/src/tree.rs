@@ -630,6 +630,8 @@ pub enum ParamKind {
 pub struct FunctionCall {
     pub function: Oid,
     pub args: Vec<Expr>,
+    /// The last arguments that were not written: what is stored of the call goes without them, as they may change.
+    pub defaulted: usize,
     pub ty: Oid,
     pub collation: Oid,
     /// Collation the function compares with.

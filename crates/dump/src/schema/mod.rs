@@ -1,13 +1,16 @@
 //! What a database holds, as statements that make it again, read from PostgreSQL's catalogs by plain queries.
 //!
 //! The connection's search_path is empty, so that every name comes out qualified. Objects are made in the order of their OIDs
-//! within a kind, views in the order of what they read.
+//! within a kind, each after those it needs.
 
+mod functions;
+mod order;
 mod properties;
 mod relations;
 mod types;
 mod views;
 
+use order::Definition;
 use postgres::{Client, SimpleQueryMessage};
 
 use crate::Result;
@@ -45,14 +48,35 @@ impl Reader<'_> {
         let entries: Vec<Entry> = rows.into_iter().filter_map(entry).collect();
         if entries.len() == count { Ok(entries) } else { Err(format!("the catalogs hold what cannot be dumped: {sql}")) }
     }
+
+    /// Definitions of a query that answers (key, kind, schema, name, statement).
+    fn definitions(&mut self, sql: &str) -> Result<Vec<Definition>> {
+        let definition = |row: Vec<Option<String>>| {
+            let [key, kind, schema, name, sql] = <[_; 5]>::try_from(row).ok()?;
+            let entry = Entry { section: Section::Before, kind: kind?, schema, name: name?, sql: sql? };
+            Some(Definition { key: key?, entry, refresh: None })
+        };
+        let rows = self.rows(sql)?;
+        let count = rows.len();
+        let all: Vec<Definition> = rows.into_iter().filter_map(definition).collect();
+        if all.len() == count { Ok(all) } else { Err(format!("the catalogs hold what cannot be dumped: {sql}")) }
+    }
 }
 
 /// All entries in the order in which they are to be restored.
 pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
     refuse_unsupported(reader)?;
-    let mut all = types::entries(reader)?;
+    let mut all = types::schemas(reader)?;
+    let mut definitions = Vec::new();
+    for sql in [types::types(), relations::sequences(), functions::functions(), relations::tables()] {
+        definitions.extend(reader.definitions(&sql)?);
+    }
+    definitions.extend(views::definitions(reader)?);
+    let (made, refreshes) = order::entries(reader, definitions)?;
+    all.extend(made);
     all.extend(relations::before(reader)?);
-    all.extend(views::entries(reader)?);
+    all.extend(refreshes);
+    all.extend(views::after(reader)?);
     all.extend(relations::after(reader)?);
     all.extend(properties::entries(reader)?);
     all.sort_by_key(|e| e.section);
@@ -100,8 +124,8 @@ fn refuse_unsupported(reader: &mut Reader) -> Result<()> {
             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
             WHERE {USER} AND (c.relkind IN ('p', 'I', 'f') OR c.relispartition
                 OR EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid AND c.relkind = 'r'))
-         UNION ALL SELECT 'function ' || p.oid::regprocedure FROM pg_catalog.pg_proc p
-            JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {USER}
+         UNION ALL SELECT 'aggregate ' || p.oid::regprocedure FROM pg_catalog.pg_proc p
+            JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {USER} AND p.prokind = 'a'
          UNION ALL SELECT 'trigger ' || t.tgname FROM pg_catalog.pg_trigger t
             JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
             WHERE NOT t.tgisinternal AND {USER}"

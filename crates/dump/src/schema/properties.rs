@@ -17,6 +17,10 @@ pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
     Ok(all)
 }
 
+/// The word for a function, of the alias `p`, and its name with the types of its arguments.
+const ROUTINE: &str = "CASE p.prokind WHEN 'p' THEN 'PROCEDURE' ELSE 'FUNCTION' END";
+const SIGNATURE: &str = "format('%I.%I(%s)', n.nspname, p.proname, pg_get_function_identity_arguments(p.oid))";
+
 /// Objects that have owner and privileges: word of ALTER, word of GRANT, schema, name, quoted name, owner, ACL.
 fn owned() -> String {
     format!(
@@ -29,7 +33,9 @@ fn owned() -> String {
          UNION ALL SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END,
                 CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, n.nspname, c.relname, format('%I.%I', n.nspname, c.relname), c.relowner, c.relacl
             FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-            WHERE {USER} AND c.relkind IN ('r', 'S', 'v', 'm') AND c.relpersistence <> 't'"
+            WHERE {USER} AND c.relkind IN ('r', 'S', 'v', 'm') AND c.relpersistence <> 't'
+         UNION ALL SELECT {ROUTINE}, {ROUTINE}, n.nspname, p.proname, {SIGNATURE}, p.proowner, p.proacl
+            FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {USER} AND p.prokind <> 'a'"
     )
 }
 
@@ -38,7 +44,7 @@ fn owners() -> String {
     format!(
         "SELECT 'OWNER', o.schema, o.name, format('ALTER %s %s OWNER TO %I;', o.kind, o.quoted, pg_get_userbyid(o.owner)) FROM ({}) o
          WHERE NOT (o.kind = 'SEQUENCE' AND EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_class'::regclass
-            AND d.objid = o.quoted::regclass AND d.refclassid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')))",
+            AND d.objid = CASE o.kind WHEN 'SEQUENCE' THEN o.quoted::regclass END AND d.refclassid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')))",
         owned()
     )
 }
@@ -63,7 +69,8 @@ fn privileges(reader: &mut Reader, sql: &str) -> Result<Vec<Entry>> {
 fn object_privileges() -> String {
     format!(
         "SELECT o.schema, o.name, o.granted || ' ' || o.quoted, NULL, pg_get_userbyid(o.owner), o.acl,
-            acldefault(CASE o.granted WHEN 'SCHEMA' THEN 'n' WHEN 'TYPE' THEN 'T' WHEN 'SEQUENCE' THEN 's' ELSE 'r' END::\"char\", o.owner)
+            acldefault(CASE o.granted WHEN 'SCHEMA' THEN 'n' WHEN 'TYPE' THEN 'T' WHEN 'SEQUENCE' THEN 's'
+                WHEN 'FUNCTION' THEN 'f' WHEN 'PROCEDURE' THEN 'f' ELSE 'r' END::\"char\", o.owner)
          FROM ({}) o WHERE o.acl IS NOT NULL",
         owned()
     )
@@ -116,6 +123,9 @@ fn comments() -> String {
                 FROM pg_catalog.pg_description d JOIN pg_catalog.pg_class c ON c.oid = d.objoid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
                 LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.objsubid
                 WHERE d.classoid = 'pg_class'::regclass AND {USER} AND c.relpersistence <> 't'
+            UNION ALL SELECT {ROUTINE}, n.nspname, p.proname, {SIGNATURE}, {literal}
+                FROM pg_catalog.pg_description d JOIN pg_catalog.pg_proc p ON p.oid = d.objoid JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+                WHERE d.classoid = 'pg_proc'::regclass AND {USER}
             UNION ALL SELECT 'CONSTRAINT', n.nspname, o.conname, format('%I ON %s%I.%I', o.conname, CASE WHEN o.conrelid = 0 THEN 'DOMAIN ' ELSE '' END,
                     n.nspname, coalesce(c.relname, t.typname)), {literal}
                 FROM pg_catalog.pg_description d JOIN pg_catalog.pg_constraint o ON o.oid = d.objoid JOIN pg_catalog.pg_namespace n ON n.oid = o.connamespace

@@ -9,9 +9,10 @@ const SEQUENCE_OPTIONS: &str =
     "format('START WITH %s INCREMENT BY %s MINVALUE %s MAXVALUE %s CACHE %s%s', s.seqstart, s.seqincrement,
     s.seqmin, s.seqmax, s.seqcache, CASE WHEN s.seqcycle THEN ' CYCLE' ELSE '' END)";
 
+/// What is said of tables and sequences once they are there.
 pub fn before(reader: &mut Reader) -> Result<Vec<Entry>> {
     let mut all = Vec::new();
-    for sql in [sequences(), tables(), columns(), identities(), owned_sequences()] {
+    for sql in [columns(), identities(), owned_sequences()] {
         all.extend(reader.entries(Section::Before, &sql)?);
     }
     Ok(all)
@@ -25,9 +26,9 @@ pub fn after(reader: &mut Reader) -> Result<Vec<Entry>> {
     Ok(all)
 }
 
-fn sequences() -> String {
+pub fn sequences() -> String {
     format!(
-        "SELECT 'SEQUENCE', n.nspname, c.relname, format('CREATE %sSEQUENCE %I.%I AS %s %s;',
+        "SELECT 'r' || c.oid, 'SEQUENCE', n.nspname, c.relname, format('CREATE %sSEQUENCE %I.%I AS %s %s;',
             CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' ELSE '' END, n.nspname, c.relname, format_type(s.seqtypid, NULL), {SEQUENCE_OPTIONS})
          FROM pg_catalog.pg_sequence s JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -36,7 +37,7 @@ fn sequences() -> String {
     )
 }
 
-fn tables() -> String {
+pub fn tables() -> String {
     let column = "format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod))
         || coalesce(' COMPRESSION ' || CASE a.attcompression WHEN 'p' THEN 'pglz' WHEN 'l' THEN 'lz4' WHEN 'z' THEN 'zstd' WHEN 'd' THEN 'dense' END, '')
         || coalesce((SELECT format(' COLLATE %I.%I', m.nspname, l.collname) FROM pg_catalog.pg_collation l
@@ -56,7 +57,7 @@ fn tables() -> String {
             FROM pg_catalog.pg_constraint o WHERE o.conrelid = c.oid AND o.contype = 'c' AND o.convalidated"
     );
     format!(
-        "SELECT 'TABLE', n.nspname, c.relname, format('CREATE %sTABLE %I.%I (%s)%s%s;',
+        "SELECT 'r' || c.oid, 'TABLE', n.nspname, c.relname, format('CREATE %sTABLE %I.%I (%s)%s%s;',
             CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' ELSE '' END, n.nspname, c.relname,
             (SELECT string_agg(p.piece, ', ' ORDER BY p.position) FROM ({pieces}) p),
             CASE WHEN m.amname <> 'heap' THEN format(' USING %I', m.amname) ELSE '' END,

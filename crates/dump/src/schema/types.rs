@@ -4,19 +4,17 @@ use super::{Reader, USER};
 use crate::Result;
 use crate::archive::{Entry, Section};
 
-pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
+pub fn schemas(reader: &mut Reader) -> Result<Vec<Entry>> {
     let schemas = format!(
         "SELECT 'SCHEMA', NULL, n.nspname,
             format(CASE n.nspname WHEN 'public' THEN 'CREATE SCHEMA IF NOT EXISTS %I;' ELSE 'CREATE SCHEMA %I;' END, n.nspname)
          FROM pg_catalog.pg_namespace n WHERE {USER} ORDER BY n.oid"
     );
-    let mut all = reader.entries(Section::Before, &schemas)?;
-    all.extend(reader.entries(Section::Before, &types())?);
-    Ok(all)
+    reader.entries(Section::Before, &schemas)
 }
 
 /// Enums, domains, composite types and ranges by OID: one that uses another was made after it.
-fn types() -> String {
+pub fn types() -> String {
     let labels = "SELECT string_agg(quote_literal(e.enumlabel), ', ' ORDER BY e.enumsortorder)
         FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid";
     let attributes = "SELECT string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod))
@@ -30,7 +28,7 @@ fn types() -> String {
         JOIN pg_catalog.pg_namespace m ON m.oid = l.collnamespace
         WHERE l.oid = t.typcollation AND t.typcollation <> (SELECT b.typcollation FROM pg_catalog.pg_type b WHERE b.oid = t.typbasetype)";
     format!(
-        "SELECT CASE t.typtype WHEN 'd' THEN 'DOMAIN' ELSE 'TYPE' END, n.nspname, t.typname,
+        "SELECT 't' || t.oid, CASE t.typtype WHEN 'd' THEN 'DOMAIN' ELSE 'TYPE' END, n.nspname, t.typname,
             format(CASE t.typtype WHEN 'd' THEN 'CREATE DOMAIN %I.%I AS %s;' ELSE 'CREATE TYPE %I.%I AS %s;' END, n.nspname, t.typname,
                 CASE t.typtype
                 WHEN 'e' THEN format('ENUM (%s)', ({labels}))

@@ -197,9 +197,13 @@ impl<'p> Analyzer<'_, 'p> {
         let mut types = types.to_vec();
         let mut declared = candidate.args.clone();
         let mut args = args;
+        let written = args.len();
+        let mut defaulted = 0;
         if candidate.defaults > 0 || candidate.order.is_some() {
             (args, declared) = self.arrange_arguments(&candidate, args, procedure)?;
             types = args.iter().map(Expr::ty).collect();
+            let last = candidate.order.as_ref().map_or(written, |o| o[..written].iter().map(|at| at + 1).max().unwrap_or(0));
+            defaulted = args.len() - last;
         }
         let aggregate = function.aggregate.as_ref();
         if aggregate.is_some_and(|a| a.kind == b'h') {
@@ -228,6 +232,7 @@ impl<'p> Analyzer<'_, 'p> {
         let call = FunctionCall {
             function: function.oid,
             args,
+            defaulted,
             ty,
             collation: Oid::INVALID,
             input_collation: Oid::INVALID,
@@ -450,6 +455,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(Some(Expr::Function(Box::new(FunctionCall {
             function: function.oid,
             args,
+            defaulted: 0,
             ty: result,
             collation: Oid::INVALID,
             input_collation: Oid::INVALID,

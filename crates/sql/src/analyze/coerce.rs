@@ -324,6 +324,7 @@ impl<'p> Analyzer<'_, 'p> {
                 Ok(Expr::Function(Box::new(FunctionCall {
                     function,
                     args,
+                    defaulted: 0,
                     ty: target,
                     collation: self.cx.collation_of_type(target),
                     input_collation: Oid::INVALID,

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use hashbrown::HashSet;
-use melba_catalog::{Catalog, Column, DependencyKind, ObjectAddress, Relation, RelationKind, Storage, classes};
+use melba_catalog::{
+    Catalog, Column, Constraint, DependencyKind, DomainInfo, Object, ObjectAddress, Relation, RelationKind, Storage, Type,
+    classes,
+};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, SqlState, err};
 use pg_query::protobuf::{DropBehavior, DropStmt, Node, ObjectType, node::Node as N};
@@ -218,6 +221,7 @@ impl Ddl<'_> {
                     if constraint.relation.is_valid() && catalog.relation(constraint.relation).is_some() {
                         return self.drop_constraint_row(constraint);
                     }
+                    self.remove_from_domain(&catalog, constraint);
                 }
             }
             classes::PG_ATTRDEF => return self.remove_default(&catalog, address.object),
@@ -238,6 +242,17 @@ impl Ddl<'_> {
             self.tx.remove(ObjectAddress { class: classes::PG_TYPE, object: ty.array, sub: 0 });
         }
         self.tx.remove(ObjectAddress { class: classes::PG_TYPE, object: oid, sub: 0 });
+    }
+
+    /// A domain that stays forgets the constraint.
+    fn remove_from_domain(&self, catalog: &Catalog, constraint: &Constraint) {
+        if let Some(ty) = catalog.type_(constraint.domain)
+            && let Some(info) = &ty.domain
+        {
+            let constraints = info.constraints.iter().copied().filter(|c| *c != constraint.oid).collect();
+            let domain = Some(Arc::new(DomainInfo { constraints, ..(**info).clone() }));
+            self.tx.put(Object::Type(Arc::new(Type { domain, ..(**ty).clone() })));
+        }
     }
 
     fn remove_default(&self, catalog: &Catalog, default: Oid) -> Result<()> {

@@ -93,11 +93,11 @@ impl Ddl<'_> {
         })
     }
 
-    /// Analyzes a domain's CHECK: VALUE is of the base type.
-    pub fn stored_domain_check(&self, node: &Node, base: Oid, typmod: i32) -> Result<Arc<str>> {
+    /// Analyzes a domain's CHECK, where VALUE is of the base type: its text, and what it mentions.
+    pub fn stored_domain_check(&self, node: &Node, base: Oid, typmod: i32) -> Result<(Arc<str>, Vec<ObjectAddress>)> {
         self.with_context(|c| {
             let expr = analyze::analyze_domain_check(c, node, base, typmod)?;
-            Ok(deparse::expression(c, &expr, None).into())
+            Ok((deparse::expression(c, &expr, None).into(), expr.dependencies()))
         })
     }
 

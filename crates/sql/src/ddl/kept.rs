@@ -86,6 +86,17 @@ impl Ddl<'_> {
         Ok(())
     }
 
+    fn keep_domain_check(&self, constraint: &Constraint, kept: &mut Vec<Kept>) -> Result<()> {
+        let catalog = self.catalog();
+        let Some(domain) = catalog.type_(constraint.domain).and_then(|t| t.domain.as_ref()) else { return Ok(()) };
+        if let Some(text) = &constraint.expression {
+            let (base, typmod) = catalog.base_type_and_typmod(domain.base, domain.typmod);
+            let expr = self.with_context(|c| analyze::analyze_stored_domain_check(c, text, base, typmod))?;
+            kept.push(Kept::Check { constraint: constraint.oid, expr });
+        }
+        Ok(())
+    }
+
     fn keep_default(&self, relation: &Arc<Relation>, at: usize, column: &Column, kept: &mut Vec<Kept>) -> Result<()> {
         if let Some(text) = &column.default {
             let expr = self.stored(text, relation, Some(column))?;
@@ -119,10 +130,10 @@ impl Ddl<'_> {
             match user.class {
                 classes::PG_PROC => self.keep_function(user.object, kept)?,
                 classes::PG_CONSTRAINT => {
-                    if let Some(constraint) = catalog.constraint(user.object).filter(|c| uses(&c.depends_on))
-                        && let Some(relation) = catalog.relation(constraint.relation)
-                    {
-                        self.keep_check(constraint, relation, kept)?;
+                    let Some(constraint) = catalog.constraint(user.object).filter(|c| uses(&c.depends_on)) else { continue };
+                    match catalog.relation(constraint.relation) {
+                        Some(relation) => self.keep_check(constraint, relation, kept)?,
+                        None => self.keep_domain_check(constraint, kept)?,
                     }
                 }
                 classes::PG_ATTRDEF => {
@@ -188,8 +199,7 @@ impl Ddl<'_> {
             Kept::Check { constraint, expr } => {
                 let catalog = self.catalog();
                 let row = catalog.constraint(constraint).ok_or_else(|| DbError::internal("missing constraint"))?;
-                let relation = self.relation(row.relation)?;
-                let text = print(&expr, Some(&relation))?;
+                let text = print(&expr, catalog.relation(row.relation).map(|r| &**r))?;
                 self.tx.put(Object::Constraint(Arc::new(Constraint { expression: Some(text), ..(**row).clone() })));
             }
             Kept::Default { relation, column, expr } => {

@@ -205,18 +205,20 @@ impl Ddl<'_> {
                 name => name.to_owned(),
             };
             taken.push(constraint_name.clone());
-            let expression = match kind {
+            let check = match kind {
                 ConstraintKind::Check => {
                     let node = c.raw_expr.as_deref().ok_or_else(|| DbError::internal("check without an expression"))?;
                     Some(self.stored_domain_check(node, base, typmod)?)
                 }
                 _ => None,
             };
+            let (expression, depends_on) = check.map_or((None, Vec::new()), |(text, depends_on)| (Some(text), depends_on));
             let relation = self.bare_relation(namespace, name, RelationKind::Composite, Persistence::Permanent, vec![]);
             let row = melba_catalog::Constraint {
                 relation: Oid::INVALID,
                 domain: oid,
                 expression,
+                depends_on,
                 ..self.bare_constraint(&relation, &constraint_name, kind)?
             };
             info.constraints.push(row.oid);

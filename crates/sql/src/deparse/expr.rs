@@ -200,7 +200,7 @@ impl<'a> Printer<'a> {
         let name = self.function_name(f.function);
         self.put(&name);
         self.put("(");
-        for (i, arg) in f.args.iter().enumerate() {
+        for (i, arg) in f.args.iter().enumerate().take(f.args.len() - f.defaulted) {
             if i > 0 {
                 self.put(", ");
             }

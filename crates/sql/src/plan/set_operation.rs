@@ -79,6 +79,7 @@ impl Planner<'_> {
             return Ok(Expr::Function(Box::new(FunctionCall {
                 function: cast.function,
                 args: vec![value],
+                defaulted: 0,
                 ty: to.ty,
                 collation: to.collation,
                 input_collation: Oid::INVALID,

@@ -496,6 +496,7 @@ pub(super) fn call_function(context: &StatementContext, function: &Function, arg
     let call = tree::FunctionCall {
         function: function.oid,
         args: arguments.into_iter().zip(&function.arg_types).map(constant).collect(),
+        defaulted: 0,
         ty: function.return_type,
         collation,
         input_collation: tree::DEFAULT_COLLATION,

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Function, ObjectAddress};
+use melba_catalog::{Function, ObjectAddress, classes};
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{CallStmt, CreateFunctionStmt, Node, node::Node as N};
 
 use crate::analyze::{self, RoutineScope, analyze_in_routine};
 use crate::ddl::Ddl;
 use crate::ddl::nodes::inner;
+use crate::session::names::split_identifiers;
 use crate::session::{check_routine_statement, is_query};
 use crate::tree::Query;
 use crate::{deparse, parse};
@@ -23,12 +24,26 @@ impl Ddl<'_> {
             (None, Some([text])) => {
                 f.source = (*text).into();
                 if self.session.setting("check_function_bodies").as_deref() != Some("off") {
-                    self.check_text_body(f).map_err(|e| self.of_body(f, e))?;
+                    let path = self.path_of(f);
+                    let within = Ddl { path: path.as_deref().unwrap_or(self.path), ..*self };
+                    within.check_text_body(f).map_err(|e| self.of_body(f, e))?;
                 }
                 Ok(())
             }
             (None, Some(_)) => bail!(INVALID_FUNCTION_DEFINITION, "only one AS item needed for language \"sql\""),
         }
+    }
+
+    /// The search path that the function sets for itself.
+    fn path_of(&self, f: &Function) -> Option<Vec<Oid>> {
+        let setting = f.config.iter().find_map(|item| item.strip_prefix("search_path="))?;
+        let catalog = self.catalog();
+        let named = split_identifiers(setting).into_iter().filter_map(|name| catalog.namespace_by_name(&name).map(|n| n.oid));
+        let mut path: Vec<Oid> = named.collect();
+        if !path.contains(&classes::PG_CATALOG) {
+            path.insert(0, classes::PG_CATALOG);
+        }
+        Some(path)
     }
 
     fn is_polymorphic(&self, f: &Function) -> bool {
