@@ -212,20 +212,7 @@ impl<'p> Analyzer<'_, 'p> {
         }
         let ty = self.cx.enforce_generic_consistency(&types, &mut declared, function.return_type)?;
         let mut args = self.coerce_arguments(args, &declared)?;
-        let mut variadic = n.func_variadic;
-        if variadic && function.variadic == oids::ANY {
-            let last = args.last().map_or(oids::UNKNOWN, Expr::ty);
-            if self.cx.catalog.array_element(last).is_none() {
-                let location = args.last().map_or(-1, Expr::location);
-                return Err(err!(DATATYPE_MISMATCH, "VARIADIC argument must be an array").at(location));
-            }
-        }
-        if candidate.variadic > 0 && function.variadic != oids::ANY {
-            let fixed = args.len() - candidate.variadic;
-            let elements = args.split_off(fixed);
-            args.push(self.variadic_array(elements, n.location)?);
-            variadic = true;
-        }
+        let variadic = self.pass_variadic(n, &candidate, &mut args)?;
         if function.returns_set {
             self.note_set_returning(n, srf_before)?;
         }
@@ -254,6 +241,24 @@ impl<'p> Analyzer<'_, 'p> {
             FunctionKind::Aggregate | FunctionKind::Window => self.window_call(syntax, function, call, &shown, srf_before),
             _ => Ok(Expr::Function(Box::new(call))),
         }
+    }
+
+    /// Collects the arguments that VARIADIC's array is made of; whether the last argument is such an array.
+    fn pass_variadic(&mut self, n: &pb::FuncCall, candidate: &FunctionCandidate<'_>, args: &mut Vec<Expr>) -> Result<bool> {
+        let of_any = candidate.function.variadic == oids::ANY;
+        if n.func_variadic && of_any {
+            let last = args.last().map_or(oids::UNKNOWN, Expr::ty);
+            if self.cx.catalog.array_element(last).is_none() {
+                let location = args.last().map_or(-1, Expr::location);
+                return Err(err!(DATATYPE_MISMATCH, "VARIADIC argument must be an array").at(location));
+            }
+        }
+        if candidate.variadic == 0 || of_any {
+            return Ok(n.func_variadic);
+        }
+        let elements = args.split_off(args.len() - candidate.variadic);
+        args.push(self.variadic_array(elements, n.location)?);
+        Ok(true)
     }
 
     fn check_call_kind(

@@ -205,14 +205,11 @@ impl Ddl<'_> {
                 name => name.to_owned(),
             };
             taken.push(constraint_name.clone());
-            let check = match kind {
-                ConstraintKind::Check => {
-                    let node = c.raw_expr.as_deref().ok_or_else(|| DbError::internal("check without an expression"))?;
-                    Some(self.stored_domain_check(node, base, typmod)?)
-                }
-                _ => None,
-            };
-            let (expression, depends_on) = check.map_or((None, Vec::new()), |(text, depends_on)| (Some(text), depends_on));
+            let (mut expression, mut depends_on) = (None, Vec::new());
+            if kind == ConstraintKind::Check {
+                let node = c.raw_expr.as_deref().ok_or_else(|| DbError::internal("check without an expression"))?;
+                (expression, depends_on) = self.stored_domain_check(node, base, typmod).map(|(text, of)| (Some(text), of))?;
+            }
             let relation = self.bare_relation(namespace, name, RelationKind::Composite, Persistence::Permanent, vec![]);
             let row = melba_catalog::Constraint {
                 relation: Oid::INVALID,
