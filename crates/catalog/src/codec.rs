@@ -19,7 +19,7 @@ use crate::classes;
 use crate::objects::*;
 use crate::snapshot::ObjectChange;
 
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 const TAG_DROPPED: u8 = 255;
 const NULL_KIND: u8 = 255;
 /// Bytes of a key.
@@ -310,6 +310,58 @@ impl Code for Storage {
     }
 }
 
+impl Code for PartitionValues {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            PartitionValues::Default => out.push(0),
+            PartitionValues::List(values) => {
+                out.push(1);
+                values.write(out);
+            }
+            PartitionValues::Range(from, to) => {
+                out.push(2);
+                from.write(out);
+                to.write(out);
+            }
+            PartitionValues::Hash { modulus, remainder } => {
+                out.push(3);
+                modulus.write(out);
+                remainder.write(out);
+            }
+        }
+    }
+    fn read(r: &mut ByteReader<'_>) -> Option<Self> {
+        Some(match r.u8()? {
+            0 => PartitionValues::Default,
+            1 => PartitionValues::List(Code::read(r)?),
+            2 => PartitionValues::Range(Code::read(r)?, Code::read(r)?),
+            3 => PartitionValues::Hash { modulus: Code::read(r)?, remainder: Code::read(r)? },
+            _ => return None,
+        })
+    }
+}
+
+impl Code for RangeDatum {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            RangeDatum::MinValue => out.push(0),
+            RangeDatum::Value(value) => {
+                out.push(1);
+                value.write(out);
+            }
+            RangeDatum::MaxValue => out.push(2),
+        }
+    }
+    fn read(r: &mut ByteReader<'_>) -> Option<Self> {
+        Some(match r.u8()? {
+            0 => RangeDatum::MinValue,
+            1 => RangeDatum::Value(Code::read(r)?),
+            2 => RangeDatum::MaxValue,
+            _ => return None,
+        })
+    }
+}
+
 /// Enums by their place in the list, which is part of the format.
 macro_rules! code_enum {
     ($($ty:ident { $($variant:ident)* })*) => {$(
@@ -331,6 +383,7 @@ code_enum! {
     Persistence { Permanent Unlogged Temporary Memory }
     TypeKind { Base Composite Domain Enum Pseudo Range Multirange }
     FunctionKind { Function Procedure Aggregate Window }
+    PartitionStrategy { List Range Hash }
     ConstraintKind { Check ForeignKey NotNull PrimaryKey Unique Exclusion Trigger }
 }
 
@@ -358,6 +411,9 @@ code_struct! {
         options index sequence view_query rule populated access_method acl row_security force_row_security
         replica_identity parents partition_key partition_bound depends_on
     }
+    PartitionKey { strategy columns }
+    PartitionColumn { column expression ty typmod collation natural_collation opclass }
+    PartitionBound { values text }
     Column {
         name ty typmod collation not_null default default_oid default_depends_on generated identity dropped missing storage
         compression statistics_target options acl inherited local kind

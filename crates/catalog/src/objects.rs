@@ -87,6 +87,22 @@ pub enum RelationKind {
     Toast,
 }
 
+impl Relation {
+    /// A part of a partitioned table.
+    pub fn is_partition(&self) -> bool {
+        self.partition_bound.is_some()
+    }
+
+    pub fn is_partitioned(&self) -> bool {
+        self.kind == RelationKind::PartitionedTable
+    }
+
+    /// The partition that has what no other one has.
+    pub fn is_default_partition(&self) -> bool {
+        self.partition_bound.as_ref().is_some_and(|b| matches!(b.values, PartitionValues::Default))
+    }
+}
+
 impl RelationKind {
     pub fn letter(self) -> u8 {
         match self {
@@ -167,10 +183,88 @@ pub struct Relation {
     pub replica_identity: u8,
     /// Inheritance and partitioning.
     pub parents: Vec<Oid>,
-    pub partition_key: Option<Arc<str>>,
-    pub partition_bound: Option<Arc<str>>,
+    pub partition_key: Option<Arc<PartitionKey>>,
+    pub partition_bound: Option<Arc<PartitionBound>>,
     /// Objects this one cannot exist without (views: what their query mentions).
     pub depends_on: Vec<ObjectAddress>,
+}
+
+/// pg_partitioned_table: how a partitioned table's rows are spread over its partitions.
+#[derive(Clone, Debug)]
+pub struct PartitionKey {
+    pub strategy: PartitionStrategy,
+    pub columns: Vec<PartitionColumn>,
+}
+
+/// pg_partitioned_table.partstrat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartitionStrategy {
+    List,
+    Range,
+    Hash,
+}
+
+impl PartitionStrategy {
+    pub fn letter(self) -> u8 {
+        match self {
+            PartitionStrategy::List => b'l',
+            PartitionStrategy::Range => b'r',
+            PartitionStrategy::Hash => b'h',
+        }
+    }
+
+    /// As PARTITION BY writes it.
+    pub fn word(self) -> &'static str {
+        match self {
+            PartitionStrategy::List => "LIST",
+            PartitionStrategy::Range => "RANGE",
+            PartitionStrategy::Hash => "HASH",
+        }
+    }
+}
+
+/// One column of a partition key.
+#[derive(Clone, Debug)]
+pub struct PartitionColumn {
+    /// 1-based column number; 0: `expression`.
+    pub column: i16,
+    pub expression: Option<Arc<str>>,
+    pub ty: Oid,
+    pub typmod: i32,
+    pub collation: Oid,
+    /// What its column or expression has of itself: `collation` is told only where it differs.
+    pub natural_collation: Oid,
+    pub opclass: Oid,
+}
+
+/// pg_class.relpartbound: which rows of its parent a partition has.
+#[derive(Clone, Debug)]
+pub struct PartitionBound {
+    pub values: PartitionValues,
+    /// As pg_get_expr prints it.
+    pub text: Arc<str>,
+}
+
+#[derive(Clone, Debug)]
+pub enum PartitionValues {
+    /// What no other partition has.
+    Default,
+    /// Null is a value like others.
+    List(Vec<Datum>),
+    /// From the first, inclusive, to the second, exclusive.
+    Range(Vec<RangeDatum>, Vec<RangeDatum>),
+    Hash {
+        modulus: i32,
+        remainder: i32,
+    },
+}
+
+/// One column of a range's bound.
+#[derive(Clone, Debug)]
+pub enum RangeDatum {
+    MinValue,
+    Value(Datum),
+    MaxValue,
 }
 
 /// A column (pg_attribute, pg_attrdef). Its number is its place in `Relation::columns` plus one.

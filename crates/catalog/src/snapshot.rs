@@ -509,6 +509,25 @@ impl Catalog {
         children
     }
 
+    /// A table and all below it that inherit from it, or are its partitions, each before those below it.
+    pub fn descendants(&self, relation: Oid) -> Vec<Oid> {
+        let mut all = vec![relation];
+        let mut at = 0;
+        while at < all.len() {
+            for child in self.children(all[at]) {
+                if !all.contains(&child) {
+                    all.push(child);
+                }
+            }
+            at += 1;
+        }
+        all
+    }
+
+    pub fn default_partition(&self, table: Oid) -> Option<Oid> {
+        self.children(table).into_iter().find(|p| self.relation(*p).is_some_and(|p| p.is_default_partition()))
+    }
+
     /// Foreign keys of other tables (or its own) that refer to a table.
     pub fn referencing_constraints(&self, relation: Oid) -> Vec<&Arc<Constraint>> {
         let address = ObjectAddress { class: classes::PG_CLASS, object: relation, sub: 0 };

@@ -58,15 +58,7 @@ impl Catalog {
     fn index_keys(&self, index: &IndexInfo, table: &Relation, operators: &[Oid], style: &Style<'_>) -> String {
         let one = |(at, key): (usize, &IndexKey)| {
             let mut out = key_text(key, table, style);
-            if let Some(collation) = self.collation(key.collation).filter(|c| c.oid != key.natural_collation) {
-                let visible = self.collation_is_visible(collation, style.path);
-                let _ = write!(out, " COLLATE {}", self.qualified(visible, collation.namespace, &collation.name));
-            }
-            if let Some(class) = self.access_methods().class(key.opclass)
-                && self.default_operator_class(class.method, key.ty).is_none_or(|d| d.oid != class.oid)
-            {
-                let _ = write!(out, " {}", quote_ident(class.name));
-            }
+            self.key_modifiers((key.collation, key.natural_collation), key.opclass, key.ty, style, &mut out);
             match (key.descending, key.nulls_first) {
                 (false, true) => out.push_str(" NULLS FIRST"),
                 (true, false) => out.push_str(" DESC NULLS LAST"),
@@ -79,6 +71,19 @@ impl Catalog {
             out
         };
         index.keys.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    /// COLLATE and the operator class of a key's column, where they are not those that it has of itself.
+    fn key_modifiers(&self, collations: (Oid, Oid), opclass: Oid, ty: Oid, style: &Style<'_>, out: &mut String) {
+        if let Some(collation) = self.collation(collations.0).filter(|c| c.oid != collations.1) {
+            let visible = self.collation_is_visible(collation, style.path);
+            let _ = write!(out, " COLLATE {}", self.qualified(visible, collation.namespace, &collation.name));
+        }
+        if let Some(class) = self.access_methods().class(opclass)
+            && self.default_operator_class(class.method, ty).is_none_or(|d| d.oid != class.oid)
+        {
+            let _ = write!(out, " {}", quote_ident(class.name));
+        }
     }
 
     fn index_tail(&self, relation: &Relation, index: &IndexInfo, table: &Relation, style: &Style<'_>, out: &mut String) {
@@ -184,6 +189,22 @@ impl Catalog {
         Some(out)
     }
 
+    /// pg_get_partkeydef.
+    pub fn partition_key_definition(&self, oid: Oid, style: &Style<'_>) -> Option<String> {
+        let table = self.relation(oid)?;
+        let key = table.partition_key.as_ref()?;
+        let column = |c: &PartitionColumn| {
+            let mut out = match &c.expression {
+                Some(expression) => expression_key_text(expression, table, style),
+                None => column_name(table, c.column),
+            };
+            self.key_modifiers((c.collation, c.natural_collation), c.opclass, c.ty, style, &mut out);
+            out
+        };
+        let columns: Vec<String> = key.columns.iter().map(column).collect();
+        Some(format!("{} ({})", key.strategy.word(), columns.join(", ")))
+    }
+
     /// pg_get_triggerdef.
     pub fn trigger_definition(&self, oid: Oid, style: &Style<'_>) -> Option<String> {
         let t = self.trigger(oid)?;
@@ -246,12 +267,14 @@ impl Catalog {
 /// An index column's name or expression, which needs parentheses unless it is a function call.
 fn key_text(key: &IndexKey, table: &Relation, style: &Style<'_>) -> String {
     match &key.expression {
-        Some(expression) => {
-            let text = (style.expression)(expression, table.oid);
-            if is_function_call(&text) { text } else { format!("({text})") }
-        }
+        Some(expression) => expression_key_text(expression, table, style),
         None => column_name(table, key.column),
     }
+}
+
+fn expression_key_text(expression: &str, table: &Relation, style: &Style<'_>) -> String {
+    let text = (style.expression)(expression, table.oid);
+    if is_function_call(&text) { text } else { format!("({text})") }
 }
 
 /// Whether an expression is one call: a name, and parentheses from there to the end.

@@ -73,7 +73,7 @@ fn push(s: &Source<'_>, r: &Relation, out: &mut Rows<'_>) {
         Datum::Oid(u32::from(stored)),
         acl(&r.acl, s.catalog),
         texts_or_null(&r.options),
-        text_or_null(&r.partition_bound),
+        text_or_null(&r.partition_bound.as_ref().map(|b| b.text.clone())),
     ]);
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use melba_catalog::definitions::Style;
 use melba_catalog::{Catalog, Function, Relation, RelationKind};
-use melba_types::{Datum, DbError, Oid, Result, err, oids};
+use melba_types::{Datum, Oid, Result, err, oids};
 
-use super::oid_argument;
+use super::{oid_argument, partition_constraint};
 use crate::{CallContext, ScalarFn};
 
 /// Relation events that pg_relation_is_updatable answers with: INSERT, UPDATE, DELETE, as bits of command numbers.
@@ -150,12 +150,11 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         let function = Function { sql_body: shown_body(c, function), ..(**function).clone() };
         styled(c, None, |k, s| k.function_definition(&function, s)).map(Datum::text)
     }),
-    ("pg_get_partkeydef", |c, a| Ok(text_or_null(relation_of(c, a).and_then(|r| r.partition_key.clone())))),
-    ("pg_get_partition_constraintdef", |c, a| match relation_of(c, a) {
-        Some(relation) if relation.partition_bound.is_some() => {
-            Err(DbError::unsupported("the constraint of a partition as text"))
-        }
-        _ => Ok(Datum::Null),
+    ("pg_get_partkeydef", |c, a| {
+        Ok(styled(c, None, |k, s| text_or_null(k.partition_key_definition(oid_argument(a, 0), s))))
+    }),
+    ("pg_get_partition_constraintdef", |c, a| {
+        Ok(text_or_null(relation_of(c, a).and_then(|r| partition_constraint::definition(c.session, r))))
     }),
     ("pg_get_serial_sequence", serial_sequence),
     // Extended statistics are never created.

@@ -3,10 +3,13 @@
 mod acl_item;
 mod comments;
 mod definitions;
+mod partition_constraint;
 mod partitions;
 mod privileges;
 mod sizes;
 mod visibility;
+
+pub use partition_constraint::plain_literal;
 
 use melba_types::{Datum, Oid};
 

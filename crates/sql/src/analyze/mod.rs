@@ -64,6 +64,7 @@ pub use expression::{
     coerce_for_assignment, column_default, identity_sequence, is_mutable,
 };
 pub use inline::inline_routines;
+pub use from::relation_columns;
 pub use literal::LiteralUse;
 pub use operators::operator_signature;
 pub use params::Params;

@@ -114,7 +114,7 @@ fn copied_columns(relation: &Relation, names: &[&str]) -> Result<Vec<usize>> {
 fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<Outcome> {
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("COPY FROM without a table"))?;
     let relation = cx.ddl.open_relation(name, RelationLockMode::RowExclusive)?;
-    if relation.kind != RelationKind::Table {
+    if !matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable) {
         let what = match relation.kind {
             RelationKind::View => "view",
             RelationKind::MaterializedView => "materialized view",
@@ -188,6 +188,7 @@ fn copy_to(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<O
                 RelationKind::View => Some("view"),
                 RelationKind::MaterializedView => Some("unpopulated materialized view"),
                 RelationKind::Sequence => Some("sequence"),
+                RelationKind::PartitionedTable => Some("partitioned table"),
                 _ => Some("non-table relation"),
             };
             if let Some(what) = what {

@@ -12,7 +12,13 @@ use super::nodes::{option_text, options};
 
 impl Ddl<'_> {
     /// Runs a subcommand about one column; false when it is none.
-    pub fn alter_column_command(&self, relation: &Relation, c: &AlterTableCmd, def: Option<&N>) -> Result<bool> {
+    pub fn alter_column_command(
+        &self,
+        relation: &Relation,
+        c: &AlterTableCmd,
+        def: Option<&N>,
+        recurse: bool,
+    ) -> Result<bool> {
         let kind = c.subtype();
         let is_column = matches!(
             kind,
@@ -51,14 +57,8 @@ impl Ddl<'_> {
         };
         match kind {
             At::AtColumnDefault => self.change_default(relation, at, c)?,
-            At::AtSetNotNull => {
-                self.check_no_nulls(relation.oid, at)?;
-                match self.catalog().not_null_constraint(relation, at as i16 + 1) {
-                    Some(existing) if !existing.validated => self.put_validated(existing),
-                    _ => self.add_not_null(relation.oid, at, None, false)?,
-                }
-            }
-            At::AtDropNotNull => self.drop_not_null(relation, at)?,
+            At::AtSetNotNull => self.set_not_null(relation, at, recurse)?,
+            At::AtDropNotNull => self.drop_not_null(relation, at, recurse)?,
             At::AtDropExpression => self.drop_expression(relation, at, c.missing_ok)?,
             At::AtSetStatistics => {
                 let target = match def {
@@ -76,16 +76,16 @@ impl Ddl<'_> {
                 let code = self.compression_method(&text(), &relation.columns[at])?;
                 self.change_column(relation, at, |col| col.compression = code);
             }
-            At::AtAlterColumnType => self.alter_type(relation, at, def)?,
+            At::AtAlterColumnType => self.alter_type_everywhere(relation, at, def, recurse)?,
             _ => self.alter_identity(relation, at, c, def)?,
         }
+        // These go to the children as they are.
+        if recurse && matches!(kind, At::AtColumnDefault | At::AtSetStatistics | At::AtSetStorage) && !c.name.is_empty() {
+            for child in self.children(relation, melba_engine::RelationLockMode::AccessExclusive)? {
+                self.alter_column_command(&child, c, def, true)?;
+            }
+        }
         Ok(true)
-    }
-
-    fn change_column(&self, relation: &Relation, at: usize, f: impl FnOnce(&mut Column)) {
-        let mut columns = relation.columns.to_vec();
-        f(&mut columns[at]);
-        self.put_relation(Relation { columns: columns.into(), ..relation.clone() });
     }
 
     fn change_default(&self, relation: &Relation, at: usize, c: &AlterTableCmd) -> Result<()> {
@@ -119,7 +119,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    fn drop_not_null(&self, relation: &Relation, at: usize) -> Result<()> {
+    fn drop_not_null(&self, relation: &Relation, at: usize, recurse: bool) -> Result<()> {
         let catalog = self.catalog();
         let column = &relation.columns[at];
         let number = at as i16 + 1;
@@ -131,7 +131,11 @@ impl Ddl<'_> {
             bail!(SYNTAX_ERROR, "column \"{}\" of relation \"{}\" is an identity column", column.name, relation.name);
         }
         match catalog.not_null_constraint(relation, number) {
-            Some(constraint) => self.drop_constraint_row(constraint)?,
+            Some(constraint) => {
+                self.refuse_inherited_constraint(relation, constraint)?;
+                self.drop_constraint_from_children(relation, constraint, recurse)?;
+                self.drop_constraint_row(constraint)?;
+            }
             None => self.change_column(relation, at, |col| col.not_null = false),
         }
         Ok(())
@@ -192,7 +196,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    fn alter_type(&self, relation: &Relation, at: usize, def: Option<&N>) -> Result<()> {
+    pub fn alter_type(&self, relation: &Relation, at: usize, def: Option<&N>) -> Result<()> {
         let Some(N::ColumnDef(def)) = def else { return Err(DbError::internal("ALTER TYPE without a type")) };
         let name = def.type_name.as_ref().ok_or_else(|| DbError::internal("ALTER TYPE without a type"))?;
         let (ty, typmod) = self.type_from_name(name)?;
@@ -225,6 +229,9 @@ impl Ddl<'_> {
     }
 
     fn alter_identity(&self, relation: &Relation, at: usize, c: &AlterTableCmd, def: Option<&N>) -> Result<()> {
+        if relation.is_partitioned() || relation.is_partition() {
+            return Err(DbError::unsupported("identity columns of partitioned tables"));
+        }
         let column = &relation.columns[at];
         let not_identity = || format!("column \"{}\" of relation \"{}\" is not an identity column", column.name, relation.name);
         match (c.subtype(), def) {

@@ -47,22 +47,24 @@ impl Ddl<'_> {
         // As PostgreSQL: drops first, then types, then the rest.
         commands.sort_by_key(|c| pass(c.subtype()));
         for command in commands {
-            self.alter_command(relation.oid, command)?;
+            self.alter_command(relation.oid, command, name.inh)?;
         }
         Ok(tag)
     }
 
-    fn alter_command(&self, oid: Oid, c: &AlterTableCmd) -> Result<()> {
+    fn alter_command(&self, oid: Oid, c: &AlterTableCmd, recurse: bool) -> Result<()> {
         let relation = self.relation(oid)?;
         check_form(c.subtype(), &relation)?;
         let def = c.def.as_deref().and_then(|d| d.node.as_ref());
         match (c.subtype(), def) {
-            (At::AtAddColumn, Some(N::ColumnDef(def))) => self.add_column(&relation, def, c.missing_ok),
-            (At::AtDropColumn, _) => self.drop_column(&relation, c),
-            (At::AtAddConstraint, Some(N::Constraint(constraint))) => self.add_table_constraint(&relation, constraint),
+            (At::AtAddColumn, Some(N::ColumnDef(def))) => self.add_column_everywhere(&relation, def, c.missing_ok, recurse),
+            (At::AtDropColumn, _) => self.drop_column_everywhere(&relation, c, recurse),
+            (At::AtAddConstraint, Some(N::Constraint(constraint))) => {
+                self.add_constraint_everywhere(oid, None, constraint, recurse)
+            }
             (At::AtAddIndexConstraint | At::AtAddIndex, _) => Err(DbError::unsupported("this form of ADD CONSTRAINT")),
-            (At::AtDropConstraint, _) => self.drop_table_constraint(&relation, c),
-            (At::AtValidateConstraint, _) => self.validate_constraint(&relation, &c.name),
+            (At::AtDropConstraint, _) => self.drop_table_constraint(&relation, c, recurse),
+            (At::AtValidateConstraint, _) => self.validate_constraint(&relation, &c.name, recurse),
             (At::AtAlterConstraint, _) => Err(DbError::unsupported("ALTER CONSTRAINT")),
             (At::AtChangeOwner, _) => {
                 let spec = c.newowner.as_ref().ok_or_else(|| DbError::internal("OWNER TO without a role"))?;
@@ -70,6 +72,17 @@ impl Ddl<'_> {
             }
             (At::AtSetLogged, _) => self.set_logged(&relation, Persistence::Permanent),
             (At::AtSetUnLogged, _) => self.set_logged(&relation, Persistence::Unlogged),
+            (At::AtAddInherit, Some(N::RangeVar(parent))) => self.add_inherit(&relation, parent),
+            (At::AtDropInherit, Some(N::RangeVar(parent))) => self.drop_inherit(&relation, parent),
+            (At::AtAttachPartition, Some(N::PartitionCmd(part))) => match (&relation.index, &part.name) {
+                (Some(_), Some(index)) => self.attach_index_partition(&relation, index),
+                _ => self.attach_partition(&relation, part),
+            },
+            (At::AtDetachPartition, Some(N::PartitionCmd(part))) => self.detach_partition(&relation, part),
+            (At::AtSetRelOptions | At::AtReplaceRelOptions, Some(N::List(_))) if relation.is_partitioned() => {
+                Err(err!(WRONG_OBJECT_TYPE, "cannot specify storage parameters for a partitioned table")
+                    .hint("Specify storage parameters for its leaf partitions instead."))
+            }
             (At::AtSetRelOptions | At::AtReplaceRelOptions, Some(N::List(list))) => {
                 let mut kept = relation.options.clone();
                 for d in options(&list.items) {
@@ -93,12 +106,12 @@ impl Ddl<'_> {
             (At::AtSetTableSpace, _) if c.name == "pg_default" => Ok(()),
             (At::AtSetAccessMethod, _) => self.set_access_method(&relation, &c.name),
             (At::AtEnableTrigAll | At::AtEnableTrigUser | At::AtDisableTrigUser, _) => Ok(()),
-            (_, _) if self.alter_column_command(&relation, c, def)? => Ok(()),
+            (_, _) if self.alter_column_command(&relation, c, def, recurse)? => Ok(()),
             (other, _) => Err(DbError::unsupported(format!("ALTER TABLE {}", other.as_str_name().replace('_', " ")))),
         }
     }
 
-    fn add_column(&self, relation: &Relation, def: &ColumnDef, if_not_exists: bool) -> Result<()> {
+    pub fn add_column(&self, relation: &Relation, def: &ColumnDef, if_not_exists: bool) -> Result<()> {
         if is_system_column(&def.colname) {
             bail!(DUPLICATE_COLUMN, "column name \"{}\" conflicts with a system column name", def.colname);
         }
@@ -110,7 +123,7 @@ impl Ddl<'_> {
             }
             bail!(DUPLICATE_COLUMN, "{message}");
         }
-        let mut builder = TableBuilder { columns: vec![], constraints: vec![], sequences: vec![], likes: vec![] };
+        let mut builder = TableBuilder::default();
         self.add_column_definition(&mut builder, def)?;
         let column = builder.columns.pop().ok_or_else(|| DbError::internal("no column"))?;
         let at = relation.columns.len();
@@ -138,12 +151,12 @@ impl Ddl<'_> {
             self.add_not_null(relation.oid, at, name, false)?;
         }
         for (_, c) in builder.constraints.iter().filter(|(_, c)| !is_default(c) && c.contype() != ConstrType::ConstrNotnull) {
-            self.add_validated(relation.oid, Some(at), c)?;
+            self.add_validated(relation.oid, Some(at), c, true)?;
         }
         Ok(())
     }
 
-    fn drop_column(&self, relation: &Relation, c: &AlterTableCmd) -> Result<()> {
+    pub fn drop_column(&self, relation: &Relation, c: &AlterTableCmd) -> Result<()> {
         let Some(at) = relation.columns.iter().position(|col| *col.name == *c.name && !col.dropped) else {
             if is_system_column(&c.name) {
                 bail!(FEATURE_NOT_SUPPORTED, "cannot drop system column \"{}\"", c.name);
@@ -208,7 +221,9 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    fn add_table_constraint(&self, relation: &Relation, c: &Constraint) -> Result<()> {
+    /// Adds a constraint to one table; of a partitioned table, keys go to its partitions if `recurse`.
+    pub fn add_table_constraint(&self, table: Oid, column: Option<usize>, c: &Constraint, recurse: bool) -> Result<()> {
+        let relation = &*self.relation(table)?;
         if c.contype() == ConstrType::ConstrNotnull {
             let columns = self.column_numbers(relation, &super::nodes::strings(&c.keys), false)?;
             for number in columns {
@@ -223,13 +238,13 @@ impl Ddl<'_> {
             }
             return Ok(());
         }
-        self.add_validated(relation.oid, None, c)
+        self.add_validated(table, column, c, recurse)
     }
 
     /// Adds a constraint and checks the rows that are there.
-    fn add_validated(&self, table: Oid, column: Option<usize>, c: &Constraint) -> Result<()> {
+    fn add_validated(&self, table: Oid, column: Option<usize>, c: &Constraint, recurse: bool) -> Result<()> {
         let before: Vec<Oid> = self.relation(table)?.constraints.clone();
-        self.add_constraints(table, &[(column, c.clone())])?;
+        self.add_constraints_to(table, &[(column, c.clone())], recurse)?;
         let catalog = self.catalog();
         for oid in self.relation(table)?.constraints.iter().filter(|o| !before.contains(o)) {
             if let Some(row) = catalog.constraint(*oid)
@@ -242,11 +257,12 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    fn validate_constraint(&self, relation: &Relation, name: &str) -> Result<()> {
+    pub fn validate_constraint(&self, relation: &Relation, name: &str, recurse: bool) -> Result<()> {
         let row = self.constraint_of(relation, name)?;
         if row.validated {
             return Ok(());
         }
+        self.validate_in_children(relation, &row, recurse)?;
         match row.kind {
             ConstraintKind::Check => self.check_existing_rows(&row)?,
             ConstraintKind::ForeignKey => self.validate_foreign_key(row.oid)?,
@@ -276,7 +292,7 @@ impl Ddl<'_> {
             .ok_or_else(|| err!(UNDEFINED_OBJECT, "constraint \"{name}\" of relation \"{}\" does not exist", relation.name))
     }
 
-    fn drop_table_constraint(&self, relation: &Relation, c: &AlterTableCmd) -> Result<()> {
+    fn drop_table_constraint(&self, relation: &Relation, c: &AlterTableCmd, recurse: bool) -> Result<()> {
         let row = match self.constraint_of(relation, &c.name) {
             Ok(row) => row,
             Err(_) if c.missing_ok => {
@@ -285,6 +301,8 @@ impl Ddl<'_> {
             }
             Err(error) => return Err(error),
         };
+        self.refuse_inherited_constraint(relation, &row)?;
+        self.drop_constraint_from_children(relation, &row, recurse)?;
         let address = ObjectAddress { class: classes::PG_CONSTRAINT, object: row.oid, sub: 0 };
         // Foreign keys need the unique index of what they refer to.
         let catalog = self.catalog();
@@ -341,7 +359,7 @@ fn check_kind(kind: ObjectType, relation: &Relation) -> Result<()> {
     let right = match kind {
         // ALTER TABLE works on most relations, as in PostgreSQL.
         ObjectType::ObjectTable => relation.kind != RelationKind::Composite,
-        ObjectType::ObjectIndex => relation.kind == RelationKind::Index,
+        ObjectType::ObjectIndex => matches!(relation.kind, RelationKind::Index | RelationKind::PartitionedIndex),
         ObjectType::ObjectSequence => relation.kind == RelationKind::Sequence,
         ObjectType::ObjectView => relation.kind == RelationKind::View,
         ObjectType::ObjectMatview => relation.kind == RelationKind::MaterializedView,

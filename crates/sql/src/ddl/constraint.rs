@@ -26,6 +26,11 @@ impl Ddl<'_> {
     /// Adds constraints to a table in the order PostgreSQL does: defaults and generated columns, checks and NOT NULLs,
     /// indexes (the primary key first), foreign keys.
     pub fn add_constraints(&self, table: Oid, constraints: &[(Option<usize>, Constraint)]) -> Result<()> {
+        self.add_constraints_to(table, constraints, true)
+    }
+
+    /// `recurse`: keys go to partitions, too.
+    pub fn add_constraints_to(&self, table: Oid, constraints: &[(Option<usize>, Constraint)], recurse: bool) -> Result<()> {
         use ConstrType::*;
         let of = |types: &'static [ConstrType]| constraints.iter().filter(move |(_, c)| types.contains(&c.contype()));
         for (column, c) in of(&[ConstrDefault, ConstrGenerated]) {
@@ -43,7 +48,7 @@ impl Ddl<'_> {
             );
         }
         for (column, c) in of(&[ConstrPrimary]).chain(of(&[ConstrUnique])) {
-            self.add_key(table, *column, c, Modifiers::of(c))?;
+            self.add_key(table, *column, c, Modifiers::of(c), recurse)?;
         }
         if of(&[ConstrExclusion]).next().is_some() {
             return Err(DbError::unsupported("EXCLUDE"));
@@ -258,7 +263,15 @@ impl Ddl<'_> {
     }
 
     /// PRIMARY KEY or UNIQUE.
-    pub fn add_key(&self, table: Oid, column: Option<usize>, c: &Constraint, modifiers: Modifiers) -> Result<()> {
+    /// With `recurse`, partitions get theirs; else they are to bring them.
+    pub fn add_key(
+        &self,
+        table: Oid,
+        column: Option<usize>,
+        c: &Constraint,
+        modifiers: Modifiers,
+        recurse: bool,
+    ) -> Result<()> {
         let relation = self.relation(table)?;
         let primary = c.contype() == ConstrType::ConstrPrimary;
         if c.without_overlaps {
@@ -267,6 +280,12 @@ impl Ddl<'_> {
         let catalog = self.catalog();
         if primary && relation.indexes.iter().filter_map(|i| catalog.relation(*i)?.index.as_ref()).any(|i| i.primary) {
             bail!(INVALID_TABLE_DEFINITION, "multiple primary keys for table \"{}\" are not allowed", relation.name);
+        }
+        if !c.indexname.is_empty() && relation.is_partitioned() {
+            bail!(
+                FEATURE_NOT_SUPPORTED,
+                "ALTER TABLE / ADD CONSTRAINT USING INDEX is not supported on partitioned tables"
+            );
         }
         if !c.indexname.is_empty() {
             return self.constraint_from_index(&relation, c, primary, modifiers);
@@ -314,7 +333,10 @@ impl Ddl<'_> {
             ..bare
         };
         self.put_constraint((*self.relation(table)?).clone(), row);
-        Ok(())
+        if recurse {
+            return self.index_partitions(index);
+        }
+        self.invalidate_partitioned_index(index)
     }
 
     /// ADD CONSTRAINT ... UNIQUE/PRIMARY KEY USING INDEX.
@@ -369,6 +391,9 @@ impl Ddl<'_> {
         let referenced = self.open_relation(name, RelationLockMode::ShareRowExclusive)?;
         if !matches!(referenced.kind, RelationKind::Table | RelationKind::PartitionedTable) {
             bail!(WRONG_OBJECT_TYPE, "referenced relation \"{}\" is not a table", referenced.name);
+        }
+        if relation.is_partitioned() || referenced.is_partitioned() {
+            return Err(DbError::unsupported("a foreign key of or to a partitioned table"));
         }
         check_foreign_key_persistence(&relation, &referenced)?;
         if request.columns.iter().any(|number| relation.columns[*number as usize - 1].generated == b'v') {

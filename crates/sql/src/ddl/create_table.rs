@@ -12,6 +12,7 @@ use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, CreateStmt, OnCommit
 
 use super::Ddl;
 use super::index::{IndexRequest, KeyRequest};
+use super::inherit::Inheritance;
 use super::naming::{clip, column_part, unused_relation_name};
 use super::nodes::{inner, option_text, options, strings};
 use super::persistence::{access_method, engine_persistence};
@@ -21,6 +22,7 @@ use super::sequence::SequenceOptions;
 const COLUMNS_MAX: usize = 1600;
 
 /// A table being put together.
+#[derive(Default)]
 pub struct TableBuilder {
     pub columns: Vec<Column>,
     /// Constraints to add once the table exists, with the column they were written at.
@@ -29,6 +31,8 @@ pub struct TableBuilder {
     pub sequences: Vec<(usize, SequenceOptions, bool)>,
     /// Constraints copied by LIKE: (kind, text or index) are added by `constraint`.
     pub likes: Vec<(Oid, u32)>,
+    /// Columns whose STORAGE is written.
+    pub explicit_storage: Vec<usize>,
 }
 
 /// TableLikeOption bits as the grammar numbers them.
@@ -52,9 +56,11 @@ impl Ddl<'_> {
             return Ok(());
         }
         let persistence = self.table_persistence(&name.relpersistence, temporary, &s.access_method)?;
-        let mut builder = TableBuilder { columns: vec![], constraints: vec![], sequences: vec![], likes: vec![] };
+        let mut inheritance = self.inheritance(&s.inh_relations, s.partbound.is_some(), persistence)?;
+        let mut builder = TableBuilder::default();
         for element in &s.table_elts {
             match inner(element)? {
+                N::ColumnDef(def) if inheritance.is_partition => self.add_partition_column(&mut builder, def, &inheritance)?,
                 N::ColumnDef(def) => self.add_column_definition(&mut builder, def)?,
                 N::Constraint(c) => builder.constraints.push((None, (**c).clone())),
                 N::TableLikeClause(like) => self.add_like(&mut builder, like)?,
@@ -65,13 +71,37 @@ impl Ddl<'_> {
             bail!(TOO_MANY_COLUMNS, "tables can have at most {COLUMNS_MAX} columns");
         }
         let options = options(&s.options).map(|d| Arc::from(format!("{}={}", d.defname, option_text(d).unwrap_or_default())));
-        let relation = self.put_table(namespace, &name.relname, persistence, builder.columns, options.collect())?;
+        let options: Vec<Arc<str>> = options.collect();
+        self.merge_columns(&mut inheritance, &mut builder)?;
+        let relation = match &s.partspec {
+            Some(_) => self.put_partitioned_table(namespace, &name.relname, persistence, builder.columns, options)?,
+            None => self.put_table(namespace, &name.relname, persistence, builder.columns, options)?,
+        };
+        self.set_parents(relation, &inheritance)?;
+        if let (Some(bound), [parent]) = (&s.partbound, &inheritance.parents[..]) {
+            self.set_partition_bound(relation, parent, bound)?;
+        }
+        if let Some(spec) = &s.partspec {
+            self.set_partition_key(relation, spec)?;
+        }
         for (column, sequence, identity) in builder.sequences {
             self.create_owned_sequence(relation, column, sequence, identity)?;
         }
+        self.add_inherited_constraints(relation, &inheritance, &mut builder.constraints)?;
         self.add_constraints(relation, &builder.constraints)?;
         for (source, bits) in builder.likes {
             self.copy_like(relation, source, bits)?;
+        }
+        if inheritance.is_partition {
+            self.add_parent_indexes(relation)?;
+        }
+        Ok(())
+    }
+
+    fn set_parents(&self, table: Oid, inheritance: &Inheritance) -> Result<()> {
+        if !inheritance.parents.is_empty() {
+            let parents = inheritance.parents.iter().map(|p| p.oid).collect();
+            self.put_relation(Relation { parents, ..(*self.relation(table)?).clone() });
         }
         Ok(())
     }
@@ -114,11 +144,41 @@ impl Ddl<'_> {
         }
         if !def.storage_name.is_empty() {
             column.storage = self.storage_strategy(&def.storage_name, &column)?;
+            builder.explicit_storage.push(at);
         }
         if serial.is_some() {
             column.not_null = true;
             builder.sequences.push((at, SequenceOptions::of_type(ty), false));
         }
+        self.add_column_constraints(builder, def, &mut column, serial.is_some())?;
+        builder.columns.push(column);
+        Ok(())
+    }
+
+    /// A column as PARTITION OF adds to its parent's definition.
+    fn add_partition_column(&self, builder: &mut TableBuilder, def: &ColumnDef, inheritance: &Inheritance) -> Result<()> {
+        let mut columns = inheritance.parents.iter().flat_map(|p| p.columns.iter()).filter(|c| !c.dropped);
+        let Some(column) = columns.find(|c| *c.name == *def.colname) else {
+            bail!(UNDEFINED_COLUMN, "column \"{}\" does not exist", def.colname);
+        };
+        if builder.columns.iter().any(|c| *c.name == *def.colname) {
+            bail!(DUPLICATE_COLUMN, "column \"{}\" specified more than once", def.colname);
+        }
+        let mut column = Column { not_null: false, default: None, ..column.clone() };
+        self.add_column_constraints(builder, def, &mut column, false)?;
+        builder.columns.push(column);
+        Ok(())
+    }
+
+    /// Collects the constraints written at the column that comes next.
+    fn add_column_constraints(
+        &self,
+        builder: &mut TableBuilder,
+        def: &ColumnDef,
+        column: &mut Column,
+        is_serial: bool,
+    ) -> Result<()> {
+        let at = builder.columns.len();
         for constraint in &def.constraints {
             let N::Constraint(constraint) = inner(constraint)? else { continue };
             match constraint.contype() {
@@ -131,12 +191,12 @@ impl Ddl<'_> {
                 ConstrType::ConstrAttrEnforced => last_of(builder, at, constraint)?.is_enforced = true,
                 ConstrType::ConstrAttrNotEnforced => last_of(builder, at, constraint)?.is_enforced = false,
                 ConstrType::ConstrIdentity => {
-                    if serial.is_some() || column.default.is_some() {
+                    if is_serial || column.default.is_some() {
                         bail!(SYNTAX_ERROR, "both default and identity specified for column \"{}\" of table", def.colname);
                     }
                     column.not_null = true;
                     column.identity = constraint.generated_when.as_bytes().first().copied().unwrap_or(b'a');
-                    builder.sequences.push((at, self.sequence_options(&constraint.options, Some(ty))?, true));
+                    builder.sequences.push((at, self.sequence_options(&constraint.options, Some(column.ty))?, true));
                 }
                 ConstrType::ConstrNotnull => {
                     column.not_null = true;
@@ -145,7 +205,6 @@ impl Ddl<'_> {
                 _ => builder.constraints.push((Some(at), (**constraint).clone())),
             }
         }
-        builder.columns.push(column);
         Ok(())
     }
 
@@ -193,6 +252,25 @@ impl Ddl<'_> {
         let tree = self.tx.engine.create_table_tree(&kinds, engine_persistence(persistence))?;
         let relation = self.bare_relation(namespace, name, RelationKind::Table, persistence, columns);
         let relation = Relation { storage: Storage::Tree(tree), access_method: access_method(persistence), options, ..relation };
+        let oid = relation.oid;
+        self.put_relation_with_row_type(relation)?;
+        Ok(oid)
+    }
+
+    /// The same for a table whose rows are in its partitions.
+    fn put_partitioned_table(
+        &self,
+        namespace: Oid,
+        name: &str,
+        persistence: Persistence,
+        columns: Vec<Column>,
+        options: Vec<Arc<str>>,
+    ) -> Result<Oid> {
+        if !options.is_empty() {
+            return Err(err!(WRONG_OBJECT_TYPE, "cannot specify storage parameters for a partitioned table")
+                .hint("Specify storage parameters for its leaf partitions instead."));
+        }
+        let relation = self.bare_relation(namespace, name, RelationKind::PartitionedTable, persistence, columns);
         let oid = relation.oid;
         self.put_relation_with_row_type(relation)?;
         Ok(oid)
@@ -372,8 +450,9 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    fn copy_index(&self, table: Oid, index: &Relation, number: &dyn Fn(i16) -> i16) -> Result<()> {
-        let Some(info) = &index.index else { return Ok(()) };
+    /// Gives a table an index like another's, with a constraint if that one has. Returns its OID.
+    pub fn copy_index(&self, table: Oid, index: &Relation, number: &dyn Fn(i16) -> i16) -> Result<Oid> {
+        let Some(info) = &index.index else { return Err(DbError::internal("an index without its definition")) };
         let target = self.relation(table)?;
         let keys: Vec<KeyRequest> = info
             .keys
@@ -430,7 +509,8 @@ impl Ddl<'_> {
             };
             self.put_constraint((*self.relation(table)?).clone(), row);
         }
-        Ok(())
+        self.index_partitions(oid)?;
+        Ok(oid)
     }
 
     fn type_storage(&self, ty: Oid) -> u8 {
@@ -474,12 +554,6 @@ pub fn serial_type(name: &str) -> Option<Oid> {
 }
 
 fn refuse_unsupported(s: &CreateStmt) -> Result<()> {
-    if !s.inh_relations.is_empty() {
-        return Err(DbError::unsupported(if s.partbound.is_some() { "PARTITION OF" } else { "INHERITS" }));
-    }
-    if s.partspec.is_some() {
-        return Err(DbError::unsupported("PARTITION BY"));
-    }
     if s.of_typename.is_some() {
         return Err(DbError::unsupported("CREATE TABLE OF"));
     }

@@ -120,6 +120,7 @@ impl Ddl<'_> {
             return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name));
         }
         self.require_owner(relation.owner, relation_word(relation.kind), &relation.name)?;
+        self.refuse_index_part(relation)?;
         if let Some(info) = &relation.index
             && info.constraint.is_valid()
         {
@@ -203,7 +204,7 @@ impl Ddl<'_> {
             classes::PG_CLASS => {
                 let Some(relation) = catalog.relation(address.object) else { return Ok(()) };
                 self.lock_relation(address.object, RelationLockMode::AccessExclusive)?;
-                if relation.kind == RelationKind::Index {
+                if matches!(relation.kind, RelationKind::Index | RelationKind::PartitionedIndex) {
                     return self.drop_index_storage(address.object);
                 }
                 match relation.storage {

@@ -20,6 +20,7 @@ pub enum Use {
     Generated,
     IndexExpression,
     IndexPredicate,
+    PartitionKey,
     /// ALTER COLUMN TYPE ... USING.
     Transform,
 }
@@ -64,6 +65,7 @@ impl Ddl<'_> {
             Use::Generated => ExprKind::GeneratedColumn,
             Use::IndexExpression => ExprKind::IndexExpression,
             Use::IndexPredicate => ExprKind::IndexPredicate,
+            Use::PartitionKey => ExprKind::PartitionExpression,
             Use::Transform => ExprKind::AlterColumnTransform,
         };
         let visible = Arc::new(relation.clone());

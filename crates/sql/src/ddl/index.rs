@@ -80,7 +80,8 @@ impl Ddl<'_> {
     pub fn create_index(&self, s: &IndexStmt) -> Result<()> {
         let name = s.relation.as_ref().ok_or_else(|| DbError::internal("CREATE INDEX without a table"))?;
         let relation = self.open_relation(name, RelationLockMode::Share)?;
-        if !matches!(relation.kind, RelationKind::Table | RelationKind::MaterializedView) {
+        let kinds = [RelationKind::Table, RelationKind::MaterializedView, RelationKind::PartitionedTable];
+        if !kinds.contains(&relation.kind) {
             return Err(err!(WRONG_OBJECT_TYPE, "cannot create index on relation \"{}\"", relation.name)
                 .detail(format!("This operation is not supported for {}.", plural(relation.kind))));
         }
@@ -134,7 +135,24 @@ impl Ddl<'_> {
             depends_on,
             ..IndexRequest::named(index_name)
         };
-        self.build_index(&relation, request)?;
+        if relation.is_partitioned() && s.concurrent {
+            bail!(FEATURE_NOT_SUPPORTED, "cannot create index on partitioned table \"{}\" concurrently", relation.name);
+        }
+        let index = self.build_index(&relation, request)?;
+        if name.inh {
+            return self.index_partitions(index);
+        }
+        self.invalidate_partitioned_index(index)
+    }
+
+    /// ON ONLY: partitions are to bring their own.
+    pub fn invalidate_partitioned_index(&self, index: Oid) -> Result<()> {
+        let relation = self.relation(index)?;
+        let Some(info) = &relation.index else { return Ok(()) };
+        if self.relation(info.table)?.is_partitioned() && !self.catalog().children(info.table).is_empty() {
+            let info = Arc::new(IndexInfo { valid: false, ..(**info).clone() });
+            self.put_relation(Relation { index: Some(info), ..(*relation).clone() });
+        }
         Ok(())
     }
 
@@ -201,9 +219,12 @@ impl Ddl<'_> {
 
     /// Creates the index and fills it from the table's rows. Returns its OID.
     pub fn build_index(&self, relation: &Relation, request: IndexRequest) -> Result<Oid> {
-        let Storage::Tree(table_tree) = relation.storage else {
-            return Err(DbError::internal("index on a relation without storage"));
+        let table_tree = match relation.storage {
+            Storage::Tree(tree) => Some(tree),
+            _ if relation.is_partitioned() => None,
+            _ => return Err(DbError::internal("index on a relation without storage")),
         };
+        self.check_partitioned_key(relation, &request)?;
         if request.keys.len() + request.include.len() > KEYS_MAX {
             bail!(TOO_MANY_COLUMNS, "cannot use more than {KEYS_MAX} columns in an index");
         }
@@ -240,19 +261,27 @@ impl Ddl<'_> {
             constraint: request.constraint,
             deferrable: request.deferrable,
         };
-        let tree = self.tx.engine.create_index_tree(table_tree, engine_persistence(relation.persistence))?;
+        let (kind, storage) = match table_tree {
+            Some(tree) => {
+                let tree = self.tx.engine.create_index_tree(tree, engine_persistence(relation.persistence))?;
+                (RelationKind::Index, Storage::Tree(tree))
+            }
+            None => (RelationKind::PartitionedIndex, Storage::None),
+        };
         let index = Relation {
-            storage: Storage::Tree(tree),
+            storage,
             index: Some(Arc::new(info)),
             owner: relation.owner,
             access_method: classes::BTREE,
             options: request.options,
             depends_on: request.depends_on,
-            ..self.bare_relation(relation.namespace, &request.name, RelationKind::Index, relation.persistence, columns)
+            ..self.bare_relation(relation.namespace, &request.name, kind, relation.persistence, columns)
         };
         let oid = index.oid;
         self.put_relation(index);
-        self.fill_index(oid)?;
+        if table_tree.is_some() {
+            self.fill_index(oid)?;
+        }
         Ok(oid)
     }
 

@@ -17,6 +17,7 @@ pub enum Kept {
     Default { relation: Oid, column: usize, expr: Expr },
     IndexKey { index: Oid, key: usize, expr: Expr },
     Predicate { index: Oid, expr: Expr },
+    PartitionKey { relation: Oid, column: usize, expr: Expr },
     Body { function: Oid, queries: Vec<Query>, scope: RoutineScope },
     ArgumentDefault { function: Oid, argument: usize, expr: Expr },
 }
@@ -67,7 +68,7 @@ impl Ddl<'_> {
         self.with_context(|c| analyze::analyze_stored_expression(c, text, Some(of), expected))
     }
 
-    /// Checks and generation expressions of a relation.
+    /// Checks, generation expressions and the partition key of a relation.
     fn keep_checks(&self, relation: &Arc<Relation>, kept: &mut Vec<Kept>) -> Result<()> {
         let catalog = self.catalog();
         for constraint in relation.constraints.iter().filter_map(|c| catalog.constraint(*c)) {
@@ -75,6 +76,12 @@ impl Ddl<'_> {
         }
         for (at, column) in relation.columns.iter().enumerate().filter(|(_, c)| c.generated != 0 && !c.dropped) {
             self.keep_default(relation, at, column, kept)?;
+        }
+        for (at, column) in relation.partition_key.iter().flat_map(|k| k.columns.iter().enumerate()) {
+            if let Some(text) = &column.expression {
+                let expr = self.stored(text, relation, None)?;
+                kept.push(Kept::PartitionKey { relation: relation.oid, column: at, expr });
+            }
         }
         Ok(())
     }
@@ -208,6 +215,13 @@ impl Ddl<'_> {
                 let mut columns = relation.columns.to_vec();
                 columns[column].default = Some(text);
                 self.put_relation(Relation { columns: columns.into(), ..(*relation).clone() });
+            }
+            Kept::PartitionKey { relation, column, expr } => {
+                let relation = self.relation(relation)?;
+                let Some(key) = &relation.partition_key else { return Ok(()) };
+                let mut key = (**key).clone();
+                key.columns[column].expression = Some(print(&expr, Some(&relation))?);
+                self.put_relation(Relation { partition_key: Some(Arc::new(key)), ..(*relation).clone() });
             }
             Kept::IndexKey { index, key, expr } => self.change_index(index, |info, table| {
                 let text = print(&expr, Some(table))?;

@@ -29,13 +29,15 @@ impl Ddl<'_> {
             }
             ObjectType::ObjectColumn | ObjectType::ObjectAttribute => {
                 if let Some(relation) = self.renamed_relation(s)? {
-                    self.rename_column(&relation, &s.subname, &s.newname)?;
+                    let recurse = s.relation.as_ref().is_none_or(|r| r.inh);
+                    self.rename_column_everywhere(&relation, &s.subname, &s.newname, recurse)?;
                 }
                 Ok(relation_tag())
             }
             ObjectType::ObjectTabconstraint => {
                 if let Some(relation) = self.renamed_relation(s)? {
-                    self.rename_constraint(&relation, &s.subname, &s.newname)?;
+                    let recurse = s.relation.as_ref().is_none_or(|r| r.inh);
+                    self.rename_constraint_everywhere(&relation, &s.subname, &s.newname, recurse)?;
                 }
                 Ok("ALTER TABLE".into())
             }
@@ -140,8 +142,8 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    fn rename_column(&self, relation: &Relation, from: &str, to: &str) -> Result<()> {
-        if relation.kind == RelationKind::Index {
+    pub fn rename_column(&self, relation: &Relation, from: &str, to: &str) -> Result<()> {
+        if matches!(relation.kind, RelationKind::Index | RelationKind::PartitionedIndex) {
             bail!(WRONG_OBJECT_TYPE, "cannot rename columns of relation \"{}\"", relation.name);
         }
         let at = relation
@@ -175,7 +177,7 @@ impl Ddl<'_> {
         })
     }
 
-    fn rename_constraint(&self, relation: &Relation, from: &str, to: &str) -> Result<()> {
+    pub fn rename_constraint(&self, relation: &Relation, from: &str, to: &str) -> Result<()> {
         let catalog = self.catalog();
         let mut all = relation.constraints.iter().filter_map(|c| catalog.constraint(*c));
         let Some(constraint) = all.clone().find(|c| *c.name == *from) else {

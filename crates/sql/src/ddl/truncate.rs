@@ -23,6 +23,8 @@ impl Ddl<'_> {
 
     pub fn truncate(&self, s: &TruncateStmt) -> Result<()> {
         let mut tables: Vec<Arc<Relation>> = Vec::new();
+        // Of children, their parent's privilege is asked for.
+        let mut children: HashSet<Oid> = HashSet::new();
         for node in &s.relations {
             let N::RangeVar(name) = inner(node)? else { continue };
             // Before the lock, so that who may not truncate does not wait, or keep others waiting.
@@ -30,20 +32,34 @@ impl Ddl<'_> {
                 self.check_may_truncate(&found)?;
             }
             let relation = self.open_relation(name, RelationLockMode::AccessExclusive)?;
-            if relation.kind != RelationKind::Table {
+            if !matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable) {
                 bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", relation.name);
             }
             if matches!(relation.storage, Storage::System(_)) {
                 bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name);
             }
-            if !tables.iter().any(|t| t.oid == relation.oid) {
-                tables.push(relation);
+            if relation.is_partitioned() && !name.inh {
+                return Err(err!(WRONG_OBJECT_TYPE, "cannot truncate only a partitioned table").hint(
+                    "Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions directly.",
+                ));
+            }
+            let members = if name.inh { self.catalog().descendants(relation.oid) } else { vec![relation.oid] };
+            for member in members {
+                if !tables.iter().any(|t| t.oid == member) {
+                    self.lock_relation(member, RelationLockMode::AccessExclusive)?;
+                    tables.push(self.relation(member)?);
+                    children.extend((member != relation.oid).then_some(member));
+                }
             }
         }
         self.add_referencing(&mut tables, s.behavior() == DropBehavior::DropCascade)?;
         for table in &tables {
-            self.check_may_truncate(table)?;
-            self.empty_table(table.oid)?;
+            if !children.contains(&table.oid) {
+                self.check_may_truncate(table)?;
+            }
+            if !table.is_partitioned() {
+                self.empty_table(table.oid)?;
+            }
             if s.restart_seqs {
                 for column in table.columns.iter().filter(|c| !c.dropped) {
                     if let Some(sequence) = self.owned_sequence(table, &column.name) {

@@ -260,7 +260,7 @@ impl Ddl<'_> {
         {
             bail!(DUPLICATE_OBJECT, "type \"{}\" already exists", name.relname);
         }
-        let mut builder = TableBuilder { columns: vec![], constraints: vec![], sequences: vec![], likes: vec![] };
+        let mut builder = TableBuilder::default();
         for node in &s.coldeflist {
             if let N::ColumnDef(def) = inner(node)? {
                 self.add_column_definition(&mut builder, def)?;

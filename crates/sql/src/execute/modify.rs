@@ -3,37 +3,53 @@
 use std::sync::Arc;
 
 use melba_engine::{Isolation, RowLockMode};
-use melba_types::{Batch, Column, Datum, Record, Result, RowId, bail};
+use melba_types::{Batch, Column, Datum, DbError, Oid, Record, Result, RowId, bail};
 
 use super::expression::repeat;
 use super::operator::{Pending, Purpose, Relock, give, lock_and_recheck, replace, still_holds};
 use super::{BATCH_ROWS, ExecContext, Expression, Operator};
-use crate::plan::modify::{Action, Assignments, ConflictNode, Existing, MergeActionNode, MergeNode, ModifyNode, Returning};
-use crate::table::TableWriter;
+use crate::plan::modify::{
+    Action, Assignments, ConflictNode, Existing, FamilyMember, MergeActionNode, MergeNode, ModifyNode, Returning,
+};
+use crate::plan::node::TableSource;
+use crate::table::{Routed, TableWriter};
 use crate::tree::MergeMatch;
 
 pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
     let input = node.input.as_ref().map(|i| super::operator::build(i, ctx)).transpose()?;
     let writer = TableWriter::new(node.target.clone(), ctx.transaction.clone());
     let batch_rows_min = batch_rows_min(&node);
-    Ok(Box::new(ModifyOp { node, input, writer, batch_rows_min, done: false, pending: Pending::default() }))
+    let members = node.family.iter().flat_map(|f| &f.members);
+    let members = members.map(|m| TableWriter::new(m.target.clone(), ctx.transaction.clone())).collect();
+    Ok(Box::new(ModifyOp { node, input, writer, members, batch_rows_min, done: false, pending: Pending::default() }))
 }
 
 struct ModifyOp {
     node: Arc<ModifyNode>,
     input: Option<Box<dyn Operator>>,
     writer: TableWriter,
+    /// Writers of the family's members, in their order.
+    members: Vec<TableWriter>,
     /// Rows are only inserted, and so many are computed column by column.
     batch_rows_min: Option<usize>,
     done: bool,
     pending: Pending,
 }
 
-/// What a row's change left, for RETURNING.
+/// What a row's change left, for RETURNING, with the target's columns.
 struct Changed {
     old: Option<Vec<Datum>>,
     new: Option<Vec<Datum>>,
     id: RowId,
+    /// Where the row is.
+    table: Oid,
+}
+
+/// The table that a row to change is in.
+struct Place<'n> {
+    /// In the family.
+    member: Option<usize>,
+    source: &'n TableSource,
 }
 
 impl Operator for ModifyOp {
@@ -88,7 +104,9 @@ impl ModifyOp {
             }
             if self.done {
                 self.writer.finish(ctx).map_err(|(_, e)| e)?;
-                ctx.add_events(std::mem::take(&mut self.writer.events));
+                for writer in self.members.iter_mut().chain([&mut self.writer]) {
+                    ctx.add_events(std::mem::take(&mut writer.events));
+                }
             }
             if rows > 0 {
                 return Ok(give(&mut self.pending, Batch { columns: out, rows }, limit));
@@ -120,8 +138,18 @@ fn row_id(row: &[Datum], existing: &Existing) -> Option<RowId> {
     }
 }
 
-fn old_row(row: &[Datum], existing: &Existing) -> Vec<Datum> {
-    existing.columns.iter().map(|c| c.map_or(Datum::Null, |c| row[c].clone())).collect()
+/// The table that the row to change is in.
+fn place_of<'n>(node: &'n ModifyNode, existing: &'n Existing, row: &[Datum]) -> Result<Place<'n>> {
+    let found = match (&node.family, &existing.source) {
+        (None, Some(source)) => Some(Place { member: None, source }),
+        (None, None) => None,
+        (Some(family), _) => {
+            let is_its = |m: &FamilyMember| matches!(&row[family.table], Datum::Oid(oid) if *oid == m.source.relation.0);
+            let member = family.members.iter().position(is_its);
+            member.map(|at| Place { member: Some(at), source: &family.members[at].source })
+        }
+    };
+    found.ok_or_else(|| DbError::internal("a row to change of no table"))
 }
 
 fn new_row(values: &[Option<Expression>], ctx: &ExecContext, row: &[Datum]) -> Result<Vec<Datum>> {
@@ -143,8 +171,8 @@ fn lock_mode(assignments: &Assignments) -> RowLockMode {
 }
 
 /// MERGE may change a row once only.
-fn refuse_second_change(ctx: &ExecContext, existing: &Existing, id: RowId) -> Result<()> {
-    let own = ctx.transaction.get_latest(existing.source.tree, id)?.own_command;
+fn refuse_second_change(ctx: &ExecContext, source: &TableSource, id: RowId) -> Result<()> {
+    let own = ctx.transaction.get_latest(source.tree, id)?.own_command;
     if own.is_some_and(|c| c >= ctx.view().command) {
         return Err(melba_types::err!(CARDINALITY_VIOLATION, "MERGE command cannot affect row a second time")
             .hint("Ensure that not more than one source row matches any one target row."));
@@ -154,11 +182,11 @@ fn refuse_second_change(ctx: &ExecContext, existing: &Existing, id: RowId) -> Re
 
 /// Locks MERGE's target row. Once it is locked it cannot change any more, but another action than the one it was locked for
 /// may need the stronger lock.
-fn lock_matched(ctx: &ExecContext, existing: &Existing, id: RowId, mode: RowLockMode, locked: bool) -> Result<Relock> {
+fn lock_matched(ctx: &ExecContext, source: &TableSource, id: RowId, mode: RowLockMode, locked: bool) -> Result<Relock> {
     if !locked {
-        return lock_and_recheck(ctx, &existing.source, id, mode, Purpose::Change);
+        return lock_and_recheck(ctx, source, id, mode, Purpose::Change);
     }
-    ctx.transaction.lock_row_to_change(existing.source.tree, id, mode)?;
+    ctx.transaction.lock_row_to_change(source.tree, id, mode)?;
     Ok(Relock::Unchanged)
 }
 
@@ -208,11 +236,21 @@ impl ModifyOp {
                     Some(conflict) => self.insert_or(ctx, conflict, new),
                 }
             }
-            (Action::Update(assignments), Some(existing)) => self.update_row(ctx, existing, assignments, row),
+            (Action::Update(assignments), Some(existing)) => {
+                if row_id(row, existing).is_none() {
+                    return Ok(None);
+                }
+                let place = place_of(node, existing, row)?;
+                self.update_row(ctx, existing, &place, assignments, row)
+            }
             (Action::Delete, Some(existing)) => {
-                let Some((id, _)) = self.lock(ctx, existing, RowLockMode::ForUpdate, row)? else { return Ok(None) };
-                let old = old_row(row, existing);
-                self.delete(ctx, id, old).map(Some)
+                if row_id(row, existing).is_none() {
+                    return Ok(None);
+                }
+                let place = place_of(node, existing, row)?;
+                let Some((id, _)) = self.lock(ctx, existing, &place, RowLockMode::ForUpdate, row)? else { return Ok(None) };
+                let old = self.old_row(ctx, existing, &place, id, row)?;
+                self.delete(ctx, &place, id, old).map(Some)
             }
             (Action::Merge { actions, condition, source_marker }, Some(existing)) => {
                 self.merge(ctx, existing, actions, condition, *source_marker, row)
@@ -222,18 +260,89 @@ impl ModifyOp {
     }
 
     fn insert(&mut self, ctx: &ExecContext, mut new: Vec<Datum>) -> Result<Changed> {
+        if self.node.target.routing.is_some() {
+            let Routed { row, id, table } = self.writer.insert_routed(ctx, new)?;
+            return Ok(Changed { old: None, new: Some(row), id, table });
+        }
         let id = self.writer.insert(ctx, &mut new)?;
-        Ok(Changed { old: None, new: Some(new), id })
+        Ok(Changed { old: None, new: Some(new), id, table: self.node.target.relation.oid })
     }
 
-    fn update(&mut self, ctx: &ExecContext, id: RowId, old: Vec<Datum>, mut new: Vec<Datum>) -> Result<Changed> {
-        self.writer.update(ctx, id, &old, &mut new)?;
-        Ok(Changed { old: Some(old), new: Some(new), id })
+    fn writer(&mut self, place: &Place<'_>) -> &mut TableWriter {
+        match place.member {
+            None => &mut self.writer,
+            Some(at) => &mut self.members[at],
+        }
     }
 
-    fn delete(&mut self, ctx: &ExecContext, id: RowId, old: Vec<Datum>) -> Result<Changed> {
-        self.writer.delete(ctx, id, &old)?;
-        Ok(Changed { old: Some(old), new: None, id })
+    /// `old` and `new` are as their table has them.
+    fn update(
+        &mut self,
+        ctx: &ExecContext,
+        place: &Place<'_>,
+        id: RowId,
+        old: Vec<Datum>,
+        mut new: Vec<Datum>,
+    ) -> Result<Changed> {
+        let node = self.node.clone();
+        if node.target.routing.is_some() && !self.writer(place).accepts(ctx, &mut new)? {
+            // It goes to another partition.
+            let shown = self.shown(ctx, place, old.clone())?;
+            self.writer(place).delete(ctx, id, &old)?;
+            let new = match (place.member, &node.family) {
+                (Some(at), Some(family)) => family.members[at].columns.up(new),
+                _ => new,
+            };
+            return Ok(Changed { old: Some(shown), ..self.insert(ctx, new)? });
+        }
+        self.writer(place).update(ctx, id, &old, &mut new)?;
+        let (old, new) = (self.shown(ctx, place, old)?, self.shown(ctx, place, new)?);
+        Ok(Changed { old: Some(old), new: Some(new), id, table: place.source.relation })
+    }
+
+    fn delete(&mut self, ctx: &ExecContext, place: &Place<'_>, id: RowId, old: Vec<Datum>) -> Result<Changed> {
+        self.writer(place).delete(ctx, id, &old)?;
+        Ok(Changed { old: Some(self.shown(ctx, place, old)?), new: None, id, table: place.source.relation })
+    }
+
+    /// A row of a member with the target's columns, virtual ones computed.
+    fn shown(&self, ctx: &ExecContext, place: &Place<'_>, mut row: Vec<Datum>) -> Result<Vec<Datum>> {
+        let (Some(at), Some(family)) = (place.member, &self.node.family) else { return Ok(row) };
+        let member = &family.members[at];
+        if self.node.returning.is_none() {
+            return Ok(Vec::new());
+        }
+        member.target.compute_virtuals(ctx, &mut row)?;
+        Ok(member.columns.up(row))
+    }
+
+    /// The row to change as its table has it.
+    fn old_row(&self, ctx: &ExecContext, existing: &Existing, place: &Place<'_>, id: RowId, row: &[Datum]) -> Result<Vec<Datum>> {
+        let (Some(at), Some(family)) = (place.member, &self.node.family) else {
+            return Ok(existing.columns.iter().map(|c| c.map_or(Datum::Null, |c| row[c].clone())).collect());
+        };
+        let latest = ctx.transaction.get_latest(place.source.tree, id)?.row;
+        Ok(latest.map(|bytes| family.members[at].target.decode(&bytes)).unwrap_or_default())
+    }
+
+    /// The row with its new values, as its table has it.
+    fn assign(
+        &self,
+        ctx: &ExecContext,
+        place: &Place<'_>,
+        assignments: &Assignments,
+        old: &[Datum],
+        row: &[Datum],
+    ) -> Result<Vec<Datum>> {
+        let (Some(at), Some(family)) = (place.member, &self.node.family) else { return assign(assignments, ctx, old, row) };
+        let columns = &family.members[at].columns;
+        let mut new = old.to_vec();
+        for (column, value) in &assignments.columns {
+            if let Some(place) = columns.below(*column).and_then(|c| new.get_mut(c)) {
+                *place = value.eval_stored(ctx, row)?;
+            }
+        }
+        Ok(new)
     }
 
     /// Locks the row to change: its id, and whether the row was brought up to date. A row that another transaction changed
@@ -242,11 +351,12 @@ impl ModifyOp {
         &self,
         ctx: &ExecContext,
         existing: &Existing,
+        place: &Place<'_>,
         mode: RowLockMode,
         row: &mut [Datum],
     ) -> Result<Option<(RowId, bool)>> {
         let Some(id) = row_id(row, existing) else { return Ok(None) };
-        match lock_and_recheck(ctx, &existing.source, id, mode, Purpose::Change)? {
+        match lock_and_recheck(ctx, place.source, id, mode, Purpose::Change)? {
             Relock::Unchanged => Ok(Some((id, false))),
             Relock::Skip => Ok(None),
             Relock::Changed(outputs) => {
@@ -261,23 +371,27 @@ impl ModifyOp {
         &mut self,
         ctx: &ExecContext,
         existing: &Existing,
+        place: &Place<'_>,
         assignments: &Assignments,
         row: &mut [Datum],
     ) -> Result<Option<Changed>> {
-        let (mut mode, mut computed) = self.update_mode(ctx, existing, assignments, row)?;
+        let (mut mode, mut computed) = self.update_mode(ctx, existing, place, assignments, row)?;
         loop {
-            let Some((id, changed)) = self.lock(ctx, existing, mode, row)? else { return Ok(None) };
-            let old = old_row(row, existing);
+            let Some((id, changed)) = self.lock(ctx, existing, place, mode, row)? else { return Ok(None) };
+            let old = self.old_row(ctx, existing, place, id, row)?;
             // Computed again only for a row that has changed: nextval must not be called twice.
             let new = match computed.take() {
                 Some(new) if !changed => new,
-                _ => assign(assignments, ctx, &old, row)?,
+                _ => self.assign(ctx, place, assignments, &old, row)?,
             };
-            if mode == RowLockMode::ForNoKeyUpdate && assignments.key && self.writer.changes_key(ctx, &old, &new)? {
+            if mode == RowLockMode::ForNoKeyUpdate
+                && assignments.key
+                && self.writer(place).changes_key(ctx, &old, &new)?
+            {
                 mode = RowLockMode::ForUpdate;
                 continue;
             }
-            return self.update(ctx, id, old, new).map(Some);
+            return self.update(ctx, place, id, old, new).map(Some);
         }
     }
 
@@ -287,15 +401,20 @@ impl ModifyOp {
         &mut self,
         ctx: &ExecContext,
         existing: &Existing,
+        place: &Place<'_>,
         assignments: &Assignments,
         row: &[Datum],
     ) -> Result<(RowLockMode, Option<Vec<Datum>>)> {
-        if !assignments.key {
-            return Ok((RowLockMode::ForNoKeyUpdate, None));
+        // Which partition it will be in is known with its new values.
+        let (Some(id), true) = (row_id(row, existing), assignments.key && self.node.target.routing.is_none()) else {
+            return Ok((lock_mode(assignments), None));
+        };
+        let old = self.old_row(ctx, existing, place, id, row)?;
+        if old.is_empty() {
+            return Ok((RowLockMode::ForUpdate, None));
         }
-        let old = old_row(row, existing);
-        let new = assign(assignments, ctx, &old, row)?;
-        let changes = self.writer.changes_key(ctx, &old, &new)?;
+        let new = self.assign(ctx, place, assignments, &old, row)?;
+        let changes = self.writer(place).changes_key(ctx, &old, &new)?;
         Ok((if changes { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate }, Some(new)))
     }
 
@@ -360,8 +479,10 @@ impl ModifyOp {
             {
                 return Ok(None);
             }
-            let updated = assign(assignments, ctx, &old, &both)?;
-            return self.update(ctx, found.row, old, updated).map(Some);
+            let mut updated = assign(assignments, ctx, &old, &both)?;
+            self.writer.update(ctx, found.row, &old, &mut updated)?;
+            let table = self.node.target.relation.oid;
+            return Ok(Some(Changed { old: Some(old), new: Some(updated), id: found.row, table }));
         }
     }
 
@@ -374,6 +495,7 @@ impl ModifyOp {
         source_marker: Option<usize>,
         row: &mut [Datum],
     ) -> Result<Option<Changed>> {
+        let node = self.node.clone();
         let mut matched = if row_id(row, existing).is_none() {
             MergeMatch::NotMatchedByTarget
         } else if source_marker.is_some_and(|m| row[m].is_null()) {
@@ -390,6 +512,10 @@ impl ModifyOp {
                 {
                     continue;
                 }
+                let place = match (&action.command, row_id(row, existing)) {
+                    (MergeActionNode::Update(_) | MergeActionNode::Delete, Some(_)) => Some(place_of(&node, existing, row)?),
+                    _ => None,
+                };
                 let (mode, computed) = match &action.command {
                     MergeActionNode::Nothing => return Ok(None),
                     MergeActionNode::Insert(values) => {
@@ -397,14 +523,17 @@ impl ModifyOp {
                         let new = new_row(values, ctx, row)?;
                         return self.insert(ctx, new).map(Some);
                     }
-                    MergeActionNode::Update(assignments) => self.update_mode(ctx, existing, assignments, row)?,
+                    MergeActionNode::Update(assignments) => match &place {
+                        Some(place) => self.update_mode(ctx, existing, place, assignments, row)?,
+                        None => return Ok(None),
+                    },
                     MergeActionNode::Delete => (RowLockMode::ForUpdate, None),
                 };
-                let Some(id) = row_id(row, existing) else { return Ok(None) };
-                match lock_matched(ctx, existing, id, mode, locked)? {
+                let (Some(id), Some(place)) = (row_id(row, existing), place) else { return Ok(None) };
+                match lock_matched(ctx, place.source, id, mode, locked)? {
                     Relock::Unchanged => {}
                     Relock::Skip => {
-                        refuse_second_change(ctx, existing, id)?;
+                        refuse_second_change(ctx, place.source, id)?;
                         row[existing.row_id] = Datum::Null;
                         matched = MergeMatch::NotMatchedByTarget;
                         continue 'again;
@@ -421,16 +550,19 @@ impl ModifyOp {
                         continue 'again;
                     }
                 }
-                let old = old_row(row, existing);
+                let old = self.old_row(ctx, existing, &place, id, row)?;
                 return match &action.command {
                     MergeActionNode::Update(assignments) => {
                         ctx.set_merge_action(Some("UPDATE"));
-                        let new = computed.map_or_else(|| assign(assignments, ctx, &old, row), Ok)?;
-                        self.update(ctx, id, old, new).map(Some)
+                        let new = match computed {
+                            Some(new) => new,
+                            None => self.assign(ctx, &place, assignments, &old, row)?,
+                        };
+                        self.update(ctx, &place, id, old, new).map(Some)
                     }
                     _ => {
                         ctx.set_merge_action(Some("DELETE"));
-                        self.delete(ctx, id, old).map(Some)
+                        self.delete(ctx, &place, id, old).map(Some)
                     }
                 };
             }
@@ -452,8 +584,11 @@ impl ModifyOp {
         // MERGE's DELETE shows the old row where neither version is named.
         let shown = if matches!(self.node.action, Action::Merge { .. }) { changed.old.clone() } else { None };
         let mut versions = [changed.old, changed.new.or(shown)];
-        for version in versions.iter_mut().flatten() {
-            self.node.target.compute_virtuals(ctx, version)?;
+        // Members compute their own.
+        if self.node.family.is_none() && self.node.target.routing.is_none() {
+            for version in versions.iter_mut().flatten() {
+                self.node.target.compute_virtuals(ctx, version)?;
+            }
         }
         for version in &versions {
             match version {
@@ -469,7 +604,7 @@ impl ModifyOp {
                     let fields = returning.live.iter().map(field).collect::<Result<_>>()?;
                     row.extend([
                         Datum::Int8(changed.id.0 as i64),
-                        Datum::Oid(relation.oid.0),
+                        Datum::Oid(changed.table.0),
                         Datum::Record(Arc::new(Record {
                             type_oid: returning.row_type,
                             field_types: returning.field_types.clone(),

@@ -2,6 +2,8 @@
 
 mod index;
 mod leaf;
+mod members;
+mod prune;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -13,6 +15,9 @@ use melba_engine::ZoneOp;
 use melba_types::{Datum, DbError, Kind, Result, bail, oids};
 
 use self::index::IndexChoice;
+use self::members::FamilyPath;
+pub(super) use self::members::Member;
+pub use self::prune::Pruning;
 use super::join::{Goal, Path, PathKind};
 use super::layout::Layout;
 use super::node::*;
@@ -43,8 +48,8 @@ pub(super) enum Access {
     Result,
     /// Planned already, with the parameters it uses; taken when the plan is made.
     Subquery(RefCell<Option<(Stage, BTreeSet<usize>)>>),
-    /// A table with children: each is read and its columns matched by name.
-    Inheritance(Vec<Arc<Relation>>),
+    /// A table with children.
+    Family(FamilyPath),
 }
 
 const SEQUENTIAL_ROW: f64 = 0.0125;
@@ -172,14 +177,13 @@ impl Planner<'_> {
             }
         }
         let params = self.parameters_of(own, entry);
-        if inherit {
-            let mut members = vec![relation.clone()];
-            self.descendants(&relation, &mut members);
-            if members.len() > 1 || matches!(relation.storage, Storage::None) {
-                members.retain(|m| matches!(m.storage, Storage::Tree(_)));
-                let rows = members.iter().map(|m| self.table_rows(m)).sum::<f64>();
-                return Ok(vec![self.simple_path(entry, Access::Inheritance(members), own, params, rows)]);
-            }
+        if inherit && self.is_family(&relation, inherit) {
+            return self.family_paths(entry, &relation, own, across, goal);
+        }
+        if relation.is_partitioned() {
+            // ONLY: it has no rows of its own.
+            let family = FamilyPath { members: vec![], pruner: None };
+            return Ok(vec![self.simple_path(entry, Access::Family(family), own, params, 0.0)]);
         }
         match relation.storage {
             Storage::Tree(_) => {}
@@ -203,17 +207,6 @@ impl Planner<'_> {
         })];
         out.extend(self.index_paths(entry, &relation, raw, own, across, goal)?);
         Ok(out)
-    }
-
-    fn descendants(&self, relation: &Relation, out: &mut Vec<Arc<Relation>>) {
-        for child in self.catalog().children(relation.oid) {
-            if let Some(child) = self.catalog().relation(child)
-                && !out.iter().any(|r| r.oid == child.oid)
-            {
-                out.push(child.clone());
-                self.descendants(child, out);
-            }
-        }
     }
 
     pub fn table_rows(&self, relation: &Relation) -> f64 {
@@ -341,9 +334,10 @@ impl Planner<'_> {
     }
 
     /// The columns of a relation that the query reads apart from conditions that the way to its rows makes sure of.
-    fn needed(&self, entry: usize, decided: &[Expr]) -> BTreeSet<i16> {
+    pub(super) fn needed(&self, entry: usize, decided: &[Expr]) -> BTreeSet<i16> {
         let mut needed = self.level().needed[entry].clone();
-        if !self.level().rechecks {
+        // All members of a family give the same columns.
+        if !self.level().rechecks && self.level().member.is_none() {
             for condition in decided {
                 condition.visit_vars(&mut |v| {
                     if v.entry == entry
@@ -404,10 +398,17 @@ impl Planner<'_> {
                 -2 => (ScanOutput::Const(Datum::Oid(2)), Kind::Oid),
                 c if c < 0 => (ScanOutput::Const(Datum::Oid(0)), Kind::Oid),
                 0 => {
-                    let live = relation.columns.iter().filter(|c| !c.dropped);
+                    // A member's row is shown as one of its parent.
+                    let member = self.level().member.clone();
+                    let shown = member.as_ref().map_or(relation, |m| &m.parent);
+                    let live = shown.columns.iter().filter(|c| !c.dropped);
+                    let columns = match &member {
+                        Some(member) => member.live().map(place).collect(),
+                        None => (0..relation.columns.len()).filter(|&c| !relation.columns[c].dropped).map(place).collect(),
+                    };
                     let output = ScanOutput::WholeRow {
-                        ty: relation.row_type,
-                        columns: (0..relation.columns.len()).filter(|&c| !relation.columns[c].dropped).map(place).collect(),
+                        ty: shown.row_type,
+                        columns,
                         types: live.clone().map(|c| c.ty).collect(),
                         names: live.map(|c| c.name.clone()).collect(),
                     };

@@ -335,7 +335,7 @@ fn children(op: &Op) -> Vec<&PlanNode> {
         Op::Distinct(n) => vec![&n.input],
         Op::Limit(n) => vec![&n.input],
         Op::SetOp(n) => vec![&n.left, &n.right],
-        Op::Append(n) => n.iter().collect(),
+        Op::Append(n) => n.inputs.iter().collect(),
         Op::RecursiveUnion(n) => vec![&n.base, &n.recursive],
         Op::LockRows(n) => vec![&n.input],
         Op::Modify(n) => n.input().into_iter().collect(),

@@ -12,7 +12,7 @@ use super::planner::{Planner, Stage};
 use super::prepare::{Tree, conjuncts, entry_names, joined_columns, substitute};
 use super::query::{rechecks, row_columns};
 use crate::execute::Expression;
-use crate::table::{TableTarget, TargetBuilder};
+use crate::table::{ColumnMap, TableTarget, TargetBuilder};
 use crate::tree::{self, Command, Expr, FromItem, JoinKind, MergeCommand, MergeMatch, Query, RangeKind, RowVersion, Target};
 
 /// Changes rows of one table.
@@ -26,6 +26,8 @@ pub struct ModifyNode {
     pub input: Option<PlanNode>,
     /// UPDATE, DELETE, MERGE: where the target's row is found in the input.
     pub existing: Option<Existing>,
+    /// The same, of a table with children: the tables that its rows are in.
+    pub family: Option<Family>,
     pub action: Action,
     pub returning: Option<Returning>,
 }
@@ -33,7 +35,8 @@ pub struct ModifyNode {
 /// The target's row within the input's rows.
 #[derive(Debug)]
 pub struct Existing {
-    pub source: TableSource,
+    /// Of a table without children.
+    pub source: Option<TableSource>,
     pub row_id: usize,
     /// For each column of the table, its place in the input.
     pub columns: Vec<Option<usize>>,
@@ -41,6 +44,22 @@ pub struct Existing {
     pub replace: Vec<(usize, usize)>,
     /// What a newer version must satisfy.
     pub recheck: Vec<Recheck>,
+}
+
+/// The tables that the rows of a table with children are in. Rows to change are read again from theirs: it may have columns that
+/// the parent has not.
+#[derive(Debug)]
+pub struct Family {
+    /// Column of the input with the OID of the row's table.
+    pub table: usize,
+    pub members: Vec<FamilyMember>,
+}
+
+#[derive(Debug)]
+pub struct FamilyMember {
+    pub source: TableSource,
+    pub target: Arc<TableTarget>,
+    pub columns: ColumnMap,
 }
 
 #[derive(Debug)]
@@ -127,6 +146,7 @@ impl Planner<'_> {
         };
         match relation.storage {
             Storage::Tree(_) => {}
+            Storage::None if relation.is_partitioned() => {}
             // PostgreSQL lets superusers do it; here the rows are computed.
             Storage::System(_) => {
                 return Err(DbError::unsupported(format!("changing system catalog \"{}\" by its rows", relation.name)));
@@ -136,9 +156,9 @@ impl Planner<'_> {
             }
             _ => return Err(DbError::unsupported(format!("changing relation \"{}\"", relation.name))),
         }
-        match self.relations.iter_mut().find(|r| r.0 == oid) {
-            Some(found) => found.1 = true,
-            None => self.relations.push((oid, true)),
+        self.note_written(oid);
+        if relation.is_partitioned() && query.insert.as_ref().is_some_and(|i| i.on_conflict.is_some()) {
+            return Err(DbError::unsupported("ON CONFLICT on a partitioned table"));
         }
         let builder = TargetBuilder { catalog: self.context.catalog, session: self.context.session };
         let target = Arc::new(builder.table(oid)?);
@@ -146,15 +166,35 @@ impl Planner<'_> {
         if query.command == Command::Insert {
             return self.insert(query, entry, &relation, target, counts);
         }
-        if self.children_exist(&relation, query, entry) {
-            return Err(DbError::unsupported("changing a table with children"));
-        }
         self.change(query, entry, &relation, target, counts)
     }
 
-    fn children_exist(&self, relation: &Relation, query: &Query, entry: usize) -> bool {
-        matches!(query.range_table[entry].kind, RangeKind::Relation { inherit: true, .. })
-            && !self.catalog().children(relation.oid).is_empty()
+    /// The tables that a change of a table with children reaches; `None` when it is the only one.
+    fn family(&mut self, entry: usize, relation: &Arc<Relation>, layout: &Layout) -> Result<Option<Family>> {
+        let inherit = matches!(self.level().entries[entry].kind, RangeKind::Relation { inherit: true, .. });
+        if !self.is_family(relation, inherit) {
+            return Ok(None);
+        }
+        let Some(table) = layout.position(entry, -6) else {
+            return Err(DbError::internal("the target's table is not in the row"));
+        };
+        let builder = TargetBuilder { catalog: self.context.catalog, session: self.context.session };
+        let mut members = Vec::new();
+        // Of a partitioned table, ONLY has no rows.
+        let sources = if inherit { self.member_sources(entry, relation)? } else { vec![] };
+        for (member, source) in sources {
+            self.note_written(member.oid);
+            let target = Arc::new(builder.table(member.oid)?);
+            members.push(FamilyMember { source, target, columns: ColumnMap::new(relation, &member) });
+        }
+        Ok(Some(Family { table, members }))
+    }
+
+    fn note_written(&mut self, oid: Oid) {
+        match self.relations.iter_mut().find(|r| r.0 == oid) {
+            Some(found) => found.1 = true,
+            None => self.relations.push((oid, true)),
+        }
     }
 
     fn insert(
@@ -222,6 +262,9 @@ impl Planner<'_> {
         let is_stored = |c: &usize| !relation.columns[*c].dropped && relation.columns[*c].generated != b'v';
         needed.extend((0..relation.columns.len()).filter(is_stored).map(|c| (entry, c as i16 + 1)));
         needed.extend(marker.map(|m| (m, 0)));
+        let inherit = matches!(self.level().entries[entry].kind, RangeKind::Relation { inherit: true, .. });
+        let is_family = self.is_family(relation, inherit);
+        needed.extend(is_family.then_some((entry, -6)));
         self.gather_needed(query, &tree, &needed);
         let (path, gates) = self.plan_joins(&tree, &Goal { order: vec![], fraction: 1.0 })?;
         let mut stage = self.create(&path)?;
@@ -232,7 +275,14 @@ impl Planner<'_> {
             stage = Stage { node: self.node(op, kinds, estimate), layout: stage.layout };
         }
         let layout = stage.layout;
-        let (source, _, scan) = self.table_source(entry, relation, &[])?;
+        let family = self.family(entry, relation, &layout)?;
+        let (source, scan) = match &family {
+            None => {
+                let (source, _, scan) = self.table_source(entry, relation, &[])?;
+                (Some(source), scan)
+            }
+            Some(_) => (None, Layout(self.needed(entry, &[]).iter().map(|c| (entry, *c)).collect())),
+        };
         let Some(row_id) = layout.position(entry, -1) else {
             return Err(DbError::internal("the target's row id is not in the row"));
         };
@@ -250,7 +300,8 @@ impl Planner<'_> {
             Command::Delete => Action::Delete,
             _ => self.merge_action(query, relation, &layout, marker)?,
         };
-        self.finish_modify(query, entry, relation, target, counts, Some(stage.node), layout, Some(existing), action)
+        let found = Some((existing, family));
+        self.finish_modify(query, entry, relation, target, counts, Some(stage.node), layout, found, action)
     }
 
     /// MERGE's source and target as a join; the entry whose presence tells whether there is a source row.
@@ -332,11 +383,10 @@ impl Planner<'_> {
             let generated = relation.columns[c as usize - 1].generated != 0;
             generated || columns.iter().any(|(at, _)| *at as i16 + 1 == c)
         };
-        let key = relation
-            .indexes
-            .iter()
-            .filter_map(|i| self.catalog().relation(*i)?.index.as_ref())
-            .any(|info| info.unique && info.keys.iter().any(|k| k.column == 0 || assigned(k.column)));
+        let mut infos = relation.indexes.iter().filter_map(|i| self.catalog().relation(*i)?.index.as_ref());
+        // Members have indexes of their own.
+        let key = !self.catalog().children(relation.oid).is_empty()
+            || infos.any(|info| info.unique && info.keys.iter().any(|k| k.column == 0 || assigned(k.column)));
         Ok(Assignments { columns, key })
     }
 
@@ -350,9 +400,10 @@ impl Planner<'_> {
         counts: bool,
         input: Option<PlanNode>,
         layout: Layout,
-        existing: Option<Existing>,
+        found: Option<(Existing, Option<Family>)>,
         action: Action,
     ) -> Result<Stage> {
+        let (existing, family) = found.map_or((None, None), |(existing, family)| (Some(existing), family));
         let command = match query.command {
             Command::Insert => PlanCommand::Insert,
             Command::Update => PlanCommand::Update,
@@ -363,7 +414,7 @@ impl Planner<'_> {
         let kinds: Arc<[Kind]> =
             returning.as_ref().map(|r| r.expressions.iter().map(|e| e.kind).collect()).unwrap_or_else(|| Arc::from([]));
         let estimate = input.as_ref().map(|i| i.estimate).unwrap_or(Estimate { rows: 1.0, total: 0.01, ..Default::default() });
-        let node = ModifyNode { command, target, counts, input, existing, action, returning };
+        let node = ModifyNode { command, target, counts, input, existing, family, action, returning };
         let layout = Layout::of(super::layout::TARGET, kinds.len());
         Ok(Stage { node: self.node(Op::Modify(Arc::new(node)), kinds, estimate), layout })
     }

@@ -100,10 +100,18 @@ pub enum Op {
     Distinct(Arc<DistinctNode>),
     Limit(Arc<LimitNode>),
     SetOp(Arc<SetOpNode>),
-    Append(Arc<Vec<PlanNode>>),
+    Append(Arc<AppendNode>),
     RecursiveUnion(Arc<RecursiveUnionNode>),
     LockRows(Arc<LockRowsNode>),
     Modify(Arc<super::modify::ModifyNode>),
+}
+
+/// The rows of all inputs, one after the other.
+#[derive(Debug)]
+pub struct AppendNode {
+    pub inputs: Vec<PlanNode>,
+    /// Which of the inputs, partitions of a table, need to be read.
+    pub pruning: Option<super::access::Pruning>,
 }
 
 /// The input's rows, or one row without columns, if constant conditions hold.
@@ -482,13 +490,21 @@ pub enum Recheck {
 /// A locked table's place in the rows that pass.
 #[derive(Debug)]
 pub struct RowLock {
-    pub source: TableSource,
+    /// One; of a table with children, all that have rows.
+    pub tables: Vec<LockedTable>,
+    /// Column with the table's OID, where there are several.
+    pub table: Option<usize>,
     pub strength: LockStrength,
     pub wait: LockWait,
     /// Column with the row id.
     pub row_id: usize,
-    /// The columns of the table's unique keys, by position.
-    pub keys: Vec<usize>,
     /// Columns that hold the table's outputs, to be replaced by those of a newer version: (column, index into outputs).
     pub columns: Vec<(usize, usize)>,
+}
+
+#[derive(Debug)]
+pub struct LockedTable {
+    pub source: TableSource,
+    /// The columns of the table's unique keys, by position.
+    pub keys: Vec<usize>,
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use melba_types::{DbError, Kind, Oid, Result};
 
+use super::access::Member;
 use super::layout::Layout;
 use super::node::*;
 use super::{Plan, PlanContext};
@@ -22,6 +23,8 @@ pub(super) struct Level {
     pub entries: Vec<RangeEntry>,
     /// Columns of each entry that anything reads, and in how many places.
     pub needed: Vec<BTreeMap<i16, usize>>,
+    /// The member of a family that is planned in its parent's place.
+    pub member: Option<Arc<Member>>,
     /// Conditions may be looked at again for a row's newest version.
     pub rechecks: bool,
     /// Executor parameters that carry columns of this level to where they are not in the row.

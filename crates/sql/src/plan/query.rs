@@ -223,6 +223,11 @@ impl<'a> Planner<'a> {
         }
         for lock in &query.locking {
             *needed[lock.entry].entry(-1).or_default() += 1;
+            if let RangeKind::Relation { oid, inherit, .. } = self.level().entries[lock.entry].kind
+                && self.catalog().relation(oid).is_some_and(|r| self.is_family(r, inherit))
+            {
+                *needed[lock.entry].entry(-6).or_default() += 1;
+            }
         }
         let level = self.level_mut();
         level.needed = needed;
@@ -483,6 +488,13 @@ impl<'a> Planner<'a> {
         columns
     }
 
+    fn locked_members(&mut self, entry: usize, parent: &Arc<melba_catalog::Relation>) -> Result<(Vec<LockedTable>, Layout)> {
+        let layout = Layout(self.needed(entry, &[]).iter().map(|c| (entry, *c)).collect());
+        let sources = self.member_sources(entry, parent)?;
+        let tables = sources.into_iter().map(|(r, source)| LockedTable { source, keys: self.key_columns(&r) }).collect();
+        Ok((tables, layout))
+    }
+
     /// FOR UPDATE and its kin.
     fn locked(&mut self, query: &Query, stage: Stage, recheck: Vec<RecheckExpr>) -> Result<Stage> {
         if query.locking.is_empty() {
@@ -490,16 +502,22 @@ impl<'a> Planner<'a> {
         }
         let mut locks = Vec::new();
         for locking in &query.locking {
-            let RangeKind::Relation { oid, .. } = self.level().entries[locking.entry].kind else { continue };
+            let RangeKind::Relation { oid, inherit, .. } = self.level().entries[locking.entry].kind else { continue };
             let Some(relation) = self.catalog().relation(oid).cloned() else { continue };
             if matches!(relation.storage, melba_catalog::Storage::System(_)) {
                 return Err(DbError::unsupported("locking rows of a system relation"));
             }
             let Some(row_id) = stage.layout.position(locking.entry, -1) else { continue };
-            let (source, _, layout) = self.table_source(locking.entry, &relation, &[])?;
+            let mut table = None;
+            let (tables, layout) = if self.is_family(&relation, inherit) {
+                table = stage.layout.position(locking.entry, -6);
+                self.locked_members(locking.entry, &relation)?
+            } else {
+                let (source, _, layout) = self.table_source(locking.entry, &relation, &[])?;
+                (vec![LockedTable { source, keys: self.key_columns(&relation) }], layout)
+            };
             let columns = row_columns(&stage.layout, &layout);
-            let keys = self.key_columns(&relation);
-            locks.push(RowLock { source, strength: locking.strength, wait: locking.wait, row_id, keys, columns });
+            locks.push(RowLock { tables, table, strength: locking.strength, wait: locking.wait, row_id, columns });
         }
         let recheck = self.compile_rechecks(recheck, &stage.layout)?;
         let (kinds, estimate) = (stage.node.kinds.clone(), stage.node.estimate);

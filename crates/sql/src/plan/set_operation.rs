@@ -121,7 +121,7 @@ impl Planner<'_> {
                 estimate.rows += input.estimate.rows;
                 estimate.total += input.estimate.total;
             }
-            let node = self.node(Op::Append(Arc::new(inputs)), kinds.clone(), estimate);
+            let node = self.node(Op::Append(Arc::new(AppendNode { inputs, pruning: None })), kinds.clone(), estimate);
             let layout = Layout::of(SET, kinds.len());
             if tree.all {
                 return Ok(Stage { node, layout });

@@ -291,7 +291,8 @@ fn reindex(ddl: &Ddl<'_>, s: &ReindexStmt) -> Result<Outcome> {
         if s.kind() == ReindexObjectIndex && !is_index {
             bail!(WRONG_OBJECT_TYPE, "\"{}\" is not an index", relation.name);
         }
-        if s.kind() == ReindexObjectTable && !matches!(relation.kind, RelationKind::Table | RelationKind::MaterializedView) {
+        let tables = [RelationKind::Table, RelationKind::MaterializedView, RelationKind::PartitionedTable];
+        if s.kind() == ReindexObjectTable && !tables.contains(&relation.kind) {
             bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table or materialized view", relation.name);
         }
         ddl.require_owner(relation.owner, if is_index { "index" } else { "table" }, &relation.name)?;
@@ -338,10 +339,13 @@ fn lock_tables(ddl: &Ddl<'_>, s: &LockStmt) -> Result<Outcome> {
         if !writing.iter().chain(more).any(|mask| catalog.has_relation_privileges(ddl.user, &relation, *mask)) {
             return Err(super::permissions::denied(&relation));
         }
-        if s.nowait {
-            ddl.try_lock_relation(&relation, mode)?;
-        } else {
-            ddl.lock_relation(relation.oid, mode)?;
+        let members = if name.inh { catalog.descendants(relation.oid) } else { vec![relation.oid] };
+        for member in members {
+            if s.nowait {
+                ddl.try_lock_relation(&*ddl.relation(member)?, mode)?;
+            } else {
+                ddl.lock_relation(member, mode)?;
+            }
         }
     }
     Ok(Outcome::Done { tag: "LOCK TABLE".into() })

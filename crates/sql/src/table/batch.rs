@@ -58,7 +58,9 @@ impl Rows {
 impl TableWriter {
     /// Whether rows have been handed in that may not be in the table yet.
     pub fn has_rows(&self) -> bool {
-        self.rows.loads.is_some() || !self.rows.waiting.is_empty()
+        self.rows.loads.is_some()
+            || !self.rows.waiting.is_empty()
+            || self.router.as_ref().is_some_and(|router| router.has_rows())
     }
 
     /// Inserts a batch of rows (a column for every column of the table); generated columns are filled in.
@@ -66,6 +68,9 @@ impl TableWriter {
     /// # Errors
     /// Those of `insert`; about keys they may come with a later batch, or with `finish`.
     pub fn insert_batch(&mut self, ctx: &ExecContext, mut batch: Batch) -> Result<(), RowError> {
+        if let Some(router) = &mut self.router {
+            return router.insert_batch(ctx, batch);
+        }
         let target = self.target.clone();
         if let Err((i, error)) = self.prepare_batch(ctx, &target, &mut batch) {
             let number = self.rows.count + i as u64;
@@ -96,6 +101,11 @@ impl TableWriter {
 
     /// Inserts what waits and enters the rows into the indexes. To be called when the last row has been handed in.
     pub fn finish(&mut self, ctx: &ExecContext) -> Result<(), RowError> {
+        if let Some(router) = &mut self.router {
+            let finished = router.finish(ctx);
+            router.take_events().into_iter().for_each(|events| self.events.append(events));
+            return finished;
+        }
         let target = self.target.clone();
         self.write_waiting(ctx, &target)?;
         let mut first: Option<(Duplicate, usize)> = None;
@@ -287,7 +297,8 @@ impl TableWriter {
     fn check_batch(&mut self, ctx: &ExecContext, target: &TableTarget, batch: &mut Batch) -> Result<(), (usize, DbError)> {
         let expressions = target.generated.iter().map(|(_, e)| e).chain(target.checks.iter().map(|check| &check.condition));
         let is_volatile = expressions.into_iter().any(Expression::is_volatile);
-        if !is_volatile && matches!(is_accepted(ctx, target, batch), Ok(true)) {
+        let is_routed = self.routed || target.partition.is_empty();
+        if !is_volatile && is_routed && matches!(is_accepted(ctx, target, batch), Ok(true)) {
             return Ok(());
         }
         // Which row is refused, and why, if any is.

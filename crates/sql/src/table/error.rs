@@ -71,6 +71,13 @@ pub fn check(session: &dyn Session, target: &TableTarget, constraint: &str, row:
     at_table(error, session, relation).constraint(constraint)
 }
 
+pub fn partition(session: &dyn Session, target: &TableTarget, row: &[Datum]) -> DbError {
+    let relation = &target.relation;
+    let error = err!(CHECK_VIOLATION, "new row for relation \"{}\" violates partition constraint", relation.name)
+        .detail(failing_row(session, relation, row));
+    at_table(error, session, relation)
+}
+
 /// `Key (a, b)=(1, 2)`.
 fn key_text(session: &dyn Session, names: &[String], types: &[Oid], values: &[Datum]) -> String {
     let values: Vec<String> = types.iter().zip(values).map(|(ty, v)| shown(session, *ty, v)).collect();

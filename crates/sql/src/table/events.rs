@@ -118,6 +118,11 @@ impl Events {
         self.queue.is_empty()
     }
 
+    /// Takes over what another writer of the statement has left.
+    pub(super) fn append(&mut self, other: Events) {
+        self.queue.extend(other.queue);
+    }
+
     pub(super) fn inserted(&mut self, target: &Arc<TableTarget>, row: &[Datum]) {
         for constraint in &target.references {
             self.reference(target, constraint, row);

@@ -13,12 +13,17 @@ mod batch;
 pub(crate) mod error;
 mod events;
 mod foreign_key;
+pub(crate) mod matching;
+mod partition;
+mod routing;
 mod target;
 mod toast;
 mod writer;
 
 pub use batch::RowError;
 pub use events::{DeferredEvents, Events};
+pub(crate) use partition::{HashPartition, PartitionMap, RangePartition};
+pub(crate) use routing::{ColumnMap, Routed};
 pub(crate) use target::plain_parts;
 pub use target::{IndexPart, IndexTarget, PartSource, TableTarget, TargetBuilder};
 pub(crate) use toast::{ChunkScan, RowCopier, forget_value};

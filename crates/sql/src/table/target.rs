@@ -8,12 +8,17 @@ use melba_functions::Session;
 use melba_types::row::RowLayout;
 use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 
+use super::partition::PartitionCheck;
+use super::routing::Routing;
 use super::toast::ToastTarget;
 use crate::analyze::{Context, Expected, analyze_stored_expression};
 use crate::execute::ExecContext;
 use crate::execute::expression::{Expression, compile_for_table};
 use crate::execute::key::KeyPart;
 use crate::tree::Expr;
+
+/// The tree of a table whose rows are in its partitions.
+const NO_TREE: TreeId = TreeId(0);
 
 /// A table to write to.
 #[derive(Debug)]
@@ -38,6 +43,10 @@ pub struct TableTarget {
     pub references: Vec<Arc<Constraint>>,
     /// Foreign keys of others (or its own) that refer to this table.
     pub referenced_by: Vec<Arc<Constraint>>,
+    /// Of a partition: what its rows must satisfy to be in it, and in the partitions that it is in.
+    pub partition: Vec<PartitionCheck>,
+    /// Of a partitioned table, whose own tree is none: where its rows go.
+    pub routing: Option<Arc<Routing>>,
 }
 
 #[derive(Debug)]
@@ -213,8 +222,10 @@ impl TargetBuilder<'_> {
             .relation(oid)
             .cloned()
             .ok_or_else(|| DbError::internal(format!("could not open relation with OID {oid}")))?;
-        let Storage::Tree(tree) = relation.storage else {
-            return Err(DbError::internal(format!("relation \"{}\" has no storage", relation.name)));
+        let tree = match relation.storage {
+            Storage::Tree(tree) => tree,
+            Storage::None if relation.is_partitioned() => NO_TREE,
+            _ => return Err(DbError::internal(format!("relation \"{}\" has no storage", relation.name))),
         };
         let kinds: Vec<Kind> = relation.columns.iter().map(|c| c.kind).collect();
         let live = || relation.columns.iter().enumerate().filter(|(_, c)| !c.dropped);
@@ -243,8 +254,13 @@ impl TargetBuilder<'_> {
         }
         // PostgreSQL checks in the order of the names.
         checks.sort_by(|a, b| a.name.cmp(&b.name));
-        let indexes = relation.indexes.iter().map(|i| self.index(&relation, *i)).collect::<Result<_>>()?;
+        let (indexes, routing) = match relation.is_partitioned() {
+            true => (vec![], Some(Arc::new(Routing::new(self, &relation)?))),
+            false => (relation.indexes.iter().map(|i| self.index(&relation, *i)).collect::<Result<_>>()?, None),
+        };
         Ok(TableTarget {
+            partition: self.partition_checks(&relation)?,
+            routing,
             tree,
             layout: RowLayout::new(kinds),
             key_columns: key_columns(self.catalog, &relation, &constraints),
@@ -263,6 +279,35 @@ impl TargetBuilder<'_> {
             referenced_by: self.catalog.referencing_constraints(oid).into_iter().filter(|c| c.enforced).cloned().collect(),
             relation: relation.clone(),
         })
+    }
+
+    /// What the rows of a partition satisfy, its own bound first.
+    fn partition_checks(&self, relation: &Arc<Relation>) -> Result<Vec<PartitionCheck>> {
+        let mut checks = Vec::new();
+        let mut partition = relation;
+        while partition.is_partition()
+            && let Some(parent) = partition.parents.first().and_then(|p| self.catalog.relation(*p))
+        {
+            let key = self.partition_key(parent, relation)?;
+            checks.push(PartitionCheck::new(self.catalog, parent, partition, key)?);
+            partition = parent;
+        }
+        Ok(checks)
+    }
+
+    /// A partition key in terms of the columns of `over`, which is in the same hierarchy: columns have the same names there.
+    pub fn partition_key(&self, parent: &Relation, over: &Arc<Relation>) -> Result<Vec<PartSource>> {
+        let key = parent.partition_key.as_ref().map_or(&[][..], |k| &k.columns);
+        let one = |column: &melba_catalog::PartitionColumn| match &column.expression {
+            Some(text) => Ok(PartSource::Expression(self.compile(text, over, None)?)),
+            None => {
+                let name = &parent.columns[column.column as usize - 1].name;
+                let found = over.columns.iter().position(|c| !c.dropped && c.name == *name);
+                let at = found.ok_or_else(|| DbError::internal(format!("column \"{name}\" is missing in a partition")))?;
+                Ok(PartSource::Column(at))
+            }
+        };
+        key.iter().map(one).collect()
     }
 
     /// The target for one index of a table.

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use melba_engine::Transaction;
-use melba_types::{Batch, Datum, Result, RowId};
+use melba_types::{Batch, Datum, DbError, Result, RowId};
 
 use super::batch::Rows;
 use super::error;
 use super::events::Events;
+use super::routing::{Routed, Router};
 use super::target::{IndexTarget, PartSource, PlainParts, TableTarget};
 use super::toast::{RowFormer, forget};
 use crate::execute::ExecContext;
@@ -32,13 +33,20 @@ pub struct TableWriter {
     pub(super) rows: Rows,
     /// What must be checked or done once the statement's own changes are made.
     pub events: Events,
+    /// Of a partition: its rows are known to be in its bounds.
+    pub routed: bool,
+    /// Of a partitioned table.
+    pub(super) router: Option<Box<Router>>,
 }
 
 impl TableWriter {
     pub fn new(target: Arc<TableTarget>, txn: Arc<Transaction>) -> TableWriter {
+        let router = target.routing.as_ref().map(|routing| Box::new(Router::new(routing.clone(), txn.clone())));
         TableWriter {
             target,
             txn,
+            routed: false,
+            router,
             former: RowFormer::default(),
             row: Vec::new(),
             key: Vec::new(),
@@ -59,6 +67,29 @@ impl TableWriter {
         let id = self.txn.insert(target.tree, &self.row)?;
         self.inserted(ctx, &target, row, id)?;
         Ok(id)
+    }
+
+    /// The same for a partitioned table: the row as it is in the partition that it has gone to.
+    pub fn insert_routed(&mut self, ctx: &ExecContext, row: Vec<Datum>) -> Result<Routed> {
+        match &mut self.router {
+            Some(router) => router.insert(ctx, row),
+            None => Err(DbError::internal("a table without partitions")),
+        }
+    }
+
+    /// Whether a row with these columns, of which generated ones are filled in, is in the partition's bounds.
+    pub fn accepts(&self, ctx: &ExecContext, row: &mut [Datum]) -> Result<bool> {
+        self.generate(ctx, &self.target.clone(), row)?;
+        self.is_in_partition(ctx, &self.target, row)
+    }
+
+    pub(super) fn is_in_partition(&self, ctx: &ExecContext, target: &TableTarget, row: &[Datum]) -> Result<bool> {
+        for check in &target.partition {
+            if !check.holds(ctx, row)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Puts the row as it is stored into `self.row`. Values that `old` has and the row has not are forgotten.
@@ -231,6 +262,9 @@ impl TableWriter {
             if matches!(check.condition.eval_row(ctx, row)?, Datum::Bool(false)) {
                 return Err(error::check(&*ctx.session, target, &check.name, &self.shown(ctx, target, row)?));
             }
+        }
+        if !self.routed && !self.is_in_partition(ctx, target, row)? {
+            return Err(error::partition(&*ctx.session, target, &self.shown(ctx, target, row)?));
         }
         Ok(())
     }

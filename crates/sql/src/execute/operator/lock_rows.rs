@@ -10,7 +10,7 @@ use super::pending::{Pending, batch_of, give};
 use super::table_scan::source_row;
 use crate::execute::key::same;
 use crate::execute::{ExecContext, Expression, Operator};
-use crate::plan::node::{LockRowsNode, Recheck, RowLock, TableSource};
+use crate::plan::node::{LockRowsNode, LockedTable, Recheck, RowLock, TableSource};
 use crate::tree::{LockStrength, LockWait};
 
 /// What became of a row whose lock was taken.
@@ -169,7 +169,8 @@ impl LockRowsOp {
         let mut changed: Option<Vec<Datum>> = None;
         for lock in &self.node.locks {
             let Datum::Int8(id) = batch.columns[lock.row_id].get(i) else { continue };
-            match self.lock_one(ctx, lock, RowId(id as u64))? {
+            let Some(table) = locked_table(lock, batch, i) else { continue };
+            match lock_one(ctx, lock, table, RowId(id as u64))? {
                 Relock::Unchanged => {}
                 Relock::Skip => return Ok(None),
                 Relock::Changed(outputs) => {
@@ -185,8 +186,20 @@ impl LockRowsOp {
         Ok(Some(changed))
     }
 
-    fn lock_one(&self, ctx: &ExecContext, lock: &RowLock, id: RowId) -> Result<Relock> {
-        lock_and_recheck(ctx, &lock.source, id, mode_of(lock.strength), Purpose::Lock(lock.wait, &lock.keys))
+}
+
+fn lock_one(ctx: &ExecContext, lock: &RowLock, table: &LockedTable, id: RowId) -> Result<Relock> {
+    lock_and_recheck(ctx, &table.source, id, mode_of(lock.strength), Purpose::Lock(lock.wait, &table.keys))
+}
+
+/// The table that a row is of.
+fn locked_table<'l>(lock: &'l RowLock, batch: &Batch, i: usize) -> Option<&'l LockedTable> {
+    match lock.table {
+        None => lock.tables.first(),
+        Some(column) => {
+            let Datum::Oid(oid) = batch.columns[column].get(i) else { return None };
+            lock.tables.iter().find(|t| t.source.relation.0 == oid)
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::dedup::{Dedup, KEY_OVERHEAD_BYTES, row_keys};
 use super::pending::{Pending, give};
 use crate::execute::spill::{Partitions, Run, RunReader};
 use crate::execute::{BATCH_ROWS, ExecContext, Operator};
-use crate::plan::node::{DistinctNode, PlanNode, SetOpNode};
+use crate::plan::node::{AppendNode, DistinctNode, SetOpNode};
 use crate::tree::SetOperation;
 
 pub(super) struct DistinctOp {
@@ -94,20 +94,28 @@ impl Operator for DistinctOp {
 }
 
 pub(super) struct AppendOp {
+    node: Arc<AppendNode>,
     inputs: Vec<Box<dyn Operator>>,
+    /// The inputs that are read; told when the first row is asked for.
+    active: Option<Vec<bool>>,
     at: usize,
 }
 
 impl AppendOp {
-    pub fn new(nodes: Arc<Vec<PlanNode>>, ctx: &ExecContext) -> Result<AppendOp> {
-        Ok(AppendOp { inputs: nodes.iter().map(|n| build(n, ctx)).collect::<Result<_>>()?, at: 0 })
+    pub fn new(node: Arc<AppendNode>, ctx: &ExecContext) -> Result<AppendOp> {
+        let inputs = node.inputs.iter().map(|n| build(n, ctx)).collect::<Result<_>>()?;
+        Ok(AppendOp { node, inputs, active: None, at: 0 })
     }
 }
 
 impl Operator for AppendOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if let Some(pruning) = self.node.pruning.as_ref().filter(|_| self.active.is_none()) {
+            self.active = Some(pruning.members(ctx)?);
+        }
         while let Some(input) = self.inputs.get_mut(self.at) {
-            if let Some(batch) = input.next(ctx, limit)? {
+            let is_active = self.active.as_ref().is_none_or(|active| active[self.at]);
+            if is_active && let Some(batch) = input.next(ctx, limit)? {
                 return Ok(Some(batch));
             }
             self.at += 1;
@@ -117,6 +125,7 @@ impl Operator for AppendOp {
 
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
         self.at = 0;
+        self.active = None;
         self.inputs.iter_mut().try_for_each(|i| i.rescan(ctx))
     }
 }

@@ -27,7 +27,10 @@ impl Planner<'_> {
             }
             Access::Index(choice) => self.create_index_scan(entry, choice, &leaf.filter, estimate),
             Access::System { equal } => self.create_system_scan(entry, equal, &leaf.filter, estimate),
-            Access::Inheritance(members) => self.create_inheritance(entry, members, &leaf.filter, estimate),
+            Access::Family(family) => {
+                let stage = self.create_family(entry, family, estimate)?;
+                self.filtered(stage, &leaf.filter)
+            }
             Access::Function => {
                 let stage = self.create_function_scan(entry, estimate)?;
                 self.finish_leaf(entry, stage, &leaf.filter)
@@ -81,7 +84,7 @@ impl Planner<'_> {
         }
     }
 
-    fn relation_of(&self, entry: usize) -> Result<Arc<Relation>> {
+    pub(super) fn relation_of(&self, entry: usize) -> Result<Arc<Relation>> {
         let RangeKind::Relation { oid, .. } = self.level().entries[entry].kind else {
             return Err(DbError::internal("relation entry expected"));
         };
@@ -254,68 +257,6 @@ impl Planner<'_> {
         if !filter.is_empty() {
             self.detail(&mut node, "Filter", || explain::conjunction(self, filter));
         }
-        Ok(Stage { node, layout })
-    }
-
-    /// A table and its children, one after the other, with the parent's columns.
-    fn create_inheritance(
-        &mut self,
-        entry: usize,
-        members: &[Arc<Relation>],
-        filter: &[Expr],
-        estimate: Estimate,
-    ) -> Result<Stage> {
-        let parent = self.relation_of(entry)?;
-        let needed = self.needed(entry, &[]);
-        let ScanColumns { kinds, layout, .. } = self.scan_outputs(entry, &parent, &needed)?;
-        let mut inputs = Vec::new();
-        for member in members {
-            let by_name = |c: i16| {
-                let name = &parent.columns[c as usize - 1].name;
-                member.columns.iter().position(|m| !m.dropped && m.name == *name).map(|p| p as i16 + 1)
-            };
-            let wanted: Vec<i16> = if needed.contains(&0) {
-                (1..=parent.columns.len() as i16).filter(|c| !parent.columns[*c as usize - 1].dropped).collect()
-            } else {
-                needed.iter().copied().filter(|c| *c > 0).collect()
-            };
-            let (mut source, _, _) = self.table_source(entry, member, &[])?;
-            if !source.virtuals.is_empty() {
-                return Err(DbError::unsupported("virtual generated columns of a table with children"));
-            }
-            source.projection = wanted.iter().filter_map(|c| by_name(*c)).map(|c| c as usize - 1).collect();
-            source.plain = false;
-            let place = |c: i16| by_name(c).and_then(|m| source.projection.iter().position(|p| *p == m as usize - 1));
-            source.outputs = needed
-                .iter()
-                .map(|&c| match c {
-                    -1 => ScanOutput::RowId,
-                    -6 => ScanOutput::Const(melba_types::Datum::Oid(member.oid.0)),
-                    -2 => ScanOutput::Const(melba_types::Datum::Oid(2)),
-                    c if c < 0 => ScanOutput::Const(melba_types::Datum::Oid(0)),
-                    0 => {
-                        let live = parent.columns.iter().filter(|c| !c.dropped);
-                        ScanOutput::WholeRow {
-                            ty: parent.row_type,
-                            columns: wanted.iter().map(|c| place(*c)).collect(),
-                            types: live.clone().map(|c| c.ty).collect(),
-                            names: live.map(|c| c.name.clone()).collect(),
-                        }
-                    }
-                    c => place(c).map_or(ScanOutput::Const(melba_types::Datum::Null), ScanOutput::Column),
-                })
-                .collect();
-            let compiled = self.compile_all(filter, &layout)?;
-            let shown = explain::named(&source.name, &source.alias);
-            let op = Op::TableScan(Arc::new(TableScanNode { source, zones: vec![], filter: compiled }));
-            let mut node = self.node(op, kinds.clone(), estimate);
-            self.detail(&mut node, "on", || shown);
-            if !filter.is_empty() {
-                self.detail(&mut node, "Filter", || explain::conjunction(self, filter));
-            }
-            inputs.push(node);
-        }
-        let node = self.node(Op::Append(Arc::new(inputs)), kinds, estimate);
         Ok(Stage { node, layout })
     }
 
