@@ -150,9 +150,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         let function = Function { sql_body: shown_body(c, function), ..(**function).clone() };
         styled(c, None, |k, s| k.function_definition(&function, s)).map(Datum::text)
     }),
-    ("pg_get_partkeydef", |c, a| {
-        Ok(styled(c, None, |k, s| text_or_null(k.partition_key_definition(oid_argument(a, 0), s))))
-    }),
+    ("pg_get_partkeydef", |c, a| Ok(styled(c, None, |k, s| text_or_null(k.partition_key_definition(oid_argument(a, 0), s))))),
     ("pg_get_partition_constraintdef", |c, a| {
         Ok(text_or_null(relation_of(c, a).and_then(|r| partition_constraint::definition(c.session, r))))
     }),

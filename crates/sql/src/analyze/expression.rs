@@ -211,6 +211,9 @@ impl Analyzer<'_, '_> {
                 "result of USING clause for column \"{column}\" cannot be cast automatically to type {to}"
             )
             .hint("You might need to add an explicit cast."),
+            ExprKind::PartitionBound => {
+                err!(DATATYPE_MISMATCH, "specified value cannot be cast to type {to} for column \"{column}\"").at(location)
+            }
             ExprKind::ExecuteParameter => {
                 err!(DATATYPE_MISMATCH, "parameter {column} of type {from} cannot be coerced to the expected type {to}")
                     .hint("You will need to rewrite or cast the expression.")

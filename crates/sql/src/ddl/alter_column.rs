@@ -12,13 +12,7 @@ use super::nodes::{option_text, options};
 
 impl Ddl<'_> {
     /// Runs a subcommand about one column; false when it is none.
-    pub fn alter_column_command(
-        &self,
-        relation: &Relation,
-        c: &AlterTableCmd,
-        def: Option<&N>,
-        recurse: bool,
-    ) -> Result<bool> {
+    pub fn alter_column_command(&self, relation: &Relation, c: &AlterTableCmd, def: Option<&N>, recurse: bool) -> Result<bool> {
         let kind = c.subtype();
         let is_column = matches!(
             kind,
@@ -77,15 +71,24 @@ impl Ddl<'_> {
                 self.change_column(relation, at, |col| col.compression = code);
             }
             At::AtAlterColumnType => self.alter_type_everywhere(relation, at, def, recurse)?,
+            _ if relation.is_partitioned() || relation.is_partition() => {
+                return Err(DbError::unsupported("identity columns of partitioned tables"));
+            }
             _ => self.alter_identity(relation, at, c, def)?,
         }
-        // These go to the children as they are.
-        if recurse && matches!(kind, At::AtColumnDefault | At::AtSetStatistics | At::AtSetStorage) && !c.name.is_empty() {
-            for child in self.children(relation, melba_engine::RelationLockMode::AccessExclusive)? {
-                self.alter_column_command(&child, c, def, true)?;
-            }
+        if recurse && matches!(kind, At::AtColumnDefault | At::AtSetStatistics | At::AtSetStorage) {
+            self.alter_childrens_column(relation, c, def)?;
         }
         Ok(true)
+    }
+
+    /// What goes to the children as it is. A column known by its number is an index's.
+    fn alter_childrens_column(&self, relation: &Relation, c: &AlterTableCmd, def: Option<&N>) -> Result<()> {
+        if !c.name.is_empty() {
+            let children = self.children(relation, melba_engine::RelationLockMode::AccessExclusive)?;
+            children.iter().try_for_each(|child| self.alter_column_command(child, c, def, true).map(drop))?;
+        }
+        Ok(())
     }
 
     fn change_default(&self, relation: &Relation, at: usize, c: &AlterTableCmd) -> Result<()> {
@@ -229,9 +232,6 @@ impl Ddl<'_> {
     }
 
     fn alter_identity(&self, relation: &Relation, at: usize, c: &AlterTableCmd, def: Option<&N>) -> Result<()> {
-        if relation.is_partitioned() || relation.is_partition() {
-            return Err(DbError::unsupported("identity columns of partitioned tables"));
-        }
         let column = &relation.columns[at];
         let not_identity = || format!("column \"{}\" of relation \"{}\" is not an identity column", column.name, relation.name);
         match (c.subtype(), def) {

@@ -98,11 +98,7 @@ impl Ddl<'_> {
             let needs = catalog.not_null_constraint(parent, at as i16 + 1).is_some_and(|c| !c.no_inherit);
             let has = catalog.not_null_constraint(&relation, place as i16 + 1);
             if needs && has.is_none() {
-                bail!(
-                    DATATYPE_MISMATCH,
-                    "column \"{name}\" in child table \"{}\" must be marked NOT NULL",
-                    relation.name
-                );
+                bail!(DATATYPE_MISMATCH, "column \"{name}\" in child table \"{}\" must be marked NOT NULL", relation.name);
             }
             own.inherited += 1;
             // A partition's columns are nobody's but its parent's.
@@ -208,8 +204,7 @@ impl Ddl<'_> {
         }
         let child = self.open_relation(name, RelationLockMode::AccessExclusive)?;
         self.check_attachable(parent, &child)?;
-        let bound: &PartitionBoundSpec =
-            c.bound.as_ref().ok_or_else(|| DbError::internal("ATTACH PARTITION without a bound"))?;
+        let bound: &PartitionBoundSpec = c.bound.as_ref().ok_or_else(|| DbError::internal("ATTACH PARTITION without a bound"))?;
         self.put_parent(child.oid, parent)?;
         self.set_partition_bound(child.oid, parent, bound)?;
         if !self.all_rows_in_partition(child.oid)? {

@@ -264,14 +264,7 @@ impl Ddl<'_> {
 
     /// PRIMARY KEY or UNIQUE.
     /// With `recurse`, partitions get theirs; else they are to bring them.
-    pub fn add_key(
-        &self,
-        table: Oid,
-        column: Option<usize>,
-        c: &Constraint,
-        modifiers: Modifiers,
-        recurse: bool,
-    ) -> Result<()> {
+    pub fn add_key(&self, table: Oid, column: Option<usize>, c: &Constraint, modifiers: Modifiers, recurse: bool) -> Result<()> {
         let relation = self.relation(table)?;
         let primary = c.contype() == ConstrType::ConstrPrimary;
         if c.without_overlaps {
@@ -282,10 +275,7 @@ impl Ddl<'_> {
             bail!(INVALID_TABLE_DEFINITION, "multiple primary keys for table \"{}\" are not allowed", relation.name);
         }
         if !c.indexname.is_empty() && relation.is_partitioned() {
-            bail!(
-                FEATURE_NOT_SUPPORTED,
-                "ALTER TABLE / ADD CONSTRAINT USING INDEX is not supported on partitioned tables"
-            );
+            bail!(FEATURE_NOT_SUPPORTED, "ALTER TABLE / ADD CONSTRAINT USING INDEX is not supported on partitioned tables");
         }
         if !c.indexname.is_empty() {
             return self.constraint_from_index(&relation, c, primary, modifiers);

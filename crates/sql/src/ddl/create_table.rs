@@ -202,7 +202,12 @@ impl Ddl<'_> {
                     column.not_null = true;
                     builder.constraints.push((Some(at), (**constraint).clone()));
                 }
-                _ => builder.constraints.push((Some(at), (**constraint).clone())),
+                kind => {
+                    if kind == ConstrType::ConstrGenerated {
+                        column.generated = if constraint.generated_kind == "v" { b'v' } else { b's' };
+                    }
+                    builder.constraints.push((Some(at), (**constraint).clone()));
+                }
             }
         }
         Ok(())
@@ -457,19 +462,25 @@ impl Ddl<'_> {
         let keys: Vec<KeyRequest> = info
             .keys
             .iter()
-            .map(|k| KeyRequest {
+            .zip(index.columns.iter())
+            .map(|(k, own)| KeyRequest {
                 column: if k.column == 0 { 0 } else { number(k.column) },
                 expression: k.expression.clone().map(|text| (text, k.ty, k.collation)),
                 collation: Some(k.collation),
                 opclass: Some(k.opclass),
                 descending: k.descending,
                 nulls_first: k.nulls_first,
-                name: None,
+                name: Some(own.name.to_string()),
             })
             .collect();
         let catalog = self.catalog();
-        let names: Vec<&str> =
-            keys.iter().map(|k| if k.column == 0 { "expr" } else { &*target.columns[k.column as usize - 1].name }).collect();
+        // An expression's column is called like its function.
+        let name = |(key, own): (&KeyRequest, &Column)| match key.column {
+            0 => own.name.clone(),
+            n => target.columns[n as usize - 1].name.clone(),
+        };
+        let names: Vec<Arc<str>> = keys.iter().zip(index.columns.iter()).map(name).collect();
+        let names: Vec<&str> = names.iter().map(|n| &**n).collect();
         let part = column_part(&names);
         let (middle, label) = match (info.primary, info.constraint.is_valid()) {
             (true, _) => (None, "pkey"),

@@ -120,10 +120,9 @@ impl Ddl<'_> {
             return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name));
         }
         self.require_owner(relation.owner, relation_word(relation.kind), &relation.name)?;
+        let Some(info) = &relation.index else { return Ok(()) };
         self.refuse_index_part(relation)?;
-        if let Some(info) = &relation.index
-            && info.constraint.is_valid()
-        {
+        if info.constraint.is_valid() {
             let catalog = self.catalog();
             let name = catalog.constraint(info.constraint).map_or("", |c| &c.name);
             let table = catalog.relation(info.table).map_or("", |r| &r.name);

@@ -163,13 +163,19 @@ impl Ddl<'_> {
         let catalog = self.catalog();
         if a.ty != b.ty || a.typmod != b.typmod {
             let shown = |c: &Column| catalog.format_type(c.ty, Some(c.typmod), self.path);
-            return Err(err!(DATATYPE_MISMATCH, "{what} \"{}\" has a type conflict", b.name)
-                .detail(format!("{} versus {}", shown(a), shown(b))));
+            return Err(err!(DATATYPE_MISMATCH, "{what} \"{}\" has a type conflict", b.name).detail(format!(
+                "{} versus {}",
+                shown(a),
+                shown(b)
+            )));
         }
         if a.collation != b.collation {
             let shown = |c: &Column| catalog.collation(c.collation).map_or("default".into(), |c| c.name.clone());
-            return Err(err!(COLLATION_MISMATCH, "{what} \"{}\" has a collation conflict", b.name)
-                .detail(format!("\"{}\" versus \"{}\"", shown(a), shown(b))));
+            return Err(err!(COLLATION_MISMATCH, "{what} \"{}\" has a collation conflict", b.name).detail(format!(
+                "\"{}\" versus \"{}\"",
+                shown(a),
+                shown(b)
+            )));
         }
         Ok(())
     }
@@ -255,7 +261,11 @@ impl Ddl<'_> {
             *at = places[*at];
             let target = &mut columns[*at];
             if target.generated != 0 {
-                bail!(INVALID_COLUMN_DEFINITION, "column \"{}\" inherits from generated column but specifies identity", target.name);
+                bail!(
+                    INVALID_COLUMN_DEFINITION,
+                    "column \"{}\" inherits from generated column but specifies identity",
+                    target.name
+                );
             }
             target.default = None;
             target.default_oid = Oid::INVALID;
@@ -280,12 +290,9 @@ impl Ddl<'_> {
             };
             let written = own.iter().find(is_own).map(|(_, c)| c);
             if let Some(c) = written.filter(|c| c.is_no_inherit) {
-                return Err(err!(
-                    DATATYPE_MISMATCH,
-                    "cannot define not-null constraint with NO INHERIT on column \"{name}\""
-                )
-                .detail("The column has an inherited not-null constraint.")
-                .at(c.location));
+                return Err(err!(DATATYPE_MISMATCH, "cannot define not-null constraint with NO INHERIT on column \"{name}\"")
+                    .detail("The column has an inherited not-null constraint.")
+                    .at(c.location));
             }
             let named = written.filter(|c| !c.conname.is_empty()).map(|c| c.conname.clone());
             let local = written.is_some();
@@ -301,9 +308,8 @@ impl Ddl<'_> {
         }
         for inherited in &inheritance.checks {
             let relation = self.relation(table)?;
-            let same_name = own.iter().position(|(_, c)| {
-                c.contype() == ConstrType::ConstrCheck && *c.conname == *inherited.row.name
-            });
+            let same_name =
+                own.iter().position(|(_, c)| c.contype() == ConstrType::ConstrCheck && *c.conname == *inherited.row.name);
             if let Some(at) = same_name {
                 let (_, c) = own.remove(at);
                 self.check_mergeable(&relation, &inherited.row, &c)?;
@@ -400,8 +406,11 @@ fn check_same_storage(what: &str, a: &Column, b: &Column) -> Result<()> {
     if a.storage == b.storage {
         return Ok(());
     }
-    Err(err!(DATATYPE_MISMATCH, "{what} \"{}\" has a storage parameter conflict", b.name)
-        .detail(format!("{} versus {}", storage_word(a.storage), storage_word(b.storage))))
+    Err(err!(DATATYPE_MISMATCH, "{what} \"{}\" has a storage parameter conflict", b.name).detail(format!(
+        "{} versus {}",
+        storage_word(a.storage),
+        storage_word(b.storage)
+    )))
 }
 
 fn compression_word(method: u8) -> &'static str {
@@ -418,8 +427,11 @@ fn merged_compression(a: &Column, b: &Column) -> Result<u8> {
     match (a.compression, b.compression) {
         (0, method) | (method, 0) => Ok(method),
         (x, y) if x == y => Ok(x),
-        (x, y) => Err(err!(DATATYPE_MISMATCH, "column \"{}\" has a compression method conflict", b.name)
-            .detail(format!("{} versus {}", compression_word(x), compression_word(y)))),
+        (x, y) => Err(err!(DATATYPE_MISMATCH, "column \"{}\" has a compression method conflict", b.name).detail(format!(
+            "{} versus {}",
+            compression_word(x),
+            compression_word(y)
+        ))),
     }
 }
 

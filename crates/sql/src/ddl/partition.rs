@@ -13,7 +13,7 @@ use super::Ddl;
 use super::alter_table::is_system_column;
 use super::expression::Use;
 use super::nodes::{inner, strings};
-use crate::analyze::{self, ExprKind};
+use crate::analyze::{self, Expected, ExprKind};
 use crate::execute::expression::compile_for_table;
 use crate::table::PartitionMap;
 
@@ -52,7 +52,7 @@ impl Ddl<'_> {
         }
         let key = Arc::new(PartitionKey { strategy, columns });
         // Refused here rather than when the first row comes.
-        PartitionMap::empty(&*self.catalog(), &key)?;
+        PartitionMap::empty(&self.catalog(), &key)?;
         self.put_relation(Relation { partition_key: Some(key), ..(*self.relation(table)?).clone() });
         Ok(())
     }
@@ -99,8 +99,9 @@ impl Ddl<'_> {
     ) -> Result<(i16, Option<Arc<str>>, Oid, i32, Oid)> {
         let name = &element.name;
         if is_system_column(name) {
-            return Err(err!(INVALID_OBJECT_DEFINITION, "cannot use system column \"{name}\" in partition key")
-                .at(element.location));
+            return Err(
+                err!(INVALID_OBJECT_DEFINITION, "cannot use system column \"{name}\" in partition key").at(element.location)
+            );
         }
         let Some(at) = relation.columns.iter().position(|c| !c.dropped && *c.name == **name) else {
             return Err(err!(UNDEFINED_COLUMN, "column \"{name}\" named in partition key does not exist").at(element.location));
@@ -115,9 +116,8 @@ impl Ddl<'_> {
         let word = if method == classes::HASH { "hash" } else { "btree" };
         if let Some(name) = strings(&element.opclass).last() {
             let found = catalog.access_methods().class_by_name(method, name).map(|c| c.oid);
-            return found.ok_or_else(|| {
-                err!(UNDEFINED_OBJECT, "operator class \"{name}\" does not exist for access method \"{word}\"")
-            });
+            return found
+                .ok_or_else(|| err!(UNDEFINED_OBJECT, "operator class \"{name}\" does not exist for access method \"{word}\""));
         }
         catalog.default_operator_class(method, ty).map(|c| c.oid).ok_or_else(|| {
             let name = catalog.type_name(ty, self.path);
@@ -149,9 +149,7 @@ impl Ddl<'_> {
         }
         if spec.strategy.as_bytes().first() != Some(&key.strategy.letter()) {
             let word = key.strategy.word().to_lowercase();
-            return Err(
-                err!(INVALID_TABLE_DEFINITION, "invalid bound specification for a {word} partition").at(spec.location)
-            );
+            return Err(err!(INVALID_TABLE_DEFINITION, "invalid bound specification for a {word} partition").at(spec.location));
         }
         match key.strategy {
             PartitionStrategy::Hash => {
@@ -172,7 +170,7 @@ impl Ddl<'_> {
             }
             PartitionStrategy::List => {
                 let mut values: Vec<Datum> = Vec::new();
-                let map = PartitionMap::empty(&*self.catalog(), key)?;
+                let map = PartitionMap::empty(&self.catalog(), key)?;
                 for node in &spec.listdatums {
                     let value = self.bound_value(parent, &key.columns[0], node)?;
                     if !values.iter().any(|v| map.value_key(v) == map.value_key(&value)) {
@@ -218,20 +216,12 @@ impl Ddl<'_> {
 
     /// A bound's value, as the type of the key's column.
     fn bound_value(&self, parent: &Relation, column: &PartitionColumn, node: &Node) -> Result<Datum> {
-        let expr = self.with_context(|c| {
-            let expr = analyze::analyze_expression(c, node, None, ExprKind::PartitionBound, None)?;
-            let location = expr.location();
-            let ty = column.ty;
-            let coerced = analyze::coerce_for_assignment(c, expr, ty, column.typmod)?;
-            coerced.ok_or_else(|| {
-                let name = match column.column {
-                    0 => column.expression.as_deref().unwrap_or_default(),
-                    n => &parent.columns[n as usize - 1].name,
-                };
-                let shown = c.catalog.format_type(ty, None, self.path);
-                err!(DATATYPE_MISMATCH, "specified value cannot be cast to type {shown} for column \"{name}\"").at(location)
-            })
-        })?;
+        let name = match column.column {
+            0 => column.expression.as_deref().unwrap_or_default(),
+            n => &parent.columns[n as usize - 1].name,
+        };
+        let expected = Expected { ty: column.ty, typmod: column.typmod, column: name };
+        let expr = self.with_context(|c| analyze::analyze_expression(c, node, None, ExprKind::PartitionBound, Some(expected)))?;
         let compiled = compile_for_table(&self.catalog(), Some(self.session), &expr)?;
         compiled.eval_row(&self.exec_context(), &[])
     }
@@ -283,9 +273,10 @@ impl Ddl<'_> {
                 )
                 .at(spec.location));
             }
-            PartitionValues::List(values) => values.iter().zip(&spec.listdatums).find_map(|(value, node)| {
-                Some((map.list_partition(value)?, location_of(node)))
-            }),
+            PartitionValues::List(values) => values
+                .iter()
+                .zip(&spec.listdatums)
+                .find_map(|(value, node)| Some((map.list_partition(value)?, location_of(node)))),
             PartitionValues::Range(from, to) => {
                 let (lower, upper) = (map.bound_key(from), map.bound_key(to));
                 if lower >= upper {
@@ -299,8 +290,10 @@ impl Ddl<'_> {
                         .at(spec.lowerdatums.first().map_or(spec.location, location_of)));
                 }
                 let overlaps = |r: &&crate::table::RangePartition| lower < r.upper && r.lower < upper;
-                let location = spec.lowerdatums.first().map_or(spec.location, location_of);
-                map.ranges().iter().find(overlaps).map(|r| (r.partition, location))
+                map.ranges().iter().find(overlaps).map(|r| {
+                    let bound = if r.lower <= lower { &spec.lowerdatums } else { &spec.upperdatums };
+                    (r.partition, bound.first().map_or(spec.location, location_of))
+                })
             }
             PartitionValues::Hash { modulus, remainder } => {
                 self.check_modulus(&map, *modulus)?;
@@ -313,12 +306,10 @@ impl Ddl<'_> {
         };
         match overlap {
             None => Ok(()),
-            Some((other, location)) => Err(err!(
-                INVALID_OBJECT_DEFINITION,
-                "partition \"{name}\" would overlap partition \"{}\"",
-                name_of(other)
-            )
-            .at(location)),
+            Some((other, location)) => {
+                Err(err!(INVALID_OBJECT_DEFINITION, "partition \"{name}\" would overlap partition \"{}\"", name_of(other))
+                    .at(location))
+            }
         }
     }
 

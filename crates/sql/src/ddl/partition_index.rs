@@ -66,9 +66,7 @@ impl Ddl<'_> {
             table.columns.iter().position(|c| !c.dropped && c.name == *name).map_or(0, |at| at as i16 + 1)
         };
         let own = table.indexes.iter().filter_map(|i| catalog.relation(*i));
-        let fits = |i: &&Arc<Relation>| {
-            i.parents.is_empty() && i.index.as_ref().is_some_and(|own| is_alike(info, own, &number))
-        };
+        let fits = |i: &&Arc<Relation>| i.parents.is_empty() && i.index.as_ref().is_some_and(|own| is_alike(info, own, &number));
         let index = match own.into_iter().find(fits) {
             Some(found) => found.oid,
             None => self.copy_index(partition, &above, &number)?,
@@ -107,13 +105,8 @@ impl Ddl<'_> {
     pub fn refuse_index_part(&self, index: &Relation) -> Result<()> {
         let catalog = self.catalog();
         let Some(parent) = index.parents.first().and_then(|p| catalog.relation(*p)) else { return Ok(()) };
-        Err(err!(
-            DEPENDENT_OBJECTS_STILL_EXIST,
-            "cannot drop index {} because index {} requires it",
-            index.name,
-            parent.name
-        )
-        .hint(format!("You can drop index {} instead.", parent.name)))
+        Err(err!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop index {} because index {} requires it", index.name, parent.name)
+            .hint(format!("You can drop index {} instead.", parent.name)))
     }
 
     /// ALTER INDEX ... ATTACH PARTITION.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use melba_catalog::{Column, Constraint as Row, ConstraintKind, Object, Relation};
 use melba_engine::RelationLockMode;
 use melba_types::{Oid, Result, bail, err};
-use pg_query::protobuf::{AlterTableCmd, ColumnDef, ConstrType, Constraint, Node, node::Node as N};
+use pg_query::protobuf::{AlterTableCmd, ColumnDef, ConstrType, Constraint, Node, RenameStmt, node::Node as N};
 
 use super::Ddl;
 
@@ -65,12 +65,7 @@ impl Ddl<'_> {
         if let Some(at) = child.columns.iter().position(|c| !c.dropped && *c.name == *def.colname) {
             let own = &child.columns[at];
             if own.ty != above.ty || own.typmod != above.typmod {
-                bail!(
-                    DATATYPE_MISMATCH,
-                    "child table \"{}\" has different type for column \"{}\"",
-                    child.name,
-                    def.colname
-                );
+                bail!(DATATYPE_MISMATCH, "child table \"{}\" has different type for column \"{}\"", child.name, def.colname);
             }
             if own.collation != above.collation {
                 bail!(
@@ -82,14 +77,15 @@ impl Ddl<'_> {
             }
             self.notice(format!("merging definition of column \"{}\" for child \"{}\"", def.colname, child.name));
             self.change_column(child, at, |c| c.inherited += 1);
-        } else {
-            let is_own = |c: &Constraint| {
-                matches!(c.contype(), ConstrType::ConstrDefault | ConstrType::ConstrGenerated | ConstrType::ConstrNull)
-            };
-            self.add_column(child, &with_constraints(def, is_own), false)?;
-            let added = self.relation(child.oid)?;
-            self.change_column(&added, added.columns.len() - 1, |c| (c.inherited, c.local) = (1, false));
+            self.inherit_new_constraints(child.oid, parent, &[])?;
+            return self.pass_constraints_on(&*self.relation(child.oid)?, &child.constraints);
         }
+        let is_own = |c: &Constraint| {
+            matches!(c.contype(), ConstrType::ConstrDefault | ConstrType::ConstrGenerated | ConstrType::ConstrNull)
+        };
+        self.add_column(child, &with_constraints(def, is_own), false)?;
+        let added = self.relation(child.oid)?;
+        self.change_column(&added, added.columns.len() - 1, |c| (c.inherited, c.local) = (1, false));
         self.inherit_new_constraints(child.oid, parent, &[])?;
         let child = self.relation(child.oid)?;
         for grandchild in self.locked_children(&child)? {
@@ -151,12 +147,7 @@ impl Ddl<'_> {
         let own = relation.constraints.iter().filter_map(|c| catalog.constraint(*c)).find(|c| c.name == above.name);
         if let Some(own) = own {
             if own.kind != ConstraintKind::Check || own.expression != above.expression {
-                bail!(
-                    DUPLICATE_OBJECT,
-                    "constraint \"{}\" for relation \"{}\" already exists",
-                    above.name,
-                    relation.name
-                );
+                bail!(DUPLICATE_OBJECT, "constraint \"{}\" for relation \"{}\" already exists", above.name, relation.name);
             }
             if own.no_inherit {
                 bail!(
@@ -187,11 +178,7 @@ impl Ddl<'_> {
         if relation.is_partitioned() && c.is_no_inherit {
             let what = if c.contype() == ConstrType::ConstrNotnull { "not-null constraint" } else { "constraint" };
             if what == "constraint" {
-                bail!(
-                    INVALID_TABLE_DEFINITION,
-                    "cannot add NO INHERIT constraint to partitioned table \"{}\"",
-                    relation.name
-                );
+                bail!(INVALID_TABLE_DEFINITION, "cannot add NO INHERIT constraint to partitioned table \"{}\"", relation.name);
             }
             bail!(FEATURE_NOT_SUPPORTED, "not-null constraints on partitioned tables cannot be NO INHERIT");
         }
@@ -360,7 +347,8 @@ impl Ddl<'_> {
     }
 
     /// RENAME COLUMN.
-    pub fn rename_column_everywhere(&self, relation: &Relation, from: &str, to: &str, recurse: bool) -> Result<()> {
+    pub fn rename_column_everywhere(&self, relation: &Relation, s: &RenameStmt) -> Result<()> {
+        let (from, to, recurse) = (&*s.subname, &*s.newname, s.relation.as_ref().is_none_or(|r| r.inh));
         let column = relation.columns.iter().find(|c| !c.dropped && *c.name == *from);
         if column.is_some_and(|c| c.inherited > 0) {
             bail!(INVALID_TABLE_DEFINITION, "cannot rename inherited column \"{from}\"");
@@ -386,12 +374,11 @@ impl Ddl<'_> {
     }
 
     /// RENAME CONSTRAINT.
-    pub fn rename_constraint_everywhere(&self, relation: &Relation, from: &str, to: &str, recurse: bool) -> Result<()> {
+    pub fn rename_constraint_everywhere(&self, relation: &Relation, s: &RenameStmt) -> Result<()> {
+        let (from, to, recurse) = (&*s.subname, &*s.newname, s.relation.as_ref().is_none_or(|r| r.inh));
         let catalog = self.catalog();
         let row = relation.constraints.iter().filter_map(|c| catalog.constraint(*c)).find(|c| *c.name == *from);
-        let passed_on = row.is_some_and(|r| {
-            matches!(r.kind, ConstraintKind::Check | ConstraintKind::NotNull) && !r.no_inherit
-        });
+        let passed_on = row.is_some_and(|r| matches!(r.kind, ConstraintKind::Check | ConstraintKind::NotNull) && !r.no_inherit);
         if row.is_some_and(|r| r.inherited > 0 && !r.parent.is_valid()) {
             bail!(INVALID_TABLE_DEFINITION, "cannot rename inherited constraint \"{from}\"");
         }

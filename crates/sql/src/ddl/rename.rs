@@ -29,15 +29,13 @@ impl Ddl<'_> {
             }
             ObjectType::ObjectColumn | ObjectType::ObjectAttribute => {
                 if let Some(relation) = self.renamed_relation(s)? {
-                    let recurse = s.relation.as_ref().is_none_or(|r| r.inh);
-                    self.rename_column_everywhere(&relation, &s.subname, &s.newname, recurse)?;
+                    self.rename_column_everywhere(&relation, s)?;
                 }
                 Ok(relation_tag())
             }
             ObjectType::ObjectTabconstraint => {
                 if let Some(relation) = self.renamed_relation(s)? {
-                    let recurse = s.relation.as_ref().is_none_or(|r| r.inh);
-                    self.rename_constraint_everywhere(&relation, &s.subname, &s.newname, recurse)?;
+                    self.rename_constraint_everywhere(&relation, s)?;
                 }
                 Ok("ALTER TABLE".into())
             }

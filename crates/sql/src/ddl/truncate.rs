@@ -39,9 +39,8 @@ impl Ddl<'_> {
                 bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name);
             }
             if relation.is_partitioned() && !name.inh {
-                return Err(err!(WRONG_OBJECT_TYPE, "cannot truncate only a partitioned table").hint(
-                    "Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions directly.",
-                ));
+                return Err(err!(WRONG_OBJECT_TYPE, "cannot truncate only a partitioned table")
+                    .hint("Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions directly."));
             }
             let members = if name.inh { self.catalog().descendants(relation.oid) } else { vec![relation.oid] };
             for member in members {

@@ -384,10 +384,7 @@ impl ModifyOp {
                 Some(new) if !changed => new,
                 _ => self.assign(ctx, place, assignments, &old, row)?,
             };
-            if mode == RowLockMode::ForNoKeyUpdate
-                && assignments.key
-                && self.writer(place).changes_key(ctx, &old, &new)?
-            {
+            if mode == RowLockMode::ForNoKeyUpdate && assignments.key && self.writer(place).changes_key(ctx, &old, &new)? {
                 mode = RowLockMode::ForUpdate;
                 continue;
             }
@@ -512,24 +509,19 @@ impl ModifyOp {
                 {
                     continue;
                 }
-                let place = match (&action.command, row_id(row, existing)) {
-                    (MergeActionNode::Update(_) | MergeActionNode::Delete, Some(_)) => Some(place_of(&node, existing, row)?),
-                    _ => None,
+                if let MergeActionNode::Insert(values) = &action.command {
+                    ctx.set_merge_action(Some("INSERT"));
+                    let new = new_row(values, ctx, row)?;
+                    return self.insert(ctx, new).map(Some);
+                }
+                let Some(id) = row_id(row, existing).filter(|_| !matches!(action.command, MergeActionNode::Nothing)) else {
+                    return Ok(None);
                 };
+                let place = place_of(&node, existing, row)?;
                 let (mode, computed) = match &action.command {
-                    MergeActionNode::Nothing => return Ok(None),
-                    MergeActionNode::Insert(values) => {
-                        ctx.set_merge_action(Some("INSERT"));
-                        let new = new_row(values, ctx, row)?;
-                        return self.insert(ctx, new).map(Some);
-                    }
-                    MergeActionNode::Update(assignments) => match &place {
-                        Some(place) => self.update_mode(ctx, existing, place, assignments, row)?,
-                        None => return Ok(None),
-                    },
-                    MergeActionNode::Delete => (RowLockMode::ForUpdate, None),
+                    MergeActionNode::Update(assignments) => self.update_mode(ctx, existing, &place, assignments, row)?,
+                    _ => (RowLockMode::ForUpdate, None),
                 };
-                let (Some(id), Some(place)) = (row_id(row, existing), place) else { return Ok(None) };
                 match lock_matched(ctx, place.source, id, mode, locked)? {
                     Relock::Unchanged => {}
                     Relock::Skip => {
@@ -551,20 +543,16 @@ impl ModifyOp {
                     }
                 }
                 let old = self.old_row(ctx, existing, &place, id, row)?;
-                return match &action.command {
-                    MergeActionNode::Update(assignments) => {
-                        ctx.set_merge_action(Some("UPDATE"));
-                        let new = match computed {
-                            Some(new) => new,
-                            None => self.assign(ctx, &place, assignments, &old, row)?,
-                        };
-                        self.update(ctx, &place, id, old, new).map(Some)
-                    }
-                    _ => {
-                        ctx.set_merge_action(Some("DELETE"));
-                        self.delete(ctx, &place, id, old).map(Some)
-                    }
+                let MergeActionNode::Update(assignments) = &action.command else {
+                    ctx.set_merge_action(Some("DELETE"));
+                    return self.delete(ctx, &place, id, old).map(Some);
                 };
+                ctx.set_merge_action(Some("UPDATE"));
+                let new = match computed {
+                    Some(new) => new,
+                    None => self.assign(ctx, &place, assignments, &old, row)?,
+                };
+                return self.update(ctx, &place, id, old, new).map(Some);
             }
             return Ok(None);
         }

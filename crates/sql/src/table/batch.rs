@@ -58,9 +58,7 @@ impl Rows {
 impl TableWriter {
     /// Whether rows have been handed in that may not be in the table yet.
     pub fn has_rows(&self) -> bool {
-        self.rows.loads.is_some()
-            || !self.rows.waiting.is_empty()
-            || self.router.as_ref().is_some_and(|router| router.has_rows())
+        self.rows.loads.is_some() || !self.rows.waiting.is_empty() || self.router.as_ref().is_some_and(|router| router.has_rows())
     }
 
     /// Inserts a batch of rows (a column for every column of the table); generated columns are filled in.
@@ -68,6 +66,11 @@ impl TableWriter {
     /// # Errors
     /// Those of `insert`; about keys they may come with a later batch, or with `finish`.
     pub fn insert_batch(&mut self, ctx: &ExecContext, mut batch: Batch) -> Result<(), RowError> {
+        if let Some(router) = self.router.as_ref().filter(|_| !self.target.partition.is_empty()) {
+            let first = router.count;
+            let check = |i: usize| self.check_in_partition(ctx, &batch.row(i)).map_err(|e| (first + i as u64, e));
+            (0..batch.rows).try_for_each(check)?;
+        }
         if let Some(router) = &mut self.router {
             return router.insert_batch(ctx, batch);
         }

@@ -124,12 +124,7 @@ fn everything(map: &PartitionMap) -> Vec<Oid> {
 }
 
 /// Tests that hold together; `others` are looked at by themselves.
-fn joint(
-    session: &dyn Session,
-    map: &PartitionMap,
-    direct: &[&KeyTest<Datum>],
-    others: &[&Tests<Datum>],
-) -> Result<Vec<Oid>> {
+fn joint(session: &dyn Session, map: &PartitionMap, direct: &[&KeyTest<Datum>], others: &[&Tests<Datum>]) -> Result<Vec<Oid>> {
     let width = map.key().columns.len();
     let mut known = vec![Known::default(); width];
     let mut lists: Vec<(usize, Vec<Datum>)> = Vec::new();

@@ -76,15 +76,7 @@ impl PartitionMap {
             }
             _ => vec![],
         };
-        Ok(PartitionMap {
-            key: key.clone(),
-            parts,
-            hashes,
-            list: HashMap::new(),
-            ranges: vec![],
-            hash: vec![],
-            default: None,
-        })
+        Ok(PartitionMap { key: key.clone(), parts, hashes, list: HashMap::new(), ranges: vec![], hash: vec![], default: None })
     }
 
     /// With all partitions of a table.
@@ -236,10 +228,7 @@ impl PartitionMap {
                 columns: None,
             };
             let hash = (how.function)(&context, &[value.clone(), Datum::Int8(HASH_SEED as i64)])?.as_i64() as u64;
-            all ^= hash
-                .wrapping_add(0x49a0_f4dd_15e5_a8e3)
-                .wrapping_add(all << 54)
-                .wrapping_add(all >> 7);
+            all ^= hash.wrapping_add(0x49a0_f4dd_15e5_a8e3).wrapping_add(all << 54).wrapping_add(all >> 7);
         }
         Ok(all)
     }
@@ -250,9 +239,8 @@ fn key_hash(catalog: &Catalog, ty: Oid, opclass: Oid, collation: Oid) -> Result<
     let class = access.class(opclass);
     let found = class.and_then(|c| access.function(c.family, c.input_type, c.input_type, HASH_EXTENDED));
     let function = found.and_then(|f| registry::scalar(&catalog.function(f)?.source));
-    let function = function.ok_or_else(|| {
-        DbError::unsupported(format!("partitioning by hash of type {}", catalog.format_type(ty, None, &[])))
-    })?;
+    let function = function
+        .ok_or_else(|| DbError::unsupported(format!("partitioning by hash of type {}", catalog.format_type(ty, None, &[]))))?;
     Ok(KeyHash { function, types: [ty, melba_types::oids::INT8], collation })
 }
 

@@ -111,8 +111,7 @@ impl ColumnMap {
 impl Routing {
     pub(super) fn new(builder: &TargetBuilder<'_>, root: &Arc<Relation>) -> Result<Routing> {
         let catalog = builder.catalog;
-        let mut routing =
-            Routing { tables: vec![], leaves: vec![], places: HashMap::new() };
+        let mut routing = Routing { tables: vec![], leaves: vec![], places: HashMap::new() };
         for oid in catalog.descendants(root.oid) {
             let Some(relation) = catalog.relation(oid) else { continue };
             let place = if relation.is_partitioned() {
@@ -189,7 +188,8 @@ pub(super) struct Router {
     writers: Vec<Option<TableWriter>>,
     /// Numbers, among the rows of the statement, of the rows that each leaf was given in batches.
     numbers: Vec<Vec<u64>>,
-    count: u64,
+    /// Rows that came in batches.
+    pub count: u64,
 }
 
 /// A row that has been inserted, as the root's columns.
@@ -286,5 +286,4 @@ impl Router {
     pub fn take_events(&mut self) -> Vec<super::Events> {
         self.writers.iter_mut().flatten().map(|w| std::mem::take(&mut w.events)).collect()
     }
-
 }

@@ -71,6 +71,7 @@ impl TableWriter {
 
     /// The same for a partitioned table: the row as it is in the partition that it has gone to.
     pub fn insert_routed(&mut self, ctx: &ExecContext, row: Vec<Datum>) -> Result<Routed> {
+        self.check_in_partition(ctx, &row)?;
         match &mut self.router {
             Some(router) => router.insert(ctx, row),
             None => Err(DbError::internal("a table without partitions")),
@@ -83,7 +84,15 @@ impl TableWriter {
         self.is_in_partition(ctx, &self.target, row)
     }
 
-    pub(super) fn is_in_partition(&self, ctx: &ExecContext, target: &TableTarget, row: &[Datum]) -> Result<bool> {
+    /// 23514 for a row that is not in the bounds of the partition it is written to by name.
+    pub(super) fn check_in_partition(&self, ctx: &ExecContext, row: &[Datum]) -> Result<()> {
+        if self.routed || self.is_in_partition(ctx, &self.target, row)? {
+            return Ok(());
+        }
+        Err(error::partition(&*ctx.session, &self.target, &self.shown(ctx, &self.target, row)?))
+    }
+
+    fn is_in_partition(&self, ctx: &ExecContext, target: &TableTarget, row: &[Datum]) -> Result<bool> {
         for check in &target.partition {
             if !check.holds(ctx, row)? {
                 return Ok(false);
@@ -263,10 +272,7 @@ impl TableWriter {
                 return Err(error::check(&*ctx.session, target, &check.name, &self.shown(ctx, target, row)?));
             }
         }
-        if !self.routed && !self.is_in_partition(ctx, target, row)? {
-            return Err(error::partition(&*ctx.session, target, &self.shown(ctx, target, row)?));
-        }
-        Ok(())
+        self.check_in_partition(ctx, row)
     }
 
     /// The row as messages show it.

@@ -185,7 +185,6 @@ impl LockRowsOp {
         }
         Ok(Some(changed))
     }
-
 }
 
 fn lock_one(ctx: &ExecContext, lock: &RowLock, table: &LockedTable, id: RowId) -> Result<Relock> {

@@ -243,14 +243,7 @@ impl Planner<'_> {
     }
 
     /// A member's rows with the parent's columns in the parent's order.
-    fn aligned(
-        &mut self,
-        stage: Stage,
-        entry: usize,
-        member: &Member,
-        layout: &Layout,
-        kinds: &Arc<[Kind]>,
-    ) -> Result<PlanNode> {
+    fn aligned(&mut self, stage: Stage, entry: usize, member: &Member, layout: &Layout, kinds: &Arc<[Kind]>) -> Result<PlanNode> {
         let places = member_places(&stage.layout, entry, member, layout)?;
         if places.len() == stage.layout.0.len() && places.iter().enumerate().all(|(at, place)| at == *place) {
             return Ok(stage.node);
@@ -277,7 +270,6 @@ impl Planner<'_> {
         Ok(out)
     }
 }
-
 
 /// For each of the parent's columns, its place among the member's.
 fn member_places(own: &Layout, entry: usize, member: &Member, layout: &Layout) -> Result<Vec<usize>> {

@@ -193,26 +193,10 @@ impl Planner<'_> {
                 let kind = if *is_null { TestKind::IsNull } else { TestKind::NotNull };
                 Some(KeyTest { column: column_of(arg)?, kind, value: None })
             }
-            // A boolean column stands for itself.
-            Expr::Var(_) | Expr::Not(_) | Expr::BooleanTest { .. } => {
-                let (column, value) = match condition {
-                    Expr::Not(arg) => (arg.as_ref(), false),
-                    Expr::BooleanTest { arg, test: BooleanTest::True } => (arg.as_ref(), true),
-                    Expr::BooleanTest { arg, test: BooleanTest::False } => (arg.as_ref(), false),
-                    Expr::Var(_) => (condition, true),
-                    _ => return None,
-                };
-                let column = column_of(column)?;
-                let value = Expr::Const(Const {
-                    value: Datum::Bool(value),
-                    ty: melba_types::oids::BOOL,
-                    typmod: -1,
-                    collation: Oid::INVALID,
-                    location: -1,
-                });
-                Some(KeyTest { column, kind: TestKind::Equal, value: Some(add(&value)) })
+            other => {
+                let (column, value) = boolean_test(other)?;
+                Some(KeyTest { column: column_of(column)?, kind: TestKind::Equal, value: Some(add(&value)) })
             }
-            _ => None,
         }
     }
 
@@ -224,4 +208,17 @@ impl Planner<'_> {
     fn is_known_value(&self, entry: usize, value: &Expr) -> bool {
         rels_of(value) & (1 << entry) == 0 && !self.has_volatile(value) && !contains_sublink(value)
     }
+}
+
+/// A boolean that stands for itself, or for its opposite, and the value that it then has.
+fn boolean_test(condition: &Expr) -> Option<(&Expr, Expr)> {
+    let (column, value) = match condition {
+        Expr::Not(arg) => (arg.as_ref(), false),
+        Expr::BooleanTest { arg, test: BooleanTest::True } => (arg.as_ref(), true),
+        Expr::BooleanTest { arg, test: BooleanTest::False } => (arg.as_ref(), false),
+        Expr::Var(_) => (condition, true),
+        _ => return None,
+    };
+    let ty = melba_types::oids::BOOL;
+    Some((column, Expr::Const(Const { value: Datum::Bool(value), ty, typmod: -1, collation: Oid::INVALID, location: -1 })))
 }

@@ -1,0 +1,231 @@
+-- Partitioned tables: bounds, routing, pruning, indexes.
+create table lp (a char, b int) partition by list (a);
+create table lp_default partition of lp default;
+create table lp_ef partition of lp for values in ('e', 'f');
+create table lp_ad partition of lp for values in ('a', 'd');
+create table lp_bc partition of lp for values in ('b', 'c');
+create table lp_g partition of lp for values in ('g');
+create table lp_null partition of lp for values in (null);
+create table lp_x partition of lp for values in ('a');
+explain (costs off) select * from lp;
+explain (costs off) select * from lp where a > 'a' and a < 'd';
+explain (costs off) select * from lp where a > 'a' and a <= 'd';
+explain (costs off) select * from lp where a = 'a';
+explain (costs off) select * from lp where a is not null;
+explain (costs off) select * from lp where a is null;
+explain (costs off) select * from lp where a = 'a' or a = 'c';
+insert into lp values ('a',1),('b',2),('e',3),(null,4),('z',5);
+select tableoid::regclass, * from lp order by b;
+update lp set a = 'b' where b = 1 returning tableoid::regclass, *;
+select tableoid::regclass, * from lp order by b;
+delete from lp where b = 5 returning *;
+insert into lp_ad values ('x',1);
+insert into lp_default values ('a',1);
+insert into lp_default values ('q',1);
+create table lp_q partition of lp for values in ('q');
+\d+ lp
+\d+ lp_ad
+\d+ lp_default
+create table r (id int not null, v numeric default 2.5, t text) partition by range (id);
+create table r1 partition of r for values from (minvalue) to (10);
+create table r2 partition of r for values from (10) to (20) partition by list (t);
+create table r2a partition of r2 for values in ('a');
+create table r3 partition of r for values from (15) to (25);
+create table r3 partition of r for values from (25) to (20);
+insert into r select g, g, 'a' from generate_series(1,19) g;
+select tableoid::regclass, count(*), min(id), max(id) from r group by 1 order by 1;
+insert into r values (12, 1, 'b');
+insert into r values (50, 1, 'b');
+copy r from stdin;
+3	3	x
+12	1	a
+13	1	q
+\.
+alter table r add primary key (v);
+alter table r2 add constraint x unique (t, id);
+create index on r (v);
+\d r
+\d r1
+\d r2a
+\d+ r2
+select * from pg_partition_tree('r');
+select relname, relkind, relispartition from pg_class where relname like 'r_%v_idx' or relname = 'r_v_idx' order by 1;
+create table h (a int, b text) partition by hash (a);
+create table h0 partition of h for values with (modulus 4, remainder 0);
+create table h1 partition of h for values with (modulus 4, remainder 1);
+create table h2 partition of h for values with (modulus 4, remainder 2);
+create table h3 partition of h for values with (modulus 8, remainder 3);
+create table h4 partition of h for values with (modulus 8, remainder 3);
+create table h4 partition of h for values with (modulus 12, remainder 7);
+create table h4 partition of h for values with (modulus 8, remainder 7);
+insert into h select g, g::text from generate_series(1,100) g;
+select tableoid::regclass, count(*), sum(a) from h group by 1 order by 1;
+explain (costs off) select * from h where a = 7;
+select pg_get_partition_constraintdef('h1'::regclass) like 'satisfies_hash_partition(%oid, 4, 1, a)';
+create table att (b text, a int);
+insert into att values ('x', 1000);
+alter table h detach partition h1;
+\d h1
+alter table h attach partition att for values with (modulus 4, remainder 1);
+alter table h attach partition h1 for values with (modulus 4, remainder 1);
+drop table h, lp, r;
+drop table att, h1;
+-- What a bound may be.
+create table b (a int, b text) partition by range (a, b);
+create table b1 partition of b for values from (1, minvalue) to (1, 'a');
+create table b1 partition of b for values from (1, minvalue) to (1, minvalue);
+create table b1 partition of b for values from (1, 'a', 2) to (1, 'b', 3);
+create table b2 partition of b for values in (1);
+create table b2 partition of b for values from (minvalue, 'a') to (1, 'b');
+create table b2 partition of b for values from (null, 'a') to (1, 'b');
+create table b2 partition of b for values from ('x', 'a') to (1, 'b');
+create table b2 partition of b for values from (a, 'a') to (1, 'b');
+create table b2 partition of b for values from (1, 'b') to (1 + 1, maxvalue);
+create table b3 partition of b for values with (modulus 2, remainder 0);
+create table bd partition of b default;
+create table be partition of b default;
+\d b1
+\d b2
+insert into b values (1, 'A'), (1, 'b'), (2, 'zzz'), (3, 'x'), (null, 'n'), (1, null);
+select tableoid::regclass, * from b order by 2, 3, 1;
+explain (costs off) select * from b where a = 1;
+explain (costs off) select * from b where a = 1 and b = 'b';
+explain (costs off) select * from b where a > 2;
+select tableoid::regclass, * from b where a = 1 and b is null;
+create table b4 partition of b for values from (3, 'a') to (4, 'a');
+delete from b where a = 3;
+create table b4 partition of b for values from (3, 'a') to (4, 'a');
+select pg_get_partition_constraintdef('b1'::regclass);
+select pg_get_partition_constraintdef('b4'::regclass);
+drop table b;
+create table h (a int) partition by hash (a);
+create table h1 partition of h default;
+create table h1 partition of h for values with (modulus 0, remainder 0);
+create table h1 partition of h for values with (modulus 2, remainder 2);
+create table h1 partition of h for values with (modulus 2, remainder -1);
+drop table h;
+create table k (a int, b int generated always as (a * 2) stored) partition by list (b);
+create table k (a int, b int) partition by list (a, b);
+create table k (a int, b int) partition by list (c);
+create table k (a int, b int) partition by list (xmin);
+create table k (a int, b int) partition by range ((1));
+create table k (a int, b int) partition by list (a);
+create table k1 (a int) inherits (k);
+create table k1 partition of k (a not null, b default 3, check (b > 0)) for values in (1, 2, null);
+create table k2 partition of k (c default 3) for values in (3);
+create table k2 partition of k1 for values in (3);
+\d+ k1
+insert into k (a) values (1), (2);
+insert into k values (1, -1);
+insert into k1 (a) values (null);
+insert into k1 (a, b) values (3, 3);
+update k set a = 3;
+create table k3 partition of k (b not null) for values in (3);
+update k set a = 3 returning tableoid::regclass, *;
+update k3 set a = 1;
+select tableoid::regclass, * from k order by 2, 3;
+alter table k1 add column c int;
+alter table k drop column a;
+alter table k alter column a type bigint;
+alter table k1 drop column b;
+alter table only k add column c int;
+alter table k add column c text default 'c';
+alter table k rename column a to aa;
+select tableoid::regclass, * from k order by 2, 3;
+\d k
+alter table k add unique (b);
+alter table k add unique (aa, b);
+create index ki on k (lower(c)) where b > 1;
+create unique index on k (c);
+\d k1
+drop index k1_lower_idx;
+alter table k1 drop constraint k1_aa_b_key;
+insert into k values (1, 3);
+insert into k values (1, 3);
+alter table k drop constraint k_aa_b_key;
+drop index ki;
+\d k1
+truncate only k;
+truncate k;
+select count(*) from k;
+-- Columns that have other numbers in a partition.
+create table o (x int, id int, drop1 text, v text) partition by range (id);
+alter table o drop column drop1;
+create table o1 (v text, gone int, id int, x int);
+alter table o1 drop column gone;
+alter table o attach partition o1 for values from (1) to (100);
+create table o2 partition of o for values from (100) to (200);
+create unique index on o (id);
+insert into o (id, x, v) select g, -g, 'v' || g from generate_series(1, 199) g;
+select tableoid::regclass, o from o where id in (5, 105) order by 1;
+explain (costs off) select * from o where id = 5;
+select * from o where id = 5;
+select * from o where id between 98 and 101 order by id;
+update o set id = id + 100, v = v || '!' where id = 7;
+delete from o where id = 107;
+update o set id = id + 100, v = v || '!' where id = 7 returning tableoid::regclass, *;
+select * from o2 where id = 107;
+select count(*), sum(x) from o; select count(*) from o1;
+prepare q (int) as select * from o where id = $1;
+execute q(50); execute q(150); execute q(null);
+select a.v, b.v from o a join o b on b.id = a.id + 100 where a.id < 4 order by 1;
+merge into o using generate_series(1, 300, 100) g on o.id = g when matched then update set v = 'merged' when not matched then insert (id, v) values (g - 200, 'new');
+merge into o using generate_series(1, 103, 51) g on o.id = g when matched then update set v = 'merged ' || g;
+select tableoid::regclass, * from o where v like 'merged%' order by id;
+copy o (id, v) from stdin;
+-1	no
+\.
+begin; select id from o where id in (6, 106) order by id for update; rollback;
+alter table o detach partition o3;
+alter table o detach partition o1 ;
+\d o1
+select count(*) from o;
+update o1 set id = 500 where id = 1;
+alter table o attach partition o1 for values from (1) to (100);
+update o1 set id = 1 where id = 500;
+alter table o attach partition o1 for values from (50) to (150);
+alter table o attach partition o1 for values from (1) to (100);
+alter table o attach partition o1 for values from (1) to (100);
+\d o1
+alter table o1 no inherit o;
+create table o3 (id int, x int, v text, w int);
+alter table o attach partition o3 for values from (300) to (400);
+alter table o3 drop column w, drop column v;
+alter table o attach partition o3 for values from (300) to (400);
+drop table o3;
+-- Indexes that are there before.
+create table i (a int, b int) partition by list (a);
+create table i1 partition of i for values in (1);
+create index i1_own on i1 (b);
+create index i_b on i (b);
+create index on only i (a);
+select indexrelid::regclass, indisvalid from pg_index where indrelid in ('i'::regclass, 'i1'::regclass) order by indexrelid::regclass::text;
+create index i1_a on i1 (a);
+alter index i_a_idx attach partition i1_b_idx;
+alter index i_a_idx attach partition i1_own;
+alter index i_a_idx attach partition i1_a;
+select indexrelid::regclass, indisvalid from pg_index where indrelid in ('i'::regclass, 'i1'::regclass) order by indexrelid::regclass::text;
+select relid::regclass, parentrelid::regclass, isleaf, level from pg_partition_tree('i_b') order by level;
+select pg_partition_root('i1_a'), pg_partition_root('i1');
+drop index i1_a;
+drop table i;
+-- Sub-partitions.
+create table s (a int, b date) partition by list (a);
+create table s1 partition of s for values in (1) partition by range (b);
+create table s11 partition of s1 for values from ('2020-01-01') to ('2021-01-01');
+create table s1d partition of s1 default;
+create table s2 partition of s for values in (2);
+insert into s values (1, '2020-05-05'), (1, '2021-05-05'), (1, null), (2, null);
+insert into s1 values (2, '2020-05-05');
+select tableoid::regclass, * from s order by 2, 3;
+explain (costs off) select * from s where b = '2020-05-05' and a = 1;
+update s set b = b + 365 where a = 1;
+select tableoid::regclass, * from s order by 2, 3;
+update s1 set a = 2 where b is null;
+update s set a = 2 where b is null;
+select tableoid::regclass, * from s order by 2, 3;
+delete from s1 where b > '2022-01-01' returning *;
+select relid::regclass from pg_partition_ancestors('s11');
+drop table s1;
+select tableoid::regclass, * from s order by 2, 3;
+drop table s, o, k;
