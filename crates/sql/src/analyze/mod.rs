@@ -63,8 +63,8 @@ pub use expression::{
     Expected, analyze_domain_check, analyze_expression, analyze_stored_domain_check, analyze_stored_expression, analyze_view,
     coerce_for_assignment, column_default, identity_sequence, is_mutable,
 };
-pub use inline::inline_routines;
 pub use from::relation_columns;
+pub use inline::inline_routines;
 pub use literal::LiteralUse;
 pub use operators::operator_signature;
 pub use params::Params;
