@@ -51,14 +51,16 @@ fn inputs(measure: bool) -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// The shortest of some rounds.
-fn best(rounds: usize, mut work: impl FnMut()) -> Duration {
+/// The shortest of some rounds of either, taken in turns: what else the machine does meets both.
+fn best_of_two(rounds: usize, mut ours: impl FnMut(), mut theirs: impl FnMut()) -> (Duration, Duration) {
     let time = |work: &mut dyn FnMut()| {
         let started = Instant::now();
         work();
         started.elapsed()
     };
-    (0..rounds).map(|_| time(&mut work)).min().unwrap_or_default()
+    let times: Vec<_> = (0..rounds).map(|_| (time(&mut ours), time(&mut theirs))).collect();
+    let least = |pick: fn(&(Duration, Duration)) -> Duration| times.iter().map(pick).min().unwrap_or_default();
+    (least(|t| t.0), least(|t| t.1))
 }
 
 fn raw_compress(method: Method, source: &[u8], out: &mut [u8], context: &mut zstd_safe::CCtx<'_>) -> usize {
@@ -88,6 +90,11 @@ fn raw_decompress(method: Method, source: &[u8], out: &mut [u8], context: &mut z
     }
 }
 
+/// A frame by a method, whether it pays or not.
+fn pack(method: Method, piece: &[u8], out: &mut Vec<u8>) -> bool {
+    if method == Method::Pglz { pglz::compress_always(piece, out) } else { compress(method, 3, piece, out) }
+}
+
 /// One file, as frames, by one method: its ratio and speed, and the library's time beside ours.
 fn measure(name: &str, bytes: &[u8], method: Method, rounds: usize) {
     let (mut cctx, mut dctx) = (zstd_safe::CCtx::create(), zstd_safe::DCtx::create());
@@ -98,50 +105,41 @@ fn measure(name: &str, bytes: &[u8], method: Method, rounds: usize) {
         .iter()
         .map(|piece| {
             let mut out = Vec::new();
-            let done = if method == Method::Pglz {
-                pglz::compress_always(piece, &mut out)
-            } else {
-                compress(method, 3, piece, &mut out)
-            };
-            done.then_some(out)
+            pack(method, piece, &mut out).then_some(out)
         })
         .collect();
     let mut out = Vec::with_capacity(frame::FRAME_BYTES);
-    let ours = best(rounds, || {
-        for piece in &pieces {
-            out.clear();
-            let done = if method == Method::Pglz {
-                pglz::compress_always(piece, &mut out)
-            } else {
-                compress(method, 3, piece, &mut out)
-            };
-            black_box(done);
-        }
-    });
-    let back = best(rounds, || {
-        for (piece, stream) in pieces.iter().zip(&packed) {
-            if let Some(stream) = stream {
-                decompress(method, stream, &mut raw[..piece.len()]).expect("our own stream");
+    let has_library = method != Method::Pglz;
+    let (ours, theirs) = best_of_two(
+        rounds,
+        || {
+            for piece in &pieces {
+                out.clear();
+                black_box(pack(method, piece, &mut out));
             }
-        }
-    });
+        },
+        || {
+            for piece in pieces.iter().filter(|_| has_library) {
+                black_box(raw_compress(method, piece, &mut target, &mut cctx));
+            }
+        },
+    );
+    let streams = || pieces.iter().zip(&packed).filter_map(|(piece, stream)| Some((piece, stream.as_ref()?)));
+    let mut raw_target = raw.clone();
+    let (back, their_back) = best_of_two(
+        rounds,
+        || streams().for_each(|(piece, stream)| decompress(method, stream, &mut raw[..piece.len()]).expect("our own stream")),
+        || {
+            for (piece, stream) in streams().filter(|_| has_library) {
+                raw_decompress(method, stream, &mut raw_target[..piece.len()], &mut dctx);
+            }
+        },
+    );
     let speed = |time: Duration| bytes.len() as f64 / time.as_secs_f64() / 1e6;
     let stored: usize = pieces.iter().zip(&packed).map(|(piece, packed)| packed.as_ref().map_or(piece.len(), Vec::len)).sum();
     let ratio = bytes.len() as f64 / stored as f64;
     print!("{name:10} {:4} ratio {ratio:5.2}, MB/s: compress {:6.0}, decompress {:6.0}", method.name(), speed(ours), speed(back));
-    if method != Method::Pglz {
-        let theirs = best(rounds, || {
-            for piece in &pieces {
-                black_box(raw_compress(method, piece, &mut target, &mut cctx));
-            }
-        });
-        let their_back = best(rounds, || {
-            for (piece, stream) in pieces.iter().zip(&packed) {
-                if let Some(stream) = stream {
-                    raw_decompress(method, stream, &mut raw[..piece.len()], &mut dctx);
-                }
-            }
-        });
+    if has_library {
         let share = |ours: Duration, theirs: Duration| ours.as_secs_f64() / theirs.as_secs_f64();
         print!("; of the library's time: {:.3}, {:.3}", share(ours, theirs), share(back, their_back));
     }

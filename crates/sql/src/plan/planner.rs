@@ -12,7 +12,7 @@ use super::node::*;
 use super::{Plan, PlanContext};
 use crate::execute::Expression;
 use crate::execute::expression::{Compiler, Resolved, Scope};
-use crate::tree::{self, Expr, OutputColumn, Query, RangeEntry, Sublink, Var};
+use crate::tree::{self, Const, Expr, OutputColumn, Query, RangeEntry, Sublink, Var};
 
 /// Table scans above this make planning cheap in comparison.
 const LONG_SCAN_COST: f64 = 100.0;
@@ -163,7 +163,7 @@ impl<'a> Planner<'a> {
             {
                 *e = of.clone();
             }
-            true
+            self.fold(e)
         });
         let levels: Vec<Query> = self
             .levels
@@ -175,6 +175,16 @@ impl<'a> Planner<'a> {
             })
             .collect();
         crate::deparse::plan_expression(self.catalog(), self.context.session, &levels, &expr)
+    }
+
+    /// Shows a part that is computed when it is compiled as its value; false when it has become that.
+    fn fold(&self, expr: &mut Expr) -> bool {
+        let (catalog, session) = (self.context.catalog, self.context.session);
+        let part = Compiler::new(catalog, Some(session), &mut Nothing).compile(expr);
+        let Some(value) = part.as_ref().ok().and_then(Expression::as_const) else { return true };
+        let (ty, typmod, collation) = (expr.ty(), expr.typmod(), expr.collation());
+        *expr = Expr::Const(Const { value: value.clone(), ty, typmod, collation, location: -1 });
+        false
     }
 
     pub fn compile(&mut self, expr: &Expr, layout: &Layout) -> Result<Expression> {
@@ -274,6 +284,15 @@ impl<'a> Planner<'a> {
 }
 
 /// An expression's surroundings within a plan.
+/// The scope of what refers to nothing.
+struct Nothing;
+
+impl Scope for Nothing {
+    fn var(&mut self, _: &Var) -> Result<Resolved> {
+        Err(DbError::internal("a column in a constant"))
+    }
+}
+
 struct PlanScope<'p, 'a, 'l> {
     planner: &'p mut Planner<'a>,
     layout: &'l Layout,

@@ -17,7 +17,11 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("nameicregexeq", |_, a| matches(a, true, false)),
     ("nameicregexne", |_, a| matches(a, true, true)),
     ("textregexsubstr", |_, a| substring(a[0].as_str(), a[1].as_str())),
-    ("substring_2074", |_, a| substring(a[0].as_str(), &similar_to_regexp(a[1].as_str(), Some(a[2].as_str()))?)),
+    ("substring_2074", |_, a| {
+        let taken = similar_to_regexp(a[1].as_str(), Some(a[2].as_str())).and_then(|regexp| substring(a[0].as_str(), &regexp));
+        // A function of SQL in PostgreSQL.
+        taken.map_err(|e| e.within("SQL function \"substring\" statement 1"))
+    }),
     ("similar_to_escape_1", |_, a| similar_to_regexp(a[0].as_str(), None).map(Datum::text)),
     ("similar_to_escape_2", |_, a| similar_to_regexp(a[0].as_str(), Some(a[1].as_str())).map(Datum::text)),
     ("similar_escape", |_, a| match (&a[0], &a[1]) {

@@ -49,7 +49,7 @@ pub fn similar_to_regexp(pattern: &str, escape: Option<&str>) -> Result<String> 
             match c {
                 '[' => {
                     out.push('[');
-                    brackets = Brackets { depth: 1, is_empty: true };
+                    brackets = Brackets { depth: 1, is_empty: true, is_negated: false };
                 }
                 '%' => out.push_str(".*"),
                 '_' => out.push('.'),
@@ -71,15 +71,19 @@ pub fn similar_to_regexp(pattern: &str, escape: Option<&str>) -> Result<String> 
 struct Brackets {
     /// How many are open: classes such as [:alpha:] are inside of another.
     depth: usize,
-    /// Nothing has come but perhaps a caret: a closing bracket is an ordinary character.
+    /// Nothing has come but perhaps the caret that negates: a closing bracket is an ordinary character.
     is_empty: bool,
+    is_negated: bool,
 }
 
 impl Brackets {
     fn take(&mut self, c: char) {
         match c {
             _ if self.depth == 0 => return,
-            '^' if self.is_empty => return,
+            '^' if self.is_empty && !self.is_negated => {
+                self.is_negated = true;
+                return;
+            }
             ']' if !self.is_empty => self.depth -= 1,
             '[' => self.depth += 1,
             _ => {}
