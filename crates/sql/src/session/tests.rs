@@ -371,8 +371,10 @@ fn indexes_with_all_columns_are_read_alone() {
 fn plans_show_what_was_computed_already() {
     let mut h = Harness::new();
     h.query("create table t (a int, b text)");
-    let plan = h.query("explain (costs off) select * from t where a = 1 + 1 and b similar to lower('_%X') and a < random() + (2 - 1)");
-    let filter = "Filter: ((a = 2) AND (b ~ '^(?:..*x)$'::text) AND ((a)::double precision < (random() + '1'::double precision)))";
+    let plan =
+        h.query("explain (costs off) select * from t where a = 1 + 1 and b similar to lower('_%X') and a < random() + (2 - 1)");
+    let filter =
+        "Filter: ((a = 2) AND (b ~ '^(?:..*x)$'::text) AND ((a)::double precision < (random() + '1'::double precision)))";
     assert!(plan.contains(filter), "{plan}");
 }
 
