@@ -81,6 +81,22 @@ create function r(a int, b int) returns int return a + b;
 create function atomic(a int) returns bigint begin atomic select 1; select count(*) from t where t.a < atomic.a; end;
 select r(1, 2), atomic(3);
 drop table t;
+create table changed (a int primary key, b text default 'd');
+create function modifies(x int) returns setof changed begin atomic
+  insert into changed values (x, 'one'), (x + 1, 'two');
+  insert into changed as z (b, a) select z.b || '!', z.a from changed z where z.a = x
+    on conflict (a) do update set b = excluded.b || z.b where z.a < 100;
+  insert into changed (a) values (x) on conflict do nothing;
+  update changed set b = c.b || modifies.x from changed c where c.a = changed.a and c.a > modifies.x;
+  delete from only changed where a = -x;
+  with w as (insert into changed (a) values (x + 2) returning a) select count(*) from w;
+  select * from changed order by a;
+end;
+\sf modifies
+select * from modifies(1);
+alter table changed rename column b to renamed;
+select * from modifies(10);
+drop table changed cascade;
 -- What a view, a default, a check and an index mention.
 create function is_even(int) returns bool language sql immutable as 'select $1 % 2 = 0';
 create table u (a int check (is_even(a)), b int default add1(4));

@@ -360,6 +360,8 @@ pub enum LockWait {
 pub struct InsertInfo {
     /// Where rows come from: a range entry (VALUES or subquery), or none for a single row in `targets`.
     pub source: Option<usize>,
+    /// The columns that get a value from there, in the order in which they were written; the others get their defaults.
+    pub written: Vec<i16>,
     pub overriding: Overriding,
     pub on_conflict: Option<OnConflict>,
 }

@@ -39,7 +39,7 @@ impl<'p> Analyzer<'_, 'p> {
         };
         let relation = self.target_relation(name, Command::Insert)?;
         let columns = self.insert_columns(&relation, &s.cols)?;
-        let mut info = InsertInfo { source: None, overriding, on_conflict: None };
+        let mut info = InsertInfo { source: None, written: Vec::new(), overriding, on_conflict: None };
         match (source, select) {
             (Some(query), _) => {
                 let (entry, values) = self.source_entry(query);
@@ -60,6 +60,7 @@ impl<'p> Analyzer<'_, 'p> {
             }
             (None, None) => {}
         }
+        info.written = q.targets.iter().map(|t| t.column).collect();
         q.targets = self.complete_insert(std::mem::take(&mut q.targets), &relation, overriding)?;
         let target = self.level().target.clone();
         q.result = self.target_entry();

@@ -8,16 +8,17 @@ use super::{INDENT_JOIN, INDENT_STANDARD, Printer};
 use crate::tree::*;
 
 impl<'a> Printer<'a> {
-    pub(super) fn from_clause(&mut self, query: &'a Query) {
+    /// What is read; the table that is changed stands elsewhere.
+    pub(super) fn from_clause(&mut self, query: &'a Query, word: &str) {
         let mut first = true;
         for item in &query.from {
             if let FromItem::Range(entry) = item
-                && matches!(query.range_table[*entry].kind, RangeKind::Result)
+                && (matches!(query.range_table[*entry].kind, RangeKind::Result) || query.result == Some(*entry))
             {
                 continue;
             }
             if first {
-                self.keyword(" FROM ", -INDENT_STANDARD, INDENT_STANDARD, 2);
+                self.keyword(word, -INDENT_STANDARD, INDENT_STANDARD, 2);
                 self.from_item(item, query);
                 first = false;
             } else {
@@ -242,13 +243,13 @@ impl<'a> Printer<'a> {
             self.ident(&name);
             return Some(name);
         }
-        let name = self.column_name(entry, var.column);
         let prefix = self.entry_name(var.levels_up, var.entry);
         if var.column == 0 {
             self.ident(&prefix);
             self.put(".*");
             return None;
         }
+        let name = self.column_name(entry, var.column, is_changed(query, var.entry));
         if self.qualify {
             let prefix = match var.version {
                 RowVersion::Old => "old".into(),
@@ -262,14 +263,15 @@ impl<'a> Printer<'a> {
         Some(name)
     }
 
-    fn column_name(&self, entry: &RangeEntry, column: i16) -> Arc<str> {
+    /// `is_changed`: the entry is the table that the query changes, whose columns an alias does not rename.
+    fn column_name(&self, entry: &RangeEntry, column: i16, is_changed: bool) -> Arc<str> {
         if column < 0 {
             return system_column(column).into();
         }
         let at = column as usize - 1;
         let own = entry.columns.get(at).map(|c| c.name.clone());
         match &entry.kind {
-            RangeKind::Relation { oid, .. } if entry.alias.is_none() => {
+            RangeKind::Relation { oid, .. } if entry.alias.is_none() || is_changed => {
                 self.catalog.relation(*oid).and_then(|r| r.columns.get(at)).map(|c| c.name.clone()).or(own)
             }
             RangeKind::Subquery { view, .. } if view.is_valid() => {
@@ -316,6 +318,11 @@ fn system_column(number: i16) -> &'static str {
         -5 => "cmax",
         _ => "tableoid",
     }
+}
+
+fn is_changed(query: &Query, entry: usize) -> bool {
+    let conflict = query.insert.as_ref().and_then(|i| i.on_conflict.as_ref()).and_then(|c| c.update.as_ref());
+    query.result == Some(entry) || conflict.is_some_and(|u| u.excluded == entry)
 }
 
 /// ROWS FROM must be written.

@@ -6,6 +6,7 @@
 mod constant;
 mod expr;
 mod from;
+mod modify;
 mod operator;
 mod query;
 
@@ -17,6 +18,8 @@ use melba_types::Oid;
 
 use crate::analyze::{Context, RoutineScope};
 use crate::tree::{Expr, Query};
+
+pub use modify::unprintable;
 
 /// How wide the layout's steps are (PostgreSQL's PRETTYINDENT_*).
 const INDENT_STANDARD: i32 = 8;
@@ -43,6 +46,8 @@ struct Printer<'a> {
     qualify: bool,
     /// The function whose arguments parameters are.
     routine: Option<&'a RoutineScope>,
+    /// Nobody sees what the next query calls its columns.
+    hide_names: bool,
 }
 
 /// How literals with backslashes are written.
@@ -68,6 +73,7 @@ impl Backslashes {
 struct Level<'a> {
     query: &'a Query,
     names: Vec<Arc<str>>,
+    hide_names: bool,
 }
 
 /// What the catalog keeps of an expression over a table's columns.
@@ -94,7 +100,7 @@ pub fn plan_expression(catalog: &Catalog, session: &dyn Session, levels: &[Query
     printer.backslashes = Backslashes::shown_to(session);
     for query in levels {
         let names = printer.entry_names(query);
-        printer.levels.push(Level { query, names });
+        printer.levels.push(Level { query, names, hide_names: false });
     }
     printer.qualify = levels.len() > 1 || levels.iter().any(|q| q.range_table.len() > 1);
     printer.expr(expr, false);
@@ -142,6 +148,7 @@ fn body<'a>(mut printer: Printer<'a>, queries: &'a [Query], scope: &'a RoutineSc
     for query in queries {
         let text = printer.apart(|p| {
             p.indent = 1;
+            p.hide_names = true;
             p.query(query);
         });
         let text = text.trim_start_matches('\n');
@@ -166,6 +173,7 @@ impl<'a> Printer<'a> {
             relation: None,
             qualify: false,
             routine: None,
+            hide_names: false,
         }
     }
 

@@ -13,11 +13,12 @@ impl<'a> Printer<'a> {
         let saved_indent = self.indent;
         let entries = query.range_table.iter().filter(|e| !matches!(e.kind, RangeKind::Result)).count();
         self.qualify = !self.levels.is_empty() || entries != 1 || self.routine.is_some();
-        self.levels.push(Level { query, names });
+        let hide_names = std::mem::take(&mut self.hide_names);
+        self.levels.push(Level { query, names, hide_names });
         self.ctes(query);
         match query.command {
             Command::Select => self.select(query),
-            _ => self.put("-- data-modifying query"),
+            _ => self.modify(query),
         }
         self.levels.pop();
         self.qualify = saved_qualify;
@@ -229,7 +230,7 @@ impl<'a> Printer<'a> {
             }
         }
         self.targets(query);
-        self.from_clause(query);
+        self.from_clause(query, " FROM ");
         if let Some(filter) = &query.filter {
             self.keyword(" WHERE ", -INDENT_STANDARD, INDENT_STANDARD, 1);
             self.expr(filter, false);
@@ -277,15 +278,18 @@ impl<'a> Printer<'a> {
     }
 
     fn targets(&mut self, query: &'a Query) {
-        for (i, target) in query.targets.iter().filter(|t| !t.junk).enumerate() {
+        self.target_items(&query.targets);
+    }
+
+    pub(super) fn target_items(&mut self, targets: &'a [Target]) {
+        for (i, target) in targets.iter().filter(|t| !t.junk).enumerate() {
             self.put(if i == 0 { " " } else { ", " });
             let item = self.apart(|p| {
                 let own_name = match &target.expr {
                     Expr::Var(v) => p.var(v),
                     expr => {
                         p.expr(expr, true);
-                        // Nobody sees what the statements of a function call their columns.
-                        (p.routine.is_some() && p.levels.len() == 1).then(|| "?column?".into())
+                        p.levels.last().is_some_and(|l| l.hide_names).then(|| "?column?".into())
                     }
                 };
                 if own_name.as_deref() != Some(&*target.name) {

@@ -62,14 +62,14 @@ impl Ddl<'_> {
             let name = crate::session::statement_tag(other);
             bail!(FEATURE_NOT_SUPPORTED, "{name} is not yet supported in unquoted SQL function body");
         }
-        if statements.iter().any(|s| !matches!(s, N::SelectStmt(_))) {
-            return Err(DbError::unsupported("a data-modifying statement in an unquoted SQL function body"));
-        }
         let scope = RoutineScope::of(f, &f.arg_types, Oid::INVALID);
         let (text, depends_on) = self.with_context(|c| {
             let queries = statements.iter().map(|s| analyze_in_routine(c, s, &scope)).collect::<Result<Vec<Query>>>()?;
             let mut depends_on: Vec<ObjectAddress> = Vec::new();
             for query in &queries {
+                if let Some(what) = deparse::unprintable(query) {
+                    return Err(DbError::unsupported(format!("{what} in an unquoted SQL function body")));
+                }
                 depends_on.extend(query.dependencies());
             }
             let text = deparse::stored_body(c, &queries, &scope, is_return);
