@@ -120,10 +120,8 @@ pub fn tables(reader: &mut Reader) -> Result<Vec<Table>> {
 /// What we would not make again is refused, not left out.
 fn refuse_unsupported(reader: &mut Reader) -> Result<()> {
     let sql = format!(
-        "SELECT 'table ' || c.oid::regclass || ', which is partitioned or inherits' FROM pg_catalog.pg_class c
-            JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-            WHERE {USER} AND (c.relkind IN ('p', 'I', 'f') OR c.relispartition
-                OR EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid AND c.relkind = 'r'))
+        "SELECT 'foreign table ' || c.oid::regclass FROM pg_catalog.pg_class c
+            JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE {USER} AND c.relkind = 'f'
          UNION ALL SELECT 'aggregate ' || p.oid::regprocedure FROM pg_catalog.pg_proc p
             JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {USER} AND p.prokind = 'a'
          UNION ALL SELECT 'trigger ' || t.tgname FROM pg_catalog.pg_trigger t

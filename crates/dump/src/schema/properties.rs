@@ -33,7 +33,7 @@ fn owned() -> String {
          UNION ALL SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END,
                 CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, n.nspname, c.relname, format('%I.%I', n.nspname, c.relname), c.relowner, c.relacl
             FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-            WHERE {USER} AND c.relkind IN ('r', 'S', 'v', 'm') AND c.relpersistence <> 't'
+            WHERE {USER} AND c.relkind IN ('r', 'p', 'S', 'v', 'm') AND c.relpersistence <> 't'
          UNION ALL SELECT {ROUTINE}, {ROUTINE}, n.nspname, p.proname, {SIGNATURE}, p.proowner, p.proacl
             FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {USER} AND p.prokind <> 'a'"
     )
@@ -118,7 +118,7 @@ fn comments() -> String {
                 FROM pg_catalog.pg_description d JOIN pg_catalog.pg_type t ON t.oid = d.objoid JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
                 WHERE d.classoid = 'pg_type'::regclass AND {USER}
             UNION ALL SELECT CASE WHEN d.objsubid > 0 THEN 'COLUMN' ELSE CASE c.relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW'
-                    WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'i' THEN 'INDEX' WHEN 'c' THEN 'TYPE' ELSE 'TABLE' END END, n.nspname, c.relname,
+                    WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'i' THEN 'INDEX' WHEN 'I' THEN 'INDEX' WHEN 'c' THEN 'TYPE' ELSE 'TABLE' END END, n.nspname, c.relname,
                     format('%I.%I', n.nspname, c.relname) || CASE WHEN d.objsubid > 0 THEN '.' || quote_ident(a.attname) ELSE '' END, {literal}
                 FROM pg_catalog.pg_description d JOIN pg_catalog.pg_class c ON c.oid = d.objoid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
                 LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.objsubid

@@ -12,7 +12,7 @@ const SEQUENCE_OPTIONS: &str =
 /// What is said of tables and sequences once they are there.
 pub fn before(reader: &mut Reader) -> Result<Vec<Entry>> {
     let mut all = Vec::new();
-    for sql in [columns(), identities(), owned_sequences()] {
+    for sql in [partitions(), inherited_defaults(), columns(), identities(), owned_sequences()] {
         all.extend(reader.entries(Section::Before, &sql)?);
     }
     Ok(all)
@@ -20,7 +20,7 @@ pub fn before(reader: &mut Reader) -> Result<Vec<Entry>> {
 
 pub fn after(reader: &mut Reader) -> Result<Vec<Entry>> {
     let mut all = sequence_values(reader)?;
-    for sql in [indexes(), constraints(), index_marks()] {
+    for sql in [indexes(), constraints(), attached_indexes(), index_marks()] {
         all.extend(reader.entries(Section::After, &sql)?);
     }
     Ok(all)
@@ -38,7 +38,7 @@ pub fn sequences() -> String {
 }
 
 pub fn tables() -> String {
-    let column = "format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod))
+    let column = format!("format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod))
         || coalesce(' COMPRESSION ' || CASE a.attcompression WHEN 'p' THEN 'pglz' WHEN 'l' THEN 'lz4' WHEN 'z' THEN 'zstd' WHEN 'd' THEN 'dense' END, '')
         || coalesce((SELECT format(' COLLATE %I.%I', m.nspname, l.collname) FROM pg_catalog.pg_collation l
             JOIN pg_catalog.pg_namespace m ON m.oid = l.collnamespace JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
@@ -47,23 +47,60 @@ pub fn tables() -> String {
                 WHEN 'v' THEN ' GENERATED ALWAYS AS (%s)' ELSE ' DEFAULT %s' END, pg_get_expr(f.adbin, f.adrelid))
             FROM pg_catalog.pg_attrdef f WHERE f.adrelid = a.attrelid AND f.adnum = a.attnum), '')
         || coalesce((SELECT format(' CONSTRAINT %I NOT NULL', o.conname) FROM pg_catalog.pg_constraint o
-            WHERE o.conrelid = a.attrelid AND o.contype = 'n' AND o.conkey[1] = a.attnum AND o.convalidated),
+            WHERE o.conrelid = a.attrelid AND o.contype = 'n' AND o.conkey[1] = a.attnum AND o.convalidated AND {OWN_CONSTRAINT}),
             CASE WHEN a.attnotnull AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint o WHERE o.conrelid = a.attrelid AND o.contype = 'n' AND o.conkey[1] = a.attnum)
-            THEN ' NOT NULL' ELSE '' END)";
+            THEN ' NOT NULL' ELSE '' END)");
     let pieces = format!(
         "SELECT a.attnum::int AS position, {column} AS piece FROM pg_catalog.pg_attribute a
-            WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+            WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND (a.attislocal OR c.relispartition)
          UNION ALL SELECT 10000 + row_number() OVER (ORDER BY o.conname)::int, format('CONSTRAINT %I %s', o.conname, pg_get_constraintdef(o.oid))
-            FROM pg_catalog.pg_constraint o WHERE o.conrelid = c.oid AND o.contype = 'c' AND o.convalidated"
+            FROM pg_catalog.pg_constraint o WHERE o.conrelid = c.oid AND o.convalidated AND {OWN_CONSTRAINT}
+            AND (o.contype = 'c' OR o.contype = 'n' AND NOT c.relispartition AND EXISTS (SELECT FROM pg_catalog.pg_attribute a
+                WHERE a.attrelid = c.oid AND a.attnum = o.conkey[1] AND NOT a.attislocal))"
     );
+    let parents =
+        "SELECT string_agg(format('%I.%I', pn.nspname, pc.relname), ', ' ORDER BY h.inhseqno) FROM pg_catalog.pg_inherits h
+        JOIN pg_catalog.pg_class pc ON pc.oid = h.inhparent JOIN pg_catalog.pg_namespace pn ON pn.oid = pc.relnamespace
+        WHERE h.inhrelid = c.oid AND NOT c.relispartition";
     format!(
-        "SELECT 'r' || c.oid, 'TABLE', n.nspname, c.relname, format('CREATE %sTABLE %I.%I (%s)%s%s;',
+        "SELECT 'r' || c.oid, 'TABLE', n.nspname, c.relname, format('CREATE %sTABLE %I.%I (%s)%s%s%s%s;',
             CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' ELSE '' END, n.nspname, c.relname,
             (SELECT string_agg(p.piece, ', ' ORDER BY p.position) FROM ({pieces}) p),
+            coalesce(' INHERITS (' || ({parents}) || ')', ''), coalesce(' PARTITION BY ' || pg_get_partkeydef(c.oid), ''),
             CASE WHEN m.amname <> 'heap' THEN format(' USING %I', m.amname) ELSE '' END,
             coalesce(' WITH (' || array_to_string(c.reloptions, ', ') || ')', ''))
          FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_catalog.pg_am m ON m.oid = c.relam
-         WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND {USER} ORDER BY c.oid"
+         WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND {USER} ORDER BY c.oid"
+    )
+}
+
+/// A constraint, of the alias `o`, that its table `c` does not only inherit. A partition is made with all of its constraints, before
+/// it is attached.
+const OWN_CONSTRAINT: &str = "(o.conislocal OR c.relispartition)";
+
+/// Partitions are made as tables of their own, so that their columns keep their order.
+fn partitions() -> String {
+    format!(
+        "SELECT 'TABLE ATTACH', n.nspname, c.relname, format('ALTER TABLE ONLY %I.%I ATTACH PARTITION %I.%I %s;',
+            pn.nspname, pc.relname, n.nspname, c.relname, pg_get_expr(c.relpartbound, c.oid))
+         FROM pg_catalog.pg_inherits h JOIN pg_catalog.pg_class c ON c.oid = h.inhrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+         JOIN pg_catalog.pg_class pc ON pc.oid = h.inhparent JOIN pg_catalog.pg_namespace pn ON pn.oid = pc.relnamespace
+         WHERE c.relispartition AND c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND {USER} ORDER BY c.oid"
+    )
+}
+
+/// A child may have another default than its parents, or none.
+fn inherited_defaults() -> String {
+    format!(
+        "SELECT 'DEFAULT', n.nspname, c.relname, format('ALTER TABLE ONLY %I.%I ALTER COLUMN %I %s;', n.nspname, c.relname, a.attname,
+            coalesce('SET DEFAULT ' || pg_get_expr(f.adbin, f.adrelid), 'DROP DEFAULT'))
+         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+         JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND NOT a.attislocal AND a.attgenerated = ''
+         LEFT JOIN pg_catalog.pg_attrdef f ON f.adrelid = c.oid AND f.adnum = a.attnum
+         WHERE c.relkind = 'r' AND NOT c.relispartition AND c.relpersistence <> 't' AND {USER}
+            AND (f.oid IS NOT NULL OR EXISTS (SELECT FROM pg_catalog.pg_inherits h
+                JOIN pg_catalog.pg_attribute pa ON pa.attrelid = h.inhparent AND pa.attname = a.attname
+                WHERE h.inhrelid = c.oid AND pa.atthasdef)) ORDER BY c.oid, a.attnum"
     )
 }
 
@@ -75,7 +112,7 @@ fn columns() -> String {
     let from = format!(
         "FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
          JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
-         WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND a.attnum > 0 AND NOT a.attisdropped AND {USER}"
+         WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND a.attnum > 0 AND NOT a.attisdropped AND {USER}"
     );
     let alter = "'ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET";
     format!(
@@ -137,7 +174,7 @@ fn indexes() -> String {
         "SELECT 'INDEX', n.nspname, t.relname, pg_get_indexdef(i.indexrelid) || ';'
          FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid JOIN pg_catalog.pg_class t ON t.oid = i.indrelid
          JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
-         WHERE {USER} AND t.relkind = 'r' AND t.relpersistence <> 't'
+         WHERE {USER} AND t.relkind IN ('r', 'p') AND t.relpersistence <> 't'
             AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint o WHERE o.conindid = c.oid AND o.contype IN ('p', 'u', 'x')) ORDER BY c.oid"
     )
 }
@@ -146,10 +183,22 @@ fn indexes() -> String {
 fn constraints() -> String {
     format!(
         "SELECT CASE o.contype WHEN 'f' THEN 'FK CONSTRAINT' ELSE 'CONSTRAINT' END, n.nspname, c.relname,
-            format('ALTER TABLE ONLY %I.%I ADD CONSTRAINT %I %s;', n.nspname, c.relname, o.conname, pg_get_constraintdef(o.oid))
+            format('ALTER TABLE %s%I.%I ADD CONSTRAINT %I %s;', CASE WHEN o.contype IN ('c', 'n') THEN '' ELSE 'ONLY ' END,
+                n.nspname, c.relname, o.conname, pg_get_constraintdef(o.oid))
          FROM pg_catalog.pg_constraint o JOIN pg_catalog.pg_class c ON c.oid = o.conrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-         WHERE {USER} AND c.relkind = 'r' AND c.relpersistence <> 't' AND (o.contype IN ('p', 'u', 'x', 'f') OR o.contype IN ('c', 'n') AND NOT o.convalidated)
+         WHERE {USER} AND c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
+            AND (o.contype IN ('p', 'u', 'x', 'f') OR o.contype IN ('c', 'n') AND NOT o.convalidated AND o.conislocal)
          ORDER BY o.contype = 'f', o.oid"
+    )
+}
+
+/// Indexes of partitions become parts of their parents'.
+fn attached_indexes() -> String {
+    format!(
+        "SELECT 'INDEX ATTACH', n.nspname, c.relname, format('ALTER INDEX %I.%I ATTACH PARTITION %I.%I;', pn.nspname, pc.relname, n.nspname, c.relname)
+         FROM pg_catalog.pg_inherits h JOIN pg_catalog.pg_class c ON c.oid = h.inhrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+         JOIN pg_catalog.pg_class pc ON pc.oid = h.inhparent JOIN pg_catalog.pg_namespace pn ON pn.oid = pc.relnamespace
+         WHERE c.relkind IN ('i', 'I') AND c.relpersistence <> 't' AND {USER} ORDER BY c.oid"
     )
 }
 
@@ -166,6 +215,6 @@ fn index_marks() -> String {
          UNION ALL SELECT 'REPLICA IDENTITY', n.nspname, t.relname,
             format('ALTER TABLE ONLY %I.%I REPLICA IDENTITY %s;', n.nspname, t.relname, CASE t.relreplident WHEN 'n' THEN 'NOTHING' ELSE 'FULL' END)
             FROM pg_catalog.pg_class t JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
-            WHERE {USER} AND t.relkind = 'r' AND t.relpersistence <> 't' AND t.relreplident IN ('n', 'f')"
+            WHERE {USER} AND t.relkind IN ('r', 'p') AND t.relpersistence <> 't' AND t.relreplident IN ('n', 'f')"
     )
 }
