@@ -127,3 +127,27 @@ truncate p;
 select count(*) from p;
 drop table p;
 drop table p cascade;
+-- A table below another in two ways.
+create table d1 (a int);
+create table d2 (b int) inherits (d1);
+create table d3 () inherits (d1, d2);
+alter table d1 add column c int check (c > 0);
+select attrelid::regclass, attname, attinhcount, attislocal from pg_attribute
+    where attrelid in ('d2'::regclass, 'd3'::regclass) and attnum > 0 order by 1, attnum;
+select conrelid::regclass, conname, coninhcount, conislocal from pg_constraint where conname = 'd1_c_check' order by 1;
+alter table d2 add constraint d1_c_check check (c > 0);
+alter table d2 add constraint d1_c_check check (c > 1);
+alter table d1 drop constraint d1_c_check;
+select conrelid::regclass, conname, coninhcount, conislocal from pg_constraint where conname = 'd1_c_check' order by 1;
+alter table d1 drop column c;
+\d d3
+alter table d2 alter a type bigint;
+alter table d1 alter a type bigint;
+-- A child's row as one of its parent's.
+insert into d3 values (1, 2);
+select d3::d1, (d3::d2).b, d2::d1 from d3, d2;
+explain (costs off) delete from d1;
+drop table d1 cascade;
+create table e1 (a int); create table e2 (a int); create table e3 () inherits (e1, e2);
+alter table e1 alter a type bigint;
+drop table e1, e2 cascade;

@@ -229,3 +229,35 @@ select relid::regclass from pg_partition_ancestors('s11');
 drop table s1;
 select tableoid::regclass, * from s order by 2, 3;
 drop table s, o, k;
+-- ON CONFLICT, by the parts of the parent's index.
+create table u (id int, v text, n int default 1, drop1 int) partition by range (id);
+alter table u drop column drop1;
+create table u1 (n int default 1, v text, id int);
+alter table u attach partition u1 for values from (0) to (10);
+create table u2 partition of u for values from (10) to (20);
+insert into u values (1, 'a') on conflict (id) do nothing;
+alter table u add primary key (id);
+insert into u values (1, 'a'), (11, 'b') on conflict (id) do nothing;
+insert into u values (1, 'c'), (12, 'd') on conflict do nothing returning tableoid::regclass, *;
+insert into u values (1, 'e'), (11, 'f'), (13, 'g') on conflict (id) do update set v = u.v || excluded.v, n = u.n + 1
+    returning tableoid::regclass, *;
+insert into u values (1, 'h') on conflict (id) do update set v = 'no' where u.n = 1;
+insert into u values (1, 'i') on conflict (id) do update set id = 15;
+insert into u values (1, 'i') on conflict on constraint u_pkey do update set id = 5 returning *;
+insert into u values (30, 'i') on conflict (id) do nothing;
+insert into u1 (id) values (5) on conflict (id) do update set v = 'direct' returning *;
+insert into u values (2, 'x'), (2, 'y') on conflict (id) do update set v = 'twice';
+select tableoid::regclass, * from u order by id;
+-- The row of an error is one of the table that was written to.
+alter table u add check (n < 5);
+insert into u values (3, 'q', 9);
+insert into u1 values (9, 'q', 3);
+drop table u;
+-- What a key needs.
+create table w (a int, b int) partition by range ((a, b));
+create table w (a int, b int) partition by range (('x'::text));
+create domain dom as int;
+create table w (a dom, b int) partition by list (a);
+drop domain dom;
+drop domain dom cascade;
+table w;

@@ -167,7 +167,10 @@ fn relation(o: &Relation, list: &mut List) {
     list.normal(classes::PG_TYPE, o.of_type);
     for (i, column) in o.columns.iter().enumerate().filter(|(_, c)| !c.dropped) {
         let number = i as i32 + 1;
-        list.of(address(classes::PG_CLASS, o.oid, number), |list| {
+        // A partitioned table is nothing without the columns of its key.
+        let in_key = |k: &std::sync::Arc<PartitionKey>| k.columns.iter().any(|c| i32::from(c.column) == number);
+        let sub = if o.partition_key.as_ref().is_some_and(in_key) { 0 } else { number };
+        list.of(address(classes::PG_CLASS, o.oid, sub), |list| {
             list.normal(classes::PG_TYPE, column.ty);
             list.normal(classes::PG_COLLATION, column.collation);
         });

@@ -85,8 +85,8 @@ impl Ddl<'_> {
     /// What goes to the children as it is. A column known by its number is an index's.
     fn alter_childrens_column(&self, relation: &Relation, c: &AlterTableCmd, def: Option<&N>) -> Result<()> {
         if !c.name.is_empty() {
-            let children = self.children(relation, melba_engine::RelationLockMode::AccessExclusive)?;
-            children.iter().try_for_each(|child| self.alter_column_command(child, c, def, true).map(drop))?;
+            let mode = melba_engine::RelationLockMode::AccessExclusive;
+            self.each_child(relation, mode, |child| self.alter_column_command(&child, c, def, true).map(drop))?;
         }
         Ok(())
     }

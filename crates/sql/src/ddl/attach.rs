@@ -144,6 +144,14 @@ impl Ddl<'_> {
                     relation.name
                 );
             }
+            if above.enforced && !found.enforced {
+                bail!(
+                    INVALID_OBJECT_DEFINITION,
+                    "constraint \"{}\" conflicts with NOT ENFORCED constraint on child table \"{}\"",
+                    found.name,
+                    relation.name
+                );
+            }
             if above.validated && above.enforced && !found.validated {
                 bail!(
                     INVALID_OBJECT_DEFINITION,

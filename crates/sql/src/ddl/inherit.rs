@@ -315,13 +315,14 @@ impl Ddl<'_> {
                 self.check_mergeable(&relation, &inherited.row, &c)?;
                 self.notice(format!("merging constraint \"{}\" with inherited definition", inherited.row.name));
             }
-            self.put_inherited_check(&relation, &inherited.row, inherited.count, same_name.is_some())?;
+            let local = same_name.is_some() && !inheritance.is_partition;
+            self.put_inherited_check(&relation, &inherited.row, inherited.count, local)?;
         }
         Ok(())
     }
 
     /// An own CHECK of the name of an inherited one must say the same.
-    fn check_mergeable(&self, relation: &Relation, inherited: &Row, c: &Constraint) -> Result<()> {
+    pub fn check_mergeable(&self, relation: &Relation, inherited: &Row, c: &Constraint) -> Result<()> {
         let node = c.raw_expr.as_deref().ok_or_else(|| DbError::internal("check without an expression"))?;
         let stored = self.stored_expression(node, relation, super::expression::Use::Check, None)?;
         if inherited.expression.as_ref() != Some(&stored.text) {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use melba_catalog::{
-    PartitionBound, PartitionColumn, PartitionKey, PartitionStrategy, PartitionValues, RangeDatum, Relation, classes,
+    ObjectAddress, PartitionBound, PartitionColumn, PartitionKey, PartitionStrategy, PartitionValues, RangeDatum, Relation,
+    TypeKind, classes,
 };
 use melba_functions::catalog::plain_literal;
 use melba_types::{Datum, DbError, Oid, Result, bail, err};
@@ -16,6 +17,7 @@ use super::nodes::{inner, strings};
 use crate::analyze::{self, Expected, ExprKind};
 use crate::execute::expression::compile_for_table;
 use crate::table::PartitionMap;
+use crate::tree::Expr;
 
 /// Most columns of a partition key (PostgreSQL's PARTITION_MAX_KEYS).
 const KEYS_MAX: usize = 32;
@@ -44,16 +46,25 @@ impl Ddl<'_> {
         if strategy == PartitionStrategy::List && spec.part_params.len() != 1 {
             bail!(INVALID_OBJECT_DEFINITION, "cannot use \"list\" partition strategy with more than one column");
         }
-        let mut columns = Vec::new();
+        let (mut columns, mut needed) = (Vec::new(), Vec::new());
         for node in &spec.part_params {
             if let N::PartitionElem(element) = inner(node)? {
-                columns.push(self.partition_column(&relation, strategy, element)?);
+                columns.push(self.partition_column(&relation, strategy, element, &mut needed)?);
             }
         }
+        for (at, column) in columns.iter().enumerate() {
+            let pseudo = self.catalog().type_(column.ty).is_some_and(|t| t.type_kind == TypeKind::Pseudo);
+            if column.column == 0 && pseudo {
+                let name = self.catalog().type_name(column.ty, self.path);
+                bail!(INVALID_OBJECT_DEFINITION, "partition key column {} has pseudo-type {name}", at + 1);
+            }
+        }
+        let mut depends_on = relation.depends_on.clone();
+        depends_on.extend(needed.into_iter().filter(|a: &ObjectAddress| a.object != table));
         let key = Arc::new(PartitionKey { strategy, columns });
         // Refused here rather than when the first row comes.
         PartitionMap::empty(&self.catalog(), &key)?;
-        self.put_relation(Relation { partition_key: Some(key), ..(*self.relation(table)?).clone() });
+        self.put_relation(Relation { partition_key: Some(key), depends_on, ..(*self.relation(table)?).clone() });
         Ok(())
     }
 
@@ -62,17 +73,19 @@ impl Ddl<'_> {
         relation: &Relation,
         strategy: PartitionStrategy,
         element: &PartitionElem,
+        needed: &mut Vec<ObjectAddress>,
     ) -> Result<PartitionColumn> {
         let (column, expression, ty, typmod, natural) = match element.expr.as_deref() {
             None => self.named_partition_column(relation, element)?,
             Some(node) => {
                 let stored = self.stored_expression(node, relation, Use::PartitionKey, None)?;
+                needed.extend(stored.depends_on.iter().copied());
                 match stored.column_only {
                     Some(number) => {
                         let c = &relation.columns[number as usize - 1];
                         (number, None, c.ty, c.typmod, c.collation)
                     }
-                    None if stored.columns.is_empty() => {
+                    None if is_constant(&stored.expr) => {
                         bail!(INVALID_OBJECT_DEFINITION, "cannot use constant expression as partition key")
                     }
                     None => {
@@ -401,6 +414,12 @@ impl Ddl<'_> {
         }
         Ok(())
     }
+}
+
+fn is_constant(expr: &Expr) -> bool {
+    let mut reads = false;
+    expr.visit_vars(&mut |_| reads = true);
+    !reads
 }
 
 /// MINVALUE and MAXVALUE, which the grammar takes for columns.

@@ -12,16 +12,20 @@ use pg_query::protobuf::{AlterTableCmd, ColumnDef, ConstrType, Constraint, Node,
 
 use super::Ddl;
 
+const EXCLUSIVE: RelationLockMode = RelationLockMode::AccessExclusive;
+
 impl Ddl<'_> {
-    /// The tables that inherit from a table directly, locked as it is.
-    pub fn children(&self, relation: &Relation, mode: RelationLockMode) -> Result<Vec<Arc<Relation>>> {
+    /// Does something to the tables that inherit from a table directly, locked. Each is as the ones before it left it: a table may
+    /// be below another in several ways.
+    pub fn each_child(
+        &self,
+        relation: &Relation,
+        mode: RelationLockMode,
+        mut f: impl FnMut(Arc<Relation>) -> Result<()>,
+    ) -> Result<()> {
         let children = self.catalog().children(relation.oid);
         children.iter().try_for_each(|child| self.lock_relation(*child, mode))?;
-        children.into_iter().map(|child| self.relation(child)).collect()
-    }
-
-    fn locked_children(&self, relation: &Relation) -> Result<Vec<Arc<Relation>>> {
-        self.children(relation, RelationLockMode::AccessExclusive)
+        children.into_iter().try_for_each(|child| f(self.relation(child)?))
     }
 
     fn has_children(&self, relation: &Relation) -> bool {
@@ -50,9 +54,7 @@ impl Ddl<'_> {
         let is_key = |c: &Constraint| matches!(c.contype(), ConstrType::ConstrPrimary | ConstrType::ConstrUnique);
         self.add_column(relation, &with_constraints(def, |c| !is_key(c)), false)?;
         let parent = self.relation(relation.oid)?;
-        for child in self.locked_children(relation)? {
-            self.add_column_to_child(&child, &parent, def)?;
-        }
+        self.each_child(relation, EXCLUSIVE, |child| self.add_column_to_child(&child, &parent, def))?;
         let at = parent.columns.len() - 1;
         for key in constraints_of(def).filter(|c| is_key(c)) {
             self.add_constraint_everywhere(parent.oid, Some(at), key, true)?;
@@ -88,10 +90,7 @@ impl Ddl<'_> {
         self.change_column(&added, added.columns.len() - 1, |c| (c.inherited, c.local) = (1, false));
         self.inherit_new_constraints(child.oid, parent, &[])?;
         let child = self.relation(child.oid)?;
-        for grandchild in self.locked_children(&child)? {
-            self.add_column_to_child(&grandchild, &child, def)?;
-        }
-        Ok(())
+        self.each_child(&child, EXCLUSIVE, |grandchild| self.add_column_to_child(&grandchild, &child, def))
     }
 
     /// Gives a child those NOT NULLs and CHECKs of its parent that are not among `old` and that it lacks; those that it has count
@@ -157,8 +156,9 @@ impl Ddl<'_> {
                     relation.name
                 );
             }
+            refuse_weaker(own, above.validated, above.enforced, &relation)?;
             self.notice(format!("merging constraint \"{}\" with inherited definition", above.name));
-            let row = Row { inherited: own.inherited + 1, ..(**own).clone() };
+            let row = Row { inherited: own.inherited + 1, local: own.local && !relation.is_partition(), ..(**own).clone() };
             self.tx.put(Object::Constraint(Arc::new(row)));
             return Ok(());
         }
@@ -185,6 +185,9 @@ impl Ddl<'_> {
         if inherited && !recurse && self.has_children(&relation) {
             bail!(INVALID_TABLE_DEFINITION, "constraint must be added to child tables too");
         }
+        if self.merge_own_check(&relation, c)? {
+            return Ok(());
+        }
         let before = relation.constraints.clone();
         // Those of the children before the keys, which need them.
         self.add_table_constraint(table, column, c, recurse)?;
@@ -195,17 +198,32 @@ impl Ddl<'_> {
         }
     }
 
+    /// A CHECK that is inherited becomes the table's own, too; whether it was one.
+    fn merge_own_check(&self, relation: &Relation, c: &Constraint) -> Result<bool> {
+        if c.contype() != ConstrType::ConstrCheck || c.conname.is_empty() {
+            return Ok(false);
+        }
+        let catalog = self.catalog();
+        let mut rows = relation.constraints.iter().filter_map(|c| catalog.constraint(*c));
+        let is_its = |r: &&Arc<Row>| r.kind == ConstraintKind::Check && *r.name == *c.conname && r.inherited > 0 && !r.local;
+        let Some(own) = rows.find(is_its) else { return Ok(false) };
+        self.check_mergeable(relation, own, c)?;
+        refuse_weaker(own, !c.skip_validation && c.is_enforced, c.is_enforced, relation)?;
+        self.notice(format!("merging constraint \"{}\" with inherited definition", own.name));
+        let row = Row { local: !relation.is_partition(), ..(**own).clone() };
+        self.tx.put(Object::Constraint(Arc::new(row)));
+        Ok(true)
+    }
+
     fn pass_constraints_on(&self, parent: &Relation, before: &[Oid]) -> Result<()> {
         let before = if before.is_empty() { &[Oid::INVALID][..] } else { before };
         if parent.constraints.iter().all(|c| before.contains(c)) {
             return Ok(());
         }
-        for child in self.locked_children(parent)? {
-            let old = child.constraints.clone();
+        self.each_child(parent, EXCLUSIVE, |child| {
             self.inherit_new_constraints(child.oid, parent, before)?;
-            self.pass_constraints_on(&*self.relation(child.oid)?, &old)?;
-        }
-        Ok(())
+            self.pass_constraints_on(&*self.relation(child.oid)?, &child.constraints)
+        })
     }
 
     /// SET NOT NULL.
@@ -251,21 +269,20 @@ impl Ddl<'_> {
             )
             .hint("Do not specify the ONLY keyword."));
         }
-        for child in self.locked_children(relation)? {
-            let Some(at) = child.columns.iter().position(|col| *col.name == *c.name && !col.dropped) else { continue };
+        self.each_child(relation, EXCLUSIVE, |child| {
+            let Some(at) = child.columns.iter().position(|col| *col.name == *c.name && !col.dropped) else { return Ok(()) };
             let own = &child.columns[at];
             if recurse && own.inherited == 1 && !own.local {
                 self.refuse_partition_column(&child, at, "drop")?;
                 self.drop_from_children(&child, c, true)?;
-                self.drop_column(&*self.relation(child.oid)?, c)?;
-            } else {
-                self.change_column(&child, at, |own| {
-                    own.inherited -= 1;
-                    own.local |= !recurse;
-                });
+                return self.drop_column(&*self.relation(child.oid)?, c);
             }
-        }
-        Ok(())
+            self.change_column(&child, at, |own| {
+                own.inherited -= 1;
+                own.local |= !recurse;
+            });
+            Ok(())
+        })
     }
 
     /// DROP CONSTRAINT of a NOT NULL or CHECK, and DROP NOT NULL: the children's go unless they have other reasons to be.
@@ -280,25 +297,24 @@ impl Ddl<'_> {
             )
             .hint("Do not specify the ONLY keyword."));
         }
-        let catalog = self.catalog();
         let column_of = |r: &Relation, c: &Row| c.columns.first().map(|n| r.columns[*n as usize - 1].name.clone());
         let column = column_of(relation, row);
-        for child in self.locked_children(relation)? {
+        self.each_child(relation, EXCLUSIVE, |child| {
             let is_its = |c: &&Arc<Row>| {
                 c.kind == row.kind
                     && if row.kind == ConstraintKind::Check { c.name == row.name } else { column_of(&child, c) == column }
             };
+            let catalog = self.catalog();
             let own = child.constraints.iter().filter_map(|c| catalog.constraint(*c)).find(is_its);
-            let Some(own) = own.filter(|c| c.inherited > 0) else { continue };
+            let Some(own) = own.filter(|c| c.inherited > 0) else { return Ok(()) };
             if recurse && own.inherited == 1 && !own.local {
                 self.drop_constraint_from_children(&child, own, true)?;
-                self.drop_constraint_row(own)?;
-            } else {
-                let row = Row { inherited: own.inherited - 1, local: own.local || !recurse, ..(**own).clone() };
-                self.tx.put(Object::Constraint(Arc::new(row)));
+                return self.drop_constraint_row(own);
             }
-        }
-        Ok(())
+            let row = Row { inherited: own.inherited - 1, local: own.local || !recurse, ..(**own).clone() };
+            self.tx.put(Object::Constraint(Arc::new(row)));
+            Ok(())
+        })
     }
 
     pub fn refuse_inherited_constraint(&self, relation: &Relation, row: &Row) -> Result<()> {
@@ -322,10 +338,15 @@ impl Ddl<'_> {
         if !recurse && self.has_children(relation) {
             bail!(INVALID_TABLE_DEFINITION, "type of inherited column \"{name}\" must be changed in child tables too");
         }
-        for oid in self.catalog().descendants(relation.oid) {
-            self.lock_relation(oid, RelationLockMode::AccessExclusive)?;
-            let member = self.relation(oid)?;
+        let members = self.catalog().descendants(relation.oid);
+        for oid in &members {
+            self.lock_relation(*oid, RelationLockMode::AccessExclusive)?;
+            let member = self.relation(*oid)?;
             let Some(at) = member.columns.iter().position(|c| !c.dropped && c.name == *name) else { continue };
+            let count = member.parents.iter().filter(|p| members.contains(p)).count();
+            if member.columns[at].inherited as usize > count {
+                bail!(INVALID_TABLE_DEFINITION, "cannot alter inherited column \"{name}\" of relation \"{}\"", member.name);
+            }
             self.refuse_partition_column(&member, at, "alter")?;
             self.alter_type(&member, at, def)?;
         }
@@ -340,10 +361,9 @@ impl Ddl<'_> {
         if !recurse && self.has_children(relation) {
             bail!(INVALID_TABLE_DEFINITION, "constraint must be validated on child tables too");
         }
-        for child in self.children(relation, RelationLockMode::ShareUpdateExclusive)? {
-            self.validate_constraint(&child, &row.name, true)?;
-        }
-        Ok(())
+        self.each_child(relation, RelationLockMode::ShareUpdateExclusive, |child| {
+            self.validate_constraint(&child, &row.name, true)
+        })
     }
 
     /// RENAME COLUMN.
@@ -403,6 +423,21 @@ impl Ddl<'_> {
         f(&mut columns[at]);
         self.put_relation(Relation { columns: columns.into(), ..relation.clone() });
     }
+}
+
+/// A constraint that rows may not satisfy cannot stand for one that they do.
+fn refuse_weaker(own: &Row, validated: bool, enforced: bool, relation: &Relation) -> Result<()> {
+    let what = match () {
+        () if enforced && !own.enforced => "NOT ENFORCED",
+        () if validated && own.enforced && !own.validated => "NOT VALID",
+        () => return Ok(()),
+    };
+    bail!(
+        INVALID_OBJECT_DEFINITION,
+        "constraint \"{}\" conflicts with {what} constraint on relation \"{}\"",
+        own.name,
+        relation.name
+    )
 }
 
 fn constraints_of(def: &ColumnDef) -> impl Iterator<Item = &Constraint> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_engine::{Isolation, RowLockMode};
-use melba_types::{Batch, Column, Datum, DbError, Oid, Record, Result, RowId, bail};
+use melba_types::{Batch, Column, Datum, DbError, Oid, Record, Result, RowId, TreeId, bail};
 
 use super::expression::repeat;
 use super::operator::{Pending, Purpose, Relock, give, lock_and_recheck, replace, still_holds};
@@ -12,7 +12,7 @@ use crate::plan::modify::{
     Action, Assignments, ConflictNode, Existing, FamilyMember, MergeActionNode, MergeNode, ModifyNode, Returning,
 };
 use crate::plan::node::TableSource;
-use crate::table::{Routed, TableWriter};
+use crate::table::{Routed, TableTarget, TableWriter};
 use crate::tree::MergeMatch;
 
 pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
@@ -190,6 +190,47 @@ fn lock_matched(ctx: &ExecContext, source: &TableSource, id: RowId, mode: RowLoc
     Ok(Relock::Unchanged)
 }
 
+/// DO NOTHING because of a row that the transaction's snapshot does not show would be an answer from elsewhere.
+fn check_conflict_visible(ctx: &ExecContext, tree: TreeId, id: RowId) -> Result<()> {
+    if ctx.transaction.isolation() == Isolation::ReadCommitted {
+        return Ok(());
+    }
+    let view = ctx.view();
+    // Read as by the statement itself, so that SERIALIZABLE knows that it relies on the row.
+    ctx.transaction.get(view, tree, id)?;
+    let latest = ctx.transaction.get_latest(tree, id)?;
+    if latest.own_command.is_none() && latest.csn > view.csn {
+        bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
+    }
+    Ok(())
+}
+
+/// Locks the row that is in the way of another, for DO UPDATE; `None` when it is gone.
+fn lock_conflicting(ctx: &ExecContext, target: &TableTarget, id: RowId, mode: RowLockMode) -> Result<Option<Vec<Datum>>> {
+    let transaction = &ctx.transaction;
+    transaction.lock_row_to_change(target.tree, id, mode)?;
+    let latest = transaction.get_latest(target.tree, id)?;
+    // Deleted meanwhile: the key is free now, or another row has taken it.
+    let Some(bytes) = latest.row else { return Ok(None) };
+    let view = ctx.view();
+    match latest.own_command {
+        Some(command) if command >= view.command => {
+            Err(melba_types::err!(CARDINALITY_VIOLATION, "ON CONFLICT DO UPDATE command cannot affect row a second time")
+                .hint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values."))
+        }
+        None if latest.csn > view.csn && transaction.isolation() != Isolation::ReadCommitted => {
+            bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
+        }
+        _ => Ok(Some(target.decode(&bytes))),
+    }
+}
+
+/// Whether an index is another, or the part of it that a partition has.
+fn is_part(ctx: &ExecContext, index: Oid, whole: Oid) -> bool {
+    let parents = || ctx.catalog.relation(index).map_or(&[][..], |r| &r.parents);
+    index == whole || parents().iter().any(|parent| is_part(ctx, *parent, whole))
+}
+
 impl ModifyOp {
     /// Whether rows are inserted as a batch: many, and those that come after others.
     fn takes(&self, batch: &Batch) -> bool {
@@ -284,8 +325,8 @@ impl ModifyOp {
         old: Vec<Datum>,
         mut new: Vec<Datum>,
     ) -> Result<Changed> {
-        let node = self.node.clone();
-        if node.target.routing.is_some() && !self.writer(place).accepts(ctx, &mut new)? {
+        if self.node.target.routing.is_some() && !self.writer(place).accepts(ctx, &mut new)? {
+            let node = self.node.clone();
             // It goes to another partition.
             let shown = self.shown(ctx, place, old.clone())?;
             self.writer(place).delete(ctx, id, &old)?;
@@ -415,71 +456,52 @@ impl ModifyOp {
         Ok((if changes { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate }, Some(new)))
     }
 
-    /// DO NOTHING because of a row that the transaction's snapshot does not show would be an answer from elsewhere.
-    fn check_conflict_visible(&self, ctx: &ExecContext, id: RowId) -> Result<()> {
-        if ctx.transaction.isolation() == Isolation::ReadCommitted {
-            return Ok(());
-        }
-        let (tree, view) = (self.node.target.tree, ctx.view());
-        // Read as by the statement itself, so that SERIALIZABLE knows that it relies on the row.
-        ctx.transaction.get(view, tree, id)?;
-        let latest = ctx.transaction.get_latest(tree, id)?;
-        if latest.own_command.is_none() && latest.csn > view.csn {
-            bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
-        }
-        Ok(())
-    }
-
     /// ON CONFLICT.
-    fn insert_or(&mut self, ctx: &ExecContext, conflict: &ConflictNode, mut new: Vec<Datum>) -> Result<Option<Changed>> {
+    fn insert_or(&mut self, ctx: &ExecContext, conflict: &ConflictNode, new: Vec<Datum>) -> Result<Option<Changed>> {
         let arbiters = &conflict.arbiters;
+        let is_routed = self.node.target.routing.is_some();
+        let (writer, columns) = self.writer.site(ctx, &new)?;
+        let target = writer.target.clone();
+        let table = target.relation.oid;
+        let up = |mut row: Vec<Datum>| -> Result<Vec<Datum>> {
+            if is_routed {
+                target.compute_virtuals(ctx, &mut row)?;
+            }
+            Ok(columns.up(row))
+        };
+        let mut new = columns.down(new);
         loop {
-            let found = self.writer.find_conflict(ctx, &mut new, |i| arbiters.is_empty() || arbiters.contains(&i.oid))?;
-            let Some(found) = found else { return self.insert(ctx, new).map(Some) };
+            let is_arbiter = |i: Oid| arbiters.is_empty() || arbiters.iter().any(|a| is_part(ctx, i, *a));
+            let Some(found) = writer.find_conflict(ctx, &mut new, |i| is_arbiter(i.oid))? else {
+                let id = writer.insert(ctx, &mut new)?;
+                return Ok(Some(Changed { old: None, new: Some(up(new)?), id, table }));
+            };
             let Some((assignments, filter)) = &conflict.update else {
-                self.check_conflict_visible(ctx, found.row)?;
+                check_conflict_visible(ctx, target.tree, found.row)?;
                 return Ok(None);
             };
-            let transaction = ctx.transaction.clone();
-            let tree = self.node.target.tree;
-            transaction.lock_row_to_change(tree, found.row, lock_mode(assignments))?;
-            let latest = transaction.get_latest(tree, found.row)?;
-            // Deleted meanwhile: the key is free now, or another row has taken it.
-            let Some(bytes) = latest.row else { continue };
-            let view = ctx.view();
-            match latest.own_command {
-                Some(command) if command >= view.command => {
-                    return Err(melba_types::err!(
-                        CARDINALITY_VIOLATION,
-                        "ON CONFLICT DO UPDATE command cannot affect row a second time"
-                    )
-                    .hint(
-                        "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
-                    ));
-                }
-                None if latest.csn > view.csn && transaction.isolation() != Isolation::ReadCommitted => {
-                    bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
-                }
-                _ => {}
-            }
-            let old = self.writer.target.decode(&bytes);
-            if !self.writer.still_conflicts(ctx, found, &old, &new)? {
+            let Some(old) = lock_conflicting(ctx, &target, found.row, lock_mode(assignments))? else { continue };
+            if !writer.still_conflicts(ctx, found, &old, &new)? {
                 continue;
             }
             let mut both = old.clone();
-            both.extend(new.iter().cloned());
-            let (existing, proposed) = both.split_at_mut(old.len());
-            self.writer.target.compute_virtuals(ctx, existing)?;
-            self.writer.target.compute_virtuals(ctx, proposed)?;
+            target.compute_virtuals(ctx, &mut both)?;
+            let mut proposed = new.clone();
+            target.compute_virtuals(ctx, &mut proposed)?;
+            let mut both = columns.up(both);
+            both.extend(columns.up(proposed));
             if let Some(filter) = filter
                 && !filter.holds(ctx, &both)?
             {
                 return Ok(None);
             }
-            let mut updated = assign(assignments, ctx, &old, &both)?;
-            self.writer.update(ctx, found.row, &old, &mut updated)?;
-            let table = self.node.target.relation.oid;
-            return Ok(Some(Changed { old: Some(old), new: Some(updated), id: found.row, table }));
+            let mut updated = columns.down(assign(assignments, ctx, &columns.up(old.clone()), &both)?);
+            if is_routed && !writer.accepts(ctx, &mut updated)? {
+                return Err(melba_types::err!(FEATURE_NOT_SUPPORTED, "invalid ON UPDATE specification")
+                    .detail("The result tuple would appear in a different partition than the original tuple."));
+            }
+            writer.update(ctx, found.row, &old, &mut updated)?;
+            return Ok(Some(Changed { old: Some(up(old)?), new: Some(up(updated)?), id: found.row, table }));
         }
     }
 

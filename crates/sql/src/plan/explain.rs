@@ -83,6 +83,7 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
     match &node.op {
         // Index entries have versions of their own: no row is looked at to know whether it is there.
         Op::IndexScan(n) if n.covered.is_some() && !timings.is_empty() => own.push(("Heap Fetches", "0".into())),
+        Op::Modify(n) => own.extend(changed_members(n).into_iter().map(|line| ("", line))),
         // PostgreSQL's nodes project and filter by themselves.
         Op::Project(n) => return Shown { width: width(&node.kinds), ..shown(plan, &n.input, timings) },
         Op::Filter(n) => {
@@ -120,6 +121,23 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
         children,
         label: None,
     }
+}
+
+/// The tables of a family whose rows a change reads, and so may change: "Update on child parent_1".
+fn changed_members(node: &super::modify::ModifyNode) -> Vec<String> {
+    let Some(family) = &node.family else { return vec![] };
+    let (mut lines, mut todo) = (Vec::new(), node.input().into_iter().collect::<Vec<_>>());
+    while let Some(next) = todo.pop() {
+        let source = match &next.op {
+            Op::TableScan(n) => Some(&n.source),
+            Op::IndexScan(n) => Some(&n.source),
+            _ => None,
+        };
+        let is_its = |s: &&TableSource| family.members.iter().any(|m| m.source.relation == s.relation);
+        lines.extend(source.filter(is_its).map(|s| format!("{} on {}", node.title(), named(&s.name, &s.alias))));
+        todo.extend(children(&next.op).into_iter().rev());
+    }
+    lines
 }
 
 /// What PostgreSQL assumes of columns that it has no statistics of: values of varying length take 32 bytes.
@@ -180,7 +198,8 @@ fn print(node: &Shown, indent: usize, root: bool, options: &ExplainOptions, line
     lines.push(line);
     let inner = if root { indent + 2 } else { indent + 6 };
     for (key, value) in &node.details {
-        lines.push(format!("{}{key}: {value}", " ".repeat(inner)));
+        let colon = if key.is_empty() { "" } else { ": " };
+        lines.push(format!("{}{key}{colon}{value}", " ".repeat(inner)));
     }
     if let Some(storage) = node.timing.and_then(|t| t.storage) {
         lines.push(format!("{}{}", " ".repeat(inner), storage.line()));

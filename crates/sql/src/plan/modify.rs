@@ -157,9 +157,6 @@ impl Planner<'_> {
             _ => return Err(DbError::unsupported(format!("changing relation \"{}\"", relation.name))),
         }
         self.note_written(oid);
-        if relation.is_partitioned() && query.insert.as_ref().is_some_and(|i| i.on_conflict.is_some()) {
-            return Err(DbError::unsupported("ON CONFLICT on a partitioned table"));
-        }
         let builder = TargetBuilder { catalog: self.context.catalog, session: self.context.session };
         let target = Arc::new(builder.table(oid)?);
         let counts = self.levels.len() == 1;

@@ -57,6 +57,11 @@ pub struct ColumnMap {
 }
 
 impl ColumnMap {
+    /// Of one and the same table.
+    pub fn same() -> ColumnMap {
+        ColumnMap { places: None, above: 0 }
+    }
+
     /// By name, as inheritance has it.
     pub fn new(above: &Relation, below: &Relation) -> ColumnMap {
         let place = |c: &melba_catalog::Column| match c.dropped {
@@ -209,7 +214,8 @@ impl Router {
     fn writer(&mut self, ctx: &ExecContext, leaf: usize) -> Result<&mut TableWriter> {
         if self.writers[leaf].is_none() {
             let mut writer = TableWriter::new(self.routing.target(ctx, leaf)?, self.txn.clone());
-            writer.routed = true;
+            let root = self.routing.tables[0].relation.clone();
+            writer.routed = Some((root, self.routing.leaves[leaf].columns.clone()));
             self.writers[leaf] = Some(writer);
         }
         self.writers[leaf].as_mut().ok_or_else(|| DbError::internal("a partition without its writer"))
@@ -225,6 +231,13 @@ impl Router {
         let target = writer.target.clone();
         target.compute_virtuals(ctx, &mut row)?;
         Ok(Routed { row: leaf.columns.up(row), id, table: leaf.relation.oid })
+    }
+
+    /// The writer of the partition that a row goes to, and its columns.
+    pub fn site(&mut self, ctx: &ExecContext, row: &[Datum]) -> Result<(&mut TableWriter, ColumnMap)> {
+        let routing = self.routing.clone();
+        let leaf = routing.route(ctx, row)?;
+        Ok((self.writer(ctx, leaf)?, routing.leaves[leaf].columns.clone()))
     }
 
     pub fn has_rows(&self) -> bool {

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use melba_catalog::Relation;
 use melba_engine::Transaction;
 use melba_types::{Batch, Datum, DbError, Result, RowId};
 
 use super::batch::Rows;
 use super::error;
 use super::events::Events;
-use super::routing::{Routed, Router};
+use super::routing::{ColumnMap, Routed, Router};
 use super::target::{IndexTarget, PartSource, PlainParts, TableTarget};
 use super::toast::{RowFormer, forget};
 use crate::execute::ExecContext;
@@ -33,8 +34,9 @@ pub struct TableWriter {
     pub(super) rows: Rows,
     /// What must be checked or done once the statement's own changes are made.
     pub events: Events,
-    /// Of a partition: its rows are known to be in its bounds.
-    pub routed: bool,
+    /// Of a partition whose rows come from a table above, and so are known to be in its bounds: that table, as which messages show
+    /// rows.
+    pub routed: Option<(Arc<Relation>, ColumnMap)>,
     /// Of a partitioned table.
     pub(super) router: Option<Box<Router>>,
 }
@@ -45,7 +47,7 @@ impl TableWriter {
         TableWriter {
             target,
             txn,
-            routed: false,
+            routed: None,
             router,
             former: RowFormer::default(),
             row: Vec::new(),
@@ -78,6 +80,18 @@ impl TableWriter {
         }
     }
 
+    /// The writer that a row comes to: this one, or that of a partition. With the partition's columns.
+    pub fn site(&mut self, ctx: &ExecContext, row: &[Datum]) -> Result<(&mut TableWriter, ColumnMap)> {
+        if self.router.is_none() {
+            return Ok((self, ColumnMap::same()));
+        }
+        self.check_in_partition(ctx, row)?;
+        match &mut self.router {
+            Some(router) => router.site(ctx, row),
+            None => Err(DbError::internal("a table without partitions")),
+        }
+    }
+
     /// Whether a row with these columns, of which generated ones are filled in, is in the partition's bounds.
     pub fn accepts(&self, ctx: &ExecContext, row: &mut [Datum]) -> Result<bool> {
         self.generate(ctx, &self.target.clone(), row)?;
@@ -86,7 +100,7 @@ impl TableWriter {
 
     /// 23514 for a row that is not in the bounds of the partition it is written to by name.
     pub(super) fn check_in_partition(&self, ctx: &ExecContext, row: &[Datum]) -> Result<()> {
-        if self.routed || self.is_in_partition(ctx, &self.target, row)? {
+        if self.routed.is_some() || self.is_in_partition(ctx, &self.target, row)? {
             return Ok(());
         }
         Err(error::partition(&*ctx.session, &self.target, &self.shown(ctx, &self.target, row)?))
@@ -264,15 +278,24 @@ impl TableWriter {
     fn check(&self, ctx: &ExecContext, target: &TableTarget, row: &[Datum]) -> Result<()> {
         for &column in &target.not_null {
             if row[column].is_null() {
-                return Err(error::not_null(&*ctx.session, target, column, &self.shown(ctx, target, row)?));
+                let error = error::not_null(&*ctx.session, target, column, &self.shown(ctx, target, row)?);
+                return self.as_above(ctx, error, target, row);
             }
         }
         for check in &target.checks {
             if matches!(check.condition.eval_row(ctx, row)?, Datum::Bool(false)) {
-                return Err(error::check(&*ctx.session, target, &check.name, &self.shown(ctx, target, row)?));
+                let error = error::check(&*ctx.session, target, &check.name, &self.shown(ctx, target, row)?);
+                return self.as_above(ctx, error, target, row);
             }
         }
         self.check_in_partition(ctx, row)
+    }
+
+    /// The error about a row, shown as one of the table that it was written to.
+    fn as_above(&self, ctx: &ExecContext, error: DbError, target: &TableTarget, row: &[Datum]) -> Result<()> {
+        let Some((above, columns)) = &self.routed else { return Err(error) };
+        let row = columns.up(self.shown(ctx, target, row)?);
+        Err(error.detail(error::failing_row(&*ctx.session, above, &row)))
     }
 
     /// The row as messages show it.

@@ -171,6 +171,17 @@ impl<'a> Compiler<'a> {
         })
     }
 
+    /// Where the fields of a table's row type are in that of a table that inherits from it; `None`: in the same places.
+    fn parent_fields(&self, child: Oid, parent: Oid) -> Option<Arc<[usize]>> {
+        let live = |ty: Oid| {
+            let relation = self.catalog.relation(self.catalog.type_(ty)?.relation)?;
+            Some(relation.columns.iter().filter(|c| !c.dropped).map(|c| c.name.clone()).collect::<Vec<_>>())
+        };
+        let (child, parent) = (live(child)?, live(parent)?);
+        let places: Option<Vec<usize>> = parent.iter().map(|name| child.iter().position(|c| c == name)).collect();
+        places.filter(|_| child != parent).map(Into::into)
+    }
+
     fn compile_more(&mut self, expr: &Expr) -> Result<Expression> {
         let (node, ty) = match expr {
             Expr::CoerceViaIo { arg, ty, .. } => (Node::CoerceIo(self.boxed(arg)?), *ty),
@@ -182,7 +193,9 @@ impl<'a> Compiler<'a> {
                 let element_type = self.catalog.array_element(*ty).unwrap_or_default();
                 (Node::ArrayCoerce { arg, element: element?, element_type }, *ty)
             }
-            Expr::ConvertRowtype { arg, ty, .. } => (Node::ConvertRow(self.boxed(arg)?), *ty),
+            Expr::ConvertRowtype { arg, ty, .. } => {
+                (Node::ConvertRow { arg: self.boxed(arg)?, fields: self.parent_fields(arg.ty(), *ty) }, *ty)
+            }
             Expr::CoerceToDomain { arg, ty, .. } => (Node::Domain { arg: self.boxed(arg)? }, *ty),
             Expr::CaseTest { ty, .. } | Expr::DomainValue { ty, .. } => return self.local(*ty),
             Expr::Array(a) => {

@@ -81,7 +81,11 @@ pub enum Node {
         element: Box<Expression>,
         element_type: Oid,
     },
-    ConvertRow(Box<Expression>),
+    ConvertRow {
+        arg: Box<Expression>,
+        /// For each field of the result, the argument's; `None`: they are the same.
+        fields: Option<Arc<[usize]>>,
+    },
     Domain {
         arg: Box<Expression>,
     },
@@ -247,7 +251,7 @@ impl Expression {
             Node::Not(arg)
             | Node::Relabel(arg)
             | Node::CoerceIo(arg)
-            | Node::ConvertRow(arg)
+            | Node::ConvertRow { arg, .. }
             | Node::Domain { arg }
             | Node::NullTest { arg, .. }
             | Node::BooleanTest { arg, .. }

@@ -55,7 +55,7 @@ pub(super) fn eval(expression: &Expression, ctx: &ExecContext, row: &[Datum]) ->
         Node::ArrayCoerce { arg, element, element_type } => {
             return array::coerce(ctx, row, arg.eval_row(ctx, row)?, element, *element_type);
         }
-        Node::ConvertRow(arg) => convert_row(arg.eval_row(ctx, row)?, expression),
+        Node::ConvertRow { arg, fields } => convert_row(arg.eval_row(ctx, row)?, fields.as_deref(), expression),
         Node::Domain { arg } => return io::check_domain(&*ctx.session, expression.ty, arg.eval_row(ctx, row)?),
         Node::Array { elements, element_type, multidimensional } => {
             let values = elements.iter().map(|e| e.eval_row(ctx, row)).collect::<Result<Vec<_>>>()?;
@@ -110,11 +110,16 @@ pub(super) fn coerce_io(to: &Expression, from: &Expression, ctx: &ExecContext, v
     io::text_in(&*ctx.session, to.ty, -1, &text)
 }
 
-fn convert_row(value: Datum, expression: &Expression) -> Datum {
-    match value {
-        Datum::Record(r) => Datum::Record(Arc::new(Record { type_oid: expression.ty, ..(*r).clone() })),
-        other => other,
-    }
+fn convert_row(value: Datum, fields: Option<&[usize]>, expression: &Expression) -> Datum {
+    let Datum::Record(r) = value else { return value };
+    let type_oid = expression.ty;
+    let Some(places) = fields else { return Datum::Record(Arc::new(Record { type_oid, ..(*r).clone() })) };
+    Datum::Record(Arc::new(Record {
+        type_oid,
+        field_types: places.iter().filter_map(|at| r.field_types.get(*at).copied()).collect(),
+        field_names: r.field_names.as_ref().map(|names| places.iter().filter_map(|at| names.get(*at).cloned()).collect()),
+        fields: places.iter().map(|at| r.fields.get(*at).cloned().unwrap_or(Datum::Null)).collect(),
+    }))
 }
 
 fn eval_case(case: &Case, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
