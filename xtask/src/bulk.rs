@@ -122,7 +122,7 @@ fn report(rows: u64, best: &[[Option<Best>; 2]], sizes: &[[u64; 2]]) -> String {
 
 /// Runs a statement by psql, which gets the rows when it is a COPY.
 fn measure(address: &Address, statement: &str, input: &Path) -> Result<Best, String> {
-    let mut psql: Command = address.client("psql");
+    let mut psql: Command = address.psql();
     psql.args(["-Xq", "-v", "ON_ERROR_STOP=1", "-c", statement]);
     if statement.starts_with(FROM_CLIENT) {
         psql.stdin(File::open(input).map_err(|e| format!("{}: {e}", input.display()))?);

@@ -64,7 +64,7 @@ fn play(address: &Address, script: &Path, output: &Path) -> Result<(), String> {
     ask(address, "drop schema if exists play cascade; create schema play")?;
     let file = std::fs::File::create(output).map_err(|e| format!("{}: {e}", output.display()))?;
     let also = file.try_clone().map_err(|e| format!("{}: {e}", output.display()))?;
-    let mut psql = address.client("psql");
+    let mut psql = address.psql();
     psql.args(["-X", "-a", "-q", "-v", "VERBOSITY=default", "-v", "SHOW_CONTEXT=never", "-P", "pager=off", "-f"]).arg(script);
     psql.env("PGOPTIONS", "-c search_path=play -c timezone=UTC -c client_min_messages=notice -c intervalstyle=postgres");
     psql.env("PGAPPNAME", "compare");

@@ -39,7 +39,7 @@ pub fn documents(options: &Options) -> Result<(), String> {
     let statements =
         ["create table d (id int primary key, body text)", "alter table d alter column body set storage external", &load];
     for statement in statements {
-        run(melba.address.client("psql").args(["-Xqc", statement]), "psql")?;
+        run(melba.address.psql().args(["-Xqc", statement]), "psql")?;
     }
     let watch = Watch::start(melba.data());
     let live = watch.settled(Duration::from_secs(60));

@@ -63,7 +63,7 @@ impl Server {
         }
         for script in scripts {
             let file = root().join("tests/dumps").join(format!("{script}.sql"));
-            play(self.database(ORIGINAL).client("psql"), &file)?;
+            play(self.database(ORIGINAL).psql(), &file)?;
         }
         Ok(())
     }
@@ -431,7 +431,7 @@ pub fn dumps(options: &Options, server: Option<Address>, reference: Option<Addre
 /// The roles of the scripts, unless an earlier run left them.
 fn make_roles(server: &Server) -> Result<(), String> {
     match ask(&server.address, "select count(*) from pg_roles where rolname = 'dump_owner'")?.as_str() {
-        "0" => play(server.address.client("psql"), &root().join("tests/dumps/roles.sql")),
+        "0" => play(server.address.psql(), &root().join("tests/dumps/roles.sql")),
         _ => Ok(()),
     }
 }

@@ -298,7 +298,7 @@ fn until(what: &str, mut condition: impl FnMut() -> Result<bool, String>) -> Res
 
 /// Runs a script in one session of psql, which stops at the first error; its output.
 fn script(address: &Address, text: &str) -> Result<String, String> {
-    let mut psql = address.client("psql");
+    let mut psql = address.psql();
     psql.args(["-XAtq", "-v", "ON_ERROR_STOP=1"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = psql.spawn().map_err(|e| format!("psql: {e}"))?;
     if let Some(mut input) = child.stdin.take() {

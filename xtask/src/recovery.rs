@@ -30,7 +30,7 @@ pub fn recovery(options: &Options) -> Result<(), String> {
         let create = "create table t (id bigint primary key, v text)".to_owned();
         let load = format!("insert into t select id, md5(id::text) || md5((id + 1)::text) from generate_series(1, {rows}) id");
         for statement in [&create, &load, &"checkpoint".to_owned()] {
-            run(melba.address.client("psql").args(["-Xqc", statement]), "psql")?;
+            run(melba.address.psql().args(["-Xqc", statement]), "psql")?;
         }
         let mut best = Duration::MAX;
         for round in 0..TRIES {
@@ -38,7 +38,7 @@ pub fn recovery(options: &Options) -> Result<(), String> {
             let step = rows / CHANGED;
             let update =
                 format!("update t set v = repeat('{round} ', 100) from generate_series(1, {CHANGED}) g where id = g * {step}");
-            run(melba.address.client("psql").args(["-Xqc", &update]), "psql")?;
+            run(melba.address.psql().args(["-Xqc", &update]), "psql")?;
             let began = Instant::now();
             melba = melba.crash_and_restart()?;
             best = best.min(began.elapsed());
@@ -46,7 +46,7 @@ pub fn recovery(options: &Options) -> Result<(), String> {
             if found != CHANGED.to_string() {
                 return Err(format!("recovery: {found} of {CHANGED} changed rows are there"));
             }
-            run(melba.address.client("psql").args(["-Xqc", "checkpoint"]), "psql")?;
+            run(melba.address.psql().args(["-Xqc", "checkpoint"]), "psql")?;
         }
         println!("{rows} rows, {CHANGED} changed since the last flush: ready after {:.0} ms", best.as_secs_f64() * 1e3);
         times.push(best);

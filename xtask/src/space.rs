@@ -60,7 +60,7 @@ pub fn space(options: &Options) -> Result<(), String> {
     let melba = Melba::fresh("space")?;
     let load = format!("insert into t select id, {} from generate_series(1, {}) id", value("0"), options.rows);
     for statement in ["create table t (id bigint primary key, v text)", &load] {
-        run(melba.address.client("psql").args(["-Xqc", statement]), "psql")?;
+        run(melba.address.psql().args(["-Xqc", statement]), "psql")?;
     }
     let watch = Watch::start(melba.data());
     let live = watch.settled(Duration::from_secs(60));
@@ -201,7 +201,7 @@ struct Snapshot {
 
 impl Snapshot {
     fn take(melba: &Melba) -> Result<Snapshot, String> {
-        let mut psql = melba.address.client("psql");
+        let mut psql = melba.address.psql();
         psql.args(["-XAtq", "-v", "ON_ERROR_STOP=1"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut psql = psql.spawn().map_err(|e| format!("psql: {e}"))?;
         let answers = BufReader::new(psql.stdout.take().ok_or("psql has no output")?);

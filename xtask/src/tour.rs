@@ -40,7 +40,7 @@ fn type_into_psql(address: &Address, lines: &str) -> Result<(), String> {
     if !lines.contains("create table") {
         return Err("README.md: there is no tour".to_owned());
     }
-    let mut psql = address.client("psql");
+    let mut psql = address.psql();
     psql.args(["-X", "-P", "pager=off", "-v", "ON_ERROR_STOP=1"]).stdin(Stdio::piped());
     let mut child = psql.spawn().map_err(|e| format!("psql: {e}"))?;
     let mut input = child.stdin.take().ok_or("psql takes no input")?;
@@ -71,7 +71,7 @@ fn expected() -> Result<String, String> {
 }
 
 fn check(address: &Address, expected: &str, when: &str) -> Result<(), String> {
-    let mut psql = address.client("psql");
+    let mut psql = address.psql();
     psql.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-f", "tests/tour/check.sql"]);
     let output = psql.output().map_err(|e| format!("psql: {e}"))?;
     let actual = String::from_utf8_lossy(&output.stdout);
