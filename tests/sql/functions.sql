@@ -165,6 +165,40 @@ alter function zone() reset timezone;
 select zone();
 alter function zone() set timezone = 'UTC' stable strict cost 3;
 select provolatile, proisstrict, procost, proconfig from pg_proc where proname = 'zone';
+create function sets() returns text language sql as $$ set work_mem = '4MB'; select current_setting('work_mem') $$;
+create function sets_both() returns text language sql set timezone = 'Asia/Tokyo'
+  as $$ select set_config('work_mem', '5MB', false); select current_setting('timezone') $$;
+select sets();
+show work_mem;
+select sets_both();
+show work_mem;
+show timezone;
+reset work_mem;
+create function pg_temp.passing(int) returns int language sql as 'select $1 * 3';
+select pg_temp.passing(4);
+select passing(4);
+discard temp;
+select pg_temp.passing(4);
+create function endless(int) returns int language sql as 'select 1';
+create or replace function endless(int) returns int language sql as 'select 1; select endless($1 + 1)';
+select endless(1);
+-- Rows as arguments and results.
+create table rows (a int, b text);
+insert into rows values (1, 'x');
+create function of_row(r rows) returns text language sql as 'select r.b || $1.a';
+create function to_row() returns rows language sql as $$ select row(1, 'c')::rows $$;
+create function no_row() returns rows language sql as $$ select * from rows where false $$;
+select of_row(rows), rows.of_row, of_row(row(2, 'y')) from rows;
+select to_row(), (to_row()).*, no_row(), no_row() is null;
+select * from to_row();
+select * from no_row();
+alter table rows add column c int;
+select to_row();
+-- A call takes the default of its time.
+create view takes_default as select add2(1) as x;
+create or replace function add2(a int, b int default 20) returns int language sql immutable as $$ select a + add2.b $$;
+select * from takes_default;
+drop view takes_default;
 -- Procedures.
 create procedure p(a int, inout b int) language sql as 'insert into w values (a); select a + b';
 create procedure q(text) language sql as 'select 1';

@@ -233,11 +233,15 @@ pub fn drop_temporary(context: &StatementContext) -> Result<()> {
     }
     let catalog = tx.catalog();
     let own: Vec<Arc<Relation>> = catalog.relations_in(namespace).into_iter().cloned().collect();
-    let roots: Vec<_> = own
+    let mut roots: Vec<_> = own
         .iter()
         .filter(|r| matches!(r.persistence, Persistence::Temporary) && !matches!(r.storage, Storage::System(_)))
         .map(|r| Object::Relation((*r).clone()).address())
         .collect();
+    if catalog.has_user_functions() {
+        let functions = catalog.functions().filter(|f| f.namespace == namespace);
+        roots.extend(functions.map(|f| Object::Function(f.clone()).address()));
+    }
     with_ddl(context, tx, ("", 0), |ddl| ddl.drop_quietly(&roots))
 }
 

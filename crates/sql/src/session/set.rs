@@ -1,13 +1,13 @@
 //! SET, RESET, SHOW.
 
 use melba_catalog::quote_ident;
-use melba_types::{Result, bail, err};
+use melba_types::{DbError, Result, bail, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf::a_const::Val;
 use pg_query::protobuf::{AConst, Node, TypeCast, VariableSetKind, VariableSetStmt};
 
 use super::Session;
-use super::context::SessionState;
+use super::context::{SessionState, StatementContext};
 use super::setting_check::zone_of_seconds;
 use super::setting_value::Value;
 use super::settings::Scope;
@@ -115,6 +115,26 @@ impl Session {
             (settings.name(id).to_owned(), settings.show(id), description)
         });
         Ok(lines.collect())
+    }
+}
+
+impl StatementContext {
+    /// SET and RESET in the body of a function. Who the session acts as, and the transaction's modes, are not for functions.
+    pub(super) fn set_in_routine(&self, set: &VariableSetStmt) -> Result<()> {
+        let kind = VariableSetKind::try_from(set.kind).unwrap_or(VariableSetKind::Undefined);
+        let name = set.name.to_ascii_lowercase();
+        let scope = if set.is_local { Scope::Transaction } else { Scope::Session };
+        if matches!(name.as_str(), "role" | "session_authorization" | "seed") || name.starts_with("transaction_") {
+            return Err(DbError::unsupported(format!("SET {name} in a function")));
+        }
+        match kind {
+            VariableSetKind::VarSetValue => {
+                let text = argument_text(&self.session, &set.name, &set.args)?;
+                self.session.settings.lock().set(&set.name, &text, scope)
+            }
+            VariableSetKind::VarSetDefault | VariableSetKind::VarReset => self.session.settings.lock().reset(&set.name, scope),
+            _ => Err(DbError::unsupported("this form of SET in a function")),
+        }
     }
 }
 

@@ -383,6 +383,25 @@ impl Settings {
         }
     }
 
+    /// A function with settings of its own ends: what it set for itself is as before, what it set for the session stays.
+    pub fn end_local_level(&mut self) {
+        let Some(level) = self.levels.pop() else { return };
+        for (id, current, session) in level.saved {
+            let slot = &mut self.slots[id];
+            if slot.session == session {
+                slot.current = current;
+            } else {
+                slot.current = slot.session.clone();
+                if let Some(outer) = self.levels.last_mut()
+                    && !outer.saved.iter().any(|(saved, ..)| *saved == id)
+                {
+                    outer.saved.push((id, current, session));
+                }
+            }
+            self.note_change();
+        }
+    }
+
     pub fn rollback_level(&mut self) {
         let Some(level) = self.levels.pop() else { return };
         for (id, current, session) in level.saved {

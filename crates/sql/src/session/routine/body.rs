@@ -138,6 +138,7 @@ pub(crate) fn check_statement(node: &NodeEnum) -> Result<()> {
             let name = command::transaction_command(s);
             Err(err!(FEATURE_NOT_SUPPORTED, "{name} is not allowed in an SQL function"))
         }
+        NodeEnum::VariableSetStmt(_) => Ok(()),
         node if crate::session::utility::is_session_statement(node) => {
             Err(DbError::unsupported("a statement about the session in an SQL function"))
         }

@@ -48,7 +48,7 @@ impl StatementContext {
             return Err(err!(STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint(format!(
                 "Increase the configuration parameter \"max_stack_depth\" (currently {}), after ensuring the platform's stack depth \
                  limit is adequate.",
-                melba_functions::Session::setting(self, "max_stack_depth").unwrap_or_default()
+                format_args!("{}kB", self.session.settings.lock().get("max_stack_depth").as_integer())
             )));
         }
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
@@ -104,7 +104,7 @@ impl LocalSettings {
 
 impl Drop for LocalSettings {
     fn drop(&mut self) {
-        self.session.settings.lock().rollback_level();
+        self.session.settings.lock().end_local_level();
     }
 }
 

@@ -25,6 +25,8 @@ pub(super) struct Run {
     parameters: Arc<[Datum]>,
     /// What the calling statement sees.
     view: ReadView,
+    /// As of which version of the session's settings the context is.
+    settings_version: u64,
     /// Dropped last: the statements run with them.
     settings: Option<LocalSettings>,
 }
@@ -56,7 +58,8 @@ impl Run {
             e.in_query(source).within(format!("SQL function \"{}\" during startup", function.name))
         })?;
         let view = ReadView { csn: call.view.0, command: call.view.1 };
-        Ok(Run { body, context, tx, parameters: call.args.into(), view, settings })
+        let settings_version = context.session.settings_version();
+        Ok(Run { body, context, tx, parameters: call.args.into(), view, settings_version, settings })
     }
 
     /// Runs all statements but the last, and begins that one if it is a query.
@@ -90,11 +93,15 @@ impl Run {
         Ok(None)
     }
 
-    /// The catalog may have changed by the statement before.
+    /// The statement before may have changed the catalog, and settings.
     fn refresh(&mut self) {
         let now = self.tx.catalog();
-        if !Arc::ptr_eq(&now, &self.context.catalog) {
-            self.context = Arc::new(StatementContext { catalog: now, ..StatementContext::clone(&self.context) });
+        let settings_version = self.context.session.settings_version();
+        if !Arc::ptr_eq(&now, &self.context.catalog) || settings_version != self.settings_version {
+            let mut context = StatementContext { catalog: now, ..StatementContext::clone(&self.context) };
+            context.look_at_settings();
+            self.settings_version = settings_version;
+            self.context = Arc::new(context);
         }
     }
 
@@ -116,6 +123,10 @@ impl Run {
         }
         let outcome = match &statement.node {
             NodeEnum::CallStmt(call) => run_call(&self.context, call, Some(&self.body.scope), &[], &self.parameters)?,
+            NodeEnum::VariableSetStmt(set) => {
+                self.context.set_in_routine(set)?;
+                return Ok(None);
+            }
             _ => pipeline::execute_utility(&self.context, &self.tx, statement)?,
         };
         match outcome {
