@@ -178,6 +178,7 @@ impl Ddl<'_> {
                 bail!(INVALID_PARAMETER_VALUE, "unrecognized parameter \"{}\"", d.defname);
             }
             if set && d.defname == "compression_level" {
+                self.check_compressible(relation.columns[at].ty)?;
                 let text = option_text(d).unwrap_or_default();
                 match text.parse::<i32>() {
                     Ok(1..=22) => {}

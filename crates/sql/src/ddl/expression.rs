@@ -123,11 +123,17 @@ impl Ddl<'_> {
             "dense" => return Err(melba_types::DbError::unsupported("compression method \"dense\"")),
             other => bail!(INVALID_PARAMETER_VALUE, "invalid compression method \"{other}\""),
         };
-        if !self.is_toastable(column.ty) {
-            let ty = self.catalog().type_name(column.ty, self.path);
-            bail!(FEATURE_NOT_SUPPORTED, "column data type {ty} does not support compression");
-        }
+        self.check_compressible(column.ty)?;
         Ok(code)
+    }
+
+    /// Refuses types whose values are all short.
+    pub fn check_compressible(&self, ty: Oid) -> Result<()> {
+        if self.is_toastable(ty) {
+            return Ok(());
+        }
+        let ty = self.catalog().type_name(ty, self.path);
+        bail!(FEATURE_NOT_SUPPORTED, "column data type {ty} does not support compression")
     }
 
     /// The code of a STORAGE clause.

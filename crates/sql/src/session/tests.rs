@@ -368,6 +368,20 @@ fn indexes_with_all_columns_are_read_alone() {
 }
 
 #[test]
+fn levels_of_compression_are_for_what_is_compressed() {
+    let mut h = Harness::new();
+    h.query("create table t (a int, b text compression zstd)");
+    for (query, answer) in [
+        ("alter table t alter a set (compression_level = 3)", "E0A000 Z:I"),
+        ("alter table t alter b set (compression_level = 23)", "E22023 Z:I"),
+        ("alter table t alter b set (compression_level = 9)", "C:ALTER TABLE Z:I"),
+        ("select attoptions from pg_attribute where attrelid = 't'::regclass and attname = 'b'", "T D:{compression_level=9} C:SELECT 1 Z:I"),
+    ] {
+        assert_eq!(h.query(query), answer, "{query}");
+    }
+}
+
+#[test]
 fn plans_show_what_was_computed_already() {
     let mut h = Harness::new();
     h.query("create table t (a int, b text)");
