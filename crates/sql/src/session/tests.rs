@@ -375,7 +375,10 @@ fn levels_of_compression_are_for_what_is_compressed() {
         ("alter table t alter a set (compression_level = 3)", "E0A000 Z:I"),
         ("alter table t alter b set (compression_level = 23)", "E22023 Z:I"),
         ("alter table t alter b set (compression_level = 9)", "C:ALTER TABLE Z:I"),
-        ("select attoptions from pg_attribute where attrelid = 't'::regclass and attname = 'b'", "T D:{compression_level=9} C:SELECT 1 Z:I"),
+        (
+            "select attoptions from pg_attribute where attrelid = 't'::regclass and attname = 'b'",
+            "T D:{compression_level=9} C:SELECT 1 Z:I",
+        ),
     ] {
         assert_eq!(h.query(query), answer, "{query}");
     }
