@@ -205,6 +205,10 @@ impl Ddl<'_> {
         }
         let ctx = self.exec_context();
         let (view, _pin) = self.tx.engine.latest_view();
+        // Most tables have no long values, and their rows need not be looked at.
+        if self.tx.engine.scan(view, tree.toast(), &[], &[], &[], None)?.next()?.is_none() {
+            return Ok(());
+        }
         let mut scan = self.tx.engine.scan(view, tree, &[column], &[Datum::Null], &[], None)?;
         while let Some(batch) = scan.next()? {
             ctx.check_interrupt()?;
