@@ -40,7 +40,7 @@ impl Client for Peer {
 pub(crate) struct Harness {
     session: Session,
     peer: Peer,
-    _data: tempfile::TempDir,
+    data: Arc<tempfile::TempDir>,
 }
 
 impl Harness {
@@ -57,18 +57,28 @@ impl Harness {
         let cluster = Cluster::open(engine, clock, Arc::new(OsRandom)).expect("the catalog opens");
         let catalog = cluster.catalog_by_name("postgres").expect("the first database");
         let instance = Arc::new(Instance::new(Settings::server(&[]).unwrap(), cluster));
+        Harness::of(&instance, catalog.database_oid(), Arc::new(data))
+    }
+
+    /// Another session of the same server.
+    fn another(&self) -> Harness {
+        let state = &self.session.state;
+        Harness::of(&state.instance, state.database_oid, self.data.clone())
+    }
+
+    fn of(instance: &Arc<Instance>, database_oid: melba_types::Oid, data: Arc<tempfile::TempDir>) -> Harness {
         let login = Login {
             user: "postgres".into(),
             user_oid: melba_catalog::classes::POSTGRES_ROLE,
             database: "postgres".into(),
-            database_oid: catalog.database_oid(),
+            database_oid,
             pid: 1,
         };
         let engine = instance.cluster.engine.session().expect("a free slot");
         let mut settings = instance.settings().for_session(true);
         settings.set_internal("session_authorization", Value::Text("postgres".into()));
-        let state = SessionState::new(&instance, login, engine, settings);
-        let mut harness = Harness { session: Session::new(Arc::new(state)), peer: Peer::default(), _data: data };
+        let state = SessionState::new(instance, login, engine, settings);
+        let mut harness = Harness { session: Session::new(Arc::new(state)), peer: Peer::default(), data };
         harness.session.greet(&mut harness.peer);
         harness.answer();
         harness
@@ -233,6 +243,30 @@ fn the_end_of_a_session_drops_its_temporary_tables() {
     h.session.close_all();
     assert_eq!(h.query("select count(*) from pg_class where relname = 't'"), "T D:0 C:SELECT 1 Z:I");
     assert_eq!(h.query("create temp table t (a int); discard temp; select * from t"), "C:CREATE TABLE C:DISCARD TEMP E42P01 Z:I");
+}
+
+#[test]
+fn nobody_makes_a_function_that_another_is_making() {
+    let mut one = Harness::new();
+    let mut other = one.another();
+    one.query("begin; create function f() returns int language sql as 'select 1'");
+    let waiting = std::thread::spawn(move || other.query("create function f() returns int language sql as 'select 2'"));
+    one.query("commit");
+    assert_eq!(waiting.join().expect("an answer"), "E42723 Z:I");
+    assert_eq!(one.query("select count(*) from pg_proc where proname = 'f'"), "T D:1 C:SELECT 1 Z:I");
+}
+
+#[test]
+fn calls_nest_until_the_stack_ends() {
+    let thread = std::thread::Builder::new().stack_size(super::STACK_BYTES);
+    let run = || {
+        let mut h = Harness::new();
+        h.query("create function f(int) returns int language sql as 'select 1'");
+        h.query("create or replace function f(int) returns int language sql as 'select 1; select f($1 + 1)'");
+        assert_eq!(h.query("select f(1)"), "T E54001 Z:I");
+        assert_eq!(h.query("select 1"), "T D:1 C:SELECT 1 Z:I");
+    };
+    thread.spawn(run).expect("a thread").join().expect("no overflow");
 }
 
 #[test]

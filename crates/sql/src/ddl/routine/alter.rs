@@ -21,7 +21,20 @@ impl Ddl<'_> {
 
     fn named_routine(&self, kind: ObjectType, node: Option<&Node>) -> Result<Arc<Function>> {
         let name = RoutineName::of(kind, node).ok_or_else(|| DbError::internal("statement without a function's name"))?;
-        self.find_routine(&name)
+        self.open_routine(&name)
+    }
+
+    /// Finds a function and keeps others from changing it; the row is the one current once the lock is held.
+    fn open_routine(&self, name: &RoutineName<'_>) -> Result<Arc<Function>> {
+        loop {
+            let found = self.find_routine(name)?;
+            self.lock_routine_name(found.namespace, &found.name)?;
+            self.lock_definition(self.tx.database, classes::PG_PROC, found.oid)?;
+            let now = self.find_routine(name)?;
+            if now.oid == found.oid && (now.namespace, &now.name) == (found.namespace, &found.name) {
+                return Ok(now);
+            }
+        }
     }
 
     pub fn alter_function(&self, s: &AlterFunctionStmt) -> Result<String> {
@@ -50,6 +63,7 @@ impl Ddl<'_> {
     }
 
     fn check_free(&self, f: &Function, namespace: Oid, name: &str) -> Result<()> {
+        self.lock_routine_name(namespace, name)?;
         let catalog = self.catalog();
         if catalog.functions_by_name(namespace, name).all(|other| other.arg_types != f.arg_types) {
             return Ok(());
@@ -89,7 +103,7 @@ impl Ddl<'_> {
     /// What DROP removes; `None`: there is no such function, and a notice says so.
     pub fn dropped_routine(&self, kind: ObjectType, node: &Node, missing_ok: bool) -> Result<Option<ObjectAddress>> {
         let name = RoutineName::of(kind, Some(node)).ok_or_else(|| DbError::internal("DROP without a function's name"))?;
-        let f = match self.find_routine(&name) {
+        let f = match self.open_routine(&name) {
             Ok(f) => f,
             Err(e) if missing_ok && is_missing(&e) => {
                 let what = match e.sqlstate() {
@@ -132,6 +146,7 @@ impl Ddl<'_> {
             all.extend(catalog.functions().filter(|f| f.namespace == namespace).filter(wanted).cloned());
         }
         for f in all {
+            self.lock_routine_name(f.namespace, &f.name)?;
             self.lock_definition(self.tx.database, classes::PG_PROC, f.oid)?;
             let catalog = self.catalog();
             let Some(f) = catalog.function(f.oid) else { continue };

@@ -1,5 +1,6 @@
 //! CREATE [OR REPLACE] FUNCTION and PROCEDURE.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use melba_catalog::privileges::AclKind;
@@ -60,6 +61,7 @@ impl Ddl<'_> {
         parameters.describe(&mut function);
         attributes.apply(self, &mut function)?;
         check_types(self, &function)?;
+        self.lock_routine_name(namespace, name)?;
         let catalog = self.catalog();
         let old = catalog.functions_by_name(namespace, name).find(|f| f.arg_types == function.arg_types);
         if let Some(old) = old {
@@ -75,6 +77,14 @@ impl Ddl<'_> {
         function.depends_on.retain(|d| d.object != own);
         self.tx.put(Object::Function(Arc::new(function)));
         Ok(())
+    }
+
+    /// Keeps others from giving a function this name until the transaction ends.
+    pub(super) fn lock_routine_name(&self, namespace: Oid, name: &str) -> Result<()> {
+        let mut hasher = std::hash::DefaultHasher::new();
+        (namespace.0, name).hash(&mut hasher);
+        // Names that share a number, or an object that has it, only wait for each other without need.
+        self.lock_definition(self.tx.database, classes::PG_PROC, Oid(hasher.finish() as u32))
     }
 
     fn check_language(&self, s: &CreateFunctionStmt, attributes: &Attributes<'_>) -> Result<()> {
