@@ -74,9 +74,9 @@ impl Ddl<'_> {
             (At::AtSetUnLogged, _) => self.set_logged(&relation, Persistence::Unlogged),
             (At::AtAddInherit, Some(N::RangeVar(parent))) => self.add_inherit(&relation, parent),
             (At::AtDropInherit, Some(N::RangeVar(parent))) => self.drop_inherit(&relation, parent),
-            (At::AtAttachPartition, Some(N::PartitionCmd(part))) => match (&relation.index, &part.name) {
-                (Some(_), Some(index)) => self.attach_index_partition(&relation, index),
-                _ => self.attach_partition(&relation, part),
+            (At::AtAttachPartition, Some(N::PartitionCmd(part))) => match relation.index {
+                Some(_) => self.attach_index_partition(&relation, part),
+                None => self.attach_partition(&relation, part),
             },
             (At::AtDetachPartition, Some(N::PartitionCmd(part))) => self.detach_partition(&relation, part),
             (At::AtSetRelOptions | At::AtReplaceRelOptions, Some(N::List(_))) if relation.is_partitioned() => {
@@ -243,7 +243,16 @@ impl Ddl<'_> {
 
     /// Adds a constraint and checks the rows that are there.
     fn add_validated(&self, table: Oid, column: Option<usize>, c: &Constraint, recurse: bool) -> Result<()> {
-        let before: Vec<Oid> = self.relation(table)?.constraints.clone();
+        let relation = self.relation(table)?;
+        if c.contype() == ConstrType::ConstrPrimary && c.indexname.is_empty() {
+            // Before the columns are marked.
+            let keys = match column {
+                Some(column) => vec![column as i16 + 1],
+                None => self.column_numbers(&relation, &super::nodes::strings(&c.keys), true)?,
+            };
+            keys.iter().try_for_each(|number| self.check_no_nulls(table, *number as usize - 1))?;
+        }
+        let before: Vec<Oid> = relation.constraints.clone();
         self.add_constraints_to(table, &[(column, c.clone())], recurse)?;
         let catalog = self.catalog();
         for oid in self.relation(table)?.constraints.iter().filter(|o| !before.contains(o)) {

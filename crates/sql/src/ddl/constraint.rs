@@ -181,6 +181,9 @@ impl Ddl<'_> {
         let relation = self.relation(table)?;
         let catalog = self.catalog();
         let number = column as i16 + 1;
+        if relation.is_partitioned() && no_inherit {
+            bail!(FEATURE_NOT_SUPPORTED, "not-null constraints on partitioned tables cannot be NO INHERIT");
+        }
         if catalog.not_null_constraint(&relation, number).is_some() {
             return Ok(());
         }
@@ -236,6 +239,9 @@ impl Ddl<'_> {
     /// CHECK. Returns the constraint's OID.
     pub fn add_check(&self, table: Oid, column: Option<usize>, c: &Constraint) -> Result<Oid> {
         let relation = self.relation(table)?;
+        if relation.is_partitioned() && c.is_no_inherit {
+            bail!(INVALID_TABLE_DEFINITION, "cannot add NO INHERIT constraint to partitioned table \"{}\"", relation.name);
+        }
         let node = c.raw_expr.as_deref().ok_or_else(|| DbError::internal("check without an expression"))?;
         let stored = self.stored_expression(node, &relation, Use::Check, None)?;
         let name = if c.conname.is_empty() {

@@ -479,7 +479,8 @@ impl Ddl<'_> {
             0 => own.name.clone(),
             n => target.columns[n as usize - 1].name.clone(),
         };
-        let names: Vec<Arc<str>> = keys.iter().zip(index.columns.iter()).map(name).collect();
+        let mut names: Vec<Arc<str>> = keys.iter().zip(index.columns.iter()).map(name).collect();
+        names.extend(info.include.iter().map(|c| target.columns[number(*c) as usize - 1].name.clone()));
         let names: Vec<&str> = names.iter().map(|n| &**n).collect();
         let part = column_part(&names);
         let (middle, label) = match (info.primary, info.constraint.is_valid()) {

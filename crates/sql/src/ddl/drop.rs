@@ -25,11 +25,21 @@ impl Ddl<'_> {
         let mut addresses = Vec::new();
         for object in &s.objects {
             if let Some(address) = self.resolve_dropped(kind, object, s.missing_ok)? {
+                self.refuse_concurrently(s, address.object)?;
                 addresses.push(address);
             }
         }
         self.drop_addresses(&addresses, s.behavior() == DropBehavior::DropCascade)?;
         Ok(format!("DROP {}", object_word(kind)))
+    }
+
+    fn refuse_concurrently(&self, s: &DropStmt, index: Oid) -> Result<()> {
+        match self.catalog().relation(index) {
+            Some(r) if s.concurrent && r.kind == RelationKind::PartitionedIndex => {
+                Err(err!(FEATURE_NOT_SUPPORTED, "cannot drop partitioned index \"{}\" concurrently", r.name))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn resolve_dropped(&self, kind: ObjectType, object: &Node, missing_ok: bool) -> Result<Option<ObjectAddress>> {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Constraint as Row, IndexInfo, IndexKey, Object, Relation};
-use melba_types::{Oid, Result, bail, err};
+use melba_catalog::{Catalog, Constraint as Row, IndexInfo, IndexKey, Object, Relation};
+use melba_types::{DbError, Oid, Result, bail, err};
+use pg_query::protobuf::PartitionCmd;
 
 use super::Ddl;
 use super::index::IndexRequest;
@@ -66,9 +67,15 @@ impl Ddl<'_> {
             table.columns.iter().position(|c| !c.dropped && c.name == *name).map_or(0, |at| at as i16 + 1)
         };
         let own = table.indexes.iter().filter_map(|i| catalog.relation(*i));
-        let fits = |i: &&Arc<Relation>| i.parents.is_empty() && i.index.as_ref().is_some_and(|own| is_alike(info, own, &number));
+        let fits = |i: &&Arc<Relation>| {
+            let alike = |own: &Arc<IndexInfo>| is_alike(info, own, &number) && has_such_constraint(info, own);
+            i.parents.is_empty() && i.index.as_ref().is_some_and(alike)
+        };
         let index = match own.into_iter().find(fits) {
             Some(found) => found.oid,
+            None if info.primary && has_primary(&catalog, &table) => {
+                bail!(INVALID_TABLE_DEFINITION, "multiple primary keys for table \"{}\" are not allowed", table.name)
+            }
             None => self.copy_index(partition, &above, &number)?,
         };
         self.attach_index(index, parent)
@@ -110,7 +117,11 @@ impl Ddl<'_> {
     }
 
     /// ALTER INDEX ... ATTACH PARTITION.
-    pub fn attach_index_partition(&self, parent: &Relation, name: &pg_query::protobuf::RangeVar) -> Result<()> {
+    pub fn attach_index_partition(&self, parent: &Relation, c: &PartitionCmd) -> Result<()> {
+        let name = c.name.as_ref().ok_or_else(|| DbError::internal("ATTACH PARTITION without an index"))?;
+        if c.bound.is_some() {
+            bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a partitioned table", parent.name);
+        }
         let index = self.open_relation(name, melba_engine::RelationLockMode::AccessExclusive)?;
         let (Some(own), Some(info)) = (&index.index, &parent.index) else {
             bail!(WRONG_OBJECT_TYPE, "\"{}\" is not an index", index.name);
@@ -128,6 +139,11 @@ impl Ddl<'_> {
             )
             .detail(detail)
         };
+        let catalog = self.catalog();
+        let mut others = table.indexes.iter().filter_map(|i| catalog.relation(*i));
+        if others.any(|i| i.parents.contains(&parent.oid)) {
+            return Err(cannot(format!("Another index is already attached for partition \"{}\".", table.name)));
+        }
         if !index.parents.is_empty() {
             return Err(cannot(format!("Index \"{}\" is already attached to another index.", index.name)));
         }
@@ -147,10 +163,11 @@ impl Ddl<'_> {
             )
             .detail("The index definitions do not match."));
         }
-        let catalog = self.catalog();
-        let mut others = table.indexes.iter().filter_map(|i| catalog.relation(*i));
-        if others.any(|i| i.parents.contains(&parent.oid)) {
-            return Err(cannot(format!("Another index is already attached for partition \"{}\".", table.name)));
+        if info.constraint.is_valid() && !own.constraint.is_valid() {
+            return Err(cannot(format!(
+                "The index \"{}\" belongs to a constraint in table \"{}\" but no constraint exists for index \"{}\".",
+                parent.name, over.name, index.name
+            )));
         }
         self.attach_index(index.oid, parent.oid)?;
         self.validate_partitioned_index(parent.oid)
@@ -190,5 +207,13 @@ fn is_alike(parent: &IndexInfo, own: &IndexInfo, number: &dyn Fn(i16) -> i16) ->
         && parent.keys.len() == own.keys.len()
         && parent.keys.iter().zip(&own.keys).all(same_key)
         && parent.include.iter().map(|n| number(*n)).eq(own.include.iter().copied())
-        && (!parent.constraint.is_valid() || (own.constraint.is_valid() && parent.primary == own.primary))
+}
+
+/// An index behind a constraint needs one that is behind a constraint of the kind.
+fn has_such_constraint(parent: &IndexInfo, own: &IndexInfo) -> bool {
+    !parent.constraint.is_valid() || (own.constraint.is_valid() && parent.primary == own.primary)
+}
+
+fn has_primary(catalog: &Catalog, table: &Relation) -> bool {
+    table.indexes.iter().filter_map(|i| catalog.relation(*i)?.index.as_ref()).any(|i| i.primary)
 }

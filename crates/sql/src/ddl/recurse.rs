@@ -11,6 +11,7 @@ use melba_types::{Oid, Result, bail, err};
 use pg_query::protobuf::{AlterTableCmd, ColumnDef, ConstrType, Constraint, Node, RenameStmt, node::Node as N};
 
 use super::Ddl;
+use super::nodes::strings;
 
 const EXCLUSIVE: RelationLockMode = RelationLockMode::AccessExclusive;
 
@@ -175,12 +176,8 @@ impl Ddl<'_> {
     pub fn add_constraint_everywhere(&self, table: Oid, column: Option<usize>, c: &Constraint, recurse: bool) -> Result<()> {
         let relation = self.relation(table)?;
         let inherited = matches!(c.contype(), ConstrType::ConstrCheck | ConstrType::ConstrNotnull) && !c.is_no_inherit;
-        if relation.is_partitioned() && c.is_no_inherit {
-            let what = if c.contype() == ConstrType::ConstrNotnull { "not-null constraint" } else { "constraint" };
-            if what == "constraint" {
-                bail!(INVALID_TABLE_DEFINITION, "cannot add NO INHERIT constraint to partitioned table \"{}\"", relation.name);
-            }
-            bail!(FEATURE_NOT_SUPPORTED, "not-null constraints on partitioned tables cannot be NO INHERIT");
+        if !recurse && c.contype() == ConstrType::ConstrPrimary && c.indexname.is_empty() {
+            self.check_children_not_null(&relation, c)?;
         }
         if inherited && !recurse && self.has_children(&relation) {
             bail!(INVALID_TABLE_DEFINITION, "constraint must be added to child tables too");
@@ -189,13 +186,30 @@ impl Ddl<'_> {
             return Ok(());
         }
         let before = relation.constraints.clone();
-        // Those of the children before the keys, which need them.
         self.add_table_constraint(table, column, c, recurse)?;
         let parent = self.relation(table)?;
         match self.has_children(&parent) {
             true => self.pass_constraints_on(&parent, &before),
             false => Ok(()),
         }
+    }
+
+    /// A primary key of a parent alone: the children's columns must be NOT NULL already.
+    fn check_children_not_null(&self, relation: &Relation, c: &Constraint) -> Result<()> {
+        for child in self.catalog().children(relation.oid) {
+            let child = self.relation(child)?;
+            for name in strings(&c.keys) {
+                let column = child.columns.iter().find(|c| !c.dropped && *c.name == *name);
+                if column.is_some_and(|c| !c.not_null) {
+                    bail!(
+                        OBJECT_NOT_IN_PREREQUISITE_STATE,
+                        "column \"{name}\" of table \"{}\" is not marked NOT NULL",
+                        child.name
+                    );
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A CHECK that is inherited becomes the table's own, too; whether it was one.
@@ -230,7 +244,8 @@ impl Ddl<'_> {
     pub fn set_not_null(&self, relation: &Relation, at: usize, recurse: bool) -> Result<()> {
         let before = relation.constraints.clone();
         let existing = self.catalog().not_null_constraint(relation, at as i16 + 1).cloned();
-        if existing.is_none() && !recurse && self.has_children(relation) {
+        let alone = !recurse && self.has_children(relation);
+        if existing.is_none() && alone && relation.is_partitioned() {
             return Err(err!(INVALID_TABLE_DEFINITION, "constraint must be added to child tables too")
                 .hint("Do not specify the ONLY keyword."));
         }
@@ -242,7 +257,8 @@ impl Ddl<'_> {
             }
             Some(_) => Ok(()),
             None => {
-                self.add_not_null(relation.oid, at, None, false)?;
+                // Of a parent alone: it is not for the children.
+                self.add_not_null(relation.oid, at, None, alone)?;
                 self.pass_constraints_on(&*self.relation(relation.oid)?, &before)
             }
         }
@@ -361,8 +377,15 @@ impl Ddl<'_> {
         if !recurse && self.has_children(relation) {
             bail!(INVALID_TABLE_DEFINITION, "constraint must be validated on child tables too");
         }
+        let column = row.columns.first().map(|n| relation.columns[*n as usize - 1].name.clone());
         self.each_child(relation, RelationLockMode::ShareUpdateExclusive, |child| {
-            self.validate_constraint(&child, &row.name, true)
+            let catalog = self.catalog();
+            let place = child.columns.iter().position(|c| !c.dropped && Some(&c.name) == column.as_ref());
+            let not_null = place.and_then(|at| catalog.not_null_constraint(&child, at as i16 + 1));
+            match (row.kind, not_null) {
+                (ConstraintKind::NotNull, Some(own)) => self.validate_constraint(&child, &own.name, true),
+                _ => self.validate_constraint(&child, &row.name, true),
+            }
         })
     }
 
