@@ -212,6 +212,15 @@ call nope();
 drop function q(text);
 drop procedure p;
 drop routine q;
+-- Another name for what is built in.
+create function less(int, int) returns bool language internal immutable strict as 'int4lt';
+create function steps(int, int) returns setof int language internal strict as 'generate_series_int4';
+select less(1, 2), less(null, 2);
+select * from steps(2, 4);
+select proname, less(pronargs, 2) from pg_proc where proname = 'less';
+create function nothing_built_in() returns int language internal as 'nosuch';
+\sf less
+drop function less;
 -- What is wrong with a definition.
 create function bad() returns int language sql as 'select 1; select ''x''';
 create function bad() returns int language sql as 'select nope';

@@ -129,6 +129,17 @@ impl Ddl<'_> {
 
     /// GRANT and REVOKE ON FUNCTION, PROCEDURE, ROUTINE, by name or all of some schemas.
     pub fn grant_on_routines(&self, s: &GrantStmt, grant: &Grant<'_>) -> Result<()> {
+        let what = match s.objtype() {
+            ObjectType::ObjectProcedure => "procedure",
+            ObjectType::ObjectRoutine => "routine",
+            _ => "function",
+        };
+        // The error for another kind of privilege calls the object what the statement calls it.
+        if let Err(mut e) = grant.whole(AclKind::Function.all(), AclKind::Function) {
+            let message = e.message().replace(" for function", &format!(" for {what}"));
+            e.fields_mut().message = message;
+            return Err(e);
+        }
         let mut all = Vec::new();
         for node in &s.objects {
             if s.targtype() != GrantTargetType::AclTargetAllInSchema {

@@ -23,7 +23,7 @@ impl Ddl<'_> {
         let (schema, name) = self.split(&names)?;
         let namespace = self.namespace_for_creation(schema)?;
         let attributes = Attributes::read(&s.options, s.is_procedure)?;
-        self.check_language(s, &attributes)?;
+        let language = self.routine_language(s, &attributes)?;
         let parameters = self.routine_parameters(&s.parameters, s.is_procedure)?;
         let (return_type, returns_set) = match s.is_procedure {
             true => (parameters.result.unwrap_or(oids::VOID), false),
@@ -35,8 +35,8 @@ impl Ddl<'_> {
             namespace,
             owner: self.user,
             kind: if s.is_procedure { FunctionKind::Procedure } else { FunctionKind::Function },
-            language: classes::SQL_LANGUAGE,
-            cost: COST_OF_SQL,
+            language,
+            cost: if language == classes::SQL_LANGUAGE { COST_OF_SQL } else { 1.0 },
             rows: if returns_set { ROWS_OF_SET } else { 0.0 },
             strict: false,
             returns_set,
@@ -60,7 +60,9 @@ impl Ddl<'_> {
         };
         parameters.describe(&mut function);
         attributes.apply(self, &mut function)?;
-        check_types(self, &function)?;
+        if language == classes::SQL_LANGUAGE {
+            check_types(self, &function)?;
+        }
         self.lock_routine_name(namespace, name)?;
         let catalog = self.catalog();
         let old = catalog.functions_by_name(namespace, name).find(|f| f.arg_types == function.arg_types);
@@ -68,7 +70,10 @@ impl Ddl<'_> {
             self.check_replacement(s, old, &function)?;
             (function.oid, function.owner, function.acl) = (old.oid, old.owner, old.acl.clone());
         }
-        self.routine_body(s, attributes.body.as_deref(), &mut function)?;
+        match attributes.body.as_deref() {
+            Some([name, ..]) if language == classes::INTERNAL_LANGUAGE => function.source = (*name).into(),
+            body => self.routine_body(s, body, &mut function)?,
+        }
         if old.is_none() {
             function.oid = self.tx.new_oid();
             function.acl = catalog.initial_acl(AclKind::Function, self.user, namespace);
@@ -87,7 +92,7 @@ impl Ddl<'_> {
         self.lock_definition(self.tx.database, classes::PG_PROC, Oid(hasher.finish() as u32))
     }
 
-    fn check_language(&self, s: &CreateFunctionStmt, attributes: &Attributes<'_>) -> Result<()> {
+    fn routine_language(&self, s: &CreateFunctionStmt, attributes: &Attributes<'_>) -> Result<Oid> {
         let name = match &attributes.language {
             Some(name) => name.as_str(),
             None if s.sql_body.is_some() => "sql",
@@ -98,16 +103,21 @@ impl Ddl<'_> {
         }
         let first = attributes.body.as_ref().and_then(|b| b.first().copied()).unwrap_or_default();
         match name {
-            "sql" => Ok(()),
+            "sql" => Ok(classes::SQL_LANGUAGE),
             "c" | "internal" if !self.is_superuser() => {
                 Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for language {name}"))
             }
             // There are no libraries that could be loaded.
             "c" => Err(err!(UNDEFINED_FILE, "could not access file \"{first}\": No such file or directory")),
-            "internal" if self.catalog().functions().all(|f| *f.source != *first) => {
-                Err(err!(UNDEFINED_FUNCTION, "there is no built-in function named \"{first}\""))
+            "internal" => {
+                let is_internal = |f: &&Arc<Function>| f.language == classes::INTERNAL_LANGUAGE && *f.source == *first;
+                match self.catalog().functions().find(is_internal) {
+                    None => Err(err!(UNDEFINED_FUNCTION, "there is no built-in function named \"{first}\"")),
+                    Some(f) if f.kind != FunctionKind::Function => Err(DbError::unsupported("another name for an aggregate")),
+                    Some(_) => Ok(classes::INTERNAL_LANGUAGE),
+                }
             }
-            "internal" | "plpgsql" => Err(DbError::unsupported(format!("LANGUAGE {name}"))),
+            "plpgsql" => Err(DbError::unsupported(format!("LANGUAGE {name}"))),
             name => Err(err!(UNDEFINED_OBJECT, "language \"{name}\" does not exist")),
         }
     }
