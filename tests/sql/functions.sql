@@ -286,3 +286,15 @@ drop function add2(text);
 drop function add2(nosuch);
 drop procedure if exists nosuch(int);
 drop aggregate add2(int, int);
+-- What they mention, as information_schema has it.
+create table mentioned (a int, b int);
+create sequence counted;
+create function inner_one(int) returns int return $1 + 1;
+create function outer_one(a int default inner_one(1), b bigint default nextval('counted')) returns bigint
+  begin atomic select max(m.b) + inner_one(2) from mentioned m; end;
+select split_part(specific_name::text, '_', 1), split_part(routine_name::text, '_', 1) from information_schema.routine_routine_usage
+  where specific_schema = 'play' and specific_name::text ~ '^outer_one' order by 1, 2;
+select routine_name, sequence_name from information_schema.routine_sequence_usage where routine_schema = 'play';
+select routine_name, table_name, column_name from information_schema.routine_column_usage where routine_name = 'outer_one';
+select routine_name, table_name from information_schema.routine_table_usage where routine_name = 'outer_one';
+drop function inner_one(int);

@@ -78,6 +78,7 @@ static TEXTS: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
         include_str!("../seed/views/information_schema.sql"),
         include_str!("../seed/views/information_schema_types.sql"),
         include_str!("../seed/views/information_schema_privileges.sql"),
+        include_str!("../seed/views/information_schema_routines.sql"),
     ];
     let sections = files.iter().flat_map(|file| file.split("\n-- view ").skip(1));
     sections.filter_map(|section| section.split_once('\n')).map(|(name, text)| (name, text.trim_end())).collect()
