@@ -11,3 +11,5 @@ create table app.computed (
 insert into app.computed (a) values (1), (null), (300);
 create view app.computed_shown as select shown, thrice from app.computed where thrice > 2;
 create index since_twice on app.since (a) where b is null;
+-- NOT NULLs that have names of their own, and go to partitions by them.
+alter table families.o add primary key (id, v);
