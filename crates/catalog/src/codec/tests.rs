@@ -43,6 +43,27 @@ fn samples() -> Vec<Object> {
         owned_by: Some((Oid(5), 3)),
         identity: false,
     }));
+    let expression = Some("lower(a)".into());
+    relation.partition_key = Some(Arc::new(PartitionKey {
+        strategy: PartitionStrategy::Range,
+        columns: vec![PartitionColumn {
+            column: 0,
+            expression,
+            ty: oids::TEXT,
+            typmod: -1,
+            collation: Oid(950),
+            natural_collation: Oid(100),
+            opclass: Oid(3126),
+        }],
+    }));
+    let range = (vec![RangeDatum::MinValue], vec![RangeDatum::Value(Datum::text("m")), RangeDatum::MaxValue]);
+    let bounds = [
+        PartitionValues::Default,
+        PartitionValues::List(vec![Datum::Int4(1), Datum::Null]),
+        PartitionValues::Range(range.0, range.1),
+        PartitionValues::Hash { modulus: 4, remainder: 3 },
+    ];
+    let bound = |values| Some(Arc::new(PartitionBound { values, text: "FOR VALUES".into() }));
     relation.index = Some(Arc::new(IndexInfo {
         table: Oid(1),
         keys: vec![index_key()],
@@ -68,7 +89,9 @@ fn samples() -> Vec<Object> {
         delete_set_columns: Vec::new(),
         operators: vec![Oid(96)],
     }));
-    vec![
+    let partitions = bounds.map(|values| Relation { partition_bound: bound(values), ..relation.clone() });
+    let mut objects: Vec<Object> = partitions.into_iter().map(|r| Object::Relation(Arc::new(r))).collect();
+    objects.extend([
         Object::Relation(Arc::new(relation)),
         Object::Namespace(c.namespace_by_name("public").expect("public").clone()),
         Object::Type(c.type_(oids::INT4RANGE).expect("int4range").clone()),
@@ -83,7 +106,8 @@ fn samples() -> Vec<Object> {
         Object::Description(Arc::new(Description { address, text: "héllo".into() })),
         Object::Role(c.role_by_name("pg_monitor").expect("a role").clone()),
         Object::Database(c.database(Oid(1)).expect("template1").clone()),
-    ]
+    ]);
+    objects
 }
 
 #[test]

@@ -297,3 +297,6 @@ fn is_covered(map: &PartitionMap, low: &[u8], high: &[u8]) -> bool {
     }
     false
 }
+
+#[cfg(test)]
+mod tests;

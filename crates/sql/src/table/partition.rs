@@ -93,6 +93,15 @@ impl PartitionMap {
         Ok(map)
     }
 
+    /// With the partitions given.
+    #[cfg(test)]
+    pub fn of(catalog: &Catalog, key: &Arc<PartitionKey>, partitions: &[(Oid, PartitionValues)]) -> Result<PartitionMap> {
+        let mut map = PartitionMap::empty(catalog, key)?;
+        partitions.iter().for_each(|(partition, values)| map.add(*partition, values));
+        map.ranges.sort_unstable();
+        Ok(map)
+    }
+
     fn add(&mut self, partition: Oid, values: &PartitionValues) {
         match values {
             PartitionValues::Default => self.default = Some(partition),
