@@ -24,6 +24,30 @@ fn default_acl() -> Object {
     Object::DefaultAcl(Arc::new(DefaultAcl { oid: Oid(16500), role, namespace, letter: b'r', acl: [item].into() }))
 }
 
+fn partition_key() -> PartitionKey {
+    let column = PartitionColumn {
+        column: 0,
+        expression: Some("lower(a)".into()),
+        ty: oids::TEXT,
+        typmod: -1,
+        collation: Oid(950),
+        natural_collation: Oid(100),
+        opclass: Oid(3126),
+    };
+    PartitionKey { strategy: PartitionStrategy::Range, columns: vec![column] }
+}
+
+fn bounds() -> Vec<PartitionBound> {
+    let to = vec![RangeDatum::Value(Datum::text("m")), RangeDatum::MaxValue];
+    let values = [
+        PartitionValues::Default,
+        PartitionValues::List(vec![Datum::Int4(1), Datum::Null]),
+        PartitionValues::Range(vec![RangeDatum::MinValue], to),
+        PartitionValues::Hash { modulus: 4, remainder: 3 },
+    ];
+    values.into_iter().map(|values| PartitionBound { values, text: "FOR VALUES".into() }).collect()
+}
+
 fn samples() -> Vec<Object> {
     let c = Catalog::default();
     let mut relation = (**c.relation(Oid(1259)).expect("pg_class")).clone();
@@ -43,27 +67,7 @@ fn samples() -> Vec<Object> {
         owned_by: Some((Oid(5), 3)),
         identity: false,
     }));
-    let expression = Some("lower(a)".into());
-    relation.partition_key = Some(Arc::new(PartitionKey {
-        strategy: PartitionStrategy::Range,
-        columns: vec![PartitionColumn {
-            column: 0,
-            expression,
-            ty: oids::TEXT,
-            typmod: -1,
-            collation: Oid(950),
-            natural_collation: Oid(100),
-            opclass: Oid(3126),
-        }],
-    }));
-    let range = (vec![RangeDatum::MinValue], vec![RangeDatum::Value(Datum::text("m")), RangeDatum::MaxValue]);
-    let bounds = [
-        PartitionValues::Default,
-        PartitionValues::List(vec![Datum::Int4(1), Datum::Null]),
-        PartitionValues::Range(range.0, range.1),
-        PartitionValues::Hash { modulus: 4, remainder: 3 },
-    ];
-    let bound = |values| Some(Arc::new(PartitionBound { values, text: "FOR VALUES".into() }));
+    relation.partition_key = Some(Arc::new(partition_key()));
     relation.index = Some(Arc::new(IndexInfo {
         table: Oid(1),
         keys: vec![index_key()],
@@ -89,8 +93,8 @@ fn samples() -> Vec<Object> {
         delete_set_columns: Vec::new(),
         operators: vec![Oid(96)],
     }));
-    let partitions = bounds.map(|values| Relation { partition_bound: bound(values), ..relation.clone() });
-    let mut objects: Vec<Object> = partitions.into_iter().map(|r| Object::Relation(Arc::new(r))).collect();
+    let partition = |bound| Object::Relation(Arc::new(Relation { partition_bound: Some(Arc::new(bound)), ..relation.clone() }));
+    let mut objects: Vec<Object> = bounds().into_iter().map(partition).collect();
     objects.extend([
         Object::Relation(Arc::new(relation)),
         Object::Namespace(c.namespace_by_name("public").expect("public").clone()),

@@ -60,8 +60,11 @@ fn maps(session: &FixedSession) -> Vec<PartitionMap> {
     ]
 }
 
+/// Whether a value passes a test with another.
+type Says = fn(i32, i32) -> bool;
+
 /// Tests of one column, and what they say of a value.
-fn kinds() -> Vec<(TestKind, fn(i32, i32) -> bool)> {
+fn kinds() -> Vec<(TestKind, Says)> {
     vec![
         (TestKind::Equal, |a, b| a == b),
         (TestKind::Less { inclusive: false }, |a, b| a < b),
@@ -86,7 +89,7 @@ fn test(column: usize, kind: TestKind, v: i32) -> Tests<Datum> {
     Tests::One(KeyTest { column, kind, value })
 }
 
-fn satisfies(row: &[Option<i32>], column: usize, kind: TestKind, says: fn(i32, i32) -> bool, v: i32) -> bool {
+fn satisfies(row: &[Option<i32>], column: usize, kind: TestKind, says: Says, v: i32) -> bool {
     match row[column] {
         None => kind == TestKind::IsNull,
         Some(own) => says(own, v),
