@@ -244,16 +244,19 @@ impl Ddl<'_> {
     /// Adds a constraint and checks the rows that are there.
     fn add_validated(&self, table: Oid, column: Option<usize>, c: &Constraint, recurse: bool) -> Result<()> {
         let relation = self.relation(table)?;
-        if c.contype() == ConstrType::ConstrPrimary && c.indexname.is_empty() {
-            // Before the columns are marked.
-            let keys = match column {
+        let unmarked = if c.contype() == ConstrType::ConstrPrimary && c.indexname.is_empty() {
+            let mut keys = match column {
                 Some(column) => vec![column as i16 + 1],
                 None => self.column_numbers(&relation, &super::nodes::strings(&c.keys), true)?,
             };
-            keys.iter().try_for_each(|number| self.check_no_nulls(table, *number as usize - 1))?;
-        }
+            keys.retain(|number| !self.catalog().is_never_null(&relation, *number as usize - 1));
+            keys
+        } else {
+            Vec::new()
+        };
         let before: Vec<Oid> = relation.constraints.clone();
         self.add_constraints_to(table, &[(column, c.clone())], recurse)?;
+        unmarked.iter().try_for_each(|number| self.look_for_nulls(table, *number as usize - 1))?;
         let catalog = self.catalog();
         for oid in self.relation(table)?.constraints.iter().filter(|o| !before.contains(o)) {
             if let Some(row) = catalog.constraint(*oid)

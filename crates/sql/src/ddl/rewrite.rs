@@ -52,10 +52,12 @@ impl Ddl<'_> {
 
     /// Raises 23502 when a column holds a null.
     pub fn check_no_nulls(&self, table: Oid, column: usize) -> Result<()> {
+        if self.catalog().is_never_null(&*self.relation(table)?, column) { Ok(()) } else { self.look_for_nulls(table, column) }
+    }
+
+    /// The same, whatever the column is marked as.
+    pub fn look_for_nulls(&self, table: Oid, column: usize) -> Result<()> {
         let relation = self.relation(table)?;
-        if self.catalog().is_never_null(&relation, column) {
-            return Ok(());
-        }
         let Storage::Tree(tree) = relation.storage else { return Ok(()) };
         let null = || {
             let name = &relation.columns[column].name;
