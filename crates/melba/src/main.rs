@@ -93,6 +93,7 @@ struct Serve {
 }
 
 fn main() -> ExitCode {
+    memory::purge_soon();
     let result = match Cli::parse().command {
         Command::Serve(args) => {
             let mut settings = args.settings;
