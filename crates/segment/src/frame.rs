@@ -127,6 +127,12 @@ pub(crate) struct FrameBuffer {
 }
 
 impl FrameBuffer {
+    /// Forgets all blocks, as if there had been none.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        (self.start, self.blocks) = (0, 0);
+    }
+
     /// Where the next block begins.
     pub fn offset(&self) -> u64 {
         self.start + self.bytes.len() as u64

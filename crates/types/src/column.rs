@@ -156,6 +156,12 @@ impl ByteStrings {
         self.ends.push(self.bytes.len() as u32);
     }
 
+    /// How many bytes each string of a range has.
+    pub fn lengths(&self, range: Range<usize>) -> impl Iterator<Item = usize> {
+        let start = if range.start == 0 { 0 } else { self.ends[range.start - 1] };
+        self.ends[range].iter().scan(start, |start, &end| Some((end - std::mem::replace(start, end)) as usize))
+    }
+
     /// Appends parts of `source` as values; how many. Short ones are copied without a call, sixteen bytes whatever their length.
     pub fn push_parts(&mut self, source: &[u8], parts: impl Iterator<Item = Range<usize>>) -> usize {
         const WIDE: usize = 16;

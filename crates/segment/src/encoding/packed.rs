@@ -28,7 +28,8 @@ pub(crate) struct Packed {
 }
 
 /// The line and the width that suit some values.
-struct Fit {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fit {
     base: i64,
     slope: i64,
     width: u32,
@@ -46,39 +47,65 @@ fn line(slope: i64, i: usize) -> i64 {
     slope.wrapping_mul(i as i64) >> SLOPE_SHIFT
 }
 
-/// Smallest value and the width of the values above it.
-fn range_above(values: impl Iterator<Item = i64>) -> (i64, u32) {
+/// Smallest value and how far the greatest is above it.
+fn range_above(values: impl Iterator<Item = i64>) -> (i64, u64) {
     let (mut min, mut max) = (i64::MAX, i64::MIN);
     for value in values {
         min = min.min(value);
         max = max.max(value);
     }
-    if min > max { (0, 0) } else { (min, width_of(max.wrapping_sub(min) as u64)) }
+    if min > max { (0, 0) } else { (min, max.wrapping_sub(min) as u64) }
 }
 
-fn fit(values: &[i64]) -> Fit {
-    let (base, width) = range_above(values.iter().copied());
-    let flat = Fit { base, slope: 0, width };
-    let (Some(&first), Some(&last)) = (values.first(), values.last()) else { return flat };
-    if width == 0 || values.len() < 3 {
-        return flat;
+/// The step of values that all follow from the one before by it: the ids of a bulk load. A chance is taken to say no at once.
+fn even_step(values: &[i64]) -> Option<i64> {
+    let [first, second, .., last] = *values else { return None };
+    let step = second.wrapping_sub(first);
+    if last.wrapping_sub(first) != step.wrapping_mul(values.len() as i64 - 1) {
+        return None;
     }
-    let slope = ((i128::from(last) - i128::from(first)) << SLOPE_SHIFT) / (values.len() as i128 - 1);
-    if slope == 0 || slope.abs() > SLOPE_MAX {
-        return flat;
-    }
-    let slope = slope as i64;
-    let (base, width) = range_above(values.iter().enumerate().map(|(i, v)| v.wrapping_sub(line(slope, i))));
-    if width < flat.width { Fit { base, slope, width } } else { flat }
+    // Without a branch for each, so that the compiler takes several together.
+    let uneven = values.windows(2).fold(0, |uneven, pair| uneven | (pair[1].wrapping_sub(pair[0]) ^ step));
+    (uneven == 0 && i128::from(step).abs() << SLOPE_SHIFT <= SLOPE_MAX).then_some(step)
 }
 
-/// Bits a value that `encode` would use.
-pub(crate) fn width_needed(values: &[i64]) -> u32 {
-    fit(values).width
+impl Fit {
+    pub fn of(values: &[i64]) -> Fit {
+        if let Some(step) = even_step(values) {
+            return Fit { base: values[0], slope: step << SLOPE_SHIFT, width: 0 };
+        }
+        let (base, range) = range_above(values.iter().copied());
+        let flat = Fit { base, slope: 0, width: width_of(range) };
+        let (Some(&first), Some(&last)) = (values.first(), values.last()) else { return flat };
+        if flat.width == 0 || values.len() < 3 {
+            return flat;
+        }
+        let rise = i128::from(last) - i128::from(first);
+        let slope = (rise << SLOPE_SHIFT) / (values.len() as i128 - 1);
+        // Taking a line away narrows the range by its rise at most: not enough for a bit less?
+        let narrowest = i128::from(range) - rise.abs();
+        if slope == 0 || slope.abs() > SLOPE_MAX || narrowest >> (flat.width - 1) != 0 && narrowest > 0 {
+            return flat;
+        }
+        let slope = slope as i64;
+        let (base, range) = range_above(values.iter().enumerate().map(|(i, v)| v.wrapping_sub(line(slope, i))));
+        let width = width_of(range);
+        if width < flat.width { Fit { base, slope, width } } else { flat }
+    }
+
+    /// Bits a value.
+    pub fn width(&self) -> u32 {
+        self.width
+    }
 }
 
 pub(crate) fn encode(values: &[i64], out: &mut Vec<u8>) {
-    let Fit { base, slope, width } = fit(values);
+    encode_by(Fit::of(values), values, out);
+}
+
+/// Appends values whose fit is known.
+pub(crate) fn encode_by(fit: Fit, values: &[i64], out: &mut Vec<u8>) {
+    let Fit { base, slope, width } = fit;
     out.push(width as u8);
     put_varint(values.len() as u64, out);
     put_signed(base, out);

@@ -58,7 +58,7 @@ pub(crate) fn encode_head<'a>(
     if plain.is_some() {
         validity::encode(plain, range.start, range.len(), out);
     }
-    let lengths: Vec<i64> = range.clone().map(|i| values.get(i).len() as i64).collect();
+    let lengths: Vec<i64> = values.lengths(range.clone()).map(|length| length as i64).collect();
     packed::encode(&lengths, out);
     let start = if range.start == 0 { 0 } else { values.ends[range.start - 1] as usize };
     let end = if range.end == 0 { 0 } else { values.ends[range.end - 1] as usize };

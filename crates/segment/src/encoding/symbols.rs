@@ -227,10 +227,11 @@ impl SymbolEncoder {
         SymbolEncoder::new(ranked.into_iter().map(|(_, symbol)| symbol))
     }
 
-    /// All strings coded.
-    pub fn encode_all(&self, values: &ByteStrings) -> ByteStrings {
+    /// Codes all strings, in place of what `out` holds.
+    pub fn encode_all(&self, values: &ByteStrings, out: &mut ByteStrings) {
+        out.ends.resize(values.len(), 0);
         // A byte takes two at most.
-        let mut out = ByteStrings { ends: vec![0; values.len()], bytes: vec![0; values.bytes.len() * 2] };
+        out.bytes.resize(values.bytes.len() * 2, 0);
         let mut lanes: [Lane; LANES] = std::array::from_fn(|i| Lane::new(values, i));
         // Side by side: what a lane finds tells where it goes on, and while that is awaited the others are at work.
         loop {
@@ -241,13 +242,13 @@ impl SymbolEncoder {
             for _ in 0..steps {
                 for lane in &mut lanes {
                     // SAFETY: so many steps are allowed.
-                    unsafe { lane.step(self, values, &mut out) };
+                    unsafe { lane.step(self, values, out) };
                 }
             }
         }
         let mut coded = 0;
         for (lane, first_row) in lanes.iter_mut().zip((0..LANES).map(|i| first_row(values, i))) {
-            lane.finish(self, values, &mut out);
+            lane.finish(self, values, out);
             let first = start_of(values, first_row) * 2;
             out.bytes.copy_within(first..lane.coded, coded);
             let gap = first - coded;
@@ -255,7 +256,6 @@ impl SymbolEncoder {
             coded = lane.coded - gap;
         }
         out.bytes.truncate(coded);
-        out
     }
 
     /// What a sample of the values would take when coded, in thousandths of what it takes; the table left out.
@@ -504,7 +504,8 @@ mod tests {
         let some_empty = strings(|i| if i % 3 == 1 { "some text".repeat(i % 5) } else { String::new() });
         for (values, percent) in [(urls, 35), (phones, 65), (some_empty, 30)] {
             let encoder = SymbolEncoder::train(&values);
-            let coded = encoder.encode_all(&values);
+            let mut coded = strings(|i| i.to_string());
+            encoder.encode_all(&values, &mut coded);
             assert!(coded.bytes.len() * 100 < values.bytes.len() * percent, "{} of {}", coded.bytes.len(), values.bytes.len());
             let mut table = Vec::new();
             encoder.encode_table(&mut table);
@@ -522,7 +523,9 @@ mod tests {
     #[test]
     fn bytes_without_symbols_and_damage() {
         let encoder = SymbolEncoder::train(&strings(|_| "aaaa".into()));
-        let coded = encoder.encode_all(&ByteStrings { ends: vec![7], bytes: b"x\0aaaay".to_vec() }).bytes;
+        let mut coded = ByteStrings::default();
+        encoder.encode_all(&ByteStrings { ends: vec![7], bytes: b"x\0aaaay".to_vec() }, &mut coded);
+        let coded = coded.bytes;
         let mut table = Vec::new();
         encoder.encode_table(&mut table);
         let parsed = SymbolTable::parse(&table).unwrap();

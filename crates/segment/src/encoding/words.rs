@@ -43,8 +43,9 @@ pub(crate) fn count_runs(values: &[i64]) -> usize {
 
 /// Appends a block's content. `validity` is that of rows `start..` of the column that `values` are from.
 pub(crate) fn encode(values: &[i64], validity: Option<&Bitmap>, start: usize, out: &mut Vec<u8>) {
-    let runs = count_runs(values);
-    let width = packed::width_needed(values) as usize;
+    let fit = packed::Fit::of(values);
+    let width = fit.width() as usize;
+    let runs = if width > 0 { count_runs(values) } else { values.len() };
     // A run costs its value and its end; decoding runs is faster too, so a draw goes to them.
     let use_runs = width > 0 && runs * (width + 16) <= values.len() * width;
     out.push(if use_runs { TAG_RUNS } else { TAG_PACKED });
@@ -61,7 +62,7 @@ pub(crate) fn encode(values: &[i64], validity: Option<&Bitmap>, start: usize, ou
         packed::encode(&ends, out);
         packed::encode(&run_values, out);
     } else {
-        packed::encode(values, out);
+        packed::encode_by(fit, values, out);
     }
 }
 

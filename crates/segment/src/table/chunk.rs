@@ -151,7 +151,7 @@ impl ChunkBuffer {
     }
 
     /// Writes the chunk and empties the buffer. `learnt` is what earlier chunks of the column have taught.
-    pub fn write(&mut self, learnt: &mut Learnt, frames: &mut FrameBuffer, options: &TableOptions) -> Chunk {
+    pub fn write(&mut self, learnt: ColumnLearnt<'_>, frames: &mut FrameBuffer, options: &TableOptions) -> Chunk {
         let validity = self.validity.take();
         let extremes = self.extremes.take();
         let nulls = validity.as_ref().map_or(0, |v| v.len() - v.count_ones());
@@ -208,9 +208,9 @@ pub(crate) fn write_words(
     if nulls == values.len() {
         return Chunk { statistics, form: Form::Null };
     }
-    let runs = words::count_runs(values);
     // A line suits the whole chunk or none; a sample would not tell.
-    let width = packed::width_needed(values) as usize;
+    let width = packed::Fit::of(values).width() as usize;
+    let runs = if width > 0 { words::count_runs(values) } else { values.len() };
     let codec = if matches!(kind, Kind::Float4 | Kind::Float8) { options.codec } else { Codec::None };
     let bits = (values.len() * width).min(runs * (width + 16));
     if statistics.distinct as usize <= DICTIONARY_ENTRIES_MAX
@@ -233,7 +233,7 @@ fn write_strings(
     values: &ByteStrings,
     validity: Option<&Bitmap>,
     nulls: usize,
-    learnt: &mut Learnt,
+    learnt: ColumnLearnt<'_>,
     frames: &mut FrameBuffer,
     options: &TableOptions,
 ) -> Chunk {
@@ -258,11 +258,13 @@ fn write_strings(
         return Chunk { statistics, form: Form::Dictionary(blocks) };
     }
     let codec = string_codec(values, options);
-    if let Some(encoder) = learnt.choose(values, codec, options) {
+    let ColumnLearnt { symbols, coded } = learnt;
+    if let Some(encoder) = choose_symbols(symbols, values, codec, options) {
         let mut content = Vec::new();
         encoder.encode_table(&mut content);
         let list = BlockList::begin(frames, &content, Codec::None);
-        let blocks = write_string_blocks(&encoder.encode_all(values), validity, None, Codec::None, list, frames, options);
+        encoder.encode_all(values, coded);
+        let blocks = write_string_blocks(coded, validity, None, Codec::None, list, frames, options);
         return Chunk { statistics, form: Form::Symbols(blocks) };
     }
     let list = BlockList::new(frames);
@@ -270,37 +272,58 @@ fn write_strings(
     Chunk { statistics, form: Form::Blocks(blocks) }
 }
 
-/// What the writing of a column's chunks has taught for the next one.
+/// What the writing of a row group's chunks has taught for the next group, and left to it.
 #[derive(Default)]
 pub(crate) struct Learnt {
-    /// A symbol table, and what it made of a sample of the values that it was trained on, in thousandths.
-    symbols: Option<(SymbolEncoder, usize)>,
+    /// Each column's, as far as they are known.
+    symbols: Vec<Option<Symbols>>,
+    /// Coded strings, for their buffers: fresh memory for each chunk costs more than filling it.
+    coded: ByteStrings,
+}
+
+/// A column's part of it.
+pub(crate) struct ColumnLearnt<'a> {
+    symbols: &'a mut Option<Symbols>,
+    coded: &'a mut ByteStrings,
 }
 
 impl Learnt {
-    /// A symbol table for the values, when it makes them about as small as the codec would: a point read then decodes one
-    /// value, not a block. Training takes as long as coding a row group, so a table stays as long as it is as good as it was.
-    fn choose(&mut self, values: &ByteStrings, codec: Codec, options: &TableOptions) -> Option<&SymbolEncoder> {
-        if values.bytes.len() < SYMBOLS_BYTES_MIN || values.bytes.len() / values.len() > SYMBOLS_VALUE_BYTES_MAX {
-            return None;
-        }
-        let kept = self.symbols.take().and_then(|(encoder, trained)| {
-            let coded = encoder.measure(values);
-            (coded * 100 <= trained * SYMBOLS_KEPT_PERCENT).then_some((encoder, trained, coded))
-        });
-        let (encoder, trained, coded) = kept.unwrap_or_else(|| {
-            let encoder = SymbolEncoder::train(values);
-            let coded = encoder.measure(values);
-            (encoder, coded, coded)
-        });
-        let block = &values.bytes[..values.bytes.len().min(options.block_bytes)];
-        let mut payload = Vec::new();
-        encode_payload(block, codec, &mut payload);
-        let payload = payload.len() * 1000 / block.len();
-        let worth = coded <= SYMBOLS_PERCENT_MAX * 10 && coded * 10 <= payload * 11;
-        let (encoder, _) = self.symbols.insert((encoder, trained));
-        worth.then_some(encoder)
+    pub fn column(&mut self, at: usize) -> ColumnLearnt<'_> {
+        self.symbols.resize_with(self.symbols.len().max(at + 1), || None);
+        ColumnLearnt { symbols: &mut self.symbols[at], coded: &mut self.coded }
     }
+}
+
+/// A symbol table, and what it made of a sample of the values that it was trained on, in thousandths.
+type Symbols = (SymbolEncoder, usize);
+
+/// A symbol table for the values, when it makes them about as small as the codec would: a point read then decodes one
+/// value, not a block. Training takes as long as coding a row group, so a table stays as long as it is as good as it was.
+fn choose_symbols<'a>(
+    kept: &'a mut Option<Symbols>,
+    values: &ByteStrings,
+    codec: Codec,
+    options: &TableOptions,
+) -> Option<&'a SymbolEncoder> {
+    if values.bytes.len() < SYMBOLS_BYTES_MIN || values.bytes.len() / values.len() > SYMBOLS_VALUE_BYTES_MAX {
+        return None;
+    }
+    let suits = kept.take().and_then(|(encoder, trained)| {
+        let coded = encoder.measure(values);
+        (coded * 100 <= trained * SYMBOLS_KEPT_PERCENT).then_some((encoder, trained, coded))
+    });
+    let (encoder, trained, coded) = suits.unwrap_or_else(|| {
+        let encoder = SymbolEncoder::train(values);
+        let coded = encoder.measure(values);
+        (encoder, coded, coded)
+    });
+    let block = &values.bytes[..values.bytes.len().min(options.block_bytes)];
+    let mut payload = Vec::new();
+    encode_payload(block, codec, &mut payload);
+    let payload = payload.len() * 1000 / block.len();
+    let worth = coded <= SYMBOLS_PERCENT_MAX * 10 && coded * 10 <= payload * 11;
+    let (encoder, _) = kept.insert((encoder, trained));
+    worth.then_some(encoder)
 }
 
 /// Writes a chunk that holds values in stored form, or frames. Most of its bytes are compressed, so only a codec is tried, and
@@ -333,7 +356,7 @@ fn write_string_blocks(
     options: &TableOptions,
 ) -> Blocks {
     // A few long values among many short ones must not share their blocks with a lot of them.
-    let longest = (0..values.len()).map(|i| values.get(i).len()).max().unwrap_or(0);
+    let longest = values.lengths(0..values.len()).max().unwrap_or(0);
     let average = (values.bytes.len() + values.len()) / values.len();
     let shift = shift_for(average.max(longest / 8) * 8, options);
     let mut content = Vec::new();

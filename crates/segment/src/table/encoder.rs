@@ -12,7 +12,8 @@ pub(super) struct RawGroup {
     pub columns: Vec<ChunkBuffer>,
     pub row_ids: Vec<i64>,
     pub csns: Vec<i64>,
-    pub tombstones: Vec<i64>,
+    /// Empty as long as there is none.
+    tombstones: Vec<i64>,
 }
 
 impl RawGroup {
@@ -35,17 +36,36 @@ impl RawGroup {
         self.columns.len() + HIDDEN_COLUMNS
     }
 
+    /// Adds rows with their CSNs; `deleted` marks tombstones (`None`: none).
+    pub fn append_hidden(
+        &mut self,
+        row_ids: &[RowId],
+        csns: impl Iterator<Item = Csn>,
+        deleted: Option<impl Iterator<Item = bool>>,
+    ) {
+        let before = self.rows();
+        self.row_ids.extend(row_ids.iter().map(|id| id.0 as i64));
+        self.csns.extend(csns.map(|csn| csn.0 as i64));
+        if let Some(deleted) = deleted {
+            self.tombstones.resize(before, 0);
+            self.tombstones.extend(deleted.map(i64::from));
+        } else if !self.tombstones.is_empty() {
+            self.tombstones.resize(self.rows(), 0);
+        }
+    }
+
     pub fn summary(&self) -> RowGroup {
-        let csns = self.csns.iter().map(|&csn| csn as u64);
         let ends = self.row_ids.first().zip(self.row_ids.last());
         let (first, last) = ends.map_or((0, 0), |(first, last)| (*first as u64, *last as u64));
+        let csns = self.csns.iter().map(|&csn| csn as u64);
+        let (csn_min, csn_max) = csns.fold((u64::MAX, 0), |(min, max), csn| (min.min(csn), max.max(csn)));
         RowGroup {
-            rows: self.row_ids.len(),
+            rows: self.rows(),
             tombstones: self.tombstones.iter().filter(|&&t| t != 0).count(),
             row_id_min: RowId(first),
             row_id_max: RowId(last),
-            csn_min: Csn(csns.clone().min().unwrap_or(0)),
-            csn_max: Csn(csns.max().unwrap_or(0)),
+            csn_min: Csn(csn_min.min(csn_max)),
+            csn_max: Csn(csn_max),
             unique: self.row_ids.windows(2).all(|pair| pair[0] != pair[1]),
         }
     }
@@ -54,29 +74,32 @@ impl RawGroup {
     pub fn encode_chunk(
         &mut self,
         at: usize,
-        learnt: &mut Vec<Learnt>,
+        learnt: &mut Learnt,
         frames: &mut FrameBuffer,
         options: &TableOptions,
     ) -> Chunk {
         let columns = self.columns.len();
         if at < columns {
-            learnt.resize_with(learnt.len().max(columns), Learnt::default);
-            return self.columns[at].write(&mut learnt[at], frames, options);
+            return self.columns[at].write(learnt.column(at), frames, options);
         }
         let (kind, hidden) = match at - columns {
             0 => (Kind::Int8, &mut self.row_ids),
             1 => (Kind::Int8, &mut self.csns),
             _ => (Kind::Bool, &mut self.tombstones),
         };
+        if hidden.is_empty() {
+            // No tombstone: the same for all rows.
+            hidden.push(0);
+        }
         let chunk = write_words(kind, hidden, None, 0, frames, options);
         hidden.clear();
         chunk
     }
 
-    /// Encodes the whole group into blocks of their own and empties it.
-    pub fn encode(&mut self, learnt: &mut Vec<Learnt>, options: &TableOptions) -> (FrameBuffer, Group) {
+    /// Encodes the whole group into blocks of their own, in place of those in `frames`, and empties it.
+    pub fn encode(&mut self, learnt: &mut Learnt, mut frames: FrameBuffer, options: &TableOptions) -> (FrameBuffer, Group) {
+        frames.clear();
         let summary = self.summary();
-        let mut frames = FrameBuffer::default();
         let chunks = (0..self.chunks()).map(|at| self.encode_chunk(at, learnt, &mut frames, options)).collect();
         (frames, Group { summary, chunks })
     }

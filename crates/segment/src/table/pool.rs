@@ -47,7 +47,7 @@ struct State {
     /// Emptied groups, for their buffers.
     spare: Vec<RawGroup>,
     /// What chunks have taught: one for each thread that encodes.
-    learnt: Vec<Vec<Learnt>>,
+    learnt: Vec<Learnt>,
     closing: bool,
     /// The thread has panicked: what it had is lost.
     panicked: bool,
@@ -72,6 +72,8 @@ struct FileState {
     /// Absent while somebody writes, and once the file is finished.
     out: Option<(FrameWriter, Vec<Group>)>,
     encoded: BTreeMap<u64, (FrameBuffer, Group)>,
+    /// Blocks that were written, for their buffers.
+    spare: Vec<FrameBuffer>,
     written: u64,
     /// The footer comes after so many groups.
     end: Option<(u64, SegmentEnd)>,
@@ -84,6 +86,7 @@ impl PooledFile {
         Arc::new(PooledFile(Mutex::new(FileState {
             out: Some((frames, Vec::new())),
             encoded: BTreeMap::new(),
+            spare: Vec::new(),
             written: 0,
             end: None,
             result: None,
@@ -112,6 +115,7 @@ impl PooledFile {
                 match written {
                     Ok(()) => {
                         state.written += 1;
+                        state.spare.push(blocks);
                         state.out = Some((frames, groups));
                     }
                     Err(error) => state.result = Some(Err(error)),
@@ -239,7 +243,8 @@ impl Shared {
         let mut learnt = state.learnt.pop().unwrap_or_default();
         let spare = MutexGuard::unlocked(state, || match job.work {
             Work::Group(number, mut group) => {
-                let encoded = group.encode(&mut learnt, &self.options);
+                let frames = job.file.0.lock().spare.pop().unwrap_or_default();
+                let encoded = group.encode(&mut learnt, frames, &self.options);
                 job.file.0.lock().encoded.insert(number, encoded);
                 job.file.write();
                 Some(group)

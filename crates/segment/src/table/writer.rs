@@ -32,7 +32,7 @@ enum Sink {
     Here {
         frames: FrameWriter,
         groups: Vec<Group>,
-        learnt: Vec<Learnt>,
+        learnt: Learnt,
         /// The only column of the group that is being collected, if its values are long.
         long: Option<Box<LongChunk>>,
     },
@@ -74,7 +74,7 @@ impl TableSegmentWriter {
     /// Creates the file `name`, which must not exist, for rows of `kinds`.
     pub fn create(directory: &dyn Directory, name: &str, kinds: &[Kind], options: &TableOptions) -> Result<TableSegmentWriter> {
         let frames = FrameWriter::create(directory, name, &TABLE_MAGIC)?;
-        let sink = Sink::Here { frames, groups: Vec::new(), learnt: Vec::new(), long: None };
+        let sink = Sink::Here { frames, groups: Vec::new(), learnt: Learnt::default(), long: None };
         Ok(TableSegmentWriter::new(kinds, options, sink))
     }
 
@@ -143,8 +143,8 @@ impl TableSegmentWriter {
             self.flush_group()?;
         }
         let is_first = self.group.rows() == 0;
-        self.append_hidden(&[row_id], CsnSource::Uniform(csn), None, 0..1);
-        *self.group.tombstones.last_mut().expect("the row was just added") = i64::from(parts.is_none());
+        self.check_order(&[row_id], CsnSource::Uniform(csn), 0..1);
+        self.group.append_hidden(&[row_id], std::iter::once(csn), parts.is_none().then(|| std::iter::once(true)));
         if let Sink::Here { frames, long, .. } = &mut self.sink {
             if is_first && bytes >= self.options.block_bytes {
                 *long = Some(Box::new(LongChunk::begin(frames.buffer())));
@@ -205,6 +205,17 @@ impl TableSegmentWriter {
     }
 
     fn append_hidden(&mut self, row_ids: &[RowId], csns: CsnSource<'_>, deleted: Option<&Bitmap>, rows: Range<usize>) {
+        self.check_order(row_ids, csns, rows.clone());
+        let deleted = deleted.map(|deleted| rows.clone().map(|i| deleted.get(i)));
+        let ids = &row_ids[rows.clone()];
+        match csns {
+            CsnSource::Uniform(csn) => self.group.append_hidden(ids, std::iter::repeat_n(csn, ids.len()), deleted),
+            CsnSource::Each(csns) => self.group.append_hidden(ids, csns[rows].iter().copied(), deleted),
+        }
+    }
+
+    /// Rows come after all that were given, in order.
+    fn check_order(&mut self, row_ids: &[RowId], csns: CsnSource<'_>, rows: Range<usize>) {
         let csn_of = |i: usize| match csns {
             CsnSource::Uniform(csn) => csn,
             CsnSource::Each(csns) => csns[i],
@@ -214,13 +225,6 @@ impl TableSegmentWriter {
             && (rows.start + 1..rows.end).all(|i| follows((row_ids[i - 1], csn_of(i - 1)), i));
         assert!(ordered, "rows out of order after {:?}", self.last);
         self.last = Some((row_ids[rows.end - 1], csn_of(rows.end - 1)));
-        let group = &mut self.group;
-        group.csns.extend(rows.clone().map(|i| csn_of(i).0 as i64));
-        group.row_ids.extend(row_ids[rows.clone()].iter().map(|id| id.0 as i64));
-        match deleted {
-            Some(deleted) => group.tombstones.extend(rows.map(|i| i64::from(deleted.get(i)))),
-            None => group.tombstones.resize(group.row_ids.len(), 0),
-        }
     }
 
     fn flush_group(&mut self) -> Result<()> {
