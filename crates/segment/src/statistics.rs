@@ -143,6 +143,7 @@ impl Statistics {
         let widen = |(min, max): (i64, i64), key: i64| (min.min(key), max.max(key));
         let (min, max) = match kind {
             Kind::Float4 | Kind::Float8 => words.iter().map(|&word| order_key(kind, word)).fold((i64::MAX, i64::MIN), widen),
+            _ if let ([first, .., last], true) = (words, ascending) => (*first, *last),
             // Their own order, without a question for each.
             _ => words.iter().copied().fold((i64::MAX, i64::MIN), widen),
         };

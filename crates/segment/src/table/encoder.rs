@@ -58,13 +58,18 @@ impl RawGroup {
         let ends = self.row_ids.first().zip(self.row_ids.last());
         let (first, last) = ends.map_or((0, 0), |(first, last)| (*first as u64, *last as u64));
         let csns = self.csns.iter().map(|&csn| csn as u64);
-        let (csn_min, csn_max) = csns.fold((u64::MAX, 0), |(min, max), csn| (min.min(csn), max.max(csn)));
+        let first_csn = csns.clone().next().unwrap_or(0);
+        // A load's are all the same, which is seen faster.
+        let (csn_min, csn_max) = match csns.clone().all(|csn| csn == first_csn) {
+            true => (first_csn, first_csn),
+            false => csns.fold((first_csn, first_csn), |(min, max), csn| (min.min(csn), max.max(csn))),
+        };
         RowGroup {
             rows: self.rows(),
             tombstones: self.tombstones.iter().filter(|&&t| t != 0).count(),
             row_id_min: RowId(first),
             row_id_max: RowId(last),
-            csn_min: Csn(csn_min.min(csn_max)),
+            csn_min: Csn(csn_min),
             csn_max: Csn(csn_max),
             unique: self.row_ids.windows(2).all(|pair| pair[0] != pair[1]),
         }
