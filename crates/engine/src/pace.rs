@@ -30,7 +30,7 @@ const WAIT_MAX: Duration = Duration::from_millis(50);
 /// The longest wait for so many bytes: what is large takes its time anyway.
 pub(crate) const WAIT_MAX_FOR_BYTES: u64 = 1 << 20;
 /// Runs above the bottom may take this many tenths of the bottom's bytes before writers are slowed, and never more than the second.
-const ABOVE_TENTHS: (u64, u64) = (3, 8);
+const ABOVE_TENTHS: (u64, u64) = (2, 6);
 /// After this long without a commit, background work is done that pays less.
 const IDLE_AFTER: Duration = Duration::from_secs(3);
 

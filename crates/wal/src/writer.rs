@@ -28,7 +28,7 @@ pub struct WalOptions {
 
 impl Default for WalOptions {
     fn default() -> WalOptions {
-        WalOptions { file_bytes: 8 << 20, sync: SyncSwitch::default(), spares_max: 4 }
+        WalOptions { file_bytes: 8 << 20, sync: SyncSwitch::default(), spares_max: 2 }
     }
 }
 
