@@ -76,13 +76,7 @@ impl RawGroup {
     }
 
     /// Encodes chunk `at` of the group and forgets its values.
-    pub fn encode_chunk(
-        &mut self,
-        at: usize,
-        learnt: &mut Learnt,
-        frames: &mut FrameBuffer,
-        options: &TableOptions,
-    ) -> Chunk {
+    pub fn encode_chunk(&mut self, at: usize, learnt: &mut Learnt, frames: &mut FrameBuffer, options: &TableOptions) -> Chunk {
         let columns = self.columns.len();
         if at < columns {
             return self.columns[at].write(learnt.column(at), frames, options);
