@@ -88,6 +88,41 @@ pub enum RelationKind {
 }
 
 impl Relation {
+    /// A table with nothing but a name and an owner.
+    pub fn new(oid: Oid, name: impl Into<Arc<str>>, namespace: Oid, owner: Oid) -> Relation {
+        Relation {
+            oid,
+            name: name.into(),
+            namespace,
+            owner,
+            kind: RelationKind::Table,
+            persistence: Persistence::Permanent,
+            row_type: Oid::INVALID,
+            of_type: Oid::INVALID,
+            columns: Arc::default(),
+            storage: Storage::None,
+            file_node: oid,
+            indexes: Vec::new(),
+            constraints: Vec::new(),
+            triggers: Vec::new(),
+            options: Vec::new(),
+            index: None,
+            sequence: None,
+            view_query: None,
+            rule: Oid::INVALID,
+            populated: true,
+            access_method: Oid::INVALID,
+            acl: None,
+            row_security: false,
+            force_row_security: false,
+            replica_identity: b'd',
+            parents: Vec::new(),
+            partition_key: None,
+            partition_bound: None,
+            depends_on: Vec::new(),
+        }
+    }
+
     /// A part of a partitioned table.
     pub fn is_partition(&self) -> bool {
         self.partition_bound.is_some()
@@ -301,6 +336,39 @@ pub struct Column {
     pub local: bool,
     /// How values are held.
     pub kind: Kind,
+}
+
+impl Column {
+    /// A column with nothing but a name and a type.
+    pub fn new(name: impl Into<Arc<str>>, ty: Oid, kind: Kind) -> Column {
+        Column {
+            name: name.into(),
+            ty,
+            typmod: -1,
+            collation: Oid::INVALID,
+            not_null: false,
+            default: None,
+            default_oid: Oid::INVALID,
+            default_depends_on: Vec::new(),
+            generated: 0,
+            identity: 0,
+            dropped: false,
+            missing: Datum::Null,
+            storage: b'p',
+            compression: 0,
+            statistics_target: None,
+            options: Vec::new(),
+            acl: None,
+            inherited: 0,
+            local: true,
+            kind,
+        }
+    }
+
+    /// A column with the defaults of its type.
+    pub fn of_type(name: impl Into<Arc<str>>, ty: &Type) -> Column {
+        Column { collation: ty.collation, storage: ty.storage, ..Column::new(name, ty.oid, ty.kind) }
+    }
 }
 
 /// pg_index.

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use melba_types::{Datum, Kind, Oid, oids};
+use melba_types::{Kind, Oid, oids};
 
 use crate::classes;
 use crate::objects::*;
@@ -14,28 +14,7 @@ use crate::objects::*;
 /// chunk_id, chunk_seq, chunk_data.
 static COLUMNS: LazyLock<Arc<[Column]>> = LazyLock::new(|| {
     [("chunk_id", oids::OID, Kind::Oid), ("chunk_seq", oids::INT4, Kind::Int4), ("chunk_data", oids::BYTEA, Kind::Bytes)]
-        .map(|(name, ty, kind)| Column {
-            name: name.into(),
-            ty,
-            typmod: -1,
-            collation: Oid::INVALID,
-            not_null: false,
-            default: None,
-            default_oid: Oid::INVALID,
-            default_depends_on: vec![],
-            generated: 0,
-            identity: 0,
-            dropped: false,
-            missing: Datum::Null,
-            storage: b'p',
-            compression: 0,
-            statistics_target: None,
-            options: vec![],
-            acl: None,
-            inherited: 0,
-            local: true,
-            kind,
-        })
+        .map(|(name, ty, kind)| Column::new(name, ty, kind))
         .into()
 });
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use melba_types::{Datum, Kind, Oid};
+use melba_types::{Kind, Oid};
 
 use crate::classes;
 use crate::naming::quote_ident;
@@ -58,26 +58,12 @@ fn column(r: &Row<'_>, types: &BTreeMap<Oid, Arc<Type>>, role: &dyn Fn(&str) -> 
     let ty = r.oid("atttypid");
     let known = types.get(&ty);
     Column {
-        name,
-        ty,
         typmod: r.number("atttypmod"),
         not_null: r.bool("attnotnull"),
         collation: r.oid("attcollation"),
         acl: r.acl("attacl", role),
-        default: None,
-        default_oid: Oid::INVALID,
-        default_depends_on: Vec::new(),
-        generated: 0,
-        identity: 0,
-        dropped: false,
-        missing: Datum::Null,
         storage: known.map_or(b'p', |t| t.storage),
-        compression: 0,
-        statistics_target: None,
-        options: Vec::new(),
-        inherited: 0,
-        local: true,
-        kind: known.map_or(Kind::Text, |t| t.kind),
+        ..Column::new(name, ty, known.map_or(Kind::Text, |t| t.kind))
     }
 }
 
@@ -123,34 +109,8 @@ fn relation(
 /// A relation with nothing but a name.
 pub(super) fn bare_relation(oid: Oid, name: &str, namespace: Oid) -> Relation {
     Relation {
-        oid,
-        name: name.into(),
-        namespace,
-        owner: classes::POSTGRES_ROLE,
-        kind: RelationKind::Table,
-        persistence: Persistence::Permanent,
-        row_type: Oid::INVALID,
-        of_type: Oid::INVALID,
-        columns: Arc::default(),
-        storage: Storage::None,
         file_node: Oid::INVALID,
-        indexes: Vec::new(),
-        constraints: Vec::new(),
-        triggers: Vec::new(),
-        options: Vec::new(),
-        index: None,
-        sequence: None,
-        view_query: None,
-        rule: Oid::INVALID,
-        populated: true,
-        access_method: Oid::INVALID,
-        acl: None,
-        row_security: false,
-        force_row_security: false,
         replica_identity: b'n',
-        parents: Vec::new(),
-        partition_key: None,
-        partition_bound: None,
-        depends_on: Vec::new(),
+        ..Relation::new(oid, name, namespace, classes::POSTGRES_ROLE)
     }
 }

@@ -1,7 +1,5 @@
 //! pg_attribute: columns, the system columns of tables, and the columns of indexes.
 
-use std::sync::Arc;
-
 use melba_types::{Datum, Oid, oids};
 
 use super::{Rows, Source, values::*};
@@ -77,32 +75,6 @@ fn user_column(catalog: &Catalog, relation: Oid, number: usize, c: &Column, out:
     ]);
 }
 
-/// A column that has nothing but a name and a type.
-fn plain_column(name: Arc<str>, ty: &Type, typmod: i32, collation: Oid) -> Column {
-    Column {
-        name,
-        ty: ty.oid,
-        typmod,
-        collation,
-        not_null: false,
-        default: None,
-        default_oid: Oid::INVALID,
-        default_depends_on: Vec::new(),
-        generated: 0,
-        identity: 0,
-        dropped: false,
-        missing: Datum::Null,
-        storage: ty.storage,
-        compression: 0,
-        statistics_target: None,
-        options: Vec::new(),
-        acl: None,
-        inherited: 0,
-        local: true,
-        kind: ty.kind,
-    }
-}
-
 fn system_column(catalog: &Catalog, relation: Oid, number: i16, name: &'static str, ty: Oid, out: &mut Rows<'_>) {
     let Some(ty) = catalog.type_(ty) else { return };
     out.push([
@@ -154,12 +126,12 @@ fn index_columns(catalog: &Catalog, relation: &Relation, index: &IndexInfo, out:
             |c| c.name.clone(),
         );
         if let Some(ty) = catalog.type_(key.ty) {
-            push(plain_column(name, ty, of_table.map_or(-1, |c| c.typmod), key.collation));
+            push(Column { typmod: of_table.map_or(-1, |c| c.typmod), collation: key.collation, ..Column::of_type(name, ty) });
         }
     }
     for column in index.include.iter().filter_map(|number| table_column(*number)) {
         if let Some(ty) = catalog.type_(column.ty) {
-            push(plain_column(column.name.clone(), ty, column.typmod, column.collation));
+            push(Column { typmod: column.typmod, collation: column.collation, ..Column::of_type(column.name.clone(), ty) });
         }
     }
 }

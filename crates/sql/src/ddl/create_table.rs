@@ -220,28 +220,7 @@ impl Ddl<'_> {
         if t.type_kind == TypeKind::Pseudo {
             bail!(INVALID_TABLE_DEFINITION, "column \"{name}\" has pseudo-type {}", catalog.type_name(ty, self.path));
         }
-        Ok(Column {
-            name: clip(name, super::naming::NAME_BYTES_MAX).into(),
-            ty,
-            typmod,
-            collation: t.collation,
-            not_null: false,
-            default: None,
-            default_oid: Oid::INVALID,
-            default_depends_on: vec![],
-            generated: 0,
-            identity: 0,
-            dropped: false,
-            missing: Datum::Null,
-            storage: t.storage,
-            compression: 0,
-            statistics_target: None,
-            options: vec![],
-            acl: None,
-            inherited: 0,
-            local: true,
-            kind: t.kind,
-        })
+        Ok(Column { typmod, ..Column::of_type(clip(name, super::naming::NAME_BYTES_MAX), t) })
     }
 
     /// Creates the table's storage, row type and pg_class entry.
@@ -297,35 +276,11 @@ impl Ddl<'_> {
             _ => self.catalog().initial_acl(AclKind::Table, self.user, namespace),
         };
         Relation {
-            oid,
-            name: clip(name, super::naming::NAME_BYTES_MAX).into(),
-            namespace,
-            owner: self.user,
             kind,
             persistence,
-            row_type: Oid::INVALID,
-            of_type: Oid::INVALID,
             columns: columns.into(),
-            storage: Storage::None,
-            file_node: oid,
-            indexes: vec![],
-            constraints: vec![],
-            triggers: vec![],
-            options: vec![],
-            index: None,
-            sequence: None,
-            view_query: None,
-            rule: Oid::INVALID,
-            populated: true,
-            access_method: Oid::INVALID,
             acl,
-            row_security: false,
-            force_row_security: false,
-            replica_identity: b'd',
-            parents: vec![],
-            partition_key: None,
-            partition_bound: None,
-            depends_on: vec![],
+            ..Relation::new(oid, clip(name, super::naming::NAME_BYTES_MAX), namespace, self.user)
         }
     }
 
