@@ -108,9 +108,5 @@ fn relation(
 
 /// A relation with nothing but a name.
 pub(super) fn bare_relation(oid: Oid, name: &str, namespace: Oid) -> Relation {
-    Relation {
-        file_node: Oid::INVALID,
-        replica_identity: b'n',
-        ..Relation::new(oid, name, namespace, classes::POSTGRES_ROLE)
-    }
+    Relation { file_node: Oid::INVALID, replica_identity: b'n', ..Relation::new(oid, name, namespace, classes::POSTGRES_ROLE) }
 }
