@@ -25,8 +25,8 @@ const READ_BYTES: usize = 32 << 10;
 const KEPT_BYTES_MAX: usize = 1 << 20;
 /// Room for messages up to this length is reserved at once.
 const PROMISED_BYTES_MAX: usize = 16 << 20;
-/// Longer messages are handled where they were read.
-const COPIED_BYTES_MAX: usize = 256 << 10;
+/// Longer messages are handled where they were read, when little follows them.
+const COPIED_BYTES_MAX: usize = 4 << 10;
 
 impl Input {
     fn data(&self) -> &[u8] {
@@ -89,13 +89,16 @@ impl Input {
         received.map(|(n, _)| n)
     }
 
-    /// Moves the first message, which is whole, to `message`; where its body begins there.
+    /// Moves the first message, which is whole, to the end of `message`; where its body begins there.
     fn take(&mut self, frame: &Frame, message: &mut Vec<u8>) -> usize {
         message.clear();
-        if frame.end > COPIED_BYTES_MAX && frame.end == self.data().len() {
+        let data = self.data();
+        if frame.end > COPIED_BYTES_MAX && data.len() - frame.end <= COPIED_BYTES_MAX {
+            message.extend_from_slice(&data[frame.end..]);
             std::mem::swap(message, &mut self.bytes);
-            self.bytes.clear();
-            return std::mem::take(&mut self.start) + frame.body;
+            let start = std::mem::take(&mut self.start);
+            message.truncate(start + frame.end);
+            return start + frame.body;
         }
         message.extend_from_slice(&self.data()[frame.body..frame.end]);
         self.consume(frame.end);

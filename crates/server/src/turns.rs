@@ -260,7 +260,7 @@ impl Turns {
                 }
                 Next::Commit(seats) => {
                     group.busy_since.store(self.tick.load(Ordering::Relaxed), Ordering::Relaxed);
-                    if self.log_micros.load(Ordering::Relaxed) > LOG_MICROS_MAX {
+                    if self.log_micros.load(Ordering::Relaxed) > LOG_MICROS_MAX && group.has_others(&seats) {
                         self.give(group, worker);
                     }
                     self.finish_commits(group, &seats);
@@ -392,6 +392,10 @@ impl Group {
             if let Some(seat) = state.ready.pop_front() {
                 return Next::Serve(seat);
             }
+            if commits && state.committing.len() == state.seats.len() {
+                // There is nobody whose commit could join them.
+                return Next::Commit(state.take_committing());
+            }
             state.commit_rounds += usize::from(commits);
             commits
         };
@@ -416,6 +420,12 @@ impl Group {
             true => Next::Commit(state.take_committing()),
             false => Next::Poll,
         }
+    }
+
+    /// Whether somebody else's statements could be served meanwhile. A connection that comes now has its first turn by another
+    /// thread, and the monitor sees to further ones.
+    fn has_others(&self, committing: &[Arc<Seat>]) -> bool {
+        self.state.lock().seats.len() > committing.len()
     }
 
     /// Tells an owner that polls of what somebody else has put into its queue.

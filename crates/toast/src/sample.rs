@@ -1,11 +1,11 @@
 //! Recognising data that no general codec shrinks (images, archives, encrypted or already compressed values).
 
-use std::borrow::Cow;
-
 use crate::lz4;
 
 /// Bytes looked at, as pieces spread over the value.
 const SAMPLE_BYTES: usize = 4096;
+/// The first look: most values show in so few bytes that they are not random.
+const GLANCE_BYTES: usize = 512;
 const PIECES: usize = 8;
 /// Shorter values are cheaper to try than to judge.
 const VALUE_BYTES_MIN: usize = 512;
@@ -20,25 +20,37 @@ pub fn is_incompressible(value: &[u8]) -> bool {
     if value.len() < VALUE_BYTES_MIN {
         return false;
     }
-    let sample = sample(value);
-    let mut counts = [0u32; 256];
-    for &byte in &*sample {
-        counts[usize::from(byte)] += 1;
+    // Twice as many pairs are twenty standard deviations away from random bytes.
+    let mut buffer = [0; SAMPLE_BYTES];
+    if excess(sample(value, GLANCE_BYTES, &mut buffer)) >= 2.0 {
+        return false;
     }
-    let sampled = sample.len() as u64;
-    let pairs: u64 = counts.iter().map(|&c| u64::from(c) * u64::from(c.saturating_sub(1))).sum();
-    let expected = sampled * (sampled - 1) / 256;
-    pairs * 4 < expected * 5 && !repeats(&sample)
+    let sample = sample(value, SAMPLE_BYTES, &mut buffer);
+    excess(sample) < 1.25 && !repeats(sample)
 }
 
-/// The value, or pieces spread over it.
-fn sample(value: &[u8]) -> Cow<'_, [u8]> {
-    if value.len() <= SAMPLE_BYTES {
-        return Cow::Borrowed(value);
+/// How many times as many pairs of equal bytes there are as random bytes have.
+fn excess(sample: &[u8]) -> f64 {
+    let mut counts = [0u32; 256];
+    for &byte in sample {
+        counts[usize::from(byte)] += 1;
     }
-    let piece_bytes = SAMPLE_BYTES / PIECES;
+    let pairs: u64 = counts.iter().map(|&c| u64::from(c) * u64::from(c.saturating_sub(1))).sum();
+    let sampled = sample.len() as f64;
+    pairs as f64 * 256.0 / (sampled * (sampled - 1.0))
+}
+
+/// So many bytes of a value: all of it if it has no more, or pieces spread over it.
+fn sample<'a>(value: &'a [u8], bytes: usize, buffer: &'a mut [u8; SAMPLE_BYTES]) -> &'a [u8] {
+    if value.len() <= bytes {
+        return value;
+    }
+    let piece_bytes = bytes / PIECES;
     let stride = (value.len() - piece_bytes) / (PIECES - 1);
-    Cow::Owned((0..PIECES).flat_map(|piece| &value[piece * stride..][..piece_bytes]).copied().collect())
+    for (i, piece) in buffer[..bytes].chunks_exact_mut(piece_bytes).enumerate() {
+        piece.copy_from_slice(&value[i * stride..][..piece_bytes]);
+    }
+    &buffer[..bytes]
 }
 
 /// Whether lz4 makes the sample smaller.
