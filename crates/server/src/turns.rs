@@ -260,7 +260,7 @@ impl Turns {
                 }
                 Next::Commit(seats) => {
                     group.busy_since.store(self.tick.load(Ordering::Relaxed), Ordering::Relaxed);
-                    if self.log_micros.load(Ordering::Relaxed) > LOG_MICROS_MAX && group.has_others(&seats) {
+                    if self.log_micros.load(Ordering::Relaxed) > LOG_MICROS_MAX {
                         self.give(group, worker);
                     }
                     self.finish_commits(group, &seats);
@@ -420,12 +420,6 @@ impl Group {
             true => Next::Commit(state.take_committing()),
             false => Next::Poll,
         }
-    }
-
-    /// Whether somebody else's statements could be served meanwhile. A connection that comes now has its first turn by another
-    /// thread, and the monitor sees to further ones.
-    fn has_others(&self, committing: &[Arc<Seat>]) -> bool {
-        self.state.lock().seats.len() > committing.len()
     }
 
     /// Tells an owner that polls of what somebody else has put into its queue.
