@@ -28,6 +28,8 @@ const PADDING_BYTES: usize = 900;
 const TOLERANCE_PERCENT: u64 = 130;
 /// Values of the column that is grouped by, beside those that are unique.
 const GROUPS: u64 = 1000;
+/// Rows with a foreign key.
+const REFERENCES: u64 = 3_000_000;
 
 /// What is asked, and what it must answer: `{rows}` stands for the number of rows, `{n}` for those in the view `o`.
 const QUERIES: &[(&str, &str, &str)] = &[
@@ -45,6 +47,10 @@ const QUERIES: &[(&str, &str, &str)] = &[
     ("outer join", "select count(*), count(b.id) from o a left join o b on a.padding = b.padding and a.id = b.id + 1", "{n}|0"),
     ("window", "select max(r) from (select row_number() over (order by padding) r from o) q", "{n}"),
     ("except", "select count(*) from (select padding from o except select padding from o where id % 2 = 0) q", "{half}"),
+    // Of many rows: events of each of them would not fit.
+    ("foreign key", "create table r (id bigint, t bigint references t deferrable initially deferred)", ""),
+    ("references", "insert into r select g, 1 + g % 1000 from generate_series(1, {references}) g", ""),
+    ("referenced", "select count(*), count(distinct t) from r", "{references}|1000"),
     ("cte", "with x as materialized (select * from o) select count(*) from x a join x b using (id)", "{n}"),
 ];
 
@@ -96,6 +102,7 @@ fn run(address: &Address, peak: &mut Peak, rows: &Rows, steps: &[(&str, &str, &s
         let fill = |text: &str| {
             let text = text.replace("{n}", &of_view.to_string()).replace("{half}", &of_view.div_ceil(2).to_string());
             let text = text.replace("{even}", &(of_view / 2).to_string()).replace("{rows}", &all.to_string());
+            let text = text.replace("{references}", &REFERENCES.to_string());
             text.replace("{points}", &all.div_ceil(1 + all / 100_000).to_string())
         };
         let query = fill(query);

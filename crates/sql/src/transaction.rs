@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::cluster::Cluster;
 use crate::large_object::LargeObjects;
-use crate::table::DeferredEvents;
+use crate::table::{DeferredEvents, DeferredPosition};
 
 /// One running transaction.
 pub struct Tx {
@@ -47,7 +47,7 @@ fn snapshot_name(csn: Csn) -> String {
 pub struct TxSavepoint {
     engine: Savepoint,
     changes: usize,
-    deferred: usize,
+    deferred: DeferredPosition,
     large_objects: u64,
 }
 
@@ -173,7 +173,7 @@ impl Tx {
         Ok(TxSavepoint {
             engine: self.engine.savepoint(),
             changes: self.ddl.lock().changes.len(),
-            deferred: self.deferred.len(),
+            deferred: self.deferred.position(),
             large_objects: self.large_objects.lock().savepoint(),
         })
     }
@@ -185,10 +185,10 @@ impl Tx {
             ddl.working = None;
         }
         drop(ddl);
-        self.deferred.truncate(savepoint.deferred);
+        let deferred = self.deferred.roll_back_to(&savepoint.deferred);
         self.large_objects.lock().rollback_to(savepoint.large_objects);
         self.engine.rollback_to(savepoint.engine);
-        Ok(())
+        deferred
     }
 
     pub fn release(&self, savepoint: TxSavepoint) -> Result<()> {

@@ -455,6 +455,13 @@ impl Ddl<'_> {
             let Some(primary) = primary else {
                 bail!(UNDEFINED_OBJECT, "there is no primary key for referenced table \"{}\"", referenced.name);
             };
+            if primary.index.as_ref().is_some_and(|x| x.deferrable) {
+                bail!(
+                    OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    "cannot use a deferrable primary key for referenced table \"{}\"",
+                    referenced.name
+                );
+            }
             let keys = primary.index.as_ref().map(|i| i.keys.iter().map(|k| k.column).collect()).unwrap_or_default();
             return Ok((keys, primary.oid));
         }
@@ -476,17 +483,24 @@ impl Ddl<'_> {
                 let mut wanted = columns.clone();
                 keys.sort_unstable();
                 wanted.sort_unstable();
-                x.unique && x.valid && x.predicate.is_none() && !x.deferrable && keys == wanted
+                x.unique && x.valid && x.predicate.is_none() && keys == wanted
             })
         };
-        let index = indexes.find(covers).ok_or_else(|| {
-            err!(
+        let mut covering = indexes.filter(covers).peekable();
+        let any = covering.peek().is_some();
+        match covering.find(|i| i.index.as_ref().is_some_and(|x| !x.deferrable)) {
+            Some(index) => Ok((columns, index.oid)),
+            None if any => Err(err!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "cannot use a deferrable unique constraint for referenced table \"{}\"",
+                referenced.name
+            )),
+            None => Err(err!(
                 INVALID_FOREIGN_KEY,
                 "there is no unique constraint matching given keys for referenced table \"{}\"",
                 referenced.name
-            )
-        })?;
-        Ok((columns, index.oid))
+            )),
+        }
     }
 
     /// The = operator between a referenced and a referencing column.

@@ -12,7 +12,7 @@ use super::expression::Use;
 use super::persistence::{access_method, engine_persistence};
 use crate::execute::ExecContext;
 use crate::execute::expression::{Expression, compile_for_table};
-use crate::table::{Events, RowCopier, TableTarget, TargetBuilder, forget_value};
+use crate::table::{RowCopier, TableTarget, TargetBuilder, check_existing, forget_value};
 use crate::tree::Expr;
 
 /// Rows with their ids.
@@ -126,18 +126,7 @@ impl Ddl<'_> {
             return Ok(());
         }
         let target = Arc::new(self.target(row.relation)?);
-        let ctx = self.exec_context();
-        let (view, _pin) = self.tx.engine.latest_view();
-        let mut rows = self.rows(target.tree, target.relation.columns.len(), &target.missing, view)?;
-        while let Some(batch) = rows.next()? {
-            ctx.check_interrupt()?;
-            let mut events = Events::default();
-            for (_, values) in &batch {
-                events.reference(&target, row, &target.with_plain_keys(&ctx, values)?);
-            }
-            events.finish(&ctx, &self.tx.engine, &self.tx.deferred)?;
-        }
-        Ok(())
+        check_existing(&self.exec_context(), &self.tx.engine, &target, row)
     }
 
     /// Gives existing rows the default of a column just added: without touching them when it is the same for all.

@@ -106,7 +106,9 @@ impl TableWriter {
     pub fn finish(&mut self, ctx: &ExecContext) -> Result<(), RowError> {
         if let Some(router) = &mut self.router {
             let finished = router.finish(ctx);
-            router.take_events().into_iter().for_each(|events| self.events.append(events));
+            for events in router.take_events() {
+                self.events.append(ctx, events).map_err(|e| (NO_ROW, e))?;
+            }
             return finished;
         }
         let target = self.target.clone();
@@ -203,26 +205,25 @@ impl TableWriter {
                 (Some(load), None) => self.load_computed(ctx, target, index, load, batch, first)?,
             }
         }
-        if by_row.is_empty() && target.references.is_empty() {
-            return Ok(());
+        if !by_row.is_empty() {
+            for i in 0..batch.rows {
+                self.enter_row(ctx, target, &by_row, batch, i, RowId(first.0 + i as u64)).map_err(|e| (i, e))?;
+            }
         }
-        for i in 0..batch.rows {
-            self.enter_row(ctx, target, &by_row, batch, i, RowId(first.0 + i as u64)).map_err(|e| (i, e))?;
-        }
-        Ok(())
+        self.events.inserted_batch(ctx, target, batch, first).map_err(|e| (0, e))
     }
 
-    /// Enters a row into some indexes, and notes what must be checked.
+    /// Enters a row into some indexes.
     fn enter_row(
         &mut self,
         ctx: &ExecContext,
-        target: &Arc<TableTarget>,
+        target: &TableTarget,
         indexes: &[(&IndexTarget, Option<PlainParts<'_>>)],
         batch: &Batch,
         i: usize,
         id: RowId,
     ) -> Result<()> {
-        let whole = !target.references.is_empty() || indexes.iter().any(|(_, parts)| parts.is_none());
+        let whole = indexes.iter().any(|(_, parts)| parts.is_none());
         let row = if whole { batch.row(i) } else { Vec::new() };
         let row = if whole { target.with_plain_keys(ctx, &row)? } else { Cow::Borrowed(&row[..]) };
         for (index, parts) in indexes {
@@ -231,7 +232,6 @@ impl TableWriter {
                 None => self.enter(ctx, index, &row, id)?,
             }
         }
-        self.events.inserted(target, &row);
         Ok(())
     }
 
@@ -266,7 +266,7 @@ impl TableWriter {
             let mut add = || {
                 let row = &*target.with_plain_keys(ctx, &row)?;
                 if self.index_key(ctx, index, row)? {
-                    let may_repeat = index.unique && !self.must_be_unique(ctx, index, row)?;
+                    let may_repeat = index.unique && !index.must_be_unique(ctx, row)?;
                     load.add(&self.key, RowId(first.0 + i as u64), may_repeat)?;
                 }
                 Ok(())

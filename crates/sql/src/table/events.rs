@@ -1,261 +1,157 @@
 //! What a statement must check or do after its own changes: foreign keys, and unique keys of deferrable constraints.
+//!
+//! Rows are noted by their ids, and read again when they are checked: as they are by then, if they still are.
 
-use std::collections::VecDeque;
+mod deferred;
+mod log;
+mod runner;
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
 use melba_catalog::Constraint;
 use melba_engine::Transaction;
-use melba_types::{Datum, Oid, Result, RowId};
-use parking_lot::Mutex;
+use melba_types::{Batch, Datum, Result, RowId};
 
-use super::error;
-use super::foreign_key::{self, Action};
-use super::target::{IndexTarget, TableTarget, TargetBuilder};
+pub use deferred::{DeferredEvents, DeferredPosition};
+pub(super) use log::Rows;
+use log::{EventLog, Subject, What};
+pub(super) use runner::Runner;
+
+use super::target::{IndexTarget, TableTarget};
 use crate::execute::ExecContext;
 use crate::execute::key::same;
-
-/// Something to check or do later.
-pub(super) enum Event {
-    /// A key of a deferrable unique constraint.
-    Unique { target: Arc<TableTarget>, index: Oid, key: Vec<u8>, values: Vec<Datum>, row: RowId },
-    /// A referencing row was written.
-    Reference { target: Arc<TableTarget>, constraint: Arc<Constraint>, values: Vec<Datum> },
-    /// A referenced row was deleted (`new` is none) or its key changed.
-    Referenced { target: Arc<TableTarget>, constraint: Arc<Constraint>, old: Vec<Datum>, new: Option<Vec<Datum>> },
-}
 
 /// The events of one statement, in order.
 #[derive(Default)]
 pub struct Events {
-    queue: VecDeque<Event>,
-    shared: Option<Arc<TableTarget>>,
-}
-
-/// The events that a transaction keeps for its end, and which constraints it defers.
-#[derive(Default)]
-pub struct DeferredEvents {
-    state: Mutex<Deferred>,
-}
-
-#[derive(Default)]
-struct Deferred {
-    queue: Vec<Event>,
-    /// SET CONSTRAINTS ALL.
-    all: Option<bool>,
-    /// SET CONSTRAINTS name.
-    each: HashMap<Oid, bool>,
-}
-
-impl DeferredEvents {
-    /// Position for `truncate`.
-    pub fn len(&self) -> usize {
-        self.state.lock().queue.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Forgets the events after a savepoint.
-    pub fn truncate(&self, len: usize) {
-        self.state.lock().queue.truncate(len);
-    }
-
-    /// SET CONSTRAINTS: `constraints` empty means ALL.
-    pub fn set(&self, constraints: &[Oid], deferred: bool) {
-        let mut state = self.state.lock();
-        if constraints.is_empty() {
-            state.all = Some(deferred);
-            state.each.clear();
-        }
-        state.each.extend(constraints.iter().map(|c| (*c, deferred)));
-    }
-
-    fn defers(&self, constraint: &Constraint) -> bool {
-        if !constraint.deferrable {
-            return false;
-        }
-        let state = self.state.lock();
-        state.each.get(&constraint.oid).copied().or(state.all).unwrap_or(constraint.initially_deferred)
-    }
-
-    /// Runs what is no longer deferred: at commit (`all`) and after SET CONSTRAINTS IMMEDIATE.
-    pub fn run(&self, ctx: &ExecContext, txn: &Arc<Transaction>, all: bool) -> Result<()> {
-        loop {
-            let queue = std::mem::take(&mut self.state.lock().queue);
-            if queue.is_empty() {
-                return Ok(());
-            }
-            let (now, later): (Vec<Event>, Vec<Event>) =
-                queue.into_iter().partition(|e| all || !event_constraint(ctx, e).is_some_and(|c| self.defers(&c)));
-            let nothing_to_do = now.is_empty();
-            self.state.lock().queue.extend(later);
-            if nothing_to_do {
-                return Ok(());
-            }
-            Runner::new(ctx, txn).run(now.into(), if all { None } else { Some(self) })?;
-        }
-    }
-}
-
-fn event_constraint(ctx: &ExecContext, event: &Event) -> Option<Arc<Constraint>> {
-    match event {
-        Event::Unique { target, index, .. } => {
-            let index = target.indexes.iter().find(|i| i.oid == *index)?;
-            ctx.catalog.constraint(index.constraint_oid).cloned()
-        }
-        Event::Reference { constraint, .. } | Event::Referenced { constraint, .. } => Some(constraint.clone()),
-    }
+    log: EventLog,
 }
 
 fn values_of(columns: &[i16], row: &[Datum]) -> Vec<Datum> {
     columns.iter().map(|c| row[*c as usize - 1].clone()).collect()
 }
 
+/// Whether a row refers to another, or must not have nulls beside values.
+fn refers(constraint: &Constraint, is_null: impl Fn(usize) -> bool) -> bool {
+    let nulls = constraint.columns.iter().filter(|c| is_null(**c as usize - 1)).count();
+    let full = constraint.foreign_key.as_ref().is_some_and(|f| f.match_type == b'f');
+    nulls == 0 || (full && nulls < constraint.columns.len())
+}
+
 impl Events {
     pub fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+        self.log.is_empty()
     }
 
     /// Takes over what another writer of the statement has left.
-    pub(super) fn append(&mut self, other: Events) {
-        self.queue.extend(other.queue);
+    pub(super) fn append(&mut self, ctx: &ExecContext, other: Events) -> Result<()> {
+        self.log.append(ctx, other.log)
     }
 
-    pub(super) fn inserted(&mut self, target: &Arc<TableTarget>, row: &[Datum]) {
-        for constraint in &target.references {
-            self.reference(target, constraint, row);
+    pub(super) fn inserted(&mut self, ctx: &ExecContext, target: &Arc<TableTarget>, row: &[Datum], id: RowId) -> Result<()> {
+        if !target.references.iter().any(|constraint| refers(constraint, |column| row[column].is_null())) {
+            return Ok(());
         }
+        self.log.push(ctx, &Subject::References(target.clone(), None), What::row(id))
     }
 
-    pub(super) fn updated(&mut self, target: &Arc<TableTarget>, old: &[Datum], new: &[Datum]) {
-        for constraint in &target.references {
-            if !same(&values_of(&constraint.columns, old), &values_of(&constraint.columns, new)) {
-                self.reference(target, constraint, new);
+    /// The rows of a batch were inserted, with ids that follow `first`.
+    pub(super) fn inserted_batch(
+        &mut self,
+        ctx: &ExecContext,
+        target: &Arc<TableTarget>,
+        batch: &Batch,
+        first: RowId,
+    ) -> Result<()> {
+        let refers =
+            |constraint: &Arc<Constraint>| (0..batch.rows).any(|i| refers(constraint, |column| batch.columns[column].is_null(i)));
+        if !target.references.iter().any(refers) {
+            return Ok(());
+        }
+        let rows = Rows { first, count: batch.rows as u64 };
+        self.log.push(ctx, &Subject::References(target.clone(), None), What::Rows(rows))
+    }
+
+    pub(super) fn updated(
+        &mut self,
+        ctx: &ExecContext,
+        target: &Arc<TableTarget>,
+        old: &[Datum],
+        new: &[Datum],
+        id: RowId,
+    ) -> Result<()> {
+        let mut changed = Vec::new();
+        for (at, constraint) in target.references.iter().enumerate() {
+            if refers(constraint, |column| new[column].is_null())
+                && !same(&values_of(&constraint.columns, old), &values_of(&constraint.columns, new))
+            {
+                changed.push(at);
             }
+        }
+        if !changed.is_empty() {
+            self.log.push(ctx, &Subject::References(target.clone(), Some(changed)), What::row(id))?;
         }
         for constraint in &target.referenced_by {
             let Some(key) = &constraint.foreign_key else { continue };
             let (old, new) = (values_of(&key.referenced_columns, old), values_of(&key.referenced_columns, new));
             if !same(&old, &new) {
-                self.referenced(target, constraint, old, Some(new));
+                self.referenced(ctx, target, constraint, old, Some(new))?;
             }
         }
+        Ok(())
     }
 
-    pub(super) fn deleted(&mut self, target: &Arc<TableTarget>, old: &[Datum]) {
+    pub(super) fn deleted(&mut self, ctx: &ExecContext, target: &Arc<TableTarget>, old: &[Datum]) -> Result<()> {
         for constraint in &target.referenced_by {
             let Some(key) = &constraint.foreign_key else { continue };
-            self.referenced(target, constraint, values_of(&key.referenced_columns, old), None);
+            self.referenced(ctx, target, constraint, values_of(&key.referenced_columns, old), None)?;
         }
+        Ok(())
     }
 
+    /// A row was written whose key in a deferrable index another row has.
     pub(super) fn unique_later(
         &mut self,
+        ctx: &ExecContext,
         target: &Arc<TableTarget>,
         index: &IndexTarget,
-        key: &[u8],
-        values: Vec<Datum>,
-        row: RowId,
-    ) {
-        let event = Event::Unique { target: target.clone(), index: index.oid, key: key.to_vec(), values, row };
-        self.queue.push_back(event);
+        id: RowId,
+    ) -> Result<()> {
+        self.log.push(ctx, &Subject::Unique(target.clone(), index.oid), What::row(id))
     }
 
-    /// Queues the check of a referencing row.
-    pub(crate) fn reference(&mut self, target: &Arc<TableTarget>, constraint: &Arc<Constraint>, row: &[Datum]) {
-        let values = values_of(&constraint.columns, row);
-        let nulls = values.iter().filter(|v| v.is_null()).count();
-        let full = constraint.foreign_key.as_ref().is_some_and(|f| f.match_type == b'f');
-        if nulls == values.len() || (nulls > 0 && !full) {
-            return;
-        }
-        let target = self.shared.get_or_insert_with(|| target.clone()).clone();
-        self.queue.push_back(Event::Reference { target, constraint: constraint.clone(), values });
-    }
-
-    fn referenced(&mut self, target: &Arc<TableTarget>, constraint: &Arc<Constraint>, old: Vec<Datum>, new: Option<Vec<Datum>>) {
+    fn referenced(
+        &mut self,
+        ctx: &ExecContext,
+        target: &Arc<TableTarget>,
+        constraint: &Arc<Constraint>,
+        old: Vec<Datum>,
+        new: Option<Vec<Datum>>,
+    ) -> Result<()> {
         if old.iter().any(Datum::is_null) {
-            return;
+            return Ok(());
         }
-        self.queue.push_back(Event::Referenced { target: target.clone(), constraint: constraint.clone(), old, new });
+        self.log.push(ctx, &Subject::Referenced(target.clone(), constraint.clone()), What::Key { old, new })
     }
 
     /// Runs the events at the end of the statement; those of deferred constraints move to the transaction.
     pub fn finish(&mut self, ctx: &ExecContext, txn: &Arc<Transaction>, deferred: &DeferredEvents) -> Result<()> {
-        if self.queue.is_empty() {
-            return Ok(());
-        }
-        Runner::new(ctx, txn).run(std::mem::take(&mut self.queue), Some(deferred))
+        runner::run(ctx, txn, &mut std::mem::take(&mut self.log), Some(deferred))
     }
 }
 
-/// Runs events, and the events of the changes that referential actions make.
-pub(super) struct Runner<'a> {
-    pub ctx: &'a ExecContext,
-    pub txn: &'a Arc<Transaction>,
-    targets: HashMap<Oid, Arc<TableTarget>>,
-    /// References found present in this run: constraint and key.
-    present: HashSet<(Oid, Vec<u8>)>,
-}
-
-impl<'a> Runner<'a> {
-    fn new(ctx: &'a ExecContext, txn: &'a Arc<Transaction>) -> Runner<'a> {
-        Runner { ctx, txn, targets: HashMap::new(), present: HashSet::new() }
-    }
-
-    /// The target for a table, compiled once a run.
-    pub(super) fn target(&mut self, table: Oid) -> Result<Arc<TableTarget>> {
-        if let Some(target) = self.targets.get(&table) {
-            return Ok(target.clone());
-        }
-        let builder = TargetBuilder { catalog: &self.ctx.catalog, session: &*self.ctx.session };
-        let target = Arc::new(builder.table(table)?);
-        self.targets.insert(table, target.clone());
-        Ok(target)
-    }
-
-    fn run(&mut self, mut queue: VecDeque<Event>, deferred: Option<&DeferredEvents>) -> Result<()> {
-        while let Some(event) = queue.pop_front() {
-            if let Some(deferred) = deferred
-                && let Some(constraint) = event_constraint(self.ctx, &event)
-                && deferred.defers(&constraint)
-                // Actions other than NO ACTION are never deferred.
-                && Action::of(&event) == Action::Check
-            {
-                deferred.state.lock().queue.push(event);
-                continue;
-            }
-            match event {
-                Event::Unique { target, index, key, values, row } => self.check_unique(&target, index, &key, &values, row)?,
-                Event::Reference { target, constraint, values } => {
-                    let mut key = Vec::new();
-                    values.iter().for_each(|v| crate::execute::key::KeyPart::default().encode(v, &mut key));
-                    let key = (constraint.oid, key);
-                    if !self.present.contains(&key) {
-                        foreign_key::check_reference(self, &target, &constraint, &values)?;
-                        self.present.insert(key);
-                    }
-                }
-                Event::Referenced { target, constraint, old, new } => {
-                    self.present.clear();
-                    let mut made = foreign_key::follow(self, &target, &constraint, &old, new.as_deref())?;
-                    queue.append(&mut made.queue);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn check_unique(&self, target: &TableTarget, index: Oid, key: &[u8], values: &[Datum], row: RowId) -> Result<()> {
-        let Some(index) = target.indexes.iter().find(|i| i.oid == index) else { return Ok(()) };
-        // The row may have changed again since.
-        let latest = self.txn.index_probe_latest(index.tree, key, Some(row))?;
-        let own = self.txn.index_probe_latest(index.tree, key, latest)?;
-        if latest.is_some() && own == Some(row) {
-            return Err(error::unique(&*self.ctx.session, target, index, values));
-        }
-        Ok(())
-    }
+/// Raises 23503 when one of the rows that a table has refers to nothing.
+pub fn check_existing(
+    ctx: &ExecContext,
+    txn: &Arc<Transaction>,
+    target: &Arc<TableTarget>,
+    constraint: &Constraint,
+) -> Result<()> {
+    let which = target.references.iter().position(|c| c.oid == constraint.oid).into_iter().collect();
+    let mut log = EventLog::default();
+    let all = Rows { first: RowId(0), count: u64::MAX };
+    log.push(ctx, &Subject::References(target.clone(), Some(which)), What::Rows(all))?;
+    runner::run(ctx, txn, &mut log, None)
 }

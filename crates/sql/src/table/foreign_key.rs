@@ -4,14 +4,15 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use melba_catalog::{Constraint, ForeignKeyInfo};
-use melba_engine::{Isolation, RowLockMode, Wait};
+use melba_engine::{Held, Isolation, RowLockMode, Wait};
 use melba_functions::io;
-use melba_types::{Datum, DbError, Oid, Result, RowId, bail};
+use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, bail, err};
 
 use super::error;
-use super::events::{Event, Events, Runner};
+use super::events::{Events, Runner};
 use super::target::{PartSource, TableTarget};
 use super::writer::TableWriter;
+use crate::execute::BATCH_ROWS;
 use crate::execute::key::KeyPart;
 
 /// What an event does.
@@ -26,13 +27,8 @@ pub(super) enum Action {
 }
 
 impl Action {
-    pub fn of(event: &Event) -> Action {
-        match event {
-            Event::Unique { .. } | Event::Reference { .. } => Action::Check,
-            Event::Referenced { constraint, new, .. } => {
-                constraint.foreign_key.as_ref().map_or(Action::Check, |key| Action::of_key(key, new.is_none()))
-            }
-        }
+    pub fn of(constraint: &Constraint, deleted: bool) -> Action {
+        constraint.foreign_key.as_ref().map_or(Action::Check, |key| Action::of_key(key, deleted))
     }
 
     fn of_key(key: &ForeignKeyInfo, deleted: bool) -> Action {
@@ -50,16 +46,28 @@ fn key_of(constraint: &Constraint) -> Result<&Arc<ForeignKeyInfo>> {
     constraint.foreign_key.as_ref().ok_or_else(|| DbError::internal("foreign key without a definition"))
 }
 
-/// A value of the other side's type, so that both have the same key bytes.
-fn convert(runner: &Runner<'_>, value: &Datum, from: Oid, to: Oid) -> Result<Datum> {
+/// A value of the other side's type, so that both have the same key bytes; `None`: there is none.
+fn convert(runner: &Runner<'_>, value: &Datum, from: Oid, to: Oid) -> Result<Option<Datum>> {
     let catalog = &runner.ctx.catalog;
     if catalog.kind_of(from) == catalog.kind_of(to) || value.is_null() {
-        return Ok(value.clone());
+        return Ok(Some(value.clone()));
+    }
+    let integer = match value {
+        Datum::Int2(n) => Some(i64::from(*n)),
+        Datum::Int4(n) => Some(i64::from(*n)),
+        Datum::Int8(n) => Some(*n),
+        _ => None,
+    };
+    match (integer, catalog.kind_of(to)) {
+        (Some(n), Some(Kind::Int2)) => return Ok(i16::try_from(n).ok().map(Datum::Int2)),
+        (Some(n), Some(Kind::Int4)) => return Ok(i32::try_from(n).ok().map(Datum::Int4)),
+        (Some(n), Some(Kind::Int8)) => return Ok(Some(Datum::Int8(n))),
+        _ => {}
     }
     let session = &*runner.ctx.session;
     let mut text = Vec::new();
     io::text_out(session, from, value, &mut text)?;
-    io::text_in(session, to, -1, &String::from_utf8_lossy(&text))
+    io::text_in(session, to, -1, &String::from_utf8_lossy(&text)).map(Some)
 }
 
 /// Raises 23503 unless the referenced row exists; keeps it from going (FOR KEY SHARE).
@@ -74,14 +82,12 @@ pub(super) fn check_reference(
     }
     let key = key_of(constraint)?;
     let referenced = runner.target(key.referenced_table)?;
-    let bytes = referenced_key(runner, target, &referenced, constraint, values)?;
-    let Some((tree, bytes)) = bytes else {
-        return Err(DbError::internal(format!("foreign key \"{}\" has lost its index", constraint.name)));
+    let not_present = |runner: &Runner<'_>| error::not_present(&*runner.ctx.session, constraint, &target.relation, values);
+    let Some((tree, bytes)) = referenced_key(runner, target, &referenced, constraint, values)? else {
+        return Err(not_present(runner));
     };
     loop {
-        let Some(row) = runner.txn.index_probe_snapshot(tree, &bytes)? else {
-            return Err(error::not_present(&*runner.ctx.session, constraint, &target.relation, values));
-        };
+        let Some(row) = runner.txn.index_probe_snapshot(tree, &bytes)? else { return Err(not_present(runner)) };
         runner.txn.lock_row(referenced.tree, row, RowLockMode::ForKeyShare, Wait::Block)?;
         // While we waited, the row may have gone or changed its key.
         if runner.txn.index_probe_latest(tree, &bytes, None)? == Some(row) {
@@ -99,7 +105,7 @@ fn refuse_newer(runner: &Runner<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The key of the referenced row in the index that supports the constraint.
+/// The key of the referenced row in the index that supports the constraint; `None`: no row can have it.
 fn referenced_key(
     runner: &Runner<'_>,
     target: &TableTarget,
@@ -108,14 +114,16 @@ fn referenced_key(
     values: &[Datum],
 ) -> Result<Option<(melba_types::TreeId, Vec<u8>)>> {
     let key = key_of(constraint)?;
-    let Some(index) = referenced.indexes.iter().find(|i| i.oid == constraint.index) else { return Ok(None) };
+    let lost = || DbError::internal(format!("foreign key \"{}\" has lost its index", constraint.name));
+    let index = referenced.indexes.iter().find(|i| i.oid == constraint.index).ok_or_else(lost)?;
     let mut bytes = Vec::new();
     for part in &index.parts {
-        let PartSource::Column(column) = part.source else { return Ok(None) };
-        let Some(at) = key.referenced_columns.iter().position(|c| *c as usize - 1 == column) else { return Ok(None) };
+        let PartSource::Column(column) = part.source else { return Err(lost()) };
+        let at = key.referenced_columns.iter().position(|c| *c as usize - 1 == column).ok_or_else(lost)?;
         let from = target.relation.columns[constraint.columns[at] as usize - 1].ty;
         let to = referenced.relation.columns[column].ty;
-        part.key.encode(&convert(runner, &values[at], from, to)?, &mut bytes);
+        let Some(value) = convert(runner, &values[at], from, to)? else { return Ok(None) };
+        part.key.encode(&value, &mut bytes);
     }
     Ok(Some((index.tree, bytes)))
 }
@@ -130,12 +138,13 @@ pub(super) fn follow(
     new: Option<&[Datum]>,
 ) -> Result<Events> {
     let key = key_of(constraint)?.clone();
-    let action = Action::of_key(&key, new.is_none());
+    let deleted = new.is_none();
+    let action = Action::of_key(&key, deleted);
     let child = runner.target(constraint.relation)?;
     if action == Action::Check && still_there(runner, referenced, constraint, &key, old)? {
         return Ok(Events::default());
     }
-    let rows = referencing_rows(runner, &child, referenced, constraint, old)?;
+    let (rows, _held) = referencing_rows(runner, &child, referenced, constraint, old)?;
     if rows.is_empty() {
         return Ok(Events::default());
     }
@@ -149,9 +158,16 @@ pub(super) fn follow(
             action == Action::Restrict,
         ));
     }
+    let new = match new.filter(|_| action == Action::Cascade) {
+        Some(new) => {
+            let new = as_referencing(runner, &child, referenced, constraint, new)?;
+            Some(new.ok_or_else(|| err!(NUMERIC_VALUE_OUT_OF_RANGE, "integer out of range"))?)
+        }
+        None => None,
+    };
     let mut writer = TableWriter::new(child.clone(), runner.txn.clone());
     for row in rows {
-        change_referencing(runner, &mut writer, constraint, &key, action, new, row)?;
+        change_referencing(runner, &mut writer, constraint, (&key, action, deleted), new.as_deref(), row)?;
     }
     Ok(std::mem::take(&mut writer.events))
 }
@@ -174,28 +190,41 @@ fn still_there(
     Ok(runner.txn.index_probe_latest(index.tree, &bytes, None)?.is_some())
 }
 
-/// Rows of `child` that refer to the key.
+/// A referenced key as the child's columns have it; `None`: they have no such values.
+fn as_referencing(
+    runner: &Runner<'_>,
+    child: &TableTarget,
+    referenced: &TableTarget,
+    constraint: &Constraint,
+    values: &[Datum],
+) -> Result<Option<Vec<Datum>>> {
+    let ty = |target: &TableTarget, column: i16| target.relation.columns[column as usize - 1].ty;
+    let columns = key_of(constraint)?.referenced_columns.iter().zip(&constraint.columns);
+    let convert = |((from, to), value): ((&i16, &i16), &Datum)| convert(runner, value, ty(referenced, *from), ty(child, *to));
+    columns.zip(values).map(convert).collect()
+}
+
+/// Rows of `child` that refer to the key, and the account of them.
 fn referencing_rows(
     runner: &Runner<'_>,
     child: &TableTarget,
     referenced: &TableTarget,
     constraint: &Constraint,
     old: &[Datum],
-) -> Result<Vec<RowId>> {
-    let key = key_of(constraint)?;
-    let mut values = Vec::with_capacity(old.len());
-    for (at, column) in constraint.columns.iter().enumerate() {
-        let from = referenced.relation.columns[key.referenced_columns[at] as usize - 1].ty;
-        values.push(convert(runner, &old[at], from, child.relation.columns[*column as usize - 1].ty)?);
-    }
+) -> Result<(Vec<RowId>, Held)> {
+    let (mut rows, mut held) = (Vec::new(), runner.ctx.resources().held());
+    let Some(values) = as_referencing(runner, child, referenced, constraint, old)? else { return Ok((rows, held)) };
     let (view, _pin) = runner.txn.latest_view();
-    let mut rows = Vec::new();
     if let Some((tree, prefix)) = covering_prefix(child, constraint, &values) {
         let mut scan = runner.txn.index_scan(view, tree, Bound::Included(&prefix), Bound::Included(&prefix), false)?;
         while let Some((_, row)) = scan.next()? {
             rows.push(row);
+            if rows.len() % BATCH_ROWS == 0 {
+                runner.ctx.check_interrupt()?;
+                held.set(rows.capacity() * size_of::<RowId>())?;
+            }
         }
-        return Ok(rows);
+        return Ok((rows, held));
     }
     let projection: Vec<usize> = constraint.columns.iter().map(|c| *c as usize - 1).collect();
     let parts: Vec<KeyPart> =
@@ -215,8 +244,9 @@ fn referencing_rows(
                 rows.push(*row);
             }
         }
+        held.set(rows.capacity() * size_of::<RowId>())?;
     }
-    Ok(rows)
+    Ok((rows, held))
 }
 
 /// An index of `child` that begins with the constraint's columns, and the prefix for `values`.
@@ -237,13 +267,12 @@ fn change_referencing(
     runner: &Runner<'_>,
     writer: &mut TableWriter,
     constraint: &Constraint,
-    key: &ForeignKeyInfo,
-    action: Action,
+    (key, action, deleted): (&ForeignKeyInfo, Action, bool),
     new: Option<&[Datum]>,
     row: RowId,
 ) -> Result<()> {
     let child = writer.target.clone();
-    let mode = if new.is_none() && action == Action::Cascade { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate };
+    let mode = if deleted && action == Action::Cascade { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate };
     runner.txn.lock_row_to_change(child.tree, row, mode)?;
     let latest = runner.txn.get_latest(child.tree, row)?;
     if latest.own_command.is_none() && latest.csn > runner.ctx.view().csn {
@@ -251,13 +280,13 @@ fn change_referencing(
     }
     let Some(bytes) = latest.row else { return Ok(()) };
     let old = child.decode(&bytes);
-    if new.is_none() && action == Action::Cascade {
+    if deleted && action == Action::Cascade {
         return writer.delete(runner.ctx, row, &old);
     }
     let mut changed = old.clone();
     for (at, column) in constraint.columns.iter().enumerate() {
         let position = *column as usize - 1;
-        let listed = key.delete_set_columns.is_empty() || new.is_some() || key.delete_set_columns.contains(column);
+        let listed = key.delete_set_columns.is_empty() || !deleted || key.delete_set_columns.contains(column);
         changed[position] = match action {
             Action::SetNull if listed => Datum::Null,
             Action::SetDefault if listed => default_value(runner, &child, position)?,

@@ -8,6 +8,7 @@
 //! 2. A unique key is locked (`Transaction::claim_key`; many at once: `IndexLoad`) before it is looked for, and stays locked to the
 //!    end of the transaction, so two transactions can never both find it free.
 //! 3. Foreign keys are checked against the newest committed state, under row locks, after the statement's own changes.
+//! 4. What waits to be checked takes memory that is counted, or little: rows are known by ranges of ids.
 
 mod batch;
 pub(crate) mod error;
@@ -15,13 +16,14 @@ mod events;
 mod foreign_key;
 pub(crate) mod matching;
 mod partition;
+mod reference;
 mod routing;
 mod target;
 mod toast;
 mod writer;
 
 pub use batch::RowError;
-pub use events::{DeferredEvents, Events};
+pub use events::{DeferredEvents, DeferredPosition, Events, check_existing};
 pub(crate) use partition::{HashPartition, PartitionMap, RangePartition};
 pub(crate) use routing::{ColumnMap, Routed};
 pub(crate) use target::plain_parts;

@@ -142,6 +142,23 @@ impl IndexTarget {
         Ok(true)
     }
 
+    /// Whether no other row may have the row's key, in a unique index: nulls are no key, unless they are not distinct.
+    pub fn must_be_unique(&self, ctx: &ExecContext, row: &[Datum]) -> Result<bool> {
+        if self.nulls_not_distinct {
+            return Ok(true);
+        }
+        for part in &self.parts {
+            let null = match &part.source {
+                PartSource::Column(column) => row[*column].is_null(),
+                PartSource::Expression(expression) => expression.eval_row(ctx, row)?.is_null(),
+            };
+            if null {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Whether the same key is certain for two versions of a row without making keys of them.
     pub fn is_untouched(&self, old: &[Datum], new: &[Datum]) -> bool {
         let same = |part: &IndexPart| match &part.source {

@@ -126,14 +126,13 @@ impl TableWriter {
         for index in &target.indexes {
             self.enter(ctx, index, row, id)?;
         }
-        self.events.inserted(target, row);
-        Ok(())
+        self.events.inserted(ctx, target, row, id)
     }
 
     /// Enters a new row into an index.
     pub(super) fn enter(&mut self, ctx: &ExecContext, index: &IndexTarget, row: &[Datum], id: RowId) -> Result<()> {
         if self.index_key(ctx, index, row)? {
-            let must_be_unique = index.unique && self.must_be_unique(ctx, index, row)?;
+            let must_be_unique = index.unique && index.must_be_unique(ctx, row)?;
             self.add_entry(ctx, index, must_be_unique, || Cow::Borrowed(row), id)?;
         }
         Ok(())
@@ -183,12 +182,11 @@ impl TableWriter {
                 self.txn.index_delete(index.tree, &self.old_key, id)?;
             }
             if has {
-                let must_be_unique = index.unique && self.must_be_unique(ctx, index, new)?;
+                let must_be_unique = index.unique && index.must_be_unique(ctx, new)?;
                 self.add_entry(ctx, index, must_be_unique, || Cow::Borrowed(new), id)?;
             }
         }
-        self.events.updated(&target, old, new);
-        Ok(())
+        self.events.updated(ctx, &target, old, new, id)
     }
 
     /// Deletes a row whose lock the caller holds.
@@ -202,8 +200,7 @@ impl TableWriter {
                 self.txn.index_delete(index.tree, &self.key, id)?;
             }
         }
-        self.events.deleted(&target, old);
-        Ok(())
+        self.events.deleted(ctx, &target, old)
     }
 
     /// The first row in the way of `row` in the indexes `arbiters` accepts (by position). The keys stay locked, so a row
@@ -218,7 +215,7 @@ impl TableWriter {
         self.generate(ctx, &target, row)?;
         let row = &*target.with_plain_keys(ctx, row)?;
         for (at, index) in target.indexes.iter().enumerate().filter(|(_, i)| i.unique && arbiters(i)) {
-            if !self.index_key(ctx, index, row)? || !self.must_be_unique(ctx, index, row)? {
+            if !self.index_key(ctx, index, row)? || !index.must_be_unique(ctx, row)? {
                 continue;
             }
             if let Some(found) = self.txn.claim_key(index.tree, &self.key, None)? {
@@ -309,22 +306,6 @@ impl TableWriter {
         index.key(ctx, row, &mut self.key)
     }
 
-    pub(super) fn must_be_unique(&self, ctx: &ExecContext, index: &IndexTarget, row: &[Datum]) -> Result<bool> {
-        if index.nulls_not_distinct {
-            return Ok(true);
-        }
-        for part in &index.parts {
-            let null = match &part.source {
-                PartSource::Column(column) => row[*column].is_null(),
-                PartSource::Expression(expression) => expression.eval_row(ctx, row)?.is_null(),
-            };
-            if null {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
     /// Adds the entry with `self.key` of a row, checking uniqueness (deferrable indexes: once the statement is over).
     fn add_entry<'a>(
         &mut self,
@@ -336,8 +317,8 @@ impl TableWriter {
     ) -> Result<()> {
         if must_be_unique {
             let found = self.txn.claim_key(index.tree, &self.key, Some(id))?;
-            if index.deferrable {
-                self.events.unique_later(&self.target, index, &self.key, index.values(ctx, &row())?, id);
+            if found.is_some() && index.deferrable {
+                self.events.unique_later(ctx, &self.target, index, id)?;
             } else if found.is_some() {
                 self.txn.check_serializable_insert(index.tree, &self.key)?;
                 let values = index.values(ctx, &row())?;

@@ -82,6 +82,31 @@ impl Store {
         Ok(())
     }
 
+    /// Forgets the rows after the first `rows`.
+    pub fn truncate(&mut self, rows: u64) -> Result<()> {
+        let tail_from = self.rows - self.tail.rows as u64;
+        if rows >= self.rows {
+            return Ok(());
+        }
+        if rows >= tail_from {
+            self.tail = first_rows(&self.tail, (rows - tail_from) as usize);
+        } else {
+            let at = self.chunks.partition_point(|(before, _)| *before <= rows) - 1;
+            let kept = (rows - self.chunks[at].0) as usize;
+            self.tail = first_rows(&**self.chunk(at)?, kept);
+            for (_, chunk) in self.chunks.drain(at..) {
+                if let Chunk::Memory(batch) = chunk {
+                    self.bytes = self.bytes.saturating_sub(batch.memory_bytes());
+                }
+            }
+            self.last = None;
+            self.held.set(self.bytes.min(self.held.bytes()))?;
+        }
+        self.tail_bytes = self.tail.memory_bytes();
+        self.rows = rows;
+        Ok(())
+    }
+
     /// Ends writing: `chunk_at` gives all rows from now on.
     pub fn close(&mut self) -> Result<()> {
         if self.tail.rows > 0 { self.close_tail() } else { Ok(()) }
@@ -186,5 +211,12 @@ impl Store {
             (Chunk::Memory(batch), _) | (Chunk::File(_), Some((_, batch))) => Ok(batch),
             (Chunk::File(_), None) => Err(melba_types::DbError::internal("a chunk in a file without a file")),
         }
+    }
+}
+
+fn first_rows(batch: &Batch, rows: usize) -> Batch {
+    match rows {
+        0 => Batch::default(),
+        rows => batch.take(&(0..rows as u32).collect::<Vec<u32>>()),
     }
 }

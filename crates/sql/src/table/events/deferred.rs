@@ -1,0 +1,101 @@
+//! The events that a transaction keeps for its end, and which constraints it defers.
+//!
+//! Invariant: after a rollback to a savepoint there are the events that there were, also those that SET CONSTRAINTS has run since.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use melba_catalog::Constraint;
+use melba_engine::Transaction;
+use melba_types::{Oid, Result};
+use parking_lot::Mutex;
+
+use super::log::{EventLog, Subject, What};
+use super::runner;
+use crate::execute::ExecContext;
+
+#[derive(Default)]
+pub struct DeferredEvents {
+    state: Mutex<Deferred>,
+}
+
+#[derive(Default)]
+struct Deferred {
+    log: EventLog,
+    /// What the log was before each time that SET CONSTRAINTS ran events.
+    past: Vec<EventLog>,
+    modes: Modes,
+}
+
+#[derive(Clone, Default)]
+struct Modes {
+    /// SET CONSTRAINTS ALL.
+    all: Option<bool>,
+    /// SET CONSTRAINTS name.
+    each: HashMap<Oid, bool>,
+}
+
+/// What a savepoint goes back to.
+pub struct DeferredPosition {
+    past: usize,
+    len: u64,
+    modes: Modes,
+}
+
+impl DeferredEvents {
+    pub fn is_empty(&self) -> bool {
+        self.state.lock().log.is_empty()
+    }
+
+    pub fn position(&self) -> DeferredPosition {
+        let mut state = self.state.lock();
+        state.log.seal();
+        DeferredPosition { past: state.past.len(), len: state.log.len(), modes: state.modes.clone() }
+    }
+
+    /// Undoes what came after a savepoint.
+    pub fn roll_back_to(&self, position: &DeferredPosition) -> Result<()> {
+        let mut state = self.state.lock();
+        state.modes = position.modes.clone();
+        let then = state.past.drain(position.past..).next();
+        if let Some(log) = then {
+            state.log = log;
+        }
+        state.log.truncate(position.len)
+    }
+
+    /// SET CONSTRAINTS: `constraints` empty means ALL.
+    pub fn set(&self, constraints: &[Oid], deferred: bool) {
+        let modes = &mut self.state.lock().modes;
+        if constraints.is_empty() {
+            modes.all = Some(deferred);
+            modes.each.clear();
+        }
+        modes.each.extend(constraints.iter().map(|c| (*c, deferred)));
+    }
+
+    pub(super) fn defers(&self, constraint: &Constraint) -> bool {
+        if !constraint.deferrable {
+            return false;
+        }
+        let modes = &self.state.lock().modes;
+        modes.each.get(&constraint.oid).copied().or(modes.all).unwrap_or(constraint.initially_deferred)
+    }
+
+    pub(super) fn push(&self, ctx: &ExecContext, subject: &Subject, what: What) -> Result<()> {
+        self.state.lock().log.push(ctx, subject, what)
+    }
+
+    /// Runs what is no longer deferred: at commit (`all`) and after SET CONSTRAINTS IMMEDIATE.
+    pub fn run(&self, ctx: &ExecContext, txn: &Arc<Transaction>, all: bool) -> Result<()> {
+        let mut log = std::mem::take(&mut self.state.lock().log);
+        if log.is_empty() {
+            return Ok(());
+        }
+        let result = runner::run(ctx, txn, &mut log, if all { None } else { Some(self) });
+        if !all {
+            self.state.lock().past.push(log);
+        }
+        result
+    }
+}

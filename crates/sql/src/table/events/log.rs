@@ -1,0 +1,226 @@
+//! Events in the order they came: a few as they are, more of them as rows of a `Store`, which counts and spills them.
+//!
+//! Invariant: rows that follow each other, with the same to be checked, are one event; but what comes after `seal` is none with
+//! what came before.
+
+use std::sync::Arc;
+
+use melba_catalog::Constraint;
+use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Record, Result, RowId};
+
+use super::super::target::TableTarget;
+
+use crate::execute::{BATCH_ROWS, ExecContext, Store};
+
+/// Bytes of events that are not kept as they are, however few events they are.
+const RECENT_BYTES_MAX: usize = 256 << 10;
+
+/// What events are about.
+#[derive(Clone)]
+pub enum Subject {
+    /// Rows of a referencing table were written. Which of its foreign keys are to be checked, by their positions; all of them.
+    References(Arc<TableTarget>, Option<Vec<usize>>),
+    /// Rows were written whose key in a deferrable unique index was taken.
+    Unique(Arc<TableTarget>, Oid),
+    /// Keys of a referenced table were deleted or changed.
+    Referenced(Arc<TableTarget>, Arc<Constraint>),
+}
+
+/// Rows with ids that follow each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows {
+    pub first: RowId,
+    pub count: u64,
+}
+
+#[derive(Clone)]
+pub enum What {
+    Rows(Rows),
+    /// A key; `new` is none when its row was deleted.
+    Key {
+        old: Vec<Datum>,
+        new: Option<Vec<Datum>>,
+    },
+}
+
+#[derive(Clone)]
+pub struct Event {
+    /// Position among the log's subjects.
+    pub subject: usize,
+    pub what: What,
+}
+
+/// Events to check or do later.
+#[derive(Default)]
+pub struct EventLog {
+    subjects: Vec<Subject>,
+    older: Option<Store>,
+    recent: Vec<Event>,
+    recent_bytes: usize,
+    sealed: bool,
+}
+
+impl Subject {
+    fn is(&self, other: &Subject) -> bool {
+        match (self, other) {
+            (Subject::References(a, x), Subject::References(b, y)) => Arc::ptr_eq(a, b) && x == y,
+            (Subject::Unique(a, x), Subject::Unique(b, y)) => Arc::ptr_eq(a, b) && x == y,
+            (Subject::Referenced(a, x), Subject::Referenced(b, y)) => Arc::ptr_eq(a, b) && x.oid == y.oid,
+            _ => false,
+        }
+    }
+}
+
+impl What {
+    pub fn row(id: RowId) -> What {
+        What::Rows(Rows { first: id, count: 1 })
+    }
+
+    fn bytes(&self) -> usize {
+        let values = match self {
+            What::Rows(_) => 0,
+            What::Key { old, new } => old.iter().chain(new.iter().flatten()).map(|v| size_of::<Datum>() + v.heap_bytes()).sum(),
+        };
+        size_of::<Event>() + values
+    }
+}
+
+impl EventLog {
+    /// How many events there are.
+    pub fn len(&self) -> u64 {
+        self.older_rows() + self.recent.len() as u64
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn older_rows(&self) -> u64 {
+        self.older.as_ref().map_or(0, Store::rows)
+    }
+
+    /// What an event is about.
+    pub fn subject(&self, event: &Event) -> &Subject {
+        &self.subjects[event.subject]
+    }
+
+    pub fn push(&mut self, ctx: &ExecContext, subject: &Subject, what: What) -> Result<()> {
+        let subject = match self.subjects.iter().rposition(|known| known.is(subject)) {
+            Some(at) => at,
+            None => {
+                self.subjects.push(subject.clone());
+                self.subjects.len() - 1
+            }
+        };
+        if let What::Rows(rows) = what
+            && !self.sealed
+            && let Some(Event { subject: last, what: What::Rows(before) }) = self.recent.last_mut()
+            && *last == subject
+            && before.first.0 + before.count == rows.first.0
+        {
+            before.count += rows.count;
+            return Ok(());
+        }
+        self.sealed = false;
+        self.recent_bytes += what.bytes();
+        self.recent.push(Event { subject, what });
+        if self.recent.len() >= BATCH_ROWS || self.recent_bytes >= RECENT_BYTES_MAX {
+            self.put_away(ctx)?;
+        }
+        Ok(())
+    }
+
+    /// Takes over the events of another log.
+    pub fn append(&mut self, ctx: &ExecContext, mut other: EventLog) -> Result<()> {
+        if self.is_empty() {
+            *self = other;
+            return Ok(());
+        }
+        let mut at = 0;
+        loop {
+            let events = other.read(&mut at)?;
+            if events.is_empty() {
+                return Ok(());
+            }
+            for event in events {
+                self.push(ctx, &other.subjects[event.subject], event.what)?;
+            }
+        }
+    }
+
+    /// Events from a place on, and the place after them; none at the end.
+    pub fn read(&mut self, at: &mut u64) -> Result<Vec<Event>> {
+        let older = self.older_rows();
+        if let Some(store) = &mut self.older
+            && let Some(batch) = store.read(at, BATCH_ROWS)?
+        {
+            return (0..batch.rows).map(|i| decode(&batch, i)).collect();
+        }
+        let events = self.recent[(*at - older) as usize..].to_vec();
+        *at += events.len() as u64;
+        Ok(events)
+    }
+
+    /// Lets the events so far stay what they are.
+    pub fn seal(&mut self) {
+        self.sealed = true;
+    }
+
+    /// Forgets the events after the first `len`, where the log was sealed.
+    pub fn truncate(&mut self, len: u64) -> Result<()> {
+        let older = self.older_rows();
+        self.recent.truncate(len.saturating_sub(older) as usize);
+        self.recent_bytes = self.recent.iter().map(|event| event.what.bytes()).sum();
+        self.sealed = true;
+        match &mut self.older {
+            Some(store) if len < older => store.truncate(len),
+            _ => Ok(()),
+        }
+    }
+
+    /// Moves the recent events to the store.
+    fn put_away(&mut self, ctx: &ExecContext) -> Result<()> {
+        let batch = encode(std::mem::take(&mut self.recent));
+        self.recent_bytes = 0;
+        self.older.get_or_insert_with(|| Store::new(ctx.resources())).push(batch)
+    }
+}
+
+/// Columns: subject, first row, number of rows, old key, new key.
+const KINDS: [Kind; 5] = [Kind::Int8, Kind::Int8, Kind::Int8, Kind::Record, Kind::Record];
+
+fn encode(events: Vec<Event>) -> Batch {
+    let rows = events.len();
+    let mut columns = KINDS.map(|kind| Column::with_capacity(kind, rows));
+    for event in events {
+        let (range, old, new) = match event.what {
+            What::Rows(rows) => (rows, Datum::Null, Datum::Null),
+            What::Key { old, new } => (Rows { first: RowId(0), count: 0 }, record(old), new.map_or(Datum::Null, record)),
+        };
+        let numbers = [event.subject as i64, range.first.0 as i64, range.count as i64];
+        let values = numbers.map(Datum::Int8).into_iter().chain([old, new]);
+        columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
+    }
+    Batch::new(columns.into(), rows)
+}
+
+fn record(fields: Vec<Datum>) -> Datum {
+    let field_types = vec![Oid::INVALID; fields.len()].into();
+    Datum::Record(Arc::new(Record { type_oid: Oid::INVALID, field_types, field_names: None, fields }))
+}
+
+fn decode(batch: &Batch, i: usize) -> Result<Event> {
+    let number = |at: usize| match batch.columns[at].get(i) {
+        Datum::Int8(n) => Ok(n as u64),
+        _ => Err(DbError::internal("an event without its numbers")),
+    };
+    let key = |at: usize| match batch.columns[at].get(i) {
+        Datum::Record(record) => Some(record.fields.clone()),
+        _ => None,
+    };
+    let what = match key(3) {
+        Some(old) => What::Key { old, new: key(4) },
+        None => What::Rows(Rows { first: RowId(number(1)?), count: number(2)? }),
+    };
+    Ok(Event { subject: number(0)? as usize, what })
+}
