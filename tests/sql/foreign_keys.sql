@@ -135,6 +135,25 @@ insert into d select n, 2 from generate_series(20001, 40000) n;
 release a;
 commit;
 select p, count(*) from d group by p order by p;
+-- What waits keeps its tables.
+begin;
+insert into d values (9, 1);
+savepoint a;
+truncate d;
+rollback to a;
+alter table d add x int;
+rollback to a;
+drop table d;
+rollback to a;
+\set VERBOSITY sqlstate
+drop table p cascade;
+\set VERBOSITY default
+rollback to a;
+set constraints all immediate;
+alter table d add x int;
+alter table d drop x;
+drop table d;
+rollback;
 -- Unique keys that are checked later.
 create table u (id int, n int, unique (id) deferrable, constraint u_n unique (n) deferrable initially deferred);
 insert into u select n, n from generate_series(1, 20000) n;

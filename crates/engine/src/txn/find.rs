@@ -90,6 +90,20 @@ impl Transaction {
         }
         Ok(search.found)
     }
+
+    /// The same in the newest committed state with everything of our own: for checks of constraints.
+    pub fn index_find_latest(self: &Arc<Self>, tree: TreeId, key: &[u8]) -> Result<Option<RowId>> {
+        self.with_newest(|csn| self.index_find(ReadView { csn, command: ReadView::LATEST_COMMAND }, tree, key))
+    }
+
+    /// The same among what the transaction's snapshot shows, where it keeps one: to REPEATABLE READ a referenced row that
+    /// came later is not there.
+    pub fn index_find_snapshot(self: &Arc<Self>, tree: TreeId, key: &[u8]) -> Result<Option<RowId>> {
+        match self.with_state(|state| Ok(state.snapshot))? {
+            Some(csn) => self.index_find(ReadView { csn, command: ReadView::LATEST_COMMAND }, tree, key),
+            None => self.index_find_latest(tree, key),
+        }
+    }
 }
 
 /// Whether a segment may have entries of a key by its bounds.

@@ -69,15 +69,6 @@ impl Transaction {
         self.with_newest(|csn| self.probe(ReadView { csn, command: ReadView::LATEST_COMMAND }, tree, key, except))
     }
 
-    /// The same among what the transaction's snapshot shows, where it keeps one: to REPEATABLE READ a referenced row that
-    /// came later is not there.
-    pub fn index_probe_snapshot(self: &Arc<Self>, tree: TreeId, key: &[u8]) -> Result<Option<RowId>> {
-        match self.with_state(|state| Ok(state.snapshot))? {
-            Some(csn) => self.probe(ReadView { csn, command: ReadView::LATEST_COMMAND }, tree, key, None),
-            None => self.index_probe_latest(tree, key, None),
-        }
-    }
-
     fn probe(self: &Arc<Self>, view: ReadView, tree: TreeId, key: &[u8], except: Option<RowId>) -> Result<Option<RowId>> {
         if self.is_absent(view, &*self.tree(tree)?, key)? {
             return Ok(None);

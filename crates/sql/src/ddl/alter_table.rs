@@ -44,6 +44,7 @@ impl Ddl<'_> {
             bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name);
         }
         self.require_owner(relation.owner, relation_word(relation.kind), &relation.name)?;
+        self.refuse_pending_events(&relation, "ALTER TABLE")?;
         // As PostgreSQL: drops first, then types, then the rest.
         commands.sort_by_key(|c| pass(c.subtype()));
         for command in commands {

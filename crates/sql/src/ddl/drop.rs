@@ -216,6 +216,7 @@ impl Ddl<'_> {
                 if matches!(relation.kind, RelationKind::Index | RelationKind::PartitionedIndex) {
                     return self.drop_index_storage(address.object);
                 }
+                self.refuse_pending_events(relation, "DROP TABLE")?;
                 match relation.storage {
                     Storage::Tree(tree) => self.tx.engine.drop_tree(tree)?,
                     Storage::Sequence(sequence) => self.tx.engine.drop_sequence(melba_engine::SequenceId(sequence.0))?,

@@ -56,6 +56,7 @@ impl Ddl<'_> {
             if !children.contains(&table.oid) {
                 self.check_may_truncate(table)?;
             }
+            self.refuse_pending_events(table, "TRUNCATE")?;
             if !table.is_partitioned() {
                 self.empty_table(table.oid)?;
             }
@@ -96,6 +97,14 @@ impl Ddl<'_> {
                 known.insert(referencing.oid);
                 tables.push(referencing);
             }
+        }
+        Ok(())
+    }
+
+    /// 55006 for a table with checks that wait for the end of the transaction.
+    pub fn refuse_pending_events(&self, table: &Relation, what: &str) -> Result<()> {
+        if self.tx.deferred.mentions(table.oid)? {
+            bail!(OBJECT_IN_USE, "cannot {what} \"{}\" because it has pending trigger events", table.name);
         }
         Ok(())
     }

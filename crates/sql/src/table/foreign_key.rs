@@ -87,10 +87,10 @@ pub(super) fn check_reference(
         return Err(not_present(runner));
     };
     loop {
-        let Some(row) = runner.txn.index_probe_snapshot(tree, &bytes)? else { return Err(not_present(runner)) };
+        let Some(row) = runner.txn.index_find_snapshot(tree, &bytes)? else { return Err(not_present(runner)) };
         runner.txn.lock_row(referenced.tree, row, RowLockMode::ForKeyShare, Wait::Block)?;
         // While we waited, the row may have gone or changed its key.
-        if runner.txn.index_probe_latest(tree, &bytes, None)? == Some(row) {
+        if runner.txn.index_find_latest(tree, &bytes)? == Some(row) {
             return Ok(());
         }
         refuse_newer(runner)?;
@@ -187,7 +187,7 @@ fn still_there(
         let Some(at) = key.referenced_columns.iter().position(|c| *c as usize - 1 == column) else { return Ok(false) };
         part.key.encode(&old[at], &mut bytes);
     }
-    Ok(runner.txn.index_probe_latest(index.tree, &bytes, None)?.is_some())
+    Ok(runner.txn.index_find_latest(index.tree, &bytes)?.is_some())
 }
 
 /// A referenced key as the child's columns have it; `None`: they have no such values.

@@ -47,6 +47,11 @@ impl DeferredEvents {
         self.state.lock().log.is_empty()
     }
 
+    /// Whether events of a table wait: it must stay as it is until they have been run.
+    pub fn mentions(&self, table: Oid) -> Result<bool> {
+        self.state.lock().log.mentions(table)
+    }
+
     pub fn position(&self) -> DeferredPosition {
         let mut state = self.state.lock();
         state.log.seal();

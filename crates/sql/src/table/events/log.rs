@@ -61,12 +61,20 @@ pub struct EventLog {
 }
 
 impl Subject {
+    /// Statements compile targets of their own: those of the same table, as long as nobody alters it, are as good as one.
     fn is(&self, other: &Subject) -> bool {
+        let is_same = |a: &TableTarget, b: &TableTarget| Arc::ptr_eq(&a.relation, &b.relation);
         match (self, other) {
-            (Subject::References(a, x), Subject::References(b, y)) => Arc::ptr_eq(a, b) && x == y,
-            (Subject::Unique(a, x), Subject::Unique(b, y)) => Arc::ptr_eq(a, b) && x == y,
-            (Subject::Referenced(a, x), Subject::Referenced(b, y)) => Arc::ptr_eq(a, b) && x.oid == y.oid,
+            (Subject::References(a, x), Subject::References(b, y)) => is_same(a, b) && x == y,
+            (Subject::Unique(a, x), Subject::Unique(b, y)) => is_same(a, b) && x == y,
+            (Subject::Referenced(a, x), Subject::Referenced(b, y)) => is_same(a, b) && x.oid == y.oid,
             _ => false,
+        }
+    }
+
+    fn table(&self) -> Oid {
+        match self {
+            Subject::References(target, _) | Subject::Unique(target, _) | Subject::Referenced(target, _) => target.relation.oid,
         }
     }
 }
@@ -159,6 +167,18 @@ impl EventLog {
         let events = self.recent[(*at - older) as usize..].to_vec();
         *at += events.len() as u64;
         Ok(events)
+    }
+
+    /// Whether there are events of a table.
+    pub fn mentions(&mut self, table: Oid) -> Result<bool> {
+        let is_of = |subject: &Subject| subject.table() == table;
+        let mut at = 0;
+        while at < self.len() && self.subjects.iter().any(is_of) {
+            if self.read(&mut at)?.iter().any(|event| is_of(self.subject(event))) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Lets the events so far stay what they are.
