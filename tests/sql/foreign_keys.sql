@@ -145,15 +145,20 @@ alter table d add x int;
 rollback to a;
 drop table d;
 rollback to a;
-\set VERBOSITY sqlstate
-drop table p cascade;
-\set VERBOSITY default
 rollback to a;
 set constraints all immediate;
 alter table d add x int;
 alter table d drop x;
 drop table d;
 rollback;
+begin;
+create table q (id int primary key);
+create table of_q (q int references q deferrable initially deferred);
+insert into of_q values (1);
+drop table q cascade;
+commit;
+select * from of_q;
+drop table of_q;
 -- Unique keys that are checked later.
 create table u (id int, n int, unique (id) deferrable, constraint u_n unique (n) deferrable initially deferred);
 insert into u select n, n from generate_series(1, 20000) n;

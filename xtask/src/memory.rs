@@ -29,7 +29,7 @@ const TOLERANCE_PERCENT: u64 = 130;
 /// Values of the column that is grouped by, beside those that are unique.
 const GROUPS: u64 = 1000;
 /// Rows with a foreign key.
-const REFERENCES: u64 = 3_000_000;
+const REFERENCES: u64 = 2_000_000;
 
 /// What is asked, and what it must answer: `{rows}` stands for the number of rows, `{n}` for those in the view `o`.
 const QUERIES: &[(&str, &str, &str)] = &[

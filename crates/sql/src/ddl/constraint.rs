@@ -522,9 +522,6 @@ impl Ddl<'_> {
     pub fn drop_constraint_row(&self, constraint: &Row) -> Result<()> {
         if constraint.relation.is_valid() {
             let relation = self.relation(constraint.relation)?;
-            if constraint.kind == ConstraintKind::ForeignKey {
-                self.refuse_pending_events(&relation, "DROP TRIGGER")?;
-            }
             let mut next = (*relation).clone();
             next.constraints.retain(|c| *c != constraint.oid);
             if constraint.kind == ConstraintKind::NotNull

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 use melba_catalog::{PartitionKey, Relation};
-use melba_engine::Transaction;
+use melba_engine::{Held, Transaction};
 use melba_functions::io;
 use melba_types::{Batch, Datum, DbError, Oid, Result, RowId, err};
 
@@ -193,6 +193,8 @@ pub(super) struct Router {
     writers: Vec<Option<TableWriter>>,
     /// Numbers, among the rows of the statement, of the rows that each leaf was given in batches.
     numbers: Vec<Vec<u64>>,
+    /// The account of them.
+    held: Option<Held>,
     /// Rows that came in batches.
     pub count: u64,
 }
@@ -208,7 +210,7 @@ impl Router {
     pub fn new(routing: Arc<Routing>, txn: Arc<Transaction>) -> Router {
         let leaves = routing.leaves.len();
         let writers = (0..leaves).map(|_| None).collect();
-        Router { routing, txn, writers, numbers: vec![vec![]; leaves], count: 0 }
+        Router { routing, txn, writers, numbers: vec![vec![]; leaves], held: None, count: 0 }
     }
 
     fn writer(&mut self, ctx: &ExecContext, leaf: usize) -> Result<&mut TableWriter> {
@@ -263,6 +265,8 @@ impl Router {
             }
         }
         self.count += batch.rows as u64;
+        let held = self.held.get_or_insert_with(|| ctx.resources().held());
+        held.set(self.count as usize * size_of::<u64>()).map_err(|e| (first, e.into()))?;
         for (at, rows) in by_leaf {
             self.numbers[at].extend(rows.iter().map(|i| first + u64::from(*i)));
             let leaf = &routing.leaves[at];

@@ -98,7 +98,8 @@ impl<'a> Runner<'a> {
         };
         match subject {
             Subject::References(target, which) => {
-                let which = which.clone().unwrap_or_else(|| (0..target.references.len()).collect());
+                let mut which = which.clone().unwrap_or_else(|| (0..target.references.len()).collect());
+                which.retain(|at| self.is_there(&target.references[*at]));
                 let (later, now): (Vec<usize>, Vec<usize>) = which.into_iter().partition(|at| defers(&target.references[*at]));
                 if !later.is_empty() {
                     defer(&Subject::References(target.clone(), Some(later)))?;
@@ -132,6 +133,9 @@ impl<'a> Runner<'a> {
         made: &mut EventLog,
     ) -> Result<()> {
         let What::Key { old, new } = &what else { return Ok(()) };
+        if !self.is_there(constraint) {
+            return Ok(());
+        }
         // Actions other than NO ACTION are never deferred.
         if let Some(deferred) = deferred.filter(|deferred| deferred.defers(constraint))
             && Action::of(constraint, new.is_none()) == Action::Check
@@ -141,6 +145,11 @@ impl<'a> Runner<'a> {
         self.present.clear();
         let events = foreign_key::follow(self, target, constraint, old, new.as_deref())?;
         made.append(self.ctx, events.log)
+    }
+
+    /// A foreign key goes with the table that it refers to, also while its checks wait.
+    fn is_there(&self, constraint: &Constraint) -> bool {
+        self.ctx.catalog.constraint(constraint.oid).is_some()
     }
 
     fn check_unique(&self, target: &TableTarget, index: Oid, row: RowId) -> Result<()> {
