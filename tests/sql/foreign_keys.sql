@@ -44,12 +44,12 @@ create table wide (id bigint primary key);
 insert into wide values (1), (40000);
 create table narrow (a smallint references wide on update cascade);
 insert into narrow values (1);
-\set VERBOSITY sqlstate
-update wide set id = id + 1;
-\set VERBOSITY default
-insert into narrow values (3);
+update wide set id = id + 1 where id = 1;
 select * from narrow;
-update wide set id = 50000 where id = 40001;
+update wide set id = 40001 where id = 2;
+insert into narrow values (3);
+update wide set id = 50000 where id = 40000;
+select * from narrow;
 drop table small, narrow, wide;
 -- Long keys.
 create table long (t text primary key);

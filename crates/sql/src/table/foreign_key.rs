@@ -161,7 +161,7 @@ pub(super) fn follow(
     let new = match new.filter(|_| action == Action::Cascade) {
         Some(new) => {
             let new = as_referencing(runner, &child, referenced, constraint, new)?;
-            Some(new.ok_or_else(|| err!(NUMERIC_VALUE_OUT_OF_RANGE, "integer out of range"))?)
+            Some(new.ok_or_else(|| out_of_range(&child, constraint))?)
         }
         None => None,
     };
@@ -170,6 +170,13 @@ pub(super) fn follow(
         change_referencing(runner, &mut writer, constraint, (&key, action, deleted), new.as_deref(), row)?;
     }
     Ok(std::mem::take(&mut writer.events))
+}
+
+/// 22003 of a key that the columns of `child` cannot have.
+fn out_of_range(child: &TableTarget, constraint: &Constraint) -> DbError {
+    let is_small = |column: &i16| child.relation.columns[*column as usize - 1].kind == Kind::Int2;
+    let ty = if constraint.columns.iter().any(is_small) { "smallint" } else { "integer" };
+    err!(NUMERIC_VALUE_OUT_OF_RANGE, "{ty} out of range")
 }
 
 /// Whether another row has the old key by now.
