@@ -110,3 +110,15 @@ fetch c;
 commit;
 select id from part where id = 91 for share;
 drop table part, seat;
+
+-- Statistics of an index's column: only expressions have their own.
+create table counted (a int, b int);
+create index counted_index on counted (a, (a + b)) include (b);
+alter index counted_index alter column 1 set statistics 100;
+alter index counted_index alter column 2 set statistics 100;
+alter index counted_index alter column 2 set statistics 20000;
+alter index counted_index alter column 2 set statistics -2;
+alter index counted_index alter column 3 set statistics 100;
+alter index counted_index alter column 4 set statistics 100;
+alter table counted alter column 1 set statistics 100;
+select attnum, nullif(attstattarget, -1) from pg_attribute where attrelid = 'counted_index'::regclass order by attnum;

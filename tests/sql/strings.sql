@@ -69,3 +69,6 @@ select strings_read();
 reset standard_conforming_strings;
 select strings_read();
 drop function strings_read();
+
+-- Padding to any length.
+select length('a'::char(100000) || '|'), octet_length('ä'::char(70000));

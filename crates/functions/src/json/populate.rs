@@ -97,6 +97,16 @@ fn columns(session: &dyn Session, ty: Oid) -> Option<Vec<RowColumn>> {
     Some(live.map(|c| RowColumn { name: c.name.clone(), ty: c.ty, typmod: c.typmod }).collect())
 }
 
+/// The functions that take a record, of whatever type, take nothing else.
+fn check_base(call: &CallContext<'_>, function: &str) -> Result<()> {
+    let takes_record = call.arg_types.len() > 1;
+    let ty = call.arg_types.first().copied().unwrap_or(oids::RECORD);
+    if takes_record && ty != oids::RECORD && columns(call.session, ty).is_none() {
+        return Err(err!(DATATYPE_MISMATCH, "first argument of {function} must be a row type"));
+    }
+    Ok(())
+}
+
 /// The row type of the call: what the base record is, what the call returns, or what its column definition list says.
 fn row_type(call: &CallContext<'_>, base: &Datum, function: &str) -> Result<(Oid, Vec<RowColumn>)> {
     let of_base = match base {
@@ -109,9 +119,6 @@ fn row_type(call: &CallContext<'_>, base: &Datum, function: &str) -> Result<(Oid
             return Ok((ty, columns));
         }
     }
-    if let Some(columns) = call.columns {
-        return Ok((oids::RECORD, columns.to_vec()));
-    }
     if let Datum::Record(record) = base {
         let names = record.field_names.clone();
         let targets = record.field_types.iter().enumerate().map(|(i, ty)| {
@@ -120,24 +127,32 @@ fn row_type(call: &CallContext<'_>, base: &Datum, function: &str) -> Result<(Oid
         });
         return Ok((oids::RECORD, targets.collect()));
     }
-    Err(err!(INVALID_PARAMETER_VALUE, "could not determine row type for result of {function}")
+    if let Some(columns) = call.columns {
+        return Ok((oids::RECORD, columns.to_vec()));
+    }
+    Err(err!(FEATURE_NOT_SUPPORTED, "could not determine row type for result of {function}")
         .hint("Provide a non-null record argument, or call the function in the FROM clause using a column definition list."))
 }
 
 fn record(call: &CallContext<'_>, a: &[Datum], function: &str) -> Result<Datum> {
+    check_base(call, function)?;
+    let (ty, targets) = row_type(call, &a[0], function)?;
     if a[1].is_null() {
         return Ok(a[0].clone());
     }
-    let (ty, targets) = row_type(call, &a[0], function)?;
     let base = match &a[0] {
         Datum::Record(record) => Some(&**record),
         _ => None,
     };
     with_source(&a[1], |source| match source.is_object() {
-        true => fill(call.session, ty, &targets, base, source),
-        false if source.elements().is_some() => Err(not_applicable("call populate_composite on an array")),
-        false => Err(not_applicable("call populate_composite on a scalar")),
+        true => fill_checked(call.session, ty, &targets, base, source),
+        false => Err(not_a_row(source)),
     })
+}
+
+fn not_a_row(source: &Source<'_>) -> DbError {
+    let what = if source.elements().is_some() { "an array" } else { "a scalar" };
+    not_applicable(&format!("call populate_composite on {what}"))
 }
 
 fn with_source<T>(json: &Datum, run: impl FnOnce(&Source<'_>) -> Result<T>) -> Result<T> {
@@ -148,10 +163,11 @@ fn with_source<T>(json: &Datum, run: impl FnOnce(&Source<'_>) -> Result<T>) -> R
 }
 
 fn record_set(call: &CallContext<'_>, a: &[Datum], function: &str) -> Result<Rows> {
+    check_base(call, function)?;
+    let (ty, targets) = row_type(call, &a[0], function)?;
     if a[1].is_null() {
         return Ok(rows(Vec::new()));
     }
-    let (ty, targets) = row_type(call, &a[0], function)?;
     let base = match &a[0] {
         Datum::Record(record) => Some(&**record),
         _ => None,
@@ -170,11 +186,17 @@ fn record_set(call: &CallContext<'_>, a: &[Datum], function: &str) -> Result<Row
             if !element.is_object() {
                 return Err(err!(INVALID_PARAMETER_VALUE, "argument of {function} must be an array of objects"));
             }
-            let filled = fill(call.session, ty, &targets, base, element)?;
-            out.push(filled.as_record().fields.clone());
+            out.push(vec![fill_checked(call.session, ty, &targets, base, element)?]);
         }
         Ok(rows(out))
     })
+}
+
+/// As `fill`; `ty` may be a domain.
+fn fill_checked(session: &dyn Session, ty: Oid, targets: &[RowColumn], base: Option<&Record>, source: &Source<'_>) -> Result<Datum> {
+    let row_type = lookup::base_type(session, ty);
+    let filled = fill(session, row_type, targets, base, source)?;
+    if row_type == ty { Ok(filled) } else { io::check_domain(session, ty, filled) }
 }
 
 fn fill(session: &dyn Session, ty: Oid, targets: &[RowColumn], base: Option<&Record>, source: &Source<'_>) -> Result<Datum> {
@@ -216,8 +238,7 @@ fn convert(session: &dyn Session, ty: Oid, typmod: i32, source: &Source<'_>, pat
     } else if let (true, Some(targets)) = (source.is_object(), columns(session, base)) {
         fill(session, base, &targets, None, source)?
     } else if !source.is_string() && columns(session, base).is_some() {
-        return Err(err!(INVALID_TEXT_REPRESENTATION, "malformed record literal: \"{}\"", source.text()?)
-            .detail("Missing left parenthesis."));
+        return Err(not_a_row(source));
     } else {
         return io::text_in(session, ty, typmod, &source.text()?);
     };

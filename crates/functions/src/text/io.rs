@@ -137,7 +137,8 @@ pub fn bpchar(s: &str, typmod: i32, explicit: bool) -> Result<Cow<'_, str>> {
         return Ok(Cow::Borrowed(&s[..at]));
     }
     let missing = limit - s.chars().count();
-    if missing == 0 { Ok(Cow::Borrowed(s)) } else { Ok(Cow::Owned(format!("{s}{:missing$}", ""))) }
+    // Not by a format's width, which ends at 65535.
+    if missing == 0 { Ok(Cow::Borrowed(s)) } else { Ok(Cow::Owned([s, &" ".repeat(missing)].concat())) }
 }
 
 /// Cuts at 63 bytes, between characters.

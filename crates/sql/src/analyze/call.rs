@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use melba_catalog::FunctionKind;
+use melba_catalog::{Catalog, FunctionKind};
+use melba_functions::Session;
 use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
 use super::coerce::{CoercionContext, How};
+use super::context::Context;
 use super::functions::{FunctionCandidate, Resolved, Wanted, call_error};
 use super::scope::ExprKind;
 use super::{Analyzer, nodes};
@@ -471,10 +473,12 @@ impl<'p> Analyzer<'_, 'p> {
             location,
         }))))
     }
+}
 
+impl Context<'_> {
     /// Columns of a record-returning function by its OUT arguments; none when it has not got any.
     pub fn function_columns(&self, call: &FunctionCall) -> Result<Option<Vec<OutputColumn>>> {
-        let function = self.cx.function(call.function)?;
+        let function = self.function(call.function)?;
         if function.arg_modes.is_empty() {
             return Ok(None);
         }
@@ -483,14 +487,24 @@ impl<'p> Analyzer<'_, 'p> {
         let mut columns: Vec<OutputColumn> = Vec::new();
         for (i, (ty, _)) in out.filter(|(_, (_, mode))| matches!(mode, b'o' | b'b' | b't')) {
             let mut declared = function.arg_types.clone();
-            let ty = self.cx.enforce_generic_consistency(&actual, &mut declared, *ty).unwrap_or(*ty);
+            let ty = self.enforce_generic_consistency(&actual, &mut declared, *ty).unwrap_or(*ty);
             let name = function.arg_names.get(i).filter(|n| !n.is_empty());
             let name: Arc<str> = match name {
                 Some(name) => name.clone(),
                 None => format!("column{}", columns.len() + 1).into(),
             };
-            columns.push(OutputColumn { name, ty, typmod: -1, collation: self.cx.collation_of_type(ty) });
+            columns.push(OutputColumn { name, ty, typmod: -1, collation: self.collation_of_type(ty) });
         }
         Ok((columns.len() > 1 || function.return_type == oids::RECORD && !columns.is_empty()).then_some(columns))
     }
+}
+
+/// As `Context::function_columns`, for those who know no search path: types of messages are named in full.
+pub fn function_columns(
+    catalog: &Catalog,
+    session: &dyn Session,
+    call: &FunctionCall,
+) -> Result<Option<Vec<OutputColumn>>> {
+    let (search_path, temp_namespace, user) = (&[][..], Oid::INVALID, Oid::INVALID);
+    Context { catalog, session, search_path, temp_namespace, database: "", user }.function_columns(call)
 }

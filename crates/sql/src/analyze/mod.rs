@@ -57,6 +57,7 @@ use pg_query::NodeEnum;
 
 use crate::tree::*;
 
+pub use call::function_columns;
 pub use coerce::CoercionContext;
 pub use context::Context;
 pub use expression::{

@@ -143,7 +143,7 @@ impl<'p> Analyzer<'_, 'p> {
         let location = expr.location();
         let ty = expr.ty();
         let out = match &expr {
-            Expr::Function(call) => self.function_columns(call)?,
+            Expr::Function(call) => self.cx.function_columns(call)?,
             _ => None,
         };
         if !definitions.is_empty() {

@@ -114,7 +114,7 @@ impl<'p> Analyzer<'_, 'p> {
                     _ => Ok(None),
                 }
             }
-            Expr::Function(call) => self.function_columns(call),
+            Expr::Function(call) => self.cx.function_columns(call),
             _ => Ok(None),
         }
     }

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use melba_catalog::{Column, ObjectAddress, Relation, RelationKind, SequenceInfo, classes};
-use melba_types::{DbError, Oid, Result, bail, err};
+use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{AlterTableCmd, AlterTableType as At, node::Node as N};
 
 use super::Ddl;
 use super::expression::Use;
 use super::nodes::{option_text, options};
+
+/// What SET STATISTICS allows at most.
+const STATISTICS_TARGET_MAX: i16 = 10_000;
 
 impl Ddl<'_> {
     /// Runs a subcommand about one column; false when it is none.
@@ -35,6 +38,9 @@ impl Ddl<'_> {
         }
         let at = match relation.columns.iter().position(|col| *col.name == *c.name && !col.dropped) {
             Some(at) => at,
+            None if kind == At::AtSetStatistics && c.num > 0 && relation.index.is_none() => {
+                bail!(FEATURE_NOT_SUPPORTED, "cannot refer to non-index column by number")
+            }
             None if kind == At::AtSetStatistics && c.num > 0 => match relation.columns.get(c.num as usize - 1) {
                 Some(_) => c.num as usize - 1,
                 None => bail!(UNDEFINED_COLUMN, "column number {} of relation \"{}\" does not exist", c.num, relation.name),
@@ -55,10 +61,8 @@ impl Ddl<'_> {
             At::AtDropNotNull => self.drop_not_null(relation, at, recurse)?,
             At::AtDropExpression => self.drop_expression(relation, at, c.missing_ok)?,
             At::AtSetStatistics => {
-                let target = match def {
-                    Some(N::Integer(i)) if i.ival >= 0 => Some(i.ival.min(10_000) as i16),
-                    _ => None,
-                };
+                let target = self.statistics_target(def)?;
+                check_has_statistics(relation, at)?;
                 self.change_column(relation, at, |col| col.statistics_target = target);
             }
             At::AtSetOptions | At::AtResetOptions => self.change_options(relation, at, def, kind == At::AtSetOptions)?,
@@ -89,6 +93,20 @@ impl Ddl<'_> {
             self.each_child(relation, mode, |child| self.alter_column_command(&child, c, def, true).map(drop))?;
         }
         Ok(())
+    }
+
+    fn statistics_target(&self, def: Option<&N>) -> Result<Option<i16>> {
+        let Some(N::Integer(i)) = def else { return Ok(None) };
+        match i.ival {
+            ..-1 => bail!(INVALID_PARAMETER_VALUE, "statistics target {} is too low", i.ival),
+            -1 => Ok(None),
+            target if target > i32::from(STATISTICS_TARGET_MAX) => {
+                let message = format!("lowering statistics target to {STATISTICS_TARGET_MAX}");
+                self.warning(SqlState::INVALID_PARAMETER_VALUE, message);
+                Ok(Some(STATISTICS_TARGET_MAX))
+            }
+            target => Ok(Some(target as i16)),
+        }
     }
 
     fn change_default(&self, relation: &Relation, at: usize, c: &AlterTableCmd) -> Result<()> {
@@ -309,5 +327,19 @@ impl Ddl<'_> {
             }
             _ => Err(DbError::unsupported("this change of an identity column")),
         }
+    }
+}
+
+/// Of an index, only expressions have statistics of their own.
+fn check_has_statistics(relation: &Relation, at: usize) -> Result<()> {
+    let Some(index) = &relation.index else { return Ok(()) };
+    let (column, name) = (&relation.columns[at].name, &relation.name);
+    match index.keys.get(at) {
+        None => bail!(FEATURE_NOT_SUPPORTED, "cannot alter statistics on included column \"{column}\" of index \"{name}\""),
+        Some(key) if key.column != 0 => {
+            let message = format!("cannot alter statistics on non-expression column \"{column}\" of index \"{name}\"");
+            Err(err!(FEATURE_NOT_SUPPORTED, "{message}").hint("Alter statistics on table column instead."))
+        }
+        Some(_) => Ok(()),
     }
 }

@@ -246,6 +246,16 @@ pub struct SetCall {
     pub types: Vec<Oid>,
     /// A composite or record result is spread over the columns.
     pub spread: bool,
+    /// What several columns are as one value, where that is asked for.
+    pub row: Option<RowShape>,
+}
+
+/// The type and the columns of rows that a function gives column by column.
+#[derive(Clone, Debug)]
+pub struct RowShape {
+    pub type_oid: Oid,
+    pub types: Arc<[Oid]>,
+    pub names: Arc<[Arc<str>]>,
 }
 
 #[derive(Clone)]

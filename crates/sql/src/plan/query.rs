@@ -388,7 +388,8 @@ impl<'a> Planner<'a> {
             let mut functions = Vec::with_capacity(calls.len());
             for call in &calls {
                 let (kinds, types) = (vec![self.kind(call.ty())], vec![call.ty()]);
-                functions.push(SetCall { source: self.set_source(call, None, &stage.layout)?, kinds, types, spread: false });
+                let row = self.row_shape(call)?;
+                functions.push(SetCall { source: self.set_source(call, None, &stage.layout)?, kinds, types, spread: false, row });
             }
             let mut layout = stage.layout.clone();
             let mut kinds = stage.node.kinds.to_vec();

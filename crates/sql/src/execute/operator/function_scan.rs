@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, classes};
-use melba_types::{Batch, Column, Datum, Kind, Oid, Record, Result, err, oids};
+use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Record, Result, err};
 
 use crate::execute::expression::{Target, filter};
 use crate::execute::{BATCH_ROWS, ExecContext, Operator};
-use crate::plan::node::{FunctionScanNode, SetCall, SetSource};
+use crate::plan::node::{FunctionScanNode, RowShape, SetCall, SetSource};
 
 /// The rows of one function call.
 pub(super) struct RowIter {
@@ -16,6 +16,8 @@ pub(super) struct RowIter {
     types: Vec<Oid>,
     catalog: Arc<Catalog>,
     spread: bool,
+    /// What several columns are as one value.
+    shape: Option<RowShape>,
 }
 
 impl RowIter {
@@ -52,7 +54,21 @@ impl RowIter {
             true => (call.kinds.clone(), call.types.clone()),
             false => (Vec::new(), Vec::new()),
         };
-        Ok(RowIter { rows, kinds, types, catalog: ctx.catalog.clone(), spread: call.spread })
+        Ok(RowIter { rows, kinds, types, catalog: ctx.catalog.clone(), spread: call.spread, shape: call.row.clone() })
+    }
+
+    /// The next row as one value.
+    pub fn next_value(&mut self) -> Result<Option<Datum>> {
+        let Some(mut row) = self.next().transpose()? else { return Ok(None) };
+        match &self.shape {
+            // Functions give their rows column by column, or as records.
+            Some(shape) if !matches!(row[..], [Datum::Record(_) | Datum::Null]) => {
+                let (field_types, field_names) = (shape.types.clone(), Some(shape.names.clone()));
+                Ok(Some(Datum::Record(Arc::new(Record { type_oid: shape.type_oid, field_types, field_names, fields: row }))))
+            }
+            _ if row.len() == 1 => Ok(row.pop()),
+            _ => Err(DbError::internal(format!("{} columns as one value of unknown type", row.len()))),
+        }
     }
 
     /// The fields of a row, which must be those that the query was planned for.
@@ -97,27 +113,6 @@ impl Iterator for RowIter {
     }
 }
 
-/// Several columns as one value.
-pub(super) fn as_record(fields: Vec<Datum>) -> Datum {
-    let types = fields.iter().map(type_of).collect();
-    Datum::Record(Arc::new(Record { type_oid: oids::RECORD, field_types: types, field_names: None, fields }))
-}
-
-/// The most likely type of an untyped value.
-fn type_of(value: &Datum) -> melba_types::Oid {
-    match value.kind() {
-        Some(Kind::Bool) => oids::BOOL,
-        Some(Kind::Int2) => oids::INT2,
-        Some(Kind::Int4) => oids::INT4,
-        Some(Kind::Int8) => oids::INT8,
-        Some(Kind::Float4) => oids::FLOAT4,
-        Some(Kind::Float8) => oids::FLOAT8,
-        Some(Kind::Oid) => oids::OID,
-        Some(Kind::Numeric) => oids::NUMERIC,
-        _ => oids::TEXT,
-    }
-}
-
 pub(super) struct FunctionScanOp {
     node: Arc<FunctionScanNode>,
     kinds: Arc<[Kind]>,
@@ -152,10 +147,6 @@ impl FunctionScanOp {
             match next {
                 Some(mut row) => {
                     any = true;
-                    // A function of several columns that is asked for as one value.
-                    if width == 1 && row.len() > 1 {
-                        row = vec![as_record(row)];
-                    }
                     row.resize(width, Datum::Null);
                     out.extend(row);
                 }

@@ -93,13 +93,13 @@ impl ProjectSetOp {
         let mut any = false;
         for running in &mut self.running {
             let next = match running {
-                Some(iter) => iter.next().transpose()?,
+                Some(iter) => iter.next_value()?,
                 None => None,
             };
             match next {
-                Some(mut row) => {
+                Some(value) => {
                     any = true;
-                    values.push(if row.len() == 1 { row.swap_remove(0) } else { super::function_scan::as_record(row) });
+                    values.push(value);
                 }
                 None => {
                     *running = None;

@@ -8,6 +8,7 @@ use melba_types::{DbError, Kind, Result};
 
 use super::index::{ArmChoice, IndexChoice, Match, RangeChoice};
 use super::{Access, LeafPath, ScanColumns};
+use crate::analyze::function_columns;
 use crate::execute::expression::{Call, Node, Routine, compile};
 use crate::execute::key::KeyPart;
 use crate::execute::{Expression, Made};
@@ -295,13 +296,24 @@ impl Planner<'_> {
 
     fn set_call(&mut self, function: &RangeFunction, layout: &Layout) -> Result<SetCall> {
         let kinds: Vec<Kind> = self.kinds_of(&function.columns).to_vec();
-        let composite = match self.kind(function.expr.ty()) {
-            Kind::Record => kinds.len() != 1 || !matches!(kinds[0], Kind::Record),
-            _ => false,
-        };
+        let spread = self.kind(function.expr.ty()) == Kind::Record;
         let definitions = function.column_definitions.then_some(&function.columns[..]);
         let types = function.columns.iter().map(|c| c.ty).collect();
-        Ok(SetCall { source: self.set_source(&function.expr, definitions, layout)?, kinds, types, spread: composite })
+        Ok(SetCall { source: self.set_source(&function.expr, definitions, layout)?, kinds, types, spread, row: None })
+    }
+
+    /// What the rows of a record-returning function are as one value each, by its OUT arguments.
+    pub fn row_shape(&self, expr: &Expr) -> Result<Option<RowShape>> {
+        let Expr::Function(call) = expr else { return Ok(None) };
+        if self.kind(call.ty) != Kind::Record {
+            return Ok(None);
+        }
+        let columns = function_columns(self.catalog(), self.context.session, call)?;
+        Ok(columns.map(|columns| RowShape {
+            type_oid: call.ty,
+            types: columns.iter().map(|c| c.ty).collect(),
+            names: columns.iter().map(|c| c.name.clone()).collect(),
+        }))
     }
 
     /// The call of a set-returning function; any other expression gives one row. `definitions`: its column definition list.
