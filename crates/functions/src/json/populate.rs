@@ -193,7 +193,13 @@ fn record_set(call: &CallContext<'_>, a: &[Datum], function: &str) -> Result<Row
 }
 
 /// As `fill`; `ty` may be a domain.
-fn fill_checked(session: &dyn Session, ty: Oid, targets: &[RowColumn], base: Option<&Record>, source: &Source<'_>) -> Result<Datum> {
+fn fill_checked(
+    session: &dyn Session,
+    ty: Oid,
+    targets: &[RowColumn],
+    base: Option<&Record>,
+    source: &Source<'_>,
+) -> Result<Datum> {
     let row_type = lookup::base_type(session, ty);
     let filled = fill(session, row_type, targets, base, source)?;
     if row_type == ty { Ok(filled) } else { io::check_domain(session, ty, filled) }
