@@ -39,6 +39,8 @@ pub const HASH: Oid = Oid(405);
 /// Melba's own: tables whose rows never touch the disk.
 pub const MEMORY: Oid = Oid(9900);
 
+/// The role whose members may run CHECKPOINT.
+pub const PG_CHECKPOINT: Oid = Oid(4544);
 /// The superuser that every cluster starts with.
 pub const POSTGRES_ROLE: Oid = Oid(10);
 /// The database that every cluster starts with.

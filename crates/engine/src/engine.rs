@@ -313,6 +313,16 @@ impl Engine {
         self.shared.flush_all(&mut self.shared.background.lock().flush)
     }
 
+    /// Where recovery would begin to read the log.
+    pub fn replay_start(&self) -> Lsn {
+        Lsn(self.shared.checkpoint.load(Ordering::Relaxed))
+    }
+
+    /// The end of the log.
+    pub fn log_end(&self) -> Lsn {
+        self.shared.wal.end()
+    }
+
     /// Merges every tree's segments into one run (VACUUM FULL and the like).
     pub fn merge_all(&self) -> Result<()> {
         self.shared.check_poison()?;

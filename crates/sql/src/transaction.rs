@@ -5,6 +5,9 @@
 //!    top once it has made some.
 //! 2. Catalog rows reach the engine only in `commit`, in the same WAL record as the rest of the transaction, and the new
 //!    snapshot is published after the commit is visible and before its locks are released.
+//! 3. A committed catalog has no two objects of one name: new names are locked (`names`).
+
+mod names;
 
 use std::sync::Arc;
 
@@ -36,6 +39,8 @@ struct CatalogChanges {
     changes: Vec<(Oid, ObjectChange)>,
     /// The private snapshot and the version of the committed one it was made from.
     working: Option<(u64, Arc<Catalog>)>,
+    /// How many of the changes have been looked at for new names.
+    claimed: usize,
 }
 
 /// An exported snapshot's name, of PostgreSQL's form: the commit it ends with tells it from all others.
@@ -182,6 +187,7 @@ impl Tx {
         let mut ddl = self.ddl.lock();
         if ddl.changes.len() > savepoint.changes {
             ddl.changes.truncate(savepoint.changes);
+            ddl.claimed = ddl.claimed.min(savepoint.changes);
             ddl.working = None;
         }
         drop(ddl);
@@ -216,6 +222,7 @@ impl Tx {
     /// Fixes the commit's place in the order; the catalog's changes follow when it is published.
     pub fn start_commit(&self, durability: Durability) -> Result<Committing> {
         self.end_large_objects()?;
+        self.claim_names()?;
         let changes = std::mem::take(&mut *self.ddl.lock()).changes;
         if changes.is_empty() {
             return Ok(self.engine.start_commit(durability, None)?);

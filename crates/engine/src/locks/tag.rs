@@ -9,6 +9,8 @@ pub enum LockTag {
     Relation { database: u32, relation: u32 },
     /// A catalog object that is not a relation; `class` is the OID of its catalog.
     Object { database: u32, class: u32, object: u32 },
+    /// The name of a catalog object that is new, by hash: two names of the same hash only wait for each other needlessly.
+    Name { database: u32, class: u32, hash: u64 },
     /// pg_advisory_lock: `two_keys` tells (int, int) from (bigint).
     Advisory { database: u32, key: u64, two_keys: bool },
 }
@@ -51,6 +53,7 @@ impl LockKey {
             LockKey::Tag(LockTag::Object { database, class, object }) => {
                 format!("object {object} of class {class} of database {database}")
             }
+            LockKey::Tag(LockTag::Name { database, class, .. }) => format!("name of class {class} of database {database}"),
             LockKey::Tag(LockTag::Advisory { database, key, two_keys }) => {
                 format!("advisory lock [{database},{},{},{}]", key >> 32, key & 0xffff_ffff, 1 + u8::from(*two_keys))
             }

@@ -64,7 +64,15 @@ impl Ddl<'_> {
             .database_by_name(&template)
             .map_err(|_| err!(UNDEFINED_DATABASE, "template database \"{template}\" does not exist"))?;
         let copied = self.tx.cluster.catalog(source.oid);
-        if copied.user_objects().iter().any(|o| matches!(o, Object::Relation(_) | Object::Type(_) | Object::Function(_))) {
+        // What another database has of its own: changed ones of the first objects (grants on schema public) count, too.
+        let shared = |o: &Object| match o {
+            Object::Role(_) | Object::Database(_) => true,
+            Object::Description(d) => [classes::PG_AUTHID, classes::PG_DATABASE].contains(&d.address.class),
+            // Of sessions, which do not outlive the server.
+            Object::Namespace(n) => n.name.starts_with("pg_temp_"),
+            _ => false,
+        };
+        if !copied.user_objects().iter().all(shared) {
             return Err(DbError::unsupported(format!("copying database \"{template}\", which is not empty,")));
         }
         let objects =

@@ -59,6 +59,9 @@ impl Ddl<'_> {
     fn index_of(&self, table: &Relation, name: &str) -> Result<Arc<Relation>> {
         let catalog = self.catalog();
         let found = table.indexes.iter().filter_map(|oid| catalog.relation(*oid)).find(|i| *i.name == *name);
+        if let (None, Some(other)) = (found, catalog.relation_by_name(table.namespace, name)) {
+            bail!(WRONG_OBJECT_TYPE, "\"{}\" is not an index for table \"{}\"", other.name, table.name);
+        }
         found.cloned().ok_or_else(|| err!(UNDEFINED_OBJECT, "index \"{name}\" for table \"{}\" does not exist", table.name))
     }
 

@@ -2,8 +2,9 @@
 
 use melba_types::{Result, bail};
 use pg_query::NodeEnum as N;
-use pg_query::protobuf::{ObjectType, TransactionStmt, TransactionStmtKind, VacuumStmt};
+use pg_query::protobuf::{ClusterStmt, ObjectType, ReindexObjectType, TransactionStmt, TransactionStmtKind, VacuumStmt};
 
+use super::maintenance::is_concurrent;
 use super::transaction::{Block, prevent_in_block};
 
 /// The command as PostgreSQL names it in "cannot execute ... in a read-only transaction"; `None`: it changes nothing.
@@ -125,6 +126,14 @@ pub fn check(node: &N, block: Block, read_only: bool) -> Result<()> {
     }
     match node {
         N::VacuumStmt(VacuumStmt { is_vacuumcmd: true, .. }) => prevent_in_block(block, "VACUUM"),
+        N::ReindexStmt(s) if is_concurrent(s)? => prevent_in_block(block, "REINDEX CONCURRENTLY"),
+        N::ReindexStmt(s) => match s.kind() {
+            ReindexObjectType::ReindexObjectSchema => prevent_in_block(block, "REINDEX SCHEMA"),
+            ReindexObjectType::ReindexObjectSystem => prevent_in_block(block, "REINDEX SYSTEM"),
+            ReindexObjectType::ReindexObjectDatabase => prevent_in_block(block, "REINDEX DATABASE"),
+            _ => Ok(()),
+        },
+        N::ClusterStmt(ClusterStmt { relation: None, .. }) => prevent_in_block(block, "CLUSTER"),
         N::CreatedbStmt(_) => prevent_in_block(block, "CREATE DATABASE"),
         N::DropdbStmt(_) => prevent_in_block(block, "DROP DATABASE"),
         N::AlterSystemStmt(_) => prevent_in_block(block, "ALTER SYSTEM"),

@@ -8,12 +8,12 @@ use melba_functions::Session as FunctionSession;
 use melba_protocol::scram::Verifier;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{
-    ClusterStmt, ConstraintsSetStmt, CopyStmt, CreateTableAsStmt, IntoClause, LockStmt, ObjectType, RefreshMatViewStmt,
-    ReindexStmt, node::Node as N,
+    ConstraintsSetStmt, CopyStmt, CreateTableAsStmt, IntoClause, LockStmt, ObjectType, RefreshMatViewStmt, node::Node as N,
 };
 
 use super::context::StatementContext;
 use super::portal::Outcome;
+use super::{maintenance, vacuum};
 use crate::copy::statement::{self, CopyContext};
 use crate::ddl::{self, Ddl};
 use crate::execute::{BATCH_ROWS, ExecContext};
@@ -44,8 +44,10 @@ pub fn run(context: &StatementContext, statement: &Statement, query: RunQuery<'_
             }
             N::RefreshMatViewStmt(s) => Some(refresh(ddl, tx, s, &exec, query)),
             N::ConstraintsSetStmt(s) => Some(set_constraints(ddl, context, s)),
-            N::ReindexStmt(s) => Some(reindex(ddl, s)),
-            N::ClusterStmt(s) => Some(cluster(ddl, s)),
+            N::ReindexStmt(s) => Some(maintenance::reindex(ddl, s)),
+            N::ClusterStmt(s) => Some(maintenance::cluster(ddl, s)),
+            N::VacuumStmt(s) => Some(vacuum::run(ddl, s)),
+            N::CheckPointStmt(_) => Some(maintenance::checkpoint(ddl)),
             N::LockStmt(s) => Some(lock_tables(ddl, s)),
             node => Some(ddl::execute(ddl, node)?.map(|tag| Outcome::Done { tag })),
         }
@@ -284,39 +286,6 @@ fn set_constraints(ddl: &Ddl<'_>, context: &StatementContext, s: &ConstraintsSet
         run_deferred(context, false)?;
     }
     Ok(Outcome::Done { tag: "SET CONSTRAINTS".into() })
-}
-
-/// REINDEX: index segments are merged in the background, so nothing is left to rebuild once the names are checked.
-fn reindex(ddl: &Ddl<'_>, s: &ReindexStmt) -> Result<Outcome> {
-    use pg_query::protobuf::ReindexObjectType::*;
-    if let Some(name) = &s.relation {
-        let relation = ddl.open_relation(name, RelationLockMode::Share)?;
-        let is_index = relation.index.is_some();
-        if s.kind() == ReindexObjectIndex && !is_index {
-            bail!(WRONG_OBJECT_TYPE, "\"{}\" is not an index", relation.name);
-        }
-        let tables = [RelationKind::Table, RelationKind::MaterializedView, RelationKind::PartitionedTable];
-        if s.kind() == ReindexObjectTable && !tables.contains(&relation.kind) {
-            bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table or materialized view", relation.name);
-        }
-        ddl.require_owner(relation.owner, if is_index { "index" } else { "table" }, &relation.name)?;
-    } else if s.kind() == ReindexObjectSchema {
-        let namespace = ddl.namespace(&s.name)?;
-        ddl.require_owner(namespace.owner, "schema", &s.name)?;
-    }
-    Ok(Outcome::Done { tag: "REINDEX".into() })
-}
-
-/// CLUSTER: rows are kept in the order they were inserted; there is no other order to bring them into.
-fn cluster(ddl: &Ddl<'_>, s: &ClusterStmt) -> Result<Outcome> {
-    if let Some(name) = &s.relation {
-        let relation = ddl.open_relation(name, RelationLockMode::ShareUpdateExclusive)?;
-        ddl.require_owner(relation.owner, "table", &relation.name)?;
-        if !s.indexname.is_empty() {
-            ddl.cluster_on(&relation, Some(&s.indexname))?;
-        }
-    }
-    Ok(Outcome::Done { tag: "CLUSTER".into() })
 }
 
 /// LOCK TABLE.

@@ -26,6 +26,7 @@ pub mod interrupt;
 mod large_objects;
 mod listing;
 mod literals;
+mod maintenance;
 pub mod names;
 pub mod permissions;
 pub mod pipeline;
@@ -49,6 +50,7 @@ mod system_rows;
 pub mod transaction;
 pub mod user;
 mod utility;
+mod vacuum;
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

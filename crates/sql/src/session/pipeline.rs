@@ -386,17 +386,13 @@ impl RowSource for PlanRows {
 }
 
 pub(super) fn execute_utility(context: &StatementContext, tx: &Arc<Tx>, statement: &Statement) -> Result<Outcome> {
-    let done = |tag: &str| Ok(Outcome::Done { tag: tag.to_owned() });
     let query = |node: &NodeEnum| run_query(context, tx, node);
-    match &statement.node {
-        // Space comes back by itself and statistics are always current: there is nothing left for these to do.
-        NodeEnum::VacuumStmt(s) => done(if s.is_vacuumcmd { "VACUUM" } else { "ANALYZE" }),
-        NodeEnum::CheckPointStmt(_) => done("CHECKPOINT"),
-        node => match define::run(context, statement, &query) {
-            Some(result) => result,
-            None => Err(define::unsupported(node, statement.text())),
-        },
-    }
+    let Some(result) = define::run(context, statement, &query) else {
+        return Err(define::unsupported(&statement.node, statement.text()));
+    };
+    let outcome = result?;
+    tx.claim_names()?;
+    Ok(outcome)
 }
 
 /// Runs a query that stands inside a utility statement, against the catalog as the transaction sees it now.

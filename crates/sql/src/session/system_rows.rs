@@ -107,6 +107,10 @@ impl StatementContext {
                     (row[1], row[7], row[8], row[9]) = (oid(database), oid(class), oid(object), Datum::Int2(0));
                     "object"
                 }
+                Some(LockTag::Name { database, class, .. }) => {
+                    (row[1], row[7]) = (oid(database), oid(class));
+                    "object"
+                }
                 Some(LockTag::Advisory { database, key, two_keys }) => {
                     row[1] = oid(database);
                     (row[7], row[8]) = (oid((key >> 32) as u32), oid(key as u32));

@@ -520,3 +520,57 @@ fn values_of_dropped_columns_give_their_space_back() {
         assert_eq!(h.query(query), answer, "{query}");
     }
 }
+
+#[test]
+fn a_checkpoint_leaves_recovery_nothing_to_read() {
+    let mut h = Harness::new();
+    h.query("create table c (id int primary key, v text)");
+    h.query("insert into c select i, repeat('x', 100) from generate_series(1, 1000) i");
+    let before = h.engine().replay_start();
+    assert_eq!(h.query("create role plain; set role plain; checkpoint"), "C:CREATE ROLE C:SET E42501 Z:I");
+    assert_eq!(h.engine().replay_start(), before, "who may not moves nothing");
+    assert_eq!(h.query("reset role; grant pg_checkpoint to plain; set role plain"), "C:RESET C:GRANT ROLE C:SET Z:I");
+    assert_eq!(h.query("checkpoint"), "C:CHECKPOINT Z:I");
+    assert!(h.engine().replay_start() > before);
+    assert_eq!(h.engine().log_end(), h.engine().replay_start(), "nothing is left to replay");
+    assert_eq!(h.query("reset role; select count(*) from c"), "C:RESET T D:1000 C:SELECT 1 Z:I");
+}
+
+#[test]
+fn maintenance_asks_for_its_privilege() {
+    let mut h = Harness::new();
+    h.query("create table m (id int primary key); create index i on m (id); create role plain; set role plain");
+    for (query, answer) in [
+        // Warnings, which skip the table.
+        ("vacuum m", "N01000 C:VACUUM Z:I"),
+        ("analyze m", "N01000 C:ANALYZE Z:I"),
+        ("reindex table m", "E42501 Z:I"),
+        ("reindex index i", "E42501 Z:I"),
+        ("reindex schema public", "E42501 Z:I"),
+        ("cluster m using i", "E42501 Z:I"),
+        ("reset role; grant maintain on m to plain; set role plain", "C:RESET C:GRANT C:SET Z:I"),
+        ("vacuum m", "C:VACUUM Z:I"),
+        ("analyze m", "C:ANALYZE Z:I"),
+        ("reindex table m", "C:REINDEX Z:I"),
+        ("reindex index i", "C:REINDEX Z:I"),
+        ("cluster m using i", "C:CLUSTER Z:I"),
+    ] {
+        assert_eq!(h.query(query), answer, "{query}");
+    }
+}
+
+#[test]
+fn a_template_that_has_anything_is_not_copied() {
+    let mut h = Harness::new();
+    for (query, answer) in [
+        ("create database plain", "C:CREATE DATABASE Z:I"),
+        ("create schema s", "C:CREATE SCHEMA Z:I"),
+        ("create database copy template postgres", "E0A000 Z:I"),
+        ("drop schema s; create database copied template postgres", "C:DROP SCHEMA E25001 Z:I"),
+        ("create database copied template postgres", "C:CREATE DATABASE Z:I"),
+        ("grant create on schema public to public", "C:GRANT Z:I"),
+        ("create database copy template postgres", "E0A000 Z:I"),
+    ] {
+        assert_eq!(h.query(query), answer, "{query}");
+    }
+}

@@ -1,0 +1,205 @@
+//! CHECKPOINT, REINDEX and CLUSTER. Segments are merged in the background, so the last two have nothing to rebuild: what is left
+//! of them is who may, on what, and the locks.
+
+use melba_catalog::{Relation, RelationKind, Storage, acl, classes};
+use melba_engine::RelationLockMode;
+use melba_types::{Result, SqlState, bail, err};
+use pg_query::protobuf::{ClusterStmt, RangeVar, ReindexObjectType, ReindexStmt};
+
+use super::permissions::denied;
+use super::portal::Outcome;
+use crate::ddl::nodes::{option_bool, option_text, options};
+use crate::ddl::{Ddl, undefined_relation};
+
+fn done(tag: &str) -> Result<Outcome> {
+    Ok(Outcome::Done { tag: tag.to_owned() })
+}
+
+/// CHECKPOINT: when it returns, recovery would find everything committed before it in segments.
+pub(super) fn checkpoint(ddl: &Ddl<'_>) -> Result<Outcome> {
+    if !ddl.is_superuser() && !ddl.is_member(ddl.user, classes::PG_CHECKPOINT) {
+        return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to execute CHECKPOINT command")
+            .detail("Only roles with privileges of the \"pg_checkpoint\" role may execute this command."));
+    }
+    ddl.tx.cluster.engine.checkpoint()?;
+    done("CHECKPOINT")
+}
+
+/// Whether REINDEX was told CONCURRENTLY.
+pub(super) fn is_concurrent(s: &ReindexStmt) -> Result<bool> {
+    let mut concurrently = false;
+    for def in options(&s.params) {
+        match def.defname.as_str() {
+            "concurrently" => concurrently = option_bool(def)?,
+            "verbose" => drop(option_bool(def)?),
+            "tablespace" => match option_text(def).as_deref() {
+                None | Some("" | "pg_default") => {}
+                Some(name) => bail!(UNDEFINED_OBJECT, "tablespace \"{name}\" does not exist"),
+            },
+            name => return Err(err!(SYNTAX_ERROR, "unrecognized REINDEX option \"{name}\"").at(def.location)),
+        }
+    }
+    Ok(concurrently)
+}
+
+pub(super) fn reindex(ddl: &Ddl<'_>, s: &ReindexStmt) -> Result<Outcome> {
+    use ReindexObjectType::*;
+    let concurrently = is_concurrent(s)?;
+    match s.kind() {
+        ReindexObjectIndex => reindex_index(ddl, name_of(s.relation.as_ref())?, concurrently)?,
+        ReindexObjectTable => reindex_table(ddl, name_of(s.relation.as_ref())?, concurrently)?,
+        ReindexObjectSchema => {
+            let namespace = ddl.namespace(&s.name)?;
+            ddl.require_owner(namespace.owner, "schema", &s.name)?;
+            reindex_all(ddl, concurrently, |r| r.namespace == namespace.oid)?;
+        }
+        kind => {
+            let catalog = ddl.catalog();
+            let Some(database) = catalog.database(ddl.tx.database) else { return done("REINDEX") };
+            if !s.name.is_empty() && s.name != *database.name {
+                bail!(FEATURE_NOT_SUPPORTED, "can only reindex the currently open database");
+            }
+            ddl.require_owner(database.owner, "database", &database.name)?;
+            if kind == ReindexObjectSystem && concurrently {
+                bail!(FEATURE_NOT_SUPPORTED, "cannot reindex system catalogs concurrently");
+            }
+            if kind != ReindexObjectSystem {
+                reindex_all(ddl, concurrently, |_| true)?;
+            }
+        }
+    }
+    done("REINDEX")
+}
+
+fn name_of(name: Option<&RangeVar>) -> Result<&RangeVar> {
+    name.ok_or_else(|| err!(INTERNAL_ERROR, "the statement names no relation"))
+}
+
+/// The locks on a table and on its indexes.
+fn modes(concurrently: bool) -> (RelationLockMode, RelationLockMode) {
+    match concurrently {
+        true => (RelationLockMode::ShareUpdateExclusive, RelationLockMode::ShareUpdateExclusive),
+        false => (RelationLockMode::Share, RelationLockMode::AccessExclusive),
+    }
+}
+
+fn may_maintain(ddl: &Ddl<'_>, table: &Relation) -> bool {
+    ddl.catalog().has_relation_privileges(ddl.user, table, acl::MAINTAIN)
+}
+
+fn refuse_system(relation: &Relation, concurrently: bool) -> Result<()> {
+    if concurrently && relation.oid.0 < classes::FIRST_USER_OID {
+        bail!(FEATURE_NOT_SUPPORTED, "cannot reindex system catalogs concurrently");
+    }
+    Ok(())
+}
+
+fn reindex_index(ddl: &Ddl<'_>, name: &RangeVar, concurrently: bool) -> Result<()> {
+    let index = ddl.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
+    let Some(info) = &index.index else { bail!(WRONG_OBJECT_TYPE, "\"{}\" is not an index", index.name) };
+    let table = ddl.relation(info.table)?;
+    if !may_maintain(ddl, &table) {
+        bail!(INSUFFICIENT_PRIVILEGE, "permission denied for index {}", index.name);
+    }
+    refuse_system(&index, concurrently)?;
+    let (of_table, of_index) = modes(concurrently);
+    ddl.lock_relation(table.oid, of_table)?;
+    ddl.open_relation(name, of_index).map(drop)
+}
+
+fn reindex_table(ddl: &Ddl<'_>, name: &RangeVar, concurrently: bool) -> Result<()> {
+    let table = maintained(ddl, name)?;
+    refuse_system(&table, concurrently)?;
+    ddl.open_relation(name, modes(concurrently).0)?;
+    let catalog = ddl.catalog();
+    let members = catalog.descendants(table.oid);
+    let members: Vec<&Relation> = match table.is_partitioned() {
+        true => members.iter().filter_map(|oid| Some(&**catalog.relation(*oid)?)).collect(),
+        false => vec![&table],
+    };
+    if !table.is_partitioned() && table.indexes.is_empty() {
+        let message = match concurrently {
+            true => "has no indexes that can be reindexed concurrently",
+            false => "has no indexes to reindex",
+        };
+        ddl.notice(format!("table \"{}\" {message}", table.name));
+    }
+    members.into_iter().try_for_each(|member| lock_indexes(ddl, member, concurrently))
+}
+
+/// A table that the user may rebuild.
+fn maintained(ddl: &Ddl<'_>, name: &RangeVar) -> Result<std::sync::Arc<Relation>> {
+    let table = ddl.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
+    let tables = [RelationKind::Table, RelationKind::MaterializedView, RelationKind::PartitionedTable, RelationKind::Toast];
+    if !tables.contains(&table.kind) {
+        bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table or materialized view", table.name);
+    }
+    if may_maintain(ddl, &table) { Ok(table) } else { Err(denied(&table)) }
+}
+
+fn lock_indexes(ddl: &Ddl<'_>, table: &Relation, concurrently: bool) -> Result<()> {
+    // System relations are views of the catalog, which has locks of its own.
+    if matches!(table.storage, Storage::System(_)) {
+        return Ok(());
+    }
+    let (of_table, of_index) = modes(concurrently);
+    ddl.lock_relation(table.oid, of_table)?;
+    table.indexes.iter().try_for_each(|index| ddl.lock_relation(*index, of_index))
+}
+
+fn reindex_all(ddl: &Ddl<'_>, concurrently: bool, wanted: impl Fn(&Relation) -> bool) -> Result<()> {
+    let catalog = ddl.catalog();
+    let is_table = |r: &Relation| matches!(r.kind, RelationKind::Table | RelationKind::MaterializedView);
+    let mut tables: Vec<_> = catalog.user_relations().filter(|r| is_table(r) && wanted(r)).collect();
+    tables.sort_by_key(|r| r.oid);
+    tables.into_iter().filter(|table| may_maintain(ddl, table)).try_for_each(|table| lock_indexes(ddl, table, concurrently))
+}
+
+/// CLUSTER: rows are kept in the order they were inserted; there is no other order to bring them into.
+pub(super) fn cluster(ddl: &Ddl<'_>, s: &ClusterStmt) -> Result<Outcome> {
+    for def in options(&s.params) {
+        match def.defname.as_str() {
+            "verbose" => drop(option_bool(def)?),
+            name => return Err(err!(SYNTAX_ERROR, "unrecognized CLUSTER option \"{name}\"").at(def.location)),
+        }
+    }
+    let Some(name) = &s.relation else {
+        cluster_all(ddl)?;
+        return done("CLUSTER");
+    };
+    maintained(ddl, name)?;
+    let table = ddl.open_relation(name, RelationLockMode::AccessExclusive)?;
+    match s.indexname.as_str() {
+        "" if !is_clustered(ddl, &table) => {
+            bail!(UNDEFINED_OBJECT, "there is no previously clustered index for table \"{}\"", table.name)
+        }
+        "" => {}
+        index => ddl.cluster_on(&table, Some(index))?,
+    }
+    for index in &table.indexes {
+        ddl.lock_relation(*index, RelationLockMode::AccessExclusive)?;
+    }
+    done("CLUSTER")
+}
+
+fn is_clustered(ddl: &Ddl<'_>, table: &Relation) -> bool {
+    let catalog = ddl.catalog();
+    let mut indexes = table.indexes.iter().filter_map(|oid| catalog.relation(*oid));
+    indexes.any(|index| index.index.as_ref().is_some_and(|i| i.clustered))
+}
+
+/// Every table with a marked index, of those that are the user's to rebuild.
+fn cluster_all(ddl: &Ddl<'_>) -> Result<()> {
+    let catalog = ddl.catalog();
+    let mut tables: Vec<_> = catalog.user_relations().filter(|r| is_clustered(ddl, r)).collect();
+    tables.sort_by_key(|r| r.oid);
+    for table in tables {
+        if may_maintain(ddl, table) {
+            ddl.lock_relation(table.oid, RelationLockMode::AccessExclusive)?;
+        } else {
+            let message = format!("permission denied to cluster \"{}\", skipping it", table.name);
+            ddl.warning(SqlState::WARNING, message);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! VACUUM and ANALYZE: space comes back by itself and statistics are always current, so what is left of them is what others
+//! notice: who may, on what, and the locks.
+
+use std::sync::Arc;
+
+use melba_catalog::{Relation, RelationKind, Storage, acl};
+use melba_engine::{LockTag, RelationLockMode, Wait};
+use melba_types::{Result, SqlState, bail, err};
+use pg_query::protobuf::{DefElem, RangeVar, VacuumRelation, VacuumStmt, node::Node as N};
+
+use super::portal::Outcome;
+use crate::ddl::nodes::{inner, option_bool, option_int, options, strings};
+use crate::ddl::{Ddl, undefined_relation};
+
+const PARALLEL_MAX: i64 = 1024;
+
+/// What the options say that matters here.
+struct Options {
+    /// VACUUM rather than ANALYZE.
+    vacuum: bool,
+    analyze: bool,
+    full: bool,
+    skip_locked: bool,
+    /// Touches no table.
+    only_database: bool,
+}
+
+pub(super) fn run(ddl: &Ddl<'_>, s: &VacuumStmt) -> Result<Outcome> {
+    let chosen = Options::of(s)?;
+    let named: Vec<&VacuumRelation> =
+        s.rels.iter().filter_map(|n| if let Ok(N::VacuumRelation(r)) = inner(n) { Some(r) } else { None }).collect();
+    if chosen.only_database && !named.is_empty() {
+        bail!(FEATURE_NOT_SUPPORTED, "ONLY_DATABASE_STATS cannot be specified with a list of tables");
+    }
+    if !chosen.analyze && named.iter().any(|r| !r.va_cols.is_empty()) {
+        bail!(FEATURE_NOT_SUPPORTED, "ANALYZE option must be specified when a column list is provided");
+    }
+    if named.is_empty() && !chosen.only_database {
+        for relation in everything(ddl) {
+            chosen.process(ddl, &relation, &[], false)?;
+        }
+    }
+    for each in named {
+        let name = each.relation.as_ref().ok_or_else(|| err!(INTERNAL_ERROR, "VACUUM of a table without a name"))?;
+        chosen.process_named(ddl, name, &strings(&each.va_cols))?;
+    }
+    Ok(Outcome::Done { tag: if chosen.vacuum { "VACUUM" } else { "ANALYZE" }.into() })
+}
+
+/// All tables, in the order of their OIDs.
+fn everything(ddl: &Ddl<'_>) -> Vec<Arc<Relation>> {
+    let catalog = ddl.catalog();
+    let is_table = |r: &&Arc<Relation>| matches!(r.kind, RelationKind::Table | RelationKind::MaterializedView);
+    let mut all: Vec<Arc<Relation>> = catalog.user_relations().filter(is_table).cloned().collect();
+    all.sort_by_key(|r| r.oid);
+    all
+}
+
+impl Options {
+    fn of(s: &VacuumStmt) -> Result<Options> {
+        let vacuum = s.is_vacuumcmd;
+        let mut of = Options { vacuum, analyze: !vacuum, full: false, skip_locked: false, only_database: false };
+        let (mut parallel, mut skips_pages, mut toast, mut others) = (0, false, true, false);
+        for def in options(&s.options) {
+            let name = def.defname.as_str();
+            others |= !matches!(name, "only_database_stats" | "verbose");
+            match name {
+                "verbose" => drop(option_bool(def)?),
+                "skip_locked" => of.skip_locked = option_bool(def)?,
+                "buffer_usage_limit" => {}
+                "analyze" if vacuum => of.analyze = option_bool(def)?,
+                "full" if vacuum => of.full = option_bool(def)?,
+                "disable_page_skipping" if vacuum => skips_pages = option_bool(def)?,
+                "process_toast" if vacuum => toast = option_bool(def)?,
+                "only_database_stats" if vacuum => of.only_database = option_bool(def)?,
+                "freeze" | "process_main" | "truncate" | "skip_database_stats" if vacuum => drop(option_bool(def)?),
+                "index_cleanup" if vacuum => check_index_cleanup(def)?,
+                "parallel" if vacuum => parallel = workers(def)?,
+                _ => {
+                    let command = if vacuum { "VACUUM" } else { "ANALYZE" };
+                    return Err(err!(SYNTAX_ERROR, "unrecognized {command} option \"{name}\"").at(def.location));
+                }
+            }
+        }
+        let refused = match () {
+            () if of.full && parallel > 0 => "VACUUM FULL cannot be performed in parallel",
+            () if of.full && skips_pages => "VACUUM option DISABLE_PAGE_SKIPPING cannot be used with FULL",
+            () if of.full && !toast => "PROCESS_TOAST required with VACUUM FULL",
+            () if of.only_database && others => "ONLY_DATABASE_STATS cannot be specified with other VACUUM options",
+            () => return Ok(of),
+        };
+        bail!(FEATURE_NOT_SUPPORTED, "{refused}")
+    }
+
+    /// The word that messages use of what is done first.
+    fn verb(&self) -> &'static str {
+        if self.vacuum { "vacuum" } else { "analyze" }
+    }
+
+    fn mode(&self) -> RelationLockMode {
+        if self.full { RelationLockMode::AccessExclusive } else { RelationLockMode::ShareUpdateExclusive }
+    }
+
+    /// A table with its partitions and children, unless ONLY was said.
+    fn process_named(&self, ddl: &Ddl<'_>, name: &RangeVar, columns: &[&str]) -> Result<()> {
+        let relation = ddl.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
+        if !name.inh && self.vacuum && relation.kind == RelationKind::PartitionedTable {
+            ddl.warning(SqlState::WARNING, format!("VACUUM ONLY of partitioned table \"{}\" has no effect", relation.name));
+        }
+        self.process(ddl, &relation, columns, true)?;
+        let catalog = ddl.catalog();
+        let below = if name.inh { catalog.descendants(relation.oid) } else { Vec::new() };
+        for child in below.into_iter().filter(|oid| *oid != relation.oid).filter_map(|oid| catalog.relation(oid)) {
+            self.process(ddl, child, columns, false)?;
+        }
+        Ok(())
+    }
+
+    /// `keep`: ANALYZE holds the lock until the transaction ends.
+    fn process(&self, ddl: &Ddl<'_>, relation: &Relation, columns: &[&str], keep: bool) -> Result<()> {
+        let (verb, name) = (self.verb(), &relation.name);
+        let catalog = ddl.catalog();
+        let owns_database = catalog.database(ddl.tx.database).is_some_and(|d| ddl.is_owner(d.owner));
+        if !owns_database && !catalog.has_relation_privileges(ddl.user, relation, acl::MAINTAIN) {
+            ddl.warning(SqlState::WARNING, format!("permission denied to {verb} \"{name}\", skipping it"));
+            return Ok(());
+        }
+        let fits = match relation.kind {
+            RelationKind::Table | RelationKind::MaterializedView | RelationKind::PartitionedTable => true,
+            RelationKind::Toast => self.vacuum,
+            _ => false,
+        };
+        if !fits {
+            let message = format!("skipping \"{name}\" --- cannot {verb} non-tables or special system tables");
+            ddl.warning(SqlState::WARNING, message);
+            return Ok(());
+        }
+        // System relations are views of the catalog, which has locks of its own.
+        if !matches!(relation.storage, Storage::System(_)) && !self.lock(ddl, relation, keep)? {
+            let message = format!("skipping {verb} of \"{name}\" --- lock not available");
+            ddl.warning(SqlState::LOCK_NOT_AVAILABLE, message);
+            return Ok(());
+        }
+        for (at, column) in columns.iter().enumerate() {
+            if !relation.columns.iter().any(|c| !c.dropped && *c.name == **column) {
+                bail!(UNDEFINED_COLUMN, "column \"{column}\" of relation \"{name}\" does not exist");
+            }
+            if columns[..at].contains(column) {
+                bail!(DUPLICATE_COLUMN, "column \"{column}\" of relation \"{name}\" appears more than once");
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the relation's lock; false: others hold it, and SKIP LOCKED was said.
+    fn lock(&self, ddl: &Ddl<'_>, relation: &Relation, keep: bool) -> Result<bool> {
+        let tag = LockTag::Relation { database: ddl.tx.database.0, relation: relation.oid.0 };
+        let wait = if self.skip_locked { Wait::NoWait } else { Wait::Block };
+        if keep && !self.vacuum {
+            return Ok(ddl.tx.engine.lock_relation(tag, self.mode(), wait)?);
+        }
+        // One table at a time, so that nobody waits for tables that are done.
+        let session = ddl.tx.engine.session();
+        let granted = session.lock(tag, self.mode(), wait)?;
+        if granted {
+            session.unlock(tag, self.mode());
+        }
+        Ok(granted)
+    }
+}
+
+/// INDEX_CLEANUP is a Boolean or AUTO.
+fn check_index_cleanup(def: &DefElem) -> Result<()> {
+    match crate::ddl::nodes::option_text(def) {
+        Some(text) if text.eq_ignore_ascii_case("auto") => Ok(()),
+        _ => option_bool(def).map(drop),
+    }
+}
+
+fn workers(def: &DefElem) -> Result<i64> {
+    if def.arg.is_none() {
+        let message = format!("parallel option requires a value between 0 and {PARALLEL_MAX}");
+        return Err(err!(SYNTAX_ERROR, "{message}").at(def.location));
+    }
+    let workers = option_int(def)?;
+    if !(0..=PARALLEL_MAX).contains(&workers) {
+        let message = format!("parallel workers for vacuum must be between 0 and {PARALLEL_MAX}");
+        return Err(err!(SYNTAX_ERROR, "{message}").at(def.location));
+    }
+    Ok(workers)
+}
