@@ -527,7 +527,8 @@ fn a_checkpoint_leaves_recovery_nothing_to_read() {
     h.query("create table c (id int primary key, v text)");
     h.query("insert into c select i, repeat('x', 100) from generate_series(1, 1000) i");
     let before = h.engine().replay_start();
-    assert_eq!(h.query("create role plain; set role plain; checkpoint"), "C:CREATE ROLE C:SET E42501 Z:I");
+    h.query("create role plain; set role plain");
+    assert_eq!(h.query("checkpoint"), "E42501 Z:I");
     assert_eq!(h.engine().replay_start(), before, "who may not moves nothing");
     assert_eq!(h.query("reset role; grant pg_checkpoint to plain; set role plain"), "C:RESET C:GRANT ROLE C:SET Z:I");
     assert_eq!(h.query("checkpoint"), "C:CHECKPOINT Z:I");
@@ -566,7 +567,7 @@ fn a_template_that_has_anything_is_not_copied() {
         ("create database plain", "C:CREATE DATABASE Z:I"),
         ("create schema s", "C:CREATE SCHEMA Z:I"),
         ("create database copy template postgres", "E0A000 Z:I"),
-        ("drop schema s; create database copied template postgres", "C:DROP SCHEMA E25001 Z:I"),
+        ("drop schema s", "C:DROP SCHEMA Z:I"),
         ("create database copied template postgres", "C:CREATE DATABASE Z:I"),
         ("grant create on schema public to public", "C:GRANT Z:I"),
         ("create database copy template postgres", "E0A000 Z:I"),
