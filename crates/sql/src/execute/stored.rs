@@ -3,7 +3,7 @@
 //! Rows hold long values compressed, or as pointers (docs/design/toast.md). They travel through plans so, in columns whose data is
 //! `ColumnData::Stored`, and become values again where something looks at them:
 //!
-//! 1. Evaluating an expression gives values, never stored forms; `eval_stored` alone gives a column's as it is.
+//! 1. Evaluating an expression gives values, never stored forms; `eval_stored` alone gives a column's as it is, chosen or not.
 //! 2. Functions that can answer from the stored form (`expression::stored`) are handed it.
 //! 3. What leaves a plan is expanded (`Execution::next_batch`), but for rows that go straight into a table.
 

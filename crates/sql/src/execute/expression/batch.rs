@@ -111,8 +111,8 @@ impl Expression {
             _ if batch.rows == 1 => self.eval_loop(ctx, batch),
             // A row at a time, the values are expanded one after the other.
             Node::Call(_) if batch.is_stored() && self.reads_stored(batch) => self.eval_loop(ctx, batch),
-            // An outer row's value is looked at as that row stores it.
-            Node::Call(call) if call.is_of_outer() => self.eval_loop(ctx, batch),
+            // Values that are chosen, and those of outer rows, are looked at as rows store them.
+            Node::Call(call) if call.is_of_other_stored() => self.eval_loop(ctx, batch),
             Node::Call(call) => self.eval_call(call, ctx, batch),
             Node::And(args) => logic(args, false, ctx, batch),
             Node::Or(args) => logic(args, true, ctx, batch),
@@ -132,17 +132,25 @@ impl Expression {
                 Ok(booleans(batch.rows, |i| Some(condition::boolean_test(&value.get(i), *test).as_bool())))
             }
             Node::Relabel(arg) if arg.kind == self.kind => arg.eval_vector(ctx, batch),
-            Node::Case(case) if case.arg.is_none() => self.eval_branches(ctx, batch, &case.whens, Some(&case.default)),
-            Node::Coalesce(args) => self.eval_coalesce(ctx, batch, args),
+            _ if self.is_choice() => match self.eval_stored_vector(ctx, batch)? {
+                Vector::Owned(column) if column.is_stored() => Ok(Vector::Owned(ctx.expand_column(&column, self.kind)?)),
+                values => Ok(values),
+            },
             _ => self.eval_loop(ctx, batch),
         }
     }
 
-    /// The values for every row of the batch; a column's as rows store them.
+    /// The values for every row of the batch; a column's as rows store them, wherever they were not looked at.
     pub fn eval_stored_vector<'a>(&self, ctx: &ExecContext, batch: &'a Batch) -> Result<Vector<'a>> {
         match &self.node {
+            _ if batch.rows == 0 => self.eval_vector(ctx, batch),
             Node::Column(i) => Ok(Vector::Borrowed(&batch.columns[*i])),
             Node::Relabel(arg) if arg.kind == self.kind => arg.eval_stored_vector(ctx, batch),
+            Node::Case(case) if case.arg.is_none() && batch.rows > 1 => {
+                self.eval_branches(ctx, batch, &case.whens, Some(&case.default))
+            }
+            Node::Coalesce(args) if batch.rows > 1 => self.eval_coalesce(ctx, batch, args),
+            _ if self.is_choice() => self.eval_each(ctx, batch, Expression::eval_stored),
             _ => self.eval_vector(ctx, batch),
         }
     }
@@ -154,7 +162,16 @@ impl Expression {
     }
 
     /// One row at a time.
-    fn eval_loop<'a>(&self, ctx: &ExecContext, batch: &'a Batch) -> Result<Vector<'a>> {
+    fn eval_loop<'a>(&self, ctx: &ExecContext, batch: &Batch) -> Result<Vector<'a>> {
+        self.eval_each(ctx, batch, Expression::eval_row)
+    }
+
+    fn eval_each<'a>(
+        &self,
+        ctx: &ExecContext,
+        batch: &Batch,
+        eval: impl Fn(&Expression, &ExecContext, &[Datum]) -> Result<Datum>,
+    ) -> Result<Vector<'a>> {
         let mut needed = Vec::new();
         self.columns(&mut needed);
         let mut row = vec![Datum::Null; batch.columns.len()];
@@ -163,7 +180,7 @@ impl Expression {
             for &column in &needed {
                 row[column] = batch.columns[column].get(i);
             }
-            out.push(self.eval_row(ctx, &row)?);
+            out.push(eval(self, ctx, &row)?);
         }
         Ok(Vector::Owned(out))
     }
@@ -242,10 +259,10 @@ impl Expression {
         Ok(Vector::Owned(merge.finish(self.kind)))
     }
 
-    /// The values for some rows of the batch. No row, no evaluation.
+    /// The values for some rows of the batch, as rows store them. No row, no evaluation.
     fn eval_on<'a>(&self, ctx: &ExecContext, batch: &'a Batch, rows: &[u32]) -> Result<Vector<'a>> {
         if rows.len() == batch.rows {
-            return self.eval_vector(ctx, batch);
+            return self.eval_stored_vector(ctx, batch);
         }
         let mut needed = Vec::new();
         self.columns(&mut needed);
@@ -254,7 +271,7 @@ impl Expression {
             // Columns that are not read stay empty; nothing looks at them.
             part.columns.push(if needed.contains(&i) { column.take(rows) } else { Column::new(ColumnData::Bool(Vec::new())) });
         }
-        Ok(match self.eval_vector(ctx, &part)? {
+        Ok(match self.eval_stored_vector(ctx, &part)? {
             Vector::Borrowed(column) => Vector::Owned(column.clone()),
             Vector::Owned(column) => Vector::Owned(column),
             Vector::Scalar(value) => Vector::Scalar(value),

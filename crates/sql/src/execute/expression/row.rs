@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_functions::io;
 use melba_types::{Datum, Kind, Record, Result};
 
-use super::{Case, Expression, MinMax, Node, RowCompare, array, condition, sqlvalue};
+use super::{Expression, Node, RowCompare, array, condition, sqlvalue};
 use crate::execute::ExecContext;
 use crate::tree::Comparison;
 
@@ -29,25 +29,14 @@ pub(super) fn eval(expression: &Expression, ctx: &ExecContext, row: &[Datum]) ->
                 _ => true,
             })
         }
-        Node::NullIf(call) => {
-            let (a, b) = (call.args[0].eval_row(ctx, row)?, call.args[1].eval_row(ctx, row)?);
-            if !a.is_null() && !b.is_null() && call.compare(ctx, a.clone(), b)? == Some(true) { Datum::Null } else { a }
-        }
         Node::ScalarArray(s) => {
             let scalar = s.call.args[0].eval_row(ctx, row)?;
             return array::scalar_array(s, ctx, scalar, s.call.args[1].eval_row(ctx, row)?);
         }
-        Node::Case(case) => return eval_case(case, ctx, row),
-        Node::Coalesce(args) => {
-            for arg in args {
-                let value = arg.eval_row(ctx, row)?;
-                if !value.is_null() {
-                    return Ok(value);
-                }
-            }
-            Datum::Null
+        // What these choose is expanded once it is chosen.
+        Node::Case(_) | Node::Coalesce(_) | Node::NullIf(_) | Node::MinMax(_) | Node::SubPlan(_) => {
+            return ctx.expand(expression.eval_stored(ctx, row)?, expression.kind);
         }
-        Node::MinMax(m) => return min_max(m, ctx, row),
         Node::NullTest { arg, is_null, row: of_row } => condition::null_test(&arg.eval_stored(ctx, row)?, *is_null, *of_row),
         Node::BooleanTest { arg, test } => condition::boolean_test(&arg.eval_row(ctx, row)?, *test),
         Node::Relabel(arg) => relabel(arg.eval_row(ctx, row)?, expression.kind),
@@ -84,7 +73,6 @@ pub(super) fn eval(expression: &Expression, ctx: &ExecContext, row: &[Datum]) ->
         Node::Subscript(s) => return array::subscript(s, ctx, row),
         Node::SqlValue { function, typmod } => return sqlvalue::eval(*function, expression.ty, *typmod, ctx),
         Node::NextValue { sequence } => return sqlvalue::next_value(*sequence, expression.ty, ctx),
-        Node::SubPlan(subplan) => return ctx.expand(subplan.eval(ctx, row)?, expression.kind),
         Node::MergeAction => ctx.merge_action(),
     })
 }
@@ -120,43 +108,6 @@ fn convert_row(value: Datum, fields: Option<&[usize]>, expression: &Expression) 
         field_names: r.field_names.as_ref().map(|names| places.iter().filter_map(|at| names.get(*at).cloned()).collect()),
         fields: places.iter().map(|at| r.fields.get(*at).cloned().unwrap_or(Datum::Null)).collect(),
     }))
-}
-
-fn eval_case(case: &Case, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
-    let Some(arg) = &case.arg else {
-        for (when, then) in &case.whens {
-            if when.holds(ctx, row)? {
-                return then.eval_row(ctx, row);
-            }
-        }
-        return case.default.eval_row(ctx, row);
-    };
-    let value = arg.eval_row(ctx, row)?;
-    for (when, then) in &case.whens {
-        if matches!(ctx.with_local(value.clone(), || when.eval_row(ctx, row))?, Datum::Bool(true)) {
-            return then.eval_row(ctx, row);
-        }
-    }
-    case.default.eval_row(ctx, row)
-}
-
-fn min_max(m: &MinMax, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
-    let mut best = Datum::Null;
-    for arg in &m.less.args {
-        let value = arg.eval_row(ctx, row)?;
-        if value.is_null() {
-            continue;
-        }
-        let better = match (best.is_null(), m.greatest) {
-            (true, _) => true,
-            (false, true) => m.less.compare(ctx, best.clone(), value.clone())? == Some(true),
-            (false, false) => m.less.compare(ctx, value.clone(), best.clone())? == Some(true),
-        };
-        if better {
-            best = value;
-        }
-    }
-    Ok(best)
 }
 
 /// The first pair that is not equal decides; a NULL before that makes the answer NULL.

@@ -2,9 +2,9 @@
 
 use melba_functions::varlena::{COMPRESSED_HEADER_BYTES, HEADER_BYTES, SHORT_BYTES_MAX, data_bytes, type_length};
 use melba_toast::{External, Stored};
-use melba_types::{Datum, Result, oids};
+use melba_types::{Batch, Datum, Result, oids};
 
-use super::{Call, Expression, Node};
+use super::{Call, Case, Expression, MinMax, Node, SubPlanKind};
 use crate::execute::{ExecContext, stored};
 
 /// What is asked of a stored form.
@@ -24,10 +24,9 @@ pub enum StoredFunction {
 }
 
 impl StoredFunction {
-    /// By pg_proc.prosrc, when the operand is a column.
+    /// By pg_proc.prosrc, when the operand may come in stored form.
     pub fn of(source: &str, args: &[Expression]) -> Option<StoredFunction> {
-        let first = args.first()?;
-        if !first.is_column() {
+        if !args.first()?.keeps_stored() {
             return None;
         }
         Some(match source {
@@ -60,28 +59,105 @@ impl Expression {
         }
     }
 
-    /// The value for one input row; a column's as the row stores it.
+    /// A column's value as row `i` of the batch stores it; `None` for what is no column.
+    pub fn column_at(&self, batch: &Batch, i: usize) -> Option<Datum> {
+        match &self.node {
+            Node::Column(column) => Some(batch.columns[*column].get(i)),
+            _ => None,
+        }
+    }
+
+    /// Whether the value may be that of a column, untouched: `eval_stored` gives its stored form then.
+    fn keeps_stored(&self) -> bool {
+        self.is_column()
+            || self.is_choice()
+            || matches!(&self.node, Node::Relabel(arg) if arg.kind == self.kind && arg.keeps_stored())
+    }
+
+    /// Whether it is one of some values, as it is.
+    pub(super) fn is_choice(&self) -> bool {
+        match &self.node {
+            Node::Case(_) | Node::Coalesce(_) | Node::NullIf(_) | Node::MinMax(_) => true,
+            Node::SubPlan(subplan) => subplan.kind == SubPlanKind::Scalar,
+            _ => false,
+        }
+    }
+
+    /// The value for one input row; a column's as the row stores it, wherever it was not looked at.
     pub fn eval_stored(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
         match &self.node {
             Node::Column(i) => Ok(row[*i].clone()),
             Node::Executor(i) => Ok(ctx.executor_parameter(*i)),
             Node::Relabel(arg) if arg.kind == self.kind => arg.eval_stored(ctx, row),
+            Node::Coalesce(args) => {
+                for arg in args {
+                    let value = arg.eval_stored(ctx, row)?;
+                    if !value.is_null() {
+                        return Ok(value);
+                    }
+                }
+                Ok(Datum::Null)
+            }
+            Node::Case(case) => case.chosen(ctx, row)?.eval_stored(ctx, row),
+            Node::NullIf(call) => {
+                let (a, b) = (call.args[0].eval_stored(ctx, row)?, call.args[1].eval_row(ctx, row)?);
+                if a.is_null() || b.is_null() {
+                    return Ok(a);
+                }
+                let equal = call.compare(ctx, ctx.expand(a.clone(), call.args[0].kind)?, b)?;
+                Ok(if equal == Some(true) { Datum::Null } else { a })
+            }
+            Node::MinMax(m) => m.eval_stored(ctx, row),
+            Node::SubPlan(subplan) => subplan.eval(ctx, row),
             _ => self.eval_row(ctx, row),
         }
     }
 }
 
-impl Call {
-    /// Whether it is a function of the stored form of an outer row's column.
-    pub(super) fn is_of_outer(&self) -> bool {
-        fn is_outer(e: &Expression) -> bool {
-            match &e.node {
-                Node::Executor(_) => true,
-                Node::Relabel(arg) => is_outer(arg),
-                _ => false,
+impl Case {
+    /// The result whose condition holds.
+    fn chosen(&self, ctx: &ExecContext, row: &[Datum]) -> Result<&Expression> {
+        let arg = self.arg.as_ref().map(|arg| arg.eval_row(ctx, row)).transpose()?;
+        for (when, then) in &self.whens {
+            let holds = match &arg {
+                None => when.holds(ctx, row)?,
+                Some(value) => ctx.with_local(value.clone(), || when.holds(ctx, row))?,
+            };
+            if holds {
+                return Ok(then);
             }
         }
-        self.stored.is_some() && self.args.first().is_some_and(is_outer)
+        Ok(&self.default)
+    }
+}
+
+impl MinMax {
+    fn eval_stored(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+        let (mut best, mut best_value) = (Datum::Null, Datum::Null);
+        for arg in &self.less.args {
+            let stored = arg.eval_stored(ctx, row)?;
+            if stored.is_null() {
+                continue;
+            }
+            let value = ctx.expand(stored.clone(), arg.kind)?;
+            let better = match (best.is_null(), self.greatest) {
+                (true, _) => true,
+                (false, true) => self.less.compare(ctx, best_value.clone(), value.clone())? == Some(true),
+                (false, false) => self.less.compare(ctx, value.clone(), best_value.clone())? == Some(true),
+            };
+            if better {
+                (best, best_value) = (stored, value);
+            }
+        }
+        Ok(best)
+    }
+}
+
+impl Call {
+    /// Whether it is a function of a stored form that may come from elsewhere than the input's columns.
+    pub(super) fn is_of_other_stored(&self) -> bool {
+        let mut is_elsewhere = |e: &Expression| matches!(e.node, Node::Executor(_) | Node::SubPlan(_));
+        self.stored.is_some() && self.args.first().is_some_and(|first| first.any(&mut is_elsewhere))
     }
 
     /// Evaluates a call that has a `StoredFunction`.
@@ -93,7 +169,7 @@ impl Call {
 
     fn invoke_on_stored(&self, function: StoredFunction, ctx: &ExecContext, first: Datum, rest: &[Datum]) -> Result<Datum> {
         let Datum::Stored(bytes) = &first else {
-            if function == StoredFunction::ColumnSize && !first.is_null() {
+            if function == StoredFunction::ColumnSize && !first.is_null() && self.args[0].is_column() {
                 return Ok(Datum::Int4(self.size_in_row(ctx, &first) as i32));
             }
             return self.invoke_all(ctx, first, rest);

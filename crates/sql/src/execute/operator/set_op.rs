@@ -63,10 +63,7 @@ impl Operator for DistinctOp {
         loop {
             let next = match &mut self.run {
                 Some(reader) => reader.next()?,
-                None => match self.input.next(ctx, limit)? {
-                    Some(batch) => Some(ctx.expand_batch(batch, &self.node.input.kinds)?),
-                    None => None,
-                },
+                None => self.input.next(ctx, limit)?,
             };
             let Some(batch) = next else {
                 match self.next_pass(ctx)? {
@@ -74,7 +71,12 @@ impl Operator for DistinctOp {
                     false => return Ok(None),
                 }
             };
-            let keys = row_keys(&batch, self.node.columns.iter().copied(), &self.node.parts);
+            let keys_of = |batch: &Batch| row_keys(batch, self.node.columns.iter().copied(), &self.node.parts);
+            // Rows go on as they are stored.
+            let keys = match batch.is_stored() {
+                true => keys_of(&ctx.expand_batch(batch.clone(), &self.node.input.kinds)?),
+                false => keys_of(&batch),
+            };
             let kept = if self.node.sorted { self.first_rows(&keys) } else { self.dedup.take(ctx, &batch, &keys)? };
             ctx.check_interrupt()?;
             if !kept.is_empty() {

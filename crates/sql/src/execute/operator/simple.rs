@@ -89,7 +89,7 @@ impl Operator for ValuesOp {
             let (row, offset) = if width > 0 && i > 0 { (1, (i - 1) * width) } else { (i, 0) };
             ctx.set_parameter_offset(offset);
             for (column, e) in columns.iter_mut().zip(&self.rows[row]) {
-                column.push(e.eval_row(ctx, &[])?);
+                column.push(e.eval_stored(ctx, &[])?);
             }
         }
         ctx.set_parameter_offset(0);

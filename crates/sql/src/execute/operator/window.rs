@@ -73,8 +73,14 @@ impl Layout {
     /// What the functions read of some rows.
     fn read(node: &WindowNode, ctx: &ExecContext, rows: &Batch) -> Result<Batch> {
         let mut columns = Vec::new();
-        for argument in node.functions.iter().flat_map(|f| &f.call.args) {
-            columns.push(argument.eval_batch(ctx, rows)?);
+        for function in &node.functions {
+            for argument in &function.call.args {
+                columns.push(match function.function {
+                    // These give values of other rows as they are.
+                    WindowFunction::Window(_) => argument.eval_stored_vector(ctx, rows)?.into_column(argument.kind, rows.rows),
+                    WindowFunction::Aggregate { .. } => argument.eval_batch(ctx, rows)?,
+                });
+            }
         }
         for condition in node.functions.iter().filter_map(|f| f.filter.as_ref()) {
             let mut keep = vec![false; rows.rows];

@@ -123,7 +123,8 @@ impl<'a> Pass<'a> {
 
     /// The group of each row of a batch in one grouping set.
     fn place(&mut self, set: usize, keys: &[Vector<'_>], batch: &Batch) -> Result<Vec<u32>> {
-        let columns = &self.node.sets[set];
+        let node = self.node;
+        let columns = &node.sets[set];
         if columns.is_empty() {
             return Ok(vec![self.tables[set].get(&[][..]).copied().unwrap_or(0); batch.rows]);
         }
@@ -149,7 +150,7 @@ impl<'a> Pass<'a> {
             let place = self.groups.len() as u32;
             let mut values = vec![Datum::Null; keys.len()];
             for &c in columns {
-                values[c] = keys[c].get(i);
+                values[c] = node.groups[c].column_at(batch, i).unwrap_or_else(|| keys[c].get(i));
             }
             self.bytes += group_bytes(&key, &values, self.node.aggregates.len());
             self.new_group(values, set)?;
@@ -234,7 +235,7 @@ impl<'a> Pass<'a> {
             let runs = elsewhere.finish()?.into_iter().filter(|r| r.rows > 0);
             work.extend(runs.map(|run| Work { set, run, level: self.level + 1 }));
         }
-        order(self.node, &mut self.groups);
+        order(self.node, self.ctx, &mut self.groups)?;
         Ok(Done { groups: self.groups, held: self.held, work, memory: self.bytes, disk })
     }
 
@@ -274,23 +275,27 @@ fn group_of(keys: &ByteStrings, row: u32) -> u32 {
 
 /// Groups come in key order where PostgreSQL would sort to aggregate (DISTINCT or ordered aggregates, ROLLUP): nothing in
 /// SQL says so, but people see it. A subtotal follows what it sums up.
-fn order(node: &AggregateNode, groups: &mut [Group]) {
+fn order(node: &AggregateNode, ctx: &ExecContext, groups: &mut Vec<Group>) -> Result<()> {
     let sorting = node.aggregates.iter().any(sorts);
     let mut sets: Vec<&Vec<usize>> = node.sets.iter().collect();
     sets.sort_by_key(|s| s.len());
     let rollup = sets.len() > 1 && sets.windows(2).all(|w| w[0].iter().all(|c| w[1].contains(c)));
     if !(rollup || sorting && node.sets.len() == 1) {
-        return;
+        return Ok(());
     }
-    groups.sort_by_cached_key(|group| {
+    let key_of = |group: &Group| -> Result<Vec<u8>> {
         let mut key = Vec::new();
         for (i, part) in node.parts.iter().enumerate() {
             if node.sets[group.set].contains(&i) {
-                part.encode(&group.values[i], &mut key);
+                part.encode(&ctx.expand(group.values[i].clone(), node.groups[i].kind)?, &mut key);
             } else {
                 key.push(u8::MAX);
             }
         }
-        key
-    });
+        Ok(key)
+    };
+    let mut keyed = groups.drain(..).map(|group| Ok((key_of(&group)?, group))).collect::<Result<Vec<_>>>()?;
+    keyed.sort_by(|(a, _), (b, _)| a.cmp(b));
+    groups.extend(keyed.into_iter().map(|(_, group)| group));
+    Ok(())
 }
