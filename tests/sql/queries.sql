@@ -67,3 +67,11 @@ select x.* from (values ('{"a":1}'::json), ('{"a":2}')) v(j), json_to_record(v.j
 select * from json_to_record('{"a":"x"}') as t(a int);
 select * from json_to_record('[1]') as t(a int);
 select json_to_record('{"a":1}');
+
+-- What is fixed is computed once, casts through text and null tests of constants included; what depends on settings is not.
+create table folded (id bigint, t text, d date);
+explain (costs off) select * from folded where t = '+49' || lpad((77::bigint * 3)::text, 5, '0');
+explain (costs off) select * from folded where t = '+49' || 5 and id = '12'::text::bigint;
+explain (costs off) select * from folded where id = any(array[1, 2, 1 + 2]) and (null::int is null);
+explain (costs off) select * from folded where t = date '2026-01-31'::text;
+drop table folded;

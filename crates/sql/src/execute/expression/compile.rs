@@ -2,19 +2,26 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Catalog, Function};
+use melba_catalog::{Catalog, Function, classes};
 use melba_functions::{CallContext, Session, registry};
 use melba_types::{Datum, DbError, Kind, Oid, Result, bail, oids};
 
 use super::array::Members;
 use super::stored::StoredFunction;
-use super::{Call, Case, Expression, MinMax, Node, Routine, RowCompare, RowComparePair, ScalarArray, Subscript, Target};
+use super::{
+    Call, Case, Expression, MinMax, Node, Routine, RowCompare, RowComparePair, ScalarArray, Subscript, Target, array, condition,
+    row,
+};
 use crate::tree::{self, Expr, Sublink, Var};
 
 /// pg_language OIDs.
 const LANGUAGE_INTERNAL: Oid = Oid(12);
 const LANGUAGE_C: Oid = Oid(13);
 const LANGUAGE_SQL: Oid = Oid(14);
+
+/// textanycat and anytextcat: || of text and anything else.
+const TEXT_ANY_CAT: Oid = Oid(2003);
+const ANY_TEXT_CAT: Oid = Oid(2004);
 
 /// Lists shorter than this are compared one by one.
 const HASHED_MEMBERS_MIN: usize = 9;
@@ -155,11 +162,19 @@ impl<'a> Compiler<'a> {
                 self.expression(Node::MinMax(Box::new(MinMax { greatest: *greatest, less })), *ty)
             }
             Expr::NullTest { arg, is_null, row } => {
-                let node = Node::NullTest { arg: self.boxed(arg)?, is_null: *is_null, row: *row };
+                let arg = self.boxed(arg)?;
+                let node = match arg.as_const() {
+                    Some(value) => Node::Const(condition::null_test(value, *is_null, *row)),
+                    None => Node::NullTest { arg, is_null: *is_null, row: *row },
+                };
                 self.expression(node, oids::BOOL)
             }
             Expr::BooleanTest { arg, test } => {
-                let node = Node::BooleanTest { arg: self.boxed(arg)?, test: *test };
+                let arg = self.boxed(arg)?;
+                let node = match arg.as_const() {
+                    Some(value) => Node::Const(condition::boolean_test(value, *test)),
+                    None => Node::BooleanTest { arg, test: *test },
+                };
                 self.expression(node, oids::BOOL)
             }
             Expr::Relabel { arg, ty, .. } => {
@@ -184,7 +199,7 @@ impl<'a> Compiler<'a> {
 
     fn compile_more(&mut self, expr: &Expr) -> Result<Expression> {
         let (node, ty) = match expr {
-            Expr::CoerceViaIo { arg, ty, .. } => (Node::CoerceIo(self.boxed(arg)?), *ty),
+            Expr::CoerceViaIo { arg, ty, .. } => (self.coerce_io(arg, *ty)?, *ty),
             Expr::ArrayCoerce { arg, element, ty, .. } => {
                 let arg = self.boxed(arg)?;
                 self.locals.push(Local::Runtime);
@@ -200,7 +215,13 @@ impl<'a> Compiler<'a> {
             Expr::CaseTest { ty, .. } | Expr::DomainValue { ty, .. } => return self.local(*ty),
             Expr::Array(a) => {
                 let elements = self.compile_all(&a.elements)?;
-                (Node::Array { elements, element_type: a.element_type, multidimensional: a.multidimensional }, a.ty)
+                let values: Option<Vec<Datum>> = elements.iter().map(|e| e.as_const().cloned()).collect();
+                let node = match values.map(|values| array::build(values, a.element_type, a.multidimensional)) {
+                    Some(Ok(array)) => Node::Const(array),
+                    // Its error is left to the execution.
+                    _ => Node::Array { elements, element_type: a.element_type, multidimensional: a.multidimensional },
+                };
+                (node, a.ty)
             }
             Expr::Row(row) => {
                 let fields = self.compile_all(&row.fields)?;
@@ -234,6 +255,30 @@ impl<'a> Compiler<'a> {
             _ => return Err(DbError::internal("expression kind not compiled")),
         };
         Ok(self.expression(node, ty))
+    }
+
+    /// A cast through text, or its value when that is fixed.
+    fn coerce_io(&mut self, arg: &Expr, to: Oid) -> Result<Node> {
+        let arg = self.boxed(arg)?;
+        let value = self
+            .session
+            .zip(arg.as_const())
+            .filter(|_| self.is_io_immutable(arg.ty, to))
+            .map(|(session, value)| row::coerce_io(session, arg.ty, to, value.clone()));
+        Ok(match value {
+            Some(Ok(value)) => Node::Const(value),
+            _ => Node::CoerceIo(arg),
+        })
+    }
+
+    /// Whether the text of values of one type, and the values of another that it stands for, depend on nothing else.
+    fn is_io_immutable(&self, from: Oid, to: Oid) -> bool {
+        let immutable = |name: &str| {
+            let mut functions = self.catalog.functions_by_name(classes::PG_CATALOG, name);
+            functions.next().is_some_and(|f| f.volatility == b'i')
+        };
+        let output = self.catalog.type_(from).is_some_and(|t| immutable(&t.output));
+        output && self.catalog.type_(to).is_some_and(|t| immutable(&t.input))
     }
 
     /// The place of a field in the values of a row type: dropped columns are not in them.
@@ -292,7 +337,11 @@ impl<'a> Compiler<'a> {
     /// The call, or its value when that is fixed. Errors are left to the execution: the call may never be reached.
     fn folded(&self, call: Call, function: Oid) -> Result<Expression> {
         let ty = call.return_type;
-        let immutable = self.catalog.function(function).is_some_and(|f| f.volatility == b'i');
+        let immutable = match function {
+            // In PostgreSQL a function in SQL, which becomes a cast and a concatenation.
+            TEXT_ANY_CAT | ANY_TEXT_CAT => call.args.iter().all(|a| self.is_io_immutable(a.ty, oids::TEXT)),
+            _ => self.catalog.function(function).is_some_and(|f| f.volatility == b'i'),
+        };
         if immutable && call.strict && call.args.iter().any(Expression::is_null_const) {
             return Ok(self.expression(Node::Const(Datum::Null), ty));
         }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use melba_functions::io;
-use melba_types::{Datum, Kind, Record, Result};
+use melba_functions::{Session, io};
+use melba_types::{Datum, Kind, Oid, Record, Result};
 
 use super::{Expression, Node, RowCompare, array, condition, sqlvalue};
 use crate::execute::ExecContext;
@@ -40,7 +40,7 @@ pub(super) fn eval(expression: &Expression, ctx: &ExecContext, row: &[Datum]) ->
         Node::NullTest { arg, is_null, row: of_row } => condition::null_test(&arg.eval_stored(ctx, row)?, *is_null, *of_row),
         Node::BooleanTest { arg, test } => condition::boolean_test(&arg.eval_row(ctx, row)?, *test),
         Node::Relabel(arg) => relabel(arg.eval_row(ctx, row)?, expression.kind),
-        Node::CoerceIo(arg) => return coerce_io(expression, arg, ctx, arg.eval_row(ctx, row)?),
+        Node::CoerceIo(arg) => return coerce_io(&*ctx.session, arg.ty, expression.ty, arg.eval_row(ctx, row)?),
         Node::ArrayCoerce { arg, element, element_type } => {
             return array::coerce(ctx, row, arg.eval_row(ctx, row)?, element, *element_type);
         }
@@ -77,7 +77,7 @@ pub(super) fn eval(expression: &Expression, ctx: &ExecContext, row: &[Datum]) ->
     })
 }
 
-fn record(expression: &Expression, types: &Arc<[melba_types::Oid]>, names: Option<Arc<[Arc<str>]>>, fields: Vec<Datum>) -> Datum {
+fn record(expression: &Expression, types: &Arc<[Oid]>, names: Option<Arc<[Arc<str>]>>, fields: Vec<Datum>) -> Datum {
     Datum::Record(Arc::new(Record { type_oid: expression.ty, field_types: types.clone(), field_names: names, fields }))
 }
 
@@ -90,12 +90,13 @@ pub(super) fn relabel(value: Datum, kind: Kind) -> Datum {
     }
 }
 
-pub(super) fn coerce_io(to: &Expression, from: &Expression, ctx: &ExecContext, value: Datum) -> Result<Datum> {
+/// A value's text as a value of another type.
+pub(super) fn coerce_io(session: &dyn Session, from: Oid, to: Oid, value: Datum) -> Result<Datum> {
     if value.is_null() {
         return Ok(Datum::Null);
     }
-    let text = io::text_of(&*ctx.session, from.ty, &value)?;
-    io::text_in(&*ctx.session, to.ty, -1, &text)
+    let text = io::text_of(session, from, &value)?;
+    io::text_in(session, to, -1, &text)
 }
 
 fn convert_row(value: Datum, fields: Option<&[usize]>, expression: &Expression) -> Datum {
