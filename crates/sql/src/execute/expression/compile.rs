@@ -162,20 +162,15 @@ impl<'a> Compiler<'a> {
                 self.expression(Node::MinMax(Box::new(MinMax { greatest: *greatest, less })), *ty)
             }
             Expr::NullTest { arg, is_null, row } => {
-                let arg = self.boxed(arg)?;
-                let node = match arg.as_const() {
-                    Some(value) => Node::Const(condition::null_test(value, *is_null, *row)),
-                    None => Node::NullTest { arg, is_null: *is_null, row: *row },
-                };
-                self.expression(node, oids::BOOL)
+                let test = |value: &Datum| condition::null_test(value, *is_null, *row);
+                return self.test(arg, test, |arg| Node::NullTest { arg, is_null: *is_null, row: *row });
             }
             Expr::BooleanTest { arg, test } => {
-                let arg = self.boxed(arg)?;
-                let node = match arg.as_const() {
-                    Some(value) => Node::Const(condition::boolean_test(value, *test)),
-                    None => Node::BooleanTest { arg, test: *test },
-                };
-                self.expression(node, oids::BOOL)
+                return self.test(
+                    arg,
+                    |value| condition::boolean_test(value, *test),
+                    |arg| Node::BooleanTest { arg, test: *test },
+                );
             }
             Expr::Relabel { arg, ty, .. } => {
                 let arg = self.compile(arg)?;
@@ -255,6 +250,21 @@ impl<'a> Compiler<'a> {
             _ => return Err(DbError::internal("expression kind not compiled")),
         };
         Ok(self.expression(node, ty))
+    }
+
+    /// A test of an operand, or its answer when that is fixed.
+    fn test(
+        &mut self,
+        arg: &Expr,
+        test: impl Fn(&Datum) -> Datum,
+        node: impl FnOnce(Box<Expression>) -> Node,
+    ) -> Result<Expression> {
+        let arg = self.boxed(arg)?;
+        let node = match arg.as_const() {
+            Some(value) => Node::Const(test(value)),
+            None => node(arg),
+        };
+        Ok(self.expression(node, oids::BOOL))
     }
 
     /// A cast through text, or its value when that is fixed.
