@@ -147,15 +147,7 @@ impl<'a> Compiler<'a> {
                 }
             }
             Expr::Case(case) => return self.case(case),
-            Expr::Coalesce { args, ty, .. } => {
-                let mut args = self.compile_all(args)?;
-                args.retain(|a| !a.is_null_const());
-                match args.first() {
-                    None => self.expression(Node::Const(Datum::Null), *ty),
-                    Some(first) if first.as_const().is_some() || args.len() == 1 => args.swap_remove(0),
-                    _ => self.expression(Node::Coalesce(args), *ty),
-                }
-            }
+            Expr::Coalesce { args, ty, .. } => return self.coalesce(args, *ty),
             Expr::MinMax { greatest, args, ty, operator, collation } => {
                 let function = self.catalog.operator(*operator).map(|o| o.function).unwrap_or_default();
                 let less = self.call(function, args, oids::BOOL, *collation, false, -1)?;
@@ -250,6 +242,16 @@ impl<'a> Compiler<'a> {
             _ => return Err(DbError::internal("expression kind not compiled")),
         };
         Ok(self.expression(node, ty))
+    }
+
+    fn coalesce(&mut self, args: &[Expr], ty: Oid) -> Result<Expression> {
+        let mut args = self.compile_all(args)?;
+        args.retain(|a| !a.is_null_const());
+        Ok(match args.first() {
+            None => self.expression(Node::Const(Datum::Null), ty),
+            Some(first) if first.as_const().is_some() || args.len() == 1 => args.swap_remove(0),
+            _ => self.expression(Node::Coalesce(args), ty),
+        })
     }
 
     /// A test of an operand, or its answer when that is fixed.
