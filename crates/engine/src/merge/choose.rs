@@ -272,9 +272,28 @@ impl<'a> Shape<'a> {
         if let Some(small) = self.small_neighbours(aim_bytes) {
             return Some(self.sink(absorbed, small, fan_in));
         }
+        if eagerness != Eagerness::Busy
+            && let Some(slice) = self.rest_of_an_absorbed_run(absorbed)
+        {
+            return Some(self.sink(absorbed, slice..slice + 1, fan_in));
+        }
         // What only snapshots needed that are gone.
         let freed = |at: &usize| run(*at).csn_max <= oldest && pays(*at, run(*at).held, share);
         (0..self.bottoms.len()).find(freed).map(|at| self.sink(absorbed, at..at + 1, fan_in))
+    }
+
+    /// A slice that keeps a run above the bottom of which most is dead already: absorbed in at least half of its slices.
+    fn rest_of_an_absorbed_run(&self, absorbed: &Absorbed) -> Option<usize> {
+        self.above().find_map(|i| {
+            let run = &self.runs[i];
+            let slices = self.slices(run);
+            let is_left = |at: &usize| {
+                let (from, to) = self.bounds(*at..*at + 1);
+                !absorbed.covers(run, &from, to.as_deref())
+            };
+            let left = slices.clone().filter(is_left).count();
+            slices.clone().find(is_left).filter(|_| left * 2 <= slices.len())
+        })
     }
 
     /// Whether something waits for snapshots to end.
@@ -400,6 +419,24 @@ mod tests {
         absorbed.add(5, &[3], Some(&[5]));
         assert_eq!(choose(&runs, &absorbed, Eagerness::Busy), None);
         assert_eq!(Shape::new(&runs).superfluous(&absorbed), [0]);
+    }
+
+    #[test]
+    fn what_is_left_of_a_run_goes_when_there_is_time() {
+        let mut runs = [run(4, 1, 2, 9), run(3, 60, 5, 9), run(2, 60, 1, 4)];
+        let mut absorbed = Absorbed::default();
+        assert_eq!(choose(&runs, &absorbed, Eagerness::Idle), None, "little is above");
+        absorbed.add(4, &[], Some(&[5]));
+        assert_eq!(choose(&runs, &absorbed, Eagerness::Busy), None);
+        assert_eq!(choose(&runs, &absorbed, Eagerness::Idle), sink(&[1], &[0], Some(5), None));
+        absorbed.add(4, &[5], None);
+        assert_eq!(choose(&runs, &absorbed, Eagerness::Idle), None);
+        // Most of it lives.
+        (runs[0].first, runs[1].last) = (vec![1], vec![6]);
+        let third = [runs[0].clone(), run(5, 60, 7, 9), runs[1].clone(), runs[2].clone()];
+        let mut absorbed = Absorbed::default();
+        absorbed.add(4, &[], Some(&[5]));
+        assert_eq!(choose(&third, &absorbed, Eagerness::Idle), None);
     }
 
     #[test]
