@@ -211,6 +211,12 @@ impl<'a> Shape<'a> {
         (0..self.runs.len()).filter(|i| self.height[*i] > 0)
     }
 
+    /// Whether a slice has absorbed what a run has in it.
+    fn is_absorbed(&self, absorbed: &Absorbed, run: &Candidate, slice: usize) -> bool {
+        let (from, to) = self.bounds(slice..slice + 1);
+        absorbed.covers(run, &from, to.as_deref())
+    }
+
     /// About how many rows above each bottom run (by position in `bottoms`) it has not absorbed.
     fn rows_above(&self, absorbed: &Absorbed) -> Vec<u64> {
         let mut rows = vec![0; self.bottoms.len()];
@@ -219,8 +225,7 @@ impl<'a> Shape<'a> {
             let slices = self.slices(run);
             let share = (run.rows / slices.len().max(1) as u64).max(1);
             for at in slices {
-                let (from, to) = self.bounds(at..at + 1);
-                if !absorbed.covers(run, &from, to.as_deref()) {
+                if !self.is_absorbed(absorbed, run, at) {
                     rows[at] += share;
                 }
             }
@@ -287,10 +292,7 @@ impl<'a> Shape<'a> {
         self.above().find_map(|i| {
             let run = &self.runs[i];
             let slices = self.slices(run);
-            let is_left = |at: &usize| {
-                let (from, to) = self.bounds(*at..*at + 1);
-                !absorbed.covers(run, &from, to.as_deref())
-            };
+            let is_left = |at: &usize| !self.is_absorbed(absorbed, run, *at);
             let left = slices.clone().filter(is_left).count();
             slices.clone().find(is_left).filter(|_| left * 2 <= slices.len())
         })

@@ -84,7 +84,7 @@ impl Fit {
         let slope = (rise << SLOPE_SHIFT) / (values.len() as i128 - 1);
         // Taking a line away narrows the range by its rise at most: not enough for a bit less?
         let narrowest = i128::from(range) - rise.abs();
-        if slope == 0 || slope.abs() > SLOPE_MAX || narrowest >> (flat.width - 1) != 0 && narrowest > 0 {
+        if slope == 0 || slope.abs() > SLOPE_MAX || narrowest >= 1 << (flat.width - 1) {
             return flat;
         }
         let slope = slope as i64;

@@ -8,6 +8,7 @@ use pg_query::protobuf::{ClusterStmt, RangeVar, ReindexObjectType, ReindexStmt};
 
 use super::permissions::denied;
 use super::portal::Outcome;
+use super::vacuum::everything;
 use crate::ddl::nodes::{option_bool, option_text, options};
 use crate::ddl::{Ddl, undefined_relation};
 
@@ -148,11 +149,8 @@ fn lock_indexes(ddl: &Ddl<'_>, table: &Relation, concurrently: bool) -> Result<(
 }
 
 fn reindex_all(ddl: &Ddl<'_>, concurrently: bool, wanted: impl Fn(&Relation) -> bool) -> Result<()> {
-    let catalog = ddl.catalog();
-    let is_table = |r: &Relation| matches!(r.kind, RelationKind::Table | RelationKind::MaterializedView);
-    let mut tables: Vec<_> = catalog.user_relations().filter(|r| is_table(r) && wanted(r)).collect();
-    tables.sort_by_key(|r| r.oid);
-    tables.into_iter().filter(|table| may_maintain(ddl, table)).try_for_each(|table| lock_indexes(ddl, table, concurrently))
+    let mut tables = everything(ddl).into_iter().filter(|table| wanted(table) && may_maintain(ddl, table));
+    tables.try_for_each(|table| lock_indexes(ddl, &table, concurrently))
 }
 
 /// CLUSTER: rows are kept in the order they were inserted; there is no other order to bring them into.

@@ -48,7 +48,7 @@ pub(super) fn run(ddl: &Ddl<'_>, s: &VacuumStmt) -> Result<Outcome> {
 }
 
 /// All tables, in the order of their OIDs.
-fn everything(ddl: &Ddl<'_>) -> Vec<Arc<Relation>> {
+pub(super) fn everything(ddl: &Ddl<'_>) -> Vec<Arc<Relation>> {
     let catalog = ddl.catalog();
     let is_table = |r: &&Arc<Relation>| matches!(r.kind, RelationKind::Table | RelationKind::MaterializedView);
     let mut all: Vec<Arc<Relation>> = catalog.user_relations().filter(is_table).cloned().collect();

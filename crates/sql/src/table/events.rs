@@ -35,7 +35,11 @@ fn values_of(columns: &[i16], row: &[Datum]) -> Vec<Datum> {
 
 /// Whether a row refers to another, or must not have nulls beside values.
 fn refers(constraint: &Constraint, is_null: impl Fn(usize) -> bool) -> bool {
-    let nulls = constraint.columns.iter().filter(|c| is_null(**c as usize - 1)).count();
+    refers_with(constraint, constraint.columns.iter().filter(|c| is_null(**c as usize - 1)).count())
+}
+
+/// The same of a row with so many nulls among the key's columns.
+pub(super) fn refers_with(constraint: &Constraint, nulls: usize) -> bool {
     let full = constraint.foreign_key.as_ref().is_some_and(|f| f.match_type == b'f');
     nulls == 0 || (full && nulls < constraint.columns.len())
 }

@@ -10,7 +10,7 @@ use melba_catalog::Constraint;
 use melba_engine::{Held, Morsel, ReadView};
 use melba_types::{Column, Datum, DbError, Oid, Result, RowId, SqlState};
 
-use super::events::{Rows, Runner};
+use super::events::{Rows, Runner, refers_with};
 use super::foreign_key::check_reference;
 use super::target::TableTarget;
 use crate::execute::key::KeyPart;
@@ -62,7 +62,6 @@ struct Reference<'a> {
     constraint: &'a Constraint,
     /// Where its columns are among those that are read, and how equal values are told.
     parts: Vec<(usize, KeyPart)>,
-    full: bool,
     /// The key looked for last, which is there.
     last: Vec<u8>,
     key: Vec<u8>,
@@ -92,12 +91,9 @@ pub(super) fn check_rows(
         let at = projection.partition_point(|c| *c < column);
         (at, KeyPart::equality(&runner.ctx.catalog, target.relation.columns[column].ty))
     };
-    let reference = |constraint: &'_ Arc<Constraint>| (constraint.columns.iter().map(part).collect(), is_full(constraint));
-    let parts: Vec<(Vec<(usize, KeyPart)>, bool)> = constraints.iter().map(reference).collect();
-    let references = constraints.iter().zip(parts).map(|(constraint, (parts, full))| Reference {
+    let references = constraints.iter().map(|constraint| Reference {
         constraint,
-        parts,
-        full,
+        parts: constraint.columns.iter().map(part).collect(),
         last: Vec::new(),
         key: Vec::new(),
     });
@@ -117,10 +113,6 @@ pub(super) fn check_rows(
         }
     }
     check.by_ids(&mut ids)
-}
-
-fn is_full(constraint: &Constraint) -> bool {
-    constraint.foreign_key.as_ref().is_some_and(|key| key.match_type == b'f')
 }
 
 impl Check<'_, '_> {
@@ -190,7 +182,7 @@ impl Check<'_, '_> {
 impl Reference<'_> {
     fn check(&mut self, runner: &mut Runner<'_>, target: &TableTarget, columns: &[Column], row: usize) -> Result<()> {
         let nulls = self.parts.iter().filter(|(at, _)| columns[*at].is_null(row)).count();
-        if nulls == self.parts.len() || (nulls > 0 && !self.full) {
+        if !refers_with(self.constraint, nulls) {
             return Ok(());
         }
         self.key.clear();
