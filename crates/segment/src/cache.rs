@@ -3,15 +3,22 @@
 //! A segment's cached blocks stand in a table by their number, so that finding one is an index and no search. What is in all
 //! those tables is known to the cache, which replaces the blocks not used of late.
 //!
+//! Finding a block that is there writes to no memory that other threads write to: a line that two processors write costs each
+//! about as much as all else that finding one does. Instead of counting itself in, a reader notes the block among a few places of
+//! its thread (`arc_swap`), at which whoever takes the block out of its slot looks.
+//!
 //! Invariants:
 //! 1. The cached bytes stay at or under the capacity, except for single blocks larger than a shard's share, which are
 //!    returned to their reader and not kept.
 //! 2. A cached block is never changed; evicting it frees nothing that a reader still holds.
-//! 3. A slot holds a block exactly while the ring of its shard has an entry for it. Rings are locked before slots.
+//! 3. A slot holds a block exactly while the ring of its shard has an entry for it. Slots change under their ring's lock only.
 
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use arc_swap::{ArcSwapOption, Guard};
 use parking_lot::Mutex;
 
 use crate::block::Block;
@@ -48,10 +55,16 @@ pub(crate) struct SegmentBlocks {
 
 type Slots = Arc<[Slot]>;
 
+/// A block being looked at. It is for short use, as a thread has eight places to note blocks at (further ones are counted); what is
+/// kept longer becomes an `Arc`.
+pub(crate) struct BlockRef(Guard<Option<Arc<Block>>>);
+
 /// The place of one block.
 #[derive(Default)]
 struct Slot {
-    block: Mutex<Option<Arc<Block>>>,
+    /// Not dropped: its slots outlive the entry of each block, so it is empty by then (3), and dropping one would look at the places
+    /// of every thread all the same.
+    block: ManuallyDrop<ArcSwapOption<Block>>,
     /// Since the clock's hand last passed.
     used: AtomicBool,
 }
@@ -113,11 +126,16 @@ impl SegmentBlocks {
     }
 
     #[inline]
-    pub fn get(&self, number: u32) -> Option<Arc<Block>> {
+    pub fn get(&self, number: u32) -> Option<BlockRef> {
         let slot = self.slots.get()?.get(number as usize)?;
-        let block = slot.block.lock().clone()?;
-        slot.used.store(true, Ordering::Relaxed);
-        Some(block)
+        let block = slot.block.load();
+        if block.is_none() {
+            return None;
+        }
+        if !slot.used.load(Ordering::Relaxed) {
+            slot.used.store(true, Ordering::Relaxed);
+        }
+        Some(BlockRef(block))
     }
 
     pub fn insert(&self, number: u32, block: &Arc<Block>) {
@@ -128,6 +146,28 @@ impl SegmentBlocks {
         let slots = self.slots.get_or_init(|| (0..self.count).map(|_| Slot::default()).collect());
         let entry = Entry { slots: Arc::clone(slots), number, bytes };
         self.shard(number).lock().insert(entry, block, self.cache.shard_bytes);
+    }
+}
+
+impl BlockRef {
+    pub fn into_arc(self) -> Arc<Block> {
+        Guard::into_inner(self.0).expect("made of a block")
+    }
+}
+
+/// A block that its reader has read itself.
+impl From<Arc<Block>> for BlockRef {
+    fn from(block: Arc<Block>) -> BlockRef {
+        BlockRef(Guard::from_inner(Some(block)))
+    }
+}
+
+impl Deref for BlockRef {
+    type Target = Block;
+
+    #[inline]
+    fn deref(&self) -> &Block {
+        self.0.as_deref().expect("made of a block")
     }
 }
 
@@ -154,7 +194,7 @@ impl Entry {
 
 impl Shard {
     fn insert(&mut self, entry: Entry, block: &Arc<Block>, bytes_max: usize) {
-        if entry.slot().block.lock().is_some() {
+        if entry.slot().block.load().is_some() {
             return;
         }
         while self.bytes + entry.bytes > bytes_max {
@@ -162,7 +202,7 @@ impl Shard {
         }
         self.bytes += entry.bytes;
         entry.slot().used.store(false, Ordering::Relaxed);
-        *entry.slot().block.lock() = Some(Arc::clone(block));
+        entry.slot().block.store(Some(Arc::clone(block)));
         match self.free.pop() {
             Some(at) => self.ring[at] = Some(entry),
             None => self.ring.push(Some(entry)),
@@ -185,9 +225,8 @@ impl Shard {
     fn remove(&mut self, at: usize) {
         if let Some(entry) = self.ring[at].take() {
             self.bytes -= entry.bytes;
-            let block = entry.slot().block.lock().take();
+            entry.slot().block.store(None);
             self.free.push(at);
-            drop(block);
         }
     }
 }
@@ -198,6 +237,52 @@ mod tests {
 
     fn block(bytes: usize) -> Arc<Block> {
         Arc::new(Block::Filter(vec![0; bytes]))
+    }
+
+    #[test]
+    fn what_is_given_up_lives_as_long_as_its_readers() {
+        let cache = BlockCache::new(1 << 20);
+        let of = SegmentBlocks::new(&cache, 20);
+        let weak: Vec<_> = (0..20)
+            .map(|i| {
+                let block = block(i + 1);
+                of.insert(i as u32, &block);
+                Arc::downgrade(&block)
+            })
+            .collect();
+        // More than a thread has places for.
+        let mut held: Vec<BlockRef> = (0..20).filter_map(|i| of.get(i)).collect();
+        assert_eq!(held.len(), 20);
+        let kept = held.pop().map(BlockRef::into_arc);
+        drop(of);
+        assert_eq!(cache.statistics(), CacheStatistics { bytes: 0, blocks: 0 });
+        for (i, held) in held.iter().enumerate() {
+            assert!(matches!(&**held, Block::Filter(bytes) if bytes.len() == i + 1));
+        }
+        drop(held);
+        let alive: Vec<bool> = weak.iter().map(|weak| weak.strong_count() > 0).collect();
+        assert_eq!(alive, [vec![false; 19], vec![true]].concat(), "freed with the last reader");
+        drop(kept);
+        assert_eq!(weak[19].strong_count(), 0);
+    }
+
+    #[test]
+    fn readers_beside_replacement_find_the_right_block_or_none() {
+        let cache = BlockCache::new(16 * 2_000);
+        let of = SegmentBlocks::new(&cache, 256);
+        let pass = |seed: usize| {
+            for i in 0..20_000 {
+                let number = (i * (2 * seed + 1) + seed) % 256;
+                match of.get(number as u32) {
+                    Some(found) => assert!(matches!(&*found, Block::Filter(bytes) if bytes.len() == 300 + number)),
+                    None => of.insert(number as u32, &block(300 + number)),
+                }
+            }
+        };
+        std::thread::scope(|scope| (0..4).for_each(|seed| drop(scope.spawn(move || pass(seed)))));
+        let found = (0..256).filter(|&i| of.get(i).is_some()).count();
+        assert_eq!(found, cache.statistics().blocks);
+        assert!(cache.statistics().bytes <= cache.capacity_bytes());
     }
 
     #[test]

@@ -205,7 +205,7 @@ impl KeyCursor {
 
     fn enter_block(&mut self, index: usize) -> Result<()> {
         if self.block.is_none() || self.block_index != index {
-            self.block = Some(self.segment.block(index)?);
+            self.block = Some(self.segment.block(index)?.into_arc());
             self.block_index = index;
             self.intervals = self.keys().map_or(0, |keys| keys.intervals());
             let assigned = |csn: Csn| if csn.0 == 0 { self.segment.assigned() } else { csn };

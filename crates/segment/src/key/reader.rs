@@ -11,7 +11,7 @@ use super::directory::{KeyDirectory, PARTITION_BLOCKS};
 use super::heads::Heads;
 use super::{KEY_MAGIC, KeySegmentMeta, ROW_ID_BYTES, filter};
 use crate::block::{Block, BlockKind};
-use crate::cache::{BlockCache, SegmentBlocks};
+use crate::cache::{BlockCache, BlockRef, SegmentBlocks};
 use crate::error::{BlockName, Result, SegmentError};
 use crate::frame::FrameReader;
 
@@ -147,16 +147,16 @@ impl KeySegmentReader {
         (index + index / PARTITION_BLOCKS) as u32
     }
 
-    pub(super) fn block(&self, index: usize) -> Result<Arc<Block>> {
+    pub(super) fn block(&self, index: usize) -> Result<BlockRef> {
         self.load(self.directory.extents[index], KeySegmentReader::number(index), BlockKind::Keys)
     }
 
-    fn filter(&self, partition: usize) -> Result<Arc<Block>> {
+    fn filter(&self, partition: usize) -> Result<BlockRef> {
         let last = ((partition + 1) * PARTITION_BLOCKS).min(self.blocks()) - 1;
         self.load(self.directory.filters[partition], KeySegmentReader::number(last) + 1, BlockKind::Filter)
     }
 
-    fn load(&self, (offset, length): (u64, u32), number: u32, kind: BlockKind) -> Result<Arc<Block>> {
+    fn load(&self, (offset, length): (u64, u32), number: u32, kind: BlockKind) -> Result<BlockRef> {
         if let Some(block) = self.cached.get(number) {
             return Ok(block);
         }
@@ -166,7 +166,7 @@ impl KeySegmentReader {
         let block = block.ok_or_else(|| self.frames.corrupt(BlockName::Data(number), "unknown layout"))?;
         let block = Arc::new(block);
         self.cached.insert(number, &block);
-        Ok(block)
+        Ok(block.into())
     }
 
     pub(super) fn damaged(&self, index: usize, reason: &'static str) -> SegmentError {

@@ -10,6 +10,7 @@ use super::directory::{Blocks, Form};
 use super::reader::TableSegmentReader;
 use super::{Csns, GroupData};
 use crate::block::{Block, BlockKind};
+use crate::cache::BlockRef;
 use crate::encoding::packed::Word;
 use crate::encoding::strings::StringBlock;
 use crate::encoding::words::WordBlock;
@@ -334,8 +335,8 @@ impl ChunkReader {
             let index = at >> blocks.shift;
             let start = index << blocks.shift;
             let end = (start + (1 << blocks.shift)).min(range.end);
-            let block = match &self.current {
-                Some((current, block)) if *current == index + skip => Arc::clone(block),
+            let block = match self.current.take() {
+                Some((current, block)) if current == index + skip => block,
                 _ => self.block(segment, group, blocks, index + skip, kind)?,
             };
             let expected = segment.rows_of_block(group, blocks, index);
@@ -357,10 +358,10 @@ impl ChunkReader {
         kind: BlockKind,
     ) -> Result<Arc<Block>> {
         if !self.scans {
-            return segment.block(blocks, index, kind);
+            return segment.block(blocks, index, kind).map(BlockRef::into_arc);
         }
         if let Some(block) = segment.cached(blocks, index) {
-            return Ok(block);
+            return Ok(block.into_arc());
         }
         let (offset, length) = blocks.extent(index);
         let is_read = self.frames_at <= offset && offset + length as u64 <= self.frames_at + self.frames.len() as u64;

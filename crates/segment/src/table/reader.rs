@@ -11,7 +11,7 @@ use super::directory::{Blocks, Chunk, Form, Group, TableDirectory};
 use super::group::{block_rows, read_range};
 use super::{GroupData, GroupReader, Position, RowGroup, RowVersion, SegmentMeta, TABLE_MAGIC};
 use crate::block::{Block, BlockKind};
-use crate::cache::{BlockCache, SegmentBlocks};
+use crate::cache::{BlockCache, BlockRef, SegmentBlocks};
 use crate::encoding::words::partition_point;
 use crate::error::{BlockName, Result, SegmentError};
 use crate::frame::FrameReader;
@@ -336,7 +336,7 @@ impl TableSegmentReader {
     }
 
     /// The block that holds `row` of the group, its number of rows checked.
-    fn block_of_row(&self, group: usize, blocks: &Blocks, row: usize, skip: usize, kind: BlockKind) -> Result<Arc<Block>> {
+    fn block_of_row(&self, group: usize, blocks: &Blocks, row: usize, skip: usize, kind: BlockKind) -> Result<BlockRef> {
         let index = row >> blocks.shift;
         let block = self.block(blocks, index + skip, kind)?;
         if block_rows(&block) != Some(self.rows_of_block(group, blocks, index)) {
@@ -345,14 +345,14 @@ impl TableSegmentReader {
         Ok(block)
     }
 
-    pub(super) fn block(&self, blocks: &Blocks, index: usize, kind: BlockKind) -> Result<Arc<Block>> {
+    pub(super) fn block(&self, blocks: &Blocks, index: usize, kind: BlockKind) -> Result<BlockRef> {
         if let Some(block) = self.cached(blocks, index) {
             return Ok(block);
         }
         let (offset, length) = blocks.extent(index);
         let number = blocks.first + index as u32;
         let content = self.frames.content_of(self.frames.bytes(offset, length)?, number)?;
-        self.keep_block(number, content, kind, true)
+        self.keep_block(number, content, kind, true).map(BlockRef::from)
     }
 
     /// Checks every block: checksums, layouts, row counts, the order of row ids, and that every value decodes.
@@ -399,7 +399,7 @@ impl TableSegmentReader {
         (self.summaries[group].rows - (index << blocks.shift)).min(1 << blocks.shift)
     }
 
-    pub(super) fn cached(&self, blocks: &Blocks, index: usize) -> Option<Arc<Block>> {
+    pub(super) fn cached(&self, blocks: &Blocks, index: usize) -> Option<BlockRef> {
         self.cached.get(blocks.first + index as u32)
     }
 
@@ -461,9 +461,9 @@ fn block_count(chunks: &[Vec<Chunk>]) -> usize {
 /// The blocks that the last value of a column came from, with their numbers.
 #[derive(Default)]
 struct Held {
-    block: Option<(u32, Arc<Block>)>,
+    block: Option<(u32, BlockRef)>,
     /// The dictionary or symbol table.
-    first: Option<(u32, Arc<Block>)>,
+    first: Option<(u32, BlockRef)>,
     scratch: Vec<u8>,
 }
 
