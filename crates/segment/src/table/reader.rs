@@ -171,7 +171,12 @@ impl TableSegmentReader {
                     }
                 }
                 let (count, get) = self.word_block(group, blocks, low, 0)?;
-                (low << blocks.shift) + below(&get, count)
+                let within = below(&get, count);
+                let start = (low << blocks.shift) + within;
+                if summary.unique && within < count {
+                    return Ok((get(within) as u64 == row_id.0).then_some((group, start..start + 1)));
+                }
+                start
             }
             // A writer never makes a dictionary of sorted numbers: their runs are smaller.
             _ => return Err(self.undecodable(group, self.kinds.len())),
