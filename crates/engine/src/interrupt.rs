@@ -54,7 +54,7 @@ impl Interrupt {
 
     /// Forgets a cancellation that came too late (between statements). A termination stays.
     pub fn clear(&self) {
-        for reason in [InterruptReason::Cancel, InterruptReason::StatementTimeout] {
+        while let Some(reason @ (InterruptReason::Cancel | InterruptReason::StatementTimeout)) = self.raised() {
             let _ = self.reason.compare_exchange(reason as u8, 0, Ordering::SeqCst, Ordering::SeqCst);
         }
     }

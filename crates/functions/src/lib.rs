@@ -49,6 +49,7 @@ use std::sync::Arc;
 
 pub use io::{InputFn, OutputFn, ReceiveFn, SendFn, TypeContext, TypeIo};
 use melba_catalog::Catalog;
+use melba_catalog::relations::{LiveInfo, NoLiveInfo};
 use melba_types::{Column, Csn, Datum, Oid, Result};
 
 /// What a function may ask of its surroundings.
@@ -92,6 +93,10 @@ pub type RoutineRows = Box<dyn Iterator<Item = Result<Datum>> + Send>;
 /// The session as functions see it. One implementation, in `melba-sql`; tests use a fixed one.
 pub trait Session: Send + Sync {
     fn catalog(&self) -> &Arc<Catalog>;
+    /// What the system relations ask beyond the catalog.
+    fn live_info(&self) -> &dyn LiveInfo {
+        &NoLiveInfo
+    }
     /// Namespaces that bare names are looked up in, in order, pg_catalog included.
     fn search_path(&self) -> Vec<Oid> {
         const PG_CATALOG: Oid = Oid(11);

@@ -9,7 +9,7 @@ use melba_protocol::frontend::decode_sasl_initial;
 use melba_protocol::startup::NextStartup;
 use melba_protocol::{ProtocolVersion, Startup, next_startup};
 use melba_sql::session::Session;
-use melba_sql::session::backends::{Activity, Backend, Wake};
+use melba_sql::session::backends::{Peer, Backend, Wake};
 use melba_sql::session::client::Client;
 use melba_sql::session::context::{Instance, Login, SessionState};
 use melba_sql::session::setting_value::Value;
@@ -256,13 +256,12 @@ fn register(instance: &Instance, request: &Request, state: &SessionState, peer: 
     let secret_bytes = if request.version >= ProtocolVersion::V3_2 { 32 } else { 4 };
     let secret = rand::random::<[u8; 32]>()[..secret_bytes].to_vec();
     let backend = Backend { pid: state.pid, secret, interrupt: state.interrupt.clone(), wake, activity: state.activity.clone() };
-    *state.activity.lock() = Activity {
+    *state.activity.peer.lock() = Peer {
         user: state.user.clone(),
         database: state.database.clone(),
         application_name: state.settings.lock().get("application_name").as_text().into(),
         client: Some(peer),
         started: instance.cluster.clock.now_micros(),
-        ..Activity::default()
     };
     if !instance.backends.add(Arc::new(backend), max) {
         return Err(fatal(err!(TOO_MANY_CONNECTIONS, "sorry, too many clients already")));

@@ -16,6 +16,7 @@ pub mod execute;
 pub mod large_object;
 pub mod parse;
 pub mod plan;
+pub mod seldom;
 pub mod session;
 pub mod table;
 pub mod transaction;

@@ -18,18 +18,20 @@ use parking_lot::Mutex;
 
 use crate::cluster::Cluster;
 use crate::large_object::LargeObjects;
+use crate::seldom::Seldom;
+use crate::session::context::SessionState;
 use crate::table::{DeferredEvents, DeferredPosition};
 
 /// One running transaction.
 pub struct Tx {
-    pub cluster: Arc<Cluster>,
+    session: Arc<SessionState>,
     pub engine: Arc<Transaction>,
     /// OID of the session's database.
     pub database: Oid,
     /// Constraint checks that wait for the commit.
-    pub deferred: Arc<DeferredEvents>,
-    pub large_objects: Mutex<LargeObjects>,
-    ddl: Mutex<CatalogChanges>,
+    pub deferred: DeferredEvents,
+    pub large_objects: Seldom<LargeObjects>,
+    ddl: Seldom<CatalogChanges>,
     /// Snapshots that others may adopt until this ends.
     exported: Mutex<Vec<ExportedSnapshot>>,
 }
@@ -57,37 +59,35 @@ pub struct TxSavepoint {
 }
 
 impl Tx {
-    pub fn begin(
-        cluster: &Arc<Cluster>,
-        session: &Arc<melba_engine::Session>,
-        database: Oid,
-        isolation: Isolation,
-    ) -> Result<Tx> {
-        let engine = cluster.engine.begin_in(session, isolation)?;
+    pub fn begin(session: &Arc<SessionState>, isolation: Isolation) -> Result<Tx> {
+        let engine = session.instance.cluster.engine.begin_in(&session.engine, isolation)?;
         Ok(Tx {
-            cluster: cluster.clone(),
+            session: session.clone(),
             engine,
-            database,
-            deferred: Arc::default(),
-            large_objects: Mutex::default(),
-            ddl: Mutex::default(),
+            database: session.database_oid,
+            deferred: DeferredEvents::default(),
+            large_objects: Seldom::default(),
+            ddl: Seldom::default(),
             exported: Mutex::default(),
         })
     }
 
+    pub fn cluster(&self) -> &Arc<Cluster> {
+        &self.session.instance.cluster
+    }
+
     /// The catalog this transaction sees now.
     pub fn catalog(&self) -> Arc<Catalog> {
-        let mut ddl = self.ddl.lock();
-        if ddl.changes.is_empty() {
-            return self.cluster.catalog(self.database);
-        }
-        let version = self.cluster.catalog_version();
+        let Some(mut ddl) = self.ddl.used().filter(|ddl| !ddl.changes.is_empty()) else {
+            return self.cluster().catalog(self.database);
+        };
+        let version = self.cluster().catalog_version();
         match &ddl.working {
             Some((at, catalog)) if *at == version => catalog.clone(),
             _ => {
                 let own = ddl.changes.iter().filter(|(database, _)| *database == self.database);
                 let changes: Vec<ObjectChange> = own.map(|(_, c)| c.clone()).collect();
-                let catalog = Arc::new(self.cluster.catalog(self.database).with(&changes));
+                let catalog = Arc::new(self.cluster().catalog(self.database).with(&changes));
                 ddl.working = Some((version, catalog.clone()));
                 catalog
             }
@@ -96,12 +96,12 @@ impl Tx {
 
     /// Whether `catalog` is what was committed at a version: nobody has changed it since, and this transaction not at all.
     pub fn sees_catalog_version(&self, version: u64) -> bool {
-        self.cluster.catalog_version() == version && !self.has_catalog_changes()
+        self.cluster().catalog_version() == version && !self.has_catalog_changes()
     }
 
     /// This transaction has changed the catalog: plans made from it must not outlive it.
     pub fn has_catalog_changes(&self) -> bool {
-        !self.ddl.lock().changes.is_empty()
+        self.ddl.used().is_some_and(|ddl| !ddl.changes.is_empty())
     }
 
     /// Exports the running statement's snapshot until the transaction ends; its name.
@@ -145,7 +145,7 @@ impl Tx {
     /// Makes a change in the session's database.
     pub fn change(&self, change: ObjectChange) {
         let base = self.catalog();
-        let version = self.cluster.catalog_version();
+        let version = self.cluster().catalog_version();
         let mut ddl = self.ddl.lock();
         let next = Arc::new(base.with(std::slice::from_ref(&change)));
         ddl.changes.push((self.database, change));
@@ -154,7 +154,7 @@ impl Tx {
 
     /// Forgets everything of another database, whose trees the caller drops.
     pub fn drop_database(&self, database: Oid) {
-        let objects = self.cluster.catalog(database).user_objects();
+        let objects = self.cluster().catalog(database).user_objects();
         let mut ddl = self.ddl.lock();
         for object in objects {
             let change = match &object {
@@ -170,27 +170,25 @@ impl Tx {
 
     /// Hands changes of large objects to the engine: before anything takes a view that must see them.
     pub fn flush_large_objects(&self) -> Result<()> {
-        self.large_objects.lock().flush(&self.engine)
+        self.large_objects.used().map_or(Ok(()), |mut objects| objects.flush(&self.engine))
     }
 
     pub fn savepoint(&self) -> Result<TxSavepoint> {
         self.flush_large_objects()?;
         Ok(TxSavepoint {
             engine: self.engine.savepoint(),
-            changes: self.ddl.lock().changes.len(),
+            changes: self.ddl.used().map_or(0, |ddl| ddl.changes.len()),
             deferred: self.deferred.position(),
             large_objects: self.large_objects.lock().savepoint(),
         })
     }
 
     pub fn rollback_to(&self, savepoint: &TxSavepoint) -> Result<()> {
-        let mut ddl = self.ddl.lock();
-        if ddl.changes.len() > savepoint.changes {
+        if let Some(mut ddl) = self.ddl.used().filter(|ddl| ddl.changes.len() > savepoint.changes) {
             ddl.changes.truncate(savepoint.changes);
             ddl.claimed = ddl.claimed.min(savepoint.changes);
             ddl.working = None;
         }
-        drop(ddl);
         let deferred = self.deferred.roll_back_to(&savepoint.deferred);
         self.large_objects.lock().rollback_to(savepoint.large_objects);
         self.engine.rollback_to(savepoint.engine);
@@ -204,7 +202,7 @@ impl Tx {
 
     /// What every commit begins with. Descriptors hold views, which must not outlive the transaction.
     fn end_large_objects(&self) -> Result<()> {
-        let mut large_objects = self.large_objects.lock();
+        let Some(mut large_objects) = self.large_objects.used() else { return Ok(()) };
         large_objects.flush(&self.engine)?;
         if !large_objects.is_unused() {
             *large_objects = LargeObjects::default();
@@ -223,18 +221,18 @@ impl Tx {
     pub fn start_commit(&self, durability: Durability) -> Result<Committing> {
         self.end_large_objects()?;
         self.claim_names()?;
-        let changes = std::mem::take(&mut *self.ddl.lock()).changes;
+        let changes = self.ddl.take().changes;
         if changes.is_empty() {
             return Ok(self.engine.start_commit(durability, None)?);
         }
-        let net = self.cluster.write_changes(&self.engine, changes)?;
-        let cluster = self.cluster.clone();
+        let net = self.cluster().write_changes(&self.engine, changes)?;
+        let cluster = self.cluster().clone();
         Ok(self.engine.start_commit(durability, Some(Box::new(move |_| cluster.publish(net))))?)
     }
 
     pub fn rollback(&self) {
-        *self.ddl.lock() = CatalogChanges::default();
-        *self.large_objects.lock() = LargeObjects::default();
+        self.ddl.take();
+        self.large_objects.take();
         self.engine.rollback();
     }
 }

@@ -637,7 +637,7 @@ fn empty_batch(writer: &TableWriter) -> Vec<Column> {
 }
 
 fn source_is_domain(ctx: &ExecContext, ty: Oid) -> bool {
-    ty.0 >= melba_catalog::classes::FIRST_USER_OID && ctx.catalog.type_(ty).is_some_and(|t| t.domain.is_some())
+    ty.0 >= melba_catalog::classes::FIRST_USER_OID && ctx.catalog().type_(ty).is_some_and(|t| t.domain.is_some())
 }
 
 /// A decimal integer of at most `digits` digits and nothing else.

@@ -136,7 +136,7 @@ fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result
     let required = Privileges { insert: true, inserted, ..Privileges::default() };
     permissions::require(&cx.ddl.catalog(), cx.ddl.user, &relation, &required)?;
     let exec = (cx.exec)();
-    let catalog = exec.catalog.clone();
+    let catalog = exec.catalog().clone();
     let builder = TargetBuilder { catalog: &catalog, session: &*exec.session };
     let target = Arc::new(builder.table(relation.oid)?);
     let defaults = column_defaults(cx, &relation)?;

@@ -63,7 +63,7 @@ impl Ddl<'_> {
         let source = self
             .database_by_name(&template)
             .map_err(|_| err!(UNDEFINED_DATABASE, "template database \"{template}\" does not exist"))?;
-        let copied = self.tx.cluster.catalog(source.oid);
+        let copied = self.tx.cluster().catalog(source.oid);
         // What another database has of its own: changed ones of the first objects (grants on schema public) count, too.
         let shared = |o: &Object| match o {
             Object::Role(_) | Object::Database(_) => true,
@@ -102,7 +102,7 @@ impl Ddl<'_> {
         if database.is_template {
             bail!(WRONG_OBJECT_TYPE, "cannot drop a template database");
         }
-        for object in self.tx.cluster.catalog(database.oid).user_objects() {
+        for object in self.tx.cluster().catalog(database.oid).user_objects() {
             let Object::Relation(relation) = object else { continue };
             match relation.storage {
                 melba_catalog::Storage::Tree(tree) => self.tx.engine.drop_tree(tree)?,

@@ -53,7 +53,7 @@ use crate::transaction::Tx;
 
 /// Everything a utility statement works with.
 pub struct Ddl<'a> {
-    pub tx: &'a Tx,
+    pub tx: &'a Arc<Tx>,
     pub session: &'a dyn Session,
     /// The session over another catalog: what evaluates expressions once the catalog has changed.
     pub session_for: &'a dyn Fn(Arc<Catalog>) -> Arc<dyn Session>,

@@ -34,9 +34,7 @@ impl Rows {
 impl Ddl<'_> {
     /// An evaluation context over the catalog as it is now.
     pub fn exec_context(&self) -> ExecContext {
-        let catalog = self.catalog();
-        let view = self.tx.engine.statement_view();
-        ExecContext::plain((self.session_for)(catalog.clone()), catalog, self.tx.engine.clone(), view)
+        ExecContext::plain((self.session_for)(self.catalog()), self.tx)
     }
 
     pub(super) fn target(&self, table: Oid) -> Result<TableTarget> {
@@ -294,7 +292,7 @@ impl Ddl<'_> {
             self.put_relation(Relation { storage, persistence, file_node: self.tx.new_oid(), ..(*index).clone() });
         }
         let ctx = self.exec_context();
-        let mut copier = RowCopier::new(&ctx.catalog, &*self.relation(oid)?, tree);
+        let mut copier = RowCopier::new(ctx.catalog(), &*self.relation(oid)?, tree);
         while let Some(batch) = rows.next()? {
             ctx.check_interrupt()?;
             for (_, mut row) in batch {

@@ -177,7 +177,7 @@ impl Ddl<'_> {
             })
             .collect();
         lines.extend(self.large_objects_of_role(role)?);
-        for other in self.tx.cluster.catalogs().databases().filter(|c| c.database_oid() != self.tx.database) {
+        for other in self.tx.cluster().catalogs().databases().filter(|c| c.database_oid() != self.tx.database) {
             // Databases are everybody's, and have been listed.
             let count = other.role_uses().iter().filter(|u| u.role == role && u.object.class != classes::PG_DATABASE).count();
             if count > 0 {

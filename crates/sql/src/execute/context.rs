@@ -4,7 +4,6 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
 use melba_catalog::Catalog;
-use melba_catalog::relations::{LiveInfo, NoLiveInfo};
 use melba_engine::{ReadView, Transaction, ViewPin};
 use melba_functions::Session;
 use melba_types::{Datum, Result, err};
@@ -12,19 +11,15 @@ use melba_types::{Datum, Result, err};
 use super::instrument::NodeTiming;
 use super::runtime::Runtime;
 use super::spill::Resources;
-use crate::table::{DeferredEvents, Events};
+use crate::table::Events;
+use crate::transaction::Tx;
 
 /// One statement's surroundings. Belongs to one thread at a time; operators hold no reference to it but get it with
 /// every call.
 pub struct ExecContext {
     pub session: Arc<dyn Session>,
-    pub catalog: Arc<Catalog>,
-    pub transaction: Arc<Transaction>,
+    pub tx: Arc<Tx>,
     view: Cell<ReadView>,
-    /// What the system relations ask beyond the catalog.
-    pub live: Arc<dyn LiveInfo + Send + Sync>,
-    /// Constraint checks that wait for the end of the transaction.
-    pub deferred: Arc<DeferredEvents>,
     /// Checks for the end of the statement.
     events: RefCell<Vec<Events>>,
     /// `$1` first.
@@ -57,21 +52,11 @@ struct ExecutorParameters {
 }
 
 impl ExecContext {
-    pub fn new(
-        session: Arc<dyn Session>,
-        catalog: Arc<Catalog>,
-        transaction: Arc<Transaction>,
-        view: ReadView,
-        parameters: Arc<[Datum]>,
-        (live, deferred): (Arc<dyn LiveInfo + Send + Sync>, Arc<DeferredEvents>),
-    ) -> ExecContext {
+    pub fn new(session: Arc<dyn Session>, tx: Arc<Tx>, view: ReadView, parameters: Arc<[Datum]>) -> ExecContext {
         ExecContext {
             session,
-            catalog,
-            transaction,
+            tx,
             view: Cell::new(view),
-            live,
-            deferred,
             events: RefCell::default(),
             parameters,
             row_parameters: 0,
@@ -88,10 +73,17 @@ impl ExecContext {
         }
     }
 
-    /// For expressions that stand in no statement with parameters, and ask for nothing that lives.
-    pub fn plain(session: Arc<dyn Session>, catalog: Arc<Catalog>, transaction: Arc<Transaction>, view: ReadView) -> ExecContext {
-        let none: Arc<dyn LiveInfo + Send + Sync> = Arc::new(NoLiveInfo);
-        ExecContext::new(session, catalog, transaction, view, Arc::from([]), (none, Arc::default()))
+    /// For expressions that stand in no statement with parameters: over what the transaction sees now.
+    pub fn plain(session: Arc<dyn Session>, tx: &Arc<Tx>) -> ExecContext {
+        ExecContext::new(session, tx.clone(), tx.engine.statement_view(), Arc::from([]))
+    }
+
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        self.session.catalog()
+    }
+
+    pub fn transaction(&self) -> &Arc<Transaction> {
+        &self.tx.engine
     }
 
     /// What the statement sees.
@@ -106,7 +98,7 @@ impl ExecContext {
 
     /// Keeps the view usable to the end of the statement, whatever views are taken meanwhile.
     pub(crate) fn keep_view(&self) {
-        self.kept_view.get_or_init(|| self.transaction.pin_view(self.view()));
+        self.kept_view.get_or_init(|| self.transaction().pin_view(self.view()));
     }
 
     /// Measures every operator (EXPLAIN ANALYZE).
@@ -139,7 +131,7 @@ impl ExecContext {
 
     /// What operators that keep rows may use.
     pub(crate) fn resources(&self) -> &Arc<Resources> {
-        self.resources.get_or_init(|| Arc::new(Resources::new(&*self.session, self.transaction.session())))
+        self.resources.get_or_init(|| Arc::new(Resources::new(&*self.session, self.transaction().session())))
     }
 
     pub(crate) fn parameter(&self, i: usize) -> Result<Datum> {
@@ -203,7 +195,7 @@ impl ExecContext {
     pub(crate) fn finish_events(&self) -> Result<()> {
         let events = std::mem::take(&mut *self.events.borrow_mut());
         for mut events in events {
-            events.finish(self, &self.transaction, &self.deferred)?;
+            events.finish(self, self.transaction(), &self.tx.deferred)?;
         }
         Ok(())
     }

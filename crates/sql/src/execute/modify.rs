@@ -17,10 +17,10 @@ use crate::tree::MergeMatch;
 
 pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
     let input = node.input.as_ref().map(|i| super::operator::build(i, ctx)).transpose()?;
-    let writer = TableWriter::new(node.target.clone(), ctx.transaction.clone());
+    let writer = TableWriter::new(node.target.clone(), ctx.transaction().clone());
     let batch_rows_min = batch_rows_min(&node);
     let members = node.family.iter().flat_map(|f| &f.members);
-    let members = members.map(|m| TableWriter::new(m.target.clone(), ctx.transaction.clone())).collect();
+    let members = members.map(|m| TableWriter::new(m.target.clone(), ctx.transaction().clone())).collect();
     Ok(Box::new(ModifyOp { node, input, writer, members, batch_rows_min, done: false, pending: Pending::default() }))
 }
 
@@ -172,7 +172,7 @@ fn lock_mode(assignments: &Assignments) -> RowLockMode {
 
 /// MERGE may change a row once only.
 fn refuse_second_change(ctx: &ExecContext, source: &TableSource, id: RowId) -> Result<()> {
-    let own = ctx.transaction.get_latest(source.tree, id)?.own_command;
+    let own = ctx.transaction().get_latest(source.tree, id)?.own_command;
     if own.is_some_and(|c| c >= ctx.view().command) {
         return Err(melba_types::err!(CARDINALITY_VIOLATION, "MERGE command cannot affect row a second time")
             .hint("Ensure that not more than one source row matches any one target row."));
@@ -186,19 +186,19 @@ fn lock_matched(ctx: &ExecContext, source: &TableSource, id: RowId, mode: RowLoc
     if !locked {
         return lock_and_recheck(ctx, source, id, mode, Purpose::Change);
     }
-    ctx.transaction.lock_row_to_change(source.tree, id, mode)?;
+    ctx.transaction().lock_row_to_change(source.tree, id, mode)?;
     Ok(Relock::Unchanged)
 }
 
 /// DO NOTHING because of a row that the transaction's snapshot does not show would be an answer from elsewhere.
 fn check_conflict_visible(ctx: &ExecContext, tree: TreeId, id: RowId) -> Result<()> {
-    if ctx.transaction.isolation() == Isolation::ReadCommitted {
+    if ctx.transaction().isolation() == Isolation::ReadCommitted {
         return Ok(());
     }
     let view = ctx.view();
     // Read as by the statement itself, so that SERIALIZABLE knows that it relies on the row.
-    ctx.transaction.get(view, tree, id)?;
-    let latest = ctx.transaction.get_latest(tree, id)?;
+    ctx.transaction().get(view, tree, id)?;
+    let latest = ctx.transaction().get_latest(tree, id)?;
     if latest.own_command.is_none() && latest.csn > view.csn {
         bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
     }
@@ -207,7 +207,7 @@ fn check_conflict_visible(ctx: &ExecContext, tree: TreeId, id: RowId) -> Result<
 
 /// Locks the row that is in the way of another, for DO UPDATE; `None` when it is gone.
 fn lock_conflicting(ctx: &ExecContext, target: &TableTarget, id: RowId, mode: RowLockMode) -> Result<Option<Vec<Datum>>> {
-    let transaction = &ctx.transaction;
+    let transaction = ctx.transaction();
     transaction.lock_row_to_change(target.tree, id, mode)?;
     let latest = transaction.get_latest(target.tree, id)?;
     // Deleted meanwhile: the key is free now, or another row has taken it.
@@ -227,7 +227,7 @@ fn lock_conflicting(ctx: &ExecContext, target: &TableTarget, id: RowId, mode: Ro
 
 /// Whether an index is another, or the part of it that a partition has.
 fn is_part(ctx: &ExecContext, index: Oid, whole: Oid) -> bool {
-    let parents = || ctx.catalog.relation(index).map_or(&[][..], |r| &r.parents);
+    let parents = || ctx.catalog().relation(index).map_or(&[][..], |r| &r.parents);
     index == whole || parents().iter().any(|parent| is_part(ctx, *parent, whole))
 }
 
@@ -362,7 +362,7 @@ impl ModifyOp {
         let (Some(at), Some(family)) = (place.member, &self.node.family) else {
             return Ok(existing.columns.iter().map(|c| c.map_or(Datum::Null, |c| row[c].clone())).collect());
         };
-        let latest = ctx.transaction.get_latest(place.source.tree, id)?.row;
+        let latest = ctx.transaction().get_latest(place.source.tree, id)?.row;
         Ok(latest.map(|bytes| family.members[at].target.decode(&bytes)).unwrap_or_default())
     }
 

@@ -75,6 +75,9 @@ impl SubPlanRows {
 impl ExecContext {
     /// Prepares the context to run a plan.
     pub(crate) fn start(&mut self, plan: &Arc<Plan>) {
+        if plan.subplans.is_empty() && plan.ctes.is_empty() && plan.work_tables == 0 {
+            return;
+        }
         self.runtime = Runtime {
             plan: Some(plan.clone()),
             subplans: plan.subplans.iter().map(|_| RefCell::default()).collect(),

@@ -64,7 +64,7 @@ impl ExecContext {
             self.check_interrupt()?;
             let id = RowId(external.first.0 + number);
             let decode = |bytes: &[u8]| frame::decode_into(bytes, rest);
-            let bytes = self.transaction.with_frame(self.view(), external.tree, id, decode)?.map_err(damaged)?;
+            let bytes = self.transaction().with_frame(self.view(), external.tree, id, decode)?.map_err(damaged)?;
             rest = &mut rest[bytes..];
         }
         if rest.is_empty() { Ok(()) } else { Err(self.wrong_length(external)) }
@@ -93,7 +93,7 @@ impl ExecContext {
             self.check_interrupt()?;
             let id = RowId(external.first.0 + number);
             let decode = |bytes: &[u8]| frame::decode(bytes, out);
-            self.transaction.with_frame(self.view(), external.tree, id, decode)?.map_err(damaged)?;
+            self.transaction().with_frame(self.view(), external.tree, id, decode)?.map_err(damaged)?;
         }
         Ok(())
     }
@@ -118,7 +118,7 @@ impl ExecContext {
     /// The frame in which a character of an external text begins, and how many begin before it (`Characters::find`).
     pub fn find_character(&self, external: &External, n: usize) -> Result<(usize, usize)> {
         let id = RowId(external.first.0 + external.frames());
-        Ok(self.transaction.with_frame(self.view(), external.tree, id, |row| Characters(row).find(n))?)
+        Ok(self.transaction().with_frame(self.view(), external.tree, id, |row| Characters(row).find(n))?)
     }
 
     /// A column of values.

@@ -10,7 +10,7 @@ use crate::plan::node::SystemScanNode;
 
 /// The rows for which all given columns have the given values.
 pub(crate) fn rows(ctx: &ExecContext, node: &SystemScanNode, equal: &[(usize, Datum)]) -> Result<Vec<Vec<Datum>>> {
-    let Some(relation) = ctx.catalog.relation(node.relation) else {
+    let Some(relation) = ctx.catalog().relation(node.relation) else {
         return Err(DbError::internal(format!("system relation {} does not exist", node.relation)));
     };
     if equal.iter().any(|(_, value)| value.is_null()) {
@@ -23,12 +23,12 @@ pub(crate) fn rows(ctx: &ExecContext, node: &SystemScanNode, equal: &[(usize, Da
         return Ok(if passes { vec![row] } else { Vec::new() });
     }
     let filters: Vec<EqFilter> = equal.iter().map(|(column, value)| EqFilter { column: *column, value: value.clone() }).collect();
-    let batch = relations::rows(relation, &ctx.catalog, &*ctx.live, &filters)?;
+    let batch = relations::rows(relation, ctx.catalog(), ctx.session.live_info(), &filters)?;
     Ok((0..batch.rows).map(|i| batch.row(i)).collect())
 }
 
 /// last_value, log_cnt, is_called. The log has a sequence's values ahead of time, but never by a number that is told.
 fn sequence_row(ctx: &ExecContext, id: SequenceId) -> Result<Vec<Datum>> {
-    let state = ctx.transaction.sequence_state(id)?;
+    let state = ctx.transaction().sequence_state(id)?;
     Ok(vec![Datum::Int8(state.last_value), Datum::Int8(0), Datum::Bool(state.is_called)])
 }

@@ -1,5 +1,6 @@
 //! The sessions of the server: what cancel requests, pg_stat_activity and the shutdown look at.
 
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::Duration;
@@ -18,7 +19,7 @@ pub struct Backend {
     pub interrupt: Arc<Interrupt>,
     /// Wakes the session when it waits for its client.
     pub wake: Box<dyn Wake>,
-    pub activity: Arc<Mutex<Activity>>,
+    pub activity: Arc<Activity>,
 }
 
 /// Makes a session that waits for its client look at its interrupts.
@@ -27,17 +28,53 @@ pub trait Wake: Send + Sync + std::fmt::Debug {
 }
 
 /// What pg_stat_activity shows.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Activity {
+    pub peer: Mutex<Peer>,
+    query: Mutex<Arc<str>>,
+    query_start: AtomicI64,
+    active: AtomicBool,
+}
+
+/// Who a session serves.
+#[derive(Clone, Debug, Default)]
+pub struct Peer {
     pub user: Arc<str>,
     pub database: Arc<str>,
     pub application_name: Arc<str>,
     pub client: Option<std::net::SocketAddr>,
     /// Microseconds since 2000-01-01.
     pub started: i64,
-    pub query: Arc<str>,
-    pub query_start: i64,
-    pub active: bool,
+}
+
+impl Activity {
+    pub fn set_query(&self, query: Arc<str>) {
+        *self.query.lock() = query;
+    }
+
+    /// The query runs, again if it is the same.
+    pub fn start(&self, query_start: i64) {
+        self.query_start.store(query_start, Ordering::Relaxed);
+        self.active.store(true, Ordering::Relaxed);
+    }
+
+    pub fn end(&self) {
+        self.active.store(false, Ordering::Relaxed);
+    }
+
+    /// The text of the query that runs or ran last.
+    pub fn query(&self) -> Arc<str> {
+        self.query.lock().clone()
+    }
+
+    /// Microseconds since 2000-01-01; 0: there was none.
+    pub fn query_start(&self) -> i64 {
+        self.query_start.load(Ordering::Relaxed)
+    }
+
+    pub fn is_active(&self) -> bool {
+        self.active.load(Ordering::Relaxed)
+    }
 }
 
 #[derive(Debug, Default)]

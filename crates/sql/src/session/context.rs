@@ -13,13 +13,15 @@ use melba_types::{Datum, DbError, Oid, Result, Severity};
 use parking_lot::{Mutex, RwLock};
 
 use crate::cluster::Cluster;
+use crate::seldom::Seldom;
 use crate::transaction::Tx;
 
 use super::backends::{Activity, Backends};
 use super::engine_settings::engine_options;
 use super::interrupt::Interrupt;
-use super::listing::{Listed, PreparedStatements};
+use super::listing::Listed;
 use super::names::SearchPath;
+use super::prepared::Prepared;
 use super::routine::BodyCache;
 use super::setting_check;
 use super::setting_value::Value;
@@ -112,7 +114,7 @@ pub struct SessionState {
     settings_version: Arc<AtomicU64>,
     pub interrupt: Arc<Interrupt>,
     /// Notices on their way to the client.
-    pub notices: Mutex<Vec<DbError>>,
+    pub notices: Seldom<Vec<DbError>>,
     /// Who logged in.
     pub user: Arc<str>,
     pub user_oid: Oid,
@@ -124,10 +126,11 @@ pub struct SessionState {
     pub seed: Mutex<Option<u64>>,
     pub sequences: Mutex<Sequences>,
     /// What pg_stat_activity shows of this session.
-    pub activity: Arc<Mutex<Activity>>,
+    pub activity: Arc<Activity>,
     /// The session's temporary schema, 0 until it is needed.
     pub temporary_namespace: Mutex<Oid>,
-    pub(super) prepared: PreparedStatements,
+    /// The named ones.
+    pub(super) prepared: Mutex<HashMap<String, Arc<Prepared>>>,
     pub(super) cursors: Mutex<Vec<Listed>>,
     pub(super) routines: BodyCache,
 }
@@ -149,7 +152,7 @@ impl SessionState {
             settings_version: settings.version_counter(),
             settings: Mutex::new(settings),
             interrupt: Arc::default(),
-            notices: Mutex::default(),
+            notices: Seldom::default(),
             user: login.user,
             user_oid: login.user_oid,
             database: login.database,
@@ -239,6 +242,10 @@ pub struct StatementContext {
 impl melba_functions::Session for StatementContext {
     fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
+    }
+
+    fn live_info(&self) -> &dyn LiveInfo {
+        &*self.session.instance.live
     }
 
     fn search_path(&self) -> Vec<Oid> {

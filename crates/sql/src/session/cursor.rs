@@ -34,7 +34,7 @@ impl Session {
         }
         let inner = nested(declare.query.as_deref().and_then(|q| q.node.as_ref()), statement)?;
         let prepared = std::sync::Arc::new(self.prepare(Some(inner), &[])?);
-        let Outcome::Rows { columns, source, .. } = self.start(&Bound { prepared, parameters: Arc::from([]) })? else {
+        let Outcome::Rows { columns, source, .. } = self.start(Bound { prepared, parameters: Arc::from([]) })? else {
             bail!(INVALID_CURSOR_DEFINITION, "cannot open multi-query plan as cursor");
         };
         let rewind = if option(SCROLL) {
@@ -44,7 +44,8 @@ impl Session {
         } else {
             Rewind::WhileSmall
         };
-        let resources = Arc::new(Resources::new(&*self.context(), &self.state.engine));
+        self.renew_context();
+        let resources = Arc::new(Resources::new(&*self.context, &self.state.engine));
         let mut rows = Rows::new(source, rewind);
         if option(HOLD) || rewind == Rewind::Always {
             rows = rows.keeping(&resources);
@@ -93,8 +94,7 @@ impl Session {
 
     fn fetch_from(&mut self, portal: &mut Portal, fetch: &FetchStmt) -> Result<Outcome> {
         if let PortalState::Ready(bound) = &portal.state {
-            let bound = bound.clone();
-            let Outcome::Rows { source, tag, .. } = self.start(&bound)? else {
+            let Outcome::Rows { source, tag, .. } = self.start(bound.clone())? else {
                 bail!(INVALID_CURSOR_STATE, "portal \"{}\" does not return rows", fetch.portalname);
             };
             portal.state = PortalState::Open(Rows::new(source, Rewind::Never), tag);

@@ -100,12 +100,7 @@ fn password_verifier(context: &StatementContext, password: &str) -> String {
 
 /// A context over the catalog as the transaction sees it now.
 fn exec_context(context: &StatementContext, tx: &Arc<Tx>) -> ExecContext {
-    let catalog = tx.catalog();
-    let session = Arc::new(StatementContext { catalog: catalog.clone(), ..context.clone() });
-    let view = tx.engine.statement_view();
-    let mut ctx = ExecContext::plain(session, catalog, tx.engine.clone(), view);
-    ctx.deferred = tx.deferred.clone();
-    ctx
+    ExecContext::plain(Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() }), tx)
 }
 
 fn copy(ddl: &Ddl<'_>, tx: &Arc<Tx>, s: &CopyStmt, exec: &dyn Fn() -> ExecContext, query: RunQuery<'_>) -> Result<Outcome> {
@@ -187,7 +182,7 @@ fn insert_all(tx: &Arc<Tx>, table: Oid, node: &N, exec: &dyn Fn() -> ExecContext
     };
     source.keep_stored();
     let ctx = exec();
-    let catalog = ctx.catalog.clone();
+    let catalog = ctx.catalog().clone();
     let builder = TargetBuilder { catalog: &catalog, session: &*ctx.session };
     let mut writer = TableWriter::new(Arc::new(builder.table(table)?), tx.engine.clone());
     let mut rows = 0;

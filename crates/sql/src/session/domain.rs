@@ -48,8 +48,7 @@ impl StatementContext {
         let expression = analyze_stored_domain_check(&analysis(self), text, base, typmod)?;
         let session: Arc<dyn Session> = Arc::new(self.clone());
         let check = compile_domain_check(&self.catalog, Some(self), &expression)?;
-        let view = tx.engine.statement_view();
-        let ctx = ExecContext::plain(session, self.catalog.clone(), tx.engine.clone(), view);
+        let ctx = ExecContext::plain(session, tx);
         let result = ctx.with_local(value.clone(), || check.eval_row(&ctx, &[]))?;
         Ok(!matches!(result, Datum::Bool(false)))
     }

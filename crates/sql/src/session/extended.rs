@@ -18,7 +18,7 @@ use super::transaction::{Block, aborted};
 
 impl Session {
     pub(super) fn parse(&mut self, name: &str, text: &str, types: Oids<'_>, client: &mut dyn Client) -> Result<()> {
-        self.source = text.into();
+        self.set_source(&text.into());
         self.start_command()?;
         self.warn_of_escapes(text);
         let mut key = std::mem::take(&mut self.normalized.key);
@@ -43,11 +43,11 @@ impl Session {
         if let Some(statement) = statement {
             self.check_block(statement)?;
         }
-        if !name.is_empty() && self.state.prepared.lock().contains_key(name) {
+        if !name.is_empty() && self.prepared.get(name).is_some() {
             bail!(DUPLICATE_PSTATEMENT, "prepared statement \"{name}\" already exists");
         }
         // Named statements are shown with their own time and counts.
-        let known = known.filter(|p| name.is_empty() && p.compiled.is_current(&self.context()));
+        let known = known.filter(|p| name.is_empty() && p.compiled.is_current(self.context()));
         let prepared = match known {
             Some(prepared) => prepared,
             None => {
@@ -58,12 +58,12 @@ impl Session {
                 prepared
             }
         };
-        self.state.prepared.lock().insert(name.to_owned(), prepared);
+        self.prepared.insert(name, prepared);
         Ok(())
     }
 
     pub(super) fn find_prepared(&self, name: &str) -> Result<Arc<Prepared>> {
-        match self.state.prepared.lock().get(name) {
+        match self.prepared.get(name) {
             Some(prepared) => Ok(prepared.clone()),
             None if name.is_empty() => Err(err!(UNDEFINED_PSTATEMENT, "unnamed prepared statement does not exist")),
             None => Err(err!(UNDEFINED_PSTATEMENT, "prepared statement \"{name}\" does not exist")),
@@ -72,7 +72,7 @@ impl Session {
 
     pub(super) fn bind(&mut self, bind: &Bind<'_>, client: &mut dyn Client) -> Result<()> {
         let mut prepared = self.find_prepared(bind.statement)?;
-        self.source = prepared.source();
+        self.set_source_of(&prepared);
         self.start_command()?;
         if let Some(statement) = &prepared.statement {
             self.check_block(statement)?;
@@ -114,8 +114,7 @@ impl Session {
     }
 
     fn read_parameters(&self, bind: &Bind<'_>, types: &[Oid]) -> Result<Vec<Datum>> {
-        let context = self.context();
-        let io = ValueIo::new(&context);
+        let io = ValueIo::new(&self.context);
         let mut out = Vec::with_capacity(types.len());
         for (i, (value, ty)) in bind.parameters.iter().zip(types).enumerate() {
             let datum = match (value, bind.parameter_formats.get(i)) {
@@ -134,6 +133,7 @@ impl Session {
 
     pub(super) fn describe(&mut self, target: Target<'_>, client: &mut dyn Client) -> Result<()> {
         self.continue_command()?;
+        self.renew_context();
         match target {
             Target::Statement(name) => {
                 let prepared = self.find_prepared(name)?;
@@ -173,11 +173,11 @@ impl Session {
             return Ok(());
         }
         if let PortalState::Ready(bound) = &portal.state {
-            self.source = bound.prepared.source();
+            self.set_source_of(&bound.prepared.clone());
         }
         let transaction_before = self.transaction.is_some();
         self.start_command()?;
-        self.announce(&self.source);
+        self.announce();
         if transaction_before && self.executed_in_pipeline {
             self.begin_implicit_block();
         }
@@ -205,17 +205,17 @@ impl Session {
 
     /// Runs a portal or goes on with it; `None` when rows are left.
     fn execute_portal(&mut self, portal: &mut Portal, max_rows: i32, client: &mut dyn Client) -> Result<Option<String>> {
-        if let PortalState::Ready(bound) = &portal.state {
-            let bound = bound.clone();
-            if let Some(tag) = self.start_portal(portal, &bound, client)? {
-                return Ok(Some(tag));
-            }
+        if matches!(portal.state, PortalState::Ready(_))
+            && let PortalState::Ready(bound) = std::mem::replace(&mut portal.state, PortalState::Failed)
+            && let Some(tag) = self.start_portal(portal, bound, client)?
+        {
+            return Ok(Some(tag));
         }
-        let columns = portal.columns.clone().unwrap_or_else(|| Arc::new([]));
+        let columns = portal.columns.as_deref().unwrap_or_default();
         let count = if max_rows > 0 { max_rows as u64 } else { u64::MAX };
         match &mut portal.state {
             PortalState::Open(rows, tag) => {
-                let (sent, more) = self.send_rows(rows, &columns, &portal.formats, count, client)?;
+                let (sent, more) = self.send_rows(rows, columns, &portal.formats, count, client)?;
                 let tag = tag.clone();
                 if more && sent == count {
                     return Ok(None);
@@ -234,7 +234,7 @@ impl Session {
     }
 
     /// Starts a bound statement. Gives the tag when it ran to its end.
-    fn start_portal(&mut self, portal: &mut Portal, bound: &Bound, client: &mut dyn Client) -> Result<Option<String>> {
+    fn start_portal(&mut self, portal: &mut Portal, bound: Bound, client: &mut dyn Client) -> Result<Option<String>> {
         let tag = match self.start(bound)? {
             Outcome::Rows { mut source, tag, .. } => {
                 // A statement with effects runs to its end although only part of its result may be fetched.
@@ -259,7 +259,7 @@ impl Session {
     pub(super) fn close(&mut self, target: Target<'_>, client: &mut dyn Client) {
         match target {
             Target::Statement(name) => {
-                self.state.prepared.lock().remove(name);
+                self.prepared.remove(name);
             }
             Target::Portal(name) => {
                 self.portals.remove(name);
@@ -270,7 +270,7 @@ impl Session {
 
     /// Analyzes a prepared statement again when the catalog changed under it. Its result must keep its shape.
     pub(super) fn revalidate(&mut self, name: &str, prepared: Arc<Prepared>) -> Result<Arc<Prepared>> {
-        if self.block == Block::Failed || prepared.compiled.is_current(&self.context()) {
+        if self.block == Block::Failed || prepared.compiled.is_current(self.context()) {
             return Ok(prepared);
         }
         let mut fresh = self.prepare(prepared.statement.clone(), &prepared.parameter_types)?;
@@ -279,7 +279,7 @@ impl Session {
         }
         (fresh.from_sql, fresh.prepared_at) = (prepared.from_sql, prepared.prepared_at);
         let fresh = Arc::new(fresh);
-        self.state.prepared.lock().insert(name.to_owned(), fresh.clone());
+        self.prepared.insert(name, fresh.clone());
         Ok(fresh)
     }
 }

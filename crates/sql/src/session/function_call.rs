@@ -16,7 +16,7 @@ use super::transaction::{Block, aborted};
 impl Session {
     /// Calls the function and sends what it gives.
     pub(super) fn function_call(&mut self, message: &Message<'_>, client: &mut dyn Client) -> Result<()> {
-        self.source = "".into();
+        self.set_source(&"".into());
         if self.block == Block::Failed {
             return Err(aborted());
         }
@@ -24,7 +24,7 @@ impl Session {
         if let Some(transaction) = &mut self.transaction {
             transaction.used = true;
         }
-        let context = self.context();
+        let context = self.context().clone();
         let function = callable(&context, message)?;
         let io = ValueIo::new(&context);
         let mut arguments = Vec::with_capacity(function.arg_types.len());

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use melba_types::{Array, ArrayDim, Datum, Oid, oids};
-use parking_lot::Mutex;
 
 use super::context::{SessionState, StatementContext};
 use super::portal::{Portal, PortalState};
@@ -125,8 +124,46 @@ impl Portals {
     }
 }
 
-/// Prepared statements by name; the unnamed one under "".
-pub(super) type PreparedStatements = Mutex<HashMap<String, Arc<Prepared>>>;
+/// Prepared statements by name. Named ones are listed in the session's shared state.
+pub(super) struct PreparedStatements {
+    unnamed: Option<Arc<Prepared>>,
+    by_name: HashMap<String, Arc<Prepared>>,
+    state: Arc<SessionState>,
+}
+
+impl PreparedStatements {
+    pub fn new(state: Arc<SessionState>) -> PreparedStatements {
+        PreparedStatements { unnamed: None, by_name: HashMap::new(), state }
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Arc<Prepared>> {
+        if name.is_empty() { self.unnamed.as_ref() } else { self.by_name.get(name) }
+    }
+
+    /// Adds a statement, or replaces it.
+    pub fn insert(&mut self, name: &str, prepared: Arc<Prepared>) {
+        if name.is_empty() {
+            self.unnamed = Some(prepared);
+        } else {
+            self.state.prepared.lock().insert(name.to_owned(), prepared.clone());
+            self.by_name.insert(name.to_owned(), prepared);
+        }
+    }
+
+    pub fn remove(&mut self, name: &str) -> Option<Arc<Prepared>> {
+        if name.is_empty() {
+            return self.unnamed.take();
+        }
+        self.state.prepared.lock().remove(name);
+        self.by_name.remove(name)
+    }
+
+    pub fn clear(&mut self) {
+        self.unnamed = None;
+        self.by_name.clear();
+        self.state.prepared.lock().clear();
+    }
+}
 
 impl StatementContext {
     /// name, statement, is_holdable, is_binary, is_scrollable, creation_time
@@ -148,7 +185,7 @@ impl StatementContext {
     /// name, statement, prepare_time, parameter_types, result_types, from_sql, generic_plans, custom_plans
     pub(super) fn prepared_rows(&self) -> Vec<Vec<Datum>> {
         let statements = self.session.prepared.lock();
-        let mut named: Vec<_> = statements.iter().filter(|(name, _)| !name.is_empty()).collect();
+        let mut named: Vec<_> = statements.iter().collect();
         named.sort_by(|a, b| a.0.cmp(b.0));
         let row = |(name, p): (&String, &Arc<Prepared>)| {
             let results = p.columns.as_ref().map_or(Datum::Null, |c| types(c.iter().map(|c| c.ty)));

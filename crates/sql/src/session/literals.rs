@@ -33,9 +33,10 @@ impl Session {
     }
 
     fn bind_normalized(&mut self, text: &str, normalized: &Normalized) -> Result<Option<Bound>> {
+        self.renew_context();
         let prepared = match self.cache.get(&normalized.key) {
             Some(Cached::ByText) => return Ok(None),
-            Some(Cached::Query { prepared: Some(prepared), .. }) if prepared.compiled.is_current(&self.context()) => {
+            Some(Cached::Query { prepared: Some(prepared), .. }) if prepared.compiled.is_current(&self.context) => {
                 prepared.clone()
             }
             _ => match self.prepare_form(text, normalized)? {
@@ -77,8 +78,7 @@ impl Session {
 
     /// The literals' values as the parameters' types; `None` when one is none of its type, which the other way reports.
     fn literal_values(&self, text: &str, normalized: &Normalized, prepared: &Prepared) -> Option<Vec<Datum>> {
-        let context = self.context();
-        let io = ValueIo::new(&context);
+        let io = ValueIo::new(&self.context);
         let (uses, types) = (prepared.compiled.literals(), &prepared.parameter_types);
         let expected = normalized.rows.map_or(normalized.literals.len(), |rows| 2 * rows.width);
         if uses.len() != expected || types.len() != expected {

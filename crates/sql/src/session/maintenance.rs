@@ -22,7 +22,7 @@ pub(super) fn checkpoint(ddl: &Ddl<'_>) -> Result<Outcome> {
         return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to execute CHECKPOINT command")
             .detail("Only roles with privileges of the \"pg_checkpoint\" role may execute this command."));
     }
-    ddl.tx.cluster.engine.checkpoint()?;
+    ddl.tx.cluster().engine.checkpoint()?;
     done("CHECKPOINT")
 }
 

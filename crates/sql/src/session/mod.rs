@@ -52,11 +52,9 @@ pub mod user;
 mod utility;
 mod vacuum;
 
-use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use melba_catalog::Catalog;
 use melba_engine::Committing;
 pub use melba_engine::{about_to_wait, set_wait_hook};
 use melba_protocol::Frontend;
@@ -69,8 +67,7 @@ pub(crate) use routine::check_routine_statement;
 
 use client::Client;
 use context::{SessionState, StatementContext};
-use listing::Portals;
-use names::SearchPath;
+use listing::{Portals, PreparedStatements};
 use state::{ContextVersions, Derived, OpenTransaction};
 use transaction::Block;
 
@@ -99,6 +96,7 @@ pub struct Session {
     failed_modes: Option<transaction::Modes>,
     derived: Derived,
     portals: Portals,
+    prepared: PreparedStatements,
     /// The caller calls `finish_commit` before it sends what was written.
     defers_commits: bool,
     /// A commit that waits for the log.
@@ -110,14 +108,17 @@ pub struct Session {
     skip_to_sync: bool,
     /// The query string that the positions of errors refer to.
     source: Arc<str>,
+    /// pg_stat_activity shows it.
+    announced: bool,
     statement_start: i64,
     /// Something was done since the last ReadyForQuery.
     busy: bool,
     /// An Execute has run since the last Sync: the next one shares its transaction.
     executed_in_pipeline: bool,
-    path: RefCell<Option<KnownPath>>,
-    /// The last statement's surroundings: most of the next one's.
-    known_context: RefCell<Option<(ContextVersions, Arc<StatementContext>)>>,
+    /// The last statement's surroundings: most of the next one's. As they are now after `renew_context`.
+    context: Arc<StatementContext>,
+    /// What `context` was made from.
+    context_versions: ContextVersions,
     /// Version of the server's settings that the session's are based on.
     server_settings: u64,
     /// The modes that the settings show, as of a version of them.
@@ -126,18 +127,15 @@ pub struct Session {
     reported_settings: u64,
 }
 
-/// The search path, with the version of the settings and the catalog it was made from.
-struct KnownPath {
-    settings_version: u64,
-    catalog: Arc<Catalog>,
-    path: Arc<SearchPath>,
-}
-
 impl Session {
     pub fn new(state: Arc<SessionState>) -> Session {
         let derived = Derived::new(&state, &state.catalog());
+        let (context, context_versions) = state::first_context(&state, &derived);
         Session {
             portals: Portals::new(state.clone()),
+            prepared: PreparedStatements::new(state.clone()),
+            context: Arc::new(context),
+            context_versions,
             server_settings: state.instance.settings_version(),
             state,
             block: Block::None,
@@ -150,11 +148,10 @@ impl Session {
             normalized: Normalized::default(),
             skip_to_sync: false,
             source: "".into(),
+            announced: false,
             statement_start: 0,
             busy: false,
             executed_in_pipeline: false,
-            path: RefCell::default(),
-            known_context: RefCell::default(),
             shown_modes: None,
             reported_settings: 0,
         }
@@ -287,14 +284,13 @@ impl Session {
             self.state.settings.lock().report_changes(|name, value| out.parameter_status(name, value));
         }
         out.ready_for_query(self.block.status());
-        self.state.activity.lock().active = false;
+        self.state.activity.end();
         self.state.interrupt.end_statement();
         self.busy = false;
     }
 
-    fn send_notices(&mut self, client: &mut dyn Client) {
-        let mut notices = self.state.notices.lock();
-        for notice in notices.drain(..) {
+    fn send_notices(&self, client: &mut dyn Client) {
+        for notice in self.state.notices.take() {
             client.output().report(&crate::parse::position_in_characters(notice, &self.source));
         }
     }
@@ -302,7 +298,6 @@ impl Session {
     /// The connection is gone or must go: undo what is open.
     pub fn close_all(&mut self) {
         self.portals.clear();
-        self.known_context.take();
         // The client has gone: nobody is left to be told of an error.
         let _ = self.finish_commit();
         self.roll_back_transaction();

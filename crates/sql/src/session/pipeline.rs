@@ -215,13 +215,13 @@ pub fn execute(
     context: &Arc<StatementContext>,
     statement: &Statement,
     prepared: &Prepared,
-    parameters: &Arc<[Datum]>,
+    parameters: Arc<[Datum]>,
 ) -> Result<Outcome> {
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
     match (&prepared.compiled.planned, &statement.node) {
         (Some(planned), _) => execute_planned(context, tx, statement, planned, parameters),
-        (None, NodeEnum::CallStmt(s)) => routine::run_call(context, s, None, &prepared.parameter_types, parameters),
-        (None, NodeEnum::ExplainStmt(s)) => explain::run(context, tx, s, &prepared.parameter_types, parameters),
+        (None, NodeEnum::CallStmt(s)) => routine::run_call(context, s, None, &prepared.parameter_types, &parameters),
+        (None, NodeEnum::ExplainStmt(s)) => explain::run(context, tx, s, &prepared.parameter_types, &parameters),
         (None, _) => execute_utility(context, tx, statement),
     }
 }
@@ -231,7 +231,7 @@ fn execute_planned(
     tx: &Arc<Tx>,
     statement: &Statement,
     planned: &Planned,
-    parameters: &Arc<[Datum]>,
+    parameters: Arc<[Datum]>,
 ) -> Result<Outcome> {
     lock_relations(tx, &planned.plan)?;
     // While we waited for a lock, the catalog may have changed: what was planned may no longer exist.
@@ -260,7 +260,7 @@ pub(super) fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-fn start(context: &Arc<StatementContext>, tx: &Arc<Tx>, planned: &Planned, parameters: &Arc<[Datum]>) -> Result<Outcome> {
+fn start(context: &Arc<StatementContext>, tx: &Arc<Tx>, planned: &Planned, parameters: Arc<[Datum]>) -> Result<Outcome> {
     planned.permissions.check(&context.catalog, context.user.oid)?;
     let mut ctx = exec_context(context, tx, parameters)?;
     ctx.row_parameters = planned.row_literals;
@@ -333,24 +333,17 @@ pub(super) fn execution(
     lock_relations(tx, &planned.plan)?;
     planned.permissions.check(&context.catalog, context.user.oid)?;
     let ctx = match view {
-        None => exec_context(context, tx, parameters)?,
-        Some(view) => exec_context_at(context, tx, parameters, view),
+        None => exec_context(context, tx, parameters.clone())?,
+        Some(view) => ExecContext::new(context.clone(), tx.clone(), view, parameters.clone()),
     };
     Execution::new(planned.plan.clone(), ctx)
 }
 
 /// What a plan runs with.
-fn exec_context(context: &Arc<StatementContext>, tx: &Arc<Tx>, parameters: &Arc<[Datum]>) -> Result<ExecContext> {
+fn exec_context(context: &Arc<StatementContext>, tx: &Arc<Tx>, parameters: Arc<[Datum]>) -> Result<ExecContext> {
     tx.flush_large_objects()?;
     tx.engine.await_safe_snapshot()?;
-    Ok(exec_context_at(context, tx, parameters, tx.engine.statement_view()))
-}
-
-fn exec_context_at(context: &Arc<StatementContext>, tx: &Arc<Tx>, parameters: &Arc<[Datum]>, view: ReadView) -> ExecContext {
-    let session: Arc<dyn melba_functions::Session> = context.clone();
-    let (catalog, engine, parameters) = (context.catalog.clone(), tx.engine.clone(), parameters.clone());
-    let shared = (context.session.instance.live.clone(), tx.deferred.clone());
-    ExecContext::new(session, catalog, engine, view, parameters, shared)
+    Ok(ExecContext::new(context.clone(), tx.clone(), tx.engine.statement_view(), parameters))
 }
 
 /// EXPLAIN ANALYZE: runs a plan to its end, drops its rows and tells what each node did.
@@ -360,7 +353,7 @@ pub(super) fn run_measured(
     planned: &Planned,
     parameters: &Arc<[Datum]>,
 ) -> Result<Vec<NodeTiming>> {
-    let mut ctx = exec_context(context, tx, parameters)?;
+    let mut ctx = exec_context(context, tx, parameters.clone())?;
     ctx.instrument();
     let mut execution = Execution::new(planned.plan.clone(), ctx)?;
     while execution.next_batch(crate::execute::BATCH_ROWS)?.is_some() {
@@ -403,7 +396,7 @@ fn run_query(context: &StatementContext, tx: &Arc<Tx>, node: &NodeEnum) -> Resul
     let context = Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() });
     let planned = plan_query(&context, node, &[], false)?;
     lock_relations(tx, &planned.plan)?;
-    start(&context, tx, &planned, &Arc::from([]))
+    start(&context, tx, &planned, Arc::from([]))
 }
 
 /// Input and output of values for the wire.
@@ -532,7 +525,7 @@ fn first_value(context: &StatementContext, query: &Query, parameters: &Arc<[Datu
         literals: Vec::new(),
         row_literals: 0,
     };
-    let Outcome::Rows { mut source, .. } = start(&Arc::new(context.clone()), tx, &planned, parameters)? else {
+    let Outcome::Rows { mut source, .. } = start(&Arc::new(context.clone()), tx, &planned, parameters.clone())? else {
         return Err(DbError::internal("the expression gave no row"));
     };
     while let Some(batch) = source.next(1)? {

@@ -123,7 +123,7 @@ pub enum Rewind {
 pub struct Rows {
     source: Option<Box<dyn RowSource>>,
     /// What was read last, and what is read ahead.
-    batches: Vec<Arc<Batch>>,
+    batches: Vec<Batch>,
     /// All rows so far, of a cursor that may come back to them or outlive its source.
     kept: Option<Box<Store>>,
     /// Number of the row before the first one of each batch.
@@ -132,6 +132,25 @@ pub struct Rows {
     loaded: u64,
     position: u64,
     rewind: Rewind,
+}
+
+/// The batch that a row was found in.
+pub enum Found<'a> {
+    /// What was read last.
+    Read(&'a Batch),
+    /// A part of what is kept.
+    Kept(Arc<Batch>),
+}
+
+impl std::ops::Deref for Found<'_> {
+    type Target = Batch;
+
+    fn deref(&self) -> &Batch {
+        match self {
+            Found::Read(batch) => batch,
+            Found::Kept(batch) => batch,
+        }
+    }
 }
 
 /// Rows asked for at once.
@@ -156,18 +175,18 @@ impl Rows {
     }
 
     /// The row a positioned UPDATE or DELETE refers to.
-    pub fn current(&mut self) -> Result<Option<(Arc<Batch>, usize)>> {
+    pub fn current(&mut self) -> Result<Option<(Found<'_>, usize)>> {
         self.locate(self.position)
     }
 
-    fn locate(&mut self, row: u64) -> Result<Option<(Arc<Batch>, usize)>> {
+    fn locate(&mut self, row: u64) -> Result<Option<(Found<'_>, usize)>> {
         if let Some(at) = self.starts.partition_point(|start| *start < row).checked_sub(1) {
             let (batch, offset) = (&self.batches[at], (row - self.starts[at] - 1) as usize);
-            return Ok((offset < batch.rows).then(|| (Arc::clone(batch), offset)));
+            return Ok((offset < batch.rows).then_some((Found::Read(batch), offset)));
         }
         let (Some(kept), Some(mut place)) = (&mut self.kept, row.checked_sub(1)) else { return Ok(None) };
         let chunk = kept.chunk_of(&mut place)?;
-        Ok(chunk.map(|chunk| (chunk, (row - 1 - place) as usize)))
+        Ok(chunk.map(|chunk| (Found::Kept(chunk), (row - 1 - place) as usize)))
     }
 
     /// Reads until row `row` is there, and up to `wanted` if that costs no further batch; false when the result is shorter.
@@ -197,7 +216,7 @@ impl Rows {
             }
             self.starts.push(self.loaded);
             self.loaded += batch.rows as u64;
-            self.batches.push(Arc::new(batch));
+            self.batches.push(batch);
         }
         Ok(true)
     }

@@ -1,7 +1,7 @@
 //! Prepared statements, and what Bind makes of them.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use melba_types::{Datum, Oid};
 
@@ -28,8 +28,13 @@ pub struct Prepared {
 
 impl Prepared {
     /// The text positions of errors refer to.
-    pub fn source(&self) -> Arc<str> {
-        self.statement.as_ref().map_or_else(Arc::default, |s| s.source.clone())
+    pub fn source(&self) -> &str {
+        self.statement.as_ref().map_or("", |s| &s.source)
+    }
+
+    /// It is started once more; only its session does that.
+    pub fn count_execution(&self) {
+        self.executions.store(self.executions.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 }
 

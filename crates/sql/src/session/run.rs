@@ -44,7 +44,7 @@ impl Session {
             if let Some(transaction) = &mut self.transaction {
                 transaction.used = true;
             }
-            let analyzed = pipeline::analyze(&self.context(), &statement, parameter_types)?;
+            let analyzed = pipeline::analyze(self.context(), &statement, parameter_types)?;
             prepared.parameter_types = analyzed.parameter_types;
             prepared.columns = analyzed.columns;
             prepared.compiled = analyzed.compiled;
@@ -54,12 +54,12 @@ impl Session {
     }
 
     /// Runs a statement up to its first row, or to its end when it has none.
-    pub(super) fn start(&mut self, bound: &Bound) -> Result<Outcome> {
+    pub(super) fn start(&mut self, bound: Bound) -> Result<Outcome> {
         let Some(statement) = &bound.prepared.statement else {
             return Err(DbError::internal("an empty query cannot be started"));
         };
         self.check_block(statement)?;
-        bound.prepared.executions.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        bound.prepared.count_execution();
         if utility::is_session_statement(&statement.node) {
             return self.run_utility(statement, &bound.parameters);
         }
@@ -68,12 +68,12 @@ impl Session {
         if let Some(transaction) = &mut self.transaction {
             transaction.used = true;
         }
-        pipeline::execute(&self.context(), statement, &bound.prepared, &bound.parameters)
+        pipeline::execute(self.context(), statement, &bound.prepared, bound.parameters)
     }
 
+    /// With the context renewed.
     pub(super) fn send_row_description(&self, columns: &[ResultColumn], formats: &[Format], client: &mut dyn Client) {
-        let context = self.context();
-        let catalog = &context.catalog;
+        let catalog = &self.context.catalog;
         client.output().row_description(columns.iter().enumerate().map(|(i, c)| {
             // Clients are told the types under domains.
             let (type_oid, type_modifier) = catalog.base_type_and_typmod(c.ty, c.typmod);
@@ -98,14 +98,13 @@ impl Session {
         count: u64,
         client: &mut dyn Client,
     ) -> Result<(u64, bool)> {
-        let context = self.context();
-        let io = ValueIo::new(&context);
+        self.renew_context();
+        let this = &*self;
+        let io = ValueIo::new(&this.context);
         let encoder = RowEncoder::new(columns, formats, &io);
         rows.forward(count, |batch, range| {
-            self.state.interrupt.check()?;
-            if !self.state.notices.lock().is_empty() {
-                self.send_notices(client);
-            }
+            this.state.interrupt.check()?;
+            this.send_notices(client);
             encoder.send(batch, range, client)
         })
     }

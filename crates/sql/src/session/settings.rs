@@ -3,7 +3,7 @@
 //! Invariants:
 //! 1. `current` is what the session runs with; `session` is what `current` becomes when the transaction commits. They differ
 //!    only while a SET LOCAL is in force.
-//! 2. Each open level (the transaction, each savepoint) remembers both as they were when the level first changed the
+//! 2. Each level (the outermost, which is the transaction; each savepoint) remembers both as they were when the level first changed the
 //!    setting, so that rolling back a level is putting those back.
 
 use std::sync::Arc;
@@ -66,7 +66,7 @@ impl Settings {
         let mut settings = Settings {
             slots: table().defaults.iter().cloned().map(Slot::new).collect(),
             custom_names: Vec::new(),
-            levels: Vec::new(),
+            levels: vec![Level::default()],
             version: Arc::new(AtomicU64::new(1)),
             reported: Vec::new(),
             reported_version: 0,
@@ -88,7 +88,7 @@ impl Settings {
         Settings {
             slots: self.slots.clone(),
             custom_names: self.custom_names.clone(),
-            levels: Vec::new(),
+            levels: vec![Level::default()],
             version: Arc::new(AtomicU64::new(1)),
             reported: Vec::new(),
             reported_version: 0,
@@ -357,12 +357,28 @@ impl Settings {
         self.note_change();
     }
 
-    /// A transaction or savepoint begins.
+    /// A savepoint begins.
     pub fn push_level(&mut self) {
         self.levels.push(Level::default());
     }
 
-    /// The innermost level ends well; the outermost one ends the transaction.
+    /// The transaction ends well, and the next one begins.
+    pub fn commit(&mut self) {
+        while !self.levels.is_empty() {
+            self.commit_level();
+        }
+        self.push_level();
+    }
+
+    /// The transaction is undone, and the next one begins.
+    pub fn rollback(&mut self) {
+        while !self.levels.is_empty() {
+            self.rollback_level();
+        }
+        self.push_level();
+    }
+
+    /// The innermost level ends well.
     pub fn commit_level(&mut self) {
         let Some(level) = self.levels.pop() else { return };
         match self.levels.last_mut() {
@@ -500,7 +516,6 @@ mod tests {
     #[test]
     fn transactions_undo_changes() {
         let mut s = settings();
-        s.push_level();
         s.set("work_mem", "1MB", Scope::Session).unwrap();
         s.push_level();
         s.set("work_mem", "2MB", Scope::Transaction).unwrap();
@@ -510,11 +525,12 @@ mod tests {
         s.set("work_mem", "3MB", Scope::Transaction).unwrap();
         s.commit_level();
         assert_eq!(show(&s, "work_mem"), "3MB", "released savepoints keep SET LOCAL");
-        s.commit_level();
+        s.commit();
         assert_eq!(show(&s, "work_mem"), "1MB", "commit ends SET LOCAL and keeps SET");
-        s.push_level();
         s.reset("work_mem", Scope::Session).unwrap();
-        s.rollback_level();
+        s.push_level();
+        s.set("work_mem", "4MB", Scope::Session).unwrap();
+        s.rollback();
         assert_eq!(show(&s, "work_mem"), "1MB");
     }
 

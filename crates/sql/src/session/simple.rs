@@ -16,15 +16,15 @@ use super::prepared::{Bound, Prepared};
 impl Session {
     pub(super) fn simple_query(&mut self, text: &str, client: &mut dyn Client) -> Result<()> {
         // The unnamed statement and portal last until the next Query message.
-        self.state.prepared.lock().remove("");
+        self.prepared.remove("");
         self.portals.remove("");
-        self.source = text.into();
+        self.set_source(&text.into());
         self.start_command()?;
         self.warn_of_escapes(text);
         if let Some(bound) = self.bind_literals(text)? {
-            self.announce(&self.source);
+            self.announce();
             self.state.interrupt.check()?;
-            let tag = self.run_simple(&bound, client)?;
+            let tag = self.run_simple(bound, client)?;
             self.finish_command()?;
             return self.complete(&tag, client);
         }
@@ -32,8 +32,8 @@ impl Session {
             Some(Cached::Query { parsed, prepared }) => (parsed.clone(), prepared.clone()),
             _ => (Arc::new(self.parse_text(text)?), None),
         };
-        self.source = parsed.text.clone();
-        self.announce(&parsed.text);
+        self.set_source(&parsed.text);
+        self.announce();
         let last = parsed.statements.len().wrapping_sub(1);
         for (i, statement) in parsed.statements.iter().enumerate() {
             self.check_block(statement)?;
@@ -43,7 +43,7 @@ impl Session {
             }
             self.state.interrupt.check()?;
             let prepared = self.prepare_simple(&parsed, statement, known.take())?;
-            let tag = self.run_simple(&Bound { prepared, parameters: Arc::from([]) }, client)?;
+            let tag = self.run_simple(Bound { prepared, parameters: Arc::from([]) }, client)?;
             if i == last {
                 self.end_implicit_block();
                 self.finish_command()?;
@@ -74,13 +74,13 @@ impl Session {
         known: Option<Arc<Prepared>>,
     ) -> Result<Arc<Prepared>> {
         if let Some(prepared) = known
-            && prepared.compiled.is_current(&self.context())
+            && prepared.compiled.is_current(self.context())
         {
             return Ok(prepared);
         }
         let prepared = Arc::new(self.prepare(Some(statement.clone()), &[])?);
         if !prepared.parameter_types.is_empty() {
-            super::pipeline::refuse_parameters(&self.context(), statement)?;
+            super::pipeline::refuse_parameters(self.context(), statement)?;
         }
         let reusable = parsed.statements.len() == 1 && prepared.compiled.is_reusable();
         let entry = Cached::Query { parsed: parsed.clone(), prepared: reusable.then(|| prepared.clone()) };
@@ -88,10 +88,11 @@ impl Session {
         Ok(prepared)
     }
 
-    fn run_simple(&mut self, bound: &Bound, client: &mut dyn Client) -> Result<String> {
+    fn run_simple(&mut self, bound: Bound, client: &mut dyn Client) -> Result<String> {
         match self.start(bound)? {
             Outcome::Done { tag } => Ok(tag),
             Outcome::Rows { columns, source, tag, formats } => {
+                self.renew_context();
                 self.send_row_description(&columns, &formats, client);
                 self.send_result(&columns, source, &tag, &formats, client)
             }

@@ -18,7 +18,8 @@ use super::setting_value::Value;
 use super::settings::Scope;
 use super::transaction::{Block, IsolationLevel, Modes};
 use super::user::User;
-use super::{KnownPath, Session};
+use super::Session;
+use super::prepared::Prepared;
 
 /// What is computed from settings, again whenever one changes.
 pub(super) struct Derived {
@@ -78,9 +79,47 @@ fn isolation(modes: Modes) -> Isolation {
 /// What a statement's surroundings were made from.
 #[derive(PartialEq)]
 pub(super) struct ContextVersions {
+    /// `NO_VERSION`: a catalog of the transaction's own.
     catalog: u64,
     settings: u64,
     derived: u64,
+}
+
+/// Catalogs are counted from 1.
+const NO_VERSION: u64 = 0;
+
+impl ContextVersions {
+    fn now(state: &SessionState, derived: &Derived) -> ContextVersions {
+        ContextVersions {
+            catalog: state.instance.cluster.catalog_version(),
+            settings: state.settings_version(),
+            derived: derived.version,
+        }
+    }
+}
+
+fn search_path(state: &SessionState, derived: &Derived, catalog: &Catalog) -> SearchPath {
+    let temporary = *state.temporary_namespace.lock();
+    SearchPath::new(state.settings.lock().get("search_path").as_text(), catalog, &derived.user, temporary)
+}
+
+/// The surroundings of no statement yet.
+pub(super) fn first_context(state: &Arc<SessionState>, derived: &Derived) -> (StatementContext, ContextVersions) {
+    let versions = ContextVersions::now(state, derived);
+    let catalog = state.catalog();
+    let context = StatementContext {
+        user: derived.user.clone(),
+        session: state.clone(),
+        path: Arc::new(search_path(state, derived, &catalog)),
+        catalog,
+        catalog_version: versions.catalog,
+        tx: None,
+        format: derived.format.clone(),
+        transaction_start: 0,
+        statement_start: 0,
+        stack_bottom: None,
+    };
+    (context, versions)
 }
 
 /// A transaction that was started and neither committed nor rolled back.
@@ -90,7 +129,16 @@ pub(super) struct OpenTransaction {
     /// A statement has run: the isolation level is fixed.
     pub used: bool,
     pub savepoints: Vec<(String, TxSavepoint)>,
+    /// Version of the settings when it began.
+    settings_version: u64,
     pub tx: Arc<Tx>,
+}
+
+impl OpenTransaction {
+    /// The settings remember something that its end settles.
+    fn has_settings_levels(&self, state: &SessionState) -> bool {
+        !self.savepoints.is_empty() || self.settings_version != state.settings_version()
+    }
 }
 
 impl Session {
@@ -140,12 +188,28 @@ impl Session {
         error.severity(Severity::Fatal)
     }
 
+    /// Takes the text that positions of errors refer to from now on.
+    pub(super) fn set_source(&mut self, text: &Arc<str>) {
+        if !Arc::ptr_eq(&self.source, text) {
+            self.source = text.clone();
+            self.announced = false;
+        }
+    }
+
+    /// The same, of a prepared statement.
+    pub(super) fn set_source_of(&mut self, prepared: &Prepared) {
+        match &prepared.statement {
+            Some(statement) => self.set_source(&statement.source),
+            None => self.set_source(&"".into()),
+        }
+    }
+
     /// Tells pg_stat_activity what runs.
-    pub(super) fn announce(&self, query: &Arc<str>) {
-        let mut activity = self.state.activity.lock();
-        activity.query = query.clone();
-        activity.query_start = self.statement_start;
-        activity.active = true;
+    pub(super) fn announce(&mut self) {
+        if !std::mem::replace(&mut self.announced, true) {
+            self.state.activity.set_query(self.source.clone());
+        }
+        self.state.activity.start(self.statement_start);
     }
 
     /// Looks at the settings again if any has changed.
@@ -173,18 +237,25 @@ impl Session {
         parse_as(text, self.derived.strings).inspect_err(|error| {
             // PostgreSQL's lexer comes no further than to the error.
             let end = error.fields().position.unwrap_or(u32::MAX);
-            self.state.notices.lock().retain(|notice| notice.fields().position.is_none_or(|at| at < end));
+            if let Some(mut notices) = self.state.notices.used() {
+                notices.retain(|notice| notice.fields().position.is_none_or(|at| at < end));
+            }
         })
     }
 
     pub(super) fn begin_transaction(&mut self, modes: Modes) -> Result<()> {
         self.finish_commit()?;
-        let tx = Tx::begin(&self.state.instance.cluster, &self.state.engine, self.state.database_oid, isolation(modes))?;
+        let tx = Tx::begin(&self.state, isolation(modes))?;
         tx.engine.set_access(modes.read_only, modes.deferrable);
-        self.transaction =
-            Some(OpenTransaction { start: self.statement_start, modes, used: false, savepoints: Vec::new(), tx: Arc::new(tx) });
-        self.state.settings.lock().push_level();
         self.show_modes(modes);
+        self.transaction = Some(OpenTransaction {
+            start: self.statement_start,
+            modes,
+            used: false,
+            savepoints: Vec::new(),
+            settings_version: self.state.settings_version(),
+            tx: Arc::new(tx),
+        });
         Ok(())
     }
 
@@ -218,8 +289,7 @@ impl Session {
             if isolation(modes) != isolation(old) {
                 // Nothing was done in it: another one takes its place.
                 transaction.tx.rollback();
-                let cluster = &self.state.instance.cluster;
-                transaction.tx = Arc::new(Tx::begin(cluster, &self.state.engine, self.state.database_oid, isolation(modes))?);
+                transaction.tx = Arc::new(Tx::begin(&self.state, isolation(modes))?);
             }
         }
         if old.read_only && !modes.read_only {
@@ -261,79 +331,60 @@ impl Session {
         self.transaction.as_ref().map_or_else(|| self.state.catalog(), |t| t.tx.catalog())
     }
 
-    /// The surroundings of the statement that starts now.
-    pub(super) fn context(&self) -> Arc<StatementContext> {
-        // Before the catalog is looked at, so that a change meanwhile is noticed the next time.
-        let versions = ContextVersions {
-            catalog: self.state.instance.cluster.catalog_version(),
-            settings: self.state.settings_version(),
-            derived: self.derived.version,
-        };
+    /// The surroundings of the statement that runs now.
+    pub(super) fn context(&mut self) -> &Arc<StatementContext> {
+        self.renew_context();
+        &self.context
+    }
+
+    /// Makes `context` what it is to be now.
+    pub(super) fn renew_context(&mut self) {
         let tx = self.transaction.as_ref().map(|t| &t.tx);
-        let transaction_start = self.transaction.as_ref().map_or(self.statement_start, |t| t.start);
-        let own_catalog = tx.is_some_and(|tx| tx.has_catalog_changes());
-        let mut known = self.known_context.borrow_mut();
-        if let Some((at, shared)) = &mut *known
-            && *at == versions
-            && !own_catalog
-        {
-            let same_tx = match (&shared.tx, tx) {
-                (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-                (a, b) => a.is_none() && b.is_none(),
-            };
-            let starts = (transaction_start, self.statement_start);
-            if same_tx && (shared.transaction_start, shared.statement_start) == starts {
-                return shared.clone();
+        let has_own_catalog = tx.is_some_and(|tx| tx.has_catalog_changes());
+        // Before the catalog is looked at, so that a change meanwhile is noticed the next time.
+        let versions = ContextVersions::now(&self.state, &self.derived);
+        if has_own_catalog || versions != self.context_versions {
+            self.make_context(versions);
+            if has_own_catalog {
+                self.context_versions.catalog = NO_VERSION;
             }
-            if let Some(context) = Arc::get_mut(shared) {
-                if !same_tx {
-                    context.tx = tx.cloned();
-                }
-                (context.transaction_start, context.statement_start) = starts;
-                return shared.clone();
-            }
+            return;
         }
+        let same_tx = self.context.tx.as_ref().map(Arc::as_ptr) == tx.map(Arc::as_ptr);
+        let starts = (self.transaction.as_ref().map_or(self.statement_start, |t| t.start), self.statement_start);
+        if same_tx && (self.context.transaction_start, self.context.statement_start) == starts {
+            return;
+        }
+        let context = Arc::make_mut(&mut self.context);
+        if !same_tx {
+            context.tx = tx.cloned();
+        }
+        (context.transaction_start, context.statement_start) = starts;
+    }
+
+    fn make_context(&mut self, versions: ContextVersions) {
         let catalog = self.current_catalog();
-        let context = Arc::new(StatementContext {
+        let known = (self.context_versions.settings, self.context_versions.derived) == (versions.settings, versions.derived)
+            && Arc::ptr_eq(&self.context.catalog, &catalog);
+        self.context = Arc::new(StatementContext {
             user: self.derived.user.clone(),
             session: self.state.clone(),
-            path: self.search_path(&catalog),
+            path: if known { self.context.path.clone() } else { Arc::new(search_path(&self.state, &self.derived, &catalog)) },
             catalog,
             catalog_version: versions.catalog,
-            tx: tx.cloned(),
+            tx: self.transaction.as_ref().map(|t| t.tx.clone()),
             format: self.derived.format.clone(),
-            transaction_start,
+            transaction_start: self.transaction.as_ref().map_or(self.statement_start, |t| t.start),
             statement_start: self.statement_start,
             stack_bottom: None,
         });
-        *known = (!own_catalog).then(|| (versions, context.clone()));
-        context
+        self.context_versions = versions;
     }
 
     /// The transaction that has ended lives on no longer than its statements.
-    fn forget_transaction(&self) {
-        let mut known = self.known_context.borrow_mut();
-        match known.as_mut().map(|(_, context)| Arc::get_mut(context)) {
-            Some(Some(context)) => context.tx = None,
-            _ => *known = None,
-        }
-    }
-
-    fn search_path(&self, catalog: &Arc<Catalog>) -> Arc<SearchPath> {
-        let settings = self.state.settings.lock();
-        let mut cache = self.path.borrow_mut();
-        match &*cache {
-            Some(known) if known.settings_version == settings.version() && Arc::ptr_eq(&known.catalog, catalog) => {
-                known.path.clone()
-            }
-            _ => {
-                let temporary = *self.state.temporary_namespace.lock();
-                let setting = settings.get("search_path").as_text();
-                let path = Arc::new(SearchPath::new(setting, catalog, &self.derived.user, temporary));
-                let settings_version = settings.version();
-                *cache = Some(KnownPath { settings_version, catalog: catalog.clone(), path: path.clone() });
-                path
-            }
+    fn forget_transaction(&mut self) {
+        if self.context.tx.is_some() {
+            Arc::make_mut(&mut self.context).tx = None;
         }
     }
 
@@ -366,7 +417,7 @@ impl Session {
     /// Commits. On an error the caller aborts.
     pub(super) fn commit_transaction(&mut self) -> Result<()> {
         if self.transaction.as_ref().is_some_and(|t| !t.tx.deferred.is_empty()) {
-            super::define::run_deferred(&self.context(), true)?;
+            super::define::run_deferred(self.context(), true)?;
         }
         for portal in self.portals.values_mut().filter(|p| p.hold) {
             portal.load_all()?;
@@ -383,12 +434,11 @@ impl Session {
                 Err(committing) => Some(committing),
             };
         }
-        let savepoints = transaction.savepoints.len();
+        let changes_settings = transaction.has_settings_levels(&self.state);
         self.transaction = None;
         self.forget_transaction();
-        let mut settings = self.state.settings.lock();
-        for _ in 0..=savepoints {
-            settings.commit_level();
+        if changes_settings {
+            self.state.settings.lock().commit();
         }
         Ok(())
     }
@@ -414,7 +464,7 @@ impl Session {
     pub(super) fn end_temporary(&mut self) -> Result<()> {
         self.statement_start = self.state.instance.cluster.clock.now_micros();
         self.begin_transaction(self.derived.default_modes)?;
-        super::define::end_temporary(&self.context())?;
+        super::define::end_temporary(self.context())?;
         self.commit_transaction()
     }
 
@@ -423,9 +473,8 @@ impl Session {
         if let Some(transaction) = self.transaction.take() {
             self.forget_transaction();
             transaction.tx.rollback();
-            let mut settings = self.state.settings.lock();
-            for _ in 0..=transaction.savepoints.len() {
-                settings.rollback_level();
+            if transaction.has_settings_levels(&self.state) {
+                self.state.settings.lock().rollback();
             }
         }
         self.portals.retain(|p| p.hold && p.is_stored());

@@ -154,20 +154,20 @@ impl StatementContext {
         };
         let backends = self.session.instance.backends.all();
         let row = |backend: &Arc<super::backends::Backend>| {
-            let activity = backend.activity.lock();
+            let (activity, peer) = (&backend.activity, backend.activity.peer.lock().clone());
             let mut row = vec![Datum::Null; 31];
-            let catalogs = self.session.instance.cluster.catalog_by_name(&activity.database);
+            let catalogs = self.session.instance.cluster.catalog_by_name(&peer.database);
             row[0] = catalogs.map_or(Datum::Null, |c| Datum::Oid(c.database_oid().0));
             row[1] = Datum::Int4(backend.pid);
-            row[2] = Datum::Oid(self.catalog.role_by_name(&activity.user).map_or(Oid::INVALID, |r| r.oid).0);
-            row[3] = Datum::text(activity.application_name.clone());
-            row[4] = Datum::text(if activity.active { "active" } else { "idle" });
-            row[5] = Datum::text(activity.query.clone());
-            if activity.query_start != 0 {
-                row[9] = Datum::Int8(activity.query_start);
+            row[2] = Datum::Oid(self.catalog.role_by_name(&peer.user).map_or(Oid::INVALID, |r| r.oid).0);
+            row[3] = Datum::text(peer.application_name);
+            row[4] = Datum::text(if activity.is_active() { "active" } else { "idle" });
+            row[5] = Datum::text(activity.query());
+            if activity.query_start() != 0 {
+                row[9] = Datum::Int8(activity.query_start());
             }
-            row[10] = Datum::Int8(activity.started);
-            if let Some(client) = activity.client {
+            row[10] = Datum::Int8(peer.started);
+            if let Some(client) = peer.client {
                 row[14] = Datum::Int4(i32::from(client.port()));
             }
             row[17] = Datum::text("client backend");

@@ -123,7 +123,7 @@ impl Harness {
 
     pub(crate) fn resources(&self) -> Arc<crate::execute::Resources> {
         let state = &self.session.state;
-        Arc::new(crate::execute::Resources::new(&*self.session.context(), &state.engine))
+        Arc::new(crate::execute::Resources::new(&*self.session.context, &state.engine))
     }
 
     pub(crate) fn query(&mut self, text: &str) -> String {

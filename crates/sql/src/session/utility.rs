@@ -197,14 +197,14 @@ impl Session {
         if prepare.name.is_empty() {
             bail!(INVALID_PSTATEMENT_DEFINITION, "invalid statement name: must not be empty");
         }
-        if self.state.prepared.lock().contains_key(&prepare.name) {
+        if self.prepared.get(&prepare.name).is_some() {
             bail!(DUPLICATE_PSTATEMENT, "prepared statement \"{}\" already exists", prepare.name);
         }
         let context = self.context();
-        let types = prepare.argtypes.iter().map(|t| pipeline::resolve_type(&context, t)).collect::<Result<Vec<Oid>>>()?;
+        let types = prepare.argtypes.iter().map(|t| pipeline::resolve_type(context, t)).collect::<Result<Vec<Oid>>>()?;
         let mut prepared = self.prepare(Some(inner), &types)?;
         prepared.from_sql = true;
-        self.state.prepared.lock().insert(prepare.name.clone(), Arc::new(prepared));
+        self.prepared.insert(&prepare.name, Arc::new(prepared));
         done("PREPARE")
     }
 
@@ -216,19 +216,18 @@ impl Session {
             return Err(err!(SYNTAX_ERROR, "wrong number of parameters for prepared statement \"{}\"", execute.name)
                 .detail(format!("Expected {expected} parameters but got {given}.")));
         }
-        let parameters = pipeline::evaluate(&self.context(), &execute.params, &prepared.parameter_types)?;
+        let parameters = pipeline::evaluate(self.context(), &execute.params, &prepared.parameter_types)?;
         // Positions of errors refer to the prepared text, which the client did not just send.
-        self.source = prepared.source();
-        self.start(&Bound { prepared, parameters: parameters.into() })
+        self.set_source_of(&prepared);
+        self.start(Bound { prepared, parameters: parameters.into() })
     }
 
     fn run_deallocate(&mut self, deallocate: &DeallocateStmt) -> Result<Outcome> {
         if deallocate.isall {
-            self.state.prepared.lock().clear();
+            self.prepared.clear();
             return done("DEALLOCATE ALL");
         }
-        let removed = self.state.prepared.lock().remove(&deallocate.name);
-        match removed {
+        match self.prepared.remove(&deallocate.name) {
             Some(_) => done("DEALLOCATE"),
             None => bail!(UNDEFINED_PSTATEMENT, "prepared statement \"{}\" does not exist", deallocate.name),
         }
@@ -241,9 +240,9 @@ impl Session {
                 self.portals.clear();
                 self.set_user_setting_to_default()?;
                 self.state.settings.lock().reset_all();
-                self.state.prepared.lock().clear();
+                self.prepared.clear();
                 self.refresh();
-                pipeline::discard(&self.context(), mode)?;
+                pipeline::discard(self.context(), mode)?;
                 done("DISCARD ALL")
             }
             DiscardMode::DiscardPlans => {
@@ -251,11 +250,11 @@ impl Session {
                 done("DISCARD PLANS")
             }
             DiscardMode::DiscardSequences => {
-                pipeline::discard(&self.context(), mode)?;
+                pipeline::discard(self.context(), mode)?;
                 done("DISCARD SEQUENCES")
             }
             _ => {
-                pipeline::discard(&self.context(), mode)?;
+                pipeline::discard(self.context(), mode)?;
                 done("DISCARD TEMP")
             }
         }

@@ -48,7 +48,7 @@ fn key_of(constraint: &Constraint) -> Result<&Arc<ForeignKeyInfo>> {
 
 /// A value of the other side's type, so that both have the same key bytes; `None`: there is none.
 fn convert(runner: &Runner<'_>, value: &Datum, from: Oid, to: Oid) -> Result<Option<Datum>> {
-    let catalog = &runner.ctx.catalog;
+    let catalog = runner.ctx.catalog();
     if catalog.kind_of(from) == catalog.kind_of(to) || value.is_null() {
         return Ok(Some(value.clone()));
     }
@@ -235,7 +235,7 @@ fn referencing_rows(
     }
     let projection: Vec<usize> = constraint.columns.iter().map(|c| *c as usize - 1).collect();
     let parts: Vec<KeyPart> =
-        projection.iter().map(|c| KeyPart::equality(&runner.ctx.catalog, child.relation.columns[*c].ty)).collect();
+        projection.iter().map(|c| KeyPart::equality(runner.ctx.catalog(), child.relation.columns[*c].ty)).collect();
     let encode = |values: &mut dyn Iterator<Item = Datum>, out: &mut Vec<u8>| {
         out.clear();
         parts.iter().zip(values).for_each(|(part, value)| part.encode(&value, out));
@@ -305,7 +305,7 @@ fn change_referencing(
 }
 
 fn default_value(runner: &Runner<'_>, child: &TableTarget, column: usize) -> Result<Datum> {
-    let builder = super::TargetBuilder { catalog: &runner.ctx.catalog, session: &*runner.ctx.session };
+    let builder = super::TargetBuilder { catalog: runner.ctx.catalog(), session: &*runner.ctx.session };
     match builder.default(&child.relation, column)? {
         Some(expression) => expression.eval_row(runner.ctx, &[]),
         None => Ok(Datum::Null),

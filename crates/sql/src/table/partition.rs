@@ -287,7 +287,7 @@ impl PartitionCheck {
 pub fn key_values(ctx: &ExecContext, key: &[PartSource], map: &PartitionMap, row: &[Datum]) -> Result<Vec<Datum>> {
     let one = |(source, column): (&PartSource, &melba_catalog::PartitionColumn)| match source {
         PartSource::Column(at) => {
-            let kind = ctx.catalog.kind_of(column.ty).unwrap_or(melba_types::Kind::Text);
+            let kind = ctx.catalog().kind_of(column.ty).unwrap_or(melba_types::Kind::Text);
             ctx.expand(row[*at].clone(), kind)
         }
         PartSource::Expression(expression) => expression.eval_row(ctx, row),

@@ -154,7 +154,7 @@ impl Routing {
         if let Some(target) = leaf.target.get() {
             return Ok(target.clone());
         }
-        let builder = TargetBuilder { catalog: &ctx.catalog, session: &*ctx.session };
+        let builder = TargetBuilder { catalog: ctx.catalog(), session: &*ctx.session };
         let target = Arc::new(builder.table(leaf.relation.oid)?);
         Ok(leaf.target.get_or_init(|| target).clone())
     }
@@ -179,7 +179,7 @@ fn no_partition(ctx: &ExecContext, table: &Relation, map: &PartitionMap, values:
     };
     let names: Vec<String> = key.columns.iter().map(name).collect();
     let values: Vec<String> = values.iter().zip(key.columns.iter().map(|c| c.ty)).map(shown).collect();
-    let schema = ctx.catalog.namespace(table.namespace).map_or("", |n| &n.name);
+    let schema = ctx.catalog().namespace(table.namespace).map_or("", |n| &n.name);
     err!(CHECK_VIOLATION, "no partition of relation \"{}\" found for row", table.name)
         .detail(format!("Partition key of the failing row contains ({}) = ({}).", names.join(", "), values.join(", ")))
         .schema(schema)

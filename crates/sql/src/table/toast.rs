@@ -120,7 +120,7 @@ impl RowCopier {
 
     pub fn insert(&mut self, ctx: &ExecContext, row: &[Datum]) -> Result<RowId> {
         self.former.encode(ctx, &self.target, &self.layout, row, None, &mut self.row)?;
-        Ok(ctx.transaction.insert(self.tree, &self.row)?)
+        Ok(ctx.transaction().insert(self.tree, &self.row)?)
     }
 }
 

@@ -96,7 +96,7 @@ impl Tx {
     pub fn claim_names(&self) -> Result<()> {
         let mut objects = Vec::new();
         {
-            let mut ddl = self.ddl.lock();
+            let Some(mut ddl) = self.ddl.used() else { return Ok(()) };
             let end = ddl.changes.len();
             let from = std::mem::replace(&mut ddl.claimed, end);
             for (_, change) in ddl.changes.get(from..).unwrap_or_default() {
@@ -114,12 +114,12 @@ impl Tx {
         let has_name = |catalog: &Catalog, object: &Object| {
             by_oid(catalog, object).is_some_and(|known| UniqueName::of(&known).as_ref() == Some(name))
         };
-        if has_name(&self.cluster.catalog(self.database), object) {
+        if has_name(&self.cluster().catalog(self.database), object) {
             return Ok(());
         }
         self.engine.lock_object(name.tag(self.database), RelationLockMode::AccessExclusive, Wait::Block)?;
         // Whoever held the lock has committed, and published what it did, or is undone.
-        let Some(other) = by_name(&self.cluster.catalog(self.database), object) else { return Ok(()) };
+        let Some(other) = by_name(&self.cluster().catalog(self.database), object) else { return Ok(()) };
         if other.address() == object.address() || !has_name(&self.catalog(), &other) {
             return Ok(());
         }

@@ -54,7 +54,7 @@ impl RowIter {
             true => (call.kinds.clone(), call.types.clone()),
             false => (Vec::new(), Vec::new()),
         };
-        Ok(RowIter { rows, kinds, types, catalog: ctx.catalog.clone(), spread: call.spread, shape: call.row.clone() })
+        Ok(RowIter { rows, kinds, types, catalog: ctx.catalog().clone(), spread: call.spread, shape: call.row.clone() })
     }
 
     /// The next row as one value.

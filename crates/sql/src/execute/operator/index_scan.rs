@@ -153,7 +153,7 @@ impl IndexScanOp {
                 return Ok(None);
             }
             let (kept, columns) =
-                ctx.transaction.fetch(ctx.view(), source.tree, &self.ids, &source.projection, &source.missing)?;
+                ctx.transaction().fetch(ctx.view(), source.tree, &self.ids, &source.projection, &source.missing)?;
             if kept.is_empty() {
                 continue;
             }
@@ -185,7 +185,7 @@ pub(super) fn not_a_key() -> DbError {
 
 fn open(arm: &IndexArm, range: &Range, reverse: bool, ctx: &ExecContext) -> Result<IndexScan> {
     let (lower, upper) = range.bounds();
-    Ok(ctx.transaction.index_scan(ctx.view(), arm.tree, lower, upper, reverse)?)
+    Ok(ctx.transaction().index_scan(ctx.view(), arm.tree, lower, upper, reverse)?)
 }
 
 impl Operator for IndexScanOp {

@@ -49,7 +49,7 @@ pub(crate) fn lock_and_recheck(
     mode: RowLockMode,
     purpose: Purpose<'_>,
 ) -> Result<Relock> {
-    let transaction = &ctx.transaction;
+    let transaction = ctx.transaction();
     let keys = match purpose {
         Purpose::Change => {
             transaction.lock_row_to_change(source.tree, id, mode)?;
@@ -99,7 +99,7 @@ fn lock_row(ctx: &ExecContext, source: &TableSource, id: RowId, mode: RowLockMod
         LockWait::NoWait => Wait::NoWait,
         LockWait::SkipLocked => Wait::SkipLocked,
     };
-    match (ctx.transaction.lock_row(source.tree, id, mode, engine_wait)?, wait) {
+    match (ctx.transaction().lock_row(source.tree, id, mode, engine_wait)?, wait) {
         (RowLockResult::Granted, _) => Ok(true),
         (RowLockResult::WouldBlock, LockWait::SkipLocked) => Ok(false),
         _ => bail!(LOCK_NOT_AVAILABLE, "could not obtain lock on row in relation \"{}\"", source.name),
@@ -108,7 +108,7 @@ fn lock_row(ctx: &ExecContext, source: &TableSource, id: RowId, mode: RowLockMod
 
 /// Some columns of a stored row, by position in the table.
 fn values(ctx: &ExecContext, source: &TableSource, columns: &[usize], bytes: &[u8]) -> Result<Vec<Datum>> {
-    let layout = ctx.transaction.table_layout(source.tree)?;
+    let layout = ctx.transaction().table_layout(source.tree)?;
     let Some(row) = layout.view(bytes) else {
         bail!(DATA_CORRUPTED, "a stored row of relation \"{}\" is malformed", source.name);
     };
@@ -116,7 +116,7 @@ fn values(ctx: &ExecContext, source: &TableSource, columns: &[usize], bytes: &[u
 }
 
 fn same_values(ctx: &ExecContext, source: &TableSource, columns: &[usize], old: &[u8], new: &[u8]) -> Result<bool> {
-    let layout = ctx.transaction.table_layout(source.tree)?;
+    let layout = ctx.transaction().table_layout(source.tree)?;
     let plain = |bytes: &[u8]| -> Result<Vec<Datum>> {
         let values = values(ctx, source, columns, bytes)?;
         values.into_iter().zip(columns).map(|(value, &c)| ctx.expand(value, layout.kinds()[c])).collect()

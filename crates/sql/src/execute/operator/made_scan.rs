@@ -93,7 +93,7 @@ impl MadeScanOp {
         let Some(objects) = objects.range() else { return Ok(None) };
         let source = match self.made {
             Made::LargeObjects(rows) => {
-                Source::LargeObjects(Scan::open(&ctx.transaction, &ctx.catalog, ctx.view(), rows, objects, needed)?)
+                Source::LargeObjects(Scan::open(ctx.transaction(), ctx.catalog(), ctx.view(), rows, objects, needed)?)
             }
             Made::Chunks(table) => Source::Chunks(ChunkScan::open(ctx, table, objects, needed[2])?),
         };

@@ -32,7 +32,7 @@ impl TableScanOp {
             }
         }
         let source = &self.node.source;
-        Ok(ctx.transaction.scan(ctx.view(), source.tree, &source.projection, &source.missing, &zones, None)?)
+        Ok(ctx.transaction().scan(ctx.view(), source.tree, &source.projection, &source.missing, &zones, None)?)
     }
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn outputs(
 
 /// The fields of a row as a composite value, which holds nothing in stored form.
 fn whole_row(ctx: &ExecContext, fields: impl Iterator<Item = Datum>, types: &[Oid]) -> Result<Vec<Datum>> {
-    fields.zip(types).map(|(field, ty)| ctx.expand(field, ctx.catalog.kind_of(*ty).unwrap_or(Kind::Text))).collect()
+    fields.zip(types).map(|(field, ty)| ctx.expand(field, ctx.catalog().kind_of(*ty).unwrap_or(Kind::Text))).collect()
 }
 
 /// The outputs for one row of a table whose projected columns are given.

@@ -29,9 +29,9 @@ impl UniqueScanOp {
         let (source, view) = (&self.node.source, ctx.view());
         let arm = &self.node.arms[0];
         let Some(key) = key(arm, ctx)? else { return Ok(None) };
-        let Some(id) = ctx.transaction.index_find(view, arm.tree, &key)? else { return Ok(None) };
+        let Some(id) = ctx.transaction().index_find(view, arm.tree, &key)? else { return Ok(None) };
         let mut row = Vec::with_capacity(source.projection.len());
-        if !ctx.transaction.fetch_values(view, source.tree, id, &source.projection, &source.missing, &mut row)? {
+        if !ctx.transaction().fetch_values(view, source.tree, id, &source.projection, &source.missing, &mut row)? {
             return Ok(None);
         }
         let row = source_row(ctx, source, row, id)?;
@@ -47,14 +47,14 @@ impl UniqueScanOp {
         let (source, view) = (&self.node.source, ctx.view());
         let arm = &self.node.arms[0];
         let Some(key) = key(arm, ctx)? else { return Ok(None) };
-        let Some(id) = ctx.transaction.index_find(view, arm.tree, &key)? else { return Ok(None) };
+        let Some(id) = ctx.transaction().index_find(view, arm.tree, &key)? else { return Ok(None) };
         let columns = match &self.node.covered {
             Some(covered) => {
                 let mut columns: Vec<Column> = covered.kinds.iter().map(|kind| Column::with_capacity(*kind, 1)).collect();
                 push_key(&arm.parts, &covered.places, &key, &mut columns).ok_or_else(not_a_key)?;
                 columns
             }
-            None => match ctx.transaction.fetch_row(view, source.tree, id, &source.projection, &source.missing)? {
+            None => match ctx.transaction().fetch_row(view, source.tree, id, &source.projection, &source.missing)? {
                 Some(columns) => columns,
                 None => return Ok(None),
             },

@@ -52,7 +52,7 @@ impl StatementContext {
             )));
         }
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
-        let catalog_version = tx.cluster.catalog_version();
+        let catalog_version = tx.cluster().catalog_version();
         let mut inner = StatementContext { catalog: tx.catalog(), catalog_version, stack_bottom: Some(bottom), ..self.clone() };
         if function.security_definer
             && let Some(owner) = inner.catalog.role(function.owner)

@@ -8,15 +8,15 @@ use hashbrown::HashMap;
 use melba_catalog::Constraint;
 use melba_engine::Transaction;
 use melba_types::{Oid, Result};
-use parking_lot::Mutex;
 
 use super::log::{EventLog, Subject, What};
 use super::runner;
 use crate::execute::ExecContext;
+use crate::seldom::Seldom;
 
 #[derive(Default)]
 pub struct DeferredEvents {
-    state: Mutex<Deferred>,
+    state: Seldom<Deferred>,
 }
 
 #[derive(Default)]
@@ -44,7 +44,7 @@ pub struct DeferredPosition {
 
 impl DeferredEvents {
     pub fn is_empty(&self) -> bool {
-        self.state.lock().log.is_empty()
+        self.state.used().is_none_or(|state| state.log.is_empty())
     }
 
     /// Whether events of a table wait: it must stay as it is until they have been run.

@@ -46,7 +46,7 @@ impl<'a> Runner<'a> {
         if let Some(target) = self.targets.get(&table) {
             return Ok(target.clone());
         }
-        let builder = TargetBuilder { catalog: &self.ctx.catalog, session: &*self.ctx.session };
+        let builder = TargetBuilder { catalog: self.ctx.catalog(), session: &*self.ctx.session };
         let target = Arc::new(builder.table(table)?);
         self.targets.insert(table, target.clone());
         Ok(target)
@@ -112,7 +112,7 @@ impl<'a> Runner<'a> {
             }
             Subject::Unique(target, index) => {
                 let found = target.indexes.iter().find(|i| i.oid == *index);
-                let constraint = found.and_then(|index| self.ctx.catalog.constraint(index.constraint_oid));
+                let constraint = found.and_then(|index| self.ctx.catalog().constraint(index.constraint_oid));
                 if constraint.is_some_and(|constraint| defers(constraint)) {
                     return defer(subject);
                 }
@@ -149,7 +149,7 @@ impl<'a> Runner<'a> {
 
     /// A foreign key goes with the table that it refers to, also while its checks wait.
     fn is_there(&self, constraint: &Constraint) -> bool {
-        self.ctx.catalog.constraint(constraint.oid).is_some()
+        self.ctx.catalog().constraint(constraint.oid).is_some()
     }
 
     fn check_unique(&self, target: &TableTarget, index: Oid, row: RowId) -> Result<()> {

@@ -43,13 +43,13 @@ struct Chunks {
 impl ChunkScan {
     /// Chunks of values with these ids. Without data that column stays empty, and no value is read.
     pub fn open(ctx: &ExecContext, table: Oid, ids: RangeInclusive<u32>, with_data: bool) -> Result<ChunkScan> {
-        let relation = ctx.catalog.relation(table);
+        let relation = ctx.catalog().relation(table);
         let Some((relation, Storage::Tree(tree))) = relation.map(|r| (r, &r.storage)) else {
             return Err(DbError::internal(format!("table {table} does not exist")));
         };
         let long = relation.columns.iter().enumerate().filter(|(_, c)| c.kind.is_toastable() && !c.dropped);
         let (projection, missing): (Vec<usize>, Vec<Datum>) = long.map(|(i, c)| (i, c.missing.clone())).unzip();
-        let scan = ctx.transaction.scan(ctx.view(), *tree, &projection, &missing, &[], None)?;
+        let scan = ctx.transaction().scan(ctx.view(), *tree, &projection, &missing, &[], None)?;
         Ok(ChunkScan { scan, ids, with_data, found: VecDeque::new(), current: None })
     }
 
@@ -129,7 +129,7 @@ impl Chunks {
             self.bytes.drain(..std::mem::take(&mut self.at));
             let bytes = &mut self.bytes;
             let append = |row: &[u8]| bytes.extend_from_slice(&row[row.len() - frame::stream_bytes(&[row])..]);
-            ctx.transaction.with_frame(ctx.view(), self.external.tree, RowId(self.external.first.0 + frame), append)?;
+            ctx.transaction().with_frame(ctx.view(), self.external.tree, RowId(self.external.first.0 + frame), append)?;
         }
         let start = self.at;
         self.at = (start + length).min(self.bytes.len());

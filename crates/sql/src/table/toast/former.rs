@@ -95,7 +95,7 @@ impl RowFormer {
             }
         }
         if let Some(old) = old {
-            forget_replaced(&ctx.transaction, target, old, row)?;
+            forget_replaced(ctx.transaction(), target, old, row)?;
         }
         Ok(formed)
     }
@@ -241,7 +241,7 @@ impl RowFormer {
             let mut form = Vec::new();
             Inline::begin(method, external.raw_bytes, external.characters, &mut form);
             let append = |bytes: &[u8]| form.extend_from_slice(&bytes[bytes.len() - frame::stream_bytes(&[bytes])..]);
-            ctx.transaction.with_frame(ctx.view(), external.tree, external.first, append)?;
+            ctx.transaction().with_frame(ctx.view(), external.tree, external.first, append)?;
             return Ok(Some(Value::Inline(Cow::Owned(form))));
         }
         Ok(Some(Value::External(*external)))
@@ -338,7 +338,7 @@ impl RowFormer {
         formed: &mut FormedRow,
     ) -> Result<()> {
         let column = &target.columns[candidate.column];
-        let txn = &ctx.transaction;
+        let txn = ctx.transaction();
         let external = match &candidate.value {
             Value::Plain(raw) => {
                 let method = match column.strategy {
@@ -408,18 +408,18 @@ impl RowFormer {
         }
         // Compression saves half, most often.
         let bytes = if external.method.is_some() { raw.len() / 2 } else { raw.len() };
-        external.first = ctx.transaction.reserve_frames(target.tree, external.rows(), bytes)?;
+        external.first = ctx.transaction().reserve_frames(target.tree, external.rows(), bytes)?;
         let mut id = external.first;
         let encoding = Encoding { method: external.method, level: column.level };
-        encode_all(encoding, raw, ctx.transaction.threads(), |parts| -> Result<()> {
+        encode_all(encoding, raw, ctx.transaction().threads(), |parts| -> Result<()> {
             ctx.check_interrupt()?;
             external.stored_bytes += frame::stream_bytes(parts) as u32;
-            ctx.transaction.put_frame(target.tree, id, parts)?;
+            ctx.transaction().put_frame(target.tree, id, parts)?;
             id.0 += 1;
             Ok(())
         })?;
         if characters != 0 {
-            ctx.transaction.put_frame(target.tree, id, &[&self.buffer])?;
+            ctx.transaction().put_frame(target.tree, id, &[&self.buffer])?;
         }
         Ok(external)
     }

@@ -1,0 +1,56 @@
+//! Values behind a lock that most statements have no use for.
+//!
+//! Taking and releasing a free lock costs as much as dozens of plain instructions, and statements look at several places that are nearly
+//! always empty: notices, catalog changes, large objects, deferred checks. Whether there may be anything is a load here.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
+
+/// A value that is `T::default()` until somebody locks it.
+#[derive(Debug, Default)]
+pub struct Seldom<T> {
+    used: AtomicBool,
+    value: Mutex<T>,
+}
+
+impl<T: Default> Seldom<T> {
+    /// The value, to change it.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        let value = self.value.lock();
+        self.used.store(true, Ordering::Release);
+        value
+    }
+
+    /// The value, if anybody has locked it since it was new or taken.
+    pub fn used(&self) -> Option<MutexGuard<'_, T>> {
+        self.used.load(Ordering::Acquire).then(|| self.value.lock())
+    }
+
+    /// Takes the value out, and begins anew.
+    pub fn take(&self) -> T {
+        match self.used() {
+            Some(mut value) => {
+                self.used.store(false, Ordering::Release);
+                std::mem::take(&mut value)
+            }
+            None => T::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_used_from_the_first_lock_until_it_is_taken() {
+        let list = Seldom::<Vec<i32>>::default();
+        assert!(list.used().is_none() && list.take().is_empty());
+        list.lock().push(1);
+        list.lock().push(2);
+        assert_eq!(list.used().map(|l| l.len()), Some(2));
+        assert_eq!(list.take(), [1, 2]);
+        assert!(list.used().is_none());
+    }
+}
