@@ -9,7 +9,7 @@ use melba_protocol::frontend::decode_sasl_initial;
 use melba_protocol::startup::NextStartup;
 use melba_protocol::{ProtocolVersion, Startup, next_startup};
 use melba_sql::session::Session;
-use melba_sql::session::backends::{Peer, Backend, Wake};
+use melba_sql::session::backends::{Backend, Peer, Wake};
 use melba_sql::session::client::Client;
 use melba_sql::session::context::{Instance, Login, SessionState};
 use melba_sql::session::setting_value::Value;

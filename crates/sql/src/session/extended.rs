@@ -173,7 +173,7 @@ impl Session {
             return Ok(());
         }
         if let PortalState::Ready(bound) = &portal.state {
-            self.set_source_of(&bound.prepared.clone());
+            self.set_source_of(&bound.prepared);
         }
         let transaction_before = self.transaction.is_some();
         self.start_command()?;

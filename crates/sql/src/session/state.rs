@@ -11,15 +11,15 @@ use melba_types::{DbError, Result, Severity, err};
 use crate::parse::{Parsed, Strings, parse_as, warnings};
 use crate::transaction::{Tx, TxSavepoint};
 
+use super::Session;
 use super::context::{SessionState, StatementContext, format_settings};
 use super::engine_settings::set_commit_delay;
 use super::names::SearchPath;
+use super::prepared::Prepared;
 use super::setting_value::Value;
 use super::settings::Scope;
 use super::transaction::{Block, IsolationLevel, Modes};
 use super::user::User;
-use super::Session;
-use super::prepared::Prepared;
 
 /// What is computed from settings, again whenever one changes.
 pub(super) struct Derived {
