@@ -352,12 +352,7 @@ impl Planner<'_> {
     }
 
     /// The columns of a stored table that the query reads; `decided` as for `needed`.
-    pub fn table_source(
-        &mut self,
-        entry: usize,
-        relation: &Arc<Relation>,
-        decided: &[Expr],
-    ) -> Result<(TableSource, Arc<[Kind]>, Layout)> {
+    pub fn table_source(&mut self, entry: usize, relation: &Arc<Relation>, decided: &[Expr]) -> Result<(TableSource, Layout)> {
         let Storage::Tree(tree) = relation.storage else {
             return Err(DbError::internal("relation has no table tree"));
         };
@@ -374,10 +369,11 @@ impl Planner<'_> {
             projection,
             missing: relation.columns.iter().map(|c| c.missing.clone()).collect(),
             outputs,
+            kinds,
             virtuals,
             plain,
         };
-        Ok((source, kinds, layout))
+        Ok((source, layout))
     }
 
     fn scan_outputs(&mut self, entry: usize, relation: &Arc<Relation>, needed: &BTreeSet<i16>) -> Result<ScanColumns> {

@@ -275,7 +275,7 @@ impl Planner<'_> {
         let family = self.family(entry, relation, &layout)?;
         let (source, scan) = match &family {
             None => {
-                let (source, _, scan) = self.table_source(entry, relation, &[])?;
+                let (source, scan) = self.table_source(entry, relation, &[])?;
                 (Some(source), scan)
             }
             Some(_) => (None, Layout(self.needed(entry, &[]).iter().map(|c| (entry, *c)).collect())),

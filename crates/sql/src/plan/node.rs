@@ -150,6 +150,8 @@ pub struct TableSource {
     /// By position in the table: the values of columns that are newer than a row.
     pub missing: Vec<Datum>,
     pub outputs: Vec<ScanOutput>,
+    /// Of the outputs.
+    pub kinds: Arc<[Kind]>,
     /// Virtual columns, computed from the projection; they count as further columns of it.
     pub virtuals: Vec<Expression>,
     /// The outputs are the projection, in order, and nothing is computed.

@@ -514,7 +514,7 @@ impl<'a> Planner<'a> {
                 table = stage.layout.position(locking.entry, -6);
                 self.locked_members(locking.entry, &relation)?
             } else {
-                let (source, _, layout) = self.table_source(locking.entry, &relation, &[])?;
+                let (source, layout) = self.table_source(locking.entry, &relation, &[])?;
                 (vec![LockedTable { source, keys: self.key_columns(&relation) }], layout)
             };
             let columns = row_columns(&stage.layout, &layout);

@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use melba_engine::IndexScan;
-use melba_types::{Batch, Column, Datum, DbError, Kind, Result, RowId, SqlState};
+use melba_types::{Batch, Column, Datum, DbError, Result, RowId, SqlState};
 
 use super::pending::{Pending, give_scanned};
 use super::table_scan::outputs;
@@ -34,7 +34,6 @@ impl Range {
 
 pub(super) struct IndexScanOp {
     node: Arc<IndexScanNode>,
-    kinds: Arc<[Kind]>,
     /// Ranges still to scan, the next one last.
     ranges: Vec<Range>,
     scan: Option<IndexScan>,
@@ -50,10 +49,9 @@ pub(super) struct IndexScanOp {
 }
 
 impl IndexScanOp {
-    pub fn new(node: Arc<IndexScanNode>, kinds: Arc<[Kind]>) -> IndexScanOp {
+    pub fn new(node: Arc<IndexScanNode>) -> IndexScanOp {
         IndexScanOp {
             node,
-            kinds,
             ranges: Vec::new(),
             scan: None,
             scanning: false,
@@ -144,7 +142,7 @@ impl IndexScanOp {
         let source = &node.source;
         if let Some(covered) = &node.covered {
             let columns = self.collect_covered(ctx, covered, want)?;
-            let batch = outputs(ctx, source, &self.kinds, &self.ids, columns)?;
+            let batch = outputs(ctx, source, &self.ids, columns)?;
             return Ok((batch.rows > 0).then_some(batch));
         }
         loop {
@@ -158,10 +156,10 @@ impl IndexScanOp {
                 continue;
             }
             if kept.len() == self.ids.len() {
-                return outputs(ctx, source, &self.kinds, &self.ids, columns).map(Some);
+                return outputs(ctx, source, &self.ids, columns).map(Some);
             }
             let ids: Vec<RowId> = kept.iter().map(|&i| self.ids[i as usize]).collect();
-            return outputs(ctx, source, &self.kinds, &ids, columns).map(Some);
+            return outputs(ctx, source, &ids, columns).map(Some);
         }
     }
 }

@@ -36,11 +36,9 @@ pub(crate) fn build(node: &PlanNode, ctx: &ExecContext) -> Result<Box<dyn Operat
     let operator: Box<dyn Operator> = match &node.op {
         Op::Result(n) => Box::new(simple::ResultOp::new(n.clone(), ctx)?),
         Op::Values(n) => Box::new(simple::ValuesOp::new(n.clone(), node.kinds.clone())),
-        Op::TableScan(n) => Box::new(table_scan::TableScanOp::new(n.clone(), node.kinds.clone())),
-        Op::IndexScan(n) if matches!(&n.arms[..], [arm] if arm.unique) => {
-            Box::new(unique_scan::UniqueScanOp::new(n.clone(), node.kinds.clone()))
-        }
-        Op::IndexScan(n) => Box::new(index_scan::IndexScanOp::new(n.clone(), node.kinds.clone())),
+        Op::TableScan(n) => Box::new(table_scan::TableScanOp::new(n.clone())),
+        Op::IndexScan(n) if matches!(&n.arms[..], [arm] if arm.unique) => Box::new(unique_scan::UniqueScanOp::new(n.clone())),
+        Op::IndexScan(n) => Box::new(index_scan::IndexScanOp::new(n.clone())),
         Op::SystemScan(n) => match Made::of(n.relation) {
             Some(made) => Box::new(made_scan::MadeScanOp::new(made, n.clone(), node.kinds.clone())),
             None => Box::new(simple::SystemScanOp::new(n.clone(), node.kinds.clone())),

@@ -12,15 +12,14 @@ use crate::plan::node::{ScanOutput, TableScanNode, TableSource};
 
 pub(super) struct TableScanOp {
     node: Arc<TableScanNode>,
-    kinds: Arc<[Kind]>,
     scan: Option<TableScan>,
     pending: Pending,
     done: bool,
 }
 
 impl TableScanOp {
-    pub fn new(node: Arc<TableScanNode>, kinds: Arc<[Kind]>) -> TableScanOp {
-        TableScanOp { node, kinds, scan: None, pending: Pending::default(), done: false }
+    pub fn new(node: Arc<TableScanNode>) -> TableScanOp {
+        TableScanOp { node, scan: None, pending: Pending::default(), done: false }
     }
 
     fn open(&self, ctx: &ExecContext) -> Result<TableScan> {
@@ -53,7 +52,7 @@ impl Operator for TableScanOp {
             if found.row_ids.is_empty() {
                 continue;
             }
-            let batch = outputs(ctx, &self.node.source, &self.kinds, &found.row_ids, found.columns)?;
+            let batch = outputs(ctx, &self.node.source, &found.row_ids, found.columns)?;
             let batch = match filter(&self.node.filter, ctx, &batch)? {
                 None => batch,
                 Some(rows) if rows.is_empty() => continue,
@@ -75,13 +74,7 @@ impl Operator for TableScanOp {
 }
 
 /// The output columns of scanned rows.
-pub(crate) fn outputs(
-    ctx: &ExecContext,
-    source: &TableSource,
-    kinds: &[Kind],
-    row_ids: &[RowId],
-    mut columns: Vec<Column>,
-) -> Result<Batch> {
+pub(crate) fn outputs(ctx: &ExecContext, source: &TableSource, row_ids: &[RowId], mut columns: Vec<Column>) -> Result<Batch> {
     let rows = row_ids.len();
     if !source.virtuals.is_empty() {
         let batch = Batch { columns, rows };
@@ -103,12 +96,12 @@ pub(crate) fn outputs(
                     _ => false,
                 });
                 let column = if again { columns[*c].clone() } else { columns[*c].take() };
-                column.unwrap_or_else(|| Column::with_capacity(kinds[i], 0))
+                column.unwrap_or_else(|| Column::with_capacity(source.kinds[i], 0))
             }
             ScanOutput::RowId => Column::new(ColumnData::Int8(row_ids.iter().map(|r| r.0 as i64).collect())),
-            ScanOutput::Const(value) => crate::execute::expression::repeat(value, kinds[i], rows),
+            ScanOutput::Const(value) => crate::execute::expression::repeat(value, source.kinds[i], rows),
             ScanOutput::WholeRow { ty, columns: fields, types, names } => {
-                let mut column = Column::with_capacity(kinds[i], rows);
+                let mut column = Column::with_capacity(source.kinds[i], rows);
                 for row in 0..rows {
                     let get =
                         |c: &Option<usize>| c.and_then(|c| columns[c].as_ref()).map_or(Datum::Null, |column| column.get(row));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_types::{Batch, Column, Datum, DbError, Kind, Result};
+use melba_types::{Batch, Column, Datum, DbError, Result};
 
 use super::index_scan::{not_a_key, push_key};
 use super::table_scan::{outputs, source_row};
@@ -15,14 +15,13 @@ const KEY_BYTES: usize = 32;
 
 pub(super) struct UniqueScanOp {
     node: Arc<IndexScanNode>,
-    kinds: Arc<[Kind]>,
     done: bool,
 }
 
 impl UniqueScanOp {
     /// Of a node with one arm, which is unique.
-    pub fn new(node: Arc<IndexScanNode>, kinds: Arc<[Kind]>) -> UniqueScanOp {
-        UniqueScanOp { node, kinds, done: false }
+    pub fn new(node: Arc<IndexScanNode>) -> UniqueScanOp {
+        UniqueScanOp { node, done: false }
     }
 
     fn find_row(&self, ctx: &ExecContext) -> Result<Option<Vec<Datum>>> {
@@ -59,7 +58,7 @@ impl UniqueScanOp {
                 None => return Ok(None),
             },
         };
-        let batch = outputs(ctx, source, &self.kinds, &[id], columns)?;
+        let batch = outputs(ctx, source, &[id], columns)?;
         let kept = filter(&self.node.filter, ctx, &batch)?;
         Ok(kept.is_none_or(|rows| !rows.is_empty()).then_some(batch))
     }

@@ -126,10 +126,10 @@ impl Planner<'_> {
         filter: &[Expr],
         estimate: Estimate,
     ) -> Result<Stage> {
-        let (source, kinds, layout) = self.table_source(entry, relation, &[])?;
+        let (source, layout) = self.table_source(entry, relation, &[])?;
         let zones = self.zones(entry, relation, filter)?;
         let compiled = self.compile_all(filter, &layout)?;
-        let shown = explain::named(&source.name, &source.alias);
+        let (shown, kinds) = (explain::named(&source.name, &source.alias), source.kinds.clone());
         let mut node = self.node(Op::TableScan(Arc::new(TableScanNode { source, zones, filter: compiled })), kinds, estimate);
         self.detail(&mut node, "on", || shown);
         if !filter.is_empty() {
@@ -140,13 +140,13 @@ impl Planner<'_> {
 
     fn create_index_scan(&mut self, entry: usize, choice: &IndexChoice, filter: &[Expr], estimate: Estimate) -> Result<Stage> {
         let relation = self.relation_of(entry)?;
-        let (source, kinds, layout) = self.table_source(entry, &relation, &choice.decided)?;
+        let (source, layout) = self.table_source(entry, &relation, &choice.decided)?;
         let mut arms = Vec::with_capacity(choice.arms.len());
         for arm in &choice.arms {
             arms.push(self.compile_arm(arm)?);
         }
         let compiled = self.compile_all(filter, &layout)?;
-        let shown = explain::named(&source.name, &source.alias);
+        let (shown, kinds) = (explain::named(&source.name, &source.alias), source.kinds.clone());
         let covered = self.covered(&source, choice);
         let op = Op::IndexScan(Arc::new(IndexScanNode { source, arms, reverse: choice.reverse, filter: compiled, covered }));
         let mut node = self.node(op, kinds, estimate);

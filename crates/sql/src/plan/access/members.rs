@@ -260,9 +260,10 @@ impl Planner<'_> {
         let mut out = Vec::new();
         for relation in self.members(parent)? {
             let member = Arc::new(Member::new(parent, &relation, None));
-            let (mut source, _, own) = self.as_member(entry, &member, |p| p.table_source(entry, &relation, &[]))?;
+            let (mut source, own) = self.as_member(entry, &member, |p| p.table_source(entry, &relation, &[]))?;
             let places = member_places(&own, entry, &member, &layout)?;
             source.outputs = places.iter().map(|at| source.outputs[*at].clone()).collect();
+            source.kinds = places.iter().map(|at| source.kinds[*at]).collect();
             let in_order = source.outputs.iter().enumerate().all(|(i, o)| matches!(o, ScanOutput::Column(c) if *c == i));
             source.plain = in_order && source.outputs.len() == source.projection.len() && source.virtuals.is_empty();
             out.push((relation, source));
