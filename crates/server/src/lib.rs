@@ -9,6 +9,7 @@
 mod connection;
 mod listener;
 mod poller;
+mod processors;
 mod startup;
 mod turns;
 

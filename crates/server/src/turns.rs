@@ -16,9 +16,10 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::os::fd::RawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use melba_sql::session::backends::Backends;
@@ -28,17 +29,30 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::connection::{Connection, Turn};
 use crate::poller::{News, Poller};
+use crate::processors::Processors;
 
 /// A connection and its session.
 pub(crate) struct Served {
     pub connection: Connection,
     pub session: Session,
     pub pid: i32,
+    pub client: ClientPlace,
+}
+
+/// What is known of where a connection's client runs.
+#[derive(Default)]
+pub(crate) struct ClientPlace {
+    /// Turns until it is looked at.
+    until_look: u32,
+    /// The group where it would be served better, as the last look had it.
+    elsewhere: Option<usize>,
 }
 
 /// A connection's place in its group.
 struct Seat {
     id: u64,
+    /// The group it belongs to; changed by who has it busy.
+    group: AtomicUsize,
     state: AtomicU8,
     /// The client has closed its side.
     hung_up: AtomicBool,
@@ -52,8 +66,12 @@ const BUSY: u8 = 1;
 const NEWS: u8 = 2;
 
 struct Group {
+    /// Its place in `Turns::groups`, and the processor of its owner.
+    index: usize,
     poller: Poller,
     state: Mutex<GroupState>,
+    /// The kernel's number of the owner's thread.
+    owner_thread: AtomicI32,
     /// The monitor's tick at which the owner began what it does; 0 while it polls.
     busy_since: AtomicU64,
 }
@@ -82,6 +100,7 @@ struct Spare {
 /// All connections of a server.
 pub(crate) struct Turns {
     groups: Vec<Arc<Group>>,
+    processors: Processors,
     spares: Mutex<Vec<Arc<Spare>>>,
     backends: Arc<Backends>,
     next_worker: AtomicU64,
@@ -110,6 +129,8 @@ const TICK: Duration = Duration::from_millis(5);
 const SPARES_EXTRA: usize = 4;
 /// Giving the group to another thread costs about as much as waiting so long for the log.
 const LOG_MICROS_MAX: u64 = 200;
+/// Turns of a connection between two looks at where its client runs.
+const LOOK_TURNS: u32 = 32;
 const EVENTS_MAX: usize = 64;
 /// Commits wait for others while there is other work, but not longer than this many looks at the sockets.
 const COMMIT_ROUNDS_MAX: usize = 2;
@@ -121,9 +142,13 @@ thread_local! {
 impl Turns {
     pub fn start(backends: &Arc<Backends>) -> std::io::Result<Arc<Turns>> {
         let count = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let group = || Ok(Arc::new(Group { poller: Poller::new()?, state: Mutex::default(), busy_since: AtomicU64::new(0) }));
+        let group = |index| {
+            let (poller, state) = (Poller::new()?, Mutex::default());
+            Ok(Arc::new(Group { index, poller, state, owner_thread: AtomicI32::new(0), busy_since: AtomicU64::new(0) }))
+        };
         let turns = Arc::new(Turns {
-            groups: (0..count).map(|_| group()).collect::<std::io::Result<_>>()?,
+            groups: (0..count).map(group).collect::<std::io::Result<_>>()?,
+            processors: Processors::of_this_process(count),
             spares: Mutex::default(),
             backends: Arc::clone(backends),
             next_worker: AtomicU64::new(1),
@@ -166,6 +191,7 @@ impl Turns {
         let descriptor = served.connection.descriptor();
         let seat = Arc::new(Seat {
             id: self.next_seat.fetch_add(1, Ordering::Relaxed),
+            group: AtomicUsize::new(group.index),
             state: AtomicU8::new(BUSY),
             hung_up: AtomicBool::new(false),
             idle_until: AtomicU64::new(0),
@@ -220,6 +246,9 @@ impl Turns {
         let mut group = first;
         loop {
             OWNED.set(Some((Arc::clone(self), Arc::clone(&group), worker)));
+            self.processors.bind(group.index);
+            // SAFETY: the call has no arguments and cannot fail.
+            group.owner_thread.store(unsafe { libc::gettid() }, Ordering::Relaxed);
             self.own(&group, worker);
             OWNED.set(None);
             match self.wait_for_group(worker) {
@@ -263,7 +292,7 @@ impl Turns {
                     if self.log_micros.load(Ordering::Relaxed) > LOG_MICROS_MAX {
                         self.give(group, worker);
                     }
-                    self.finish_commits(group, &seats);
+                    self.finish_commits(&seats);
                     // Only now what else they have in their buffers, which may take its time.
                     for seat in seats {
                         self.serve(group, &seat, worker, false);
@@ -279,6 +308,7 @@ impl Turns {
     fn serve(&self, group: &Arc<Group>, seat: &Arc<Seat>, worker: u64, mut news: bool) {
         let mut held = seat.served.lock();
         let Some(served) = &mut *held else { return };
+        let mut group = group;
         loop {
             let hung_up = seat.hung_up.load(Ordering::Acquire);
             let Served { connection, session, .. } = &mut **served;
@@ -289,6 +319,10 @@ impl Turns {
                     let timeout = served.session.idle_timeout();
                     let until = timeout.map_or(0, |t| (self.started.elapsed() + t).as_millis().max(1) as u64);
                     seat.idle_until.store(until, Ordering::Relaxed);
+                    if let Some(better) = self.better_group(served, group) {
+                        self.move_seat(seat, served.connection.descriptor(), group, better);
+                        group = better;
+                    }
                     if seat.state.compare_exchange(BUSY, IDLE, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
                         return;
                     }
@@ -309,11 +343,38 @@ impl Turns {
                 Ok(Turn::Ends) | Err(_) => break,
             }
         }
-        self.end(group, seat, held.take());
+        self.end(seat, held.take());
+    }
+
+    /// Looks from time to time where the client runs, and tells where it would be served better if two looks agree.
+    fn better_group(&self, served: &mut Served, group: &Group) -> Option<&Arc<Group>> {
+        let place = &mut served.client;
+        if place.until_look > 0 {
+            place.until_look -= 1;
+            return None;
+        }
+        place.until_look = LOOK_TURNS;
+        let found = self.processors.of_client(served.connection.descriptor()).filter(|found| *found != group.index);
+        let agreed = found.is_some() && place.elsewhere == found;
+        place.elsewhere = found;
+        let better = self.groups.get(found.filter(|_| agreed)?)?;
+        let fair = self.connections().div_ceil(self.groups.len());
+        (better.state.lock().seats.len() < fair + fair / 4 + 1).then_some(better)
+    }
+
+    /// For who has the seat busy.
+    fn move_seat(&self, seat: &Arc<Seat>, socket: RawFd, from: &Group, to: &Group) {
+        from.poller.remove(socket);
+        from.state.lock().seats.remove(&seat.id);
+        seat.group.store(to.index, Ordering::Relaxed);
+        to.state.lock().seats.insert(seat.id, Arc::clone(seat));
+        if to.poller.add(socket, seat.id).is_err() {
+            seat.hung_up.store(true, Ordering::SeqCst);
+        }
     }
 
     /// One write of the log for all of them.
-    fn finish_commits(&self, group: &Group, seats: &[Arc<Seat>]) {
+    fn finish_commits(&self, seats: &[Arc<Seat>]) {
         if let Some(session) = seats.first().and_then(|s| s.served.lock().as_ref().map(|s| Arc::clone(s.session.state()))) {
             let began = Instant::now();
             // One that fails is reported by each commit.
@@ -324,12 +385,13 @@ impl Turns {
         for seat in seats {
             let mut held = seat.served.lock();
             if held.as_mut().is_some_and(|served| !served.finish_commit()) {
-                self.end(group, seat, held.take());
+                self.end(seat, held.take());
             }
         }
     }
 
-    fn end(&self, group: &Group, seat: &Seat, served: Option<Box<Served>>) {
+    fn end(&self, seat: &Seat, served: Option<Box<Served>>) {
+        let group = &self.groups[seat.group.load(Ordering::Relaxed)];
         group.state.lock().seats.remove(&seat.id);
         if let Some(mut served) = served {
             group.poller.remove(served.connection.descriptor());
@@ -347,7 +409,8 @@ impl Turns {
             for group in &self.groups {
                 let since = group.busy_since.load(Ordering::Relaxed);
                 if since != 0 && now >= since + 2 {
-                    let owner = group.state.lock().owner;
+                    let (owner, thread) = (group.state.lock().owner, group.owner_thread.load(Ordering::Relaxed));
+                    self.processors.release(thread);
                     self.give(group, owner);
                 }
             }
@@ -371,7 +434,7 @@ impl Turns {
                     if let Some(served) = &mut served {
                         served.connection.fail(served.session.idle_timeout_error());
                     }
-                    self.end(group, &seat, served);
+                    self.end(&seat, served);
                 }
             }
         }
@@ -482,7 +545,7 @@ fn before_wait() -> bool {
     if committing.is_empty() {
         return false;
     }
-    turns.finish_commits(&group, &committing);
+    turns.finish_commits(&committing);
     // They are not served here: they could wait for the statement below them on this thread's stack.
     let mut state = group.state.lock();
     state.ready.extend(committing);
