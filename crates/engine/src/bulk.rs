@@ -7,6 +7,7 @@
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
+use arc_swap::Guard;
 use melba_types::row::RowLayout;
 use melba_types::{Batch, Csn, RowId, TreeId};
 
@@ -158,7 +159,8 @@ impl Transaction {
         let (behind, fresh) = self.split_known(&tree, table, ids);
         self.put_rows(&tree, ids, batch, behind.into_iter())?;
         let files = &self.shared().files;
-        let mut output = TableOutput::new(files, tree.is_synced(), self.layout_of(&tree)?, files.segment_bytes);
+        let mut output =
+            TableOutput::new(files, tree.is_synced(), Guard::into_inner(self.layout_of(&tree)?), files.segment_bytes);
         if fresh.len() == batch.rows {
             output.push_batch(ids, Csn(0), batch)?;
         } else {
@@ -177,8 +179,8 @@ impl Transaction {
     /// Positions of ids that have versions in memory, tombstones mostly, and of all others. A segment lies behind memory, so a
     /// row with a version there must not go into one. Nobody else adds versions: the caller has locked the ids.
     fn split_known(&self, tree: &Tree, table: &TableTree, ids: &[RowId]) -> (Vec<u32>, Vec<u32>) {
-        let levels = table.levels.read().clone();
-        let in_memory = |id: &RowId| levels.memory().any(|m| m.map.read().contains_key(id));
+        let levels = table.levels.read();
+        let in_memory = |id: &RowId| levels.used_memory().any(|m| m.map.read().contains_key(id));
         let state = self.has_writes().then(|| self.state());
         let own = |id: RowId| state.as_ref().is_some_and(|s| s.writes.newest_row(tree.id, id).is_some());
         (0..ids.len() as u32).partition(|i| in_memory(&ids[*i as usize]) || own(ids[*i as usize]))

@@ -367,13 +367,13 @@ impl Shared {
             let tree = &written.tree;
             match (&tree.data, &written.heads) {
                 (TreeData::Table(table), TreeHeads::Rows(heads)) => {
-                    let levels = table.levels.read().clone();
+                    let levels = table.levels.read();
                     let rows = writes.final_rows(heads).map(|(row, bytes)| (row, bytes.cloned()));
                     self.apply_to(tree, &levels.active, csn, rows, |_| 0);
                     self.collect_garbage(tree, &levels.active, |id| levels.is_bottom(*id), |_| 0);
                 }
                 (TreeData::Index(index), TreeHeads::Keys(heads)) => {
-                    let levels = index.levels.read().clone();
+                    let levels = index.levels.read();
                     let keys = writes.final_keys(heads).map(|(key, live)| (key.clone(), live));
                     self.apply_to(tree, &levels.active, csn, keys, |k| k.heap_bytes());
                     let bottom = |key: &KeyBytes| levels.is_bottom(key.as_slice());
@@ -392,7 +392,7 @@ impl Shared {
             What::ExtendTable { tree, .. } => {
                 let layout = writes.layouts.iter().find(|(id, _)| *id == tree.id);
                 if let (Some(table), Some((_, layout))) = (tree.as_table(), layout) {
-                    *table.layout.write() = Arc::clone(layout);
+                    table.layout.set(Arc::clone(layout));
                 }
             }
             _ => {}
@@ -425,6 +425,7 @@ impl Shared {
     ) {
         let oldest = self.snapshots.oldest_lagging();
         let mut changes = changes.peekable();
+        table.note_keys();
         while changes.peek().is_some() {
             let mut bytes = 0i64;
             let mut dead = Vec::new();

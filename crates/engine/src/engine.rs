@@ -1,12 +1,13 @@
 //! The engine: trees, sequences, and what all sessions share.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use hashbrown::HashMap;
-use melba_types::{Csn, Lsn, TreeId, TxnId};
+use melba_types::{Csn, Lsn, TreeId};
 use melba_vfs::{Clock, Directory, PooledDirectory, SwitchedDirectory, SyncSwitch};
 use melba_wal::{Wal, WalOptions, WrittenBy};
 use parking_lot::{Condvar, Mutex, RwLock};
@@ -28,6 +29,7 @@ use crate::session::Session;
 use crate::snapshot::Snapshots;
 use crate::temp::TempFiles;
 use crate::tree::Tree;
+use crate::trees::{TreeRef, Trees};
 use crate::txn::{Isolation, Transaction, What};
 
 /// How an engine runs.
@@ -178,7 +180,7 @@ pub(crate) struct Shared {
     has_threads: AtomicBool,
     stopping: AtomicBool,
     poisoned: OnceLock<String>,
-    trees: RwLock<HashMap<TreeId, Arc<Tree>>>,
+    trees: Trees,
     sequences: RwLock<HashMap<SequenceId, Arc<Sequence>>>,
     pub next_tree: AtomicU64,
     next_txn: AtomicU64,
@@ -248,7 +250,7 @@ impl Engine {
             has_threads: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             poisoned: OnceLock::new(),
-            trees: RwLock::default(),
+            trees: Trees::default(),
             sequences: RwLock::default(),
             next_tree: AtomicU64::new(state.next_tree),
             next_txn: AtomicU64::new(1),
@@ -286,8 +288,7 @@ impl Engine {
     /// Begins a session's next transaction. The session's previous one has ended.
     pub fn begin_in(&self, session: &Arc<Session>, isolation: Isolation) -> Result<Arc<Transaction>> {
         self.shared.pay_debt(session);
-        let id = TxnId(self.shared.next_txn.fetch_add(1, Ordering::Relaxed));
-        Ok(Transaction::begin(session, id, isolation))
+        Ok(Transaction::begin(session, isolation))
     }
 
     /// Runs one step of background work of any kind, if there is any; false when there was none.
@@ -483,27 +484,32 @@ impl Shared {
         self.has_threads.load(Ordering::Relaxed)
     }
 
+    /// Numbers for the next transactions of a session.
+    pub fn take_transaction_ids(&self) -> Range<u64> {
+        const COUNT: u64 = 64;
+        let first = self.next_txn.fetch_add(COUNT, Ordering::Relaxed);
+        first..first + COUNT
+    }
+
     pub fn next_tree_id(&self) -> TreeId {
         TreeId(self.next_tree.fetch_add(1, Ordering::Relaxed))
     }
 
-    pub fn tree(&self, id: TreeId) -> Result<Arc<Tree>> {
-        self.trees.read().get(&id).cloned().ok_or(EngineError::UnknownTree(id))
+    pub fn tree(&self, id: TreeId) -> Result<TreeRef> {
+        self.trees.get(id).ok_or(EngineError::UnknownTree(id))
     }
 
     /// All trees by id.
     pub fn all_trees(&self) -> Vec<Arc<Tree>> {
-        let mut trees: Vec<Arc<Tree>> = self.trees.read().values().cloned().collect();
-        trees.sort_by_key(|t| t.id);
-        trees
+        self.trees.all()
     }
 
     pub fn add_tree(&self, tree: Arc<Tree>) {
-        self.trees.write().insert(tree.id, tree);
+        self.trees.insert(tree);
     }
 
     pub fn remove_tree(&self, id: TreeId) {
-        self.trees.write().remove(&id);
+        self.trees.remove(id);
     }
 
     pub fn sequence(&self, id: SequenceId) -> Result<Arc<Sequence>> {

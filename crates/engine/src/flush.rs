@@ -25,6 +25,7 @@ use crate::error::{EngineError, Result};
 use crate::levels::{IndexRun, Levels, MemTable, Run, TableRun, may_have_key, may_have_row, segment_name};
 use crate::manifest::{Edit, Manifest, ManifestState, SegmentFile};
 use crate::output::{IndexOutput, TableOutput};
+use crate::swap::Swap;
 use crate::tree::{IndexTree, Persistence, TableTree, Tree, TreeData};
 use crate::versions::Keep;
 
@@ -152,7 +153,7 @@ impl Shared {
     }
 
     fn write_frozen_table(&self, tree: &Tree, table: &TableTree, keep: &Keep) -> Result<Option<Vec<Arc<TableRun>>>> {
-        let levels = table.levels.read().clone();
+        let levels = table.levels.read();
         // Dropped meanwhile.
         let Some(frozen) = &levels.frozen else { return Ok(None) };
         let mut output =
@@ -176,7 +177,7 @@ impl Shared {
     }
 
     fn write_frozen_index(&self, tree: &Tree, index: &IndexTree, keep: &Keep) -> Result<Option<Vec<Arc<IndexRun>>>> {
-        let levels = index.levels.read().clone();
+        let levels = index.levels.read();
         let Some(frozen) = &levels.frozen else { return Ok(None) };
         let mut output = IndexOutput::new(&self.files, tree.is_synced(), self.files.piece_bytes());
         let mut versions: Vec<&Chain<bool>> = Vec::new();
@@ -322,10 +323,7 @@ fn freeze_levels<K: Ord, V: Payload, R>(levels: &mut Levels<K, V, R>) -> bool {
 }
 
 /// Puts the segments in the frozen table's place, and returns that.
-fn thaw<K: Ord, V: Payload, R>(
-    levels: &parking_lot::RwLock<Levels<K, V, R>>,
-    runs: &[Arc<Run<R>>],
-) -> Option<Arc<MemTable<K, V>>> {
+fn thaw<K: Ord, V: Payload, R>(levels: &Swap<Levels<K, V, R>>, runs: &[Arc<Run<R>>]) -> Option<Arc<MemTable<K, V>>> {
     let mut levels = levels.write();
     let frozen = levels.frozen.take();
     match &frozen {

@@ -88,7 +88,7 @@ impl Transaction {
 
 impl IndexBuilder {
     pub(crate) fn new(txn: &Arc<Transaction>, tree: TreeId, unique: Unique) -> Result<IndexBuilder> {
-        let tree = txn.tree(tree)?;
+        let tree = Arc::clone(&*txn.tree(tree)?);
         tree.as_index().ok_or(EngineError::Misuse("not an index tree"))?;
         Ok(IndexBuilder {
             txn: Arc::clone(txn),

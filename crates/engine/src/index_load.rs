@@ -163,7 +163,7 @@ fn existing(txn: &Arc<Transaction>, view: ReadView, tree: TreeId, run: &Arc<Inde
     let (first, _) = Transaction::split(&meta.key_min)?;
     let (last, _) = Transaction::split(&meta.key_max)?;
     let last = Bound::Included(last);
-    let mut scan = IndexScan::open(Arc::clone(txn), view, txn.tree(tree)?, (Bound::Included(first), last), false, None)?;
+    let mut scan = IndexScan::open(Arc::clone(txn), view, &*txn.tree(tree)?, (Bound::Included(first), last), false, None)?;
     let mut cursor = run.reader.cursor();
     let interrupt = txn.session().interrupt();
     // The entry of the index, and how many of them have been passed since the cursor moved last.

@@ -1,10 +1,11 @@
 //! Where a tree's committed versions are: the active memory table, a frozen one being flushed, and segments.
 //!
 //! Invariant: of two versions of one key, the newer is in the same level or one further to the front. Levels are replaced as
-//! a whole; who has cloned them keeps them.
+//! a whole; a reader keeps those it found.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -20,6 +21,7 @@ use crate::engine::EngineOptions;
 use crate::error::{EngineError, Result};
 use crate::key::KeyBytes;
 use crate::manifest::SegmentFile;
+use crate::swap::{Reading, Swap};
 
 /// The keys of one memory table, each with its versions.
 pub(crate) struct MemTable<K, V> {
@@ -29,11 +31,31 @@ pub(crate) struct MemTable<K, V> {
     /// Keys that a commit made tombstones, oldest first: they go when no snapshot is older (a queue's table would fill with
     /// them otherwise).
     pub garbage: Mutex<VecDeque<(Csn, K)>>,
+    /// There has been a key: false lets readers leave the lock alone.
+    has_keys: AtomicBool,
 }
 
 impl<K: Ord, V: Payload> MemTable<K, V> {
     pub fn new() -> Arc<MemTable<K, V>> {
-        Arc::new(MemTable { map: RwLock::default(), bytes: AtomicU64::new(0), garbage: Mutex::default() })
+        Arc::new(MemTable {
+            map: RwLock::default(),
+            bytes: AtomicU64::new(0),
+            garbage: Mutex::default(),
+            has_keys: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether there has never been a key. What was committed before a reader's view began is known to it.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        !self.has_keys.load(Ordering::Acquire)
+    }
+
+    /// To be called before keys are added.
+    pub fn note_keys(&self) {
+        if self.is_empty() {
+            self.has_keys.store(true, Ordering::Release);
+        }
     }
 
     #[inline]
@@ -42,6 +64,9 @@ impl<K: Ord, V: Payload> MemTable<K, V> {
         K: Borrow<Q>,
         Q: Ord + ?Sized,
     {
+        if self.is_empty() {
+            return None;
+        }
         let map = self.map.read();
         map.get(key).and_then(|chain| chain.visible(csn)).map(|v| (v.csn, v.value.clone()))
     }
@@ -220,6 +245,11 @@ impl<K: Ord, V: Payload, R> Levels<K, V, R> {
         std::iter::once(&self.active).chain(&self.frozen)
     }
 
+    /// The same without those that never had a key.
+    pub fn used_memory(&self) -> impl Iterator<Item = &Arc<MemTable<K, V>>> {
+        self.memory().filter(|table| !table.is_empty())
+    }
+
     pub fn memory_bytes(&self) -> u64 {
         self.memory().map(|m| m.bytes.load(Ordering::Relaxed)).sum()
     }
@@ -301,44 +331,56 @@ impl<K, V, R> Clone for Levels<K, V, R> {
 /// A row's version, wherever it is.
 pub(crate) enum Found {
     Memory(Option<RowBytes>),
-    Stored(Arc<TableRun>, Position),
+    Stored(RunRef, Position),
     Deleted,
 }
 
+/// A table's segment in use for a moment.
+pub(crate) enum RunRef {
+    /// One of its levels'.
+    Of(Reading<TableLevels>, usize),
+    /// One of a transaction's own.
+    Own(Arc<TableRun>),
+}
+
+impl Deref for RunRef {
+    type Target = TableRun;
+
+    #[inline]
+    fn deref(&self) -> &TableRun {
+        match self {
+            RunRef::Of(levels, at) => &levels.runs[*at],
+            RunRef::Own(run) => run,
+        }
+    }
+}
+
 /// The version of a row that a snapshot at `csn` sees.
-pub(crate) fn see_row(levels: &RwLock<TableLevels>, id: RowId, csn: Csn) -> Result<Option<Found>> {
-    let runs = match memory_or_runs(levels, id, csn) {
-        Ok((_, found)) => return Ok(Some(found)),
-        Err(runs) => runs,
-    };
-    see_in_runs(&runs, id, csn)
+pub(crate) fn see_row(levels: &Swap<TableLevels>, id: RowId, csn: Csn) -> Result<Option<Found>> {
+    let levels = levels.read();
+    if let Some((_, row)) = levels.version_in_memory(&id, csn) {
+        return Ok(Some(Found::Memory(row)));
+    }
+    let place = place_in_runs(&levels.runs, id, csn)?;
+    Ok(place.map(|(at, position, tombstone)| found_at(RunRef::Of(levels, at), position, tombstone)))
 }
 
 /// The same, and which commit made it.
-pub(crate) fn find_row(levels: &RwLock<TableLevels>, id: RowId, csn: Csn) -> Result<Option<(Csn, Found)>> {
-    let runs = match memory_or_runs(levels, id, csn) {
-        Ok(found) => return Ok(Some(found)),
-        Err(runs) => runs,
-    };
-    for run in runs.iter().filter(|r| may_see(r, id, csn)) {
+pub(crate) fn find_row(levels: &Swap<TableLevels>, id: RowId, csn: Csn) -> Result<Option<(Csn, Found)>> {
+    let levels = levels.read();
+    if let Some((csn, row)) = levels.version_in_memory(&id, csn) {
+        return Ok(Some((csn, Found::Memory(row))));
+    }
+    for (at, run) in levels.runs.iter().enumerate().filter(|(_, r)| may_see(r, id, csn)) {
         if let Some(version) = run.reader.find(id, csn)? {
-            return Ok(Some((version.csn, found_at(run, version.position, version.tombstone))));
+            return Ok(Some((version.csn, found_at(RunRef::Of(levels, at), version.position, version.tombstone))));
         }
     }
     Ok(None)
 }
 
-/// The version in memory, or the segments, which have it if any has.
-fn memory_or_runs(levels: &RwLock<TableLevels>, id: RowId, csn: Csn) -> std::result::Result<(Csn, Found), Arc<[Arc<TableRun>]>> {
-    let levels = levels.read();
-    match levels.version_in_memory(&id, csn) {
-        Some((csn, row)) => Ok((csn, Found::Memory(row))),
-        None => Err(Arc::clone(&levels.runs)),
-    }
-}
-
-fn found_at(run: &Arc<TableRun>, position: Position, tombstone: bool) -> Found {
-    if tombstone { Found::Deleted } else { Found::Stored(Arc::clone(run), position) }
+fn found_at(run: RunRef, position: Position, tombstone: bool) -> Found {
+    if tombstone { Found::Deleted } else { Found::Stored(run, position) }
 }
 
 fn may_see(run: &TableRun, id: RowId, csn: Csn) -> bool {
@@ -346,16 +388,17 @@ fn may_see(run: &TableRun, id: RowId, csn: Csn) -> bool {
     meta.row_id_min <= id && id <= meta.row_id_max && meta.csn_min <= csn
 }
 
-/// The version among segments that a snapshot sees.
-pub(crate) fn see_in_runs(runs: &[Arc<TableRun>], id: RowId, csn: Csn) -> Result<Option<Found>> {
-    Ok(place_in_runs(runs, id, csn)?.map(|(run, position, tombstone)| found_at(run, position, tombstone)))
+/// The version among a transaction's own segments that a view sees.
+pub(crate) fn see_in_own(runs: &[Arc<TableRun>], id: RowId, csn: Csn) -> Result<Option<Found>> {
+    let place = place_in_runs(runs, id, csn)?;
+    Ok(place.map(|(at, position, tombstone)| found_at(RunRef::Own(Arc::clone(&runs[at])), position, tombstone)))
 }
 
-/// The same as a place in a segment, and whether it is a tombstone.
-pub(crate) fn place_in_runs(runs: &[Arc<TableRun>], id: RowId, csn: Csn) -> Result<Option<(&Arc<TableRun>, Position, bool)>> {
-    for run in runs.iter().filter(|r| may_see(r, id, csn)) {
+/// The same as a place in one of the segments, which is told by its number, and whether it is a tombstone.
+pub(crate) fn place_in_runs(runs: &[Arc<TableRun>], id: RowId, csn: Csn) -> Result<Option<(usize, Position, bool)>> {
+    for (at, run) in runs.iter().enumerate().filter(|(_, r)| may_see(r, id, csn)) {
         if let Some((position, tombstone)) = run.reader.see(id, csn)? {
-            return Ok(Some((run, position, tombstone)));
+            return Ok(Some((at, position, tombstone)));
         }
     }
     Ok(None)

@@ -18,7 +18,6 @@ use std::sync::atomic::Ordering;
 
 use melba_segment::{GroupData, KeyCursor, KeySegmentReader, TableSegmentReader};
 use melba_types::{Csn, RowId, TreeId};
-use parking_lot::RwLock;
 
 use crate::chain::Payload;
 use crate::engine::Shared;
@@ -27,6 +26,7 @@ use crate::levels::{Levels, Place, Run, may_have_key, may_have_row};
 use crate::manifest::{Edit, SegmentFile};
 use crate::output::{IndexOutput, TableOutput};
 use crate::planted::{Plant, is_planted};
+use crate::swap::Swap;
 use crate::tree::{Tree, TreeData};
 use crate::versions::Keep;
 
@@ -101,7 +101,7 @@ impl Shared {
         tree: &Tree,
         merges: &mut Merges,
         eagerness: Eagerness,
-        levels: &RwLock<Levels<K, V, R>>,
+        levels: &Swap<Levels<K, V, R>>,
         write: impl FnOnce(&Job<R>) -> Result<Vec<Arc<Run<R>>>>,
     ) -> Result<Outcome> {
         let known = self.manifest.lock().state().segments.get(&tree.id).cloned().unwrap_or_default();
@@ -133,7 +133,7 @@ impl Shared {
         &self,
         tree: &Tree,
         merges: &mut Merges,
-        levels: &RwLock<Levels<K, V, R>>,
+        levels: &Swap<Levels<K, V, R>>,
         job: &Job<R>,
         outputs: Vec<Arc<Run<R>>>,
     ) -> Result<()> {

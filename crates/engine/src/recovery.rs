@@ -151,7 +151,7 @@ impl Shared {
                 if let Ok(tree) = self.tree(tree)
                     && let Some(table) = tree.as_table()
                 {
-                    *table.layout.write() = Arc::new(RowLayout::new(kinds));
+                    table.layout.set(Arc::new(RowLayout::new(kinds)));
                 }
             }
             Operation::CreateSequence { id, persistence, definition, state } => {

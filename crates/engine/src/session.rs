@@ -1,5 +1,6 @@
 //! One client's context in the engine: its slot, its locks, its interrupts and timeouts.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -22,8 +23,8 @@ pub struct Session {
     settings: Mutex<Settings>,
     /// Views that cursors hold beyond their statement.
     pub(crate) pins: Mutex<Pins>,
-    /// The buffers of the last transaction.
-    pub(crate) spare: Mutex<Option<Box<WriteSet>>>,
+    /// What the next transaction begins with.
+    pub(crate) next: Mutex<Next>,
     temp: Arc<TempUsage>,
     /// The next transaction begins at this time of the clock, in microseconds, at the earliest (`pace`); 0: at any.
     pub(crate) owes_until: AtomicU64,
@@ -36,6 +37,15 @@ struct Settings {
     deadlock_timeout: Duration,
     commit_delay: Duration,
     commit_siblings: usize,
+}
+
+/// What a session's next transaction begins with.
+#[derive(Default)]
+pub(crate) struct Next {
+    /// The buffers of the last one.
+    pub writes: Option<Box<WriteSet>>,
+    /// Numbers for transactions, of which a session takes many at once: all sessions count with the same counter.
+    pub ids: Range<u64>,
 }
 
 /// What keeps a session's snapshot slot occupied.
@@ -71,7 +81,7 @@ impl Session {
                 commit_siblings: 0,
             }),
             pins: Mutex::default(),
-            spare: Mutex::default(),
+            next: Mutex::default(),
             temp: Arc::default(),
             owes_until: AtomicU64::new(0),
         }))

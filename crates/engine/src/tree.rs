@@ -1,16 +1,16 @@
 //! A tree: the committed state of one table or index.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 
 use melba_types::row::RowLayout;
 use melba_types::{Kind, RowId, TreeId};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
 use crate::error::{EngineError, Result};
 use crate::levels::{IndexLevels, Levels, TableLevels};
 use crate::manifest::SegmentFile;
 use crate::merge::Bulk;
+use crate::swap::Swap;
 
 /// What a restart leaves of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub enum Persistence {
 
 /// The rows of a table.
 pub(crate) struct TableTree {
-    pub layout: RwLock<Arc<RowLayout>>,
-    pub levels: RwLock<TableLevels>,
+    pub layout: Swap<RowLayout>,
+    pub levels: Swap<TableLevels>,
     pub next_row: AtomicU64,
 }
 
@@ -56,7 +56,7 @@ impl TableTree {
 
 /// The entries of an index.
 pub(crate) struct IndexTree {
-    pub levels: RwLock<IndexLevels>,
+    pub levels: Swap<IndexLevels>,
 }
 
 pub(crate) enum TreeData {
@@ -94,15 +94,15 @@ struct Damage {
 impl Tree {
     pub fn table(id: TreeId, kinds: &[Kind], persistence: Persistence) -> Tree {
         let data = TreeData::Table(TableTree {
-            layout: RwLock::new(Arc::new(RowLayout::new(kinds.to_vec()))),
-            levels: RwLock::new(Levels::new()),
+            layout: Swap::new(RowLayout::new(kinds.to_vec())),
+            levels: Swap::new(Levels::new()),
             next_row: AtomicU64::new(1),
         });
         Tree::new(id, id, persistence, data)
     }
 
     pub fn index(id: TreeId, table: TreeId, persistence: Persistence) -> Tree {
-        let data = TreeData::Index(IndexTree { levels: RwLock::new(Levels::new()) });
+        let data = TreeData::Index(IndexTree { levels: Swap::new(Levels::new()) });
         Tree::new(id, table, persistence, data)
     }
 

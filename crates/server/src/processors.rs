@@ -59,9 +59,8 @@ impl Processors {
         }
         let (mut number, mut length) = (-1i32, size_of::<i32>() as libc::socklen_t);
         // SAFETY: the option is an int, for which there is room.
-        let result = unsafe {
-            libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_INCOMING_CPU, (&raw mut number).cast(), &mut length)
-        };
+        let result =
+            unsafe { libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_INCOMING_CPU, (&raw mut number).cast(), &mut length) };
         let number = usize::try_from(number).ok().filter(|_| result == 0)?;
         self.numbers.iter().position(|n| *n == number)
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration as Time;
 
+use crossbeam_utils::CachePadded;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use melba_types::TxnId;
 use parking_lot::{Mutex, MutexGuard};
@@ -216,7 +217,7 @@ pub(crate) struct LockManager {
     hasher: DefaultHashBuilder,
     /// By bucket of a relation's tag: strong locks held or wanted.
     strong: Box<[AtomicU32]>,
-    pub sessions: Box<[SessionLocks]>,
+    pub sessions: Box<[CachePadded<SessionLocks>]>,
     /// Sessions at or above this never took a lock.
     sessions_used: AtomicU32,
     pub(super) wide: WideLocks,
@@ -228,7 +229,7 @@ impl LockManager {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             hasher: DefaultHashBuilder::default(),
             strong: (0..STRONG_BUCKETS).map(|_| AtomicU32::new(0)).collect(),
-            sessions: (0..SLOTS).map(|_| SessionLocks::default()).collect(),
+            sessions: (0..SLOTS).map(|_| CachePadded::default()).collect(),
             sessions_used: AtomicU32::new(0),
             wide: WideLocks::default(),
         }
@@ -261,7 +262,7 @@ impl LockManager {
     }
 
     pub(super) fn used_sessions(&self) -> impl Iterator<Item = (Owner, &SessionLocks)> {
-        (0..self.sessions_used.load(Ordering::SeqCst)).zip(&self.sessions[..])
+        (0..self.sessions_used.load(Ordering::SeqCst)).zip(self.sessions.iter().map(|session| &**session))
     }
 
     pub fn set_pid(&self, owner: u32, pid: i32) {

@@ -3,6 +3,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use arc_swap::Guard;
 use melba_segment::KeyCursor;
 use melba_types::RowId;
 
@@ -23,7 +24,7 @@ pub struct IndexScan {
     own: OwnView,
     view: ReadView,
     tree: Arc<Tree>,
-    levels: IndexLevels,
+    levels: Arc<IndexLevels>,
     /// One for each segment that may have entries within the bounds, newest first.
     cursors: Vec<KeyCursor>,
     /// The transaction's own segments: kept although it may replace them by fewer.
@@ -133,17 +134,17 @@ impl IndexScan {
     pub(crate) fn open(
         txn: Arc<Transaction>,
         view: ReadView,
-        tree: Arc<Tree>,
+        tree: &Arc<Tree>,
         bounds: (Bound<&[u8]>, Bound<&[u8]>),
         reverse: bool,
         exact: Option<&[u8]>,
     ) -> Result<IndexScan> {
-        let levels = tree.as_index().map(|t| t.levels.read().clone());
+        let levels = tree.as_index().map(|t| Guard::into_inner(t.levels.read()));
         let levels = levels.ok_or(EngineError::Misuse("not an index tree"))?;
         let mut scan = IndexScan {
             own: OwnView::new(txn, view),
             view,
-            tree,
+            tree: Arc::clone(tree),
             levels,
             cursors: Vec::new(),
             own_runs: Vec::new(),
@@ -266,6 +267,9 @@ impl IndexScan {
         self.own.keys(self.tree.id, bounds, reverse, limit, |k, live| entries.push(k, live));
         let memory = OWN + 1 + self.private;
         for (table, entries) in self.levels.memory().zip(&mut self.sources[memory..memory + MEMORY]) {
+            if table.is_empty() {
+                continue;
+            }
             let map = table.map.read();
             let mut range = map.range::<[u8], _>(bounds);
             while entries.len() < limit

@@ -38,7 +38,7 @@ impl MemoryMask {
         own.row_ids(tree.id, first, last, &mut self.ids);
         let csn = own.view().csn;
         let own = self.ids.len();
-        for table in levels.into_iter().flat_map(|l| l.memory()) {
+        for table in levels.into_iter().flat_map(|l| l.used_memory()) {
             let map = table.map.read();
             let seen = map.range(first..=last).filter(|(_, chain)| chain.visible(csn).is_some());
             self.ids.extend(seen.map(|(id, _)| *id));

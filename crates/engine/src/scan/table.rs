@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arc_swap::Guard;
 use melba_types::row::RowLayout;
 use melba_types::{Column, Datum, RowId};
 
@@ -34,7 +35,7 @@ pub struct TableScan {
     projection: Vec<usize>,
     missing: Vec<Datum>,
     predicates: Vec<ZonePredicate>,
-    levels: TableLevels,
+    levels: Arc<TableLevels>,
     morsel: Morsel,
     memory: MemoryCursor,
     /// Private segments of this transaction, then the tree's, newest first.
@@ -74,7 +75,7 @@ impl TableScan {
     pub(crate) fn open(
         txn: Arc<Transaction>,
         view: ReadView,
-        tree: Arc<Tree>,
+        tree: &Arc<Tree>,
         layout: Arc<RowLayout>,
         projection: &[usize],
         missing: &[Datum],
@@ -82,7 +83,7 @@ impl TableScan {
         morsel: Option<Morsel>,
     ) -> Result<TableScan> {
         txn.check_failure()?;
-        let levels = tree.as_table().map(|t| t.levels.read().clone());
+        let levels = tree.as_table().map(|t| Guard::into_inner(t.levels.read()));
         let levels = levels.ok_or(EngineError::Misuse("not a table tree"))?;
         empty_columns(&layout, projection, 0)?;
         let morsel = morsel.unwrap_or(Morsel::ALL);
@@ -104,7 +105,7 @@ impl TableScan {
             predicates: predicates.to_vec(),
             own,
             view,
-            tree,
+            tree: Arc::clone(tree),
             layout,
             levels,
             morsel,
@@ -145,6 +146,9 @@ impl TableScan {
         cursor.sources.iter_mut().for_each(Vec::clear);
         self.own.rows(self.tree.id, cursor.next, MEMORY_BATCH_ROWS, &mut cursor.sources[0]);
         for (table, rows) in self.levels.memory().zip(&mut cursor.sources[1..]) {
+            if table.is_empty() {
+                continue;
+            }
             let map = table.map.read();
             for (id, chain) in map.range(cursor.next..self.morsel.to) {
                 if let Some(version) = chain.visible(self.view.csn) {
@@ -273,7 +277,7 @@ impl TableScan {
         }
         let (Some(first), Some(last)) = (row_ids.first().copied(), row_ids.last().copied()) else { return Ok(wanted) };
         let cursor = &mut self.segments;
-        let levels = (cursor.run >= self.private).then_some(&self.levels);
+        let levels = (cursor.run >= self.private).then_some(&*self.levels);
         cursor.memory.load(&self.own, &self.tree, levels, first, last);
         cursor.memory.filter(row_ids, &mut wanted);
         if cursor.masks.is_empty() {

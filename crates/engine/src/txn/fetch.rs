@@ -100,7 +100,7 @@ impl Transaction {
         let kept = Vec::with_capacity(ids.len());
         let mut out = Fetched { layout: &layout, ids, csn: view.csn, projection, missing, kept, columns, at: 0 };
         let may_be_own = self.has_writes() && self.state().writes.knows(tree.id);
-        let levels = (ids.len() > 1 && !may_be_own).then(|| table_of(&tree).map(|t| t.levels.read().clone())).transpose()?;
+        let levels = (ids.len() > 1 && !may_be_own).then(|| table_of(&tree).map(|t| t.levels.read())).transpose()?;
         while out.at < ids.len() {
             if let Some(levels) = &levels {
                 out.take_from_memory(&levels.active)?;
@@ -152,6 +152,9 @@ impl Fetched<'_> {
     fn take_from_memory(&mut self, table: &MemTable<RowId, Option<RowBytes>>) -> Result<()> {
         /// Commits wait meanwhile.
         const ROWS_MAX: usize = 64;
+        if table.is_empty() {
+            return Ok(());
+        }
         let map = table.map.read();
         let mut rest = map.range(RowId(u64::MAX)..);
         for id in self.ids[self.at..].iter().take(ROWS_MAX) {
@@ -181,7 +184,7 @@ impl Fetched<'_> {
     /// Takes rows from segments, as long as the ids ascend and no memory table knows one.
     fn take_from_segments(&mut self, levels: &TableLevels) -> Result<()> {
         let Some(first) = self.ids.get(self.at) else { return Ok(()) };
-        let known = levels.memory().filter_map(|table| table.map.read().range(*first..).next().map(|(id, _)| *id)).min();
+        let known = levels.used_memory().filter_map(|table| table.map.read().range(*first..).next().map(|(id, _)| *id)).min();
         let mut before = None;
         let mut run: Option<&Arc<TableRun>> = None;
         let mut dense = Dense::default();
@@ -193,7 +196,8 @@ impl Fetched<'_> {
             if let Some(position) = dense.position(*id) {
                 positions.push(position);
                 self.kept.push(self.at as u32);
-            } else if let Some((found, position, false)) = place_in_runs(&levels.runs, *id, self.csn)? {
+            } else if let Some((at, position, false)) = place_in_runs(&levels.runs, *id, self.csn)? {
+                let found = &levels.runs[at];
                 if run.is_some_and(|run| !Arc::ptr_eq(run, found)) {
                     self.push_stored(run, &mut positions)?;
                 }

@@ -55,28 +55,25 @@ impl Transaction {
             return self.index_lookup(view, tree, key)?.next_of(key);
         }
         let mut search = Search { csn: view.csn, decided: None, gone: Vec::new(), found: None };
-        let runs = {
-            let levels = index.levels.read();
-            for table in levels.memory() {
-                search.descend();
-                let map = table.map.read();
-                for (entry, chain) in map.range::<[u8], _>((Bound::Included(key), Bound::Unbounded)) {
-                    let entry = entry.as_slice();
-                    if !entry.starts_with(key) {
-                        break;
-                    }
-                    let (of, row) = Transaction::split(entry)?;
-                    if of == key
-                        && let Some(version) = chain.visible(view.csn)
-                        && search.look(row, version.csn, !version.value).is_break()
-                    {
-                        return Ok(search.found);
-                    }
+        let levels = index.levels.read();
+        for table in levels.used_memory() {
+            search.descend();
+            let map = table.map.read();
+            for (entry, chain) in map.range::<[u8], _>((Bound::Included(key), Bound::Unbounded)) {
+                let entry = entry.as_slice();
+                if !entry.starts_with(key) {
+                    break;
+                }
+                let (of, row) = Transaction::split(entry)?;
+                if of == key
+                    && let Some(version) = chain.visible(view.csn)
+                    && search.look(row, version.csn, !version.value).is_break()
+                {
+                    return Ok(search.found);
                 }
             }
-            Arc::clone(&levels.runs)
-        };
-        let mut runs = runs.iter().filter(|run| may_have(run, view, key)).peekable();
+        }
+        let mut runs = levels.runs.iter().filter(|run| may_have(run, view, key)).peekable();
         while let Some(run) = runs.next() {
             // A filter tells whether to go on to the next segment; the last one is the likeliest to have the key.
             if runs.peek().is_some() && !run.reader.may_contain(key)? {

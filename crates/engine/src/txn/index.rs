@@ -51,7 +51,7 @@ impl Transaction {
     ) -> Result<IndexScan> {
         let tree = self.tree(tree)?;
         index_of(&tree)?;
-        IndexScan::open(Arc::clone(self), view, tree, (lower, upper), reverse, None)
+        IndexScan::open(Arc::clone(self), view, &tree, (lower, upper), reverse, None)
     }
 
     /// Entries whose whole key is `key` (all columns of the index): like `index_scan` with it as both bounds, but segments
@@ -60,7 +60,7 @@ impl Transaction {
         let tree = self.tree(tree)?;
         index_of(&tree)?;
         let bounds = (Bound::Included(key), Bound::Included(key));
-        IndexScan::open(Arc::clone(self), view, tree, bounds, false, Some(key))
+        IndexScan::open(Arc::clone(self), view, &tree, bounds, false, Some(key))
     }
 
     /// The row of a live entry with exactly this key, other than `except`, in the newest committed state with everything of
@@ -90,7 +90,7 @@ impl Transaction {
         self.own_keys(view, tree.id, bounds, false, 1, |_, _| known = true);
         let runs = {
             let levels = index_of(tree)?.levels.read();
-            known |= levels.memory().any(|table| table.map.read().range::<[u8], _>(bounds).next().is_some());
+            known |= levels.used_memory().any(|table| table.map.read().range::<[u8], _>(bounds).next().is_some());
             Arc::clone(&levels.runs)
         };
         let (lower, upper) = (Bound::Included(KeyBytes::new(key)), Bound::Excluded(end));

@@ -29,7 +29,7 @@ use crate::memory::Held;
 use crate::pace::WAIT_MAX_FOR_BYTES;
 use crate::serializable::Tracking;
 use crate::session::Session;
-use crate::tree::Tree;
+use crate::trees::TreeRef;
 pub(crate) use fetch::push_row;
 use own::Epoch;
 pub(crate) use own::OwnView;
@@ -150,8 +150,15 @@ pub(crate) struct State {
 }
 
 impl Transaction {
-    pub(crate) fn begin(session: &Arc<Session>, id: TxnId, isolation: Isolation) -> Arc<Transaction> {
-        let writes = LazyWriteSet::new(session.spare.lock().take());
+    pub(crate) fn begin(session: &Arc<Session>, isolation: Isolation) -> Arc<Transaction> {
+        let (id, writes) = {
+            let mut next = session.next.lock();
+            let id = next.ids.next().unwrap_or_else(|| {
+                next.ids = session.shared.take_transaction_ids();
+                next.ids.next().expect("some were taken")
+            });
+            (TxnId(id), LazyWriteSet::new(next.writes.take()))
+        };
         session.shared.locks.set_transaction(session.slot, id);
         Arc::new(Transaction {
             id,
@@ -417,7 +424,7 @@ impl Transaction {
     }
 
     /// A tree to read or write.
-    pub(crate) fn tree(&self, tree: TreeId) -> Result<Arc<Tree>> {
+    pub(crate) fn tree(&self, tree: TreeId) -> Result<TreeRef> {
         let tree = self.shared().tree(tree)?;
         tree.check_damage()?;
         Ok(tree)
@@ -546,7 +553,7 @@ impl Transaction {
             self.shared().locks.sessions[self.session.slot as usize].writing.store(false, Ordering::Relaxed);
             writes.clear();
         }
-        *self.session.spare.lock() = writes.into_inner();
+        self.session.next.lock().writes = writes.into_inner();
         self.stop_tracking();
         {
             let mut pins = self.session.pins.lock();

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use arc_swap::Guard;
 use melba_types::row::RowLayout;
 use melba_types::{Column, Csn, Datum, RowId, TreeId};
 
 use super::{Latest, PrivateRun, ReadView, State, Transaction, WriteSet};
 use crate::RowBytes;
 use crate::error::{EngineError, Result};
-use crate::levels::{Found, TableRun, find_row, see_in_runs, see_row};
+use crate::levels::{Found, TableRun, find_row, see_in_own, see_row};
 use crate::scan::{Morsel, TableScan, ZonePredicate};
 use crate::serializable::{Read, Write};
 use crate::tree::{Persistence, TableTree, Tree};
@@ -105,7 +106,7 @@ impl Transaction {
             let private: Vec<_> = private_tables(&state.writes, tree.id, view.command);
             drop(state);
             if !private.is_empty()
-                && let Some(found) = see_in_runs(&private, id, view.csn)?
+                && let Some(found) = see_in_own(&private, id, view.csn)?
             {
                 return Ok(Some(found));
             }
@@ -153,7 +154,7 @@ impl Transaction {
                 drop(state);
                 for (command, run) in private {
                     let PrivateRun::Table(run) = run else { continue };
-                    if let Some(found) = see_in_runs(&[run], id, newest)? {
+                    if let Some(found) = see_in_own(&[run], id, newest)? {
                         own_command = Some(command);
                         row = found.into_row(&*self.layout_of(tree)?)?;
                         break;
@@ -181,7 +182,7 @@ impl Transaction {
             self.note_reads(std::iter::once(Read::Table(tree.id)))?;
         }
         let layout = self.layout_of(&tree)?;
-        TableScan::open(Arc::clone(self), view, tree, layout, projection, missing, predicates, morsel)
+        TableScan::open(Arc::clone(self), view, &tree, Guard::into_inner(layout), projection, missing, predicates, morsel)
     }
 
     /// Parts of a table of about equal size, at most `parts`, that together are all of it.

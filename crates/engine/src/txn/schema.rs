@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arc_swap::Guard;
 use melba_types::row::RowLayout;
 use melba_types::{Kind, TreeId};
 
@@ -9,6 +10,7 @@ use super::{Transaction, What};
 use crate::error::{EngineError, Result};
 use crate::sequence::{Sequence, SequenceDefinition, SequenceId, SequenceState};
 use crate::serializable::Write;
+use crate::swap::Reading;
 use crate::tree::{Persistence, Tree};
 
 impl Transaction {
@@ -43,8 +45,8 @@ impl Transaction {
     /// lock.
     pub fn drop_tree(&self, tree: TreeId) -> Result<()> {
         // Also damaged ones.
-        let toast = self.shared().tree(tree.toast()).ok();
-        let tree = self.shared().tree(tree)?;
+        let toast = self.shared().tree(tree.toast()).ok().map(|tree| Arc::clone(&tree));
+        let tree = Arc::clone(&*self.shared().tree(tree)?);
         self.note_write(|| Write::All(tree.id))?;
         self.change(|state| {
             let command = state.command;
@@ -78,18 +80,18 @@ impl Transaction {
     /// The layout of a table's rows as this transaction sees it.
     pub fn table_layout(&self, tree: TreeId) -> Result<Arc<RowLayout>> {
         let tree = self.tree(tree)?;
-        self.layout_of(&tree)
+        self.layout_of(&tree).map(Guard::into_inner)
     }
 
-    pub(crate) fn layout_of(&self, tree: &Tree) -> Result<Arc<RowLayout>> {
+    pub(crate) fn layout_of(&self, tree: &Tree) -> Result<Reading<RowLayout>> {
         let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
         if self.has_writes() {
             let state = self.state.lock();
             if let Some((_, layout)) = state.writes.layouts.iter().find(|(id, _)| *id == tree.id) {
-                return Ok(Arc::clone(layout));
+                return Ok(Guard::from_inner(Arc::clone(layout)));
             }
         }
-        Ok(Arc::clone(&table.layout.read()))
+        Ok(table.layout.read())
     }
 
     /// A new sequence.
