@@ -16,7 +16,8 @@ pub fn set_wait_hook(hook: fn() -> bool) {
 }
 
 /// To be called before waiting for another transaction, the disk, the client or a clock, with no locks held that the hook
-/// could want. True: look again before you wait.
+/// could want. True: look again before you wait. Also to be called before starting a thread, which inherits the processors
+/// that its starter may use.
 pub fn about_to_wait() -> bool {
     HOOK.get().is_some_and(|hook| hook())
 }

@@ -117,7 +117,7 @@ impl Shared {
         match startup::start(&mut connection, &self.instance, peer, pid, Box::new(SocketWake(waker))) {
             Ok(Some(session)) => {
                 connection.set_read_timeout(None);
-                Some(Box::new(Served { connection, session, pid, client: Default::default() }))
+                Some(Box::new(Served { connection, session, pid, preference: Default::default() }))
             }
             Ok(None) => None,
             Err(error) => {

@@ -5,6 +5,9 @@
 //! owner gives the group to a spare thread and goes on with that one connection; a monitor does the same for an owner whose
 //! statement runs long. So statements block and compute as if each connection had its thread, but only those that do need one.
 //!
+//! Each group has a processor, to which its owner is bound as long as it is the owner, and serves clients that run there
+//! (`processors`).
+//!
 //! Commits are put off until the group has nothing else to do: then one write of the log serves all, and their answers go out.
 //! On a disk that takes its time somebody else owns the group meanwhile, so that the next commits gather.
 //!
@@ -36,16 +39,16 @@ pub(crate) struct Served {
     pub connection: Connection,
     pub session: Session,
     pub pid: i32,
-    pub client: ClientPlace,
+    pub preference: Preference,
 }
 
-/// What is known of where a connection's client runs.
+/// Which group would serve a connection best.
 #[derive(Default)]
-pub(crate) struct ClientPlace {
-    /// Turns until it is looked at.
+pub(crate) struct Preference {
+    /// Turns until that is looked at again.
     until_look: u32,
-    /// The group where it would be served better, as the last look had it.
-    elsewhere: Option<usize>,
+    /// The answer of the last look: another group than its own.
+    other: Option<usize>,
 }
 
 /// A connection's place in its group.
@@ -129,8 +132,10 @@ const TICK: Duration = Duration::from_millis(5);
 const SPARES_EXTRA: usize = 4;
 /// Giving the group to another thread costs about as much as waiting so long for the log.
 const LOG_MICROS_MAX: u64 = 200;
-/// Turns of a connection between two looks at where its client runs.
+/// Turns of a connection between two looks at which group would serve it best.
 const LOOK_TURNS: u32 = 32;
+/// Turns that take longer gain little from being near their client.
+const SHORT_TURN: Duration = Duration::from_micros(100);
 const EVENTS_MAX: usize = 64;
 /// Commits wait for others while there is other work, but not longer than this many looks at the sockets.
 const COMMIT_ROUNDS_MAX: usize = 2;
@@ -310,6 +315,7 @@ impl Turns {
         let Some(served) = &mut *held else { return };
         let mut group = group;
         loop {
+            let looked = served.preference.is_due().then(Instant::now);
             let hung_up = seat.hung_up.load(Ordering::Acquire);
             let Served { connection, session, .. } = &mut **served;
             let turn = catch_unwind(AssertUnwindSafe(|| connection.turn(session, news, hung_up)));
@@ -319,7 +325,9 @@ impl Turns {
                     let timeout = served.session.idle_timeout();
                     let until = timeout.map_or(0, |t| (self.started.elapsed() + t).as_millis().max(1) as u64);
                     seat.idle_until.store(until, Ordering::Relaxed);
-                    if let Some(better) = self.better_group(served, group) {
+                    if let Some(began) = looked
+                        && let Some(better) = self.better_group(served, group, began.elapsed())
+                    {
                         self.move_seat(seat, served.connection.descriptor(), group, better);
                         group = better;
                     }
@@ -346,20 +354,24 @@ impl Turns {
         self.end(seat, held.take());
     }
 
-    /// Looks from time to time where the client runs, and tells where it would be served better if two looks agree.
-    fn better_group(&self, served: &mut Served, group: &Group) -> Option<&Arc<Group>> {
-        let place = &mut served.client;
-        if place.until_look > 0 {
-            place.until_look -= 1;
-            return None;
-        }
-        place.until_look = LOOK_TURNS;
-        let found = self.processors.of_client(served.connection.descriptor()).filter(|found| *found != group.index);
-        let agreed = found.is_some() && place.elsewhere == found;
-        place.elsewhere = found;
-        let better = self.groups.get(found.filter(|_| agreed)?)?;
-        let fair = self.connections().div_ceil(self.groups.len());
-        (better.state.lock().seats.len() < fair + fair / 4 + 1).then_some(better)
+    /// The group to which a connection is to be moved after a turn that took so long, if two looks agree on it.
+    ///
+    /// Short turns are served on the client's processor (`Processors`), as long as that leaves the groups about even. Where turns
+    /// are long, even groups count for more.
+    fn better_group(&self, served: &mut Served, group: &Group, turn: Duration) -> Option<&Arc<Group>> {
+        let even = self.connections().div_ceil(self.groups.len());
+        let seats = |group: &Group| group.state.lock().seats.len();
+        let best = match turn < SHORT_TURN {
+            true => {
+                let of_client = self.processors.of_client(served.connection.descriptor());
+                of_client.filter(|index| seats(&self.groups[*index]) <= even + even / 4)
+            }
+            false if seats(group) > even => self.groups.iter().min_by_key(|group| seats(group)).map(|group| group.index),
+            false => None,
+        };
+        let other = best.filter(|index| *index != group.index);
+        let agreed = std::mem::replace(&mut served.preference.other, other) == other;
+        other.filter(|_| agreed).map(|index| &self.groups[index])
     }
 
     /// For who has the seat busy.
@@ -514,6 +526,15 @@ impl Seat {
     }
 }
 
+impl Preference {
+    /// Counts a turn; true when it is time to look.
+    fn is_due(&mut self) -> bool {
+        let due = self.until_look == 0;
+        self.until_look = if due { LOOK_TURNS } else { self.until_look - 1 };
+        due
+    }
+}
+
 impl Served {
     /// Waits for the commit and sends what it held back; false when the connection has ended.
     fn finish_commit(&mut self) -> bool {
@@ -533,6 +554,7 @@ impl Served {
 fn before_wait() -> bool {
     let Some((turns, group, worker)) = OWNED.with_borrow(Clone::clone) else { return false };
     if turns.give(&group, worker) {
+        turns.processors.release(0);
         return false;
     }
     let committing = {

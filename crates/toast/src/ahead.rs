@@ -26,7 +26,7 @@ pub struct Encoding {
 }
 
 /// Calls `put` with the frames of `raw`, each in parts (`frame::encode_parts`), in their order. With `threads` above 1 a second
-/// thread compresses, too.
+/// thread compresses, too, before whose start `before_thread` is called.
 ///
 /// # Errors
 /// Those of `put`, at once.
@@ -34,10 +34,12 @@ pub fn encode_all<E>(
     encoding: Encoding,
     raw: &[u8],
     threads: usize,
+    before_thread: fn(),
     mut put: impl FnMut(&[&[u8]]) -> Result<(), E>,
 ) -> Result<(), E> {
     let pieces = Pieces { encoding, raw, next: AtomicUsize::new(0) };
     if threads > 1 && encoding.method.is_some() && pieces.count() >= FRAMES_MIN {
+        before_thread();
         return pieces.encode_by_two(put);
     }
     let mut buffer = Vec::new();
@@ -131,7 +133,7 @@ mod tests {
             out.push(parts.concat());
             Ok(())
         };
-        encode_all(encoding, raw, threads, put).unwrap();
+        encode_all(encoding, raw, threads, || {}, put).unwrap();
         out
     }
 
@@ -157,7 +159,7 @@ mod tests {
             frames += 1;
             if frames == 7 { Err("full") } else { Ok(()) }
         };
-        assert_eq!(encode_all(Encoding { method: Some(Method::Zstd), level: 1 }, &raw, 2, put), Err("full"));
+        assert_eq!(encode_all(Encoding { method: Some(Method::Zstd), level: 1 }, &raw, 2, || {}, put), Err("full"));
         assert_eq!(frames, 7);
     }
 }

@@ -133,7 +133,7 @@ impl PooledFile {
 }
 
 impl EncoderPool {
-    /// `before_wait` is called on the threads that use the pool.
+    /// `before_wait` is called on the threads that use the pool, also before they start its thread.
     pub fn new(options: TableOptions, before_wait: fn() -> bool) -> Arc<EncoderPool> {
         let shared = Arc::new(Shared { options, state: Mutex::default(), changed: Condvar::new() });
         Arc::new(EncoderPool { shared, before_wait, thread: Mutex::new(None) })
@@ -147,6 +147,7 @@ impl EncoderPool {
     fn start(&self) -> bool {
         let mut thread = self.thread.lock();
         if thread.is_none() {
+            (self.before_wait)();
             let shared = Arc::clone(&self.shared);
             *thread = std::thread::Builder::new().name("encoder".into()).spawn(move || shared.work()).ok();
         }
