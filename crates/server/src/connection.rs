@@ -107,16 +107,16 @@ impl Input {
 }
 
 /// Sends as much as the socket takes at once.
-fn send_some(stream: &TcpStream, bytes: &[u8]) -> std::io::Result<usize> {
+pub(crate) fn send_some(socket: RawFd, bytes: &[u8]) -> std::io::Result<usize> {
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     // SAFETY: the pointer and the length are those of `bytes`, which lives through the call.
-    let n = unsafe { libc::send(stream.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
+    let n = unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), flags) };
     usize::try_from(n).map_err(|_| Error::last_os_error())
 }
 
 /// Sends everything, waiting for the socket if it must.
 fn send(mut stream: &TcpStream, bytes: &[u8]) -> std::io::Result<()> {
-    let sent = match send_some(stream, bytes) {
+    let sent = match send_some(stream.as_raw_fd(), bytes) {
         Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => 0,
         sent => sent?,
     };
@@ -142,6 +142,10 @@ pub(crate) struct Connection {
     stream: TcpStream,
     input: Input,
     output: Output,
+    /// The output is an answer that the client waits for.
+    owes: bool,
+    /// How much of the output was sent.
+    sent: usize,
     /// Bytes of the message that `copy_read` gave out last.
     lent: usize,
     /// The message being handled: its body begins at `body`.
@@ -161,6 +165,8 @@ impl Connection {
             stream,
             input: Input::default(),
             output: Output::new(),
+            owes: false,
+            sent: 0,
             lent: 0,
             message: Vec::new(),
             body: 0,
@@ -223,9 +229,26 @@ impl Connection {
     /// Forgets what was not sent.
     pub fn discard_output(&mut self) {
         self.output.clear();
+        self.owes = false;
     }
 
-    /// Feeds the session what the client has sent, until that is used up. `news`: the socket may have something.
+    /// The answer that is to be sent before the client is waited for, or empty.
+    pub fn owed(&self) -> &[u8] {
+        if self.owes { &self.output.bytes()[self.sent..] } else { &[] }
+    }
+
+    /// So many bytes of the answer were sent; true when that is all.
+    pub fn note_sent(&mut self, count: usize) -> bool {
+        self.sent += count;
+        let all = self.owed().is_empty();
+        if all {
+            self.discard_output();
+            self.sent = 0;
+        }
+        all
+    }
+
+    /// Feeds the session what the client has sent, until that is used up. The last answer is `owed` then. `news`: the socket may have something.
     /// `hung_up`: its end may have come.
     pub fn turn(&mut self, session: &mut Session, news: bool, hung_up: bool) -> Turn {
         self.drained &= !news;
@@ -280,6 +303,9 @@ impl Connection {
             self.fail(error);
             return Some(Turn::Ends);
         }
+        if self.owes && self.flush().is_err() {
+            return Some(Turn::Ends);
+        }
         let mut message = std::mem::take(&mut self.message);
         let flow = match Frontend::decode(tag, &message[self.body..]) {
             Ok(frontend) => session.handle(frontend, self),
@@ -292,8 +318,13 @@ impl Connection {
         let sent = match flow {
             Ok(Flow::Continue) if session.is_committing() => Ok(()),
             Ok(Flow::Continue) => self.flush_when_large(),
-            Ok(Flow::Flush) if session.is_committing() => return Some(Turn::Commits),
-            Ok(Flow::Flush) => self.flush(),
+            Ok(Flow::Flush) => {
+                self.owes = !self.output.is_empty();
+                if session.is_committing() {
+                    return Some(Turn::Commits);
+                }
+                self.flush_when_large()
+            }
             Ok(Flow::End) => return Some(Turn::Ends),
             Err(error) => self.flush().and(Err(error)),
         };
@@ -320,14 +351,14 @@ impl Client for Connection {
 
     fn flush_around(&mut self, values: &[(usize, &[u8])]) -> Result<()> {
         let bytes = self.output.bytes();
-        let mut from = 0;
+        let mut from = std::mem::take(&mut self.sent);
         let mut result = Ok(());
         for (at, value) in values {
             result = result.and_then(|()| send(&self.stream, &bytes[from..*at])).and_then(|()| send(&self.stream, value));
             from = *at;
         }
         let result = result.and_then(|()| send(&self.stream, &bytes[from..]));
-        self.output.clear();
+        self.discard_output();
         result.map_err(connection_lost)
     }
 

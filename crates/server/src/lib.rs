@@ -10,6 +10,7 @@ mod connection;
 mod listener;
 mod poller;
 mod processors;
+mod sender;
 mod startup;
 mod turns;
 

@@ -16,6 +16,8 @@
 //! 2. Sockets are watched edge-triggered. A seat gets `IDLE` only when its socket had nothing left, and news that came
 //!    meanwhile (`NEWS`) brings it back into the queue.
 //! 3. Nothing is sent to a client as long as its session `is_committing`.
+//! 4. An answer that is owed is sent before its connection's next message is handled, and before the owner polls or does what may
+//!    take long.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -33,6 +35,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::connection::{Connection, Turn};
 use crate::poller::{News, Poller};
 use crate::processors::Processors;
+use crate::sender::{ANSWERS_MAX, Answer, Sender};
 
 /// A connection and its session.
 pub(crate) struct Served {
@@ -57,6 +60,8 @@ struct Seat {
     /// The group it belongs to; changed by who has it busy.
     group: AtomicUsize,
     state: AtomicU8,
+    /// Its last turn that was looked at took long.
+    has_long_turns: AtomicBool,
     /// The client has closed its side.
     hung_up: AtomicBool,
     /// When the session has waited too long for its client, in milliseconds after the start; 0: never.
@@ -72,6 +77,7 @@ struct Group {
     /// Its place in `Turns::groups`, and the processor of its owner.
     index: usize,
     poller: Poller,
+    sender: Mutex<Sender>,
     state: Mutex<GroupState>,
     /// The kernel's number of the owner's thread.
     owner_thread: AtomicI32,
@@ -85,6 +91,8 @@ struct GroupState {
     /// Who polls and serves; 0: nobody.
     owner: u64,
     ready: VecDeque<Arc<Seat>>,
+    /// Seats that owe their clients answers, which are sent together.
+    answering: Vec<Arc<Seat>>,
     committing: Vec<Arc<Seat>>,
     /// Times the sockets were looked at since the first of those.
     commit_rounds: usize,
@@ -120,6 +128,7 @@ pub(crate) struct Turns {
 /// What an owner does next.
 enum Next {
     Serve(Arc<Seat>),
+    Answer(Vec<Arc<Seat>>),
     Commit(Vec<Arc<Seat>>),
     Poll,
     /// Somebody else owns the group now.
@@ -148,8 +157,14 @@ impl Turns {
     pub fn start(backends: &Arc<Backends>) -> std::io::Result<Arc<Turns>> {
         let count = std::thread::available_parallelism().map_or(1, |n| n.get());
         let group = |index| {
-            let (poller, state) = (Poller::new()?, Mutex::default());
-            Ok(Arc::new(Group { index, poller, state, owner_thread: AtomicI32::new(0), busy_since: AtomicU64::new(0) }))
+            Ok(Arc::new(Group {
+                index,
+                poller: Poller::new()?,
+                sender: Mutex::new(Sender::new()),
+                state: Mutex::default(),
+                owner_thread: AtomicI32::new(0),
+                busy_since: AtomicU64::new(0),
+            }))
         };
         let turns = Arc::new(Turns {
             groups: (0..count).map(group).collect::<std::io::Result<_>>()?,
@@ -198,6 +213,7 @@ impl Turns {
             id: self.next_seat.fetch_add(1, Ordering::Relaxed),
             group: AtomicUsize::new(group.index),
             state: AtomicU8::new(BUSY),
+            has_long_turns: AtomicBool::new(false),
             hung_up: AtomicBool::new(false),
             idle_until: AtomicU64::new(0),
             served: Mutex::new(Some(served)),
@@ -292,12 +308,13 @@ impl Turns {
                     group.busy_since.store(self.tick.load(Ordering::Relaxed), Ordering::Relaxed);
                     self.serve(group, &seat, worker, true);
                 }
+                Next::Answer(seats) => self.answer(group, &seats),
                 Next::Commit(seats) => {
                     group.busy_since.store(self.tick.load(Ordering::Relaxed), Ordering::Relaxed);
                     if self.log_micros.load(Ordering::Relaxed) > LOG_MICROS_MAX {
                         self.give(group, worker);
                     }
-                    self.finish_commits(&seats);
+                    self.finish_commits(group, &seats);
                     // Only now what else they have in their buffers, which may take its time.
                     for seat in seats {
                         self.serve(group, &seat, worker, false);
@@ -320,13 +337,23 @@ impl Turns {
             let Served { connection, session, .. } = &mut **served;
             let turn = catch_unwind(AssertUnwindSafe(|| connection.turn(session, news, hung_up)));
             news = false;
+            let looked = looked.map(|began| began.elapsed());
+            if let Some(took) = looked {
+                seat.has_long_turns.store(took >= SHORT_TURN, Ordering::Relaxed);
+            }
             match turn {
                 Ok(Turn::Waits) => {
                     let timeout = served.session.idle_timeout();
                     let until = timeout.map_or(0, |t| (self.started.elapsed() + t).as_millis().max(1) as u64);
                     seat.idle_until.store(until, Ordering::Relaxed);
-                    if let Some(began) = looked
-                        && let Some(better) = self.better_group(served, group, began.elapsed())
+                    if !served.connection.owed().is_empty()
+                        && !group.defer_answer(worker, seat)
+                        && served.connection.flush().is_err()
+                    {
+                        break;
+                    }
+                    if let Some(took) = looked
+                        && let Some(better) = self.better_group(served, group, took)
                     {
                         self.move_seat(seat, served.connection.descriptor(), group, better);
                         group = better;
@@ -344,7 +371,7 @@ impl Turns {
                         return;
                     }
                     drop(state);
-                    if !served.finish_commit() {
+                    if !served.finish_commit() || served.connection.flush().is_err() {
                         break;
                     }
                 }
@@ -385,8 +412,35 @@ impl Turns {
         }
     }
 
+    /// Sends what they owe their clients.
+    fn answer(&self, group: &Group, seats: &[Arc<Seat>]) {
+        let mut late = Vec::new();
+        {
+            // Who serves one of them meanwhile sends its answer, too.
+            let locked = seats.iter().filter_map(|seat| Some((seat, seat.served.try_lock()?)));
+            let mut owing: Vec<_> =
+                locked.filter(|(_, held)| held.as_ref().is_some_and(|s| !s.connection.owed().is_empty())).collect();
+            let connections = owing.iter().filter_map(|(_, held)| held.as_ref()).map(|served| &served.connection);
+            let answers: Vec<Answer<'_>> = connections.map(|c| (c.descriptor(), c.owed())).collect();
+            let sent = group.sender.lock().send(&answers);
+            for ((seat, held), sent) in owing.iter_mut().zip(sent) {
+                if held.as_mut().is_some_and(|served| !served.connection.note_sent(sent)) {
+                    late.push(*seat);
+                }
+            }
+        }
+        // The sockets of these are full or broken. Waiting for one of them gives the group away.
+        for seat in late {
+            if let Some(mut held) = seat.served.try_lock()
+                && held.as_mut().is_some_and(|served| served.connection.flush().is_err())
+            {
+                self.end(seat, held.take());
+            }
+        }
+    }
+
     /// One write of the log for all of them.
-    fn finish_commits(&self, seats: &[Arc<Seat>]) {
+    fn finish_commits(&self, group: &Group, seats: &[Arc<Seat>]) {
         if let Some(session) = seats.first().and_then(|s| s.served.lock().as_ref().map(|s| Arc::clone(s.session.state()))) {
             let began = Instant::now();
             // One that fails is reported by each commit.
@@ -400,6 +454,7 @@ impl Turns {
                 self.end(seat, held.take());
             }
         }
+        self.answer(group, seats);
     }
 
     fn end(&self, seat: &Seat, served: Option<Box<Served>>) {
@@ -461,7 +516,13 @@ impl Group {
                 return Next::Leave;
             }
             let commits = !state.committing.is_empty();
-            if commits && state.commit_rounds >= COMMIT_ROUNDS_MAX {
+            let commits_now = commits && state.commit_rounds >= COMMIT_ROUNDS_MAX;
+            let next_is_short = state.ready.front().is_some_and(|next| !next.has_long_turns.load(Ordering::Relaxed));
+            let answers_wait = next_is_short && !commits_now && state.answering.len() < ANSWERS_MAX;
+            if !state.answering.is_empty() && !answers_wait {
+                return Next::Answer(std::mem::take(&mut state.answering));
+            }
+            if commits_now {
                 return Next::Commit(state.take_committing());
             }
             if let Some(seat) = state.ready.pop_front() {
@@ -495,6 +556,16 @@ impl Group {
             true => Next::Commit(state.take_committing()),
             false => Next::Poll,
         }
+    }
+
+    /// Leaves a seat's answer to be sent with those of others, if this thread is the owner and there are others.
+    fn defer_answer(&self, worker: u64, seat: &Arc<Seat>) -> bool {
+        let mut state = self.state.lock();
+        let defers = state.owner == worker && (!state.ready.is_empty() || !state.answering.is_empty());
+        if defers {
+            state.answering.push(Arc::clone(seat));
+        }
+        defers
     }
 
     /// Tells an owner that polls of what somebody else has put into its queue.
@@ -536,10 +607,10 @@ impl Preference {
 }
 
 impl Served {
-    /// Waits for the commit and sends what it held back; false when the connection has ended.
+    /// Waits for the commit, so that its answer can be sent; false when the connection has ended.
     fn finish_commit(&mut self) -> bool {
         match self.session.finish_commit() {
-            Ok(()) => self.connection.flush().is_ok(),
+            Ok(()) => true,
             Err(error) => {
                 self.connection.discard_output();
                 self.connection.fail(error);
@@ -557,17 +628,18 @@ fn before_wait() -> bool {
         turns.processors.release(0);
         return false;
     }
-    let committing = {
+    let (answering, committing) = {
         let mut state = group.state.lock();
         if state.owner != worker {
             return false;
         }
-        state.take_committing()
+        (std::mem::take(&mut state.answering), state.take_committing())
     };
+    turns.answer(&group, &answering);
     if committing.is_empty() {
         return false;
     }
-    turns.finish_commits(&committing);
+    turns.finish_commits(&group, &committing);
     // They are not served here: they could wait for the statement below them on this thread's stack.
     let mut state = group.state.lock();
     state.ready.extend(committing);
