@@ -26,7 +26,7 @@ use crate::output::IndexOutput;
 use crate::serializable::Write;
 use crate::tree::Tree;
 use crate::txn::{PrivateRun, Transaction};
-use crate::wait::about_to_wait;
+use crate::wait::{about_to_start_thread, about_to_wait};
 
 /// Threads that make the final segments, at most.
 const THREADS_MAX: usize = 4;
@@ -134,7 +134,7 @@ impl IndexBuilder {
             let spare = self.join()?;
             let piece = Arc::new(Mutex::new(std::mem::replace(&mut self.piece, spare)));
             let (files, sorted) = (Arc::clone(self.files()), Arc::clone(&piece));
-            about_to_wait();
+            about_to_start_thread();
             let thread = std::thread::Builder::new().name("index sort".into());
             match thread.spawn(move || sorted.lock().write_run(&files)) {
                 Ok(thread) => {
@@ -286,7 +286,7 @@ impl Build<'_> {
         let mut pieces = pieces.into_iter();
         let mut work: Vec<_> = (0..=self.bounds.len()).map(|i| (i, pieces.next())).collect();
         let Some((_, last_piece)) = work.pop() else { return Ok(Vec::new()) };
-        about_to_wait();
+        about_to_start_thread();
         std::thread::scope(|scope| {
             let others: Vec<_> = work.into_iter().map(|(i, piece)| scope.spawn(move || self.part(i, piece))).collect();
             let last = self.part(self.bounds.len(), last_piece);

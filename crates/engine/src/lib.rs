@@ -71,7 +71,7 @@ pub use tree::Persistence;
 pub use txn::{
     Committing, ExportedSnapshot, Isolation, Latest, OnPublish, ReadView, RowLockResult, Savepoint, Transaction, ViewPin,
 };
-pub use wait::{about_to_wait, set_wait_hook};
+pub use wait::{about_to_start_thread, about_to_wait, set_thread_hooks};
 
 /// An encoded row (`melba_types::row`). Cloning shares the bytes.
 pub type RowBytes = Arc<[u8]>;

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use melba_segment::{EncoderPool, Finishing, KeyOptions, KeySegmentWriter, TableOptions, TableSegmentWriter};
+use melba_segment::{EncoderPool, Finishing, Hooks, KeyOptions, KeySegmentWriter, TableOptions, TableSegmentWriter};
 use melba_types::row::{Field, RowLayout};
 use melba_types::{Batch, Bitmap, Column, ColumnData, Csn, Datum, Kind, RowId};
 
 use crate::error::{EngineError, Result};
 use crate::levels::{Files, IndexRun, TableRun, segment_name};
 use crate::memory::{Held, QueryMemory};
+use crate::wait::{about_to_start_thread, about_to_wait};
 
 /// Rows handed to a segment writer at a time.
 const BATCH_ROWS: usize = 2048;
@@ -73,7 +74,7 @@ impl TableOutput {
         let mut held = Held::new(memory);
         let bytes = POOLED_GROUPS * options.group_bytes;
         if bytes as u64 <= memory.limit() / POOL_SHARE && held.try_set(bytes) {
-            let pool = EncoderPool::new(options, crate::wait::about_to_wait);
+            let pool = EncoderPool::new(options, Hooks { before_wait: about_to_wait, before_thread: about_to_start_thread });
             self.pool = Some(Pooled { pool, _held: held });
         }
         self

@@ -6,20 +6,31 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 thread_local! {
-    static HOOK: Cell<Option<fn() -> bool>> = const { Cell::new(None) };
+    static BEFORE_WAIT: Cell<Option<fn() -> bool>> = const { Cell::new(None) };
+    static BEFORE_THREAD: Cell<Option<fn()>> = const { Cell::new(None) };
 }
 
-/// Sets what this thread does before it waits for longer than a mutex is held: a scheduler that serves several sessions by
-/// one thread gives its other sessions away. True: it did something that the thread may have been about to wait for.
-pub fn set_wait_hook(hook: fn() -> bool) {
-    HOOK.set(Some(hook));
+/// Sets what this thread does before it waits for longer than a mutex is held, and before it starts another thread.
+///
+/// A scheduler that serves several sessions by one thread gives its other sessions away before the thread waits; true: it did
+/// something that the thread may have been about to wait for. One that binds its threads to processors looses this one before
+/// another inherits that.
+pub fn set_thread_hooks(before_wait: fn() -> bool, before_thread: fn()) {
+    BEFORE_WAIT.set(Some(before_wait));
+    BEFORE_THREAD.set(Some(before_thread));
 }
 
 /// To be called before waiting for another transaction, the disk, the client or a clock, with no locks held that the hook
-/// could want. True: look again before you wait. Also to be called before starting a thread, which inherits the processors
-/// that its starter may use.
+/// could want. True: look again before you wait.
 pub fn about_to_wait() -> bool {
-    HOOK.get().is_some_and(|hook| hook())
+    BEFORE_WAIT.get().is_some_and(|hook| hook())
+}
+
+/// To be called before starting a thread.
+pub fn about_to_start_thread() {
+    if let Some(hook) = BEFORE_THREAD.get() {
+        hook();
+    }
 }
 
 /// A one-thread parking place. A notification that comes before the wait is not lost.

@@ -20,7 +20,7 @@ mod writer;
 use melba_types::{Bitmap, Column, Csn, RowId};
 
 pub use group::GroupReader;
-pub use pool::EncoderPool;
+pub use pool::{EncoderPool, Hooks};
 pub use reader::TableSegmentReader;
 pub use writer::{Finishing, TableSegmentWriter, null_batch};
 

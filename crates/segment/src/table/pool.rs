@@ -27,11 +27,19 @@ const JOBS_MAX: usize = 1;
 /// Encoded groups of one file that wait for those before them.
 const ENCODED_MAX: usize = 4;
 
+/// What is called on the threads that use a pool.
+#[derive(Clone, Copy)]
+pub struct Hooks {
+    /// Before it waits; true: look again first.
+    pub before_wait: fn() -> bool,
+    /// Before the pool's thread is started.
+    pub before_thread: fn(),
+}
+
 /// Encodes the row groups of several segments, written one after the other.
 pub struct EncoderPool {
     shared: Arc<Shared>,
-    /// Called on the owner's thread before it waits; true: look again first.
-    before_wait: fn() -> bool,
+    hooks: Hooks,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -133,10 +141,10 @@ impl PooledFile {
 }
 
 impl EncoderPool {
-    /// `before_wait` is called on the threads that use the pool, also before they start its thread.
-    pub fn new(options: TableOptions, before_wait: fn() -> bool) -> Arc<EncoderPool> {
+    /// `hooks` are called on the threads that use the pool.
+    pub fn new(options: TableOptions, hooks: Hooks) -> Arc<EncoderPool> {
         let shared = Arc::new(Shared { options, state: Mutex::default(), changed: Condvar::new() });
-        Arc::new(EncoderPool { shared, before_wait, thread: Mutex::new(None) })
+        Arc::new(EncoderPool { shared, hooks, thread: Mutex::new(None) })
     }
 
     pub(super) fn options(&self) -> &TableOptions {
@@ -147,7 +155,7 @@ impl EncoderPool {
     fn start(&self) -> bool {
         let mut thread = self.thread.lock();
         if thread.is_none() {
-            (self.before_wait)();
+            (self.hooks.before_thread)();
             let shared = Arc::clone(&self.shared);
             *thread = std::thread::Builder::new().name("encoder".into()).spawn(move || shared.work()).ok();
         }
@@ -201,7 +209,7 @@ impl EncoderPool {
             assert!(!state.panicked, "the encoding thread has panicked");
             if let Some(job) = state.jobs.pop_front() {
                 self.shared.run(state, job);
-            } else if !MutexGuard::unlocked(state, self.before_wait) {
+            } else if !MutexGuard::unlocked(state, self.hooks.before_wait) {
                 if let Some(answer) = done() {
                     return answer;
                 }

@@ -56,7 +56,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use melba_engine::Committing;
-pub use melba_engine::{about_to_wait, set_wait_hook};
+pub use melba_engine::{about_to_wait, set_thread_hooks};
 use melba_protocol::Frontend;
 use melba_types::{DbError, Result, Severity, SqlState, err};
 

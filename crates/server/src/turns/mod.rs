@@ -19,23 +19,25 @@
 //! 4. An answer that is owed is sent before its connection's next message is handled, and before the owner polls or does what may
 //!    take long.
 
-use std::cell::RefCell;
-use std::collections::VecDeque;
+mod group;
+mod workers;
+
 use std::os::fd::RawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use melba_sql::session::Session;
 use melba_sql::session::backends::Backends;
 use melba_sql::session::client::Client as _;
-use melba_sql::session::{STACK_BYTES, Session, set_wait_hook};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use crate::connection::{Connection, Turn};
-use crate::poller::{News, Poller};
 use crate::processors::Processors;
-use crate::sender::{ANSWERS_MAX, Answer, Sender};
+use crate::sender::Answer;
+use group::{BUSY, EVENTS_MAX, Group, IDLE, Next, Seat};
+use workers::Worker;
 
 /// A connection and its session.
 pub(crate) struct Served {
@@ -54,65 +56,10 @@ pub(crate) struct Preference {
     other: Option<usize>,
 }
 
-/// A connection's place in its group.
-struct Seat {
-    id: u64,
-    /// The group it belongs to; changed by who has it busy.
-    group: AtomicUsize,
-    state: AtomicU8,
-    /// Its last turn that was looked at took long.
-    has_long_turns: AtomicBool,
-    /// The client has closed its side.
-    hung_up: AtomicBool,
-    /// When the session has waited too long for its client, in milliseconds after the start; 0: never.
-    idle_until: AtomicU64,
-    served: Mutex<Option<Box<Served>>>,
-}
-
-const IDLE: u8 = 0;
-const BUSY: u8 = 1;
-const NEWS: u8 = 2;
-
-struct Group {
-    /// Its place in `Turns::groups`, and the processor of its owner.
-    index: usize,
-    poller: Poller,
-    sender: Mutex<Sender>,
-    state: Mutex<GroupState>,
-    /// The kernel's number of the owner's thread.
-    owner_thread: AtomicI32,
-    /// The monitor's tick at which the owner began what it does; 0 while it polls.
-    busy_since: AtomicU64,
-}
-
-#[derive(Default)]
-struct GroupState {
-    seats: hashbrown::HashMap<u64, Arc<Seat>>,
-    /// Who polls and serves; 0: nobody.
-    owner: u64,
-    ready: VecDeque<Arc<Seat>>,
-    /// Seats that owe their clients answers, which are sent together.
-    answering: Vec<Arc<Seat>>,
-    committing: Vec<Arc<Seat>>,
-    /// Times the sockets were looked at since the first of those.
-    commit_rounds: usize,
-}
-
-/// What a thread owns, or has owned a moment ago: the group, and as which worker.
-type Owned = (Arc<Turns>, Arc<Group>, u64);
-
-/// A thread without a group.
-struct Spare {
-    worker: u64,
-    assigned: Mutex<Option<Arc<Group>>>,
-    wake: Condvar,
-}
-
 /// All connections of a server.
 pub(crate) struct Turns {
     groups: Vec<Arc<Group>>,
     processors: Processors,
-    spares: Mutex<Vec<Arc<Spare>>>,
     backends: Arc<Backends>,
     next_worker: AtomicU64,
     next_seat: AtomicU64,
@@ -125,51 +72,21 @@ pub(crate) struct Turns {
     stopped: AtomicBool,
 }
 
-/// What an owner does next.
-enum Next {
-    Serve(Arc<Seat>),
-    Answer(Vec<Arc<Seat>>),
-    Commit(Vec<Arc<Seat>>),
-    Poll,
-    /// Somebody else owns the group now.
-    Leave,
-}
-
 /// Statements that run longer give the group away.
 const TICK: Duration = Duration::from_millis(5);
-/// Spare threads kept beyond those that the connections could need at once.
-const SPARES_EXTRA: usize = 4;
 /// Giving the group to another thread costs about as much as waiting so long for the log.
 const LOG_MICROS_MAX: u64 = 200;
 /// Turns of a connection between two looks at which group would serve it best.
 const LOOK_TURNS: u32 = 32;
 /// Turns that take longer gain little from being near their client.
 const SHORT_TURN: Duration = Duration::from_micros(100);
-const EVENTS_MAX: usize = 64;
-/// Commits wait for others while there is other work, but not longer than this many looks at the sockets.
-const COMMIT_ROUNDS_MAX: usize = 2;
-
-thread_local! {
-    static OWNED: RefCell<Option<Owned>> = const { RefCell::new(None) };
-}
 
 impl Turns {
     pub fn start(backends: &Arc<Backends>) -> std::io::Result<Arc<Turns>> {
         let count = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let group = |index| {
-            Ok(Arc::new(Group {
-                index,
-                poller: Poller::new()?,
-                sender: Mutex::new(Sender::new()),
-                state: Mutex::default(),
-                owner_thread: AtomicI32::new(0),
-                busy_since: AtomicU64::new(0),
-            }))
-        };
         let turns = Arc::new(Turns {
-            groups: (0..count).map(group).collect::<std::io::Result<_>>()?,
+            groups: (0..count).map(Group::new).collect::<std::io::Result<_>>()?,
             processors: Processors::of_this_process(count),
-            spares: Mutex::default(),
             backends: Arc::clone(backends),
             next_worker: AtomicU64::new(1),
             next_seat: AtomicU64::new(1),
@@ -180,7 +97,7 @@ impl Turns {
             stopped: AtomicBool::new(false),
         });
         for group in &turns.groups {
-            turns.give(group, 0);
+            turns.start_group(group);
         }
         let monitor = Arc::clone(&turns);
         std::thread::Builder::new().name("turns".into()).spawn(move || monitor.monitor())?;
@@ -197,17 +114,14 @@ impl Turns {
         self.stopped.store(true, Ordering::SeqCst);
         for group in &self.groups {
             group.poller.wake();
-        }
-        for spare in &*self.spares.lock() {
-            let _assigned = spare.assigned.lock();
-            spare.wake.notify_one();
+            self.wake_spares(group);
         }
     }
 
     /// Takes over a connection whose session has greeted its client.
     pub fn add(self: &Arc<Self>, mut served: Box<Served>) {
         served.session.defer_commits();
-        let group = self.groups.iter().min_by_key(|g| g.state.lock().seats.len()).expect("there is a group");
+        let group = self.groups.iter().min_by_key(|g| g.len()).expect("there is a group");
         let descriptor = served.connection.descriptor();
         let seat = Arc::new(Seat {
             id: self.next_seat.fetch_add(1, Ordering::Relaxed),
@@ -227,86 +141,13 @@ impl Turns {
         self.serve(group, &seat, 0, true);
     }
 
-    /// Makes a spare thread the owner, if `from` still is; false when there can be no further thread.
-    fn give(self: &Arc<Self>, group: &Arc<Group>, from: u64) -> bool {
-        if group.state.lock().owner != from {
-            return true;
-        }
-        let spare = self.spares.lock().pop();
-        let worker = spare.as_ref().map_or_else(|| self.next_worker.fetch_add(1, Ordering::Relaxed), |s| s.worker);
-        {
-            let mut state = group.state.lock();
-            if state.owner != from {
-                self.spares.lock().extend(spare);
-                return true;
-            }
-            state.owner = worker;
-            group.busy_since.store(0, Ordering::Relaxed);
-        }
-        match spare {
-            Some(spare) => {
-                *spare.assigned.lock() = Some(Arc::clone(group));
-                spare.wake.notify_one();
-            }
-            None => {
-                let (turns, assigned) = (Arc::clone(self), Arc::clone(group));
-                let thread = std::thread::Builder::new().name(format!("sessions {worker}")).stack_size(STACK_BYTES);
-                if thread.spawn(move || turns.work(worker, assigned)).is_err() {
-                    // Too many threads: this one goes on as the owner after its wait.
-                    group.state.lock().owner = from;
-                    return false;
-                }
-            }
-        }
-        true
-    }
-
-    /// A thread's life: owner of one group after another.
-    fn work(self: &Arc<Self>, worker: u64, first: Arc<Group>) {
-        set_wait_hook(before_wait);
-        let mut group = first;
-        loop {
-            OWNED.set(Some((Arc::clone(self), Arc::clone(&group), worker)));
-            self.processors.bind(group.index);
-            // SAFETY: the call has no arguments and cannot fail.
-            group.owner_thread.store(unsafe { libc::gettid() }, Ordering::Relaxed);
-            self.own(&group, worker);
-            OWNED.set(None);
-            match self.wait_for_group(worker) {
-                Some(next) => group = next,
-                None => return,
-            }
-        }
-    }
-
-    fn wait_for_group(&self, worker: u64) -> Option<Arc<Group>> {
-        let spare = Arc::new(Spare { worker, assigned: Mutex::new(None), wake: Condvar::new() });
-        {
-            let mut spares = self.spares.lock();
-            if spares.len() >= self.connections() + SPARES_EXTRA {
-                return None;
-            }
-            spares.push(Arc::clone(&spare));
-        }
-        let mut assigned = spare.assigned.lock();
-        loop {
-            if let Some(group) = assigned.take() {
-                return Some(group);
-            }
-            if self.stopped.load(Ordering::SeqCst) {
-                return None;
-            }
-            spare.wake.wait(&mut assigned);
-        }
-    }
-
-    fn own(self: &Arc<Self>, group: &Arc<Group>, worker: u64) {
+    fn own(self: &Arc<Self>, group: &Arc<Group>, worker: &Worker) {
         let mut news = Vec::with_capacity(EVENTS_MAX);
         while !self.stopped.load(Ordering::Relaxed) {
-            match group.next(worker, &mut news) {
+            match group.next(worker.id, &mut news) {
                 Next::Serve(seat) => {
                     group.busy_since.store(self.tick.load(Ordering::Relaxed), Ordering::Relaxed);
-                    self.serve(group, &seat, worker, true);
+                    self.serve(group, &seat, worker.id, true);
                 }
                 Next::Answer(seats) => self.answer(group, &seats),
                 Next::Commit(seats) => {
@@ -317,7 +158,7 @@ impl Turns {
                     self.finish_commits(group, &seats);
                     // Only now what else they have in their buffers, which may take its time.
                     for seat in seats {
-                        self.serve(group, &seat, worker, false);
+                        self.serve(group, &seat, worker.id, false);
                     }
                 }
                 Next::Poll => {}
@@ -387,13 +228,12 @@ impl Turns {
     /// are long, even groups count for more.
     fn better_group(&self, served: &mut Served, group: &Group, turn: Duration) -> Option<&Arc<Group>> {
         let even = self.connections().div_ceil(self.groups.len());
-        let seats = |group: &Group| group.state.lock().seats.len();
         let best = match turn < SHORT_TURN {
             true => {
                 let of_client = self.processors.of_client(served.connection.descriptor());
-                of_client.filter(|index| seats(&self.groups[*index]) <= even + even / 4)
+                of_client.filter(|index| self.groups[*index].len() <= even + even / 4)
             }
-            false if seats(group) > even => self.groups.iter().min_by_key(|group| seats(group)).map(|group| group.index),
+            false if group.len() > even => self.groups.iter().min_by_key(|group| group.len()).map(|group| group.index),
             false => None,
         };
         let other = best.filter(|index| *index != group.index);
@@ -468,19 +308,12 @@ impl Turns {
         self.connections.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Gives groups away whose owner is busy for long, and ends sessions that wait too long for their client.
+    /// Looks after the groups, and ends sessions that wait too long for their client.
     fn monitor(self: &Arc<Self>) {
         while !self.stopped.load(Ordering::Relaxed) {
             std::thread::sleep(TICK);
             let now = self.tick.fetch_add(1, Ordering::Relaxed) + 1;
-            for group in &self.groups {
-                let since = group.busy_since.load(Ordering::Relaxed);
-                if since != 0 && now >= since + 2 {
-                    let (owner, thread) = (group.state.lock().owner, group.owner_thread.load(Ordering::Relaxed));
-                    self.processors.release(thread);
-                    self.give(group, owner);
-                }
-            }
+            self.groups.iter().for_each(|group| self.help(group, now));
             if now.is_multiple_of(8) {
                 self.end_idle();
             }
@@ -508,95 +341,6 @@ impl Turns {
     }
 }
 
-impl Group {
-    fn next(&self, worker: u64, news: &mut Vec<News>) -> Next {
-        let commits = {
-            let mut state = self.state.lock();
-            if state.owner != worker {
-                return Next::Leave;
-            }
-            let commits = !state.committing.is_empty();
-            let commits_now = commits && state.commit_rounds >= COMMIT_ROUNDS_MAX;
-            let next_is_short = state.ready.front().is_some_and(|next| !next.has_long_turns.load(Ordering::Relaxed));
-            let answers_wait = next_is_short && !commits_now && state.answering.len() < ANSWERS_MAX;
-            if !state.answering.is_empty() && !answers_wait {
-                return Next::Answer(std::mem::take(&mut state.answering));
-            }
-            if commits_now {
-                return Next::Commit(state.take_committing());
-            }
-            if let Some(seat) = state.ready.pop_front() {
-                return Next::Serve(seat);
-            }
-            if commits && state.committing.len() == state.seats.len() {
-                // There is nobody whose commit could join them.
-                return Next::Commit(state.take_committing());
-            }
-            state.commit_rounds += usize::from(commits);
-            commits
-        };
-        self.busy_since.store(0, Ordering::Relaxed);
-        self.poller.wait(!commits, EVENTS_MAX, news);
-        let mut state = self.state.lock();
-        for one in news.drain(..) {
-            let Some(seat) = state.seats.get(&one.id).cloned() else { continue };
-            if one.hung_up {
-                seat.hung_up.store(true, Ordering::Release);
-            }
-            if seat.notify() {
-                state.ready.push_back(seat);
-            }
-        }
-        if state.owner != worker {
-            // The monitor was late: the new owner may be polling already.
-            self.wake_for(&state);
-            return Next::Leave;
-        }
-        match state.ready.is_empty() && commits {
-            true => Next::Commit(state.take_committing()),
-            false => Next::Poll,
-        }
-    }
-
-    /// Leaves a seat's answer to be sent with those of others, if this thread is the owner and there are others.
-    fn defer_answer(&self, worker: u64, seat: &Arc<Seat>) -> bool {
-        let mut state = self.state.lock();
-        let defers = state.owner == worker && (!state.ready.is_empty() || !state.answering.is_empty());
-        if defers {
-            state.answering.push(Arc::clone(seat));
-        }
-        defers
-    }
-
-    /// Tells an owner that polls of what somebody else has put into its queue.
-    fn wake_for(&self, state: &GroupState) {
-        if !state.ready.is_empty() {
-            self.poller.wake();
-        }
-    }
-}
-
-impl GroupState {
-    fn take_committing(&mut self) -> Vec<Arc<Seat>> {
-        self.commit_rounds = 0;
-        std::mem::take(&mut self.committing)
-    }
-}
-
-impl Seat {
-    /// News of its socket: true when it is to be queued.
-    fn notify(&self) -> bool {
-        loop {
-            let next = if self.state.load(Ordering::SeqCst) == IDLE { (IDLE, BUSY) } else { (BUSY, NEWS) };
-            match self.state.compare_exchange(next.0, next.1, Ordering::SeqCst, Ordering::SeqCst) {
-                Ok(_) => return next.1 == BUSY,
-                Err(NEWS) => return false,
-                Err(_) => {}
-            }
-        }
-    }
-}
-
 impl Preference {
     /// Counts a turn; true when it is time to look.
     fn is_due(&mut self) -> bool {
@@ -618,33 +362,4 @@ impl Served {
             }
         }
     }
-}
-
-/// The hook of this module's threads: what it owns is served by another thread, its commits included. When there can be none,
-/// the commits come first, as this thread may be about to wait for one of them (true: it may have happened).
-fn before_wait() -> bool {
-    let Some((turns, group, worker)) = OWNED.with_borrow(Clone::clone) else { return false };
-    if turns.give(&group, worker) {
-        turns.processors.release(0);
-        return false;
-    }
-    let (answering, committing) = {
-        let mut state = group.state.lock();
-        if state.owner != worker {
-            return false;
-        }
-        (std::mem::take(&mut state.answering), state.take_committing())
-    };
-    turns.answer(&group, &answering);
-    if committing.is_empty() {
-        return false;
-    }
-    turns.finish_commits(&group, &committing);
-    // They are not served here: they could wait for the statement below them on this thread's stack.
-    let mut state = group.state.lock();
-    state.ready.extend(committing);
-    if state.owner != worker {
-        group.wake_for(&state);
-    }
-    true
 }
