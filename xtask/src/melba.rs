@@ -129,7 +129,9 @@ impl Melba {
         let log =
             std::fs::OpenOptions::new().create(true).append(true).open(&log).map_err(|e| format!("{}: {e}", log.display()))?;
         let mut command = Command::new(binary());
-        command.arg("serve").arg("--data").arg(directory.join("data")).args(["--listen", listen]).args(&arguments);
+        command.arg("serve").arg("--data").arg(directory.join("data")).args(["--listen", listen]);
+        // Servers that are killed would leave their sockets behind.
+        command.args(["-c", "unix_socket_directories="]).args(&arguments);
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().map_err(|e| format!("{}: {e}", binary().display()))?;
         let stdout = child.stdout.take().ok_or("the server has no output")?;
         let mut melba = Melba { child, directory, arguments, address: Address::new("", "") };

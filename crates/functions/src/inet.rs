@@ -8,7 +8,7 @@ use melba_types::{Datum, Oid, Result, err, oids};
 use crate::hash::{hash_bytes, hash_bytes_extended};
 use crate::io::{self, TypeContext, TypeIo};
 use crate::macros::comparison_table;
-use crate::{CallContext, ScalarFn};
+use crate::ScalarFn;
 
 pub const TYPES: &[(Oid, TypeIo)] = &[
     (
@@ -165,14 +165,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         let distance = i64::try_from(x.abs_diff(y)).map_err(|_| out_of_range())?;
         Ok(Datum::Int8(if x >= y { distance } else { -distance }))
     }),
-    ("inet_client_addr", client),
-    ("inet_server_addr", client),
 ];
-
-/// Only the session knows its connection.
-fn client(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
-    call.session.system_function("inet_client_addr", call, a)
-}
 
 fn text(write: impl FnOnce(&mut Vec<u8>)) -> Datum {
     let mut out = Vec::new();

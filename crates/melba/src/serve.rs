@@ -10,6 +10,8 @@ use melba_sql::cluster::Cluster;
 use melba_sql::session::context::Instance;
 use melba_sql::session::engine_settings::engine_options;
 use melba_sql::session::settings::Settings;
+use melba_types::DbError;
+use melba_types::error::Fields;
 use melba_vfs::{Directory, OsClock, OsDirectory, OsRandom};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -31,7 +33,8 @@ pub fn serve(data: &Path, listen: &str, overrides: Vec<(String, String)>) -> Res
     let instance = Arc::new(Instance::new(settings, cluster).with_configuration(Box::new(files)));
     instance.backends.start_watchdog().map_err(|e| format!("could not start a thread: {e}"))?;
     let configured = Arc::clone(&instance);
-    let server = Server::bind(listen, instance).map_err(|e| format!("could not listen on {listen}: {e}"))?;
+    let server = Server::bind(listen, instance).map_err(|e| full(&e))?;
+    server.warnings().iter().for_each(|w| eprintln!("melba: warning: {}", full(w)));
     let handle = server.handle();
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(|e| format!("could not catch signals: {e}"))?;
     let watcher = move || {
@@ -48,6 +51,9 @@ pub fn serve(data: &Path, listen: &str, overrides: Vec<(String, String)>) -> Res
     engine.start_background();
     let address = server.local_addr();
     println!("melba is ready: psql -h {} -p {} -U postgres", address.ip(), address.port());
+    if let Some(directory) = server.socket_directory() {
+        println!("            or: psql -h {} -p {} -U postgres", directory.display(), address.port());
+    }
     server.run().map_err(|e| format!("the listener failed: {e}"))?;
     engine.shutdown().map_err(|e| e.to_string())
 }
@@ -59,12 +65,14 @@ pub fn while_serving(data: &Path, body: impl FnOnce(SocketAddr) -> Result<()>) -
     }
     let directory = open_directory(data)?;
     let _lock = lock(&*directory, data)?;
-    let files = Files { data: data.to_owned(), overrides: Vec::new() };
+    // For `body` alone.
+    let overrides = vec![("unix_socket_directories".to_owned(), String::new())];
+    let files = Files { data: data.to_owned(), overrides };
     let (settings, open_files_max) = fit_open_files(files.assignments()?)?;
     let cluster = open_cluster(directory, &settings, open_files_max)?;
     let engine = cluster.engine.clone();
     let instance = Arc::new(Instance::new(settings, cluster));
-    let server = Server::bind("127.0.0.1:0", instance).map_err(|e| format!("could not listen: {e}"))?;
+    let server = Server::bind("127.0.0.1:0", instance).map_err(|e| full(&e))?;
     let (handle, address) = (server.handle(), server.local_addr());
     let result = std::thread::scope(|scope| {
         let serving = scope.spawn(move || server.run());
@@ -78,6 +86,13 @@ pub fn while_serving(data: &Path, body: impl FnOnce(SocketAddr) -> Result<()>) -
     });
     engine.shutdown().map_err(|e| e.to_string())?;
     result
+}
+
+/// An error with its detail and hint, a line each.
+fn full(error: &DbError) -> String {
+    let Fields { detail, hint, .. } = error.fields();
+    let lines = [detail.as_ref().map(|d| format!("\n  detail: {d}")), hint.as_ref().map(|h| format!("\n  hint: {h}"))];
+    lines.into_iter().flatten().fold(error.message().to_owned(), |text, line| text + &line)
 }
 
 /// `melba check`: every checksum of the files, then what the catalogs say. A line for each damage.

@@ -2,8 +2,7 @@
 //!
 //! The socket is a blocking one; what must not wait says so with each call.
 
-use std::io::{Error, ErrorKind, Write};
-use std::net::TcpStream;
+use std::io::{Error, ErrorKind};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
@@ -12,6 +11,8 @@ use melba_protocol::{Frontend, Output, next_frame};
 use melba_sql::session::client::Client;
 use melba_sql::session::{Flow, Session, about_to_wait};
 use melba_types::{DbError, Result, Severity, SqlState, err};
+
+use crate::stream::Stream;
 
 /// Bytes read; those from `start` on are not used yet.
 #[derive(Default)]
@@ -61,11 +62,11 @@ impl Input {
     }
 
     /// Reads once what has come already, `WouldBlock` when there is nothing. Tells whether it may have been all.
-    fn receive(&mut self, stream: &TcpStream, need: usize) -> std::io::Result<(usize, bool)> {
+    fn receive(&mut self, stream: &Stream, need: usize) -> std::io::Result<(usize, bool)> {
         self.receive_by(stream, need, libc::MSG_DONTWAIT)
     }
 
-    fn receive_by(&mut self, stream: &TcpStream, need: usize, flags: i32) -> std::io::Result<(usize, bool)> {
+    fn receive_by(&mut self, stream: &Stream, need: usize, flags: i32) -> std::io::Result<(usize, bool)> {
         self.reserve(need);
         let room = self.bytes.spare_capacity_mut();
         // SAFETY: the pointer and the length are those of `room`, which lives through the call.
@@ -78,7 +79,7 @@ impl Input {
     }
 
     /// Reads once, waiting for something to come.
-    fn fill(&mut self, stream: &TcpStream, need: usize) -> std::io::Result<usize> {
+    fn fill(&mut self, stream: &Stream, need: usize) -> std::io::Result<usize> {
         let received = match self.receive(stream, need) {
             Err(e) if e.kind() == ErrorKind::WouldBlock => {
                 about_to_wait();
@@ -115,7 +116,7 @@ pub(crate) fn send_some(socket: RawFd, bytes: &[u8]) -> std::io::Result<usize> {
 }
 
 /// Sends everything, waiting for the socket if it must.
-fn send(mut stream: &TcpStream, bytes: &[u8]) -> std::io::Result<()> {
+fn send(stream: &Stream, bytes: &[u8]) -> std::io::Result<()> {
     let sent = match send_some(stream.as_raw_fd(), bytes) {
         Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => 0,
         sent => sent?,
@@ -139,7 +140,7 @@ pub(crate) enum Turn {
 
 /// A connection as the session sees it.
 pub(crate) struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     input: Input,
     output: Output,
     /// The output is an answer that the client waits for.
@@ -160,7 +161,7 @@ pub(crate) struct Connection {
 pub(crate) struct ReadEnd;
 
 impl Connection {
-    pub fn new(stream: TcpStream) -> Connection {
+    pub fn new(stream: Stream) -> Connection {
         Connection {
             stream,
             input: Input::default(),

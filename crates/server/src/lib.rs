@@ -12,7 +12,9 @@ mod poller;
 mod processors;
 mod sender;
 mod startup;
+mod stream;
 mod turns;
+mod unix_socket;
 
 pub use listener::{Server, ServerHandle};
 pub use melba_protocol::scram::Verifier;

@@ -1,6 +1,9 @@
 //! Accepting connections, and stopping.
 
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
@@ -9,20 +12,31 @@ use std::time::{Duration, Instant};
 use melba_sql::session::STACK_BYTES;
 use melba_sql::session::backends::Wake;
 use melba_sql::session::context::Instance;
+use melba_sql::session::setting_value::Value;
+use melba_types::{DbError, Result, err};
 
 use crate::connection::Connection;
+use crate::poller::Poller;
 use crate::startup;
+use crate::stream::{Listener, Stream};
 use crate::turns::{Served, Turns};
+use crate::unix_socket::{self, Owner};
 
-/// A bound listener.
+/// Of the Unix epoch's beginning to that of PostgreSQL's.
+const SECONDS_TO_2000: i64 = 946_684_800;
+
+/// Bound listeners.
 pub struct Server {
-    listener: TcpListener,
+    listeners: Vec<Listener>,
+    address: SocketAddr,
+    warnings: Vec<DbError>,
     shared: Arc<Shared>,
 }
 
 struct Shared {
     instance: Arc<Instance>,
-    address: SocketAddr,
+    /// Watches the listeners; woken to stop.
+    poller: Poller,
     stopping: AtomicBool,
     turns: Arc<Turns>,
     /// Threads that start a session.
@@ -35,23 +49,46 @@ struct Shared {
 pub struct ServerHandle(Arc<Shared>);
 
 impl Server {
-    pub fn bind(address: &str, instance: Arc<Instance>) -> std::io::Result<Server> {
-        let listener = TcpListener::bind(address)?;
-        let address = listener.local_addr()?;
-        let turns = Turns::start(&instance.backends)?;
+    /// Listens on the address and, with its port, in unix_socket_directories.
+    pub fn bind(address: &str, instance: Arc<Instance>) -> Result<Server> {
+        let failed = |e: std::io::Error| err!(IO_ERROR, "could not listen on {address}: {e}");
+        let tcp = TcpListener::bind(address).map_err(failed)?;
+        let address = tcp.local_addr().map_err(failed)?;
+        let (host, port) = (address.ip().to_string(), address.port());
+        instance.settle(&[("listen_addresses", Value::Text(host.into())), ("port", Value::Integer(port.into()))]);
+        let settings = instance.settings();
+        let started = instance.started.div_euclid(1_000_000) + SECONDS_TO_2000;
+        let owner = Owner { data_directory: settings.get("data_directory").as_text(), started, port };
+        let (sockets, warnings) = unix_socket::listen(&settings, &owner)?;
+        let mut listeners = vec![Listener::tcp(tcp).map_err(failed)?];
+        listeners.extend(sockets.into_iter().map(|(listener, socket)| Listener::Unix(listener, socket)));
+        let poller = Poller::new().map_err(failed)?;
+        for (listener, id) in listeners.iter().zip(1..) {
+            poller.add(listener.as_raw_fd(), id).map_err(failed)?;
+        }
         let shared = Shared {
+            turns: Turns::start(&instance.backends).map_err(failed)?,
             instance,
-            address,
+            poller,
             stopping: AtomicBool::new(false),
-            turns,
             threads: AtomicUsize::new(0),
             next_pid: AtomicI32::new(std::process::id() as i32),
         };
-        Ok(Server { listener, shared: Arc::new(shared) })
+        Ok(Server { listeners, address, warnings, shared: Arc::new(shared) })
     }
 
     pub fn local_addr(&self) -> SocketAddr {
-        self.shared.address
+        self.address
+    }
+
+    /// A directory in which there is a socket.
+    pub fn socket_directory(&self) -> Option<&Path> {
+        self.listeners.iter().find_map(Listener::directory)
+    }
+
+    /// Where it could not listen.
+    pub fn warnings(&self) -> &[DbError] {
+        &self.warnings
     }
 
     pub fn handle(&self) -> ServerHandle {
@@ -60,14 +97,14 @@ impl Server {
 
     /// Accepts connections until the handle stops the server, then waits for the sessions to end.
     pub fn run(self) -> std::io::Result<()> {
+        let mut news = Vec::new();
         while !self.shared.stopping.load(Ordering::SeqCst) {
-            match self.listener.accept() {
-                Ok((stream, peer)) => self.accept(stream, peer),
-                // Out of descriptors, or a client that left at once: the listener itself is well.
-                Err(_) => std::thread::sleep(Duration::from_millis(10)),
+            self.shared.poller.wait(true, self.listeners.len(), &mut news);
+            for one in news.drain(..) {
+                self.accept_all(&self.listeners[one.id as usize - 1]);
             }
         }
-        drop(self.listener);
+        drop(self.listeners);
         self.shared.instance.backends.shut_down();
         let patience = Instant::now() + Duration::from_secs(10);
         while self.shared.clients() > 0 && Instant::now() < patience {
@@ -79,8 +116,22 @@ impl Server {
         Ok(())
     }
 
-    fn accept(&self, stream: TcpStream, peer: SocketAddr) {
-        let shared = self.shared.clone();
+    /// Those that wait to be accepted: the poller tells of them once.
+    fn accept_all(&self, listener: &Listener) {
+        while !self.shared.stopping.load(Ordering::SeqCst) {
+            match listener.accept() {
+                Ok(stream) => self.shared.accept(stream),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                // Out of descriptors, or a client that left at once: the listener itself is well.
+                Err(_) => std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn accept(self: &Arc<Self>, stream: Stream) {
+        let shared = self.clone();
         let max = shared.instance.settings().get("max_connections").as_integer().max(1) as usize;
         // Connections that do not authenticate may take up as many threads again, not more.
         if shared.stopping.load(Ordering::SeqCst) || shared.clients() > 2 * max + 16 {
@@ -91,7 +142,7 @@ impl Server {
         let in_thread = shared.clone();
         let thread = std::thread::Builder::new().name(format!("session {pid}")).stack_size(STACK_BYTES);
         let spawned = thread.spawn(move || {
-            match catch_unwind(AssertUnwindSafe(|| in_thread.start(stream, peer, pid))) {
+            match catch_unwind(AssertUnwindSafe(|| in_thread.start(stream, pid))) {
                 Ok(Some(served)) => in_thread.turns.add(served),
                 _ => in_thread.instance.backends.remove(pid),
             }
@@ -101,20 +152,19 @@ impl Server {
             shared.threads.fetch_sub(1, Ordering::SeqCst);
         }
     }
-}
 
-impl Shared {
     /// Clients that are served or start to be.
     fn clients(&self) -> usize {
         self.threads.load(Ordering::SeqCst) + self.turns.connections()
     }
 
     /// Starts a session, waiting for the client as long as that takes.
-    fn start(&self, stream: TcpStream, peer: SocketAddr, pid: i32) -> Option<Box<Served>> {
+    fn start(&self, stream: Stream, pid: i32) -> Option<Box<Served>> {
         let waker = stream.try_clone().ok()?;
-        stream.set_nodelay(true).ok()?;
+        let addresses = stream.addresses().ok()?;
+        stream.send_at_once().ok()?;
         let mut connection = Connection::new(stream);
-        match startup::start(&mut connection, &self.instance, peer, pid, Box::new(SocketWake(waker))) {
+        match startup::start(&mut connection, &self.instance, addresses, pid, Box::new(SocketWake(waker))) {
             Ok(Some(session)) => {
                 connection.set_read_timeout(None);
                 Some(Box::new(Served { connection, session, pid, preference: Default::default() }))
@@ -130,25 +180,19 @@ impl Shared {
 
 /// Ends the blocking read of a session.
 #[derive(Debug)]
-struct SocketWake(TcpStream);
+struct SocketWake(Stream);
 
 impl Wake for SocketWake {
     fn wake(&self) {
         // An error means that the connection is closed already.
-        let _ = self.0.shutdown(Shutdown::Read);
+        let _ = self.0.shut_reading();
     }
 }
 
 impl ServerHandle {
     /// Stops accepting and ends every session with 57P01.
     pub fn stop(&self) {
-        if !self.0.stopping.swap(true, Ordering::SeqCst) {
-            // A connection of our own ends the blocking accept.
-            let mut address = self.0.address;
-            if address.ip().is_unspecified() {
-                address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
-            }
-            let _ = TcpStream::connect_timeout(&address, Duration::from_secs(1));
-        }
+        self.0.stopping.store(true, Ordering::SeqCst);
+        self.0.poller.wake();
     }
 }

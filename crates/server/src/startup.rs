@@ -1,6 +1,5 @@
 //! From an accepted socket to an authenticated session.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use melba_protocol::frontend::decode_sasl_initial;
 use melba_protocol::startup::NextStartup;
 use melba_protocol::{ProtocolVersion, Startup, next_startup};
 use melba_sql::session::Session;
-use melba_sql::session::backends::{Backend, Peer, Wake};
+use melba_sql::session::backends::{Addresses, Backend, Peer, Wake};
 use melba_sql::session::client::Client;
 use melba_sql::session::context::{Instance, Login, SessionState};
 use melba_sql::session::setting_value::Value;
@@ -31,7 +30,7 @@ struct Request {
 pub(crate) fn start(
     connection: &mut Connection,
     instance: &Arc<Instance>,
-    peer: SocketAddr,
+    addresses: Option<Addresses>,
     pid: i32,
     wake: Box<dyn Wake>,
 ) -> Result<Option<Session>> {
@@ -41,12 +40,13 @@ pub(crate) fn start(
     let database = instance.cluster.catalog_by_name(&request.database);
     let catalog = database.clone().unwrap_or_else(|| instance.cluster.catalog(Oid::INVALID));
     let role = catalog.role_by_name(&request.user).cloned();
-    if !peer.ip().to_canonical().is_loopback() {
+    // Clients of this machine need none; those of a Unix-domain socket are kept out by the rights to its file.
+    if addresses.is_some_and(|a| !a.client.ip().to_canonical().is_loopback()) {
         authenticate(connection, instance, &request.user, role.as_deref())?;
     }
     let (role, catalog) = admit(database, &request, role)?;
     let state = session_state(instance, &request, &role, &catalog, pid)?;
-    register(instance, &request, &state, peer, wake)?;
+    register(instance, &request, &state, addresses, wake)?;
     let out = connection.output();
     out.authentication_ok();
     let mut session = Session::new(state.clone());
@@ -250,7 +250,13 @@ fn apply_stored(settings: &mut Settings, catalog: &Catalog, role: &Role) -> Vec<
 }
 
 /// Takes one of max_connections' places.
-fn register(instance: &Instance, request: &Request, state: &SessionState, peer: SocketAddr, wake: Box<dyn Wake>) -> Result<()> {
+fn register(
+    instance: &Instance,
+    request: &Request,
+    state: &SessionState,
+    addresses: Option<Addresses>,
+    wake: Box<dyn Wake>,
+) -> Result<()> {
     let max = instance.settings().get("max_connections").as_integer().max(1) as usize;
     // Clients of the older protocol can keep four bytes only.
     let secret_bytes = if request.version >= ProtocolVersion::V3_2 { 32 } else { 4 };
@@ -260,7 +266,7 @@ fn register(instance: &Instance, request: &Request, state: &SessionState, peer: 
         user: state.user.clone(),
         database: state.database.clone(),
         application_name: state.settings.lock().get("application_name").as_text().into(),
-        client: Some(peer),
+        addresses,
         started: instance.cluster.clock.now_micros(),
     };
     if !instance.backends.add(Arc::new(backend), max) {

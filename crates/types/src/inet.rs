@@ -1,6 +1,6 @@
 //! Network addresses: family (2 or 3, as on the wire), bits of the network, address bytes.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An address with the size of its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,20 @@ pub struct Inet {
 
 const FAMILY_V4: u8 = 2;
 const FAMILY_V6: u8 = 3;
+
+/// One host. An IPv4 address in IPv6, as a socket for both has it, is the IPv4 address.
+impl From<IpAddr> for Inet {
+    fn from(host: IpAddr) -> Inet {
+        let mut address = [0; 16];
+        match host.to_canonical() {
+            IpAddr::V4(v4) => {
+                address[..4].copy_from_slice(&v4.octets());
+                Inet { v6: false, bits: 32, address }
+            }
+            IpAddr::V6(v6) => Inet { v6: true, bits: 128, address: v6.octets() },
+        }
+    }
+}
 
 impl Inet {
     pub fn size(&self) -> usize {

@@ -35,7 +35,9 @@ impl Running {
 
     /// A server over a folder that stays.
     pub fn over(data: &Path, settings: &[(&str, &str)]) -> Running {
-        let settings: Vec<(String, String)> = settings.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        // Only tests of it want a file for each server.
+        let settings = [("unix_socket_directories", "")].iter().chain(settings);
+        let settings: Vec<(String, String)> = settings.map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
         let clock = Arc::new(OsClock::new());
         let directory = Arc::new(OsDirectory::open(data).expect("the directory opens"));
         let options = EngineOptions { fsync: false, ..EngineOptions::default() };

@@ -1,5 +1,6 @@
 //! The sessions of the server: what cancel requests, pg_stat_activity and the shutdown look at.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
@@ -42,9 +43,17 @@ pub struct Peer {
     pub user: Arc<str>,
     pub database: Arc<str>,
     pub application_name: Arc<str>,
-    pub client: Option<std::net::SocketAddr>,
+    /// `None`: the client has come by a Unix-domain socket.
+    pub addresses: Option<Addresses>,
     /// Microseconds since 2000-01-01.
     pub started: i64,
+}
+
+/// The ends of a TCP connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Addresses {
+    pub client: SocketAddr,
+    pub server: SocketAddr,
 }
 
 impl Activity {

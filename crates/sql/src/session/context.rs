@@ -68,6 +68,14 @@ impl Instance {
         self.settings.read().clone()
     }
 
+    /// Settings as they turned out at the start, which says nothing to anybody yet.
+    pub fn settle(&self, values: &[(&str, Value)]) {
+        let mut settings = self.settings.write();
+        let mut settled = settings.for_session(true);
+        values.iter().for_each(|(name, value)| settled.set_internal(name, value.clone()));
+        *settings = Arc::new(settled);
+    }
+
     /// Changes whenever the server's settings do.
     pub fn settings_version(&self) -> u64 {
         self.settings_version.load(Ordering::Acquire)

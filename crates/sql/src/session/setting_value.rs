@@ -130,9 +130,14 @@ pub fn invalid(definition: &Definition, text: &str) -> melba_types::DbError {
 fn parse_number(definition: &Definition, text: &str) -> Result<f64> {
     let t = text.trim();
     let end = number_end(t);
-    let number = match t[..end].strip_prefix("0x").or_else(|| t[..end].strip_prefix("0X")) {
+    let digits = &t[..end];
+    let octal = digits.strip_prefix('0').filter(|_| definition.ty == Type::Integer);
+    let number = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
         Some(hex) => i64::from_str_radix(hex, 16).ok().map(|v| v as f64),
-        None => t[..end].parse::<f64>().ok(),
+        None => match octal.filter(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit())) {
+            Some(octal) => i64::from_str_radix(octal, 8).ok().map(|v| v as f64),
+            None => digits.parse::<f64>().ok(),
+        },
     };
     let Some(number) = number.filter(|n| n.is_finite()) else { return Err(invalid(definition, text)) };
     let suffix = t[end..].trim_start();
@@ -224,6 +229,7 @@ fn print_real(v: f64) -> String {
 /// The value as SHOW prints it: with the largest unit that divides it.
 pub fn show(definition: &Definition, value: &Value) -> String {
     match value {
+        Value::Integer(_) if is_file_mode(definition) => setting(definition, value),
         Value::Integer(v) if *v > 0 => match units_of(definition.unit) {
             Some(units) => {
                 let total = *v as f64 * units.base;
@@ -247,7 +253,19 @@ pub fn show(definition: &Definition, value: &Value) -> String {
     }
 }
 
-/// The value as pg_settings shows it, in the setting's unit.
+/// The value as pg_settings.setting has it.
+pub fn setting(definition: &Definition, value: &Value) -> String {
+    match value {
+        Value::Integer(mode) if is_file_mode(definition) => format!("{mode:04o}"),
+        _ => plain(value),
+    }
+}
+
+fn is_file_mode(definition: &Definition) -> bool {
+    matches!(definition.name, "data_directory_mode" | "unix_socket_permissions")
+}
+
+/// The value in the setting's unit.
 pub fn plain(value: &Value) -> String {
     match value {
         Value::Bool(v) => if *v { "on" } else { "off" }.to_owned(),

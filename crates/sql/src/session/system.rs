@@ -6,10 +6,12 @@ use std::time::Duration;
 use melba_catalog::{Catalog, Relation, acl};
 use melba_engine::{LockTag, RelationLockMode, SequenceId, Wait};
 use melba_functions::{CallContext, Session as _};
+use melba_types::inet::Inet;
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, bail, err, oids};
 
 use crate::large_object::{RowsOf, Trees};
 
+use super::backends::Addresses;
 use super::context::StatementContext;
 use super::large_objects::is_large_object_function;
 use super::permissions;
@@ -44,6 +46,7 @@ impl StatementContext {
             "pg_backend_pid" | "pg_cancel_backend" | "pg_terminate_backend" | "pg_postmaster_start_time" => {
                 self.call_backend(source, args)
             }
+            "inet_client_addr" | "inet_client_port" | "inet_server_addr" | "inet_server_port" => Ok(self.connection_end(source)),
             "pg_sequence_parameters" | "pg_sequence_last_value" | "pg_get_sequence_data" => self.describe_sequence(source, args),
             "nextval_oid" | "nextval_identity" | "currval_oid" | "setval_oid" | "setval3_oid" | "lastval" => {
                 self.call_sequence(source, args)
@@ -163,6 +166,16 @@ impl StatementContext {
             },
             _ if backends.terminate(args[0].as_i32()) => Ok(Datum::Bool(true)),
             _ => missing(args[0].as_i32()),
+        }
+    }
+
+    /// An address or a port; NULL when the client has come by a Unix-domain socket.
+    fn connection_end(&self, source: &str) -> Datum {
+        let Some(Addresses { client, server }) = self.session.activity.peer.lock().addresses else { return Datum::Null };
+        let end = if source.starts_with("inet_client") { client } else { server };
+        match source.ends_with("_port") {
+            true => Datum::Int4(i32::from(end.port())),
+            false => Datum::bytes(Inet::from(end.ip()).store()),
         }
     }
 

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use melba_catalog::Storage;
 use melba_engine::LockTag;
+use melba_types::inet::Inet;
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, TreeId, oids};
 
+use super::backends::Addresses;
 use super::context::StatementContext;
 use super::setting_table::{Context, Type};
 use super::setting_value;
@@ -52,7 +54,7 @@ impl StatementContext {
                 Some(d) if matches!(d.name, "is_superuser" | "role" | "seed" | "session_authorization") => continue,
                 Some(d) => vec![
                     Datum::text(d.name),
-                    plain(value),
+                    Datum::text(setting_value::setting(d, value)),
                     optional(d.unit),
                     Datum::text(d.category),
                     Datum::text(d.description),
@@ -167,8 +169,13 @@ impl StatementContext {
                 row[9] = Datum::Int8(activity.query_start());
             }
             row[10] = Datum::Int8(peer.started);
-            if let Some(client) = peer.client {
-                row[14] = Datum::Int4(i32::from(client.port()));
+            match peer.addresses {
+                Some(Addresses { client, .. }) => {
+                    row[12] = Datum::bytes(Inet::from(client.ip()).store());
+                    row[14] = Datum::Int4(i32::from(client.port()));
+                }
+                // By a Unix-domain socket.
+                None => row[14] = Datum::Int4(-1),
             }
             row[17] = Datum::text("client backend");
             row[18] = Datum::Bool(false);

@@ -1,0 +1,113 @@
+//! Sockets of both kinds, TCP and Unix-domain: one type for what listens, one for what was accepted.
+
+use std::io::{Result, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::time::Duration;
+
+use melba_sql::session::backends::Addresses;
+
+use crate::unix_socket::UnixSocket;
+
+/// A client's socket.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    /// Where its ends are, of a TCP connection.
+    pub fn addresses(&self) -> Result<Option<Addresses>> {
+        match self {
+            Stream::Tcp(tcp) => Ok(Some(Addresses { client: tcp.peer_addr()?, server: tcp.local_addr()? })),
+            Stream::Unix(_) => Ok(None),
+        }
+    }
+
+    pub fn try_clone(&self) -> Result<Stream> {
+        match self {
+            Stream::Tcp(tcp) => tcp.try_clone().map(Stream::Tcp),
+            Stream::Unix(unix) => unix.try_clone().map(Stream::Unix),
+        }
+    }
+
+    /// Answers go out at once, however short they are.
+    pub fn send_at_once(&self) -> Result<()> {
+        match self {
+            Stream::Tcp(tcp) => tcp.set_nodelay(true),
+            Stream::Unix(_) => Ok(()),
+        }
+    }
+
+    pub fn set_read_timeout(&self, timeout: Option<Duration>) -> Result<()> {
+        match self {
+            Stream::Tcp(tcp) => tcp.set_read_timeout(timeout),
+            Stream::Unix(unix) => unix.set_read_timeout(timeout),
+        }
+    }
+
+    /// Ends the reads of this socket, those that wait included.
+    pub fn shut_reading(&self) -> Result<()> {
+        match self {
+            Stream::Tcp(tcp) => tcp.shutdown(Shutdown::Read),
+            Stream::Unix(unix) => unix.shutdown(Shutdown::Read),
+        }
+    }
+
+    pub fn write_all(&self, bytes: &[u8]) -> Result<()> {
+        match self {
+            Stream::Tcp(tcp) => (&mut &*tcp).write_all(bytes),
+            Stream::Unix(unix) => (&mut &*unix).write_all(bytes),
+        }
+    }
+}
+
+impl AsRawFd for Stream {
+    fn as_raw_fd(&self) -> RawFd {
+        match self {
+            Stream::Tcp(tcp) => tcp.as_raw_fd(),
+            Stream::Unix(unix) => unix.as_raw_fd(),
+        }
+    }
+}
+
+/// A socket that clients connect to; accepting does not wait.
+pub(crate) enum Listener {
+    Tcp(TcpListener),
+    /// With its files, which go with it.
+    Unix(UnixListener, UnixSocket),
+}
+
+impl Listener {
+    pub fn tcp(listener: TcpListener) -> Result<Listener> {
+        listener.set_nonblocking(true)?;
+        Ok(Listener::Tcp(listener))
+    }
+
+    /// Where clients find it, of one with files.
+    pub fn directory(&self) -> Option<&Path> {
+        match self {
+            Listener::Tcp(_) => None,
+            Listener::Unix(_, socket) => socket.directory(),
+        }
+    }
+
+    pub fn accept(&self) -> Result<Stream> {
+        match self {
+            Listener::Tcp(tcp) => tcp.accept().map(|(stream, _)| Stream::Tcp(stream)),
+            Listener::Unix(unix, _) => unix.accept().map(|(stream, _)| Stream::Unix(stream)),
+        }
+    }
+}
+
+impl AsRawFd for Listener {
+    fn as_raw_fd(&self) -> RawFd {
+        match self {
+            Listener::Tcp(tcp) => tcp.as_raw_fd(),
+            Listener::Unix(unix, _) => unix.as_raw_fd(),
+        }
+    }
+}
