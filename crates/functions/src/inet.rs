@@ -5,10 +5,10 @@ use std::cmp::Ordering;
 use melba_types::inet::{Inet, sort_key};
 use melba_types::{Datum, Oid, Result, err, oids};
 
+use crate::ScalarFn;
 use crate::hash::{hash_bytes, hash_bytes_extended};
 use crate::io::{self, TypeContext, TypeIo};
 use crate::macros::comparison_table;
-use crate::ScalarFn;
 
 pub const TYPES: &[(Oid, TypeIo)] = &[
     (

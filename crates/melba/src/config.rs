@@ -19,6 +19,7 @@ pub const DEFAULT: &str = "\
 # `melba serve -c name=value` overrides this file.
 
 #max_connections = 100
+#unix_socket_directories = '/tmp'   # where clients of this machine find the socket .s.PGSQL.PORT; '': no socket
 #memory = 0                         # memory of the whole server, 256MB say; 0: a quarter of the machine's
                                     # (shared_buffers, for rows not flushed yet and cached blocks, is 3/8 of it unless set)
 #work_mem = 4MB                     # memory of one sort or hash table; beyond it they use temporary files

@@ -33,6 +33,7 @@ const EXAMPLES: &str = "Examples:
   melba serve                                  a server on 127.0.0.1:5432 with its data in ./melba-data
   melba serve --data /srv/melba --listen 0.0.0.0:5432 -c max_connections=300
   psql -h 127.0.0.1 -p 5432 -U postgres        connect to it
+  psql -h /tmp -U postgres                     the same by a Unix-domain socket (-c unix_socket_directories=DIR,... for others)
   melba check --data /srv/melba                verify every checksum, while the server is stopped
   melba dump --from postgres://postgres@127.0.0.1/postgres --to backup.melba
   melba restore --from backup.melba --to postgres://postgres@127.0.0.1/copy
@@ -81,7 +82,7 @@ struct Data {
 struct Serve {
     #[command(flatten)]
     data: Data,
-    /// Address and port to listen on
+    /// Address and port to listen on; the socket in each of unix_socket_directories (/tmp) has the same port
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:5432")]
     listen: String,
     /// Memory of the whole server, 256MB say: short for -c memory=SIZE

@@ -16,7 +16,9 @@ struct Limited {
 
 impl Limited {
     fn start(data: &Path, open_files: usize) -> Limited {
-        let script = format!("ulimit -n {open_files}; exec \"$0\" serve --data \"$1\" --listen 127.0.0.1:0 -c fsync=off -c unix_socket_directories=");
+        let script = format!(
+            "ulimit -n {open_files}; exec \"$0\" serve --data \"$1\" --listen 127.0.0.1:0 -c fsync=off -c unix_socket_directories="
+        );
         let mut child = Command::new("sh")
             .args(["-c", &script, env!("CARGO_BIN_EXE_melba")])
             .arg(data)

@@ -172,9 +172,8 @@ fn make_lock(lock: &Path, socket: &Path, folder: &Path, owner: &Owner<'_>) -> Re
             text => text.map_err(|e| failed("open", &e))?,
         };
         if text.is_empty() {
-            return Err(err!(LOCK_FILE_EXISTS, "lock file \"{shown}\" is empty").hint(
-                "Either another server is starting, or the lock file is the remnant of a previous server startup crash.",
-            ));
+            return Err(err!(LOCK_FILE_EXISTS, "lock file \"{shown}\" is empty")
+                .hint("Either another server is starting, or the lock file is the remnant of a previous server startup crash."));
         }
         // PostgreSQL writes a negative one for a server of one session.
         let pid = text.lines().next().and_then(|line| line.trim().parse::<i32>().ok()).map_or(0, i32::saturating_abs);

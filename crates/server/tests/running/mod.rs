@@ -45,6 +45,7 @@ impl Running {
         let cluster = Cluster::open(engine, clock, Arc::new(OsRandom)).expect("the catalog opens");
         let engine = cluster.engine.clone();
         let instance = Arc::new(Instance::new(Settings::server(&settings).expect("settings"), cluster));
+        instance.backends.start_watchdog().expect("a thread");
         let server = Server::bind("127.0.0.1:0", instance).expect("a free port");
         let (address, handle) = (server.local_addr(), server.handle());
         let thread = Some(std::thread::spawn(move || server.run()));

@@ -187,7 +187,10 @@ fn constant_text(node: &NodeEnum) -> Option<String> {
 /// Settings that take a list, and whether their items are identifiers that must be quoted again.
 fn list_setting(name: &str) -> Option<bool> {
     match name.to_ascii_lowercase().as_str() {
-        "search_path" | "temp_tablespaces" | "session_preload_libraries" | "local_preload_libraries"
+        "search_path"
+        | "temp_tablespaces"
+        | "session_preload_libraries"
+        | "local_preload_libraries"
         | "unix_socket_directories" => Some(true),
         "datestyle" | "createrole_self_grant" | "log_connections" | "wal_consistency_checking" => Some(false),
         "restrict_nonsystem_relation_kind" | "listen_addresses" => Some(false),

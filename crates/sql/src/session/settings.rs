@@ -476,6 +476,7 @@ mod tests {
             ("work_mem", "1.5MB", "1536kB"),
             ("statement_timeout", "1min", "1min"),
             ("statement_timeout", "61000", "61s"),
+            ("statement_timeout", "010", "8ms"),
             ("vacuum_cost_delay", "1.5ms", "1500us"),
             ("DateStyle", "german", "German, DMY"),
             ("datestyle", "sql, dmy", "SQL, DMY"),
