@@ -6,8 +6,19 @@ use std::process::{Child, Command, Stdio};
 
 use postgres::{Config, NoTls};
 
-fn serve(data: &Path, address: &str, sockets: &str) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_melba"))
+/// A server; killed when dropped.
+struct Serving(Child);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may be gone already; either way nothing is left of it.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn serve(data: &Path, address: &str, sockets: &str) -> Serving {
+    let child = Command::new(env!("CARGO_BIN_EXE_melba"))
         .arg("serve")
         .arg("--data")
         .arg(data)
@@ -15,14 +26,14 @@ fn serve(data: &Path, address: &str, sockets: &str) -> Child {
         .arg(format!("unix_socket_directories={sockets}"))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .spawn()
-        .expect("a server")
+        .spawn();
+    Serving(child.expect("a server"))
 }
 
 /// The port in `melba is ready: psql -h HOST -p PORT -U postgres`.
-fn port(server: &mut Child) -> u16 {
+fn port(server: &mut Serving) -> u16 {
     let mut ready = String::new();
-    BufReader::new(server.stdout.as_mut().expect("piped")).read_line(&mut ready).expect("a line");
+    BufReader::new(server.0.stdout.as_mut().expect("piped")).read_line(&mut ready).expect("a line");
     let port = ready.split_whitespace().skip_while(|w| *w != "-p").nth(1).and_then(|p| p.parse().ok());
     port.unwrap_or_else(|| panic!("the server says {ready:?}"))
 }
@@ -46,19 +57,19 @@ fn a_socket_has_one_server() {
     let second_address = format!("127.0.0.2:{port}");
     let mut second = serve(second_data.path(), &second_address, &shown.to_string());
     let mut said = String::new();
-    second.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
-    assert_eq!(second.wait().expect("ends").code(), Some(1));
+    second.0.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
+    assert_eq!(second.0.wait().expect("ends").code(), Some(1));
     let lock = format!("lock file \"{shown}/.s.PGSQL.{port}.lock\" already exists");
-    let hint = format!("Is another postmaster (PID {}) using socket file \"{shown}/.s.PGSQL.{port}\"?", first.id());
+    let hint = format!("Is another postmaster (PID {}) using socket file \"{shown}/.s.PGSQL.{port}\"?", first.0.id());
     assert!(said.contains(&lock) && said.contains(&hint), "{said}");
     select(sockets.path(), port);
 
-    first.kill().and_then(|()| first.wait()).expect("it ends");
+    drop(first);
     assert_eq!(sockets.path().read_dir().expect("a folder").count(), 2, "what a killed server leaves");
     let mut second = serve(second_data.path(), &second_address, &shown.to_string());
     assert_eq!(self::port(&mut second), port);
     select(sockets.path(), port);
-    let kill = Command::new("kill").args(["-TERM", &second.id().to_string()]).status();
-    assert!(kill.expect("kill runs").success() && second.wait().expect("ends").success());
+    let kill = Command::new("kill").args(["-TERM", &second.0.id().to_string()]).status();
+    assert!(kill.expect("kill runs").success() && second.0.wait().expect("ends").success());
     assert_eq!(sockets.path().read_dir().expect("a folder").count(), 0);
 }
