@@ -61,7 +61,7 @@ impl Server {
         let owner = Owner { data_directory: settings.get("data_directory").as_text(), started, port };
         let (sockets, warnings) = unix_socket::listen(&settings, &owner)?;
         let mut listeners = vec![Listener::tcp(tcp).map_err(failed)?];
-        listeners.extend(sockets.into_iter().map(|(listener, socket)| Listener::Unix(listener, socket)));
+        listeners.extend(sockets.into_iter().map(Listener::Unix));
         let poller = Poller::new().map_err(failed)?;
         for (listener, id) in listeners.iter().zip(1..) {
             poller.add(listener.as_raw_fd(), id).map_err(failed)?;

@@ -3,7 +3,7 @@
 use std::io::{Result, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
@@ -77,8 +77,7 @@ impl AsRawFd for Stream {
 /// A socket that clients connect to; accepting does not wait.
 pub(crate) enum Listener {
     Tcp(TcpListener),
-    /// With its files, which go with it.
-    Unix(UnixListener, UnixSocket),
+    Unix(UnixSocket),
 }
 
 impl Listener {
@@ -91,14 +90,14 @@ impl Listener {
     pub fn directory(&self) -> Option<&Path> {
         match self {
             Listener::Tcp(_) => None,
-            Listener::Unix(_, socket) => socket.directory(),
+            Listener::Unix(socket) => socket.directory(),
         }
     }
 
     pub fn accept(&self) -> Result<Stream> {
         match self {
             Listener::Tcp(tcp) => tcp.accept().map(|(stream, _)| Stream::Tcp(stream)),
-            Listener::Unix(unix, _) => unix.accept().map(|(stream, _)| Stream::Unix(stream)),
+            Listener::Unix(socket) => socket.listener.accept().map(|(stream, _)| Stream::Unix(stream)),
         }
     }
 }
@@ -107,7 +106,7 @@ impl AsRawFd for Listener {
     fn as_raw_fd(&self) -> RawFd {
         match self {
             Listener::Tcp(tcp) => tcp.as_raw_fd(),
-            Listener::Unix(unix, _) => unix.as_raw_fd(),
+            Listener::Unix(socket) => socket.listener.as_raw_fd(),
         }
     }
 }

@@ -32,9 +32,10 @@ pub(crate) struct Owner<'a> {
     pub port: u16,
 }
 
-/// The files of a socket; dropping it removes them.
+/// A socket that listens, without waiting; dropping it removes its files.
 #[derive(Debug)]
 pub(crate) struct UnixSocket {
+    pub listener: UnixListener,
     /// None of a socket in the abstract name space, which has no files.
     files: Option<Files>,
 }
@@ -61,7 +62,7 @@ impl Drop for Files {
 
 /// Listens in all of the directories. Those where that fails are warnings, unless all are; a lock file that cannot be had is an
 /// error.
-pub(crate) fn listen(settings: &Settings, owner: &Owner<'_>) -> Result<(Vec<(UnixListener, UnixSocket)>, Vec<DbError>)> {
+pub(crate) fn listen(settings: &Settings, owner: &Owner<'_>) -> Result<(Vec<UnixSocket>, Vec<DbError>)> {
     let text = settings.get("unix_socket_directories").as_text();
     let Some(directories) = split_directories(text) else {
         bail!(INVALID_PARAMETER_VALUE, "invalid list syntax in parameter \"unix_socket_directories\"");
@@ -86,11 +87,7 @@ pub(crate) fn listen(settings: &Settings, owner: &Owner<'_>) -> Result<(Vec<(Uni
 }
 
 /// The inner error is why there can be no socket in this directory.
-fn listen_in(
-    directory: &str,
-    settings: &Settings,
-    owner: &Owner<'_>,
-) -> Result<std::result::Result<(UnixListener, UnixSocket), String>> {
+fn listen_in(directory: &str, settings: &Settings, owner: &Owner<'_>) -> Result<std::result::Result<UnixSocket, String>> {
     let abstract_name = directory.starts_with('@');
     // Names count from the data directory.
     let folder = if abstract_name { PathBuf::from(directory) } else { Path::new(owner.data_directory).join(directory) };
@@ -103,7 +100,7 @@ fn listen_in(
     if abstract_name {
         let address = SocketAddr::from_abstract_name(&path.as_os_str().as_bytes()[1..]);
         let listener = address.and_then(|a| UnixListener::bind_addr(&a)).and_then(without_waiting);
-        return Ok(listener.map(|l| (l, UnixSocket { files: None })).map_err(could_not_bind));
+        return Ok(listener.map(|listener| UnixSocket { listener, files: None }).map_err(could_not_bind));
     }
     let lock = folder.join(format!(".s.PGSQL.{}.lock", owner.port));
     make_lock(&lock, &path, &folder, owner)?;
@@ -113,7 +110,7 @@ fn listen_in(
         Ok(listener) => listener,
         Err(e) => return Ok(Err(could_not_bind(e))),
     };
-    Ok(permit(&files.socket, settings).map(|()| (listener, UnixSocket { files: Some(files) })))
+    Ok(permit(&files.socket, settings).map(|()| UnixSocket { listener, files: Some(files) }))
 }
 
 fn remove_if_there(path: &Path) -> std::io::Result<()> {

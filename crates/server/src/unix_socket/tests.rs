@@ -7,13 +7,13 @@ use super::*;
 
 const PORT: u16 = 5432;
 
-fn listen_with(settings: &[(&str, &str)], data_directory: &str) -> Result<(Vec<(UnixListener, UnixSocket)>, Vec<DbError>)> {
+fn listen_with(settings: &[(&str, &str)], data_directory: &str) -> Result<(Vec<UnixSocket>, Vec<DbError>)> {
     let settings: Vec<(String, String)> = settings.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
     let settings = Settings::server(&settings).expect("settings");
     listen(&settings, &Owner { data_directory, started: 1_700_000_000, port: PORT })
 }
 
-fn listen_at(directories: &str) -> Result<(Vec<(UnixListener, UnixSocket)>, Vec<DbError>)> {
+fn listen_at(directories: &str) -> Result<(Vec<UnixSocket>, Vec<DbError>)> {
     listen_with(&[("unix_socket_directories", directories)], "/data")
 }
 
@@ -152,5 +152,5 @@ fn abstract_sockets_have_no_files() {
     let address = SocketAddr::from_abstract_name(format!("{name}/.s.PGSQL.5432")).expect("an address");
     UnixStream::connect_addr(&address).expect("somebody listens");
     assert!(listen_at(&abstract_name).is_err());
-    assert_eq!(sockets[0].1.directory(), None);
+    assert_eq!(sockets[0].directory(), None);
 }
