@@ -5,7 +5,7 @@
 //! that writes it ends, so that it belongs to one command and savepoints and visibility work as for single rows.
 
 use std::ops::Range;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use arc_swap::Guard;
 use melba_types::row::RowLayout;
@@ -66,9 +66,7 @@ impl BulkWriter {
 impl Transaction {
     /// How many threads may do one statement's work: elsewhere than in a server everything happens in the caller's order.
     pub fn threads(&self) -> usize {
-        /// Asking the system takes longer than writing a small value does.
-        static CORES: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
-        if self.shared().has_threads() { *CORES } else { 1 }
+        if self.shared().has_threads() { self.shared().processors } else { 1 }
     }
 
     /// Adds a frame, given in parts, at a reserved row id of a toast tree. Many bytes of one command bypass the row store and the

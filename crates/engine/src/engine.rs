@@ -178,6 +178,8 @@ pub(crate) struct Shared {
     pub room: Condvar,
     room_lock: Mutex<()>,
     has_threads: AtomicBool,
+    /// How many this process could use when the engine was opened. A thread that is bound to one is told of that one only.
+    pub processors: usize,
     stopping: AtomicBool,
     poisoned: OnceLock<String>,
     trees: Trees,
@@ -248,6 +250,7 @@ impl Engine {
             room: Condvar::new(),
             room_lock: Mutex::new(()),
             has_threads: AtomicBool::new(false),
+            processors: std::thread::available_parallelism().map_or(1, |n| n.get()),
             stopping: AtomicBool::new(false),
             poisoned: OnceLock::new(),
             trees: Trees::default(),
