@@ -52,6 +52,8 @@ pub(super) struct GroupState {
     /// Seats that owe their clients answers, which are sent together.
     pub answering: Vec<Arc<Seat>>,
     pub committing: Vec<Arc<Seat>>,
+    /// A thread without the group writes the log for earlier commits; these wait for it and go together then.
+    pub is_flushing: bool,
     /// Times the sockets were looked at since the first of those.
     pub commit_rounds: usize,
 }
@@ -93,7 +95,7 @@ impl Group {
             if state.owner != worker {
                 return Next::Leave;
             }
-            let commits = !state.committing.is_empty();
+            let commits = !state.committing.is_empty() && !state.is_flushing;
             let commits_now = commits && state.commit_rounds >= COMMIT_ROUNDS_MAX;
             let next_is_short = state.ready.front().is_some_and(|next| !next.has_long_turns.load(Ordering::Relaxed));
             let answers_wait = next_is_short && !commits_now && state.answering.len() < ANSWERS_MAX;
@@ -133,6 +135,14 @@ impl Group {
         match state.ready.is_empty() && commits {
             true => Next::Commit(state.take_committing()),
             false => Next::Poll,
+        }
+    }
+
+    /// The log was written for the earlier commits.
+    pub fn end_flush(&self) {
+        let mut state = self.state.lock();
+        if std::mem::take(&mut state.is_flushing) && !state.committing.is_empty() {
+            self.poller.wake();
         }
     }
 

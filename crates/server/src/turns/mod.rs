@@ -9,7 +9,7 @@
 //! (`processors`).
 //!
 //! Commits are put off until the group has nothing else to do: then one write of the log serves all, and their answers go out.
-//! On a disk that takes its time somebody else owns the group meanwhile, so that the next commits gather.
+//! On a disk that takes its time somebody else owns the group meanwhile, and the next commits gather until that write has ended.
 //!
 //! Invariants:
 //! 1. A connection is served by one thread at a time: whoever moved its seat from `IDLE` to `BUSY`.
@@ -153,6 +153,7 @@ impl Turns {
                 Next::Commit(seats) => {
                     group.busy_since.store(self.tick.load(Ordering::Relaxed), Ordering::Relaxed);
                     if self.log_micros.load(Ordering::Relaxed) > LOG_MICROS_MAX {
+                        group.state.lock().is_flushing = true;
                         self.give(group, worker);
                     }
                     self.finish_commits(group, &seats);
@@ -288,6 +289,7 @@ impl Turns {
             let average = self.log_micros.load(Ordering::Relaxed);
             self.log_micros.store((average * 7 + began.elapsed().as_micros() as u64) / 8, Ordering::Relaxed);
         }
+        group.end_flush();
         for seat in seats {
             let mut held = seat.served.lock();
             if held.as_mut().is_some_and(|served| !served.finish_commit()) {
