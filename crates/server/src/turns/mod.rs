@@ -5,7 +5,7 @@
 //! owner gives the group to a spare thread and goes on with that one connection; a monitor does the same for an owner whose
 //! statement runs long. So statements block and compute as if each connection had its thread, but only those that do need one.
 //!
-//! Each group has a processor, to which its owner is bound as long as it is the owner, and serves clients that run there
+//! Each group has a processor, to which its threads are bound unless what they do takes long, and serves clients that run there
 //! (`processors`).
 //!
 //! Commits are put off until the group has nothing else to do: then one write of the log serves all, and their answers go out.
