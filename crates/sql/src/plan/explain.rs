@@ -289,8 +289,8 @@ fn title(plan: &Plan, node: &PlanNode) -> String {
         Op::Result(_) => "Result".into(),
         Op::Values(_) => "Values Scan on \"*VALUES*\"".into(),
         Op::TableScan(_) | Op::SystemScan(_) => format!("Seq Scan{on}"),
-        Op::IndexScan(n) => match &n.arms[..] {
-            [arm] => {
+        Op::IndexScan(n) => match n.arms.first() {
+            Some(arm) if n.is_one_scan() => {
                 let only = if n.covered.is_some() { " Only" } else { "" };
                 format!("Index{only} Scan{} using {}{on}", if n.reverse { " Backward" } else { "" }, arm.name)
             }

@@ -207,12 +207,19 @@ pub struct IndexArm {
 #[derive(Debug)]
 pub struct IndexScanNode {
     pub source: TableSource,
-    /// One: rows come in index order. Several: their union, in row order.
+    /// One: rows come in index order. Several: their union, in row order or, of one index that covers, in no order.
     pub arms: Vec<IndexArm>,
     pub reverse: bool,
     pub filter: Vec<Expression>,
-    /// The one arm's keys have all columns of the projection: rows are not fetched.
+    /// The keys of the arms, which are of one index, have all columns of the projection: rows are not fetched.
     pub covered: Option<Covered>,
+}
+
+impl IndexScanNode {
+    /// Its ranges are of one index, which is scanned from one to the next.
+    pub fn is_one_scan(&self) -> bool {
+        self.arms.len() == 1 || self.covered.is_some()
+    }
 }
 
 /// How an index's keys give the columns of a projection.

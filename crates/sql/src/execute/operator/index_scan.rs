@@ -30,6 +30,12 @@ impl Range {
         let upper = if self.upper_inclusive { Bound::Included(&self.upper[..]) } else { Bound::Excluded(&self.upper[..]) };
         (Bound::Included(&self.lower), upper)
     }
+
+    /// The least bytes above all of its keys; `None`: there are none.
+    fn end(&self) -> Option<Vec<u8>> {
+        let mut end = self.upper.clone();
+        (!self.upper_inclusive || successor(&mut end)).then_some(end)
+    }
 }
 
 pub(super) struct IndexScanOp {
@@ -39,7 +45,7 @@ pub(super) struct IndexScanOp {
     scan: Option<IndexScan>,
     /// It has not come to the end of its range.
     scanning: bool,
-    /// Several arms: the rows of their union, still to fetch.
+    /// Arms of several scans: the rows of their union, still to fetch.
     union: Option<std::vec::IntoIter<RowId>>,
     started: bool,
     pending: Pending,
@@ -66,8 +72,13 @@ impl IndexScanOp {
     fn start(&mut self, ctx: &ExecContext) -> Result<()> {
         self.started = true;
         self.batch = 16;
-        if let [arm] = &self.node.arms[..] {
-            self.ranges = ranges(arm, ctx)?;
+        if self.node.is_one_scan() {
+            for arm in &self.node.arms {
+                self.ranges.extend(ranges(arm, ctx)?);
+            }
+            if self.node.arms.len() > 1 {
+                self.ranges = disjoint(std::mem::take(&mut self.ranges));
+            }
             if !self.node.reverse {
                 self.ranges.reverse();
             }
@@ -262,6 +273,26 @@ fn ranges(arm: &IndexArm, ctx: &ExecContext) -> Result<Vec<Range>> {
     Ok(out)
 }
 
+/// Ranges in order, those that overlap as one.
+fn disjoint(mut ranges: Vec<Range>) -> Vec<Range> {
+    ranges.sort_unstable_by(|a, b| a.lower.cmp(&b.lower));
+    let mut out: Vec<Range> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        let Some(last) = out.last_mut() else {
+            out.push(range);
+            continue;
+        };
+        match (last.end(), range.end()) {
+            (Some(end), _) if end <= range.lower => out.push(range),
+            (Some(end), more) if more.as_ref().is_none_or(|more| *more > end) => {
+                (last.upper, last.upper_inclusive) = (range.upper, range.upper_inclusive);
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
 /// The range of one prefix.
 fn bounded(part: &KeyPart, range: &KeyRange, prefix: Vec<u8>, ctx: &ExecContext) -> Result<Option<Range>> {
     let mut all = prefix.clone();
@@ -317,4 +348,31 @@ fn successor(bytes: &mut Vec<u8>) -> bool {
         bytes.pop();
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(lower: &[u8], upper: &[u8], upper_inclusive: bool) -> Range {
+        Range { lower: lower.to_vec(), upper: upper.to_vec(), upper_inclusive }
+    }
+
+    #[test]
+    fn ranges_that_overlap_are_joined() {
+        let joined = disjoint(vec![
+            range(b"k", b"m", false),
+            range(b"b", b"d", true),
+            range(b"a", b"c", false),
+            range(b"dz", b"e", false),
+            range(b"m", b"m", true),
+            range(b"x", b"y", false),
+            range(b"w", b"\xff", true),
+        ]);
+        // What begins with d is in [b, d], so that [dz, e) adds nothing.
+        let expected = [range(b"a", b"d", true), range(b"k", b"m", false), range(b"m", b"m", true), range(b"w", b"\xff", true)];
+        assert_eq!(joined, expected);
+        let (empty, within) = (range(b"z", b"a", false), range(b"c", b"b", false));
+        assert_eq!(disjoint(vec![empty.clone(), range(b"a", b"d", false), within]), [range(b"a", b"d", false), empty]);
+    }
 }

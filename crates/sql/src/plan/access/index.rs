@@ -147,6 +147,13 @@ impl Planner<'_> {
         !self.level().rechecks && self.needed(entry, decided).into_iter().all(|column| column < 0 || column > 0 && has(column))
     }
 
+    /// Whether arms are of one index, which has all columns that are read.
+    fn is_covered_union(&self, entry: usize, arms: &[ArmChoice], decided: &[Expr]) -> bool {
+        let Some((first, others)) = arms.split_first() else { return false };
+        let index = self.catalog().relation(first.index).and_then(|index| index.index.clone());
+        others.iter().all(|arm| arm.index == first.index) && index.is_some_and(|info| self.covers(entry, &info, decided))
+    }
+
     fn arm_of(&self, index: &Relation, info: &IndexInfo, tree: TreeId) -> ArmChoice {
         let part = |key: &melba_catalog::IndexKey| KeyPart::new(self.catalog(), key.ty, key.descending, key.nulls_first);
         ArmChoice {
@@ -312,9 +319,10 @@ impl Planner<'_> {
 
     /// An OR whose every arm an index serves: the union of their rows.
     fn union_path(&self, entry: usize, relation: &Relation, raw: f64, own: &[Expr], params: Rels) -> Option<Rc<Path>> {
-        let (arms, rows) = own.iter().find_map(|condition| {
+        let (at, arms, rows, decides) = own.iter().enumerate().find_map(|(at, condition)| {
             let Expr::Or(args) = condition else { return None };
             let mut arms = Vec::new();
+            let mut decides = true;
             let mut rows = 0.0;
             for arg in args {
                 let mut parts = Vec::new();
@@ -337,10 +345,14 @@ impl Planner<'_> {
                 }
                 let best = best?;
                 rows += best.rows;
+                decides &= best.decided.len() == parts.len();
                 arms.push(best.arm);
             }
-            Some((arms, rows))
+            Some((at, arms, rows, decides))
         })?;
+        let mut filter = own.to_vec();
+        let decided: Vec<Expr> = if decides { vec![filter.remove(at)] } else { vec![] };
+        let row = if self.is_covered_union(entry, &arms, &decided) { INDEX_ONLY_ROW } else { INDEX_ROW };
         let sel: f64 = own.iter().map(|c| self.selectivity(c)).product();
         let startup = INDEX_START * arms.len() as f64 + rows * 0.02;
         Some(Rc::new(Path {
@@ -348,13 +360,13 @@ impl Planner<'_> {
             params,
             rows: (raw * sel).max(1.0).min(rows),
             startup,
-            total: startup + rows * INDEX_ROW,
+            total: startup + rows * row,
             ordered: false,
             used: vec![],
             kind: PathKind::Leaf(LeafPath {
                 entry,
-                access: Access::Index(IndexChoice { arms, reverse: false, decided: vec![] }),
-                filter: own.to_vec(),
+                access: Access::Index(IndexChoice { arms, reverse: false, decided }),
+                filter,
             }),
         }))
     }

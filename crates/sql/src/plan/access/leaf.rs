@@ -151,8 +151,10 @@ impl Planner<'_> {
         let op = Op::IndexScan(Arc::new(IndexScanNode { source, arms, reverse: choice.reverse, filter: compiled, covered }));
         let mut node = self.node(op, kinds, estimate);
         self.detail(&mut node, "on", || shown);
-        for arm in &choice.arms {
-            if !arm.shown.is_empty() {
+        if choice.arms.len() > 1 && !choice.decided.is_empty() {
+            self.detail(&mut node, "Index Cond", || explain::conjunction(self, &choice.decided));
+        } else {
+            for arm in choice.arms.iter().filter(|arm| !arm.shown.is_empty()) {
                 self.detail(&mut node, "Index Cond", || explain::conjunction(self, &arm.shown));
             }
         }
@@ -164,8 +166,8 @@ impl Planner<'_> {
 
     /// How the keys of the chosen index give the source's columns, if they give all of them.
     fn covered(&self, source: &TableSource, choice: &IndexChoice) -> Option<Covered> {
-        let [arm] = &choice.arms[..] else { return None };
-        if self.level().rechecks {
+        let (arm, others) = choice.arms.split_first()?;
+        if self.level().rechecks || others.iter().any(|other| other.index != arm.index) {
             return None;
         }
         let index = self.catalog().relation(arm.index)?;
