@@ -231,6 +231,7 @@ impl Connection {
     pub fn discard_output(&mut self) {
         self.output.clear();
         self.owes = false;
+        self.sent = 0;
     }
 
     /// The answer that is to be sent before the client is waited for, or empty.
@@ -244,13 +245,12 @@ impl Connection {
         let all = self.owed().is_empty();
         if all {
             self.discard_output();
-            self.sent = 0;
         }
         all
     }
 
-    /// Feeds the session what the client has sent, until that is used up. The last answer is `owed` then. `news`: the socket may have something.
-    /// `hung_up`: its end may have come.
+    /// Feeds the session what the client has sent, until that is used up; the last answer is `owed` then. `news`: the socket may
+    /// have something. `hung_up`: its end may have come.
     pub fn turn(&mut self, session: &mut Session, news: bool, hung_up: bool) -> Turn {
         self.drained &= !news;
         loop {
@@ -352,7 +352,7 @@ impl Client for Connection {
 
     fn flush_around(&mut self, values: &[(usize, &[u8])]) -> Result<()> {
         let bytes = self.output.bytes();
-        let mut from = std::mem::take(&mut self.sent);
+        let mut from = self.sent;
         let mut result = Ok(());
         for (at, value) in values {
             result = result.and_then(|()| send(&self.stream, &bytes[from..*at])).and_then(|()| send(&self.stream, value));
