@@ -5,7 +5,7 @@
 
 use parking_lot::MutexGuard;
 
-use super::table::{Entry, LockManager, Owner, Shard};
+use super::table::{Entry, LockManager, Owner, Shard, leave_queue};
 use super::{LockKey, Mode};
 
 /// How many queues are rearranged to break one cycle.
@@ -31,8 +31,9 @@ type Shards<'a> = [MutexGuard<'a, Shard>];
 impl LockManager {
     /// PostgreSQL's DETAIL when `start` waits, through others, for itself, and no queue can be rearranged to end that.
     ///
-    /// Every shard is locked meanwhile, so the graph is one moment's; this is rare enough.
-    pub(super) fn find_deadlock(&self, start: Owner) -> Option<String> {
+    /// Then `start` waits for `key` no more: of a cycle whose sessions look at the same time one finds it. Every shard is locked
+    /// meanwhile, so the graph is one moment's; this is rare enough.
+    pub(super) fn find_deadlock(&self, start: Owner, key: &LockKey) -> Option<String> {
         let mut shards = self.all_shards();
         let mut changed = Vec::new();
         let cycle = self.break_cycle(&mut shards, start, REARRANGE_MAX, &mut changed).err();
@@ -41,6 +42,9 @@ impl LockManager {
             if let Some(entry) = shards.iter_mut().find_map(|s| s.get_mut(&key)) {
                 entry.wake_waiters(&mut woken);
             }
+        }
+        if cycle.is_some() {
+            shards.iter_mut().any(|shard| leave_queue(shard, key, start, &mut woken));
         }
         drop(shards);
         self.notify(&woken);

@@ -155,6 +155,18 @@ impl Entry {
 
 pub(super) type Shard = HashMap<LockKey, Entry>;
 
+/// Takes a session's request out of a queue; whom to wake goes to `woken`. False when it is not there, or granted.
+pub(super) fn leave_queue(shard: &mut Shard, key: &LockKey, owner: Owner, woken: &mut Vec<Owner>) -> bool {
+    let Some(entry) = shard.get_mut(key) else { return false };
+    let Some(at) = entry.waiters.iter().position(|w| w.owner == owner) else { return false };
+    entry.waiters.remove(at);
+    entry.wake_waiters(woken);
+    if entry.is_unused() {
+        shard.remove(key);
+    }
+    true
+}
+
 /// What a session holds: for release, for the fast path, and for the detector's messages.
 #[derive(Default)]
 struct Held {
@@ -499,27 +511,23 @@ impl LockManager {
                 Some(EngineError::LockTimeout)
             } else if detect_at.is_some_and(|t| waited >= t) {
                 detect_at = None;
-                self.find_deadlock(owner).map(|detail| EngineError::Deadlock { detail })
+                if let Some(detail) = self.find_deadlock(owner, &key) {
+                    return Err(EngineError::Deadlock { detail });
+                }
+                None
             } else {
                 None
             };
             let still_waiting = {
                 let mut shard = self.shard(&key);
-                let entry = shard.get_mut(&key);
-                let position = entry.as_ref().and_then(|e| e.waiters.iter().position(|w| w.owner == owner));
-                match (position, &failure, entry) {
-                    (Some(at), Some(_), Some(entry)) => {
-                        entry.waiters.remove(at);
-                        let mut woken = Vec::new();
-                        entry.wake_waiters(&mut woken);
-                        if entry.is_unused() {
-                            shard.remove(&key);
-                        }
-                        drop(shard);
-                        self.notify(&woken);
-                        true
-                    }
-                    (position, _, _) => position.is_some(),
+                if failure.is_some() {
+                    let mut woken = Vec::new();
+                    let left = leave_queue(&mut shard, &key, owner, &mut woken);
+                    drop(shard);
+                    self.notify(&woken);
+                    left
+                } else {
+                    shard.get(&key).is_some_and(|entry| entry.waiters.iter().any(|w| w.owner == owner))
                 }
             };
             // A grant that came first wins over a timeout.
