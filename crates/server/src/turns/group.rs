@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::Result;
+use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
@@ -87,6 +88,14 @@ impl Group {
     /// How many connections it has.
     pub fn len(&self) -> usize {
         self.state.lock().seats.len()
+    }
+
+    /// A seat that its caller has busy becomes one of this group, whose owner watches its socket from now on.
+    pub fn take_in(&self, seat: &Arc<Seat>, socket: RawFd) {
+        self.state.lock().seats.insert(seat.id, Arc::clone(seat));
+        if self.poller.add(socket, seat.id).is_err() {
+            seat.hung_up.store(true, Ordering::SeqCst);
+        }
     }
 
     pub fn next(&self, worker: u64, news: &mut Vec<News>) -> Next {

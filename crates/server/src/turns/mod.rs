@@ -133,10 +133,7 @@ impl Turns {
             served: Mutex::new(Some(served)),
         });
         self.connections.fetch_add(1, Ordering::SeqCst);
-        group.state.lock().seats.insert(seat.id, Arc::clone(&seat));
-        if group.poller.add(descriptor, seat.id).is_err() {
-            seat.hung_up.store(true, Ordering::SeqCst);
-        }
+        group.take_in(&seat, descriptor);
         // The first turn looks for what came before the socket was watched.
         self.serve(group, &seat, 0, true);
     }
@@ -247,10 +244,7 @@ impl Turns {
         from.poller.remove(socket);
         from.state.lock().seats.remove(&seat.id);
         seat.group.store(to.index, Ordering::Relaxed);
-        to.state.lock().seats.insert(seat.id, Arc::clone(seat));
-        if to.poller.add(socket, seat.id).is_err() {
-            seat.hung_up.store(true, Ordering::SeqCst);
-        }
+        to.take_in(seat, socket);
     }
 
     /// Sends what they owe their clients.
