@@ -50,6 +50,7 @@ impl<V: Payload> Chain<V> {
     pub fn visible(&self, csn: Csn) -> Option<&Chain<V>> {
         let mut version = self;
         while version.csn > csn {
+            steps::note();
             version = version.older.as_deref()?;
         }
         Some(version)
@@ -72,6 +73,7 @@ impl<V: Payload> Chain<V> {
     pub fn prune(&mut self, oldest: Csn) -> usize {
         let mut version = self;
         while version.csn > oldest {
+            steps::note();
             match version.older.as_deref_mut() {
                 Some(older) => version = older,
                 None => return 0,
@@ -95,9 +97,11 @@ impl<V: Payload> Chain<V> {
             && version.csn > *newest
             && version.older.as_ref().is_some_and(|older| older.csn > *newest)
         {
+            steps::note();
             version = version.older.as_deref_mut().expect("just seen");
         }
         loop {
+            steps::note();
             // The next version worth keeping is what the newest snapshot below this version sees.
             let below = snapshots.partition_point(|s| *s < version.csn);
             let Some(target) = below.checked_sub(1).map(|i| snapshots[i]) else {
@@ -120,7 +124,27 @@ impl<V: Payload> Chain<V> {
 
     /// Versions in the chain, counted up to `limit`.
     pub fn len_up_to(&self, limit: usize) -> usize {
-        std::iter::successors(Some(self), |v| v.older.as_deref()).take(limit).count()
+        std::iter::successors(Some(self), |v| v.older.as_deref()).take(limit).inspect(|_| steps::note()).count()
+    }
+}
+
+/// Versions that walks along chains came by, counted in tests: the work for a version must not grow with the number of versions.
+pub(crate) mod steps {
+    #[cfg(test)]
+    thread_local! {
+        static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    }
+
+    #[inline]
+    pub(super) fn note() {
+        #[cfg(test)]
+        STEPS.with(|steps| steps.set(steps.get() + 1));
+    }
+
+    /// Those of this thread so far.
+    #[cfg(test)]
+    pub(crate) fn taken() -> u64 {
+        STEPS.with(|steps| steps.get())
     }
 }
 

@@ -20,7 +20,7 @@ use crate::chain::{Chain, Payload};
 use crate::engine::Shared;
 use crate::error::{EngineError, Result};
 use crate::key::KeyBytes;
-use crate::levels::MemTable;
+use crate::levels::{MemTable, entry_bytes};
 use crate::locks::ReleaseTurn;
 use crate::planted::{Plant, is_planted};
 use crate::session::Session;
@@ -89,8 +89,6 @@ pub(crate) struct Pipeline {
 const APPLY_BATCH: usize = 1024;
 /// Chains longer than this are thinned between snapshots, not only cut at the oldest.
 const CHAIN_LENGTH_MAX: usize = 16;
-/// Beside its parts, what an entry costs in a B-tree node that is two thirds full, and in the allocator.
-const ENTRY_OVERHEAD_BYTES: usize = 24;
 /// Tombstones looked at for removal by a commit.
 const GARBAGE_BATCH: usize = 256;
 /// A log record's length is a u32.
@@ -415,7 +413,7 @@ impl Shared {
     }
 
     /// Puts versions into a memory table.
-    pub(crate) fn apply_to<K: Ord + Clone, V: Payload>(
+    fn apply_to<K: Ord + Clone, V: Payload>(
         &self,
         tree: &Tree,
         table: &MemTable<K, V>,
@@ -445,8 +443,7 @@ impl Shared {
                         }
                     }
                     std::collections::btree_map::Entry::Vacant(slot) => {
-                        let entry = size_of::<Chain<V>>() + size_of::<K>() + key_bytes(slot.key()) + ENTRY_OVERHEAD_BYTES;
-                        bytes += entry as i64;
+                        bytes += entry_bytes::<K, V>(key_bytes(slot.key())) as i64;
                         slot.insert(Chain::new(csn, value));
                     }
                 }
@@ -460,7 +457,7 @@ impl Shared {
         }
     }
 
-    fn account<K, V>(&self, tree: &Tree, table: &MemTable<K, V>, bytes: i64) {
+    pub(crate) fn account<K, V>(&self, tree: &Tree, table: &MemTable<K, V>, bytes: i64) {
         add(&table.bytes, bytes);
         add(if tree.is_flushed() { &self.row_store_bytes } else { &self.memory_tables_bytes }, bytes);
     }
@@ -487,7 +484,7 @@ impl Shared {
             let dead = !chain.value.is_live() && chain.csn <= oldest;
             if dead && bottom(&key) {
                 map.remove(&key);
-                bytes += size_of::<Chain<V>>() + size_of::<K>() + key_bytes(&key) + ENTRY_OVERHEAD_BYTES;
+                bytes += entry_bytes::<K, V>(key_bytes(&key));
             }
         }
         drop(map);

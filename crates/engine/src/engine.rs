@@ -23,6 +23,7 @@ use crate::manifest::{Edit, Manifest, SegmentFile};
 use crate::memory::MemoryBudget;
 use crate::merge::{Eagerness, Merges};
 use crate::pace::Activity;
+use crate::progress::RecoveryProgress;
 use crate::sequence::{Sequence, SequenceId, SequenceState};
 use crate::serializable::Serializable;
 use crate::session::Session;
@@ -214,6 +215,16 @@ const IDLE: Duration = Duration::from_millis(20);
 impl Engine {
     /// Opens the engine in a directory, which is empty or an engine's; recovers what a crash left.
     pub fn open(options: EngineOptions, directory: Arc<dyn Directory>, clock: Arc<dyn Clock>) -> Result<Arc<Engine>> {
+        Engine::open_watched(options, directory, clock, &RecoveryProgress::default())
+    }
+
+    /// The same; others may ask meanwhile how far recovery is.
+    pub fn open_watched(
+        options: EngineOptions,
+        directory: Arc<dyn Directory>,
+        clock: Arc<dyn Clock>,
+        progress: &RecoveryProgress,
+    ) -> Result<Arc<Engine>> {
         let directory = Arc::new(PooledDirectory::new(directory, options.open_files_max)) as Arc<dyn Directory>;
         let lock = lock(&*directory)?;
         let folder = |name| directory.subdirectory(name).map_err(|e| EngineError::io("open the data directory", e));
@@ -262,7 +273,7 @@ impl Engine {
             _lock: lock,
         };
         let mut edits = shared.load(&state)?;
-        let found = shared.replay(&state)?;
+        let found = shared.replay(&state, progress)?;
         shared.wal.begin(found.log_end)?;
         edits.extend(found.edits.iter().cloned());
         shared.snapshots = Snapshots::new(found.csn);

@@ -35,6 +35,14 @@ pub(crate) struct MemTable<K, V> {
     has_keys: AtomicBool,
 }
 
+/// Beside its parts, what an entry costs in a B-tree node that is two thirds full, and in the allocator.
+const ENTRY_OVERHEAD_BYTES: usize = 24;
+
+/// What a key with one version takes, without the version's heap bytes.
+pub(crate) fn entry_bytes<K, V>(key_heap_bytes: usize) -> usize {
+    size_of::<Chain<V>>() + size_of::<K>() + key_heap_bytes + ENTRY_OVERHEAD_BYTES
+}
+
 impl<K: Ord, V: Payload> MemTable<K, V> {
     pub fn new() -> Arc<MemTable<K, V>> {
         Arc::new(MemTable {

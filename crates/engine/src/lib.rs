@@ -34,7 +34,9 @@ mod output;
 mod pace;
 #[doc(hidden)]
 pub mod planted;
+mod progress;
 mod recovery;
+mod replay;
 mod scan;
 mod sequence;
 mod serializable;
@@ -63,6 +65,7 @@ pub use interrupt::{Interrupt, InterruptReason};
 pub use locks::{LockTag, LockedObject, RelationLockMode, RowLockMode, Wait};
 pub use melba_wal::{WalStatistics, Written};
 pub use memory::{Held, MemoryBudget, QueryMemory};
+pub use progress::RecoveryProgress;
 pub use scan::{IndexScan, Morsel, ScanBatch, TableScan, ZoneOp, ZonePredicate};
 pub use sequence::{SequenceDefinition, SequenceId, SequenceState};
 pub use session::Session;

@@ -7,22 +7,25 @@
 //!    begins; until then the record links it, and no merge touches it.
 //! 3. Files that neither the manifest nor the log name are removed: what a crash left of flushes, merges and bulk loads. A
 //!    segment that the log links stays as long as its record may be replayed, also when a later record drops its tree.
-//! 4. A segment that is damaged or missing stops nobody but who uses its tree. It stays in the manifest.
+//! 4. Of each key the row store gets the newest version only (`replay`): the work for a record does not depend on how often its
+//!    keys were changed before.
+//! 5. A segment that is damaged or missing stops nobody but who uses its tree. It stays in the manifest.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use melba_types::row::RowLayout;
-use melba_types::{Csn, Lsn, RowId};
+use melba_types::{Csn, Lsn};
 use melba_wal::Record;
 
 use crate::batch::{self, Operation};
 use crate::engine::Shared;
 use crate::error::{EngineError, Result};
-use crate::key::KeyBytes;
 use crate::levels::{Run, segment_number};
 use crate::manifest::{Edit, ManifestState, SegmentFile, SequenceRecord, TreeRecord};
+use crate::progress::RecoveryProgress;
+use crate::replay::Targets;
 use crate::sequence::Sequence;
 use crate::tree::{Persistence, Tree, TreeData};
 
@@ -36,6 +39,7 @@ pub(crate) struct Recovered {
     pub linked: HashSet<u64>,
     /// What the manifest must forget.
     pub edits: Vec<Edit>,
+    targets: Targets,
 }
 
 impl Shared {
@@ -101,7 +105,7 @@ impl Shared {
     }
 
     /// Replays the log from where the manifest says.
-    pub(crate) fn replay(&self, state: &ManifestState) -> Result<Recovered> {
+    pub(crate) fn replay(&self, state: &ManifestState, progress: &RecoveryProgress) -> Result<Recovered> {
         let mut found = Recovered {
             csn: state.csn,
             next_tree: state.next_tree,
@@ -109,8 +113,14 @@ impl Shared {
             log_end: state.replay,
             linked: HashSet::new(),
             edits: Vec::new(),
+            targets: Targets::default(),
         };
-        let end = self.wal.replay(state.replay, |record| self.replay_record(record, &mut found))?;
+        progress.begin(state.replay, self.wal.expected_end(state.replay)?);
+        let end = self.wal.replay(state.replay, |record| {
+            progress.advance(record.end);
+            self.replay_record(record, &mut found)
+        })?;
+        found.targets.forget();
         found.log_end = end;
         Ok(found)
     }
@@ -141,6 +151,7 @@ impl Shared {
                 self.replay_create(Tree::index(tree, table, persistence), found);
             }
             Operation::DropTree(tree) => {
+                found.targets.forget();
                 if let Ok(dropped) = self.tree(tree) {
                     dropped.discard();
                     self.remove_tree(tree);
@@ -170,17 +181,18 @@ impl Shared {
                     (counter.state, counter.logged, counter.logged_ahead) = (state, state, 0);
                 }
             }
-            Operation::Row { tree, row, bytes } => self.replay_row(tree, row, bytes, csn),
+            Operation::Row { tree, row, bytes } => {
+                if let Some(target) = found.targets.of(self, tree) {
+                    target.put_row(self, row, bytes, csn);
+                }
+            }
             Operation::Entry { tree, key, live } => {
-                if let Ok(tree) = self.tree(tree)
-                    && let Some(index) = tree.as_index()
-                {
-                    let active = Arc::clone(&index.levels.read().active);
-                    self.apply_to(&tree, &active, csn, [(KeyBytes::new(key), live)].into_iter(), |k| k.heap_bytes());
-                    tree.live.fetch_add(if live { 1 } else { -1 }, Ordering::Relaxed);
+                if let Some(target) = found.targets.of(self, tree) {
+                    target.put_entry(self, key, live, csn);
                 }
             }
             Operation::LinkSegments { tree, files } => {
+                found.targets.forget();
                 for file in files {
                     self.replay_link(tree, file, csn, found)?;
                 }
@@ -190,21 +202,12 @@ impl Shared {
     }
 
     fn replay_create(&self, tree: Tree, found: &mut Recovered) {
+        found.targets.forget();
         found.next_tree = found.next_tree.max(tree.id.without_toast().0 + 1);
         if self.tree(tree.id).is_err() {
             tree.committed.store(true, Ordering::Relaxed);
             self.add_tree(Arc::new(tree));
         }
-    }
-
-    fn replay_row(&self, tree: melba_types::TreeId, row: RowId, bytes: Option<&[u8]>, csn: Csn) {
-        let Ok(tree) = self.tree(tree) else { return };
-        let Some(table) = tree.as_table() else { return };
-        let fresh = table.next_row.fetch_max(row.0 + 1, Ordering::Relaxed) <= row.0;
-        let live = if bytes.is_none() { -1 } else { i64::from(fresh) };
-        tree.live.fetch_add(live, Ordering::Relaxed);
-        let active = Arc::clone(&table.levels.read().active);
-        self.apply_to(&tree, &active, csn, [(row, bytes.map(Into::into))].into_iter(), |_| 0);
     }
 
     fn replay_link(&self, tree: melba_types::TreeId, file: u64, csn: Csn, found: &mut Recovered) -> Result<()> {

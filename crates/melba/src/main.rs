@@ -3,6 +3,7 @@
 mod config;
 mod memory;
 mod open_files;
+mod recovery;
 mod serve;
 
 use std::path::PathBuf;

@@ -4,21 +4,22 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use melba_engine::{Engine, EngineOptions};
-use melba_server::Server;
+use melba_engine::{Engine, EngineOptions, RecoveryProgress};
+use melba_server::{Bound, Server};
 use melba_sql::cluster::Cluster;
 use melba_sql::session::context::Instance;
 use melba_sql::session::engine_settings::engine_options;
 use melba_sql::session::settings::Settings;
 use melba_types::DbError;
 use melba_types::error::Fields;
-use melba_vfs::{Directory, OsClock, OsDirectory, OsRandom};
+use melba_vfs::{Clock, Directory, OsClock, OsDirectory, OsRandom};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::config::Files;
 use crate::memory;
 use crate::open_files::Shares;
+use crate::recovery;
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -28,12 +29,13 @@ pub fn serve(data: &Path, listen: &str, overrides: Vec<(String, String)>) -> Res
     let _lock = lock(&*directory, data)?;
     let files = Files { data: data.to_owned(), overrides };
     let (settings, open_files_max) = fit_open_files(files.assignments()?)?;
-    let cluster = open_cluster(directory, &settings, open_files_max)?;
+    let bound = Bound::new(listen, &settings, OsClock::new().now_micros()).map_err(|e| full(&e))?;
+    let cluster = open_while_listening(&bound, directory, &settings, open_files_max)?;
     let engine = cluster.engine.clone();
     let instance = Arc::new(Instance::new(settings, cluster).with_configuration(Box::new(files)));
     instance.backends.start_watchdog().map_err(|e| format!("could not start a thread: {e}"))?;
     let configured = Arc::clone(&instance);
-    let server = Server::bind(listen, instance).map_err(|e| full(&e))?;
+    let server = Server::new(bound, instance).map_err(|e| full(&e))?;
     server.warnings().iter().for_each(|w| eprintln!("melba: warning: {}", full(w)));
     let handle = server.handle();
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(|e| format!("could not catch signals: {e}"))?;
@@ -69,7 +71,7 @@ pub fn while_serving(data: &Path, body: impl FnOnce(SocketAddr) -> Result<()>) -
     let overrides = vec![("unix_socket_directories".to_owned(), String::new())];
     let files = Files { data: data.to_owned(), overrides };
     let (settings, open_files_max) = fit_open_files(files.assignments()?)?;
-    let cluster = open_cluster(directory, &settings, open_files_max)?;
+    let cluster = open_cluster(directory, &settings, open_files_max, &RecoveryProgress::default())?;
     let engine = cluster.engine.clone();
     let instance = Arc::new(Instance::new(settings, cluster));
     let server = Server::bind("127.0.0.1:0", instance).map_err(|e| full(&e))?;
@@ -128,7 +130,7 @@ pub fn check(data: &Path) -> Result<()> {
 
 fn count_databases(directory: Arc<dyn Directory>) -> Result<usize> {
     let (settings, open_files_max) = fit_open_files(Vec::new())?;
-    let cluster = open_cluster(directory, &settings, open_files_max)?;
+    let cluster = open_cluster(directory, &settings, open_files_max, &RecoveryProgress::default())?;
     let count = cluster.catalogs().databases().count();
     cluster.engine.shutdown().map_err(|e| e.to_string())?;
     Ok(count)
@@ -162,11 +164,30 @@ fn fit_open_files(mut assignments: Vec<(String, String)>) -> Result<(Settings, u
     Ok((Settings::server(&assignments).map_err(|e| e.to_string())?, cached))
 }
 
-fn open_cluster(directory: Arc<dyn Directory>, settings: &Settings, open_files_max: usize) -> Result<Arc<Cluster>> {
+/// Opens the database; clients that come meanwhile are told how far that is.
+fn open_while_listening(
+    bound: &Bound,
+    directory: Arc<dyn Directory>,
+    settings: &Settings,
+    open_files_max: usize,
+) -> Result<Arc<Cluster>> {
+    let progress = RecoveryProgress::default();
+    let detail = || recovery::describe(&progress).map(|text| format!("Recovery: {text}."));
+    bound.refuse_while(detail, || {
+        recovery::report_while(&progress, || open_cluster(directory, settings, open_files_max, &progress))
+    })
+}
+
+fn open_cluster(
+    directory: Arc<dyn Directory>,
+    settings: &Settings,
+    open_files_max: usize,
+    progress: &RecoveryProgress,
+) -> Result<Arc<Cluster>> {
     let clock = Arc::new(OsClock::new());
     let query_bytes = memory::query_bytes((settings.get("memory").as_integer() as u64) << 10);
     let write_set_bytes = memory::write_set_bytes(query_bytes);
     let options = EngineOptions { query_bytes, write_set_bytes, open_files_max, ..engine_options(settings) };
-    let engine = Engine::open(options, directory, clock.clone()).map_err(|e| e.to_string())?;
+    let engine = Engine::open_watched(options, directory, clock.clone(), progress).map_err(|e| e.to_string())?;
     Cluster::open(engine, clock, Arc::new(OsRandom)).map_err(|e| e.to_string())
 }

@@ -7,6 +7,7 @@
 //! Why threads that take turns rather than an async runtime: see "Decisions" in ARCHITECTURE.md.
 
 mod connection;
+mod early;
 mod listener;
 mod poller;
 mod processors;
@@ -16,5 +17,6 @@ mod stream;
 mod turns;
 mod unix_socket;
 
+pub use early::Bound;
 pub use listener::{Server, ServerHandle};
 pub use melba_protocol::scram::Verifier;

@@ -1,7 +1,7 @@
 //! Accepting connections, and stopping.
 
 use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -16,20 +16,15 @@ use melba_sql::session::setting_value::Value;
 use melba_types::{DbError, Result, err};
 
 use crate::connection::Connection;
+use crate::early::Bound;
 use crate::poller::Poller;
 use crate::startup;
 use crate::stream::{Listener, Stream};
 use crate::turns::{Served, Turns};
-use crate::unix_socket::{self, Owner};
-
-/// Of the Unix epoch's beginning to that of PostgreSQL's.
-const SECONDS_TO_2000: i64 = 946_684_800;
 
 /// Bound listeners.
 pub struct Server {
-    listeners: Vec<Listener>,
-    address: SocketAddr,
-    warnings: Vec<DbError>,
+    bound: Bound,
     shared: Arc<Shared>,
 }
 
@@ -51,19 +46,17 @@ pub struct ServerHandle(Arc<Shared>);
 impl Server {
     /// Listens on the address and, with its port, in unix_socket_directories.
     pub fn bind(address: &str, instance: Arc<Instance>) -> Result<Server> {
-        let failed = |e: std::io::Error| err!(IO_ERROR, "could not listen on {address}: {e}");
-        let tcp = TcpListener::bind(address).map_err(failed)?;
-        let address = tcp.local_addr().map_err(failed)?;
-        let (host, port) = (address.ip().to_string(), address.port());
+        let bound = Bound::new(address, &instance.settings(), instance.started)?;
+        Server::new(bound, instance)
+    }
+
+    /// Serves clients of listeners that are bound already.
+    pub fn new(bound: Bound, instance: Arc<Instance>) -> Result<Server> {
+        let (host, port) = (bound.address.ip().to_string(), bound.address.port());
         instance.settle(&[("listen_addresses", Value::Text(host.into())), ("port", Value::Integer(port.into()))]);
-        let settings = instance.settings();
-        let started = instance.started.div_euclid(1_000_000) + SECONDS_TO_2000;
-        let owner = Owner { data_directory: settings.get("data_directory").as_text(), started, port };
-        let (sockets, warnings) = unix_socket::listen(&settings, &owner)?;
-        let mut listeners = vec![Listener::tcp(tcp).map_err(failed)?];
-        listeners.extend(sockets.into_iter().map(Listener::Unix));
+        let failed = |e: std::io::Error| err!(IO_ERROR, "could not listen on {}: {e}", bound.address);
         let poller = Poller::new().map_err(failed)?;
-        for (listener, id) in listeners.iter().zip(1..) {
+        for (listener, id) in bound.listeners.iter().zip(1..) {
             poller.add(listener.as_raw_fd(), id).map_err(failed)?;
         }
         let shared = Shared {
@@ -74,21 +67,21 @@ impl Server {
             threads: AtomicUsize::new(0),
             next_pid: AtomicI32::new(std::process::id() as i32),
         };
-        Ok(Server { listeners, address, warnings, shared: Arc::new(shared) })
+        Ok(Server { bound, shared: Arc::new(shared) })
     }
 
     pub fn local_addr(&self) -> SocketAddr {
-        self.address
+        self.bound.address
     }
 
     /// A directory in which there is a socket.
     pub fn socket_directory(&self) -> Option<&Path> {
-        self.listeners.iter().find_map(Listener::directory)
+        self.bound.socket_directory()
     }
 
     /// Where it could not listen.
     pub fn warnings(&self) -> &[DbError] {
-        &self.warnings
+        &self.bound.warnings
     }
 
     pub fn handle(&self) -> ServerHandle {
@@ -99,12 +92,12 @@ impl Server {
     pub fn run(self) -> std::io::Result<()> {
         let mut news = Vec::new();
         while !self.shared.stopping.load(Ordering::SeqCst) {
-            self.shared.poller.wait(true, self.listeners.len(), &mut news);
+            self.shared.poller.wait(true, self.bound.listeners.len(), &mut news);
             for one in news.drain(..) {
-                self.accept_all(&self.listeners[one.id as usize - 1]);
+                self.accept_all(&self.bound.listeners[one.id as usize - 1]);
             }
         }
-        drop(self.listeners);
+        drop(self.bound);
         self.shared.instance.backends.shut_down();
         let patience = Instant::now() + Duration::from_secs(10);
         while self.shared.clients() > 0 && Instant::now() < patience {

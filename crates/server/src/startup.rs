@@ -19,7 +19,7 @@ use crate::connection::Connection;
 use melba_protocol::scram::{Exchange, Verifier};
 
 /// What the client asked for.
-struct Request {
+pub(crate) struct Request {
     version: ProtocolVersion,
     user: String,
     database: String,
@@ -35,7 +35,8 @@ pub(crate) fn start(
     wake: Box<dyn Wake>,
 ) -> Result<Option<Session>> {
     connection.set_read_timeout(Some(Duration::from_secs(60)));
-    let Some(request) = read_request(connection, instance)? else { return Ok(None) };
+    let cancel = |pid, secret: &[u8]| instance.backends.cancel(pid, secret);
+    let Some(request) = read_request(connection, cancel)? else { return Ok(None) };
     // A database that does not exist is reported after authentication; roles are the same in all.
     let database = instance.cluster.catalog_by_name(&request.database);
     let catalog = database.clone().unwrap_or_else(|| instance.cluster.catalog(Oid::INVALID));
@@ -58,7 +59,8 @@ pub(crate) fn start(
     Ok(Some(session))
 }
 
-fn read_request(connection: &mut Connection, instance: &Instance) -> Result<Option<Request>> {
+/// Reads up to what the client wants; `None` when it has cancelled something, or left.
+pub(crate) fn read_request(connection: &mut Connection, cancel: impl Fn(i32, &[u8])) -> Result<Option<Request>> {
     loop {
         let (request, bytes) = match next_startup(connection.data())? {
             NextStartup::Need(n) => {
@@ -68,7 +70,7 @@ fn read_request(connection: &mut Connection, instance: &Instance) -> Result<Opti
                 continue;
             }
             NextStartup::Packet(Startup::Cancel { pid, secret }, _) => {
-                instance.backends.cancel(pid, secret);
+                cancel(pid, secret);
                 return Ok(None);
             }
             // TLS and GSSAPI are not offered; the client goes on in the clear or leaves.

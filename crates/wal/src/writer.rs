@@ -186,6 +186,14 @@ impl Wal {
         replay(&*self.directory, from, each)
     }
 
+    /// Where the log ends at the latest, when it is read from `from` on: its last file may hold less than it has room for.
+    pub fn expected_end(&self, from: Lsn) -> Result<Lsn> {
+        let Some(last) = LogFiles::list(&*self.directory)?.starts.last().copied() else { return Ok(from) };
+        let name = file_name(last);
+        let len = self.directory.open(&name).and_then(|f| f.len()).map_err(|e| WalError::io(&name, e))?;
+        Ok(Lsn(last.0.saturating_add(len.saturating_sub(FILE_HEADER_BYTES as u64))).max(from))
+    }
+
     /// Begins a new file at `start`, which is where `replay` said the log ends (or 0).
     pub fn begin(&self, start: Lsn) -> Result<()> {
         let Wal { directory, options, .. } = self;

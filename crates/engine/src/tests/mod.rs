@@ -8,6 +8,7 @@ mod durability;
 mod early;
 mod frames;
 mod full;
+mod growth;
 mod limits;
 mod load;
 mod model;
