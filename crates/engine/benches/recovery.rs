@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use melba_engine::*;
 use melba_types::row::RowLayout;
@@ -94,9 +94,9 @@ const SHAPES: [Shape; 6] = [
     },
 ];
 
-fn measure(shape: &Shape, operations: u64) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let engine = open(folder.path());
+/// Writes a log; how long that took, and how long it is.
+fn write(folder: &Path, shape: &Shape, operations: u64) -> (Duration, u64) {
+    let engine = open(folder);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     assert_eq!(t.create_table_tree(&[Kind::Int8, Kind::Text], Persistence::Logged).expect("creates"), TABLE);
     assert_eq!(t.create_index_tree(TABLE, Persistence::Logged).expect("creates"), INDEX);
@@ -113,9 +113,12 @@ fn measure(shape: &Shape, operations: u64) {
         t.commit(Durability::Async).expect("commits");
     }
     engine.flush_log().expect("writes");
-    let written = start.elapsed();
-    let log = engine.log_end().0 - engine.replay_start().0;
-    drop((session, engine));
+    (start.elapsed(), engine.log_end().0 - engine.replay_start().0)
+}
+
+fn measure(shape: &Shape, operations: u64) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (written, log) = write(folder.path(), shape, operations);
     let start = Instant::now();
     let engine = open(folder.path());
     let recovered = start.elapsed();
