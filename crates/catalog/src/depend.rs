@@ -214,7 +214,11 @@ fn index_dependencies(o: &Relation, index: &IndexInfo, list: &mut List) {
         }
     }
     index.keys.iter().for_each(|k| list.normal(classes::PG_COLLATION, k.collation));
-    list.normals(&o.depends_on);
+    for of in &o.depends_on {
+        // Columns of its table that an expression or the predicate reads.
+        let own = of.class == classes::PG_CLASS && of.object == index.table;
+        list.push(*of, if own { DependencyKind::Auto } else { DependencyKind::Normal });
+    }
 }
 
 fn type_(o: &Type, list: &mut List) {

@@ -77,17 +77,24 @@ pub(crate) struct Layered<T: 'static> {
     builtin: &'static Builtin<T>,
     user: RadixMap<Option<Arc<T>>>,
     user_names: RadixMap<Vec<Oid>>,
+    /// OIDs of users' objects by what their names are unique in: the members of schemas.
+    user_scopes: RadixMap<RadixMap<()>>,
 }
 
 impl<T> Clone for Layered<T> {
     fn clone(&self) -> Self {
-        Layered { builtin: self.builtin, user: self.user.clone(), user_names: self.user_names.clone() }
+        Layered {
+            builtin: self.builtin,
+            user: self.user.clone(),
+            user_names: self.user_names.clone(),
+            user_scopes: self.user_scopes.clone(),
+        }
     }
 }
 
 impl<T: Named> Layered<T> {
     pub(crate) fn new(builtin: &'static Builtin<T>) -> Layered<T> {
-        Layered { builtin, user: RadixMap::default(), user_names: RadixMap::default() }
+        Layered { builtin, user: RadixMap::default(), user_names: RadixMap::default(), user_scopes: RadixMap::default() }
     }
 
     pub(crate) fn get(&self, oid: Oid) -> Option<&Arc<T>> {
@@ -107,6 +114,11 @@ impl<T: Named> Layered<T> {
         builtin.chain(user).filter(move |o| o.key() == (scope, name))
     }
 
+    /// How many objects there are, give or take the built-in ones that users changed.
+    pub(crate) fn len_estimate(&self) -> usize {
+        self.builtin.all.len() + self.user.len()
+    }
+
     /// All objects in OID order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
         let builtin = self.builtin.iter().filter_map(|o| match self.user.get(o.oid().0) {
@@ -122,6 +134,13 @@ impl<T: Named> Layered<T> {
         self.user.iter().filter_map(|(_, o)| o.as_ref())
     }
 
+    /// The objects within something (a namespace, ...), built-in ones first, each group in OID order.
+    pub(crate) fn within(&self, scope: Oid) -> impl Iterator<Item = &Arc<T>> {
+        let builtin = self.builtin.iter().filter(move |o| o.key().0 == scope && self.user.get(o.oid().0).is_none());
+        let user = self.user_scopes.get(scope.0).into_iter().flat_map(|members| members.iter());
+        builtin.chain(user.filter_map(|(oid, ())| self.user.get(oid)?.as_ref()))
+    }
+
     pub(crate) fn is_builtin(&self, oid: Oid) -> bool {
         self.builtin.get(oid).is_some()
     }
@@ -132,6 +151,7 @@ impl<T: Named> Layered<T> {
         let old = self.get(oid).cloned();
         self.forget_name(oid);
         self.user_names.entry(name_hash(object.key()), Vec::new).push(oid);
+        self.user_scopes.entry(object.key().0.0, RadixMap::default).insert(oid.0, ());
         self.user.insert(oid.0, Some(object));
         old
     }
@@ -154,6 +174,12 @@ impl<T: Named> Layered<T> {
         names.retain(|o| *o != oid);
         if names.is_empty() {
             self.user_names.remove(hash);
+        }
+        let scope = old.key().0.0;
+        let members = self.user_scopes.entry(scope, RadixMap::default);
+        members.remove(oid.0);
+        if members.is_empty() {
+            self.user_scopes.remove(scope);
         }
     }
 }

@@ -128,6 +128,11 @@ impl Relation {
         self.partition_bound.is_some()
     }
 
+    /// A temporary table of another session than the one with the temporary schema `own`: that one does not see its rows.
+    pub fn is_temporary_elsewhere(&self, own: Oid) -> bool {
+        self.persistence == Persistence::Temporary && self.namespace != own
+    }
+
     pub fn is_partitioned(&self) -> bool {
         self.kind == RelationKind::PartitionedTable
     }

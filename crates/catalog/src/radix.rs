@@ -47,6 +47,10 @@ impl<V> RadixMap<V> {
         self.len == 0
     }
 
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
     pub fn get(&self, key: u32) -> Option<&V> {
         let mut node = self.root.as_ref()?;
         let mut depth = 0;

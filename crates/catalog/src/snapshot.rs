@@ -32,6 +32,8 @@ pub struct Catalog {
     /// By OID of the described object.
     descriptions: RadixMap<Vec<Arc<Description>>>,
     dependents: Dependents,
+    /// The relations that defaults of columns and rules of views are parts of, by the OIDs of these.
+    parts: RadixMap<Oid>,
     /// Counts the OIDs given out; one counter for all snapshots of a cluster. From `Oid::TOAST` on they are given out once more.
     next_oid: Arc<AtomicU64>,
 }
@@ -134,6 +136,7 @@ impl Catalog {
             databases: Layered::new(&b.databases),
             descriptions: builtin_descriptions(),
             dependents: Dependents::default(),
+            parts: RadixMap::default(),
             next_oid: Arc::new(AtomicU64::new(classes::FIRST_USER_OID.into())),
         }
     }
@@ -208,9 +211,19 @@ impl Catalog {
             }
         };
         if let Some(old) = old {
-            self.dependents.remove(&dependencies(&old));
+            self.forget_uses(&old);
         }
         self.dependents.add(&dependencies(object));
+        if let Object::Relation(relation) = object {
+            parts_of(relation).for_each(|part| self.parts.insert(part.0, relation.oid));
+        }
+    }
+
+    fn forget_uses(&mut self, object: &Object) {
+        self.dependents.remove(&dependencies(object));
+        if let Object::Relation(relation) = object {
+            parts_of(relation).for_each(|part| self.parts.remove(part.0));
+        }
     }
 
     fn remove(&mut self, address: ObjectAddress) {
@@ -239,7 +252,7 @@ impl Catalog {
             self.relations.put(table);
         }
         if let Some(old) = old {
-            self.dependents.remove(&dependencies(&old));
+            self.forget_uses(&old);
         }
         // An object's comments, and its columns', go with it.
         let described = |d: &Arc<Description>| d.address.class == address.class;
@@ -293,7 +306,7 @@ impl Catalog {
             || self.roles.get(oid).is_some()
             || self.databases.get(oid).is_some();
         objects
-            || self.relations.iter().any(|r| r.rule == oid || r.columns.iter().any(|c| c.default_oid == oid))
+            || self.parts.get(oid.0).is_some()
             || self.types.iter().any(|t| t.labels.iter().any(|l| l.0 == oid))
             || self.roles.iter().any(|r| r.member_of.iter().any(|m| m.oid == oid))
     }
@@ -302,6 +315,12 @@ impl Catalog {
     pub fn reserve_oids_below(&self, oid: Oid) {
         self.next_oid.fetch_max(oid.0.into(), Ordering::Relaxed);
     }
+}
+
+/// What has an OID and is in no list of its own.
+fn parts_of(relation: &Relation) -> impl Iterator<Item = Oid> {
+    let defaults = relation.columns.iter().map(|c| c.default_oid);
+    defaults.chain([relation.rule]).filter(|oid| oid.0 >= classes::FIRST_USER_OID)
 }
 
 pub(crate) fn is_shared_class(class: Oid) -> bool {
@@ -419,6 +438,10 @@ impl Catalog {
         self.casts.named(source, "").find(|c| c.target == target)
     }
 
+    pub fn cast_by_oid(&self, oid: Oid) -> Option<&Arc<Cast>> {
+        self.casts.get(oid)
+    }
+
     pub fn casts_from(&self, source: Oid) -> impl Iterator<Item = &Arc<Cast>> {
         self.casts.named(source, "")
     }
@@ -465,14 +488,60 @@ impl Catalog {
         address.object.0 < classes::FIRST_USER_OID
     }
 
-    /// The relations in a schema, in OID order.
-    pub fn relations_in(&self, namespace: Oid) -> Vec<&Arc<Relation>> {
-        if namespace == classes::PG_CATALOG || self.namespaces.is_builtin(namespace) && namespace != classes::PUBLIC {
-            return self.relations.iter().filter(|r| r.namespace == namespace).collect();
-        }
-        let members = self.dependents.of(ObjectAddress { class: classes::PG_NAMESPACE, object: namespace, sub: 0 });
-        let relations = members.filter(|d| d.dependent.class == classes::PG_CLASS && d.dependent.sub == 0);
-        relations.filter_map(|d| self.relations.get(d.dependent.object)).collect()
+    /// The relations in a schema: tables and all else that pg_class has, indexes and toast tables too.
+    pub fn relations_in(&self, namespace: Oid) -> impl Iterator<Item = &Arc<Relation>> {
+        self.relations.within(namespace)
+    }
+
+    pub fn types_in(&self, namespace: Oid) -> impl Iterator<Item = &Arc<Type>> {
+        self.types.within(namespace)
+    }
+
+    pub fn functions_in(&self, namespace: Oid) -> impl Iterator<Item = &Arc<Function>> {
+        self.functions.within(namespace)
+    }
+
+    /// A schema's constraints with a name: one a table.
+    pub fn constraints_by_name<'a>(&'a self, namespace: Oid, name: &'a str) -> impl Iterator<Item = &'a Arc<Constraint>> {
+        self.constraints.named(namespace, name)
+    }
+
+    pub fn constraints_in(&self, namespace: Oid) -> impl Iterator<Item = &Arc<Constraint>> {
+        self.constraints.within(namespace)
+    }
+
+    /// The relation that a default (by its OID in pg_attrdef) or a view's rule is a part of.
+    pub fn relation_of_part(&self, part: Oid) -> Option<&Arc<Relation>> {
+        self.relation(*self.parts.get(part.0)?)
+    }
+
+    /// The column with a default, by the default's OID: its relation, and its place there.
+    pub fn column_with_default(&self, default: Oid) -> Option<(&Arc<Relation>, usize)> {
+        let relation = self.relation_of_part(default)?;
+        let place = relation.columns.iter().position(|c| c.default_oid == default)?;
+        Some((relation, place))
+    }
+
+    /// Comments on an object and its parts, and on others of the same OID.
+    pub(crate) fn descriptions_of(&self, oid: Oid) -> impl Iterator<Item = &Arc<Description>> {
+        self.descriptions.get(oid.0).into_iter().flatten()
+    }
+
+    /// About how many relations there are, built-in ones included.
+    pub(crate) fn relation_count(&self) -> usize {
+        self.relations.len_estimate()
+    }
+
+    pub(crate) fn type_count(&self) -> usize {
+        self.types.len_estimate()
+    }
+
+    pub(crate) fn function_count(&self) -> usize {
+        self.functions.len_estimate()
+    }
+
+    pub(crate) fn constraint_count(&self) -> usize {
+        self.constraints.len_estimate()
     }
 
     /// COMMENT ON an object.

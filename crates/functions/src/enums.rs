@@ -21,10 +21,24 @@ fn enum_type(session: &dyn Session, ty: Oid) -> Result<&Arc<Type>> {
 fn input(context: &TypeContext<'_>, text: &str) -> Result<Datum> {
     let ty = context.session.catalog().type_(context.type_oid);
     let label = ty.and_then(|t| t.labels.iter().find(|l| &*l.2 == text));
-    label.map(|l| Datum::Oid(l.0.0)).ok_or_else(|| {
+    let (Some(ty), Some(label)) = (ty, label) else {
         let name = lookup::type_name(context.session, context.type_oid);
-        err!(INVALID_TEXT_REPRESENTATION, "invalid input value for enum {name}: \"{text}\"")
-    })
+        return Err(err!(INVALID_TEXT_REPRESENTATION, "invalid input value for enum {name}: \"{text}\""));
+    };
+    usable(context.session, ty, label)
+}
+
+/// A label's value.
+///
+/// # Errors
+/// 55P04 when the label was added by the running transaction: after a rollback an index would have it still.
+fn usable(session: &dyn Session, ty: &Type, (label, _, text): &(Oid, f32, Arc<str>)) -> Result<Datum> {
+    if session.is_uncommitted_label(ty.oid, *label) {
+        let name = lookup::type_name(session, ty.oid);
+        return Err(err!(UNSAFE_NEW_ENUM_VALUE_USAGE, "unsafe use of new value \"{text}\" of enum type {name}")
+            .hint("New enum values must be committed before they can be used."));
+    }
+    Ok(Datum::Oid(label.0))
 }
 
 fn output(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
@@ -55,7 +69,8 @@ fn range(call: &CallContext<'_>, from: &Datum, to: &Datum) -> Result<Datum> {
     let first = if from.is_null() { 0 } else { place(ty, from) };
     let last = if to.is_null() { ty.labels.len() - 1 } else { place(ty, to) };
     let labels = if first <= last { &ty.labels[first..=last] } else { &[] };
-    Ok(one_dimensional(ty.oid, labels.iter().map(|l| Datum::Oid(l.0.0)).collect()))
+    let values = labels.iter().map(|l| usable(call.session, ty, l)).collect::<Result<Vec<_>>>()?;
+    Ok(one_dimensional(ty.oid, values))
 }
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
@@ -70,11 +85,11 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("enum_smaller", |c, a| Ok(a[usize::from(compare(c, a)?.is_ge())].clone())),
     ("enum_first", |c, _| {
         let ty = enum_type(c.session, c.arg_types.first().copied().unwrap_or(c.return_type))?;
-        Ok(ty.labels.first().map_or(Datum::Null, |l| Datum::Oid(l.0.0)))
+        ty.labels.first().map_or(Ok(Datum::Null), |l| usable(c.session, ty, l))
     }),
     ("enum_last", |c, _| {
         let ty = enum_type(c.session, c.arg_types.first().copied().unwrap_or(c.return_type))?;
-        Ok(ty.labels.last().map_or(Datum::Null, |l| Datum::Oid(l.0.0)))
+        ty.labels.last().map_or(Ok(Datum::Null), |l| usable(c.session, ty, l))
     }),
     ("enum_range_all", |c, _| range(c, &Datum::Null, &Datum::Null)),
     ("enum_range_bounds", |c, a| range(c, &a[0], &a[1])),

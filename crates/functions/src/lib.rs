@@ -145,6 +145,14 @@ pub trait Session: Send + Sync {
     fn shown_query(&self, view: &melba_catalog::Relation, _pretty: bool) -> Result<String> {
         Ok(view.view_query.as_deref().unwrap_or_default().to_owned())
     }
+    /// Whether an enum's label was added by a transaction that has not ended: it is not to be used yet.
+    fn is_uncommitted_label(&self, _enum_type: Oid, _label: Oid) -> bool {
+        false
+    }
+    /// The schema of the session's temporary objects, or 0.
+    fn temporary_namespace(&self) -> Oid {
+        Oid::INVALID
+    }
     /// Raises 57014 when the statement was cancelled; long loops call it now and then.
     fn check_interrupt(&self) -> Result<()>;
 }

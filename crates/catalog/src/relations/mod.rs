@@ -151,6 +151,59 @@ pub fn can_filter(kind: Kind) -> bool {
     matches!(kind, Kind::Oid | Kind::Text | Kind::Char | Kind::Bool | Kind::Int2 | Kind::Int4)
 }
 
+/// Columns that a generator finds rows by without making all of them, and how many rows have one value, about.
+const LOOKUPS: &[(&str, &[(usize, f64)])] = &[
+    ("pg_attrdef", &[(0, 1.0), (1, 2.0)]),
+    ("pg_attribute", &[(0, 10.0)]),
+    ("pg_authid", &[(0, 1.0)]),
+    ("pg_cast", &[(0, 1.0), (1, 5.0)]),
+    ("pg_class", &[(0, 1.0), (1, 1.0), (2, 1000.0), (3, 1.0)]),
+    ("pg_collation", &[(0, 1.0)]),
+    ("pg_constraint", &[(0, 1.0), (2, 1000.0), (8, 5.0), (9, 2.0), (10, 2.0), (12, 2.0)]),
+    ("pg_database", &[(0, 1.0)]),
+    ("pg_depend", &[(1, 3.0), (4, 10.0)]),
+    ("pg_description", &[(0, 1.0)]),
+    ("pg_enum", &[(1, 5.0)]),
+    ("pg_index", &[(0, 1.0), (1, 2.0)]),
+    ("pg_inherits", &[(0, 1.0), (1, 5.0)]),
+    ("pg_namespace", &[(0, 1.0), (1, 1.0)]),
+    ("pg_operator", &[(0, 1.0)]),
+    ("pg_partitioned_table", &[(0, 1.0)]),
+    ("pg_proc", &[(0, 1.0), (1, 2.0), (2, 1000.0)]),
+    ("pg_range", &[(0, 1.0)]),
+    ("pg_rewrite", &[(0, 1.0), (2, 1.0)]),
+    ("pg_sequence", &[(0, 1.0)]),
+    ("pg_trigger", &[(0, 1.0), (1, 2.0)]),
+    ("pg_type", &[(0, 1.0), (1, 1.0), (2, 1000.0), (11, 1.0)]),
+];
+
+/// How many rows of a system relation have one value of a column, about, where these are found at once; `None`: all rows are
+/// looked at.
+pub fn rows_per_value(relation: &Relation, column: usize) -> Option<f64> {
+    let Storage::System(name) = relation.storage else { return None };
+    let at = LOOKUPS.binary_search_by_key(&name, |l| l.0).ok()?;
+    LOOKUPS[at].1.iter().find(|(c, _)| *c == column).map(|(_, rows)| *rows)
+}
+
+/// About how many rows a system relation has.
+pub fn rows_estimate(relation: &Relation, catalog: &Catalog) -> f64 {
+    let Storage::System(name) = relation.storage else { return 100.0 };
+    let count = match name {
+        "pg_class" => catalog.relation_count(),
+        "pg_attribute" => catalog.relation_count() * 8,
+        "pg_index" | "pg_attrdef" | "pg_inherits" | "pg_sequence" => catalog.relation_count() / 3,
+        "pg_type" => catalog.type_count(),
+        "pg_proc" => catalog.function_count(),
+        "pg_constraint" => catalog.constraint_count(),
+        "pg_depend" => 5 * catalog.relation_count(),
+        "pg_description" => 3000,
+        "pg_operator" => 800,
+        "pg_amop" | "pg_amproc" => 800,
+        _ => 100,
+    };
+    count as f64
+}
+
 /// A privilege list as a value of type aclitem[].
 pub fn acl_datum(acl: &Acl, catalog: &Catalog) -> Datum {
     values::acl(acl, catalog)
@@ -234,6 +287,9 @@ pub fn rows(relation: &Relation, catalog: &Catalog, live: &dyn LiveInfo, filters
         return batch;
     }
     let mut out = Rows::new(relation, filters);
+    if filters.iter().any(|f| f.value.is_null()) {
+        return Ok(Batch::new(out.columns, 0));
+    }
     if let Ok(at) = GENERATORS.binary_search_by_key(&name, |g| g.0) {
         (GENERATORS[at].1)(&Source { catalog, live, filters }, &mut out);
     } else if !EMPTY.contains(&name) && !seeded::rows(name, relation, filters, &mut out) {

@@ -3,9 +3,10 @@
 use super::{Rows, Source, values::*};
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
-    let relations: Vec<_> = match s.oid(1) {
-        Some(oid) => s.catalog.relation(oid).into_iter().collect(),
-        None => s.catalog.user_relations().collect(),
+    let relations: Vec<_> = match (s.oid(1), s.oid(0)) {
+        (Some(oid), _) => s.catalog.relation(oid).into_iter().collect(),
+        (None, Some(default)) => s.catalog.relation_of_part(default).into_iter().collect(),
+        (None, None) => s.catalog.user_relations().collect(),
     };
     let mut all = Vec::new();
     for relation in relations {

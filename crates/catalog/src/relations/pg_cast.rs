@@ -3,7 +3,11 @@
 use super::{Rows, Source, values::*};
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
-    for cast in s.catalog.casts() {
+    let casts: Vec<_> = match (s.oid(0), s.oid(1)) {
+        (None, Some(source)) => s.catalog.casts_from(source).collect(),
+        _ => s.by_oid(|oid| s.catalog.cast_by_oid(oid), s.catalog.casts()),
+    };
+    for cast in casts {
         out.push([oid(cast.oid), oid(cast.source), oid(cast.target), oid(cast.function), char(cast.context), char(cast.method)]);
     }
 }

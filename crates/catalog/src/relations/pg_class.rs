@@ -18,7 +18,11 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
             found.sort_by_key(|r| r.oid);
             found
         }
-        (_, None, Some(namespace)) => s.catalog.relations_in(namespace),
+        (_, None, Some(namespace)) => s.catalog.relations_in(namespace).collect(),
+        (None, None, None) if s.oid(3).is_some_and(|ty| ty.is_valid()) => {
+            let ty = s.oid(3).and_then(|ty| s.catalog.type_(ty));
+            ty.and_then(|ty| s.catalog.relation(ty.relation)).into_iter().collect()
+        }
         _ => s.catalog.relations().collect(),
     };
     for relation in relations {

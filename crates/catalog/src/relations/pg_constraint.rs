@@ -1,27 +1,44 @@
 //! pg_constraint.
 
+use std::sync::Arc;
+
 use melba_types::{Datum, Oid};
 
 use super::{Rows, Source, values::*};
+use crate::classes;
 use crate::objects::*;
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     let find = |oid: &Oid| s.catalog.constraint(*oid);
-    let constraints: Vec<_> = match (s.oid(0), s.oid(8), s.oid(9), s.oid(12)) {
+    let constraints: Vec<_> = match (s.oid(0), s.oid(8), s.oid(9), s.oid(12), s.oid(10), s.oid(2)) {
         (Some(oid), ..) => s.catalog.constraint(oid).into_iter().collect(),
         (_, Some(relation), ..) if relation.is_valid() => {
             s.catalog.relation(relation).into_iter().flat_map(|r| r.constraints.iter().filter_map(find)).collect()
         }
-        (_, _, Some(domain), _) if domain.is_valid() => {
+        (_, _, Some(domain), ..) if domain.is_valid() => {
             let info = s.catalog.type_(domain).and_then(|t| t.domain.as_ref());
             info.into_iter().flat_map(|d| d.constraints.iter().filter_map(find)).collect()
         }
-        (.., Some(referenced)) if referenced.is_valid() => s.catalog.referencing_constraints(referenced),
+        (_, _, _, Some(referenced), ..) if referenced.is_valid() => s.catalog.referencing_constraints(referenced),
+        (.., Some(index), _) if index.0 >= classes::FIRST_USER_OID => of_index(s, index),
+        (.., Some(namespace)) => match s.text(1) {
+            Some(name) => s.catalog.constraints_by_name(namespace, name).collect(),
+            None => s.catalog.constraints_in(namespace).collect(),
+        },
         _ => s.catalog.constraints().collect(),
     };
     for constraint in constraints {
         push(constraint, out);
     }
+}
+
+/// The constraint that an index is a part of, and the foreign keys that refer to the index's table by it.
+fn of_index<'a>(s: &Source<'a>, index: Oid) -> Vec<&'a Arc<Constraint>> {
+    let Some(info) = s.catalog.relation(index).and_then(|r| r.index.as_ref()) else { return Vec::new() };
+    let mut found = s.catalog.referencing_constraints(info.table);
+    found.extend(s.catalog.constraint(info.constraint));
+    found.sort_by_key(|c| c.oid);
+    found
 }
 
 fn letter(kind: ConstraintKind) -> u8 {

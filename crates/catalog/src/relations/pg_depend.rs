@@ -32,10 +32,9 @@ fn objects_of(catalog: &Catalog, oid: Oid) -> Vec<Object> {
     found.extend(catalog.trigger(oid).cloned().map(Object::Trigger));
     found.extend(catalog.default_acl_by_oid(oid).cloned().map(Object::DefaultAcl));
     found.extend(catalog.collation(oid).cloned().map(Object::Collation));
-    found.extend(catalog.casts().find(|c| c.oid == oid).cloned().map(Object::Cast));
+    found.extend(catalog.cast_by_oid(oid).cloned().map(Object::Cast));
     if found.is_empty() {
-        let has_part = |r: &&std::sync::Arc<Relation>| r.rule == oid || r.columns.iter().any(|c| c.default_oid == oid);
-        found.extend(catalog.user_relations().find(has_part).cloned().map(Object::Relation));
+        found.extend(catalog.relation_of_part(oid).cloned().map(Object::Relation));
     }
     found.retain(|o| o.address().object.0 >= classes::FIRST_USER_OID);
     found

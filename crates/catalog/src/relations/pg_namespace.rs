@@ -3,7 +3,11 @@
 use super::{Rows, Source, values::*};
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
-    for n in s.by_oid(|oid| s.catalog.namespace(oid), s.catalog.namespaces()) {
+    let namespaces = match (s.oid(0), s.text(1)) {
+        (None, Some(name)) => s.catalog.namespace_by_name(name).into_iter().collect(),
+        _ => s.by_oid(|oid| s.catalog.namespace(oid), s.catalog.namespaces()),
+    };
+    for n in namespaces {
         out.push([oid(n.oid), text(&n.name), oid(n.owner), acl(&n.acl, s.catalog)]);
     }
 }

@@ -8,9 +8,11 @@ use super::{Rows, Source, values::*};
 use crate::objects::*;
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
-    let functions: Vec<&Arc<Function>> = match (s.oid(0), s.text(1)) {
-        (Some(oid), _) => s.catalog.function(oid).into_iter().collect(),
-        (None, Some(name)) => {
+    let functions: Vec<&Arc<Function>> = match (s.oid(0), s.text(1), s.oid(2)) {
+        (Some(oid), ..) => s.catalog.function(oid).into_iter().collect(),
+        (_, Some(name), Some(namespace)) => s.catalog.functions_by_name(namespace, name).collect(),
+        (_, None, Some(namespace)) => s.catalog.functions_in(namespace).collect(),
+        (_, Some(name), None) => {
             let mut found = Vec::new();
             for namespace in s.catalog.namespaces() {
                 found.extend(s.catalog.functions_by_name(namespace.oid, name));

@@ -3,11 +3,13 @@
 use melba_types::Datum;
 
 use super::{Rows, Source, values::*};
+use crate::classes::FIRST_USER_OID;
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
-    let views: Vec<_> = match s.oid(2) {
-        Some(view) => s.catalog.relation(view).into_iter().collect(),
-        None => s.catalog.relations().collect(),
+    let views: Vec<_> = match (s.oid(2), s.oid(0)) {
+        (Some(view), _) => s.catalog.relation(view).into_iter().collect(),
+        (None, Some(rule)) if rule.0 >= FIRST_USER_OID => s.catalog.relation_of_part(rule).into_iter().collect(),
+        _ => s.catalog.relations().collect(),
     };
     for view in views.into_iter().filter(|r| r.rule.is_valid()) {
         let Some(query) = &view.view_query else { continue };

@@ -8,9 +8,14 @@ use super::{Rows, Source, values::*};
 use crate::objects::*;
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
-    let types: Vec<&Arc<Type>> = match (s.oid(0), s.text(1)) {
-        (Some(oid), _) => s.catalog.type_(oid).into_iter().collect(),
-        (None, Some(name)) => {
+    let types: Vec<&Arc<Type>> = match (s.oid(0), s.text(1), s.oid(2), s.oid(11)) {
+        (Some(oid), ..) => s.catalog.type_(oid).into_iter().collect(),
+        (_, Some(name), Some(namespace), _) => s.catalog.type_by_name(namespace, name).into_iter().collect(),
+        (_, None, Some(namespace), _) => s.catalog.types_in(namespace).collect(),
+        (_, None, _, Some(relation)) if relation.is_valid() => {
+            s.catalog.relation(relation).and_then(|r| s.catalog.type_(r.row_type)).into_iter().collect()
+        }
+        (_, Some(name), ..) => {
             let mut found: Vec<_> = s.catalog.namespaces().filter_map(|n| s.catalog.type_by_name(n.oid, name)).collect();
             found.sort_by_key(|t| t.oid);
             found

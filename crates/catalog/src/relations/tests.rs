@@ -18,6 +18,7 @@ fn equals(column: usize, value: Datum) -> Vec<EqFilter> {
 fn every_system_relation_has_rows_of_its_columns() {
     let catalog = Catalog::default();
     assert!(GENERATORS.is_sorted_by_key(|g| g.0));
+    assert!(LOOKUPS.is_sorted_by_key(|g| g.0));
     for relation in catalog.relations().filter(|r| matches!(r.storage, Storage::System(_))) {
         let batch = rows(relation, &catalog, &NoLiveInfo, &[]).expect(&relation.name);
         assert_eq!(batch.columns.len(), relation.columns.len(), "{}", relation.name);

@@ -100,7 +100,7 @@ fn a_change_is_in_the_new_snapshot_only() {
     let new = old.with(std::slice::from_ref(&put));
     assert!(old.relation(oid).is_none());
     assert_eq!(new.relation_by_name(PUBLIC, "t").expect("t").oid, oid);
-    assert_eq!(new.relations_in(PUBLIC).len(), 1);
+    assert_eq!(new.relations_in(PUBLIC).count(), 1);
     assert!(new.version() > old.version());
 
     let mut renamed = (**new.relation(oid).expect("t")).clone();
@@ -116,7 +116,7 @@ fn a_change_is_in_the_new_snapshot_only() {
 
     let new = new.with(&[ObjectChange::Remove(ObjectAddress { class: classes::PG_CLASS, object: oid, sub: 0 })]);
     assert!(new.relation_by_name(PUBLIC, "u").is_none());
-    assert!(new.relations_in(PUBLIC).is_empty());
+    assert!(new.relations_in(PUBLIC).next().is_none());
     assert_eq!(new.descriptions().filter(|d| !is_builtin(d)).count(), 0);
 }
 

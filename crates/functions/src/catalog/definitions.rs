@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use melba_catalog::definitions::Style;
-use melba_catalog::{Catalog, Function, Relation, RelationKind};
+use melba_catalog::{Catalog, Function, Relation, RelationKind, classes};
 use melba_types::{Datum, Oid, Result, err, oids};
 
 use super::{oid_argument, partition_constraint};
@@ -48,7 +48,7 @@ fn view_by_name(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
 fn rule_definition(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
     let catalog = call.session.catalog();
     let rule = oid_argument(args, 0);
-    let Some(view) = catalog.relations().find(|r| rule.is_valid() && r.rule == rule) else { return Ok(Datum::Null) };
+    let Some(view) = catalog.relation_of_part(rule).filter(|r| r.rule == rule) else { return Ok(Datum::Null) };
     let pretty = args.get(1).is_some_and(|p| p.as_bool());
     let visible = pretty && catalog.relation_is_visible(view, &call.session.search_path());
     let name = catalog.qualified(visible, view.namespace, &view.name);
@@ -75,6 +75,21 @@ fn with_function<'a>(
 ) -> Result<Datum> {
     let catalog = call.session.catalog();
     Ok(catalog.function(oid_argument(args, 0)).map_or(Datum::Null, |function| f(catalog, function)))
+}
+
+/// The same with the defaults of its arguments as they are shown.
+fn with_shown_defaults(call: &CallContext<'_>, args: &[Datum], f: impl FnOnce(&Catalog, &Function) -> Datum) -> Result<Datum> {
+    let catalog = call.session.catalog();
+    let Some(function) = catalog.function(oid_argument(args, 0)) else { return Ok(Datum::Null) };
+    Ok(f(catalog, &Function { arg_defaults: shown_defaults(call, function), ..(**function).clone() }))
+}
+
+fn shown_defaults(call: &CallContext<'_>, function: &Function) -> Vec<Arc<str>> {
+    let shown = |text: &Arc<str>| match call.session.shown_expression(text, Oid::INVALID, false) {
+        Ok(shown) if function.oid.0 >= classes::FIRST_USER_OID => shown.into(),
+        _ => text.clone(),
+    };
+    function.arg_defaults.iter().map(shown).collect()
 }
 
 /// A SQL-standard body; one that cannot be analyzed any more is shown as it was stored.
@@ -134,7 +149,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("pg_get_expr", shown_expression),
     ("pg_get_expr_ext", shown_expression),
     ("pg_get_function_arguments", |c, a| {
-        with_function(c, a, |k, f| Datum::text(k.function_arguments(f, true, &c.session.search_path())))
+        with_shown_defaults(c, a, |k, f| Datum::text(k.function_arguments(f, true, &c.session.search_path())))
     }),
     ("pg_get_function_identity_arguments", |c, a| {
         with_function(c, a, |k, f| Datum::text(k.function_arguments(f, false, &c.session.search_path())))
@@ -142,12 +157,13 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("pg_get_function_result", |c, a| with_function(c, a, |k, f| text_or_null(k.function_result(f, &c.session.search_path())))),
     ("pg_get_function_arg_default", |c, a| {
         let number = usize::try_from(a[1].as_i32()).unwrap_or(0);
-        with_function(c, a, |k, f| text_or_null(k.function_argument_default(f, number)))
+        with_shown_defaults(c, a, |k, f| text_or_null(k.function_argument_default(f, number)))
     }),
     ("pg_get_function_sqlbody", |c, a| with_function(c, a, |_, f| text_or_null(shown_body(c, f)))),
     ("pg_get_functiondef", |c, a| {
         let Some(function) = c.session.catalog().function(oid_argument(a, 0)) else { return Ok(Datum::Null) };
-        let function = Function { sql_body: shown_body(c, function), ..(**function).clone() };
+        let arg_defaults = shown_defaults(c, function);
+        let function = Function { sql_body: shown_body(c, function), arg_defaults, ..(**function).clone() };
         styled(c, None, |k, s| k.function_definition(&function, s)).map(Datum::text)
     }),
     ("pg_get_partkeydef", |c, a| Ok(styled(c, None, |k, s| text_or_null(k.partition_key_definition(oid_argument(a, 0), s))))),

@@ -78,6 +78,11 @@ fn namespace_target(call: &CallContext<'_>, value: &Datum) -> Result<Target> {
         }
         other => catalog.namespace(Oid(other.as_oid())),
     };
+    // Whoever the session acts as, its own temporary schema is there to be used.
+    if let Some(own) = found.filter(|n| n.oid == call.session.temporary_namespace()) {
+        let everybody = AclItem { grantee: Oid::INVALID, grantor: own.owner, privileges: AclKind::Namespace.all() };
+        return Ok(Some((own.owner, Some([everybody].into()))));
+    }
     Ok(found.map(|n| (n.owner, n.acl.clone())))
 }
 

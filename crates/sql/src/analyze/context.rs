@@ -78,6 +78,8 @@ impl<'a> Context<'a> {
             return Ok(self.temp_namespace);
         }
         match self.catalog.namespace_by_name(name) {
+            // Everybody may use the session's own temporary schema.
+            Some(n) if n.oid == self.temp_namespace => Ok(n.oid),
             Some(n) => {
                 if !self.catalog.has_privileges(self.user, AclKind::Namespace, n.owner, &n.acl, acl::USAGE) {
                     return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for schema {name}"));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Column, ObjectAddress, Relation, RelationKind, SequenceInfo, classes};
+use melba_catalog::{Column, ObjectAddress, Relation, RelationKind, SequenceInfo, Storage, classes};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{AlterTableCmd, AlterTableType as At, node::Node as N};
 
@@ -28,7 +28,6 @@ impl Ddl<'_> {
                 | At::AtResetOptions
                 | At::AtSetStorage
                 | At::AtSetCompression
-                | At::AtAlterColumnType
                 | At::AtAddIdentity
                 | At::AtSetIdentity
                 | At::AtDropIdentity
@@ -36,20 +35,7 @@ impl Ddl<'_> {
         if !is_column {
             return Ok(false);
         }
-        let at = match relation.columns.iter().position(|col| *col.name == *c.name && !col.dropped) {
-            Some(at) => at,
-            None if kind == At::AtSetStatistics && c.num > 0 && relation.index.is_none() => {
-                bail!(FEATURE_NOT_SUPPORTED, "cannot refer to non-index column by number")
-            }
-            None if kind == At::AtSetStatistics && c.num > 0 => match relation.columns.get(c.num as usize - 1) {
-                Some(_) => c.num as usize - 1,
-                None => bail!(UNDEFINED_COLUMN, "column number {} of relation \"{}\" does not exist", c.num, relation.name),
-            },
-            None if super::alter_table::is_system_column(&c.name) => {
-                bail!(FEATURE_NOT_SUPPORTED, "cannot alter system column \"{}\"", c.name)
-            }
-            None => bail!(UNDEFINED_COLUMN, "column \"{}\" of relation \"{}\" does not exist", c.name, relation.name),
-        };
+        let at = self.place_of_column(relation, c)?;
         let text = || match def {
             Some(N::String(s)) => s.sval.clone(),
             Some(N::DefElem(d)) => option_text(d).unwrap_or_default(),
@@ -74,7 +60,6 @@ impl Ddl<'_> {
                 let code = self.compression_method(&text(), &relation.columns[at])?;
                 self.change_column(relation, at, |col| col.compression = code);
             }
-            At::AtAlterColumnType => self.alter_type_everywhere(relation, at, def, recurse)?,
             _ if relation.is_partitioned() || relation.is_partition() => {
                 return Err(DbError::unsupported("identity columns of partitioned tables"));
             }
@@ -84,6 +69,25 @@ impl Ddl<'_> {
             self.alter_childrens_column(relation, c, def)?;
         }
         Ok(true)
+    }
+
+    /// The place of the column that a subcommand is about.
+    pub(super) fn place_of_column(&self, relation: &Relation, c: &AlterTableCmd) -> Result<usize> {
+        let kind = c.subtype();
+        Ok(match relation.columns.iter().position(|col| *col.name == *c.name && !col.dropped) {
+            Some(at) => at,
+            None if kind == At::AtSetStatistics && c.num > 0 && relation.index.is_none() => {
+                bail!(FEATURE_NOT_SUPPORTED, "cannot refer to non-index column by number")
+            }
+            None if kind == At::AtSetStatistics && c.num > 0 => match relation.columns.get(c.num as usize - 1) {
+                Some(_) => c.num as usize - 1,
+                None => bail!(UNDEFINED_COLUMN, "column number {} of relation \"{}\" does not exist", c.num, relation.name),
+            },
+            None if super::alter_table::is_system_column(&c.name) => {
+                bail!(FEATURE_NOT_SUPPORTED, "cannot alter system column \"{}\"", c.name)
+            }
+            None => bail!(UNDEFINED_COLUMN, "column \"{}\" of relation \"{}\" does not exist", c.name, relation.name),
+        })
     }
 
     /// What goes to the children as it is. A column known by its number is an index's.
@@ -122,13 +126,13 @@ impl Ddl<'_> {
             bail!(SYNTAX_ERROR, "column \"{}\" of relation \"{}\" is a generated column", column.name, relation.name);
         }
         match c.def.as_deref() {
-            None => self.change_column(relation, at, |col| {
-                col.default = None;
-                col.default_oid = Oid::INVALID;
-                col.default_depends_on = vec![];
-            }),
+            None => self.change_column(relation, at, forget_default),
             Some(node) => {
                 let stored = self.stored_expression(node, relation, Use::Default, Some(column))?;
+                if stored.is_null() {
+                    self.change_column(relation, at, forget_default);
+                    return Ok(());
+                }
                 let oid = self.tx.new_oid();
                 self.change_column(relation, at, |col| {
                     col.default = Some(stored.text);
@@ -181,9 +185,7 @@ impl Ddl<'_> {
         }
         self.change_column(relation, at, |col| {
             col.generated = 0;
-            col.default = None;
-            col.default_oid = Oid::INVALID;
-            col.default_depends_on = vec![];
+            forget_default(col);
         });
         Ok(())
     }
@@ -218,24 +220,24 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    pub fn alter_type(&self, relation: &Relation, at: usize, def: Option<&N>) -> Result<()> {
+    /// Returns whether the rows were written anew.
+    pub fn alter_type(&self, relation: &Relation, at: usize, def: Option<&N>) -> Result<bool> {
         let Some(N::ColumnDef(def)) = def else { return Err(DbError::internal("ALTER TYPE without a type")) };
         let name = def.type_name.as_ref().ok_or_else(|| DbError::internal("ALTER TYPE without a type"))?;
+        let generated = relation.columns[at].generated != 0;
+        if generated && def.raw_default.is_some() {
+            let column = &relation.columns[at].name;
+            return Err(err!(INVALID_COLUMN_DEFINITION, "cannot specify USING when altering type of generated column")
+                .detail(format!("Column \"{column}\" is a generated column.")));
+        }
         let (ty, typmod) = self.type_from_name(name)?;
+        if relation.columns[at].identity != 0 && !super::sequence::is_sequence_type(ty) {
+            bail!(INVALID_PARAMETER_VALUE, "identity column type must be smallint, integer, or bigint");
+        }
         let mut column = Column { ..relation.columns[at].clone() };
         let fresh = self.new_column(&column.name, ty, typmod)?;
-        let catalog = self.catalog();
-        let address = ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: at as i32 + 1 };
-        let view = catalog.dependents(address).find_map(|d| {
-            (d.referenced.sub == address.sub)
-                .then(|| catalog.relation(d.dependent.object))
-                .flatten()
-                .filter(|r| matches!(r.kind, RelationKind::View | RelationKind::MaterializedView))
-        });
-        if let Some(view) = view {
-            return Err(err!(FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a view or rule")
-                .detail(format!("rule _RETURN on view {} depends on column \"{}\"", view.name, column.name)));
-        }
+        self.refuse_own_rows(relation, ty)?;
+        self.refuse_used_column(relation, at)?;
         column.ty = ty;
         column.typmod = typmod;
         column.kind = fresh.kind;
@@ -247,7 +249,97 @@ impl Ddl<'_> {
         if fresh.storage == b'p' {
             column.compression = 0;
         }
+        if relation.columns[at].identity != 0
+            && let Some(sequence) = self.owned_sequence(relation, &relation.columns[at].name)
+        {
+            self.change_sequence(&sequence, &super::sequence::SequenceOptions::of_type(ty))?;
+        }
         self.rewrite_column(relation.oid, at, column, def.raw_default.as_deref())
+    }
+
+    /// What is printed as text with a column in it would mean something else with another type of it.
+    fn refuse_used_column(&self, relation: &Relation, at: usize) -> Result<()> {
+        let catalog = self.catalog();
+        let name = &relation.columns[at].name;
+        let address = ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: at as i32 + 1 };
+        for dependent in catalog.dependents(address).map(|d| d.dependent) {
+            let (what, detail) = match dependent.class {
+                classes::PG_PROC => {
+                    ("function or procedure", format!("{} depends on column \"{name}\"", self.describe(dependent)))
+                }
+                classes::PG_CLASS if dependent.object == relation.oid => {
+                    let Some(column) = relation.columns.get(dependent.sub as usize - 1).filter(|c| c.generated != 0) else {
+                        continue;
+                    };
+                    let detail = format!("Column \"{name}\" is used by generated column \"{}\".", column.name);
+                    ("generated column", detail)
+                }
+                classes::PG_CLASS if catalog.relation(dependent.object).is_some_and(|r| r.rule.is_valid()) => {
+                    ("view or rule", format!("rule _RETURN on {} depends on column \"{name}\"", self.describe(dependent)))
+                }
+                _ => continue,
+            };
+            return Err(err!(FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a {what}").detail(detail));
+        }
+        Ok(())
+    }
+
+    /// Columns of a row type hold values of the type as it was.
+    pub fn refuse_used_row_type(&self, relation: &Relation) -> Result<()> {
+        self.refuse_columns_of(relation, relation.row_type, &mut Vec::new())
+    }
+
+    /// Refuses columns of a type, and of types that are made of it.
+    fn refuse_columns_of(&self, relation: &Relation, ty: Oid, seen: &mut Vec<Oid>) -> Result<()> {
+        if !ty.is_valid() || seen.contains(&ty) {
+            return Ok(());
+        }
+        seen.push(ty);
+        let catalog = self.catalog();
+        for dependent in catalog.dependents(ObjectAddress { class: classes::PG_TYPE, object: ty, sub: 0 }) {
+            let dependent = dependent.dependent;
+            match (dependent.class, catalog.relation(dependent.object)) {
+                (classes::PG_TYPE, _) => self.refuse_columns_of(relation, dependent.object, seen)?,
+                (classes::PG_CLASS, Some(user)) if dependent.sub > 0 && user.oid != relation.oid => {
+                    if matches!(user.storage, Storage::Tree(_)) || user.is_partitioned() {
+                        let column = &user.columns[dependent.sub as usize - 1].name;
+                        let is_type = relation.kind == RelationKind::Composite;
+                        let (what, used) = if is_type { ("type", "it") } else { ("table", "its row type") };
+                        bail!(
+                            FEATURE_NOT_SUPPORTED,
+                            "cannot alter {what} \"{}\" because column \"{}.{column}\" uses {used}",
+                            relation.name,
+                            user.name
+                        );
+                    }
+                    self.refuse_columns_of(relation, user.row_type, seen)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a column of a type that has the relation's own rows in it.
+    pub fn refuse_own_rows(&self, relation: &Relation, ty: Oid) -> Result<()> {
+        let catalog = self.catalog();
+        let (mut todo, mut at) = (vec![ty], 0);
+        while let Some(ty) = todo.get(at).copied() {
+            at += 1;
+            if relation.row_type.is_valid() && ty == relation.row_type {
+                bail!(INVALID_TABLE_DEFINITION, "composite type {} cannot be made a member of itself", relation.name);
+            }
+            let Some(entry) = catalog.type_(ty) else { continue };
+            let columns = catalog.relation(entry.relation).into_iter().flat_map(|r| r.columns.iter());
+            let parts = columns.filter(|c| !c.dropped).map(|c| c.ty);
+            let inner = [entry.element, entry.domain.as_ref().map_or(Oid::INVALID, |d| d.base)];
+            for part in parts.chain(inner).chain(entry.range.iter().map(|r| r.subtype)) {
+                if part.0 >= classes::FIRST_USER_OID && !todo.contains(&part) {
+                    todo.push(part);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn alter_identity(&self, relation: &Relation, at: usize, c: &AlterTableCmd, def: Option<&N>) -> Result<()> {
@@ -328,6 +420,12 @@ impl Ddl<'_> {
             _ => Err(DbError::unsupported("this change of an identity column")),
         }
     }
+}
+
+fn forget_default(column: &mut Column) {
+    column.default = None;
+    column.default_oid = Oid::INVALID;
+    column.default_depends_on = vec![];
 }
 
 /// Of an index, only expressions have statistics of their own.

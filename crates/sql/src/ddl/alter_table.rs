@@ -47,9 +47,13 @@ impl Ddl<'_> {
         self.refuse_pending_events(&relation, "ALTER TABLE")?;
         // As PostgreSQL: drops first, then types, then the rest.
         commands.sort_by_key(|c| pass(c.subtype()));
-        for command in commands {
-            self.alter_command(relation.oid, command, name.inh)?;
-        }
+        let is_type = |c: &&AlterTableCmd| c.subtype() == At::AtAlterColumnType;
+        let first = commands.iter().position(is_type).unwrap_or(commands.len());
+        let (before, rest) = commands.split_at(first);
+        let (types, after) = rest.split_at(rest.iter().filter(|c| is_type(c)).count());
+        before.iter().try_for_each(|c| self.alter_command(relation.oid, c, name.inh))?;
+        self.alter_column_types(relation.oid, types, name.inh)?;
+        after.iter().try_for_each(|c| self.alter_command(relation.oid, c, name.inh))?;
         Ok(tag)
     }
 
@@ -127,6 +131,7 @@ impl Ddl<'_> {
         let mut builder = TableBuilder::default();
         self.add_column_definition(&mut builder, def)?;
         let column = builder.columns.pop().ok_or_else(|| DbError::internal("no column"))?;
+        self.refuse_own_rows(relation, column.ty)?;
         let at = relation.columns.len();
         let kind = column.kind;
         let mut columns = relation.columns.to_vec();
@@ -169,33 +174,7 @@ impl Ddl<'_> {
             bail!(UNDEFINED_COLUMN, "column \"{}\" of relation \"{}\" does not exist", c.name, relation.name);
         };
         let address = ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: at as i32 + 1 };
-        // Indexes and constraints of the table that use the column go with it.
-        let number = at as i16 + 1;
-        let catalog = self.catalog();
-        let mut parts = Vec::new();
-        for constraint in relation.constraints.iter().filter_map(|c| catalog.constraint(*c)) {
-            if constraint.columns.contains(&number) {
-                parts.push(ObjectAddress { class: classes::PG_CONSTRAINT, object: constraint.oid, sub: 0 });
-            }
-        }
-        for index in relation.indexes.iter().filter_map(|i| catalog.relation(*i)) {
-            let uses = index.index.as_ref().is_some_and(|i| {
-                !i.constraint.is_valid() && (i.keys.iter().any(|k| k.column == number) || i.include.contains(&number))
-            });
-            if uses {
-                parts.push(ObjectAddress { class: classes::PG_CLASS, object: index.oid, sub: 0 });
-            }
-        }
-        let cascade = c.behavior() == DropBehavior::DropCascade;
-        self.drop_addresses(&[address], cascade)?;
-        for part in parts {
-            let catalog = self.catalog();
-            let alive = catalog.constraint(part.object).is_some() || catalog.relation(part.object).is_some();
-            if alive {
-                self.drop_addresses(&[part], cascade)?;
-            }
-        }
-        Ok(())
+        self.drop_addresses(&[address], c.behavior() == DropBehavior::DropCascade)
     }
 
     /// Keeps the column's place and forgets the rest of it.
@@ -317,31 +296,7 @@ impl Ddl<'_> {
         self.refuse_inherited_constraint(relation, &row)?;
         self.drop_constraint_from_children(relation, &row, recurse)?;
         let address = ObjectAddress { class: classes::PG_CONSTRAINT, object: row.oid, sub: 0 };
-        // Foreign keys need the unique index of what they refer to.
-        let catalog = self.catalog();
-        let users: Vec<ObjectAddress> = catalog
-            .referencing_constraints(relation.oid)
-            .into_iter()
-            .filter(|f| f.index == row.index && row.index.is_valid() && f.kind == ConstraintKind::ForeignKey)
-            .map(|f| ObjectAddress { class: classes::PG_CONSTRAINT, object: f.oid, sub: 0 })
-            .collect();
-        let cascade = c.behavior() == DropBehavior::DropCascade;
-        if let Some(first) = users.first().filter(|_| !cascade) {
-            let index = catalog.relation(row.index).map_or("", |r| &r.name);
-            return Err(err!(
-                DEPENDENT_OBJECTS_STILL_EXIST,
-                "cannot drop constraint {} on table {} because other objects depend on it",
-                row.name,
-                relation.name
-            )
-            .detail(format!("{} depends on index {index}", self.describe(*first)))
-            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
-        }
-        for user in users {
-            self.notice(format!("drop cascades to {}", self.describe(user)));
-            self.drop_addresses(&[user], true)?;
-        }
-        self.drop_addresses(&[address], cascade)
+        self.drop_addresses(&[address], c.behavior() == DropBehavior::DropCascade)
     }
 
     fn change_relation_owner(&self, relation: &Relation, owner: Oid) -> Result<()> {
@@ -368,7 +323,7 @@ fn owned_by(relation: &Relation, owner: Oid) -> Relation {
     Relation { owner, acl: given(&relation.acl, relation.owner, owner), columns: columns.collect(), ..relation.clone() }
 }
 
-fn check_kind(kind: ObjectType, relation: &Relation) -> Result<()> {
+pub fn check_kind(kind: ObjectType, relation: &Relation) -> Result<()> {
     let right = match kind {
         // ALTER TABLE works on most relations, as in PostgreSQL.
         ObjectType::ObjectTable => relation.kind != RelationKind::Composite,

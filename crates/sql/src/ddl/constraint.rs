@@ -119,6 +119,9 @@ impl Ddl<'_> {
         }
         let usage = if generated { Use::Generated } else { Use::Default };
         let stored = self.stored_expression(node, &relation, usage, Some(&columns[column]))?;
+        if !generated && stored.is_null() {
+            return Ok(());
+        }
         if generated {
             columns[column].generated = if is_virtual { b'v' } else { b's' };
         }
@@ -298,7 +301,7 @@ impl Ddl<'_> {
             }
         }
         let include = self.column_numbers(&relation, &strings(&c.including), true)?;
-        let names: Vec<&str> = columns.iter().map(|n| &*relation.columns[*n as usize - 1].name).collect();
+        let names: Vec<&str> = columns.iter().chain(&include).map(|n| &*relation.columns[*n as usize - 1].name).collect();
         let name = match (c.conname.is_empty(), primary) {
             (false, _) => c.conname.clone(),
             (true, true) => unused_relation_name(&catalog, relation.namespace, &relation.name, None, "pkey"),
@@ -504,7 +507,7 @@ impl Ddl<'_> {
     }
 
     /// The = operator between a referenced and a referencing column.
-    fn key_equality(&self, constraint: &str, from: &Column, to: &Column) -> Result<Oid> {
+    pub(super) fn key_equality(&self, constraint: &str, from: &Column, to: &Column) -> Result<Oid> {
         self.equality_operator(to.ty, from.ty).ok_or_else(|| {
             let catalog = self.catalog();
             err!(DATATYPE_MISMATCH, "foreign key constraint \"{constraint}\" cannot be implemented").detail(format!(

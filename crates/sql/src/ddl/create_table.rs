@@ -287,13 +287,18 @@ impl Ddl<'_> {
     /// Records a relation together with its composite row type and the array over it.
     pub fn put_relation_with_row_type(&self, mut relation: Relation) -> Result<()> {
         let catalog = self.catalog();
-        if catalog.type_by_name(relation.namespace, &relation.name).is_some() {
+        if !self.free_type_name(relation.namespace, &relation.name)? {
             return Err(err!(DUPLICATE_OBJECT, "type \"{}\" already exists", relation.name).hint(
                 "A relation has an associated type of the same name, so you must use a name that doesn't conflict with any \
                  existing type.",
             ));
         }
-        let row_type = self.tx.new_oid();
+        let mut row_type = self.tx.new_oid();
+        if relation.kind == RelationKind::Composite {
+            // Here the relation is a part of the type, and comes after it.
+            std::mem::swap(&mut relation.oid, &mut row_type);
+            relation.file_node = relation.oid;
+        }
         relation.row_type = row_type;
         let array = self.put_array_type(&relation.name, relation.namespace, row_type, b'd')?;
         let acl = match relation.kind {
@@ -357,6 +362,9 @@ impl Ddl<'_> {
                 local: true,
                 ..column.clone()
             };
+            if column.not_null {
+                builder.constraints.extend(self.not_null_like(&source, column).map(|c| (Some(builder.columns.len()), c)));
+            }
             if copy.identity != 0 {
                 let options = self.owned_sequence_options(&source, &column.name)?;
                 builder.sequences.push((builder.columns.len(), options, true));
@@ -365,6 +373,22 @@ impl Ddl<'_> {
         }
         builder.likes.push((source.oid, clause.options));
         Ok(())
+    }
+
+    /// The NOT NULL constraint of a column as LIKE takes it over: with its name.
+    fn not_null_like(&self, source: &Relation, column: &Column) -> Option<Constraint> {
+        let catalog = self.catalog();
+        let place = source.columns.iter().position(|c| c.name == column.name)?;
+        let row = catalog.not_null_constraint(source, place as i16 + 1)?;
+        Some(Constraint {
+            contype: ConstrType::ConstrNotnull as i32,
+            conname: row.name.to_string(),
+            is_no_inherit: row.no_inherit,
+            is_enforced: true,
+            initially_valid: true,
+            location: -1,
+            ..Constraint::default()
+        })
     }
 
     /// What LIKE copies besides columns: checks, indexes with their constraints, comments.
@@ -449,6 +473,11 @@ impl Ddl<'_> {
             true => Some(self.bare_constraint(&target, &name, kind)?),
             false => None,
         };
+        let renumbered = |of: &ObjectAddress| match of.class == classes::PG_CLASS && of.object == info.table {
+            true => ObjectAddress { object: table, sub: number(of.sub as i16).into(), ..*of },
+            false => *of,
+        };
+        let depends_on = index.depends_on.iter().map(renumbered).collect();
         let request = IndexRequest {
             keys,
             include: info.include.iter().map(|c| number(*c)).collect(),
@@ -459,7 +488,7 @@ impl Ddl<'_> {
             constraint: constraint.as_ref().map_or(Oid::INVALID, |c| c.oid),
             deferrable: info.deferrable,
             options: index.options.clone(),
-            depends_on: index.depends_on.clone(),
+            depends_on,
             name,
         };
         let columns: Vec<i16> = request.keys.iter().map(|k| k.column).collect();

@@ -1,11 +1,9 @@
-//! DROP: finding what depends on the objects, refusing (RESTRICT) or taking it along (CASCADE).
+//! DROP: what the statement names, and how each object goes; what goes with it is in `dependents`.
 
 use std::sync::Arc;
 
-use hashbrown::HashSet;
 use melba_catalog::{
-    Catalog, Column, Constraint, DependencyKind, DomainInfo, Object, ObjectAddress, Relation, RelationKind, Storage, Type,
-    classes,
+    Catalog, Column, Constraint, DomainInfo, Object, ObjectAddress, Relation, RelationKind, Storage, Type, classes,
 };
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, SqlState, err};
@@ -15,9 +13,6 @@ use super::Ddl;
 use super::nodes::{inner, string, strings};
 use super::routine::RoutineName;
 use super::schema::{object_word, range_var, relation_word};
-
-/// Most dependents that a message lists.
-const LISTED_MAX: usize = 100;
 
 impl Ddl<'_> {
     pub fn drop_objects(&self, s: &DropStmt) -> Result<String> {
@@ -79,7 +74,10 @@ impl Ddl<'_> {
                     return Ok(None);
                 }
                 if self.find_relation(&range)?.is_none() {
-                    return skip(err!(UNDEFINED_TABLE, "{word} \"{}\" does not exist", names.join(".")), word);
+                    let message = format!("{word} \"{}\" does not exist", names.join("."));
+                    let state =
+                        if kind == ObjectType::ObjectIndex { SqlState::UNDEFINED_OBJECT } else { SqlState::UNDEFINED_TABLE };
+                    return skip(DbError::new(state, message), word);
                 }
                 let relation = self.open_relation(&range, RelationLockMode::AccessExclusive)?;
                 self.check_dropped_kind(kind, &relation)?;
@@ -146,62 +144,8 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Drops objects and, with `cascade`, all that depends on them.
-    pub fn drop_addresses(&self, roots: &[ObjectAddress], cascade: bool) -> Result<()> {
-        let catalog = self.catalog();
-        let mut order = Vec::new();
-        let mut seen: HashSet<ObjectAddress> = roots.iter().copied().collect();
-        // (object, whether it had to be reported)
-        let mut reported = Vec::new();
-        for root in roots {
-            collect(&catalog, *root, &mut seen, &mut order, &mut reported);
-            order.push(*root);
-        }
-        // What belongs to one of the objects is not in the way of another.
-        let parts = parts_of(&catalog, roots);
-        reported.retain(|(dependent, _)| !parts.contains(dependent));
-        // Objects are found dependents first, and are reported the other way around.
-        reported.reverse();
-        if !reported.is_empty() {
-            let lines: Vec<String> =
-                reported.iter().map(|(d, r)| format!("{} depends on {}", self.describe(*d), self.describe(*r))).collect();
-            if !cascade {
-                let what = match roots {
-                    [one] => self.describe(*one),
-                    _ => "desired object(s)".to_owned(),
-                };
-                return Err(err!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {what} because other objects depend on it")
-                    .detail(listed(&lines))
-                    .hint("Use DROP ... CASCADE to drop the dependent objects too."));
-            }
-            let cascaded: Vec<String> = reported.iter().map(|(d, _)| format!("drop cascades to {}", self.describe(*d))).collect();
-            let notice = match cascaded.as_slice() {
-                [one] => DbError::new(SqlState::SUCCESSFUL_COMPLETION, one.clone()),
-                many => DbError::new(SqlState::SUCCESSFUL_COMPLETION, format!("drop cascades to {} other objects", many.len()))
-                    .detail(listed(many)),
-            };
-            self.session.notice(notice.severity(melba_types::Severity::Notice));
-        }
-        for address in order {
-            self.remove_object(address)?;
-        }
-        Ok(())
-    }
-
-    /// Drops objects and everything that depends on them without a word.
-    pub fn drop_quietly(&self, roots: &[ObjectAddress]) -> Result<()> {
-        let catalog = self.catalog();
-        let mut order = Vec::new();
-        let mut seen: HashSet<ObjectAddress> = roots.iter().copied().collect();
-        for root in roots {
-            collect(&catalog, *root, &mut seen, &mut order, &mut Vec::new());
-            order.push(*root);
-        }
-        order.into_iter().try_for_each(|address| self.remove_object(address))
-    }
-
     /// Forgets one object and its storage.
-    fn remove_object(&self, address: ObjectAddress) -> Result<()> {
+    pub(super) fn remove_object(&self, address: ObjectAddress) -> Result<()> {
         let catalog = self.catalog();
         match address.class {
             classes::PG_CLASS if address.sub != 0 => {
@@ -267,7 +211,7 @@ impl Ddl<'_> {
     }
 
     fn remove_default(&self, catalog: &Catalog, default: Oid) -> Result<()> {
-        for relation in catalog.relations().filter(|r| r.columns.iter().any(|c| c.default_oid == default)) {
+        if let Some(relation) = catalog.relation_of_part(default) {
             let columns = relation.columns.iter().map(|c| match c.default_oid == default {
                 true => Column { default: None, default_oid: Oid::INVALID, default_depends_on: vec![], ..c.clone() },
                 false => c.clone(),
@@ -286,6 +230,7 @@ impl Ddl<'_> {
                     let column = r.columns.get(address.sub as usize - 1).map_or("?", |c| &c.name);
                     format!("column {column} of {} {}", relation_word(r.kind), self.visible_name(r))
                 }
+                Some(r) if r.kind == RelationKind::Composite => format!("composite type {}", self.visible_name(r)),
                 Some(r) => format!("{} {}", relation_word(r.kind), self.visible_name(r)),
                 None => format!("relation {}", address.object),
             },
@@ -302,17 +247,13 @@ impl Ddl<'_> {
                 Some(f) => format!("function {}", catalog.function_signature(f, self.path)),
                 None => format!("function {}", address.object),
             },
-            classes::PG_ATTRDEF => {
-                let owner = catalog.relations().find_map(|r| {
-                    r.columns.iter().find(|c| c.default_oid == address.object).map(|c| (c.name.clone(), r.clone()))
-                });
-                match owner {
-                    Some((column, r)) => {
-                        format!("default value for column {column} of {} {}", relation_word(r.kind), self.visible_name(&r))
-                    }
-                    None => format!("default {}", address.object),
+            classes::PG_ATTRDEF => match catalog.column_with_default(address.object) {
+                Some((r, at)) => {
+                    let column = &r.columns[at].name;
+                    format!("default value for column {column} of {} {}", relation_word(r.kind), self.visible_name(r))
                 }
-            }
+                None => format!("default {}", address.object),
+            },
             classes::PG_DATABASE => format!("database {}", catalog.database(address.object).map_or("?", |d| &d.name)),
             classes::PG_DEFAULT_ACL => match catalog.default_acl_by_oid(address.object) {
                 Some(acl) => self.describe_default_acl(acl),
@@ -332,75 +273,6 @@ impl Ddl<'_> {
             self.qualified_name(relation)
         }
     }
-}
-
-/// Depth first, dependents before what they depend on. Parts go silently; what would need CASCADE is reported.
-fn collect(
-    catalog: &Arc<Catalog>,
-    of: ObjectAddress,
-    seen: &mut HashSet<ObjectAddress>,
-    order: &mut Vec<ObjectAddress>,
-    reported: &mut Vec<(ObjectAddress, ObjectAddress)>,
-) {
-    let mut found = Vec::new();
-    let dependents: Vec<_> = catalog.dependents(of).copied().collect();
-    for dependency in dependencies_in_order(dependents) {
-        // Dropping a column leaves alone what depends on other columns.
-        if of.sub != 0 && dependency.referenced.sub != of.sub {
-            continue;
-        }
-        let mut dependent = dependency.dependent;
-        if dependent.class == classes::PG_REWRITE {
-            dependent.class = classes::PG_CLASS;
-        }
-        if !seen.insert(dependent) {
-            continue;
-        }
-        // A constraint's index goes with the constraint.
-        if let Some(index) = catalog.relation(dependent.object).and_then(|r| r.index.as_ref())
-            && dependent.class == classes::PG_CLASS
-            && let Some(constraint) = catalog.constraint(index.constraint)
-        {
-            seen.insert(ObjectAddress { class: classes::PG_CONSTRAINT, object: constraint.oid, sub: 0 });
-        }
-        found.push((dependent, dependency.kind));
-    }
-    // All of this level is known before the next, so that an object is reported with what it depends on most directly.
-    for (dependent, kind) in found {
-        collect(catalog, dependent, seen, order, reported);
-        order.push(dependent);
-        if kind == DependencyKind::Normal {
-            reported.push((dependent, of));
-        }
-    }
-}
-
-/// Everything that goes with the objects without being asked for: their constraints, indexes, defaults, types.
-fn parts_of(catalog: &Catalog, roots: &[ObjectAddress]) -> HashSet<ObjectAddress> {
-    let mut parts = HashSet::new();
-    let mut todo = roots.to_vec();
-    while let Some(of) = todo.pop() {
-        for dependency in catalog.dependents(of).filter(|d| d.kind != DependencyKind::Normal) {
-            if parts.insert(dependency.dependent) {
-                todo.push(dependency.dependent);
-            }
-        }
-    }
-    parts
-}
-
-fn dependencies_in_order(mut all: Vec<melba_catalog::Dependency>) -> Vec<melba_catalog::Dependency> {
-    // The newest first: PostgreSQL's order.
-    all.sort_by_key(|d| std::cmp::Reverse((d.dependent.object, d.dependent.sub)));
-    all
-}
-
-fn listed(lines: &[String]) -> String {
-    let mut out = lines.iter().take(LISTED_MAX).cloned().collect::<Vec<_>>().join("\n");
-    if lines.len() > LISTED_MAX {
-        out.push_str(&format!("\nand {} other objects (see server log for list)", lines.len() - LISTED_MAX));
-    }
-    out
 }
 
 fn relation_kind_word(kind: ObjectType) -> &'static str {

@@ -38,16 +38,25 @@ pub struct Stored {
     pub column_only: Option<i16>,
 }
 
+impl Stored {
+    /// A default that says nothing: a column without one is NULL, too.
+    pub fn is_null(&self) -> bool {
+        matches!(&self.expr, Expr::Const(c) if c.value.is_null())
+    }
+}
+
 impl Ddl<'_> {
     /// What analysis needs to know.
     pub fn with_context<T>(&self, f: impl FnOnce(&Context<'_>) -> Result<T>) -> Result<T> {
         let catalog = self.catalog();
         let database = catalog.database(self.tx.database).map_or_else(String::new, |d| d.name.to_string());
+        // What the transaction has changed, functions are to see: they write and read the names of objects.
+        let changed = self.tx.has_catalog_changes().then(|| (self.session_for)(catalog.clone()));
         f(&Context {
             catalog: &catalog,
-            session: self.session,
+            session: changed.as_deref().unwrap_or(self.session),
             search_path: self.path,
-            temp_namespace: Oid::INVALID,
+            temp_namespace: self.temporary,
             database: &database,
             user: self.user,
         })
@@ -93,6 +102,12 @@ impl Ddl<'_> {
                 expr,
             })
         })
+    }
+
+    /// The text of a domain's DEFAULT, and what its value is.
+    pub fn domain_default(&self, node: &Node, relation: &Relation, column: &Column) -> Result<Arc<str>> {
+        let stored = self.stored_expression(node, relation, Use::Default, Some(column))?;
+        self.with_context(|c| Ok(deparse::domain_default(c, &stored.expr).into()))
     }
 
     /// Analyzes a domain's CHECK, where VALUE is of the base type: its text, and what it mentions.

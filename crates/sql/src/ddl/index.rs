@@ -112,6 +112,7 @@ impl Ddl<'_> {
         let predicate = match s.where_clause.as_deref() {
             Some(node) => {
                 let stored = self.stored_expression(node, &relation, Use::IndexPredicate, None)?;
+                depends_on.extend(column_addresses(&relation, &stored.columns));
                 depends_on.extend(stored.depends_on);
                 Some(stored.text)
             }
@@ -176,6 +177,7 @@ impl Ddl<'_> {
             }
             Some(node) => {
                 let stored = self.stored_expression(node, relation, Use::IndexExpression, None)?;
+                depends_on.extend(column_addresses(relation, &stored.columns));
                 depends_on.extend(stored.depends_on);
                 key.name = function_name(node);
                 match stored.column_only {
@@ -328,6 +330,11 @@ impl Ddl<'_> {
         self.tx.remove(ObjectAddress { class: classes::PG_CLASS, object: oid, sub: 0 });
         Ok(())
     }
+}
+
+/// Columns that an expression or predicate reads: the index goes with them.
+fn column_addresses(relation: &Relation, columns: &[i16]) -> impl Iterator<Item = ObjectAddress> {
+    columns.iter().map(|number| ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: i32::from(*number) })
 }
 
 /// WITH options that matter nowhere in Melba (fillfactor, ...) are kept for the tools that read them back.

@@ -25,7 +25,7 @@ pub enum Kept {
 impl Ddl<'_> {
     /// Runs `change` and then prints every stored text that mentions the relation again, so that it uses the new names.
     pub fn rewriting_dependents(&self, relation: Oid, change: impl FnOnce() -> Result<()>) -> Result<()> {
-        let kept = self.keep_texts([relation], [])?;
+        let kept = self.keep_texts([relation], [], [])?;
         change()?;
         self.print_kept(kept)
     }
@@ -43,6 +43,7 @@ impl Ddl<'_> {
         &self,
         relations: impl IntoIterator<Item = Oid>,
         functions: impl IntoIterator<Item = Oid>,
+        types: impl IntoIterator<Item = Oid>,
     ) -> Result<Vec<Kept>> {
         let mut kept = Vec::new();
         for relation in relations {
@@ -52,9 +53,15 @@ impl Ddl<'_> {
                 self.keep_index(*index, &mut kept)?;
             }
             self.keep_users(ObjectAddress { class: classes::PG_CLASS, object: relation, sub: 0 }, &mut kept)?;
+            if own.row_type.is_valid() {
+                self.keep_users(ObjectAddress { class: classes::PG_TYPE, object: own.row_type, sub: 0 }, &mut kept)?;
+            }
         }
         for object in functions {
             self.keep_users(ObjectAddress { class: classes::PG_PROC, object, sub: 0 }, &mut kept)?;
+        }
+        for object in types {
+            self.keep_users(ObjectAddress { class: classes::PG_TYPE, object, sub: 0 }, &mut kept)?;
         }
         Ok(kept)
     }
@@ -130,6 +137,10 @@ impl Ddl<'_> {
     /// Views, functions, defaults, checks and indexes that mention an object.
     fn keep_users(&self, of: ObjectAddress, kept: &mut Vec<Kept>) -> Result<()> {
         let catalog = self.catalog();
+        // Arrays of a type are named after it.
+        if let Some(array) = catalog.type_(of.object).filter(|t| of.class == classes::PG_TYPE && t.array.is_valid()) {
+            self.keep_users(ObjectAddress { object: array.array, ..of }, kept)?;
+        }
         let mut users: Vec<ObjectAddress> = catalog.dependents(of).map(|d| d.dependent).collect();
         users.dedup_by_key(|u| (u.class, u.object));
         let uses = |list: &[ObjectAddress]| list.iter().any(|d| d.object == of.object);
@@ -144,11 +155,7 @@ impl Ddl<'_> {
                     }
                 }
                 classes::PG_ATTRDEF => {
-                    let found = catalog.relations().find_map(|r| {
-                        let at = r.columns.iter().position(|c| c.default_oid == user.object)?;
-                        Some((r, at))
-                    });
-                    if let Some((relation, at)) = found {
+                    if let Some((relation, at)) = catalog.column_with_default(user.object) {
                         self.keep_default(relation, at, &relation.columns[at], kept)?;
                     }
                 }

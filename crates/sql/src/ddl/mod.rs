@@ -12,6 +12,7 @@ mod constraint;
 mod create_table;
 mod database;
 mod default_privileges;
+mod dependents;
 mod drop;
 mod expression;
 mod fill_index;
@@ -21,6 +22,7 @@ mod index_marks;
 mod inherit;
 mod kept;
 mod large_object;
+mod move_schema;
 mod naming;
 pub(crate) mod nodes;
 mod partition;
@@ -28,6 +30,7 @@ mod partition_index;
 mod persistence;
 mod recurse;
 mod rename;
+mod retype;
 mod rewrite;
 mod role;
 mod routine;
@@ -61,6 +64,8 @@ pub struct Ddl<'a> {
     pub path: &'a [Oid],
     /// Where unqualified names are created; `None`: no schema of search_path exists.
     pub creation_namespace: Option<Oid>,
+    /// The session's temporary schema, or 0: there may be one once the statement has run.
+    pub temporary: Oid,
     /// The session's temporary schema, made at first use.
     pub temporary_namespace: &'a dyn Fn() -> Result<Oid>,
     pub user: Oid,
@@ -156,6 +161,7 @@ impl<'a> Ddl<'a> {
         }
         let catalog = self.catalog();
         if let Some(namespace) = catalog.namespace(oid)
+            && !self.is_own_temporary(oid)
             && !catalog.has_privileges(self.user, AclKind::Namespace, namespace.owner, &namespace.acl, acl::CREATE)
         {
             bail!(INSUFFICIENT_PRIVILEGE, "permission denied for schema {}", namespace.name);
@@ -173,7 +179,13 @@ impl<'a> Ddl<'a> {
             }
             return Ok(((self.temporary_namespace)()?, true));
         }
-        Ok((self.namespace_for_creation(schema)?, false))
+        let oid = self.namespace_for_creation(schema)?;
+        Ok((oid, self.is_own_temporary(oid)))
+    }
+
+    /// Whether a schema is the one that the session has for temporary objects: everybody may make objects there.
+    fn is_own_temporary(&self, namespace: Oid) -> bool {
+        namespace.is_valid() && self.temporary == namespace
     }
 
     fn check_database(&self, name: &RangeVar) -> Result<()> {
@@ -198,7 +210,11 @@ impl<'a> Ddl<'a> {
         if name.schemaname.is_empty() {
             return Ok(self.path.iter().find_map(|ns| catalog.relation_by_name(*ns, &name.relname)).cloned());
         }
-        Ok(catalog.namespace_by_name(&name.schemaname).and_then(|ns| catalog.relation_by_name(ns.oid, &name.relname)).cloned())
+        let namespace = match name.schemaname.as_str() {
+            "pg_temp" if self.temporary.is_valid() => Some(self.temporary),
+            schema => catalog.namespace_by_name(schema).map(|n| n.oid),
+        };
+        Ok(namespace.and_then(|ns| catalog.relation_by_name(ns, &name.relname)).cloned())
     }
 
     /// Finds and locks a relation; the descriptor is the one current once the lock is held.

@@ -12,6 +12,7 @@ use pg_query::protobuf::{AlterTableCmd, ColumnDef, ConstrType, Constraint, Node,
 
 use super::Ddl;
 use super::nodes::strings;
+use super::retype::Retyped;
 
 const EXCLUSIVE: RelationLockMode = RelationLockMode::AccessExclusive;
 
@@ -346,7 +347,14 @@ impl Ddl<'_> {
     }
 
     /// ALTER COLUMN TYPE: the children's columns have the type of their parents'.
-    pub fn alter_type_everywhere(&self, relation: &Relation, at: usize, def: Option<&N>, recurse: bool) -> Result<()> {
+    pub fn alter_type_everywhere(
+        &self,
+        relation: &Relation,
+        at: usize,
+        def: Option<&N>,
+        recurse: bool,
+        retyped: &mut Retyped,
+    ) -> Result<()> {
         let name = &relation.columns[at].name;
         if relation.columns[at].inherited > 0 {
             bail!(INVALID_TABLE_DEFINITION, "cannot alter inherited column \"{name}\"");
@@ -364,7 +372,8 @@ impl Ddl<'_> {
                 bail!(INVALID_TABLE_DEFINITION, "cannot alter inherited column \"{name}\" of relation \"{}\"", member.name);
             }
             self.refuse_partition_column(&member, at, "alter")?;
-            self.alter_type(&member, at, def)?;
+            let rewritten = self.alter_type(&member, at, def)?;
+            retyped.add(*oid, at, rewritten);
         }
         Ok(())
     }

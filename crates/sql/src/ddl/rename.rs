@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Constraint, Database, Namespace, Object, Relation, RelationKind, Role, Type};
+use melba_catalog::{Constraint, Database, Namespace, Object, ObjectAddress, Relation, RelationKind, Role, Type, classes};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf::{ObjectType, RenameStmt};
@@ -47,6 +47,8 @@ impl Ddl<'_> {
                 let catalog = self.catalog();
                 let role = catalog.role_by_name(&s.subname);
                 let role = role.ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{}\" does not exist", s.subname))?;
+                refuse_reserved_role(&s.subname)?;
+                refuse_reserved_role(&s.newname)?;
                 if catalog.role_by_name(&s.newname).is_some() {
                     bail!(DUPLICATE_OBJECT, "role \"{}\" already exists", s.newname);
                 }
@@ -64,8 +66,7 @@ impl Ddl<'_> {
             }
             ObjectType::ObjectType | ObjectType::ObjectDomain => {
                 let ty = self.named_type(s.object.as_deref())?;
-                self.require_owner(ty.owner, "type", &ty.name)?;
-                self.rename_type(&ty, &s.newname)?;
+                self.rename_named_type(kind, &ty, &s.newname)?;
                 Ok(format!("ALTER {}", object_word(kind)))
             }
             kind if RoutineName::is_routine(kind) => {
@@ -81,14 +82,20 @@ impl Ddl<'_> {
 
     fn rename_schema(&self, from: &str, to: &str) -> Result<()> {
         let namespace = self.namespace(from)?;
-        self.require_owner(namespace.owner, "schema", from)?;
         let catalog = self.catalog();
         if catalog.namespace_by_name(to).is_some() {
             bail!(DUPLICATE_SCHEMA, "schema \"{to}\" already exists");
         }
-        let members = catalog.relations_in(namespace.oid).into_iter().map(|r| r.oid);
-        let functions = catalog.functions().filter(|f| f.namespace == namespace.oid).map(|f| f.oid);
-        let kept = self.keep_texts(members, functions)?;
+        self.require_owner(namespace.owner, "schema", from)?;
+        refuse_reserved_schema(to)?;
+        if namespace.oid.0 < classes::FIRST_USER_OID && namespace.oid != classes::PUBLIC {
+            // PostgreSQL lets a superuser do it, and does not work any more then.
+            return Err(DbError::unsupported("renaming a built-in schema"));
+        }
+        let members = catalog.relations_in(namespace.oid).filter(|r| r.index.is_none()).map(|r| r.oid);
+        let functions = catalog.functions_in(namespace.oid).map(|f| f.oid);
+        let types = catalog.types_in(namespace.oid).map(|t| t.oid);
+        let kept = self.keep_texts(members, functions, types)?;
         self.tx.put(Object::Namespace(Arc::new(Namespace { name: to.into(), ..(*namespace).clone() })));
         self.print_kept(kept)
     }
@@ -125,17 +132,48 @@ impl Ddl<'_> {
         })
     }
 
+    /// ALTER TYPE or DOMAIN ... RENAME TO.
+    fn rename_named_type(&self, kind: ObjectType, ty: &Type, name: &str) -> Result<()> {
+        self.require_owner(ty.owner, "type", &ty.name)?;
+        let catalog = self.catalog();
+        if kind == ObjectType::ObjectDomain && ty.domain.is_none() {
+            bail!(WRONG_OBJECT_TYPE, "{} is not a domain", catalog.type_name(ty.oid, self.path));
+        }
+        self.refuse_type_of_other(ty, "type")?;
+        if let Some(relation) = catalog.relation(ty.relation) {
+            return self.rename_relation(&relation.clone(), name);
+        }
+        let address = ObjectAddress { class: classes::PG_TYPE, object: ty.oid, sub: 0 };
+        self.rewriting_users_of(address, || self.rename_type(ty, name))
+    }
+
+    /// Row types of tables and array types follow what they are types of.
+    pub fn refuse_type_of_other(&self, ty: &Type, what: &str) -> Result<()> {
+        let catalog = self.catalog();
+        let shown = catalog.type_name(ty.oid, self.path);
+        if catalog.relation(ty.relation).is_some_and(|r| r.kind != RelationKind::Composite) {
+            return Err(err!(WRONG_OBJECT_TYPE, "{shown} is a table's row type").hint("Use ALTER TABLE instead."));
+        }
+        match catalog.type_(ty.element).filter(|e| e.array == ty.oid) {
+            Some(element) => {
+                let element = catalog.type_name(element.oid, self.path);
+                Err(err!(WRONG_OBJECT_TYPE, "cannot alter array type {shown}")
+                    .hint(format!("You can alter {what} {element}, which will alter the array type as well.")))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn rename_type(&self, ty: &Type, name: &str) -> Result<()> {
         let catalog = self.catalog();
-        if catalog.type_by_name(ty.namespace, name).is_some() {
+        if !self.free_type_name(ty.namespace, name)? {
             bail!(DUPLICATE_OBJECT, "type \"{name}\" already exists");
         }
         self.tx.put(Object::Type(Arc::new(Type { name: name.into(), ..ty.clone() })));
+        // Its own array type may have had the name.
         if let Some(array) = catalog.type_(ty.array) {
-            let array_name = format!("_{}", super::naming::clip(name, super::naming::NAME_BYTES_MAX - 1));
-            if self.catalog().type_by_name(ty.namespace, &array_name).is_none() {
-                self.tx.put(Object::Type(Arc::new(Type { name: array_name.into(), ..(**array).clone() })));
-            }
+            let array_name = self.array_type_name(name, ty.namespace);
+            self.tx.put(Object::Type(Arc::new(Type { name: array_name.into(), ..(**array).clone() })));
         }
         Ok(())
     }
@@ -191,5 +229,24 @@ impl Ddl<'_> {
             self.put_relation(Relation { name: to.into(), ..(**index).clone() });
         }
         Ok(())
+    }
+}
+
+/// Names that users' schemas cannot have.
+pub(super) fn refuse_reserved_schema(name: &str) -> Result<()> {
+    match name.starts_with("pg_") {
+        true => Err(err!(RESERVED_NAME, "unacceptable schema name \"{name}\"")
+            .detail("The prefix \"pg_\" is reserved for system schemas.")),
+        false => Ok(()),
+    }
+}
+
+/// Names that users' roles cannot have, and roles that nobody renames.
+fn refuse_reserved_role(name: &str) -> Result<()> {
+    match name.starts_with("pg_") {
+        true => {
+            Err(err!(RESERVED_NAME, "role name \"{name}\" is reserved").detail("Role names starting with \"pg_\" are reserved."))
+        }
+        false => Ok(()),
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Column, Constraint, ConstraintKind, Persistence, Relation, Storage, classes};
+use melba_catalog::{Column, Constraint, ConstraintKind, Persistence, Relation, RelationKind, Storage};
 use melba_engine::{ReadView, TableScan};
-use melba_types::{ColumnData, Datum, DbError, Kind, Oid, Result, RowId, TreeId, bail, err, oids};
+use melba_types::{ColumnData, Datum, DbError, Kind, Oid, Result, RowId, SqlState, TreeId, err, oids};
 use pg_query::protobuf::Node;
 
 use super::Ddl;
@@ -208,26 +208,55 @@ impl Ddl<'_> {
     }
 
     /// ALTER COLUMN TYPE: every row goes through the USING expression (or the assignment cast) into new storage, unless all stay
-    /// as they are.
-    pub fn rewrite_column(&self, table: Oid, at: usize, column: Column, using: Option<&Node>) -> Result<()> {
+    /// as they are. Returns whether they did not: then the indexes are empty.
+    pub fn rewrite_column(&self, table: Oid, at: usize, column: Column, using: Option<&Node>) -> Result<bool> {
         let relation = self.relation(table)?;
         let old = relation.columns[at].clone();
+        if relation.kind == RelationKind::Composite {
+            self.refuse_used_row_type(&relation)?;
+            self.change_column(&relation, at, |c| *c = column);
+            return Ok(false);
+        }
+        if old.generated != 0 {
+            return self.rewrite_generated_column(&relation, at, column);
+        }
         let transform = self.transform_expression(&relation, at, &column, using)?;
         let default = self.converted_default(&relation, at, &column)?;
-        if old.generated != 0 {
-            return Err(DbError::unsupported("changing the type of a generated column"));
-        }
         let mut columns = relation.columns.to_vec();
         let keeps_values = keeps_values(&transform, at, &old, &column) || is_wider_varchar(using, &old, &column);
         columns[at] = Column { default, ..column };
         if keeps_values || relation.is_partitioned() {
             self.put_relation(Relation { columns: columns.into(), ..(*relation).clone() });
-            return self.retype_indexes(&*self.relation(table)?, at, false);
+            return Ok(false);
         }
+        self.refuse_used_row_type(&relation)?;
         let expression = compile_for_table(&self.catalog(), Some(self.session), &transform)?;
         let before = self.target(table)?;
-        let changed = self.rebuild(&before, columns, relation.persistence, Some((at, &expression)))?;
-        self.retype_indexes(&changed, at, true)
+        self.rebuild(&before, columns, relation.persistence, Some((at, &expression)))?;
+        Ok(true)
+    }
+
+    /// The same for a generated column: its values are computed anew.
+    fn rewrite_generated_column(&self, relation: &Relation, at: usize, column: Column) -> Result<bool> {
+        let text = relation.columns[at].default.as_deref().unwrap_or_default();
+        let node = crate::parse::parse_expression(text)?;
+        let stored = self.stored_expression(&node, relation, Use::Generated, Some(&column)).map_err(|_| {
+            let ty = self.catalog().format_type(column.ty, Some(column.typmod), self.path);
+            let message =
+                format!("generation expression for column \"{}\" cannot be cast automatically to type {ty}", column.name);
+            err!(DATATYPE_MISMATCH, "{message}")
+        })?;
+        let mut columns = relation.columns.to_vec();
+        columns[at] = Column { default: Some(stored.text), ..column };
+        if columns[at].generated == b'v' || relation.is_partitioned() {
+            self.put_relation(Relation { columns: columns.into(), ..relation.clone() });
+            return Ok(false);
+        }
+        self.refuse_used_row_type(relation)?;
+        let expression = compile_for_table(&self.catalog(), Some(self.session), &stored.expr)?;
+        let before = self.target(relation.oid)?;
+        self.rebuild(&before, columns, relation.persistence, Some((at, &expression)))?;
+        Ok(true)
     }
 
     fn transform_expression(&self, relation: &Relation, at: usize, column: &Column, using: Option<&Node>) -> Result<Expr> {
@@ -246,6 +275,11 @@ impl Ddl<'_> {
                 let ty = self.catalog().format_type(column.ty, Some(column.typmod), self.path);
                 Err(err!(DATATYPE_MISMATCH, "column \"{name}\" cannot be cast automatically to type {ty}")
                     .hint(format!("You might need to specify \"USING {}::{ty}\".", melba_catalog::quote_ident(name))))
+            }
+            Err(error) if error.sqlstate() == SqlState::DATATYPE_MISMATCH && error.message().starts_with("column ") => {
+                let ty = self.catalog().format_type(column.ty, Some(column.typmod), self.path);
+                let message = format!("result of USING clause for column \"{name}\" cannot be cast automatically to type {ty}");
+                Err(err!(DATATYPE_MISMATCH, "{message}").hint("You might need to add an explicit cast."))
             }
             Err(error) => Err(error),
         }
@@ -312,41 +346,6 @@ impl Ddl<'_> {
             }
         }
         Ok(relation)
-    }
-
-    /// Adapts the indexes that have the column to its new type, then fills all of them if they are empty.
-    fn retype_indexes(&self, relation: &Relation, at: usize, fill: bool) -> Result<()> {
-        let catalog = self.catalog();
-        let column = &relation.columns[at];
-        for oid in &relation.indexes {
-            let index = self.relation(*oid)?;
-            let Some(info) = &index.index else { continue };
-            let mut keys = info.keys.clone();
-            for key in keys.iter_mut().filter(|k| k.column as usize == at + 1) {
-                key.ty = column.ty;
-                key.collation = column.collation;
-                let opclass = catalog.default_operator_class(classes::BTREE, column.ty).map(|c| c.oid);
-                key.opclass = match opclass {
-                    Some(opclass) => opclass,
-                    None => bail!(
-                        UNDEFINED_OBJECT,
-                        "data type {} has no default operator class for access method \"btree\"",
-                        catalog.type_name(column.ty, self.path)
-                    ),
-                };
-            }
-            let mut columns = index.columns.to_vec();
-            for (key, c) in keys.iter().zip(&mut columns) {
-                c.ty = key.ty;
-                c.kind = catalog.kind_of(key.ty).unwrap_or(c.kind);
-            }
-            let info = melba_catalog::IndexInfo { keys, ..(**info).clone() };
-            self.put_relation(Relation { index: Some(Arc::new(info)), columns: columns.into(), ..(*index).clone() });
-            if fill {
-                self.fill_index(*oid)?;
-            }
-        }
-        Ok(())
     }
 }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use melba_catalog::grants::given_to;
 use melba_catalog::privileges::AclKind;
-use melba_catalog::{Acl, Namespace, Object, Relation, RelationKind, Type};
-use melba_engine::RelationLockMode;
+use melba_catalog::{Acl, Namespace, Object, RelationKind, Type};
 use melba_types::{DbError, Oid, Result, bail, err};
-use pg_query::protobuf::{AlterObjectSchemaStmt, AlterOwnerStmt, CreateSchemaStmt, Node, ObjectType, RangeVar, node::Node as N};
+use pg_query::protobuf::{AlterOwnerStmt, CreateSchemaStmt, Node, ObjectType, RangeVar, node::Node as N};
 
 use super::nodes::{inner, string, strings};
+use super::rename::refuse_reserved_schema;
 use super::routine::RoutineName;
 use super::{Ddl, execute};
 
@@ -24,10 +24,7 @@ impl Ddl<'_> {
             "" => catalog.role(owner).map_or_else(String::new, |r| r.name.to_string()),
             name => name.to_owned(),
         };
-        if name.starts_with("pg_") {
-            return Err(err!(RESERVED_NAME, "unacceptable schema name \"{name}\"")
-                .detail("The prefix \"pg_\" is reserved for system schemas."));
-        }
+        refuse_reserved_schema(&name)?;
         if catalog.namespace_by_name(&name).is_some() {
             if s.if_not_exists {
                 self.session.notice(
@@ -59,69 +56,6 @@ impl Ddl<'_> {
         oid
     }
 
-    pub fn alter_schema(&self, s: &AlterObjectSchemaStmt) -> Result<String> {
-        let target = self.namespace(&s.newschema)?.oid;
-        match s.object_type() {
-            kind
-            @ (ObjectType::ObjectTable | ObjectType::ObjectView | ObjectType::ObjectSequence | ObjectType::ObjectMatview) => {
-                let name = s.relation.as_ref().ok_or_else(|| DbError::internal("ALTER without a name"))?;
-                let tag = format!("ALTER {}", object_word(kind));
-                if s.missing_ok && self.find_relation(name)?.is_none() {
-                    self.notice(format!("relation \"{}\" does not exist, skipping", name.relname));
-                    return Ok(tag);
-                }
-                let relation = self.open_relation(name, RelationLockMode::AccessExclusive)?;
-                self.require_owner(relation.owner, relation_word(relation.kind), &relation.name)?;
-                self.move_relation(&relation, target)?;
-                Ok(tag)
-            }
-            ObjectType::ObjectType | ObjectType::ObjectDomain => {
-                let ty = self.named_type(s.object.as_deref())?;
-                self.tx.put(Object::Type(Arc::new(Type { namespace: target, ..(*ty).clone() })));
-                Ok("ALTER TYPE".into())
-            }
-            kind if RoutineName::is_routine(kind) => {
-                self.move_routine(kind, s.object.as_deref(), target)?;
-                Ok(format!("ALTER {}", object_word(kind)))
-            }
-            _ => Err(DbError::unsupported("ALTER ... SET SCHEMA of this kind of object")),
-        }
-    }
-
-    fn move_relation(&self, relation: &Relation, target: Oid) -> Result<()> {
-        if relation.namespace == target {
-            return Ok(());
-        }
-        let catalog = self.catalog();
-        if catalog.relation_by_name(target, &relation.name).is_some() {
-            let schema = catalog.namespace(target).map_or("", |n| &n.name);
-            bail!(DUPLICATE_TABLE, "relation \"{}\" already exists in schema \"{schema}\"", relation.name);
-        }
-        self.rewriting_dependents(relation.oid, || {
-            let catalog = self.catalog();
-            self.put_relation(Relation { namespace: target, ..relation.clone() });
-            for index in relation.indexes.iter().filter_map(|i| catalog.relation(*i)) {
-                self.put_relation(Relation { namespace: target, ..(**index).clone() });
-            }
-            for constraint in relation.constraints.iter().filter_map(|c| catalog.constraint(*c)) {
-                let moved = melba_catalog::Constraint { namespace: target, ..(**constraint).clone() };
-                self.tx.put(Object::Constraint(Arc::new(moved)));
-            }
-            for ty in [relation.row_type].into_iter().filter_map(|t| catalog.type_(t)) {
-                self.tx.put(Object::Type(Arc::new(Type { namespace: target, ..(**ty).clone() })));
-                if let Some(array) = catalog.type_(ty.array) {
-                    self.tx.put(Object::Type(Arc::new(Type { namespace: target, ..(**array).clone() })));
-                }
-            }
-            for column in relation.columns.iter().filter(|c| !c.dropped) {
-                if let Some(sequence) = self.owned_sequence(relation, &column.name) {
-                    self.put_relation(Relation { namespace: target, ..(*sequence).clone() });
-                }
-            }
-            Ok(())
-        })
-    }
-
     pub fn alter_owner(&self, s: &AlterOwnerStmt) -> Result<String> {
         let spec = s.newowner.as_ref().ok_or_else(|| DbError::internal("OWNER TO without a role"))?;
         let owner = self.role_spec(spec)?;
@@ -147,6 +81,7 @@ impl Ddl<'_> {
             kind @ (ObjectType::ObjectType | ObjectType::ObjectDomain) => {
                 let ty = self.named_type(object)?;
                 self.require_owner(ty.owner, "type", &ty.name)?;
+                self.refuse_type_of_other(&ty, "type")?;
                 let acl = given(&ty.acl, ty.owner, owner);
                 self.tx.put(Object::Type(Arc::new(Type { owner, acl, ..(*ty).clone() })));
                 Ok(if kind == ObjectType::ObjectDomain { "ALTER DOMAIN" } else { "ALTER TYPE" }.into())
@@ -172,7 +107,14 @@ impl Ddl<'_> {
             Some(schema) => catalog.type_by_name(self.namespace(schema)?.oid, name),
             None => self.path.iter().find_map(|ns| catalog.type_by_name(*ns, name)),
         };
-        found.cloned().ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}\" does not exist", names.join(".")))
+        let missing = |array: &str| err!(UNDEFINED_OBJECT, "type \"{}{array}\" does not exist", names.join("."));
+        let found = found.ok_or_else(|| missing(""))?;
+        match object.and_then(|n| n.node.as_ref()) {
+            Some(N::TypeName(name)) if !name.array_bounds.is_empty() => {
+                catalog.type_(found.array).cloned().ok_or_else(|| missing("[]"))
+            }
+            _ => Ok(found.clone()),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Object, ObjectAddress, Persistence, Relation, RelationKind, SequenceInfo, Storage, classes, quote_literal};
+use melba_catalog::{Object, ObjectAddress, Persistence, Relation, RelationKind, SequenceInfo, Storage, classes};
 use melba_engine::{RelationLockMode, SequenceDefinition, SequenceId, SequenceState};
 use melba_types::{DbError, Oid, Result, TreeId, bail, err, oids};
 use pg_query::protobuf::{AlterSeqStmt, CreateSeqStmt, Node, node::Node as N};
@@ -105,6 +105,11 @@ fn type_range(ty: Oid) -> Option<(i64, i64)> {
         oids::INT8 => (i64::MIN, i64::MAX),
         _ => return None,
     })
+}
+
+/// Whether sequences count in a type, and identity columns can be of it.
+pub fn is_sequence_type(ty: Oid) -> bool {
+    type_range(ty).is_some()
 }
 
 fn definition(info: &SequenceInfo) -> SequenceDefinition {
@@ -216,7 +221,7 @@ impl Ddl<'_> {
         let info = SequenceInfo { owned_by: Some((table, column as i16 + 1)), identity, ..options.resolve(None)? };
         let sequence = self.put_sequence(namespace, &name, relation.persistence, info)?;
         if !identity {
-            let text = format!("nextval({}::regclass)", quote_literal(&self.qualified_name(&*self.relation(sequence)?)));
+            let text = format!("nextval('{sequence}'::regclass)");
             let mut columns = relation.columns.to_vec();
             columns[column].default = Some(text.into());
             columns[column].default_oid = self.tx.new_oid();

@@ -42,8 +42,12 @@ impl Ddl<'_> {
                 return Err(err!(WRONG_OBJECT_TYPE, "cannot truncate only a partitioned table")
                     .hint("Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions directly."));
             }
-            let members = if name.inh { self.catalog().descendants(relation.oid) } else { vec![relation.oid] };
+            let catalog = self.catalog();
+            let members = if name.inh { catalog.descendants(relation.oid) } else { vec![relation.oid] };
             for member in members {
+                if catalog.relation(member).is_some_and(|m| m.is_temporary_elsewhere(self.temporary)) {
+                    continue;
+                }
                 if !tables.iter().any(|t| t.oid == member) {
                     self.lock_relation(member, RelationLockMode::AccessExclusive)?;
                     tables.push(self.relation(member)?);

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use melba_catalog::privileges::AclKind;
-use melba_catalog::{ConstraintKind, DomainInfo, Object, Persistence, Relation, RelationKind, Type, TypeKind};
+use melba_catalog::{
+    ConstraintKind, DomainInfo, Object, ObjectAddress, Persistence, Relation, RelationKind, Type, TypeKind, classes,
+};
 use melba_types::{DbError, Kind, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterEnumStmt, CompositeTypeStmt, ConstrType, CreateDomainStmt, CreateEnumStmt, node::Node as N};
 
 use super::Ddl;
 use super::create_table::TableBuilder;
-use super::expression::Use;
 use super::naming::{NAME_BYTES_MAX, clip, unused_constraint_name};
 use super::nodes::{inner, string, strings};
 
@@ -49,13 +50,33 @@ impl Ddl<'_> {
         }
     }
 
-    /// The array type over a new type: `_name`, with more underscores when that is taken.
-    pub fn put_array_type(&self, name: &str, namespace: Oid, element: Oid, align: u8) -> Result<Oid> {
+    /// Whether a name can be given to a new type. An array type that has it gets another one.
+    pub fn free_type_name(&self, namespace: Oid, name: &str) -> Result<bool> {
         let catalog = self.catalog();
-        let mut array_name = format!("_{}", clip(name, NAME_BYTES_MAX - 1));
-        while catalog.type_by_name(namespace, &array_name).is_some() {
-            array_name = format!("_{}", clip(&array_name, NAME_BYTES_MAX - 1));
+        let Some(taken) = catalog.type_by_name(namespace, name) else { return Ok(true) };
+        let is_generated = taken.category == b'A' && catalog.type_(taken.element).is_some_and(|e| e.array == taken.oid);
+        if !is_generated || taken.oid.0 < classes::FIRST_USER_OID {
+            return Ok(false);
         }
+        let array = Type { name: self.array_type_name(name, namespace).into(), ..(**taken).clone() };
+        self.tx.put(Object::Type(Arc::new(array)));
+        Ok(true)
+    }
+
+    /// `_name`, with a number when that is taken.
+    pub fn array_type_name(&self, name: &str, namespace: Oid) -> String {
+        let catalog = self.catalog();
+        let attempt = |suffix: &str| {
+            let name = format!("_{}{suffix}", clip(name, NAME_BYTES_MAX - 1 - suffix.len()));
+            catalog.type_by_name(namespace, &name).is_none().then_some(name)
+        };
+        let numbered = || (1..).find_map(|n: u32| attempt(&format!("_{n}")));
+        attempt("").or_else(numbered).expect("there are more numbers than types")
+    }
+
+    /// The array type over a new type.
+    pub fn put_array_type(&self, name: &str, namespace: Oid, element: Oid, align: u8) -> Result<Oid> {
+        let array_name = self.array_type_name(name, namespace);
         let oid = self.tx.new_oid();
         let array = Type {
             oid,
@@ -78,7 +99,7 @@ impl Ddl<'_> {
     fn new_type_name<'n>(&self, names: &[&'n str]) -> Result<(Oid, &'n str)> {
         let (schema, name) = self.split(names)?;
         let namespace = self.namespace_for_creation(schema)?;
-        if self.catalog().type_by_name(namespace, name).is_some() {
+        if !self.free_type_name(namespace, name)? {
             bail!(DUPLICATE_OBJECT, "type \"{name}\" already exists");
         }
         Ok((namespace, name))
@@ -164,6 +185,13 @@ impl Ddl<'_> {
                 bail!(DUPLICATE_OBJECT, "enum label \"{}\" already exists", s.new_val);
             }
             labels[at].2 = s.new_val.as_str().into();
+            // Stored texts have the label's name.
+            let address = ObjectAddress { class: classes::PG_TYPE, object: ty.oid, sub: 0 };
+            let renamed = Object::Type(Arc::new(Type { labels, ..(*ty).clone() }));
+            return self.rewriting_users_of(address, || {
+                self.tx.put(renamed);
+                Ok(())
+            });
         }
         self.tx.put(Object::Type(Arc::new(Type { labels, ..(*ty).clone() })));
         Ok(())
@@ -190,7 +218,7 @@ impl Ddl<'_> {
                     let node = c.raw_expr.as_deref().ok_or_else(|| DbError::internal("default without an expression"))?;
                     let column = self.new_column(name, base, typmod)?;
                     let relation = self.bare_relation(namespace, name, RelationKind::Composite, Persistence::Permanent, vec![]);
-                    info.default = Some(self.stored_expression(node, &relation, Use::Default, Some(&column))?.text);
+                    info.default = Some(self.domain_default(node, &relation, &column)?);
                     continue;
                 }
                 ConstrType::ConstrNotnull => {
@@ -254,11 +282,11 @@ impl Ddl<'_> {
     pub fn create_composite(&self, s: &CompositeTypeStmt) -> Result<()> {
         let name = s.typevar.as_ref().ok_or_else(|| DbError::internal("composite type without a name"))?;
         let (namespace, _) = self.relation_namespace(name)?;
-        let catalog = self.catalog();
-        if catalog.type_by_name(namespace, &name.relname).is_some()
-            || catalog.relation_by_name(namespace, &name.relname).is_some()
-        {
+        if !self.free_type_name(namespace, &name.relname)? {
             bail!(DUPLICATE_OBJECT, "type \"{}\" already exists", name.relname);
+        }
+        if self.catalog().relation_by_name(namespace, &name.relname).is_some() {
+            bail!(DUPLICATE_TABLE, "relation \"{}\" already exists", name.relname);
         }
         let mut builder = TableBuilder::default();
         for node in &s.coldeflist {

@@ -1,7 +1,10 @@
 //! Literals.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use melba_functions::io;
-use melba_types::{Datum, oids};
+use melba_types::{Array, Datum, Oid, oids};
 
 use super::Printer;
 use crate::tree::Const;
@@ -12,6 +15,25 @@ pub(super) enum ShowType {
     Never,
     AsNeeded,
     Always,
+}
+
+/// Whether values of a type are objects that users can rename.
+fn names_object(ty: Oid) -> bool {
+    use oids::*;
+    [
+        REGPROC,
+        REGPROCEDURE,
+        REGOPER,
+        REGOPERATOR,
+        REGCLASS,
+        REGTYPE,
+        REGCOLLATION,
+        REGNAMESPACE,
+        REGROLE,
+        REGCONFIG,
+        REGDICTIONARY,
+    ]
+    .contains(&ty)
 }
 
 impl Printer<'_> {
@@ -26,7 +48,8 @@ impl Printer<'_> {
             return;
         }
         let mut text = Vec::new();
-        if io::text_out(self.session, c.ty, &c.value, &mut text).is_err() {
+        let (ty, value) = self.written_as(c);
+        if io::text_out(self.session, ty, &value, &mut text).is_err() {
             text = b"?".to_vec();
         }
         let text = String::from_utf8_lossy(&text).into_owned();
@@ -54,6 +77,18 @@ impl Printer<'_> {
             let ty = self.type_name(c.ty, c.typmod);
             self.put(&format!("::{ty}"));
             self.collation_suffix(c);
+        }
+    }
+
+    /// The value that a literal is the output of, and its type.
+    fn written_as<'c>(&self, c: &'c Const) -> (Oid, Cow<'c, Datum>) {
+        match &c.value {
+            Datum::Oid(_) if self.oids && names_object(c.ty) => (oids::OID, Cow::Borrowed(&c.value)),
+            Datum::Array(array) if self.oids && names_object(array.element_type) => {
+                let numbers = Array { element_type: oids::OID, ..(**array).clone() };
+                (oids::OID_ARRAY, Cow::Owned(Datum::Array(Arc::new(numbers))))
+            }
+            _ => (c.ty, Cow::Borrowed(&c.value)),
         }
     }
 

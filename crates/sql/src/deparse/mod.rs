@@ -36,6 +36,8 @@ struct Printer<'a> {
     /// Leave out parentheses that are not needed (the `pretty` of pg_get_viewdef).
     drop_parens: bool,
     backslashes: Backslashes,
+    /// Objects that literals name (of type regclass and its kin) are written as their OIDs, which no rename changes.
+    oids: bool,
     out: String,
     indent: i32,
     /// Names of the enclosing queries' range entries, innermost last.
@@ -79,8 +81,16 @@ struct Level<'a> {
 /// What the catalog keeps of an expression over a table's columns.
 pub fn expression(cx: &Context<'_>, expr: &Expr, relation: Option<&Relation>) -> String {
     let path = [classes::PG_CATALOG];
-    let mut printer = Printer::new(cx.catalog, cx.session, &path, false);
+    let mut printer = Printer::stored(cx, &path);
     printer.relation = relation;
+    printer.expr(expr, false);
+    printer.out
+}
+
+/// The default of a domain, which clients are shown as it is kept: with every name.
+pub fn domain_default(cx: &Context<'_>, expr: &Expr) -> String {
+    let path = [classes::PG_CATALOG];
+    let mut printer = Printer::new(cx.catalog, cx.session, &path, false);
     printer.expr(expr, false);
     printer.out
 }
@@ -110,7 +120,7 @@ pub fn plan_expression(catalog: &Catalog, session: &dyn Session, levels: &[Query
 /// What the catalog keeps of a view's query.
 pub fn stored_query(cx: &Context<'_>, query: &Query) -> String {
     let path = [classes::PG_CATALOG];
-    let mut printer = Printer::new(cx.catalog, cx.session, &path, false);
+    let mut printer = Printer::stored(cx, &path);
     printer.query(query);
     printer.out
 }
@@ -126,7 +136,7 @@ pub fn shown_query(cx: &Context<'_>, query: &Query, pretty: bool) -> String {
 /// What the catalog keeps of a body RETURN ... or BEGIN ATOMIC ... END.
 pub fn stored_body(cx: &Context<'_>, queries: &[Query], scope: &RoutineScope, is_return: bool) -> String {
     let path = [classes::PG_CATALOG];
-    body(Printer::new(cx.catalog, cx.session, &path, false), queries, scope, is_return)
+    body(Printer::stored(cx, &path), queries, scope, is_return)
 }
 
 /// A body RETURN ... or BEGIN ATOMIC ... END as pg_get_function_sqlbody shows it.
@@ -167,6 +177,7 @@ impl<'a> Printer<'a> {
             path,
             drop_parens,
             backslashes: Backslashes::Escaped,
+            oids: false,
             out: String::new(),
             indent: 0,
             levels: Vec::new(),
@@ -175,6 +186,11 @@ impl<'a> Printer<'a> {
             routine: None,
             hide_names: false,
         }
+    }
+
+    /// For the catalog.
+    fn stored(cx: &Context<'a>, path: &'a [Oid]) -> Printer<'a> {
+        Printer { oids: true, ..Printer::new(cx.catalog, cx.session, path, false) }
     }
 
     /// For clients, in a session's own path and settings.

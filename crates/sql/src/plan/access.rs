@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use melba_catalog::{Relation, Storage};
+use melba_catalog::{Relation, Storage, classes, relations};
 use melba_engine::ZoneOp;
 use melba_types::{Datum, DbError, Kind, Result, bail, oids};
 
@@ -53,6 +53,9 @@ pub(super) enum Access {
 }
 
 const SEQUENTIAL_ROW: f64 = 0.0125;
+/// Making a row of a system relation, and finding what it is made of.
+const SYSTEM_ROW: f64 = 0.05;
+const SYSTEM_LOOKUP: f64 = 0.1;
 
 impl Planner<'_> {
     /// Paths for a range table entry. `own` are conditions on it alone (or with parameters), `across` may be satisfied by an
@@ -217,12 +220,20 @@ impl Planner<'_> {
     }
 
     fn system_paths(&mut self, entry: usize, relation: &Relation, own: &[Expr], across: &[Rc<Expr>]) -> Result<Vec<Rc<Path>>> {
-        let raw = match &*relation.name {
-            "pg_proc" | "pg_attribute" | "pg_depend" | "pg_description" => 3000.0,
-            "pg_operator" | "pg_type" | "pg_class" => 600.0,
-            "pg_largeobject_metadata" => self.context.statistics.rows(Trees::of(self.catalog()).metadata).max(1.0),
-            "pg_largeobject" => self.context.statistics.rows(Trees::of(self.catalog()).data).max(1.0),
-            _ => 100.0,
+        let large_objects = match relation.oid {
+            classes::PG_LARGEOBJECT_METADATA => Some(Trees::of(self.catalog()).metadata),
+            classes::PG_LARGEOBJECT => Some(Trees::of(self.catalog()).data),
+            _ => None,
+        };
+        let raw = match large_objects {
+            Some(tree) => self.context.statistics.rows(tree).max(1.0),
+            None => relations::rows_estimate(relation, self.catalog()),
+        };
+        // How many rows have one value of a column, where these are found without making all rows.
+        let rows_of_value = |column: usize| match relation.storage {
+            _ if large_objects.is_some() => (column == 0).then_some(10.0),
+            Storage::Toast(_) => (column == 0).then_some(10.0),
+            _ => relations::rows_per_value(relation, column),
         };
         let mut out = Vec::new();
         let mut equal = Vec::new();
@@ -245,20 +256,23 @@ impl Planner<'_> {
                 kind: PathKind::Leaf(LeafPath { entry, access: Access::System { equal }, filter: filter.clone() }),
             })
         };
+        let cost_of_found = |rows: f64| SYSTEM_LOOKUP + rows * SYSTEM_ROW;
         let sel: f64 = own.iter().map(|c| self.selectivity(c)).product();
-        let by_key = equal.iter().any(|(c, _)| *c == 0);
-        let rows = (raw * sel).max(1.0);
+        let fewest = equal.iter().filter_map(|(c, _)| rows_of_value(*c)).fold(f64::INFINITY, f64::min).min(raw);
+        let is_found = fewest < raw;
+        let rows = (raw * sel).min(fewest).max(1.0);
         let params = self.parameters_of(own, entry);
-        out.push(path(equal.clone(), vec![], params, rows, if by_key { 1.0 } else { raw * 0.05 }));
+        let total = if is_found { cost_of_found(fewest) } else { raw * SYSTEM_ROW };
+        out.push(path(equal.clone(), vec![], params, rows, total));
         for condition in across {
             if let Some((column, value)) = self.system_equality(entry, relation, condition)
-                && column == 0
+                && let Some(found) = rows_of_value(column)
             {
                 let mut with = equal.clone();
                 let params = params | rels_of(&value);
                 with.push((column, value));
-                let per_key = if relation.columns[0].name.as_ref() == "oid" { 1.0 } else { 10.0 };
-                out.push(path(with, vec![condition.clone()], params, per_key, 0.5 + per_key * 0.1));
+                let found = found.min(fewest);
+                out.push(path(with, vec![condition.clone()], params, found.min(rows), cost_of_found(found)));
             }
         }
         Ok(out)
@@ -275,7 +289,7 @@ impl Planner<'_> {
             let Some(column) = plain_column(side, entry) else { continue };
             let described = relation.columns.get(column)?;
             if rels_of(other) & (1 << entry) == 0
-                && melba_catalog::relations::can_filter(described.kind)
+                && relations::can_filter(described.kind)
                 && self.kind(other.ty()) == described.kind
                 && self.comparable(described.ty, other.ty())
                 && !self.has_volatile(other)

@@ -272,6 +272,17 @@ impl melba_functions::Session for StatementContext {
         &self.format
     }
 
+    fn is_uncommitted_label(&self, enum_type: Oid, label: Oid) -> bool {
+        let Some(tx) = self.tx.as_ref().filter(|tx| tx.has_catalog_changes()) else { return false };
+        // A type that is new as a whole is gone with all its uses after a rollback.
+        let committed = tx.cluster().catalog(tx.database);
+        committed.type_(enum_type).is_some_and(|ty| ty.labels.iter().all(|l| l.0 != label))
+    }
+
+    fn temporary_namespace(&self) -> Oid {
+        self.path.temporary
+    }
+
     fn setting(&self, name: &str) -> Option<String> {
         let settings = self.session.settings.lock();
         settings.find(name).map(|id| settings.show(id))

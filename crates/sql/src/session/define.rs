@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Catalog, Object, ObjectAddress, Persistence, Relation, RelationKind, Storage, acl, classes};
+use melba_catalog::{Catalog, Column, Object, ObjectAddress, Persistence, Relation, RelationKind, Storage, Type, acl, classes};
 use melba_engine::RelationLockMode;
 use melba_functions::Session as FunctionSession;
 use melba_protocol::scram::Verifier;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{
-    ConstraintsSetStmt, CopyStmt, CreateTableAsStmt, IntoClause, LockStmt, ObjectType, RefreshMatViewStmt, node::Node as N,
+    ConstraintsSetStmt, CopyStmt, CreateTableAsStmt, ExecuteStmt, IntoClause, LockStmt, ObjectType, RangeVar, RefreshMatViewStmt,
+    node::Node as N,
 };
 
 use super::context::StatementContext;
+use super::names::SearchPath;
 use super::portal::Outcome;
-use super::{maintenance, vacuum};
+use super::{maintenance, pipeline, vacuum};
 use crate::copy::statement::{self, CopyContext};
 use crate::ddl::{self, Ddl};
 use crate::execute::{BATCH_ROWS, ExecContext};
@@ -31,11 +33,25 @@ pub fn run(context: &StatementContext, statement: &Statement, query: RunQuery<'_
     };
     let source = statement.text();
     let start = source.as_ptr().addr() - statement.source.as_ptr().addr();
+    let with_temporary;
+    let context = match makes_temporary(&statement.node, &context.path) {
+        true => {
+            with_temporary = match with_temporary_schema(context, tx) {
+                Ok(context) => context,
+                Err(error) => return Some(Err(error)),
+            };
+            &with_temporary
+        }
+        false => context,
+    };
     with_ddl(context, tx, (source, start), |ddl| {
         let exec = || exec_context(context, tx);
         match &statement.node {
             N::CopyStmt(s) => Some(copy(ddl, tx, s, &exec, query)),
-            N::CreateTableAsStmt(s) => Some(create_table_as(ddl, tx, s, &exec, query)),
+            N::CreateTableAsStmt(s) => {
+                let prepared = |s: &ExecuteStmt| pipeline::run_prepared(context, tx, s);
+                Some(create_table_as(ddl, tx, s, &exec, query, &prepared))
+            }
             N::SelectStmt(s) if s.into_clause.is_some() => {
                 let mut bare = s.clone();
                 let into = bare.into_clause.take()?;
@@ -54,6 +70,39 @@ pub fn run(context: &StatementContext, statement: &Statement, query: RunQuery<'_
     })
 }
 
+/// Whether a statement makes an object in the temporary schema, by what it says itself.
+fn makes_temporary(statement: &N, path: &SearchPath) -> bool {
+    let named = |name: Option<&RangeVar>| {
+        let by_path = |name: &RangeVar| path.creates_temporary && name.schemaname.is_empty();
+        name.is_some_and(|name| name.relpersistence == "t" || name.schemaname == "pg_temp" || by_path(name))
+    };
+    let listed = |names: &[pg_query::protobuf::Node]| match &ddl::nodes::strings(names)[..] {
+        [_] => path.creates_temporary,
+        names => names.first() == Some(&"pg_temp"),
+    };
+    match statement {
+        N::CreateStmt(s) => named(s.relation.as_ref()),
+        N::CreateTableAsStmt(s) => named(s.into.as_ref().and_then(|i| i.rel.as_ref())),
+        N::SelectStmt(s) => named(s.into_clause.as_ref().and_then(|i| i.rel.as_ref())),
+        N::CreateSeqStmt(s) => named(s.sequence.as_ref()),
+        N::ViewStmt(s) => named(s.view.as_ref()),
+        N::CompositeTypeStmt(s) => named(s.typevar.as_ref()),
+        N::CreateDomainStmt(s) => listed(&s.domainname),
+        N::CreateEnumStmt(s) => listed(&s.type_name),
+        N::CreateFunctionStmt(s) => listed(&s.funcname),
+        _ => false,
+    }
+}
+
+/// The statement's surroundings with a temporary schema that is there.
+fn with_temporary_schema(context: &StatementContext, tx: &Arc<Tx>) -> Result<StatementContext> {
+    let temporary = temporary_namespace(context, tx)?;
+    let catalog = tx.catalog();
+    let setting = context.session.settings.lock().get("search_path").as_text().to_owned();
+    let path = SearchPath::new(&setting, &catalog, &context.user, temporary);
+    Ok(StatementContext { catalog, path: Arc::new(path), ..context.clone() })
+}
+
 fn with_ddl<T>(context: &StatementContext, tx: &Arc<Tx>, (source, start): (&str, usize), f: impl FnOnce(&Ddl<'_>) -> T) -> T {
     let session_for =
         |catalog: Arc<Catalog>| -> Arc<dyn FunctionSession> { Arc::new(StatementContext { catalog, ..context.clone() }) };
@@ -65,6 +114,7 @@ fn with_ddl<T>(context: &StatementContext, tx: &Arc<Tx>, (source, start): (&str,
         session_for: &session_for,
         path: &context.path.path,
         creation_namespace: context.path.creation,
+        temporary: context.path.temporary,
         temporary_namespace: &temporary_namespace,
         user: context.user.oid,
         password_verifier: &password_verifier,
@@ -113,6 +163,7 @@ fn create_table_as(
     s: &CreateTableAsStmt,
     exec: &dyn Fn() -> ExecContext,
     query: RunQuery<'_>,
+    prepared: &dyn Fn(&ExecuteStmt) -> Result<Outcome>,
 ) -> Result<Outcome> {
     let into = s.into.as_deref().ok_or_else(|| DbError::internal("CREATE TABLE AS without a name"))?;
     let node = s.query.as_deref().and_then(|n| n.node.as_ref());
@@ -121,7 +172,51 @@ fn create_table_as(
         ObjectType::ObjectMatview => RelationKind::MaterializedView,
         _ => RelationKind::Table,
     };
+    if let N::ExecuteStmt(execute) = node {
+        return fill_by_execute(ddl, tx, into, execute, s.if_not_exists, exec, prepared);
+    }
     fill_new_table(ddl, tx, into, node, kind, s.if_not_exists, exec, query)
+}
+
+/// CREATE TABLE AS EXECUTE.
+fn fill_by_execute(
+    ddl: &Ddl<'_>,
+    tx: &Arc<Tx>,
+    into: &IntoClause,
+    execute: &ExecuteStmt,
+    if_not_exists: bool,
+    exec: &dyn Fn() -> ExecContext,
+    prepared: &dyn Fn(&ExecuteStmt) -> Result<Outcome>,
+) -> Result<Outcome> {
+    let name = into.rel.as_ref().ok_or_else(|| DbError::internal("CREATE TABLE AS without a name"))?;
+    let (namespace, temporary) = ddl.relation_namespace(name)?;
+    if ddl.relation_exists(namespace, &name.relname, if_not_exists)? {
+        return Ok(Outcome::Done { tag: "CREATE TABLE AS".into() });
+    }
+    let persistence = ddl.table_persistence(&name.relpersistence, temporary, &into.access_method)?;
+    let result = prepared(execute)?;
+    let Outcome::Rows { columns: found, .. } = &result else {
+        bail!(WRONG_OBJECT_TYPE, "prepared statement is not a SELECT");
+    };
+    let names = ddl::nodes::strings(&into.col_names);
+    if names.len() > found.len() {
+        bail!(SYNTAX_ERROR, "too many column names were specified");
+    }
+    let mut columns: Vec<Column> = Vec::new();
+    for (at, column) in found.iter().enumerate() {
+        let name = names.get(at).copied().unwrap_or(&column.name);
+        if columns.iter().any(|c| *c.name == *name) {
+            bail!(DUPLICATE_COLUMN, "column \"{name}\" specified more than once");
+        }
+        columns.push(ddl.new_column(name, column.ty, column.typmod)?);
+    }
+    let options = ddl::storage_options(ddl::nodes::options(&into.options));
+    let oid = ddl.put_table(namespace, &name.relname, persistence, columns, options)?;
+    if into.skip_data {
+        return Ok(Outcome::Done { tag: "CREATE TABLE AS".into() });
+    }
+    let rows = insert_rows(tx, oid, result, exec)?;
+    Ok(Outcome::Done { tag: format!("SELECT {rows}") })
 }
 
 /// Creates a table with the columns of a query and fills it with its rows.
@@ -177,7 +272,11 @@ fn fill_new_table(
 
 /// Inserts all rows of a query; their number.
 fn insert_all(tx: &Arc<Tx>, table: Oid, node: &N, exec: &dyn Fn() -> ExecContext, query: RunQuery<'_>) -> Result<u64> {
-    let Outcome::Rows { mut source, .. } = query(node)? else {
+    insert_rows(tx, table, query(node)?, exec)
+}
+
+fn insert_rows(tx: &Arc<Tx>, table: Oid, rows: Outcome, exec: &dyn Fn() -> ExecContext) -> Result<u64> {
+    let Outcome::Rows { mut source, .. } = rows else {
         bail!(SYNTAX_ERROR, "query does not return rows");
     };
     source.keep_stored();
@@ -229,16 +328,20 @@ pub fn drop_temporary(context: &StatementContext) -> Result<()> {
         return Ok(());
     }
     let catalog = tx.catalog();
-    let own: Vec<Arc<Relation>> = catalog.relations_in(namespace).into_iter().cloned().collect();
+    let own: Vec<Arc<Relation>> = catalog.relations_in(namespace).cloned().collect();
     let mut roots: Vec<_> = own
         .iter()
         .filter(|r| matches!(r.persistence, Persistence::Temporary) && !matches!(r.storage, Storage::System(_)))
+        // An index goes with its table.
+        .filter(|r| r.index.is_none())
         .map(|r| Object::Relation((*r).clone()).address())
         .collect();
     if catalog.has_user_functions() {
-        let functions = catalog.functions().filter(|f| f.namespace == namespace);
-        roots.extend(functions.map(|f| Object::Function(f.clone()).address()));
+        roots.extend(catalog.functions_in(namespace).map(|f| Object::Function(f.clone()).address()));
     }
+    // Enums, domains: those that are parts of nothing else.
+    let is_part = |t: &Type| t.relation.is_valid() || t.category == b'A';
+    roots.extend(catalog.types_in(namespace).filter(|t| !is_part(t)).map(|t| Object::Type(t.clone()).address()));
     with_ddl(context, tx, ("", 0), |ddl| ddl.drop_quietly(&roots))
 }
 
@@ -309,6 +412,9 @@ fn lock_tables(ddl: &Ddl<'_>, s: &LockStmt) -> Result<Outcome> {
         }
         let members = if name.inh { catalog.descendants(relation.oid) } else { vec![relation.oid] };
         for member in members {
+            if catalog.relation(member).is_some_and(|m| m.is_temporary_elsewhere(ddl.temporary)) {
+                continue;
+            }
             if s.nowait {
                 ddl.try_lock_relation(&*ddl.relation(member)?, mode)?;
             } else {

@@ -26,8 +26,11 @@ impl StatementContext {
         for ty in chain.into_iter().rev() {
             let Some(info) = &ty.domain else { continue };
             let name = self.catalog.type_name(ty.oid, &self.path.path);
+            let schema = self.catalog.namespace(ty.namespace).map_or("", |n| &n.name);
             if info.not_null && value.is_null() {
-                return Err(err!(NOT_NULL_VIOLATION, "domain {name} does not allow null values").data_type(&*ty.name));
+                return Err(err!(NOT_NULL_VIOLATION, "domain {name} does not allow null values")
+                    .schema(schema)
+                    .data_type(&*ty.name));
             }
             for constraint in info.constraints.iter().filter_map(|oid| self.catalog.constraint(*oid)) {
                 let Some(text) = &constraint.expression else { continue };
@@ -35,7 +38,7 @@ impl StatementContext {
                 if !self.satisfies(text, base, typmod, value)? {
                     let message = format!("value for domain {name} violates check constraint \"{}\"", constraint.name);
                     let error = DbError::new(melba_types::SqlState::CHECK_VIOLATION, message);
-                    return Err(error.data_type(&*ty.name).constraint(&*constraint.name));
+                    return Err(error.schema(schema).data_type(&*ty.name).constraint(&*constraint.name));
                 }
             }
         }

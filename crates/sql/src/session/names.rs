@@ -17,6 +17,8 @@ pub struct SearchPath {
     pub explicit: Arc<[Oid]>,
     /// `None`: no schema of the setting exists.
     pub creation: Option<Oid>,
+    /// New objects go to the temporary schema, which may have to be made.
+    pub creates_temporary: bool,
     /// The session's temporary schema, or 0.
     pub temporary: Oid,
 }
@@ -26,6 +28,7 @@ impl SearchPath {
     pub fn new(setting: &str, catalog: &Catalog, user: &User, temporary: Oid) -> SearchPath {
         let mut explicit: Vec<Oid> = Vec::new();
         let mut creation = None;
+        let mut creates_temporary = false;
         for name in split_identifiers(setting) {
             let visible = |name: &str| {
                 let namespace = catalog.namespace_by_name(name)?;
@@ -34,7 +37,10 @@ impl SearchPath {
             };
             let oid = match name.as_str() {
                 "$user" => visible(&user.name),
-                "pg_temp" => Some(temporary).filter(|t| t.is_valid()),
+                "pg_temp" => {
+                    creates_temporary |= creation.is_none();
+                    Some(temporary).filter(|t| t.is_valid())
+                }
                 name => visible(name),
             };
             let Some(oid) = oid else { continue };
@@ -50,7 +56,7 @@ impl SearchPath {
         if temporary.is_valid() && !path.contains(&temporary) {
             path.insert(0, temporary);
         }
-        SearchPath { path: path.into(), explicit: explicit.into(), creation, temporary }
+        SearchPath { path: path.into(), explicit: explicit.into(), creation, creates_temporary, temporary }
     }
 }
 

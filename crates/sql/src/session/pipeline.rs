@@ -5,8 +5,8 @@ use std::sync::Arc;
 use melba_catalog::{Catalog, Function};
 use melba_engine::{LockTag, ReadView, RelationLockMode, Wait};
 use melba_functions::{FormatSettings, Session as _, io};
-use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result};
-use pg_query::protobuf::{AConst, DiscardMode, ResTarget, SelectStmt};
+use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result, err};
+use pg_query::protobuf::{AConst, DiscardMode, ExecuteStmt, ResTarget, SelectStmt};
 use pg_query::{Node, NodeEnum};
 
 use crate::analyze::{self, LiteralUse};
@@ -397,6 +397,28 @@ fn run_query(context: &StatementContext, tx: &Arc<Tx>, node: &NodeEnum) -> Resul
     let planned = plan_query(&context, node, &[], false)?;
     lock_relations(tx, &planned.plan)?;
     start(&context, tx, &planned, Arc::from([]))
+}
+
+/// Runs a prepared query that CREATE TABLE AS names.
+pub(super) fn run_prepared(context: &StatementContext, tx: &Arc<Tx>, s: &ExecuteStmt) -> Result<Outcome> {
+    let prepared = context.session.prepared.lock().get(&s.name).cloned();
+    let prepared = prepared.ok_or_else(|| err!(UNDEFINED_PSTATEMENT, "prepared statement \"{}\" does not exist", s.name))?;
+    let (expected, given) = (prepared.parameter_types.len(), s.params.len());
+    if expected != given {
+        return Err(err!(SYNTAX_ERROR, "wrong number of parameters for prepared statement \"{}\"", s.name)
+            .detail(format!("Expected {expected} parameters but got {given}.")));
+    }
+    let values = evaluate(context, &s.params, &prepared.parameter_types)?;
+    let Some(statement) = prepared.statement.as_ref().filter(|s| is_query(&s.node)) else {
+        return Ok(Outcome::Done { tag: String::new() });
+    };
+    let context = Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() });
+    let planned = plan_query(&context, &statement.node, &prepared.parameter_types, false)?;
+    if planned.plan.command != PlanCommand::Select {
+        return Ok(Outcome::Done { tag: String::new() });
+    }
+    lock_relations(tx, &planned.plan)?;
+    start(&context, tx, &planned, values.into())
 }
 
 /// Input and output of values for the wire.

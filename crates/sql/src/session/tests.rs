@@ -44,7 +44,7 @@ pub(crate) struct Harness {
 }
 
 impl Harness {
-    fn new() -> Harness {
+    pub(crate) fn new() -> Harness {
         Harness::with_options(EngineOptions::default())
     }
 
@@ -119,6 +119,14 @@ impl Harness {
 
     pub(crate) fn engine(&self) -> Arc<Engine> {
         self.session.state.instance.cluster.engine.clone()
+    }
+
+    /// The catalog as it is committed, and what the server knows beside it.
+    pub(crate) fn catalog_and_live_info(
+        &self,
+    ) -> (Arc<melba_catalog::Catalog>, Arc<dyn melba_catalog::relations::LiveInfo + Send + Sync>) {
+        let state = &self.session.state;
+        (state.catalog(), state.instance.live.clone())
     }
 
     pub(crate) fn resources(&self) -> Arc<crate::execute::Resources> {

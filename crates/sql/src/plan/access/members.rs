@@ -96,6 +96,8 @@ impl Planner<'_> {
             true => self.add_partitions(parent, &mut all)?,
             false => all.extend(catalog.descendants(parent.oid).into_iter().filter_map(|oid| catalog.relation(oid).cloned())),
         }
+        let own = self.context.session.temporary_namespace();
+        all.retain(|member| !member.is_temporary_elsewhere(own));
         for member in &all {
             if !self.relations.iter().any(|r| r.0 == member.oid) {
                 self.relations.push((member.oid, false));

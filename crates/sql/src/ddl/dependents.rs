@@ -1,0 +1,224 @@
+//! What goes with objects that are dropped: everything that depends on them, found and told of as PostgreSQL does.
+//!
+//! Dependents are found depth first, newest first, and removed before what they depend on. A part (internal dependency) that is
+//! reached some other way than from its whole takes the whole with it. What goes along because it is a part of something that
+//! goes (an automatic or internal dependency on it) is not worth a word, however else it was found.
+
+use hashbrown::HashMap;
+use melba_catalog::{Catalog, DependencyKind, ObjectAddress, RelationKind, classes};
+use melba_types::{DbError, Oid, Result, SqlState, err};
+
+use super::Ddl;
+
+/// Most dependents that a message lists.
+const LISTED_MAX: usize = 100;
+
+/// Objects below are built in for good.
+const FIRST_UNPINNED_OID: u32 = 12000;
+
+/// How an object was found; all ways are noted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// The statement names it.
+    Original = 1,
+    Normal = 2,
+    Auto = 4,
+    Internal = 8,
+    /// From a part of it.
+    Reverse = 16,
+}
+
+struct Found {
+    address: ObjectAddress,
+    /// Of `Way`s.
+    ways: u8,
+    /// What it was first found from.
+    dependee: Option<ObjectAddress>,
+}
+
+impl Found {
+    fn is(&self, way: Way) -> bool {
+        self.ways & way as u8 != 0
+    }
+}
+
+/// Objects that are to go.
+pub(super) struct Going<'c> {
+    catalog: &'c Catalog,
+    roots: &'c [ObjectAddress],
+    found: Vec<Found>,
+    places: HashMap<ObjectAddress, usize>,
+    /// Places in `found`, dependents first.
+    order: Vec<usize>,
+}
+
+impl<'c> Going<'c> {
+    pub fn new(catalog: &'c Catalog, roots: &'c [ObjectAddress]) -> Going<'c> {
+        Going { catalog, roots, found: Vec::new(), places: HashMap::new(), order: Vec::new() }
+    }
+
+    /// Dependents first.
+    pub fn in_order(&self) -> impl Iterator<Item = ObjectAddress> {
+        self.order.iter().map(|at| self.found[*at].address)
+    }
+
+    fn find(&mut self, ddl: &Ddl<'_>, address: ObjectAddress, way: Way, dependee: Option<ObjectAddress>) -> Result<()> {
+        let whole = ObjectAddress { sub: 0, ..address };
+        if let Some(at) = self.places.get(&address) {
+            self.found[*at].ways |= way as u8;
+            return Ok(());
+        }
+        if self.places.contains_key(&whole) {
+            return Ok(());
+        }
+        if let Some(owner) = owner_of_part(self.catalog, address)
+            && !self.has(owner)
+        {
+            if dependee.is_none() {
+                // It goes with the whole, which is named too.
+                if self.roots.contains(&owner) || self.roots.contains(&ObjectAddress { sub: 0, ..owner }) {
+                    return Ok(());
+                }
+                let (part, owner) = (ddl.describe(address), ddl.describe(owner));
+                return Err(err!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {part} because {owner} requires it")
+                    .hint(format!("You can drop {owner} instead.")));
+            }
+            self.find(ddl, owner, Way::Reverse, dependee)?;
+            if let Some(at) = self.places.get(&address) {
+                self.found[*at].ways |= way as u8;
+                return Ok(());
+            }
+        }
+        let place = self.found.len();
+        self.found.push(Found { address, ways: way as u8, dependee });
+        self.places.insert(address, place);
+        let of_it = |d: &&melba_catalog::Dependency| address.sub == 0 || d.referenced.sub == address.sub;
+        let mut dependents: Vec<_> = self.catalog.dependents(address).filter(of_it).copied().collect();
+        dependents.sort_by_key(|d| (std::cmp::Reverse(d.dependent.object), d.dependent.class, d.dependent.sub));
+        for dependency in dependents {
+            let way = match dependency.kind {
+                DependencyKind::Normal => Way::Normal,
+                DependencyKind::Auto => Way::Auto,
+                DependencyKind::Internal => Way::Internal,
+            };
+            self.find(ddl, dependency.dependent, way, Some(address))?;
+        }
+        self.order.push(place);
+        Ok(())
+    }
+
+    fn has(&self, address: ObjectAddress) -> bool {
+        self.places.contains_key(&address) || self.places.contains_key(&ObjectAddress { sub: 0, ..address })
+    }
+
+    /// What nobody has asked for and is no part of what goes, with what it depends on; oldest first.
+    fn told(&self) -> Vec<(ObjectAddress, ObjectAddress)> {
+        let is_told = |f: &&Found| {
+            let with_whole = f.address.sub != 0 && self.places.contains_key(&ObjectAddress { sub: 0, ..f.address });
+            !(f.is(Way::Original) || f.is(Way::Auto) || f.is(Way::Internal) || with_whole)
+        };
+        let found = self.order.iter().rev().map(|at| &self.found[*at]).filter(is_told);
+        found.filter_map(|f| Some((f.address, f.dependee?))).collect()
+    }
+}
+
+/// The whole that an object is a part of.
+fn owner_of_part(catalog: &Catalog, address: ObjectAddress) -> Option<ObjectAddress> {
+    let at = |class, object, sub| ObjectAddress { class, object, sub };
+    match address.class {
+        classes::PG_CLASS if address.sub == 0 => {
+            let relation = catalog.relation(address.object)?;
+            if let Some(index) = &relation.index {
+                return index.constraint.is_valid().then(|| at(classes::PG_CONSTRAINT, index.constraint, 0));
+            }
+            if relation.kind == RelationKind::Composite {
+                return Some(at(classes::PG_TYPE, relation.row_type, 0));
+            }
+            let sequence = relation.sequence.as_ref().filter(|s| s.identity)?;
+            sequence.owned_by.map(|(table, column)| at(classes::PG_CLASS, table, i32::from(column)))
+        }
+        classes::PG_TYPE => {
+            let ty = catalog.type_(address.object)?;
+            if ty.category == b'A' && ty.element.is_valid() {
+                return Some(at(classes::PG_TYPE, ty.element, 0));
+            }
+            let of_table = catalog.relation(ty.relation).filter(|r| r.kind != RelationKind::Composite);
+            of_table.map(|r| at(classes::PG_CLASS, r.oid, 0))
+        }
+        _ => None,
+    }
+}
+
+impl Ddl<'_> {
+    /// Drops objects and, with `cascade`, all that depends on them.
+    ///
+    /// # Errors
+    /// 2BP01 when something else depends on them, when they are parts of others, or built in.
+    pub fn drop_addresses(&self, roots: &[ObjectAddress], cascade: bool) -> Result<()> {
+        let catalog = self.catalog();
+        for root in roots {
+            let is_public = root.class == classes::PG_NAMESPACE && root.object == classes::PUBLIC;
+            if root.object < Oid(FIRST_UNPINNED_OID) && !is_public {
+                let what = self.describe(*root);
+                return Err(err!(
+                    DEPENDENT_OBJECTS_STILL_EXIST,
+                    "cannot drop {what} because it is required by the database system"
+                ));
+            }
+        }
+        if roots.iter().any(|r| r.object.0 < classes::FIRST_USER_OID && r.object != classes::PUBLIC) {
+            return Err(DbError::unsupported("dropping a built-in object"));
+        }
+        let mut going = Going::new(&catalog, roots);
+        roots.iter().try_for_each(|root| going.find(self, *root, Way::Original, None))?;
+        self.tell(&going.told(), roots, cascade)?;
+        going.in_order().try_for_each(|address| self.remove_object(address))
+    }
+
+    /// Drops objects and everything that depends on them without a word.
+    pub fn drop_quietly(&self, roots: &[ObjectAddress]) -> Result<()> {
+        let catalog = self.catalog();
+        let mut going = Going::new(&catalog, roots);
+        roots.iter().try_for_each(|root| going.find(self, *root, Way::Original, None))?;
+        going.in_order().try_for_each(|address| self.remove_object(address))
+    }
+
+    /// Refuses to drop what others depend on, or tells of what goes, too.
+    fn tell(&self, told: &[(ObjectAddress, ObjectAddress)], roots: &[ObjectAddress], cascade: bool) -> Result<()> {
+        if told.is_empty() {
+            return Ok(());
+        }
+        let listed = told.iter().take(LISTED_MAX);
+        if !cascade {
+            let lines = listed.map(|(d, on)| format!("{} depends on {}", self.describe(*d), self.describe(*on)));
+            let error = match roots {
+                [one] => {
+                    let what = self.describe(*one);
+                    err!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {what} because other objects depend on it")
+                }
+                _ => err!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop desired object(s) because other objects depend on them"),
+            };
+            return Err(error
+                .detail(with_rest(lines.collect(), told.len()))
+                .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+        }
+        let lines: Vec<String> = listed.map(|(d, _)| format!("drop cascades to {}", self.describe(*d))).collect();
+        let notice = match &lines[..] {
+            [one] => DbError::new(SqlState::SUCCESSFUL_COMPLETION, one.clone()),
+            _ => DbError::new(SqlState::SUCCESSFUL_COMPLETION, format!("drop cascades to {} other objects", told.len()))
+                .detail(with_rest(lines, told.len())),
+        };
+        self.session.notice(notice.severity(melba_types::Severity::Notice));
+        Ok(())
+    }
+}
+
+fn with_rest(lines: Vec<String>, all: usize) -> String {
+    let rest = all - lines.len();
+    let mut out = lines.join("\n");
+    if rest > 0 {
+        let objects = if rest == 1 { "object" } else { "objects" };
+        out.push_str(&format!("\nand {rest} other {objects} (see server log for list)"));
+    }
+    out
+}
