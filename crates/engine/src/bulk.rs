@@ -7,7 +7,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arc_swap::Guard;
 use melba_types::row::RowLayout;
 use melba_types::{Batch, Csn, RowId, TreeId};
 
@@ -16,6 +15,7 @@ use crate::levels::Files;
 use crate::memory::QueryMemory;
 use crate::output::TableOutput;
 use crate::serializable::Write;
+use crate::sync::Guard;
 use crate::tree::{Persistence, TableTree, Tree};
 use crate::txn::{PrivateRun, State, Transaction};
 

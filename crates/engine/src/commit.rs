@@ -9,11 +9,9 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use melba_types::{Csn, Lsn};
 use melba_wal::WrittenBy;
-use parking_lot::{Mutex, MutexGuard};
 
 use crate::batch;
 use crate::chain::{Chain, Payload};
@@ -24,6 +22,8 @@ use crate::levels::{MemTable, entry_bytes};
 use crate::locks::ReleaseTurn;
 use crate::planted::{Plant, is_planted};
 use crate::session::Session;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 use crate::tree::{Tree, TreeData};
 use crate::txn::{Link, PrivateRun, TreeHeads, What, WriteSet};
 use crate::wait::WaitCell;

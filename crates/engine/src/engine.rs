@@ -3,14 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use hashbrown::HashMap;
 use melba_types::{Csn, Lsn, TreeId};
 use melba_vfs::{Clock, Directory, PooledDirectory, SwitchedDirectory, SyncSwitch};
 use melba_wal::{Wal, WalOptions, WrittenBy};
-use parking_lot::{Condvar, Mutex, RwLock};
 
 use crate::batch;
 use crate::commit::Pipeline;
@@ -28,6 +26,8 @@ use crate::sequence::{Sequence, SequenceId, SequenceState};
 use crate::serializable::Serializable;
 use crate::session::Session;
 use crate::snapshot::Snapshots;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Condvar, Mutex, RwLock};
 use crate::temp::TempFiles;
 use crate::tree::Tree;
 use crate::trees::{TreeRef, Trees};

@@ -12,7 +12,6 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use melba_types::{Csn, Lsn};
 use melba_wal::WrittenBy;
@@ -26,6 +25,7 @@ use crate::levels::{IndexRun, Levels, MemTable, Run, TableRun, may_have_key, may
 use crate::manifest::{Edit, Manifest, ManifestState, SegmentFile};
 use crate::output::{IndexOutput, TableOutput};
 use crate::swap::Swap;
+use crate::sync::atomic::Ordering;
 use crate::tree::{IndexTree, Persistence, TableTree, Tree, TreeData};
 use crate::versions::Keep;
 

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use melba_types::{Csn, RowId, TreeId};
-use parking_lot::Mutex;
 
 use crate::entry_merge::EntryMerge;
 use crate::entry_sort::{Piece, PiecePart};
@@ -24,6 +23,7 @@ use crate::levels::{Files, IndexRun};
 use crate::memory::Held;
 use crate::output::IndexOutput;
 use crate::serializable::Write;
+use crate::sync::Mutex;
 use crate::tree::Tree;
 use crate::txn::{PrivateRun, Transaction};
 use crate::wait::{about_to_start_thread, about_to_wait};

@@ -1,11 +1,10 @@
 //! The flag by which a session is told to stop what it is doing.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
-
-use parking_lot::Mutex;
 
 use crate::error::{EngineError, Result};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU8, Ordering};
 use crate::wait::WaitCell;
 
 /// Why a session is interrupted.
@@ -84,6 +83,9 @@ impl Interrupt {
         *self.sleeper.lock() = cell;
     }
 }
+
+#[cfg(feature = "shuttle")]
+use shuttle::thread_local;
 
 thread_local! {
     /// For requests that do not wait.

@@ -7,13 +7,11 @@ use std::borrow::Borrow;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use melba_segment::{BlockCache, KeySegmentReader, Position, TableSegmentReader};
 use melba_types::row::RowLayout;
 use melba_types::{Column, Csn, Datum, RowId};
 use melba_vfs::{Directory, SwitchedDirectory, SyncSwitch};
-use parking_lot::{Mutex, RwLock};
 
 use crate::RowBytes;
 use crate::chain::{Chain, Payload};
@@ -22,6 +20,8 @@ use crate::error::{EngineError, Result};
 use crate::key::KeyBytes;
 use crate::manifest::SegmentFile;
 use crate::swap::{Reading, Swap};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Mutex, RwLock};
 
 /// The keys of one memory table, each with its versions.
 pub(crate) struct MemTable<K, V> {

@@ -22,6 +22,8 @@ mod error;
 mod flush;
 mod index_build;
 mod index_load;
+#[cfg(all(test, feature = "shuttle"))]
+mod interleavings;
 mod interrupt;
 mod key;
 mod levels;
@@ -43,6 +45,7 @@ mod serializable;
 mod session;
 mod snapshot;
 mod swap;
+mod sync;
 mod temp;
 mod tree;
 mod trees;

@@ -3,16 +3,16 @@
 //! The log writer flushes every `wal_writer_delay`, and at once when `wal_writer_flush_after` bytes wait. So a crash takes
 //! asynchronous commits of at most one delay and the time of one flush; PostgreSQL promises three delays. Commits are lost from the end only: the log has them in order.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use melba_vfs::sync_all;
 use melba_wal::{WalStatistics, WrittenBy};
-use parking_lot::Mutex;
 
 use crate::engine::{Engine, EngineOptions, Shared};
 use crate::error::{EngineError, Result};
 use crate::session::Session;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::wait::WaitCell;
 
 /// The log writer's settings, which may change while it runs, and its alarm.

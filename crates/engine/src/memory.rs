@@ -5,9 +5,9 @@
 //! 2. A reservation is given back when its `Held` or `QueryMemory` is dropped, whatever happened to the query.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{EngineError, Result};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Reserved from the budget at a time, so that the shared counter is touched rarely.
 const PIECE_BYTES: u64 = 256 << 10;

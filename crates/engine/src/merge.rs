@@ -14,7 +14,6 @@ mod cursor;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use melba_segment::{GroupData, KeyCursor, KeySegmentReader, TableSegmentReader};
 use melba_types::{Csn, RowId, TreeId};
@@ -27,6 +26,7 @@ use crate::manifest::{Edit, SegmentFile};
 use crate::output::{IndexOutput, TableOutput};
 use crate::planted::{Plant, is_planted};
 use crate::swap::Swap;
+use crate::sync::atomic::Ordering;
 use crate::tree::{Tree, TreeData};
 use crate::versions::Keep;
 

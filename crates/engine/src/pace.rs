@@ -7,15 +7,15 @@
 //!
 //! Also here: since when there has been no commit, which is when more work is worth doing.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use melba_types::Csn;
-use parking_lot::Mutex;
 
 use crate::engine::{BackgroundStep, Shared};
 use crate::merge::Eagerness;
 use crate::session::Session;
+use crate::sync::Mutex;
+use crate::sync::atomic::Ordering;
 use crate::tree::Tree;
 use crate::txn::WriteSet;
 

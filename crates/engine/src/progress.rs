@@ -1,8 +1,8 @@
 //! How far recovery is, for those who wait for it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use melba_types::Lsn;
+
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// What `Engine::open_watched` tells of the log's replay.
 #[derive(Debug, Default)]

@@ -13,7 +13,6 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use melba_types::row::RowLayout;
 use melba_types::{Csn, Lsn};
@@ -27,6 +26,7 @@ use crate::manifest::{Edit, ManifestState, SegmentFile, SequenceRecord, TreeReco
 use crate::progress::RecoveryProgress;
 use crate::replay::Targets;
 use crate::sequence::Sequence;
+use crate::sync::atomic::Ordering;
 use crate::tree::{Persistence, Tree, TreeData};
 
 /// What recovery found beside trees.

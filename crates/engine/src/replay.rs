@@ -6,7 +6,6 @@
 
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use melba_types::{Csn, RowId, TreeId};
 
@@ -15,6 +14,7 @@ use crate::chain::{Chain, Payload};
 use crate::engine::Shared;
 use crate::key::KeyBytes;
 use crate::levels::{IndexLevels, MemTable, TableLevels, entry_bytes};
+use crate::sync::atomic::Ordering;
 use crate::tree::{Tree, TreeData};
 
 /// The tree that the last operation was for, which the next one is mostly for, too.

@@ -4,9 +4,9 @@
 //! and not after a crash. The log hears of values ahead of their use, `LOG_AHEAD` at a time, as in PostgreSQL.
 
 use melba_types::Lsn;
-use parking_lot::Mutex;
 
 use crate::error::{EngineError, Result};
+use crate::sync::Mutex;
 use crate::tree::Persistence;
 
 /// A sequence's storage; never reused. RESTART and ALTER create a new one, as PostgreSQL gives it a new file.

@@ -2,17 +2,17 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use melba_types::Csn;
-use parking_lot::Mutex;
 
 use crate::engine::Shared;
 use crate::error::{EngineError, Result};
 use crate::interrupt::Interrupt;
 use crate::locks::{HoldDuration, LockKey, LockTag, Mode, RelationLockMode, Wait, WaitPolicy};
 use crate::memory::QueryMemory;
+use crate::sync::Mutex;
+use crate::sync::atomic::AtomicU64;
 use crate::temp::{TempFile, TempUsage};
 use crate::txn::{ReadView, WriteSet};
 

@@ -5,14 +5,14 @@
 //! from the newest CSN and the slots (in that order) cannot miss it. An exported snapshot is adopted, forgotten and counted under
 //! one lock: it is protected by the list, by the slot of whoever adopted it before it was forgotten, or by both.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-
 use crossbeam_utils::CachePadded;
 use melba_types::Csn;
-use parking_lot::Mutex;
+
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Sessions that may exist at once.
-pub(crate) const SLOTS: usize = 4096;
+pub(crate) const SLOTS: usize = crate::sync::sized(4096, 32);
 
 /// "No view in use".
 const IDLE: u64 = u64::MAX;

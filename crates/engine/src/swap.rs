@@ -6,8 +6,8 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use arc_swap::{ArcSwap, Guard};
-use parking_lot::{Mutex, MutexGuard};
+use crate::sync::{ArcSwap, Guard};
+use crate::sync::{Mutex, MutexGuard};
 
 /// A value that readers see as it was when they began, and that is replaced as a whole.
 #[derive(Default)]

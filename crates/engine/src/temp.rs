@@ -6,12 +6,12 @@
 //! 3. Nothing is ever synced: no temporary file is of use after a crash.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use melba_toast::lz4;
 use melba_vfs::{Directory, File};
 
 use crate::error::{EngineError, Result};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// The folder of temporary files.
 pub(crate) struct TempFiles {

@@ -1,16 +1,15 @@
 //! A tree: the committed state of one table or index.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
-
 use melba_types::row::RowLayout;
 use melba_types::{Kind, RowId, TreeId};
-use parking_lot::Mutex;
 
 use crate::error::{EngineError, Result};
 use crate::levels::{IndexLevels, Levels, TableLevels};
 use crate::manifest::SegmentFile;
 use crate::merge::Bulk;
 use crate::swap::Swap;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 
 /// What a restart leaves of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex};
 
 thread_local! {
     static BEFORE_WAIT: Cell<Option<fn() -> bool>> = const { Cell::new(None) };

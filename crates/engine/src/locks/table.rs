@@ -3,13 +3,11 @@
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration as Time;
 
 use crossbeam_utils::CachePadded;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use melba_types::TxnId;
-use parking_lot::{Mutex, MutexGuard};
 
 use super::modes::{Mode, ModeSet};
 use super::tag::{LockKey, LockedObject};
@@ -17,10 +15,12 @@ use super::wide::{TABLE_LOCKS_MAX, WideLocks};
 use crate::error::{EngineError, Result};
 use crate::interrupt::Interrupt;
 use crate::snapshot::SLOTS;
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 use crate::wait::WaitCell;
 
-const SHARDS: usize = 64;
-const STRONG_BUCKETS: usize = 1024;
+const SHARDS: usize = crate::sync::sized(64, 2);
+const STRONG_BUCKETS: usize = crate::sync::sized(1024, 2);
 
 /// Who holds or waits: the session's slot.
 pub(super) type Owner = u32;
@@ -187,7 +187,7 @@ pub(crate) struct SessionLocks {
     pub publish_cell: Arc<WaitCell>,
     /// What the session waits for, while it waits.
     pub(super) waiting: Mutex<Option<(LockKey, Mode)>>,
-    pub(super) pid: std::sync::atomic::AtomicI32,
+    pub(super) pid: crate::sync::atomic::AtomicI32,
     /// The session's transaction, for the detector's messages.
     transaction: AtomicU64,
     /// It holds so many locks that further ones go into sets.

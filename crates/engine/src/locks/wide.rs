@@ -11,17 +11,18 @@
 //!    entered into the table stays in its set as well.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use hashbrown::{HashMap, HashSet};
 use melba_types::TreeId;
-use parking_lot::Mutex;
 use roaring::RoaringTreemap;
 
 use super::loaded::LoadedKeys;
 use super::modes::{Mode, ModeSet};
 use super::table::Owner;
 use super::tag::LockKey;
+
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU32, Ordering};
 
 /// Locks in the table from which on a session's further ones go into sets.
 pub(super) const TABLE_LOCKS_MAX: usize = 4096;

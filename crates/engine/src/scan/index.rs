@@ -3,7 +3,6 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use arc_swap::Guard;
 use melba_segment::KeyCursor;
 use melba_types::RowId;
 
@@ -11,6 +10,7 @@ use crate::error::{EngineError, Result};
 use crate::key::KeyBytes;
 use crate::levels::{IndexLevels, IndexRun};
 use crate::serializable::Read;
+use crate::sync::Guard;
 use crate::tree::Tree;
 use crate::txn::{OwnView, ReadView, Transaction};
 

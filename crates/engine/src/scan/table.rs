@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arc_swap::Guard;
 use melba_types::row::RowLayout;
 use melba_types::{Column, Datum, RowId};
 
@@ -11,6 +10,7 @@ use super::{Morsel, ZonePredicate};
 use crate::RowBytes;
 use crate::error::{EngineError, Result};
 use crate::levels::{TableLevels, TableRun};
+use crate::sync::Guard;
 use crate::tree::Tree;
 use crate::txn::{OwnView, ReadView, Transaction, empty_columns, push_row};
 

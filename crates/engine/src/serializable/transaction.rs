@@ -1,13 +1,13 @@
 //! A transaction's side of it: when to announce, and the wait for a safe snapshot.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use melba_types::{Csn, TreeId};
-use parking_lot::Mutex;
 
 use super::{Id, Read, Safety, Write};
 use crate::error::Result;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::txn::{Isolation, ReadView, Transaction};
 
 /// What a SERIALIZABLE transaction carries.

@@ -12,11 +12,9 @@ mod unique;
 mod write_set;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use melba_types::{Csn, RowId, TreeId, TxnId};
 use melba_wal::WrittenBy;
-use parking_lot::Mutex;
 
 use crate::RowBytes;
 use crate::bulk::BulkWriter;
@@ -29,6 +27,8 @@ use crate::memory::Held;
 use crate::pace::WAIT_MAX_FOR_BYTES;
 use crate::serializable::Tracking;
 use crate::session::Session;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::trees::TreeRef;
 pub(crate) use fetch::push_row;
 use own::Epoch;
@@ -383,7 +383,7 @@ impl Transaction {
         self.state.lock().savepoints.retain(|command| *command < savepoint.command);
     }
 
-    pub(crate) fn state(&self) -> parking_lot::MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> crate::sync::MutexGuard<'_, State> {
         self.state.lock()
     }
 

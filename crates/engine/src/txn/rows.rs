@@ -1,9 +1,7 @@
 //! Operations on rows.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use arc_swap::Guard;
 use melba_types::row::RowLayout;
 use melba_types::{Column, Csn, Datum, RowId, TreeId};
 
@@ -13,6 +11,8 @@ use crate::error::{EngineError, Result};
 use crate::levels::{Found, TableRun, find_row, see_in_own, see_row};
 use crate::scan::{Morsel, TableScan, ZonePredicate};
 use crate::serializable::{Read, Write};
+use crate::sync::Guard;
+use crate::sync::atomic::Ordering;
 use crate::tree::{Persistence, TableTree, Tree};
 
 pub(super) fn table_of(tree: &Tree) -> Result<&TableTree> {

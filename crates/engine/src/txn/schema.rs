@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arc_swap::Guard;
 use melba_types::row::RowLayout;
 use melba_types::{Kind, TreeId};
 
@@ -11,6 +10,7 @@ use crate::error::{EngineError, Result};
 use crate::sequence::{Sequence, SequenceDefinition, SequenceId, SequenceState};
 use crate::serializable::Write;
 use crate::swap::Reading;
+use crate::sync::Guard;
 use crate::tree::{Persistence, Tree};
 
 impl Transaction {
