@@ -11,6 +11,8 @@ pub enum Plant {
     PublishEarly = 2,
     /// Merges of indexes lose an entry now and then.
     DropIndexEntry = 3,
+    /// A SERIALIZABLE commit forgets conflicts with those that are prepared and have not told yet that they are visible.
+    ForgetPrepared = 4,
 }
 
 impl Plant {
@@ -20,6 +22,7 @@ impl Plant {
             "skip-fsync" => Some(Plant::SkipFsync),
             "publish-early" => Some(Plant::PublishEarly),
             "drop-index-entry" => Some(Plant::DropIndexEntry),
+            "forget-prepared" => Some(Plant::ForgetPrepared),
             _ => None,
         }
     }
@@ -34,6 +37,13 @@ pub fn plant(plant: Plant) {
     PLANTED.store(plant as u8, std::sync::atomic::Ordering::SeqCst);
     #[cfg(not(feature = "planted"))]
     let _ = plant;
+}
+
+/// Turns it off again.
+#[cfg(all(test, feature = "shuttle"))]
+pub(crate) fn unplant() {
+    #[cfg(feature = "planted")]
+    PLANTED.store(0, std::sync::atomic::Ordering::SeqCst);
 }
 
 /// Whether a bug is turned on.

@@ -81,17 +81,9 @@ impl State {
         if other.doomed || other.csn <= own.snapshot {
             return Ok(());
         }
-        if other.summary_out {
-            // Whom the writer has a conflict out to has committed first, nobody knows when: somebody must fail.
-            if other.is_prepared() {
-                return Err(failure("Canceled on conflict out to old pivot."));
-            }
-            self.get_mut(writer).doomed = true;
-            return Ok(());
-        }
         // To a reader that writes nothing, a committed writer is no danger unless it is itself a pivot whose conflict out
         // committed before the reader began.
-        if own.read_only && other.is_committed() && (!other.has_conflict_out() || own.begun < other.earliest_out) {
+        if own.read_only && other.is_committed() && other.earliest_out >= own.horizon() {
             return Ok(());
         }
         self.add_conflict(me, me, writer)
@@ -103,7 +95,7 @@ impl State {
         if self.get(reader).conflicts_out.contains(&writer) {
             return Ok(());
         }
-        if self.writer_is_pivot(Some(reader), writer) || self.reader_is_pivot(reader, writer) {
+        if self.writer_is_pivot(self.get(reader).horizon(), writer) || self.reader_is_pivot(reader, writer) {
             self.fail_one(me, writer)?;
         }
         self.get_mut(reader).conflicts_out.push(writer);
@@ -124,30 +116,22 @@ impl State {
         Ok(())
     }
 
-    /// reader -> writer -> T3, with T3 the first to commit. `None` is a summarised reader: it committed before all that are
-    /// known one by one.
-    pub(super) fn writer_is_pivot(&self, reader: Option<Id>, writer: Id) -> bool {
+    /// T1 -> writer -> T3, with T3 the first to commit. `horizon` is T1's.
+    pub(super) fn writer_is_pivot(&self, horizon: u64, writer: Id) -> bool {
         let w = self.get(writer);
-        if w.summary_out || (w.is_committed() && w.has_conflict_out()) {
-            return true;
-        }
-        let reader = reader.map(|r| self.get(r));
-        w.conflicts_out.iter().map(|t3| self.get(*t3)).any(|t3| {
-            let before_reader = reader
-                .is_some_and(|r| (!r.is_committed() || t3.prepared <= r.committed) && (!r.read_only || t3.prepared <= r.begun));
-            t3.is_prepared() && before_reader && (!w.is_committed() || t3.prepared <= w.committed)
-        })
+        let before = horizon.min(w.committed);
+        w.earliest_out < before || w.conflicts_out.iter().any(|t3| self.get(*t3).prepared < before)
     }
 
     /// T1 -> reader -> writer, with the writer the first to commit.
     fn reader_is_pivot(&self, reader: Id, writer: Id) -> bool {
         let (r, w) = (self.get(reader), self.get(writer));
-        if !w.is_prepared() || r.read_only {
-            return false;
-        }
-        r.summary_in
-            || r.conflicts_in.iter().map(|t1| self.get(*t1)).any(|t1| {
-                !t1.doomed && (!t1.is_committed() || t1.committed >= w.prepared) && (!t1.read_only || t1.begun >= w.prepared)
-            })
+        w.is_prepared() && !r.read_only && self.has_conflict_in(r, w.prepared)
+    }
+
+    /// Whether some T1 -> `entry` is such that a T3 prepared at `prepared` may have committed before T1.
+    pub(super) fn has_conflict_in(&self, entry: &Entry, prepared: u64) -> bool {
+        entry.latest_in > prepared
+            || entry.conflicts_in.iter().map(|t1| self.get(*t1)).any(|t1| !t1.doomed && prepared < t1.horizon())
     }
 }

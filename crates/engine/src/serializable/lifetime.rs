@@ -4,6 +4,7 @@ use melba_types::{Csn, TreeId, TxnId};
 
 use super::{Entry, FINISHED_MAX, Id, NEVER, Safety, Serializable, State, check_doomed, failure};
 use crate::error::Result;
+use crate::planted::{Plant, is_planted};
 
 /// Sessions to wake: what they waited for has been decided.
 pub(crate) type Woken = Vec<u32>;
@@ -41,8 +42,7 @@ impl Serializable {
             conflicts_in: Vec::new(),
             conflicts_out: Vec::new(),
             earliest_out: NEVER,
-            summary_in: false,
-            summary_out: false,
+            latest_in: 0,
             safety: Safety::Unknown,
             waits_for: writers.clone(),
             watched_by: Vec::new(),
@@ -181,20 +181,23 @@ impl State {
 
     /// Keeps of a committed transaction's conflicts those that may still matter.
     fn settle_conflicts(&mut self, id: Id) {
-        let (read_only, now) = (self.get(id).read_only, self.sequence);
+        let read_only = self.get(id).read_only;
         for other in self.get(id).conflicts_out.clone() {
             let o = self.get(other);
-            let (committed, prepared, begun) = (o.is_committed(), o.prepared, o.begun);
-            if committed && !read_only {
+            let (prepared, committed) = (o.prepared, o.is_committed());
+            // Who is prepared may be visible already, whether its session has told it or not.
+            let counts = if is_planted(Plant::ForgetPrepared) { committed } else { true };
+            if counts && !read_only {
                 let entry = self.get_mut(id);
                 entry.earliest_out = entry.earliest_out.min(prepared);
             }
-            if committed || begun >= now {
+            if committed {
                 self.remove_conflict(id, other);
             }
         }
         for other in self.get(id).conflicts_in.clone() {
             let o = self.get(other);
+            // One that has committed has counted this one, if it may have been before it.
             if o.is_committed() || o.read_only {
                 self.remove_conflict(other, id);
             }
@@ -218,15 +221,15 @@ impl State {
     fn tell_watchers(&mut self, id: Id) -> Woken {
         let mut woken = Vec::new();
         let entry = self.get_mut(id);
-        let dangerous = entry.is_committed() && entry.wrote && entry.has_conflict_out();
-        let earliest_out = entry.earliest_out;
+        // It has committed: of those whom it read around, the earliest.
+        let earliest_out = if entry.is_committed() && entry.wrote { entry.earliest_out } else { NEVER };
         for watcher in std::mem::take(&mut entry.watched_by) {
             let w = self.get_mut(watcher);
             w.waits_for.retain(|o| *o != id);
             if w.safety != Safety::Unknown {
                 continue;
             }
-            if dangerous && earliest_out <= w.begun {
+            if earliest_out <= w.begun {
                 w.safety = Safety::Unsafe;
                 woken.push(w.slot);
             } else if w.waits_for.is_empty() {

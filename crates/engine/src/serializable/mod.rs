@@ -16,22 +16,25 @@
 //! 4. Marks are coarsened (rows, blocks of rows, the tree), never dropped: an inexact mark may cost a transaction, never an
 //!    anomaly.
 //! 5. Transactions of other isolation levels never come here.
+//! 6. A commit becomes visible at some moment between `prepare` and `commit`, which are called beside the pipeline. So of two
+//!    transactions the one may have committed first unless it was prepared after the other's `commit`; whatever depends on who
+//!    was first assumes the worse.
 
 mod conflict;
 mod lifetime;
 mod marks;
 mod summary;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod transaction;
 
 use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 use melba_types::{Csn, TreeId, TxnId};
-use parking_lot::Mutex;
 
 use crate::error::{EngineError, Result};
+use crate::sync::Mutex;
 pub(crate) use marks::{Read, Write};
 use marks::{Reads, Writes};
 use summary::Summary;
@@ -66,9 +69,9 @@ struct Entry {
     snapshot: Csn,
     /// The sequence number when the snapshot was taken.
     begun: u64,
-    /// When it was decided that it may commit; nothing can make it fail from then on.
+    /// When it was decided that it may commit; nothing can make it fail from then on. Its commit is visible at no earlier moment.
     prepared: u64,
-    /// When it had committed.
+    /// When this module was told that its commit is visible.
     committed: u64,
     csn: Csn,
     /// Declared so; or it has committed without a write.
@@ -81,11 +84,11 @@ struct Entry {
     conflicts_in: Vec<Id>,
     /// Whose writes this one read around.
     conflicts_out: Vec<Id>,
-    /// Set by its commit: the earliest commit (by `prepared`) among those it had a conflict out to.
+    /// The earliest preparation among those it had a conflict out to: of the summarised ones, and, from its commit on, of all
+    /// that may have committed before it.
     earliest_out: u64,
-    /// It had conflicts with transactions that are summarised.
-    summary_in: bool,
-    summary_out: bool,
+    /// The latest commit among the summarised ones that had a conflict out to it; 0: there are none.
+    latest_in: u64,
     safety: Safety,
     /// READ ONLY: the writers that may still make its snapshot unsafe.
     waits_for: Vec<Id>,
@@ -102,8 +105,13 @@ impl Entry {
         self.committed != NEVER
     }
 
-    fn has_conflict_out(&self) -> bool {
-        self.earliest_out != NEVER
+    /// As T1 of T1 -> T2 -> T3: only a T3 prepared before this may have committed before T1, or, when T1 writes nothing, before
+    /// T1 took its snapshot.
+    fn horizon(&self) -> u64 {
+        match self.read_only {
+            true => self.committed.min(self.begun + 1),
+            false => self.committed,
+        }
     }
 }
 

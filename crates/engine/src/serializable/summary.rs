@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use melba_types::{Csn, TreeId};
 
-use super::{Id, NEVER, State, failure};
+use super::{Id, State, failure};
 use crate::error::Result;
 
 /// All summarised transactions together.
@@ -23,13 +23,18 @@ pub(super) struct Summary {
 #[derive(Clone, Copy)]
 struct Written {
     newest: Csn,
-    /// The earliest commit that one of them had a conflict out to.
+    /// The earliest preparation of theirs, and of those to whom one of them had a conflict out.
+    prepared: u64,
     earliest_out: u64,
 }
 
 impl Written {
     fn with(self, other: Written) -> Written {
-        Written { newest: self.newest.max(other.newest), earliest_out: self.earliest_out.min(other.earliest_out) }
+        Written {
+            newest: self.newest.max(other.newest),
+            prepared: self.prepared.min(other.prepared),
+            earliest_out: self.earliest_out.min(other.earliest_out),
+        }
     }
 }
 
@@ -39,10 +44,12 @@ impl State {
         let Some(id) = self.finished.pop_front() else { return };
         let Some(entry) = self.forget(id) else { return };
         for reader in &entry.conflicts_in {
-            self.get_mut(*reader).summary_out = true;
+            let reader = self.get_mut(*reader);
+            reader.earliest_out = reader.earliest_out.min(entry.prepared);
         }
         for writer in &entry.conflicts_out {
-            self.get_mut(*writer).summary_in = true;
+            let writer = self.get_mut(*writer);
+            writer.latest_in = writer.latest_in.max(entry.committed);
         }
         let summary = &mut self.summary;
         summary.newest = summary.newest.max(entry.committed);
@@ -50,7 +57,7 @@ impl State {
             let newest = summary.reads.entry(tree).or_default();
             *newest = entry.committed.max(*newest);
         }
-        let written = Written { newest: entry.csn, earliest_out: entry.earliest_out };
+        let written = Written { newest: entry.csn, prepared: entry.prepared, earliest_out: entry.earliest_out };
         for tree in entry.writes.trees() {
             let known = summary.writes.entry(tree).or_insert(written);
             *known = known.with(written);
@@ -78,13 +85,14 @@ impl State {
         if written.newest <= own.snapshot {
             return Ok(());
         }
-        if written.earliest_out != NEVER && (!own.read_only || written.earliest_out <= own.begun) {
+        if written.earliest_out < own.horizon() {
             return Err(failure("Canceled on conflict out to old pivot."));
         }
-        if own.summary_in || !own.conflicts_in.is_empty() {
+        if self.has_conflict_in(own, written.prepared) {
             return Err(failure("Canceled on identification as a pivot, with conflict out to old committed transaction."));
         }
-        self.get_mut(me).summary_out = true;
+        let own = self.get_mut(me);
+        own.earliest_out = own.earliest_out.min(written.prepared);
         Ok(())
     }
 
@@ -94,10 +102,11 @@ impl State {
         if newest <= self.get(me).begun {
             return Ok(());
         }
-        if self.writer_is_pivot(None, me) {
+        if self.writer_is_pivot(newest, me) {
             self.fail_one(me, me)?;
         }
-        self.get_mut(me).summary_in = true;
+        let own = self.get_mut(me);
+        own.latest_in = own.latest_in.max(newest);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Serializable transactions against memory: the known anomalies, safe snapshots, bounded memory, random histories.
 
-use std::collections::BTreeMap;
+mod histories;
+
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -8,7 +9,6 @@ use melba_types::row::RowLayout;
 use melba_types::{Csn, Datum, Kind, RowId, TreeId};
 
 use super::FINISHED_MAX;
-use crate::tests::basic::memory_engine;
 use crate::*;
 
 fn row(key: u8, value: u64) -> Vec<u8> {
@@ -16,15 +16,18 @@ fn row(key: u8, value: u64) -> Vec<u8> {
 }
 
 /// A table and an index over its first column.
-struct Store {
-    engine: Arc<Engine>,
+pub(crate) struct Store {
+    pub engine: Arc<Engine>,
     table: TreeId,
     index: TreeId,
 }
 
 impl Store {
-    fn new() -> Store {
-        let engine = memory_engine();
+    pub fn new() -> Store {
+        let directory = melba_vfs::MemoryDirectory::new();
+        // Files are filled before they are used, and there are many engines.
+        let options = EngineOptions { wal_file_bytes: 4096, ..EngineOptions::default() };
+        let engine = Engine::open(options, directory, Arc::new(melba_vfs::OsClock::new())).expect("opens");
         let t = engine.begin(Isolation::ReadCommitted).expect("begins");
         let table = t.create_table_tree(&[Kind::Int4, Kind::Int8], Persistence::Logged).expect("creates");
         let index = t.create_index_tree(table, Persistence::Logged).expect("creates");
@@ -32,12 +35,12 @@ impl Store {
         Store { engine, table, index }
     }
 
-    fn begin(&self) -> Arc<Transaction> {
+    pub fn begin(&self) -> Arc<Transaction> {
         self.engine.begin(Isolation::Serializable).expect("begins")
     }
 
     /// The rows with keys from `first` to `last`: key and value.
-    fn range(&self, t: &Arc<Transaction>, first: u8, last: u8) -> Result<Vec<(u8, u64, RowId)>, EngineError> {
+    pub fn range(&self, t: &Arc<Transaction>, first: u8, last: u8) -> Result<Vec<(u8, u64, RowId)>, EngineError> {
         let view = t.statement_view();
         let mut scan = t.index_scan(view, self.index, Bound::Included(&[first]), Bound::Included(&[last]), false)?;
         let mut found = Vec::new();
@@ -54,7 +57,7 @@ impl Store {
         Ok(out)
     }
 
-    fn scan(&self, t: &Arc<Transaction>) -> Result<usize, EngineError> {
+    pub fn scan(&self, t: &Arc<Transaction>) -> Result<usize, EngineError> {
         let mut scan = t.scan(t.statement_view(), self.table, &[0], &[], &[], None)?;
         let mut rows = 0;
         while let Some(batch) = scan.next()? {
@@ -64,7 +67,7 @@ impl Store {
     }
 
     /// Sets a key's value, adding the key when it is not there; 40001 or `Deadlock` (would wait) as an error.
-    fn put(&self, t: &Arc<Transaction>, key: u8, value: u64) -> Result<(), EngineError> {
+    pub fn put(&self, t: &Arc<Transaction>, key: u8, value: u64) -> Result<(), EngineError> {
         let existing = self.range(t, key, key)?.first().map(|f| f.2);
         let view = t.statement_view();
         match existing {
@@ -85,13 +88,55 @@ impl Store {
         }
     }
 
-    fn fill(&self, keys: std::ops::Range<u8>) {
+    /// Removes a key, and says whether it was there; errors as for `put`.
+    pub fn remove(&self, t: &Arc<Transaction>, key: u8) -> Result<bool, EngineError> {
+        let Some((_, _, id)) = self.range(t, key, key)?.first().copied() else { return Ok(false) };
+        let view = t.statement_view();
+        if t.lock_row(self.table, id, RowLockMode::ForUpdate, Wait::NoWait)? == RowLockResult::WouldBlock {
+            return Err(EngineError::LockTimeout);
+        }
+        let latest = t.get_latest(self.table, id)?;
+        if latest.own_command.is_none() && latest.csn > view.csn {
+            return Err(EngineError::SerializationFailure);
+        }
+        t.delete(self.table, id)?;
+        t.index_delete(self.index, &[key], id)?;
+        Ok(true)
+    }
+
+    pub fn begin_read_only(&self) -> Arc<Transaction> {
+        let t = self.begin();
+        t.set_access(true, false);
+        t.statement_view();
+        t
+    }
+
+    /// Changes a key and commits: visible to all, which the module has not been told.
+    pub fn put_untold(&self, key: u8, value: u64) -> Committing {
+        let t = self.begin();
+        self.put(&t, key, value).expect("puts");
+        let committing = t.start_commit(Durability::Sync, None).expect("may commit");
+        self.engine.flush_log().expect("flushes");
+        assert!(self.engine.visible_csn() >= committing.csn());
+        committing
+    }
+
+    /// So many commits, none of which has to do with the others, that all before them are summarised.
+    pub fn summarise(&self) {
+        for _ in 0..=FINISHED_MAX {
+            let t = self.begin();
+            t.statement_view();
+            commit(&t).expect("commits");
+        }
+    }
+
+    pub fn fill(&self, keys: std::ops::Range<u8>) {
         let t = self.engine.begin(Isolation::ReadCommitted).expect("begins");
         keys.for_each(|key| self.put(&t, key, 0).expect("puts"));
         t.commit(Durability::Sync).expect("commits");
     }
 
-    fn tracked(&self) -> (usize, usize, usize) {
+    pub fn tracked(&self) -> (usize, usize, usize) {
         let state = self.engine.shared.serializable.state.lock();
         (state.active.len(), state.finished.len(), state.trees.len())
     }
@@ -168,6 +213,67 @@ fn a_read_only_transaction_may_be_the_one_too_many() {
     store.range(&reader, 1, 2).expect("reads");
     commit(&reader).expect("commits");
     assert!(is_conflict(store.put(&withdrawal, 1, 5)));
+}
+
+/// A batch's number at key 1, its sum at key 2: the report of the closed batch, the withdrawal into it after it was closed.
+#[test]
+fn a_commit_counts_from_its_publication_whenever_its_session_tells() {
+    for (read_only, told_before_the_read) in [(false, false), (false, true), (true, false), (true, true)] {
+        let store = Store::new();
+        store.fill(1..3);
+        let late = store.begin();
+        store.range(&late, 1, 1).expect("reads");
+        let mut closing = Some(store.put_untold(1, 1));
+        let report = if read_only { store.begin_read_only() } else { store.begin() };
+        report.statement_view();
+        store.put(&late, 2, 5).expect("puts");
+        commit(&late).expect("nobody has seen the batch without it");
+        if told_before_the_read {
+            closing.take().map(Committing::wait);
+        }
+        let read = store.range(&report, 1, 2).and_then(|_| commit(&report));
+        assert!(is_conflict(read), "the batch was closed with {read_only}, {told_before_the_read}");
+        closing.map(Committing::wait);
+    }
+}
+
+#[test]
+fn a_summarised_reader_may_have_seen_a_commit_that_is_told_later() {
+    let store = Store::new();
+    store.fill(1..3);
+    let late = store.begin();
+    store.range(&late, 1, 1).expect("reads");
+    let closing = store.put_untold(1, 1);
+    let report = store.begin();
+    store.range(&report, 1, 2).expect("reads");
+    commit(&report).expect("commits");
+    store.summarise();
+    assert!(is_conflict(store.put(&late, 2, 5).and_then(|()| commit(&late))));
+    closing.wait().expect("commits");
+}
+
+#[test]
+fn whom_a_transaction_read_around_is_known_after_both_are_summarised() {
+    for read_only in [false, true] {
+        let store = Store::new();
+        store.fill(2..3);
+        let late = store.begin();
+        store.range(&late, 1, 1).expect("reads");
+        let closing = store.begin();
+        // It reads nothing: what is summarised is known by tree.
+        closing.statement_view();
+        let id = closing.insert(store.table, &row(1, 1)).expect("inserts");
+        closing.index_insert(store.index, &[1], id).expect("inserts");
+        commit(&closing).expect("commits");
+        let report = if read_only { store.begin_read_only() } else { store.begin() };
+        report.statement_view();
+        store.summarise();
+        store.put(&late, 2, 5).expect("puts");
+        commit(&late).expect("nobody has seen the batch without it");
+        store.summarise();
+        let read = store.range(&report, 1, 2).and_then(|_| commit(&report));
+        assert!(is_conflict(read.clone()), "{read_only}: {read:?}");
+    }
 }
 
 #[test]
@@ -261,137 +367,4 @@ fn what_a_dropped_tree_was_read_for_is_not_forgotten() {
     commit(&ddl).expect("commits");
     let wrote = writer.insert(moved, &row(2, 2)).map(drop);
     assert!(is_conflict(wrote.and_then(|()| commit(&writer).map(drop))));
-}
-
-// Random histories.
-
-#[derive(Default)]
-struct History {
-    /// Of each key, its versions in commit order: commit and transaction.
-    versions: BTreeMap<u8, Vec<(Csn, usize)>>,
-    committed: Vec<usize>,
-    failed: usize,
-}
-
-struct Running {
-    number: usize,
-    txn: Arc<Transaction>,
-    snapshot: Option<Csn>,
-    reads: Vec<u8>,
-    writes: Vec<u8>,
-}
-
-const KEYS: u8 = 6;
-
-fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    *state >> 33
-}
-
-/// One step of a transaction; false when it has ended.
-fn step(
-    store: &Store,
-    history: &mut History,
-    running: &mut Running,
-    done: &mut Vec<(usize, Csn, Vec<u8>)>,
-    seed: &mut u64,
-) -> bool {
-    let t = &running.txn;
-    let key = (random(seed) % u64::from(KEYS)) as u8;
-    let result = match random(seed) % 8 {
-        0..3 => store.range(t, key, key).map(|_| running.reads.push(key)),
-        3 => {
-            let last = (key + 2).min(KEYS - 1);
-            store.range(t, key, last).map(|_| running.reads.extend(key..=last))
-        }
-        4 => store.scan(t).map(|_| running.reads.extend(0..KEYS)),
-        5..7 => store.put(t, key, running.number as u64).map(|()| {
-            running.reads.push(key);
-            running.writes.push(key);
-        }),
-        _ => {
-            running.snapshot.get_or_insert(t.statement_view().csn);
-            match commit(t) {
-                Ok(csn) => {
-                    running.writes.sort_unstable();
-                    running.writes.dedup();
-                    for key in &running.writes {
-                        history.versions.entry(*key).or_default().push((csn, running.number));
-                    }
-                    history.committed.push(running.number);
-                    done.push((running.number, running.snapshot.unwrap_or(csn), std::mem::take(&mut running.reads)));
-                    return false;
-                }
-                Err(e) => Err(e),
-            }
-        }
-    };
-    if result.is_err() {
-        history.failed += 1;
-        t.rollback();
-        return false;
-    }
-    running.snapshot.get_or_insert(t.statement_view().csn);
-    true
-}
-
-/// The edges of the history's serialization graph (Adya): whoever comes first in a serial order.
-fn edges(history: &History, done: &[(usize, Csn, Vec<u8>)]) -> Vec<(usize, usize)> {
-    let mut out = Vec::new();
-    for versions in history.versions.values() {
-        out.extend(versions.windows(2).map(|w| (w[0].1, w[1].1)));
-    }
-    for (reader, snapshot, keys) in done {
-        for key in keys {
-            let versions = history.versions.get(key).map_or(&[][..], |v| v);
-            let next = versions.partition_point(|(csn, _)| csn <= snapshot);
-            out.extend(next.checked_sub(1).map(|read| (versions[read].1, *reader)));
-            out.extend(versions.get(next).map(|(_, writer)| (*reader, *writer)));
-        }
-    }
-    out.retain(|(a, b)| a != b);
-    out
-}
-
-fn has_cycle(nodes: &[usize], edges: &[(usize, usize)]) -> bool {
-    let mut left: Vec<usize> = nodes.to_vec();
-    let mut edges = edges.to_vec();
-    loop {
-        let before = left.len();
-        left.retain(|n| edges.iter().any(|(_, to)| to == n));
-        edges.retain(|(from, to)| left.contains(from) && left.contains(to));
-        if left.len() == before {
-            return !left.is_empty();
-        }
-    }
-}
-
-#[test]
-fn random_histories_are_serializable() {
-    let (mut committed, mut failed) = (0, 0);
-    for start in 0..150u64 {
-        let mut seed = start;
-        let store = Store::new();
-        let (mut history, mut done) = (History::default(), Vec::new());
-        let mut running: Vec<Running> = Vec::new();
-        for number in 1..=40 {
-            while running.len() < 5 && running.iter().all(|r| r.number < number) {
-                let txn = store.begin();
-                running.push(Running { number, txn, snapshot: None, reads: Vec::new(), writes: Vec::new() });
-            }
-            for _ in 0..6 {
-                let Some(at) = (!running.is_empty()).then(|| random(&mut seed) as usize % running.len()) else { break };
-                let mut one = running.swap_remove(at);
-                if step(&store, &mut history, &mut one, &mut done, &mut seed) {
-                    running.push(one);
-                }
-            }
-        }
-        running.iter().for_each(|r| r.txn.rollback());
-        assert_eq!(store.tracked(), (0, 0, 0), "seed {start}");
-        assert!(!has_cycle(&history.committed, &edges(&history, &done)), "seed {start} is not serializable");
-        committed += history.committed.len();
-        failed += history.failed;
-    }
-    assert!(committed > 1000 && failed > 100, "{committed} committed, {failed} failed");
 }
