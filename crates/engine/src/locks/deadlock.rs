@@ -3,10 +3,10 @@
 //! A session waits for those who hold the lock (hard), and for those before it in the queue (soft). A cycle with a soft part
 //! can be broken without harm, by letting the one pass the other; only a cycle that cannot ends in an error.
 
-use parking_lot::MutexGuard;
-
 use super::table::{Entry, LockManager, Owner, Shard, leave_queue};
 use super::{LockKey, Mode};
+
+use crate::sync::MutexGuard;
 
 /// How many queues are rearranged to break one cycle.
 const REARRANGE_MAX: usize = 4;
@@ -100,7 +100,11 @@ impl LockManager {
             let (step, ahead) = (&cycle[i], cycle[(i + 1) % cycle.len()].owner);
             let Some(moved) = pass(shards, &step.key, step.owner, ahead) else { continue };
             changed.push(step.key);
-            let others_suffer = moved.iter().any(|o| *o != start && self.find_cycle(shards, *o).is_some());
+            // Only those who were passed wait for somebody new. A cycle of the one who passed them was there before, and is found
+            // by those in it.
+            let place = |of: Owner| moved.iter().position(|o| *o == of).unwrap_or_default();
+            let passed = &moved[place(ahead)..place(step.owner)];
+            let others_suffer = passed.iter().any(|o| *o != start && self.find_cycle(shards, *o).is_some());
             if !others_suffer && self.break_cycle(shards, start, rearrange_max - 1, changed).is_ok() {
                 return Ok(());
             }
