@@ -31,7 +31,9 @@ tasks:
   clients          drivers of several languages, where their runtimes are installed
   tour             the tour of README.md in real psql, then kill -9
   crash            pgbench and kill -9; --rounds N (2), --scale N (1), --seconds N a round (3)
-  history [LEVEL]  random histories of lists and kill -9, judged; --seconds N a level (8), --kills N (2), --seed N
+  history [LEVEL]  random histories of lists and kill -9, judged; --seconds N a level (8), --kills N (2), --seed N;
+                   LEVEL predicates: of reads by range at SERIALIZABLE
+  threads          what threads share without a plain lock, by a model checker (shuttle); INTERLEAVINGS=N (80) orders of each scenario
   durability       what each mode waits for and each kind of table keeps, over psql, config files, kill -9 and pg_dump
   longrun          TPC-B and sysbench while flushes and merges go on, then kill -9; --minutes N (1), --scale N (2)
   space            space while all rows are updated; --rows N (1000000), --rounds N (20), --writers N (2); minutes long
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         ["ci"] => ci(),
         ["tidy"] => tidy::check(&root()),
         ["tidy", "--record"] => tidy::record(&root()),
+        ["threads"] => threads(),
         ["sim", ref rest @ ..] => sim::sim(rest),
         [task, ref rest @ ..] => server_task(task, rest),
         [] => Err(USAGE.to_owned()),
@@ -80,9 +83,18 @@ fn ci() -> Result<(), String> {
     cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
     tidy::check(&root())?;
     cargo(&["test", "--workspace", "--quiet"])?;
+    threads()?;
     sim::ci()?;
     for task in ["clients", "tour", "crash", "history", "memory", "durability", "longrun", "compare", "dumps", "isolation"] {
         server_task(task, &[])?;
+    }
+    Ok(())
+}
+
+/// Tests that run under a model checker for threads, with a feature of their crates. Bugs on purpose must be found.
+fn threads() -> Result<(), String> {
+    for (package, features) in [("melba-segment", "shuttle"), ("melba-engine", "shuttle,planted")] {
+        cargo(&["test", "--quiet", "--package", package, "--lib", "--features", features, "interleavings::"])?;
     }
     Ok(())
 }

@@ -15,15 +15,13 @@
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use arc_swap::{ArcSwapOption, Guard};
-use parking_lot::Mutex;
-
 use crate::block::Block;
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::{ArcSwapOption, Guard, Mutex, sized};
 
-const SHARDS: usize = 16;
+const SHARDS: usize = sized(16, 2);
 /// Charged for each entry beside its block.
 const ENTRY_OVERHEAD_BYTES: usize = 96;
 
@@ -230,6 +228,9 @@ impl Shard {
         }
     }
 }
+
+#[cfg(all(test, feature = "shuttle"))]
+mod interleavings;
 
 #[cfg(test)]
 mod tests {

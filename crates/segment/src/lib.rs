@@ -25,6 +25,7 @@ mod frame;
 mod hash;
 mod key;
 mod statistics;
+mod sync;
 mod table;
 
 pub use cache::{BlockCache, CacheStatistics};
