@@ -5,7 +5,8 @@ use std::sync::Arc;
 use melba_catalog::{Catalog, classes};
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Record, Result, err};
 
-use crate::execute::expression::{Target, filter};
+use super::partial::passing;
+use crate::execute::expression::Target;
 use crate::execute::{BATCH_ROWS, ExecContext, Operator};
 use crate::plan::node::{FunctionScanNode, RowShape, SetCall, SetSource};
 
@@ -118,12 +119,14 @@ pub(super) struct FunctionScanOp {
     kinds: Arc<[Kind]>,
     running: Option<Vec<Option<RowIter>>>,
     ordinal: i64,
+    /// A row after those returned has failed.
+    failed: Option<DbError>,
     done: bool,
 }
 
 impl FunctionScanOp {
     pub fn new(node: Arc<FunctionScanNode>, kinds: Arc<[Kind]>) -> FunctionScanOp {
-        FunctionScanOp { node, kinds, running: None, ordinal: 0, done: false }
+        FunctionScanOp { node, kinds, running: None, ordinal: 0, failed: None, done: false }
     }
 
     /// The next row over all functions; those that ended give NULLs.
@@ -167,13 +170,24 @@ impl FunctionScanOp {
 impl Operator for FunctionScanOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
         let limit = limit.min(BATCH_ROWS);
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         while !self.done {
             let mut columns: Vec<Column> = self.kinds.iter().map(|k| Column::with_capacity(*k, 16)).collect();
             let mut rows = 0;
             while rows < limit {
-                let Some(mut row) = self.row(ctx)? else {
-                    self.done = true;
-                    break;
+                let mut row = match self.row(ctx) {
+                    Ok(Some(row)) => row,
+                    Ok(None) => {
+                        self.done = true;
+                        break;
+                    }
+                    Err(error) if rows > 0 => {
+                        self.failed = Some(error);
+                        break;
+                    }
+                    Err(error) => return Err(error),
                 };
                 for (column, &output) in columns.iter_mut().zip(&self.node.outputs) {
                     column.push(std::mem::take(&mut row[output]));
@@ -181,11 +195,13 @@ impl Operator for FunctionScanOp {
                 rows += 1;
             }
             ctx.check_interrupt()?;
-            let batch = Batch { columns, rows };
-            match filter(&self.node.filter, ctx, &batch)? {
-                None if rows > 0 => return Ok(Some(batch)),
-                Some(kept) if !kept.is_empty() => return Ok(Some(batch.take(&kept))),
-                _ => {}
+            let (passing, failed) = passing(&self.node.filter, ctx, Batch { columns, rows })?;
+            self.failed = failed.or(self.failed.take());
+            if passing.is_some() {
+                return Ok(passing);
+            }
+            if let Some(error) = self.failed.take() {
+                return Err(error);
             }
         }
         Ok(None)
@@ -195,6 +211,7 @@ impl Operator for FunctionScanOp {
         self.running = None;
         self.ordinal = 0;
         self.done = false;
+        self.failed = None;
         Ok(())
     }
 }

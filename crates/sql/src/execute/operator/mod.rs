@@ -10,6 +10,7 @@ mod limit;
 mod lock_rows;
 mod made_scan;
 mod nested_loop;
+mod partial;
 mod pending;
 mod project;
 mod quicksort;

@@ -2,49 +2,93 @@
 
 use std::sync::Arc;
 
-use melba_types::{Batch, Column, Datum, Result};
+use melba_types::{Batch, Column, Datum, DbError, Result};
 
 use super::build;
 use super::function_scan::RowIter;
+use super::partial::{indices, rows_before};
 use crate::execute::expression::Node;
-use crate::execute::{BATCH_ROWS, ExecContext, Operator};
+use crate::execute::{BATCH_ROWS, ExecContext, Expression, Operator};
 use crate::plan::node::{ProjectNode, ProjectSetNode};
 
 pub(super) struct ProjectOp {
     node: Arc<ProjectNode>,
     input: Box<dyn Operator>,
+    /// The row after those returned has failed.
+    failed: Option<DbError>,
 }
 
 impl ProjectOp {
     pub fn new(node: Arc<ProjectNode>, ctx: &ExecContext) -> Result<ProjectOp> {
         let input = build(&node.input, ctx)?;
-        Ok(ProjectOp { node, input })
+        Ok(ProjectOp { node, input, failed: None })
     }
+
+    /// The columns that are computed, by their places.
+    fn computed(&self, ctx: &ExecContext, batch: &Batch) -> Result<Vec<Option<Column>>> {
+        let computed = |e: &Expression| match e.node {
+            Node::Column(_) => Ok(None),
+            _ => Ok(Some(e.eval_stored_vector(ctx, batch)?.into_column(e.kind, batch.rows))),
+        };
+        self.node.expressions.iter().map(computed).collect()
+    }
+
+    fn project(&self, ctx: &ExecContext, mut batch: Batch) -> (Option<Batch>, Option<DbError>) {
+        let expressions = &self.node.expressions;
+        let computed = match self.computed(ctx, &batch) {
+            Ok(computed) => computed,
+            Err(error) if expressions.iter().any(Expression::is_volatile) => return (None, Some(error)),
+            Err(error) => {
+                let part = |range| {
+                    let part = batch.take(&indices(range));
+                    self.computed(ctx, &part).map(|computed| (part, computed))
+                };
+                let (before, error) = rows_before(batch.rows, error, part);
+                let before = before.map(|(part, computed)| assemble(expressions, part, computed));
+                return (before, Some(error));
+            }
+        };
+        let batch = assemble(expressions, std::mem::take(&mut batch), computed);
+        (Some(batch), None)
+    }
+}
+
+/// Computed columns, and those of the input between them.
+fn assemble(expressions: &[Expression], mut input: Batch, computed: Vec<Option<Column>>) -> Batch {
+    let mut columns: Vec<Column> = Vec::with_capacity(expressions.len());
+    for (i, (e, column)) in expressions.iter().zip(computed).enumerate() {
+        columns.push(match (column, &e.node) {
+            (Some(column), _) => column,
+            // The last use of an input column takes it.
+            (None, Node::Column(c)) => {
+                let again = expressions[i + 1..].iter().any(|later| matches!(later.node, Node::Column(other) if other == *c));
+                let column = &mut input.columns[*c];
+                if again { column.clone() } else { std::mem::replace(column, Column::with_capacity(e.kind, 0)) }
+            }
+            (None, _) => Column::with_capacity(e.kind, 0),
+        });
+    }
+    Batch { columns, rows: input.rows }
 }
 
 impl Operator for ProjectOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
-        let Some(mut batch) = self.input.next(ctx, limit)? else { return Ok(None) };
-        let expressions = &self.node.expressions;
-        let mut columns: Vec<Column> = Vec::with_capacity(expressions.len());
-        for (i, e) in expressions.iter().enumerate() {
-            // The last use of an input column takes it.
-            if let Node::Column(c) = e.node
-                && !expressions[i + 1..].iter().any(|later| {
-                    let mut used = Vec::new();
-                    later.columns(&mut used);
-                    used.contains(&c)
-                })
-            {
-                columns.push(std::mem::replace(&mut batch.columns[c], Column::with_capacity(e.kind, 0)));
-                continue;
-            }
-            columns.push(e.eval_stored_vector(ctx, &batch)?.into_column(e.kind, batch.rows));
+        if let Some(error) = self.failed.take() {
+            return Err(error);
         }
-        Ok(Some(Batch { columns, rows: batch.rows }))
+        let Some(batch) = self.input.next(ctx, limit)? else { return Ok(None) };
+        match self.project(ctx, batch) {
+            (Some(batch), failed) => {
+                self.failed = failed;
+                Ok(Some(batch))
+            }
+            (None, Some(error)) => Err(error),
+            (None, None) => Ok(None),
+        }
     }
 
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
+        self.failed = None;
         self.input.rescan(ctx)
     }
 }
@@ -58,12 +102,23 @@ pub(super) struct ProjectSetOp {
     row: Vec<Datum>,
     running: Vec<Option<RowIter>>,
     active: bool,
+    /// The row after those returned has failed.
+    failed: Option<DbError>,
 }
 
 impl ProjectSetOp {
     pub fn new(node: Arc<ProjectSetNode>, ctx: &ExecContext) -> Result<ProjectSetOp> {
         let input = build(&node.input, ctx)?;
-        Ok(ProjectSetOp { node, input, batch: Batch::default(), at: 0, row: vec![], running: vec![], active: false })
+        Ok(ProjectSetOp {
+            node,
+            input,
+            batch: Batch::default(),
+            at: 0,
+            row: vec![],
+            running: vec![],
+            active: false,
+            failed: None,
+        })
     }
 
     /// Starts the next input row; false at the end.
@@ -109,15 +164,10 @@ impl ProjectSetOp {
         }
         Ok(any.then_some(values))
     }
-}
 
-impl Operator for ProjectSetOp {
-    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
-        let limit = limit.min(BATCH_ROWS);
-        let expressions = &self.node.expressions;
-        let mut columns: Vec<Column> = expressions.iter().map(|e| Column::with_capacity(e.kind, 16)).collect();
-        let mut rows = 0;
-        while rows < limit {
+    /// Appends rows to the columns up to `limit`; `rows` counts the whole ones.
+    fn fill(&mut self, ctx: &ExecContext, limit: usize, columns: &mut [Column], rows: &mut usize) -> Result<()> {
+        while *rows < limit {
             if !self.active && !self.advance(ctx)? {
                 break;
             }
@@ -132,7 +182,26 @@ impl Operator for ProjectSetOp {
                 column.push(e.eval_row(ctx, &self.row)?);
             }
             self.row.truncate(width);
-            rows += 1;
+            *rows += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Operator for ProjectSetOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        let expressions = &self.node.expressions;
+        let mut columns: Vec<Column> = expressions.iter().map(|e| Column::with_capacity(e.kind, 16)).collect();
+        let mut rows = 0;
+        if let Err(error) = self.fill(ctx, limit.min(BATCH_ROWS), &mut columns, &mut rows) {
+            if rows == 0 {
+                return Err(error);
+            }
+            columns.iter_mut().for_each(|column| column.truncate(rows));
+            self.failed = Some(error);
         }
         Ok((rows > 0).then_some(Batch { columns, rows }))
     }
@@ -141,6 +210,7 @@ impl Operator for ProjectSetOp {
         self.batch = Batch::default();
         self.at = 0;
         self.active = false;
+        self.failed = None;
         self.input.rescan(ctx)
     }
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use melba_types::{Batch, Column, Datum, Kind, Result};
+use melba_types::{Batch, Column, Datum, DbError, Kind, Result};
 
+use super::partial::passing;
 use super::pending::{Pending, batch_of, give};
 use super::{build, table_scan};
 use crate::execute::expression::filter;
@@ -107,28 +108,35 @@ impl Operator for ValuesOp {
 pub(super) struct FilterOp {
     node: Arc<FilterNode>,
     input: Box<dyn Operator>,
+    /// A row after those returned has failed.
+    failed: Option<DbError>,
 }
 
 impl FilterOp {
     pub fn new(node: Arc<FilterNode>, ctx: &ExecContext) -> Result<FilterOp> {
         let input = build(&node.input, ctx)?;
-        Ok(FilterOp { node, input })
+        Ok(FilterOp { node, input, failed: None })
     }
 }
 
 impl Operator for FilterOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         while let Some(batch) = self.input.next(ctx, limit)? {
-            match filter(&self.node.conditions, ctx, &batch)? {
-                None if batch.rows > 0 => return Ok(Some(batch)),
-                Some(rows) if !rows.is_empty() => return Ok(Some(batch.take(&rows))),
-                _ => ctx.check_interrupt()?,
+            let (passing, failed) = passing(&self.node.conditions, ctx, batch)?;
+            self.failed = failed;
+            match passing {
+                Some(batch) => return Ok(Some(batch)),
+                None => ctx.check_interrupt()?,
             }
         }
         Ok(None)
     }
 
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
+        self.failed = None;
         self.input.rescan(ctx)
     }
 }

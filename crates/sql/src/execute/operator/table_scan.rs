@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use melba_engine::{TableScan, ZonePredicate};
-use melba_types::{Batch, Column, ColumnData, Datum, Kind, Oid, Record, Result, RowId};
+use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Oid, Record, Result, RowId};
 
+use super::partial::passing;
 use super::pending::{Pending, give_scanned};
-use crate::execute::expression::filter;
 use crate::execute::{ExecContext, Operator};
 use crate::plan::node::{ScanOutput, TableScanNode, TableSource};
 
@@ -14,12 +14,14 @@ pub(super) struct TableScanOp {
     node: Arc<TableScanNode>,
     scan: Option<TableScan>,
     pending: Pending,
+    /// A row after those pending has failed.
+    failed: Option<DbError>,
     done: bool,
 }
 
 impl TableScanOp {
     pub fn new(node: Arc<TableScanNode>) -> TableScanOp {
-        TableScanOp { node, scan: None, pending: Pending::default(), done: false }
+        TableScanOp { node, scan: None, pending: Pending::default(), failed: None, done: false }
     }
 
     fn open(&self, ctx: &ExecContext) -> Result<TableScan> {
@@ -40,6 +42,9 @@ impl Operator for TableScanOp {
         if let Some(batch) = self.pending.take(self.pending.rows_within(limit)) {
             return Ok(Some(batch));
         }
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         if self.done {
             return Ok(None);
         }
@@ -53,11 +58,9 @@ impl Operator for TableScanOp {
                 continue;
             }
             let batch = outputs(ctx, &self.node.source, &found.row_ids, found.columns)?;
-            let batch = match filter(&self.node.filter, ctx, &batch)? {
-                None => batch,
-                Some(rows) if rows.is_empty() => continue,
-                Some(rows) => batch.take(&rows),
-            };
+            let (passing, failed) = passing(&self.node.filter, ctx, batch)?;
+            self.failed = failed;
+            let Some(batch) = passing else { continue };
             return Ok(give_scanned(&mut self.pending, batch, limit));
         }
         self.scan = None;
@@ -68,6 +71,7 @@ impl Operator for TableScanOp {
     fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
         self.scan = None;
         self.done = false;
+        self.failed = None;
         self.pending.clear();
         Ok(())
     }
