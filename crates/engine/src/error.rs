@@ -85,6 +85,9 @@ impl From<EngineError> for DbError {
                 DbError::new(SqlState::T_R_DEADLOCK_DETECTED, message).detail(detail).hint("See server log for query details.")
             }
             EngineError::LockTimeout => DbError::new(SqlState::LOCK_NOT_AVAILABLE, message),
+            EngineError::Interrupted(InterruptReason::TransactionTimeout) => {
+                DbError::new(SqlState::TRANSACTION_TIMEOUT, message).severity(melba_types::Severity::Fatal)
+            }
             EngineError::Interrupted(InterruptReason::Terminate) => {
                 DbError::new(SqlState::ADMIN_SHUTDOWN, message).severity(melba_types::Severity::Fatal)
             }

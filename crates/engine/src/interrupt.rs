@@ -8,15 +8,17 @@ use crate::sync::atomic::{AtomicU8, Ordering};
 use crate::wait::WaitCell;
 
 /// Why a session is interrupted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum InterruptReason {
     /// pg_cancel_backend or a CancelRequest.
     Cancel = 1,
     /// statement_timeout ran out.
     StatementTimeout = 2,
-    /// transaction_timeout or idle_in_transaction_session_timeout ran out, or the server stops.
-    Terminate = 3,
+    /// transaction_timeout ran out, which ends the session.
+    TransactionTimeout = 3,
+    /// pg_terminate_backend, or the server stops.
+    Terminate = 4,
 }
 
 impl InterruptReason {
@@ -25,6 +27,7 @@ impl InterruptReason {
         match self {
             InterruptReason::Cancel => "canceling statement due to user request",
             InterruptReason::StatementTimeout => "canceling statement due to statement timeout",
+            InterruptReason::TransactionTimeout => "terminating connection due to transaction timeout",
             InterruptReason::Terminate => "terminating connection due to administrator command",
         }
     }
@@ -51,7 +54,7 @@ impl Interrupt {
         }
     }
 
-    /// Forgets a cancellation that came too late (between statements). A termination stays.
+    /// Forgets a cancellation that came too late (between statements). What ends the session stays.
     pub fn clear(&self) {
         while let Some(reason @ (InterruptReason::Cancel | InterruptReason::StatementTimeout)) = self.raised() {
             let _ = self.reason.compare_exchange(reason as u8, 0, Ordering::SeqCst, Ordering::SeqCst);
@@ -65,6 +68,7 @@ impl Interrupt {
             0 => None,
             1 => Some(InterruptReason::Cancel),
             2 => Some(InterruptReason::StatementTimeout),
+            3 => Some(InterruptReason::TransactionTimeout),
             _ => Some(InterruptReason::Terminate),
         }
     }

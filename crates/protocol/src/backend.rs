@@ -9,6 +9,8 @@ use crate::startup::ProtocolVersion;
 pub enum Format {
     Text,
     Binary,
+    /// Any other code: an error as soon as a value is to be read or written by it.
+    Unknown(i16),
 }
 
 impl Format {
@@ -16,6 +18,15 @@ impl Format {
         match self {
             Format::Text => 0,
             Format::Binary => 1,
+            Format::Unknown(code) => code,
+        }
+    }
+
+    pub fn of_code(code: i16) -> Format {
+        match code {
+            0 => Format::Text,
+            1 => Format::Binary,
+            other => Format::Unknown(other),
         }
     }
 }
@@ -99,6 +110,17 @@ impl Output {
         let length = (self.bytes.len() - self.open + self.elsewhere) as u32;
         self.bytes[self.open..self.open + 4].copy_from_slice(&length.to_be_bytes());
         self.complete = self.bytes.len();
+    }
+
+    /// Where the next message begins.
+    pub fn mark(&self) -> usize {
+        self.complete
+    }
+
+    /// Takes back the messages behind a mark, of which nothing was sent.
+    pub fn take_back(&mut self, mark: usize) {
+        self.bytes.truncate(mark);
+        self.complete = mark;
     }
 
     fn i16(&mut self, v: i16) {
@@ -318,7 +340,7 @@ impl Output {
         self.end();
     }
 
-    /// ErrorResponse for ERROR and worse, NoticeResponse below.
+    /// ErrorResponse for ERROR and worse, NoticeResponse below; the fields in PostgreSQL's order.
     pub fn report(&mut self, error: &DbError) {
         let fields = error.fields();
         self.begin(if fields.severity >= Severity::Error { b'E' } else { b'N' });
@@ -328,6 +350,12 @@ impl Output {
         self.report_field(b'M', Some(&fields.message));
         self.report_field(b'D', fields.detail.as_deref());
         self.report_field(b'H', fields.hint.as_deref());
+        self.report_field(b'W', fields.context.as_deref());
+        self.report_field(b's', fields.schema.as_deref());
+        self.report_field(b't', fields.table.as_deref());
+        self.report_field(b'c', fields.column.as_deref());
+        self.report_field(b'd', fields.data_type.as_deref());
+        self.report_field(b'n', fields.constraint.as_deref());
         if let Some(position) = fields.position {
             self.report_field(b'P', Some(&position.to_string()));
         }
@@ -335,12 +363,9 @@ impl Output {
             self.report_field(b'p', Some(&position.to_string()));
             self.report_field(b'q', Some(query));
         }
-        self.report_field(b'W', fields.context.as_deref());
-        self.report_field(b's', fields.schema.as_deref());
-        self.report_field(b't', fields.table.as_deref());
-        self.report_field(b'c', fields.column.as_deref());
-        self.report_field(b'd', fields.data_type.as_deref());
-        self.report_field(b'n', fields.constraint.as_deref());
+        self.report_field(b'F', Some(fields.origin.file()));
+        self.report_field(b'L', Some(&fields.origin.line().to_string()));
+        self.report_field(b'R', Some(fields.origin.routine()));
         self.bytes.push(0);
         self.end();
     }

@@ -28,7 +28,7 @@ impl<'a> Body<'a> {
     }
 
     pub fn u8(&mut self) -> Result<u8> {
-        Ok(self.array::<1>()?[0])
+        self.take(1).map(|byte| byte[0]).map_err(|_| violation("no data left in message"))
     }
 
     pub fn i16(&mut self) -> Result<i16> {
@@ -85,17 +85,24 @@ impl<'a> Body<'a> {
     }
 }
 
-/// The text of client bytes, or 22021 naming the offending bytes as PostgreSQL does.
+/// The text of client bytes, or 22021 naming the offending bytes as PostgreSQL does. A zero byte is no character of a text.
 pub fn utf8(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes).map_err(|e| {
-        let bad = &bytes[e.valid_up_to()..];
-        let width = match bad[0] {
-            0xc0..=0xdf => 2,
-            0xe0..=0xef => 3,
-            0xf0..=0xf7 => 4,
-            _ => 1,
-        };
-        let shown: Vec<String> = bad.iter().take(width).map(|b| format!("0x{b:02x}")).collect();
-        err!(CHARACTER_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": {}", shown.join(" "))
-    })
+    let decoded = std::str::from_utf8(bytes).map_err(|e| e.valid_up_to());
+    let valid = decoded.map_or_else(|end| &bytes[..end], str::as_bytes);
+    match (decoded, valid.iter().position(|b| *b == 0)) {
+        (Ok(text), None) => Ok(text),
+        (Err(end), None) | (_, Some(end)) => Err(invalid(&bytes[end..])),
+    }
+}
+
+/// The error for the byte sequence that begins here.
+fn invalid(bad: &[u8]) -> DbError {
+    let width = match bad[0] {
+        0xc0..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf7 => 4,
+        _ => 1,
+    };
+    let shown: Vec<String> = bad.iter().take(width).map(|b| format!("0x{b:02x}")).collect();
+    err!(CHARACTER_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": {}", shown.join(" "))
 }

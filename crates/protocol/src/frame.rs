@@ -33,9 +33,11 @@ pub enum Next {
     Frame(Frame),
     /// The buffer must hold at least this many bytes before there is a frame.
     Need(usize),
+    /// A length that no message has: nobody can say where the next one begins. PostgreSQL ends such a connection without a word.
+    Lost,
 }
 
-/// The first frame of `buffer`. An unknown type byte or an impossible length is a FATAL error.
+/// The first frame of `buffer`. An unknown type byte is a FATAL error.
 pub fn next_frame(buffer: &[u8]) -> Result<Next> {
     let Some(&tag) = buffer.first() else { return Ok(Next::Need(HEADER_BYTES)) };
     let Some(max) = body_bytes_max(tag) else {
@@ -44,7 +46,7 @@ pub fn next_frame(buffer: &[u8]) -> Result<Next> {
     let Some(length) = buffer.get(1..HEADER_BYTES) else { return Ok(Next::Need(HEADER_BYTES)) };
     let length = u32::from_be_bytes([length[0], length[1], length[2], length[3]]) as usize;
     if length < 4 || length - 4 > max {
-        return Err(fatal(err!(PROTOCOL_VIOLATION, "invalid message length")));
+        return Ok(Next::Lost);
     }
     let end = length + 1;
     if buffer.len() < end { Ok(Next::Need(end)) } else { Ok(Next::Frame(Frame { tag, body: HEADER_BYTES, end })) }

@@ -1,6 +1,6 @@
 //! Messages of the client after startup.
 
-use melba_types::{Oid, Result, bail};
+use melba_types::{DbError, Oid, Result, bail};
 
 use crate::backend::Format;
 use crate::body::{Body, utf8};
@@ -57,14 +57,7 @@ pub struct Formats<'a>(&'a [u8]);
 impl<'a> Formats<'a> {
     fn decode(body: &mut Body<'a>) -> Result<Formats<'a>> {
         let count = body.count()?;
-        let codes = body.take(count * 2)?;
-        for code in codes.as_chunks::<2>().0 {
-            let code = i16::from_be_bytes(*code);
-            if code != 0 && code != 1 {
-                bail!(INVALID_PARAMETER_VALUE, "unsupported format code: {code}");
-            }
-        }
-        Ok(Formats(codes))
+        Ok(Formats(body.take(count * 2)?))
     }
 
     pub fn len(&self) -> usize {
@@ -78,10 +71,7 @@ impl<'a> Formats<'a> {
     /// The format of item `i`.
     pub fn get(&self, i: usize) -> Format {
         let at = if self.len() == 1 { 0 } else { i };
-        match self.0.get(at * 2 + 1) {
-            Some(1) => Format::Binary,
-            _ => Format::Text,
-        }
+        self.0.as_chunks::<2>().0.get(at).map_or(Format::Text, |code| Format::of_code(i16::from_be_bytes(*code)))
     }
 
     /// The formats of `count` items; `None` when the list has another length than 0, 1 and `count`.
@@ -99,11 +89,16 @@ pub struct Values<'a> {
 
 impl<'a> Values<'a> {
     fn decode(body: &mut Body<'a>) -> Result<Values<'a>> {
+        Values::decode_of(body, |_, error| error)
+    }
+
+    /// `at`: adds to an error which value it is about, counted from 0.
+    fn decode_of(body: &mut Body<'a>, at: impl Fn(usize, DbError) -> DbError) -> Result<Values<'a>> {
         let count = body.count()?;
         let start = *body;
         let mut bytes = 0;
-        for _ in 0..count {
-            bytes += 4 + body.value()?.map_or(0, <[u8]>::len);
+        for i in 0..count {
+            bytes += 4 + body.value().map_err(|e| at(i, e))?.map_or(0, <[u8]>::len);
         }
         let mut start = start;
         Ok(Values { bytes: start.take(bytes)?, count })
@@ -162,7 +157,11 @@ impl<'a> Frontend<'a> {
             b'f' => Frontend::CopyFail(body.string()?),
             b'F' => Frontend::FunctionCall(decode_function_call(&mut body)?),
             b'p' => Frontend::Password(body.rest()),
-            b'X' => Frontend::Terminate,
+            b'X' => {
+                // Goodbye is goodbye, whatever else is said.
+                body.rest();
+                Frontend::Terminate
+            }
             _ => bail!(PROTOCOL_VIOLATION, "invalid frontend message type {tag}"),
         };
         body.end()?;
@@ -178,18 +177,16 @@ fn decode_target<'a>(body: &mut Body<'a>, message: &str) -> Result<Target<'a>> {
     }
 }
 
+/// How an error's context names a parameter, counted from 0.
+pub fn parameter_place(portal: &str, i: usize) -> String {
+    let name = if portal.is_empty() { "unnamed portal".to_owned() } else { format!("portal \"{portal}\"") };
+    format!("{name} parameter ${}", i + 1)
+}
+
 fn decode_bind<'a>(body: &mut Body<'a>) -> Result<Bind<'a>> {
     let (portal, statement) = (body.string()?, body.string()?);
     let parameter_formats = Formats::decode(body)?;
-    let parameters = Values::decode(body)?;
-    if parameter_formats.len() > 1 && parameter_formats.len() != parameters.len() {
-        bail!(
-            PROTOCOL_VIOLATION,
-            "bind message has {} parameter formats but {} parameters",
-            parameter_formats.len(),
-            parameters.len()
-        );
-    }
+    let parameters = Values::decode_of(body, |i, error| error.context(parameter_place(portal, i)))?;
     Ok(Bind { portal, statement, parameter_formats, parameters, result_formats: Formats::decode(body)? })
 }
 
@@ -197,19 +194,7 @@ fn decode_function_call<'a>(body: &mut Body<'a>) -> Result<FunctionCall<'a>> {
     let function = Oid(body.u32()?);
     let argument_formats = Formats::decode(body)?;
     let arguments = Values::decode(body)?;
-    if argument_formats.len() > 1 && argument_formats.len() != arguments.len() {
-        bail!(
-            PROTOCOL_VIOLATION,
-            "function call message contains {} argument formats but {} arguments",
-            argument_formats.len(),
-            arguments.len()
-        );
-    }
-    let result_format = match body.i16()? {
-        0 => Format::Text,
-        1 => Format::Binary,
-        other => bail!(INVALID_PARAMETER_VALUE, "unsupported format code: {other}"),
-    };
+    let result_format = Format::of_code(body.i16()?);
     Ok(FunctionCall { function, argument_formats, arguments, result_format })
 }
 

@@ -1,6 +1,6 @@
 //! The first packet of a connection, which has no type byte: StartupMessage, SSLRequest, GSSENCRequest, CancelRequest.
 
-use melba_types::{Result, err};
+use melba_types::{DbError, Result, err};
 
 use crate::body::{Body, utf8};
 use crate::frame::fatal;
@@ -17,6 +17,10 @@ impl ProtocolVersion {
     /// The newest version spoken here.
     pub const V3_2: ProtocolVersion = ProtocolVersion { major: 3, minor: 2 };
 
+    /// What SSLRequest and GSSENCRequest look like to who expects a version.
+    pub const SSL_REQUEST: ProtocolVersion = ProtocolVersion { major: 1234, minor: 5679 };
+    pub const GSSENC_REQUEST: ProtocolVersion = ProtocolVersion { major: 1234, minor: 5680 };
+
     pub fn code(self) -> u32 {
         u32::from(self.major) << 16 | u32::from(self.minor)
     }
@@ -32,7 +36,12 @@ pub enum Startup<'a> {
     Message(StartupMessage<'a>),
     Ssl,
     Gssenc,
-    Cancel { pid: i32, secret: &'a [u8] },
+    Cancel {
+        pid: i32,
+        secret: &'a [u8],
+    },
+    /// Such a client does not understand an ErrorResponse.
+    Outdated(ProtocolVersion),
 }
 
 #[derive(Debug, PartialEq)]
@@ -68,6 +77,8 @@ impl<'a> StartupMessage<'a> {
 pub enum NextStartup<'a> {
     Packet(Startup<'a>, usize),
     Need(usize),
+    /// These bytes are of no client that could be answered: the connection ends without a word.
+    NoPacket,
 }
 
 /// The first packet of `buffer`. Every error is FATAL.
@@ -75,43 +86,44 @@ pub fn next_startup(buffer: &[u8]) -> Result<NextStartup<'_>> {
     let Some(length) = buffer.get(..4) else { return Ok(NextStartup::Need(4)) };
     let length = u32::from_be_bytes([length[0], length[1], length[2], length[3]]) as usize;
     if !(8..=STARTUP_BYTES_MAX).contains(&length) {
-        return Err(fatal(err!(PROTOCOL_VIOLATION, "invalid length of startup packet")));
+        return Ok(NextStartup::NoPacket);
     }
     match buffer.get(4..length) {
         None => Ok(NextStartup::Need(length)),
-        Some(body) => Ok(NextStartup::Packet(decode(body).map_err(fatal)?, length)),
+        Some(body) => Ok(decode(body).map_err(fatal)?.map_or(NextStartup::NoPacket, |p| NextStartup::Packet(p, length))),
     }
 }
 
-fn decode(body: &[u8]) -> Result<Startup<'_>> {
+/// The error for a version that is not spoken here, also for a request to encrypt that comes where it makes no sense.
+pub fn unsupported_version(version: ProtocolVersion) -> DbError {
+    let ProtocolVersion { major, minor } = version;
+    fatal(err!(FEATURE_NOT_SUPPORTED, "unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.2"))
+}
+
+fn decode(body: &[u8]) -> Result<Option<Startup<'_>>> {
     let mut body = Body::new(body);
     let code = body.u32()?;
     match code {
         SSL_REQUEST | GSSENC_REQUEST => {
             body.end()?;
-            Ok(if code == SSL_REQUEST { Startup::Ssl } else { Startup::Gssenc })
+            Ok(Some(if code == SSL_REQUEST { Startup::Ssl } else { Startup::Gssenc }))
         }
         CANCEL_REQUEST => {
             let pid = body.i32()?;
             let secret = body.rest();
-            if secret.is_empty() || secret.len() > 256 {
-                return Err(err!(PROTOCOL_VIOLATION, "invalid length of cancel request packet"));
-            }
-            Ok(Startup::Cancel { pid, secret })
+            Ok((1..=256).contains(&secret.len()).then_some(Startup::Cancel { pid, secret }))
         }
-        _ => decode_message(code, body),
+        _ => decode_message(code, body).map(Some),
     }
 }
 
 fn decode_message(code: u32, mut body: Body<'_>) -> Result<Startup<'_>> {
     let requested = ProtocolVersion { major: (code >> 16) as u16, minor: (code & 0xffff) as u16 };
-    if requested.major != 3 {
-        return Err(err!(
-            FEATURE_NOT_SUPPORTED,
-            "unsupported frontend protocol {}.{}: server supports 3.0 to 3.2",
-            requested.major,
-            requested.minor
-        ));
+    if requested.major < 3 {
+        return Ok(Startup::Outdated(requested));
+    }
+    if requested.major > 3 {
+        return Err(unsupported_version(requested));
     }
     let layout = || err!(PROTOCOL_VIOLATION, "invalid startup packet layout: expected terminator as last byte");
     let bytes = body.rest();

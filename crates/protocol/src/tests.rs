@@ -41,7 +41,6 @@ fn malformed_bodies_are_protocol_violations() {
         (b'D', b"X\0"),
         (b'E', b"\0\0"),
         (b'B', &BIND[..BIND.len() - 1]),
-        (b'B', b"\0\0\0\x02\0\0\0\0\0\0\0\0"),
         (b'F', b"\0\0\0\x01"),
     ] {
         let error = Frontend::decode(tag, body).unwrap_err();
@@ -55,6 +54,8 @@ fn invalid_utf8_names_the_bytes() {
     assert_eq!(error.sqlstate(), SqlState::CHARACTER_NOT_IN_REPERTOIRE);
     assert_eq!(error.message(), "invalid byte sequence for encoding \"UTF8\": 0xc3 0x28");
     assert_eq!(utf8(b"\xff").unwrap_err().message(), "invalid byte sequence for encoding \"UTF8\": 0xff");
+    assert_eq!(utf8(b"a\0\xff").unwrap_err().message(), "invalid byte sequence for encoding \"UTF8\": 0x00");
+    assert_eq!(utf8(b"a\xff\0").unwrap_err().message(), "invalid byte sequence for encoding \"UTF8\": 0xff");
 }
 
 #[test]
@@ -64,10 +65,11 @@ fn frames_are_cut_and_limited() {
     assert_eq!(next_frame(&stream).unwrap(), Next::Frame(Frame { tag: b'S', body: 5, end: 5 }));
     assert_eq!(next_frame(&stream[5..9]).unwrap(), Next::Need(5));
     assert_eq!(next_frame(&stream[5..11]).unwrap(), Next::Need(7));
-    for bad in [&b"S\0\0\0\x03"[..], b"S\0\0\xff\xff", b"Q\x7f\0\0\0", b"!\0\0\0\x04"] {
-        let error = next_frame(bad).unwrap_err();
-        assert_eq!((error.sqlstate(), error.fields().severity), (SqlState::PROTOCOL_VIOLATION, Severity::Fatal));
+    for bad in [&b"S\0\0\0\x03"[..], b"S\0\0\xff\xff", b"Q\x7f\0\0\0"] {
+        assert_eq!(next_frame(bad).unwrap(), Next::Lost);
     }
+    let error = next_frame(b"!\0\0\0\x04").unwrap_err();
+    assert_eq!((error.sqlstate(), error.fields().severity), (SqlState::PROTOCOL_VIOLATION, Severity::Fatal));
 }
 
 #[test]
@@ -80,7 +82,12 @@ fn startup_packets() {
     let NextStartup::Packet(Startup::Message(m), _) = next_startup(&packet).unwrap() else { panic!("no message") };
     assert_eq!(m.negotiate().unwrap(), (ProtocolVersion::V3_2, vec!["_pq_.x"]));
     assert_eq!(m.parameters().next().unwrap().unwrap(), ("user", "u"));
-    assert_eq!(next_startup(&startup(0x0002_0000, b"\0")).unwrap_err().sqlstate(), SqlState::FEATURE_NOT_SUPPORTED);
+    assert_eq!(next_startup(&startup(0x0004_0000, b"\0")).unwrap_err().sqlstate(), SqlState::FEATURE_NOT_SUPPORTED);
+    let old = ProtocolVersion { major: 2, minor: 0 };
+    assert_eq!(next_startup(&startup(0x0002_0000, b"\0")).unwrap(), NextStartup::Packet(Startup::Outdated(old), 9));
+    for other in [&b"X\0\0\0\x04"[..], b"\0\0\0\x07\0\x03\0", &startup(80877102, b"\0\0\0\x07")] {
+        assert_eq!(next_startup(other).unwrap(), NextStartup::NoPacket);
+    }
     for bad in [startup(0x0003_0000, b"user\0u\0"), startup(0x0003_0000, b"user\0\0"), startup(0x0003_0000, b"")] {
         assert_eq!(next_startup(&bad).unwrap_err().sqlstate(), SqlState::PROTOCOL_VIOLATION);
     }
@@ -99,8 +106,11 @@ fn backend_messages_have_their_bytes() {
     out.end();
     assert_eq!(out.bytes(), b"D\0\0\0\x0f\0\x02\xff\xff\xff\xff\0\0\0\x017");
     out.clear();
-    out.report(&err!(SYNTAX_ERROR, "bad").at(4).severity(Severity::Error));
-    assert_eq!(out.bytes(), b"E\0\0\0\x22SERROR\0VERROR\0C42601\0Mbad\0P5\0\0");
+    let error = err!(SYNTAX_ERROR, "bad").at(4).severity(Severity::Error).routine("base_yyerror");
+    out.report(&error);
+    let line = error.fields().origin.line();
+    let fields = format!("SERROR\0VERROR\0C42601\0Mbad\0P5\0Ftests.rs\0L{line}\0Rbase_yyerror\0\0");
+    assert_eq!(out.bytes(), [&b"E"[..], &(fields.len() as u32 + 4).to_be_bytes(), fields.as_bytes()].concat());
 }
 
 /// The decoder under mutated and random messages: any answer but a panic, and only the documented SQLSTATEs.

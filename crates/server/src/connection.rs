@@ -213,6 +213,7 @@ impl Connection {
             match next_frame(self.input.data()) {
                 Err(e) => return Ok(Err(e)),
                 Ok(Next::Need(n)) => self.read_until(n)?,
+                Ok(Next::Lost) => return Err(ReadEnd),
                 Ok(Next::Frame(frame)) => {
                     message.clear();
                     message.extend_from_slice(&self.input.data()[frame.body..frame.end]);
@@ -257,6 +258,7 @@ impl Connection {
             self.input.consume(std::mem::take(&mut self.lent));
             let frame = match next_frame(self.input.data()) {
                 Ok(Next::Frame(frame)) => frame,
+                Ok(Next::Lost) => return Turn::Ends,
                 Ok(Next::Need(_)) if self.drained && !hung_up => return Turn::Waits,
                 Ok(Next::Need(need)) => match self.read_news(need) {
                     Ok(true) => continue,
@@ -363,14 +365,33 @@ impl Client for Connection {
         result.map_err(connection_lost)
     }
 
+    fn copy_stalls(&mut self) -> Result<bool> {
+        /// Shorter pauses are those of a client that does what it can.
+        const PAUSE_MILLISECONDS: i32 = 20;
+        self.input.consume(std::mem::take(&mut self.lent));
+        let Next::Need(need) = next_frame(self.input.data())? else { return Ok(false) };
+        match self.read_news(need) {
+            Ok(false) => {}
+            // The end of the stream is found again by who needs what follows.
+            Ok(true) | Err(ReadEnd) => return Ok(false),
+        }
+        about_to_wait();
+        let mut wanted = libc::pollfd { fd: self.stream.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one descriptor, which lives through the call.
+        Ok(unsafe { libc::poll(&mut wanted, 1, PAUSE_MILLISECONDS) } == 0)
+    }
+
     fn copy_read(&mut self) -> Result<Option<&[u8]>> {
         self.input.consume(std::mem::take(&mut self.lent));
+        let gone = |_| err!(CONNECTION_FAILURE, "unexpected EOF on client connection with an open transaction");
         loop {
             match next_frame(self.input.data())? {
-                Next::Need(n) => self.read_until(n).map_err(|_| {
-                    err!(CONNECTION_FAILURE, "unexpected EOF on client connection with an open transaction")
-                        .severity(Severity::Fatal)
-                })?,
+                Next::Need(n) => {
+                    // Who reads here does not look whether that was all.
+                    self.drained = false;
+                    self.read_until(n).map_err(gone)?;
+                }
+                Next::Lost => return Err(gone(ReadEnd)),
                 Next::Frame(frame) if frame.tag == b'd' => {
                     self.lent = frame.end;
                     return Ok(Some(&self.input.data()[frame.body..frame.end]));

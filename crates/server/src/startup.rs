@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use melba_catalog::{Catalog, Role};
 use melba_protocol::frontend::decode_sasl_initial;
-use melba_protocol::startup::NextStartup;
+use melba_protocol::startup::{NextStartup, unsupported_version};
 use melba_protocol::{ProtocolVersion, Startup, next_startup};
 use melba_sql::session::Session;
 use melba_sql::session::backends::{Addresses, Backend, Peer, Wake};
@@ -23,6 +23,8 @@ pub(crate) struct Request {
     version: ProtocolVersion,
     user: String,
     database: String,
+    /// A command line, as PGOPTIONS has it.
+    options: String,
     settings: Vec<(String, String)>,
 }
 
@@ -37,6 +39,9 @@ pub(crate) fn start(
     connection.set_read_timeout(Some(Duration::from_secs(60)));
     let cancel = |pid, secret: &[u8]| instance.backends.cancel(pid, secret);
     let Some(request) = read_request(connection, cancel)? else { return Ok(None) };
+    if instance.backends.len() >= connections_max(instance) {
+        return Err(too_many_clients());
+    }
     // A database that does not exist is reported after authentication; roles are the same in all.
     let database = instance.cluster.catalog_by_name(&request.database);
     let catalog = database.clone().unwrap_or_else(|| instance.cluster.catalog(Oid::INVALID));
@@ -45,22 +50,21 @@ pub(crate) fn start(
     if addresses.is_some_and(|a| !a.client.ip().to_canonical().is_loopback()) {
         authenticate(connection, instance, &request.user, role.as_deref())?;
     }
+    // Who is not let in for another reason than the password hears of it afterwards, as from PostgreSQL.
+    connection.output().authentication_ok();
     let (role, catalog) = admit(database, &request, role)?;
     let state = session_state(instance, &request, &role, &catalog, pid)?;
     register(instance, &request, &state, addresses, wake)?;
-    let out = connection.output();
-    out.authentication_ok();
     let mut session = Session::new(state.clone());
-    if let Some(backend) = instance.backends.get(pid) {
-        connection.output().backend_key_data(pid, &backend.secret);
-    }
-    session.greet(connection);
+    let secret = instance.backends.get(pid).map_or_else(Vec::new, |backend| backend.secret.clone());
+    session.greet(&secret, connection);
     connection.flush()?;
     Ok(Some(session))
 }
 
 /// Reads up to what the client wants; `None` when it has cancelled something, or left.
 pub(crate) fn read_request(connection: &mut Connection, cancel: impl Fn(i32, &[u8])) -> Result<Option<Request>> {
+    let (mut tls_refused, mut gss_refused) = (false, false);
     loop {
         let (request, bytes) = match next_startup(connection.data())? {
             NextStartup::Need(n) => {
@@ -73,8 +77,27 @@ pub(crate) fn read_request(connection: &mut Connection, cancel: impl Fn(i32, &[u
                 cancel(pid, secret);
                 return Ok(None);
             }
-            // TLS and GSSAPI are not offered; the client goes on in the clear or leaves.
-            NextStartup::Packet(Startup::Ssl | Startup::Gssenc, bytes) => (None, bytes),
+            NextStartup::NoPacket => return Ok(None),
+            NextStartup::Packet(Startup::Outdated(version), _) => {
+                let message = format!("EFATAL:  {}\n\0", unsupported_version(version).message());
+                connection.send_raw(message.as_bytes())?;
+                return Ok(None);
+            }
+            // TLS and GSSAPI are not offered; the client goes on in the clear or leaves. It may ask once.
+            NextStartup::Packet(Startup::Ssl, _) if tls_refused => {
+                return Err(unsupported_version(ProtocolVersion::SSL_REQUEST));
+            }
+            NextStartup::Packet(Startup::Gssenc, _) if gss_refused => {
+                return Err(unsupported_version(ProtocolVersion::GSSENC_REQUEST));
+            }
+            NextStartup::Packet(Startup::Ssl, bytes) => {
+                tls_refused = true;
+                (None, bytes)
+            }
+            NextStartup::Packet(Startup::Gssenc, bytes) => {
+                gss_refused = true;
+                (None, bytes)
+            }
             NextStartup::Packet(Startup::Message(message), bytes) => {
                 let (version, unknown) = message.negotiate()?;
                 let unknown: Vec<String> = unknown.into_iter().map(str::to_owned).collect();
@@ -100,13 +123,14 @@ fn read_parameters<'a>(
     parameters: impl Iterator<Item = Result<(&'a str, &'a str)>>,
     version: ProtocolVersion,
 ) -> Result<Request> {
-    let mut request = Request { version, user: String::new(), database: String::new(), settings: Vec::new() };
+    let mut request =
+        Request { version, user: String::new(), database: String::new(), options: String::new(), settings: Vec::new() };
     for pair in parameters {
         let (name, value) = pair.map_err(fatal)?;
         match name {
             "user" => request.user = value.to_owned(),
             "database" => request.database = value.to_owned(),
-            "options" => request.settings.extend(options(value)?),
+            "options" => request.options = value.to_owned(),
             "replication" if matches!(value, "false" | "off" | "no" | "0") => {}
             "replication" => return Err(fatal(DbError::unsupported("replication"))),
             _ if name.starts_with("_pq_.") => {}
@@ -144,15 +168,15 @@ fn options(text: &str) -> Result<Vec<(String, String)>> {
     let mut settings = Vec::new();
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
-        let assignment = match word.as_str() {
-            "-c" => words.next().unwrap_or_default(),
-            w if w.starts_with("--") => w[2..].to_owned(),
-            w if w.starts_with("-c") => w[2..].to_owned(),
+        let (switch, assignment) = match word.as_str() {
+            "-c" => ("-c ", words.next().unwrap_or_default()),
+            w if w.starts_with("--") => ("--", w[2..].to_owned()),
+            w if w.starts_with("-c") => ("-c ", w[2..].to_owned()),
             _ => return Err(fatal(err!(SYNTAX_ERROR, "invalid command-line argument for server process: {word}"))),
         };
         match assignment.split_once('=') {
             Some((name, value)) => settings.push((name.replace('-', "_"), value.to_owned())),
-            None => return Err(fatal(err!(SYNTAX_ERROR, "-c {assignment} requires a value"))),
+            None => return Err(fatal(err!(SYNTAX_ERROR, "{switch}{assignment} requires a value"))),
         }
     }
     Ok(settings)
@@ -218,7 +242,7 @@ fn session_state(
     settings.set_internal("is_superuser", Value::Bool(role.superuser));
     settings.set_internal("session_authorization", Value::Text(request.user.as_str().into()));
     let ignored = apply_stored(&mut settings, catalog, role);
-    for (name, value) in &request.settings {
+    for (name, value) in options(&request.options)?.iter().chain(&request.settings) {
         settings.set_at_start(name, value).map_err(fatal)?;
     }
     let engine = instance.cluster.engine.session().map_err(|e| fatal(e.into()))?;
@@ -259,7 +283,6 @@ fn register(
     addresses: Option<Addresses>,
     wake: Box<dyn Wake>,
 ) -> Result<()> {
-    let max = instance.settings().get("max_connections").as_integer().max(1) as usize;
     // Clients of the older protocol can keep four bytes only.
     let secret_bytes = if request.version >= ProtocolVersion::V3_2 { 32 } else { 4 };
     let secret = rand::random::<[u8; 32]>()[..secret_bytes].to_vec();
@@ -271,10 +294,16 @@ fn register(
         addresses,
         started: instance.cluster.clock.now_micros(),
     };
-    if !instance.backends.add(Arc::new(backend), max) {
-        return Err(fatal(err!(TOO_MANY_CONNECTIONS, "sorry, too many clients already")));
-    }
-    Ok(())
+    // Others may have come since it was looked for.
+    if instance.backends.add(Arc::new(backend), connections_max(instance)) { Ok(()) } else { Err(too_many_clients()) }
+}
+
+fn connections_max(instance: &Instance) -> usize {
+    instance.settings().get("max_connections").as_integer().max(1) as usize
+}
+
+fn too_many_clients() -> DbError {
+    fatal(err!(TOO_MANY_CONNECTIONS, "sorry, too many clients already"))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The one error type that reaches a client: SQLSTATE, message and the optional fields of an ErrorResponse.
 
+use std::panic::Location;
+
 use crate::sqlstate::SqlState;
 
 pub type Result<T, E = DbError> = std::result::Result<T, E>;
@@ -58,9 +60,43 @@ pub struct Fields {
     pub column: Option<String>,
     pub data_type: Option<String>,
     pub constraint: Option<String>,
+    pub origin: Origin,
+}
+
+/// Where in the source an error was raised. Any two are equal: it is no part of what an error says.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    location: &'static Location<'static>,
+    /// A function's path, or the name of PostgreSQL's function for the errors that clients know by it.
+    routine: Option<&'static str>,
+}
+
+impl PartialEq for Origin {
+    fn eq(&self, _: &Origin) -> bool {
+        true
+    }
+}
+
+impl Origin {
+    /// The name of the source file, without its folder.
+    pub fn file(&self) -> &'static str {
+        let path = self.location.file();
+        path.rsplit(['/', '\\']).next().unwrap_or(path)
+    }
+
+    pub fn line(&self) -> u32 {
+        self.location.line()
+    }
+
+    /// The function's name, or the file's where it is not known.
+    pub fn routine(&self) -> &'static str {
+        let path = self.routine.unwrap_or_else(|| self.file().trim_end_matches(".rs"));
+        path.trim_end_matches("::{{closure}}").rsplit("::").next().unwrap_or(path)
+    }
 }
 
 impl DbError {
+    #[track_caller]
     pub fn new(sqlstate: SqlState, message: impl Into<String>) -> DbError {
         DbError(Box::new(Fields {
             severity: Severity::Error,
@@ -76,15 +112,18 @@ impl DbError {
             column: None,
             data_type: None,
             constraint: None,
+            origin: Origin { location: Location::caller(), routine: None },
         }))
     }
 
     /// 0A000: something PostgreSQL does that Melba does not do yet. `what` reads like "SERIALIZABLE isolation".
+    #[track_caller]
     pub fn unsupported(what: impl std::fmt::Display) -> DbError {
         DbError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("{what} is not supported yet"))
     }
 
     /// XX000: a broken invariant of ours, reported rather than asserted where the server can go on.
+    #[track_caller]
     pub fn internal(message: impl Into<String>) -> DbError {
         DbError::new(SqlState::INTERNAL_ERROR, message)
     }
@@ -162,6 +201,17 @@ impl DbError {
         self
     }
 
+    /// PostgreSQL's name of the function that raises this, for errors that clients know by it.
+    pub fn routine(mut self, name: &'static str) -> DbError {
+        self.0.origin.routine = Some(name);
+        self
+    }
+
+    /// The function that raises this is the one around `place`.
+    pub fn raised_at<F: Fn()>(self, _place: F) -> DbError {
+        self.routine(std::any::type_name::<F>())
+    }
+
     pub fn sqlstate(&self) -> SqlState {
         self.0.sqlstate
     }
@@ -197,7 +247,7 @@ impl std::error::Error for DbError {}
 #[macro_export]
 macro_rules! err {
     ($state:ident, $($arg:tt)*) => {
-        $crate::DbError::new($crate::SqlState::$state, format!($($arg)*))
+        $crate::DbError::new($crate::SqlState::$state, format!($($arg)*)).raised_at(|| ())
     };
 }
 
@@ -207,4 +257,20 @@ macro_rules! bail {
     ($($arg:tt)*) => {
         return Err($crate::err!($($arg)*).into())
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_know_the_function_that_raised_them() {
+        let error = err!(SYNTAX_ERROR, "wrong").at(3);
+        let origin = error.fields().origin;
+        assert_eq!((origin.file(), origin.routine()), ("error.rs", "errors_know_the_function_that_raised_them"));
+        let in_closure = [()].map(|()| err!(SYNTAX_ERROR, "wrong"));
+        assert_eq!(in_closure[0].fields().origin.routine(), "errors_know_the_function_that_raised_them");
+        assert_eq!(DbError::internal("x").fields().origin.routine(), "error");
+        assert_eq!(DbError::internal("x").routine("RevalidateCachedQuery").fields().origin.routine(), "RevalidateCachedQuery");
+    }
 }

@@ -368,6 +368,7 @@ impl<'p> Analyzer<'_, 'p> {
             None => {
                 let (to, from) = (self.cx.type_name(c.ty), self.cx.type_name(from));
                 Err(err!(DATATYPE_MISMATCH, "column \"{}\" is of type {to} but expression is of type {from}", c.name)
+                    .routine("transformAssignedExpr")
                     .hint("You will need to rewrite or cast the expression.")
                     .at(location))
             }

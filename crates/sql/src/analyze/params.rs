@@ -36,7 +36,8 @@ impl Params {
 
     pub(super) fn reference(&mut self, cx: &Context<'_>, node: &pb::ParamRef) -> Result<Expr> {
         let missing = || err!(UNDEFINED_PARAMETER, "there is no parameter ${}", node.number).at(node.location);
-        const NUMBER_MAX: i32 = 65_535;
+        // More than a Bind message can have: PostgreSQL lets them pass here.
+        const NUMBER_MAX: i32 = 1 << 20;
         if node.number <= 0 || self.variable && node.number > NUMBER_MAX {
             return Err(missing());
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use melba_engine::Transaction;
 use melba_functions::{Session, io};
+use melba_protocol::body::utf8;
 use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Oid, Result, SqlState, bail, err, oids};
 
 use super::binary::{self, Step};
@@ -129,6 +130,16 @@ impl CopyFrom {
             return Ok(());
         }
         self.take(data).map_err(|e| self.earlier(e))
+    }
+
+    /// Writes the rows that are there.
+    pub fn catch_up(&mut self) -> Result<()> {
+        self.flush().map_err(|e| self.earlier(e))
+    }
+
+    /// The line that comes next.
+    pub fn place(&self) -> String {
+        format!("COPY {}, line {}", self.writer.target.relation.name, self.line + 1)
     }
 
     /// What there is to say about rows that came before an error.
@@ -256,10 +267,14 @@ impl CopyFrom {
             self.done = true;
             return Ok(Some(taken));
         }
-        if std::str::from_utf8(line).is_err() {
-            return Err(self.at_line(invalid_utf8(line), first_line, None));
-        }
+        utf8(line).map_err(|e| self.at_line(e, first_line, None))?;
         self.split(line).map_err(|e| self.at_line(e, first_line, Some(line)))?;
+        if self.fields.escaped {
+            // The line is UTF-8; only escapes may have spoilt it.
+            for i in 0..self.fields.len() {
+                utf8(self.fields.get(i).1).map_err(|e| self.at_line(e, first_line, Some(line)))?;
+            }
+        }
         // A table without columns is copied as empty lines.
         let no_columns = self.sources.is_empty() && line.is_empty();
         if !no_columns {
@@ -350,10 +365,6 @@ impl CopyFrom {
                 self.batch[self.sources[i].at].push(value);
             }
             FieldKind::Value => {
-                // The line is UTF-8; only escapes may have spoilt it.
-                if self.fields.escaped && std::str::from_utf8(bytes).is_err() {
-                    return Err(invalid_utf8(bytes));
-                }
                 push_value(&*self.ctx.session, source, bytes, column)?;
             }
         }
@@ -369,7 +380,7 @@ impl CopyFrom {
                 FieldKind::Null => Ok(Datum::Null),
                 FieldKind::Default => self.default_of(source.at),
                 FieldKind::Value => {
-                    let text = std::str::from_utf8(bytes).map_err(|_| invalid_utf8(bytes))?;
+                    let text = utf8(bytes)?;
                     match io::soft_text_in(&*self.ctx.session, source.ty, source.typmod, text)? {
                         Ok(value) => Ok(value),
                         Err(_) => return self.skip_row(line, i),
@@ -395,7 +406,7 @@ impl CopyFrom {
             let message =
                 format!("skipping row due to data type incompatibility at line {line} for column \"{name}\": \"{shown}\"");
             let notice = DbError::new(SqlState::SUCCESSFUL_COMPLETION, message).severity(melba_types::Severity::Notice);
-            self.ctx.session.notice(notice);
+            self.ctx.session.notice(notice.context(format!("COPY {}", self.writer.target.relation.name)));
         }
         if let Some(limit) = self.options.reject_limit
             && self.skipped > limit
@@ -625,7 +636,7 @@ fn push_value(session: &dyn Session, source: &Source, bytes: &[u8], column: &mut
         (ColumnData::Int4(_), oids::INT4) if let Some(v) = plain_integer(bytes, 9) => column.push(Datum::Int4(v as i32)),
         (ColumnData::Int8(_), oids::INT8) if let Some(v) = plain_integer(bytes, 18) => column.push(Datum::Int8(v)),
         _ => {
-            let text = std::str::from_utf8(bytes).map_err(|_| invalid_utf8(bytes))?;
+            let text = utf8(bytes)?;
             column.push(io::text_in(session, source.ty, source.typmod, text)?);
         }
     }
@@ -669,16 +680,4 @@ fn shown(bytes: &[u8]) -> String {
         end -= 1;
     }
     format!("{}...", &text[..end])
-}
-
-fn invalid_utf8(bytes: &[u8]) -> DbError {
-    let at = std::str::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), |_| 0);
-    let length = match bytes.get(at) {
-        Some(0xc0..=0xdf) => 2,
-        Some(0xe0..=0xef) => 3,
-        Some(0xf0..=0xf7) => 4,
-        _ => 1,
-    };
-    let shown: Vec<String> = bytes[at..].iter().take(length).map(|b| format!("0x{b:02x}")).collect();
-    err!(CHARACTER_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": {}", shown.join(" "))
 }

@@ -1,9 +1,13 @@
 //! COPY's WITH options.
 
-use melba_types::{DbError, Result, bail, err};
-use pg_query::protobuf::{Node, node::Node as N};
+use std::sync::Arc;
 
-use crate::ddl::nodes::{option_bool, option_int, option_text, options, strings};
+use melba_catalog::Relation;
+use melba_types::{DbError, Result, bail, err};
+use pg_query::protobuf::{DefElem, Node, node::Node as N};
+
+use crate::ddl::nodes::{option_bool, option_text, options, strings};
+use crate::session::setting_check::is_encoding;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyFormat {
@@ -83,6 +87,7 @@ impl CopyOptions {
             silent: false,
         };
         let (mut delimiter, mut null, mut quote, mut escape) = (None, None, None, None);
+        let mut freeze = false;
         let mut seen: Vec<&str> = Vec::new();
         for def in options(nodes) {
             let name = def.defname.as_str();
@@ -92,40 +97,22 @@ impl CopyOptions {
             seen.push(name);
             let text = || option_text(def).unwrap_or_default();
             match name {
-                "format" => {
-                    out.format = match text().as_str() {
-                        "text" => CopyFormat::Text,
-                        "csv" => CopyFormat::Csv,
-                        "binary" => CopyFormat::Binary,
-                        other => {
-                            let e = err!(INVALID_PARAMETER_VALUE, "COPY format \"{other}\" not recognized");
-                            return Err(e.at(def.location));
-                        }
-                    }
-                }
+                "format" => out.format = format(def)?,
                 "delimiter" => delimiter = Some(text()),
                 "null" => null = Some(text()),
                 "default" => out.default = Some(text()),
                 "quote" => quote = Some(text()),
                 "escape" => escape = Some(text()),
                 "header" => out.header = header(def, from)?,
-                "freeze" => drop(option_bool(def)?),
-                "encoding" => match text().to_ascii_uppercase().as_str() {
-                    "UTF8" | "UTF-8" | "UNICODE" | "SQL_ASCII" => {}
-                    other => return Err(DbError::unsupported(format!("COPY with encoding \"{other}\""))),
-                },
-                "force_quote" => out.force_quote = columns(def.arg.as_deref())?,
-                "force_not_null" => out.force_not_null = columns(def.arg.as_deref())?,
-                "force_null" => out.force_null = columns(def.arg.as_deref())?,
-                "on_error" => {
-                    out.ignore_errors = match text().as_str() {
-                        "stop" => false,
-                        "ignore" => true,
-                        other => bail!(INVALID_PARAMETER_VALUE, "COPY ON_ERROR \"{other}\" not recognized"),
-                    }
-                }
+                "freeze" => freeze = option_bool(def)?,
+                "encoding" => encoding(def)?,
+                "force_quote" => out.force_quote = columns(def)?,
+                "force_not_null" => out.force_not_null = columns(def)?,
+                "force_null" => out.force_null = columns(def)?,
+                "on_error" => out.ignore_errors = ignores_errors(def, from)?,
                 "reject_limit" => {
-                    let limit = option_int(def)?;
+                    let wrong = |_| err!(INVALID_TEXT_REPRESENTATION, "invalid input syntax for type bigint: \"{}\"", text());
+                    let limit: i64 = text().trim().parse().map_err(wrong)?;
                     if limit <= 0 {
                         bail!(INVALID_PARAMETER_VALUE, "REJECT_LIMIT ({limit}) must be greater than zero");
                     }
@@ -135,7 +122,10 @@ impl CopyOptions {
                     "verbose" => out.verbose = true,
                     "silent" => out.silent = true,
                     "default" => {}
-                    other => bail!(INVALID_PARAMETER_VALUE, "COPY LOG_VERBOSITY \"{other}\" not recognized"),
+                    other => {
+                        let e = err!(INVALID_PARAMETER_VALUE, "COPY LOG_VERBOSITY \"{other}\" not recognized");
+                        return Err(e.at(def.location));
+                    }
                 },
                 other => {
                     return Err(err!(SYNTAX_ERROR, "option \"{other}\" not recognized").at(def.location));
@@ -143,6 +133,9 @@ impl CopyOptions {
             }
         }
         out.finish(delimiter, null, quote, escape, from)?;
+        if freeze && !from {
+            bail!(INVALID_PARAMETER_VALUE, "COPY FREEZE cannot be used with COPY TO");
+        }
         Ok(out)
     }
 
@@ -156,16 +149,7 @@ impl CopyOptions {
     ) -> Result<()> {
         let csv = self.format == CopyFormat::Csv;
         if self.format == CopyFormat::Binary {
-            for (given, name) in
-                [(delimiter.is_some(), "DELIMITER"), (null.is_some(), "NULL"), (self.default.is_some(), "DEFAULT")]
-            {
-                if given {
-                    bail!(SYNTAX_ERROR, "cannot specify {name} in BINARY mode");
-                }
-            }
-            if self.header != Header::Absent {
-                bail!(FEATURE_NOT_SUPPORTED, "cannot specify HEADER in BINARY mode");
-            }
+            self.check_binary(delimiter.is_some(), null.is_some())?;
         }
         let one = |value: Option<String>, default: u8, what: &str| match value.as_deref().map(str::as_bytes) {
             None => Ok(default),
@@ -203,8 +187,10 @@ impl CopyOptions {
                 bail!(FEATURE_NOT_SUPPORTED, "COPY {name} requires CSV mode");
             }
             if from == (name == "FORCE_QUOTE") {
-                let direction = if from { "FROM" } else { "TO" };
-                bail!(FEATURE_NOT_SUPPORTED, "COPY {name} cannot be used with COPY {direction}");
+                if from {
+                    bail!(FEATURE_NOT_SUPPORTED, "COPY {name} cannot be used with COPY FROM");
+                }
+                bail!(INVALID_PARAMETER_VALUE, "COPY {name} cannot be used with COPY TO");
             }
         }
         if self.null.as_bytes().contains(&self.delimiter) {
@@ -213,14 +199,99 @@ impl CopyOptions {
         if csv && self.null.as_bytes().contains(&self.quote) {
             bail!(INVALID_PARAMETER_VALUE, "CSV quote character must not appear in the NULL specification");
         }
-        if self.default.is_some() && !from {
-            bail!(FEATURE_NOT_SUPPORTED, "COPY DEFAULT cannot be used with COPY TO");
-        }
-        if self.ignore_errors && !from {
-            bail!(INVALID_PARAMETER_VALUE, "COPY ON_ERROR cannot be used with COPY TO");
+        if let Some(default) = &self.default {
+            self.check_default(default, from)?;
         }
         if self.reject_limit.is_some() && !self.ignore_errors {
-            bail!(SYNTAX_ERROR, "COPY REJECT_LIMIT requires ON_ERROR to be set to IGNORE");
+            bail!(INVALID_PARAMETER_VALUE, "COPY REJECT_LIMIT requires ON_ERROR to be set to IGNORE");
+        }
+        Ok(())
+    }
+}
+
+fn format(def: &DefElem) -> Result<CopyFormat> {
+    match option_text(def).unwrap_or_default().as_str() {
+        "text" => Ok(CopyFormat::Text),
+        "csv" => Ok(CopyFormat::Csv),
+        "binary" => Ok(CopyFormat::Binary),
+        other => Err(err!(INVALID_PARAMETER_VALUE, "COPY format \"{other}\" not recognized").at(def.location)),
+    }
+}
+
+fn encoding(def: &DefElem) -> Result<()> {
+    match option_text(def).unwrap_or_default().to_ascii_uppercase().as_str() {
+        "UTF8" | "UTF-8" | "UNICODE" | "SQL_ASCII" => Ok(()),
+        other if is_encoding(other) => Err(DbError::unsupported(format!("COPY with encoding \"{other}\""))),
+        _ => {
+            let e = err!(INVALID_PARAMETER_VALUE, "argument to option \"encoding\" must be a valid encoding name");
+            Err(e.at(def.location))
+        }
+    }
+}
+
+fn ignores_errors(def: &DefElem, from: bool) -> Result<bool> {
+    if !from {
+        return Err(err!(INVALID_PARAMETER_VALUE, "COPY ON_ERROR cannot be used with COPY TO").at(def.location));
+    }
+    match option_text(def).unwrap_or_default().as_str() {
+        "stop" => Ok(false),
+        "ignore" => Ok(true),
+        other => Err(err!(INVALID_PARAMETER_VALUE, "COPY ON_ERROR \"{other}\" not recognized").at(def.location)),
+    }
+}
+
+impl CopyOptions {
+    fn check_binary(&self, delimiter: bool, null: bool) -> Result<()> {
+        for (given, name) in [(delimiter, "DELIMITER"), (null, "NULL"), (self.default.is_some(), "DEFAULT")] {
+            if given {
+                bail!(SYNTAX_ERROR, "cannot specify {name} in BINARY mode");
+            }
+        }
+        if self.header != Header::Absent {
+            bail!(FEATURE_NOT_SUPPORTED, "cannot specify HEADER in BINARY mode");
+        }
+        if self.ignore_errors {
+            bail!(SYNTAX_ERROR, "only ON_ERROR STOP is allowed in BINARY mode");
+        }
+        Ok(())
+    }
+
+    fn check_default(&self, default: &str, from: bool) -> Result<()> {
+        let csv = self.format == CopyFormat::Csv;
+        if !from {
+            bail!(FEATURE_NOT_SUPPORTED, "COPY DEFAULT cannot be used with COPY TO");
+        }
+        if default.contains(['\n', '\r']) {
+            bail!(INVALID_PARAMETER_VALUE, "COPY default representation cannot use newline or carriage return");
+        }
+        if default.as_bytes().contains(&self.delimiter) {
+            bail!(FEATURE_NOT_SUPPORTED, "COPY delimiter character must not appear in the DEFAULT specification");
+        }
+        if csv && default.as_bytes().contains(&self.quote) {
+            bail!(FEATURE_NOT_SUPPORTED, "CSV quote character must not appear in the DEFAULT specification");
+        }
+        if default == self.null {
+            bail!(FEATURE_NOT_SUPPORTED, "NULL specification and DEFAULT specification cannot be the same");
+        }
+        Ok(())
+    }
+
+    /// The columns that options name must be there, and among those copied.
+    pub fn check_columns(&self, relation: Option<&Relation>, copied: &[Arc<str>]) -> Result<()> {
+        let lists =
+            [(&self.force_quote, "FORCE_QUOTE"), (&self.force_not_null, "FORCE_NOT_NULL"), (&self.force_null, "FORCE_NULL")];
+        for (columns, option) in lists {
+            let Columns::Named(names) = columns else { continue };
+            for name in names {
+                if let Some(relation) = relation
+                    && !relation.columns.iter().any(|c| !c.dropped && *c.name == **name)
+                {
+                    bail!(UNDEFINED_COLUMN, "column \"{name}\" of relation \"{}\" does not exist", relation.name);
+                }
+                if !copied.iter().any(|c| **c == **name) {
+                    bail!(INVALID_COLUMN_REFERENCE, "{option} column \"{name}\" not referenced by COPY");
+                }
+            }
         }
         Ok(())
     }
@@ -236,10 +307,13 @@ fn header(def: &pg_query::protobuf::DefElem, from: bool) -> Result<Header> {
     }
 }
 
-fn columns(arg: Option<&Node>) -> Result<Columns> {
-    match arg.and_then(|n| n.node.as_ref()) {
+fn columns(def: &DefElem) -> Result<Columns> {
+    match def.arg.as_deref().and_then(|n| n.node.as_ref()) {
         Some(N::AStar(_)) => Ok(Columns::All),
         Some(N::List(list)) => Ok(Columns::Named(strings(&list.items).into_iter().map(str::to_owned).collect())),
-        _ => Err(err!(INVALID_PARAMETER_VALUE, "argument to option must be a list of column names")),
+        _ => {
+            let e = err!(INVALID_PARAMETER_VALUE, "argument to option \"{}\" must be a list of column names", def.defname);
+            Err(e.at(def.location))
+        }
     }
 }

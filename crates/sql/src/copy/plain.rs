@@ -1,12 +1,12 @@
 //! The fast path of the text format: many lines at a time, then column by column.
 //!
 //! It takes lines from the start of the input up to the first one that is anything but a row of values without escapes: one with
-//! a backslash (but for the null marker), a carriage return, bytes that are not UTF-8, or another number of fields. What such a
+//! a backslash (but for the null marker), a carriage return, a zero byte, bytes that are not UTF-8, or another number of fields. What such a
 //! line means, or which error it is, is the general path's business.
 
 use std::ops::Range;
 
-use memchr::{memchr, memchr3_iter};
+use memchr::{memchr2, memchr3_iter};
 
 /// Bytes of the input that are looked at for one batch.
 const WINDOW_BYTES: usize = 1 << 20;
@@ -34,7 +34,7 @@ impl PlainLines {
     pub fn find(&mut self, input: &[u8], rows_max: usize) -> usize {
         self.ends.clear();
         let window = &input[..input.len().min(WINDOW_BYTES)];
-        let window = &window[..memchr(b'\r', window).unwrap_or(window.len())];
+        let window = &window[..memchr2(b'\r', 0, window).unwrap_or(window.len())];
         let (mut rows, mut in_row, mut start) = (0, 0, 0);
         for at in memchr3_iter(self.delimiter, b'\n', b'\\', window) {
             if window[at] == b'\\' {

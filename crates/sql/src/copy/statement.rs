@@ -31,6 +31,14 @@ impl CopyIn for CopyFrom {
         CopyFrom::feed(self, data)
     }
 
+    fn catch_up(&mut self) -> Result<()> {
+        CopyFrom::catch_up(self)
+    }
+
+    fn place(&self) -> String {
+        CopyFrom::place(self)
+    }
+
     fn finish(mut self: Box<Self>) -> Result<u64> {
         CopyFrom::finish(&mut self)
     }
@@ -132,6 +140,8 @@ fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result
         return Err(DbError::unsupported(format!("COPY into system catalog \"{}\"", relation.name)));
     }
     let columns = copied_columns(&relation, &strings(&s.attlist))?;
+    let copied: Vec<Arc<str>> = columns.iter().map(|at| relation.columns[*at].name.clone()).collect();
+    options.check_columns(Some(&*relation), &copied)?;
     let inserted = columns.iter().map(|at| *at as i16 + 1).collect();
     let required = Privileges { insert: true, inserted, ..Privileges::default() };
     permissions::require(&cx.ddl.catalog(), cx.ddl.user, &relation, &required)?;
@@ -214,7 +224,8 @@ fn copy_to(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<O
     };
     let width = columns.len();
     let format = wire_format(&options);
-    let names = columns.iter().map(|c| c.name.clone()).collect();
+    let names: Vec<Arc<str>> = columns.iter().map(|c| c.name.clone()).collect();
+    options.check_columns(None, &names)?;
     let types = columns.iter().map(|c| c.ty).collect();
     let session = (cx.exec)().session.clone();
     let mut copy = CopyTo::new(session, Box::new(move || source.next(BATCH_ROWS)), names, types, options);

@@ -285,7 +285,7 @@ impl<'a> Planner<'a> {
 
 /// An expression's surroundings within a plan.
 /// The scope of what refers to nothing.
-struct Nothing;
+pub(super) struct Nothing;
 
 impl Scope for Nothing {
     fn var(&mut self, _: &Var) -> Result<Resolved> {

@@ -151,8 +151,15 @@ impl Backends {
         let backends = self.clone();
         let thread = std::thread::Builder::new().name("timeouts".into()).spawn(move || {
             loop {
-                let armed = backends.all().iter().filter(|b| b.interrupt.look_at_deadline()).count();
-                if armed == 0 { std::thread::park() } else { std::thread::sleep(WATCHDOG_PERIOD) }
+                let mut armed = false;
+                for backend in backends.all() {
+                    let (is_armed, must_end) = backend.interrupt.look_at_deadlines();
+                    armed |= is_armed;
+                    if must_end {
+                        backend.wake.wake();
+                    }
+                }
+                if armed { std::thread::sleep(WATCHDOG_PERIOD) } else { std::thread::park() }
             }
         })?;
         let _ = self.watchdog.set(thread.thread().clone());

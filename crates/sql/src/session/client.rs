@@ -17,6 +17,11 @@ pub trait Client {
     /// The next piece of COPY data, `None` after CopyDone. CopyFail is an error 57014. Any other message ends the copy with 08P01.
     fn copy_read(&mut self) -> Result<Option<&[u8]>>;
 
+    /// Waits a moment for more COPY data if there is none; true when none has come.
+    fn copy_stalls(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Sends the output when enough of it has gathered; called between rows.
     fn flush_when_large(&mut self) -> Result<()> {
         const LARGE_BYTES: usize = 64 << 10;

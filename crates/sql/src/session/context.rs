@@ -212,7 +212,7 @@ pub fn format_settings(settings: &Settings) -> FormatSettings {
     let definition = settings.definition(settings.find("DateStyle").expect("a setting of the table"));
     let style = settings.get("DateStyle").as_text();
     let (date_style, date_order) = definition
-        .and_then(|d| setting_check::date_style(d, style).ok())
+        .and_then(|d| setting_check::full_date_style(d, style).ok())
         .unwrap_or((melba_functions::DateStyle::Iso, melba_functions::DateOrder::Mdy));
     FormatSettings {
         date_style,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_protocol::Format;
-use melba_types::{Batch, DbError, Result, bail, err};
+use melba_types::{Batch, Datum, DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{DeclareCursorStmt, FetchDirection, FetchStmt};
 
 use crate::execute::Resources;
@@ -21,7 +21,14 @@ const NO_SCROLL: i32 = 4;
 const HOLD: i32 = 32;
 
 impl Session {
-    pub(super) fn run_declare(&mut self, declare: &DeclareCursorStmt, statement: &Statement) -> Result<Outcome> {
+    /// `types` and `parameters` of its query, which keeps them as long as it is open.
+    pub(super) fn run_declare(
+        &mut self,
+        declare: &DeclareCursorStmt,
+        statement: &Statement,
+        types: &[Oid],
+        parameters: &Arc<[Datum]>,
+    ) -> Result<Outcome> {
         let option = |bit: i32| declare.options & bit != 0;
         if !option(HOLD) && self.block == Block::None {
             bail!(NO_ACTIVE_SQL_TRANSACTION, "DECLARE CURSOR can only be used in transaction blocks");
@@ -33,8 +40,8 @@ impl Session {
             bail!(DUPLICATE_CURSOR, "cursor \"{}\" already exists", declare.portalname);
         }
         let inner = nested(declare.query.as_deref().and_then(|q| q.node.as_ref()), statement)?;
-        let prepared = std::sync::Arc::new(self.prepare(Some(inner), &[])?);
-        let Outcome::Rows { columns, source, .. } = self.start(Bound { prepared, parameters: Arc::from([]) })? else {
+        let prepared = Arc::new(self.prepare(Some(inner), types)?);
+        let Outcome::Rows { columns, source, .. } = self.start(Bound { prepared, parameters: parameters.clone() })? else {
             bail!(INVALID_CURSOR_DEFINITION, "cannot open multi-query plan as cursor");
         };
         let rewind = if option(SCROLL) {

@@ -5,6 +5,7 @@ use melba_protocol::{Format, Output};
 use melba_types::{Batch, Column, ColumnData, Datum, Oid, Result, float, oids};
 
 use super::client::Client;
+use super::extended::unknown_format;
 use super::pipeline::ValueIo;
 use super::portal::ResultColumn;
 
@@ -32,12 +33,14 @@ pub struct RowEncoder<'a> {
 }
 
 impl<'a> RowEncoder<'a> {
-    pub fn new(columns: &[ResultColumn], formats: &[Format], io: &'a ValueIo<'a>) -> RowEncoder<'a> {
-        let columns = columns.iter().enumerate().map(|(i, column)| {
-            let format = formats.get(i).copied().unwrap_or(Format::Text);
-            (column.ty, format, path(column.ty, format, io.format()))
+    /// # Errors
+    /// 22023 for a format that does not exist.
+    pub fn new(columns: &[ResultColumn], formats: &[Format], io: &'a ValueIo<'a>) -> Result<RowEncoder<'a>> {
+        let columns = columns.iter().enumerate().map(|(i, column)| match formats.get(i).copied().unwrap_or(Format::Text) {
+            Format::Unknown(code) => Err(unknown_format(code)),
+            format => Ok((column.ty, format, path(column.ty, format, io.format()))),
         });
-        RowEncoder { columns: columns.collect(), io }
+        Ok(RowEncoder { columns: columns.collect::<Result<_>>()?, io })
     }
 
     /// Sends rows `range` of `batch`.
@@ -79,8 +82,8 @@ impl<'a> RowEncoder<'a> {
             _ => {
                 let datum = column.get(row);
                 return out.value_with(|bytes| match format {
-                    Format::Text => self.io.output(ty, &datum, bytes),
                     Format::Binary => self.io.send(ty, &datum, bytes),
+                    _ => self.io.output(ty, &datum, bytes),
                 });
             }
         }

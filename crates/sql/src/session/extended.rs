@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use melba_protocol::frontend::Oids;
+use melba_protocol::frontend::{Oids, parameter_place};
 use melba_protocol::{Bind, Format, Target};
 use melba_types::{Datum, DbError, Oid, Result, bail, err};
+use pg_query::NodeEnum;
 
 use crate::execute::BATCH_ROWS;
 
@@ -13,19 +14,25 @@ use super::cache::{self, Cached};
 use super::client::Client;
 use super::pipeline::ValueIo;
 use super::portal::{Outcome, Portal, PortalState, ResultColumn, Rewind, Rows, StoredRows};
-use super::prepared::{Bound, Prepared};
+use super::prepared::{Bound, Prepared, shape_changed};
+use super::run::ends_failed_block;
 use super::transaction::{Block, aborted};
 
 impl Session {
     pub(super) fn parse(&mut self, name: &str, text: &str, types: Oids<'_>, client: &mut dyn Client) -> Result<()> {
         self.set_source(&text.into());
         self.start_command()?;
+        if name.is_empty() {
+            // The one before is gone even if this one fails.
+            self.prepared.remove("");
+        }
         self.warn_of_escapes(text);
         let mut key = std::mem::take(&mut self.normalized.key);
         cache::parse_key(text, types.iter(), &mut key);
         let result = self.parse_known(&key, name, text, types);
         self.normalized.key = key;
         result?;
+        self.send_notices(client);
         client.output().parse_complete();
         Ok(())
     }
@@ -43,21 +50,25 @@ impl Session {
         if let Some(statement) = statement {
             self.check_block(statement)?;
         }
-        if !name.is_empty() && self.prepared.get(name).is_some() {
-            bail!(DUPLICATE_PSTATEMENT, "prepared statement \"{name}\" already exists");
-        }
         // Named statements are shown with their own time and counts.
         let known = known.filter(|p| name.is_empty() && p.compiled.is_current(self.context()));
         let prepared = match known {
             Some(prepared) => prepared,
             None => {
                 let types: Vec<Oid> = types.iter().collect();
+                let catalog = self.current_catalog();
+                if let Some(ty) = types.iter().find(|ty| ty.is_valid() && catalog.type_(**ty).is_none()) {
+                    bail!(INTERNAL_ERROR, "cache lookup failed for type {ty}");
+                }
                 let prepared = Arc::new(self.prepare(statement.cloned(), &types)?);
                 let reusable = prepared.compiled.is_reusable() && name.is_empty();
                 self.cache.put(key, Cached::Query { parsed, prepared: reusable.then(|| prepared.clone()) });
                 prepared
             }
         };
+        if !name.is_empty() && self.prepared.get(name).is_some() {
+            bail!(DUPLICATE_PSTATEMENT, "prepared statement \"{name}\" already exists");
+        }
         self.prepared.insert(name, prepared);
         Ok(())
     }
@@ -66,7 +77,11 @@ impl Session {
         match self.prepared.get(name) {
             Some(prepared) => Ok(prepared.clone()),
             None if name.is_empty() => Err(err!(UNDEFINED_PSTATEMENT, "unnamed prepared statement does not exist")),
-            None => Err(err!(UNDEFINED_PSTATEMENT, "prepared statement \"{name}\" does not exist")),
+            None => {
+                let error = err!(UNDEFINED_PSTATEMENT, "prepared statement \"{name}\" does not exist");
+                // Clients prepare anew when they see it.
+                Err(error.routine("FetchPreparedStatement"))
+            }
         }
     }
 
@@ -74,8 +89,13 @@ impl Session {
         let mut prepared = self.find_prepared(bind.statement)?;
         self.set_source_of(&prepared);
         self.start_command()?;
-        if let Some(statement) = &prepared.statement {
-            self.check_block(statement)?;
+        if bind.parameter_formats.len() > 1 && bind.parameter_formats.len() != bind.parameters.len() {
+            bail!(
+                PROTOCOL_VIOLATION,
+                "bind message has {} parameter formats but {} parameters",
+                bind.parameter_formats.len(),
+                bind.parameters.len()
+            );
         }
         if bind.parameters.len() != prepared.parameter_types.len() {
             bail!(
@@ -86,22 +106,33 @@ impl Session {
                 prepared.parameter_types.len()
             );
         }
+        let ends_block = prepared.statement.as_ref().is_some_and(|s| ends_failed_block(&s.node));
+        if self.block == Block::Failed && !(ends_block && prepared.parameter_types.is_empty()) {
+            return Err(aborted());
+        }
         if !bind.portal.is_empty() && self.portals.contains_key(bind.portal) {
             bail!(DUPLICATE_CURSOR, "cursor \"{}\" already exists", bind.portal);
         }
-        prepared = self.revalidate(bind.statement, prepared)?;
         let parameters = self.read_parameters(bind, &prepared.parameter_types)?;
-        let count = prepared.columns.as_ref().map_or(0, |c| c.len());
-        let formats = match bind.result_formats.expand(count) {
-            Some(formats) => formats,
-            None => bail!(
+        prepared = self.revalidate(bind.statement, prepared)?;
+        // What FETCH and EXECUTE give is known by now, if it was not when they were parsed.
+        let columns = match &prepared.statement {
+            Some(statement) if matches!(statement.node, NodeEnum::FetchStmt(_) | NodeEnum::ExecuteStmt(_)) => {
+                self.utility_columns(statement)?
+            }
+            _ => prepared.columns.clone(),
+        };
+        let formats = match columns.as_ref().map(|c| (c.len(), bind.result_formats.expand(c.len()))) {
+            None => Vec::new(),
+            Some((_, Some(formats))) => formats,
+            Some((count, None)) => bail!(
                 PROTOCOL_VIOLATION,
                 "bind message has {} result formats but query has {count} columns",
                 bind.result_formats.len()
             ),
         };
         let portal = Portal {
-            columns: prepared.columns.clone(),
+            columns,
             formats,
             state: PortalState::Ready(Bound { prepared, parameters: parameters.into() }),
             hold: false,
@@ -117,16 +148,21 @@ impl Session {
         let io = ValueIo::new(&self.context);
         let mut out = Vec::with_capacity(types.len());
         for (i, (value, ty)) in bind.parameters.iter().zip(types).enumerate() {
+            let place = |shown: &str| parameter_place(bind.portal, i) + shown;
             let datum = match (value, bind.parameter_formats.get(i)) {
+                (_, Format::Unknown(code)) => Err(unknown_format(code).context(place(""))),
                 (None, _) => Ok(Datum::Null),
-                (Some(bytes), Format::Text) => melba_protocol::body::utf8(bytes).and_then(|text| io.input(*ty, text)),
-                (Some(bytes), Format::Binary) => io.receive(*ty, bytes),
+                (Some(bytes), Format::Text) => {
+                    let text = melba_protocol::body::utf8(bytes).map_err(|e| e.context(place("")))?;
+                    // log_parameter_max_length_on_error is 0: not a character of it.
+                    io.input(*ty, text).map_err(|e| e.context(place(" = '...'")))
+                }
+                (Some(bytes), Format::Binary) => {
+                    let received = io.receive(*ty, bytes);
+                    received.map_err(|e| too_long(e, &format!("bind parameter {}", i + 1)).context(place("")))
+                }
             };
-            out.push(datum.map_err(|e| {
-                let name =
-                    if bind.portal.is_empty() { "unnamed portal".to_owned() } else { format!("portal \"{}\"", bind.portal) };
-                e.context(format!("{name} parameter ${}", i + 1))
-            })?);
+            out.push(datum?);
         }
         Ok(out)
     }
@@ -138,8 +174,8 @@ impl Session {
             Target::Statement(name) => {
                 let prepared = self.find_prepared(name)?;
                 self.check_describable(prepared.columns.as_deref())?;
-                let prepared = self.revalidate(name, prepared)?;
                 client.output().parameter_description(&prepared.parameter_types);
+                let prepared = self.revalidate(name, prepared)?;
                 self.describe_columns(prepared.columns.as_deref(), &[], client);
             }
             Target::Portal(name) => {
@@ -172,8 +208,16 @@ impl Session {
             self.portals.put_back(name.to_owned(), portal);
             return Ok(());
         }
-        if let PortalState::Ready(bound) = &portal.state {
-            self.set_source_of(&bound.prepared);
+        let ends_block = match &portal.state {
+            PortalState::Ready(bound) => {
+                self.set_source_of(&bound.prepared);
+                bound.prepared.statement.as_ref().is_some_and(|s| ends_failed_block(&s.node))
+            }
+            _ => false,
+        };
+        if self.block == Block::Failed && !ends_block {
+            self.portals.put_back(name.to_owned(), portal);
+            return Err(aborted());
         }
         let transaction_before = self.transaction.is_some();
         self.start_command()?;
@@ -182,7 +226,7 @@ impl Session {
             self.begin_implicit_block();
         }
         self.state.interrupt.check()?;
-        let result = self.execute_portal(&mut portal, max_rows, client);
+        let result = self.execute_portal(name, &mut portal, max_rows, client);
         if result.is_err() {
             portal.state = PortalState::Failed;
         }
@@ -204,7 +248,13 @@ impl Session {
     }
 
     /// Runs a portal or goes on with it; `None` when rows are left.
-    fn execute_portal(&mut self, portal: &mut Portal, max_rows: i32, client: &mut dyn Client) -> Result<Option<String>> {
+    fn execute_portal(
+        &mut self,
+        name: &str,
+        portal: &mut Portal,
+        max_rows: i32,
+        client: &mut dyn Client,
+    ) -> Result<Option<String>> {
         if matches!(portal.state, PortalState::Ready(_))
             && let PortalState::Ready(bound) = std::mem::replace(&mut portal.state, PortalState::Failed)
             && let Some(tag) = self.start_portal(portal, bound, client)?
@@ -228,7 +278,7 @@ impl Session {
             // Running a finished result again gives no rows.
             PortalState::Finished { had_rows: true, tag } => Ok(Some(tag.text(0))),
             PortalState::Finished { .. } | PortalState::Failed | PortalState::Ready(_) => {
-                Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "portal cannot be run"))
+                Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "portal \"{name}\" cannot be run"))
             }
         }
     }
@@ -274,14 +324,27 @@ impl Session {
             return Ok(prepared);
         }
         let mut fresh = self.prepare(prepared.statement.clone(), &prepared.parameter_types)?;
-        if fresh.columns != prepared.columns {
-            return Err(DbError::new(melba_types::SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
+        if !fresh.has_shape_of(&prepared) {
+            return Err(shape_changed());
         }
         (fresh.from_sql, fresh.prepared_at) = (prepared.from_sql, prepared.prepared_at);
         let fresh = Arc::new(fresh);
         self.prepared.insert(name, fresh.clone());
         Ok(fresh)
     }
+}
+
+/// An error of a binary value; that something is behind the value is said with the value's place.
+pub(super) fn too_long(mut error: DbError, place: &str) -> DbError {
+    if error.message() == "incorrect binary data format" {
+        error.fields_mut().message.push_str(&format!(" in {place}"));
+    }
+    error
+}
+
+/// The error for a format code that does not exist.
+pub(super) fn unknown_format(code: i16) -> DbError {
+    err!(INVALID_PARAMETER_VALUE, "unsupported format code: {code}")
 }
 
 fn no_portal(name: &str) -> DbError {

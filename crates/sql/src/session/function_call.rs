@@ -9,6 +9,7 @@ use melba_types::{Datum, DbError, Oid, Result, bail, err};
 use super::Session;
 use super::client::Client;
 use super::context::StatementContext;
+use super::extended::{too_long, unknown_format};
 use super::large_objects::is_large_object_function;
 use super::pipeline::{self, ValueIo};
 use super::transaction::{Block, aborted};
@@ -24,20 +25,32 @@ impl Session {
         if let Some(transaction) = &mut self.transaction {
             transaction.used = true;
         }
+        if message.argument_formats.len() > 1 && message.argument_formats.len() != message.arguments.len() {
+            bail!(
+                PROTOCOL_VIOLATION,
+                "function call message contains {} argument formats but {} arguments",
+                message.argument_formats.len(),
+                message.arguments.len()
+            );
+        }
         let context = self.context().clone();
         let function = callable(&context, message)?;
         let io = ValueIo::new(&context);
         let mut arguments = Vec::with_capacity(function.arg_types.len());
         for (i, (value, ty)) in message.arguments.iter().zip(&function.arg_types).enumerate() {
             arguments.push(match (value, message.argument_formats.get(i)) {
+                (_, Format::Unknown(code)) => return Err(unknown_format(code)),
                 (None, _) => Datum::Null,
                 (Some(bytes), Format::Text) => io.input(*ty, melba_protocol::body::utf8(bytes)?)?,
-                (Some(bytes), Format::Binary) => io.receive(*ty, bytes)?,
+                (Some(bytes), Format::Binary) => {
+                    io.receive(*ty, bytes).map_err(|e| too_long(e, &format!("function argument {}", i + 1)))?
+                }
             });
         }
         let value = call(&context, &function, arguments)?;
         let mut bytes = Vec::new();
         match (&value, message.result_format) {
+            (_, Format::Unknown(code)) => return Err(unknown_format(code)),
             (Datum::Null, _) => {}
             (value, Format::Text) => io.output(function.return_type, value, &mut bytes)?,
             (value, Format::Binary) => io.send(function.return_type, value, &mut bytes)?,
@@ -76,7 +89,7 @@ fn callable(context: &StatementContext, message: &Message<'_>) -> Result<std::sy
         bail!(UNDEFINED_FUNCTION, "function with OID {} does not exist", message.function);
     };
     if function.kind != FunctionKind::Function || function.returns_set {
-        bail!(INVALID_PARAMETER_VALUE, "cannot call function \"{}\" via fastpath interface", function.name);
+        bail!(FEATURE_NOT_SUPPORTED, "cannot call function \"{}\" via fastpath interface", function.name);
     }
     let user: Oid = context.user.oid;
     if let Some(namespace) = catalog.namespace(function.namespace)

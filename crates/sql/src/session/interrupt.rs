@@ -12,12 +12,19 @@ pub struct Interrupt {
     pub engine: Arc<melba_engine::Interrupt>,
     /// When the running statement has used up its statement_timeout, in nanoseconds after `origin`; 0: never.
     deadline: AtomicU64,
+    /// The same of the transaction and transaction_timeout.
+    transaction_deadline: AtomicU64,
     origin: Instant,
 }
 
 impl Default for Interrupt {
     fn default() -> Interrupt {
-        Interrupt { engine: melba_engine::Interrupt::new(), deadline: AtomicU64::new(0), origin: Instant::now() }
+        Interrupt {
+            engine: melba_engine::Interrupt::new(),
+            deadline: AtomicU64::new(0),
+            transaction_deadline: AtomicU64::new(0),
+            origin: Instant::now(),
+        }
     }
 }
 
@@ -34,7 +41,15 @@ impl Interrupt {
 
     /// The session must end, whatever it does.
     pub fn must_end(&self) -> Option<DbError> {
-        (self.engine.raised() == Some(InterruptReason::Terminate)).then(|| error(InterruptReason::Terminate))
+        let ends = |reason: &InterruptReason| *reason >= InterruptReason::TransactionTimeout;
+        self.engine.raised().filter(ends).map(error)
+    }
+
+    /// The statement's time ran out while the session waited for the client's next message about it.
+    pub fn timed_out(&self) -> Option<DbError> {
+        let reason = self.engine.raised().filter(|reason| *reason == InterruptReason::StatementTimeout)?;
+        self.engine.clear();
+        Some(error(reason))
     }
 
     /// The session gets to work: a cancel request that came too late for what it did before is forgotten.
@@ -55,18 +70,41 @@ impl Interrupt {
         self.deadline.store(0, Ordering::Relaxed);
     }
 
-    /// Raises the timeout when the deadline has passed; false when there is none.
-    pub fn look_at_deadline(&self) -> bool {
-        match self.deadline.load(Ordering::Relaxed) {
-            0 => false,
-            deadline => {
-                if self.origin.elapsed().as_nanos() as u64 >= deadline {
-                    self.deadline.store(0, Ordering::Relaxed);
-                    self.engine.raise(InterruptReason::StatementTimeout);
-                }
-                true
-            }
+    /// A transaction begins, or its timeout was changed: a deadline that is set already stays. True when one was set.
+    pub fn start_transaction(&self, timeout: Duration) -> bool {
+        if timeout.is_zero() {
+            self.end_transaction();
         }
+        let sets = !timeout.is_zero() && self.transaction_deadline.load(Ordering::Relaxed) == 0;
+        if sets {
+            self.transaction_deadline.store((self.origin.elapsed() + timeout).as_nanos() as u64, Ordering::Relaxed);
+        }
+        sets
+    }
+
+    pub fn end_transaction(&self) {
+        self.transaction_deadline.store(0, Ordering::Relaxed);
+    }
+
+    /// Raises what has run out; whether a deadline is set, and whether the session must end now, which has to be woken for it.
+    pub fn look_at_deadlines(&self) -> (bool, bool) {
+        let (statement, transaction) = (self.deadline.load(Ordering::Relaxed), self.transaction_deadline.load(Ordering::Relaxed));
+        if statement == 0 && transaction == 0 {
+            return (false, false);
+        }
+        let now = self.origin.elapsed().as_nanos() as u64;
+        if statement != 0 && now >= statement {
+            self.deadline.store(0, Ordering::Relaxed);
+            self.engine.raise(InterruptReason::StatementTimeout);
+        }
+        let ends = transaction != 0 && now >= transaction;
+        // A transaction that has ended meanwhile has taken its deadline away.
+        let taken = || self.transaction_deadline.compare_exchange(transaction, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        let ends = ends && taken();
+        if ends {
+            self.engine.raise(InterruptReason::TransactionTimeout);
+        }
+        (true, ends)
     }
 
     /// The error to stop with, if any. A cancel request is used up by this.
@@ -85,6 +123,9 @@ impl Interrupt {
 fn error(reason: InterruptReason) -> DbError {
     match reason {
         InterruptReason::Terminate => DbError::new(SqlState::ADMIN_SHUTDOWN, reason.message()).severity(Severity::Fatal),
+        InterruptReason::TransactionTimeout => {
+            DbError::new(SqlState::TRANSACTION_TIMEOUT, reason.message()).severity(Severity::Fatal)
+        }
         _ => DbError::new(SqlState::QUERY_CANCELED, reason.message()),
     }
 }

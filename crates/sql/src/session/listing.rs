@@ -108,6 +108,13 @@ impl Portals {
         }
     }
 
+    /// Portals that cannot be run any more.
+    pub fn fail(&mut self, fails: impl Fn(&Portal) -> bool) {
+        for portal in self.values_mut().filter(|portal| fails(portal)) {
+            portal.state = PortalState::Failed;
+        }
+    }
+
     /// A portal that was taken out is gone for good.
     pub fn unlist(&self, keep: impl Fn(&str) -> bool) {
         self.state.cursors.lock().retain(|c| keep(&c.name));

@@ -106,6 +106,8 @@ pub struct Session {
     normalized: Normalized,
     /// An error was reported and Sync has not come yet.
     skip_to_sync: bool,
+    /// The client has broken off the data of a COPY: what it sends next cannot be understood.
+    lost_sync: bool,
     /// The query string that the positions of errors refer to.
     source: Arc<str>,
     /// pg_stat_activity shows it.
@@ -147,6 +149,7 @@ impl Session {
             cache: StatementCache::default(),
             normalized: Normalized::default(),
             skip_to_sync: false,
+            lost_sync: false,
             source: "".into(),
             announced: false,
             statement_start: 0,
@@ -167,8 +170,11 @@ impl Session {
         &self.state
     }
 
-    /// Tells the client all reported settings and that the session is ready: the end of startup.
-    pub fn greet(&mut self, client: &mut dyn Client) {
+    /// Tells the client all reported settings, how it can cancel, and that the session is ready: the end of startup.
+    pub fn greet(&mut self, secret: &[u8], client: &mut dyn Client) {
+        self.send_notices(client);
+        self.report_settings(client);
+        client.output().backend_key_data(self.state.pid, secret);
         self.ready(client);
     }
 
@@ -178,7 +184,18 @@ impl Session {
             message,
             Frontend::Parse { .. } | Frontend::Bind(_) | Frontend::Describe(_) | Frontend::Execute { .. } | Frontend::Close(_)
         );
-        if self.skip_to_sync && (extended || message == Frontend::Flush) {
+        if self.busy
+            && !self.skip_to_sync
+            && let Some(error) = self.state.interrupt.timed_out()
+        {
+            // statement_timeout runs from a statement's first message to its Execute, also while the client takes its time.
+            self.report(error, client)?;
+            self.skip_to_sync = true;
+            if !matches!(message, Frontend::Sync | Frontend::Terminate) {
+                return Ok(Flow::Flush);
+            }
+        }
+        if self.skip_to_sync && !matches!(message, Frontend::Sync | Frontend::Terminate) {
             return Ok(Flow::Continue);
         }
         let result = match catch_unwind(AssertUnwindSafe(|| self.dispatch(message, client))) {
@@ -191,33 +208,32 @@ impl Session {
                 self.report(error, client)?;
                 if extended {
                     self.skip_to_sync = true;
-                    Ok(Flow::Continue)
                 } else {
                     self.ready(client);
-                    Ok(Flow::Flush)
                 }
+                // At once: the client may be waiting for it before it sends Sync.
+                Ok(Flow::Flush)
             }
         }
     }
 
     /// A message whose body could not be decoded: an error like one of its execution.
     pub fn reject(&mut self, tag: u8, error: DbError, client: &mut dyn Client) -> Result<Flow> {
-        if self.skip_to_sync && tag != b'Q' && tag != b'F' {
+        if self.skip_to_sync && !matches!(tag, b'S' | b'X') {
             return Ok(Flow::Continue);
         }
         self.report(error, client)?;
         if matches!(tag, b'P' | b'B' | b'D' | b'E' | b'C' | b'H') {
             self.skip_to_sync = true;
-            return Ok(Flow::Continue);
+        } else {
+            self.ready(client);
         }
-        self.ready(client);
         Ok(Flow::Flush)
     }
 
     fn dispatch(&mut self, message: Frontend<'_>, client: &mut dyn Client) -> Result<Flow> {
         match message {
             Frontend::Query(text) => {
-                self.skip_to_sync = false;
                 self.executed_in_pipeline = false;
                 self.simple_query(text, client)?;
                 self.ready(client);
@@ -240,13 +256,12 @@ impl Session {
             // What remains of a COPY that failed.
             Frontend::CopyData(_) | Frontend::CopyDone | Frontend::CopyFail(_) => {}
             Frontend::FunctionCall(call) => {
-                self.skip_to_sync = false;
                 self.function_call(&call, client)?;
                 self.ready(client);
                 return Ok(Flow::Flush);
             }
             Frontend::Password(_) => {
-                return Err(err!(PROTOCOL_VIOLATION, "unexpected password message").severity(Severity::Fatal));
+                return Err(err!(PROTOCOL_VIOLATION, "invalid frontend message type {}", b'p').severity(Severity::Fatal));
             }
             Frontend::Terminate => return Ok(Flow::End),
         }
@@ -260,6 +275,14 @@ impl Session {
         let error = crate::parse::position_in_characters(error, &self.source);
         self.send_notices(client);
         client.output().report(&error);
+        let lost = "terminating connection because protocol synchronization was lost";
+        let error = if std::mem::take(&mut self.lost_sync) {
+            let error = err!(PROTOCOL_VIOLATION, "{lost}").severity(Severity::Fatal);
+            client.output().report(&error);
+            error
+        } else {
+            error
+        };
         if error.fields().severity >= Severity::Fatal {
             self.close_all();
             return Err(error);
@@ -277,16 +300,20 @@ impl Session {
     /// ReadyForQuery, with the settings that changed before it.
     fn ready(&mut self, client: &mut dyn Client) {
         self.send_notices(client);
-        self.refresh();
-        let out = client.output();
-        let version = self.state.settings_version();
-        if std::mem::replace(&mut self.reported_settings, version) != version {
-            self.state.settings.lock().report_changes(|name, value| out.parameter_status(name, value));
-        }
-        out.ready_for_query(self.block.status());
+        self.report_settings(client);
+        client.output().ready_for_query(self.block.status());
         self.state.activity.end();
         self.state.interrupt.end_statement();
         self.busy = false;
+    }
+
+    fn report_settings(&mut self, client: &mut dyn Client) {
+        self.refresh();
+        let version = self.state.settings_version();
+        if std::mem::replace(&mut self.reported_settings, version) != version {
+            let out = client.output();
+            self.state.settings.lock().report_changes(|name, value| out.parameter_status(name, value));
+        }
     }
 
     fn send_notices(&self, client: &mut dyn Client) {

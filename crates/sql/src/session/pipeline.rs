@@ -22,7 +22,7 @@ use super::explain;
 use super::names::SearchPath;
 use super::permissions::Permissions;
 use super::portal::{KeptRows, Outcome, ResultColumn, RowSource, StoredRows, Tag};
-use super::prepared::Prepared;
+use super::prepared::{Prepared, same_shape, shape_changed};
 use super::routine;
 
 /// A statement after analysis, as the session keeps it for later executions.
@@ -124,10 +124,21 @@ pub(crate) fn is_query(node: &NodeEnum) -> bool {
 
 /// Raises 42P02 for the first parameter of a statement that may have none.
 pub fn refuse_parameters(context: &StatementContext, statement: &Statement) -> Result<()> {
-    if is_query(&statement.node) {
-        analyze::analyze(&analysis(context), &statement.node, None)?;
+    let query = match &statement.node {
+        NodeEnum::DeclareCursorStmt(declare) => declare.query.as_deref().and_then(|q| q.node.as_ref()),
+        node => Some(node),
+    };
+    if let Some(query) = query.filter(|query| is_query(query)) {
+        analyze::analyze(&analysis(context), query, None)?;
     }
     Ok(())
+}
+
+/// A query failed before its first row; whether PostgreSQL would have raised the error before it began.
+pub fn fails_when_planned(context: &StatementContext, statement: &Statement) -> bool {
+    is_query(&statement.node)
+        && analyze::analyze(&analysis(context), &statement.node, Some(&[]))
+            .is_ok_and(|analyzed| plan::constant::fails(&analyzed.query, &plan_context(context, false)))
 }
 
 /// What analysis knows of the statement's session.
@@ -158,7 +169,7 @@ fn plan_statement(context: &StatementContext, statement: &Statement, parameter_t
             let row_literals = statement.row_literals;
             plan_analyzed(context, analyzed, literals, false).map(|planned| Planned { row_literals, ..planned })
         }
-        None => Err(DbError::new(melba_types::SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")),
+        None => Err(shape_changed()),
     }
 }
 
@@ -243,8 +254,8 @@ fn execute_planned(
     if !Arc::ptr_eq(&now, &planned.catalog) {
         let context = Arc::new(StatementContext { catalog: now, ..StatementContext::clone(context) });
         let fresh = plan_statement(&context, statement, &planned.parameter_types)?;
-        if fresh.columns != planned.columns {
-            return Err(DbError::new(melba_types::SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
+        if !same_shape(fresh.columns.as_deref(), planned.columns.as_deref()) {
+            return Err(shape_changed());
         }
         lock_relations(tx, &fresh.plan)?;
         return start(&context, tx, &fresh, parameters);
@@ -292,16 +303,16 @@ fn start(context: &Arc<StatementContext>, tx: &Arc<Tx>, planned: &Planned, param
         PlanCommand::Merge => "MERGE",
         PlanCommand::Select => "SELECT",
     };
-    let tag = Tag::Counted(word).text(rows);
+    let tag = Tag::Counted(word);
     Ok(match &planned.columns {
-        None => Outcome::Done { tag },
+        None => Outcome::Done { tag: tag.text(rows) },
         Some(columns) => Outcome::Rows {
             columns: columns.clone(),
             source: match more {
                 None => Box::new(StoredRows(Vec::from_iter(first).into_iter())),
                 Some(rows) => Box::new(Returned { first, rows: KeptRows { rows, place: 0 } }),
             },
-            tag: Tag::Fixed(tag),
+            tag,
             formats: Vec::new(),
         },
     })

@@ -85,6 +85,10 @@ impl Tag {
 /// A COPY FROM STDIN that takes its data piece by piece; pieces end anywhere.
 pub trait CopyIn: Send {
     fn feed(&mut self, data: &[u8]) -> Result<()>;
+    /// The client takes its time: what it has sent so far is worked off, so that it hears of what is wrong with it.
+    fn catch_up(&mut self) -> Result<()>;
+    /// Which line of which table comes next, as an error's context says it.
+    fn place(&self) -> String;
     /// The client has sent everything: the number of rows copied.
     fn finish(self: Box<Self>) -> Result<u64>;
 }

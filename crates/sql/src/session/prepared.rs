@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use melba_types::{Datum, Oid};
+use melba_types::{Datum, DbError, Oid, err};
 
 use crate::parse::Statement;
 
@@ -32,10 +32,30 @@ impl Prepared {
         self.statement.as_ref().map_or("", |s| &s.source)
     }
 
+    /// Its result has these columns still, wherever they come from.
+    pub fn has_shape_of(&self, other: &Prepared) -> bool {
+        same_shape(self.columns.as_deref(), other.columns.as_deref())
+    }
+
     /// It is started once more; only its session does that.
     pub fn count_execution(&self) {
         self.executions.store(self.executions.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
+}
+
+/// The client, who was told of one result, can read the other one.
+pub(super) fn same_shape(a: Option<&[ResultColumn]>, b: Option<&[ResultColumn]>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (&a.name, a.ty, a.typmod) == (&b.name, b.ty, b.typmod))
+        }
+        (a, b) => a.is_none() && b.is_none(),
+    }
+}
+
+/// The error for a result that has another shape than the client was told. Clients prepare anew when they see its routine.
+pub(super) fn shape_changed() -> DbError {
+    err!(FEATURE_NOT_SUPPORTED, "cached plan must not change result type").routine("RevalidateCachedQuery")
 }
 
 /// A prepared statement with values for its parameters.

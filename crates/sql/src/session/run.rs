@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_protocol::Format;
 use melba_protocol::backend::Field;
-use melba_types::{DbError, Oid, Result};
+use melba_types::{DbError, Oid, Result, SqlState};
 use pg_query::NodeEnum;
 use pg_query::protobuf::TransactionStmtKind;
 
@@ -38,7 +38,12 @@ impl Session {
             executions: Default::default(),
         };
         let Some(statement) = statement else { return Ok(prepared) };
-        if utility::is_session_statement(&statement.node) {
+        if let NodeEnum::DeclareCursorStmt(declare) = &statement.node {
+            // Its parameters are those of its query.
+            let query = utility::nested(declare.query.as_deref().and_then(|q| q.node.as_ref()), &statement)?;
+            prepared.parameter_types = self.prepare(Some(query), parameter_types)?.parameter_types;
+        } else if utility::is_session_statement(&statement.node) {
+            utility::refuse_parameters(&statement)?;
             prepared.columns = self.utility_columns(&statement)?;
         } else {
             if let Some(transaction) = &mut self.transaction {
@@ -61,7 +66,7 @@ impl Session {
         self.check_block(statement)?;
         bound.prepared.count_execution();
         if utility::is_session_statement(&statement.node) {
-            return self.run_utility(statement, &bound.parameters);
+            return self.run_utility(statement, &bound.prepared.parameter_types, &bound.parameters);
         }
         let read_only = self.transaction.as_ref().is_some_and(|t| t.modes.read_only);
         command::check(&statement.node, self.block, read_only)?;
@@ -101,7 +106,7 @@ impl Session {
         self.renew_context();
         let this = &*self;
         let io = ValueIo::new(&this.context);
-        let encoder = RowEncoder::new(columns, formats, &io);
+        let encoder = RowEncoder::new(columns, formats, &io)?;
         rows.forward(count, |batch, range| {
             this.state.interrupt.check()?;
             this.send_notices(client);
@@ -134,7 +139,18 @@ impl Session {
         self.send_notices(client);
         client.output().copy_in_response(format, columns);
         client.flush()?;
-        while let Some(data) = client.copy_read()? {
+        loop {
+            if client.copy_stalls()? {
+                copy.catch_up()?;
+            }
+            let data = match client.copy_read() {
+                Ok(Some(data)) => data,
+                Ok(None) => break,
+                Err(error) => {
+                    self.lost_sync = error.sqlstate() != SqlState::QUERY_CANCELED;
+                    return Err(error.context(copy.place()));
+                }
+            };
             self.state.interrupt.check()?;
             copy.feed(data)?;
         }
@@ -162,7 +178,7 @@ impl Session {
     }
 }
 
-fn ends_failed_block(node: &NodeEnum) -> bool {
+pub(super) fn ends_failed_block(node: &NodeEnum) -> bool {
     matches!(node, NodeEnum::TransactionStmt(t) if matches!(
         TransactionStmtKind::try_from(t.kind),
         Ok(TransactionStmtKind::TransStmtCommit

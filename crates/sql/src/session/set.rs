@@ -1,7 +1,8 @@
 //! SET, RESET, SHOW.
 
 use melba_catalog::quote_ident;
-use melba_types::{DbError, Result, bail, err};
+use melba_types::datetime::IntervalStyle;
+use melba_types::{DbError, Result, bail, err, interval};
 use pg_query::NodeEnum;
 use pg_query::protobuf::a_const::Val;
 use pg_query::protobuf::{AConst, Node, TypeCast, VariableSetKind, VariableSetStmt};
@@ -220,21 +221,20 @@ pub(super) fn argument_text(state: &SessionState, name: &str, args: &[Node]) -> 
     Ok(items.join(", "))
 }
 
-/// SET TIME ZONE INTERVAL '+3:30' HOUR TO MINUTE: hours, and minutes after a colon.
+/// SET TIME ZONE INTERVAL '+3:30' HOUR TO MINUTE.
 fn interval_zone(cast: &TypeCast) -> Result<String> {
     let text = cast.arg.as_ref().and_then(|a| constant_text(a.node.as_ref()?)).unwrap_or_default();
-    let wrong = || err!(INVALID_PARAMETER_VALUE, "invalid value for parameter \"TimeZone\": \"{text}\"");
-    let (negative, digits) = match text.trim().split_at_checked(1) {
-        Some(("-", rest)) => (true, rest),
-        Some(("+", rest)) => (false, rest),
-        _ => (false, text.trim()),
+    let modifiers = cast.type_name.as_ref().map_or(&[][..], |name| &name.typmods);
+    // The fields of an interval's type stand in the upper half of its modifier.
+    let fields = modifiers.first().and_then(|n| constant_text(n.node.as_ref()?)).and_then(|mask| mask.parse::<i32>().ok());
+    let span = interval::parse(&text, fields.map_or(-1, |mask| mask << 16 | 0xffff), IntervalStyle::Postgres)?;
+    let wrong = |what: &str| {
+        err!(INVALID_PARAMETER_VALUE, "invalid value for parameter \"TimeZone\": \"INTERVAL '{text}'\"")
+            .detail(format!("Cannot specify {what} in time zone interval."))
     };
-    let mut seconds = 0i64;
-    for (part, scale) in digits.split(':').zip([3600, 60, 1]) {
-        seconds += part.trim().parse::<u32>().map_err(|_| wrong())? as i64 * scale;
+    match (span.months, span.days) {
+        (0, 0) => Ok(zone_of_seconds(span.micros / 1_000_000)),
+        (0, _) => Err(wrong("days")),
+        _ => Err(wrong("months")),
     }
-    if digits.split(':').count() > 3 || seconds >= 168 * 3600 {
-        return Err(wrong());
-    }
-    Ok(zone_of_seconds(if negative { -seconds } else { seconds }))
 }

@@ -2,20 +2,34 @@
 
 use jiff::tz::TimeZone;
 use melba_functions::{DateOrder, DateStyle};
-use melba_types::{Result, bail};
+use melba_types::datetime::IntervalStyle;
+use melba_types::timezone::Zone;
+use melba_types::{Result, bail, err, interval};
 
 use super::setting_table::Definition;
 use super::setting_value::{Value, invalid};
 
-/// Checks a value beyond its type, and returns it in canonical form.
-pub fn check(definition: &Definition, value: Value) -> Result<Value> {
+/// Of the Unix epoch's beginning to that of PostgreSQL's.
+const SECONDS_TO_2000: i64 = 946_684_800;
+
+/// Checks a value beyond its type, and returns it in canonical form. `current` and `reset`: the setting as it is, and what RESET
+/// goes back to.
+pub fn check(definition: &Definition, value: Value, current: &Value, reset: &Value) -> Result<Value> {
     let Value::Text(text) = &value else { return Ok(value) };
     let canonical = match definition.name {
         "DateStyle" => {
-            let (style, order) = date_style(definition, text)?;
+            let known = |value: &Value| date_style(definition, value.as_text(), DATE_STYLE, DATE_STYLE).unwrap_or(DATE_STYLE);
+            let (style, order) = date_style(definition, text, known(current), known(reset))?;
             date_style_text(style, order)
         }
+        "search_path" | "temp_tablespaces" if !is_identifier_list(text) => {
+            return Err(invalid(definition, text).detail("List syntax is invalid."));
+        }
         "TimeZone" | "log_timezone" => match time_zone(text) {
+            Some(name) if Zone::lookup(&name).is_some_and(|zone| zone.at(SECONDS_TO_2000).offset % 60 != 0) => {
+                return Err(err!(INVALID_PARAMETER_VALUE, "time zone \"{text}\" appears to use leap seconds")
+                    .detail("PostgreSQL does not support leap seconds."));
+            }
             Some(name) => name,
             None => return Err(invalid(definition, text)),
         },
@@ -32,29 +46,77 @@ pub fn check(definition: &Definition, value: Value) -> Result<Value> {
     Ok(Value::Text(canonical.into()))
 }
 
-/// Reads DateStyle: a style and an order in any sequence; what is not named keeps the default that goes with the style.
-pub fn date_style(definition: &Definition, text: &str) -> Result<(DateStyle, DateOrder)> {
-    let (mut style, mut order) = (None, None);
-    for word in text.split([',', ' ']).map(|w| w.trim().trim_matches('"')).filter(|w| !w.is_empty()) {
-        let lower = word.to_ascii_lowercase();
-        match lower.as_str() {
-            "iso" => style = Some(DateStyle::Iso),
-            "sql" => style = Some(DateStyle::Sql),
-            w if w.starts_with("postgres") => style = Some(DateStyle::Postgres),
-            w if w.starts_with("german") => {
-                style = Some(DateStyle::German);
-                order = order.or(Some(DateOrder::Dmy));
-            }
-            "ymd" => order = Some(DateOrder::Ymd),
-            "dmy" => order = Some(DateOrder::Dmy),
-            "mdy" => order = Some(DateOrder::Mdy),
-            w if w.starts_with("euro") => order = Some(DateOrder::Dmy),
-            w if w.starts_with("us") || w.starts_with("noneuro") => order = Some(DateOrder::Mdy),
-            "default" => (style, order) = (style.or(Some(DateStyle::Iso)), order.or(Some(DateOrder::Mdy))),
-            _ => return Err(invalid(definition, text).detail(format!("Unrecognized key word: \"{lower}\"."))),
+/// Identifiers, each quoted or not, with commas between them; or nothing.
+fn is_identifier_list(text: &str) -> bool {
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return true;
+    }
+    loop {
+        let end = match rest.strip_prefix('"') {
+            Some(mut quoted) => loop {
+                let Some(at) = quoted.find('"') else { return false };
+                quoted = &quoted[at + 1..];
+                match quoted.strip_prefix('"') {
+                    Some(after) => quoted = after,
+                    None => break rest.len() - quoted.len(),
+                }
+            },
+            None => rest.find(|c: char| c == ',' || c.is_ascii_whitespace()).unwrap_or(rest.len()),
+        };
+        if end == 0 {
+            return false;
+        }
+        rest = rest[end..].trim_start();
+        match rest.strip_prefix(',') {
+            Some(after) => rest = after.trim_start(),
+            None => return rest.is_empty(),
         }
     }
-    Ok((style.unwrap_or(DateStyle::Iso), order.unwrap_or(DateOrder::Mdy)))
+}
+
+/// What DateStyle is when nobody says otherwise.
+const DATE_STYLE: (DateStyle, DateOrder) = (DateStyle::Iso, DateOrder::Mdy);
+
+/// Reads a DateStyle in its full form.
+pub fn full_date_style(definition: &Definition, text: &str) -> Result<(DateStyle, DateOrder)> {
+    date_style(definition, text, DATE_STYLE, DATE_STYLE)
+}
+
+/// Reads DateStyle: a style and an order in any sequence; what is not named stays as it is.
+fn date_style(
+    definition: &Definition,
+    text: &str,
+    current: (DateStyle, DateOrder),
+    reset: (DateStyle, DateOrder),
+) -> Result<(DateStyle, DateOrder)> {
+    let (mut style, mut order) = (None, None);
+    let conflict = || invalid(definition, text).detail("Conflicting \"DateStyle\" specifications.");
+    for word in text.split([',', ' ']).map(|w| w.trim().trim_matches('"')).filter(|w| !w.is_empty()) {
+        let lower = word.to_ascii_lowercase();
+        let (named_style, named_order) = match lower.as_str() {
+            "iso" => (Some(DateStyle::Iso), None),
+            "sql" => (Some(DateStyle::Sql), None),
+            w if w.starts_with("postgres") => (Some(DateStyle::Postgres), None),
+            w if w.starts_with("german") => (Some(DateStyle::German), None),
+            "ymd" => (None, Some(DateOrder::Ymd)),
+            "dmy" => (None, Some(DateOrder::Dmy)),
+            w if w.starts_with("euro") => (None, Some(DateOrder::Dmy)),
+            "mdy" | "us" => (None, Some(DateOrder::Mdy)),
+            w if w.starts_with("noneuro") => (None, Some(DateOrder::Mdy)),
+            "default" => {
+                (style, order) = (style.or(Some(reset.0)), order.or(Some(reset.1)));
+                continue;
+            }
+            _ => return Err(invalid(definition, text).detail(format!("Unrecognized key word: \"{lower}\"."))),
+        };
+        let contradicts = |before: bool| before.then(conflict).map_or(Ok(()), Err);
+        contradicts(named_style.is_some_and(|named| style.is_some_and(|before| before != named)))?;
+        contradicts(named_order.is_some_and(|named| order.is_some_and(|before| before != named)))?;
+        (style, order) = (named_style.or(style), named_order.or(order));
+    }
+    let german = (style == Some(DateStyle::German)).then_some(DateOrder::Dmy);
+    Ok((style.unwrap_or(current.0), order.or(german).unwrap_or(current.1)))
 }
 
 pub fn date_style_text(style: DateStyle, order: DateOrder) -> String {
@@ -81,10 +143,15 @@ pub fn time_zone(text: &str) -> Option<String> {
     if text.eq_ignore_ascii_case("utc") || text.eq_ignore_ascii_case("gmt") {
         return Some(text.to_ascii_uppercase());
     }
+    if let Some(span) = text.get(..8).filter(|start| start.eq_ignore_ascii_case("interval")).map(|_| text[8..].trim()) {
+        let span = span.strip_prefix('\'')?.strip_suffix('\'')?;
+        let span = interval::parse(span, -1, IntervalStyle::Postgres).ok()?;
+        return (span.months == 0 && span.days == 0).then(|| zone_of_seconds(span.micros / 1_000_000));
+    }
     if let Ok(zone) = TimeZone::get(text) {
         return zone.iana_name().map(str::to_owned).or_else(|| Some(text.to_owned()));
     }
-    TimeZone::posix(text).is_ok().then(|| text.to_owned())
+    Zone::lookup(text).map(|_| text.to_ascii_uppercase())
 }
 
 /// A fixed offset east of Greenwich as a POSIX zone: `<+03>-03`.
@@ -113,6 +180,12 @@ fn client_encoding(definition: &Definition, text: &str) -> Result<String> {
         _ => return Err(invalid(definition, text)),
     }
     .to_owned())
+}
+
+/// An encoding of PostgreSQL's has this name.
+pub fn is_encoding(name: &str) -> bool {
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    OTHER_ENCODINGS.contains(&plain.as_str())
 }
 
 const OTHER_ENCODINGS: &[&str] = &[
@@ -189,4 +262,19 @@ fn printable_ascii(text: &str) -> String {
         if (32..127).contains(&b) { out.push(b as char) } else { out.push_str(&format!("\\x{b:02x}")) }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_identifiers_are_known() {
+        for good in ["", "a", " a , b ", "\"$user\", public", "\"\"", "\"a\"\"b\",c", "$user"] {
+            assert!(is_identifier_list(good), "{good}");
+        }
+        for bad in ["a,", ",a", "a b", "\"a", "\"a\" b", "a,,b"] {
+            assert!(!is_identifier_list(bad), "{bad}");
+        }
+    }
 }

@@ -55,8 +55,10 @@ pub struct Settings {
     levels: Vec<Level>,
     /// Counts changes, so that what is derived from settings knows when to look again, without taking their lock.
     version: Arc<AtomicU64>,
+    /// What the client knows of those that are reported to it.
     reported: Vec<(SettingId, String)>,
-    reported_version: u64,
+    /// Reported settings in the order of their first change since the last report.
+    changed: Vec<SettingId>,
     superuser: bool,
 }
 
@@ -69,7 +71,7 @@ impl Settings {
             levels: vec![Level::default()],
             version: Arc::new(AtomicU64::new(1)),
             reported: Vec::new(),
-            reported_version: 0,
+            changed: Vec::new(),
             superuser: true,
         };
         for (name, text) in changes {
@@ -91,7 +93,7 @@ impl Settings {
             levels: vec![Level::default()],
             version: Arc::new(AtomicU64::new(1)),
             reported: Vec::new(),
-            reported_version: 0,
+            changed: Vec::new(),
             superuser,
         }
     }
@@ -128,7 +130,7 @@ impl Settings {
                         *held = value.clone();
                     }
                 }
-                self.note_change();
+                self.note_change(id);
             }
         }
     }
@@ -174,8 +176,11 @@ impl Settings {
         Arc::clone(&self.version)
     }
 
-    fn note_change(&self) {
+    fn note_change(&mut self, id: SettingId) {
         self.version.fetch_add(1, Ordering::Release);
+        if !self.changed.contains(&id) && self.definition(id).is_some_and(Definition::reported) {
+            self.changed.push(id);
+        }
     }
 
     /// None for a setting that a client made up.
@@ -255,7 +260,10 @@ impl Settings {
     /// Reads and checks a value, without setting it.
     pub fn check(&self, id: SettingId, text: &str) -> Result<Value> {
         match self.definition(id) {
-            Some(d) => setting_check::check(d, setting_value::parse(d, text)?),
+            Some(d) => {
+                let slot = &self.slots[id];
+                setting_check::check(d, setting_value::parse(d, text)?, &slot.current, &slot.reset)
+            }
             None => Ok(Value::Text(text.into())),
         }
     }
@@ -340,7 +348,7 @@ impl Settings {
     fn put(&mut self, id: SettingId, value: Value) {
         let based_on = self.slots[id].based_on.clone();
         self.slots[id] = Slot { based_on, ..Slot::new(value) };
-        self.note_change();
+        self.note_change(id);
     }
 
     fn assign(&mut self, id: SettingId, value: Value, scope: Scope) {
@@ -354,7 +362,7 @@ impl Settings {
             slot.session = value.clone();
         }
         slot.current = value;
-        self.note_change();
+        self.note_change(id);
     }
 
     /// A savepoint begins.
@@ -393,7 +401,7 @@ impl Settings {
                 for (id, ..) in level.saved {
                     let slot = &mut self.slots[id];
                     slot.current = slot.session.clone();
-                    self.note_change();
+                    self.note_change(id);
                 }
             }
         }
@@ -414,7 +422,7 @@ impl Settings {
                     outer.saved.push((id, current, session));
                 }
             }
-            self.note_change();
+            self.note_change(id);
         }
     }
 
@@ -423,24 +431,24 @@ impl Settings {
         for (id, current, session) in level.saved {
             let slot = &mut self.slots[id];
             (slot.current, slot.session) = (current, session);
-            self.note_change();
+            self.note_change(id);
         }
     }
 
-    /// Calls `report` for each reported setting whose value the client does not know yet.
+    /// Calls `report` for each reported setting whose value the client does not know yet, those changed last first.
     pub fn report_changes(&mut self, mut report: impl FnMut(&str, &str)) {
-        let version = self.version();
-        if std::mem::replace(&mut self.reported_version, version) == version {
-            return;
-        }
+        let mut changed = std::mem::take(&mut self.changed);
         if self.reported.is_empty() {
             self.reported = REPORTED.iter().filter_map(|n| Some((self.find(n)?, "\0".to_owned()))).collect();
+            changed = self.reported.iter().rev().map(|(id, _)| *id).collect();
         }
         let mut reported = std::mem::take(&mut self.reported);
-        for (id, known) in &mut reported {
-            let now = self.show(*id);
-            if now != *known {
-                report(self.name(*id), &now);
+        for id in changed.into_iter().rev() {
+            let now = self.show(id);
+            if let Some((_, known)) = reported.iter_mut().find(|(reported, _)| *reported == id)
+                && *known != now
+            {
+                report(self.name(id), &now);
                 *known = now;
             }
         }

@@ -78,7 +78,14 @@ impl Session {
         {
             return Ok(prepared);
         }
-        let prepared = Arc::new(self.prepare(Some(statement.clone()), &[])?);
+        let prepared = match self.prepare(Some(statement.clone()), &[]) {
+            Ok(prepared) => Arc::new(prepared),
+            Err(error) => {
+                // That there are parameters at all is the first thing to say.
+                super::pipeline::refuse_parameters(self.context(), statement)?;
+                return Err(error);
+            }
+        };
         if !prepared.parameter_types.is_empty() {
             super::pipeline::refuse_parameters(self.context(), statement)?;
         }
@@ -88,13 +95,35 @@ impl Session {
         Ok(prepared)
     }
 
+    fn fails_when_planned(&mut self, statement: Option<Arc<Statement>>) -> bool {
+        let Some(mut statement) = statement else { return false };
+        if !statement.literals.is_empty() {
+            // It stands for all texts of its form; this one's literals are in its text.
+            let parsed = self.parse_text(&self.source);
+            match parsed.ok().and_then(|parsed| parsed.statements.into_iter().next()) {
+                Some(own) => statement = own,
+                None => return false,
+            }
+        }
+        super::pipeline::fails_when_planned(self.context(), &statement)
+    }
+
     fn run_simple(&mut self, bound: Bound, client: &mut dyn Client) -> Result<String> {
+        let statement = bound.prepared.statement.clone();
         match self.start(bound)? {
             Outcome::Done { tag } => Ok(tag),
             Outcome::Rows { columns, source, tag, formats } => {
                 self.renew_context();
+                self.send_notices(client);
+                let before = client.output().mark();
                 self.send_row_description(&columns, &formats, client);
-                self.send_result(&columns, source, &tag, &formats, client)
+                let described = client.output().mark();
+                let result = self.send_result(&columns, source, &tag, &formats, client);
+                let failed = result.as_ref().is_err_and(|e| e.sqlstate().as_str().starts_with(['2', '5']));
+                if failed && client.output().mark() == described && self.fails_when_planned(statement) {
+                    client.output().take_back(before);
+                }
+                result
             }
             Outcome::CopyIn { format, columns, copy } => self.copy_in(format, columns, copy, client),
             Outcome::CopyOut { format, columns, copy } => self.copy_out(format, columns, copy, client),

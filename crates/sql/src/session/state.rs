@@ -33,6 +33,7 @@ pub(super) struct Derived {
     durability: Durability,
     idle_timeout: Duration,
     idle_in_transaction_timeout: Duration,
+    transaction_timeout: Duration,
 }
 
 impl Derived {
@@ -59,6 +60,7 @@ impl Derived {
             durability: if settings.get("synchronous_commit").as_text() == "off" { Durability::Async } else { Durability::Sync },
             idle_timeout: milliseconds("idle_session_timeout"),
             idle_in_transaction_timeout: milliseconds("idle_in_transaction_session_timeout"),
+            transaction_timeout: milliseconds("transaction_timeout"),
             default_modes: Modes {
                 isolation: IsolationLevel::from_name(isolation).unwrap_or(IsolationLevel::ReadCommitted),
                 read_only: settings.get("default_transaction_read_only").as_bool(),
@@ -122,13 +124,21 @@ pub(super) fn first_context(state: &Arc<SessionState>, derived: &Derived) -> (St
     (context, versions)
 }
 
+/// An open savepoint.
+pub(super) struct Savepoint {
+    name: String,
+    mark: TxSavepoint,
+    /// The transaction's modes when it was made, to which its end goes back.
+    modes: Modes,
+}
+
 /// A transaction that was started and neither committed nor rolled back.
 pub(super) struct OpenTransaction {
     pub start: i64,
     pub modes: Modes,
     /// A statement has run: the isolation level is fixed.
     pub used: bool,
-    pub savepoints: Vec<(String, TxSavepoint)>,
+    pub savepoints: Vec<Savepoint>,
     /// Version of the settings when it began.
     settings_version: u64,
     pub tx: Arc<Tx>,
@@ -217,10 +227,20 @@ impl Session {
         if self.state.settings_version() != self.derived.version {
             let derived = Derived::new(&self.state, &self.current_catalog());
             let before = std::mem::replace(&mut self.derived, derived);
+            if before.transaction_timeout != self.derived.transaction_timeout && self.transaction.is_some() {
+                self.watch_transaction();
+            }
             if before.strings != self.derived.strings {
                 // The same text may be another statement now.
                 self.cache.clear();
             }
+        }
+    }
+
+    /// transaction_timeout begins.
+    fn watch_transaction(&self) {
+        if self.state.interrupt.start_transaction(self.derived.transaction_timeout) {
+            self.state.instance.backends.wake_watchdog();
         }
     }
 
@@ -256,6 +276,9 @@ impl Session {
             settings_version: self.state.settings_version(),
             tx: Arc::new(tx),
         });
+        if !self.derived.transaction_timeout.is_zero() {
+            self.watch_transaction();
+        }
         Ok(())
     }
 
@@ -301,6 +324,17 @@ impl Session {
             }
             if transaction.used {
                 return Err(err!(ACTIVE_SQL_TRANSACTION, "transaction read-write mode must be set before any query"));
+            }
+        }
+        if old.deferrable != modes.deferrable {
+            if !transaction.savepoints.is_empty() {
+                return Err(err!(
+                    ACTIVE_SQL_TRANSACTION,
+                    "SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction"
+                ));
+            }
+            if transaction.used {
+                return Err(err!(ACTIVE_SQL_TRANSACTION, "SET TRANSACTION [NOT] DEFERRABLE must be called before any query"));
             }
         }
         transaction.modes = modes;
@@ -383,6 +417,9 @@ impl Session {
 
     /// The transaction that has ended lives on no longer than its statements.
     fn forget_transaction(&mut self) {
+        if !self.derived.transaction_timeout.is_zero() {
+            self.state.interrupt.end_transaction();
+        }
         if self.context.tx.is_some() {
             Arc::make_mut(&mut self.context).tx = None;
         }
@@ -470,6 +507,11 @@ impl Session {
 
     /// Undoes the open transaction, if any. Cursors held over from earlier transactions stay.
     pub(super) fn roll_back_transaction(&mut self) {
+        self.undo_transaction();
+        self.portals.retain(|p| p.hold && p.is_stored());
+    }
+
+    fn undo_transaction(&mut self) {
         if let Some(transaction) = self.transaction.take() {
             self.forget_transaction();
             transaction.tx.rollback();
@@ -477,7 +519,6 @@ impl Session {
                 self.state.settings.lock().rollback();
             }
         }
-        self.portals.retain(|p| p.hold && p.is_stored());
     }
 
     /// After an error: undoes as much as the block requires.
@@ -491,8 +532,11 @@ impl Session {
                 self.block = Block::Failed;
                 self.failed_modes = self.transaction.as_ref().map(|t| t.modes).or(self.failed_modes);
                 let depth = self.depth();
-                if depth == 0 || self.undo_to_savepoint(depth).is_err() {
-                    self.roll_back_transaction();
+                // Portals go with the block, or with the savepoint; until then they exist and cannot be run.
+                self.portals.fail(|p| p.depth >= depth && !(p.hold && p.is_stored()));
+                if depth == 0 || self.undo_work(depth).is_err() {
+                    self.portals.fail(|p| !(p.hold && p.is_stored()));
+                    self.undo_transaction();
                 }
             }
         }
@@ -505,15 +549,15 @@ impl Session {
 
     pub(super) fn define_savepoint(&mut self, name: &str) -> Result<()> {
         let Some(transaction) = &mut self.transaction else { return Err(DbError::internal("no transaction is open")) };
-        let savepoint = transaction.tx.savepoint()?;
-        transaction.savepoints.push((name.to_owned(), savepoint));
+        let mark = transaction.tx.savepoint()?;
+        transaction.savepoints.push(Savepoint { name: name.to_owned(), mark, modes: transaction.modes });
         self.state.settings.lock().push_level();
         Ok(())
     }
 
     /// The number of the innermost savepoint of that name, counted from 1.
     pub(super) fn find_savepoint(&self, name: &str) -> Result<usize> {
-        let found = self.transaction.as_ref().and_then(|t| t.savepoints.iter().rposition(|(s, _)| s == name));
+        let found = self.transaction.as_ref().and_then(|t| t.savepoints.iter().rposition(|s| s.name == name));
         found.map(|i| i + 1).ok_or_else(|| err!(S_E_INVALID_SPECIFICATION, "savepoint \"{name}\" does not exist"))
     }
 
@@ -521,30 +565,54 @@ impl Session {
     pub(super) fn release_savepoint(&mut self, name: &str) -> Result<()> {
         let depth = self.find_savepoint(name)?;
         let Some(transaction) = &mut self.transaction else { return Ok(()) };
-        let mut settings = self.state.settings.lock();
-        for _ in depth..=transaction.savepoints.len() {
-            settings.commit_level();
+        let modes = transaction.savepoints[depth - 1].modes;
+        {
+            let mut settings = self.state.settings.lock();
+            for _ in depth..=transaction.savepoints.len() {
+                settings.commit_level();
+            }
         }
-        for (_, savepoint) in transaction.savepoints.drain(depth - 1..).rev() {
-            transaction.tx.release(savepoint)?;
+        for savepoint in transaction.savepoints.drain(depth - 1..).rev() {
+            transaction.tx.release(savepoint.mark)?;
         }
+        self.go_back_to(modes);
         for portal in self.portals.values_mut() {
             portal.depth = portal.depth.min(depth - 1);
         }
         Ok(())
     }
 
+    /// The transaction's modes are those of a savepoint that ends, whatever they were set to after it.
+    fn go_back_to(&mut self, modes: Modes) {
+        if let Some(transaction) = &mut self.transaction {
+            transaction.modes = modes;
+            transaction.tx.engine.set_access(modes.read_only, modes.deferrable);
+        }
+        self.show_modes(modes);
+    }
+
     /// Undoes everything after the `depth`-th savepoint (counted from 1), which stays.
     pub(super) fn undo_to_savepoint(&mut self, depth: usize) -> Result<()> {
-        let Some(transaction) = &mut self.transaction else { return Ok(()) };
-        transaction.tx.rollback_to(&transaction.savepoints[depth - 1].1)?;
-        let mut settings = self.state.settings.lock();
-        for _ in depth..=transaction.savepoints.len() {
-            settings.rollback_level();
-        }
-        settings.push_level();
-        transaction.savepoints.truncate(depth);
+        self.undo_work(depth)?;
         self.portals.retain(|p| p.depth < depth || (p.hold && p.is_stored()));
+        Ok(())
+    }
+
+    /// The same, but for the portals.
+    fn undo_work(&mut self, depth: usize) -> Result<()> {
+        let Some(transaction) = &mut self.transaction else { return Ok(()) };
+        let savepoint = &transaction.savepoints[depth - 1];
+        let modes = savepoint.modes;
+        transaction.tx.rollback_to(&savepoint.mark)?;
+        {
+            let mut settings = self.state.settings.lock();
+            for _ in depth..=transaction.savepoints.len() {
+                settings.rollback_level();
+            }
+            settings.push_level();
+        }
+        transaction.savepoints.truncate(depth);
+        self.go_back_to(modes);
         Ok(())
     }
 

@@ -79,7 +79,7 @@ impl Harness {
         settings.set_internal("session_authorization", Value::Text("postgres".into()));
         let state = SessionState::new(instance, login, engine, settings);
         let mut harness = Harness { session: Session::new(Arc::new(state)), peer: Peer::default(), data };
-        harness.session.greet(&mut harness.peer);
+        harness.session.greet(&[0; 4], &mut harness.peer);
         harness.answer();
         harness
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_types::{DbError, Oid, Result, bail, err, oids};
+use melba_types::{Datum, DbError, Oid, Result, bail, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf::{
     DeallocateStmt, DiscardMode, ExecuteStmt, PrepareStmt, TransactionStmt, TransactionStmtKind, VariableShowStmt,
@@ -44,16 +44,16 @@ impl Session {
     pub(super) fn utility_columns(&self, statement: &Statement) -> Result<Option<Arc<[ResultColumn]>>> {
         match &statement.node {
             NodeEnum::VariableShowStmt(show) => self.show_columns(show).map(Some),
-            NodeEnum::ExecuteStmt(execute) => Ok(self.find_prepared(&execute.name)?.columns.clone()),
+            // What does not exist yet is reported when the statement runs.
+            NodeEnum::ExecuteStmt(execute) => Ok(self.prepared.get(&execute.name).and_then(|p| p.columns.clone())),
             NodeEnum::FetchStmt(fetch) if !fetch.ismove => {
-                // PostgreSQL reports a missing cursor only when FETCH runs.
                 Ok(self.portals.get(&fetch.portalname).and_then(|p| p.columns.clone()))
             }
             _ => Ok(None),
         }
     }
 
-    pub(super) fn run_utility(&mut self, statement: &Statement, _parameters: &[melba_types::Datum]) -> Result<Outcome> {
+    pub(super) fn run_utility(&mut self, statement: &Statement, types: &[Oid], parameters: &Arc<[Datum]>) -> Result<Outcome> {
         match &statement.node {
             NodeEnum::TransactionStmt(t) => self.run_transaction_statement(t),
             NodeEnum::VariableSetStmt(set) => {
@@ -66,7 +66,7 @@ impl Session {
             NodeEnum::ExecuteStmt(execute) => self.run_execute(execute),
             NodeEnum::DeallocateStmt(deallocate) => self.run_deallocate(deallocate),
             NodeEnum::DiscardStmt(discard) => self.run_discard(DiscardMode::try_from(discard.target).unwrap_or_default()),
-            NodeEnum::DeclareCursorStmt(declare) => self.run_declare(declare, statement),
+            NodeEnum::DeclareCursorStmt(declare) => self.run_declare(declare, statement, types, parameters),
             NodeEnum::FetchStmt(fetch) => self.run_fetch(fetch),
             NodeEnum::ClosePortalStmt(close) => self.run_close(&close.portalname),
             // LISTEN is refused, so there is nothing to stop listening to.
@@ -258,6 +258,15 @@ impl Session {
                 done("DISCARD TEMP")
             }
         }
+    }
+}
+
+/// The grammar takes a parameter where PostgreSQL's does not.
+pub(super) fn refuse_parameters(statement: &Statement) -> Result<()> {
+    let NodeEnum::VariableSetStmt(set) = &statement.node else { return Ok(()) };
+    match set.args.iter().find_map(|arg| if let Some(NodeEnum::ParamRef(p)) = &arg.node { Some(p) } else { None }) {
+        Some(p) => Err(err!(SYNTAX_ERROR, "syntax error at or near \"${}\"", p.number).at(p.location)),
+        None => Ok(()),
     }
 }
 

@@ -1,0 +1,29 @@
+//! Constants that cannot be computed. PostgreSQL computes constants when it plans and raises their errors there; here they are
+//! raised where they are met, for they may never be. What the client sees differs in the RowDescription before the error.
+
+use super::PlanContext;
+use super::planner::Nothing;
+use crate::execute::expression::{Compiler, Node};
+use crate::tree::{Expr, Query};
+
+/// Whether PostgreSQL would have raised an error of execution when it planned: some immutable call has constants only and still
+/// no value.
+pub fn fails(query: &Query, context: &PlanContext<'_>) -> bool {
+    let mut found = false;
+    query.visit(0, &mut |expr, _| {
+        let function = match expr {
+            Expr::Function(call) => call.function,
+            Expr::Operator(call) => call.function,
+            _ => return !found,
+        };
+        let immutable = context.catalog.function(function).is_some_and(|f| f.volatility == b'i');
+        let compiled = Compiler::new(context.catalog, Some(context.session), &mut Nothing).compile(expr);
+        if let Ok(compiled) = compiled
+            && let Node::Call(call) = &compiled.node
+        {
+            found |= immutable && call.args.iter().all(|arg| arg.as_const().is_some());
+        }
+        !found
+    });
+    found
+}
