@@ -17,6 +17,7 @@ mod sim;
 mod space;
 mod tidy;
 mod tour;
+mod wire;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -24,7 +25,7 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "usage: cargo xtask <task>
 
 tasks:
-  ci               fmt, clippy, tidy, all tests, and the nine below
+  ci               fmt, clippy, tidy, all tests, and the ten below
   tidy             the repository's own rules
   tidy --record    writes xtask/long.txt anew
   sim              the engine on one thread, chosen by seeds; --help lists its options
@@ -45,10 +46,12 @@ tasks:
   compare [NAME]   scripts of tests/sql on PostgreSQL and on Melba, the same output
   dumps            pg_dump, pg_restore, psql, pg_dumpall, vacuumlo, melba dump and restore between Melba and PostgreSQL, all
                    options; --pg-bin DIR with client programs of version 18 compares in all directions
+  wire [NAME]      conversations of tests/wire, message by message, as PostgreSQL 18 holds them; --record HOST:PORT plays them there and
+                   writes down the answers
   isolation [NAME] specs of tests/isolation on PostgreSQL and on Melba, the same output; with --source DIR (src/test/isolation
                    of PostgreSQL's source) PostgreSQL's own specs on Melba, and the share that agrees; --tester PATH
 
-clients, tour, compare, dumps and isolation take --server HOST:PORT[/DATABASE], a server that runs already, instead of a fresh Melba;
+clients, tour, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that runs already, instead of a fresh Melba;
 compare, dumps, isolation and bulk take --reference for PostgreSQL. MELBA=PATH in the environment is the binary to test
 (target/debug/melba).";
 
@@ -85,7 +88,9 @@ fn ci() -> Result<(), String> {
     cargo(&["test", "--workspace", "--quiet"])?;
     threads()?;
     sim::ci()?;
-    for task in ["clients", "tour", "crash", "history", "memory", "durability", "longrun", "compare", "dumps", "isolation"] {
+    for task in
+        ["clients", "tour", "crash", "history", "memory", "durability", "longrun", "compare", "wire", "dumps", "isolation"]
+    {
         server_task(task, &[])?;
     }
     Ok(())
@@ -113,6 +118,7 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
     }
     match task {
         "isolation" => isolation::run(&options.name, &options.isolation, options.server, options.reference),
+        "wire" => wire::run(&options.name, &options.wire, options.server),
         "clients" => clients::run(options.server),
         "tour" => tour::tour(options.server),
         "crash" => crash::crash(&options.crash),
@@ -144,6 +150,7 @@ struct Options {
     memory: memory::Options,
     longrun: longrun::Options,
     dumps: dumps::Options,
+    wire: wire::Options,
     name: String,
 }
 
@@ -164,6 +171,7 @@ impl Options {
             }
             "--writers" => self.space.writers = number()?.into(),
             "--source" => self.isolation.source = Some(value.into()),
+            "--record" => self.wire.record = Some(melba::Address::parse(value)?),
             "--tester" => self.isolation.tester = Some(value.into()),
             "--pg-bin" => self.dumps.pg_bin = Some(value.into()),
             "--seconds" => (self.crash.seconds, self.history.seconds) = (number()?, number()?),
