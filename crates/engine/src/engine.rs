@@ -8,13 +8,13 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use melba_types::{Csn, Lsn, TreeId};
 use melba_vfs::{Clock, Directory, PooledDirectory, SwitchedDirectory, SyncSwitch};
-use melba_wal::{Wal, WalOptions, WrittenBy};
+use melba_wal::{LogFiles, Wal, WalOptions, WrittenBy};
 
 use crate::batch;
 use crate::commit::Pipeline;
 use crate::error::{EngineError, Result};
 use crate::flush::Flush;
-use crate::levels::{Files, segment_name};
+use crate::levels::{Files, segment_name, segment_number};
 use crate::locks::{LockManager, LockedObject};
 use crate::log_writer::LogWriter;
 use crate::manifest::{Edit, Manifest, SegmentFile};
@@ -232,7 +232,7 @@ impl Engine {
         let temp = TempFiles::open(folder("temp")?)?;
         let sync = SyncSwitch::new(options.fsync);
         let directory = Arc::new(SwitchedDirectory::new(directory, sync.clone())) as Arc<dyn Directory>;
-        let (manifest, _) = Manifest::open(Arc::clone(&directory))?;
+        let manifest = open_manifest(&directory, &*segments, &*log, &*clock)?;
         let state = manifest.state().clone();
         let wal_options = WalOptions { file_bytes: options.wal_file_bytes, sync: sync.clone(), ..WalOptions::default() };
         let files = Files::new(&segments, &sync, &options, state.next_file);
@@ -273,9 +273,11 @@ impl Engine {
             _lock: lock,
         };
         let mut edits = shared.load(&state)?;
+        shared.wal.belongs_to(state.belongs());
         let found = shared.replay(&state, progress)?;
         shared.wal.begin(found.log_end)?;
         edits.extend(found.edits.iter().cloned());
+        edits.push(Edit::Log(shared.wal.known()));
         shared.snapshots = Snapshots::new(found.csn);
         shared.pipeline = Pipeline::new(found.csn);
         *shared.next_tree.get_mut() = found.next_tree;
@@ -284,6 +286,7 @@ impl Engine {
         let strays = shared.strays(&found)?;
         let manifest = shared.manifest.get_mut();
         manifest.reserve(&edits, 0).and_then(|()| manifest.install(&edits))?;
+        shared.wal.belongs_to(manifest.state().belongs());
         // What cannot be removed now is a stray for the next start.
         strays.iter().for_each(|name| drop(shared.files.directory.remove(name)));
         Ok(Arc::new(Engine { shared: Arc::new(shared), threads: Mutex::default() }))
@@ -471,6 +474,25 @@ impl Engine {
         let Some(slot) = self.shared.locks.slot(pid) else { return Vec::new() };
         self.shared.serializable.waits_for(slot).into_iter().map(|slot| self.shared.locks.pid(slot)).collect()
     }
+}
+
+/// Reads the manifest, or begins one where there is nothing yet.
+fn open_manifest(
+    directory: &Arc<dyn Directory>,
+    segments: &dyn Directory,
+    log: &dyn Directory,
+    clock: &dyn Clock,
+) -> Result<Manifest> {
+    let io = |e| EngineError::io("list the data directory", e);
+    if !Manifest::is_in(&**directory)? {
+        let has_segments = segments.list().map_err(io)?.iter().any(|name| segment_number(name).is_some());
+        if has_segments || !LogFiles::list(log)?.starts.is_empty() {
+            return Err(Manifest::missing());
+        }
+    }
+    // No two databases are made in the same microsecond.
+    let (manifest, _) = Manifest::open(Arc::clone(directory), clock.now_micros().unsigned_abs().max(1))?;
+    Ok(manifest)
 }
 
 /// Takes the data directory for this engine.

@@ -157,7 +157,9 @@ impl From<melba_wal::WalError> for EngineError {
     fn from(e: melba_wal::WalError) -> EngineError {
         match e {
             melba_wal::WalError::Io { file, source } => EngineError::Io { what: format!("access log file \"{file}\""), source },
-            melba_wal::WalError::Corrupt { .. } => EngineError::Corrupt { what: e.to_string() },
+            melba_wal::WalError::Corrupt { .. } | melba_wal::WalError::Misplaced { .. } => {
+                EngineError::Corrupt { what: e.to_string() }
+            }
             melba_wal::WalError::Exhausted => EngineError::Limit("the positions of the write-ahead log are used up"),
             melba_wal::WalError::Failed => EngineError::Poisoned { cause: e.to_string() },
         }

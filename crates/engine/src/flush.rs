@@ -222,9 +222,9 @@ impl Shared {
             };
             if tree.is_damaged() {
                 // What cannot be opened stays where it was.
-                files.retain(|f| !known.contains(f));
+                files.retain(|f| !has_file(known, f));
                 files.extend(known);
-                files.extend(tree.damaged_files().iter().filter(|f| !known.contains(f)));
+                files.extend(tree.damaged_files().iter().filter(|f| !has_file(known, f)));
             }
             if files != known && tree.committed.load(Ordering::Acquire) {
                 let removed = known.iter().map(|s| s.file).collect();
@@ -240,7 +240,9 @@ impl Shared {
         });
         // After the edits were collected: they may tell of commits that are not durable yet (invariant 2).
         self.flush_log(WrittenBy::Background)?;
+        edits.push(Edit::Log(self.wal.known()));
         manifest.install(&edits)?;
+        self.wal.belongs_to(manifest.state().belongs());
         drop(manifest);
         drop(thawed);
         changed.iter().for_each(|tree| self.note_flushed(tree));
@@ -334,9 +336,13 @@ fn thaw<K: Ord, V: Payload, R>(levels: &Swap<Levels<K, V, R>>, runs: &[Arc<Run<R
     frozen
 }
 
+fn has_file(files: &[SegmentFile], file: &SegmentFile) -> bool {
+    files.iter().any(|f| f.file == file.file)
+}
+
 /// The runs that the manifest is to name: all but those whose links the log still replays.
 fn settled<R>(runs: &[Arc<Run<R>>], known: &[SegmentFile], whole: Csn) -> Vec<SegmentFile> {
-    let is_settled = |s: &SegmentFile| s.assigned <= whole || known.contains(s);
+    let is_settled = |s: &SegmentFile| s.assigned <= whole || has_file(known, s);
     runs.iter().map(|r| r.segment).filter(is_settled).collect()
 }
 

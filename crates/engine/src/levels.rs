@@ -128,32 +128,34 @@ impl Files {
         (self.segment_bytes / PIECES).max(1)
     }
 
-    /// Opens a table's segment; rows with CSN 0 get `assigned`.
-    pub fn open_table(&self, file: u64, assigned: Csn) -> Result<Arc<TableRun>> {
-        let name = segment_name(file);
-        let reader = TableSegmentReader::open_assigned(&*self.directory, &name, &self.cache, assigned)?;
-        Ok(Run::new(file, assigned, reader, Usage::new(file, &self.trash)))
+    /// Opens a table's segment; rows with CSN 0 get what it has assigned. It must be the file that was written under its name.
+    pub fn open_table(&self, segment: SegmentFile) -> Result<Arc<TableRun>> {
+        let name = segment_name(segment.file);
+        let reader = TableSegmentReader::open_assigned(&*self.directory, &name, &self.cache, segment.assigned)?;
+        let segment = segment.recognised(reader.meta().footer_crc)?;
+        Ok(Run::new(segment, reader, Usage::new(segment.file, &self.trash)))
     }
 
-    /// Opens an index's segment; entries with CSN 0 get `assigned`.
-    pub fn open_index(&self, file: u64, assigned: Csn) -> Result<Arc<IndexRun>> {
-        let name = segment_name(file);
-        let reader = KeySegmentReader::open_assigned(&*self.directory, &name, &self.cache, assigned)?;
-        Ok(Run::new(file, assigned, reader, Usage::new(file, &self.trash)))
+    /// Opens an index's segment; entries with CSN 0 get what it has assigned. It must be the file that was written under its name.
+    pub fn open_index(&self, segment: SegmentFile) -> Result<Arc<IndexRun>> {
+        let name = segment_name(segment.file);
+        let reader = KeySegmentReader::open_assigned(&*self.directory, &name, &self.cache, segment.assigned)?;
+        let segment = segment.recognised(reader.meta().footer_crc)?;
+        Ok(Run::new(segment, reader, Usage::new(segment.file, &self.trash)))
     }
 
     /// Opens a transaction's table segment for everybody: the commit gives its rows `assigned`.
     pub fn link_table(&self, private: &TableRun, assigned: Csn) -> Result<Arc<TableRun>> {
-        let file = private.segment.file;
-        let reader = TableSegmentReader::open_assigned(&*self.directory, &segment_name(file), &self.cache, assigned)?;
-        Ok(Run::new(file, assigned, reader, Arc::clone(&private.usage)))
+        let segment = SegmentFile { assigned, ..private.segment };
+        let reader = TableSegmentReader::open_assigned(&*self.directory, &segment_name(segment.file), &self.cache, assigned)?;
+        Ok(Run::new(segment.recognised(reader.meta().footer_crc)?, reader, Arc::clone(&private.usage)))
     }
 
     /// Opens a transaction's index segment for everybody: the commit gives its entries `assigned`.
     pub fn link_index(&self, private: &IndexRun, assigned: Csn) -> Result<Arc<IndexRun>> {
-        let file = private.segment.file;
-        let reader = KeySegmentReader::open_assigned(&*self.directory, &segment_name(file), &self.cache, assigned)?;
-        Ok(Run::new(file, assigned, reader, Arc::clone(&private.usage)))
+        let segment = SegmentFile { assigned, ..private.segment };
+        let reader = KeySegmentReader::open_assigned(&*self.directory, &segment_name(segment.file), &self.cache, assigned)?;
+        Ok(Run::new(segment.recognised(reader.meta().footer_crc)?, reader, Arc::clone(&private.usage)))
     }
 
     /// Makes the names of new files durable.
@@ -163,7 +165,7 @@ impl Files {
 
     /// A file that nobody needs, and no commit has linked.
     pub fn discard(&self, file: u64) {
-        self.trash.0.lock().push(SegmentFile { file, assigned: Csn(0) });
+        self.trash.0.lock().push(SegmentFile::unknown(file, Csn(0)));
     }
 }
 
@@ -186,9 +188,9 @@ pub(crate) struct Run<R> {
 }
 
 impl<R> Run<R> {
-    fn new(file: u64, assigned: Csn, reader: Arc<R>, usage: Arc<Usage>) -> Arc<Run<R>> {
-        usage.assigned.store(assigned.0, Ordering::Release);
-        Arc::new(Run { segment: SegmentFile { file, assigned }, reader, usage })
+    fn new(segment: SegmentFile, reader: Arc<R>, usage: Arc<Usage>) -> Arc<Run<R>> {
+        usage.assigned.store(segment.assigned.0, Ordering::Release);
+        Arc::new(Run { segment, reader, usage })
     }
 
     /// Replaced by a merge, dropped, or rolled back: the file goes when the last reader does.
@@ -216,7 +218,7 @@ impl Drop for Usage {
     fn drop(&mut self) {
         if *self.obsolete.get_mut() {
             let assigned = Csn(*self.assigned.get_mut());
-            self.trash.0.lock().push(SegmentFile { file: self.file, assigned });
+            self.trash.0.lock().push(SegmentFile::unknown(self.file, assigned));
         }
     }
 }

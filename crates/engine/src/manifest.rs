@@ -6,12 +6,16 @@
 //! edit      1 reset     version u32
 //!           2 tree      id u64 | is index u8 | table u64 | persistence u8 | next row u64 | live u64 | columns u16 | kind u8 each
 //!           3 drop tree id u64
-//!           4 segments  tree u64 | removed v | removed x file u64 | added v | added x (file u64 | assigned CSN u64)
+//!           4 segments  tree u64 | removed v | removed x file u64 | added v | added x (file u64 | assigned CSN u64 | footer crc u32)
 //!           5 sequence  id u64 | persistence u8 | definition (25) | state (9) | start (9)
 //!           6 drop sequence id u64
 //!           7 checkpoint  replay LSN u64 | CSN u64 | next tree u64 | next file u64
 //!           8 clean     u8
+//!           9 database  number u64 | record u64
+//!          10 log       is known u8 | start LSN u64 | durable LSN u64
 //! ```
+//!
+//! Version 2 is still read: its segments have no checksums, and it has no edits 9 and 10.
 //!
 //! Invariants:
 //! 1. An edit takes effect when its record is durable, all edits of a record or none.
@@ -27,15 +31,19 @@ use std::sync::Arc;
 use melba_types::bytes::{ByteReader, put_u16, put_u64, put_varint};
 use melba_types::{Csn, Kind, Lsn, TreeId};
 use melba_vfs::{Directory, File};
+use melba_wal::{Belongs, Known};
 
 use crate::batch;
 use crate::error::{EngineError, Result};
+use crate::levels::segment_name;
 use crate::planted::{Plant, is_planted};
 use crate::sequence::{SequenceDefinition, SequenceId, SequenceState};
 use crate::tree::Persistence;
 
 /// Version of the format, in the first record.
-pub(crate) const FORMAT_VERSION: u32 = 2;
+pub(crate) const FORMAT_VERSION: u32 = 3;
+/// The version before: without checksums of segments.
+const OLD_FORMAT_VERSION: u32 = 2;
 const NAME: &str = "MANIFEST";
 const NEW_NAME: &str = "MANIFEST.new";
 const RECORD_HEADER_BYTES: usize = 8;
@@ -44,9 +52,9 @@ const REWRITE_BYTES: u64 = 64 << 10;
 /// The file grows by zeros in units of this, before records are written over them.
 const ALLOCATION_BYTES: u64 = 4 << 10;
 /// What an edit takes for each file that it names, or for itself: a file's number and CSN, once removed and once added.
-const NAME_BYTES_MAX: u64 = 40;
-/// What a checkpoint takes.
-const CHECKPOINT_BYTES: u64 = 64;
+const NAME_BYTES_MAX: u64 = 44;
+/// What a checkpoint and what is known of the log take.
+const CHECKPOINT_BYTES: u64 = 96;
 
 /// A tree as the manifest has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +75,25 @@ pub(crate) struct SegmentFile {
     pub file: u64,
     /// What a CSN of 0 in it stands for: the commit that linked it.
     pub assigned: Csn,
+    /// The checksum of its footer, by which it is known from every other file; 0 when it is not known yet.
+    pub footer_crc: u32,
+}
+
+impl SegmentFile {
+    /// One that has not been opened yet.
+    pub fn unknown(file: u64, assigned: Csn) -> SegmentFile {
+        SegmentFile { file, assigned, footer_crc: 0 }
+    }
+
+    /// The same with the checksum that was found; an error when it is another file's.
+    pub fn recognised(self, footer_crc: u32) -> Result<SegmentFile> {
+        if self.footer_crc != 0 && self.footer_crc != footer_crc {
+            let name = segment_name(self.file);
+            let what = format!("invalid footer in file \"{name}\": it is not the file that was written under this name");
+            return Err(EngineError::Corrupt { what });
+        }
+        Ok(SegmentFile { footer_crc, ..self })
+    }
 }
 
 /// A sequence as the manifest has it.
@@ -85,6 +112,8 @@ pub(crate) struct SequenceRecord {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Edit {
     Reset,
+    /// The reset of the version before.
+    OldReset,
     /// The reset of a manifest that this program cannot read.
     OtherVersion(u32),
     Tree(TreeRecord),
@@ -104,6 +133,13 @@ pub(crate) enum Edit {
         next_file: u64,
     },
     Clean(bool),
+    /// Which database this is, and the number of the record that this is in.
+    Database {
+        number: u64,
+        record: u64,
+    },
+    /// What is certain of the log.
+    Log(Option<Known>),
 }
 
 /// What all edits so far amount to.
@@ -118,12 +154,27 @@ pub(crate) struct ManifestState {
     pub next_tree: u64,
     pub next_file: u64,
     pub clean: bool,
+    /// Drawn when the database was made; 0: by a version that drew none.
+    pub database: u64,
+    /// Records that the manifest has had, those before its last rewrite too.
+    pub records: u64,
+    pub log: Option<Known>,
 }
 
 impl ManifestState {
+    /// Whose log it is.
+    pub fn belongs(&self) -> Belongs {
+        Belongs { database: self.database, manifest: self.records }
+    }
+
+    fn apply_record(&mut self, edits: &[Edit]) {
+        self.records += 1;
+        edits.iter().for_each(|e| self.apply(e));
+    }
+
     fn apply(&mut self, edit: &Edit) {
         match edit {
-            Edit::Reset | Edit::OtherVersion(_) => *self = ManifestState::default(),
+            Edit::Reset | Edit::OldReset | Edit::OtherVersion(_) => *self = ManifestState::default(),
             Edit::Tree(tree) => drop(self.trees.insert(tree.id, tree.clone())),
             Edit::DropTree(id) => {
                 self.trees.remove(id);
@@ -141,12 +192,14 @@ impl ManifestState {
                 (self.replay, self.csn, self.next_tree, self.next_file) = (*replay, *csn, *next_tree, *next_file);
             }
             Edit::Clean(clean) => self.clean = *clean,
+            Edit::Database { number, record } => (self.database, self.records) = (*number, *record),
+            Edit::Log(known) => self.log = *known,
         }
     }
 
     /// The edits that make this state from nothing.
     fn edits(&self) -> Vec<Edit> {
-        let mut out = vec![Edit::Reset];
+        let mut out = vec![Edit::Reset, Edit::Database { number: self.database, record: self.records }];
         out.extend(self.trees.values().cloned().map(Edit::Tree));
         out.extend(self.segments.iter().filter(|(_, files)| !files.is_empty()).map(|(tree, files)| Edit::Segments {
             tree: *tree,
@@ -156,6 +209,7 @@ impl ManifestState {
         out.extend(self.sequences.values().copied().map(Edit::Sequence));
         out.push(Edit::Checkpoint { replay: self.replay, csn: self.csn, next_tree: self.next_tree, next_file: self.next_file });
         out.push(Edit::Clean(self.clean));
+        out.push(Edit::Log(self.log));
         out
     }
 }
@@ -177,7 +231,7 @@ fn encode(edit: &Edit, out: &mut Vec<u8>) {
             put_u16(t.kinds.len() as u16, out);
             out.extend(t.kinds.iter().map(|k| *k as u8));
         }
-        Edit::OtherVersion(_) => unreachable!("is only read"),
+        Edit::OldReset | Edit::OtherVersion(_) => unreachable!("is only read"),
         Edit::DropTree(id) => {
             out.push(3);
             put_u64(id.0, out);
@@ -191,6 +245,7 @@ fn encode(edit: &Edit, out: &mut Vec<u8>) {
             for segment in added {
                 put_u64(segment.file, out);
                 put_u64(segment.assigned.0, out);
+                out.extend_from_slice(&segment.footer_crc.to_le_bytes());
             }
         }
         Edit::Sequence(s) => {
@@ -212,13 +267,25 @@ fn encode(edit: &Edit, out: &mut Vec<u8>) {
             }
         }
         Edit::Clean(clean) => out.extend([8, u8::from(*clean)]),
+        Edit::Database { number, record } => {
+            out.push(9);
+            put_u64(*number, out);
+            put_u64(*record, out);
+        }
+        Edit::Log(known) => {
+            out.extend([10, u8::from(known.is_some())]);
+            put_u64(known.map_or(0, |k| k.start.0), out);
+            put_u64(known.map_or(0, |k| k.durable.0), out);
+        }
     }
 }
 
-fn decode(r: &mut ByteReader<'_>) -> Option<Edit> {
+/// `has_crcs`: the version has checksums of segments.
+fn decode(r: &mut ByteReader<'_>, has_crcs: bool) -> Option<Edit> {
     Some(match r.u8()? {
         1 => match r.u32()? {
             FORMAT_VERSION => Edit::Reset,
+            OLD_FORMAT_VERSION => Edit::OldReset,
             version => Edit::OtherVersion(version),
         },
         2 => Edit::Tree(TreeRecord {
@@ -234,8 +301,12 @@ fn decode(r: &mut ByteReader<'_>) -> Option<Edit> {
         4 => {
             let tree = TreeId(r.u64()?);
             let removed = (0..r.varint()?).map(|_| r.u64()).collect::<Option<_>>()?;
-            let added =
-                (0..r.varint()?).map(|_| Some(SegmentFile { file: r.u64()?, assigned: Csn(r.u64()?) })).collect::<Option<_>>()?;
+            let count = r.varint()?;
+            let mut segment = || {
+                let (file, assigned) = (r.u64()?, Csn(r.u64()?));
+                Some(SegmentFile { file, assigned, footer_crc: if has_crcs { r.u32()? } else { 0 } })
+            };
+            let added = (0..count).map(|_| segment()).collect::<Option<_>>()?;
             Edit::Segments { tree, removed, added }
         }
         5 => Edit::Sequence(SequenceRecord {
@@ -248,6 +319,11 @@ fn decode(r: &mut ByteReader<'_>) -> Option<Edit> {
         6 => Edit::DropSequence(SequenceId(r.u64()?)),
         7 => Edit::Checkpoint { replay: Lsn(r.u64()?), csn: Csn(r.u64()?), next_tree: r.u64()?, next_file: r.u64()? },
         8 => Edit::Clean(r.u8()? != 0),
+        9 => Edit::Database { number: r.u64()?, record: r.u64()? },
+        10 => {
+            let (is_known, start, durable) = (r.u8()? != 0, Lsn(r.u64()?), Lsn(r.u64()?));
+            Edit::Log(is_known.then_some(Known { start, durable }))
+        }
         _ => return None,
     })
 }
@@ -263,7 +339,7 @@ fn encode_record(edits: &[Edit]) -> Vec<u8> {
 }
 
 /// The edits of the record at the start of `bytes`, and its length; `None` when there is no whole one.
-fn decode_record(bytes: &[u8]) -> Option<(Vec<Edit>, usize)> {
+fn decode_record(bytes: &[u8], has_crcs: bool) -> Option<(Vec<Edit>, usize)> {
     let mut r = ByteReader::new(bytes);
     let (length, crc) = (r.u32()? as usize, r.u32()?);
     let body = r.take(length)?;
@@ -272,10 +348,13 @@ fn decode_record(bytes: &[u8]) -> Option<(Vec<Edit>, usize)> {
     }
     let mut r = ByteReader::new(body);
     let mut edits = Vec::new();
+    let mut has_crcs = has_crcs;
     while !r.is_empty() {
-        edits.push(decode(&mut r)?);
-        if matches!(edits[..], [Edit::OtherVersion(_)]) {
-            break;
+        edits.push(decode(&mut r, has_crcs)?);
+        match edits[..] {
+            [Edit::OtherVersion(_)] => break,
+            [Edit::OldReset] => has_crcs = false,
+            _ => {}
         }
     }
     Some((edits, RECORD_HEADER_BYTES + length))
@@ -284,7 +363,10 @@ fn decode_record(bytes: &[u8]) -> Option<(Vec<Edit>, usize)> {
 /// Whether there is a whole record anywhere in `bytes`. Records are written when those before are durable, so what is in front of it
 /// is damaged, not torn.
 fn has_record(bytes: &[u8]) -> bool {
-    (0..bytes.len().saturating_sub(RECORD_HEADER_BYTES)).any(|at| decode_record(&bytes[at..]).is_some_and(|(e, _)| !e.is_empty()))
+    (0..bytes.len().saturating_sub(RECORD_HEADER_BYTES)).any(|at| {
+        // Of either version: what is whole has a fitting checksum.
+        [true, false].into_iter().any(|has_crcs| decode_record(&bytes[at..], has_crcs).is_some_and(|(e, _)| !e.is_empty()))
+    })
 }
 
 /// The manifest, open for changes.
@@ -306,8 +388,8 @@ fn io(e: std::io::Error) -> EngineError {
 }
 
 impl Manifest {
-    /// Reads a directory's manifest, or begins one. Also answers whether there was one.
-    pub fn open(directory: Arc<dyn Directory>) -> Result<(Manifest, bool)> {
+    /// Reads a directory's manifest, or begins one, of a database that gets this number. Also answers whether there was one.
+    pub fn open(directory: Arc<dyn Directory>, number: u64) -> Result<(Manifest, bool)> {
         let names = directory.list().map_err(|e| EngineError::io("list the data directory", e))?;
         let existed = names.iter().any(|n| n == NAME);
         let mut state = ManifestState { next_tree: 1, next_file: 1, clean: true, ..ManifestState::default() };
@@ -317,10 +399,25 @@ impl Manifest {
         if names.iter().any(|n| n == NEW_NAME) {
             directory.remove(NEW_NAME).map_err(io)?;
         }
+        if state.database == 0 {
+            state.database = number;
+        }
+        state.records += 1;
         let (file, offset) = write_new(&*directory, &state)?;
         replace(&*directory)?;
         let rewrite_at = REWRITE_BYTES.max(offset * 4);
         Ok((Manifest { directory, file, offset, allocated: offset, rewrite_at, lost: false, state }, existed))
+    }
+
+    /// Whether a directory has one.
+    pub fn is_in(directory: &dyn Directory) -> Result<bool> {
+        let names = directory.list().map_err(|e| EngineError::io("list the data directory", e))?;
+        Ok(names.iter().any(|n| n == NAME))
+    }
+
+    /// The error for a directory that must have one.
+    pub fn missing() -> EngineError {
+        EngineError::Corrupt { what: format!("the file \"{NAME}\" is missing, and there are log files or segments") }
     }
 
     /// Reads a directory's manifest without changing anything.
@@ -330,15 +427,18 @@ impl Manifest {
         let mut bytes = vec![0; file.len().map_err(io)? as usize];
         file.read_at(&mut bytes, 0).map_err(io)?;
         let mut state = ManifestState::default();
-        let mut at = 0;
-        while let Some((edits, length)) = decode_record(&bytes[at..]) {
+        let (mut at, mut has_crcs) = (0, true);
+        while let Some((edits, length)) = decode_record(&bytes[at..], has_crcs) {
             if let Some(Edit::OtherVersion(version)) = edits.first() {
                 return Err(EngineError::Corrupt { what: format!("file \"{NAME}\" has unknown format version {version}") });
             }
-            if at == 0 && edits.first() != Some(&Edit::Reset) {
-                break;
+            match edits.first() {
+                Some(Edit::Reset) => {}
+                Some(Edit::OldReset) => has_crcs = false,
+                _ if at == 0 => break,
+                _ => {}
             }
-            edits.iter().for_each(|e| state.apply(e));
+            state.apply_record(&edits);
             at += length;
         }
         if at == 0 || has_record(&bytes[at..]) {
@@ -361,10 +461,13 @@ impl Manifest {
     /// then, everything is as before after an error.
     pub fn reserve(&mut self, edits: &[Edit], names: usize) -> Result<()> {
         if self.offset >= self.rewrite_at {
-            let (file, offset) = write_new(&*self.directory, &self.state)?;
+            let mut state = self.state.clone();
+            state.records += 1;
+            let (file, offset) = write_new(&*self.directory, &state)?;
             self.lost = true;
             replace(&*self.directory)?;
             (self.lost, self.file, self.offset) = (false, file, offset);
+            self.state = state;
             (self.allocated, self.rewrite_at) = (self.offset, REWRITE_BYTES.max(self.offset * 4));
         }
         let bytes = encode_record(edits).len() as u64 + names as u64 * NAME_BYTES_MAX + CHECKPOINT_BYTES;
@@ -386,7 +489,7 @@ impl Manifest {
         self.offset += record.len() as u64;
         self.allocated = self.allocated.max(self.offset);
         // Only now: files that the durable state may name are not removed because of a record that failed.
-        edits.iter().for_each(|e| self.state.apply(e));
+        self.state.apply_record(edits);
         Ok(())
     }
 }
@@ -428,7 +531,7 @@ mod tests {
     }
 
     fn segment(file: u64) -> SegmentFile {
-        SegmentFile { file, assigned: Csn(file * 2) }
+        SegmentFile { file, assigned: Csn(file * 2), footer_crc: file as u32 * 3 }
     }
 
     fn edits() -> Vec<Vec<Edit>> {
@@ -439,7 +542,11 @@ mod tests {
             vec![Edit::Tree(tree(1)), Edit::Tree(tree(2)), Edit::Sequence(sequence)],
             vec![Edit::Segments { tree: TreeId(1), removed: vec![], added: [3, 2, 1].map(segment).to_vec() }],
             vec![Edit::Segments { tree: TreeId(1), removed: vec![2, 1], added: vec![segment(4)] }, Edit::DropTree(TreeId(2))],
-            vec![Edit::Checkpoint { replay: Lsn(5), csn: Csn(6), next_tree: 7, next_file: 8 }, Edit::Clean(false)],
+            vec![
+                Edit::Checkpoint { replay: Lsn(5), csn: Csn(6), next_tree: 7, next_file: 8 },
+                Edit::Clean(false),
+                Edit::Log(Some(Known { start: Lsn(3), durable: Lsn(9) })),
+            ],
         ]
     }
 
@@ -448,10 +555,11 @@ mod tests {
         let document = include_str!("../../../docs/design/manifest.md");
         let source = include_str!("manifest.rs");
         let diagram = source.lines().filter_map(|l| l.strip_prefix("//! ")).filter(|l| l.contains(" | "));
-        assert_eq!(diagram.inspect(|l| assert!(document.contains(l.trim()), "{l}")).count(), 6);
+        assert_eq!(diagram.inspect(|l| assert!(document.contains(l.trim()), "{l}")).count(), 8);
         assert!(document.contains("1 reset     version u32") && document.contains(&format!("Format version: {FORMAT_VERSION}.")));
         let checkpoint = Edit::Checkpoint { replay: Lsn(5), csn: Csn(6), next_tree: 7, next_file: 8 };
-        let record = encode_record(&[Edit::Reset, checkpoint, Edit::Clean(true)]);
+        let log = Edit::Log(Some(Known { start: Lsn(5), durable: Lsn(9) }));
+        let record = encode_record(&[Edit::Reset, Edit::Database { number: 3, record: 4 }, checkpoint, Edit::Clean(true), log]);
         assert_eq!(crate::tests::documented(document, "## A record, byte by byte"), crate::tests::hex(&record));
         let record = encode_record(&[Edit::Checkpoint { replay: Lsn(1), csn: Csn(2), next_tree: 3, next_file: 4 }]);
         assert_eq!(record.len(), RECORD_HEADER_BYTES + 1 + 4 * 8);
@@ -460,10 +568,44 @@ mod tests {
     }
 
     #[test]
+    fn a_manifest_of_the_version_before_is_read_and_its_database_gets_a_number() {
+        // As version 2 wrote it: a reset, a table with a segment, a checkpoint; then a segment more.
+        let record = |edits: &[u8]| {
+            let mut out = (edits.len() as u32).to_le_bytes().to_vec();
+            let crc = crc32c::crc32c_append(crc32c::crc32c(&out), edits);
+            out.extend(crc.to_le_bytes());
+            out.extend(edits);
+            out
+        };
+        let segment_edit = |file: u8| {
+            let mut edit = vec![4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+            edit.extend(u64::from(file).to_le_bytes());
+            edit.extend([0; 8]);
+            edit
+        };
+        let mut first = vec![1, 2, 0, 0, 0];
+        encode(&Edit::Tree(tree(1)), &mut first);
+        first.extend(segment_edit(7));
+        encode(&Edit::Checkpoint { replay: Lsn(5), csn: Csn(6), next_tree: 7, next_file: 8 }, &mut first);
+        let d = MemoryDirectory::new();
+        let file = d.create(NAME).expect("creates");
+        file.write_at(&[record(&first), record(&segment_edit(8))].concat(), 0).expect("writes");
+        let state = Manifest::read(&*d).expect("reads");
+        let unknown = |file| SegmentFile { file, assigned: Csn(0), footer_crc: 0 };
+        assert_eq!(state.segments[&TreeId(1)], [8, 7].map(unknown));
+        assert_eq!((state.replay, state.database, state.log), (Lsn(5), 0, None));
+        let (manifest, existed) = Manifest::open(Arc::clone(&d) as Arc<dyn Directory>, 77).expect("opens");
+        assert!(existed && manifest.state().database == 77 && manifest.state().records == 2);
+        assert_eq!(Manifest::read(&*d).expect("reads"), *manifest.state());
+        let again = Manifest::open(Arc::clone(&d) as Arc<dyn Directory>, 78).expect("opens").0;
+        assert_eq!((again.state().database, again.state().records), (77, 3));
+    }
+
+    #[test]
     fn a_torn_manifest_is_the_state_before_the_torn_record() {
         let steps = edits();
         let d = MemoryDirectory::new();
-        let (mut manifest, existed) = Manifest::open(Arc::clone(&d) as Arc<dyn Directory>).expect("opens");
+        let (mut manifest, existed) = Manifest::open(Arc::clone(&d) as Arc<dyn Directory>, 77).expect("opens");
         assert!(!existed);
         let mut states = vec![manifest.state().clone()];
         let mut ends = vec![manifest.offset];
@@ -492,7 +634,7 @@ mod tests {
         // What is not named is removed, and the durable manifest may name it still.
         let faults = Faults::new();
         let d = FaultyDirectory::new(MemoryDirectory::new(), Arc::clone(&faults));
-        let (mut manifest, _) = Manifest::open(d).expect("opens");
+        let (mut manifest, _) = Manifest::open(d, 77).expect("opens");
         manifest.install(&edits()[0]).expect("installs");
         manifest.install(&edits()[1]).expect("installs");
         for rewrite_at in [u64::MAX, 0] {
@@ -510,7 +652,7 @@ mod tests {
             let d = MemoryDirectory::new();
             d.cut_power_at_sync(cut);
             let mut acknowledged = 0;
-            if let Ok((mut manifest, _)) = Manifest::open(Arc::clone(&d) as Arc<dyn Directory>) {
+            if let Ok((mut manifest, _)) = Manifest::open(Arc::clone(&d) as Arc<dyn Directory>, 77) {
                 manifest.rewrite_at = 2000;
                 for i in 1..=36 {
                     let edit = [Edit::Tree(tree(i))];
@@ -521,7 +663,7 @@ mod tests {
                 }
             }
             let after = d.after_power_cut(&mut || cut % 2 == 0);
-            let Ok((manifest, existed)) = Manifest::open(after) else { panic!("cut {cut}") };
+            let Ok((manifest, existed)) = Manifest::open(after, 78) else { panic!("cut {cut}") };
             let found = manifest.state().trees.len() as u64;
             assert!(found == acknowledged || found == acknowledged + 1, "cut {cut}: {found} {acknowledged}");
             assert!(existed || acknowledged == 0);

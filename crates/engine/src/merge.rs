@@ -171,7 +171,9 @@ impl Shared {
             merges.forget(&gone);
         }
         tree.note_bulk(bulk);
-        manifest.install(&edits).map_err(|e| self.poison(e))
+        manifest.install(&edits).map_err(|e| self.poison(e))?;
+        self.wal.belongs_to(manifest.state().belongs());
+        Ok(())
     }
 
     /// Looks at a tree again after a flush: how far merges lag behind, and that they have work to consider.

@@ -9,6 +9,7 @@ use melba_types::{Batch, Bitmap, Column, ColumnData, Csn, Datum, Kind, RowId};
 
 use crate::error::{EngineError, Result};
 use crate::levels::{Files, IndexRun, TableRun, segment_name};
+use crate::manifest::SegmentFile;
 use crate::memory::{Held, QueryMemory};
 use crate::wait::{about_to_start_thread, about_to_wait};
 
@@ -196,7 +197,7 @@ impl TableOutput {
         }
         self.done.sort_by_key(|(columns, file, _)| (std::cmp::Reverse(*columns), *file));
         let done = std::mem::take(&mut self.done);
-        done.iter().map(|(_, file, _)| self.files.open_table(*file, Csn(0))).collect()
+        done.iter().map(|(_, file, _)| self.files.open_table(SegmentFile::unknown(*file, Csn(0)))).collect()
     }
 }
 
@@ -367,7 +368,7 @@ impl IndexOutput {
     pub fn finish(mut self) -> Result<Vec<Arc<IndexRun>>> {
         self.finish_writer()?;
         let done = std::mem::take(&mut self.done);
-        done.iter().map(|file| self.files.open_index(*file, Csn(0))).collect()
+        done.iter().map(|file| self.files.open_index(SegmentFile::unknown(*file, Csn(0)))).collect()
     }
 }
 

@@ -9,7 +9,7 @@
 //!    segment that the log links stays as long as its record may be replayed, also when a later record drops its tree.
 //! 4. Of each key the row store gets the newest version only (`replay`): the work for a record does not depend on how often its
 //!    keys were changed before.
-//! 5. A segment that is damaged or missing stops nobody but who uses its tree. It stays in the manifest.
+//! 5. A segment that is damaged or missing stops nobody but who uses its tree. It stays in the manifest, and no file is removed then.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -92,11 +92,11 @@ impl Shared {
         match &tree.data {
             TreeData::Table(table) => {
                 table.next_row.store(record.next_row, Ordering::Relaxed);
-                let runs = open_all(&tree, files, |f| self.files.open_table(f.file, f.assigned))?;
+                let runs = open_all(&tree, files, |f| self.files.open_table(*f))?;
                 table.levels.write().add_runs(runs);
             }
             TreeData::Index(index) => {
-                let runs = open_all(&tree, files, |f| self.files.open_index(f.file, f.assigned))?;
+                let runs = open_all(&tree, files, |f| self.files.open_index(*f))?;
                 index.levels.write().add_runs(runs);
             }
         }
@@ -116,7 +116,7 @@ impl Shared {
             targets: Targets::default(),
         };
         progress.begin(state.replay, self.wal.expected_end(state.replay)?);
-        let end = self.wal.replay(state.replay, |record| {
+        let end = self.wal.replay(state.replay, state.log, |record| {
             progress.advance(record.end);
             self.replay_record(record, &mut found)
         })?;
@@ -217,11 +217,11 @@ impl Shared {
         if tree.damaged_files().iter().any(|s| s.file == file) {
             return Ok(());
         }
-        let linked = [SegmentFile { file, assigned: csn }];
+        let linked = [SegmentFile::unknown(file, csn)];
         match &tree.data {
             TreeData::Table(table) => {
                 let known = table.levels.read().runs.iter().any(|r| r.segment.file == file);
-                for run in open_all(&tree, if known { &[] } else { &linked }, |f| self.files.open_table(f.file, f.assigned))? {
+                for run in open_all(&tree, if known { &[] } else { &linked }, |f| self.files.open_table(*f))? {
                     table.next_row.fetch_max(run.reader.meta().row_id_max.0 + 1, Ordering::Relaxed);
                     tree.live.fetch_add(run.reader.meta().rows as i64, Ordering::Relaxed);
                     table.levels.write().add_runs([run]);
@@ -229,7 +229,7 @@ impl Shared {
             }
             TreeData::Index(index) => {
                 let known = index.levels.read().runs.iter().any(|r| r.segment.file == file);
-                for run in open_all(&tree, if known { &[] } else { &linked }, |f| self.files.open_index(f.file, f.assigned))? {
+                for run in open_all(&tree, if known { &[] } else { &linked }, |f| self.files.open_index(*f))? {
                     tree.live.fetch_add(run.reader.meta().entries as i64, Ordering::Relaxed);
                     index.levels.write().add_runs([run]);
                 }
@@ -257,6 +257,10 @@ impl Shared {
             if !known.contains(&file) {
                 strays.push(name);
             }
+        }
+        if self.all_trees().iter().any(|tree| tree.is_damaged()) {
+            // What is missing may lie there under another name, or the manifest may be an older one.
+            strays.clear();
         }
         self.files.next.store(next, Ordering::SeqCst);
         Ok(strays)

@@ -29,13 +29,16 @@ pub(crate) fn verify(directory: &Arc<dyn Directory>) -> Result<(usize, Vec<Strin
         for file in files.iter().filter(|_| !is_forgotten) {
             let name = segment_name(file.file);
             let result = match is_index {
-                true => KeySegmentReader::open(&*segments, &name, &cache).and_then(|r| r.verify()),
-                false => TableSegmentReader::open(&*segments, &name, &cache).and_then(|r| r.verify()),
+                true => KeySegmentReader::open(&*segments, &name, &cache).and_then(|r| r.verify().map(|()| r.meta().footer_crc)),
+                false => {
+                    TableSegmentReader::open(&*segments, &name, &cache).and_then(|r| r.verify().map(|()| r.meta().footer_crc))
+                }
             };
+            let result = result.map_err(EngineError::from).and_then(|crc| file.recognised(crc));
             problems.extend(result.err().map(|e| format!("tree {tree}: {e}")));
         }
     }
-    let replayed = melba_wal::replay(&*log, state.replay, |record| {
+    let replayed = melba_wal::replay(&*log, state.replay, state.belongs(), state.log, |record| {
         if batch::decode(record.payload, &mut |_| {}).is_none() {
             problems.push(format!("the log record at {} is malformed", record.lsn));
         }

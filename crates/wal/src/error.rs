@@ -13,6 +13,8 @@ pub enum WalError {
     Io { file: String, source: Arc<io::Error> },
     /// A file is not what was written.
     Corrupt { file: String, offset: u64, reason: &'static str },
+    /// A file is missing, or is not the one that belongs there; `problem` completes a sentence about it.
+    Misplaced { file: String, problem: String },
     /// An earlier write or sync failed: what is durable is unknown.
     Failed,
     /// Log positions are used up.
@@ -27,6 +29,10 @@ impl WalError {
     pub(crate) fn corrupt(file: &str, offset: u64, reason: &'static str) -> WalError {
         WalError::Corrupt { file: file.to_owned(), offset, reason }
     }
+
+    pub(crate) fn misplaced(file: &str, problem: impl Into<String>) -> WalError {
+        WalError::Misplaced { file: file.to_owned(), problem: problem.into() }
+    }
 }
 
 impl std::fmt::Display for WalError {
@@ -36,6 +42,7 @@ impl std::fmt::Display for WalError {
             WalError::Corrupt { file, offset, reason } => {
                 write!(f, "write-ahead log file \"{file}\" is damaged at offset {offset}: {reason}")
             }
+            WalError::Misplaced { file, problem } => write!(f, "write-ahead log file \"{file}\" {problem}"),
             WalError::Exhausted => f.write_str("the positions of the write-ahead log are used up"),
             WalError::Failed => f.write_str("the write-ahead log has failed earlier"),
         }

@@ -1,12 +1,18 @@
 //! The bytes of log files.
 //!
 //! ```text
-//! file      magic "MELBAWAL" (8) | version u32 | crc u32 | start LSN u64 | zeros to 32 | records
+//! file      header (64) | records | end | zeros, or what was there before
+//! header    magic "MELBAWAL" (8) | version u32 | crc u32 | start LSN u64 | file length u64 | database u64 | manifest u64 | zeros to 64
 //! record    length u32 | crc u32 | LSN u64 | CSN u64 | payload (length bytes)
+//! end       ff ff ff ff | crc u32 | LSN u64 | zeros (8)
 //! ```
 //!
-//! All numbers are little-endian, all checksums CRC-32C. A file's covers version and start; a record's covers the payload,
-//! then length, LSN and CSN. A record whose CSN is 0 belongs to no commit. What the payload means is the engine's business.
+//! All numbers are little-endian, all checksums CRC-32C. A header's covers version and everything behind the checksum; a record's
+//! covers the payload, then length, LSN and CSN; an end's covers its other bytes. A record whose CSN is 0 belongs to no commit. What
+//! the payload means is the engine's business. An end says that the log goes on in the file that begins at its LSN: that file must
+//! be there. `file length` is what the file has at least.
+//!
+//! Version 2 is still read: its header is `magic | version | crc | start LSN | zeros to 32`, and its files have no end.
 //!
 //! The highest bit of the CSN field says that everything before the record was durable when it was written. So where such a record
 //! follows one that is not whole, that one is damaged, not torn.
@@ -14,9 +20,14 @@
 use melba_types::{Csn, Lsn};
 
 /// Version in every file's header.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 /// Bytes before a file's first record.
-pub const FILE_HEADER_BYTES: usize = 32;
+pub const FILE_HEADER_BYTES: usize = 64;
+/// The version before, and the bytes of its header.
+const OLD_FORMAT_VERSION: u32 = 2;
+pub(crate) const OLD_FILE_HEADER_BYTES: usize = 32;
+/// Bytes of an end.
+pub(crate) const END_BYTES: usize = RECORD_HEADER_BYTES;
 /// Bytes before a record's payload.
 pub const RECORD_HEADER_BYTES: usize = 24;
 
@@ -77,25 +88,83 @@ pub(crate) fn parse_record(bytes: &[u8], lsn: Lsn) -> Option<Record<'_>> {
     Some(Record { lsn, end, csn: Csn(csn_field & CSN_MAX), after_sync: csn_field & AFTER_SYNC != 0, payload })
 }
 
-/// Whether something in `bytes`, of which the first would have this LSN, is a record that was written after a sync. Everything
-/// before it was durable once.
+/// What is written behind a file's last record when the log goes on in another file, which begins at `lsn`.
+pub(crate) fn end_mark(lsn: Lsn) -> [u8; END_BYTES] {
+    let mut mark = [0; END_BYTES];
+    mark[..4].fill(0xff);
+    mark[8..16].copy_from_slice(&lsn.0.to_le_bytes());
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&mark[..4]), &mark[8..]);
+    mark[4..8].copy_from_slice(&crc.to_le_bytes());
+    mark
+}
+
+/// Whether `bytes` begin with an end for this LSN.
+pub(crate) fn is_end_mark(bytes: &[u8], lsn: Lsn) -> bool {
+    bytes.starts_with(&end_mark(lsn))
+}
+
+/// Whether something in `bytes`, of which the first would have this LSN, is a record that was written after a sync, or an end.
+/// Everything before it was durable once.
 pub(crate) fn has_record_after_sync(bytes: &[u8], lsn: Lsn) -> bool {
     // A record is recognised by its own LSN before its checksum is computed.
     (0..bytes.len().saturating_sub(RECORD_HEADER_BYTES - 1)).any(|at| {
         let lsn = Lsn(lsn.0 + at as u64);
-        bytes[at + 8..at + 16] == lsn.0.to_le_bytes() && parse_record(&bytes[at..], lsn).is_some_and(|r| r.after_sync)
+        let is_after_sync = || parse_record(&bytes[at..], lsn).is_some_and(|r| r.after_sync) || is_end_mark(&bytes[at..], lsn);
+        bytes[at + 8..at + 16] == lsn.0.to_le_bytes() && is_after_sync()
     })
 }
 
-/// The header of a file.
-pub(crate) fn file_header(start: Lsn) -> [u8; FILE_HEADER_BYTES] {
-    let mut header = [0; FILE_HEADER_BYTES];
-    header[..8].copy_from_slice(&MAGIC);
-    header[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
-    header[16..24].copy_from_slice(&start.0.to_le_bytes());
-    let crc = crc32c::crc32c_append(crc32c::crc32c(&header[8..12]), &header[16..24]);
-    header[12..16].copy_from_slice(&crc.to_le_bytes());
-    header
+/// What a file says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileHeader {
+    pub start: Lsn,
+    /// What the file had when it was begun: it only grows.
+    pub len: u64,
+    /// The database it belongs to; 0 when it does not say.
+    pub database: u64,
+    /// The number of the manifest's record that was the last one when it was begun.
+    pub manifest: u64,
+    /// Where its records begin.
+    pub bytes: usize,
+}
+
+impl FileHeader {
+    pub fn encode(&self) -> [u8; FILE_HEADER_BYTES] {
+        let mut header = [0; FILE_HEADER_BYTES];
+        header[..8].copy_from_slice(&MAGIC);
+        header[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        for (i, value) in [self.start.0, self.len, self.database, self.manifest].into_iter().enumerate() {
+            header[16 + 8 * i..24 + 8 * i].copy_from_slice(&value.to_le_bytes());
+        }
+        let crc = crc32c::crc32c_append(crc32c::crc32c(&header[8..12]), &header[16..]);
+        header[12..16].copy_from_slice(&crc.to_le_bytes());
+        header
+    }
+
+    /// The header at a file's start; `None` when it is not one, and the version when that is unknown.
+    pub fn parse(file: &[u8]) -> Option<Result<FileHeader, u32>> {
+        let header = file.first_chunk::<OLD_FILE_HEADER_BYTES>()?;
+        let u32_at = |at: usize| u32::from_le_bytes([file[at], file[at + 1], file[at + 2], file[at + 3]]);
+        let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
+        if header[..8] != MAGIC {
+            return None;
+        }
+        let version_crc = crc32c::crc32c(&header[8..12]);
+        match u32_at(8) {
+            FORMAT_VERSION => {
+                let header = file.first_chunk::<FILE_HEADER_BYTES>()?;
+                let is_whole = crc32c::crc32c_append(version_crc, &header[16..]) == u32_at(12);
+                let [start, len, database, manifest] = [16, 24, 32, 40].map(u64_at);
+                is_whole.then_some(Ok(FileHeader { start: Lsn(start), len, database, manifest, bytes: FILE_HEADER_BYTES }))
+            }
+            OLD_FORMAT_VERSION => {
+                let is_whole = crc32c::crc32c_append(version_crc, &header[16..24]) == u32_at(12);
+                let start = Lsn(u64_at(16));
+                is_whole.then_some(Ok(FileHeader { start, len: 0, database: 0, manifest: 0, bytes: OLD_FILE_HEADER_BYTES }))
+            }
+            version => Some(Err(version)),
+        }
+    }
 }
 
 /// The name of the file that begins at `start`.

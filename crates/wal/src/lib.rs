@@ -10,6 +10,9 @@
 //! 5. A batch is written only after the one before it is durable, and its first record says so: what is not whole before such a
 //!    record is damage, and an error.
 //!
+//! 6. A file has its header before it has its name, and is named before the one before it says that it has ended: so a file that is
+//!    missing is missed, but for the first of a start, which the engine's manifest knows.
+//!
 //! The engine is the only caller. docs/design/wal.md has the bytes.
 
 mod error;
@@ -22,5 +25,5 @@ mod tests;
 
 pub use error::{Result, WalError};
 pub use format::{CSN_MAX, FILE_HEADER_BYTES, FORMAT_VERSION, RECORD_HEADER_BYTES, Record};
-pub use reader::{LogFiles, replay};
+pub use reader::{Belongs, Known, LogFiles, replay};
 pub use writer::{Wal, WalOptions, WalStatistics, Written, WrittenBy, payload_crc};

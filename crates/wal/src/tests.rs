@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_types::{Csn, Lsn};
 use melba_vfs::{Directory, Faults, FaultyDirectory, MemoryDirectory};
 
-use crate::format::{file_header, record_header};
+use crate::format::{FileHeader, end_mark, file_name, record_header};
 use crate::*;
 
 fn small() -> WalOptions {
@@ -25,8 +25,12 @@ fn append(wal: &Wal, text: &str) -> Lsn {
 }
 
 fn read(directory: &dyn Directory, from: Lsn) -> Result<(Vec<String>, Lsn)> {
+    read_known(directory, from, Belongs::default(), None)
+}
+
+fn read_known(directory: &dyn Directory, from: Lsn, belongs: Belongs, known: Option<Known>) -> Result<(Vec<String>, Lsn)> {
     let mut out = Vec::new();
-    let end = replay(directory, from, |r| {
+    let end = replay(directory, from, belongs, known, |r| {
         assert_eq!(r.csn, Csn(7));
         out.push(String::from_utf8_lossy(r.payload).into_owned());
         Ok::<(), WalError>(())
@@ -140,7 +144,7 @@ fn damage_before_a_later_batch_is_an_error_in_the_last_file_too() {
         d.flip_bit(name, bit).expect("flips");
         let offset = bit / 8;
         match read(&*d, Lsn(0)) {
-            Err(WalError::Corrupt { file, .. }) => assert_eq!(file, *name),
+            Err(WalError::Corrupt { file, .. } | WalError::Misplaced { file, .. }) => assert_eq!(file, *name),
             Ok((records, _)) => {
                 assert!(offset >= FILE_HEADER_BYTES as u64 + ends[3].0, "bit {bit}: {records:?}");
                 assert_eq!(records.len(), 4, "the last batch may never have been synced");
@@ -187,20 +191,163 @@ fn a_full_disk_refuses_promises_and_nothing_that_was_promised() {
 
 #[test]
 fn the_format_is_as_documented() {
-    let header = file_header(Lsn(0x0102_0304));
-    assert_eq!(header.len(), FILE_HEADER_BYTES);
-    assert_eq!(&header[..12], b"MELBAWAL\x02\0\0\0");
-    assert_eq!(&header[16..24], &[4, 3, 2, 1, 0, 0, 0, 0]);
+    let header = FileHeader { start: Lsn(0x0102_0304), len: 9, database: 7, manifest: 5, bytes: FILE_HEADER_BYTES };
+    let bytes = header.encode();
+    assert_eq!(bytes.len(), FILE_HEADER_BYTES);
+    assert_eq!(&bytes[..12], b"MELBAWAL\x03\0\0\0");
+    assert_eq!(&bytes[16..24], &[4, 3, 2, 1, 0, 0, 0, 0]);
+    assert_eq!((bytes[24], bytes[32], bytes[40], &bytes[48..]), (9, 7, 5, &[0; 16][..]));
+    assert_eq!(FileHeader::parse(&bytes), Some(Ok(header)));
     let record = record_header(5, payload_crc(b"hello"), Lsn(9), Csn(3), false);
     assert_eq!(record.len(), RECORD_HEADER_BYTES);
     assert_eq!(&record[..4], &[5, 0, 0, 0]);
     assert_eq!(&record[8..], &[9, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
     let after_sync = record_header(5, payload_crc(b"hello"), Lsn(9), Csn(3), true);
     assert_eq!(after_sync[16..], [3, 0, 0, 0, 0, 0, 0, 0x80]);
+    let end = end_mark(Lsn(9));
+    assert_eq!((&end[..4], &end[8..]), (&[0xff; 4][..], &[9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..]));
     let document = include_str!("../../../docs/design/wal.md");
     assert!(document.contains(&format!("Format version: {FORMAT_VERSION}.")));
-    assert!(document.contains("length u32 | crc u32 | LSN u64 | CSN u64 | payload"));
-    assert!(document.contains("magic \"MELBAWAL\" (8) | version u32 | crc u32 | start LSN u64 | zeros to 32"));
+    let source = include_str!("format.rs");
+    let diagram = source.lines().filter_map(|l| l.strip_prefix("//! ")).filter(|l| l.contains(" | ") && !l.contains('`'));
+    assert_eq!(diagram.inspect(|l| assert!(document.contains(l.trim_end()), "{l}")).count(), 4);
+}
+
+/// A file of format version 2: a header of 32 bytes, records, no end.
+fn old_file(directory: &dyn Directory, start: Lsn, payloads: &[&str]) -> Lsn {
+    let mut bytes = b"MELBAWAL\x02\0\0\0".to_vec();
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[8..12]), &start.0.to_le_bytes());
+    bytes.extend(crc.to_le_bytes());
+    bytes.extend(start.0.to_le_bytes());
+    bytes.resize(32, 0);
+    let mut lsn = start;
+    for payload in payloads {
+        let payload = payload.as_bytes();
+        bytes.extend(record_header(payload.len() as u32, payload_crc(payload), lsn, Csn(7), true));
+        bytes.extend(payload);
+        lsn = Lsn(lsn.0 + (RECORD_HEADER_BYTES + payload.len()) as u64);
+    }
+    bytes.extend([0; 100]);
+    directory.create(&file_name(start)).and_then(|f| f.write_at(&bytes, 0)).expect("writes");
+    lsn
+}
+
+#[test]
+fn files_of_the_version_before_are_read_and_new_ones_follow_them() {
+    let d = MemoryDirectory::new();
+    let next = old_file(&*d, Lsn(0), &["one", "two"]);
+    let end = old_file(&*d, next, &["three"]);
+    assert_eq!(read(&*d, Lsn(0)).expect("reads"), (["one", "two", "three"].map(str::to_owned).to_vec(), end));
+    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, small(), end).expect("opens");
+    append(&wal, "four");
+    wal.flush(WrittenBy::Client).expect("flushes");
+    assert_eq!(read(&*d, Lsn(0)).expect("reads").0, ["one", "two", "three", "four"]);
+    let unknown = d.create(&file_name(wal.end())).expect("creates");
+    unknown.write_at(b"MELBAWAL\x04\0\0\0", 0).and_then(|()| unknown.set_len(200)).expect("writes");
+    let error = read(&*d, Lsn(0)).expect_err("a version to come");
+    assert!(error.to_string().contains("unknown format version 4"), "{error}");
+}
+
+const OURS: Belongs = Belongs { database: 5, manifest: 10 };
+
+/// A log of several files, of which the manifest knows; the names of those files.
+fn known_log() -> (Arc<MemoryDirectory>, Known, Vec<String>, Vec<String>) {
+    let d = MemoryDirectory::new();
+    let wal = Wal::new(Arc::clone(&d) as Arc<dyn Directory>, small());
+    wal.belongs_to(OURS);
+    wal.begin(Lsn(0)).expect("begins");
+    let mut written = Vec::new();
+    for i in 0..30 {
+        written.push(format!("record {i:04}"));
+        append(&wal, written.last().expect("just pushed"));
+        wal.flush(WrittenBy::Client).expect("flushes");
+    }
+    let known = wal.known().expect("everything was synced");
+    let files: Vec<String> = d.list().expect("lists").into_iter().filter(|n| !n.starts_with("spare")).collect();
+    assert!(files.len() > 2);
+    assert_eq!(read_known(&*d, Lsn(0), OURS, Some(known)).expect("reads").0, written);
+    (d, known, files, written)
+}
+
+#[track_caller]
+fn refused(d: &dyn Directory, known: Option<Known>, file: &str) {
+    let error = read_known(d, Lsn(0), OURS, known).expect_err("is refused");
+    assert!(error.to_string().contains(file), "{error} does not name {file}");
+}
+
+#[test]
+fn a_file_that_is_missing_renamed_cut_or_of_another_database_is_refused_by_name() {
+    let (d, known, files, _) = known_log();
+    let copy = || d.after_power_cut(&mut || true);
+    for (i, file) in files.iter().enumerate() {
+        let without = copy();
+        without.remove(file).expect("removes");
+        // Behind the first file of a start there is always one that says so.
+        let knows = [Some(known), None].into_iter().take(if i == 0 { 1 } else { 2 });
+        knows.for_each(|known| refused(&*without, known, if i == 0 { &files[0] } else { file }));
+
+        let renamed = copy();
+        let other = file_name(Lsn(if i == 0 { 0x7777 } else { 1 }));
+        renamed.rename(file, &other).expect("renames");
+        refused(&*renamed, Some(known), ".wal");
+
+        let cut = copy();
+        let f = cut.open(file).expect("there");
+        f.set_len(f.len().expect("answers") - 1).expect("cuts");
+        refused(&*cut, Some(known), file);
+    }
+    let error = read_known(&*d, Lsn(0), Belongs { database: 6, ..OURS }, None).expect_err("another database's");
+    assert!(error.to_string().contains("another database") && error.to_string().contains(&files[0]), "{error}");
+    let error = read_known(&*d, Lsn(0), Belongs { manifest: 9, ..OURS }, Some(known)).expect_err("an older manifest");
+    assert!(error.to_string().contains("newer than the file \"MANIFEST\""), "{error}");
+    let all_gone = MemoryDirectory::new();
+    refused(&*all_gone, Some(known), &files[0]);
+    let behind = Known { start: Lsn(0), durable: Lsn(50) };
+    assert!(read_known(&*all_gone, Lsn(40), OURS, Some(behind)).is_err());
+}
+
+#[test]
+fn an_older_copy_of_a_file_is_refused_up_to_what_was_known_to_be_durable() {
+    let d = MemoryDirectory::new();
+    let wal = open(Arc::clone(&d) as Arc<dyn Directory>, WalOptions { file_bytes: 4096, ..small() }, Lsn(0)).expect("opens");
+    append(&wal, "one");
+    wal.flush(WrittenBy::Client).expect("flushes");
+    let older = d.after_power_cut(&mut || true);
+    append(&wal, "two");
+    wal.flush(WrittenBy::Client).expect("flushes");
+    let known = wal.known().expect("everything was synced");
+    assert_eq!(read_known(&*d, Lsn(0), OURS, Some(known)).expect("reads").0, ["one", "two"]);
+    refused(&*older, Some(known), &file_name(Lsn(0)));
+    assert_eq!(read(&*older, Lsn(0)).expect("nobody knows better").0, ["one"]);
+}
+
+#[test]
+fn a_file_that_is_begun_needs_nothing_but_its_end_to_be_missed() {
+    // The power goes at every sync of a rotation: what was acknowledged is there, and nothing is missed that never was.
+    for cut in 0..14 {
+        for survives in [false, true] {
+            let d = MemoryDirectory::new();
+            d.cut_power_at_sync(cut);
+            let Ok(wal) = open(Arc::clone(&d) as Arc<dyn Directory>, small(), Lsn(0)) else { continue };
+            let known = wal.known();
+            let mut acknowledged = 0;
+            for i in 0..30 {
+                append(&wal, &format!("record {i} {}", "x".repeat(150)));
+                if wal.flush(WrittenBy::Client).is_err() {
+                    break;
+                }
+                acknowledged += 1;
+            }
+            let after = d.after_power_cut(&mut || survives);
+            let (records, end) = read_known(&*after, Lsn(0), Belongs::default(), known).expect("reads");
+            assert!(records.len() == acknowledged || records.len() == acknowledged + 1, "cut {cut}");
+            // Beginning again at the same place does not lose the file that is known.
+            after.cut_power_at_sync(after.syncs() + cut % 3);
+            let again = open(Arc::clone(&after) as Arc<dyn Directory>, small(), end);
+            let last = after.after_power_cut(&mut || again.is_ok() == survives);
+            assert_eq!(read_known(&*last, Lsn(0), Belongs::default(), known).expect("reads").0, records, "cut {cut}");
+        }
+    }
 }
 
 #[test]

@@ -12,8 +12,8 @@ use melba_vfs::{Directory, File, SyncSwitch};
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::error::{Result, WalError};
-use crate::format::{FILE_HEADER_BYTES, RECORD_HEADER_BYTES, Record, file_header, file_name, record_header};
-use crate::reader::{LogFiles, SPARE_PREFIX, replay};
+use crate::format::{END_BYTES, FILE_HEADER_BYTES, FileHeader, RECORD_HEADER_BYTES, Record, end_mark, file_name, record_header};
+use crate::reader::{Belongs, Known, LogFiles, SPARE_PREFIX, replay};
 
 /// How the log is written.
 #[derive(Clone, Debug)]
@@ -62,6 +62,9 @@ struct Current {
     len: u64,
 }
 
+/// What a file holds beside records.
+const FRAME_BYTES: u64 = (FILE_HEADER_BYTES + END_BYTES) as u64;
+
 impl Current {
     fn is_half_full(&self) -> bool {
         self.offset > self.len / 2
@@ -86,13 +89,12 @@ struct Spare {
 impl Files {
     /// How many bytes of records can be written without new blocks.
     fn room(&self) -> u64 {
-        let current = self.current.len - self.current.offset;
-        self.spares.last().map_or(0, |s| s.len.saturating_sub(FILE_HEADER_BYTES as u64)).max(current)
+        let current = self.current.len.saturating_sub(self.current.offset + END_BYTES as u64);
+        self.spares.last().map_or(0, |s| s.len.saturating_sub(FRAME_BYTES)).max(current)
     }
 
     fn new_spare_name(&mut self) -> String {
-        self.next_spare += 1;
-        format!("{SPARE_PREFIX}{}.wal", self.next_spare)
+        new_spare_name(&mut self.next_spare)
     }
 }
 
@@ -109,6 +111,9 @@ pub struct Wal {
     failed: AtomicBool,
     /// Where the log began when it was opened.
     began_at: AtomicU64,
+    /// What the next file's header says.
+    database: AtomicU64,
+    manifest: AtomicU64,
     written: [WriteCounters; 2],
 }
 
@@ -176,14 +181,38 @@ impl Wal {
             durable: AtomicU64::new(0),
             room: AtomicU64::new(0),
             began_at: AtomicU64::new(0),
+            database: AtomicU64::new(0),
+            manifest: AtomicU64::new(0),
             failed: AtomicBool::new(false),
             written: Default::default(),
         }
     }
 
     /// Hands every record from `from` on to `each`, in order; returns where the log ends.
-    pub fn replay<E: From<WalError>>(&self, from: Lsn, each: impl FnMut(Record<'_>) -> Result<(), E>) -> Result<Lsn, E> {
-        replay(&*self.directory, from, each)
+    pub fn replay<E: From<WalError>>(
+        &self,
+        from: Lsn,
+        known: Option<Known>,
+        each: impl FnMut(Record<'_>) -> Result<(), E>,
+    ) -> Result<Lsn, E> {
+        replay(&*self.directory, from, self.belongs(), known, each)
+    }
+
+    /// Tells whose log this is: files say so, and those of others are refused. To be called again whenever the manifest has got a
+    /// record more.
+    pub fn belongs_to(&self, belongs: Belongs) {
+        self.database.store(belongs.database, Ordering::Release);
+        self.manifest.fetch_max(belongs.manifest, Ordering::AcqRel);
+    }
+
+    fn belongs(&self) -> Belongs {
+        Belongs { database: self.database.load(Ordering::Acquire), manifest: self.manifest.load(Ordering::Acquire) }
+    }
+
+    /// What is to be kept elsewhere, for the next replay; `None` when nothing is certain, for syncs are, or were, off.
+    pub fn known(&self) -> Option<Known> {
+        let certain = self.options.sync.is_on() && !self.tail.lock().has_unsynced;
+        certain.then(|| Known { start: Lsn(self.began_at.load(Ordering::Acquire)), durable: self.durable() })
     }
 
     /// Where the log ends at the latest, when it is read from `from` on: its last file may hold less than it has room for.
@@ -198,8 +227,10 @@ impl Wal {
     pub fn begin(&self, start: Lsn) -> Result<()> {
         let Wal { directory, options, .. } = self;
         let mut listed = LogFiles::list(&**directory)?;
-        // Files at or after the end hold nothing but torn records; invariant 3 forbids to write behind those.
-        for beyond in listed.starts.split_off(listed.starts.partition_point(|s| *s < start)) {
+        // Files at or after the end hold nothing but torn records; invariant 3 forbids to write behind those. The one that
+        // begins at the end is replaced by the new one: it may be one that must be there.
+        let beyond = listed.starts.split_off(listed.starts.partition_point(|s| *s < start));
+        for beyond in beyond.into_iter().filter(|s| *s > start) {
             let name = file_name(beyond);
             directory.remove(&name).map_err(|e| WalError::io(&name, e))?;
         }
@@ -217,9 +248,12 @@ impl Wal {
                 directory.remove(&name).map_err(io)?;
             }
         }
-        let next_spare = spares.iter().filter_map(|s| spare_number(&s.name)).max().map_or(0, |n| n + 1);
-        let (file, name, len) = take_file(&**directory, options, &mut spares, start, 0)?;
-        let current = begin_file(&**directory, file, name, start, len, &options.sync)?;
+        let mut next_spare = spares.iter().filter_map(|s| spare_number(&s.name)).max().map_or(0, |n| n + 1);
+        let spare = match spares.pop() {
+            Some(spare) => spare,
+            None => make_spare(&**directory, &mut next_spare, options.file_bytes)?,
+        };
+        let current = self.begin_file(spare, start)?;
         let mut starts = listed.starts;
         starts.push(start);
         let files = Files { current, starts, spares, next_spare };
@@ -273,7 +307,7 @@ impl Wal {
         // With the files locked nothing is written, so promises can only grow; whoever adds one looks for itself.
         let promised = self.tail.lock().promised;
         if promised > files.room() {
-            let len = self.options.file_bytes.max(promised + FILE_HEADER_BYTES as u64);
+            let len = self.options.file_bytes.max(promised + FRAME_BYTES);
             if files.current.offset == FILE_HEADER_BYTES as u64 {
                 // Nothing is in it yet, and the next file would have its name.
                 let current = &mut files.current;
@@ -284,9 +318,8 @@ impl Wal {
                 fill(&*file, &spare.name, spare.len..len)?;
                 spare.len = len;
             } else {
-                let name = files.new_spare_name();
-                make_file(&*self.directory, &name, len)?;
-                files.spares.push(Spare { name, len });
+                let spare = make_spare(&*self.directory, &mut files.next_spare, len)?;
+                files.spares.push(spare);
             }
         }
         self.room.store(files.room(), Ordering::Release);
@@ -383,7 +416,8 @@ impl Wal {
     fn write_out(&self, files: &mut Files, chunks: &[Vec<u8>], end: Lsn, counters: &WriteCounters) -> Result<()> {
         let bytes: u64 = chunks.iter().map(|c| c.len() as u64).sum();
         let first = Lsn(end.0 - bytes);
-        if files.current.offset + bytes > files.current.len && files.current.offset > FILE_HEADER_BYTES as u64 {
+        let end_bytes = END_BYTES as u64;
+        if files.current.offset + bytes + end_bytes > files.current.len && files.current.offset > FILE_HEADER_BYTES as u64 {
             self.rotate(files, first, bytes)?;
         }
         let current = &mut files.current;
@@ -403,10 +437,40 @@ impl Wal {
 
     /// Begins the next file. Invariant 2 holds because every flush has synced the current one.
     fn rotate(&self, files: &mut Files, start: Lsn, bytes: u64) -> Result<()> {
-        let (file, name, len) = take_file(&*self.directory, &self.options, &mut files.spares, start, bytes)?;
-        files.current = begin_file(&*self.directory, file, name, start, len, &self.options.sync)?;
+        let spare = match files.spares.pop() {
+            Some(spare) => spare,
+            None => make_spare(&*self.directory, &mut files.next_spare, self.options.file_bytes.max(bytes + FRAME_BYTES))?,
+        };
+        let next = self.begin_file(spare, start)?;
+        if self.options.sync.is_on() {
+            // From here on the next file cannot be missed, and before there is nothing in it.
+            let Current { file, name, offset, .. } = &files.current;
+            let io = |e| WalError::io(name, e);
+            file.write_at(&end_mark(start), *offset).map_err(io)?;
+            file.sync().map_err(io)?;
+        }
+        files.current = next;
         files.starts.push(start);
         Ok(())
+    }
+
+    /// Makes a spare the file that begins at `start`. Its header is durable before it has that name.
+    fn begin_file(&self, spare: Spare, start: Lsn) -> Result<Current> {
+        let name = file_name(start);
+        let io = |e| WalError::io(&name, e);
+        let file = self.directory.open(&spare.name).map_err(io)?;
+        let Belongs { database, manifest } = self.belongs();
+        let header = FileHeader { start, len: spare.len, database, manifest, bytes: FILE_HEADER_BYTES };
+        file.write_at(&header.encode(), 0).map_err(io)?;
+        let is_synced = self.options.sync.is_on();
+        if is_synced {
+            file.sync().map_err(io)?;
+        }
+        self.directory.rename(&spare.name, &name).map_err(io)?;
+        if is_synced {
+            self.directory.sync_names().map_err(io)?;
+        }
+        Ok(Current { file, name, start, offset: FILE_HEADER_BYTES as u64, len: spare.len })
     }
 
     /// Prepares a file for the next rotation if there is none: a background step, so that no commit waits for it.
@@ -488,28 +552,15 @@ fn spare_number(name: &str) -> Option<u64> {
     name.strip_prefix(SPARE_PREFIX)?.strip_suffix(".wal")?.parse().ok()
 }
 
-/// A file for `bytes` of records from `start` on: a spare, or a new one.
-fn take_file(
-    directory: &dyn Directory,
-    options: &WalOptions,
-    spares: &mut Vec<Spare>,
-    start: Lsn,
-    bytes: u64,
-) -> Result<(Arc<dyn File>, String, u64)> {
-    let name = file_name(start);
-    let io = |e| WalError::io(&name, e);
-    match spares.pop() {
-        Some(spare) => {
-            directory.rename(&spare.name, &name).map_err(io)?;
-            let file = directory.open(&name).map_err(io)?;
-            Ok((file, name, spare.len))
-        }
-        None => {
-            let len = options.file_bytes.max(bytes + FILE_HEADER_BYTES as u64);
-            let file = make_file(directory, &name, len)?;
-            Ok((file, name, len))
-        }
-    }
+fn new_spare_name(last: &mut u64) -> String {
+    *last += 1;
+    format!("{SPARE_PREFIX}{last}.wal")
+}
+
+fn make_spare(directory: &dyn Directory, last: &mut u64, len: u64) -> Result<Spare> {
+    let name = new_spare_name(last);
+    make_file(directory, &name, len)?;
+    Ok(Spare { name, len })
 }
 
 /// Creates a file of zeros, or leaves nothing.
@@ -537,22 +588,6 @@ fn fill(file: &dyn File, name: &str, range: std::ops::Range<u64>) -> Result<()> 
         at += n;
     }
     Ok(())
-}
-
-fn begin_file(
-    directory: &dyn Directory,
-    file: Arc<dyn File>,
-    name: String,
-    start: Lsn,
-    len: u64,
-    sync: &SyncSwitch,
-) -> Result<Current> {
-    file.write_at(&file_header(start), 0).map_err(|e| WalError::io(&name, e))?;
-    if sync.is_on() {
-        file.sync().map_err(|e| WalError::io(&name, e))?;
-        directory.sync_names().map_err(|e| WalError::io(&name, e))?;
-    }
-    Ok(Current { file, name, start, offset: FILE_HEADER_BYTES as u64, len })
 }
 
 impl std::fmt::Debug for Wal {

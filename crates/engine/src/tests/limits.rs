@@ -18,7 +18,7 @@ fn row() -> Vec<u8> {
 fn open_at(replay: Lsn, csn: Csn) -> (Arc<Engine>, TreeId) {
     let directory = MemoryDirectory::new();
     let as_directory = Arc::clone(&directory) as Arc<dyn Directory>;
-    let mut manifest = Manifest::open(Arc::clone(&as_directory)).expect("opens").0;
+    let mut manifest = Manifest::open(Arc::clone(&as_directory), 1).expect("opens").0;
     let edits = [Edit::Checkpoint { replay, csn, next_tree: 1, next_file: 1 }];
     manifest.reserve(&edits, 0).and_then(|()| manifest.install(&edits)).expect("installs");
     drop(manifest);

@@ -11,6 +11,7 @@ mod full;
 mod growth;
 mod limits;
 mod load;
+mod misplaced;
 mod model;
 mod space;
 mod spill;
