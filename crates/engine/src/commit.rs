@@ -6,12 +6,15 @@
 //! 3. The log's flush, shared: one of the waiting commits leads and flushes for all (group commit).
 //! 4. Publication in CSN order: the visible CSN moves over all finished commits at the queue's front. A synchronous commit is
 //!    finished when it is applied and durable, an asynchronous one when it is applied.
+//!
+//! A panic before step 1 costs the transaction. From there on to step 4 it poisons the engine: no later commit could be published, for
+//! this one never will be. All who wait are woken, and hear of it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use melba_types::{Csn, Lsn};
-use melba_wal::WrittenBy;
+use melba_wal::{Wal, WrittenBy};
 
 use crate::batch;
 use crate::chain::{Chain, Payload};
@@ -20,7 +23,7 @@ use crate::error::{EngineError, Result};
 use crate::key::KeyBytes;
 use crate::levels::{MemTable, entry_bytes};
 use crate::locks::ReleaseTurn;
-use crate::planted::{Plant, is_planted};
+use crate::planted::{Plant, is_planted, step};
 use crate::session::Session;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
@@ -103,6 +106,55 @@ impl Pipeline {
     }
 }
 
+/// Whom to wake; they are, when this is dropped.
+#[derive(Default)]
+struct Woken(Vec<Arc<WaitCell>>);
+
+impl Drop for Woken {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|cell| cell.notify());
+    }
+}
+
+/// Held from a commit's place in the order to its publication.
+struct InOrder<'a>(&'a Shared);
+
+impl Drop for InOrder<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.poison(EngineError::Misuse("a commit panicked"));
+            drop(self.0.publish(&mut self.0.pipeline.state.lock()));
+            self.0.room.notify_all();
+        }
+    }
+}
+
+/// Room in the log for a record that is not appended yet.
+struct Promise<'a> {
+    wal: &'a Wal,
+    bytes: Option<usize>,
+}
+
+impl<'a> Promise<'a> {
+    fn new(wal: &'a Wal, bytes: usize) -> Result<Promise<'a>> {
+        wal.reserve(bytes)?;
+        Ok(Promise { wal, bytes: Some(bytes) })
+    }
+
+    /// The record is in the log.
+    fn keep(mut self) {
+        self.bytes = None;
+    }
+}
+
+impl Drop for Promise<'_> {
+    fn drop(&mut self) {
+        if let Some(bytes) = self.bytes {
+            self.wal.unreserve(bytes);
+        }
+    }
+}
+
 #[cfg(test)]
 impl Shared {
     /// Whether a commit is flushing the log, or waits for siblings first.
@@ -151,44 +203,72 @@ impl Shared {
             self.settle_row_store()?;
         }
         self.sync_links(writes)?;
+        step();
         let mut payload = std::mem::take(&mut writes.encoded);
         payload.clear();
         batch::encode(writes, &mut payload);
         if payload.len() > PAYLOAD_BYTES_MAX {
             return Err(EngineError::OutOfMemory { what: "a transaction's changes exceed the log's record size" });
         }
-        let crc = melba_wal::payload_crc(&payload);
-        if !payload.is_empty() {
-            // The last thing that may fail: from here on the commit has its place in the order.
-            self.wal.reserve(payload.len())?;
-        }
-        let mut state = self.pipeline.state.lock();
-        if state.next_csn > melba_wal::CSN_MAX {
-            self.wal.unreserve(payload.len());
-            return Err(EngineError::Limit("commit sequence numbers are used up"));
-        }
-        let csn = Csn(state.next_csn);
-        state.next_csn += 1;
-        let (start, end) = match payload.is_empty() {
-            true => (Lsn(u64::MAX), Lsn(0)),
-            false => self.wal.append(csn, &mut payload, crc),
-        };
-        let needed = if sync && !is_planted(Plant::PublishEarly) { end.max(needs.log) } else { Lsn(0) };
-        state.queue.push_back(InFlight { applied: false, start, needed, waiter: None, locks });
-        drop(state);
+        // The last thing that may fail: from here on the commit has its place in the order.
+        let promise = if payload.is_empty() { None } else { Some(Promise::new(&self.wal, payload.len())?) };
+        step();
+        let _in_order = InOrder(self);
+        let (csn, needed, end) = self.put_in_order(&mut payload, needs, sync, locks)?;
+        promise.into_iter().for_each(Promise::keep);
         writes.encoded = payload;
+        step();
         self.apply(writes, csn);
+        step();
         // Before others may believe that the commit is over: a flush keeps what is there then, and forgets the record.
         self.forget_dropped(writes);
+        step();
+        self.note_one_applied(csn);
+        Ok(Started { csn, needed, is_unlogged: end.0 == 0 })
+    }
+
+    /// Step 1: the commit's number, how far the log must be durable for it, and where its record ends. The only error is that numbers are used up.
+    fn put_in_order(
+        &self,
+        payload: &mut Vec<u8>,
+        needs: Needs,
+        sync: bool,
+        locks: Option<EarlyRelease>,
+    ) -> Result<(Csn, Lsn, Lsn)> {
+        let crc = melba_wal::payload_crc(payload);
+        let mut state = self.pipeline.state.lock();
+        if state.next_csn > melba_wal::CSN_MAX {
+            return Err(EngineError::Limit("commit sequence numbers are used up"));
+        }
+        step();
+        let csn = Csn(state.next_csn);
+        state.next_csn += 1;
+        step();
+        let (start, end) = match payload.is_empty() {
+            true => (Lsn(u64::MAX), Lsn(0)),
+            false => self.wal.append(csn, payload, crc),
+        };
+        step();
+        let needed = if sync && !is_planted(Plant::PublishEarly) { end.max(needs.log) } else { Lsn(0) };
+        state.queue.push_back(InFlight { applied: false, start, needed, waiter: None, locks });
+        step();
+        Ok((csn, needed, end))
+    }
+
+    /// The end of step 2.
+    fn note_one_applied(&self, csn: Csn) {
         let mut state = self.pipeline.state.lock();
         let at = (csn.0 - self.snapshots.visible().0 - 1) as usize;
         state.queue[at].applied = true;
+        step();
         let releases = self.note_applied(&mut state);
+        step();
         let woken = self.publish(&mut state);
         drop(state);
+        step();
         releases.iter().for_each(|r| r.release(&self.locks));
-        woken.iter().for_each(|c| c.notify());
-        Ok(Started { csn, needed, is_unlogged: end.0 == 0 })
+        step();
+        drop(woken);
     }
 
     /// Steps 3 and 4, waiting for other commits, or leading them.
@@ -199,8 +279,7 @@ impl Shared {
     /// The part of step 4 that needs no waiting: whether the commit is published now.
     pub(crate) fn try_publish(&self, started: &Started) -> Result<bool> {
         if self.snapshots.visible() < started.csn {
-            let woken = self.publish(&mut self.pipeline.state.lock());
-            woken.iter().for_each(|c| c.notify());
+            drop(self.publish(&mut self.pipeline.state.lock()));
         }
         match self.snapshots.visible() >= started.csn {
             true => Ok(true),
@@ -255,18 +334,19 @@ impl Shared {
     /// Sees an applied commit published, leading a flush of the log if one is needed and nobody does.
     fn finish_commit(&self, session: &Session, csn: Csn, needed: Lsn) -> Result<()> {
         let cell = &self.locks.sessions[session.slot as usize].publish_cell;
+        let _in_order = InOrder(self);
         let mut state = self.pipeline.state.lock();
         loop {
             let woken = self.publish(&mut state);
             let published = self.snapshots.visible();
             if published >= csn {
                 drop(state);
-                woken.iter().for_each(|c| c.notify());
+                drop(woken);
                 return Ok(());
             }
             if let Err(e) = self.check_poison() {
                 drop(state);
-                woken.iter().for_each(|c| c.notify());
+                drop(woken);
                 return Err(e);
             }
             let lead = !state.has_leader && needed > self.wal.durable();
@@ -277,23 +357,26 @@ impl Shared {
                 state.queue[at].waiter = Some(Arc::clone(cell));
             }
             drop(state);
-            woken.iter().for_each(|c| c.notify());
+            drop(woken);
+            step();
             let flushed = if lead {
                 crate::wait::about_to_wait();
                 self.await_siblings(session);
+                step();
                 self.flush_log_alone(WrittenBy::Client)
             } else {
                 cell.wait();
                 Ok(())
             };
+            step();
             state = self.pipeline.state.lock();
             if lead {
                 state.has_leader = false;
             }
             if flushed.is_err() {
-                let waiting: Vec<_> = state.queue.iter_mut().filter_map(|c| c.waiter.take()).collect();
+                let waiting = Woken(state.queue.iter_mut().filter_map(|c| c.waiter.take()).collect());
                 drop(state);
-                waiting.iter().for_each(|c| c.notify());
+                drop(waiting);
                 return flushed;
             }
         }
@@ -312,16 +395,16 @@ impl Shared {
     }
 
     /// Moves the visible CSN as far as it may; returns whom to wake: the published, and one who should lead the next flush.
-    fn publish(&self, state: &mut MutexGuard<'_, State>) -> Vec<Arc<WaitCell>> {
-        let mut woken = Vec::new();
+    fn publish(&self, state: &mut MutexGuard<'_, State>) -> Woken {
+        let mut woken = Woken::default();
         if self.is_poisoned() {
-            woken.extend(state.queue.iter_mut().filter_map(|c| c.waiter.take()));
+            woken.0.extend(state.queue.iter_mut().filter_map(|c| c.waiter.take()));
             return woken;
         }
         let durable = self.wal.durable();
         let mut published = self.snapshots.visible();
         while state.applied > 0 && state.queue.front().is_some_and(|c| c.needed <= durable) {
-            woken.extend(state.queue.pop_front().and_then(|c| c.waiter));
+            woken.0.extend(state.queue.pop_front().and_then(|c| c.waiter));
             state.applied -= 1;
             published.0 += 1;
         }
@@ -329,7 +412,7 @@ impl Shared {
         if !state.has_leader
             && let Some(next) = state.queue.iter_mut().find(|c| c.needed > durable && c.waiter.is_some())
         {
-            woken.extend(next.waiter.take());
+            woken.0.extend(next.waiter.take());
         }
         woken
     }
@@ -344,8 +427,7 @@ impl Shared {
     /// Makes everything in the log durable, and publishes what waited for that.
     pub(crate) fn flush_log(&self, by: WrittenBy) -> Result<()> {
         let result = self.flush_log_alone(by);
-        let woken = self.publish(&mut self.pipeline.state.lock());
-        woken.iter().for_each(|c| c.notify());
+        drop(self.publish(&mut self.pipeline.state.lock()));
         result
     }
 
@@ -362,6 +444,7 @@ impl Shared {
             }
         }
         for written in writes.trees.iter().filter(|t| !t.is_empty()) {
+            step();
             let tree = &written.tree;
             match (&tree.data, &written.heads) {
                 (TreeData::Table(table), TreeHeads::Rows(heads)) => {

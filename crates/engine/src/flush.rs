@@ -302,12 +302,16 @@ impl Shared {
     pub(crate) fn flush_all(&self, current: &mut Option<Flush>) -> Result<()> {
         while current.is_some() {
             if !self.flush_step(current, false)? {
+                // Commits that a panic has left behind are never published.
+                self.check_poison()?;
                 self.flush_log(WrittenBy::Background)?;
             }
         }
         self.flush_step(current, true)?;
         while current.is_some() {
             if !self.flush_step(current, false)? {
+                // Commits that a panic has left behind are never published.
+                self.check_poison()?;
                 self.flush_log(WrittenBy::Background)?;
             }
         }

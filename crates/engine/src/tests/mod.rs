@@ -13,6 +13,7 @@ mod limits;
 mod load;
 mod misplaced;
 mod model;
+mod panics;
 mod space;
 mod spill;
 mod threads;

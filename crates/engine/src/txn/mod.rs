@@ -11,6 +11,7 @@ mod spill;
 mod unique;
 mod write_set;
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use melba_types::{Csn, RowId, TreeId, TxnId};
@@ -25,6 +26,7 @@ use crate::interrupt::Interrupt;
 use crate::locks::{HoldDuration, LockKey, LockTag, Mode, RelationLockMode, RowLockMode, Wait};
 use crate::memory::Held;
 use crate::pace::WAIT_MAX_FOR_BYTES;
+use crate::planted::step;
 use crate::serializable::Tracking;
 use crate::session::Session;
 use crate::sync::Mutex;
@@ -511,7 +513,13 @@ impl Transaction {
         // SERIALIZABLE transactions are told of a commit when it is published; segments and trees show their changes then.
         let is_plain = on_publish.is_none() && self.tracking.is_none() && writes.is_rows_only();
         let locks = is_plain.then_some(EarlyRelease(self.session.slot));
-        match self.shared().start_commit(&mut writes, needs, durability, locks) {
+        // A panic must not leave its locks behind: the engine goes on, or others wait to hear that it does not.
+        let start = AssertUnwindSafe(|| self.shared().start_commit(&mut writes, needs, durability, locks));
+        let started = catch_unwind(start).unwrap_or_else(|panic| {
+            self.finish(std::mem::take(&mut writes), true);
+            resume_unwind(panic)
+        });
+        match started {
             Ok(started) => Ok(Committing { txn: Arc::clone(self), writes, started, durability, on_publish }),
             Err(e) => {
                 self.finish(writes, true);
@@ -607,14 +615,26 @@ impl Committing {
 
     /// The outcome, and how long the writer ought to wait now.
     fn end(self, published: Result<()>) -> (Result<Csn>, std::time::Duration) {
-        let Committing { txn, writes, started, durability, on_publish } = self;
-        let result = published.and_then(|()| txn.shared().end_commit(&started, durability)).map(|()| started.csn);
-        if let Ok(csn) = &result {
-            if let Some(on_publish) = on_publish {
-                on_publish(*csn);
+        let Committing { txn, mut writes, started, durability, on_publish } = self;
+        let end = AssertUnwindSafe(|| {
+            let result = published.and_then(|()| txn.shared().end_commit(&started, durability)).map(|()| started.csn);
+            if let Ok(csn) = &result {
+                step();
+                if let Some(on_publish) = on_publish {
+                    on_publish(*csn);
+                }
+                step();
+                txn.commit_serializable(*csn);
             }
-            txn.commit_serializable(*csn);
-        }
+            result
+        });
+        let result = catch_unwind(end);
+        let result = result.unwrap_or_else(|panic| {
+            // It is durable and visible, and what was to follow has not: others would go on with half of it.
+            txn.shared().poison(EngineError::Misuse("the end of a commit panicked"));
+            txn.finish(std::mem::take(&mut writes), false);
+            resume_unwind(panic)
+        });
         let wait = txn.shared().wait_for(&writes);
         txn.finish(writes, result.is_err());
         (result, wait)
