@@ -1,15 +1,20 @@
-//! `melba check`: every checksum of a data directory, offline.
+//! `melba check`: every checksum of a data directory, offline; and whether indexes have what their tables have.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use melba_segment::{BlockCache, KeySegmentReader, TableSegmentReader};
+use melba_types::TreeId;
 use melba_vfs::Directory;
+use roaring::RoaringTreemap;
 
 use crate::batch;
+use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::levels::segment_name;
 use crate::manifest::Manifest;
 use crate::tree::Persistence;
+use crate::txn::Isolation;
 
 /// How many segments the manifest names, and what is wrong with them or the log. A damaged manifest is an error: nothing else
 /// can be judged then.
@@ -46,4 +51,52 @@ pub(crate) fn verify(directory: &Arc<dyn Directory>) -> Result<(usize, Vec<Strin
     });
     problems.extend(replayed.err().map(|e| e.to_string()));
     Ok((count, problems))
+}
+
+impl Engine {
+    /// Compares each index with its table: every entry is of a row that is there, and, when `is_whole` says that the index has all rows,
+    /// every row has an entry. Answers what is wrong.
+    pub fn check_indexes(&self, is_whole: impl Fn(TreeId) -> bool) -> Vec<String> {
+        let mut indexes: Vec<(TreeId, TreeId)> =
+            self.shared.all_trees().iter().filter(|t| t.as_index().is_some()).map(|t| (t.table, t.id)).collect();
+        indexes.sort_unstable();
+        let mut problems = Vec::new();
+        for of_table in indexes.chunk_by(|a, b| a.0 == b.0) {
+            let table = of_table[0].0;
+            match self.live_rows(table) {
+                Ok(rows) => {
+                    for (_, index) in of_table {
+                        let found = self.compare(*index, &rows, is_whole(*index));
+                        problems.extend(found.unwrap_or_else(|e| Some(e.to_string())).map(|p| format!("tree {index}: {p}")));
+                    }
+                }
+                Err(e) => problems.push(format!("tree {table}: {e}")),
+            }
+        }
+        problems
+    }
+
+    fn live_rows(&self, table: TreeId) -> Result<RoaringTreemap> {
+        let t = self.begin(Isolation::RepeatableRead)?;
+        let mut scan = t.scan(t.statement_view(), table, &[], &[], &[], None)?;
+        let mut rows = RoaringTreemap::new();
+        while let Some(batch) = scan.next()? {
+            rows.extend(batch.row_ids.iter().map(|id| id.0));
+        }
+        Ok(rows)
+    }
+
+    fn compare(&self, index: TreeId, rows: &RoaringTreemap, is_whole: bool) -> Result<Option<String>> {
+        let t = self.begin(Isolation::RepeatableRead)?;
+        let mut scan = t.index_scan(t.statement_view(), index, Bound::Unbounded, Bound::Unbounded, false)?;
+        let (mut found, mut dangling) = (RoaringTreemap::new(), RoaringTreemap::new());
+        while let Some((_, id)) = scan.next()? {
+            (if rows.contains(id.0) { &mut found } else { &mut dangling }).insert(id.0);
+        }
+        if let Some(first) = dangling.min() {
+            return Ok(Some(format!("entries of {} rows that are not in the table, row {first} first", dangling.len())));
+        }
+        let missing = rows - &found;
+        Ok(missing.min().filter(|_| is_whole).map(|first| format!("{} rows have no entry, row {first} first", missing.len())))
+    }
 }

@@ -1,5 +1,6 @@
 //! The melba binary: command line, configuration, signals. Wires the parts together and holds no logic of its own.
 
+mod check;
 mod config;
 mod memory;
 mod open_files;
@@ -46,7 +47,7 @@ Settings are in DATA/melba.conf, one `name = value` a line as in postgresql.conf
 enum Command {
     /// Runs the server until it gets SIGINT or SIGTERM
     Serve(Serve),
-    /// Verifies the data directory of a stopped server: every checksum, every catalog row
+    /// Verifies the data directory of a stopped server, and writes nothing: every checksum, every catalog row, indexes and tables
     Check {
         #[command(flatten)]
         data: Data,
@@ -102,7 +103,7 @@ fn main() -> ExitCode {
             settings.extend(args.memory.map(|size| ("memory".to_owned(), size)));
             serve::serve(&args.data.directory, &args.listen, settings)
         }
-        Command::Check { data } => serve::check(&data.directory),
+        Command::Check { data } => check::check(&data.directory),
         Command::Dump { from: Some(url), options, .. } => melba_dump::dump(&options, &url),
         Command::Dump { data, database, options, .. } => match data {
             Some(data) => serve::while_serving(&data, |address| {

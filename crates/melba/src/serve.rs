@@ -97,52 +97,13 @@ fn full(error: &DbError) -> String {
     lines.into_iter().flatten().fold(error.message().to_owned(), |text, line| text + &line)
 }
 
-/// `melba check`: every checksum of the files, then what the catalogs say. A line for each damage.
-pub fn check(data: &Path) -> Result<()> {
-    if !data.is_dir() {
-        return Err(format!("{} is no directory", data.display()));
-    }
-    let directory = open_directory(data)?;
-    let _lock = lock(&*directory, data)?;
-    let (segments, mut damages) = Engine::verify(&directory).map_err(|e| format!("{}: {e}", data.display()))?;
-    // Opening a damaged database could make things worse.
-    let databases = match damages.is_empty() {
-        true => match count_databases(directory) {
-            Ok(count) => count,
-            Err(e) => {
-                damages.push(format!("the catalogs cannot be read: {e}"));
-                0
-            }
-        },
-        false => 0,
-    };
-    for damage in &damages {
-        println!("{}: {damage}", data.display());
-    }
-    match damages.len() {
-        0 => {
-            println!("{}: {databases} database(s) in {segments} segment(s), no errors found", data.display());
-            Ok(())
-        }
-        n => Err(format!("{n} error(s) found in {}", data.display())),
-    }
-}
-
-fn count_databases(directory: Arc<dyn Directory>) -> Result<usize> {
-    let (settings, open_files_max) = fit_open_files(Vec::new())?;
-    let cluster = open_cluster(directory, &settings, open_files_max, &RecoveryProgress::default())?;
-    let count = cluster.catalogs().databases().count();
-    cluster.engine.shutdown().map_err(|e| e.to_string())?;
-    Ok(count)
-}
-
-fn open_directory(data: &Path) -> Result<Arc<dyn Directory>> {
+pub fn open_directory(data: &Path) -> Result<Arc<dyn Directory>> {
     std::fs::create_dir_all(data).map_err(|e| format!("could not create {}: {e}", data.display()))?;
     let directory = OsDirectory::open(data).map_err(|e| format!("could not open {}: {e}", data.display()))?;
     Ok(Arc::new(directory))
 }
 
-fn lock(directory: &dyn Directory, data: &Path) -> Result<Box<dyn Send + Sync>> {
+pub fn lock(directory: &dyn Directory, data: &Path) -> Result<Box<dyn Send + Sync>> {
     directory.lock("server.lock").map_err(|e| match e.kind() {
         std::io::ErrorKind::WouldBlock => format!("another server is using {}", data.display()),
         _ => format!("could not lock {}: {e}", data.display()),
@@ -150,7 +111,7 @@ fn lock(directory: &dyn Directory, data: &Path) -> Result<Box<dyn Send + Sync>> 
 }
 
 /// The server's settings, with max_connections as the limit of open files allows; and how many files the engine keeps open.
-fn fit_open_files(mut assignments: Vec<(String, String)>) -> Result<(Settings, usize)> {
+pub fn fit_open_files(mut assignments: Vec<(String, String)>) -> Result<(Settings, usize)> {
     let limit = melba_vfs::raise_open_files_limit().map_err(|e| format!("could not raise the limit of open files: {e}"))?;
     let settings = Settings::server(&assignments).map_err(|e| e.to_string())?;
     let wanted = settings.get("max_connections").as_integer().max(1) as u64;
@@ -178,7 +139,7 @@ fn open_while_listening(
     })
 }
 
-fn open_cluster(
+pub fn open_cluster(
     directory: Arc<dyn Directory>,
     settings: &Settings,
     open_files_max: usize,

@@ -52,3 +52,34 @@ fn a_flipped_bit_is_found() {
     assert_eq!(text.lines().count(), 1, "{text}");
     assert!(text.contains("tree"), "{text}");
 }
+
+/// Every file below a folder, with its content.
+fn content(folder: &Path) -> std::collections::BTreeMap<std::path::PathBuf, Vec<u8>> {
+    let mut files = std::collections::BTreeMap::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("a file").path();
+        match path.is_dir() {
+            true => files.extend(content(&path)),
+            false => drop(files.insert(path.clone(), std::fs::read(&path).expect("readable"))),
+        }
+    }
+    files
+}
+
+#[test]
+fn nothing_is_written_and_what_the_log_has_is_checked() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    fill(data.path());
+    // As a crash leaves it: recovery has something to do.
+    let directory = Arc::new(OsDirectory::open(data.path()).expect("the directory opens"));
+    let engine = Engine::open(EngineOptions::default(), directory, Arc::new(OsClock::new())).expect("opens");
+    let txn = engine.begin(Isolation::ReadCommitted).expect("begins");
+    txn.create_table_tree(&[Kind::Text], Persistence::Logged).expect("a new tree");
+    txn.commit(Durability::Sync).expect("commits");
+    drop((txn, engine));
+    std::fs::write(data.path().join("server.lock"), "").expect("writes");
+    let before = content(data.path());
+    let (output, text) = check(data.path());
+    assert!(output.status.success() && text.contains("no errors found"), "{output:?}");
+    assert!(content(data.path()) == before, "the check has changed a file");
+}

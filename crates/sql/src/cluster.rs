@@ -10,8 +10,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hashbrown::HashMap;
-use melba_catalog::{Catalog, Object, ObjectChange, decode_change, encode_change};
+use hashbrown::{HashMap, HashSet};
+use melba_catalog::{Catalog, Object, ObjectChange, Relation, Storage, decode_change, encode_change};
 use melba_engine::{Durability, Engine, Isolation, Persistence, Transaction};
 use melba_types::row::RowLayout;
 use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, TreeId, err};
@@ -114,6 +114,22 @@ impl Cluster {
     /// The newest committed catalogs of all databases.
     pub fn catalogs(&self) -> Arc<melba_catalog::Cluster> {
         self.published.read().clone()
+    }
+
+    /// Compares the indexes of all databases with their tables; answers what is wrong.
+    pub fn check_indexes(&self) -> Vec<String> {
+        // A partial index need not have all rows.
+        let whole_index = |relation: &Relation| match (&relation.index, &relation.storage) {
+            (Some(index), Storage::Tree(tree)) if index.predicate.is_none() && index.valid => Some(*tree),
+            _ => None,
+        };
+        let catalogs = self.catalogs();
+        let of_database = |catalog: &Catalog| -> Vec<TreeId> {
+            let relations = catalog.namespaces().flat_map(|namespace| catalog.relations_in(namespace.oid));
+            relations.filter_map(|relation| whole_index(relation)).collect()
+        };
+        let whole: HashSet<TreeId> = catalogs.databases().flat_map(|catalog| of_database(catalog)).collect();
+        self.engine.check_indexes(|tree| whole.contains(&tree))
     }
 
     /// Changes whenever any catalog changes.

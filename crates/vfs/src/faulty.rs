@@ -261,6 +261,11 @@ impl Directory for FaultyDirectory {
         Ok(FaultyDirectory::new(self.inner.subdirectory(name)?, Arc::clone(&self.faults)))
     }
 
+    fn existing_subdirectory(&self, name: &str) -> io::Result<Option<Arc<dyn Directory>>> {
+        let folder = self.inner.existing_subdirectory(name)?;
+        Ok(folder.map(|folder| FaultyDirectory::new(folder, Arc::clone(&self.faults)) as Arc<dyn Directory>))
+    }
+
     fn lock(&self, name: &str) -> io::Result<Box<dyn Send + Sync>> {
         self.inner.lock(name)
     }

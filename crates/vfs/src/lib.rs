@@ -1,6 +1,6 @@
 //! Files, time and randomness behind traits, so that the simulator can drive the whole engine: the operating system's
 //! (`OsDirectory`), one that forgets what was not synced (`MemoryDirectory`), and one that fails (`FaultyDirectory`). Above any of them
-//! `PooledDirectory` bounds how many files are open.
+//! `PooledDirectory` bounds how many files are open, and `OverlayDirectory` keeps to itself what is written.
 //!
 //! Invariants:
 //! 1. Nothing above this crate opens a file, reads a clock or draws a random number by other means.
@@ -11,6 +11,7 @@ mod faulty;
 mod manual;
 mod memory;
 mod os;
+mod overlay;
 mod pool;
 mod switch;
 
@@ -22,6 +23,7 @@ pub use faulty::{Faults, FaultyDirectory, Operation};
 pub use manual::{ManualClock, SeededRandom};
 pub use memory::MemoryDirectory;
 pub use os::{OsClock, OsDirectory, OsRandom, raise_open_files_limit};
+pub use overlay::OverlayDirectory;
 pub use pool::PooledDirectory;
 pub use switch::{SwitchedDirectory, SyncSwitch, sync_all};
 
@@ -62,6 +64,10 @@ pub trait Directory: Send + Sync {
     fn sync_names(&self) -> io::Result<()>;
     /// The folder `name` below this one, created when missing.
     fn subdirectory(&self, name: &str) -> io::Result<Arc<dyn Directory>>;
+    /// The same where it exists.
+    fn existing_subdirectory(&self, name: &str) -> io::Result<Option<Arc<dyn Directory>>> {
+        self.subdirectory(name).map(Some)
+    }
     /// Takes the folder for this process until the guard drops; an error of kind `WouldBlock` when another holds it.
     fn lock(&self, name: &str) -> io::Result<Box<dyn Send + Sync>>;
 }

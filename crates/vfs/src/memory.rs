@@ -315,6 +315,10 @@ impl Directory for MemoryDirectory {
         Ok(folder)
     }
 
+    fn existing_subdirectory(&self, name: &str) -> io::Result<Option<Arc<dyn Directory>>> {
+        Ok(self.names.lock().folders.get(name).map(|folder| Arc::clone(folder) as Arc<dyn Directory>))
+    }
+
     fn lock(&self, _name: &str) -> io::Result<Box<dyn Send + Sync>> {
         // Locks die with the process, and a test's process is the engine value; a second open in one test is its own doing.
         Ok(Box::new(()))

@@ -133,6 +133,10 @@ impl Directory for OsDirectory {
         Ok(Arc::new(OsDirectory::open(self.path.join(name))?))
     }
 
+    fn existing_subdirectory(&self, name: &str) -> io::Result<Option<Arc<dyn Directory>>> {
+        if self.path.join(name).is_dir() { self.subdirectory(name).map(Some) } else { Ok(None) }
+    }
+
     fn lock(&self, name: &str) -> io::Result<Box<dyn Send + Sync>> {
         let file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(self.path.join(name))?;
         match file.try_lock() {

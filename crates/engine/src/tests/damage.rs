@@ -187,3 +187,22 @@ fn a_damaged_log_or_manifest_stops_the_start_and_is_named() {
     }
     assert!(refused > 10, "{refused}");
 }
+
+#[test]
+fn an_index_that_lacks_an_entry_or_has_one_too_many_is_found() {
+    let directory = fill(true);
+    let engine = open(&directory).expect("opens");
+    assert_eq!(engine.check_indexes(|_| true), [] as [String; 0]);
+    let change = |f: &dyn Fn(&Arc<Transaction>)| {
+        let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+        f(&t);
+        t.commit(Durability::Sync).expect("commits");
+    };
+    change(&|t| t.index_delete(INDEX, &7u64.to_be_bytes(), RowId(8)).expect("deletes"));
+    assert_eq!(engine.check_indexes(|_| true), [format!("tree {INDEX}: 1 rows have no entry, row 8 first")]);
+    assert_eq!(engine.check_indexes(|_| false), [] as [String; 0], "the index may be a partial one");
+    change(&|t| t.index_insert(INDEX, &7u64.to_be_bytes(), RowId(8)).expect("inserts"));
+    change(&|t| t.delete(TABLES[0], RowId(8)).expect("deletes"));
+    let expected = format!("tree {INDEX}: entries of 1 rows that are not in the table, row 8 first");
+    assert_eq!(engine.check_indexes(|_| false), [expected]);
+}

@@ -1,0 +1,45 @@
+//! `melba check`: whether a data directory is sound. Nothing is written, so it can be looked at when the disk is full, too.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use melba_engine::{Engine, RecoveryProgress};
+use melba_vfs::{Directory, OverlayDirectory};
+
+use crate::serve::{fit_open_files, lock, open_cluster, open_directory};
+
+/// Every checksum of the files, then what the catalogs say, then indexes beside their tables. A line for each damage.
+pub fn check(data: &Path) -> Result<(), String> {
+    if !data.is_dir() {
+        return Err(format!("{} is no directory", data.display()));
+    }
+    let directory = open_directory(data)?;
+    let _lock = lock(&*directory, data)?;
+    let directory = OverlayDirectory::new(directory) as Arc<dyn Directory>;
+    let (segments, mut damages) = Engine::verify(&directory).map_err(|e| format!("{}: {e}", data.display()))?;
+    let databases = match damages.is_empty() {
+        true => check_content(directory, &mut damages).unwrap_or_else(|e| {
+            damages.push(format!("the catalogs cannot be read: {e}"));
+            0
+        }),
+        false => 0,
+    };
+    for damage in &damages {
+        println!("{}: {damage}", data.display());
+    }
+    match damages.len() {
+        0 => {
+            println!("{}: {databases} database(s) in {segments} segment(s), no errors found", data.display());
+            Ok(())
+        }
+        n => Err(format!("{n} error(s) found in {}", data.display())),
+    }
+}
+
+/// How many databases there are. What the last server left in the log is recovered in memory.
+fn check_content(directory: Arc<dyn Directory>, damages: &mut Vec<String>) -> Result<usize, String> {
+    let (settings, open_files_max) = fit_open_files(Vec::new())?;
+    let cluster = open_cluster(directory, &settings, open_files_max, &RecoveryProgress::default())?;
+    damages.extend(cluster.check_indexes());
+    Ok(cluster.catalogs().databases().count())
+}
