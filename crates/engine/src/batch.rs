@@ -317,8 +317,11 @@ mod tests {
         let (wal, manifest) = (melba_wal::FORMAT_VERSION, crate::manifest::FORMAT_VERSION);
         assert!(document.contains(&format!("`manifest.md` ({manifest}), `wal.md` ({wal}) and `segment.md`")));
         for name in [crate::levels::segment_name(0x1f), "MANIFEST".to_owned()] {
-            let shown =
-                if name.ends_with(".seg") { "number in 16 hexadecimal digits \".seg\"" } else { "MANIFEST | MANIFEST.new" };
+            let shown = if name.ends_with(".seg") {
+                "number in 16 hexadecimal digits \".seg\""
+            } else {
+                "MANIFEST | MANIFEST.new | reserve"
+            };
             assert!(document.contains(shown) && (name.len() == 20 || name == "MANIFEST"));
         }
     }

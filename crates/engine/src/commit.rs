@@ -211,7 +211,7 @@ impl Shared {
             return Err(EngineError::OutOfMemory { what: "a transaction's changes exceed the log's record size" });
         }
         // The last thing that may fail: from here on the commit has its place in the order.
-        let promise = if payload.is_empty() { None } else { Some(Promise::new(&self.wal, payload.len())?) };
+        let promise = if payload.is_empty() { None } else { Some(self.promise(writes, payload.len())?) };
         step();
         let _in_order = InOrder(self);
         let (csn, needed, end) = self.put_in_order(&mut payload, needs, sync, locks)?;
@@ -225,6 +225,14 @@ impl Shared {
         step();
         self.note_one_applied(csn);
         Ok(Started { csn, needed, is_unlogged: end.0 == 0 })
+    }
+
+    /// Room in the log; what gives space back has it on a full disk, too.
+    fn promise(&self, writes: &WriteSet, bytes: usize) -> Result<Promise<'_>> {
+        match writes.frees() {
+            true => self.reserve.with(self.clock.monotonic(), || Promise::new(&self.wal, bytes)),
+            false => Promise::new(&self.wal, bytes),
+        }
     }
 
     /// Step 1: the commit's number, how far the log must be durable for it, and where its record ends. The only error is that numbers are used up.

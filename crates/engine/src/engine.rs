@@ -22,6 +22,7 @@ use crate::memory::MemoryBudget;
 use crate::merge::{Eagerness, Merges};
 use crate::pace::Activity;
 use crate::progress::RecoveryProgress;
+use crate::reserve::{Reserve, with_space_of};
 use crate::sequence::{Sequence, SequenceId, SequenceState};
 use crate::serializable::Serializable;
 use crate::session::Session;
@@ -118,6 +119,11 @@ impl EngineOptions {
         (self.memory_bytes / 3) as usize
     }
 
+    /// Space on the disk that is kept for what gives space back.
+    pub(crate) fn reserve_bytes(&self) -> u64 {
+        self.wal_file_bytes / 2
+    }
+
     /// A flush is due when this much log would have to be replayed.
     pub(crate) fn log_bytes_max(&self) -> u64 {
         (self.memory_bytes / 2).min(512 << 20).max(4 * self.wal_file_bytes)
@@ -156,6 +162,8 @@ pub(crate) struct Shared {
     /// Whether syncs reach the disk, but for files that a crash may take anyway.
     pub sync: SyncSwitch,
     pub directory: Arc<dyn Directory>,
+    /// Space for what gives space back.
+    pub reserve: Reserve,
     pub files: Arc<Files>,
     pub temp: Arc<TempFiles>,
     pub query_memory: Arc<MemoryBudget>,
@@ -232,7 +240,7 @@ impl Engine {
         let temp = TempFiles::open(folder("temp")?)?;
         let sync = SyncSwitch::new(options.fsync);
         let directory = Arc::new(SwitchedDirectory::new(directory, sync.clone())) as Arc<dyn Directory>;
-        let manifest = open_manifest(&directory, &*segments, &*log, &*clock)?;
+        let manifest = with_space_of(&*directory, || open_manifest(&directory, &*segments, &*log, &*clock))?;
         let state = manifest.state().clone();
         let wal_options = WalOptions { file_bytes: options.wal_file_bytes, sync: sync.clone(), ..WalOptions::default() };
         let files = Files::new(&segments, &sync, &options, state.next_file);
@@ -245,6 +253,7 @@ impl Engine {
             log_writer: LogWriter::new(&options),
             log_directory: log,
             sync,
+            reserve: Reserve::new(&directory, options.reserve_bytes()),
             directory,
             files: Arc::new(files),
             temp: Arc::new(temp),
@@ -275,7 +284,7 @@ impl Engine {
         let mut edits = shared.load(&state)?;
         shared.wal.belongs_to(state.belongs());
         let found = shared.replay(&state, progress)?;
-        shared.wal.begin(found.log_end)?;
+        with_space_of(&*shared.directory, || Ok(shared.wal.begin(found.log_end)?))?;
         edits.extend(found.edits.iter().cloned());
         edits.push(Edit::Log(shared.wal.known()));
         shared.snapshots = Snapshots::new(found.csn);
@@ -285,8 +294,10 @@ impl Engine {
         // First the manifest forgets files, and a clean stop, then they go: nothing that may fail comes in between.
         let strays = shared.strays(&found)?;
         let manifest = shared.manifest.get_mut();
-        manifest.reserve(&edits, 0).and_then(|()| manifest.install(&edits))?;
+        with_space_of(&*shared.directory, || manifest.reserve(&edits, 0))?;
+        manifest.install(&edits)?;
         shared.wal.belongs_to(manifest.state().belongs());
+        shared.reserve = Reserve::new(&shared.directory, shared.options.reserve_bytes());
         // What cannot be removed now is a stray for the next start.
         strays.iter().for_each(|name| drop(shared.files.directory.remove(name)));
         Ok(Arc::new(Engine { shared: Arc::new(shared), threads: Mutex::default() }))
@@ -327,8 +338,10 @@ impl Engine {
 
     /// Flushes the whole row store into segments (CHECKPOINT).
     pub fn checkpoint(&self) -> Result<()> {
-        self.shared.check_poison()?;
-        self.shared.flush_all(&mut self.shared.background.lock().flush)
+        let shared = &self.shared;
+        shared.check_poison()?;
+        let mut background = shared.background.lock();
+        shared.reserve.with(shared.clock.monotonic(), || shared.flush_all(&mut background.flush))
     }
 
     /// Where recovery would begin to read the log.
@@ -385,7 +398,7 @@ impl Engine {
         shared.check_poison()?;
         let mut background = shared.background.lock();
         let _merging = shared.merging.lock();
-        shared.flush_all(&mut background.flush)?;
+        shared.reserve.with(shared.clock.monotonic(), || shared.flush_all(&mut background.flush))?;
         shared.remove_trash();
         shared.sync_unlogged()?;
         let edits: Vec<Edit> = shared
@@ -660,7 +673,8 @@ impl Shared {
             let step = || Ok(self.wal.prepare_spare()? || self.is_idle() && self.wal.remove_spares()?);
             let result = self.unless_failed_lately(self.clock.monotonic(), *failed_at, step);
             *failed_at = result.as_ref().err().copied();
-            result.unwrap_or(false)
+            // Last, and only where a step had nothing else to do.
+            result.is_ok_and(|worked| worked || self.reserve.prepare(self.clock.monotonic()))
         })
     }
 
@@ -670,7 +684,8 @@ impl Shared {
             let now = self.clock.monotonic();
             let failed_at = background.failed_at;
             let mut failure = None;
-            let step = || self.flush_step(&mut background.flush, false).inspect_err(|e| failure = Some(e.clone()));
+            let flush = || self.flush_step(&mut background.flush, false);
+            let step = || self.reserve.with(now, flush).inspect_err(|e| failure = Some(e.clone()));
             let result = self.unless_failed_lately(now, failed_at, step);
             background.failed_at = result.as_ref().err().copied();
             if result.is_ok() || failure.is_some() {
@@ -685,7 +700,9 @@ impl Shared {
             let mut merging = self.merging.lock();
             let now = self.clock.monotonic();
             let failed_at = merging.failed_at;
-            let result = self.unless_failed_lately(now, failed_at, || self.merge_step(&mut merging.merges, self.eagerness()));
+            let result = self.unless_failed_lately(now, failed_at, || {
+                self.reserve.with(now, || self.merge_step(&mut merging.merges, self.eagerness()))
+            });
             merging.failed_at = result.as_ref().err().copied();
             result.unwrap_or(false) | self.remove_trash()
         })

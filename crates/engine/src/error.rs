@@ -63,6 +63,10 @@ impl EngineError {
     }
 
     /// Whether bytes on disk are wrong or missing: no second try helps, but what does not need them goes on.
+    pub(crate) fn is_full_disk(&self) -> bool {
+        matches!(self, EngineError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)
+    }
+
     pub(crate) fn is_damage(&self) -> bool {
         use io::ErrorKind::{NotFound, UnexpectedEof};
         match self {

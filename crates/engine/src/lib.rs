@@ -39,6 +39,7 @@ pub mod planted;
 mod progress;
 mod recovery;
 mod replay;
+mod reserve;
 mod scan;
 mod sequence;
 mod serializable;

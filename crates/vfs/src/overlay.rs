@@ -44,7 +44,9 @@ impl OverlayFile {
             }
             *own = Some(bytes);
         }
-        own.iter_mut().for_each(|bytes| change(bytes));
+        if let Some(bytes) = own.as_mut() {
+            change(bytes);
+        }
         Ok(())
     }
 }

@@ -62,6 +62,8 @@ struct Current {
     len: u64,
 }
 
+/// A file that a full disk has space for is at least as large.
+const LEAST_FILE_BYTES: u64 = 4 << 10;
 /// What a file holds beside records.
 const FRAME_BYTES: u64 = (FILE_HEADER_BYTES + END_BYTES) as u64;
 
@@ -251,7 +253,7 @@ impl Wal {
         let mut next_spare = spares.iter().filter_map(|s| spare_number(&s.name)).max().map_or(0, |n| n + 1);
         let spare = match spares.pop() {
             Some(spare) => spare,
-            None => make_spare(&**directory, &mut next_spare, options.file_bytes)?,
+            None => make_spare_that_fits(&**directory, &mut next_spare, options.file_bytes, LEAST_FILE_BYTES)?,
         };
         let current = self.begin_file(spare, start)?;
         let mut starts = listed.starts;
@@ -318,7 +320,7 @@ impl Wal {
                 fill(&*file, &spare.name, spare.len..len)?;
                 spare.len = len;
             } else {
-                let spare = make_spare(&*self.directory, &mut files.next_spare, len)?;
+                let spare = make_spare_that_fits(&*self.directory, &mut files.next_spare, len, promised + FRAME_BYTES)?;
                 files.spares.push(spare);
             }
         }
@@ -561,6 +563,16 @@ fn make_spare(directory: &dyn Directory, last: &mut u64, len: u64) -> Result<Spa
     let name = new_spare_name(last);
     make_file(directory, &name, len)?;
     Ok(Spare { name, len })
+}
+
+/// The same; on a disk that has not so much space one that has just what is needed.
+fn make_spare_that_fits(directory: &dyn Directory, last: &mut u64, len: u64, least: u64) -> Result<Spare> {
+    match make_spare(directory, last, len) {
+        Err(WalError::Io { source, .. }) if source.kind() == std::io::ErrorKind::StorageFull && least < len => {
+            make_spare(directory, last, least)
+        }
+        made => made,
+    }
 }
 
 /// Creates a file of zeros, or leaves nothing.

@@ -118,3 +118,61 @@ fn a_disk_that_fills_up_anywhere_loses_nothing_and_work_goes_on() {
     }
     assert!(refused > 500, "{refused}");
 }
+
+/// Files of the data directory, without the lock.
+fn files(directory: &Arc<MemoryDirectory>) -> Vec<String> {
+    directory.list().expect("lists")
+}
+
+#[test]
+fn what_gives_space_back_goes_through_on_a_full_disk_and_so_does_a_start() {
+    let mut given_back = 0;
+    for seed in 0..8 {
+        let (memory, faults, clock) = (MemoryDirectory::new(), Faults::new(), Arc::new(ManualClock::new()));
+        let faulty = FaultyDirectory::new(Arc::clone(&memory) as Arc<dyn Directory>, Arc::clone(&faults));
+        let engine = open(faulty, &clock).expect("opens");
+        let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+        assert_eq!(t.create_table_tree(&[Kind::Text], Persistence::Logged).expect("creates"), TABLE);
+        let other = t.create_table_tree(&[Kind::Text], Persistence::Logged).expect("creates");
+        t.commit(Durability::Sync).expect("commits");
+        let random = SeededRandom::new(seed);
+        let mut rows = Rows::new();
+        for _ in 0..30 {
+            change(&engine, &random, &mut rows).expect("there is space");
+        }
+        engine.checkpoint().expect("flushes");
+        while engine.run_step(BackgroundStep::LogFile) {}
+        assert!(files(&memory).iter().any(|n| n == "reserve"), "space is kept");
+        faults.set_free(Some(0));
+        let is_refused = (0..200).any(|_| change(&engine, &random, &mut rows).is_err());
+        assert!(is_refused, "seed {seed}: changes are refused");
+        let doomed: Vec<RowId> = rows.keys().step_by(2).copied().collect();
+        for id in doomed {
+            let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+            t.delete(TABLE, id).expect("deletes");
+            t.commit(Durability::Sync).unwrap_or_else(|e| panic!("seed {seed}: a deletion on a full disk: {e}"));
+            rows.remove(&id);
+        }
+        let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+        t.drop_tree(other).expect("drops");
+        t.commit(Durability::Sync).unwrap_or_else(|e| panic!("seed {seed}: a drop on a full disk: {e}"));
+        given_back += usize::from(!files(&memory).iter().any(|n| n == "reserve"));
+        assert_eq!(read(&engine), rows, "seed {seed}");
+        assert_eq!(engine.failure(), None);
+        drop(engine);
+
+        // A start with nothing free: what was kept is given back, or there is enough in the files there are.
+        let disk = memory.after_power_cut(&mut || true);
+        let _ = disk.remove("reserve");
+        let spare = disk.create("reserve").expect("is not there");
+        spare.write_at(&[0; 20_000], 0).expect("writes");
+        let faults = Faults::new();
+        faults.set_free(Some(0));
+        let full = FaultyDirectory::new(Arc::clone(&disk) as Arc<dyn Directory>, Arc::clone(&faults));
+        let engine = open(full, &clock).unwrap_or_else(|e| panic!("seed {seed}: a start on a full disk: {e}"));
+        assert_eq!(read(&engine), rows, "seed {seed}, after a start");
+        faults.set_free(None);
+        engine.shutdown().expect("stops");
+    }
+    assert!(given_back > 0, "the space was needed");
+}

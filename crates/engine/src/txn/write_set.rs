@@ -508,6 +508,13 @@ impl WriteSet {
         self.links.is_empty() && self.changes.iter().all(|c| matches!(c.what, What::Row { .. } | What::Key { .. }))
     }
 
+    /// Whether a tree is dropped (or replaced by another), or nothing is done but deletions: that gives space back.
+    pub fn frees(&self) -> bool {
+        let deletes = |what: &What| matches!(what, What::Row { bytes: None, .. } | What::Key { live: false, .. });
+        let drops = |what: &What| matches!(what, What::DropTree(_));
+        self.changes.iter().any(|c| drops(&c.what)) || self.links.is_empty() && self.changes.iter().all(|c| deletes(&c.what))
+    }
+
     /// Whether anything of a tree was changed.
     pub fn knows(&self, tree: TreeId) -> bool {
         self.writes(tree).is_some_and(|writes| !writes.is_empty()) || self.links.iter().any(|l| l.tree.id == tree)

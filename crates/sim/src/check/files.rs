@@ -21,6 +21,6 @@ pub fn check(directory: &Arc<dyn Directory>) -> Check {
     let log = list("wal")?;
     ensure!(log.len() <= LOG_FILES_MAX, "log files pile up: {}", log.join(", "));
     let root = directory.list().map_err(|e| e.to_string())?;
-    ensure!(root.iter().all(|n| n == "MANIFEST"), "files are left: {}", root.join(", "));
+    ensure!(root.iter().all(|n| ["MANIFEST", "reserve"].contains(&n.as_str())), "files are left: {}", root.join(", "));
     Ok(())
 }
