@@ -18,8 +18,10 @@ const CREATE_SEQUENCE: u8 = 5;
 const DROP_SEQUENCE: u8 = 6;
 const ROWS: u8 = 7;
 const ENTRIES: u8 = 8;
-const LINK_SEGMENTS: u8 = 9;
+/// Of the version before: without checksums.
+const OLD_LINK_SEGMENTS: u8 = 9;
 const SEQUENCE_STATE: u8 = 10;
+const LINK_SEGMENTS: u8 = 11;
 
 /// One operation read back.
 pub(crate) enum Operation<'a> {
@@ -59,7 +61,8 @@ pub(crate) enum Operation<'a> {
     /// Private segments of a bulk load, oldest first.
     LinkSegments {
         tree: TreeId,
-        files: Vec<u64>,
+        /// Each with the checksum of its footer, or 0.
+        files: Vec<(u64, u32)>,
     },
     SequenceState {
         id: SequenceId,
@@ -76,7 +79,9 @@ pub(crate) fn encode(writes: &WriteSet, out: &mut Vec<u8>) {
         out.push(LINK_SEGMENTS);
         put_u64(link.tree.id.0, out);
         put_varint(1, out);
-        put_u64(link.run.file(), out);
+        let segment = link.run.segment();
+        put_u64(segment.file, out);
+        out.extend_from_slice(&segment.footer_crc.to_le_bytes());
     }
     for written in writes.trees.iter().filter(|t| !t.is_empty() && t.tree.persistence == Persistence::Logged) {
         match &written.heads {
@@ -243,9 +248,10 @@ pub(crate) fn decode(payload: &[u8], each: &mut impl FnMut(Operation<'_>)) -> Op
                     each(Operation::Entry { tree, key, live: length & 1 != 0 });
                 }
             }
-            LINK_SEGMENTS => {
+            LINK_SEGMENTS | OLD_LINK_SEGMENTS => {
                 let count = r.varint()?;
-                let files = (0..count).map(|_| r.u64()).collect::<Option<_>>()?;
+                let mut file = || Some((r.u64()?, if code == LINK_SEGMENTS { r.u32()? } else { 0 }));
+                let files = (0..count).map(|_| file()).collect::<Option<_>>()?;
                 each(Operation::LinkSegments { tree, files });
             }
             SEQUENCE_STATE => each(Operation::SequenceState { id: SequenceId(id), state: read_state(&mut r)? }),

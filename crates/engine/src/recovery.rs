@@ -193,8 +193,9 @@ impl Shared {
             }
             Operation::LinkSegments { tree, files } => {
                 found.targets.forget();
-                for file in files {
-                    self.replay_link(tree, file, csn, found)?;
+                for (file, footer_crc) in files {
+                    let segment = SegmentFile { file, assigned: csn, footer_crc };
+                    self.replay_link(tree, segment, found)?;
                 }
             }
         }
@@ -210,14 +211,15 @@ impl Shared {
         }
     }
 
-    fn replay_link(&self, tree: melba_types::TreeId, file: u64, csn: Csn, found: &mut Recovered) -> Result<()> {
+    fn replay_link(&self, tree: melba_types::TreeId, segment: SegmentFile, found: &mut Recovered) -> Result<()> {
+        let file = segment.file;
         found.next_file = found.next_file.max(file + 1);
         let Ok(tree) = self.tree(tree) else { return Ok(()) };
         found.linked.insert(file);
         if tree.damaged_files().iter().any(|s| s.file == file) {
             return Ok(());
         }
-        let linked = [SegmentFile::unknown(file, csn)];
+        let linked = [segment];
         match &tree.data {
             TreeData::Table(table) => {
                 let known = table.levels.read().runs.iter().any(|r| r.segment.file == file);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_engine::{BackgroundStep, Engine, EngineError, Isolation, Persistence};
-use melba_vfs::{Directory, Faults, MemoryDirectory, Operation};
+use melba_vfs::{Clock, Directory, Faults, MemoryDirectory, Operation, SeededRandom};
 
 use crate::check;
 use crate::client::Client;
@@ -77,6 +77,7 @@ impl World {
     /// Opens the engine; some recoveries fail or are cut short, and then there is another. Says whether an engine came up in
     /// between, and then the power went.
     fn recover(&mut self, survive: usize) -> Result<(Arc<Engine>, bool), String> {
+        self.misplace()?;
         let mut crashed = false;
         for _ in 0..CUT_RECOVERIES_MAX {
             match self.random.below(8) {
@@ -105,6 +106,45 @@ impl World {
         }
         let engine = self.open().map_err(|e| format!("recovery failed: {e:?}"))?;
         Ok((engine, crashed))
+    }
+
+    /// Now and then: a copy of the disk without one of its files, or with one in another's place. Either it is refused, and a file is
+    /// named, or the file was not needed.
+    fn misplace(&self) -> Result<(), String> {
+        // Random numbers of its own: the seeds of past failures mean the same with it.
+        let random = SeededRandom::new(self.stats.steps);
+        if !random.chance(25) {
+            return Ok(());
+        }
+        let copy = || self.directory.after_power_cut(&mut || true);
+        let open = |disk: Arc<MemoryDirectory>| {
+            Engine::open(self.profile.options.clone(), disk, Arc::clone(&self.clock) as Arc<dyn Clock>)
+        };
+        let sound = open(copy()).map_err(|e| format!("recovery of a copy failed: {e:?}"))?.visible_csn();
+        let disk = copy();
+        let place = ["", "wal", "segments"][random.below(3)];
+        let folder = if place.is_empty() { Ok(Arc::clone(&disk) as Arc<dyn Directory>) } else { disk.subdirectory(place) };
+        let folder = folder.map_err(|e| e.to_string())?;
+        let names = folder.list().map_err(|e| e.to_string())?;
+        if names.is_empty() {
+            return Ok(());
+        }
+        let (file, other) = (&names[random.below(names.len())], &names[random.below(names.len())]);
+        let is_moved = random.chance(50) && file != other;
+        let done = if is_moved { folder.rename(file, other) } else { folder.remove(file) };
+        done.map_err(|e| e.to_string())?;
+        let what = format!("{place}/{file}, {}", if is_moved { other } else { "removed" });
+        match open(disk) {
+            Ok(engine) => {
+                let csn = engine.visible_csn();
+                ensure!(csn == sound, "{what}: recovered {csn}, and {sound} with all files in place");
+            }
+            Err(e) => {
+                let named = [".wal", ".seg", "MANIFEST"].iter().any(|kind| e.to_string().contains(kind));
+                ensure!(matches!(e, EngineError::Corrupt { .. }) && named, "{what}: {e:?}");
+            }
+        }
+        Ok(())
     }
 
     /// Whether unlogged tables have their rows, as they do after a clean stop.

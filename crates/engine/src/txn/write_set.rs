@@ -17,6 +17,7 @@ use melba_types::{RowId, TreeId};
 use crate::RowBytes;
 use crate::key::KeyBytes;
 use crate::levels::{IndexRun, TableRun};
+use crate::manifest::SegmentFile;
 use crate::sequence::Sequence;
 use crate::tree::{Persistence, Tree, TreeData};
 
@@ -77,11 +78,15 @@ pub(crate) enum PrivateRun {
 }
 
 impl PrivateRun {
-    pub fn file(&self) -> u64 {
+    pub fn segment(&self) -> SegmentFile {
         match self {
-            PrivateRun::Table(run) => run.segment.file,
-            PrivateRun::Index(run) => run.segment.file,
+            PrivateRun::Table(run) => run.segment,
+            PrivateRun::Index(run) => run.segment,
         }
+    }
+
+    pub fn file(&self) -> u64 {
+        self.segment().file
     }
 
     /// Rows or entries, tombstones too.
