@@ -8,7 +8,7 @@
 //! 2. Commits become visible in commit sequence number (CSN) order, each whole, and in the order of their WAL records.
 //! 3. A synchronous commit is visible only once it is durable.
 //! 4. A version that a registered snapshot can see is never dropped.
-//! 5. After a failed write or sync of the log, or a panic in a background step, the engine is poisoned: nothing is
+//! 5. After a failed write or sync of the log, or a panic in a background step or within a commit, the engine is poisoned: nothing is
 //!    acknowledged any more.
 
 mod batch;

@@ -98,3 +98,38 @@ fn a_row_that_is_changed_under_an_old_snapshot_stays_cheap() {
     assert_eq!(old.get(old.statement_view(), TABLE, id).expect("reads"), seen);
     assert!(steps::taken() - begun <= STEPS_MAX);
 }
+
+#[test]
+fn a_transaction_over_many_trees_and_savepoints_keeps_them_apart() {
+    let directory = MemoryDirectory::new();
+    let engine = open(&directory);
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let tables: Vec<TreeId> =
+        (0..40).map(|_| t.create_table_tree(&[Kind::Int8], Persistence::Logged).expect("creates")).collect();
+    t.commit(Durability::Async).expect("commits");
+    let session = engine.session().expect("a free slot");
+    // The buffers of one transaction are the next one's.
+    for first in [0, 1000, 2000] {
+        let t = engine.begin_in(&session, Isolation::ReadCommitted).expect("begins");
+        let (mut ids, mut savepoints) = (Vec::new(), Vec::new());
+        for (n, table) in (first..).zip(&tables) {
+            savepoints.push(t.savepoint());
+            ids.push(t.insert(*table, &row(n)).expect("inserts"));
+        }
+        let undone = savepoints.swap_remove(30);
+        t.rollback_to(undone);
+        t.release(savepoints[20]);
+        t.rollback_to(savepoints[19]);
+        let view = t.statement_view();
+        for (i, (table, id)) in tables.iter().zip(&ids).enumerate() {
+            let expected = (i < 19).then(|| row(first + i as u64));
+            assert_eq!(t.get(view, *table, *id).expect("reads").as_deref(), expected.as_deref(), "table {i}");
+        }
+        t.commit(Durability::Async).expect("commits");
+        let t = engine.begin_in(&session, Isolation::ReadCommitted).expect("begins");
+        let view = t.statement_view();
+        for (i, (table, id)) in tables.iter().zip(&ids).enumerate() {
+            assert_eq!(t.get(view, *table, *id).expect("reads").is_some(), i < 19, "table {i}");
+        }
+    }
+}

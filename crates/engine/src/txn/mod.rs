@@ -372,7 +372,8 @@ impl Transaction {
         state.seal();
         let shared = self.shared();
         state.writes.roll_back_to(savepoint.command, |what| shared.undo(what));
-        state.savepoints.retain(|command| *command <= savepoint.command);
+        let kept = state.savepoints.partition_point(|command| *command <= savepoint.command);
+        state.savepoints.truncate(kept);
         // What comes next must not be cut by an older savepoint's number being equal.
         state.next_command();
         drop(state);
@@ -382,7 +383,9 @@ impl Transaction {
 
     /// Forgets a savepoint; its changes stay.
     pub fn release(&self, savepoint: Savepoint) {
-        self.state.lock().savepoints.retain(|command| *command < savepoint.command);
+        let mut state = self.state.lock();
+        let kept = state.savepoints.partition_point(|command| *command < savepoint.command);
+        state.savepoints.truncate(kept);
     }
 
     pub(crate) fn state(&self) -> crate::sync::MutexGuard<'_, State> {

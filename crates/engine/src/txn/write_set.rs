@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use hashbrown::HashMap;
 use melba_types::row::RowLayout;
 use melba_types::{RowId, TreeId};
 
@@ -256,6 +257,8 @@ pub(crate) struct WriteSet {
     pub links: Vec<Link>,
     /// Trees touched; the first `trees_used` are this transaction's, the rest are buffers to reuse.
     pub trees: Vec<TreeWrites>,
+    /// Where each is, once they are many.
+    places: HashMap<TreeId, usize>,
     /// Layouts of tables that this transaction has extended.
     pub layouts: Vec<(TreeId, Arc<RowLayout>)>,
     /// Bytes of rows and keys, to tell large transactions.
@@ -265,6 +268,9 @@ pub(crate) struct WriteSet {
     /// The log record's buffer.
     pub encoded: Vec<u8>,
 }
+
+/// Trees of a transaction that are looked through; of more there is a map.
+const TREES_SEARCHED_MAX: usize = 16;
 
 /// The write set of a transaction that may never need one: made by the first change.
 #[derive(Default)]
@@ -298,7 +304,12 @@ impl std::ops::DerefMut for LazyWriteSet {
 
 impl WriteSet {
     fn slot(&mut self, tree: &Arc<Tree>) -> usize {
-        if let Some(at) = self.trees.iter().position(|t| Arc::ptr_eq(&t.tree, tree)) {
+        let is_it = |t: &TreeWrites| Arc::ptr_eq(&t.tree, tree);
+        let known = match self.places.is_empty() {
+            true => self.trees.iter().position(is_it),
+            false => self.places.get(&tree.id).copied().filter(|at| is_it(&self.trees[*at])),
+        };
+        if let Some(at) = known {
             return at;
         }
         let heads = match tree.data {
@@ -306,16 +317,25 @@ impl WriteSet {
             TreeData::Index(_) => TreeHeads::Keys(Heads::List(Vec::new())),
         };
         self.trees.push(TreeWrites { tree: Arc::clone(tree), heads, live: 0 });
-        self.trees.len() - 1
+        let at = self.trees.len() - 1;
+        if at == TREES_SEARCHED_MAX {
+            self.places.extend(self.trees.iter().enumerate().map(|(at, t)| (t.tree.id, at)));
+        } else if at > TREES_SEARCHED_MAX {
+            self.places.insert(tree.id, at);
+        }
+        at
     }
 
     /// The changes in memory, for who reads them; rows and keys are shared.
     pub fn copy_of_changes(&self) -> WriteSet {
-        WriteSet { changes: self.changes.clone(), trees: self.trees.clone(), ..WriteSet::default() }
+        WriteSet { changes: self.changes.clone(), trees: self.trees.clone(), places: self.places.clone(), ..WriteSet::default() }
     }
 
     pub fn writes(&self, tree: TreeId) -> Option<&TreeWrites> {
-        self.trees.iter().find(|t| t.tree.id == tree)
+        match self.places.is_empty() {
+            true => self.trees.iter().find(|t| t.tree.id == tree),
+            false => self.places.get(&tree).map(|at| &self.trees[*at]),
+        }
     }
 
     /// Records a new state of a row; `live` is 1 for an insertion, -1 for a deletion, 0 for an update.
@@ -538,8 +558,9 @@ impl WriteSet {
         } else {
             self.changes = Vec::new();
         }
-        if self.trees.len() > 16 {
+        if self.trees.len() > TREES_SEARCHED_MAX {
             self.trees.clear();
+            self.places = HashMap::new();
         }
         for tree in &mut self.trees {
             tree.live = 0;
