@@ -92,6 +92,9 @@ impl From<EngineError> for DbError {
             EngineError::Interrupted(InterruptReason::TransactionTimeout) => {
                 DbError::new(SqlState::TRANSACTION_TIMEOUT, message).severity(melba_types::Severity::Fatal)
             }
+            EngineError::Interrupted(InterruptReason::ClientGone) => {
+                DbError::new(SqlState::CONNECTION_FAILURE, message).severity(melba_types::Severity::Fatal)
+            }
             EngineError::Interrupted(InterruptReason::Terminate) => {
                 DbError::new(SqlState::ADMIN_SHUTDOWN, message).severity(melba_types::Severity::Fatal)
             }

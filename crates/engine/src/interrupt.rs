@@ -19,6 +19,8 @@ pub enum InterruptReason {
     TransactionTimeout = 3,
     /// pg_terminate_backend, or the server stops.
     Terminate = 4,
+    /// The client has gone.
+    ClientGone = 5,
 }
 
 impl InterruptReason {
@@ -29,6 +31,7 @@ impl InterruptReason {
             InterruptReason::StatementTimeout => "canceling statement due to statement timeout",
             InterruptReason::TransactionTimeout => "terminating connection due to transaction timeout",
             InterruptReason::Terminate => "terminating connection due to administrator command",
+            InterruptReason::ClientGone => "connection to client lost",
         }
     }
 }
@@ -69,7 +72,8 @@ impl Interrupt {
             1 => Some(InterruptReason::Cancel),
             2 => Some(InterruptReason::StatementTimeout),
             3 => Some(InterruptReason::TransactionTimeout),
-            _ => Some(InterruptReason::Terminate),
+            4 => Some(InterruptReason::Terminate),
+            _ => Some(InterruptReason::ClientGone),
         }
     }
 

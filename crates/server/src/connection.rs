@@ -4,6 +4,7 @@
 
 use std::io::{Error, ErrorKind};
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use melba_protocol::frame::{Frame, Next};
@@ -12,7 +13,9 @@ use melba_sql::session::client::Client;
 use melba_sql::session::{Flow, Session, about_to_wait};
 use melba_types::{DbError, Result, Severity, SqlState, err};
 
+use crate::sending::{Patience, send};
 use crate::stream::Stream;
+use crate::turns::world::Turn;
 
 /// Bytes read; those from `start` on are not used yet.
 #[derive(Default)]
@@ -107,40 +110,9 @@ impl Input {
     }
 }
 
-/// Sends as much as the socket takes at once.
-pub(crate) fn send_some(socket: RawFd, bytes: &[u8]) -> std::io::Result<usize> {
-    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-    // SAFETY: the pointer and the length are those of `bytes`, which lives through the call.
-    let n = unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), flags) };
-    usize::try_from(n).map_err(|_| Error::last_os_error())
-}
-
-/// Sends everything, waiting for the socket if it must.
-fn send(stream: &Stream, bytes: &[u8]) -> std::io::Result<()> {
-    let sent = match send_some(stream.as_raw_fd(), bytes) {
-        Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => 0,
-        sent => sent?,
-    };
-    if sent == bytes.len() {
-        return Ok(());
-    }
-    about_to_wait();
-    stream.write_all(&bytes[sent..])
-}
-
-/// Where a turn of a connection ended.
-pub(crate) enum Turn {
-    /// The client has to send something.
-    Waits,
-    /// The session `is_committing`; after that the output is to be sent.
-    Commits,
-    /// The connection is over.
-    Ends,
-}
-
 /// A connection as the session sees it.
 pub(crate) struct Connection {
-    stream: Stream,
+    stream: Arc<Stream>,
     input: Input,
     output: Output,
     /// The output is an answer that the client waits for.
@@ -155,13 +127,14 @@ pub(crate) struct Connection {
     /// The socket had nothing left when it was last read.
     drained: bool,
     read_timeout: Option<Duration>,
+    patience: Patience,
 }
 
 /// The client closed the connection, or it broke, or nothing came for as long as the read timeout.
 pub(crate) struct ReadEnd;
 
 impl Connection {
-    pub fn new(stream: Stream) -> Connection {
+    pub fn new(stream: Arc<Stream>) -> Connection {
         Connection {
             stream,
             input: Input::default(),
@@ -173,10 +146,13 @@ impl Connection {
             body: 0,
             drained: false,
             read_timeout: None,
+            patience: Patience::default(),
         }
     }
 
-    pub fn set_read_timeout(&mut self, timeout: Option<Duration>) {
+    /// How long the client is waited for, whether it is to send or to read.
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) {
+        self.patience.limit(timeout);
         if self.read_timeout != timeout && self.stream.set_read_timeout(timeout).is_ok() {
             self.read_timeout = timeout;
         }
@@ -204,7 +180,7 @@ impl Connection {
 
     /// Sends bytes that are no message (the answer to SSLRequest).
     pub fn send_raw(&mut self, bytes: &[u8]) -> Result<()> {
-        self.stream.write_all(bytes).map_err(connection_lost)
+        send(&self.stream, bytes, &mut self.patience).map_err(connection_lost)
     }
 
     /// The next message in `message`, with its tag; waits for it.
@@ -222,6 +198,11 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// What may end the waits for a client that does not read.
+    pub fn patience(&mut self) -> &mut Patience {
+        &mut self.patience
     }
 
     pub fn descriptor(&self) -> RawFd {
@@ -283,6 +264,11 @@ impl Connection {
         }
     }
 
+    /// A turn would find something to do without further news of the socket.
+    pub fn wants_turn(&self) -> bool {
+        !self.drained || !matches!(next_frame(self.input.data()), Ok(Next::Need(_)))
+    }
+
     /// Reads once without waiting; false when there is nothing.
     fn read_news(&mut self, need: usize) -> Result<bool, ReadEnd> {
         match self.input.receive(&self.stream, need) {
@@ -306,8 +292,13 @@ impl Connection {
             self.fail(error);
             return Some(Turn::Ends);
         }
-        if self.owes && self.flush().is_err() {
-            return Some(Turn::Ends);
+        if self.owes {
+            self.patience.limit(session.idle_timeout());
+            let sent = self.flush();
+            self.patience.limit(None);
+            if sent.is_err() {
+                return Some(Turn::Ends);
+            }
         }
         let mut message = std::mem::take(&mut self.message);
         let flow = match Frontend::decode(tag, &message[self.body..]) {
@@ -329,17 +320,27 @@ impl Connection {
                 self.flush_when_large()
             }
             Ok(Flow::End) => return Some(Turn::Ends),
-            Err(error) => self.flush().and(Err(error)),
+            Err(error) => {
+                self.patience.expect_end();
+                self.flush().and(Err(error))
+            }
         };
         sent.is_err().then_some(Turn::Ends)
     }
 
     /// Reports an error that ends the connection.
     pub fn fail(&mut self, error: DbError) {
-        let error = if error.fields().severity < Severity::Fatal { error.severity(Severity::Fatal) } else { error };
-        self.output.report(&error);
+        self.prepare_end(error);
         // The client may be gone already, which is as well.
         let _ = self.flush();
+    }
+
+    /// The same, but leaves the error to be sent as an answer.
+    pub fn prepare_end(&mut self, error: DbError) {
+        let error = if error.fields().severity < Severity::Fatal { error.severity(Severity::Fatal) } else { error };
+        self.output.report(&error);
+        self.owes = true;
+        self.patience.expect_end();
     }
 }
 
@@ -357,10 +358,12 @@ impl Client for Connection {
         let mut from = self.sent;
         let mut result = Ok(());
         for (at, value) in values {
-            result = result.and_then(|()| send(&self.stream, &bytes[from..*at])).and_then(|()| send(&self.stream, value));
+            for piece in [&bytes[from..*at], value] {
+                result = result.and_then(|()| send(&self.stream, piece, &mut self.patience));
+            }
             from = *at;
         }
-        let result = result.and_then(|()| send(&self.stream, &bytes[from..]));
+        let result = result.and_then(|()| send(&self.stream, &bytes[from..], &mut self.patience));
         self.discard_output();
         result.map_err(connection_lost)
     }

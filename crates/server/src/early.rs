@@ -101,8 +101,8 @@ fn refuse(stream: Stream, error: DbError) {
     if stream.send_at_once().is_err() {
         return;
     }
-    let mut connection = Connection::new(stream);
-    connection.set_read_timeout(Some(PATIENCE));
+    let mut connection = Connection::new(Arc::new(stream));
+    connection.set_timeout(Some(PATIENCE));
     match startup::read_request(&mut connection, |_, _| {}) {
         Ok(Some(_)) => connection.fail(error),
         Ok(None) => {}

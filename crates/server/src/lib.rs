@@ -6,14 +6,17 @@
 //!
 //! Why threads that take turns rather than an async runtime: see "Decisions" in ARCHITECTURE.md.
 
+mod client_session;
 mod connection;
 mod early;
 mod listener;
 mod poller;
 mod processors;
 mod sender;
+mod sending;
 mod startup;
 mod stream;
+mod tcp_options;
 mod turns;
 mod unix_socket;
 

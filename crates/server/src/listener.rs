@@ -9,18 +9,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use hashbrown::HashMap;
 use melba_sql::session::STACK_BYTES;
 use melba_sql::session::backends::Wake;
 use melba_sql::session::context::Instance;
 use melba_sql::session::setting_value::Value;
 use melba_types::{DbError, Result, err};
+use parking_lot::Mutex;
 
+use crate::client_session::{ClientSession, Machine};
 use crate::connection::Connection;
 use crate::early::Bound;
 use crate::poller::Poller;
 use crate::startup;
 use crate::stream::{Listener, Stream};
-use crate::turns::{Served, Turns};
+use crate::tcp_options::{TcpOptions, keep_alive};
+use crate::turns::Turns;
 
 /// Bound listeners.
 pub struct Server {
@@ -33,9 +37,11 @@ struct Shared {
     /// Watches the listeners; woken to stop.
     poller: Poller,
     stopping: AtomicBool,
-    turns: Arc<Turns>,
+    turns: Arc<Turns<Machine>>,
     /// Threads that start a session.
     threads: AtomicUsize,
+    /// What ends their waits for their clients.
+    starting: Mutex<HashMap<i32, SocketWake>>,
     next_pid: AtomicI32,
 }
 
@@ -59,12 +65,14 @@ impl Server {
         for (listener, id) in bound.listeners.iter().zip(1..) {
             poller.add(listener.as_raw_fd(), id).map_err(failed)?;
         }
+        let groups = std::thread::available_parallelism().map_or(1, |n| n.get());
         let shared = Shared {
-            turns: Turns::start(&instance.backends).map_err(failed)?,
+            turns: Turns::start(Machine::new(groups), groups).map_err(failed)?,
             instance,
             poller,
             stopping: AtomicBool::new(false),
             threads: AtomicUsize::new(0),
+            starting: Mutex::default(),
             next_pid: AtomicI32::new(std::process::id() as i32),
         };
         Ok(Server { bound, shared: Arc::new(shared) })
@@ -98,11 +106,11 @@ impl Server {
             }
         }
         drop(self.bound);
-        self.shared.instance.backends.shut_down();
         let patience = Instant::now() + Duration::from_secs(10);
         while self.shared.clients() > 0 && Instant::now() < patience {
-            // Sessions that were just starting have not seen the first call.
+            // Again, for sessions that were just starting.
             self.shared.instance.backends.shut_down();
+            self.shared.starting.lock().values().for_each(Wake::wake);
             std::thread::sleep(Duration::from_millis(5));
         }
         self.shared.turns.stop();
@@ -135,8 +143,10 @@ impl Shared {
         let in_thread = shared.clone();
         let thread = std::thread::Builder::new().name(format!("session {pid}")).stack_size(STACK_BYTES);
         let spawned = thread.spawn(move || {
-            match catch_unwind(AssertUnwindSafe(|| in_thread.start(stream, pid))) {
-                Ok(Some(served)) => in_thread.turns.add(served),
+            let started = catch_unwind(AssertUnwindSafe(|| in_thread.start(stream, pid)));
+            in_thread.starting.lock().remove(&pid);
+            match started {
+                Ok(Some(session)) => in_thread.turns.add(session),
                 _ => in_thread.instance.backends.remove(pid),
             }
             in_thread.threads.fetch_sub(1, Ordering::SeqCst);
@@ -152,16 +162,17 @@ impl Shared {
     }
 
     /// Starts a session, waiting for the client as long as that takes.
-    fn start(&self, stream: Stream, pid: i32) -> Option<Box<Served>> {
-        let waker = stream.try_clone().ok()?;
+    fn start(&self, stream: Stream, pid: i32) -> Option<ClientSession> {
+        let stream = Arc::new(stream);
+        self.starting.lock().insert(pid, SocketWake(Arc::clone(&stream)));
         let addresses = stream.addresses().ok()?;
         stream.send_at_once().ok()?;
+        keep_alive(&stream).ok()?;
+        let wake = Box::new(SocketWake(Arc::clone(&stream)));
+        let options = Arc::new(TcpOptions::of(&stream));
         let mut connection = Connection::new(stream);
-        match startup::start(&mut connection, &self.instance, addresses, pid, Box::new(SocketWake(waker))) {
-            Ok(Some(session)) => {
-                connection.set_read_timeout(None);
-                Some(Box::new(Served { connection, session, pid, preference: Default::default() }))
-            }
+        match startup::start(&mut connection, &self.instance, addresses, pid, wake, options) {
+            Ok(Some(session)) => Some(ClientSession::new(connection, session, pid, &self.instance.backends)),
             Ok(None) => None,
             Err(error) => {
                 connection.fail(error);
@@ -173,7 +184,7 @@ impl Shared {
 
 /// Ends the blocking read of a session.
 #[derive(Debug)]
-struct SocketWake(Stream);
+struct SocketWake(Arc<Stream>);
 
 impl Wake for SocketWake {
     fn wake(&self) {

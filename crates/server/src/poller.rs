@@ -3,12 +3,7 @@
 use std::io::{Error, Result};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// What became known of a socket since it was last told.
-pub(crate) struct News {
-    pub id: u64,
-    /// The peer sends no more, or the connection broke.
-    pub hung_up: bool,
-}
+use crate::turns::world::News;
 
 /// A set of watched sockets, edge-triggered.
 pub(crate) struct Poller {

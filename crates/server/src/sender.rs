@@ -9,7 +9,7 @@ use std::os::fd::RawFd;
 
 use io_uring::{IoUring, opcode, types};
 
-use crate::connection::send_some;
+use crate::sending::send_some;
 
 /// What is to be sent to a socket.
 pub(crate) type Answer<'a> = (RawFd, &'a [u8]);

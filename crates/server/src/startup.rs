@@ -13,6 +13,7 @@ use melba_sql::session::client::Client;
 use melba_sql::session::context::{Instance, Login, SessionState};
 use melba_sql::session::setting_value::Value;
 use melba_sql::session::settings::Settings;
+use melba_sql::session::socket_options::SocketOptions;
 use melba_types::{DbError, Oid, Result, Severity, err};
 
 use crate::connection::Connection;
@@ -35,8 +36,9 @@ pub(crate) fn start(
     addresses: Option<Addresses>,
     pid: i32,
     wake: Box<dyn Wake>,
+    socket: Arc<dyn SocketOptions>,
 ) -> Result<Option<Session>> {
-    connection.set_read_timeout(Some(Duration::from_secs(60)));
+    connection.set_timeout(Some(Duration::from_secs(60)));
     let cancel = |pid, secret: &[u8]| instance.backends.cancel(pid, secret);
     let Some(request) = read_request(connection, cancel)? else { return Ok(None) };
     if instance.backends.len() >= connections_max(instance) {
@@ -54,7 +56,9 @@ pub(crate) fn start(
     connection.output().authentication_ok();
     let (role, catalog) = admit(database, &request, role)?;
     let state = session_state(instance, &request, &role, &catalog, pid)?;
+    state.settings.lock().set_socket(socket);
     register(instance, &request, &state, addresses, wake)?;
+    connection.patience().watch(state.interrupt.clone());
     let mut session = Session::new(state.clone());
     let secret = instance.backends.get(pid).map_or_else(Vec::new, |backend| backend.secret.clone());
     session.greet(&secret, connection);
@@ -73,6 +77,7 @@ pub(crate) fn read_request(connection: &mut Connection, cancel: impl Fn(i32, &[u
                 }
                 continue;
             }
+            NextStartup::Foreign => return Ok(None),
             NextStartup::Packet(Startup::Cancel { pid, secret }, _) => {
                 cancel(pid, secret);
                 return Ok(None);

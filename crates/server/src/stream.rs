@@ -1,6 +1,6 @@
 //! Sockets of both kinds, TCP and Unix-domain: one type for what listens, one for what was accepted.
 
-use std::io::{Result, Write};
+use std::io::Result;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -27,13 +27,6 @@ impl Stream {
         }
     }
 
-    pub fn try_clone(&self) -> Result<Stream> {
-        match self {
-            Stream::Tcp(tcp) => tcp.try_clone().map(Stream::Tcp),
-            Stream::Unix(unix) => unix.try_clone().map(Stream::Unix),
-        }
-    }
-
     /// Answers go out at once, however short they are.
     pub fn send_at_once(&self) -> Result<()> {
         match self {
@@ -54,13 +47,6 @@ impl Stream {
         match self {
             Stream::Tcp(tcp) => tcp.shutdown(Shutdown::Read),
             Stream::Unix(unix) => unix.shutdown(Shutdown::Read),
-        }
-    }
-
-    pub fn write_all(&self, bytes: &[u8]) -> Result<()> {
-        match self {
-            Stream::Tcp(tcp) => (&mut &*tcp).write_all(bytes),
-            Stream::Unix(unix) => (&mut &*unix).write_all(bytes),
         }
     }
 }

@@ -1,71 +1,103 @@
 //! A group of connections: their sockets, and what they wait for.
+//!
+//! A seat is a value that moves, so it is in exactly one place: parked in its group's table, in one of the group's queues, or in the
+//! hands of one thread. Whoever has it is who sends its answer.
+//!
+//! Invariants, all under the group's one lock:
+//! 1. A parked seat has no answer to be sent, and its socket was read until nothing was left. Its next news move it to `ready`.
+//! 2. News of a seat that is held are noted in its place in the table; it is not parked before they were looked at.
+//! 3. Only the owner polls. `is_polling` is set while the queues are empty, and whoever fills one meanwhile wakes the poller.
+//! 4. The group changes its owner only while the owner does not poll, and while it is certain that the owner exists.
 
 use std::collections::VecDeque;
 use std::io::Result;
-use std::os::fd::RawFd;
+use std::num::NonZeroU64;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
-use parking_lot::Mutex;
+use super::preference::Preference;
+use super::sync::atomic::{AtomicU64, Ordering};
+use super::sync::{Mutex, MutexGuard};
+use super::workers::Worker;
+use super::world::{News, Plant, Poll, SendTogether, Served, Watch, World};
+use crate::sender::ANSWERS_MAX;
 
-use super::Served;
-use super::workers::Workers;
-use crate::poller::{News, Poller};
-use crate::sender::{ANSWERS_MAX, Sender};
-
-/// A connection's place in its group.
-pub(super) struct Seat {
+/// A connection and what the turns know of it.
+pub(super) struct Seat<S> {
     pub id: u64,
-    /// The group it belongs to; changed by who has it busy.
-    pub group: AtomicUsize,
-    pub state: AtomicU8,
+    /// The group it belongs to.
+    pub group: usize,
+    pub served: S,
+    pub preference: Preference,
     /// Its last turn that was looked at took long.
-    pub has_long_turns: AtomicBool,
+    pub has_long_turns: bool,
+    /// Its socket may have something.
+    pub has_news: bool,
     /// The client has closed its side.
-    pub hung_up: AtomicBool,
-    /// When the session has waited too long for its client, in milliseconds after the start; 0: never.
-    pub idle_until: AtomicU64,
-    pub served: Mutex<Option<Box<Served>>>,
+    pub hung_up: bool,
+    /// The connection is over when its answer was sent.
+    pub ends: bool,
+    /// When the session has waited too long for its client.
+    pub idle_until: Option<Duration>,
 }
 
-pub(super) const IDLE: u8 = 0;
-pub(super) const BUSY: u8 = 1;
-const NEWS: u8 = 2;
+/// A number that is nobody's: threads that never own a group have none.
+pub(super) type WorkerId = NonZeroU64;
 
-pub(super) struct Group {
+/// A seat in its group's table.
+struct Place<S> {
+    /// `None`: it is held, which is to say in a queue or in a thread's hands.
+    parked: Option<Box<Seat<S>>>,
+    /// Its socket has news that came while it was held.
+    has_news: bool,
+    /// When the client was found to have closed its side.
+    hung_up: Option<Duration>,
+    watch: Arc<dyn Watch>,
+}
+
+pub(super) struct Group<W: World> {
     /// Its place in `Turns::groups`, and the processor of its owner.
     pub index: usize,
-    pub poller: Poller,
-    pub sender: Mutex<Sender>,
-    pub state: Mutex<GroupState>,
+    pub poller: W::Poller,
+    pub sender: Mutex<W::Sender>,
+    pub state: Mutex<GroupState<W::Served>>,
     /// Its threads.
-    pub workers: Mutex<Workers>,
-    /// The monitor's tick at which the owner began what it does; 0 while it polls.
-    pub busy_since: AtomicU64,
+    pub workers: Mutex<Vec<Arc<Worker>>>,
 }
 
-#[derive(Default)]
-pub(super) struct GroupState {
-    pub seats: hashbrown::HashMap<u64, Arc<Seat>>,
-    /// Who polls and serves; 0: nobody.
-    pub owner: u64,
-    pub ready: VecDeque<Arc<Seat>>,
-    /// Seats that owe their clients answers, which are sent together.
-    pub answering: Vec<Arc<Seat>>,
-    pub committing: Vec<Arc<Seat>>,
+pub(super) struct GroupState<S> {
+    seats: hashbrown::HashMap<u64, Place<S>>,
+    /// Who polls and serves.
+    pub owner: Option<WorkerId>,
+    is_polling: bool,
+    /// The owner is a new thread that does not run yet, and perhaps cannot be started.
+    pub is_starting: bool,
+    /// The monitor's tick at which the owner began what it does.
+    pub busy_since: u64,
+    /// Threads that wait to be called; the last one is the warmest.
+    pub spares: Vec<Arc<Worker>>,
+    pub is_stopped: bool,
+    /// Seats to be served.
+    ready: VecDeque<Box<Seat<S>>>,
+    /// Seats whose answers are sent together.
+    answering: Vec<Box<Seat<S>>>,
+    committing: Vec<Box<Seat<S>>>,
     /// A thread without the group writes the log for earlier commits; these wait for it and go together then.
-    pub is_flushing: bool,
+    is_flushing: bool,
     /// Times the sockets were looked at since the first of those.
-    pub commit_rounds: usize,
+    commit_rounds: usize,
+    /// Seats whose answers were put off but not handed over (`Plant::ForgetHeldAnswer`).
+    #[cfg(test)]
+    pub planted: Vec<u64>,
 }
 
 /// What an owner does next.
-pub(super) enum Next {
-    Serve(Arc<Seat>),
-    Answer(Vec<Arc<Seat>>),
-    Commit(Vec<Arc<Seat>>),
+pub(super) enum Next<S> {
+    Serve(Box<Seat<S>>),
+    Answer(Vec<Box<Seat<S>>>),
+    Commit(Vec<Box<Seat<S>>>),
     Poll,
-    /// Somebody else owns the group now.
+    /// Somebody else owns the group now, or everything has stopped.
     Leave,
 }
 
@@ -73,15 +105,29 @@ pub(super) const EVENTS_MAX: usize = 64;
 /// Commits wait for others while there is other work, but not longer than this many looks at the sockets.
 const COMMIT_ROUNDS_MAX: usize = 2;
 
-impl Group {
-    pub fn new(index: usize) -> Result<Arc<Group>> {
+impl<W: World> Group<W> {
+    pub fn new(index: usize) -> Result<Arc<Group<W>>> {
         Ok(Arc::new(Group {
             index,
-            poller: Poller::new()?,
-            sender: Mutex::new(Sender::new()),
-            state: Mutex::default(),
-            workers: Mutex::default(),
-            busy_since: AtomicU64::new(0),
+            poller: W::Poller::new()?,
+            sender: Mutex::new(W::Sender::new()),
+            state: Mutex::new(GroupState {
+                seats: Default::default(),
+                owner: None,
+                is_polling: false,
+                is_starting: false,
+                busy_since: 0,
+                spares: Vec::new(),
+                is_stopped: false,
+                ready: VecDeque::new(),
+                answering: Vec::new(),
+                committing: Vec::new(),
+                is_flushing: false,
+                commit_rounds: 0,
+                #[cfg(test)]
+                planted: Vec::new(),
+            }),
+            workers: Mutex::new(Vec::new()),
         }))
     }
 
@@ -90,106 +136,223 @@ impl Group {
         self.state.lock().seats.len()
     }
 
-    /// A seat that its caller has busy becomes one of this group, whose owner watches its socket from now on.
-    pub fn take_in(&self, seat: &Arc<Seat>, socket: RawFd) {
-        self.state.lock().seats.insert(seat.id, Arc::clone(seat));
-        if self.poller.add(socket, seat.id).is_err() {
-            seat.hung_up.store(true, Ordering::SeqCst);
-        }
+    /// A seat that its caller holds becomes one of this group, whose owner watches its socket from now on.
+    pub fn take_in(&self, seat: &mut Seat<W::Served>) -> Result<()> {
+        seat.group = self.index;
+        let place = Place { parked: None, has_news: false, hung_up: None, watch: seat.served.watch() };
+        self.state.lock().seats.insert(seat.id, place);
+        // What the socket has is news again, whatever the group it comes from was told.
+        self.poller.add(&seat.served.socket(), seat.id)
     }
 
-    pub fn next(&self, worker: u64, news: &mut Vec<News>) -> Next {
-        let commits = {
-            let mut state = self.state.lock();
-            if state.owner != worker {
-                return Next::Leave;
-            }
-            let commits = !state.committing.is_empty() && !state.is_flushing;
-            let commits_now = commits && state.commit_rounds >= COMMIT_ROUNDS_MAX;
-            let next_is_short = state.ready.front().is_some_and(|next| !next.has_long_turns.load(Ordering::Relaxed));
-            let answers_wait = next_is_short && !commits_now && state.answering.len() < ANSWERS_MAX;
-            if !state.answering.is_empty() && !answers_wait {
-                return Next::Answer(std::mem::take(&mut state.answering));
-            }
-            if commits_now {
-                return Next::Commit(state.take_committing());
-            }
-            if let Some(seat) = state.ready.pop_front() {
-                return Next::Serve(seat);
-            }
-            if commits && state.committing.len() == state.seats.len() {
-                // There is nobody whose commit could join them.
-                return Next::Commit(state.take_committing());
-            }
-            state.commit_rounds += usize::from(commits);
-            commits
-        };
-        self.busy_since.store(0, Ordering::Relaxed);
-        self.poller.wait(!commits, EVENTS_MAX, news);
+    /// A seat that its caller holds leaves the group.
+    pub fn let_go(&self, seat: &Seat<W::Served>) {
+        self.poller.remove(&seat.served.socket());
+        self.state.lock().seats.remove(&seat.id);
+    }
+
+    /// What `worker` does next. Looks at the sockets when nothing else is to be done. `tick`: the monitor's.
+    pub fn next(&self, world: &W, worker: WorkerId, tick: &AtomicU64, news: &mut Vec<News>) -> Next<W::Served> {
         let mut state = self.state.lock();
-        for one in news.drain(..) {
-            let Some(seat) = state.seats.get(&one.id).cloned() else { continue };
-            if one.hung_up {
-                seat.hung_up.store(true, Ordering::Release);
-            }
-            if seat.notify() {
-                state.ready.push_back(seat);
-            }
-        }
-        if state.owner != worker {
-            // The monitor was late: the new owner may be polling already.
-            self.wake_for(&state);
+        if state.owner != Some(worker) || state.is_stopped {
             return Next::Leave;
         }
+        state.busy_since = tick.load(Ordering::Relaxed);
+        let commits = !state.committing.is_empty() && !state.is_flushing;
+        let commits_now = commits && state.commit_rounds >= COMMIT_ROUNDS_MAX;
+        let next_is_short = state.ready.front().is_some_and(|next| !next.has_long_turns);
+        let answers_wait = next_is_short && !commits_now && state.answering.len() < ANSWERS_MAX;
+        if state.has_answers() && !answers_wait {
+            return Next::Answer(std::mem::take(&mut state.answering));
+        }
+        if commits_now {
+            return Next::Commit(state.take_committing());
+        }
+        if let Some(seat) = state.ready.pop_front() {
+            return Next::Serve(seat);
+        }
+        if commits && state.committing.len() == state.seats.len() {
+            // There is nobody whose commit could join them.
+            return Next::Commit(state.take_committing());
+        }
+        state.commit_rounds += usize::from(commits);
+        state.is_polling = true;
+        drop(state);
+        self.poller.wait(!commits, EVENTS_MAX, news);
+        let mut state = self.state.lock();
+        state.is_polling = false;
+        state.busy_since = tick.load(Ordering::Relaxed);
+        for one in news.drain(..) {
+            state.note_news(world, &one);
+        }
+        // The monitor has not given the group away meanwhile: it does not as long as the owner polls.
         match state.ready.is_empty() && commits {
             true => Next::Commit(state.take_committing()),
             false => Next::Poll,
         }
     }
 
+    /// Begins to write the log while somebody else owns the group: later commits wait for that.
+    pub fn start_flush(&self) {
+        self.state.lock().is_flushing = true;
+    }
+
     /// The log was written for the earlier commits.
     pub fn end_flush(&self) {
         let mut state = self.state.lock();
         if std::mem::take(&mut state.is_flushing) && !state.committing.is_empty() {
-            self.poller.wake();
+            self.wake(&state);
         }
     }
 
     /// Leaves a seat's answer to be sent with those of others, if this thread is the owner and there are others.
-    pub fn defer_answer(&self, worker: u64, seat: &Arc<Seat>) -> bool {
+    pub fn put_off_answer(
+        &self,
+        world: &W,
+        worker: Option<WorkerId>,
+        seat: Box<Seat<W::Served>>,
+    ) -> Option<Box<Seat<W::Served>>> {
         let mut state = self.state.lock();
-        let defers = state.owner == worker && (!state.ready.is_empty() || !state.answering.is_empty());
-        if defers {
-            state.answering.push(Arc::clone(seat));
+        if !state.is_owner(worker) || state.ready.is_empty() && !state.has_answers() {
+            return Some(seat);
         }
-        defers
+        #[cfg(test)]
+        if world.is_planted(Plant::ForgetHeldAnswer) {
+            state.planted.push(seat.id);
+            return Some(seat);
+        }
+        let _ = world;
+        state.answering.push(seat);
+        None
     }
 
-    /// Tells an owner that polls of what somebody else has put into its queue.
-    pub fn wake_for(&self, state: &GroupState) {
-        if !state.ready.is_empty() {
+    /// Leaves a seat's commit to be ended with those of others, if this thread is the owner.
+    pub fn put_off_commit(&self, worker: Option<WorkerId>, seat: Box<Seat<W::Served>>) -> Option<Box<Seat<W::Served>>> {
+        let mut state = self.state.lock();
+        if !state.is_owner(worker) {
+            return Some(seat);
+        }
+        state.committing.push(seat);
+        None
+    }
+
+    /// Parks a seat whose turn has ended, unless there were news meanwhile: then it is given back.
+    pub fn park(&self, world: &W, seat: Box<Seat<W::Served>>) -> Option<Box<Seat<W::Served>>> {
+        self.state.lock().park(world, seat)
+    }
+
+    /// Parks seats whose answers were sent. Those that have more to do are to be served, by whoever owns the group.
+    pub fn park_all(&self, world: &W, seats: impl IntoIterator<Item = Box<Seat<W::Served>>>) {
+        let mut state = self.state.lock();
+        for seat in seats {
+            let goes_on = seat.ends || seat.hung_up || seat.served.has_answer() || seat.served.wants_turn();
+            let goes_on = if goes_on { Some(seat) } else { state.park(world, seat) };
+            state.ready.extend(goes_on);
+        }
+        self.wake_for_ready(world, &state);
+    }
+
+    /// What the owner has put off, for it to be done at once.
+    pub fn take_all(&self, worker: WorkerId) -> Option<(Vec<Box<Seat<W::Served>>>, Vec<Box<Seat<W::Served>>>)> {
+        let mut state = self.state.lock();
+        (state.owner == Some(worker)).then(|| (std::mem::take(&mut state.answering), state.take_committing()))
+    }
+
+    /// Queues the seats whose sessions have waited too long for their clients, and tells those that are served of clients that have
+    /// gone.
+    pub fn end_idle(&self, world: &W) {
+        let now = world.now();
+        let mut state = self.state.lock();
+        let GroupState { seats, ready, .. } = &mut *state;
+        for place in seats.values_mut() {
+            let is_late = |seat: &mut Box<Seat<W::Served>>| seat.idle_until.is_some_and(|until| until <= now);
+            if let Some(mut seat) = place.parked.take_if(is_late) {
+                seat.served.time_out();
+                seat.ends = true;
+                ready.push_back(seat);
+            } else if let Some(when) = place.hung_up.filter(|_| place.parked.is_none()) {
+                place.watch.client_is_gone(now.saturating_sub(when));
+            }
+        }
+        self.wake_for_ready(world, &state);
+    }
+
+    /// Ends the threads.
+    pub fn stop(&self) {
+        let mut state = self.state.lock();
+        state.is_stopped = true;
+        self.poller.wake();
+        state.spares.drain(..).for_each(|spare| spare.wake.notify_one());
+    }
+
+    fn wake_for_ready(&self, world: &W, state: &MutexGuard<'_, GroupState<W::Served>>) {
+        if !state.ready.is_empty() && !world.is_planted(Plant::NoWake) {
+            self.wake(state);
+        }
+    }
+
+    /// Tells an owner that polls of what somebody else has put into a queue.
+    fn wake(&self, state: &MutexGuard<'_, GroupState<W::Served>>) {
+        if state.is_polling {
             self.poller.wake();
         }
     }
 }
 
-impl GroupState {
-    pub fn take_committing(&mut self) -> Vec<Arc<Seat>> {
+impl<S: Served> GroupState<S> {
+    fn is_owner(&self, worker: Option<WorkerId>) -> bool {
+        worker.is_some() && self.owner == worker
+    }
+
+    fn has_answers(&self) -> bool {
+        #[cfg(test)]
+        if !self.planted.is_empty() {
+            return true;
+        }
+        !self.answering.is_empty()
+    }
+
+    fn take_committing(&mut self) -> Vec<Box<Seat<S>>> {
         self.commit_rounds = 0;
         std::mem::take(&mut self.committing)
     }
-}
 
-impl Seat {
-    /// News of its socket: true when it is to be queued.
-    pub fn notify(&self) -> bool {
-        loop {
-            let next = if self.state.load(Ordering::SeqCst) == IDLE { (IDLE, BUSY) } else { (BUSY, NEWS) };
-            match self.state.compare_exchange(next.0, next.1, Ordering::SeqCst, Ordering::SeqCst) {
-                Ok(_) => return next.1 == BUSY,
-                Err(NEWS) => return false,
-                Err(_) => {}
-            }
+    /// The group's owner may be another from now on.
+    pub fn may_be_given(&self, from: Option<WorkerId>) -> bool {
+        self.owner == from && !self.is_polling && !self.is_starting
+    }
+
+    fn note_news<W: World<Served = S>>(&mut self, world: &W, news: &News) {
+        // A seat that has just gone to another group has news there.
+        let Some(place) = self.seats.get_mut(&news.id) else { return };
+        if news.hung_up {
+            place.hung_up.get_or_insert_with(|| world.now());
         }
+        match place.parked.take() {
+            Some(mut seat) => {
+                seat.has_news = true;
+                seat.hung_up = place.hung_up.is_some();
+                self.ready.push_back(seat);
+            }
+            None => place.has_news = !world.is_planted(Plant::DropNews),
+        }
+    }
+
+    fn park<W: World<Served = S>>(&mut self, world: &W, mut seat: Box<Seat<S>>) -> Option<Box<Seat<S>>> {
+        assert!(!seat.served.has_answer() || world.is_planted(Plant::ForgetHeldAnswer), "parked with an answer");
+        let place = self.seats.get_mut(&seat.id).expect("a seat that is held is in its group's table");
+        if std::mem::take(&mut place.has_news) {
+            seat.has_news = true;
+            seat.hung_up = place.hung_up.is_some();
+            return Some(seat);
+        }
+        place.parked = Some(seat);
+        None
+    }
+
+    /// Takes a seat out of its place, if it is there.
+    #[cfg(test)]
+    pub fn take_parked(&mut self, id: u64) -> Option<Box<Seat<S>>> {
+        self.seats.get_mut(&id)?.parked.take()
     }
 }

@@ -11,56 +11,39 @@
 //! Commits are put off until the group has nothing else to do: then one write of the log serves all, and their answers go out.
 //! On a disk that takes its time somebody else owns the group meanwhile, and the next commits gather until that write has ended.
 //!
-//! Invariants:
-//! 1. A connection is served by one thread at a time: whoever moved its seat from `IDLE` to `BUSY`.
-//! 2. Sockets are watched edge-triggered. A seat gets `IDLE` only when its socket had nothing left, and news that came
-//!    meanwhile (`NEWS`) brings it back into the queue.
-//! 3. Nothing is sent to a client as long as its session `is_committing`.
-//! 4. An answer that is owed is sent before its connection's next message is handled, and before the owner polls or does what may
-//!    take long.
+//! Invariants (those of a group's seats are in `group`):
+//! 1. A connection is in one place, which serves it and sends its answers: a seat is a value that moves. Nobody looks at a seat that
+//!    somebody else has.
+//! 2. Sockets are watched edge-triggered. A seat is parked only when its socket had nothing left and no news came meanwhile.
+//! 3. Nothing is sent to a client as long as its session's commit has not ended.
+//! 4. An answer is sent before its connection's next message is handled, and before the owner polls or does what may take long.
+//! 5. A thread that may have to wait for a lock or a client has one seat in its hands. It has several only while it sends without
+//!    waiting, or waits for the log.
+//!
+//! `model` runs all of this under a checker that chooses the order of what the threads do.
 
 mod group;
+#[cfg(test)]
+mod model;
+mod preference;
+mod sync;
 mod workers;
+pub(crate) mod world;
 
-use std::os::fd::RawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use melba_sql::session::Session;
-use melba_sql::session::backends::Backends;
-use melba_sql::session::client::Client as _;
-use parking_lot::Mutex;
-
-use crate::connection::{Connection, Turn};
-use crate::processors::Processors;
-use crate::sender::Answer;
-use group::{BUSY, EVENTS_MAX, Group, IDLE, Next, Seat};
+use crate::sender::ANSWERS_MAX;
+use group::{EVENTS_MAX, Group, Next, Seat, WorkerId};
+use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use workers::Worker;
-
-/// A connection and its session.
-pub(crate) struct Served {
-    pub connection: Connection,
-    pub session: Session,
-    pub pid: i32,
-    pub preference: Preference,
-}
-
-/// Which group would serve a connection best.
-#[derive(Default)]
-pub(crate) struct Preference {
-    /// Turns until that is looked at again.
-    until_look: u32,
-    /// The answer of the last look: another group than its own.
-    other: Option<usize>,
-}
+use world::{Plant, SendTogether, Served, Turn, World};
 
 /// All connections of a server.
-pub(crate) struct Turns {
-    groups: Vec<Arc<Group>>,
-    processors: Processors,
-    backends: Arc<Backends>,
+pub(crate) struct Turns<W: World> {
+    world: W,
+    groups: Vec<Arc<Group<W>>>,
     next_worker: AtomicU64,
     next_seat: AtomicU64,
     /// Seats taken.
@@ -68,39 +51,38 @@ pub(crate) struct Turns {
     tick: AtomicU64,
     /// How long writing the log takes, in microseconds: a moving average.
     log_micros: AtomicU64,
-    started: Instant,
     stopped: AtomicBool,
 }
 
+type SeatOf<W> = Box<Seat<<W as World>::Served>>;
+
 /// Statements that run longer give the group away.
 const TICK: Duration = Duration::from_millis(5);
+/// Ticks between two looks for sessions that wait too long.
+const IDLE_TICKS: u64 = 8;
 /// Giving the group to another thread costs about as much as waiting so long for the log.
 const LOG_MICROS_MAX: u64 = 200;
-/// Turns of a connection between two looks at which group would serve it best.
-const LOOK_TURNS: u32 = 32;
 /// Turns that take longer gain little from being near their client.
 const SHORT_TURN: Duration = Duration::from_micros(100);
 
-impl Turns {
-    pub fn start(backends: &Arc<Backends>) -> std::io::Result<Arc<Turns>> {
-        let count = std::thread::available_parallelism().map_or(1, |n| n.get());
+impl<W: World> Turns<W> {
+    /// As many groups as `count` says, each with its first thread, and the monitor.
+    pub fn start(world: W, count: usize) -> std::io::Result<Arc<Turns<W>>> {
         let turns = Arc::new(Turns {
+            world,
             groups: (0..count).map(Group::new).collect::<std::io::Result<_>>()?,
-            processors: Processors::of_this_process(count),
-            backends: Arc::clone(backends),
             next_worker: AtomicU64::new(1),
             next_seat: AtomicU64::new(1),
             connections: AtomicUsize::new(0),
             tick: AtomicU64::new(1),
             log_micros: AtomicU64::new(0),
-            started: Instant::now(),
             stopped: AtomicBool::new(false),
         });
         for group in &turns.groups {
-            turns.start_group(group);
+            turns.start_group(group)?;
         }
         let monitor = Arc::clone(&turns);
-        std::thread::Builder::new().name("turns".into()).spawn(move || monitor.monitor())?;
+        turns.world.start_thread("turns".into(), Box::new(move || monitor.monitor()))?;
         Ok(turns)
     }
 
@@ -112,52 +94,43 @@ impl Turns {
     /// Ends the threads; the connections have ended.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
-        for group in &self.groups {
-            group.poller.wake();
-            self.wake_spares(group);
-        }
+        self.groups.iter().for_each(|group| group.stop());
     }
 
     /// Takes over a connection whose session has greeted its client.
-    pub fn add(self: &Arc<Self>, mut served: Box<Served>) {
-        served.session.defer_commits();
+    pub fn add(&self, served: W::Served) {
         let group = self.groups.iter().min_by_key(|g| g.len()).expect("there is a group");
-        let descriptor = served.connection.descriptor();
-        let seat = Arc::new(Seat {
+        let mut seat = Box::new(Seat {
             id: self.next_seat.fetch_add(1, Ordering::Relaxed),
-            group: AtomicUsize::new(group.index),
-            state: AtomicU8::new(BUSY),
-            has_long_turns: AtomicBool::new(false),
-            hung_up: AtomicBool::new(false),
-            idle_until: AtomicU64::new(0),
-            served: Mutex::new(Some(served)),
+            group: group.index,
+            served,
+            preference: Default::default(),
+            has_long_turns: false,
+            // The first turn looks for what came before the socket was watched.
+            has_news: true,
+            hung_up: false,
+            ends: false,
+            idle_until: None,
         });
         self.connections.fetch_add(1, Ordering::SeqCst);
-        group.take_in(&seat, descriptor);
-        // The first turn looks for what came before the socket was watched.
-        self.serve(group, &seat, 0, true);
+        match group.take_in(&mut seat) {
+            Ok(()) => self.serve(seat, None),
+            Err(_) => self.end(seat),
+        }
     }
 
-    fn own(self: &Arc<Self>, group: &Arc<Group>, worker: &Worker) {
+    fn own(self: &Arc<Self>, group: &Arc<Group<W>>, worker: &Worker) {
         let mut news = Vec::with_capacity(EVENTS_MAX);
-        while !self.stopped.load(Ordering::Relaxed) {
-            match group.next(worker.id, &mut news) {
-                Next::Serve(seat) => {
-                    group.busy_since.store(self.tick.load(Ordering::Relaxed), Ordering::Relaxed);
-                    self.serve(group, &seat, worker.id, true);
-                }
-                Next::Answer(seats) => self.answer(group, &seats),
+        loop {
+            match group.next(&self.world, worker.id, &self.tick, &mut news) {
+                Next::Serve(seat) => self.serve(seat, Some(worker.id)),
+                Next::Answer(seats) => self.answer(group, seats),
                 Next::Commit(seats) => {
-                    group.busy_since.store(self.tick.load(Ordering::Relaxed), Ordering::Relaxed);
                     if self.log_micros.load(Ordering::Relaxed) > LOG_MICROS_MAX {
-                        group.state.lock().is_flushing = true;
+                        group.start_flush();
                         self.give(group, worker);
                     }
-                    self.finish_commits(group, &seats);
-                    // Only now what else they have in their buffers, which may take its time.
-                    for seat in seats {
-                        self.serve(group, &seat, worker.id, false);
-                    }
+                    self.finish_commits(group, seats);
                 }
                 Next::Poll => {}
                 Next::Leave => return,
@@ -165,196 +138,168 @@ impl Turns {
         }
     }
 
-    /// Serves a seat that this thread has made busy, until its client is waited for. `news`: its socket may have something.
-    fn serve(&self, group: &Arc<Group>, seat: &Arc<Seat>, worker: u64, mut news: bool) {
-        let mut held = seat.served.lock();
-        let Some(served) = &mut *held else { return };
-        let mut group = group;
+    /// Serves a seat until its client is waited for.
+    fn serve(&self, mut seat: SeatOf<W>, worker: Option<WorkerId>) {
         loop {
-            let looked = served.preference.is_due().then(Instant::now);
-            let hung_up = seat.hung_up.load(Ordering::Acquire);
-            let Served { connection, session, .. } = &mut **served;
-            let turn = catch_unwind(AssertUnwindSafe(|| connection.turn(session, news, hung_up)));
-            news = false;
-            let looked = looked.map(|began| began.elapsed());
-            if let Some(took) = looked {
-                seat.has_long_turns.store(took >= SHORT_TURN, Ordering::Relaxed);
+            // What could not be sent at once, with the answers of others.
+            if seat.served.has_answer() && !self.send_answer(&mut seat) || seat.ends {
+                return self.end(seat);
             }
-            match turn {
+            let looked = seat.preference.is_due().then(|| self.world.now());
+            let (news, hung_up) = (std::mem::take(&mut seat.has_news), seat.hung_up);
+            let turn = catch_unwind(AssertUnwindSafe(|| seat.served.turn(news, hung_up)));
+            let took = looked.map(|began| self.world.now().saturating_sub(began));
+            if let Some(took) = took {
+                seat.has_long_turns = took >= SHORT_TURN;
+            }
+            let given_back = match turn {
                 Ok(Turn::Waits) => {
-                    let timeout = served.session.idle_timeout();
-                    let until = timeout.map_or(0, |t| (self.started.elapsed() + t).as_millis().max(1) as u64);
-                    seat.idle_until.store(until, Ordering::Relaxed);
-                    if !served.connection.owed().is_empty()
-                        && !group.defer_answer(worker, seat)
-                        && served.connection.flush().is_err()
+                    if let Some(took) = took
+                        && let Some(better) = self.better_group(&mut seat, took)
+                        && !self.move_seat(&mut seat, better)
                     {
-                        break;
+                        return self.end(seat);
                     }
-                    if let Some(took) = looked
-                        && let Some(better) = self.better_group(served, group, took)
-                    {
-                        self.move_seat(seat, served.connection.descriptor(), group, better);
-                        group = better;
-                    }
-                    if seat.state.compare_exchange(BUSY, IDLE, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-                        return;
-                    }
-                    seat.state.store(BUSY, Ordering::SeqCst);
-                    news = true;
+                    self.end_turn(seat, worker)
                 }
-                Ok(Turn::Commits) => {
-                    let mut state = group.state.lock();
-                    if state.owner == worker {
-                        state.committing.push(Arc::clone(seat));
-                        return;
+                Ok(Turn::Commits) => match self.groups[seat.group].put_off_commit(worker, seat) {
+                    None => return,
+                    Some(mut seat) => {
+                        seat.ends = !self.finish_commit(&mut seat);
+                        Some(seat)
                     }
-                    drop(state);
-                    if !served.finish_commit() || served.connection.flush().is_err() {
-                        break;
-                    }
-                }
-                Ok(Turn::Ends) | Err(_) => break,
+                },
+                Ok(Turn::Ends) | Err(_) => return self.end(seat),
+            };
+            match given_back {
+                Some(again) => seat = again,
+                None => return,
             }
         }
-        self.end(seat, held.take());
+    }
+
+    /// The client is waited for: sends the answer, or leaves that to be done with others', and parks the seat. Gives it back if there
+    /// is more to do.
+    fn end_turn(&self, mut seat: SeatOf<W>, worker: Option<WorkerId>) -> Option<SeatOf<W>> {
+        let timeout = seat.served.idle_timeout();
+        seat.idle_until = timeout.map(|timeout| self.world.now() + timeout);
+        let group = &self.groups[seat.group];
+        if seat.served.has_answer() {
+            seat = group.put_off_answer(&self.world, worker, seat)?;
+            if self.must_send(&seat) && !self.send_answer(&mut seat) {
+                self.end(seat);
+                return None;
+            }
+        }
+        group.park(&self.world, seat)
+    }
+
+    /// Always, but for a planted bug.
+    fn must_send(&self, seat: &Seat<W::Served>) -> bool {
+        #[cfg(test)]
+        if self.world.is_planted(Plant::ForgetHeldAnswer) {
+            // Between the two, the thread did something else.
+            self.groups.iter().for_each(|group| group.end_idle(&self.world));
+            return !self.groups[seat.group].state.lock().planted.contains(&seat.id);
+        }
+        let _ = seat;
+        true
+    }
+
+    /// False when the connection is over.
+    fn send_answer(&self, seat: &mut Seat<W::Served>) -> bool {
+        catch_unwind(AssertUnwindSafe(|| seat.served.send_answer())).unwrap_or(false)
+    }
+
+    /// False when it has failed.
+    fn finish_commit(&self, seat: &mut Seat<W::Served>) -> bool {
+        catch_unwind(AssertUnwindSafe(|| seat.served.finish_commit())).unwrap_or(false)
     }
 
     /// The group to which a connection is to be moved after a turn that took so long, if two looks agree on it.
     ///
     /// Short turns are served on the client's processor (`Processors`), as long as that leaves the groups about even. Where turns
     /// are long, even groups count for more.
-    fn better_group(&self, served: &mut Served, group: &Group, turn: Duration) -> Option<&Arc<Group>> {
+    fn better_group(&self, seat: &mut Seat<W::Served>, turn: Duration) -> Option<usize> {
+        let group = &self.groups[seat.group];
         let even = self.connections().div_ceil(self.groups.len());
         let best = match turn < SHORT_TURN {
             true => {
-                let of_client = self.processors.of_client(served.connection.descriptor());
+                let of_client = self.world.processor_of(&seat.served.socket());
                 of_client.filter(|index| self.groups[*index].len() <= even + even / 4)
             }
             false if group.len() > even => self.groups.iter().min_by_key(|group| group.len()).map(|group| group.index),
             false => None,
         };
-        let other = best.filter(|index| *index != group.index);
-        let agreed = std::mem::replace(&mut served.preference.other, other) == other;
-        other.filter(|_| agreed).map(|index| &self.groups[index])
+        seat.preference.agree(best.filter(|index| *index != seat.group))
     }
 
-    /// For who has the seat busy.
-    fn move_seat(&self, seat: &Arc<Seat>, socket: RawFd, from: &Group, to: &Group) {
-        from.poller.remove(socket);
-        from.state.lock().seats.remove(&seat.id);
-        seat.group.store(to.index, Ordering::Relaxed);
-        to.take_in(seat, socket);
+    /// False when its socket cannot be watched any more.
+    fn move_seat(&self, seat: &mut Seat<W::Served>, to: usize) -> bool {
+        self.groups[seat.group].let_go(seat);
+        self.groups[to].take_in(seat).is_ok()
     }
 
-    /// Sends what they owe their clients.
-    fn answer(&self, group: &Group, seats: &[Arc<Seat>]) {
-        let mut late = Vec::new();
-        {
-            // Who serves one of them meanwhile sends its answer, too.
-            let locked = seats.iter().filter_map(|seat| Some((seat, seat.served.try_lock()?)));
-            let mut owing: Vec<_> =
-                locked.filter(|(_, held)| held.as_ref().is_some_and(|s| !s.connection.owed().is_empty())).collect();
-            let connections = owing.iter().filter_map(|(_, held)| held.as_ref()).map(|served| &served.connection);
-            let answers: Vec<Answer<'_>> = connections.map(|c| (c.descriptor(), c.owed())).collect();
-            let sent = group.sender.lock().send(&answers);
-            for ((seat, held), sent) in owing.iter_mut().zip(sent) {
-                if held.as_mut().is_some_and(|served| !served.connection.note_sent(sent)) {
-                    late.push(*seat);
-                }
-            }
+    /// Sends what can be sent without waiting. Seats whose sockets are full or broken are served on their own.
+    fn answer(&self, group: &Group<W>, mut seats: Vec<SeatOf<W>>) {
+        #[cfg(test)]
+        self.answer_planted(group);
+        for some in seats.chunks_mut(ANSWERS_MAX) {
+            let answering = some.iter_mut().map(|seat| &mut seat.served).filter(|served| served.has_answer());
+            group.sender.lock().send(answering.collect());
         }
-        // The sockets of these are full or broken. Waiting for one of them gives the group away.
-        for seat in late {
-            if let Some(mut held) = seat.served.try_lock()
-                && held.as_mut().is_some_and(|served| served.connection.flush().is_err())
-            {
-                self.end(seat, held.take());
+        group.park_all(&self.world, seats);
+    }
+
+    /// What `Plant::ForgetHeldAnswer` has left to be sent: only of those that are not held.
+    #[cfg(test)]
+    fn answer_planted(&self, group: &Group<W>) {
+        let put_off = std::mem::take(&mut group.state.lock().planted);
+        for id in put_off {
+            let seat = group.state.lock().take_parked(id);
+            if let Some(mut seat) = seat {
+                group.sender.lock().send(vec![&mut seat.served]);
+                group.park_all(&self.world, [seat]);
             }
         }
     }
 
     /// One write of the log for all of them.
-    fn finish_commits(&self, group: &Group, seats: &[Arc<Seat>]) {
-        if let Some(session) = seats.first().and_then(|s| s.served.lock().as_ref().map(|s| Arc::clone(s.session.state()))) {
-            let began = Instant::now();
-            // One that fails is reported by each commit.
-            let _ = session.engine.flush_log();
+    fn finish_commits(&self, group: &Group<W>, mut seats: Vec<SeatOf<W>>) {
+        if self.world.is_planted(Plant::AnswerBeforeCommit) {
+            group.sender.lock().send(seats.iter_mut().map(|seat| &mut seat.served).collect());
+        }
+        if let Some(seat) = seats.first() {
+            let began = self.world.now();
+            seat.served.flush_log();
             let average = self.log_micros.load(Ordering::Relaxed);
-            self.log_micros.store((average * 7 + began.elapsed().as_micros() as u64) / 8, Ordering::Relaxed);
+            let took = self.world.now().saturating_sub(began).as_micros() as u64;
+            self.log_micros.store((average * 7 + took) / 8, Ordering::Relaxed);
         }
         group.end_flush();
-        for seat in seats {
-            let mut held = seat.served.lock();
-            if held.as_mut().is_some_and(|served| !served.finish_commit()) {
-                self.end(seat, held.take());
-            }
+        for seat in &mut seats {
+            seat.ends = !self.finish_commit(seat);
+        }
+        if self.world.is_planted(Plant::ServeWhileHolding) {
+            return seats.into_iter().for_each(|seat| self.serve(seat, None));
         }
         self.answer(group, seats);
     }
 
-    fn end(&self, seat: &Seat, served: Option<Box<Served>>) {
-        let group = &self.groups[seat.group.load(Ordering::Relaxed)];
-        group.state.lock().seats.remove(&seat.id);
-        if let Some(mut served) = served {
-            group.poller.remove(served.connection.descriptor());
-            let _ = catch_unwind(AssertUnwindSafe(|| served.session.close_all()));
-            self.backends.remove(served.pid);
-        }
+    fn end(&self, mut seat: SeatOf<W>) {
+        self.groups[seat.group].let_go(&seat);
+        let _ = catch_unwind(AssertUnwindSafe(|| seat.served.close()));
         self.connections.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Looks after the groups, and ends sessions that wait too long for their client.
     fn monitor(self: &Arc<Self>) {
-        while !self.stopped.load(Ordering::Relaxed) {
-            std::thread::sleep(TICK);
+        while !self.stopped.load(Ordering::SeqCst) {
+            self.world.sleep(TICK);
             let now = self.tick.fetch_add(1, Ordering::Relaxed) + 1;
             self.groups.iter().for_each(|group| self.help(group, now));
-            if now.is_multiple_of(8) {
-                self.end_idle();
-            }
-        }
-    }
-
-    fn end_idle(&self) {
-        let now = self.started.elapsed().as_millis() as u64;
-        for group in &self.groups {
-            let late = |s: &Seat| {
-                let until = s.idle_until.load(Ordering::Relaxed);
-                until != 0 && until <= now && s.state.load(Ordering::Relaxed) == IDLE
-            };
-            let found: Vec<Arc<Seat>> = group.state.lock().seats.values().filter(|s| late(s)).cloned().collect();
-            for seat in found {
-                if seat.state.compare_exchange(IDLE, BUSY, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-                    let mut served = seat.served.lock().take();
-                    if let Some(served) = &mut served {
-                        served.connection.fail(served.session.idle_timeout_error());
-                    }
-                    self.end(&seat, served);
-                }
-            }
-        }
-    }
-}
-
-impl Preference {
-    /// Counts a turn; true when it is time to look.
-    fn is_due(&mut self) -> bool {
-        let due = self.until_look == 0;
-        self.until_look = if due { LOOK_TURNS } else { self.until_look - 1 };
-        due
-    }
-}
-
-impl Served {
-    /// Waits for the commit, so that its answer can be sent; false when the connection has ended.
-    fn finish_commit(&mut self) -> bool {
-        match self.session.finish_commit() {
-            Ok(()) => true,
-            Err(error) => {
-                self.connection.discard_output();
-                self.connection.fail(error);
-                false
+            if now.is_multiple_of(IDLE_TICKS) {
+                self.groups.iter().for_each(|group| group.end_idle(&self.world));
             }
         }
     }

@@ -2,218 +2,229 @@
 //!
 //! A thread stays with its group, and is bound to the group's processor except while it does something that takes long.
 
-use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
-
-use melba_sql::session::{STACK_BYTES, set_thread_hooks};
-use parking_lot::{Condvar, Mutex};
+use std::time::Duration;
 
 use super::Turns;
-use super::group::Group;
+use super::group::{Group, GroupState, WorkerId};
+use super::sync::Condvar;
+use super::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use super::world::{Hooks, World};
 
 /// A thread of a group.
 pub(super) struct Worker {
-    /// Never 0.
-    pub id: u64,
+    pub id: WorkerId,
     /// The kernel's number; 0 before the thread runs.
     thread: AtomicI32,
     /// The monitor's tick at which it gave its group away, while it still serves a connection; 0: it has nothing to do with one.
     away_since: AtomicU64,
     /// It may run on any processor.
     is_unbound: AtomicBool,
-    /// It owns its group now.
-    called: Mutex<bool>,
-    wake: Condvar,
-}
-
-/// The threads of a group.
-#[derive(Default)]
-pub(super) struct Workers {
-    all: Vec<Arc<Worker>>,
-    /// Those that wait to be called; the last one is the warmest.
-    spare: Vec<Arc<Worker>>,
+    /// It is no spare one any more, or everything has stopped.
+    pub wake: Condvar,
 }
 
 /// What a thread owns, or has owned a moment ago.
-type Owned = (Arc<Turns>, Arc<Group>, Arc<Worker>);
-
-/// Spare threads kept beyond those that the connections could need at once.
-const SPARES_EXTRA: usize = 4;
-
-thread_local! {
-    static OWNED: RefCell<Option<Owned>> = const { RefCell::new(None) };
+struct Owned<W: World> {
+    turns: Arc<Turns<W>>,
+    group: Arc<Group<W>>,
+    worker: Arc<Worker>,
 }
 
+/// What became of an attempt to give a group away.
+#[derive(PartialEq, Eq)]
+enum Given {
+    Yes,
+    /// It is somebody else's already.
+    NotMine,
+    /// There can be no further thread.
+    NoThread,
+}
+
+/// Spare threads that a group keeps however long they wait.
+const SPARES_KEPT: usize = 4;
+/// Others end when they were not needed for so long.
+const SPARE_TIME: Duration = Duration::from_secs(10);
+
 impl Worker {
-    fn new(id: u64) -> Arc<Worker> {
+    fn new(id: WorkerId) -> Arc<Worker> {
         Arc::new(Worker {
             id,
             thread: AtomicI32::new(0),
             away_since: AtomicU64::new(0),
             is_unbound: AtomicBool::new(false),
-            called: Mutex::new(false),
             wake: Condvar::new(),
         })
     }
-
-    /// Makes it look whether it is called, or everything has stopped.
-    fn wake(&self, called: bool) {
-        *self.called.lock() |= called;
-        self.wake.notify_one();
-    }
 }
 
-impl Group {
-    /// The thread has ended.
-    fn forget(&self, worker: &Arc<Worker>) {
-        self.workers.lock().all.retain(|other| !Arc::ptr_eq(other, worker));
-    }
-}
-
-impl Turns {
+impl<W: World> Turns<W> {
     /// Gives a group without an owner its first one.
-    pub(super) fn start_group(self: &Arc<Self>, group: &Arc<Group>) {
-        self.give_from(group, 0);
+    pub(super) fn start_group(self: &Arc<Self>, group: &Arc<Group<W>>) -> std::io::Result<()> {
+        match self.give_if(group, |state| state.may_be_given(None), None) {
+            Given::NoThread => Err(std::io::Error::other("no thread can be started")),
+            _ => Ok(()),
+        }
     }
 
     /// Makes a spare thread the owner, if `from` still is; false when there can be no further thread.
-    pub(super) fn give(self: &Arc<Self>, group: &Arc<Group>, from: &Worker) -> bool {
-        let given = self.give_from(group, from.id);
-        if given && from.away_since.load(Ordering::Relaxed) == 0 {
+    pub(super) fn give(self: &Arc<Self>, group: &Arc<Group<W>>, from: &Worker) -> bool {
+        let given = self.give_if(group, |state| state.may_be_given(Some(from.id)), Some(from.id));
+        if given == Given::Yes {
             from.away_since.store(self.tick.load(Ordering::Relaxed), Ordering::Relaxed);
         }
-        given
+        given != Given::NoThread
     }
 
-    fn give_from(self: &Arc<Self>, group: &Arc<Group>, from: u64) -> bool {
-        if group.state.lock().owner != from {
-            return true;
-        }
-        let spare = group.workers.lock().spare.pop();
-        let worker = spare.clone().unwrap_or_else(|| Worker::new(self.next_worker.fetch_add(1, Ordering::Relaxed)));
-        {
+    fn give_if(
+        self: &Arc<Self>,
+        group: &Arc<Group<W>>,
+        may: impl Fn(&GroupState<W::Served>) -> bool,
+        from: Option<WorkerId>,
+    ) -> Given {
+        let worker = {
             let mut state = group.state.lock();
-            if state.owner != from {
-                group.workers.lock().spare.extend(spare);
-                return true;
+            if !may(&state) {
+                return Given::NotMine;
             }
-            state.owner = worker.id;
-            group.busy_since.store(0, Ordering::Relaxed);
-        }
-        if spare.is_some() {
-            worker.wake(true);
-            return true;
-        }
+            state.busy_since = self.tick.load(Ordering::Relaxed);
+            if let Some(spare) = state.spares.pop() {
+                state.owner = Some(spare.id);
+                drop(state);
+                spare.wake.notify_one();
+                return Given::Yes;
+            }
+            let id = self.next_worker.fetch_add(1, Ordering::Relaxed);
+            let worker = Worker::new(WorkerId::new(id).expect("they are counted from 1"));
+            state.owner = Some(worker.id);
+            state.is_starting = true;
+            worker
+        };
         let (turns, of, started) = (Arc::clone(self), Arc::clone(group), Arc::clone(&worker));
-        let thread = std::thread::Builder::new().name(format!("sessions {}", worker.id)).stack_size(STACK_BYTES);
-        group.workers.lock().all.push(Arc::clone(&worker));
-        let spawned = thread.spawn(move || turns.work(of, started)).is_ok();
-        if !spawned {
-            // Too many threads: this one goes on as the owner after its wait.
-            group.state.lock().owner = from;
-            group.forget(&worker);
+        group.workers.lock().push(Arc::clone(&worker));
+        let spawned = self.world.start_thread(format!("sessions {}", worker.id), Box::new(move || turns.work(of, started)));
+        if spawned.is_ok() {
+            return Given::Yes;
         }
-        spawned
+        let mut state = group.state.lock();
+        state.is_starting = false;
+        // Too many threads. A thread that has become a spare one meanwhile may be the one that was to give the group away.
+        let spare = state.spares.pop();
+        state.owner = spare.as_ref().map(|spare| spare.id).or(from);
+        drop(state);
+        group.forget(&worker);
+        match spare {
+            Some(spare) => spare.wake.notify_one(),
+            // It goes on as the owner after its wait.
+            None => return Given::NoThread,
+        }
+        Given::Yes
     }
 
     /// A thread's life.
-    fn work(self: &Arc<Self>, group: Arc<Group>, worker: Arc<Worker>) {
-        set_thread_hooks(before_wait, before_thread);
-        // SAFETY: the call has no arguments and cannot fail.
-        worker.thread.store(unsafe { libc::gettid() }, Ordering::Relaxed);
-        self.processors.bind(group.index);
-        OWNED.set(Some((Arc::clone(self), Arc::clone(&group), Arc::clone(&worker))));
+    fn work(self: &Arc<Self>, group: Arc<Group<W>>, worker: Arc<Worker>) {
+        worker.thread.store(self.world.thread_number(), Ordering::Relaxed);
+        self.world.bind(group.index);
+        let owned = Owned { turns: Arc::clone(self), group: Arc::clone(&group), worker: Arc::clone(&worker) };
+        self.world.set_hooks(Some(Arc::new(owned)));
+        group.state.lock().is_starting = false;
         loop {
-            self.own(&group, &worker);
+            // What clients cause does not come here; whatever it is, the group goes on.
+            if catch_unwind(AssertUnwindSafe(|| self.own(&group, &worker))).is_err() {
+                self.world.note_panic();
+            }
             worker.away_since.store(0, Ordering::Relaxed);
             if worker.is_unbound.swap(false, Ordering::Relaxed) {
-                self.processors.bind(group.index);
+                self.world.bind(group.index);
             }
-            if !self.is_called(&group, &worker) {
+            if !group.is_called(&worker) {
                 group.forget(&worker);
-                OWNED.set(None);
+                self.world.set_hooks(None);
                 return;
             }
         }
     }
 
+    /// Gives a group away whose owner has been busy for long, and lets those threads run anywhere whose statements take long.
+    /// `now`: the monitor's tick.
+    pub(super) fn help(self: &Arc<Self>, group: &Arc<Group<W>>, now: u64) {
+        let workers = group.workers.lock().clone();
+        let busy = {
+            let state = group.state.lock();
+            state.owner.filter(|_| state.is_busy_for_long(now))
+        };
+        if let Some(owner) = workers.iter().find(|worker| Some(worker.id) == busy) {
+            // It may have come back, and gone on to something else, meanwhile.
+            let may = |state: &GroupState<W::Served>| state.may_be_given(busy) && state.is_busy_for_long(now);
+            if self.give_if(group, may, busy) == Given::Yes {
+                owner.away_since.store(now, Ordering::Relaxed);
+            }
+        }
+        for worker in workers.iter().filter(|worker| is_long(worker.away_since.load(Ordering::Relaxed), now)) {
+            if !worker.is_unbound.swap(true, Ordering::Relaxed) {
+                self.world.release(worker.thread.load(Ordering::Relaxed));
+            }
+        }
+    }
+}
+
+fn is_long(since: u64, now: u64) -> bool {
+    since != 0 && now >= since + 2
+}
+
+impl<S: super::Served> GroupState<S> {
+    fn is_busy_for_long(&self, now: u64) -> bool {
+        self.may_be_given(self.owner) && is_long(self.busy_since, now)
+    }
+}
+
+impl<W: World> Group<W> {
+    /// The thread has ended.
+    fn forget(&self, worker: &Arc<Worker>) {
+        self.workers.lock().retain(|other| !Arc::ptr_eq(other, worker));
+    }
+
     /// Waits until the thread is to own its group again; false when it is not needed any more.
-    fn is_called(&self, group: &Group, worker: &Arc<Worker>) -> bool {
-        {
-            let seats = group.len();
-            let mut workers = group.workers.lock();
-            if workers.spare.len() >= seats + SPARES_EXTRA {
+    fn is_called(&self, worker: &Arc<Worker>) -> bool {
+        let is_spare = |state: &GroupState<W::Served>| state.spares.iter().any(|spare| Arc::ptr_eq(spare, worker));
+        let mut state = self.state.lock();
+        if !state.is_stopped && state.owner != Some(worker.id) {
+            state.spares.push(Arc::clone(worker));
+        }
+        while is_spare(&state) {
+            let late;
+            (state, late) = worker.wake.wait_for(state, SPARE_TIME);
+            if late && state.spares.len() > SPARES_KEPT && is_spare(&state) {
+                state.spares.retain(|spare| !Arc::ptr_eq(spare, worker));
                 return false;
             }
-            workers.spare.push(Arc::clone(worker));
         }
-        let mut called = worker.called.lock();
-        while !*called {
-            if self.stopped.load(Ordering::SeqCst) {
-                return false;
-            }
-            worker.wake.wait(&mut called);
+        !state.is_stopped
+    }
+}
+
+impl<W: World> Hooks for Owned<W> {
+    /// What the thread owns is served by another one, its commits included. When there can be none, the commits come first, as this
+    /// thread may be about to wait for one of them (true: it may have happened).
+    fn before_wait(&self) -> bool {
+        let Owned { turns, group, worker } = self;
+        if turns.give(group, worker) {
+            return false;
         }
-        *called = false;
+        let Some((answering, committing)) = group.take_all(worker.id) else { return false };
+        turns.answer(group, answering);
+        if committing.is_empty() {
+            return false;
+        }
+        // They are not served here: they could wait for the statement below them on this thread's stack.
+        turns.finish_commits(group, committing);
         true
     }
 
-    /// Wakes the spare threads, which end when everything has stopped.
-    pub(super) fn wake_spares(&self, group: &Group) {
-        group.workers.lock().spare.iter().for_each(|worker| worker.wake(false));
+    /// A thread that starts another, which inherits the processors that it may use, may use all.
+    fn before_thread(&self) {
+        self.worker.is_unbound.store(true, Ordering::Relaxed);
+        self.turns.world.release(0);
     }
-
-    /// Gives a group away whose owner has been busy for long, and lets those threads run anywhere whose statements take long.
-    /// `now`: the monitor's tick.
-    pub(super) fn help(self: &Arc<Self>, group: &Arc<Group>, now: u64) {
-        let is_long = |since: u64| since != 0 && now >= since + 2;
-        let workers = group.workers.lock().all.clone();
-        if is_long(group.busy_since.load(Ordering::Relaxed)) {
-            let owner = group.state.lock().owner;
-            if let Some(owner) = workers.iter().find(|worker| worker.id == owner) {
-                self.give(group, owner);
-            }
-        }
-        for worker in workers.iter().filter(|worker| is_long(worker.away_since.load(Ordering::Relaxed))) {
-            if !worker.is_unbound.swap(true, Ordering::Relaxed) {
-                self.processors.release(worker.thread.load(Ordering::Relaxed));
-            }
-        }
-    }
-}
-
-/// Before one of these threads waits: what it owns is served by another thread, its commits included. When there can be none,
-/// the commits come first, as this thread may be about to wait for one of them (true: it may have happened).
-fn before_wait() -> bool {
-    let Some((turns, group, worker)) = OWNED.with_borrow(Clone::clone) else { return false };
-    if turns.give(&group, &worker) {
-        return false;
-    }
-    let (answering, committing) = {
-        let mut state = group.state.lock();
-        if state.owner != worker.id {
-            return false;
-        }
-        (std::mem::take(&mut state.answering), state.take_committing())
-    };
-    turns.answer(&group, &answering);
-    if committing.is_empty() {
-        return false;
-    }
-    turns.finish_commits(&group, &committing);
-    // They are not served here: they could wait for the statement below them on this thread's stack.
-    let mut state = group.state.lock();
-    state.ready.extend(committing);
-    if state.owner != worker.id {
-        group.wake_for(&state);
-    }
-    true
-}
-
-/// Before one of these threads starts another, which inherits the processors that it may use: it may use all.
-fn before_thread() {
-    let Some((turns, _, worker)) = OWNED.with_borrow(Clone::clone) else { return };
-    worker.is_unbound.store(true, Ordering::Relaxed);
-    turns.processors.release(0);
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use hashbrown::HashMap;
 use melba_catalog::relations::LiveInfo;
@@ -180,6 +181,15 @@ impl SessionState {
     /// Changes whenever the session's settings do.
     pub fn settings_version(&self) -> u64 {
         self.settings_version.load(Ordering::Acquire)
+    }
+
+    /// The client has been gone for so long while the session works: what it does ends if it is to look for that so often
+    /// (client_connection_check_interval).
+    pub fn client_is_gone(&self, since: Duration) {
+        let interval = self.settings.lock().get("client_connection_check_interval").as_integer().max(0) as u64;
+        if interval > 0 && since >= Duration::from_millis(interval) && self.activity.is_active() {
+            self.interrupt.lose_client();
+        }
     }
 
     /// The newest committed catalog of the session's database.

@@ -39,6 +39,11 @@ impl Interrupt {
         self.engine.raise(InterruptReason::Terminate);
     }
 
+    /// The client has gone while a statement runs.
+    pub fn lose_client(&self) {
+        self.engine.raise(InterruptReason::ClientGone);
+    }
+
     /// The session must end, whatever it does.
     pub fn must_end(&self) -> Option<DbError> {
         let ends = |reason: &InterruptReason| *reason >= InterruptReason::TransactionTimeout;
@@ -126,6 +131,7 @@ fn error(reason: InterruptReason) -> DbError {
         InterruptReason::TransactionTimeout => {
             DbError::new(SqlState::TRANSACTION_TIMEOUT, reason.message()).severity(Severity::Fatal)
         }
+        InterruptReason::ClientGone => DbError::new(SqlState::CONNECTION_FAILURE, reason.message()).severity(Severity::Fatal),
         _ => DbError::new(SqlState::QUERY_CANCELED, reason.message()),
     }
 }

@@ -43,6 +43,7 @@ pub mod setting_value;
 pub mod settings;
 mod shown;
 mod simple;
+pub mod socket_options;
 mod state;
 mod statistics;
 mod system;

@@ -14,6 +14,7 @@ use melba_types::{Result, bail, err};
 use super::setting_check;
 use super::setting_table::{Context, Definition, REPORTED, table};
 use super::setting_value::{self, Value};
+use super::socket_options::{self, SocketOptions};
 
 /// A setting: its place in the table, or behind the table for settings that clients made up (`name.name`).
 pub type SettingId = usize;
@@ -60,6 +61,8 @@ pub struct Settings {
     /// Reported settings in the order of their first change since the last report.
     changed: Vec<SettingId>,
     superuser: bool,
+    /// The client's, for settings that are options of it.
+    socket: Option<Arc<dyn SocketOptions>>,
 }
 
 impl Settings {
@@ -73,6 +76,7 @@ impl Settings {
             reported: Vec::new(),
             changed: Vec::new(),
             superuser: true,
+            socket: None,
         };
         for (name, text) in changes {
             let id = settings.find_or_create(name)?;
@@ -95,6 +99,7 @@ impl Settings {
             reported: Vec::new(),
             changed: Vec::new(),
             superuser,
+            socket: None,
         }
     }
 
@@ -252,9 +257,47 @@ impl Settings {
     pub fn show(&self, id: SettingId) -> String {
         match self.definition(id) {
             Some(d) if d.name == "seed" => "unavailable".to_owned(),
-            Some(d) => setting_value::show(d, self.value(id)),
+            Some(d) => match self.of_socket(d.name) {
+                Some(value) => value.to_string(),
+                None => setting_value::show(d, self.value(id)),
+            },
             None => setting_value::plain(self.value(id)),
         }
+    }
+
+    /// The value as pg_settings.setting has it, of a setting of the table.
+    pub fn setting(&self, definition: &Definition, value: &Value) -> String {
+        match self.of_socket(definition.name) {
+            Some(value) => value.to_string(),
+            None => setting_value::setting(definition, value),
+        }
+    }
+
+    /// The client's socket has the options that these settings say from now on.
+    pub fn set_socket(&mut self, socket: Arc<dyn SocketOptions>) {
+        self.socket = Some(socket);
+        self.apply_to_socket();
+    }
+
+    /// The connection ends, and its socket is not kept open by this.
+    pub fn forget_socket(&mut self) {
+        self.socket = None;
+    }
+
+    /// To be called when settings have changed.
+    pub fn apply_to_socket(&self) {
+        let Some(socket) = &self.socket else { return };
+        for (name, option) in socket_options::SETTINGS {
+            socket.set(option, self.get(name).as_integer());
+        }
+    }
+
+    /// The value in force of a setting that is an option of the client's socket.
+    fn of_socket(&self, name: &str) -> Option<i64> {
+        let (_, option) = socket_options::SETTINGS.into_iter().find(|(setting, _)| *setting == name)?;
+        let socket = self.socket.as_ref()?;
+        self.apply_to_socket();
+        Some(socket.get(option))
     }
 
     /// Reads and checks a value, without setting it.

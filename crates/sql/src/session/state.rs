@@ -41,6 +41,7 @@ impl Derived {
         let mut settings = state.settings.lock();
         let user = User::of(state, &settings, catalog);
         settings.set_superuser(user.superuser);
+        settings.apply_to_socket();
         set_commit_delay(&state.engine, &settings);
         let milliseconds = |name| Duration::from_millis(settings.get(name).as_integer().max(0) as u64);
         let isolation = settings.get("default_transaction_isolation").as_text();

@@ -54,7 +54,7 @@ impl StatementContext {
                 Some(d) if matches!(d.name, "is_superuser" | "role" | "seed" | "session_authorization") => continue,
                 Some(d) => vec![
                     Datum::text(d.name),
-                    Datum::text(setting_value::setting(d, value)),
+                    Datum::text(settings.setting(d, value)),
                     optional(d.unit),
                     Datum::text(d.category),
                     Datum::text(d.description),

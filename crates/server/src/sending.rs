@@ -1,0 +1,92 @@
+//! Sending to one client, which may not read.
+//!
+//! A wait for a client ends when the client reads, when the session must end, or when it may wait no longer. A statement's timeout and
+//! a cancellation do not end it, as in PostgreSQL: the message that is being sent could not be finished.
+
+use std::io::{Error, ErrorKind, Result};
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use melba_sql::session::about_to_wait;
+use melba_sql::session::interrupt::Interrupt;
+
+use crate::stream::Stream;
+
+/// How long a client is waited for that does not read.
+#[derive(Default)]
+pub(crate) struct Patience {
+    interrupt: Option<Arc<Interrupt>>,
+    until: Option<Instant>,
+    /// When the connection was found to be ending.
+    ending: Option<Instant>,
+}
+
+/// Time between two looks at whether the session must end.
+const LOOK: Duration = Duration::from_millis(50);
+/// What a connection that ends has for its last words.
+const ENDING_TIME: Duration = Duration::from_secs(1);
+
+impl Patience {
+    /// A session's connection.
+    pub fn watch(&mut self, interrupt: Arc<Interrupt>) {
+        self.interrupt = Some(interrupt);
+    }
+
+    /// From now on.
+    pub fn limit(&mut self, time: Option<Duration>) {
+        self.until = time.and_then(|time| Instant::now().checked_add(time));
+    }
+
+    /// The connection ends when what is there was sent.
+    pub fn expect_end(&mut self) {
+        self.ending.get_or_insert_with(Instant::now);
+    }
+
+    fn is_over(&self) -> bool {
+        match self.ending {
+            Some(since) => since.elapsed() >= ENDING_TIME,
+            None => {
+                self.interrupt.as_ref().is_some_and(|interrupt| interrupt.must_end().is_some())
+                    || self.until.is_some_and(|until| until <= Instant::now())
+            }
+        }
+    }
+}
+
+/// Sends as much as the socket takes at once.
+pub(crate) fn send_some(socket: RawFd, bytes: &[u8]) -> Result<usize> {
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: the pointer and the length are those of `bytes`, which lives through the call.
+    let n = unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), flags) };
+    usize::try_from(n).map_err(|_| Error::last_os_error())
+}
+
+/// Sends everything, waiting for the socket if it must.
+pub(crate) fn send(stream: &Stream, mut bytes: &[u8], patience: &mut Patience) -> Result<()> {
+    let mut waits = false;
+    loop {
+        match send_some(stream.as_raw_fd(), bytes) {
+            Ok(n) => bytes = &bytes[n..],
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(e) => return Err(e),
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        if patience.is_over() {
+            return Err(Error::new(ErrorKind::TimedOut, "the client does not read"));
+        }
+        if !std::mem::replace(&mut waits, true) {
+            about_to_wait();
+        }
+        wait_to_send(stream.as_raw_fd());
+    }
+}
+
+/// Waits until the socket takes something, or for `LOOK`.
+fn wait_to_send(socket: RawFd) {
+    let mut poll = libc::pollfd { fd: socket, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one entry is there, and lives through the call. Whatever it says, the caller tries to send.
+    unsafe { libc::poll(&raw mut poll, 1, LOOK.as_millis() as i32) };
+}

@@ -1,0 +1,76 @@
+//! What the turns' threads share state by: parking_lot's primitives, in unit tests those of a model checker for threads (shuttle).
+//!
+//! Nothing in `turns` may use others: the checker sees, and chooses the order of, what is done by these.
+
+#[cfg(not(test))]
+pub(crate) use std::sync::atomic;
+
+#[cfg(test)]
+pub(crate) use shuttle::sync::atomic;
+
+#[cfg(not(test))]
+pub(crate) use parking_lot::{Mutex, MutexGuard};
+
+#[cfg(test)]
+pub(crate) use checked::{Mutex, MutexGuard};
+
+use std::time::Duration;
+
+/// A condition variable whose waits take the guard and give it back.
+pub(crate) struct Condvar {
+    #[cfg(not(test))]
+    inner: parking_lot::Condvar,
+    #[cfg(test)]
+    inner: shuttle::sync::Condvar,
+}
+
+impl Condvar {
+    pub fn new() -> Condvar {
+        Condvar { inner: Default::default() }
+    }
+
+    pub fn notify_one(&self) {
+        self.inner.notify_one();
+    }
+
+    #[cfg(test)]
+    pub fn notify_all(&self) {
+        self.inner.notify_all();
+    }
+
+    /// Waits for a notification; true: none came for that long.
+    #[cfg(not(test))]
+    pub fn wait_for<'a, T>(&self, mut guard: MutexGuard<'a, T>, time: Duration) -> (MutexGuard<'a, T>, bool) {
+        let timed_out = self.inner.wait_for(&mut guard, time).timed_out();
+        (guard, timed_out)
+    }
+
+    /// Waits for a notification. The checker's time does not pass by itself.
+    #[cfg(test)]
+    pub fn wait_for<'a, T>(&self, guard: MutexGuard<'a, T>, _: Duration) -> (MutexGuard<'a, T>, bool) {
+        (self.wait(guard), false)
+    }
+
+    #[cfg(test)]
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.inner.wait(guard).expect("a panic ends the whole test")
+    }
+}
+
+#[cfg(test)]
+mod checked {
+    pub(crate) use shuttle::sync::MutexGuard;
+
+    #[derive(Default)]
+    pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub fn new(value: T) -> Mutex<T> {
+            Mutex(shuttle::sync::Mutex::new(value))
+        }
+
+        pub fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().expect("a panic ends the whole test")
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Settings that are options of the client's socket: tcp_keepalives_idle and its like. What is shown of them is what the socket has.
+
+/// An option of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketOption {
+    /// Seconds without traffic after which the client is probed.
+    KeepalivesIdle,
+    /// Seconds between two probes.
+    KeepalivesInterval,
+    /// Probes without an answer after which the client has gone.
+    KeepalivesCount,
+    /// Milliseconds after which the client has gone if it confirms nothing of what was sent.
+    UserTimeout,
+}
+
+/// A client's socket, as its session's settings see it.
+pub trait SocketOptions: Send + Sync + std::fmt::Debug {
+    /// 0: what the system has chosen. A value that the system refuses changes nothing.
+    fn set(&self, option: SocketOption, value: i64);
+
+    /// What is in force; 0 where there is no such option.
+    fn get(&self, option: SocketOption) -> i64;
+}
+
+pub(super) const SETTINGS: [(&str, SocketOption); 4] = [
+    ("tcp_keepalives_idle", SocketOption::KeepalivesIdle),
+    ("tcp_keepalives_interval", SocketOption::KeepalivesInterval),
+    ("tcp_keepalives_count", SocketOption::KeepalivesCount),
+    ("tcp_user_timeout", SocketOption::UserTimeout),
+];
