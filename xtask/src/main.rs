@@ -12,8 +12,10 @@ mod isolation;
 mod longrun;
 mod melba;
 mod memory;
+mod messages;
 mod recovery;
 mod sim;
+mod soak;
 mod space;
 mod tidy;
 mod tour;
@@ -25,12 +27,13 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "usage: cargo xtask <task>
 
 tasks:
-  ci               fmt, clippy, tidy, all tests, and the ten below
+  ci               fmt, clippy, tidy, all tests, and those of the tasks below that take a minute or less
   tidy             the repository's own rules
   tidy --record    writes xtask/long.txt anew
   sim              the engine on one thread, chosen by seeds; --help lists its options
   clients          drivers of several languages, where their runtimes are installed
   tour             the tour of README.md in real psql, then kill -9
+  soak             every way of asking on busy processors, each answer counted; --seconds N (40), --connections N (64)
   crash            pgbench and kill -9; --rounds N (2), --scale N (1), --seconds N a round (3)
   history [LEVEL]  random histories of lists and kill -9, judged; --seconds N a level (8), --kills N (2), --seed N;
                    LEVEL predicates: of reads by range at SERIALIZABLE
@@ -51,7 +54,7 @@ tasks:
   isolation [NAME] specs of tests/isolation on PostgreSQL and on Melba, the same output; with --source DIR (src/test/isolation
                    of PostgreSQL's source) PostgreSQL's own specs on Melba, and the share that agrees; --tester PATH
 
-clients, tour, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that runs already, instead of a fresh Melba;
+clients, tour, soak, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that runs already, instead of a fresh Melba;
 compare, dumps, isolation and bulk take --reference for PostgreSQL. MELBA=PATH in the environment is the binary to test
 (target/debug/melba).";
 
@@ -89,7 +92,7 @@ fn ci() -> Result<(), String> {
     threads()?;
     sim::ci()?;
     for task in
-        ["clients", "tour", "crash", "history", "memory", "durability", "longrun", "compare", "wire", "dumps", "isolation"]
+        ["clients", "tour", "soak", "crash", "history", "memory", "durability", "longrun", "compare", "wire", "dumps", "isolation"]
     {
         server_task(task, &[])?;
     }
@@ -121,6 +124,7 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
         "wire" => wire::run(&options.name, &options.wire, options.server),
         "clients" => clients::run(options.server),
         "tour" => tour::tour(options.server),
+        "soak" => soak::soak(&options.soak, options.server),
         "crash" => crash::crash(&options.crash),
         "history" => history::history(&options.name, &options.history),
         "space" => space::space(&options.space),
@@ -151,6 +155,7 @@ struct Options {
     longrun: longrun::Options,
     dumps: dumps::Options,
     wire: wire::Options,
+    soak: soak::Options,
     name: String,
 }
 
@@ -174,7 +179,11 @@ impl Options {
             "--record" => self.wire.record = Some(melba::Address::parse(value)?),
             "--tester" => self.isolation.tester = Some(value.into()),
             "--pg-bin" => self.dumps.pg_bin = Some(value.into()),
-            "--seconds" => (self.crash.seconds, self.history.seconds) = (number()?, number()?),
+            "--seconds" => {
+                let seconds = number()?;
+                (self.crash.seconds, self.history.seconds, self.soak.seconds) = (seconds, seconds, seconds);
+            }
+            "--connections" => self.soak.connections = number()?,
             "--kills" => self.history.kills = number()?,
             "--seed" => self.history.seed = number()?,
             "--memory" => self.memory.memory = number()?.into(),

@@ -20,6 +20,8 @@ pub(crate) struct Patience {
     until: Option<Instant>,
     /// When the connection was found to be ending.
     ending: Option<Instant>,
+    /// A message was sent in part: nothing can follow it.
+    is_broken: bool,
 }
 
 /// Time between two looks at whether the session must end.
@@ -62,8 +64,17 @@ pub(crate) fn send_some(socket: RawFd, bytes: &[u8]) -> Result<usize> {
     usize::try_from(n).map_err(|_| Error::last_os_error())
 }
 
-/// Sends everything, waiting for the socket if it must.
-pub(crate) fn send(stream: &Stream, mut bytes: &[u8], patience: &mut Patience) -> Result<()> {
+/// Sends everything, waiting for the socket if it must. After an error nothing more is sent.
+pub(crate) fn send(stream: &Stream, bytes: &[u8], patience: &mut Patience) -> Result<()> {
+    if patience.is_broken {
+        return Err(ErrorKind::BrokenPipe.into());
+    }
+    let sent = send_all(stream, bytes, patience);
+    patience.is_broken = sent.is_err();
+    sent
+}
+
+fn send_all(stream: &Stream, mut bytes: &[u8], patience: &Patience) -> Result<()> {
     let mut waits = false;
     loop {
         match send_some(stream.as_raw_fd(), bytes) {
