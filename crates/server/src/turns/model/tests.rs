@@ -277,7 +277,8 @@ fn too_few_threads_are_enough_for_commits_and_late_readers() {
 
 #[test]
 fn a_forgotten_answer_is_found() {
-    finds(Plant::ForgetHeldAnswer, Options { groups: 1, ticks: 40, ..Options::default() }, QUESTIONS);
+    const TWO: &[&[Step]] = &[&[Do(&[Ask]), Do(&[Ask])], &[Do(&[Ask]), Do(&[Ask])]];
+    finds(Plant::ForgetHeldAnswer, Options { groups: 1, ticks: 40, ..Options::default() }, TWO);
 }
 
 #[test]
