@@ -197,7 +197,7 @@ fn several(c: &mut Client) -> Result<(), String> {
 }
 
 fn many_rows(c: &mut Client) -> Result<(), String> {
-    c.ask("select i, repeat('x', 100) from generate_series(1, 3000) i", &["TDCZ"])?;
+    c.ask("select i, repeat('x', 100) from generate_series(1, 1000) i", &["TDCZ"])?;
     c.ask("select sum(n), count(*) from soak", &["TDCZ"])
 }
 
@@ -344,8 +344,8 @@ fn lock(c: &mut Client) -> Result<(), String> {
 fn cancel(c: &mut Client) -> Result<(), String> {
     let canceller = c.wire.canceller()?;
     let text = match c.below(3) {
-        0 => "select pg_sleep(0.2)",
-        1 => "select count(*) from generate_series(1, 200000)",
+        0 => "select pg_sleep(0.1)",
+        1 => "select count(*) from generate_series(1, 50000)",
         _ => "update soak set n = n where id < 2",
     };
     c.wire.query(text);

@@ -41,6 +41,8 @@ pub(super) struct Seat<S> {
     pub idle_until: Option<Duration>,
 }
 
+type SeatsOf<W> = Vec<Box<Seat<<W as World>::Served>>>;
+
 /// A number that is nobody's: threads that never own a group have none.
 pub(super) type WorkerId = NonZeroU64;
 
@@ -253,7 +255,7 @@ impl<W: World> Group<W> {
     }
 
     /// What the owner has put off, for it to be done at once.
-    pub fn take_all(&self, worker: WorkerId) -> Option<(Vec<Box<Seat<W::Served>>>, Vec<Box<Seat<W::Served>>>)> {
+    pub fn take_all(&self, worker: WorkerId) -> Option<(SeatsOf<W>, SeatsOf<W>)> {
         let mut state = self.state.lock();
         (state.owner == Some(worker)).then(|| (std::mem::take(&mut state.answering), state.take_committing()))
     }
