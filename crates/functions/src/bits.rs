@@ -182,7 +182,7 @@ fn shown_modifier(typmod: i32) -> Datum {
     Datum::text(if typmod >= 0 { format!("({typmod})") } else { String::new() })
 }
 
-fn combine(a: &[Datum], name: &str, combine: fn(bool, bool) -> bool) -> Result<Datum> {
+pub fn combine(a: &[Datum], name: &str, combine: fn(bool, bool) -> bool) -> Result<Datum> {
     let (x, y) = (load(&a[0]), load(&a[1]));
     if x.len() != y.len() {
         return Err(err!(STRING_DATA_LENGTH_MISMATCH, "cannot {name} bit strings of different sizes"));

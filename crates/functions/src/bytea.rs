@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use melba_types::{Datum, Oid, Result, err, oids, shared};
+use melba_types::{Datum, Oid, Result, err, limits, oids, shared};
 
 use crate::io::{TypeContext, TypeIo};
 use crate::macros::comparison_table;
@@ -91,6 +91,7 @@ pub fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 fn bytea_out(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    limits::check_length(out.len() + 2 * value.as_bytes().len())?;
     if context.session.format().bytea_hex {
         out.extend_from_slice(b"\\x");
         write_hex(value.as_bytes(), out);

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use melba_types::key::{self, KeyType};
-use melba_types::{Datum, DbError, Oid, Record, Result, err, oids};
+use melba_types::{Datum, DbError, Oid, Record, Result, err, limits, oids};
 
 use crate::io::{TypeContext, TypeIo, binary_in, binary_out, is_space, text_in, text_out};
 use crate::{CallContext, ScalarFn, Session, lookup, order};
@@ -106,6 +106,7 @@ fn read_field(bytes: &[u8], at: &mut usize) -> Option<Vec<u8>> {
 }
 
 fn output(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    limits::check_stack()?;
     let record = value.as_record();
     out.push(b'(');
     for (i, (field, ty)) in record.fields.iter().zip(record.field_types.iter()).enumerate() {
@@ -119,6 +120,8 @@ fn output(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result
         text_out(context.session, *ty, field, out)?;
         let special = |c: &u8| matches!(c, b'"' | b'\\' | b'(' | b')' | b',') || is_space(*c);
         if out.len() == start || out[start..].iter().any(special) {
+            // Quotes and backslashes double: of rows in rows in each of them.
+            limits::check_length(2 * out.len() - start)?;
             let text = out.split_off(start);
             out.push(b'"');
             for c in text {

@@ -1,5 +1,6 @@
 //! Functions that return sets: series, subscripts, elements of arrays, parts of strings.
 
+use melba_types::limits::Ticker;
 use melba_types::{Datum, Numeric, Result, err};
 
 use crate::{CallContext, SetFn};
@@ -39,8 +40,8 @@ pub const SETS: &[(&str, SetFn)] = &[
         let count = a[0].as_array().elements.len();
         Ok(Box::new((0..count).map(row)))
     }),
-    ("text_to_table", |_, a| Ok(split_rows(a, None))),
-    ("text_to_table_null", |_, a| Ok(split_rows(a, a.get(2)))),
+    ("text_to_table", |_, a| split_rows(a, None)),
+    ("text_to_table_null", |_, a| split_rows(a, a.get(2))),
 ];
 
 fn integers(start: i64, stop: i64, step: i64, make: fn(i64) -> Datum) -> Result<Rows> {
@@ -89,29 +90,34 @@ fn subscripts(a: &[Datum], reverse: bool) -> Result<Rows> {
     Ok(rows((0..length).map(place)))
 }
 
-fn split_rows(a: &[Datum], null: Option<&Datum>) -> Rows {
-    rows(split(&a[0], &a[1], null).unwrap_or_default().into_iter())
+fn split_rows(a: &[Datum], null: Option<&Datum>) -> Result<Rows> {
+    Ok(rows(split(&a[0], &a[1], null)?.unwrap_or_default().into_iter()))
 }
 
 /// The fields of a text: by a separator, by characters when it is NULL, the whole when it is empty. Fields equal to `null`
 /// become NULL. `None` for a NULL text.
-pub fn split(text: &Datum, separator: &Datum, null: Option<&Datum>) -> Option<Vec<Datum>> {
-    let Datum::Text(text) = text else { return None };
+pub fn split(text: &Datum, separator: &Datum, null: Option<&Datum>) -> Result<Option<Vec<Datum>>> {
+    let Datum::Text(text) = text else { return Ok(None) };
     let null = null.and_then(|n| if n.is_null() { None } else { Some(n.as_str()) });
-    let field = |part: &str| if Some(part) == null { Datum::Null } else { Datum::text(part) };
+    let mut ticker = Ticker::new();
+    let mut field = |part: &str| {
+        ticker.step()?;
+        Ok(if Some(part) == null { Datum::Null } else { Datum::text(part) })
+    };
     if text.is_empty() {
-        return Some(Vec::new());
+        return Ok(Some(Vec::new()));
     }
-    Some(match separator {
-        Datum::Text(separator) if separator.is_empty() => vec![field(text)],
+    let fields: Result<Vec<Datum>> = match separator {
+        Datum::Text(separator) if separator.is_empty() => field(text).map(|all| vec![all]),
         Datum::Text(separator) => text.split(&**separator).map(field).collect(),
         _ => text.chars().map(|c| field(c.encode_utf8(&mut [0; 4]))).collect(),
-    })
+    };
+    fields.map(Some)
 }
 
 /// string_to_array.
 pub fn text_to_array(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
-    let fields = split(&a[0], &a[1], a.get(2));
+    let fields = split(&a[0], &a[1], a.get(2))?;
     Ok(fields.map_or(Datum::Null, |f| crate::array::functions::one_dimensional(melba_types::oids::TEXT, f)))
 }
 

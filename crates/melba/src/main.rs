@@ -11,10 +11,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use melba_types::limits::Counting;
 
 /// Small statements are mostly allocation; docs/design/oltp.md has the measurement.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 
 /// A PostgreSQL-compatible database in one binary.
 #[derive(Parser)]

@@ -46,6 +46,13 @@ pub fn query_bytes(memory_bytes: u64) -> u64 {
     bytes * 3 / 8
 }
 
+/// What the process may have before statements that make large values are refused more: the setting, and what the allocator's
+/// and the system's pages differ by from what is in them.
+pub fn statement_limit(memory_bytes: u64) -> u64 {
+    let bytes = if memory_bytes == 0 { DEFAULT_BYTES } else { memory_bytes };
+    bytes + bytes / 16
+}
+
 /// What one transaction's changes may take of it before they move into files.
 pub fn write_set_bytes(query_bytes: u64) -> usize {
     (query_bytes / 16).clamp(256 << 10, 32 << 20) as usize

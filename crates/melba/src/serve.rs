@@ -146,6 +146,7 @@ pub fn open_cluster(
     progress: &RecoveryProgress,
 ) -> Result<Arc<Cluster>> {
     let clock = Arc::new(OsClock::new());
+    melba_types::limits::set_memory_limit(memory::statement_limit((settings.get("memory").as_integer() as u64) << 10));
     let query_bytes = memory::query_bytes((settings.get("memory").as_integer() as u64) << 10);
     let write_set_bytes = memory::write_set_bytes(query_bytes);
     let options = EngineOptions { query_bytes, write_set_bytes, open_files_max, ..engine_options(settings) };

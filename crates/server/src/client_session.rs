@@ -162,7 +162,11 @@ impl World for Machine {
     type Sender = Sender;
 
     fn start_thread(&self, name: String, run: Box<dyn FnOnce() + Send>) -> Result<()> {
-        std::thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(run).map(|_| ())
+        std::thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(move || {
+            melba_types::limits::start_session_thread();
+            run();
+        })?;
+        Ok(())
     }
 
     fn set_hooks(&self, hooks: Option<Arc<dyn Hooks>>) {

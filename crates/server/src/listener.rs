@@ -14,6 +14,7 @@ use melba_sql::session::STACK_BYTES;
 use melba_sql::session::backends::Wake;
 use melba_sql::session::context::Instance;
 use melba_sql::session::setting_value::Value;
+use melba_types::limits;
 use melba_types::{DbError, Result, err};
 use parking_lot::Mutex;
 
@@ -143,6 +144,7 @@ impl Shared {
         let in_thread = shared.clone();
         let thread = std::thread::Builder::new().name(format!("session {pid}")).stack_size(STACK_BYTES);
         let spawned = thread.spawn(move || {
+            limits::start_session_thread();
             let started = catch_unwind(AssertUnwindSafe(|| in_thread.start(stream, pid)));
             in_thread.starting.lock().remove(&pid);
             match started {

@@ -11,10 +11,9 @@ mod text;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::Arc;
 
-use lexer::{Kind, Lexer};
 use literals::Literal;
 use melba_functions::Session;
-use melba_types::{DbError, Result, SqlState, err};
+use melba_types::{DbError, Result, SqlState, err, limits};
 use pg_query::NodeEnum;
 use pg_query::protobuf::ParseResult;
 use prost::Message;
@@ -80,8 +79,7 @@ unsafe extern "C" {
 }
 
 /// Stack that a thread needs which parses and analyzes any statement that `parse` lets through.
-pub const STACK_BYTES: usize = 128 << 20;
-const NESTING_MAX: usize = 20_000;
+pub const STACK_BYTES: usize = melba_types::limits::SESSION_STACK_BYTES;
 
 /// What settings say about backslashes in `'...'`; the default is what stored texts are written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,38 +121,16 @@ impl Strings {
     }
 }
 
-/// Nothing nests deeper than it has words and symbols in a row without a comma.
-fn nesting_bound(sql: &str, strings: Strings) -> usize {
-    if sql.len() <= NESTING_MAX {
-        return 0;
-    }
-    let mut lexer = Lexer::new(sql, strings);
-    let (mut bound, mut run, mut start) = (0, 0, 0);
-    while let Some(kind) = lexer.next() {
-        match (kind, sql.as_bytes()[start]) {
-            (Kind::Symbol, b',' | b';') => run = 0,
-            (Kind::Symbol, b'.') | (Kind::Space | Kind::Comment, _) => {}
-            _ => run += 1,
-        }
-        bound = bound.max(run);
-        start = lexer.at;
-    }
-    bound / 2
-}
-
 /// Parses a query string into its statements; an empty one has none.
 ///
 /// Trees of deeply nested text are deep, and everything that walks them recurses: callers run on threads with
-/// `STACK_BYTES` of stack; what could need more is refused here (54001).
+/// `STACK_BYTES` of stack. The grammar's own checks (2 MB of stack, ten thousand messages in each other) refuse deeper ones (54001).
 pub fn parse(text: &str) -> Result<Parsed> {
     parse_as(text, Strings::default())
 }
 
 /// `parse`, for a text that a client wrote under settings of its own.
 pub fn parse_as(text: &str, strings: Strings) -> Result<Parsed> {
-    if nesting_bound(text, strings) > NESTING_MAX {
-        return Err(err!(STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint("Simplify the statement."));
-    }
     let tree = parse_tree(text, strings)?;
     let source: Arc<str> = text.into();
     let mut statements = Vec::with_capacity(tree.stmts.len());
@@ -192,8 +168,8 @@ fn convert_error(error: &RawError, text: &str) -> DbError {
         // SAFETY: the parser's message is a zero-terminated string.
         unsafe { CStr::from_ptr(error.message) }.to_string_lossy().into_owned()
     };
-    if message.contains("nested too deeply") {
-        return err!(STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint("Simplify the statement.");
+    if message.contains("nested too deeply") || message.contains("stack depth limit exceeded") {
+        return limits::stack_error();
     }
     let location = match error.cursorpos {
         // The parser counts characters from 1.
@@ -225,8 +201,6 @@ fn byte_offset(text: &str, characters: usize) -> usize {
 /// The grammar reports no SQLSTATE. Almost all of its errors are 42601; these are the others.
 fn state_of(message: &str) -> SqlState {
     const OTHERS: &[(&str, SqlState)] = &[
-        ("stack depth limit exceeded", SqlState::STATEMENT_TOO_COMPLEX),
-        ("memory exhausted", SqlState::OUT_OF_MEMORY),
         ("invalid byte sequence", SqlState::CHARACTER_NOT_IN_REPERTOIRE),
         ("invalid Unicode escape", SqlState::SYNTAX_ERROR),
         ("unsafe use of \\'", SqlState::NONSTANDARD_USE_OF_ESCAPE_CHARACTER),

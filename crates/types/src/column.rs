@@ -505,6 +505,57 @@ impl Column {
         Column { data, validity }
     }
 
+    /// The rows of a range.
+    pub fn slice(&self, rows: Range<usize>) -> Column {
+        fn part(v: &ByteStrings, rows: Range<usize>) -> ByteStrings {
+            let mut out = ByteStrings::default();
+            out.extend(v, rows.start, rows.end);
+            out
+        }
+        let n = rows.len();
+        let validity = self.validity.as_ref().map(|v| {
+            let mut bits = Bitmap::default();
+            bits.extend_words(v.words[rows.start >> 6..].iter().copied(), rows.start & 63, n);
+            bits
+        });
+        let data = match &self.data {
+            ColumnData::Bool(v) => ColumnData::Bool(v[rows].to_vec()),
+            ColumnData::Int2(v) => ColumnData::Int2(v[rows].to_vec()),
+            ColumnData::Int4(v) => ColumnData::Int4(v[rows].to_vec()),
+            ColumnData::Int8(v) => ColumnData::Int8(v[rows].to_vec()),
+            ColumnData::Float4(v) => ColumnData::Float4(v[rows].to_vec()),
+            ColumnData::Float8(v) => ColumnData::Float8(v[rows].to_vec()),
+            ColumnData::Oid(v) => ColumnData::Oid(v[rows].to_vec()),
+            ColumnData::Text(v) => ColumnData::Text(part(v, rows)),
+            ColumnData::Bytes(v) => ColumnData::Bytes(part(v, rows)),
+            ColumnData::Datum(v) => ColumnData::Datum(v[rows].to_vec()),
+            ColumnData::Stored(v) => ColumnData::Stored(v[rows].to_vec()),
+        };
+        Column { data, validity }
+    }
+
+    /// Appends the rows of another column of the same kind.
+    pub fn append(&mut self, from: &Column) {
+        use ColumnData::*;
+        if self.validity.is_none() && from.validity.is_none() {
+            match (&mut self.data, &from.data) {
+                (Bool(a), Bool(b)) => return a.extend_from_slice(b),
+                (Int2(a), Int2(b)) => return a.extend_from_slice(b),
+                (Int4(a), Int4(b)) => return a.extend_from_slice(b),
+                (Int8(a), Int8(b)) => return a.extend_from_slice(b),
+                (Float4(a), Float4(b)) => return a.extend_from_slice(b),
+                (Float8(a), Float8(b)) => return a.extend_from_slice(b),
+                (Oid(a), Oid(b)) => return a.extend_from_slice(b),
+                (Datum(a), Datum(b)) => return a.extend_from_slice(b),
+                (Text(a), Text(b)) | (Bytes(a), Bytes(b)) => return a.append(b),
+                _ => {}
+            }
+        }
+        for i in 0..from.len() {
+            self.push(from.get(i));
+        }
+    }
+
     /// The rows at `indices`, in that order.
     pub fn take(&self, indices: &[u32]) -> Column {
         fn pick<T: Copy>(v: &[T], indices: &[u32]) -> Vec<T> {
@@ -565,6 +616,16 @@ impl Batch {
 
     pub fn take(&self, indices: &[u32]) -> Batch {
         Batch { columns: self.columns.iter().map(|c| c.take(indices)).collect(), rows: indices.len() }
+    }
+
+    /// The rows of a range. Columns that are not `needed`, when that is given, stay empty; nothing may look at them.
+    pub fn slice(&self, rows: Range<usize>, needed: Option<&[usize]>) -> Batch {
+        let count = rows.len();
+        let column = |(i, column): (usize, &Column)| match needed {
+            Some(needed) if !needed.contains(&i) => Column::new(ColumnData::Bool(Vec::new())),
+            _ => column.slice(rows.clone()),
+        };
+        Batch { columns: self.columns.iter().enumerate().map(column).collect(), rows: count }
     }
 
     /// Whether some column may hold values in stored form.

@@ -70,7 +70,9 @@ impl Inet {
             return (bits <= 128).then_some(Inet { v6: true, bits, address: bytes });
         }
         let octets: Vec<u8> = address.split('.').map(octet).collect::<Option<_>>()?;
-        if octets.len() > 4 || (!network && octets.len() < 4) {
+        // An address may lack octets that its network does not reach.
+        let is_whole = |bits: u8| octets.len() == 4 || octets.len() >= usize::from(bits / 8);
+        if octets.len() > 4 || (!network && !bits.map_or(octets.len() == 4, is_whole)) {
             return None;
         }
         bytes[..octets.len()].copy_from_slice(&octets);

@@ -3,7 +3,7 @@
 //! Invariants:
 //! 1. A `Datum` is physical: `date` is `Int4`, `timestamp` is `Int8`. Which SQL type a datum has is always known
 //!    statically from the expression or column that produced it, never from the datum.
-//! 2. Everything here is pure: no I/O, no clock, no global mutable state.
+//! 2. Everything here is pure: no I/O, no clock, no global mutable state but that of `limits`.
 
 pub mod bits;
 pub mod bytes;
@@ -19,6 +19,7 @@ pub mod interval;
 pub mod json;
 pub mod jsonb;
 pub mod key;
+pub mod limits;
 pub mod numeric;
 pub mod oids;
 pub mod row;

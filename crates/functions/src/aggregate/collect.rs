@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_types::limits::{self, VALUE_BYTES_MAX};
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, err};
 
 use super::{any, same};
@@ -43,12 +44,12 @@ impl Aggregate for Joined {
                 bytes.extend_from_slice(bytes_of(&args[0]));
             }
         }
-        if self.bytes.as_ref().is_some_and(|b| b.len() > 0x3fff_ffff) {
-            return Err(
-                err!(PROGRAM_LIMIT_EXCEEDED, "out of memory").detail("Cannot enlarge string buffer beyond 1073741823 bytes.")
-            );
+        // Before the buffer doubles.
+        match &self.bytes {
+            Some(bytes) if bytes.capacity() - bytes.len() < bytes.len() / 16 => limits::check_length(bytes.len()),
+            Some(bytes) if bytes.len() > VALUE_BYTES_MAX => limits::check_length(bytes.len()),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn merge(&mut self, _: Box<dyn Aggregate>) -> Result<()> {
@@ -57,6 +58,7 @@ impl Aggregate for Joined {
     }
 
     fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+        limits::check_length(self.bytes.as_ref().map_or(0, Vec::len))?;
         match &self.bytes {
             None => Ok(Datum::Null),
             Some(bytes) if self.text => Ok(Datum::text(crate::io::into_string(bytes.clone())?)),
@@ -75,6 +77,15 @@ impl Aggregate for Joined {
     }
 }
 
+/// What PostgreSQL counts for each value of an array that it collects.
+const POINTER_BYTES: usize = 8;
+
+/// Before the memory of collected values doubles.
+fn check_doubling(elements: &[Datum]) -> Result<()> {
+    limits::check_request(2 * elements.len() * POINTER_BYTES)?;
+    limits::check_memory(2 * size_of_val(elements))
+}
+
 /// An array of all values, nulls included.
 struct Collected {
     elements: Vec<Datum>,
@@ -84,6 +95,9 @@ struct Collected {
 impl Aggregate for Collected {
     fn add(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<()> {
         self.memory += args[0].heap_bytes();
+        if self.elements.len() == self.elements.capacity() {
+            check_doubling(&self.elements)?;
+        }
         self.elements.push(args[0].clone());
         Ok(())
     }
@@ -99,6 +113,7 @@ impl Aggregate for Collected {
         if self.elements.is_empty() {
             return Ok(Datum::Null);
         }
+        limits::check_request(self.elements.len() * POINTER_BYTES)?;
         let from_result = lookup::array_element(call.session, call.return_type);
         let element_type = from_result.or(call.arg_types.first().copied()).unwrap_or(Oid::INVALID);
         let dims = vec![ArrayDim { length: self.elements.len() as i32, lower_bound: 1 }];
@@ -143,6 +158,9 @@ impl Aggregate for Stacked {
         }
         self.count += 1;
         self.memory += args[0].heap_bytes();
+        if self.elements.capacity() - self.elements.len() < array.elements.len() {
+            check_doubling(&self.elements)?;
+        }
         self.elements.extend_from_slice(&array.elements);
         Ok(())
     }

@@ -29,7 +29,7 @@ extremes! {
     ("timestamptz_larger", "timestamptz_smaller"), ("interval_larger", "interval_smaller"),
     ("cashlarger", "cashsmaller"), ("tidlarger", "tidsmaller"), ("pg_lsn_larger", "pg_lsn_smaller"),
     ("xid8_larger", "xid8_smaller"), ("enum_larger", "enum_smaller"), ("array_larger", "array_smaller"),
-    ("record_larger", "record_smaller"),
+    ("record_larger", "record_smaller"), ("network_larger", "network_smaller"),
 }
 
 struct Extreme {

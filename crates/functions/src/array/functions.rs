@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_types::key::{self, KeyType};
-use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err};
+use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err, limits};
 
 use super::io::{ELEMENTS_MAX, element_count, too_many_dimensions};
 use crate::{CallContext, ScalarFn, lookup, order};
@@ -350,6 +350,7 @@ fn fill(call: &CallContext<'_>, a: &[Datum], lower_bounds: Option<&Datum>) -> Re
     let element_type =
         lookup::array_element(call.session, call.return_type).or_else(|| call.arg_types.first().copied()).unwrap_or(Oid::INVALID);
     let count = element_count(&dims)?;
+    limits::check_memory(count * size_of::<Datum>())?;
     let elements = vec![a[0].clone(); count];
     Ok(Datum::Array(Arc::new(Array { element_type, dims: if count == 0 { vec![] } else { dims }, elements })))
 }
@@ -386,6 +387,7 @@ fn to_text(call: &CallContext<'_>, a: &[Datum], null: Option<&str>) -> Result<Da
             (Datum::Null, Some(null)) => out.extend_from_slice(null.as_bytes()),
             (element, _) => crate::io::text_out(call.session, array.element_type, element, &mut out)?,
         }
+        limits::check_length(out.len())?;
     }
     Ok(Datum::text(crate::io::into_string(out)?))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err, oids};
+use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err, limits, oids};
 
 use crate::io::{TypeContext, TypeIo, binary_in, binary_out, check_domain, is_space, text_in, text_out};
 use crate::lookup;
@@ -380,6 +380,7 @@ fn write_level(
             Some(value) => {
                 let start = out.len();
                 text_out(context.session, array.element_type, value, out)?;
+                limits::check_length(2 * out.len() - start)?;
                 quote_element(out, start, delimiter);
             }
         }

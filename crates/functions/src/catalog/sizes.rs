@@ -1,10 +1,48 @@
-//! pg_size_pretty: numbers of bytes for people.
+//! pg_size_pretty and pg_size_bytes: numbers of bytes for people.
 
-use melba_types::Datum;
+use melba_types::{Datum, Numeric, Result, err};
 
 use crate::ScalarFn;
 
-pub const FUNCTIONS: &[(&str, ScalarFn)] = &[("pg_size_pretty", |_, args| Ok(Datum::text(pretty(args[0].as_i64()))))];
+pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
+    ("pg_size_pretty", |_, args| Ok(Datum::text(pretty(args[0].as_i64())))),
+    ("pg_size_bytes", |_, args| bytes(args[0].as_str()).map(Datum::Int8)),
+];
+
+/// Units and the power of two that each is.
+const UNITS: [(&str, u32); 7] = [("bytes", 0), ("B", 0), ("kB", 10), ("MB", 20), ("GB", 30), ("TB", 40), ("PB", 50)];
+
+/// A number with a unit after it, which may be missing.
+fn bytes(text: &str) -> Result<i64> {
+    let trimmed = crate::io::trim(text);
+    let rest = trimmed.trim_start_matches(['+', '-']);
+    let sign = trimmed.len() - rest.len();
+    let digits = |s: &str| s.bytes().take_while(u8::is_ascii_digit).count();
+    let whole = digits(rest);
+    let point = usize::from(rest[whole..].starts_with('.'));
+    let fraction = digits(&rest[whole + point..]) * point;
+    if sign > 1 || whole + fraction == 0 {
+        return Err(err!(INVALID_PARAMETER_VALUE, "invalid size: \"{text}\""));
+    }
+    let mut end = sign + whole + point + fraction;
+    // An exponent, unless the letter begins the unit.
+    if let Some(exponent) = trimmed[end..].strip_prefix(['e', 'E']) {
+        let signed = usize::from(exponent.starts_with(['+', '-']));
+        let length = digits(&exponent[signed..]);
+        end += if length > 0 { 1 + signed + length } else { 0 };
+    }
+    let mut number = Numeric::parse(&trimmed[..end])?;
+    let unit = crate::io::trim(&trimmed[end..]);
+    if !unit.is_empty() {
+        let Some((_, power)) = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)) else {
+            return Err(err!(INVALID_PARAMETER_VALUE, "invalid size: \"{text}\"")
+                .detail(format!("Invalid size unit: \"{unit}\"."))
+                .hint("Valid units are \"bytes\", \"B\", \"kB\", \"MB\", \"GB\", \"TB\", and \"PB\"."));
+        };
+        number = number.mul(&Numeric::from(1i64 << power))?;
+    }
+    number.to_i64()
+}
 
 /// The first unit in which the number stays below 10240. From kB on, numbers are kept in half units until they are
 /// rounded, away from zero.
@@ -28,7 +66,28 @@ fn half_rounded(halves: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::pretty;
+    use super::{bytes, pretty};
+
+    /// Expected values are PostgreSQL 18's.
+    #[test]
+    fn sizes_are_read_with_their_unit() {
+        for (text, expected) in [
+            ("1", 1),
+            ("123bytes", 123),
+            ("1kB", 1024),
+            (" 1MB ", 1 << 20),
+            ("1.5 GB", 1_610_612_736),
+            ("-.5 kb", -512),
+            ("1e3 B", 1000),
+            ("3 TB", 3_298_534_883_328),
+        ] {
+            assert_eq!(bytes(text).expect(text), expected, "{text}");
+        }
+        for text in ["1 AB", "", "kb", "-", "1 kB A", "--1"] {
+            assert_eq!(bytes(text).expect_err(text).message(), format!("invalid size: \"{text}\""));
+        }
+        assert_eq!(bytes("9223372036854775807.9").expect_err("is large").sqlstate().as_str(), "22003");
+    }
 
     #[test]
     fn sizes_read_as_postgresqls() {

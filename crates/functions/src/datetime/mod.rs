@@ -13,7 +13,7 @@ mod vectors;
 
 pub use extract::part_of_timestamp;
 pub use series::SETS;
-pub use types::TYPES;
+pub use types::{TYPES, round_timestamp};
 pub use vectors::VECTORS;
 
 use melba_types::datetime::{ParseSettings, is_valid_timestamp};

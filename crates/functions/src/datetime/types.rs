@@ -151,7 +151,7 @@ fn wall_clock(civil: &Civil) -> Option<i64> {
 }
 
 /// Rounds to a precision; infinities stay.
-fn round_timestamp(timestamp: i64, typmod: i32) -> i64 {
+pub fn round_timestamp(timestamp: i64, typmod: i32) -> i64 {
     if is_finite_timestamp(timestamp) { round_micros(timestamp, typmod) } else { timestamp }
 }
 

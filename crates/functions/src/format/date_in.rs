@@ -10,7 +10,7 @@ use melba_types::{Datum, DbError, Result, err};
 use super::date_out::ROMAN_MONTHS;
 use super::template::{DateKey, Node, Pattern, date_template, is_separator};
 use crate::Session;
-use crate::datetime::{session_zone, timestamp_out_of_range};
+use crate::datetime::{round_timestamp, session_zone, timestamp_out_of_range};
 use crate::io::is_space;
 
 pub fn to_date(session: &dyn Session, text: &str, template: &str) -> Result<Datum> {
@@ -25,10 +25,11 @@ pub fn to_date(session: &dyn Session, text: &str, template: &str) -> Result<Datu
 
 pub fn to_timestamp(session: &dyn Session, text: &str, template: &str) -> Result<Datum> {
     let zone = session_zone(session);
-    let DateTimeFields { civil, offset } = parse_date_time(&zone, text, template)?;
+    let DateTimeFields { civil, offset, precision } = parse_date_time(&zone, text, template)?;
     let local = civil.timestamp().ok_or_else(timestamp_out_of_range)?;
     let offset = offset.unwrap_or_else(|| zone.offset_of_local(civil.local_seconds()));
     let instant = local.checked_sub(i64::from(offset) * MICROS_PER_SECOND).filter(|t| is_valid_timestamp(*t));
+    let instant = instant.map(|instant| precision.map_or(instant, |digits| round_timestamp(instant, i32::from(digits))));
     instant.map(Datum::Int8).ok_or_else(timestamp_out_of_range)
 }
 
@@ -37,6 +38,8 @@ pub fn to_timestamp(session: &dyn Session, text: &str, template: &str) -> Result
 pub struct DateTimeFields {
     pub civil: Civil,
     pub offset: Option<i32>,
+    /// Digits of a second that the template asks for.
+    pub precision: Option<u8>,
 }
 
 /// Reads `text` by `template`.
@@ -59,6 +62,8 @@ struct Values {
     seconds_of_day: i32,
     millis: i32,
     micros: i32,
+    /// Digits of a second that FF1 to FF6 ask for.
+    precision: Option<u8>,
     weekday: i32,
     day: i32,
     day_of_year: i32,
@@ -238,6 +243,9 @@ impl<'a> Reader<'a> {
                 let (value, used) = self.integer(p, digits, free)?;
                 set(&mut self.values.micros, value, name)?;
                 self.values.micros = value.wrapping_mul(10i32.pow(6 - used.clamp(1, 6) as u32));
+                if let DateKey::Fraction(digits) = p.key {
+                    self.values.precision = Some(digits);
+                }
             }
             DateKey::Zone | DateKey::Offset | DateKey::ZoneHour | DateKey::ZoneMinute => return self.zone(p, free),
             _ => return self.date_field(p, free),
@@ -523,7 +531,7 @@ impl Values {
             return Err(overflow(text));
         }
         let offset = self.offset(&civil, text)?;
-        Ok(DateTimeFields { civil, offset })
+        Ok(DateTimeFields { civil, offset, precision: self.precision })
     }
 
     fn clock(&self, civil: &mut Civil) -> Result<()> {

@@ -14,7 +14,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("jsonb_object_field", |_, a| Ok(optional(root(&a[0]).field(a[1].as_str())))),
     ("jsonb_object_field_text", |_, a| Ok(root(&a[0]).field(a[1].as_str()).map_or(Datum::Null, part_text))),
     ("jsonb_array_element", |_, a| Ok(optional(element(root(&a[0]), a[1].as_i32())))),
-    ("jsonb_array_element_text", |_, a| Ok(root(&a[0]).index(i64::from(a[1].as_i32())).map_or(Datum::Null, part_text))),
+    ("jsonb_array_element_text", |_, a| Ok(element(root(&a[0]), a[1].as_i32()).map_or(Datum::Null, part_text))),
     ("jsonb_extract_path", |_, a| Ok(optional(walk(root(&a[0]), &a[1])))),
     ("jsonb_extract_path_text", |_, a| Ok(walk(root(&a[0]), &a[1]).map_or(Datum::Null, part_text))),
     ("jsonb_exists", |_, a| Ok(Datum::Bool(exists(root(&a[0]), a[1].as_str())))),

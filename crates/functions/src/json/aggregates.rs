@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use melba_types::json::write_string;
 use melba_types::jsonb::Value;
-use melba_types::{Datum, DbError, Result, err};
+use melba_types::{Datum, DbError, Result, err, limits};
 
 use super::build::{append_json, argument_type, is_structured, key_text, null_key, to_value};
 use super::datum;
@@ -57,7 +57,8 @@ impl Aggregate for TextArray {
                 text.extend_from_slice(b"\n ");
             }
         }
-        append_json(call.session, ty, &args[0], text)
+        append_json(call.session, ty, &args[0], text)?;
+        limits::check_length(text.len())
     }
 
     fn merge(&mut self, _: Box<dyn Aggregate>) -> Result<()> {
@@ -107,7 +108,7 @@ impl Aggregate for ValueArray {
     }
 
     fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
-        Ok(self.elements.as_ref().map_or(Datum::Null, |elements| datum(&Value::Array(elements.clone()))))
+        self.elements.as_ref().map_or(Ok(Datum::Null), |elements| datum(&Value::Array(elements.clone())))
     }
 
     fn as_any(self: Box<Self>) -> Box<dyn Any> {
@@ -166,7 +167,8 @@ impl Aggregate for TextObject {
         }
         write_string(&key, text);
         text.extend_from_slice(b" : ");
-        append_json(call.session, argument_type(call, 1), &args[1], text)
+        append_json(call.session, argument_type(call, 1), &args[1], text)?;
+        limits::check_length(text.len())
     }
 
     fn merge(&mut self, _: Box<dyn Aggregate>) -> Result<()> {
@@ -236,7 +238,7 @@ impl Aggregate for ValueObject {
     }
 
     fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
-        Ok(self.fields.as_ref().map_or(Datum::Null, |fields| datum(&Value::object(fields.clone()))))
+        self.fields.as_ref().map_or(Ok(Datum::Null), |fields| datum(&Value::object(fields.clone())))
     }
 
     fn as_any(self: Box<Self>) -> Box<dyn Any> {

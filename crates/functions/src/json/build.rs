@@ -18,7 +18,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("array_to_json_pretty", |c, a| json_datum(c, &a[0], a[1].as_bool())),
     ("row_to_json", |c, a| json_datum(c, &a[0], false)),
     ("row_to_json_pretty", |c, a| json_datum(c, &a[0], a[1].as_bool())),
-    ("to_jsonb", |c, a| Ok(datum(&to_value(c.session, argument_type(c, 0), &a[0])?))),
+    ("to_jsonb", |c, a| datum(&to_value(c.session, argument_type(c, 0), &a[0])?)),
     ("json_build_array", build_array),
     ("json_build_array_noargs", |_, _| Ok(Datum::text("[]"))),
     ("json_build_object", build_object),
@@ -27,9 +27,9 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         let args = arguments(c, a);
         let Some(args) = args else { return Ok(Datum::Null) };
         let elements = args.iter().map(|(ty, value)| to_value(c.session, *ty, value)).collect::<Result<_>>()?;
-        Ok(datum(&Value::Array(elements)))
+        datum(&Value::Array(elements))
     }),
-    ("jsonb_build_array_noargs", |_, _| Ok(datum(&Value::Array(Vec::new())))),
+    ("jsonb_build_array_noargs", |_, _| datum(&Value::Array(Vec::new()))),
     ("jsonb_build_object", |c, a| {
         let Some(args) = arguments(c, a) else { return Ok(Datum::Null) };
         check_even(&args, "jsonb_build_object()")?;
@@ -40,13 +40,13 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
             }
             fields.push((key_text(c.session, pair[0].0, &pair[0].1)?, to_value(c.session, pair[1].0, &pair[1].1)?));
         }
-        Ok(datum(&Value::object(fields)))
+        datum(&Value::object(fields))
     }),
-    ("jsonb_build_object_noargs", |_, _| Ok(datum(&Value::Object(Vec::new())))),
+    ("jsonb_build_object_noargs", |_, _| datum(&Value::Object(Vec::new()))),
     ("json_object", |_, a| Ok(object_text(&pairs_of_array(&a[0])?))),
     ("json_object_two_arg", |_, a| Ok(object_text(&pairs_of_arrays(&a[0], &a[1])?))),
-    ("jsonb_object", |_, a| Ok(object_value(pairs_of_array(&a[0])?))),
-    ("jsonb_object_two_arg", |_, a| Ok(object_value(pairs_of_arrays(&a[0], &a[1])?))),
+    ("jsonb_object", |_, a| object_value(pairs_of_array(&a[0])?)),
+    ("jsonb_object_two_arg", |_, a| object_value(pairs_of_arrays(&a[0], &a[1])?)),
 ];
 
 /// Type of an argument; unknown literals are text.
@@ -384,7 +384,7 @@ fn object_text(pairs: &Pairs) -> Datum {
     Datum::text(String::from_utf8_lossy(&out).into_owned())
 }
 
-fn object_value(pairs: Pairs) -> Datum {
+fn object_value(pairs: Pairs) -> Result<Datum> {
     let value = |value: Option<Arc<str>>| value.map_or(Value::Null, |text| Value::String(text.to_string()));
     datum(&Value::object(pairs.into_iter().map(|(key, v)| (key.to_string(), value(v))).collect()))
 }

@@ -32,14 +32,14 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
             if (0..elements.len() as i64).contains(&index) {
                 elements.remove(index as usize);
             }
-            Ok(datum(&Value::Array(elements)))
+            datum(&Value::Array(elements))
         }
         _ => Err(not_applicable("delete from scalar")),
     }),
-    ("jsonb_concat", |_, a| Ok(datum(&concatenate(Value::from_json(root(&a[0])), Value::from_json(root(&a[1])))))),
+    ("jsonb_concat", |_, a| datum(&concatenate(Value::from_json(root(&a[0])), Value::from_json(root(&a[1]))))),
     ("jsonb_strip_nulls", |_, a| {
         let in_arrays = flag(a, 1, false)?;
-        Ok(datum(&strip_nulls(Value::from_json(root(&a[0])), in_arrays)))
+        datum(&strip_nulls(Value::from_json(root(&a[0])), in_arrays))
     }),
 ];
 
@@ -78,7 +78,7 @@ fn edit(target: &Datum, path: &Datum, new: Option<&Datum>, change: Change) -> Re
     }
     let new = new.map(|new| Value::from_json(root(new)));
     let editor = Editor { steps: &steps, new: new.as_ref(), change };
-    Ok(datum(&editor.apply(value, 0)?))
+    datum(&editor.apply(value, 0)?)
 }
 
 fn check_dimensions(path: &Datum) -> Result<()> {
@@ -192,7 +192,7 @@ fn set_lax(_: &crate::CallContext<'_>, a: &[Datum]) -> Result<Datum> {
         "raise_exception" => Err(err!(NULL_VALUE_NOT_ALLOWED, "JSON value must not be null")
             .detail("Exception was raised because null_value_treatment is \"raise_exception\".")
             .hint("To avoid, either change the null_value_treatment argument or ensure that an SQL NULL is not passed.")),
-        "use_json_null" => edit(&a[0], &a[1], Some(&datum(&Value::Null)), change),
+        "use_json_null" => edit(&a[0], &a[1], Some(&datum(&Value::Null)?), change),
         "delete_key" => edit(&a[0], &a[1], None, Change::Delete),
         "return_target" => Ok(a[0].clone()),
         _ => Err(invalid()),
@@ -203,11 +203,11 @@ fn delete_keys(target: &Datum, keys: &[&str]) -> Result<Datum> {
     match Value::from_json(root(target)) {
         Value::Object(mut fields) => {
             fields.retain(|(key, _)| !keys.contains(&key.as_str()));
-            Ok(datum(&Value::Object(fields)))
+            datum(&Value::Object(fields))
         }
         Value::Array(mut elements) => {
             elements.retain(|element| !matches!(element, Value::String(text) if keys.contains(&text.as_str())));
-            Ok(datum(&Value::Array(elements)))
+            datum(&Value::Array(elements))
         }
         _ => Err(not_applicable("delete from scalar")),
     }

@@ -58,13 +58,13 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
     (
         oids::JSONB,
         TypeIo {
-            input: |_, s| Ok(datum(&Value::parse(s)?)),
+            input: |_, s| datum(&Value::parse(s)?),
             output: |_, v, out| {
                 write(root(v), out);
                 Ok(())
             },
             receive: |_, b| match b.split_first() {
-                Some((1, text)) => Ok(datum(&Value::parse(utf8(text)?)?)),
+                Some((1, text)) => datum(&Value::parse(utf8(text)?)?),
                 Some((version, _)) => Err(err!(INTERNAL_ERROR, "unsupported jsonb version number {version}")),
                 None => Err(err!(PROTOCOL_VIOLATION, "insufficient data left in message")),
             },
@@ -87,8 +87,11 @@ pub fn root(datum: &Datum) -> Json<'_> {
 }
 
 /// A jsonb datum.
-pub fn datum(value: &Value) -> Datum {
-    Datum::bytes(value.to_bytes())
+///
+/// # Errors
+/// 54001 when it nests too deeply, 54000 when it is too large.
+pub fn datum(value: &Value) -> Result<Datum> {
+    Ok(Datum::bytes(value.to_bytes()?))
 }
 
 /// A part of a jsonb as a jsonb of its own.

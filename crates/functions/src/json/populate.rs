@@ -48,7 +48,7 @@ impl Source<'_> {
             Source::Text(node) => Ok(node.raw.to_string()),
             Source::Tree(Value::String(text)) => Ok(text.clone()),
             Source::Tree(value) => {
-                let bytes = value.to_bytes();
+                let bytes = value.to_bytes()?;
                 let mut out = Vec::new();
                 write(melba_types::jsonb::Json::root(&bytes), &mut out);
                 io::into_string(out)
@@ -229,15 +229,15 @@ fn convert(session: &dyn Session, ty: Oid, typmod: i32, source: &Source<'_>, pat
         }
         Datum::text(match source {
             Source::Text(node) => node.raw.to_string(),
-            Source::Tree(value) => io::text_of(session, oids::JSONB, &datum(value))?,
+            Source::Tree(value) => io::text_of(session, oids::JSONB, &datum(value)?)?,
         })
     } else if base == oids::JSONB {
         if source.is_null() {
             return Ok(Datum::Null);
         }
         match source {
-            Source::Text(node) => datum(&Value::from_node(node)?),
-            Source::Tree(value) => datum(value),
+            Source::Text(node) => datum(&Value::from_node(node)?)?,
+            Source::Tree(value) => datum(value)?,
         }
     } else if let Some(element) = lookup::array_element(session, base) {
         return array(session, base, element, typmod, source, path);

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use melba_types::jsonb::Value;
-use melba_types::{DbError, Numeric, Result, err};
+use melba_types::{DbError, Numeric, Result, err, limits};
 
 use super::ast::{Accessor, Expr, Operator, Path};
 use super::methods;
@@ -37,6 +37,7 @@ impl Executor<'_> {
     }
 
     fn items(&self, expr: &Expr, scope: Scope<'_>) -> Result<Vec<Value>> {
+        limits::check_stack()?;
         Ok(match expr {
             Expr::Null => vec![Value::Null],
             Expr::Bool(v) => vec![Value::Bool(*v)],
@@ -207,6 +208,7 @@ impl Executor<'_> {
 
     /// True, false, or unknown (`None`).
     fn predicate(&self, expr: &Expr, scope: Scope<'_>) -> Result<Option<bool>> {
+        limits::check_stack()?;
         Ok(match expr {
             Expr::Binary(Operator::And, left, right) => match self.predicate(left, scope)? {
                 Some(false) => Some(false),

@@ -10,7 +10,7 @@ use crate::{Session, io};
 /// Applies a method to an item.
 pub fn apply(session: &dyn Session, lax: bool, item: Value, name: &str, args: &[Expr], out: &mut Vec<Value>) -> Result<()> {
     match name {
-        "type" => out.push(Value::String(Json::root(&item.to_bytes()).type_name().to_string())),
+        "type" => out.push(Value::String(Json::root(&item.to_bytes()?).type_name().to_string())),
         "size" => match item {
             Value::Array(elements) => out.push(integer(elements.len() as i64)),
             _ if lax => out.push(integer(1)),

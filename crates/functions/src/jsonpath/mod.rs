@@ -46,10 +46,10 @@ pub const TYPES: &[(Oid, TypeIo)] = &[(
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("jsonb_path_exists", exists),
     ("jsonb_path_exists_tz", exists),
-    ("jsonb_path_exists_opr", |c, a| exists(c, &with_defaults(a))),
+    ("jsonb_path_exists_opr", |c, a| exists(c, &with_defaults(a)?)),
     ("jsonb_path_match", matches),
     ("jsonb_path_match_tz", matches),
-    ("jsonb_path_match_opr", |c, a| matches(c, &with_defaults(a))),
+    ("jsonb_path_match_opr", |c, a| matches(c, &with_defaults(a)?)),
     ("jsonb_path_query_array", query_array),
     ("jsonb_path_query_array_tz", query_array),
     ("jsonb_path_query_first", query_first),
@@ -59,8 +59,8 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 pub const SETS: &[(&str, SetFn)] = &[("jsonb_path_query", query_set), ("jsonb_path_query_tz", query_set)];
 
 /// The operators have no variables, and are silent.
-fn with_defaults(a: &[Datum]) -> [Datum; 4] {
-    [a[0].clone(), a[1].clone(), datum(&Value::Object(Vec::new())), Datum::Bool(true)]
+fn with_defaults(a: &[Datum]) -> Result<[Datum; 4]> {
+    Ok([a[0].clone(), a[1].clone(), datum(&Value::Object(Vec::new()))?, Datum::Bool(true)])
 }
 
 /// The parsed path of a stored one.
@@ -121,17 +121,16 @@ fn matches(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
 }
 
 fn query_array(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
-    Ok(datum(&Value::Array(select(call, a)?.unwrap_or_default())))
+    datum(&Value::Array(select(call, a)?.unwrap_or_default()))
 }
 
 fn query_first(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
-    Ok(select(call, a)?.and_then(|items| items.into_iter().next()).map_or(Datum::Null, |item| datum(&item)))
+    select(call, a)?.and_then(|items| items.into_iter().next()).map_or(Ok(Datum::Null), |item| datum(&item))
 }
 
 fn query_set(call: &CallContext<'_>, a: &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
     let items = select(call, a)?.unwrap_or_default();
-    let rows: Vec<Vec<Datum>> = items.iter().map(|item| vec![datum(item)]).collect();
-    Ok(Box::new(rows.into_iter().map(Ok)))
+    Ok(Box::new(items.into_iter().map(|item| Ok(vec![datum(&item)?]))))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Parses path text.
 
-use melba_types::{DbError, Numeric, Result, err, json};
+use melba_types::{DbError, Numeric, Result, err, json, limits};
 
 use super::ast::{Accessor, Expr, Operator, Path};
 
@@ -24,7 +24,7 @@ pub fn parse(text: &str) -> Result<Path> {
     if text.trim().is_empty() {
         return Err(err!(INVALID_TEXT_REPRESENTATION, "invalid input syntax for type jsonpath: \"{text}\""));
     }
-    let mut parser = Parser { tokens: tokenize(text)?, at: 0, filters: 0, subscripts: 0 };
+    let mut parser = Parser { tokens: tokenize(text)?, at: 0, filters: 0, subscripts: 0, operators: 0 };
     let lax = !parser.take_word("strict");
     if lax {
         parser.take_word("lax");
@@ -162,7 +162,12 @@ struct Parser {
     /// Depth of filters and subscripts around, which allow `@` and `last`.
     filters: usize,
     subscripts: usize,
+    /// Operators so far: each may lie below all that follow it.
+    operators: usize,
 }
+
+/// More would make a tree that is too deep for those who walk it. Accessors in a row are as many.
+const OPERATORS_MAX: usize = 10_000;
 
 const METHODS: [&str; 19] = [
     "type",
@@ -244,6 +249,7 @@ impl Parser {
     }
 
     fn expression(&mut self, least: u8) -> Result<Expr> {
+        limits::check_nesting()?;
         let mut left = self.unary()?;
         loop {
             if least <= 2 && self.take_word("starts") {
@@ -255,6 +261,7 @@ impl Parser {
                     Token::Variable(name) => Expr::Variable(name),
                     _ => return Err(self.syntax_error()),
                 };
+                self.deepen()?;
                 left = Expr::StartsWith(Box::new(left), Box::new(right));
                 continue;
             }
@@ -265,6 +272,7 @@ impl Parser {
                     let Token::String(text) = self.next() else { return Err(self.syntax_error()) };
                     flags = text;
                 }
+                self.deepen()?;
                 super::exec::regex_of(&pattern, &flags)?;
                 left = Expr::LikeRegex(Box::new(left), pattern, flags);
                 continue;
@@ -276,6 +284,7 @@ impl Parser {
                         return Err(self.syntax_error());
                     }
                     self.at += 1;
+                    self.deepen()?;
                     let right = self.expression(priority + 1)?;
                     if logical && !right.is_predicate() {
                         return Err(self.syntax_error());
@@ -287,7 +296,13 @@ impl Parser {
         }
     }
 
+    fn deepen(&mut self) -> Result<()> {
+        self.operators += 1;
+        if self.operators > OPERATORS_MAX { Err(limits::stack_error()) } else { Ok(()) }
+    }
+
     fn unary(&mut self) -> Result<Expr> {
+        limits::check_nesting()?;
         for sign in ['+', '-'] {
             if self.take(if sign == '+' { "+" } else { "-" }) {
                 let operand = self.unary()?;
@@ -360,6 +375,9 @@ impl Parser {
     fn accessors(&mut self) -> Result<Vec<Accessor>> {
         let mut accessors = Vec::new();
         loop {
+            if self.operators + accessors.len() > OPERATORS_MAX {
+                return Err(limits::stack_error());
+            }
             if self.take(".") {
                 accessors.push(self.member()?);
             } else if self.take("[") {

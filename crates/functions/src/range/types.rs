@@ -38,10 +38,14 @@ pub fn upper(range: &Range) -> Bound {
     Bound { value: range.upper.clone(), inclusive: range.upper_inclusive, lower: false }
 }
 
+/// The last date, 5874897-12-31.
+const DATE_MAX: i32 = 2_145_031_948;
+
 fn next_value(value: &Datum, subtype: Oid) -> Result<Datum> {
     match value {
         // Infinite dates have no successor.
         Datum::Int4(v) if subtype == oids::DATE && (*v == i32::MIN || *v == i32::MAX) => Ok(value.clone()),
+        Datum::Int4(v) if subtype == oids::DATE && *v >= DATE_MAX => Err(err!(DATETIME_FIELD_OVERFLOW, "date out of range")),
         Datum::Int4(v) => v.checked_add(1).map(Datum::Int4).ok_or_else(|| match subtype {
             oids::DATE => err!(DATETIME_FIELD_OVERFLOW, "date out of range"),
             _ => err!(NUMERIC_VALUE_OUT_OF_RANGE, "integer out of range"),

@@ -8,7 +8,7 @@ use crate::{CallContext, ScalarFn};
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("upper", |_, a| Ok(Datum::text(upper(a[0].as_str())))),
     ("lower", |_, a| Ok(Datum::text(lower(a[0].as_str())))),
-    ("casefold", |_, a| Ok(Datum::text(lower(a[0].as_str())))),
+    ("casefold", |_, a| Ok(Datum::text(a[0].as_str().chars().map(fold_char).collect::<String>()))),
     ("initcap", |_, a| Ok(Datum::text(initcap(a[0].as_str())))),
     ("unicode_normalize_func", |_, a| Ok(Datum::text(normalize(a[0].as_str(), a[1].as_str())?))),
     ("unicode_is_normalized", |_, a| Ok(Datum::Bool(normalize(a[0].as_str(), a[1].as_str())? == a[0].as_str()))),
@@ -32,6 +32,17 @@ fn upper_char(c: char) -> char {
 
 fn lower_char(c: char) -> char {
     one(c.to_lowercase(), c)
+}
+
+/// Unicode's simple folding: lower case, and one form for letters that have several.
+fn fold_char(c: char) -> char {
+    match c {
+        // Letters whose capital is another letter's too.
+        'ς' | 'ſ' | 'ß' | 'µ' | '\u{345}' | '\u{1e9b}' | '\u{1fbe}' | 'ϐ' | 'ϑ' | 'ϕ' | 'ϖ' | 'ϰ' | 'ϱ' | 'ϵ' => {
+            lower_char(upper_char(c))
+        }
+        c => lower_char(c),
+    }
 }
 
 pub fn upper(s: &str) -> String {

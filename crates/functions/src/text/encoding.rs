@@ -1,6 +1,7 @@
 //! encode and decode, message digests, checksums, conversions between character sets.
 
 use md5::{Digest, Md5};
+use melba_types::limits::{self, VALUE_BYTES_MAX};
 use melba_types::{Datum, Result, err};
 use sha2::{Sha224, Sha256, Sha384, Sha512};
 
@@ -43,6 +44,11 @@ fn unrecognized(name: &str) -> melba_types::DbError {
 
 fn encode(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     let (bytes, format) = (a[0].as_bytes(), a[1].as_str());
+    // The longest form of each byte is two digits; `escape` is looked at afterwards.
+    if bytes.len() > VALUE_BYTES_MAX / 2 {
+        return Err(err!(PROGRAM_LIMIT_EXCEEDED, "result of encoding conversion is too large"));
+    }
+    limits::check_request(2 * bytes.len())?;
     let mut out = Vec::new();
     match format.to_ascii_lowercase().as_str() {
         "hex" => write_hex(bytes, &mut out),

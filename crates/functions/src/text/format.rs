@@ -1,7 +1,7 @@
 //! concat, format and quoting.
 
 use melba_catalog::{quote_ident, quote_literal};
-use melba_types::{Datum, DbError, Oid, Result, err, oids};
+use melba_types::{Datum, DbError, Oid, Result, err, limits, oids};
 
 use crate::{CallContext, ScalarFn, lookup};
 
@@ -62,6 +62,7 @@ fn concat(call: &CallContext<'_>, args: &[Datum], first: usize, separator: &str)
         }
         any = true;
         crate::io::text_out(call.session, ty, part, &mut out)?;
+        limits::check_length(out.len())?;
     }
     Ok(Some(Datum::text(crate::io::into_string(out)?)))
 }
@@ -179,6 +180,7 @@ fn format(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
         let (ty, value) = argument(at)?;
         let text = converted(call, ty, value, spec.conversion)?;
         let fill = (width as usize).saturating_sub(super::functions::length(&text));
+        limits::check_length(out.len() + text.len() + fill)?;
         let blanks = " ".repeat(fill);
         let (before, after) = if spec.left_aligned { ("", &*blanks) } else { (&*blanks, "") };
         out.extend([before, &text, after]);

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use melba_types::limits::{self, Ticker};
 use melba_types::{Datum, Result, err, shared};
 
 use super::io::{char_text, unpadded};
@@ -64,9 +65,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("text_reverse", |_, a| strict(a, |s| s.chars().rev().collect())),
     ("text_starts_with", |_, a| Ok(Datum::Bool(a[0].as_str().starts_with(a[1].as_str())))),
     ("repeat", repeat),
-    ("replace_text", |_, a| {
-        strict(a, |s| if a[1].as_str().is_empty() { s.into() } else { s.replace(a[1].as_str(), a[2].as_str()) })
-    }),
+    ("replace_text", |_, a| replace(a[0].as_str(), a[1].as_str(), a[2].as_str())),
     ("lpad", |c, a| pad(c, a, a[2].as_str(), true)),
     ("rpad", |c, a| pad(c, a, a[2].as_str(), false)),
     ("lpad_879", |c, a| pad(c, a, " ", true)),
@@ -146,6 +145,7 @@ fn cat(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     if a.len() + b.len() > RESULT_BYTES_MAX {
         return Err(too_long());
     }
+    limits::check_request(a.len() + b.len())?;
     Ok(Datum::Text(shared::text(shared::concat([a.as_bytes(), b.as_bytes()])).expect("texts end to end are text")))
 }
 
@@ -155,7 +155,31 @@ fn repeat(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
         return Err(too_long());
     }
     call.session.check_interrupt()?;
+    limits::check_request(s.len() * n)?;
     Ok(Datum::Text(shared::repeat(s, n)))
+}
+
+fn replace(s: &str, from: &str, to: &str) -> Result<Datum> {
+    if from.is_empty() {
+        return Ok(Datum::text(s));
+    }
+    let finder = memchr::memmem::Finder::new(from);
+    let count = finder.find_iter(s.as_bytes()).count();
+    if count == 0 {
+        return Ok(Datum::text(s));
+    }
+    let length = (s.len() - count * from.len()).saturating_add(count.saturating_mul(to.len()));
+    limits::check_length(length)?;
+    let mut out = String::with_capacity(length);
+    let (mut copied, mut ticker) = (0, Ticker::new());
+    for at in finder.find_iter(s.as_bytes()) {
+        ticker.work(1 + to.len() / 256)?;
+        out.push_str(&s[copied..at]);
+        out.push_str(to);
+        copied = at + from.len();
+    }
+    out.push_str(&s[copied..]);
+    Ok(Datum::text(out))
 }
 
 fn pad(call: &CallContext<'_>, a: &[Datum], filler: &str, left: bool) -> Result<Datum> {
@@ -168,8 +192,12 @@ fn pad(call: &CallContext<'_>, a: &[Datum], filler: &str, left: bool) -> Result<
     if have >= wanted || filler.is_empty() {
         return Ok(Datum::text(slice(s, 0..wanted.min(have))));
     }
-    let fill: String = filler.chars().cycle().take(wanted - have).collect();
-    Ok(Datum::text(if left { fill + s } else { s.to_string() + &fill }))
+    let (missing, each) = (wanted - have, length(filler));
+    let rest = slice(filler, 0..missing % each);
+    limits::check_request(s.len() + (missing / each) * filler.len() + rest.len())?;
+    let fill = shared::repeat(filler, missing / each);
+    let parts = if left { [&*fill, rest, s] } else { [s, &*fill, rest] };
+    Ok(Datum::Text(shared::text(shared::concat(parts.map(str::as_bytes))).expect("texts end to end are text")))
 }
 
 fn translate(s: &str, from: &str, to: &str) -> String {

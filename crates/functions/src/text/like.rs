@@ -3,6 +3,7 @@
 //! Patterns match the whole value: `%` any characters, `_` one, backslash takes the next character literally (an ESCAPE
 //! clause is turned into backslashes by `like_escape`).
 
+use melba_types::limits::Ticker;
 use melba_types::{Datum, DbError, Result, err};
 
 use super::case::lower;
@@ -95,7 +96,9 @@ pub fn matches(value: &[u8], pattern: &[u8], utf8: bool) -> Result<bool> {
     let (mut v, mut p) = (0, 0);
     // Where to go on when the literal part fails: behind the last %, and the next place in the value.
     let mut retry: Option<(usize, usize)> = None;
+    let mut ticker = Ticker::new();
     loop {
+        ticker.step()?;
         let fails = match pattern.get(p) {
             Some(b'%') => {
                 p += 1;

@@ -35,12 +35,15 @@ impl Running {
 
     /// A server over a folder that stays.
     pub fn over(data: &Path, settings: &[(&str, &str)]) -> Running {
+        Running::with_options(data, settings, EngineOptions { fsync: false, ..EngineOptions::default() })
+    }
+
+    pub fn with_options(data: &Path, settings: &[(&str, &str)], options: EngineOptions) -> Running {
         // Only tests of it want a file for each server.
         let settings = [("unix_socket_directories", "")].iter().chain(settings);
         let settings: Vec<(String, String)> = settings.map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
         let clock = Arc::new(OsClock::new());
         let directory = Arc::new(OsDirectory::open(data).expect("the directory opens"));
-        let options = EngineOptions { fsync: false, ..EngineOptions::default() };
         let engine = Engine::open(options, directory, clock.clone()).expect("an empty engine opens");
         let cluster = Cluster::open(engine, clock, Arc::new(OsRandom)).expect("the catalog opens");
         let engine = cluster.engine.clone();

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use melba_types::{Datum, DbError, Oid, Result, err, oids};
+use melba_types::{Datum, DbError, Oid, Result, err, limits, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
 use super::coerce::{CoercionContext, How, common_typmod};
 use super::operators::OperatorName;
 use super::scope::ExprKind;
-use super::{Analyzer, nodes, too_deep};
+use super::{Analyzer, nodes};
 use crate::tree::*;
 
 impl<'p> Analyzer<'_, 'p> {
@@ -20,13 +20,9 @@ impl<'p> Analyzer<'_, 'p> {
 
     /// A subexpression of one being analyzed.
     pub fn expr(&mut self, node: &'p pb::Node) -> Result<Expr> {
-        if self.depth >= super::DEPTH_MAX {
-            return Err(too_deep());
-        }
-        self.depth += 1;
-        let result = self.expr_inner(node);
-        self.depth -= 1;
-        result
+        limits::check_stack()?;
+        limits::check()?;
+        self.expr_inner(node)
     }
 
     pub fn boxed(&mut self, node: &'p Option<Box<pb::Node>>) -> Result<Expr> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Relation, RelationKind, classes};
-use melba_types::{DbError, Oid, Result, err, oids};
+use melba_types::{DbError, Oid, Result, err, limits, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
@@ -33,6 +33,8 @@ impl<'p> Analyzer<'_, 'p> {
     }
 
     pub fn from_item(&mut self, node: &'p pb::Node) -> Result<FromResult> {
+        limits::check_stack()?;
+        limits::check()?;
         let own = match &node.node {
             Some(NodeEnum::RangeVar(n)) => self.range_var(n)?,
             Some(NodeEnum::RangeSubselect(n)) => self.range_subselect(n)?,

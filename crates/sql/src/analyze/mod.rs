@@ -52,7 +52,7 @@ mod values;
 mod view_target;
 mod window;
 
-use melba_types::{DbError, Oid, Result, err};
+use melba_types::{DbError, Oid, Result, limits};
 use pg_query::NodeEnum;
 
 use crate::tree::*;
@@ -119,18 +119,14 @@ pub(crate) struct Analyzer<'a, 'p> {
     cx: &'a Context<'a>,
     params: Params,
     levels: Vec<Level<'p>>,
-    depth: usize,
     literals: Literals<'a>,
     /// The function whose body is being analyzed.
     routine: Option<&'a RoutineScope>,
 }
 
-/// Nesting at which a statement is refused. Frames of the recursion are large in unoptimised builds.
-const DEPTH_MAX: usize = 6000;
-
 impl<'a, 'p> Analyzer<'a, 'p> {
     fn new(cx: &'a Context<'a>, params: Params) -> Self {
-        Analyzer { cx, params, levels: Vec::new(), depth: 0, literals: Literals::default(), routine: None }
+        Analyzer { cx, params, levels: Vec::new(), literals: Literals::default(), routine: None }
     }
 
     /// The innermost query level.
@@ -150,13 +146,10 @@ impl<'a, 'p> Analyzer<'a, 'p> {
 
     /// Runs `f` one query level further in.
     fn with_level<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if self.depth >= DEPTH_MAX {
-            return Err(too_deep());
-        }
+        limits::check_stack()?;
+        limits::check()?;
         self.levels.push(Level { last_srf: -1, ..Level::default() });
-        self.depth += 1;
         let result = f(self);
-        self.depth -= 1;
         self.levels.pop();
         result
     }
@@ -204,10 +197,6 @@ impl<'a, 'p> Analyzer<'a, 'p> {
         self.level_mut().kind.0 = saved;
         result
     }
-}
-
-fn too_deep() -> DbError {
-    err!(STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! UNION, INTERSECT, EXCEPT.
 
-use melba_types::{DbError, Oid, Result, err, oids};
+use melba_types::{DbError, Oid, Result, err, limits, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
@@ -100,6 +100,8 @@ impl<'p> Analyzer<'_, 'p> {
     }
 
     fn set_tree(&mut self, s: &'p pb::SelectStmt, top: bool) -> Result<Side> {
+        limits::check_stack()?;
+        limits::check()?;
         let has_own_clauses = !s.sort_clause.is_empty()
             || s.limit_offset.is_some()
             || s.limit_count.is_some()

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use melba_types::{DbError, Result, oids};
+use melba_types::{DbError, Result, limits, oids};
 
 use super::access::LeafPath;
 use super::node::*;
@@ -506,6 +506,8 @@ impl Planner<'_> {
 
     /// Turns a path into nodes.
     pub fn create(&mut self, path: &Path) -> Result<Stage> {
+        limits::check_stack()?;
+        limits::check()?;
         let estimate = Estimate { startup: path.startup, total: path.total, rows: path.rows };
         match &path.kind {
             PathKind::Nothing => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use melba_types::{Datum, DbError, Result};
+use melba_types::{Datum, DbError, Result, limits};
 
 use super::join::{Goal, OrderKey};
 use super::layout::{Layout, TARGET, same};
@@ -22,9 +22,8 @@ pub(super) struct Purpose {
 impl<'a> Planner<'a> {
     /// Plans a query at a new level. The result's columns are its visible targets (or RETURNING's).
     pub fn query(&mut self, mut query: Query, purpose: Option<Purpose>) -> Result<Stage> {
-        if self.levels.len() > 200 {
-            return Err(melba_types::err!(STATEMENT_TOO_COMPLEX, "query is nested too deeply"));
-        }
+        limits::check_stack()?;
+        limits::check()?;
         self.levels.push(Level::default());
         let result = self.query_at_level(&mut query, purpose);
         self.levels.pop();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_types::{DbError, Oid, Result};
+use melba_types::{DbError, Oid, Result, limits};
 
 use super::layout::{Layout, SET, computed};
 use super::node::*;
@@ -51,6 +51,8 @@ impl Planner<'_> {
 
     /// An arm, its columns cast to the types of the result.
     fn set_input(&mut self, input: &SetInput, columns: &[OutputColumn]) -> Result<Stage> {
+        limits::check_stack()?;
+        limits::check()?;
         let (stage, types) = self.set_arm(input)?;
         if types.iter().zip(columns).all(|(a, b)| a.ty == b.ty) {
             return Ok(stage);

@@ -253,8 +253,6 @@ pub struct StatementContext {
     pub user: Arc<User>,
     pub transaction_start: i64,
     pub statement_start: i64,
-    /// Where the thread's stack was when the outermost function that runs was called.
-    pub stack_bottom: Option<usize>,
 }
 
 impl melba_functions::Session for StatementContext {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use melba_engine::InterruptReason;
+use melba_types::limits::Interruptible;
 use melba_types::{DbError, Result, Severity, SqlState};
 
 /// The engine's flag, which ends waits for locks, and the deadline of the running statement.
@@ -122,6 +123,12 @@ impl Interrupt {
                 Err(error(reason))
             }
         }
+    }
+}
+
+impl Interruptible for Interrupt {
+    fn check(&self) -> Result<()> {
+        Interrupt::check(self)
     }
 }
 

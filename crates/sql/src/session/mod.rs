@@ -59,7 +59,7 @@ use std::sync::Arc;
 use melba_engine::Committing;
 pub use melba_engine::{about_to_wait, set_thread_hooks};
 use melba_protocol::Frontend;
-use melba_types::{DbError, Result, Severity, SqlState, err};
+use melba_types::{DbError, Result, Severity, SqlState, err, limits};
 
 use cache::StatementCache;
 pub(crate) use command::statement_tag;
@@ -75,7 +75,7 @@ use transaction::Block;
 use crate::parse::literals::Normalized;
 
 /// Stack that a thread running sessions must have: the deepest tree the grammar lets through must fit, decoded and analyzed.
-pub const STACK_BYTES: usize = 128 << 20;
+pub const STACK_BYTES: usize = melba_types::limits::SESSION_STACK_BYTES;
 
 /// What the server does after a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +199,8 @@ impl Session {
         if self.skip_to_sync && !matches!(message, Frontend::Sync | Frontend::Terminate) {
             return Ok(Flow::Continue);
         }
-        let result = match catch_unwind(AssertUnwindSafe(|| self.dispatch(message, client))) {
+        let interrupt = self.state.interrupt.clone();
+        let result = match catch_unwind(AssertUnwindSafe(|| limits::run(interrupt, || self.dispatch(message, client)))) {
             Ok(result) => result,
             Err(panic) => Err(panic_error(panic.as_ref())),
         };

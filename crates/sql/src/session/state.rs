@@ -120,7 +120,6 @@ pub(super) fn first_context(state: &Arc<SessionState>, derived: &Derived) -> (St
         format: derived.format.clone(),
         transaction_start: 0,
         statement_start: 0,
-        stack_bottom: None,
     };
     (context, versions)
 }
@@ -411,7 +410,6 @@ impl Session {
             format: self.derived.format.clone(),
             transaction_start: self.transaction.as_ref().map_or(self.statement_start, |t| t.start),
             statement_start: self.statement_start,
-            stack_bottom: None,
         });
         self.context_versions = versions;
     }

@@ -43,6 +43,7 @@ impl StatementContext {
                 None => Err(DbError::internal("a statement without a transaction")),
             },
             "pg_sleep" => self.sleep(args[0].as_f64()),
+            "current_query" => Ok(Datum::text(self.session.activity.query())),
             "pg_backend_pid" | "pg_cancel_backend" | "pg_terminate_backend" | "pg_postmaster_start_time" => {
                 self.call_backend(source, args)
             }
@@ -136,7 +137,8 @@ impl StatementContext {
     fn sleep(&self, seconds: f64) -> Result<Datum> {
         const PIECE: Duration = Duration::from_millis(10);
         let clock = &self.session.instance.cluster.clock;
-        let end = clock.monotonic() + Duration::from_secs_f64(seconds.clamp(0.0, 1e9));
+        // Not-a-number is no time at all.
+        let end = clock.monotonic() + Duration::from_secs_f64(if seconds.is_nan() { 0.0 } else { seconds.clamp(0.0, 1e9) });
         melba_engine::about_to_wait();
         loop {
             self.check_interrupt()?;

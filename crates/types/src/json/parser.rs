@@ -1,10 +1,8 @@
 //! Parses JSON text into a tree of slices of it.
 
 use super::lexer::{Lexer, Token};
-use crate::{DbError, Result, err};
-
-/// Nesting deeper than this would endanger the stack.
-const DEPTH_MAX: usize = 1000;
+use crate::limits::{self, Ticker};
+use crate::{DbError, Result};
 
 /// A JSON value and its text.
 #[derive(Clone, Debug)]
@@ -28,7 +26,7 @@ pub enum Kind<'a> {
 
 /// Parses a document. `strict_escapes`: escapes that have no text are errors.
 pub fn parse(text: &str, strict_escapes: bool) -> Result<Node<'_>> {
-    let mut parser = Parser { lexer: Lexer::new(text, strict_escapes), depth: 0 };
+    let mut parser = Parser { lexer: Lexer::new(text, strict_escapes), ticker: Ticker::new() };
     parser.lexer.advance()?;
     let node = parser.value()?;
     parser.end()?;
@@ -37,7 +35,7 @@ pub fn parse(text: &str, strict_escapes: bool) -> Result<Node<'_>> {
 
 /// Checks that the text is JSON.
 pub fn validate(text: &str) -> Result<()> {
-    let mut parser = Parser { lexer: Lexer::new(text, false), depth: 0 };
+    let mut parser = Parser { lexer: Lexer::new(text, false), ticker: Ticker::new() };
     parser.lexer.advance()?;
     parser.skip_value()?;
     parser.end()
@@ -45,7 +43,7 @@ pub fn validate(text: &str) -> Result<()> {
 
 struct Parser<'a> {
     lexer: Lexer<'a>,
-    depth: usize,
+    ticker: Ticker,
 }
 
 impl<'a> Parser<'a> {
@@ -62,17 +60,12 @@ impl<'a> Parser<'a> {
     }
 
     fn enter(&mut self) -> Result<()> {
-        self.depth += 1;
-        if self.depth > DEPTH_MAX {
-            return Err(err!(STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint(
-                "Increase the configuration parameter \"max_stack_depth\" (currently 2048kB), after ensuring the \
-                 platform's stack depth limit is adequate.",
-            ));
-        }
+        limits::check_nesting()?;
         self.lexer.advance()
     }
 
     fn value(&mut self) -> Result<Node<'a>> {
+        self.ticker.step()?;
         let start = self.lexer.start;
         let kind = match self.lexer.token {
             Token::ObjectStart => {
@@ -105,6 +98,7 @@ impl<'a> Parser<'a> {
     }
 
     fn skip_value(&mut self) -> Result<()> {
+        self.ticker.step()?;
         match self.lexer.token {
             Token::ObjectStart => self.object(|parser, _| parser.skip_value())?,
             Token::ArrayStart => self.array(Parser::skip_value)?,
@@ -117,7 +111,6 @@ impl<'a> Parser<'a> {
     fn object(&mut self, mut field: impl FnMut(&mut Self, &'a str) -> Result<()>) -> Result<()> {
         self.enter()?;
         if self.lexer.token == Token::ObjectEnd {
-            self.depth -= 1;
             return Ok(());
         }
         if self.lexer.token != Token::String {
@@ -140,14 +133,12 @@ impl<'a> Parser<'a> {
                 _ => return Err(self.unexpected("\",\" or \"}\"")),
             }
         }
-        self.depth -= 1;
         Ok(())
     }
 
     fn array(&mut self, mut element: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         self.enter()?;
         if self.lexer.token == Token::ArrayEnd {
-            self.depth -= 1;
             return Ok(());
         }
         loop {
@@ -158,7 +149,6 @@ impl<'a> Parser<'a> {
                 _ => return Err(self.unexpected("\",\" or \"]\"")),
             }
         }
-        self.depth -= 1;
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use super::{
     Json, KIND_ARRAY, KIND_FALSE, KIND_NULL, KIND_NUMBER, KIND_OBJECT, KIND_STRING, KIND_TRUE, VERSION, View, WIDTH_STEP,
 };
 use crate::json::{self, Kind, Node};
-use crate::{Numeric, Result};
+use crate::{Numeric, Result, bail, limits};
 
 /// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,13 +76,17 @@ impl Value {
     }
 
     /// The stored form.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// 54001 when it nests too deeply, 54000 when it is too large.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut out = vec![VERSION];
-        self.encode(&mut out);
-        out
+        self.encode(&mut out)?;
+        Ok(out)
     }
 
-    fn encode(&self, out: &mut Vec<u8>) {
+    fn encode(&self, out: &mut Vec<u8>) -> Result<()> {
+        limits::check_nesting()?;
         match self {
             Value::Null => out.push(KIND_NULL),
             Value::Bool(false) => out.push(KIND_FALSE),
@@ -99,10 +103,10 @@ impl Value {
                 let mut data = Vec::new();
                 let mut ends = Vec::with_capacity(elements.len());
                 for element in elements {
-                    element.encode(&mut data);
+                    element.encode(&mut data)?;
                     ends.push(data.len());
                 }
-                write_container(KIND_ARRAY, elements.len(), &[&ends], &[&data], out);
+                write_container(KIND_ARRAY, elements.len(), &[&ends], &[&data], out)?;
             }
             Value::Object(fields) => {
                 let (mut keys, mut data) = (Vec::new(), Vec::new());
@@ -110,16 +114,26 @@ impl Value {
                 for (key, value) in fields {
                     keys.extend_from_slice(key.as_bytes());
                     key_ends.push(keys.len());
-                    value.encode(&mut data);
+                    value.encode(&mut data)?;
                     ends.push(data.len());
                 }
-                write_container(KIND_OBJECT, fields.len(), &[&key_ends, &ends], &[&keys, &data], out);
+                write_container(KIND_OBJECT, fields.len(), &[&key_ends, &ends], &[&keys, &data], out)?;
             }
         }
+        Ok(())
     }
 }
 
-fn write_container(kind: u8, count: usize, tables: &[&[usize]], parts: &[&[u8]], out: &mut Vec<u8>) {
+/// What PostgreSQL's form can hold.
+const CONTAINER_BYTES_MAX: usize = 0x0fff_ffff;
+
+fn write_container(kind: u8, count: usize, tables: &[&[usize]], parts: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
+    let bytes = parts.iter().map(|part| part.len()).sum();
+    if bytes > CONTAINER_BYTES_MAX {
+        let what = if kind == KIND_ARRAY { "array" } else { "object" };
+        bail!(PROGRAM_LIMIT_EXCEEDED, "total size of jsonb {what} elements exceeds the maximum of {CONTAINER_BYTES_MAX} bytes");
+    }
+    limits::check_request(bytes)?;
     let largest = parts.iter().map(|part| part.len()).max().unwrap_or(0).max(count);
     let (code, width) = match largest {
         0..=0xff => (0, 1),
@@ -134,4 +148,5 @@ fn write_container(kind: u8, count: usize, tables: &[&[usize]], parts: &[&[u8]],
     for part in parts {
         out.extend_from_slice(part);
     }
+    Ok(())
 }

@@ -1,8 +1,10 @@
 //! Finite decimals of any size: the working form of `Numeric`.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
 use std::cmp::Ordering;
 
-use num_bigint::{BigInt, Sign};
+use num_bigint::{BigInt, BigUint, Sign};
 use num_integer::Integer;
 
 /// `mantissa / 10^scale`.
@@ -37,6 +39,41 @@ pub fn pow10_i128(n: u16) -> i128 {
 
 pub fn pow10(n: u32) -> BigInt {
     if n <= 38 { BigInt::from(pow10_i128(n as u16)) } else { BigInt::from(10).pow(n) }
+}
+
+/// Bits from which it is worth to look for a power of ten in a number before its digits are computed one by one, which takes time
+/// quadratic in their number.
+const LONG_BITS: u64 = 2048;
+
+/// A number without zeros at its end, and how many were taken: all of them or, when that is not found at once, none.
+pub fn without_zeros(n: &BigUint) -> (Cow<'_, BigUint>, u32) {
+    thread_local! {
+        /// The power of ten used last.
+        static POWER: RefCell<(u32, BigUint)> = RefCell::default();
+    }
+    // 10^k has k factors of two; a digit before the zeros has three more at most.
+    let twos = n.trailing_zeros().and_then(|twos| u32::try_from(twos).ok()).unwrap_or(0);
+    if n.bits() < LONG_BITS || u64::from(twos) < n.bits() / 8 {
+        return (Cow::Borrowed(n), 0);
+    }
+    POWER.with_borrow_mut(|(exponent, power)| {
+        if !(twos - 3..=twos).contains(exponent) {
+            *exponent = twos;
+            *power = BigUint::from(10u32).pow(twos);
+        }
+        for less in 0..=3 {
+            if *exponent > twos - less {
+                (*exponent, *power) = (twos - less, &*power / 10u32);
+            } else if *exponent < twos - less {
+                continue;
+            }
+            let (quotient, remainder) = n.div_rem(power);
+            if remainder == BigUint::ZERO {
+                return (Cow::Owned(quotient), *exponent);
+            }
+        }
+        (Cow::Borrowed(n), 0)
+    })
 }
 
 /// `n / d`, rounded. `d` is not zero.

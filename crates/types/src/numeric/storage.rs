@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use num_bigint::BigInt;
 
-use super::decimal::Decimal;
+use super::decimal::{self, Decimal};
 use super::{Numeric, Repr, SCALE_MAX, SMALL_SCALE_MAX};
 use crate::{DbError, Result, err};
 
@@ -128,8 +128,9 @@ impl Numeric {
     /// without zeros at the end. `None` for zero and the special values.
     pub fn scientific(&self) -> Option<(i32, Vec<u8>)> {
         let d = self.decimal().filter(|d| !d.is_zero())?;
-        let mut digits = d.mantissa.magnitude().to_radix_be(10);
-        let exponent = digits.len() as i64 - i64::from(d.scale);
+        let (magnitude, zeros) = decimal::without_zeros(d.mantissa.magnitude());
+        let mut digits = magnitude.to_radix_be(10);
+        let exponent = digits.len() as i64 + i64::from(zeros) - i64::from(d.scale);
         while digits.last() == Some(&0) {
             digits.pop();
         }

@@ -2,7 +2,7 @@
 
 use num_bigint::BigInt;
 
-use super::decimal::{Decimal, pow10};
+use super::decimal::{self, Decimal, pow10};
 use super::{Numeric, Repr, SMALL_SCALE_MAX, overflow};
 use crate::{DbError, Result, err};
 
@@ -132,8 +132,13 @@ fn decimal(text: &[u8]) -> Result<Option<Decimal>> {
             Some(exponent) => exponent,
         },
     };
-    let mantissa = BigInt::parse_bytes(&digits, 10).unwrap_or_default();
     scale -= exponent;
+    // Reading digits takes time quadratic in their number: too many are refused first.
+    let significant = digits.iter().skip_while(|c| **c == b'0').count() as i64;
+    if significant - scale.min(i64::from(super::SCALE_MAX)) > super::INTEGER_DIGITS_MAX {
+        return Err(overflow());
+    }
+    let mantissa = BigInt::parse_bytes(&digits, 10).unwrap_or_default();
     if scale > i64::from(super::SCALE_MAX) || -scale > super::INTEGER_DIGITS_MAX {
         // Zero has no weight that could overflow.
         return if scale < 0 && mantissa == BigInt::from(0) { Ok(Some(Decimal::integer(0))) } else { Err(overflow()) };
@@ -174,7 +179,10 @@ pub fn write_decimal(d: &Decimal, out: &mut Vec<u8>) {
     if d.is_negative() {
         out.push(b'-');
     }
-    write_digits(d.mantissa.magnitude().to_str_radix(10).as_bytes(), d.scale as usize, out);
+    let (magnitude, zeros) = decimal::without_zeros(d.mantissa.magnitude());
+    let mut digits = magnitude.to_str_radix(10).into_bytes();
+    digits.resize(digits.len() + zeros as usize, b'0');
+    write_digits(&digits, d.scale as usize, out);
 }
 
 fn write_digits(digits: &[u8], scale: usize, out: &mut Vec<u8>) {

@@ -1,6 +1,6 @@
 //! The functions and operators over regular expressions.
 
-use melba_types::{Datum, Result, err, oids};
+use melba_types::{Datum, Result, err, limits, oids};
 
 use super::similar::similar_to_regexp;
 use super::{Captures, Flags, Regexp, all_matches};
@@ -123,12 +123,15 @@ fn substring(text: &str, pattern: &str) -> Result<Datum> {
     Ok(part(text, captures[usize::from(regexp.groups > 0)].as_ref()))
 }
 
+/// A result that grew by so much is looked at.
+const LOOK_BYTES: usize = 1 << 20;
+
 /// `n`: which match to replace, 0 for all.
 fn replace(a: &[Datum], flags: Flags, start: i32, n: i32) -> Result<Datum> {
     let (text, pattern, replacement) = (a[0].as_str(), a[1].as_str(), a[2].as_str());
     let regexp = Regexp::get(pattern, flags)?;
     let mut out = String::with_capacity(text.len());
-    let (mut copied, mut seen) = (0, 0);
+    let (mut copied, mut seen, mut looked) = (0, 0, 0);
     all_matches(&regexp, text, offset(text, start), |captures| {
         seen += 1;
         let Some(whole) = &captures[0] else { return Ok(false) };
@@ -137,6 +140,10 @@ fn replace(a: &[Datum], flags: Flags, start: i32, n: i32) -> Result<Datum> {
         }
         out.push_str(&text[copied..whole.start]);
         expand(replacement, text, &captures, &mut out);
+        if out.len() - looked > LOOK_BYTES {
+            looked = out.len();
+            limits::check_length(looked)?;
+        }
         copied = whole.end;
         Ok(n == 0)
     })?;

@@ -13,8 +13,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
+use melba_types::limits::Ticker;
 use melba_types::{DbError, Result, err};
-use regex_automata::nfa::thompson::pikevm::{self, PikeVM};
+use regex_automata::nfa::thompson::{
+    self,
+    pikevm::{self, PikeVM},
+};
 use regex_automata::{Anchored, Input, MatchKind};
 
 pub use functions::{FUNCTIONS, SETS};
@@ -87,6 +91,7 @@ impl Regexp {
         } else if t.ambiguous {
             let end = PikeVM::builder()
                 .configure(pikevm::Config::new().match_kind(MatchKind::All))
+                .thompson(thompson::Config::new().nfa_size_limit(Some(COMPILED_BYTES_MAX)))
                 .build(&t.pattern)
                 .map_err(too_complex)?;
             let within = build(&format!("(?:{})\\z", t.pattern))?;
@@ -135,7 +140,9 @@ impl Regexp {
 /// All matches from `start`, none overlapping; an empty match moves on by one character.
 pub fn all_matches(regexp: &Regexp, text: &str, start: usize, mut each: impl FnMut(Captures) -> Result<bool>) -> Result<()> {
     let mut at = start;
+    let mut ticker = Ticker::new();
     while at <= text.len() {
+        ticker.step()?;
         let Some(captures) = regexp.captures_at(text, at)? else { break };
         let Some(whole) = captures[0].clone() else { break };
         if !each(captures)? {

@@ -130,6 +130,8 @@ struct Translator {
     /// Inside of a group that is to match as little as it can, whatever its own quantifiers prefer.
     shortest: bool,
     depth: usize,
+    /// Atoms, each as often as it is repeated.
+    weight: usize,
 }
 
 /// What an atom was, for what may follow it.
@@ -141,6 +143,10 @@ enum Atom {
     Constraint,
 }
 
+const TOO_COMPLEX: &str = "regular expression is too complex";
+/// Compiled, an atom takes some hundred bytes. PostgreSQL's limit of states lets about as much pass where a repetition is inside
+/// of another one.
+const WEIGHT_MAX: usize = 30_000;
 const NOT_BALANCED: &str = "parentheses () not balanced";
 const WORD: &str = "\\p{Alphabetic}0-9_";
 
@@ -159,6 +165,7 @@ impl Translator {
             quantified_group: false,
             shortest: false,
             depth: 0,
+            weight: 0,
         }
     }
 
@@ -209,7 +216,7 @@ impl Translator {
     fn alternation(&mut self) -> Result<Option<Preference>> {
         self.depth += 1;
         if self.depth > 250 {
-            return Err(invalid("regular expression is too complex"));
+            return Err(invalid(TOO_COMPLEX));
         }
         let mut preference = self.branch()?;
         while self.peek() == Some('|') {
@@ -233,18 +240,18 @@ impl Translator {
                 Some(')') => return Err(invalid(NOT_BALANCED)),
                 Some(_) => {}
             }
-            let (from, start, groups) = (self.at, self.out.len(), self.groups);
+            let (from, start, groups, weight) = (self.at, self.out.len(), self.groups, self.weight);
             let atom = self.atom()?;
             if matches!(atom, Atom::Group(_)) && !self.shortest && self.eat_shortest() {
                 let end = self.at;
                 self.out.truncate(start);
-                (self.at, self.groups, self.shortest) = (from, groups, true);
+                (self.at, self.groups, self.weight, self.shortest) = (from, groups, weight, true);
                 self.atom()?;
                 (self.at, self.shortest, self.lazy) = (end, false, true);
                 preference = preference.or(Some(Preference::Shortest));
                 continue;
             }
-            let quantified = self.quantifier(start, &atom)?;
+            let quantified = self.quantifier(start, weight, &atom)?;
             let own = match atom {
                 Atom::Quantifiable(p) | Atom::Group(p) => quantified.or(p),
                 Atom::Constraint => None,
@@ -273,6 +280,7 @@ impl Translator {
 
     fn atom(&mut self) -> Result<Atom> {
         let Some(c) = self.next() else { return Err(invalid("invalid regular expression")) };
+        self.weight += 1;
         match c {
             '.' => self.out.push_str(if self.flags.newline_excluded { "(?-s:.)" } else { "(?s:.)" }),
             '^' => {
@@ -320,8 +328,9 @@ impl Translator {
         self.eat("{1,1}?") || self.eat("{1}?")
     }
 
-    /// A quantifier, when there is one; answers the preference it gives.
-    fn quantifier(&mut self, start: usize, atom: &Atom) -> Result<Option<Preference>> {
+    /// A quantifier of what was written from `start` on and has made the whole heavier than `weight`, when there is one; answers
+    /// the preference it gives.
+    fn quantifier(&mut self, start: usize, weight: usize, atom: &Atom) -> Result<Option<Preference>> {
         self.skip_expanded()?;
         let (minimum, maximum) = match self.peek() {
             Some('*') => (0, None),
@@ -361,6 +370,12 @@ impl Translator {
         }
         if matches!(self.peek(), Some('*' | '+' | '?')) {
             return Err(invalid("quantifier operand invalid"));
+        }
+        // Repetitions are copies in what is compiled.
+        let copies = maximum.unwrap_or(minimum).max(1) as usize;
+        self.weight = weight + (self.weight - weight).saturating_mul(copies);
+        if self.weight > WEIGHT_MAX {
+            return Err(invalid(TOO_COMPLEX));
         }
         self.quantified_group |= matches!(atom, Atom::Group(_)) && maximum != Some(1);
         // An escaped or multi-character atom is one unit only in a group of its own.

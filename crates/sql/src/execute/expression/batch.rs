@@ -42,6 +42,15 @@ impl Vector<'_> {
         }
     }
 
+    /// Memory of the values that were computed.
+    pub fn owned_bytes(&self) -> usize {
+        match self {
+            Vector::Borrowed(_) => 0,
+            Vector::Owned(c) => c.memory_bytes(),
+            Vector::Scalar(d) => d.heap_bytes(),
+        }
+    }
+
     fn operand(&self) -> Operand<'_> {
         match self {
             Vector::Borrowed(c) => Operand::Column(c),
@@ -186,7 +195,21 @@ impl Expression {
     }
 
     fn eval_call<'a>(&self, call: &Call, ctx: &ExecContext, batch: &'a Batch) -> Result<Vector<'a>> {
+        if call.args.iter().any(Expression::makes_values) {
+            return self.eval_pieces(call, ctx, batch);
+        }
         let args = call.args.iter().map(|arg| arg.eval_vector(ctx, batch)).collect::<Result<Vec<_>>>()?;
+        self.eval_on_args(call, ctx, batch, args)
+    }
+
+    /// The call for every row of the batch, from which its operands were evaluated.
+    pub(super) fn eval_on_args<'a>(
+        &self,
+        call: &Call,
+        ctx: &ExecContext,
+        batch: &Batch,
+        args: Vec<Vector<'_>>,
+    ) -> Result<Vector<'a>> {
         let context = call.context(ctx);
         if call.strict && args.iter().any(|a| matches!(a, Vector::Scalar(Datum::Null))) {
             return Ok(Vector::Scalar(Datum::Null));

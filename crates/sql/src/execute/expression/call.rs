@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_functions::{CallContext, RowColumn, ScalarFn, VectorFn};
-use melba_types::{Datum, Oid, Result};
+use melba_types::{Datum, Oid, Result, limits};
 
 use super::Expression;
 use super::stored::StoredFunction;
@@ -64,10 +64,16 @@ impl Call {
         if self.strict && args.iter().any(Datum::is_null) {
             return Ok(Datum::Null);
         }
-        match &self.target {
-            Target::Scalar(function) => function(context, args),
-            Target::System(source) => context.session.system_function(source, context, args),
+        let value = match &self.target {
+            Target::Scalar(function) => function(context, args)?,
+            Target::System(source) => context.session.system_function(source, context, args)?,
+        };
+        match &value {
+            Datum::Text(v) => limits::check_value(v.len())?,
+            Datum::Bytes(v) => limits::check_value(v.len())?,
+            _ => {}
         }
+        Ok(value)
     }
 
     /// Evaluates the operands on a row and calls.

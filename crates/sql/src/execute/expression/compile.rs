@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::{Catalog, Function, classes};
 use melba_functions::{CallContext, Session, registry};
-use melba_types::{Datum, DbError, Kind, Oid, Result, bail, oids};
+use melba_types::{Datum, DbError, Kind, Oid, Result, bail, limits, oids};
 
 use super::array::Members;
 use super::stored::StoredFunction;
@@ -109,6 +109,8 @@ impl<'a> Compiler<'a> {
     }
 
     pub fn compile(&mut self, expr: &Expr) -> Result<Expression> {
+        limits::check_stack()?;
+        limits::check()?;
         Ok(match expr {
             Expr::Const(c) => self.expression(Node::Const(c.value.clone()), c.ty),
             Expr::Var(var) => {

@@ -11,6 +11,7 @@ mod batch;
 mod call;
 pub mod compile;
 mod condition;
+mod pieces;
 mod routine;
 mod row;
 mod sqlvalue;
@@ -25,6 +26,7 @@ pub use batch::Vector;
 pub use batch::{filter, repeat};
 pub use call::{Call, Target};
 pub use compile::{Compiler, Resolved, Scope, TableScope, compile_domain_check, compile_for_table};
+pub use pieces::{Pieces, Weight};
 pub use routine::Routine;
 pub use subplan::{SubPlan, SubPlanKind, SubPlanTest};
 

@@ -6,7 +6,7 @@ use melba_catalog::{Catalog, classes};
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Record, Result, err};
 
 use super::partial::passing;
-use crate::execute::expression::Target;
+use crate::execute::expression::{Target, Weight};
 use crate::execute::{BATCH_ROWS, ExecContext, Operator};
 use crate::plan::node::{FunctionScanNode, RowShape, SetCall, SetSource};
 
@@ -176,7 +176,8 @@ impl Operator for FunctionScanOp {
         while !self.done {
             let mut columns: Vec<Column> = self.kinds.iter().map(|k| Column::with_capacity(*k, 16)).collect();
             let mut rows = 0;
-            while rows < limit {
+            let mut weight = Weight::default();
+            while rows < limit && !weight.is_much() {
                 let mut row = match self.row(ctx) {
                     Ok(Some(row)) => row,
                     Ok(None) => {
@@ -189,6 +190,7 @@ impl Operator for FunctionScanOp {
                     }
                     Err(error) => return Err(error),
                 };
+                weight.add(&row);
                 for (column, &output) in columns.iter_mut().zip(&self.node.outputs) {
                     column.push(std::mem::take(&mut row[output]));
                 }

@@ -21,7 +21,7 @@ mod table_scan;
 mod unique_scan;
 mod window;
 
-use melba_types::Result;
+use melba_types::{Result, limits};
 
 pub(crate) use dedup::KEY_OVERHEAD_BYTES;
 pub(crate) use lock_rows::{Purpose, Relock, lock_and_recheck, replace, still_holds};
@@ -34,6 +34,7 @@ use crate::plan::node::{Op, PlanNode};
 
 /// The operator for a plan node.
 pub(crate) fn build(node: &PlanNode, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
+    limits::check_stack()?;
     let operator: Box<dyn Operator> = match &node.op {
         Op::Result(n) => Box::new(simple::ResultOp::new(n.clone(), ctx)?),
         Op::Values(n) => Box::new(simple::ValuesOp::new(n.clone(), node.kinds.clone())),

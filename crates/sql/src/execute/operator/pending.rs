@@ -75,30 +75,9 @@ pub(crate) fn append(to: &mut Batch, from: Batch) {
         return;
     }
     for (a, b) in to.columns.iter_mut().zip(&from.columns) {
-        append_column(a, b);
+        a.append(b);
     }
     to.rows += from.rows;
-}
-
-fn append_column(to: &mut Column, from: &Column) {
-    use melba_types::ColumnData::*;
-    if to.validity.is_none() && from.validity.is_none() {
-        match (&mut to.data, &from.data) {
-            (Bool(a), Bool(b)) => return a.extend_from_slice(b),
-            (Int2(a), Int2(b)) => return a.extend_from_slice(b),
-            (Int4(a), Int4(b)) => return a.extend_from_slice(b),
-            (Int8(a), Int8(b)) => return a.extend_from_slice(b),
-            (Float4(a), Float4(b)) => return a.extend_from_slice(b),
-            (Float8(a), Float8(b)) => return a.extend_from_slice(b),
-            (Oid(a), Oid(b)) => return a.extend_from_slice(b),
-            (Datum(a), Datum(b)) => return a.extend_from_slice(b),
-            (Text(a), Text(b)) | (Bytes(a), Bytes(b)) => return a.append(b),
-            _ => {}
-        }
-    }
-    for i in 0..from.len() {
-        to.push(from.get(i));
-    }
 }
 
 /// A batch of rows given as datums.

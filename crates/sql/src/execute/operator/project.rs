@@ -7,13 +7,18 @@ use melba_types::{Batch, Column, Datum, DbError, Result};
 use super::build;
 use super::function_scan::RowIter;
 use super::partial::{indices, rows_before};
-use crate::execute::expression::Node;
+use crate::execute::expression::{Node, Pieces, Weight};
 use crate::execute::{BATCH_ROWS, ExecContext, Expression, Operator};
 use crate::plan::node::{ProjectNode, ProjectSetNode};
 
 pub(super) struct ProjectOp {
     node: Arc<ProjectNode>,
     input: Box<dyn Operator>,
+    /// Values may be long: how many rows are computed together.
+    pieces: Option<Pieces>,
+    /// Input rows that are left when they are computed in pieces.
+    left: Batch,
+    at: usize,
     /// The row after those returned has failed.
     failed: Option<DbError>,
 }
@@ -21,7 +26,23 @@ pub(super) struct ProjectOp {
 impl ProjectOp {
     pub fn new(node: Arc<ProjectNode>, ctx: &ExecContext) -> Result<ProjectOp> {
         let input = build(&node.input, ctx)?;
-        Ok(ProjectOp { node, input, failed: None })
+        let pieces = node.expressions.iter().any(Expression::makes_values).then(Pieces::default);
+        Ok(ProjectOp { node, input, pieces, left: Batch::default(), at: 0, failed: None })
+    }
+
+    /// The next rows of the input, as many as are computed together.
+    fn part(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if self.at >= self.left.rows {
+            let Some(batch) = self.input.next(ctx, limit)? else { return Ok(None) };
+            if self.pieces.is_none_or(|pieces| pieces.next(batch.rows) == batch.rows) {
+                return Ok(Some(batch));
+            }
+            (self.left, self.at) = (batch, 0);
+        }
+        let rows = self.pieces.unwrap_or_default().next((self.left.rows - self.at).min(limit));
+        let part = self.left.slice(self.at..self.at + rows, None);
+        self.at += rows;
+        Ok(Some(part))
     }
 
     /// The columns that are computed, by their places.
@@ -76,11 +97,15 @@ impl Operator for ProjectOp {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
-        let Some(batch) = self.input.next(ctx, limit)? else { return Ok(None) };
-        match self.project(ctx, batch) {
-            (Some(batch), failed) => {
+        let Some(part) = self.part(ctx, limit)? else { return Ok(None) };
+        let rows = part.rows;
+        match self.project(ctx, part) {
+            (Some(made), failed) => {
+                if let Some(pieces) = &mut self.pieces {
+                    pieces.made(rows, made.memory_bytes());
+                }
                 self.failed = failed;
-                Ok(Some(batch))
+                Ok(Some(made))
             }
             (None, Some(error)) => Err(error),
             (None, None) => Ok(None),
@@ -89,6 +114,7 @@ impl Operator for ProjectOp {
 
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
         self.failed = None;
+        (self.left, self.at) = (Batch::default(), 0);
         self.input.rescan(ctx)
     }
 }
@@ -167,7 +193,8 @@ impl ProjectSetOp {
 
     /// Appends rows to the columns up to `limit`; `rows` counts the whole ones.
     fn fill(&mut self, ctx: &ExecContext, limit: usize, columns: &mut [Column], rows: &mut usize) -> Result<()> {
-        while *rows < limit {
+        let mut weight = Weight::default();
+        while *rows < limit && !weight.is_much() {
             if !self.active && !self.advance(ctx)? {
                 break;
             }
@@ -179,7 +206,9 @@ impl ProjectSetOp {
             let width = self.row.len();
             self.row.extend(values);
             for (column, e) in columns.iter_mut().zip(&self.node.expressions) {
-                column.push(e.eval_row(ctx, &self.row)?);
+                let value = e.eval_row(ctx, &self.row)?;
+                weight.add(std::slice::from_ref(&value));
+                column.push(value);
             }
             self.row.truncate(width);
             *rows += 1;

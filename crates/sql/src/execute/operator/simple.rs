@@ -7,7 +7,7 @@ use melba_types::{Batch, Column, Datum, DbError, Kind, Result};
 use super::partial::passing;
 use super::pending::{Pending, batch_of, give};
 use super::{build, table_scan};
-use crate::execute::expression::filter;
+use crate::execute::expression::{Weight, filter};
 use crate::execute::{BATCH_ROWS, ExecContext, Expression, Operator};
 use crate::plan::node::{FilterNode, ResultNode, SystemScanNode};
 
@@ -86,16 +86,23 @@ impl Operator for ValuesOp {
             return Ok(None);
         }
         let mut columns: Vec<Column> = self.kinds.iter().map(|k| Column::with_capacity(*k, to - self.at)).collect();
+        let mut weight = Weight::default();
+        let mut rows = 0;
         for i in self.at..to {
+            if weight.is_much() {
+                break;
+            }
+            rows += 1;
             let (row, offset) = if width > 0 && i > 0 { (1, (i - 1) * width) } else { (i, 0) };
             ctx.set_parameter_offset(offset);
             for (column, e) in columns.iter_mut().zip(&self.rows[row]) {
-                column.push(e.eval_stored(ctx, &[])?);
+                let value = e.eval_stored(ctx, &[])?;
+                weight.add(std::slice::from_ref(&value));
+                column.push(value);
             }
         }
         ctx.set_parameter_offset(0);
-        let rows = to - self.at;
-        self.at = to;
+        self.at += rows;
         Ok(Some(Batch { columns, rows }))
     }
 

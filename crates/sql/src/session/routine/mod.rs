@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use melba_catalog::{Function, classes};
 use melba_functions::{RoutineCall, RoutineRows};
-use melba_types::{Datum, DbError, Result, err};
+use melba_types::{Datum, DbError, Result, limits};
 
 pub(super) use body::BodyCache;
 pub(crate) use body::check_statement as check_routine_statement;
@@ -25,9 +25,6 @@ use super::names::SearchPath;
 use super::settings::Scope;
 use super::user::User;
 use run::Run;
-
-/// Stack that nested calls may take: a part of `STACK_BYTES`, so that the statement at the bottom has the rest.
-const STACK_BYTES_MAX: usize = 32 << 20;
 
 impl StatementContext {
     /// The value of a function.
@@ -42,18 +39,10 @@ impl StatementContext {
 
     /// The surroundings of a function's statements, and the settings that last as long as it runs.
     fn within_routine(&self, function: &Function) -> Result<(Arc<StatementContext>, Option<LocalSettings>)> {
-        let here = stack_position();
-        let bottom = self.stack_bottom.unwrap_or(here);
-        if bottom.abs_diff(here) > STACK_BYTES_MAX {
-            return Err(err!(STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint(format!(
-                "Increase the configuration parameter \"max_stack_depth\" (currently {}), after ensuring the platform's stack depth \
-                 limit is adequate.",
-                format_args!("{}kB", self.session.settings.lock().get("max_stack_depth").as_integer())
-            )));
-        }
+        limits::check_stack()?;
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
         let catalog_version = tx.cluster().catalog_version();
-        let mut inner = StatementContext { catalog: tx.catalog(), catalog_version, stack_bottom: Some(bottom), ..self.clone() };
+        let mut inner = StatementContext { catalog: tx.catalog(), catalog_version, ..self.clone() };
         if function.security_definer
             && let Some(owner) = inner.catalog.role(function.owner)
         {
@@ -77,12 +66,6 @@ impl StatementContext {
         self.path = Arc::new(SearchPath::new(settings.get("search_path").as_text(), &self.catalog, &self.user, temporary));
         self.format = Arc::new(format_settings(&settings));
     }
-}
-
-/// Roughly where the thread's stack ends now.
-fn stack_position() -> usize {
-    let here = 0u8;
-    std::ptr::from_ref(&here).addr()
 }
 
 /// The settings of a function's SET clauses; put back when it is dropped.

@@ -8,7 +8,7 @@ use melba_types::{Batch, ByteStrings, Column, Datum, Result};
 
 use super::input::{Arguments, group_bytes};
 use super::{Group, State};
-use crate::execute::expression::Vector;
+use crate::execute::expression::{Pieces, Vector};
 use crate::execute::spill::{Partitions, Run, Sorter};
 use crate::execute::{BATCH_ROWS, ExecContext};
 use crate::plan::node::{AggregateNode, AggregateSpec};
@@ -42,6 +42,11 @@ pub(super) struct Pass<'a> {
     unaccounted: usize,
     /// No new groups are taken.
     full: bool,
+    /// Keys or arguments are computed and may be long.
+    makes_values: bool,
+    pieces: Pieces,
+    /// What they took of the rows taken last.
+    piece_bytes: usize,
     /// Keys that may be another value when evaluated again cannot be split.
     fixed: bool,
 }
@@ -70,6 +75,9 @@ impl<'a> Pass<'a> {
             bytes: 0,
             unaccounted: 0,
             full: false,
+            makes_values: node.groups.iter().chain(node.aggregates.iter().flat_map(|a| &a.call.args)).any(|e| e.makes_values()),
+            pieces: Pieces::default(),
+            piece_bytes: 0,
             fixed: !node.groups.iter().any(|g| g.is_volatile()),
             sets: sets.clone(),
         };
@@ -91,14 +99,30 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Takes some rows.
+    /// Takes some rows, in pieces when what is computed of them may be long.
     pub fn take(&mut self, batch: &Batch) -> Result<()> {
+        let mut at = 0;
+        while at < batch.rows {
+            let rows = if self.makes_values { self.pieces.next(batch.rows - at) } else { batch.rows };
+            self.piece_bytes = 0;
+            match rows == batch.rows {
+                true => self.take_piece(batch)?,
+                false => self.take_piece(&batch.slice(at..at + rows, None))?,
+            }
+            self.pieces.made(rows, self.piece_bytes);
+            at += rows;
+        }
+        Ok(())
+    }
+
+    fn take_piece(&mut self, batch: &Batch) -> Result<()> {
         let (node, ctx) = (self.node, self.ctx);
         let keys = node.groups.iter().map(|g| g.eval_vector(ctx, batch)).collect::<Result<Vec<_>>>()?;
         let evaluate = |batch: &Batch| -> Result<Vec<Arguments>> {
             node.aggregates.iter().map(|spec| Arguments::new(spec, ctx, batch)).collect()
         };
         let mut shared: Option<Vec<Arguments>> = None;
+        self.piece_bytes += keys.iter().map(Vector::owned_bytes).sum::<usize>();
         for set in self.sets.clone() {
             let mut places = self.place(set, &keys, batch)?;
             let of_part;
@@ -114,6 +138,7 @@ impl<'a> Pass<'a> {
                     None => shared.insert(evaluate(batch)?),
                 }
             };
+            self.piece_bytes += arguments.iter().flat_map(|a| &a.columns).map(Column::memory_bytes).sum::<usize>();
             for (i, arguments) in arguments.iter().enumerate() {
                 self.feed(i, arguments, &places)?;
             }
