@@ -4,6 +4,8 @@
 //! otherwise), three eighths for what queries and write sets hold. The rest is for what nobody counts: connections, catalogs and
 //! plans, the buffers of background work, the allocator.
 
+use std::path::Path;
+
 const MACHINE_SHARE: u64 = 4;
 /// When the machine does not tell how much it has, and the least there is any use in.
 const DEFAULT_BYTES: u64 = 256 << 20;
@@ -58,15 +60,46 @@ pub fn write_set_bytes(query_bytes: u64) -> usize {
     (query_bytes / 16).clamp(256 << 10, 32 << 20) as usize
 }
 
-/// The machine's memory, or what the process's control group may use of it.
+/// The machine's memory, or what the process's control groups may use of it.
 fn machine_bytes() -> Option<u64> {
-    let limit = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
     let total = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
         let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
         Some(kilobytes << 10)
     });
-    total.into_iter().chain(limit).min()
+    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    total.into_iter().chain(group_limit(Path::new("/sys/fs/cgroup"), &groups)).min()
+}
+
+/// The least limit of the groups that a process is in and of those above them. `groups` is /proc/self/cgroup: lines of number,
+/// controllers and path; version 2 has number 0 and no controllers. In a container the paths may be those of the machine, and the
+/// container's own group is the root.
+fn group_limit(root: &Path, groups: &str) -> Option<u64> {
+    let mut limits = Vec::new();
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else { continue };
+        let (tree, file) = match controllers {
+            "" => (root.to_owned(), "memory.max"),
+            _ if controllers.split(',').any(|c| c == "memory") => (root.join("memory"), "memory.limit_in_bytes"),
+            _ => continue,
+        };
+        let group = tree.join(path.trim_start_matches('/'));
+        let of_tree = group.ancestors().take_while(|group| group.starts_with(&tree));
+        limits.extend(of_tree.filter_map(|group| read_limit(&group.join(file))));
+        // Beside version 1, version 2 may be mounted further down.
+        if controllers.is_empty() {
+            let group = root.join("unified").join(path.trim_start_matches('/'));
+            limits.extend(group.ancestors().take_while(|g| *g != root).filter_map(|g| read_limit(&g.join(file))));
+        }
+    }
+    limits.into_iter().min()
+}
+
+/// "max", and the number by which version 1 says the same, are no limits.
+fn read_limit(file: &Path) -> Option<u64> {
+    let bytes: u64 = std::fs::read_to_string(file).ok()?.trim().parse().ok()?;
+    (bytes < 1 << 60).then_some(bytes)
 }
 
 #[cfg(test)]
@@ -97,5 +130,28 @@ mod tests {
         assert!(value(&all, "memory").is_some_and(|v| v.ends_with("kB")) && value(&all, "shared_buffers").is_some());
         assert_eq!(with_defaults(vec![pair("memory", "much")]).len(), 1);
         assert_eq!(query_bytes(256 << 20), 96 << 20);
+    }
+
+    #[test]
+    fn the_least_limit_of_a_group_and_those_above_counts() {
+        let root = tempfile::tempdir().expect("a folder");
+        let put = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("has one")).expect("made");
+            std::fs::write(path, text).expect("written");
+        };
+        let limit = |groups: &str| group_limit(root.path(), groups);
+        assert_eq!(limit("0::/system.slice/melba.service\n"), None);
+        put("system.slice/melba.service/memory.max", "1073741824\n");
+        put("system.slice/memory.max", "max\n");
+        assert_eq!(limit("0::/system.slice/melba.service\n"), Some(1 << 30));
+        put("system.slice/memory.max", "536870912\n");
+        assert_eq!(limit("0::/system.slice/melba.service\n"), Some(1 << 29));
+        put("memory/docker/memory.limit_in_bytes", "268435456");
+        put("memory/memory.limit_in_bytes", "9223372036854771712");
+        assert_eq!(limit("4:cpu,cpuacct:/docker\n3:memory:/docker\n"), Some(1 << 28));
+        assert_eq!(limit("3:memory:/elsewhere\n"), None);
+        put("memory.max", "134217728");
+        assert_eq!(limit("0::/a/path/of/the/machine\n"), Some(1 << 27));
     }
 }

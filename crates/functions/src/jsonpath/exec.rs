@@ -1,6 +1,7 @@
 //! Runs a path over a document.
 
 use std::cmp::Ordering;
+use std::rc::Rc;
 
 use melba_types::jsonb::Value;
 use melba_types::{DbError, Numeric, Result, err, limits};
@@ -8,6 +9,7 @@ use melba_types::{DbError, Numeric, Result, err, limits};
 use super::ast::{Accessor, Expr, Operator, Path};
 use super::methods;
 use crate::Session;
+use crate::text::regexp::{Flags, Regexp};
 
 /// What a path runs over.
 pub struct Executor<'a> {
@@ -248,10 +250,12 @@ impl Executor<'_> {
             Expr::LikeRegex(operand, pattern, flags) => {
                 let Some(items) = self.attempt(self.unwrapped(operand, scope))? else { return Ok(None) };
                 let regex = regex_of(pattern, flags)?;
-                self.any(items.iter().map(|item| match item {
-                    Value::String(text) => Some(regex.is_match(text)),
-                    _ => None,
-                }))
+                let test = |item: &Value| match item {
+                    Value::String(text) => regex.is_match(text).map(Some),
+                    _ => Ok(None),
+                };
+                let tests = items.iter().map(test).collect::<Result<Vec<_>>>()?;
+                self.any(tests.into_iter())
             }
             other => match &self.items(other, scope)?[..] {
                 [Value::Bool(v)] => Some(*v),
@@ -341,22 +345,22 @@ fn compare(op: Operator, a: &Value, b: &Value) -> Option<bool> {
     })
 }
 
-/// The regular expression of like_regex.
-pub fn regex_of(pattern: &str, flags: &str) -> Result<regex::Regex> {
-    let mut builder_flags = String::new();
-    let mut literal = false;
-    for flag in flags.chars() {
-        match flag {
-            'i' | 's' | 'm' => builder_flags.push(flag),
-            'q' => literal = true,
-            'x' => return Err(DbError::unsupported("XQuery \"x\" flag (expanded regular expressions)")),
-            other => {
-                return Err(err!(SYNTAX_ERROR, "invalid input syntax for type jsonpath")
-                    .detail(format!("Unrecognized flag character \"{other}\" in LIKE_REGEX predicate.")));
-            }
-        }
+/// The regular expression of like_regex: PostgreSQL's, with XQuery's flags.
+pub fn regex_of(pattern: &str, flags: &str) -> Result<Rc<Regexp>> {
+    if let Some(other) = flags.chars().find(|flag| !LIKE_REGEX_FLAGS.contains(*flag)) {
+        return Err(err!(SYNTAX_ERROR, "invalid input syntax for type jsonpath")
+            .detail(format!("Unrecognized flag character \"{other}\" in LIKE_REGEX predicate.")));
     }
-    let pattern = if literal { regex::escape(pattern) } else { pattern.to_string() };
-    let pattern = if builder_flags.is_empty() { pattern } else { format!("(?{builder_flags}){pattern}") };
-    regex::Regex::new(&pattern).map_err(|_| err!(INVALID_REGULAR_EXPRESSION, "invalid regular expression: \"{pattern}\""))
+    let has = |flag| flags.contains(flag);
+    let flags = match has('q') {
+        true => Flags { ignore_case: has('i'), literal: true, ..Flags::default() },
+        false if has('x') => {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "XQuery \"x\" flag (expanded regular expressions) is not implemented"));
+        }
+        false => Flags { ignore_case: has('i'), newline_excluded: !has('s'), newline_anchors: has('m'), ..Flags::default() },
+    };
+    Regexp::get(pattern, flags)
 }
+
+/// In the order in which they are printed.
+pub const LIKE_REGEX_FLAGS: &str = "ismxq";

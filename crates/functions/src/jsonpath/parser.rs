@@ -3,6 +3,7 @@
 use melba_types::{DbError, Numeric, Result, err, json, limits};
 
 use super::ast::{Accessor, Expr, Operator, Path};
+use super::exec::LIKE_REGEX_FLAGS;
 
 #[derive(Clone, Debug, PartialEq)]
 enum Token {
@@ -274,6 +275,7 @@ impl Parser {
                 }
                 self.deepen()?;
                 super::exec::regex_of(&pattern, &flags)?;
+                let flags = LIKE_REGEX_FLAGS.chars().filter(|flag| flags.contains(*flag)).collect();
                 left = Expr::LikeRegex(Box::new(left), pattern, flags);
                 continue;
             }

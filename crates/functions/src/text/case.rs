@@ -1,15 +1,18 @@
 //! Case mapping, normalization and other properties of Unicode characters.
 
-use melba_types::{Datum, Result, err};
+use melba_types::{Datum, Result, err, limits};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::{CallContext, ScalarFn};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
-    ("upper", |_, a| Ok(Datum::text(upper(a[0].as_str())))),
-    ("lower", |_, a| Ok(Datum::text(lower(a[0].as_str())))),
-    ("casefold", |_, a| Ok(Datum::text(a[0].as_str().chars().map(fold_char).collect::<String>()))),
-    ("initcap", |_, a| Ok(Datum::text(initcap(a[0].as_str())))),
+    ("upper", |_, a| mapped(a[0].as_str(), |piece| upper(piece))),
+    ("lower", |_, a| mapped(a[0].as_str(), |piece| lower(piece))),
+    ("casefold", |_, a| mapped(a[0].as_str(), |piece| piece.chars().map(fold_char).collect::<String>())),
+    ("initcap", |_, a| {
+        let mut in_word = false;
+        mapped(a[0].as_str(), |piece| initcap(piece, &mut in_word))
+    }),
     ("unicode_normalize_func", |_, a| Ok(Datum::text(normalize(a[0].as_str(), a[1].as_str())?))),
     ("unicode_is_normalized", |_, a| Ok(Datum::Bool(normalize(a[0].as_str(), a[1].as_str())? == a[0].as_str()))),
     ("unicode_assigned", |_, a| Ok(Datum::Bool(a[0].as_str().chars().all(is_assigned)))),
@@ -53,11 +56,27 @@ pub fn lower(s: &str) -> String {
     if s.is_ascii() { s.to_ascii_lowercase() } else { s.chars().map(lower_char).collect() }
 }
 
-fn initcap(s: &str) -> String {
-    let mut in_word = false;
+/// A text mapped piece by piece, with looks at the statement's end between the pieces of a long one.
+pub fn mapped(s: &str, mut f: impl FnMut(&str) -> String) -> Result<Datum> {
+    const PIECE_BYTES: usize = 1 << 20;
+    if s.len() <= PIECE_BYTES {
+        return Ok(Datum::text(f(s)));
+    }
+    let mut out = String::with_capacity(s.len());
+    let mut rest = s;
+    while !rest.is_empty() {
+        limits::check()?;
+        let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE_BYTES.min(rest.len())));
+        out.push_str(&f(piece));
+        rest = after;
+    }
+    Ok(Datum::text(out))
+}
+
+fn initcap(s: &str, in_word: &mut bool) -> String {
     let map = |c: char| {
-        let mapped = if in_word { lower_char(c) } else { upper_char(c) };
-        in_word = c.is_alphanumeric();
+        let mapped = if *in_word { lower_char(c) } else { upper_char(c) };
+        *in_word = c.is_alphanumeric();
         mapped
     };
     s.chars().map(map).collect()

@@ -11,12 +11,12 @@ use crate::{CallContext, ScalarFn};
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("binary_encode", encode),
     ("binary_decode", decode),
-    ("md5_text", |_, a| Ok(Datum::text(hex(&Md5::digest(a[0].as_str()))))),
-    ("md5_bytea", |_, a| Ok(Datum::text(hex(&Md5::digest(a[0].as_bytes()))))),
-    ("sha224_bytea", |_, a| Ok(Datum::bytes(Sha224::digest(a[0].as_bytes()).as_slice()))),
-    ("sha256_bytea", |_, a| Ok(Datum::bytes(Sha256::digest(a[0].as_bytes()).as_slice()))),
-    ("sha384_bytea", |_, a| Ok(Datum::bytes(Sha384::digest(a[0].as_bytes()).as_slice()))),
-    ("sha512_bytea", |_, a| Ok(Datum::bytes(Sha512::digest(a[0].as_bytes()).as_slice()))),
+    ("md5_text", |_, a| Ok(Datum::text(hex(&digest::<Md5>(a[0].as_str().as_bytes())?)))),
+    ("md5_bytea", |_, a| Ok(Datum::text(hex(&digest::<Md5>(a[0].as_bytes())?)))),
+    ("sha224_bytea", |_, a| digest::<Sha224>(a[0].as_bytes()).map(Datum::bytes)),
+    ("sha256_bytea", |_, a| digest::<Sha256>(a[0].as_bytes()).map(Datum::bytes)),
+    ("sha384_bytea", |_, a| digest::<Sha384>(a[0].as_bytes()).map(Datum::bytes)),
+    ("sha512_bytea", |_, a| digest::<Sha512>(a[0].as_bytes()).map(Datum::bytes)),
     ("crc32_bytea", |_, a| Ok(Datum::Int8(i64::from(crc32(a[0].as_bytes(), 0xedb8_8320))))),
     ("crc32c_bytea", |_, a| Ok(Datum::Int8(i64::from(crc32(a[0].as_bytes(), 0x82f6_3b78))))),
     ("pg_convert", |_, a| {
@@ -31,6 +31,16 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     }),
     ("to_ascii_default", |_, _| Err(err!(FEATURE_NOT_SUPPORTED, "encoding conversion from UTF8 to ASCII not supported"))),
 ];
+
+/// A message's digest, with looks at the statement's end while it is computed.
+fn digest<D: Digest>(message: &[u8]) -> Result<Vec<u8>> {
+    let mut digest = D::new();
+    for piece in message.chunks(1 << 20) {
+        limits::check_interrupt()?;
+        digest.update(piece);
+    }
+    Ok(digest.finalize().to_vec())
+}
 
 fn hex(bytes: &[u8]) -> String {
     let mut out = Vec::new();

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use melba_types::limits::{self, Ticker};
 use melba_types::{Datum, Result, err, shared};
 
+use super::case::mapped;
 use super::io::{char_text, unpadded};
 use crate::bytea::{overlay_ranges, substring_range};
 use crate::varlena::HEADER_BYTES;
@@ -75,7 +76,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("rtrim", |_, a| strict(a, |s| s.trim_end_matches(in_set(a[1].as_str())).into())),
     ("btrim1", |_, a| strict(a, |s| s.trim_matches(' ').into())),
     ("ltrim1", |_, a| strict(a, |s| s.trim_start_matches(' ').into())),
-    ("translate", |_, a| strict(a, |s| translate(s, a[1].as_str(), a[2].as_str()))),
+    ("translate", |_, a| mapped(a[0].as_str(), |s| translate(s, a[1].as_str(), a[2].as_str()))),
     ("ascii", |_, a| Ok(Datum::Int4(a[0].as_str().chars().next().map_or(0, |c| c as i32)))),
     ("chr", |_, a| chr(a[0].as_i32())),
     ("split_part", split_part),

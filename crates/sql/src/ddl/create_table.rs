@@ -59,6 +59,10 @@ impl Ddl<'_> {
         let mut inheritance = self.inheritance(&s.inh_relations, s.partbound.is_some(), persistence)?;
         let mut builder = TableBuilder::default();
         for element in &s.table_elts {
+            // Each name is compared with those before it.
+            if builder.columns.len() > COLUMNS_MAX {
+                break;
+            }
             match inner(element)? {
                 N::ColumnDef(def) if inheritance.is_partition => self.add_partition_column(&mut builder, def, &inheritance)?,
                 N::ColumnDef(def) => self.add_column_definition(&mut builder, def)?,

@@ -8,7 +8,7 @@ use super::arithmetic::{RESULT_SCALE_MAX, SIGNIFICANT_DIGITS_MIN};
 use super::decimal::{Decimal, Rounding, divide, pow10};
 use super::functions::square_root;
 use super::{Numeric, Repr, division_by_zero, overflow};
-use crate::{DbError, Result, err};
+use crate::{DbError, Result, err, limits};
 
 const LOG10_E: f64 = std::f64::consts::LOG10_E;
 /// Exponents from here on over- or underflow: twice the largest precision, times ln 10 and some.
@@ -183,6 +183,7 @@ fn exp(x: &Decimal, scale: u32) -> Result<Decimal> {
     let mut term = x.clone();
     let mut n = 2;
     loop {
+        limits::check_interrupt()?;
         term = divide(&(&term * &x), &(&one * n), Rounding::Nearest);
         if term == BigInt::from(0) {
             break;
@@ -191,21 +192,23 @@ fn exp(x: &Decimal, scale: u32) -> Result<Decimal> {
         n += 1;
     }
     for _ in 0..halvings {
+        limits::check_interrupt()?;
         sum = divide(&(&sum * &sum), &one, Rounding::Nearest);
     }
     Ok(Decimal::new(sum, working).round(i64::from(scale), Rounding::Nearest))
 }
 
 /// `2 * atanh(numerator / denominator)` in units of `1 / one`, for small quotients.
-fn twice_atanh(numerator: &BigInt, denominator: &BigInt, one: &BigInt) -> BigInt {
+fn twice_atanh(numerator: &BigInt, denominator: &BigInt, one: &BigInt) -> Result<BigInt> {
     let z = divide(&(numerator * one), denominator, Rounding::Nearest);
     let z_squared = divide(&(&z * &z), one, Rounding::Nearest);
     let (mut sum, mut power, mut n) = (z.clone(), z, 3);
     loop {
+        limits::check_interrupt()?;
         power = divide(&(&power * &z_squared), one, Rounding::Nearest);
         let term = divide(&power, &BigInt::from(n), Rounding::Nearest);
         if term == BigInt::from(0) {
-            return sum * 2;
+            return Ok(sum * 2);
         }
         sum += term;
         n += 2;
@@ -233,18 +236,21 @@ fn ln(x: &Decimal, scale: u32) -> Result<Decimal> {
     } else {
         Decimal::new(&x.mantissa * pow10(tens.unsigned_abs() as u32), x.scale)
     };
+    // More digits than those that are carried would only take time.
+    m = m.round(i64::from((working + 8).min(m.scale)), Rounding::Nearest);
     let mut doublings = 0u32;
     while !(0.9..=1.1).contains(&m.to_f64()) {
+        limits::check_interrupt()?;
         m = square_root(&m, working + 4);
         doublings += 1;
     }
     let m_scale = m.scale;
     let unit = pow10(m_scale);
-    let mut result = twice_atanh(&(&m.mantissa - &unit), &(&m.mantissa + &unit), &one) << doublings;
+    let mut result = twice_atanh(&(&m.mantissa - &unit), &(&m.mantissa + &unit), &one)? << doublings;
     if tens != 0 {
         // ln 10 = 3 ln 2 + ln 1.25.
         let ln_ten =
-            twice_atanh(&BigInt::from(1), &BigInt::from(3), &one) * 3 + twice_atanh(&BigInt::from(1), &BigInt::from(9), &one);
+            twice_atanh(&BigInt::from(1), &BigInt::from(3), &one)? * 3 + twice_atanh(&BigInt::from(1), &BigInt::from(9), &one)?;
         result += ln_ten * tens;
     }
     Ok(Decimal::new(result, working).round(i64::from(scale), Rounding::Nearest))
@@ -326,6 +332,7 @@ fn power_integer(base: &Decimal, n: i32, shown: u32) -> Result<Decimal> {
     let mut result = if bits & 1 == 1 { base.clone() } else { one.clone() };
     bits >>= 1;
     while bits > 0 {
+        limits::check_interrupt()?;
         square = limited(&square, &square);
         if bits & 1 == 1 {
             result = limited(&square, &result);

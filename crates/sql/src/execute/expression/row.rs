@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_functions::{Session, io};
-use melba_types::{Datum, Kind, Oid, Record, Result};
+use melba_types::{Datum, Kind, Oid, Record, Result, limits};
 
 use super::{Expression, Node, RowCompare, array, condition, sqlvalue};
 use crate::execute::ExecContext;
@@ -48,11 +48,12 @@ pub(super) fn eval(expression: &Expression, ctx: &ExecContext, row: &[Datum]) ->
         Node::Domain { arg } => return io::check_domain(&*ctx.session, expression.ty, arg.eval_row(ctx, row)?),
         Node::Array { elements, element_type, multidimensional } => {
             let values = elements.iter().map(|e| e.eval_row(ctx, row)).collect::<Result<Vec<_>>>()?;
+            check_depth(&values)?;
             return array::build(values, *element_type, *multidimensional);
         }
         Node::Row { fields, types, names } => {
             let fields = fields.iter().map(|f| f.eval_row(ctx, row)).collect::<Result<Vec<_>>>()?;
-            record(expression, types, Some(names.clone()), fields)
+            return record(expression, types, Some(names.clone()), fields);
         }
         Node::RowCompare(compare) => return row_compare(compare, ctx, row),
         Node::FieldSelect { arg, field } => match arg.eval_row(ctx, row)? {
@@ -68,7 +69,7 @@ pub(super) fn eval(expression: &Expression, ctx: &ExecContext, row: &[Datum]) ->
             for (field, value) in values {
                 fields[*field] = value.eval_row(ctx, row)?;
             }
-            record(expression, types, None, fields)
+            return record(expression, types, None, fields);
         }
         Node::Subscript(s) => return array::subscript(s, ctx, row),
         Node::SqlValue { function, typmod } => return sqlvalue::eval(*function, expression.ty, *typmod, ctx),
@@ -77,8 +78,25 @@ pub(super) fn eval(expression: &Expression, ctx: &ExecContext, row: &[Datum]) ->
     })
 }
 
-fn record(expression: &Expression, types: &Arc<[Oid]>, names: Option<Arc<[Arc<str>]>>, fields: Vec<Datum>) -> Datum {
-    Datum::Record(Arc::new(Record { type_oid: expression.ty, field_types: types.clone(), field_names: names, fields }))
+fn record(expression: &Expression, types: &Arc<[Oid]>, names: Option<Arc<[Arc<str>]>>, fields: Vec<Datum>) -> Result<Datum> {
+    check_depth(&fields)?;
+    Ok(Datum::Record(Arc::new(Record { type_oid: expression.ty, field_types: types.clone(), field_names: names, fields })))
+}
+
+/// Refuses rows in rows so deep that dropping them, or printing them, would take the stack: a recursive query makes a level a
+/// step.
+fn check_depth(fields: &[Datum]) -> Result<()> {
+    for field in fields {
+        match field {
+            Datum::Record(record) => {
+                limits::check_nesting()?;
+                check_depth(&record.fields)?;
+            }
+            Datum::Array(array) if matches!(array.elements.first(), Some(Datum::Record(_))) => check_depth(&array.elements)?,
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Binary-compatible types are held alike, but for the object identifiers that int4 casts to and from without a function.

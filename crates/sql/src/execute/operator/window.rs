@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use melba_functions::window::Sink;
 use melba_functions::{AggregateFn, Partition};
+use melba_types::limits::Ticker;
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, DbError, Result};
 
 use self::frame::Frames;
@@ -156,9 +157,10 @@ impl WindowOp {
             }
             let pages = Pages::memory(&read, start..end);
             for (column, function) in results.iter_mut().zip(0..) {
+                let mut ticker = Ticker::new();
                 let mut sink = |value| {
                     column.push(value);
-                    Ok(())
+                    ticker.step()
                 };
                 self.function(ctx, function, &pages, &mut sink)?;
             }
@@ -326,7 +328,9 @@ fn aggregate(
     let mut state = make(&call)?;
     let mut covered: [Range<usize>; 3] = [0..0, 0..0, 0..0];
     let simple = |f: &[Range<usize>; 3]| f[1].is_empty() && f[2].is_empty();
+    let mut ticker = Ticker::new();
     for row in 0..rows.rows() {
+        ticker.step()?;
         let frame = rows.frame(row)?;
         if row > 0 && frame == covered {
             sink(last.clone())?;
@@ -336,6 +340,7 @@ fn aggregate(
         let mut continued = follows && frame[0].start < covered[0].end;
         if continued {
             for gone in covered[0].start..frame[0].start {
+                ticker.step()?;
                 if let Some(args) = rows.taken(gone, strict)?
                     && !state.remove(&call, &args)?
                 {
@@ -351,6 +356,7 @@ fn aggregate(
             frame.clone()
         };
         for row in new.into_iter().flatten() {
+            ticker.step()?;
             if let Some(args) = rows.taken(row, strict)? {
                 state.add(&call, &args)?;
             }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use melba_types::{Datum, Result, bail};
+use melba_types::{Datum, Result, bail, limits};
 
 use super::pages::Pages;
 use crate::execute::ExecContext;
@@ -140,6 +140,7 @@ impl<'a> Frames<'a> {
     /// RANGE with an offset: by the type's in_range function. NULLs are peers of each other only.
     fn range_bound(&self, row: usize, offset: &Datum, preceding: bool, starting: bool) -> Result<usize> {
         let call = if starting { &self.node.in_range_start } else { &self.node.in_range_end };
+        limits::check_interrupt()?;
         let (Some(call), Some(column)) = (call, self.value) else {
             return Err(melba_types::DbError::internal("RANGE offset without in_range function"));
         };
