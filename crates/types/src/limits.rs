@@ -54,6 +54,8 @@ struct Thread {
     told: Cell<i64>,
     /// What both were when the statement started.
     start: Cell<i64>,
+    /// Steps since the last look, of those who keep no `Ticker`.
+    ticks: Cell<u32>,
 }
 
 impl Thread {
@@ -63,6 +65,7 @@ impl Thread {
         untold: Cell::new(0),
         told: Cell::new(0),
         start: Cell::new(0),
+        ticks: Cell::new(0),
     };
 
     fn set_stack(&self, here: usize, bytes: usize) {
@@ -273,6 +276,19 @@ impl Ticker {
         self.0 = 0;
         check()
     }
+}
+
+/// One more step of a recursion that has no place for a `Ticker`.
+///
+/// # Errors
+/// Those of `check`, now and then.
+#[inline]
+pub fn tick() -> Result<()> {
+    let ticks = THREAD.with(|thread| {
+        thread.ticks.set(thread.ticks.get().wrapping_add(1));
+        thread.ticks.get()
+    });
+    if ticks % STEPS == 0 { check() } else { Ok(()) }
 }
 
 /// An allocator that counts what it gives and takes back.

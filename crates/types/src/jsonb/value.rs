@@ -45,6 +45,7 @@ impl Value {
     }
 
     pub fn from_node(node: &Node<'_>) -> Result<Value> {
+        limits::tick()?;
         Ok(match &node.kind {
             Kind::Null => Value::Null,
             Kind::Bool(v) => Value::Bool(*v),
@@ -87,6 +88,7 @@ impl Value {
 
     fn encode(&self, out: &mut Vec<u8>) -> Result<()> {
         limits::check_nesting()?;
+        limits::tick()?;
         match self {
             Value::Null => out.push(KIND_NULL),
             Value::Bool(false) => out.push(KIND_FALSE),
