@@ -23,6 +23,16 @@ fn the_longest_match_is_taken_unless_the_first_quantifier_is_lazy() {
 }
 
 #[test]
+fn a_bounded_group_prefers_the_longest_match_whatever_is_in_it() {
+    let groups = |pattern: &str, text: &str| -> Vec<String> {
+        let found = find(pattern, text).expect("matches");
+        found.into_iter().skip(1).map(Option::unwrap_or_default).collect()
+    };
+    assert_eq!(groups("(?:(.*?)(\\d+)(.*)){1,1}", "abc01234xyz"), ["abc", "01234", "xyz"]);
+    assert_eq!(groups("(?:(.*?)(\\d+)(.*)){1}", "abc01234xyz"), ["abc", "0", ""]);
+}
+
+#[test]
 fn a_group_that_prefers_the_shortest_match_gets_it() {
     let part = |pattern: &str| find(pattern, "abcdefg").map(|mut c| c.swap_remove(1).unwrap_or_default());
     assert_eq!(part("^(?:a*){1,1}?(.*){1,1}(?:g*)$").as_deref(), Some("abcdefg"));

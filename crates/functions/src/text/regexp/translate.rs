@@ -332,6 +332,7 @@ impl Translator {
     /// the preference it gives.
     fn quantifier(&mut self, start: usize, weight: usize, atom: &Atom) -> Result<Option<Preference>> {
         self.skip_expanded()?;
+        let mut is_exact = false;
         let (minimum, maximum) = match self.peek() {
             Some('*') => (0, None),
             Some('+') => (1, None),
@@ -343,6 +344,7 @@ impl Translator {
                     self.at += 1;
                     if self.peek().is_some_and(|c| c.is_ascii_digit()) { Some(self.bound()?) } else { None }
                 } else {
+                    is_exact = true;
                     Some(minimum)
                 };
                 if self.peek() != Some('}') {
@@ -391,8 +393,8 @@ impl Translator {
         if lazy || self.shortest {
             self.out.push('?');
         }
-        // {m} without a question mark leaves the preference to the atom.
-        if maximum == Some(minimum) && !lazy && minimum != 0 {
+        // {m} without a question mark leaves the preference to the atom; {m,m} does not.
+        if is_exact && !lazy && minimum != 0 {
             return Ok(None);
         }
         Ok(Some(if lazy { Preference::Shortest } else { Preference::Longest }))
