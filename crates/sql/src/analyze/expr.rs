@@ -21,7 +21,7 @@ impl<'p> Analyzer<'_, 'p> {
     /// A subexpression of one being analyzed.
     pub fn expr(&mut self, node: &'p pb::Node) -> Result<Expr> {
         limits::check_stack()?;
-        limits::check()?;
+        limits::check_interrupt()?;
         self.expr_inner(node)
     }
 

@@ -34,7 +34,7 @@ impl<'p> Analyzer<'_, 'p> {
 
     pub fn from_item(&mut self, node: &'p pb::Node) -> Result<FromResult> {
         limits::check_stack()?;
-        limits::check()?;
+        limits::check_interrupt()?;
         let own = match &node.node {
             Some(NodeEnum::RangeVar(n)) => self.range_var(n)?,
             Some(NodeEnum::RangeSubselect(n)) => self.range_subselect(n)?,

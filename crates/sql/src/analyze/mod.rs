@@ -147,7 +147,7 @@ impl<'a, 'p> Analyzer<'a, 'p> {
     /// Runs `f` one query level further in.
     fn with_level<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         limits::check_stack()?;
-        limits::check()?;
+        limits::check_interrupt()?;
         self.levels.push(Level { last_srf: -1, ..Level::default() });
         let result = f(self);
         self.levels.pop();

@@ -101,7 +101,7 @@ impl<'p> Analyzer<'_, 'p> {
 
     fn set_tree(&mut self, s: &'p pb::SelectStmt, top: bool) -> Result<Side> {
         limits::check_stack()?;
-        limits::check()?;
+        limits::check_interrupt()?;
         let has_own_clauses = !s.sort_clause.is_empty()
             || s.limit_offset.is_some()
             || s.limit_count.is_some()

@@ -507,7 +507,7 @@ impl Planner<'_> {
     /// Turns a path into nodes.
     pub fn create(&mut self, path: &Path) -> Result<Stage> {
         limits::check_stack()?;
-        limits::check()?;
+        limits::check_interrupt()?;
         let estimate = Estimate { startup: path.startup, total: path.total, rows: path.rows };
         match &path.kind {
             PathKind::Nothing => {

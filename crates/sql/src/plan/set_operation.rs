@@ -52,7 +52,7 @@ impl Planner<'_> {
     /// An arm, its columns cast to the types of the result.
     fn set_input(&mut self, input: &SetInput, columns: &[OutputColumn]) -> Result<Stage> {
         limits::check_stack()?;
-        limits::check()?;
+        limits::check_interrupt()?;
         let (stage, types) = self.set_arm(input)?;
         if types.iter().zip(columns).all(|(a, b)| a.ty == b.ty) {
             return Ok(stage);

@@ -110,7 +110,7 @@ impl<'a> Compiler<'a> {
 
     pub fn compile(&mut self, expr: &Expr) -> Result<Expression> {
         limits::check_stack()?;
-        limits::check()?;
+        limits::check_interrupt()?;
         Ok(match expr {
             Expr::Const(c) => self.expression(Node::Const(c.value.clone()), c.ty),
             Expr::Var(var) => {
