@@ -14,17 +14,23 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("text_format", format),
     ("text_format_nv", format),
     ("quote_ident", |_, a| Ok(Datum::text(&*quote_ident(a[0].as_str())))),
-    ("quote_literal", |_, a| Ok(Datum::text(quote_literal(a[0].as_str())))),
+    ("quote_literal", |_, a| quoted(a[0].as_str())),
     ("quote_nullable", |_, a| match &a[0] {
         Datum::Null => Ok(Datum::text("NULL")),
-        v => Ok(Datum::text(quote_literal(v.as_str()))),
+        v => quoted(v.as_str()),
     }),
-    ("quote_literal_1285", |c, a| Ok(Datum::text(quote_literal(&cast_to_text(c, 0, &a[0])?)))),
+    ("quote_literal_1285", |c, a| quoted(&cast_to_text(c, 0, &a[0])?)),
     ("quote_nullable_1290", |c, a| match &a[0] {
         Datum::Null => Ok(Datum::text("NULL")),
-        v => Ok(Datum::text(quote_literal(&cast_to_text(c, 0, v)?))),
+        v => quoted(&cast_to_text(c, 0, v)?),
     }),
 ];
+
+fn quoted(text: &str) -> Result<Datum> {
+    // At most each character doubles.
+    limits::check_request(2 * text.len())?;
+    Ok(Datum::text(quote_literal(text)))
+}
 
 fn argument_type(call: &CallContext<'_>, at: usize) -> Oid {
     call.arg_types.get(at).copied().unwrap_or(oids::TEXT)

@@ -24,7 +24,11 @@ impl<'a> Planner<'a> {
     pub fn query(&mut self, mut query: Query, purpose: Option<Purpose>) -> Result<Stage> {
         limits::check_stack()?;
         // Trees are as large as the text says, but for queries in each other, which may be planned several times.
-        if self.levels.is_empty() { limits::check_interrupt()? } else { limits::check()? }
+        if self.levels.is_empty() {
+            limits::check_interrupt()?
+        } else {
+            limits::check()?
+        }
         self.levels.push(Level::default());
         let result = self.query_at_level(&mut query, purpose);
         self.levels.pop();
