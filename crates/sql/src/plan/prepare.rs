@@ -639,8 +639,9 @@ fn lift_cte_references(query: &mut Query, depth: usize) {
     });
 }
 
-/// Puts a WITH query in the place of its references.
-pub(super) fn inline_cte(query: &mut Query, cte: &Cte) {
+/// Puts a WITH query in the place of its references, and tells whether there was one.
+pub(super) fn inline_cte(query: &mut Query, cte: &Cte) -> bool {
+    let mut found = false;
     visit_entries(query, 0, &mut |entry, depth| {
         if let RangeKind::Cte { name, levels, .. } = &entry.kind
             && *name == cte.name
@@ -649,8 +650,10 @@ pub(super) fn inline_cte(query: &mut Query, cte: &Cte) {
             let mut body = (*cte.query).clone();
             body.shift_levels(depth);
             entry.kind = RangeKind::Subquery { query: Box::new(body), view: melba_types::Oid::INVALID };
+            found = true;
         }
     });
+    found
 }
 
 /// Names of the WITH queries of this level that are referred to anywhere in the query.

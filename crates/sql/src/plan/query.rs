@@ -53,12 +53,17 @@ impl<'a> Planner<'a> {
         while i < ctes.len() {
             let cte = ctes[i].clone();
             if self.can_inline(&cte) {
-                inline_cte(query, &cte);
+                // One reference stands in one of them.
+                let mut is_done = inline_cte(query, &cte) && cte.references == 1;
                 for later in &mut ctes[i + 1..] {
+                    if is_done {
+                        break;
+                    }
+                    limits::check_interrupt()?;
                     // A later WITH query is one level inside this one.
                     let mut holder = Query::new(Command::Select);
                     holder.ctes.push(later.clone());
-                    inline_cte(&mut holder, &cte);
+                    is_done = inline_cte(&mut holder, &cte) && cte.references == 1;
                     *later = holder.ctes.swap_remove(0);
                 }
                 ctes.remove(i);

@@ -222,6 +222,8 @@ impl Operator for ProjectSetOp {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
+        ctx.check_interrupt()?;
+        let limit = limit.min(BATCH_ROWS);
         let expressions = &self.node.expressions;
         let mut columns: Vec<Column> = expressions.iter().map(|e| Column::with_capacity(e.kind, 16)).collect();
         let mut rows = 0;
