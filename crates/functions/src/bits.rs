@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use melba_types::bits::{bits, len, sort_key, store};
+use melba_types::limits::Ticker;
 use melba_types::{Datum, DbError, Oid, Result, err, oids};
 
 use crate::hash::{hash_bytes, hash_bytes_extended};
@@ -25,9 +26,11 @@ fn load(value: &Datum) -> Vec<bool> {
 
 /// `101`, `b101` or `x1f`.
 fn parse(text: &str) -> Result<Vec<bool>> {
+    let mut ticker = Ticker::new();
     if let Some(hex) = text.strip_prefix(['x', 'X']) {
         let mut out = Vec::with_capacity(hex.len() * 4);
         for c in hex.chars() {
+            ticker.step()?;
             let digit =
                 c.to_digit(16).ok_or_else(|| err!(INVALID_TEXT_REPRESENTATION, "\"{c}\" is not a valid hexadecimal digit"))?;
             out.extend((0..4).rev().map(|i| digit >> i & 1 != 0));
@@ -35,10 +38,13 @@ fn parse(text: &str) -> Result<Vec<bool>> {
         return Ok(out);
     }
     let digits = text.strip_prefix(['b', 'B']).unwrap_or(text);
-    let digit = |c: char| match c {
-        '0' => Ok(false),
-        '1' => Ok(true),
-        _ => Err(err!(INVALID_TEXT_REPRESENTATION, "\"{c}\" is not a valid binary digit")),
+    let digit = |c: char| {
+        ticker.step()?;
+        match c {
+            '0' => Ok(false),
+            '1' => Ok(true),
+            _ => Err(err!(INVALID_TEXT_REPRESENTATION, "\"{c}\" is not a valid binary digit")),
+        }
     };
     digits.chars().map(digit).collect()
 }

@@ -35,11 +35,6 @@ const DEEP: &[Bomb] = &[
     ("select (repeat('[', 1000000) || repeat(']', 1000000))::json", &["54001"]),
     ("select (repeat('{\"a\":', 1000000) || '1' || repeat('}', 1000000))::jsonb", &["54001"]),
     ("select length((repeat('[', 3000) || repeat(']', 3000))::jsonb::text)", &[""]),
-    (
-        "with recursive t(r, n) as (select jsonb_build_array(1), 1 union all select jsonb_build_array(r), n + 1 from t where n < 100000) \
-         select count(*) from t",
-        &["54001", "53200"],
-    ),
     ("select 'a' ~ (repeat('(', 100000) || 'a' || repeat(')', 100000))", &["2201B"]),
     ("select 'a' ~ '((a{1,255}){1,255}){1,255}'", &["2201B"]),
 ];
@@ -70,6 +65,15 @@ const ENDLESS: &[Bomb] = &[
     ("select repeat('a', 200000) like '%' || repeat('a_', 10000) || 'b%'", &["57014"]),
     ("select count(*) from generate_series(1, 10000000000)", &["57014"]),
     ("select count(*) from generate_series(1, 100000) a, generate_series(1, 1000000) b where a * b = 7", &["57014"]),
+    (
+        "with recursive t(r, n) as (select jsonb_build_array(1), 1 union all select jsonb_build_array(r), n + 1 from t where n < 100000) \
+         select count(*) from t",
+        &["57014"],
+    ),
+    (
+        "with recursive t(r, n) as (select row(1), 1 union all select row(r), n + 1 from t where n < 100000) select count(*) from t",
+        &["57014"],
+    ),
     ("with recursive t(n) as (select 1 union all select n + 1 from t) select count(*) from t", &["57014"]),
 ];
 
@@ -103,7 +107,9 @@ fn throw(server: &Running, bombs: &[Bomb]) {
 /// Texts that nest, and long ones, for every type that reads them.
 fn throw_at_types(server: &Running) {
     let mut client = connect(server);
-    let types = client.query("select format_type(oid, null) from pg_type where typtype in ('b', 'r', 'm')", &[]).expect("types");
+    let types = "select format_type(oid, null) from pg_type
+        where typtype in ('b', 'r', 'm') and (typcategory <> 'A' or typname in ('_int4', '_text', '_json'))";
+    let types = client.query(types, &[]).expect("types");
     for ty in types {
         let ty: String = ty.get(0);
         for unit in ["(", "[", "{", "<", "\"", "{\"a\":", "-", "1", "1,", "a", "(1,", "[1,2),", "\\", " ", ".", ":"] {
