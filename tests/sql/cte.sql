@@ -22,3 +22,23 @@ with recursive d as (select id from part where id = 2 union all select p.id from
 select * from log;
 with a as (select 1 as x) (with a as (select 2 as x) select x from a) union all select x from a;
 select (with t as (select 5 as v) select v + 1 from t);
+
+-- Rounds that give only rows that were there, several set operations, WITH within a recursive query.
+with recursive o(x) as (select 1 union (with i1 as (select 2 union (with i2 as (select 3) select * from i2))
+  select * from o union select * from i1)) select * from o order by 1;
+with recursive t(n) as (values (1) union select 10 - n from t) select * from t order by 1;
+with recursive r(x) as (select 1 union all select 2 union all select x + 1 from r where x < 4) select * from r order by 1;
+with recursive r(x) as ((select 1 union select 1) union select x + 1 from r where x < 4) select * from r order by 1;
+with recursive r(x) as (select 1 union (select x + 1 from r where x < 4 union select 10)) select * from r order by 1;
+with recursive r(x) as (select 1 union all (select x + 1 from r where x < 4 except select 3)) select * from r order by 1;
+with recursive t(j) as (with recursive s(i) as (values (1) union all select i + 1 from s where i < 10)
+  select i from s union all select j + 1 from t where j < 10) select count(*), sum(j) from t;
+with recursive a(x) as (select 1 union all (with recursive b(y) as (select x from a union all select y + 1 from b where y < 3)
+  select y + 1 from b where y < 4)) select * from a order by 1;
+with recursive x(n) as (with x1 as (select 1 as n) select 0 union select * from x1) select * from x order by 1;
+with recursive x(n) as (with x1 as (select 1 from x) select 0 union select * from x1) select * from x;
+with recursive o(x) as (with i as (select 2) select * from i union select * from o) select * from o;
+
+-- Literals of VALUES have a type before the other operand is looked at.
+select 'a' as a, 2 as b union values ('x', 1) order by 1;
+select 1 as a, 2 as b union values ('x', 1);

@@ -209,3 +209,15 @@ update p set id = 5000 where id = 10;
 delete from p where id between 500 and 502;
 select p, count(*) from cascade group by p order by p;
 select p, count(*) from note group by p;
+
+-- Two tables that refer to each other follow each other's changes.
+create table ca(id text primary key);
+create table cb(id text primary key references ca on update cascade);
+insert into ca values ('o'); insert into cb values ('o');
+alter table ca add foreign key (id) references cb on update cascade;
+update ca set id = 'u';
+table ca; table cb;
+update cb set id = 'w';
+table ca; table cb;
+alter table ca drop constraint ca_id_fkey;
+drop table cb, ca;

@@ -78,3 +78,27 @@ select * from jsonb_to_recordset('[{"b": 3}]') as (b pair);
 select * from json_to_recordset('[{"b": [3]}]') as (b pair);
 select * from json_to_recordset('[{"b": "(1,x)"}]') as (b pair);
 select * from jsonb_to_recordset('[{"a": [1, 2], "b": {"a": 3}}]') as (a int[], b pair);
+
+-- Assignment to parts that are not there.
+create table js(id int, j jsonb);
+insert into js values (1, null), (2, '{}'), (3, '[]'), (4, '{"a":{"b":1}}'), (5, '[1,2]');
+update js set j['a'] = '1' where id in (1, 2, 4);
+update js set j['b']['c'][2] = '"x"' where id in (1, 2, 4);
+update js set j[4] = '"y"' where id in (3, 5);
+update js set j[6]['k'][1] = null where id in (3, 5);
+update js set j[-1] = '7' where id in (3, 5);
+select * from js order by id;
+update js set j[-100] = '7' where id = 3;
+update js set j['a']['q'] = '7' where id = 1;
+update js set j['x'] = '7' where id = 3;
+update js set j[null] = '7' where id = 3;
+insert into js(id, j[2]) values (9, '1') returning *;
+insert into js(id, j['a'][0]) values (9, '1') returning *;
+drop table js;
+
+-- Arrays of arrays.
+select array(select array[i, i / 2] from generate_series(1, 2) i), array(select array[i] from generate_series(1, 0) i);
+select array(select null::int[]);
+select array(select '{}'::int[]);
+select array(select case when i = 1 then array[1] else array[1, 2] end from generate_series(1, 2) i);
+select pg_typeof(array(select '1 2'::int2vector)), array(select '1 2'::int2vector);

@@ -85,3 +85,16 @@ create table collated (a text collate "C", b text);
 create index on collated (lower(a), lower(b), lower(b) collate "C", a, b collate "C");
 select pg_get_indexdef(indexrelid) from pg_index where indrelid = 'collated'::regclass;
 drop table collated;
+
+-- CREATE TABLE AS EXECUTE.
+prepare ctas1 as select 1 as a, 'x' as b;
+prepare ctas2(int) as select $1 as a;
+create table ct1 as execute ctas1;
+create temp table ct2(z) as execute ctas2(5);
+create temp table ct3 as execute ctas2(5) with no data;
+select * from ct1; select * from ct2; select * from ct3;
+create table ct4 as execute ctas2;
+prepare ctas3 as insert into ct1 values (1, 'y');
+create table ct4 as execute ctas3;
+deallocate all;
+drop table ct1, ct2, ct3;

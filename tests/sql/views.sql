@@ -41,3 +41,25 @@ create materialized view kept as select count(*) from person;
 drop view fleeting;
 \dv
 drop table person cascade;
+
+-- A join with a name of its own hides the names within it, also in the text of a view.
+create table jb(a int, b int);
+insert into jb values (1, 2), (2, 3);
+create view jv1 as select * from (jb a join jb b on a.a = b.a) j(x, y, z, w);
+select count(*), max(w) from jv1;
+select pg_get_viewdef('jv1');
+create view jv2 as select x, y + w as s from (jb a left join jb b on a.b = b.a) j(x, y, z, w) where z is null or w > 1;
+select * from jv2 order by 1;
+select pg_get_viewdef('jv2');
+create view jv3 as select j.a, b, c, d from (jb a full join jb b(c, d) on a.b = c) j;
+select * from jv3 order by 1;
+select pg_get_viewdef('jv3');
+create view jv4 as select * from (jb a full join jb b using (a)) j(k, l);
+select * from jv4 order by 1;
+select (select x + j.z from (select 1 as x) q) from (jb a join jb b using (a)) j(x, y, z) order by 1;
+-- A whole row among other values.
+create view jv5 as select * from jb i, lateral (values (i)) s;
+select * from jv5 order by 1;
+select pg_get_viewdef('jv5');
+drop view jv1, jv2, jv3, jv4, jv5;
+drop table jb;

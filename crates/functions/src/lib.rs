@@ -104,6 +104,11 @@ pub trait Session: Send + Sync {
         vec![PG_CATALOG, PUBLIC]
     }
     /// Settings that formatting depends on.
+    /// The session's schema of temporary objects, if it has one.
+    fn temporary_namespace(&self) -> Oid {
+        Oid::INVALID
+    }
+
     fn format(&self) -> &FormatSettings;
     /// The value of any setting as SHOW prints it.
     fn setting(&self, name: &str) -> Option<String>;

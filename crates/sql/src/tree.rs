@@ -8,6 +8,7 @@
 //! 2. `Expr::Var` of level 0 refers to `Query::range_table` of the query it stands in; level n to the n-th query outwards.
 
 mod dependencies;
+mod equal;
 mod privileges;
 mod props;
 mod walk;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use melba_types::{Datum, Oid};
 
+pub use equal::{equal, shape};
 pub use privileges::Privileges;
 pub use props::{C_COLLATION, DEFAULT_COLLATION};
 

@@ -227,7 +227,7 @@ pub enum ColumnData {
 #[derive(Clone, Debug)]
 pub struct Column {
     pub data: ColumnData,
-    /// `None`: no nulls.
+    /// `None`: no nulls but those that are `Datum::Null` in the data. They count as nulls with a bitmap, too.
     pub validity: Option<Bitmap>,
 }
 
@@ -280,10 +280,8 @@ impl Column {
 
     #[inline]
     pub fn is_null(&self, i: usize) -> bool {
-        match &self.validity {
-            Some(v) => !v.get(i),
-            None => matches!(&self.data, ColumnData::Datum(d) | ColumnData::Stored(d) if d[i].is_null()),
-        }
+        let datum = matches!(&self.data, ColumnData::Datum(d) | ColumnData::Stored(d) if d[i].is_null());
+        datum || self.validity.as_ref().is_some_and(|v| !v.get(i))
     }
 
     /// The value at row `i`. Text and bytes are copied out.
@@ -592,6 +590,25 @@ impl Column {
         });
         Column { data, validity }
     }
+
+    /// The rows at `indices`, in that order, and NULL where there is none.
+    pub fn take_or_null(&self, indices: &[Option<u32>]) -> Column {
+        if self.is_empty() {
+            let mut out = self.take(&[]);
+            indices.iter().for_each(|_| out.push_null());
+            return out;
+        }
+        let rows: Vec<u32> = indices.iter().map(|i| i.unwrap_or(0)).collect();
+        let mut out = self.take(&rows);
+        for (row, _) in indices.iter().enumerate().filter(|(_, i)| i.is_none()) {
+            match &mut out.data {
+                ColumnData::Datum(values) | ColumnData::Stored(values) => values[row] = Datum::Null,
+                _ => {}
+            }
+            out.validity.get_or_insert_with(|| Bitmap::filled(indices.len(), true)).set(row, false);
+        }
+        out
+    }
 }
 
 /// `Column::gather` for columns that are held differently.
@@ -692,6 +709,32 @@ mod tests {
         let mut text = Column::with_capacity(Kind::Text, 1);
         text.push(Datum::text("melba"));
         assert_eq!(Column::gather(&[&text], &[(0, 0), (0, 0)]).get(1).as_str(), "melba");
+    }
+
+    #[test]
+    fn nulls_stay_nulls_beside_those_of_rows_without_a_source() {
+        let values = |kind| match kind {
+            Kind::Text => Datum::text("a"),
+            Kind::Int4 => Datum::Int4(7),
+            _ => Datum::Interval(crate::Interval { months: 1, days: 2, micros: 3 }),
+        };
+        for kind in [Kind::Interval, Kind::Text, Kind::Int4] {
+            for empty in [true, false] {
+                let mut column = Column::with_capacity(kind, 2);
+                if !empty {
+                    column.push(values(kind));
+                    column.push_null();
+                }
+                let picks: &[Option<u32>] = if empty { &[None, None] } else { &[Some(1), None, Some(0)] };
+                let out = column.take_or_null(picks);
+                for (i, pick) in picks.iter().enumerate() {
+                    let null = *pick != Some(0);
+                    assert_eq!((out.is_null(i), matches!(out.get(i), Datum::Null)), (null, null), "{kind:?} {i}");
+                }
+                // Moved on, they are nulls as well.
+                assert!(Column::gather(&[&out], &[(0, 0)]).is_null(0) && out.take(&[0, 1]).is_null(1));
+            }
+        }
     }
 
     #[test]

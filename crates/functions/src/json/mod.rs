@@ -7,12 +7,14 @@ mod cast;
 mod edit;
 mod expand;
 mod populate;
+mod subscript;
 mod text;
 
 pub use aggregates::AGGREGATES;
 pub use build::{append_json, to_value};
 pub use expand::SETS;
 pub use populate::SETS as RECORD_SETS;
+pub use subscript::assign;
 
 use std::sync::Arc;
 

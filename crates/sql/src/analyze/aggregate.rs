@@ -74,13 +74,13 @@ impl<'p> Analyzer<'_, 'p> {
             for node in &n.agg_order {
                 let Some(pg_query::NodeEnum::SortBy(sort)) = &node.node else { continue };
                 let Some(expr) = sort.node.as_deref() else { continue };
-                let e = self.expression(expr, ExprKind::OrderBy)?;
-                let e = self.resolve_unknown(e)?;
+                let e = self.order_argument(expr, &args, n.agg_distinct)?;
                 order_by.push(self.aggregate_order(e, node)?);
             }
         }
         if n.agg_distinct {
-            for arg in &args {
+            for arg in &mut args {
+                *arg = self.resolve_unknown(arg.clone())?;
                 if !self.cx.catalog.type_operators(arg.ty()).equal.is_valid() {
                     let ty = self.cx.type_name(arg.ty());
                     return Err(
@@ -89,12 +89,8 @@ impl<'p> Analyzer<'_, 'p> {
                 }
             }
             for order in &order_by {
-                if !args.iter().any(|a| super::grouping::equal(a, &order.expr)) {
-                    return Err(err!(
-                        INVALID_COLUMN_REFERENCE,
-                        "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
-                    )
-                    .at(order.expr.location()));
+                if !args.iter().any(|a| equal(a, &order.expr)) {
+                    return Err(not_in_arguments(order.expr.location()));
                 }
             }
         }
@@ -117,6 +113,18 @@ impl<'p> Analyzer<'_, 'p> {
             levels_up,
             location,
         })))
+    }
+
+    /// An expression of an aggregate's ORDER BY: an argument, if it is the same.
+    fn order_argument(&mut self, node: &'p pb::Node, args: &[Expr], distinct: bool) -> Result<Expr> {
+        let e = self.expression(node, ExprKind::OrderBy)?;
+        // The arguments have their types by now, so that a literal without one is none of them.
+        if distinct && e.ty() == oids::UNKNOWN && args.iter().all(|a| a.ty() != oids::UNKNOWN) {
+            return Err(not_in_arguments(e.location()));
+        }
+        let own = |a: &&Expr| equal(&e, a) || equal(&e, super::clauses::strip_implicit(a));
+        let e = args.iter().find(own).cloned().unwrap_or(e);
+        self.resolve_unknown(e)
     }
 
     fn aggregate_order(&mut self, expr: Expr, node: &'p pb::Node) -> Result<AggregateOrder> {
@@ -241,6 +249,11 @@ impl<'p> Analyzer<'_, 'p> {
         };
         Err(err!(WINDOWING_ERROR, "window functions are not allowed in {place}").at(location))
     }
+}
+
+fn not_in_arguments(location: i32) -> melba_types::DbError {
+    err!(INVALID_COLUMN_REFERENCE, "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list")
+        .at(location)
 }
 
 /// The lowest query levels that an aggregate's arguments mention.

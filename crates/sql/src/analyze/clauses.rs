@@ -4,7 +4,6 @@ use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
-use super::grouping::equal;
 use super::operators::OperatorName;
 use super::scope::ExprKind;
 use super::{Analyzer, nodes};
@@ -201,6 +200,10 @@ impl<'p> Analyzer<'_, 'p> {
 
     fn find_target_by_expression(&mut self, node: &'p pb::Node, targets: &mut Vec<Target>, kind: ExprKind) -> Result<usize> {
         let expr = self.expression(node, kind)?;
+        // Equal literals are different parameters, so that a target would not be found which the statement means.
+        if expr.any(&mut |e| matches!(e, Expr::Param(_))) {
+            self.literals.refuse();
+        }
         let same = |t: &Target| equal(&expr, &t.expr) || equal(&expr, strip_implicit(&t.expr));
         if let Some(found) = targets.iter().position(same) {
             return Ok(found);
@@ -322,9 +325,10 @@ impl<'p> Analyzer<'_, 'p> {
         if let Some(NodeEnum::RowExpr(row)) = &node.node
             && row.row_format == pb::CoercionForm::CoerceImplicitCast as i32
         {
+            // Rows within it are no values either.
             let mut all = Vec::with_capacity(row.args.len());
             for arg in &row.args {
-                all.push(self.group_item(arg, targets, ExprKind::GroupBy, order_by, groups)?);
+                all.extend(members(&self.grouping_node(arg, targets, order_by, groups, false)?));
             }
             return Ok(GroupingNode::Simple(all));
         }

@@ -198,8 +198,7 @@ impl<'p> Analyzer<'_, 'p> {
         let level = self.level_up(up);
         check_lateral(item, level.target.as_ref(), location)?;
         self_check_generated(level.kind.0, found.column, location)?;
-        let entry = &mut level.range_table[found.entry];
-        note_selected(entry, found.column);
+        note_selected_through(&mut level.range_table, found.entry, found.column);
         Ok(Expr::Var(Var {
             entry: found.entry,
             column: found.column,
@@ -391,6 +390,16 @@ pub fn note_selected(entry: &mut RangeEntry, column: i16) {
     if !required.selected.contains(&column) {
         required.selected.push(column);
     }
+}
+
+/// The same of a column of a join: what it stands for is read.
+fn note_selected_through(table: &mut [RangeEntry], entry: usize, column: i16) {
+    note_selected(&mut table[entry], column);
+    let RangeKind::Join { merged, .. } = &table[entry].kind else { return };
+    let Some(meaning) = column.checked_sub(1).and_then(|at| merged.get(at as usize)) else { return };
+    let mut behind = Vec::new();
+    meaning.visit_vars(&mut |v| behind.push((v.entry, v.column)));
+    behind.into_iter().for_each(|(entry, column)| note_selected_through(table, entry, column));
 }
 
 pub fn relation_oid(entry: &RangeEntry) -> Option<Oid> {

@@ -273,6 +273,12 @@ fn check_recursion(cte: &pb::CommonTableExpr) -> Result<()> {
         )
         .at(cte.location));
     };
+    let in_with = select.with_clause.iter().flat_map(|w| &w.ctes).filter_map(|c| c.node.as_ref());
+    if let Some(location) = in_with.flat_map(|node| references(node, name)).next() {
+        return Err(
+            err!(INVALID_RECURSION, "recursive reference to query \"{name}\" must not appear within a subquery").at(location)
+        );
+    }
     let in_left = references(&NodeEnum::SelectStmt(left.clone()), name);
     if let Some(location) = in_left.first() {
         return Err(err!(
@@ -303,6 +309,16 @@ struct RecursionWalk<'n> {
 
 impl RecursionWalk<'_> {
     fn select(&mut self, s: &pb::SelectStmt, context: Option<&'static str>) -> Result<()> {
+        for cte in s.with_clause.iter().flat_map(|w| &w.ctes) {
+            let Some(NodeEnum::CommonTableExpr(cte)) = &cte.node else { continue };
+            // From there on the name means something else.
+            if cte.ctename == self.name {
+                return Ok(());
+            }
+            if let Some(NodeEnum::SelectStmt(select)) = query_node(cte) {
+                self.select(select, context)?;
+            }
+        }
         if let (Some(left), Some(right)) = (&s.larg, &s.rarg) {
             let op = pb::SetOperation::try_from(s.op).unwrap_or(pb::SetOperation::Undefined);
             let (l, r) = match op {
@@ -320,6 +336,7 @@ impl RecursionWalk<'_> {
         // Everything else holds references in subqueries only.
         let mut rest = s.clone();
         rest.from_clause.clear();
+        rest.with_clause = None;
         self.refuse(&NodeEnum::SelectStmt(Box::new(rest)), "a subquery")
     }
 

@@ -122,16 +122,7 @@ impl<'p> Analyzer<'_, 'p> {
 
     fn side_var(&mut self, c: &NsColumn) -> Result<Expr> {
         super::columns::note_selected(&mut self.level_mut().range_table[c.entry], c.column);
-        Ok(Expr::Var(Var {
-            entry: c.entry,
-            column: c.column,
-            levels_up: 0,
-            ty: c.ty,
-            typmod: c.typmod,
-            collation: c.collation,
-            version: RowVersion::Default,
-            location: -1,
-        }))
+        Ok(plain_var(c))
     }
 
     fn merge_columns(&mut self, kind: JoinKind, l: Expr, r: Expr) -> Result<Expr> {
@@ -193,22 +184,16 @@ impl<'p> Analyzer<'_, 'p> {
         for side in [left_columns, right_columns] {
             let rest = side.names.into_iter().zip(side.columns).zip(side.used).filter(|(_, used)| !used);
             for ((name, column), _) in rest {
-                let var = Expr::Var(Var {
-                    entry: column.entry,
-                    column: column.column,
-                    levels_up: 0,
-                    ty: column.ty,
-                    typmod: column.typmod,
-                    collation: column.collation,
-                    version: RowVersion::Default,
-                    location: -1,
-                });
+                let var = plain_var(&column);
                 columns.push(OutputColumn { name, ty: column.ty, typmod: column.typmod, collation: column.collation });
                 ns_columns.push(column);
                 expressions.push(var);
             }
         }
         let alias: Option<Arc<str>> = n.alias.as_ref().map(|a| a.aliasname.as_str().into());
+        if alias.is_some() {
+            ns_columns = own_columns(entry, &expressions);
+        }
         let name = alias.clone().unwrap_or_else(|| "unnamed_join".into());
         let using_names: Vec<OutputColumn> = columns[..using_columns].to_vec();
         if let Some(a) = &n.alias {
@@ -257,6 +242,24 @@ impl<'p> Analyzer<'_, 'p> {
         item.columns_visible = false;
         item
     }
+}
+
+fn plain_var(c: &NsColumn) -> Expr {
+    Expr::Var(Var {
+        entry: c.entry,
+        column: c.column,
+        levels_up: 0,
+        ty: c.ty,
+        typmod: c.typmod,
+        collation: c.collation,
+        version: RowVersion::Default,
+        location: -1,
+    })
+}
+
+/// The columns of a join with a name of its own: they go by it, also in a view's text.
+fn own_columns(entry: usize, expressions: &[Expr]) -> Vec<NsColumn> {
+    expressions.iter().enumerate().map(|(i, e)| ns_column(entry, i as i16 + 1, e)).collect()
 }
 
 fn ns_column(entry: usize, column: i16, e: &Expr) -> NsColumn {

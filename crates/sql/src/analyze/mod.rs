@@ -104,7 +104,8 @@ pub fn analyze(cx: &Context<'_>, node: &NodeEnum, params: Option<&[Oid]>) -> Res
 /// ORDER BY, a type modifier, ...), or its type follows from its value.
 ///
 /// That is safe because a parameter is never more to analysis than a constant of the same type is: what depends on a
-/// constant's value (GROUP BY finding an expression in the select list, say) fails with parameters.
+/// constant's value fails with parameters. Where a clause looks for an expression of its in the select list, and goes on
+/// without it when there is none, literals in it are refused.
 pub fn analyze_with_literals(cx: &Context<'_>, node: &NodeEnum, literals: &[Literal]) -> Option<(Analyzed, Vec<LiteralUse>)> {
     let mut analyzer = Analyzer::new(cx, Params::inferred(&literal::types(literals)));
     analyzer.literals = Literals::new(literals);

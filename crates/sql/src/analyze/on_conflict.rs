@@ -128,8 +128,7 @@ impl<'p> Analyzer<'_, 'p> {
                 .filter_map(|k| k.expression.as_ref())
                 .filter_map(|text| self.index_expression(text, relation).ok())
                 .collect();
-            let same =
-                own.len() == expressions.len() && own.iter().all(|o| expressions.iter().any(|e| super::grouping::equal(o, e)));
+            let same = own.len() == expressions.len() && own.iter().all(|o| expressions.iter().any(|e| equal(o, e)));
             if !same {
                 continue;
             }
@@ -193,5 +192,5 @@ fn implies(condition: &Expr, predicate: &Expr) -> bool {
         other => vec![other.clone()],
     };
     let given = parts(condition);
-    parts(predicate).iter().all(|p| given.iter().any(|g| super::grouping::equal(g, p)))
+    parts(predicate).iter().all(|p| given.iter().any(|g| equal(g, p)))
 }

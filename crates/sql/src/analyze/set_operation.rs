@@ -277,8 +277,8 @@ impl<'p> Analyzer<'_, 'p> {
         }
         let namespace = std::mem::take(&mut self.level_mut().namespace);
         let result = self.with_level(|a| {
-            // Literals stay unknown until the common type is chosen.
-            a.level_mut().is_insert_select = true;
+            // Literals stay unknown until the common type is chosen, but for those of VALUES, which has chosen one.
+            a.level_mut().is_insert_select = s.values_lists.is_empty();
             let mut query = a.select_statement(s)?;
             a.take_level(&mut query);
             Ok(query)

@@ -28,7 +28,6 @@ impl<'p> Analyzer<'_, 'p> {
                             let name = self.cx.type_name(ty);
                             err!(UNDEFINED_OBJECT, "could not find array type for data type {name}").at(n.location)
                         })?;
-                    let array = if self.cx.catalog.array_element(ty).is_some() { ty } else { array };
                     (SublinkKind::Array, array, typmod, collation)
                 }
             }

@@ -350,10 +350,27 @@ impl<'a> Printer<'a> {
 
     fn row(&mut self, r: &'a RowExpr) {
         self.put("ROW(");
-        self.list(&r.fields);
+        for (i, field) in r.fields.iter().enumerate() {
+            if i > 0 {
+                self.put(", ");
+            }
+            self.item(field);
+        }
         self.put(")");
         if r.ty != melba_types::oids::RECORD && r.explicit {
             let ty = self.type_name(r.ty, -1);
+            self.put(&format!("::{ty}"));
+        }
+    }
+
+    /// One of several values, which a whole row must not be expanded to.
+    pub(super) fn item(&mut self, e: &'a Expr) {
+        self.expr(e, false);
+        if let Expr::Var(v) = e
+            && v.column == 0
+            && v.ty != melba_types::oids::RECORD
+        {
+            let ty = self.type_name(v.ty, -1);
             self.put(&format!("::{ty}"));
         }
     }

@@ -84,7 +84,26 @@ impl<'a> Printer<'a> {
         if let Some(alias) = &join.alias {
             self.put(" ");
             self.ident(alias);
+            self.join_columns(&query.range_table[join.entry], query);
         }
+    }
+
+    /// The column names of a join with a name of its own, where they are not those of what it joins.
+    fn join_columns(&mut self, entry: &RangeEntry, query: &Query) {
+        let RangeKind::Join { merged, .. } = &entry.kind else { return };
+        if entry.columns.iter().zip(merged).any(|(column, from)| self.joined_name(from, query).is_some_and(|n| n != column.name))
+        {
+            self.put("(");
+            let names: Vec<Arc<str>> = entry.columns.iter().map(|c| c.name.clone()).collect();
+            self.names(&names);
+            self.put(")");
+        }
+    }
+
+    fn joined_name(&self, from: &Expr, query: &Query) -> Option<Arc<str>> {
+        let Expr::Var(v) = from else { return None };
+        let entry = query.range_table.get(v.entry)?;
+        Some(self.column_name(entry, v.column, is_changed(query, v.entry)))
     }
 
     fn range_entry(&mut self, at: usize, query: &'a Query) {

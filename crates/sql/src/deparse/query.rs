@@ -271,7 +271,7 @@ impl<'a> Printer<'a> {
                 if j > 0 {
                     self.put(",");
                 }
-                self.expr(value, false);
+                self.item(value);
             }
             self.put(")");
         }

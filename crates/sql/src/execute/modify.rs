@@ -38,10 +38,15 @@ struct ModifyOp {
 
 /// What a row's change left, for RETURNING, with the target's columns.
 struct Changed {
-    old: Option<Vec<Datum>>,
-    new: Option<Vec<Datum>>,
+    old: Option<Version>,
+    new: Option<Version>,
+}
+
+/// A row before or after its change, and where it is.
+#[derive(Clone)]
+struct Version {
+    values: Vec<Datum>,
     id: RowId,
-    /// Where the row is.
     table: Oid,
 }
 
@@ -302,11 +307,11 @@ impl ModifyOp {
 
     fn insert(&mut self, ctx: &ExecContext, mut new: Vec<Datum>) -> Result<Changed> {
         if self.node.target.routing.is_some() {
-            let Routed { row, id, table } = self.writer.insert_routed(ctx, new)?;
-            return Ok(Changed { old: None, new: Some(row), id, table });
+            let Routed { row: values, id, table } = self.writer.insert_routed(ctx, new)?;
+            return Ok(Changed { old: None, new: Some(Version { values, id, table }) });
         }
         let id = self.writer.insert(ctx, &mut new)?;
-        Ok(Changed { old: None, new: Some(new), id, table: self.node.target.relation.oid })
+        Ok(Changed { old: None, new: Some(Version { values: new, id, table: self.node.target.relation.oid }) })
     }
 
     fn writer(&mut self, place: &Place<'_>) -> &mut TableWriter {
@@ -325,6 +330,7 @@ impl ModifyOp {
         old: Vec<Datum>,
         mut new: Vec<Datum>,
     ) -> Result<Changed> {
+        let version = |values| Some(Version { values, id, table: place.source.relation });
         if self.node.target.routing.is_some() && !self.writer(place).accepts(ctx, &mut new)? {
             let node = self.node.clone();
             // It goes to another partition.
@@ -334,16 +340,17 @@ impl ModifyOp {
                 (Some(at), Some(family)) => family.members[at].columns.up(new),
                 _ => new,
             };
-            return Ok(Changed { old: Some(shown), ..self.insert(ctx, new)? });
+            return Ok(Changed { old: version(shown), ..self.insert(ctx, new)? });
         }
         self.writer(place).update(ctx, id, &old, &mut new)?;
         let (old, new) = (self.shown(ctx, place, old)?, self.shown(ctx, place, new)?);
-        Ok(Changed { old: Some(old), new: Some(new), id, table: place.source.relation })
+        Ok(Changed { old: version(old), new: version(new) })
     }
 
     fn delete(&mut self, ctx: &ExecContext, place: &Place<'_>, id: RowId, old: Vec<Datum>) -> Result<Changed> {
         self.writer(place).delete(ctx, id, &old)?;
-        Ok(Changed { old: Some(self.shown(ctx, place, old)?), new: None, id, table: place.source.relation })
+        let values = self.shown(ctx, place, old)?;
+        Ok(Changed { old: Some(Version { values, id, table: place.source.relation }), new: None })
     }
 
     /// A row of a member with the target's columns, virtual ones computed.
@@ -474,7 +481,7 @@ impl ModifyOp {
             let is_arbiter = |i: Oid| arbiters.is_empty() || arbiters.iter().any(|a| is_part(ctx, i, *a));
             let Some(found) = writer.find_conflict(ctx, &mut new, |i| is_arbiter(i.oid))? else {
                 let id = writer.insert(ctx, &mut new)?;
-                return Ok(Some(Changed { old: None, new: Some(up(new)?), id, table }));
+                return Ok(Some(Changed { old: None, new: Some(Version { values: up(new)?, id, table }) }));
             };
             let Some((assignments, filter)) = &conflict.update else {
                 check_conflict_visible(ctx, target.tree, found.row)?;
@@ -501,7 +508,8 @@ impl ModifyOp {
                     .detail("The result tuple would appear in a different partition than the original tuple."));
             }
             writer.update(ctx, found.row, &old, &mut updated)?;
-            return Ok(Some(Changed { old: Some(up(old)?), new: Some(up(updated)?), id: found.row, table }));
+            let version = |row| -> Result<_> { Ok(Some(Version { values: up(row)?, id: found.row, table })) };
+            return Ok(Some(Changed { old: version(old)?, new: version(updated)? }));
         }
     }
 
@@ -591,30 +599,33 @@ impl ModifyOp {
     ) -> Result<()> {
         let relation = &self.node.target.relation;
         let width = relation.columns.len();
+        let Changed { old, new } = changed;
+        let mut versions = vec![old, new];
         // MERGE's DELETE shows the old row where neither version is named.
-        let shown = if matches!(self.node.action, Action::Merge { .. }) { changed.old.clone() } else { None };
-        let mut versions = [changed.old, changed.new.or(shown)];
+        if returning.latest {
+            versions.push(versions[1].clone().or_else(|| versions[0].clone()));
+        }
         // Members compute their own.
         if self.node.family.is_none() && self.node.target.routing.is_none() {
             for version in versions.iter_mut().flatten() {
-                self.node.target.compute_virtuals(ctx, version)?;
+                self.node.target.compute_virtuals(ctx, &mut version.values)?;
             }
         }
         for version in &versions {
             match version {
-                Some(values) => row.extend(values.iter().cloned()),
+                Some(version) => row.extend(version.values.iter().cloned()),
                 None => row.extend(std::iter::repeat_n(Datum::Null, width)),
             }
         }
         for version in &versions {
             match version {
                 None => row.extend([Datum::Null, Datum::Null, Datum::Null]),
-                Some(values) => {
-                    let field = |&c: &usize| ctx.expand(values[c].clone(), relation.columns[c].kind);
+                Some(version) => {
+                    let field = |&c: &usize| ctx.expand(version.values[c].clone(), relation.columns[c].kind);
                     let fields = returning.live.iter().map(field).collect::<Result<_>>()?;
                     row.extend([
-                        Datum::Int8(changed.id.0 as i64),
-                        Datum::Oid(changed.table.0),
+                        Datum::Int8(version.id.0 as i64),
+                        Datum::Oid(version.table.0),
                         Datum::Record(Arc::new(Record {
                             type_oid: returning.row_type,
                             field_types: returning.field_types.clone(),

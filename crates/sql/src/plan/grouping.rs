@@ -6,58 +6,104 @@ use melba_catalog::Function;
 use melba_functions::registry;
 use melba_types::{DbError, Kind, Oid, Result};
 
-use super::layout::{AGGREGATE, GROUP, GROUPING, Layout, computed, same, signature};
+use super::layout::{AGGREGATE, GROUP, GROUPING, Layout, computed, same};
 use super::node::*;
 use super::planner::{Planner, Stage};
+use super::prepare::{entry_names, joined_columns, substitute};
 use super::query::target_of;
 use crate::execute::expression::{Call, Target as CallTarget};
 use crate::execute::key::KeyPart;
-use crate::tree::{AggregateCall, Expr, Query};
+use crate::tree::{AggregateCall, Expr, Query, Target, equal, shape};
 
 /// What is computed by the aggregation, in the order of its output.
 struct Computed {
-    groups: Vec<Expr>,
+    groups: Vec<Group>,
     aggregates: Vec<Expr>,
     groupings: Vec<(Expr, Vec<usize>)>,
+    /// With GROUPING SETS: an aggregate's direct arguments are about its group, in which columns may be NULL.
+    sets: bool,
+}
+
+/// A grouping expression.
+struct Group {
+    expr: Expr,
+    shape: String,
+}
+
+/// A grouped query's clauses above its aggregation, while those below it are planned.
+pub(super) struct Grouped {
+    all: Computed,
+    /// How many of the groups are those of GROUP BY.
+    written: usize,
+    targets: Vec<Target>,
+    having: Vec<Expr>,
 }
 
 impl Planner<'_> {
-    /// Aggregates the rows of `stage`; the query's targets, HAVING and windows then refer to the results.
-    pub fn group(&mut self, query: &mut Query, stage: Stage) -> Result<Stage> {
+    /// Divides a query at its aggregation: the targets that are left to it are what the aggregation reads, the others refer to
+    /// its results. This comes before anything else is done to the query: once columns of subqueries have become what they
+    /// stand for, it is too late to tell a grouped column that is a constant, or NULL in some grouping set, from any other.
+    pub fn split_grouping(&mut self, query: &mut Query) -> Result<Grouped> {
+        let (joined, names) = (joined_columns(&query.range_table), entry_names(&query.range_table));
+        query.visit_mut(0, &mut |e, level| substitute(e, level, &joined, &names));
         let mut groups = Vec::with_capacity(query.group_by.len());
         for group in &query.group_by {
             let Some(target) = target_of(&query.targets, group) else {
                 return Err(DbError::internal("GROUP BY column is no target"));
             };
-            groups.push(target.expr.clone());
+            groups.push(Group { expr: target.expr.clone(), shape: shape(&target.expr) });
         }
-        let mut all = Computed { groups, aggregates: vec![], groupings: vec![] };
+        let written = groups.len();
+        let mut all = Computed { groups, aggregates: vec![], groupings: vec![], sets: query.grouping_sets.is_some() };
         let mut having = Vec::new();
         if let Some(condition) = query.having.take() {
             super::prepare::conjuncts(condition, &mut having);
         }
-        let signatures: Vec<String> = all.groups.iter().map(signature).collect();
-        query.targets.iter_mut().for_each(|t| replace(&mut t.expr, 0, &mut all, &signatures));
-        having.iter_mut().for_each(|e| replace(e, 0, &mut all, &signatures));
+        let mut targets = std::mem::take(&mut query.targets);
+        for target in &mut targets {
+            // Of equal grouping expressions, a target that is one of them is that one.
+            let own = query.group_by.iter().position(|g| g.reference == target.reference);
+            match own.filter(|_| target.reference != 0) {
+                Some(at) => target.expr = computed(GROUP, at, &target.expr),
+                None => replace(&mut target.expr, 0, &mut all, written),
+            }
+        }
+        having.iter_mut().for_each(|e| replace(e, 0, &mut all, written));
         for window in &mut query.windows {
             use crate::tree::FrameBound::{Following, Preceding};
             for bound in [&mut window.frame.start, &mut window.frame.end] {
                 if let Preceding(e) | Following(e) = bound {
-                    replace(e, 0, &mut all, &signatures);
+                    replace(e, 0, &mut all, written);
                 }
             }
         }
+        let read = all.groups.iter().map(|g| g.expr.clone()).chain(all.aggregates.iter().cloned());
+        query.targets = read.map(junk).collect();
+        Ok(Grouped { all, written, targets, having })
+    }
+
+    /// Aggregates the rows of `stage`, and gives the query its targets back.
+    pub fn group(&mut self, query: &mut Query, grouped: Grouped, stage: Stage) -> Result<Stage> {
+        let Grouped { mut all, written, targets, having } = grouped;
+        // What preparation made of them.
+        let mut read = std::mem::replace(&mut query.targets, targets).into_iter().map(|t| t.expr);
+        all.groups.iter_mut().zip(&mut read).for_each(|(group, now)| group.expr = now);
+        all.aggregates.iter_mut().zip(&mut read).for_each(|(aggregate, now)| *aggregate = now);
         // Columns that depend on the grouped ones follow them in every set.
-        let dependent = signatures.len()..all.groups.len();
-        let mut sets = query.grouping_sets.clone().unwrap_or_else(|| vec![(0..signatures.len()).collect()]);
+        let dependent = written..all.groups.len();
+        let mut sets = query.grouping_sets.clone().unwrap_or_else(|| vec![(0..written).collect()]);
         sets.iter_mut().for_each(|set| set.extend(dependent.clone()));
         self.aggregate(all, sets, having, stage)
     }
 
     fn aggregate(&mut self, all: Computed, sets: Vec<Vec<usize>>, having: Vec<Expr>, stage: Stage) -> Result<Stage> {
         let input = stage.layout;
-        let groups = self.compile_all(&all.groups, &input)?;
-        let parts = all.groups.iter().map(|g| KeyPart::equality(self.catalog(), g.ty())).collect();
+        let exprs: Vec<Expr> = all.groups.into_iter().map(|g| g.expr).collect();
+        let groups = self.compile_all(&exprs, &input)?;
+        let parts = exprs.iter().map(|g| KeyPart::equality(self.catalog(), g.ty())).collect();
+        let direct = |e: &Expr| matches!(e, Expr::Aggregate(a) if !a.direct_args.is_empty());
+        let reads_groups = all.sets && all.aggregates.iter().any(direct);
+        let input = if reads_groups { input.joined(&Layout::of(GROUP, groups.len())) } else { input };
         let mut aggregates = Vec::with_capacity(all.aggregates.len());
         for call in &all.aggregates {
             if let Expr::Aggregate(call) = call {
@@ -71,7 +117,7 @@ impl Planner<'_> {
         layout = layout.joined(&Layout::of(AGGREGATE, aggregates.len()));
         layout = layout.joined(&Layout::of(GROUPING, all.groupings.len()));
         let compiled = self.compile_all(&having, &layout)?;
-        self.note_computed(GROUP, &all.groups);
+        self.note_computed(GROUP, &exprs);
         self.note_computed(AGGREGATE, &all.aggregates);
         let below = stage.node.estimate;
         let rows = if groups.is_empty() { 1.0 } else { (below.rows * 0.1).clamp(1.0, 200.0_f64.max(below.rows * 0.1)) };
@@ -82,13 +128,14 @@ impl Planner<'_> {
             groups,
             parts,
             sets,
+            reads_groups,
             aggregates,
             groupings: all.groupings.into_iter().map(|(_, g)| g).collect(),
             having: compiled,
         };
         let mut node = self.node(Op::Aggregate(Arc::new(node)), kinds.into(), estimate);
-        if !all.groups.is_empty() {
-            self.detail(&mut node, "Group Key", || super::explain::list(self, &all.groups));
+        if !exprs.is_empty() {
+            self.detail(&mut node, "Group Key", || super::explain::list(self, &exprs));
         }
         if !having.is_empty() {
             self.detail(&mut node, "Filter", || super::explain::conjunction(self, &having));
@@ -148,68 +195,88 @@ impl Planner<'_> {
     }
 }
 
-/// Replaces grouped expressions, aggregates and GROUPING of this level by references to what the aggregation computes.
-fn replace(e: &mut Expr, level: usize, all: &mut Computed, signatures: &[String]) {
+fn junk(expr: Expr) -> Target {
+    Target { expr, name: "".into(), junk: true, reference: 0, column: 0, origin: (Oid::INVALID, 0) }
+}
+
+/// Replaces grouped expressions, aggregates and GROUPING of this level by references to what the aggregation computes. The
+/// first `written` groups are those of GROUP BY.
+fn replace(e: &mut Expr, level: usize, all: &mut Computed, written: usize) {
     e.visit_mut(level, &mut |e, level| {
-        match e {
-            Expr::Aggregate(a) if a.levels_up == level => {
-                let mut own = e.clone();
-                // Seen from the aggregation's own level.
-                if let Expr::Aggregate(a) = &mut own {
-                    a.levels_up = 0;
-                }
-                if level > 0 {
-                    lower(&mut own, level);
-                }
-                let at = match all.aggregates.iter().position(|x| same(x, &own)) {
-                    Some(at) => at,
-                    None => {
-                        all.aggregates.push(own);
-                        all.aggregates.len() - 1
-                    }
-                };
-                *e = at_level(computed(AGGREGATE, at, e), level);
-                return false;
-            }
+        let by = match e {
+            Expr::Aggregate(a) if a.levels_up == level => all.aggregate(e, level, written),
             Expr::Grouping { references, levels_up, .. } if *levels_up == level => {
                 let references = references.clone();
                 all.groupings.push((e.clone(), references));
-                *e = at_level(computed(GROUPING, all.groupings.len() - 1, e), level);
-                return false;
+                computed(GROUPING, all.groupings.len() - 1, e)
             }
-            Expr::Const(_) | Expr::Param(_) => return true,
-            Expr::Var(v) if v.levels_up != level => return true,
-            _ => {}
-        }
-        let at = if level == 0 {
-            let mine = if matches!(e, Expr::Var(_)) { String::new() } else { signature(e) };
-            all.groups.iter().zip(signatures).position(|(g, s)| match (g, &*e) {
-                (Expr::Var(_), Expr::Var(_)) => same(g, e),
-                (Expr::Var(_), _) | (_, Expr::Var(_)) => false,
-                _ => *s == mine,
-            })
-        } else if let Expr::Var(v) = e {
-            all.groups.iter().position(|g| matches!(g, Expr::Var(x) if x.entry == v.entry && x.column == v.column))
-        } else {
-            None
+            // Constants and columns of outer queries may be grouped as well, and are NULL in sets without them.
+            _ => match (all.group_of(e, level, written), &*e) {
+                (Some(at), _) => computed(GROUP, at, e),
+                (None, Expr::Var(v)) if v.levels_up == level => computed(GROUP, all.dependent(e, written), e),
+                _ => return true,
+            },
         };
-        if let Some(at) = at {
-            *e = at_level(computed(GROUP, at, e), level);
-            return false;
-        }
-        if let Expr::Var(_) = e {
-            // The grouped columns hold a key of its table: to group by it as well changes no group.
-            let own = at_level(e.clone(), 0);
-            let known = all.groups[signatures.len()..].iter().position(|g| same(g, &own));
-            let at = signatures.len() + known.unwrap_or(all.groups.len() - signatures.len());
-            if at == all.groups.len() {
-                all.groups.push(own);
-            }
-            *e = at_level(computed(GROUP, at, e), level);
-            return false;
-        }
-        true
+        *e = at_level(by, level);
+        false
     });
+}
+
+impl Computed {
+    /// An aggregate of this query, which stands `level` queries further in.
+    fn aggregate(&mut self, e: &Expr, level: usize, written: usize) -> Expr {
+        let mut own = e.clone();
+        if level > 0 {
+            lower(&mut own, level);
+        }
+        if let Expr::Aggregate(a) = &mut own {
+            a.levels_up = 0;
+            if self.sets {
+                a.direct_args.iter_mut().for_each(|arg| replace(arg, 0, self, written));
+            }
+        }
+        let at = match self.aggregates.iter().position(|x| same(x, &own)) {
+            Some(at) => at,
+            None => {
+                self.aggregates.push(own);
+                self.aggregates.len() - 1
+            }
+        };
+        computed(AGGREGATE, at, e)
+    }
+
+    /// The grouping expression that this is. In a subquery only columns are looked for.
+    fn group_of(&self, e: &Expr, level: usize, written: usize) -> Option<usize> {
+        let groups = &self.groups[..written];
+        if level > 0 {
+            let Expr::Var(v) = e else { return None };
+            let is =
+                |g: &Group| matches!(&g.expr, Expr::Var(x) if x.levels_up == 0 && x.entry == v.entry && x.column == v.column);
+            return groups.iter().position(is).filter(|_| v.levels_up == level);
+        }
+        let kind = std::mem::discriminant(e);
+        if !groups.iter().any(|g| std::mem::discriminant(&g.expr) == kind) {
+            return None;
+        }
+        match e {
+            Expr::Var(_) | Expr::Const(_) | Expr::Param(_) => groups.iter().position(|g| equal(&g.expr, e)),
+            _ => {
+                let shape = shape(e);
+                groups.iter().position(|g| std::mem::discriminant(&g.expr) == kind && g.shape == shape)
+            }
+        }
+    }
+
+    /// A column that is not grouped: the grouped ones hold a key of its table, and to group by it as well changes no group.
+    fn dependent(&mut self, e: &Expr, written: usize) -> usize {
+        let own = at_level(e.clone(), 0);
+        let known = self.groups[written..].iter().position(|g| same(&g.expr, &own));
+        written
+            + known.unwrap_or_else(|| {
+                self.groups.push(Group { expr: own, shape: String::new() });
+                self.groups.len() - 1 - written
+            })
+    }
 }
 
 fn at_level(mut e: Expr, level: usize) -> Expr {

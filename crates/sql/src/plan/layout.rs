@@ -15,6 +15,8 @@ pub(super) const WORK: usize = usize::MAX - 8;
 /// RETURNING's OLD and NEW row of the target.
 pub(super) const OLD: usize = usize::MAX - 6;
 pub(super) const NEW: usize = usize::MAX - 7;
+/// In MERGE: the row that the action left or, of DELETE, had found.
+pub(super) const LATEST: usize = usize::MAX - 9;
 
 /// For each column, the entry and attribute number it is.
 #[derive(Clone, Debug, Default)]

@@ -17,6 +17,7 @@ mod join;
 mod layout;
 pub mod modify;
 pub mod node;
+mod nullability;
 pub(crate) mod pattern;
 mod planner;
 mod prepare;

@@ -6,7 +6,7 @@ use melba_catalog::{Relation, Storage};
 use melba_types::{DbError, Kind, Oid, Result};
 
 use super::join::Goal;
-use super::layout::{Layout, NEW, OLD};
+use super::layout::{LATEST, Layout, NEW, OLD};
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{Tree, conjuncts, entry_names, joined_columns, substitute};
@@ -102,11 +102,13 @@ pub enum MergeActionNode {
     Nothing,
 }
 
-/// RETURNING, over: the input's columns, the old row, the new row, then for old and new each its row id, its table, its
-/// value as a composite.
+/// RETURNING, over: the input's columns, the old row, the new row (and the latest), then for each of them its row id, its table,
+/// its value as a composite.
 #[derive(Debug)]
 pub struct Returning {
     pub expressions: Vec<Expression>,
+    /// MERGE: a column without a version is that of the new row, or of the old one if there is no new one.
+    pub latest: bool,
     pub row_type: Oid,
     pub field_types: Arc<[Oid]>,
     pub field_names: Arc<[Arc<str>]>,
@@ -422,9 +424,14 @@ impl Planner<'_> {
             *column = (super::layout::GROUP, -1);
         }
         let columns = relation.columns.len();
-        layout = layout.joined(&table_layout(OLD, columns)).joined(&table_layout(NEW, columns));
-        layout.0.extend([(OLD, -1), (OLD, -6), (OLD, 0), (NEW, -1), (NEW, -6), (NEW, 0)]);
-        let default = if query.command == Command::Delete { RowVersion::Old } else { RowVersion::New };
+        let default = match query.command {
+            Command::Delete => OLD,
+            Command::Merge => LATEST,
+            _ => NEW,
+        };
+        let versions = if default == LATEST { &[OLD, NEW, LATEST][..] } else { &[OLD, NEW] };
+        layout = versions.iter().fold(layout, |layout, version| layout.joined(&table_layout(*version, columns)));
+        layout.0.extend(versions.iter().flat_map(|version| [(*version, -1), (*version, -6), (*version, 0)]));
         // A view's columns, where no plan of a source has replaced them.
         let entries = &self.level_mut().entries;
         let (joined, names) = (joined_columns(entries), entry_names(entries));
@@ -437,8 +444,11 @@ impl Planner<'_> {
                     && v.levels_up == level
                     && v.entry == entry
                 {
-                    let version = if v.version == RowVersion::Default { default } else { v.version };
-                    v.entry = if version == RowVersion::Old { OLD } else { NEW };
+                    v.entry = match v.version {
+                        RowVersion::Old => OLD,
+                        RowVersion::New => NEW,
+                        RowVersion::Default => default,
+                    };
                     v.version = RowVersion::Default;
                 }
                 true
@@ -448,6 +458,7 @@ impl Planner<'_> {
         let live: Vec<usize> = (0..columns).filter(|&c| !relation.columns[c].dropped).collect();
         Ok(Returning {
             expressions,
+            latest: default == LATEST,
             row_type: relation.row_type,
             field_types: live.iter().map(|&c| relation.columns[c].ty).collect(),
             field_names: live.iter().map(|&c| relation.columns[c].name.clone()).collect(),

@@ -376,6 +376,8 @@ pub struct AggregateNode {
     pub parts: Vec<KeyPart>,
     /// Sets of groups (indices); one set of all groups without GROUPING SETS.
     pub sets: Vec<Vec<usize>>,
+    /// Aggregates see the groups after the columns of the input, NULL where a set is without them.
+    pub reads_groups: bool,
     pub aggregates: Vec<AggregateSpec>,
     /// GROUPING(...): the groups each is about.
     pub groupings: Vec<Vec<usize>>,

@@ -5,6 +5,7 @@ use hashbrown::{HashMap, HashSet};
 use melba_types::{DbError, Result};
 
 use super::layout::column;
+use super::nullability::rejected_nulls;
 use super::planner::Planner;
 use crate::tree::{
     Command, Cte, Distinct, Expr, FromItem, JoinKind, Param, ParamKind, Query, RangeEntry, RangeKind, RowExpr, Sublink,
@@ -95,14 +96,19 @@ struct Builder<'p, 'a> {
     entries: Vec<RangeEntry>,
     /// What columns of vanished entries (pulled-up subqueries, join aliases) stand for.
     replaced: HashMap<usize, Vec<Expr>>,
+    /// Entries whose whole rows are asked for. Of a null-extended one that is NULL, not a row of what its columns stand for.
+    whole_rows: HashSet<usize>,
 }
 
 impl Planner<'_> {
     /// Takes the query's FROM and WHERE apart. The query is left with its other clauses, their variables adjusted.
     pub fn prepare(&mut self, query: &mut Query) -> Result<Tree> {
+        let mut whole_rows = HashSet::new();
+        note_whole_rows(query, &mut whole_rows);
         let from = std::mem::take(&mut query.from);
         let filter = query.filter.take();
-        let mut builder = Builder { planner: self, entries: std::mem::take(&mut query.range_table), replaced: HashMap::new() };
+        let mut builder = Builder { planner: self, entries: Vec::new(), replaced: HashMap::new(), whole_rows };
+        builder.entries = std::mem::take(&mut query.range_table);
         let mut items = Vec::new();
         for item in from {
             items.push(builder.item(item, false)?);
@@ -115,7 +121,7 @@ impl Planner<'_> {
         builder.note_joins();
         builder.substitute_tree(&mut tree)?;
         // Sublinks that become joins bring entries of their own, whose columns may be replaced in turn.
-        tree = builder.pull_sublinks(tree)?;
+        tree = builder.pull_sublinks(flatten(tree))?;
         builder.substitute_tree(&mut tree)?;
         let replaced = std::mem::take(&mut builder.replaced);
         query.range_table = std::mem::take(&mut builder.entries);
@@ -126,40 +132,17 @@ impl Planner<'_> {
         Ok(flatten(tree))
     }
 
-    /// Entries whose columns an expression cannot be true without: it is strict in them.
-    fn not_null_entries(&self, expr: &Expr) -> Rels {
-        match expr {
-            Expr::Var(v) if v.levels_up == 0 => 1 << v.entry.min(127),
-            Expr::Function(f) if self.is_strict(f.function) => self.of_any(&f.args),
-            Expr::Operator(o) if self.is_strict(o.function) => self.of_any(&o.args),
-            Expr::ScalarArray(s) if s.any && self.is_strict(s.function) => self.not_null_entries(&s.scalar),
-            Expr::And(args) => self.of_any(args),
-            Expr::Not(arg) => self.not_null_entries(arg),
-            Expr::Relabel { arg, .. } | Expr::CoerceViaIo { arg, .. } | Expr::Collate { arg, .. } => self.not_null_entries(arg),
-            Expr::NullTest { arg, is_null: false, row: false } => self.not_null_entries(arg),
-            Expr::Or(args) => args.iter().map(|a| self.not_null_entries(a)).reduce(|a, b| a & b).unwrap_or(0),
-            _ => 0,
-        }
-    }
-
-    fn of_any(&self, args: &[Expr]) -> Rels {
-        args.iter().fold(0, |all, a| all | self.not_null_entries(a))
-    }
-
-    fn is_strict(&self, function: melba_types::Oid) -> bool {
-        self.catalog().function(function).is_some_and(|f| f.strict)
-    }
-
-    /// An outer join whose null-extended rows some condition above rejects is an inner join.
+    /// An outer join whose null-extended rows some condition above rejects is an inner join. `not_null`: relations whose columns
+    /// are not all NULL in any row that passes the conditions above (`nullability` says which those reject).
     fn reduce_outer_joins(&mut self, tree: &mut Tree, not_null: Rels) {
         match tree {
             Tree::Leaf(_) => {}
             Tree::Inner { items, conditions } => {
-                let not_null = conditions.iter().fold(not_null, |all, c| all | self.not_null_entries(c));
+                let not_null = not_null | self.rejected_nulls(conditions);
                 items.iter_mut().for_each(|item| self.reduce_outer_joins(item, not_null));
             }
             Tree::Join { join, left, right, conditions } => {
-                let own = conditions.iter().fold(0, |all, c| all | self.not_null_entries(c));
+                let own = self.rejected_nulls(conditions);
                 if *join == TreeJoin::Left && not_null & right.rels() != 0 {
                     let (left, right) =
                         (std::mem::replace(&mut **left, Tree::Leaf(0)), std::mem::replace(&mut **right, Tree::Leaf(0)));
@@ -183,6 +166,10 @@ impl Planner<'_> {
                 self.reduce_outer_joins(right, if *join == TreeJoin::Anti { 0 } else { own });
             }
         }
+    }
+
+    fn rejected_nulls(&self, conditions: &[Expr]) -> Rels {
+        conditions.iter().fold(0, |all, c| all | rejected_nulls(self.catalog(), c))
     }
 
     pub fn has_volatile(&self, expr: &Expr) -> bool {
@@ -350,7 +337,7 @@ impl Builder<'_, '_> {
         {
             return Ok(Tree::Leaf(entry));
         }
-        if nullable && self.entries[entry].lateral {
+        if nullable && (self.entries[entry].lateral || self.whole_rows.contains(&entry)) {
             return Ok(Tree::Leaf(entry));
         }
         let kind = std::mem::replace(&mut self.entries[entry].kind, RangeKind::Result);
@@ -379,6 +366,7 @@ impl Builder<'_, '_> {
             true
         });
         lift_cte_references(&mut query, 0);
+        note_whole_rows(&query, &mut self.whole_rows);
         shift_entries(&mut query.from, offset);
         self.entries.append(&mut query.range_table);
         let mut items = Vec::new();
@@ -448,6 +436,10 @@ impl Builder<'_, '_> {
 
     /// The join that a conjunct stands for.
     fn as_join(&mut self, condition: &Expr, available: Rels) -> Result<Option<(TreeJoin, Tree, Vec<Expr>)>> {
+        // Of a lateral subquery, it may be about relations that are joined elsewhere.
+        if rels_of(condition) & !available != 0 {
+            return Ok(None);
+        }
         match condition {
             Expr::Sublink(s) if s.kind == SublinkKind::Exists => self.exists(s, TreeJoin::Semi, available),
             Expr::Sublink(s) if s.kind == SublinkKind::Any => self.any(s, available),
@@ -563,6 +555,18 @@ fn attach(tree: Tree, join: TreeJoin, right: Tree, conditions: Vec<Expr>) -> Tre
         }
         tree => Tree::Join { join, left: Box::new(tree), right: Box::new(right), conditions },
     }
+}
+
+fn note_whole_rows(query: &Query, out: &mut HashSet<usize>) {
+    query.visit(0, &mut |e, level| {
+        if let Expr::Var(v) = e
+            && v.levels_up == level
+            && v.column == 0
+        {
+            out.insert(v.entry);
+        }
+        true
+    });
 }
 
 pub(super) fn contains_sublink(expr: &Expr) -> bool {

@@ -11,7 +11,7 @@ use super::node::*;
 use super::planner::{CteBinding, Level, Planner, Stage};
 use super::prepare::{inline_cte, referenced_ctes};
 use crate::execute::key::KeyPart;
-use crate::tree::{Command, Cte, Distinct, Expr, Query, RangeKind, SetInput, SortGroup, Target};
+use crate::tree::{Command, Cte, Distinct, Expr, Query, RangeKind, SortGroup, Target};
 
 /// Where a query's rows go when it is no ordinary SELECT: an INSERT's source keeps junk columns away already.
 pub(super) struct Purpose {
@@ -123,14 +123,6 @@ impl<'a> Planner<'a> {
     fn recursive_cte(&mut self, cte: &Cte, index: usize, kinds: Arc<[melba_types::Kind]>) -> Result<Stage> {
         let query = &cte.query;
         let Some(set) = &query.set_operation else { return self.query((**query).clone(), None) };
-        let (SetInput::Leaf(base), SetInput::Leaf(recursive)) = (&set.left, &set.right) else {
-            return Err(DbError::unsupported("a recursive query of several set operations"));
-        };
-        let arm = |entry: usize| match &query.range_table[entry].kind {
-            RangeKind::Subquery { query, .. } => Ok((**query).clone()),
-            _ => Err(DbError::internal("an arm of a set operation is no subquery")),
-        };
-        let (base, recursive) = (arm(*base)?, arm(*recursive)?);
         if !query.order_by.is_empty() || query.limit.is_some() || query.offset.is_some() {
             return Err(DbError::unsupported("ORDER BY, OFFSET or LIMIT in a recursive query"));
         }
@@ -146,13 +138,12 @@ impl<'a> Planner<'a> {
         self.level_mut().ctes.push((cte.name.clone(), binding));
         // The arms are two levels inside the query with the WITH: the set operation is the level between.
         self.levels.push(Level::default());
-        let inner_ctes = query.ctes.clone();
+        let mut inner = (**query).clone();
         let result = (|| -> Result<(PlanNode, PlanNode)> {
-            let mut holder = Query::new(Command::Select);
-            holder.ctes = inner_ctes;
-            self.plan_ctes(&mut holder)?;
-            let base = self.query(base, None)?;
-            let recursive = self.query(recursive, None)?;
+            self.plan_ctes(&mut inner)?;
+            self.level_mut().entries = std::mem::take(&mut inner.range_table);
+            let base = self.set_input(&set.left, &set.columns)?;
+            let recursive = self.set_input(&set.right, &set.columns)?;
             Ok((base.node, recursive.node))
         })();
         self.levels.pop();
@@ -169,14 +160,15 @@ impl<'a> Planner<'a> {
     }
 
     fn select(&mut self, query: &mut Query, purpose: Option<Purpose>) -> Result<Stage> {
+        let grouped =
+            query.has_aggregates || !query.group_by.is_empty() || query.grouping_sets.is_some() || query.having.is_some();
+        let upper = if grouped { Some(self.split_grouping(query)?) } else { None };
         let mut tree = self.prepare(query)?;
         if !query.locking.is_empty() {
             tree.keep_partners();
         }
         self.level_mut().entries = std::mem::take(&mut query.range_table);
         self.gather_needed(query, &tree, purpose.as_ref().map_or(&[][..], |p| &p.needed));
-        let grouped =
-            query.has_aggregates || !query.group_by.is_empty() || query.grouping_sets.is_some() || query.having.is_some();
         let order = if grouped || query.has_windows || query.has_set_returning { vec![] } else { self.order_keys(query) };
         let distinct = !matches!(query.distinct, Distinct::None);
         let fraction =
@@ -195,8 +187,8 @@ impl<'a> Planner<'a> {
                 stage = Stage { node, layout: stage.layout };
             }
         }
-        if grouped {
-            stage = self.group(query, stage)?;
+        if let Some(upper) = upper {
+            stage = self.group(query, upper, stage)?;
         }
         if query.has_windows {
             stage = self.windows(query, stage)?;

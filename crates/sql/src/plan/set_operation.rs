@@ -50,7 +50,7 @@ impl Planner<'_> {
     }
 
     /// An arm, its columns cast to the types of the result.
-    fn set_input(&mut self, input: &SetInput, columns: &[OutputColumn]) -> Result<Stage> {
+    pub fn set_input(&mut self, input: &SetInput, columns: &[OutputColumn]) -> Result<Stage> {
         limits::check_stack()?;
         limits::check_interrupt()?;
         let (stage, types) = self.set_arm(input)?;

@@ -97,10 +97,12 @@ impl Planner<'_> {
         }
         self.subplans.push(SubPlanNode { node, parameters, probe_keys: Arc::from([]), name: format!("SubPlan {}", index + 1) });
         let test = match &sublink.test {
-            Some(test) if sublink.kind != SublinkKind::RowCompare => Some(self.test(index, test, columns.len(), layout)?),
+            Some(test) if sublink.kind != SublinkKind::RowCompare => {
+                Some(self.test(index, sublink.kind, test, columns.len(), layout)?)
+            }
             _ => None,
         };
-        let element_type = column_types.first().copied().unwrap_or_default();
+        let element_type = self.catalog().type_(sublink.ty).map(|t| t.element).unwrap_or_default();
         let subplan = SubPlan { index, kind, args, test, column_types, element_type };
         let value = Expression::new(Node::SubPlan(Box::new(subplan)), sublink.ty, self.kind(sublink.ty));
         if sublink.kind != SublinkKind::RowCompare {
@@ -116,13 +118,14 @@ impl Planner<'_> {
         Ok((result?.node, used))
     }
 
-    fn test(&mut self, index: usize, test: &Expr, columns: usize, layout: &Layout) -> Result<SubPlanTest> {
+    fn test(&mut self, index: usize, kind: SublinkKind, test: &Expr, columns: usize, layout: &Layout) -> Result<SubPlanTest> {
         let first = self.parameters.len();
         for _ in 0..columns {
             self.new_parameter(None);
         }
         let condition = self.compile_in(test, layout, Some(first))?;
-        let probes = self.probes(index, test, columns, layout)?;
+        // A row with the key is what ANY looks for; ALL asks for a row without it.
+        let probes = if kind == SublinkKind::Any { self.probes(index, test, columns, layout)? } else { None };
         Ok(SubPlanTest { condition, first, columns, probes })
     }
 

@@ -268,6 +268,10 @@ impl melba_functions::Session for StatementContext {
         self.path.path.to_vec()
     }
 
+    fn temporary_namespace(&self) -> Oid {
+        self.path.temporary
+    }
+
     fn shown_expression(&self, text: &str, relation: Oid, pretty: bool) -> Result<String> {
         self.print_expression(text, relation, pretty)
     }

@@ -84,7 +84,7 @@ pub(super) fn explained(s: &ExplainStmt) -> Result<Option<&NodeEnum>> {
         return Err(DbError::internal("EXPLAIN without a statement"));
     };
     Ok(match node {
-        NodeEnum::CreateTableAsStmt(s) => s.query.as_deref().and_then(|n| n.node.as_ref()),
+        NodeEnum::CreateTableAsStmt(s) => s.query.as_deref().and_then(|n| n.node.as_ref()).filter(|n| pipeline::is_query(n)),
         NodeEnum::DeclareCursorStmt(s) => s.query.as_deref().and_then(|n| n.node.as_ref()),
         node if pipeline::is_query(node) => Some(node),
         _ => None,
@@ -100,7 +100,10 @@ pub(super) fn run(
     parameters: &Arc<[Datum]>,
 ) -> Result<Outcome> {
     let options = read_options(s)?;
-    let query = s.query.as_deref().and_then(|n| n.node.as_ref());
+    let query = match s.query.as_deref().and_then(|n| n.node.as_ref()) {
+        Some(NodeEnum::CreateTableAsStmt(s)) if !options.plan.analyze => s.query.as_deref().and_then(|n| n.node.as_ref()),
+        query => query,
+    };
     let lines = match (query, explained(s)?) {
         (Some(NodeEnum::CreateTableAsStmt(_)), _) if options.plan.analyze => {
             return Err(DbError::unsupported("EXPLAIN ANALYZE of CREATE TABLE AS"));

@@ -86,6 +86,15 @@ impl Events {
         new: &[Datum],
         id: RowId,
     ) -> Result<()> {
+        // What refers to the row follows before it is asked whether what it refers to is there: of two tables that refer to each
+        // other, the other one has the new key then.
+        for constraint in &target.referenced_by {
+            let Some(key) = &constraint.foreign_key else { continue };
+            let (old, new) = (values_of(&key.referenced_columns, old), values_of(&key.referenced_columns, new));
+            if !same(&old, &new) {
+                self.referenced(ctx, target, constraint, old, Some(new))?;
+            }
+        }
         let mut changed = Vec::new();
         for (at, constraint) in target.references.iter().enumerate() {
             if refers(constraint, |column| new[column].is_null())
@@ -96,13 +105,6 @@ impl Events {
         }
         if !changed.is_empty() {
             self.log.push(ctx, &Subject::References(target.clone(), Some(changed)), What::row(id))?;
-        }
-        for constraint in &target.referenced_by {
-            let Some(key) = &constraint.foreign_key else { continue };
-            let (old, new) = (values_of(&key.referenced_columns, old), values_of(&key.referenced_columns, new));
-            if !same(&old, &new) {
-                self.referenced(ctx, target, constraint, old, Some(new))?;
-            }
         }
         Ok(())
     }

@@ -341,19 +341,22 @@ fn json(s: &Subscript, ctx: &ExecContext, row: &[Datum], container: Datum) -> Re
     for subscript in s.upper.iter().flatten() {
         let value = subscript.eval_row(ctx, row)?;
         if value.is_null() {
-            return null_subscript(s, container);
+            if s.assign.is_some() {
+                bail!(NULL_VALUE_NOT_ALLOWED, "jsonb subscript in assignment must not be null");
+            }
+            return Ok(Datum::Null);
         }
         path.push(Datum::text(melba_functions::io::text_of(&*ctx.session, subscript.ty, &value)?));
     }
+    let is_array = s.upper.first().and_then(|e| e.as_ref()).is_some_and(|e| e.ty == oids::INT4);
     let path = build(path, oids::TEXT, false)?;
     match &s.assign {
         None if container.is_null() => Ok(Datum::Null),
         None => sqlvalue::by_source("jsonb_extract_path", ctx, &[container, path], &[oids::JSONB, oids::TEXT_ARRAY], oids::JSONB),
         Some(value) => {
             let value = ctx.with_local(Datum::Null, || value.eval_row(ctx, row))?;
-            let args = [container, path, value, Datum::Bool(true)];
-            let types = [oids::JSONB, oids::TEXT_ARRAY, oids::JSONB, oids::BOOL];
-            sqlvalue::by_source("jsonb_set", ctx, &args, &types, oids::JSONB)
+            let value = (!value.is_null()).then_some(&value);
+            melba_functions::json::assign(&container, &path, value, is_array)
         }
     }
 }

@@ -32,6 +32,7 @@ pub struct SubPlan {
     pub test: Option<SubPlanTest>,
     /// Types of the sub-plan's columns.
     pub column_types: Arc<[Oid]>,
+    /// ARRAY: of the result.
     pub element_type: Oid,
 }
 
@@ -77,7 +78,7 @@ impl SubPlan {
                     held.grow(batch.memory_bytes() + batch.rows * size_of::<Datum>())?;
                     elements.extend((0..batch.rows).map(|i| batch.columns[0].get(i)));
                 }
-                array_of(elements, self.element_type)
+                array_of(elements, self.element_type, self.column_types.first() != Some(&self.element_type))
             }),
             _ => ctx.with_subplan(self.index, |plan| {
                 plan.rescan(ctx)?;
@@ -161,9 +162,20 @@ fn next_rows(plan: &mut dyn crate::execute::Operator, ctx: &ExecContext, limit: 
     }
 }
 
-/// ARRAY(SELECT ...): elements that are arrays make an array of one more dimension.
-fn array_of(elements: Vec<Datum>, element_type: Oid) -> Result<Datum> {
-    if elements.iter().any(|e| matches!(e, Datum::Array(_))) {
+/// ARRAY(SELECT ...): arrays make an array of one more dimension.
+fn array_of(elements: Vec<Datum>, element_type: Oid, of_arrays: bool) -> Result<Datum> {
+    if of_arrays {
+        let mut first: Option<&[ArrayDim]> = None;
+        for element in &elements {
+            let Datum::Array(array) = element else { bail!(NULL_VALUE_NOT_ALLOWED, "cannot accumulate null arrays") };
+            if array.dims.is_empty() {
+                bail!(ARRAY_SUBSCRIPT_ERROR, "cannot accumulate empty arrays");
+            }
+            if first.is_some_and(|dims| dims != array.dims) {
+                bail!(ARRAY_SUBSCRIPT_ERROR, "cannot accumulate arrays of different dimensionality");
+            }
+            first = Some(&array.dims);
+        }
         return super::array::build(elements, element_type, true);
     }
     let dims = if elements.is_empty() { vec![] } else { vec![ArrayDim { length: elements.len() as i32, lower_bound: 1 }] };

@@ -117,7 +117,10 @@ impl RecursiveUnionOp {
                 batch.take(&kept)
             }
         };
-        self.added.get_or_insert_with(|| Store::new(ctx.resources())).push(batch.clone())?;
+        // A round that adds nothing is the last one.
+        if batch.rows > 0 {
+            self.added.get_or_insert_with(|| Store::new(ctx.resources())).push(batch.clone())?;
+        }
         Ok(batch)
     }
 }

@@ -125,6 +125,14 @@ impl<'a> Pass<'a> {
         self.piece_bytes += keys.iter().map(Vector::owned_bytes).sum::<usize>();
         for set in self.sets.clone() {
             let mut places = self.place(set, &keys, batch)?;
+            let with_groups;
+            let batch = if node.reads_groups {
+                shared = None;
+                with_groups = beside_groups(node, set, &keys, batch);
+                &with_groups
+            } else {
+                batch
+            };
             let of_part;
             let arguments = if places.contains(&ELSEWHERE) {
                 // Rows of later passes are evaluated there.
@@ -287,6 +295,18 @@ impl<'a> Pass<'a> {
         }
         Ok(())
     }
+}
+
+/// A batch and the groups of its rows in one set.
+fn beside_groups(node: &AggregateNode, set: usize, keys: &[Vector<'_>], batch: &Batch) -> Batch {
+    let mut out = batch.clone();
+    for (i, (group, key)) in node.groups.iter().zip(keys).enumerate() {
+        let mut column = Column::with_capacity(group.kind, batch.rows);
+        let value = |row| if node.sets[set].contains(&i) { key.get(row) } else { Datum::Null };
+        (0..batch.rows).for_each(|row| column.push(value(row)));
+        out.columns.push(column);
+    }
+    out
 }
 
 fn sorts(spec: &AggregateSpec) -> bool {

@@ -1,6 +1,6 @@
 //! Left rows looked up in the table of a hash join, a bounded number of pairs at a time.
 
-use melba_types::{Batch, Bitmap, Column, ColumnData, Datum, Result};
+use melba_types::{Batch, Bitmap, Column, Result};
 
 use super::super::pending::nulls;
 use super::table::{Built, END};
@@ -199,25 +199,6 @@ fn left_outer(left: &Batch, lefts: &[u32], right: &Batch, rights: &[u32], comple
     all.extend(&lefts[at..]);
     partner.extend(rights[at..].iter().map(|r| Some(*r)));
     let mut columns: Vec<Column> = left.columns.iter().map(|c| c.take(&all)).collect();
-    columns.extend(right.columns.iter().map(|c| take_or_null(c, &partner)));
+    columns.extend(right.columns.iter().map(|c| c.take_or_null(&partner)));
     Batch { columns, rows: all.len() }
-}
-
-fn take_or_null(column: &Column, rows: &[Option<u32>]) -> Column {
-    if column.is_empty() {
-        let mut out = column.take(&[]);
-        rows.iter().for_each(|_| out.push_null());
-        return out;
-    }
-    let indices: Vec<u32> = rows.iter().map(|r| r.unwrap_or(0)).collect();
-    let mut out = column.take(&indices);
-    for (i, row) in rows.iter().enumerate() {
-        if row.is_none() {
-            if let ColumnData::Datum(values) = &mut out.data {
-                values[i] = Datum::Null;
-            }
-            out.validity.get_or_insert_with(|| Bitmap::filled(rows.len(), true)).set(i, false);
-        }
-    }
-    out
 }

@@ -1,0 +1,49 @@
+-- GROUPING SETS over constants, repeated and nested expressions; what stands above the aggregation is NULL in sets without it.
+
+create table g(i int, e date);
+insert into g values (1, '2024-02-01'), (2, '2023-05-01'), (2, '2023-06-01');
+
+-- Columns of a subquery that are constants.
+select a, x from (select a, 'c'::text as x from (values (1),(2)) t(a)) s group by grouping sets ((a), (x)) order by 1, 2;
+select a, x from (select a, 'c'::text as x from (values (1),(2)) t(a)) s group by grouping sets ((a), (x)) having x = 'c' order by 1, 2;
+select a, b, a is null from (select 1 as a, b from (values (1),(2)) t(b)) s group by grouping sets ((a), (b)) order by 1, 2;
+select a + 1, coalesce(a, -1), count(*) from (select 1 as a, b from (values (1),(2)) t(b)) s group by grouping sets ((a), (b)) order by 1, 2, 3;
+select x, y from (select 1 as x, 2 as y) s group by grouping sets ((x, y), (x), (y), ()) order by 1, 2;
+select 1 as one group by rollup (one) order by 1;
+create temp table constants as select 'x' as a, 'x' as b, count(*) from g group by grouping sets ((a), (b), ());
+select * from constants order by 1, 2;
+
+-- The same expression twice.
+select i as a1, i as a2 from g group by a1, rollup (a2) order by 1, 2;
+select i + 1 as a, i + 1 as b, count(*) from g group by a, rollup (b) order by 1, 2;
+select i, count(*) from g group by grouping sets ((i), (i), ()) order by 1, 2;
+
+-- A grouping expression that contains another one. Without ORDER BY in the statement itself.
+create temp table levels as select i + 1 as next, i, count(*) as n from g group by rollup (i + 1, i);
+select * from levels order by 1, 2, 3;
+create temp table years as select date_trunc('year', e)::date as y, e, count(*) as n from g group by rollup (date_trunc('year', e)::date, e);
+select * from years order by 1, 2;
+select i, i + 1, (i + 1) * 2, grouping(i), grouping(i + 1), count(*) from g group by cube (i, i + 1) order by 1, 2, 4, 5;
+select i, case when i = 1 then 'one' else 'more' end, count(*) from g group by rollup (i, case when i = 1 then 'one' else 'more' end) order by 1, 2;
+select i, row_number() over (order by i + 1, i), sum(count(*)) over (partition by i + 1) from g group by rollup (i + 1, i) order by 1, 2;
+
+-- HAVING, subqueries, rows within sets.
+select i, count(*) from g group by grouping sets ((i), ()) having i is null or i > 1 order by 1;
+select i + 0, count(*) from g group by grouping sets ((i + 0), ()) having i + 0 = 2 order by 1;
+select (select i) as s, count(*) from g group by grouping sets ((i), ()) order by 1;
+select o.x, (select o.x from g group by rollup (o.x) order by 1 limit 1) from (values (1), (2)) o(x) order by 1;
+select i, e, count(*) from g group by (i, (e, i)) order by 1, 2;
+select i, e, count(*) from g group by rollup ((i, (e))) order by 1, 2;
+select i + 1, (select max(x.i) from g x where x.i = g.i + 1) from g group by rollup (i + 1);
+
+-- Direct arguments are about the group.
+select i, rank(i) within group (order by i) from g group by rollup (i) order by 1;
+select i, percentile_disc(0.5) within group (order by e), rank(2) within group (order by i) from g group by cube (i) order by 1;
+
+-- DISTINCT and ORDER BY in aggregates.
+select string_agg(distinct 'abc', ',' order by 'abc');
+select string_agg(distinct f, ',' order by f) from (values ('a'::varchar), ('b')) v(f);
+select string_agg(distinct f, ',' order by f::text) from (values ('a'::varchar), ('b')) v(f);
+select count(distinct 'literal');
+
+drop table g, levels, years, constants;

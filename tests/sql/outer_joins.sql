@@ -1,0 +1,71 @@
+-- Rows without a partner: NULLs of every kind of value, conditions that do and do not reject them, whole rows.
+
+-- Values of every representation, some of them NULL on the side that may be missing.
+create type oj_pair as (x int, y text);
+create table oj(i int, n numeric, v interval, a int[], j jsonb, u uuid, b bytea, r int4range, c oj_pair, t text, d date, f float8, o boolean);
+insert into oj values
+  (1, 1.5, '1 day', '{1,NULL}', '{"k":1}', '00000000-0000-0000-0000-000000000001', '\x01', '[1,3)', row(1,'a'), 'a', '2024-01-01', 0.5, true),
+  (2, null, null, null, null, null, null, null, null, null, null, null, null),
+  (3, 0, '0', '{}', 'null', '00000000-0000-0000-0000-000000000003', '', 'empty', row(null,null), '', '1999-12-31', 'NaN', false);
+select l.i, r.* from oj l left join oj r on l.i = r.i + 1 order by l.i;
+select l.i, r.* from oj l left join oj r on l.i = r.i + 1 and l.i + r.i < 100 order by l.i;
+select l.i, r.* from oj r right join oj l on l.i > r.i order by l.i, r.i;
+select l.i, r.n, r.v, r.a, r.r from oj l full join oj r on l.i = r.i + 1 order by l.i, r.i;
+select l.i, coalesce(r.n, 0), coalesce(r.v, '7 days'), coalesce(r.a, '{9}'), r.n is null, r.v is null, r.a is null, r.c is null
+  from oj l left join oj r on r.i = l.i order by 1;
+select r.n, r.v, r.a, r.u, count(*), sum(r.n), max(r.v), count(r.a) from oj l left join oj r on l.i = r.i + 1
+  group by 1, 2, 3, 4 order by 1;
+
+-- What is FALSE when one of its operands is NULL is TRUE when it is negated.
+create table oa(i int); insert into oa values (1), (2);
+create table ob(j int, name text, k int); insert into ob values (2, 'x', 5), (3, null, 6);
+select i, j from oa left join ob on i = j where not (j > 0 and i < 0) order by 1;
+select i, j from oa left join ob on i = j where not (i > 5 and j > 0) order by 1;
+select i, j from oa left join ob on i = j where not (j = any('{}'::int[])) order by 1;
+select i, j from oa left join ob on i = j where j <> all('{}'::int[]) order by 1;
+select i, j from oa left join ob on i = j where not (name is not null) order by 1;
+select i, j from oa left join ob on i = j where not (name = 'x' and name is not null) order by 1;
+select i, j from oa left join ob on i = j where (name = 'x') is not true order by 1;
+select i, j from oa left join ob on i = j where (name = 'x') is not false order by 1;
+select i, j from oa left join ob on i = j where (j > 0) is unknown order by 1;
+select i, j from oa left join ob on i = j where coalesce(j, 0) = 0 order by 1;
+select i, j from oa left join ob on i = j where j = 2 or i = 1 order by 1;
+select i, j from oa left join ob on i = j where case when i = 1 then true else j = 2 end order by 1;
+select i, j from oa left join ob on i = j where not (j in (select k from ob)) order by 1;
+select i, j from oa left join ob on i = j where j not in (select k from ob where false) order by 1;
+select count(*) from oa full join ob on i = j where not (i is not null);
+select count(*) from oa full join ob on i = j where not (i is not null and j is not null);
+select i, j, j2 from oa left join (ob left join (select j as j2 from ob) s on j2 = j + 1) on i = j where not (j2 > 5 and i > 5) order by 1;
+-- Those that do.
+select i, j from oa left join ob on i = j where j > 0 order by 1;
+select i, j from oa left join ob on i = j where not (j < 0) order by 1;
+select i, j from oa left join ob on i = j where j is not null order by 1;
+select i, j from oa full join ob on i = j where i + j > 0 order by 1;
+select i, j from oa left join ob on i = j where (j > 0) is true order by 1;
+
+-- The whole row of a subquery without a partner is NULL.
+select oa.i, s, s is null, to_jsonb(s), (s).name from oa left join (select * from ob) s on oa.i = s.j order by 1;
+select oa.i, count(s.*), count(s) from oa left join (select j, name from ob) s on oa.i = s.j group by oa.i order by 1;
+select json_agg(s order by oa.i) from oa left join (select * from ob) s on oa.i = s.j;
+create view obv as select j, name from ob;
+select oa.i, v from oa left join obv v on oa.i = v.j order by 1;
+select oa, s from oa full join (select * from ob) s on oa.i = s.j order by 1, 2;
+select oa.i, s from oa left join (select j, k + 1 as l from ob) s on oa.i = s.j order by 1;
+with c as (select * from ob) select oa.i, c from oa left join c on oa.i = c.j order by 1;
+select x.i, (select x.s from oa limit 1) from (select oa.i, s from oa left join (select * from ob) s on oa.i = s.j) x order by 1;
+
+-- = ALL, of one value and of several.
+select 1 = all (select x from (values (1),(2)) v(x)), 1 = all (select x from (values (1),(1)) v(x)),
+  1 = all (select x from (values (1),(null)) v(x)), 2 = all (select x from (values (1),(null)) v(x)),
+  1 = all (select x from (values (1)) v(x) where false);
+select (1, 2) = all (select x, y from (values (1,2),(2,2)) v(x,y)), (1, 2) = all (select x, y from (values (1,2),(1,2)) v(x,y)),
+  (1, 2) = all (select x, y from (values (1,null::int)) v(x,y)), (1, 2) = all (select x, y from (values (3,null::int)) v(x,y));
+select i, i = all (select j from ob where k = 5), i = all (select j from ob where j = i + 1) from oa order by 1;
+
+-- A condition of a lateral subquery about a relation outside of it.
+select i, s.k from oa, lateral (select k from ob where exists (select 1 from ob b2 where b2.j = oa.i and b2.k = ob.k)) s order by 1;
+select i, s.k from oa, lateral (select k from ob where (oa.i, k) in (select j, k from ob)) s order by 1;
+
+drop view obv;
+drop table oa, ob, oj;
+drop type oj_pair;
