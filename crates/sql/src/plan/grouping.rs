@@ -55,10 +55,6 @@ impl Planner<'_> {
         }
         let written = groups.len();
         let mut all = Computed { groups, aggregates: vec![], groupings: vec![], sets: query.grouping_sets.is_some() };
-        let mut having = Vec::new();
-        if let Some(condition) = query.having.take() {
-            super::prepare::conjuncts(condition, &mut having);
-        }
         let mut targets = std::mem::take(&mut query.targets);
         for target in &mut targets {
             // Of equal grouping expressions, a target that is one of them is that one.
@@ -68,7 +64,12 @@ impl Planner<'_> {
                 None => replace(&mut target.expr, 0, &mut all, written),
             }
         }
-        having.iter_mut().for_each(|e| replace(e, 0, &mut all, written));
+        let mut having = Vec::new();
+        if let Some(mut condition) = query.having.take() {
+            // As a whole, for it may be a grouping expression.
+            replace(&mut condition, 0, &mut all, written);
+            super::prepare::conjuncts(condition, &mut having);
+        }
         for window in &mut query.windows {
             use crate::tree::FrameBound::{Following, Preceding};
             for bound in [&mut window.frame.start, &mut window.frame.end] {

@@ -95,6 +95,13 @@ impl Planner<'_> {
             });
             args.push((parameter, self.compile(&var, layout)?));
         }
+        // The action under way is another one for each row, like a column of it.
+        if reads_merge_action(&sublink.query) {
+            let action = self.new_parameter(None);
+            parameters.push(action);
+            let text = melba_types::oids::TEXT;
+            args.push((action, Expression::new(Node::MergeAction, text, self.kind(text))));
+        }
         self.subplans.push(SubPlanNode { node, parameters, probe_keys: Arc::from([]), name: format!("SubPlan {}", index + 1) });
         let test = match &sublink.test {
             Some(test) if sublink.kind != SublinkKind::RowCompare => {
@@ -254,6 +261,15 @@ fn lookup(
     });
     // Only equality is looked up by hash, and that commutes.
     Box::new(crate::tree::OperatorCall { args: vec![outer, column], ..op.clone() })
+}
+
+fn reads_merge_action(query: &crate::tree::Query) -> bool {
+    let mut found = false;
+    query.visit(0, &mut |e, _| {
+        found |= matches!(e, Expr::MergeAction);
+        !found
+    });
+    found
 }
 
 /// Whether an expression refers to outer queries.

@@ -437,6 +437,42 @@ fn plans_show_what_was_computed_already() {
     assert!(plan.contains(filter), "{plan}");
 }
 
+/// OLD and NEW are PostgreSQL 18's, so the scripts that it is compared by cannot show them.
+#[test]
+fn returning_shows_both_versions_of_a_row() {
+    let mut h = Harness::new();
+    h.query("create table m (id int, v text); insert into m values (1, 'a'), (2, 'b')");
+    h.query("create table p (a int, b int) partition by list (a)");
+    h.query("create table p1 partition of p for values in (1); create table p2 partition of p for values in (2)");
+    for (query, answer) in [
+        (
+            "merge into m using (values (1), (2), (3)) s (x) on m.id = s.x when matched and x = 1 then delete
+             when matched then update set v = 'u' when not matched then insert values (x, 'n')
+             returning concat_ws(',', merge_action(), old.v, '>', new.v, '=', m.v, old, new)",
+            "T D:DELETE,a,>,=,a,(1,a) D:UPDATE,b,>,u,=,u,(2,b),(2,u) D:INSERT,>,n,=,n,(3,n) C:MERGE 3 Z:I",
+        ),
+        (
+            "merge into m using (values (2), (3), (4)) s (x) on m.id = s.x when matched and x = 2 then delete
+             when matched then do nothing when not matched then insert values (x, 'm') returning (select lower(merge_action()))",
+            "T D:delete D:insert C:MERGE 2 Z:I",
+        ),
+        (
+            "insert into p values (1, 1) returning concat_ws(',', old.tableoid::regclass, '>', new.tableoid::regclass, old)",
+            "T D:>,p1 C:INSERT 0 1 Z:I",
+        ),
+        (
+            "update p set a = 2 returning concat_ws(',', old.tableoid::regclass, new.tableoid::regclass, tableoid::regclass, old)",
+            "T D:p1,p2,p2,(1,1) C:UPDATE 1 Z:I",
+        ),
+        (
+            "delete from p returning concat_ws(',', old.tableoid::regclass, '>', new.tableoid::regclass, tableoid::regclass, a)",
+            "T D:p2,>,p2,2 C:DELETE 1 Z:I",
+        ),
+    ] {
+        assert_eq!(h.query(query), answer, "{query}");
+    }
+}
+
 /// PostgreSQL has them since 18, so the scripts that it is compared by cannot show them.
 #[test]
 fn virtual_columns_are_computed_when_they_are_read() {
