@@ -173,6 +173,10 @@ impl Ddl<'_> {
             }
             bail!(UNDEFINED_COLUMN, "column \"{}\" of relation \"{}\" does not exist", c.name, relation.name);
         };
+        // Values that are stored have their fields by place, and would be taken for others.
+        if self.refuse_used_row_type(relation).is_err() {
+            return Err(DbError::unsupported("dropping a column of a row type that columns of tables have"));
+        }
         let address = ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: at as i32 + 1 };
         self.drop_addresses(&[address], c.behavior() == DropBehavior::DropCascade)
     }

@@ -437,6 +437,22 @@ fn plans_show_what_was_computed_already() {
     assert!(plan.contains(filter), "{plan}");
 }
 
+/// PostgreSQL drops it; here the values that are stored would be read with their fields shifted.
+#[test]
+fn a_stored_row_type_keeps_its_columns() {
+    let mut h = Harness::new();
+    h.query("create table f (a int, b int, c int); create type k as (x int, y int)");
+    h.query("create table u (id int, f f, k k[]); insert into u values (1, row(1, 2, 3), array[row(1, 2)::k])");
+    for (query, answer) in [
+        ("alter table f drop column b", "E0A000 Z:I"),
+        ("alter type k drop attribute x", "E0A000 Z:I"),
+        ("select concat((f).c, (k[1]).y) from u", "T D:32 C:SELECT 1 Z:I"),
+        ("alter table u drop column f, drop column k; alter table f drop column b", "C:ALTER TABLE C:ALTER TABLE Z:I"),
+    ] {
+        assert_eq!(h.query(query), answer, "{query}");
+    }
+}
+
 /// OLD and NEW are PostgreSQL 18's, so the scripts that it is compared by cannot show them.
 #[test]
 fn returning_shows_both_versions_of_a_row() {
