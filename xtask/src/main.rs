@@ -4,6 +4,7 @@ mod bulk;
 mod clients;
 mod compare;
 mod crash;
+mod differential;
 mod documents;
 mod dumps;
 mod durability;
@@ -46,6 +47,8 @@ tasks:
   bulk             COPY, indexes, CREATE TABLE AS beside PostgreSQL, speeds and sizes; --rows N (20000000), --rounds N (1)
   memory           a server with little memory and much data; --memory MB (192), --megabytes MB of data (400), --operate MB of them that
                    operators and changes are tried on (all)
+  differential     random statements on PostgreSQL and on Melba, the same answers; --seconds N (60), --statements N, --seed N of the
+                   first round (a fresh one)
   compare [NAME]   scripts of tests/sql on PostgreSQL and on Melba, the same output
   dumps            pg_dump, pg_restore, psql, pg_dumpall, vacuumlo, melba dump and restore between Melba and PostgreSQL, all
                    options; --pg-bin DIR with client programs of version 18 compares in all directions
@@ -54,8 +57,9 @@ tasks:
   isolation [NAME] specs of tests/isolation on PostgreSQL and on Melba, the same output; with --source DIR (src/test/isolation
                    of PostgreSQL's source) PostgreSQL's own specs on Melba, and the share that agrees; --tester PATH
 
-clients, tour, soak, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that runs already, instead of a fresh Melba;
-compare, dumps, isolation and bulk take --reference for PostgreSQL. MELBA=PATH in the environment is the binary to test
+clients, tour, soak, differential, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that runs already,
+instead of a fresh Melba; differential, compare, dumps, isolation and bulk take --reference for PostgreSQL.
+MELBA=PATH in the environment is the binary to test
 (target/debug/melba).";
 
 fn main() -> ExitCode {
@@ -96,7 +100,7 @@ fn ci() -> Result<(), String> {
     {
         server_task(task, &[])?;
     }
-    Ok(())
+    differential::ci()
 }
 
 /// Tests that run under a model checker for threads, with a feature of their crates. Bugs on purpose must be found.
@@ -135,6 +139,7 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
         "durability" => durability::durability(),
         "longrun" => longrun::longrun(&options.longrun),
         "dumps" => dumps::dumps(&options.dumps, options.server, options.reference),
+        "differential" => differential::differential(&options.differential, options.server, options.reference),
         "compare" => compare::compare(&options.name, options.server, options.reference),
         _ => Err(USAGE.to_owned()),
     }
@@ -146,6 +151,7 @@ struct Options {
     reference: Option<melba::Address>,
     crash: crash::Options,
     history: history::Options,
+    differential: differential::Options,
     bulk: bulk::Options,
     space: space::Options,
     documents: documents::Options,
@@ -181,11 +187,13 @@ impl Options {
             "--pg-bin" => self.dumps.pg_bin = Some(value.into()),
             "--seconds" => {
                 let seconds = number()?;
-                (self.crash.seconds, self.history.seconds, self.soak.seconds) = (seconds, seconds, seconds);
+                (self.crash.seconds, self.history.seconds) = (seconds, seconds);
+                (self.soak.seconds, self.differential.seconds) = (seconds, seconds);
             }
             "--connections" => self.soak.connections = number()?,
             "--kills" => self.history.kills = number()?,
-            "--seed" => self.history.seed = number()?,
+            "--seed" => (self.history.seed, self.differential.seed) = (number()?, Some(number()?)),
+            "--statements" => self.differential.statements = number()?,
             "--memory" => self.memory.memory = number()?.into(),
             "--megabytes" => (self.memory.megabytes, self.memory.operate) = (number()?.into(), number()?.into()),
             "--operate" => self.memory.operate = number()?.into(),

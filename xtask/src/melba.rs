@@ -30,6 +30,11 @@ impl Address {
         Address { host: host.to_owned(), port: port.to_owned(), database: "postgres".to_owned() }
     }
 
+    /// As `parse` reads it.
+    pub fn text(&self) -> String {
+        format!("{}:{}/{}", self.host, self.port, self.database)
+    }
+
     /// `psql` told where to connect to.
     pub fn psql(&self) -> Command {
         // Not the script that Debian has in PATH: it takes ten times as long to start.

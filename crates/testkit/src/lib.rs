@@ -1,3 +1,4 @@
 //! Tools for tests against a running server.
 
+pub mod differential;
 pub mod history;

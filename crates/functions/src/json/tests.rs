@@ -20,6 +20,17 @@ fn paths_lead_into_both_forms() {
 }
 
 #[test]
+fn a_jsonb_scalar_is_its_own_element() {
+    for index in ["0", "-1"] {
+        let args = [(oids::JSONB, "12"), (oids::INT4, index)];
+        assert_eq!(call("jsonb_array_element", &args, oids::JSONB), "12");
+        assert_eq!(call("jsonb_array_element_text", &args, oids::TEXT), "12");
+    }
+    assert_eq!(call("jsonb_array_element_text", &[(oids::JSONB, "12"), (oids::INT4, "1")], oids::TEXT), "NULL");
+    assert_eq!(call("json_array_element_text", &[(oids::JSON, "12"), (oids::INT4, "0")], oids::TEXT), "NULL");
+}
+
+#[test]
 fn edits_follow_paths() {
     let set = |target, path, new, create| {
         let args = [(oids::JSONB, target), (oids::TEXT_ARRAY, path), (oids::JSONB, new), (oids::BOOL, create)];

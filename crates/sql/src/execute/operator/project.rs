@@ -227,7 +227,7 @@ impl Operator for ProjectSetOp {
         let expressions = &self.node.expressions;
         let mut columns: Vec<Column> = expressions.iter().map(|e| Column::with_capacity(e.kind, 16)).collect();
         let mut rows = 0;
-        if let Err(error) = self.fill(ctx, limit.min(BATCH_ROWS), &mut columns, &mut rows) {
+        if let Err(error) = self.fill(ctx, limit, &mut columns, &mut rows) {
             if rows == 0 {
                 return Err(error);
             }

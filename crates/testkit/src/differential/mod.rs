@@ -1,0 +1,71 @@
+//! The differential tester: random schemas and statements, run on PostgreSQL and on Melba, whose answers must be the same.
+//!
+//! A round is a seed: a schema of its own, tables with rows, views, some changes, then statements. Each is run on both servers
+//! and judged (`judge`, with the short list of differences that say nothing); what differs is reduced (`reduce`) to a statement,
+//! and then rows, as small as can be found, and printed as a psql script. Statements that change rows run in a transaction
+//! that is rolled back after the tables have been compared, so that every statement of a round sees the same rows.
+
+mod change;
+mod expression;
+mod from;
+mod generator;
+mod judge;
+mod operators;
+mod query;
+mod reduce;
+mod round;
+mod schema;
+mod server;
+mod tree;
+mod types;
+mod window;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+pub use judge::{Difference, Reason, Verdict};
+pub use server::Server;
+
+use round::Round;
+
+pub struct Options {
+    pub reference: String,
+    pub server: String,
+    pub seed: u64,
+    /// Ends after these, whichever comes first.
+    pub statements: usize,
+    pub limit: Duration,
+    /// Of one round.
+    pub statements_a_round: usize,
+    /// Ends after so many differences.
+    pub differences: usize,
+}
+
+/// What a run has seen.
+#[derive(Default)]
+pub struct Report {
+    pub rounds: usize,
+    pub statements: usize,
+    /// Of them both servers refused: by SQLSTATE, with the first statement.
+    pub errors: BTreeMap<String, (usize, String)>,
+    pub rows: usize,
+    pub explained: BTreeMap<Reason, usize>,
+    /// What Melba says that it does not have, and how often.
+    pub refused: BTreeMap<String, usize>,
+    pub differences: Vec<String>,
+}
+
+/// Rounds from `seed` on, until one of the limits is met.
+pub fn run(options: &Options) -> Result<Report, String> {
+    let mut report = Report::default();
+    let end = Instant::now() + options.limit;
+    let mut seed = options.seed;
+    while report.statements < options.statements && Instant::now() < end && report.differences.len() < options.differences {
+        let left = options.statements - report.statements;
+        let mut round = Round::start(options, seed)?;
+        round.play(left.min(options.statements_a_round), end, &mut report)?;
+        report.rounds += 1;
+        seed += 1;
+    }
+    Ok(report)
+}

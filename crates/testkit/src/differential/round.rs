@@ -1,0 +1,384 @@
+//! One round: a schema on both servers, statements over it, and what is done about one that differs.
+
+use std::time::Instant;
+
+use melba_vfs::SeededRandom;
+
+use super::generator::Generator;
+use super::judge::{Difference, Verdict, judge};
+use super::reduce::{fewest, reduce};
+use super::schema::{Schema, Step, types};
+use super::server::{Answer, Server};
+use super::tree::Node;
+use super::{Options, Report};
+
+const ZONES: [&str; 3] = ["UTC", "America/New_York", "Asia/Kolkata"];
+
+pub struct Round {
+    seed: u64,
+    random: SeededRandom,
+    reference: Server,
+    server: Server,
+    schema: Schema,
+    /// What was run on both so far, for the script.
+    setup: Vec<String>,
+    settings: String,
+}
+
+/// How a statement is run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Simple,
+    Extended,
+    /// In a transaction, with a look at the tables before it is rolled back.
+    Change,
+}
+
+impl Round {
+    pub fn start(options: &Options, seed: u64) -> Result<Round, String> {
+        let random = SeededRandom::new(seed);
+        (0..8).for_each(|_| {
+            random.below(2);
+        });
+        let zone = ZONES[random.below(ZONES.len())];
+        let settings = format!(
+            "set timezone = '{zone}'; set statement_timeout = '10s'; set client_min_messages = error; \
+             set search_path = differential_{seed}"
+        );
+        let mut reference = Server::connect(&options.reference, format!("set jit = off; {settings}"))?;
+        let mut server = Server::connect(&options.server, settings.clone())?;
+        let schema = format!("drop schema if exists differential_{seed} cascade; create schema differential_{seed}");
+        for side in [&mut reference, &mut server] {
+            match side.simple(&schema) {
+                Answer::Rows(_) => {}
+                other => return Err(format!("{schema}: {other:?}")),
+            }
+        }
+        Ok(Round { seed, random, reference, server, schema: Schema::default(), setup: Vec::new(), settings })
+    }
+
+    pub fn play(&mut self, statements: usize, end: Instant, report: &mut Report) -> Result<(), String> {
+        let before = report.differences.len();
+        self.set_up(report)?;
+        for number in 0..statements {
+            // One that keeps coming back, or tables that differ, would fill the report.
+            if Instant::now() > end || report.differences.len() > before + 3 {
+                break;
+            }
+            let mut generator = Generator::new(&self.random, &self.schema);
+            let (node, mode) = match self.random.below(100) {
+                0..18 => match generator.change() {
+                    Some(node) => (node, Mode::Change),
+                    None => continue,
+                },
+                18..45 => (generator.statement(), Mode::Extended),
+                _ => (generator.statement(), Mode::Simple),
+            };
+            // What a query of WITH changes must not stay.
+            let mode = if changes(&node) { Mode::Change } else { mode };
+            report.statements += 1;
+            self.check(&node, mode, number, report)?;
+        }
+        let schema = format!("drop schema differential_{} cascade", self.seed);
+        self.reference.simple(&schema);
+        self.server.simple(&schema);
+        Ok(())
+    }
+
+    fn set_up(&mut self, report: &mut Report) -> Result<(), String> {
+        for step in types() {
+            self.step(step, report)?;
+        }
+        let tables = 3 + self.random.below(3);
+        for number in 0..tables {
+            let steps = Generator::new(&self.random, &self.schema).table_steps(number);
+            for step in steps {
+                self.step(step, report)?;
+            }
+        }
+        for number in 0..2 + self.random.below(2) {
+            let step = Generator::new(&self.random, &self.schema).view_step(number);
+            self.step(step, report)?;
+            // One that only ever fails would take the statements over it with it.
+            let view = format!("select * from v{number}");
+            self.step(Step::new(view.clone()), report)?;
+            if self.setup.pop_if(|last| *last == view).is_none() {
+                self.schema.tables.retain(|t| t.name != format!("v{number}"));
+            }
+        }
+        // Some changes stay, so that rows have versions and indexes have entries of rows that are gone.
+        for _ in 0..self.random.below(6) {
+            let change = Generator::new(&self.random, &self.schema).change();
+            if let Some(change) = change {
+                self.step(Step::new(change.sql()), report)?;
+            }
+        }
+        if self.random.chance(30) {
+            self.server.simple("checkpoint");
+        }
+        let contents = self.contents();
+        let (expected, actual) = (self.reference.simple(&contents), self.server.simple(&contents));
+        self.recover(&actual)?;
+        let statement = Node::text(super::tree::Sort::Statement, contents.clone());
+        if let Verdict::Different(difference) = judge(&statement, &expected, &actual) {
+            let script = self.script(&format!("{contents};"));
+            self.note(self.describe("after the setup", &difference, &expected, &actual, &script), report);
+        }
+        Ok(())
+    }
+
+    /// A statement of the setup; what it makes is there when it succeeds on both.
+    fn step(&mut self, step: Step, report: &mut Report) -> Result<(), String> {
+        self.reference.simple("begin");
+        self.server.simple("begin");
+        let (expected, actual) = (self.reference.simple(&step.sql), self.server.simple(&step.sql));
+        self.recover(&actual)?;
+        // What only one side accepts must not stay.
+        let both = matches!((&expected, &actual), (Answer::Rows(_), Answer::Rows(_)));
+        let end = if both { "commit" } else { "rollback" };
+        self.reference.simple(end);
+        self.server.simple(end);
+        let statement = Node::text(super::tree::Sort::Statement, step.sql.clone()).fallible(true);
+        if both {
+            self.schema.tables.extend(step.table);
+            self.setup.push(step.sql.clone());
+        }
+        match judge(&statement, &expected, &actual) {
+            Verdict::Different(difference) => {
+                let script = self.script(&format!("{};", step.sql));
+                let text = self.describe("setup", &difference, &expected, &actual, &script);
+                self.note(text, report);
+            }
+            Verdict::Refused(message) => *report.refused.entry(message).or_default() += 1,
+            Verdict::Explained(reason) => *report.explained.entry(reason).or_default() += 1,
+            Verdict::Same | Verdict::SameError => {}
+        }
+        Ok(())
+    }
+
+    fn check(&mut self, node: &Node, mode: Mode, number: usize, report: &mut Report) -> Result<(), String> {
+        let (verdict, expected, actual) = self.compare(node, mode)?;
+        if let Answer::Rows(rows) = &expected {
+            report.rows += rows.rows.len();
+        }
+        match verdict {
+            Verdict::Same => {}
+            Verdict::SameError => {
+                let Answer::Error { state, message } = &expected else { return Ok(()) };
+                let entry = report.errors.entry(state.clone()).or_insert((0, String::new()));
+                *entry = (entry.0 + 1, message.clone());
+            }
+            Verdict::Explained(reason) => *report.explained.entry(reason).or_default() += 1,
+            Verdict::Refused(message) => *report.refused.entry(message).or_default() += 1,
+            Verdict::Different(difference) => {
+                let text = self.investigate(node, mode, number, &difference, (&expected, &actual))?;
+                self.note(text, report);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a statement on both sides.
+    fn compare(&mut self, node: &Node, mode: Mode) -> Result<(Verdict, Answer, Answer), String> {
+        let tables = self.contents();
+        let mut answers = Vec::new();
+        for side in [&mut self.reference, &mut self.server] {
+            let answer = match mode {
+                Mode::Simple => side.simple(&node.sql()),
+                Mode::Extended => {
+                    let (sql, parameters) = node.prepared();
+                    side.extended(&sql, &parameters)
+                }
+                Mode::Change => {
+                    side.simple("begin");
+                    let answer = side.simple(&node.sql());
+                    let state = if matches!(answer, Answer::Rows(_)) { Some(side.simple(&tables)) } else { None };
+                    side.simple("rollback");
+                    answers.push((answer, state));
+                    continue;
+                }
+            };
+            answers.push((answer, None));
+        }
+        let (actual, after) = answers.pop().unwrap_or((Answer::Lost(String::new()), None));
+        let (expected, before) = answers.pop().unwrap_or((Answer::Lost(String::new()), None));
+        if let Answer::Lost(error) = &expected {
+            return Err(format!("PostgreSQL is gone: {error}: {}", node.sql()));
+        }
+        self.recover(&actual)?;
+        match judge(node, &expected, &actual) {
+            Verdict::Same if before.is_some() => {
+                let (Some(before), Some(after)) = (before, after) else { return Ok((Verdict::Same, expected, actual)) };
+                let tables = Node::text(super::tree::Sort::Statement, tables);
+                Ok((judge(&tables, &before, &after), before, after))
+            }
+            verdict => Ok((verdict, expected, actual)),
+        }
+    }
+
+    fn recover(&mut self, actual: &Answer) -> Result<(), String> {
+        if let Answer::Lost(_) = actual { self.server.again() } else { Ok(()) }
+    }
+
+    /// All rows of all tables that can be changed, as one query.
+    fn contents(&self) -> String {
+        let tables = self.schema.tables.iter().filter(|t| !t.is_view);
+        let selects: Vec<String> = tables.map(|t| format!("select '{0}' as name, x::text as row from {0} x", t.name)).collect();
+        selects.join(" union all ")
+    }
+
+    /// Reduces a statement that differs, and writes the script that repeats it.
+    fn investigate(
+        &mut self,
+        node: &Node,
+        mode: Mode,
+        number: usize,
+        difference: &Difference,
+        (expected, actual): (&Answer, &Answer),
+    ) -> Result<String, String> {
+        // Without parameters the script is plainer, where it differs so too.
+        let mode = match mode {
+            Mode::Extended if self.differs(node, Mode::Simple, difference) => Mode::Simple,
+            mode => mode,
+        };
+        let reduced = reduce(node, &mut |candidate| self.differs(candidate, mode, difference));
+        let (_, expected_now, actual_now) = self.compare(&reduced, mode)?;
+        let statement = match mode {
+            Mode::Simple => format!("{};", reduced.sql()),
+            Mode::Change => format!("begin;\n{};\n{};\nrollback;", reduced.sql(), self.contents()),
+            Mode::Extended => {
+                let (sql, parameters) = reduced.prepared();
+                let values: Vec<String> = parameters.iter().map(|p| p.sql()).collect();
+                let values = if values.is_empty() { String::new() } else { format!("({})", values.join(", ")) };
+                format!("prepare p as {sql};\nexecute p{values};")
+            }
+        };
+        let needed = self.needed(&statement);
+        let needed = self.shortest_setup(needed, &reduced, mode, difference);
+        let script = self.script_of(&needed, &statement);
+        let place = format!("statement {number}, first {:?} / {:?}", short(expected), short(actual));
+        Ok(self.describe(&place, difference, &expected_now, &actual_now, &script))
+    }
+
+    fn differs(&mut self, node: &Node, mode: Mode, difference: &Difference) -> bool {
+        matches!(self.compare(node, mode), Ok((Verdict::Different(found), _, _)) if found == *difference)
+    }
+
+    /// The statements of the setup that `statement` needs, and itself.
+    fn script(&self, statement: &str) -> String {
+        self.script_of(&self.needed(statement), statement)
+    }
+
+    fn needed(&self, statement: &str) -> Vec<String> {
+        let mut needed = Vec::new();
+        let mut words: Vec<String> = tokens(statement);
+        for sql in self.setup.iter().rev() {
+            let own = tokens(sql);
+            let is_type = sql.starts_with("create type") || sql.starts_with("create domain");
+            let makes = own.iter().filter(|w| is_table(w)).any(|w| words.contains(w));
+            if is_type || makes {
+                words.extend(own.into_iter().filter(|w| is_table(w)));
+                needed.push(sql.clone());
+            }
+        }
+        needed.reverse();
+        needed
+    }
+
+    fn script_of(&self, setup: &[String], statement: &str) -> String {
+        let mut script = format!("create schema differential_{0};\n{1};\n", self.seed, self.settings.replace("; ", ";\n"));
+        setup.iter().for_each(|sql| script.push_str(&format!("{sql};\n")));
+        script + statement
+    }
+
+    /// Tries the statement over less: a setup without some of its statements, then without some of its rows, in the same
+    /// schema made anew. That is put back as it was.
+    fn shortest_setup(&mut self, setup: Vec<String>, statement: &Node, mode: Mode, difference: &Difference) -> Vec<String> {
+        let differs = &mut |setup: &[String]| {
+            self.make(setup);
+            self.differs(statement, mode, difference)
+        };
+        if !differs(&setup) {
+            // It takes more than the statements that name its tables.
+            let all = self.setup.clone();
+            self.make(&all);
+            return all;
+        }
+        let mut best = fewest(&setup, differs);
+        for place in 0..best.len() {
+            let sql = best[place].clone();
+            let Some((head, rows)) = sql.split_once(" values\n  ") else { continue };
+            let rows: Vec<&str> = rows.split(",\n  ").collect();
+            let with = |rows: &[&str]| format!("{head} values\n  {}", rows.join(",\n  "));
+            let rows = fewest(&rows, &mut |rows| {
+                let mut setup = best.clone();
+                setup[place] = with(rows);
+                !rows.is_empty() && differs(&setup)
+            });
+            best[place] = with(&rows);
+        }
+        let all = self.setup.clone();
+        self.make(&all);
+        best
+    }
+
+    /// The schema anew, on both sides.
+    fn make(&mut self, setup: &[String]) {
+        let schema = format!("drop schema if exists differential_{0} cascade; create schema differential_{0}", self.seed);
+        for side in [&mut self.reference, &mut self.server] {
+            side.simple(&schema);
+            // A statement that lacks what another made fails, and the answers are the same then.
+            setup.iter().for_each(|sql| {
+                side.simple(sql);
+            });
+        }
+    }
+
+    fn note(&self, text: String, report: &mut Report) {
+        println!("{text}");
+        report.differences.push(text);
+    }
+
+    fn describe(&self, place: &str, difference: &Difference, expected: &Answer, actual: &Answer, script: &str) -> String {
+        format!(
+            "=== seed {} {place}: {difference:?}\n{script}\n--- PostgreSQL: {}\n--- Melba:      {}\n",
+            self.seed,
+            short(expected),
+            short(actual)
+        )
+    }
+}
+
+fn changes(node: &Node) -> bool {
+    let sql = node.sql();
+    sql.starts_with("with") && ["insert into", "update t", "delete from"].iter().any(|w| sql.contains(w))
+}
+
+fn tokens(sql: &str) -> Vec<String> {
+    sql.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty()).map(str::to_owned).collect()
+}
+
+/// Names that schemas give: t0, t0_p1, t1_child, v0.
+fn is_table(word: &str) -> bool {
+    let rest = word.strip_prefix(['t', 'v']).unwrap_or("");
+    rest.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// An answer in a few lines.
+fn short(answer: &Answer) -> String {
+    match answer {
+        Answer::Error { state, message } => format!("{state} {message}"),
+        Answer::Lost(error) => format!("lost: {error}"),
+        Answer::Rows(rows) => {
+            let show = |row: &Vec<Option<Vec<u8>>>| {
+                let values =
+                    row.iter().map(|v| v.as_ref().map_or("NULL".to_owned(), |v| String::from_utf8_lossy(v).into_owned()));
+                format!("({})", values.collect::<Vec<_>>().join("|"))
+            };
+            let mut sorted: Vec<String> = rows.rows.iter().map(show).collect();
+            sorted.sort();
+            let first: Vec<&str> = sorted.iter().take(12).map(String::as_str).collect();
+            format!("{} rows, tag {}: {}", rows.rows.len(), rows.affected, first.join(" "))
+        }
+    }
+}

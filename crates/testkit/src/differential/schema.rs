@@ -1,0 +1,271 @@
+//! Tables with rows, indexes, constraints, partitions and children, and views over them.
+
+use super::generator::{Atom, Generator, Scope};
+use super::tree::Node;
+use super::types::{COLUMN_TYPES, CREATED_TYPES, Type};
+
+#[derive(Clone, Debug)]
+pub struct Column {
+    pub name: String,
+    pub ty: Type,
+    pub generated: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Table {
+    pub name: String,
+    pub columns: Vec<Column>,
+    /// What a scan of it takes from a statement's budget.
+    pub cost: usize,
+    pub has_children: bool,
+    /// The unique column `id` is there, and covers all rows.
+    pub has_key: bool,
+    pub is_view: bool,
+    /// Reading it may raise a data error.
+    pub fallible: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Schema {
+    pub tables: Vec<Table>,
+}
+
+/// A statement that sets the schema up, and what is there when it succeeds.
+pub struct Step {
+    pub sql: String,
+    pub table: Option<Table>,
+}
+
+impl Step {
+    pub fn new(sql: impl Into<String>) -> Step {
+        Step { sql: sql.into(), table: None }
+    }
+}
+
+impl Table {
+    pub fn column_of(&self, ty: Type) -> Option<&Column> {
+        self.columns.iter().find(|c| c.ty == ty && !c.generated)
+    }
+
+    pub fn atoms(&self, alias: &str) -> Vec<Atom> {
+        self.columns.iter().map(|c| Atom::column(alias, &c.name, c.ty, true)).collect()
+    }
+}
+
+pub fn types() -> Vec<Step> {
+    CREATED_TYPES.iter().map(|sql| Step::new(*sql)).collect()
+}
+
+impl Generator<'_> {
+    /// The steps of one table. Constraints that its rows do not meet fail, on every server.
+    pub fn table_steps(&mut self, number: usize) -> Vec<Step> {
+        let name = format!("t{number}");
+        let mut columns = vec![Column { name: "id".to_owned(), ty: Type::Int4, generated: false }];
+        for i in 0..2 + self.below(5) {
+            columns.push(Column { name: format!("a{i}"), ty: *self.pick(COLUMN_TYPES), generated: false });
+        }
+        if self.chance(25) {
+            columns.push(Column { name: "gen".to_owned(), ty: Type::Int4, generated: true });
+        }
+        let parents = self.schema.tables.iter().filter(|t| t.has_key && !t.is_view && t.cost == 1);
+        let parent = parents.last().map(|t| t.name.clone()).filter(|_| self.chance(40));
+        let partition = if self.chance(25) { self.partitions(&name, &columns) } else { None };
+        // Melba has no foreign keys of partitioned tables.
+        let parent = parent.filter(|_| partition.is_none());
+        if parent.is_some() {
+            columns.push(Column { name: "ref".to_owned(), ty: Type::Int4, generated: false });
+        }
+        let many = self.chance(15);
+        let mut table = Table {
+            name: name.clone(),
+            columns,
+            cost: if many { 3 } else { 1 },
+            has_children: partition.is_some(),
+            has_key: partition.is_none() && self.chance(75),
+            is_view: false,
+            fallible: false,
+        };
+        let mut steps = vec![self.create(&table, parent.as_deref(), partition.as_ref().map(|(by, _)| by.as_str()))];
+        let is_partitioned = partition.is_some();
+        steps.extend(partition.into_iter().flat_map(|(_, parts)| parts).map(Step::new));
+        if !is_partitioned && parent.is_none() && self.chance(15) {
+            table.has_children = true;
+            table.has_key = false;
+            steps.push(Step::new(format!("create table {name}_child (extra text) inherits ({name})")));
+            steps.push(Step::new(self.rows(&table, &format!("{name}_child"), 4, 500)));
+        }
+        let count = [0, 1, 3, 6, 8, 12, 14][self.below(7)];
+        steps.push(Step::new(if many { self.series(&table) } else { self.rows(&table, &name, count, 0) }));
+        for _ in 0..self.below(4) {
+            steps.push(self.index(&table));
+        }
+        if self.chance(30) {
+            let check = self.check(&table);
+            steps.push(Step::new(format!("alter table {name} add check {check}")));
+        }
+        if let Some(last) = steps.first_mut() {
+            last.table = Some(table);
+        }
+        steps
+    }
+
+    fn create(&mut self, table: &Table, parent: Option<&str>, partition: Option<&str>) -> Step {
+        let columns = table.columns.iter().map(|column| {
+            let tail = match column.name.as_str() {
+                "id" if table.has_key => " primary key".to_owned(),
+                "ref" => {
+                    let action = *self.pick(&["cascade", "set null", "restrict", "no action"]);
+                    format!(" references {} on delete {action} on update cascade", parent.unwrap_or(&table.name))
+                }
+                "gen" => " generated always as (coalesce(id % 7, -1)) stored".to_owned(),
+                _ if self.chance(8) => format!(" default {}", self.literal(column.ty).sql()),
+                _ => String::new(),
+            };
+            format!("{} {}{tail}", column.name, column.ty.column())
+        });
+        let columns: Vec<String> = columns.collect();
+        let partition = partition.map_or_else(String::new, |by| format!(" partition by {by}"));
+        Step::new(format!("create table {} ({}){partition}", table.name, columns.join(", ")))
+    }
+
+    /// How a table is partitioned, and the statements that make its partitions; every row has one.
+    fn partitions(&mut self, name: &str, columns: &[Column]) -> Option<(String, Vec<String>)> {
+        let column = columns.iter().find(|c| matches!(c.ty, Type::Text | Type::Date | Type::Bool | Type::Mood) && !c.generated);
+        let part = |i: usize, bound: &str| format!("create table {name}_p{i} partition of {name} {bound}");
+        let by_id = |method: &str| format!("{method} (id)");
+        match (self.below(4), column) {
+            (0, Some(c)) if c.ty == Type::Text => Some((
+                format!("list ({})", c.name),
+                vec![part(0, "for values in ('a', 'b', null)"), part(1, "for values in ('foo', 'ab')"), part(2, "default")],
+            )),
+            (0, Some(c)) if c.ty == Type::Bool => Some((
+                format!("list ({})", c.name),
+                vec![part(0, "for values in (true)"), part(1, "for values in (false, null)")],
+            )),
+            (0 | 1, Some(c)) if c.ty == Type::Date => Some((
+                format!("range ({})", c.name),
+                vec![
+                    part(0, "for values from (minvalue) to ('2000-01-01')"),
+                    part(1, "for values from ('2000-01-01') to ('2024-03-01')"),
+                    part(2, "default"),
+                ],
+            )),
+            (1, _) => {
+                Some((by_id("hash"), (0..3).map(|i| part(i, &format!("for values with (modulus 3, remainder {i})"))).collect()))
+            }
+            (2, _) => Some((
+                by_id("range"),
+                vec![
+                    part(0, "for values from (minvalue) to (3)"),
+                    part(1, "for values from (3) to (8) partition by list (id)"),
+                    format!("create table {name}_p1a partition of {name}_p1 for values in (3, 4, 5)"),
+                    format!("create table {name}_p1b partition of {name}_p1 default"),
+                    part(2, "default"),
+                ],
+            )),
+            _ => Some((
+                by_id("list"),
+                vec![part(0, "for values in (1, 2, 3)"), part(1, "for values in (4, 5)"), part(2, "default")],
+            )),
+        }
+    }
+
+    fn rows(&mut self, table: &Table, into: &str, count: usize, start: usize) -> String {
+        let columns: Vec<&Column> = table.columns.iter().filter(|c| !c.generated).collect();
+        let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+        if count == 0 {
+            return format!(
+                "insert into {into} ({}) select {} where false",
+                names.join(", "),
+                vec!["null"; names.len()].join(", ")
+            );
+        }
+        let rows = (1..=count).map(|row| {
+            let values = columns.iter().map(|c| match c.name.as_str() {
+                "id" => (start + row).to_string(),
+                // Parents have the ids from 1 on; not all have this many.
+                "ref" => ["null", "1", "1", "2"][self.below(4)].to_owned(),
+                _ if self.chance(18) => "null".to_owned(),
+                _ => format!("'{}'", self.pick(c.ty.values()).replace('\'', "''")),
+            });
+            format!("({})", values.collect::<Vec<_>>().join(", "))
+        });
+        let rows: Vec<String> = rows.collect();
+        format!("insert into {into} ({}) values\n  {}", names.join(", "), rows.join(",\n  "))
+    }
+
+    /// Rows enough for several batches and runs.
+    fn series(&mut self, table: &Table) -> String {
+        let columns: Vec<&Column> = table.columns.iter().filter(|c| !c.generated).collect();
+        let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+        let values = columns.iter().map(|c| match c.name.as_str() {
+            "id" => "g".to_owned(),
+            "ref" => "null".to_owned(),
+            _ if self.chance(50) => format!("case when g % {} > 0 then {} end", 2 + self.below(6), c.ty.series()),
+            _ => c.ty.series().to_owned(),
+        });
+        let values: Vec<String> = values.collect();
+        let count = [150, 400, 1100][self.below(3)];
+        format!(
+            "insert into {} ({}) select {} from generate_series(1, {count}) g",
+            table.name,
+            names.join(", "),
+            values.join(", ")
+        )
+    }
+
+    fn index(&mut self, table: &Table) -> Step {
+        let name = &table.name;
+        let column = &self.pick(&table.columns).name;
+        let other = &self.pick(&table.columns).name;
+        let text = table.column_of(Type::Text).map(|c| c.name.as_str());
+        let sql = match (self.below(9), text) {
+            (0, _) => format!("create unique index on {name} ({column}, {other})"),
+            (1, Some(text)) => format!("create index on {name} (lower({text}), {column} desc)"),
+            (2, _) => format!("create index on {name} ((id % 3), {column})"),
+            (3, _) => format!("create index on {name} ({column}) where {other} is not null"),
+            (4, _) => format!("create index on {name} ({column}) include ({other})"),
+            (5, _) => format!("create index on {name} ({column} desc nulls last, {other})"),
+            (6, _) => format!("create index on {name} ({column}) where id > 4"),
+            (7, Some(text)) => format!("create unique index on {name} ({text}) where {column} is null"),
+            _ => format!("create index on {name} ({column})"),
+        };
+        Step::new(sql)
+    }
+
+    fn check(&mut self, table: &Table) -> String {
+        let atoms =
+            table.columns.iter().map(|c| Atom { node: Node::text(super::tree::Sort::Value(c.ty), &c.name), ..column_atom(c) });
+        let scope = Scope { atoms: atoms.collect(), ..Scope::default() };
+        let budget = std::mem::take(&mut self.budget);
+        let condition = self.condition(&scope, 2);
+        self.budget = budget;
+        format!("({})", condition.sql())
+    }
+
+    /// A view: over anything a query may have.
+    pub fn view_step(&mut self, number: usize) -> Step {
+        let types: Vec<Type> = (0..2 + self.below(3)).map(|_| *self.pick(COLUMN_TYPES)).collect();
+        let query = self.query(&types, Vec::new(), 2);
+        let name = format!("v{number}");
+        let columns = types.iter().enumerate().map(|(i, ty)| Column { name: format!("c{i}"), ty: *ty, generated: false });
+        let columns: Vec<Column> = columns.collect();
+        let kind = if self.chance(15) { "materialized view" } else { "view" };
+        let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+        let sql = format!("create {kind} {name} ({}) as {}", names.join(", "), query.sql());
+        let table = Table {
+            name,
+            columns,
+            cost: 2,
+            has_children: false,
+            has_key: false,
+            is_view: true,
+            fallible: query.any(&|n| n.fallible),
+        };
+        Step { sql, table: Some(table) }
+    }
+}
+
+fn column_atom(column: &Column) -> Atom {
+    Atom::column("", &column.name, column.ty, true)
+}
