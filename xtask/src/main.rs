@@ -18,6 +18,7 @@ mod recovery;
 mod sim;
 mod soak;
 mod space;
+mod sqllogictest;
 mod tidy;
 mod tour;
 mod wire;
@@ -49,6 +50,7 @@ tasks:
                    operators and changes are tried on (all)
   differential     random statements on PostgreSQL and on Melba, the same answers; --seconds N (60), --statements N, --seed N of the
                    first round (a fresh one)
+  sqllogictest DIR files of the sqllogictest format, fetched by hand (CONTRIBUTING.md); --seconds N (1200)
   compare [NAME]   scripts of tests/sql on PostgreSQL and on Melba, the same output
   dumps            pg_dump, pg_restore, psql, pg_dumpall, vacuumlo, melba dump and restore between Melba and PostgreSQL, all
                    options; --pg-bin DIR with client programs of version 18 compares in all directions
@@ -57,8 +59,8 @@ tasks:
   isolation [NAME] specs of tests/isolation on PostgreSQL and on Melba, the same output; with --source DIR (src/test/isolation
                    of PostgreSQL's source) PostgreSQL's own specs on Melba, and the share that agrees; --tester PATH
 
-clients, tour, soak, differential, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that runs already,
-instead of a fresh Melba; differential, compare, dumps, isolation and bulk take --reference for PostgreSQL.
+clients, tour, soak, differential, sqllogictest, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that
+runs already, instead of a fresh Melba; differential, sqllogictest, compare, dumps, isolation and bulk take --reference for PostgreSQL.
 MELBA=PATH in the environment is the binary to test
 (target/debug/melba).";
 
@@ -140,6 +142,10 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
         "longrun" => longrun::longrun(&options.longrun),
         "dumps" => dumps::dumps(&options.dumps, options.server, options.reference),
         "differential" => differential::differential(&options.differential, options.server, options.reference),
+        "sqllogictest" => {
+            let seconds = options.sqllogictest_seconds.unwrap_or(1200);
+            sqllogictest::sqllogictest(&options.name, seconds, options.server, options.reference)
+        }
         "compare" => compare::compare(&options.name, options.server, options.reference),
         _ => Err(USAGE.to_owned()),
     }
@@ -152,6 +158,7 @@ struct Options {
     crash: crash::Options,
     history: history::Options,
     differential: differential::Options,
+    sqllogictest_seconds: Option<u32>,
     bulk: bulk::Options,
     space: space::Options,
     documents: documents::Options,
@@ -189,6 +196,7 @@ impl Options {
                 let seconds = number()?;
                 (self.crash.seconds, self.history.seconds) = (seconds, seconds);
                 (self.soak.seconds, self.differential.seconds) = (seconds, seconds);
+                self.sqllogictest_seconds = Some(seconds);
             }
             "--connections" => self.soak.connections = number()?,
             "--kills" => self.history.kills = number()?,

@@ -11,7 +11,8 @@ impl Generator<'_> {
     pub fn change(&mut self) -> Option<Node> {
         let types: Vec<Type> = (0..1 + self.below(3)).map(|_| *self.pick(COLUMN_TYPES)).collect();
         let node = if self.chance(25) { self.merge()? } else { self.changing(&types)? };
-        Some(Node::new(Sort::Statement, vec![node.into()]))
+        // Values may not fit into their columns.
+        Some(Node::new(Sort::Statement, vec![node.into()]).fallible(true))
     }
 
     /// One that returns columns of these types.

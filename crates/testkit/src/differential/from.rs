@@ -12,7 +12,10 @@ struct Relation {
     order: Vec<Node>,
 }
 
-const FUNCTIONS: &[(&str, &[(&str, Type)])] = &[
+/// Names and types of what a function returns.
+type Columns = &'static [(&'static str, Type)];
+
+const FUNCTIONS: &[(&str, Columns)] = &[
     ("generate_series(1, 3) as $a(x)", &[("x", Type::Int4)]),
     ("generate_series(1, 4) with ordinality as $a(x, o)", &[("x", Type::Int4), ("o", Type::Int8)]),
     ("unnest('{a,NULL,b,a}'::text[]) as $a(x)", &[("x", Type::Text)]),
@@ -26,7 +29,7 @@ const FUNCTIONS: &[(&str, &[(&str, Type)])] = &[
 ];
 
 /// Functions over a column of a relation to the left.
-const LATERAL_FUNCTIONS: &[(&str, Type, &[(&str, Type)])] = &[
+const LATERAL_FUNCTIONS: &[(&str, Type, Columns)] = &[
     ("generate_series(1, $1 % 4) as $a(x)", Type::Int4, &[("x", Type::Int4)]),
     ("unnest($1) with ordinality as $a(x, o)", Type::IntArray, &[("x", Type::Int4), ("o", Type::Int8)]),
     ("unnest($1) as $a(x)", Type::TextArray, &[("x", Type::Text)]),

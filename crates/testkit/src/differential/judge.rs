@@ -4,6 +4,8 @@ use super::server::{Answer, Row, Rows};
 use super::tree::Node;
 
 const NUMERIC: u32 = 1700;
+/// Arrays of int4, text and numeric.
+const ARRAYS: [u32; 3] = [1007, 1009, 1231];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -135,17 +137,22 @@ fn one_form(rows: &Rows) -> Rows {
     let form = |(place, value): (usize, &Option<Vec<u8>>)| {
         let value = value.as_ref()?;
         let ty = rows.columns.get(place).map_or(0, |c| c.1);
-        Some(if ty == NUMERIC { without_scale(value) } else { trimmed(value) })
+        Some(match ty {
+            NUMERIC => blank(value, 6..8),
+            _ if ARRAYS.contains(&ty) => blank(value, 4..8),
+            _ => trimmed(value),
+        })
     };
     let of = |row: &Row| row.iter().enumerate().map(form).collect();
     Rows { rows: rows.rows.iter().map(of).collect(), ..rows.clone() }
 }
 
-/// A binary numeric without its display scale.
-fn without_scale(value: &[u8]) -> Vec<u8> {
+/// A binary value without the scale that a numeric shows, or the flag that says that an array may hold a NULL: a slice of
+/// one that does keeps it.
+fn blank(value: &[u8], part: std::ops::Range<usize>) -> Vec<u8> {
     let mut value = value.to_vec();
-    if let Some(scale) = value.get_mut(6..8) {
-        scale.fill(0);
+    if let Some(part) = value.get_mut(part) {
+        part.fill(0);
     }
     value
 }

@@ -24,7 +24,7 @@ impl Generator<'_> {
             let with = List { role: Role::With, open: recursive, separator: ", ", close: " ", least: 0, items: with };
             query.parts.insert(0, Part::List(with));
         }
-        if self.chance(50) && query.sql().contains("select") {
+        if self.chance(50) {
             query = self.in_order(query);
         }
         Node::new(Sort::Statement, vec![query.into()])
@@ -97,11 +97,14 @@ impl Generator<'_> {
         if query.parts.iter().any(is_order) {
             return query;
         }
+        // PostgreSQL 18 plans min() and max() with the limit of the query around them, and fails where that is WITH TIES.
+        let sql = query.sql();
+        let extremes = sql.contains("min(") || sql.contains("max(");
         let limit = match self.below(6) {
             0 => format!(" limit {}", self.below(8)),
             1 => format!(" offset {}", self.below(4)),
             2 => format!(" limit {} offset {}", self.below(9), self.below(4)),
-            3 => format!(" fetch first {} rows with ties", 1 + self.below(4)),
+            3 if !extremes => format!(" fetch first {} rows with ties", 1 + self.below(4)),
             _ => String::new(),
         };
         let order = Node::new(Sort::Other, vec![Part::Positions, limit.into()]);

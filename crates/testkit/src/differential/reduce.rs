@@ -89,7 +89,8 @@ fn visit(root: &Node, node: &Node, path: &mut Vec<Step>, found: &mut Vec<Node>) 
             }
             Part::List(list) => {
                 let count = list.items.len();
-                if count > list.least.max(1) + 1 && list.role != Role::Rigid {
+                let total = list.items.iter().any(|i| matches!(i.sort, Sort::Order(_)));
+                if count > list.least.max(1) + 1 && list.role != Role::Rigid && !total {
                     for half in [0..count / 2, count / 2..count] {
                         found.push(with(root, path, &mut |target| drop_items(target, p, half.clone())));
                     }
@@ -232,7 +233,7 @@ mod tests {
                 list(" order by ", ", ", "", 1, vec![order("a"), order("b")]),
             ],
         );
-        let reduced = reduce(&statement, &mut |s| s.sql().contains("bug") && s.sql().contains(" b"));
+        let reduced = reduce(&statement, &mut |s| s.sql().contains("bug") && s.sql().contains("from b"));
         assert_eq!(reduced.sql(), "select bug from b order by b.id");
     }
 }

@@ -67,8 +67,8 @@ impl Generator<'_> {
         if self.chance(25) {
             columns.push(Column { name: "gen".to_owned(), ty: Type::Int4, generated: true });
         }
-        let parents = self.schema.tables.iter().filter(|t| t.has_key && !t.is_view && t.cost == 1);
-        let parent = parents.last().map(|t| t.name.clone()).filter(|_| self.chance(40));
+        let mut parents = self.schema.tables.iter().filter(|t| t.has_key && !t.is_view && t.cost == 1);
+        let parent = parents.next_back().map(|t| t.name.clone()).filter(|_| self.chance(40));
         let partition = if self.chance(25) { self.partitions(&name, &columns) } else { None };
         // Melba has no foreign keys of partitioned tables.
         let parent = parent.filter(|_| partition.is_none());
