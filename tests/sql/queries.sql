@@ -75,3 +75,11 @@ explain (costs off) select * from folded where t = '+49' || 5 and id = '12'::tex
 explain (costs off) select * from folded where id = any(array[1, 2, 1 + 2]) and (null::int is null);
 explain (costs off) select * from folded where t = date '2026-01-31'::text;
 drop table folded;
+
+-- A join with a single row of no columns does not come in order by itself.
+create table unsorted (a int);
+insert into unsorted values (2), (3), (1);
+select u.a from unsorted u, ((select 0 as zero) s left join (values (1), (2)) v(b) on true) order by u.a + 0, v.b;
+select u.a, v.b from (select 0 as zero) s left join unsorted u on true cross join (values (2), (1)) v(b) order by 1, 2;
+select u.a, v.b from (values (2), (1)) v(b) right join unsorted u on v.b > u.a order by v.b, u.a;
+drop table unsorted;

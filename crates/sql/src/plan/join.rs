@@ -395,6 +395,9 @@ impl Planner<'_> {
         used.extend(r.used.iter().cloned());
         let left_conditions: Vec<&Rc<Expr>> = conditions.iter().filter(|c| !r.used.iter().any(|u| Rc::ptr_eq(u, c))).collect();
         let dependent = r.params & l.rels != 0;
+        // The one row of no columns is in every order, but what it is joined with need not be. Unmatched rows of the right
+        // side come last.
+        let in_order = l.ordered && l.rels != 0 && !matches!(join, JoinType::Full | JoinType::Right);
         let path = |kind, startup: f64, total: f64, ordered| {
             Rc::new(Path { kind, rels: l.rels | r.rels, params, rows, startup, total, ordered, used: used.clone() })
         };
@@ -403,7 +406,6 @@ impl Planner<'_> {
             if !hash.is_empty() {
                 let startup = l.startup + r.total + r.rows * HASH_BUILD;
                 let total = startup + (l.total - l.startup) + l.rows * CPU + rows * CPU * (1.0 + residual.len() as f64);
-                let ordered = l.ordered && !matches!(join, JoinType::Full | JoinType::Right);
                 let kind = PathKind::Join {
                     join,
                     hash: hash.clone(),
@@ -412,7 +414,7 @@ impl Planner<'_> {
                     conditions: residual.clone(),
                     is_hash: true,
                 };
-                out.push(path(kind, startup, total, ordered));
+                out.push(path(kind, startup, total, in_order));
                 // A left join may build on its smaller left side.
                 if join == JoinType::Left && l.rows * 2.0 < r.rows && r.params == 0 && l.params == 0 {
                     let swapped = hash.into_iter().map(|(a, b)| (b, a)).collect();
@@ -443,7 +445,7 @@ impl Planner<'_> {
         let total = l.total + once + l.rows * (LOOP + inner) + l.rows * r.rows * per_row;
         let startup = l.startup + if dependent { r.startup } else { r.total };
         let kind = PathKind::Join { join, hash: vec![], left: l.clone(), right: r.clone(), conditions: rest, is_hash: false };
-        out.push(path(kind, startup, total, l.ordered && join != JoinType::Full));
+        out.push(path(kind, startup, total, in_order));
     }
 
     /// Equalities between the sides that hashing decides, as (left, right) operands; and the other conditions.
