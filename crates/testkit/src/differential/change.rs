@@ -89,10 +89,27 @@ impl Generator<'_> {
         let mut items = Vec::new();
         while !columns.is_empty() && (items.is_empty() || self.chance(35)) {
             let column = columns.remove(self.below(columns.len()));
+            if !columns.is_empty() && self.chance(12) {
+                let other = columns.remove(self.below(columns.len()));
+                items.push(self.row_assignment(column, other, scope));
+                continue;
+            }
             let value = if self.chance(8) { Node::text(Sort::Other, "default") } else { self.value(column.ty, scope, 2) };
             items.push(Node::form(Sort::Other, &format!("{} = $1", column.name), &[value]));
         }
         list("", ", ", "", 1, items)
+    }
+
+    fn row_assignment(&mut self, column: &Column, other: &Column, scope: &Scope) -> Node {
+        let target = format!("({}, {})", column.name, other.name);
+        if self.chance(50) && self.may_nest() {
+            let query = self.single(column.ty, scope.visible(), 1);
+            // The second column is the row's own, beside what the query gives.
+            let query = Node::form(Sort::Query, "select ($1), null", &[query]);
+            return Node::form(Sort::Other, &format!("{target} = ($1)"), &[query]);
+        }
+        let values = [self.value(column.ty, scope, 1), self.value(other.ty, scope, 1)];
+        Node::form(Sort::Other, &format!("{target} = row($1, $2)"), &values)
     }
 
     fn update(&mut self, table: &Table, alias: &str, types: &[Type]) -> Node {

@@ -212,7 +212,7 @@ impl Generator<'_> {
     fn in_list(&mut self, scope: &Scope, depth: usize) -> Node {
         let ty = self.some_type(scope);
         let value = self.value_or_leaf(ty, scope, depth - 1);
-        let count = 1 + self.below(4);
+        let count = if self.chance(5) { 40 } else { 1 + self.below(4) };
         let items = (0..count).map(|_| if self.chance(80) { self.literal(ty) } else { self.leaf(ty, scope) }).collect();
         let open = *self.pick(&[" in (", " not in ("]);
         Node::new(Sort::Value(Type::Bool), vec!["(".into(), value.into(), list(open, ", ", ")", 1, items), ")".into()])

@@ -136,12 +136,28 @@ impl Generator<'_> {
         } else if self.chance(12) {
             parts.push(optional("", Some(Node::text(Sort::Other, "distinct "))));
         }
-        let values = types.iter().map(|t| self.value(*t, &scope, depth.min(3))).collect();
+        let mut values: Vec<Node> = types.iter().map(|t| self.value(*t, &scope, depth.min(3))).collect();
+        if order.is_none() && self.chance(4) {
+            self.expand(types, &scope, &mut values);
+        }
         parts.extend([self.targets(values), from, optional(" where ", filter)]);
         let fixed = order.is_some();
         parts.extend(order);
         let node = Node::new(Sort::Query, parts);
         if !fixed && self.nesting > 1 && self.chance(10) { self.in_order(node) } else { node }
+    }
+
+    /// Puts functions that return sets into a select list.
+    fn expand(&mut self, types: &[Type], scope: &Scope, values: &mut [Node]) {
+        for (ty, value) in types.iter().zip(values) {
+            let (form, takes) = match ty {
+                Type::Int4 => *self.pick(&[("generate_series(1, 3)", Type::Int4), ("unnest($1)", Type::IntArray)]),
+                Type::Text => *self.pick(&[("unnest($1)", Type::TextArray), ("string_to_table($1, ' ')", Type::Text)]),
+                Type::Jsonb => ("jsonb_path_query($1, '$.*')", Type::Jsonb),
+                _ => continue,
+            };
+            *value = Node::form(Sort::Value(*ty), form, &[self.leaf(takes, scope)]);
+        }
     }
 
     fn grouped(&mut self, types: &[Type], scope: Scope, from: Part, filter: Option<Node>, depth: usize) -> Node {
@@ -191,6 +207,7 @@ impl Generator<'_> {
             return list(" group by ", ", ", "", 0, items);
         }
         let item = match self.below(6) {
+            0 if self.chance(30) => Node::new(Sort::Other, vec![list("distinct rollup (", ", ", ")", 1, items)]),
             0 => Node::new(Sort::Other, vec![list("rollup (", ", ", ")", 1, items)]),
             1 => Node::new(Sort::Other, vec![list("cube (", ", ", ")", 1, items)]),
             2 => Node::form(Sort::Other, "$1, rollup ($2)", &items),

@@ -65,6 +65,11 @@ impl Round {
             if Instant::now() > end || report.differences.len() > before + 3 {
                 break;
             }
+            if self.random.chance(2)
+                && let Some(change) = Generator::new(&self.random, &self.schema).change()
+            {
+                self.step(Step::new(change.sql()), report)?;
+            }
             let mut generator = Generator::new(&self.random, &self.schema);
             let (node, mode) = match self.random.below(100) {
                 0..18 => match generator.change() {
@@ -248,9 +253,13 @@ impl Round {
             Mode::Change => format!("begin;\n{};\n{};\nrollback;", reduced.sql(), self.contents()),
             Mode::Extended => {
                 let (sql, parameters) = reduced.prepared();
-                let values: Vec<String> = parameters.iter().map(|p| p.sql()).collect();
-                let values = if values.is_empty() { String::new() } else { format!("({})", values.join(", ")) };
-                format!("prepare p as {sql};\nexecute p{values};")
+                let execute = |values: Vec<String>| match values.is_empty() {
+                    true => "execute p;".to_owned(),
+                    false => format!("execute p({});", values.join(", ")),
+                };
+                let first = execute(parameters.iter().map(|p| p.sql()).collect());
+                let second = execute(parameters.iter().map(|p| p.next().sql()).collect());
+                format!("prepare p as {sql};\n{first}\n{second}")
             }
         };
         let needed = self.needed(&statement);

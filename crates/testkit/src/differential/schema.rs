@@ -9,6 +9,7 @@ pub struct Column {
     pub name: String,
     pub ty: Type,
     pub generated: bool,
+    pub not_null: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -60,12 +61,13 @@ impl Generator<'_> {
     /// The steps of one table. Constraints that its rows do not meet fail, on every server.
     pub fn table_steps(&mut self, number: usize) -> Vec<Step> {
         let name = format!("t{number}");
-        let mut columns = vec![Column { name: "id".to_owned(), ty: Type::Int4, generated: false }];
+        let mut columns = vec![plain("id", Type::Int4)];
         for i in 0..2 + self.below(5) {
-            columns.push(Column { name: format!("a{i}"), ty: *self.pick(COLUMN_TYPES), generated: false });
+            let not_null = self.chance(12);
+            columns.push(Column { not_null, ..plain(&format!("a{i}"), *self.pick(COLUMN_TYPES)) });
         }
         if self.chance(25) {
-            columns.push(Column { name: "gen".to_owned(), ty: Type::Int4, generated: true });
+            columns.push(Column { generated: true, ..plain("gen", Type::Int4) });
         }
         let mut parents = self.schema.tables.iter().filter(|t| t.has_key && !t.is_view && t.cost == 1);
         let parent = parents.next_back().map(|t| t.name.clone()).filter(|_| self.chance(40));
@@ -73,7 +75,7 @@ impl Generator<'_> {
         // Melba has no foreign keys of partitioned tables.
         let parent = parent.filter(|_| partition.is_none());
         if parent.is_some() {
-            columns.push(Column { name: "ref".to_owned(), ty: Type::Int4, generated: false });
+            columns.push(plain("ref", Type::Int4));
         }
         let many = self.chance(15);
         let mut table = Table {
@@ -121,11 +123,13 @@ impl Generator<'_> {
                 _ if self.chance(8) => format!(" default {}", self.literal(column.ty).sql()),
                 _ => String::new(),
             };
-            format!("{} {}{tail}", column.name, column.ty.column())
+            let not_null = if column.not_null { " not null" } else { "" };
+            format!("{} {}{tail}{not_null}", column.name, column.ty.column())
         });
         let columns: Vec<String> = columns.collect();
         let partition = partition.map_or_else(String::new, |by| format!(" partition by {by}"));
-        Step::new(format!("create table {} ({}){partition}", table.name, columns.join(", ")))
+        let kind = if partition.is_empty() && parent.is_none() && self.chance(10) { "unlogged table" } else { "table" };
+        Step::new(format!("create {kind} {} ({}){partition}", table.name, columns.join(", ")))
     }
 
     /// How a table is partitioned, and the statements that make its partitions; every row has one.
@@ -185,7 +189,7 @@ impl Generator<'_> {
                 "id" => (start + row).to_string(),
                 // Parents have the ids from 1 on; not all have this many.
                 "ref" => ["null", "1", "1", "2"][self.below(4)].to_owned(),
-                _ if self.chance(18) => "null".to_owned(),
+                _ if !c.not_null && self.chance(18) => "null".to_owned(),
                 _ => format!("'{}'", self.pick(c.ty.values()).replace('\'', "''")),
             });
             format!("({})", values.collect::<Vec<_>>().join(", "))
@@ -201,7 +205,7 @@ impl Generator<'_> {
         let values = columns.iter().map(|c| match c.name.as_str() {
             "id" => "g".to_owned(),
             "ref" => "null".to_owned(),
-            _ if self.chance(50) => format!("case when g % {} > 0 then {} end", 2 + self.below(6), c.ty.series()),
+            _ if !c.not_null && self.chance(50) => format!("case when g % {} > 0 then {} end", 2 + self.below(6), c.ty.series()),
             _ => c.ty.series().to_owned(),
         });
         let values: Vec<String> = values.collect();
@@ -224,6 +228,7 @@ impl Generator<'_> {
             (1, Some(text)) => format!("create index on {name} (lower({text}), {column} desc)"),
             (2, _) => format!("create index on {name} ((id % 3), {column})"),
             (3, _) => format!("create index on {name} ({column}) where {other} is not null"),
+            (4, _) if self.chance(50) => format!("alter table {name} add unique nulls not distinct (id, {column})"),
             (4, _) => format!("create index on {name} ({column}) include ({other})"),
             (5, _) => format!("create index on {name} ({column} desc nulls last, {other})"),
             (6, _) => format!("create index on {name} ({column}) where id > 4"),
@@ -248,7 +253,7 @@ impl Generator<'_> {
         let types: Vec<Type> = (0..2 + self.below(3)).map(|_| *self.pick(COLUMN_TYPES)).collect();
         let query = self.query(&types, Vec::new(), 2);
         let name = format!("v{number}");
-        let columns = types.iter().enumerate().map(|(i, ty)| Column { name: format!("c{i}"), ty: *ty, generated: false });
+        let columns = types.iter().enumerate().map(|(i, ty)| plain(&format!("c{i}"), *ty));
         let columns: Vec<Column> = columns.collect();
         let kind = if self.chance(15) { "materialized view" } else { "view" };
         let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
@@ -264,6 +269,10 @@ impl Generator<'_> {
         };
         Step { sql, table: Some(table) }
     }
+}
+
+fn plain(name: &str, ty: Type) -> Column {
+    Column { name: name.to_owned(), ty, generated: false, not_null: false }
 }
 
 fn column_atom(column: &Column) -> Atom {

@@ -128,20 +128,37 @@ impl Server {
         Answer::Rows(answer)
     }
 
-    /// By the extended protocol: parameters as text, results in binary.
+    /// By the extended protocol, prepared once and executed with `parameters`, and where there are any, then with the values
+    /// after theirs: parameters as text, results in binary. The rows of both.
     pub fn extended(&mut self, sql: &str, parameters: &[Literal]) -> Answer {
         let statement = match self.client.prepare(sql) {
             Ok(statement) => statement,
             Err(error) => return failed(&error),
         };
-        let values: Vec<Parameter> = parameters.iter().map(|p| Parameter(p.text.clone())).collect();
-        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|v| v as &(dyn ToSql + Sync)).collect();
-        if values.len() != statement.params().len() {
+        if parameters.len() != statement.params().len() {
             return Answer::Error { state: "params".to_owned(), message: format!("{} parameters", statement.params().len()) };
         }
+        let others: Vec<Literal> = parameters.iter().map(Literal::next).collect();
+        let first = self.execute(&statement, parameters);
+        if parameters.is_empty() {
+            return first;
+        }
+        match (first, self.execute(&statement, &others)) {
+            (Answer::Rows(mut first), Answer::Rows(second)) => {
+                // Each execution is in order by itself.
+                first.rows.extend(second.rows);
+                Answer::Rows(first)
+            }
+            (Answer::Rows(_), other) | (other, _) => other,
+        }
+    }
+
+    fn execute(&mut self, statement: &postgres::Statement, parameters: &[Literal]) -> Answer {
+        let values: Vec<Parameter> = parameters.iter().map(|p| Parameter(p.text.clone())).collect();
+        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|v| v as &(dyn ToSql + Sync)).collect();
         let columns: Vec<(String, u32)> =
             statement.columns().iter().map(|c| (c.name().to_owned(), comparable(c.type_().oid()))).collect();
-        match self.client.query(&statement, &values) {
+        match self.client.query(statement, &values) {
             Err(error) => failed(&error),
             Ok(rows) => {
                 let value = |row: &postgres::Row, i: usize| {

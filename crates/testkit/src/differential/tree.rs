@@ -223,6 +223,16 @@ impl Literal {
     }
 }
 
+impl Literal {
+    /// Another value of the type: a prepared statement is executed with each.
+    pub fn next(&self) -> Literal {
+        let values = self.ty.values();
+        let place = self.text.as_ref().and_then(|text| values.iter().position(|v| v == text));
+        let text = place.map_or(values.first(), |p| values.get(p + 1)).map(|v| (*v).to_owned());
+        Literal { text, ..self.clone() }
+    }
+}
+
 impl From<Node> for Part {
     fn from(node: Node) -> Part {
         Part::Node(node)
