@@ -7,6 +7,7 @@ use melba_engine::{Committing, Durability, EngineError, Isolation, ReadView, Sav
 use melba_types::Csn;
 
 use crate::check;
+use crate::check::serializable::Read;
 use crate::failure::{Failure, Outcome};
 use crate::model::{Changes, TableNumber};
 use crate::read::Cursor;
@@ -58,6 +59,10 @@ pub struct Open {
     blocked: Option<(Action, u32)>,
     /// Values of sequences that it has used.
     pub used: Vec<(SequenceId, i64)>,
+    /// SERIALIZABLE: what it has read.
+    reads: Option<Vec<Read>>,
+    /// Declared READ ONLY.
+    pub read_only: bool,
 }
 
 /// A commit on its way.
@@ -112,7 +117,11 @@ impl Client {
             Ok(txn) => txn,
             Err(e) => return world.judge(&e, "begin"),
         };
-        world.event(format_args!("{} begins {isolation:?}", self.number));
+        let is_serializable = isolation == Isolation::Serializable;
+        let read_only = is_serializable && world.random.chance(25);
+        txn.set_access(read_only, false);
+        let access = if read_only { " READ ONLY" } else { "" };
+        world.event(format_args!("{} begins {isolation:?}{access}", self.number));
         self.open = Some(Open {
             txn,
             repeatable,
@@ -122,6 +131,8 @@ impl Client {
             cursor: None,
             blocked: None,
             used: Vec::new(),
+            reads: is_serializable.then(Vec::new),
+            read_only,
         });
         Ok(())
     }
@@ -211,6 +222,9 @@ impl Client {
         } else if !changes.rows.is_empty() || !changes.schema.is_empty() {
             return Err(Failure::Violation(format!("a commit got {csn}, and {} was given before", world.model.assigned)));
         }
+        if let Some(reads) = open.reads.take() {
+            world.serializable.add(open.snapshot.unwrap_or(csn), writes.then_some(csn), reads);
+        }
         self.ending = Some(Ending { committing, csn, used: std::mem::take(&mut open.used), synchronous });
         Ok(())
     }
@@ -268,6 +282,11 @@ impl Open {
         // Of what is applied and not visible a crash may take the view's transaction along.
         world.model.must_keep_seen(view.csn.min(world.engine().visible_csn()));
         Ok(view)
+    }
+
+    /// Notes what is about to be read.
+    pub fn note(&mut self, read: Read) {
+        self.reads.iter_mut().for_each(|reads| reads.push(read.clone()));
     }
 
     fn end(&mut self, how: impl FnOnce(&Transaction)) {

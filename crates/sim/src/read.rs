@@ -1,10 +1,12 @@
 //! Reading: whole statements, and cursors that go on while everything else happens.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use melba_engine::{ReadView, RelationLockMode, TableScan, ViewPin};
 use melba_types::{RowId, TreeId};
 
+use crate::check::serializable::Read;
 use crate::check::state;
 use crate::client::{Attempt, Open};
 use crate::ensure;
@@ -31,16 +33,23 @@ impl World {
         let expected = self.model.rows(number, view.csn, &open.changes);
         let choice = self.random.below(10);
         if choice < 6 {
+            open.note(Read::Rows(number));
             state::check_rows(&open.txn, view, &shape, &expected, &self.random)?;
         }
         if choice > 2 {
             for (tree, key, whole_from) in &shape.indexes {
                 if *whole_from <= view.csn {
-                    state::check_index(&open.txn, view, (*tree, *key), &expected, &self.random)?;
+                    let bounds = state::bounds(*key, &self.random);
+                    open.note(Read::Keys(number, *key, bounds.clone()));
+                    state::check_entries(&open.txn, view, (*tree, *key), &expected, &bounds, self.random.chance(30))?;
                 }
             }
         }
-        state::check_points(&open.txn, view, &shape, &expected, &self.random)?;
+        let points = state::check_points(&open.txn, view, &shape, &expected, &self.random)?;
+        points.rows.into_iter().for_each(|id| open.note(Read::Row(number, id)));
+        for (index, key) in points.keys {
+            open.note(Read::Keys(number, index, (Bound::Included(key.clone()), Bound::Included(key))));
+        }
         if choice.is_multiple_of(3) {
             state::check_frames(&open.txn, view, &shape, &expected)?;
         }
@@ -50,6 +59,7 @@ impl World {
     pub fn open_cursor(&mut self, open: &mut Open, number: TableNumber) -> Outcome<Attempt> {
         let Some(shape) = self.lock_table(open, number, RelationLockMode::AccessShare)? else { return Ok(Attempt::Blocked) };
         let view = open.view(self)?;
+        open.note(Read::Rows(number));
         let pin = open.txn.pin_view(view);
         let projection: Vec<usize> = (0..shape.columns).collect();
         let scan = open.txn.scan(view, shape.tree, &projection, &missing(shape.columns), &[], None)?;

@@ -7,6 +7,7 @@ use melba_engine::{BackgroundStep, Engine, EngineError};
 use melba_types::Csn;
 use melba_vfs::{Clock, Directory, Faults, FaultyDirectory, ManualClock, MemoryDirectory, Operation, SeededRandom};
 
+use crate::check::serializable::History;
 use crate::client::{Action, Attempt, Client, Open};
 use crate::failure::Outcome;
 use crate::model::{Model, TableNumber};
@@ -46,6 +47,8 @@ pub struct World {
     pub model: Model,
     pub trace: Trace,
     pub stats: Stats,
+    /// What SERIALIZABLE transactions have done since the engine was opened.
+    pub serializable: History,
     next_loaded: i64,
 }
 
@@ -63,6 +66,7 @@ impl World {
             model: Model::default(),
             trace: Trace::new(verbose),
             stats: Stats::default(),
+            serializable: History::default(),
             next_loaded: LOADED_NUMBERS,
         };
         world.trace.event(format_args!("{:?}", world.profile));
@@ -198,10 +202,20 @@ impl World {
         let visible = self.engine().visible_csn();
         let numbers = self.model.numbers(&open.changes, visible);
         let few = numbers.len() < 2;
-        if few || self.random.chance(2) && numbers.len() < 5 {
+        if open.read_only && numbers.is_empty() {
+            return None;
+        }
+        if !open.read_only && (few || self.random.chance(2) && numbers.len() < 5) {
             return self.random.chance(if few { 60 } else { 100 }).then_some(Action::CreateTable);
         }
         let number = numbers[self.random.below(numbers.len())];
+        if open.read_only {
+            return Some(if open.cursor.is_none() && self.random.chance(15) {
+                Action::OpenCursor(number)
+            } else {
+                Action::Read(number)
+            });
+        }
         if self.random.chance(self.profile.writes) {
             return Some(self.choose_write(open, number, visible));
         }

@@ -3,6 +3,7 @@
 pub mod durability;
 pub mod files;
 pub mod sequences;
+pub mod serializable;
 pub mod state;
 pub mod views;
 

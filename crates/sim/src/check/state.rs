@@ -8,6 +8,7 @@ use melba_engine::{ReadView, Transaction};
 use melba_types::{RowId, TreeId};
 use melba_vfs::SeededRandom;
 
+use super::serializable::Bounds;
 use crate::failure::Outcome;
 use crate::model::Shape;
 use crate::row::{IndexKey, Row, Value, frame, missing, number_key, text_key, value};
@@ -98,47 +99,45 @@ pub fn check_whole_index(
     check_entries(txn, view, index, expected, &(Bound::Unbounded, Bound::Unbounded), false)
 }
 
-/// Scans an index, whole or a part of it, in either direction.
-pub fn check_index(
-    txn: &Arc<Transaction>,
-    view: ReadView,
-    index: (TreeId, IndexKey),
-    expected: &BTreeMap<RowId, Row>,
-    random: &SeededRandom,
-) -> Outcome<()> {
+/// Bounds for an index scan, often of all of it.
+pub fn bounds(index: IndexKey, random: &SeededRandom) -> Bounds {
     let bound = || -> Bound<Vec<u8>> {
-        let at = match index.1 {
+        let at = match index {
             IndexKey::Number => number_key(random.below(NUMBERS as usize) as i64),
             IndexKey::Text => text_key(&format!("{:02}", random.below(40))),
         };
         [Bound::Unbounded, Bound::Unbounded, Bound::Included(at.clone()), Bound::Excluded(at)][random.below(4)].clone()
     };
-    check_entries(txn, view, index, expected, &(bound(), bound()), random.chance(30))
+    (bound(), bound())
 }
 
-fn check_entries(
+/// Whether a key is within bounds, as the engine understands them.
+pub fn is_inside(key: &[u8], (lower, upper): &Bounds) -> bool {
+    let above = match lower {
+        Bound::Unbounded => true,
+        Bound::Included(l) => key >= l.as_slice(),
+        Bound::Excluded(l) => key > l.as_slice() && !key.starts_with(l),
+    };
+    let below = match upper {
+        Bound::Unbounded => true,
+        Bound::Included(u) => key <= u.as_slice() || key.starts_with(u),
+        Bound::Excluded(u) => key < u.as_slice(),
+    };
+    above && below
+}
+
+/// Scans a part of an index, in either direction.
+pub fn check_entries(
     txn: &Arc<Transaction>,
     view: ReadView,
     (tree, key): (TreeId, IndexKey),
     expected: &BTreeMap<RowId, Row>,
-    (lower, upper): &(Bound<Vec<u8>>, Bound<Vec<u8>>),
+    bounds: &Bounds,
     reverse: bool,
 ) -> Outcome<()> {
-    let inside = |k: &[u8]| {
-        let above = match lower {
-            Bound::Unbounded => true,
-            Bound::Included(l) => k >= l.as_slice(),
-            Bound::Excluded(l) => k > l.as_slice() && !k.starts_with(l),
-        };
-        let below = match upper {
-            Bound::Unbounded => true,
-            Bound::Included(u) => k <= u.as_slice() || k.starts_with(u),
-            Bound::Excluded(u) => k < u.as_slice(),
-        };
-        above && below
-    };
+    let (lower, upper) = bounds;
     let mut wanted: Vec<(Vec<u8>, RowId)> = expected.iter().map(|(id, row)| (row.key(key), *id)).collect();
-    wanted.retain(|(k, _)| inside(k));
+    wanted.retain(|(k, _)| is_inside(k, bounds));
     wanted.sort();
     if reverse {
         wanted.reverse();
@@ -165,14 +164,20 @@ fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
     }
 }
 
-/// Looks some rows up by id and by key.
+/// What was looked up.
+pub struct Points {
+    pub rows: Vec<RowId>,
+    pub keys: Vec<(IndexKey, Vec<u8>)>,
+}
+
+/// Looks some rows up by id and by key; answers which.
 pub fn check_points(
     txn: &Arc<Transaction>,
     view: ReadView,
     shape: &Shape,
     expected: &BTreeMap<RowId, Row>,
     random: &SeededRandom,
-) -> Outcome<()> {
+) -> Outcome<Points> {
     let last = expected.keys().next_back().map_or(1, |id| id.0 as usize);
     let ids: Vec<RowId> = (0..4).map(|_| RowId(random.below(last + 3) as u64)).collect();
     let projection: Vec<usize> = (0..shape.columns).collect();
@@ -190,6 +195,7 @@ pub fn check_points(
         let same = got.as_ref().is_some_and(|got| projection.iter().all(|c| got.get(*c) == row.get(*c)));
         ensure!(same, "tree {} at {}: row {id} is {got:?}, not {row:?}", shape.tree, view.csn);
     }
+    let mut keys = Vec::new();
     for (tree, key, whole_from) in &shape.indexes {
         if *whole_from > view.csn {
             continue;
@@ -211,6 +217,7 @@ pub fn check_points(
         let one = txn.index_find(view, *tree, &key_bytes)?;
         let fits = one.map_or(wanted.is_empty(), |one| wanted.contains(&one));
         ensure!(fits, "index {tree} at {}: {key_bytes:?} was found to be of {one:?}, not of one of {wanted:?}", view.csn);
+        keys.push((*key, key_bytes));
     }
-    Ok(())
+    Ok(Points { rows: ids, keys })
 }
