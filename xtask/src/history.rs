@@ -1,4 +1,4 @@
-//! `cargo xtask history`: sixteen sessions over a server that is killed again and again; the checker of crates/testkit judges.
+//! `cargo xtask history`: sessions over a server that is killed again and again; the checkers of crates/testkit judge.
 
 use std::process::Command;
 use std::time::Duration;
@@ -21,14 +21,29 @@ impl Default for Options {
 }
 
 const LEVELS: [&str; 3] = ["read-committed", "repeatable-read", "serializable"];
+/// Histories of reads by predicate, at SERIALIZABLE.
+const PREDICATES: &str = "predicates";
 
 /// At one level, or at all when `level` is empty.
 pub fn history(level: &str, options: &Options) -> Result<(), String> {
-    cargo(&["build", "--quiet", "--package", "melba-testkit", "--bin", "history"])?;
+    cargo(&["build", "--quiet", "--package", "melba-testkit", "--bin", "history", "--bin", PREDICATES])?;
     match level {
-        "" => LEVELS.iter().try_for_each(|level| run(level, options)),
+        "" => LEVELS.iter().try_for_each(|level| run(level, options)).and_then(|()| predicates(options)),
+        PREDICATES => predicates(options),
         level => run(level, options),
     }
+}
+
+/// Rows found by ranges of their keys. The server is not killed, and has more time.
+fn predicates(options: &Options) -> Result<(), String> {
+    let melba = Melba::fresh(PREDICATES)?;
+    let address = format!("{}:{}", melba.address.host, melba.address.port);
+    let mut sessions = Command::new(root().join("target/debug").join(PREDICATES));
+    sessions.args([&address, &(2 * options.seconds).to_string(), &options.seed.to_string()]);
+    if !sessions.status().map_err(|e| format!("predicates: {e}"))?.success() {
+        return Err(format!("the history of predicates failed; again: cargo xtask history predicates --seed {}", options.seed));
+    }
+    melba.stop()
 }
 
 fn run(level: &str, options: &Options) -> Result<(), String> {

@@ -2,4 +2,5 @@
 
 pub mod differential;
 pub mod history;
+pub mod predicates;
 pub mod sqllogictest;

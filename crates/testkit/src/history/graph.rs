@@ -6,7 +6,7 @@ use super::{Anomaly, Kind, Transaction};
 
 /// How one transaction comes before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Edge {
+pub(crate) enum Edge {
     /// ww: its value is followed by the other's.
     Overwrites,
     /// wr: its value is the last that the other read.
@@ -21,7 +21,7 @@ pub(super) enum Edge {
 const CYCLES_COMPARED: usize = 50;
 
 /// Transactions, and behind them nodes for moments in time.
-pub(super) struct Graph {
+pub(crate) struct Graph {
     transactions: usize,
     edges: Vec<Vec<(Edge, usize)>>,
 }

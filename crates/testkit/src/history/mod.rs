@@ -10,7 +10,7 @@
 //! - `level` says what each isolation level forbids.
 
 mod check;
-mod graph;
+pub(crate) mod graph;
 mod level;
 mod versions;
 
