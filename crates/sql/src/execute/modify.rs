@@ -500,6 +500,7 @@ impl ModifyOp {
             if let Some(filter) = filter
                 && !filter.holds(ctx, &both)?
             {
+                check_conflict_visible(ctx, target.tree, found.row)?;
                 return Ok(None);
             }
             let mut updated = columns.down(assign(assignments, ctx, &columns.up(old.clone()), &both)?);

@@ -338,7 +338,10 @@ impl Session {
             }
         }
         transaction.modes = modes;
-        transaction.tx.engine.set_access(modes.read_only, modes.deferrable);
+        // The engine relies on READ ONLY to the end, and a rollback to a savepoint would take it back.
+        if transaction.savepoints.is_empty() {
+            transaction.tx.engine.set_access(modes.read_only, modes.deferrable);
+        }
         self.show_modes(modes);
         Ok(())
     }

@@ -635,3 +635,20 @@ fn a_template_that_has_anything_is_not_copied() {
         assert_eq!(h.query(query), answer, "{query}");
     }
 }
+
+#[test]
+fn rows_that_on_conflict_looks_at_and_leaves_have_been_read() {
+    let mut one = Harness::new();
+    let mut other = one.another();
+    one.query("create table a (k int primary key, v int); insert into a values (1, 0), (2, 0)");
+    for action in ["nothing", "update set v = 9 where a.v > 5"] {
+        other.query("begin isolation level serializable; select v from a where k = 2");
+        one.query("begin isolation level serializable");
+        let insert =
+            format!("insert into a values (1, 9) on conflict (k) do {action}; update a set v = v + 1 where k = 2; commit");
+        assert_eq!(one.query(&insert), "C:INSERT 0 0 C:UPDATE 1 C:COMMIT Z:I");
+        let answer = other.query("update a set v = v + 1 where k = 1; commit");
+        assert!(answer.contains("E40001"), "{action}: {answer}");
+        other.query("rollback");
+    }
+}
