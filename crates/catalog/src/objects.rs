@@ -2,7 +2,8 @@
 //!
 //! Expressions (defaults, checks, index expressions, view queries, function bodies) are kept as SQL text in the form that
 //! PostgreSQL's pg_get_expr and pg_get_viewdef print with every name qualified; the SQL layer analyzes them on use and
-//! rewrites the text when an object they mention is renamed. The objects they depend on are in `depends_on`.
+//! rewrites the text when an object they mention is renamed; literals of type regclass and its kin hold OIDs. The objects they
+//! depend on are in `depends_on`.
 
 use std::sync::Arc;
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use melba_catalog::{Column, ObjectAddress, Relation, RelationKind, SequenceInfo, Storage, classes};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
-use pg_query::protobuf::{AlterTableCmd, AlterTableType as At, node::Node as N};
+use pg_query::protobuf::{AlterTableCmd, AlterTableType as At, Constraint, node::Node as N};
 
 use super::Ddl;
 use super::expression::Use;
 use super::nodes::{option_text, options};
+use crate::analyze;
 
 /// What SET STATISTICS allows at most.
 const STATISTICS_TARGET_MAX: i16 = 10_000;
@@ -116,14 +117,19 @@ impl Ddl<'_> {
     fn change_default(&self, relation: &Relation, at: usize, c: &AlterTableCmd) -> Result<()> {
         let column = &relation.columns[at];
         if column.identity != 0 {
-            return Err(err!(SYNTAX_ERROR, "column \"{}\" of relation \"{}\" is an identity column", column.name, relation.name)
-                .hint(match c.def {
-                    None => "Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead.",
-                    Some(_) => "Use ALTER TABLE ... ALTER COLUMN ... SET GENERATED instead.",
-                }));
+            let error = err!(SYNTAX_ERROR, "column \"{}\" of relation \"{}\" is an identity column", column.name, relation.name);
+            return Err(match c.def {
+                None => error.hint("Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead."),
+                Some(_) => error,
+            });
         }
         if column.generated != 0 {
-            bail!(SYNTAX_ERROR, "column \"{}\" of relation \"{}\" is a generated column", column.name, relation.name);
+            let error = err!(SYNTAX_ERROR, "column \"{}\" of relation \"{}\" is a generated column", column.name, relation.name);
+            return Err(match (&c.def, column.generated) {
+                (Some(_), _) => error.hint("Use ALTER TABLE ... ALTER COLUMN ... SET EXPRESSION instead."),
+                (None, b's') => error.hint("Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead."),
+                (None, _) => error,
+            });
         }
         match c.def.as_deref() {
             None => self.change_column(relation, at, forget_default),
@@ -262,17 +268,15 @@ impl Ddl<'_> {
         let catalog = self.catalog();
         let name = &relation.columns[at].name;
         let address = ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: at as i32 + 1 };
-        for dependent in catalog.dependents(address).map(|d| d.dependent) {
+        if let Some(column) = self.generated_from(relation, at)?.first() {
+            let user = &relation.columns[*column].name;
+            return Err(err!(FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a generated column")
+                .detail(format!("Column \"{name}\" is used by generated column \"{user}\".")));
+        }
+        for dependent in catalog.dependents(address).map(|d| d.dependent).filter(|d| d.object != relation.oid) {
             let (what, detail) = match dependent.class {
                 classes::PG_PROC => {
                     ("function or procedure", format!("{} depends on column \"{name}\"", self.describe(dependent)))
-                }
-                classes::PG_CLASS if dependent.object == relation.oid => {
-                    let Some(column) = relation.columns.get(dependent.sub as usize - 1).filter(|c| c.generated != 0) else {
-                        continue;
-                    };
-                    let detail = format!("Column \"{name}\" is used by generated column \"{}\".", column.name);
-                    ("generated column", detail)
                 }
                 classes::PG_CLASS if catalog.relation(dependent.object).is_some_and(|r| r.rule.is_valid()) => {
                     ("view or rule", format!("rule _RETURN on {} depends on column \"{name}\"", self.describe(dependent)))
@@ -282,6 +286,22 @@ impl Ddl<'_> {
             return Err(err!(FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a {what}").detail(detail));
         }
         Ok(())
+    }
+
+    /// The places of the generated columns that are computed from a column.
+    pub fn generated_from(&self, relation: &Relation, at: usize) -> Result<Vec<usize>> {
+        let mut found = Vec::new();
+        let visible = Arc::new(relation.clone());
+        for (place, column) in relation.columns.iter().enumerate().filter(|(_, c)| c.generated != 0 && !c.dropped) {
+            let Some(text) = &column.default else { continue };
+            let expression = self.with_context(|c| analyze::analyze_stored_expression(c, text, Some(&visible), None))?;
+            let mut uses = false;
+            expression.visit_vars(&mut |v| uses |= v.column == 0 || v.column as usize == at + 1);
+            if uses && place != at {
+                found.push(place);
+            }
+        }
+        Ok(found)
     }
 
     /// Columns of a row type hold values of the type as it was.
@@ -342,40 +362,46 @@ impl Ddl<'_> {
         Ok(())
     }
 
+    fn add_identity(&self, relation: &Relation, at: usize, constraint: &Constraint) -> Result<()> {
+        let column = &relation.columns[at];
+        if !super::sequence::is_sequence_type(column.ty) {
+            bail!(INVALID_PARAMETER_VALUE, "identity column type must be smallint, integer, or bigint");
+        }
+        if !column.not_null {
+            bail!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "column \"{}\" of relation \"{}\" must be declared NOT NULL before identity can be added",
+                column.name,
+                relation.name
+            );
+        }
+        if column.identity != 0 {
+            bail!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "column \"{}\" of relation \"{}\" is already an identity column",
+                column.name,
+                relation.name
+            );
+        }
+        if column.default.is_some() {
+            bail!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "column \"{}\" of relation \"{}\" already has a default value",
+                column.name,
+                relation.name
+            );
+        }
+        let options = self.sequence_options(&constraint.options, Some(column.ty))?;
+        let letter = constraint.generated_when.as_bytes().first().copied().unwrap_or(b'a');
+        self.change_column(relation, at, |col| col.identity = letter);
+        self.create_owned_sequence(relation.oid, at, options, true)
+    }
+
     fn alter_identity(&self, relation: &Relation, at: usize, c: &AlterTableCmd, def: Option<&N>) -> Result<()> {
         let column = &relation.columns[at];
         let not_identity = || format!("column \"{}\" of relation \"{}\" is not an identity column", column.name, relation.name);
         match (c.subtype(), def) {
-            (At::AtAddIdentity, Some(N::Constraint(constraint))) => {
-                if !column.not_null {
-                    bail!(
-                        OBJECT_NOT_IN_PREREQUISITE_STATE,
-                        "column \"{}\" of relation \"{}\" must be declared NOT NULL before identity can be added",
-                        column.name,
-                        relation.name
-                    );
-                }
-                if column.identity != 0 {
-                    bail!(
-                        OBJECT_NOT_IN_PREREQUISITE_STATE,
-                        "column \"{}\" of relation \"{}\" is already an identity column",
-                        column.name,
-                        relation.name
-                    );
-                }
-                if column.default.is_some() {
-                    bail!(
-                        OBJECT_NOT_IN_PREREQUISITE_STATE,
-                        "column \"{}\" of relation \"{}\" already has a default value",
-                        column.name,
-                        relation.name
-                    );
-                }
-                let options = self.sequence_options(&constraint.options, Some(column.ty))?;
-                let letter = constraint.generated_when.as_bytes().first().copied().unwrap_or(b'a');
-                self.change_column(relation, at, |col| col.identity = letter);
-                self.create_owned_sequence(relation.oid, at, options, true)
-            }
+            (At::AtAddIdentity, Some(N::Constraint(constraint))) => self.add_identity(relation, at, constraint),
             (At::AtSetIdentity, Some(N::List(list))) => {
                 if column.identity == 0 {
                     bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "{}", not_identity());

@@ -128,7 +128,7 @@ impl Ddl<'_> {
             }
             bail!(DUPLICATE_COLUMN, "{message}");
         }
-        let mut builder = TableBuilder::default();
+        let mut builder = TableBuilder { table: relation.name.to_string(), ..TableBuilder::default() };
         self.add_column_definition(&mut builder, def)?;
         let column = builder.columns.pop().ok_or_else(|| DbError::internal("no column"))?;
         self.refuse_own_rows(relation, column.ty)?;
@@ -212,6 +212,12 @@ impl Ddl<'_> {
             let columns = self.column_numbers(relation, &super::nodes::strings(&c.keys), false)?;
             for number in columns {
                 let at = number as usize - 1;
+                if let Some(existing) = self.catalog().not_null_constraint(relation, number) {
+                    check_same_not_null(relation, existing, c)?;
+                    let own = Row { local: true, ..(**existing).clone() };
+                    self.tx.put(melba_catalog::Object::Constraint(Arc::new(own)));
+                    continue;
+                }
                 let name = (!c.conname.is_empty()).then(|| c.conname.clone());
                 if c.skip_validation {
                     self.add_not_null_unchecked(relation.oid, at, name, c.is_no_inherit)?;
@@ -233,6 +239,7 @@ impl Ddl<'_> {
                 Some(column) => vec![column as i16 + 1],
                 None => self.column_numbers(&relation, &super::nodes::strings(&c.keys), true)?,
             };
+            keys.iter().try_for_each(|number| self.check_key_column(&relation, *number))?;
             keys.retain(|number| !self.catalog().is_never_null(&relation, *number as usize - 1));
             keys
         } else {
@@ -253,8 +260,27 @@ impl Ddl<'_> {
         Ok(())
     }
 
+    /// A primary key's columns are NOT NULL in all rows, the children's too.
+    fn check_key_column(&self, relation: &Relation, number: i16) -> Result<()> {
+        let catalog = self.catalog();
+        let Some(row) = catalog.not_null_constraint(relation, number) else { return Ok(()) };
+        let (marked, hint) = match () {
+            () if row.no_inherit => ("NO INHERIT", INHERIT_HINT),
+            () if !row.validated => ("NOT VALID", VALIDATE_HINT),
+            () => return Ok(()),
+        };
+        let (name, table) = (&relation.columns[number as usize - 1].name, &relation.name);
+        let detail = format!("The constraint \"{}\" on column \"{name}\" of table \"{table}\", marked {marked}, is ", row.name);
+        Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "cannot create primary key on column \"{name}\"")
+            .detail(detail + "incompatible with a primary key.")
+            .hint(hint))
+    }
+
     pub fn validate_constraint(&self, relation: &Relation, name: &str, recurse: bool) -> Result<()> {
         let row = self.constraint_of(relation, name)?;
+        if !row.enforced {
+            bail!(WRONG_OBJECT_TYPE, "cannot validate NOT ENFORCED constraint");
+        }
         if row.validated {
             return Ok(());
         }
@@ -319,6 +345,30 @@ impl Ddl<'_> {
         }
         Ok(())
     }
+}
+
+const INHERIT_HINT: &str =
+    "You might need to make the existing constraint inheritable using ALTER TABLE ... ALTER CONSTRAINT ... INHERIT.";
+const VALIDATE_HINT: &str = "You might need to validate it using ALTER TABLE ... VALIDATE CONSTRAINT.";
+
+/// Refuses a NOT NULL constraint that says something else than the one that the column has.
+fn check_same_not_null(relation: &Relation, existing: &Row, c: &Constraint) -> Result<()> {
+    let (own, table) = (&existing.name, &relation.name);
+    if existing.no_inherit != c.is_no_inherit {
+        let message = format!("cannot change NO INHERIT status of NOT NULL constraint \"{own}\" on relation \"{table}\"");
+        return Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "{message}").hint(INHERIT_HINT));
+    }
+    if !c.skip_validation && !existing.validated {
+        let message = format!("incompatible NOT VALID constraint \"{own}\" on relation \"{table}\"");
+        return Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "{message}").hint(VALIDATE_HINT));
+    }
+    if !c.conname.is_empty() && *c.conname != **own {
+        let column = existing.columns.first().map_or("", |n| &relation.columns[*n as usize - 1].name);
+        let message = format!("cannot create not-null constraint \"{}\" on column \"{column}\" of table \"{table}\"", c.conname);
+        return Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "{message}")
+            .detail(format!("A not-null constraint named \"{own}\" already exists for this column.")));
+    }
+    Ok(())
 }
 
 /// A relation after it has gone to another owner, and what was granted by or to the old one with it.

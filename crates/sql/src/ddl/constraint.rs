@@ -37,10 +37,10 @@ impl Ddl<'_> {
             let column = column.ok_or_else(|| DbError::internal("default without a column"))?;
             self.set_column_expression(table, column, c)?;
         }
-        self.merge_not_nulls(table, constraints)?;
         for (column, c) in of(&[ConstrCheck]) {
             self.add_check(table, *column, c)?;
         }
+        self.merge_not_nulls(table, constraints)?;
         if let Some((_, second)) = of(&[ConstrPrimary]).nth(1) {
             let name = self.relation(table)?.name.clone();
             return Err(
@@ -149,11 +149,24 @@ impl Ddl<'_> {
                 _ => continue,
             };
             let is_not_null = c.contype() == ConstrType::ConstrNotnull;
+            let no_inherit = is_not_null && c.is_no_inherit;
             for column in at {
                 let name = (is_not_null && !c.conname.is_empty()).then(|| c.conname.clone());
-                match named.iter_mut().find(|n| n.0 == column) {
-                    Some(n) => n.1 = n.1.take().or(name),
-                    None => named.push((column, name, is_not_null && c.is_no_inherit)),
+                let Some(before) = named.iter_mut().find(|n| n.0 == column) else {
+                    named.push((column, name, no_inherit));
+                    continue;
+                };
+                let column = &relation.columns[column].name;
+                if before.2 != no_inherit {
+                    let message = format!("conflicting NO INHERIT declaration for not-null constraint on column \"{column}\"");
+                    bail!(SYNTAX_ERROR, "{message}");
+                }
+                match (&before.1, name) {
+                    (Some(first), Some(second)) if *first != second => {
+                        bail!(SYNTAX_ERROR, "conflicting not-null constraint names \"{first}\" and \"{second}\"")
+                    }
+                    (None, name) => before.1 = name,
+                    _ => {}
                 }
             }
         }
@@ -416,6 +429,11 @@ impl Ddl<'_> {
             let to = &referenced.columns[*target as usize - 1];
             operators.push(self.key_equality(&constraint_name, from, to)?);
         }
+        let set_columns = self.column_numbers(&relation, &strings(&c.fk_del_set_cols), true)?;
+        if let Some(stranger) = set_columns.iter().find(|n| !columns.contains(n)) {
+            let name = &relation.columns[*stranger as usize - 1].name;
+            bail!(INVALID_COLUMN_REFERENCE, "column \"{name}\" referenced in ON DELETE SET action must be part of foreign key");
+        }
         let letter = |action: &str| action.as_bytes().first().copied().unwrap_or(b'a');
         let info = ForeignKeyInfo {
             referenced_table: referenced.oid,
@@ -423,7 +441,7 @@ impl Ddl<'_> {
             on_update: letter(&c.fk_upd_action),
             on_delete: letter(&c.fk_del_action),
             match_type: c.fk_matchtype.as_bytes().first().copied().unwrap_or(b's'),
-            delete_set_columns: self.column_numbers(&relation, &strings(&c.fk_del_set_cols), true)?,
+            delete_set_columns: set_columns,
             operators,
         };
         if info.match_type == b'p' {
@@ -506,9 +524,25 @@ impl Ddl<'_> {
         }
     }
 
+    /// Whether the index of a referenced column can be asked for values of a referencing one: by an operator of its family, or
+    /// when these become the index's type by themselves.
+    fn is_key_comparable(&self, to: Oid, from: Oid) -> bool {
+        let catalog = self.catalog();
+        let (to, from) = (catalog.base_type(to), catalog.base_type(from));
+        let Some(class) = catalog.default_operator_class(classes::BTREE, to) else { return false };
+        let in_family = |operator: Oid| catalog.access_methods().members(operator).iter().any(|m| m.family == class.family);
+        let mut equalities = catalog.operators_by_name(classes::PG_CATALOG, "=");
+        let becomes_it = || catalog.cast(from, class.input_type).is_some_and(|c| c.context == b'i');
+        to == from
+            || equalities.any(|o| o.left == class.input_type && o.right == from && in_family(o.oid))
+            || from == class.input_type
+            || becomes_it()
+    }
+
     /// The = operator between a referenced and a referencing column.
     pub(super) fn key_equality(&self, constraint: &str, from: &Column, to: &Column) -> Result<Oid> {
-        self.equality_operator(to.ty, from.ty).ok_or_else(|| {
+        let operator = self.equality_operator(to.ty, from.ty).filter(|_| self.is_key_comparable(to.ty, from.ty));
+        operator.ok_or_else(|| {
             let catalog = self.catalog();
             err!(DATATYPE_MISMATCH, "foreign key constraint \"{constraint}\" cannot be implemented").detail(format!(
                 "Key columns \"{}\" of the referencing table and \"{}\" of the referenced table are of incompatible types: {} \

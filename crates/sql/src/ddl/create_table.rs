@@ -3,17 +3,15 @@
 use std::sync::Arc;
 
 use melba_catalog::privileges::AclKind;
-use melba_catalog::{
-    Column, ConstraintKind, Object, ObjectAddress, Persistence, Relation, RelationKind, Storage, Type, TypeKind, classes,
-};
+use melba_catalog::{Column, Object, Persistence, Relation, RelationKind, Storage, Type, TypeKind};
 use melba_engine::RelationLockMode;
 use melba_types::{Datum, DbError, Kind, Oid, Result, bail, err};
 use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, CreateStmt, OnCommitAction, TableLikeClause, node::Node as N};
 
 use super::Ddl;
-use super::index::{IndexRequest, KeyRequest};
+use super::column_constraints::check_column_constraints;
 use super::inherit::Inheritance;
-use super::naming::{clip, column_part, unused_relation_name};
+use super::naming::clip;
 use super::nodes::{inner, option_text, options, strings};
 use super::persistence::{access_method, engine_persistence};
 use super::sequence::SequenceOptions;
@@ -24,6 +22,8 @@ const COLUMNS_MAX: usize = 1600;
 /// A table being put together.
 #[derive(Default)]
 pub struct TableBuilder {
+    /// What the table is called.
+    pub table: String,
     pub columns: Vec<Column>,
     /// Constraints to add once the table exists, with the column they were written at.
     pub constraints: Vec<(Option<usize>, Constraint)>,
@@ -57,7 +57,7 @@ impl Ddl<'_> {
         }
         let persistence = self.table_persistence(&name.relpersistence, temporary, &s.access_method)?;
         let mut inheritance = self.inheritance(&s.inh_relations, s.partbound.is_some(), persistence)?;
-        let mut builder = TableBuilder::default();
+        let mut builder = TableBuilder { table: name.relname.clone(), ..TableBuilder::default() };
         for element in &s.table_elts {
             // Each name is compared with those before it.
             if builder.columns.len() > COLUMNS_MAX {
@@ -92,10 +92,14 @@ impl Ddl<'_> {
             self.create_owned_sequence(relation, column, sequence, identity)?;
         }
         self.add_inherited_constraints(relation, &inheritance, &mut builder.constraints)?;
-        self.add_constraints(relation, &builder.constraints)?;
+        // Foreign keys may refer to a key that LIKE brings.
+        let is_foreign = |(_, c): &(Option<usize>, Constraint)| c.contype() == ConstrType::ConstrForeign;
+        let (foreign, own): (Vec<_>, Vec<_>) = builder.constraints.into_iter().partition(is_foreign);
+        self.add_constraints(relation, &own)?;
         for (source, bits) in builder.likes {
             self.copy_like(relation, source, bits)?;
         }
+        self.add_constraints(relation, &foreign)?;
         if inheritance.is_partition {
             self.add_parent_indexes(relation)?;
         }
@@ -183,6 +187,7 @@ impl Ddl<'_> {
         is_serial: bool,
     ) -> Result<()> {
         let at = builder.columns.len();
+        check_column_constraints(&builder.table, def, is_serial)?;
         for constraint in &def.constraints {
             let N::Constraint(constraint) = inner(constraint)? else { continue };
             match constraint.contype() {
@@ -195,9 +200,6 @@ impl Ddl<'_> {
                 ConstrType::ConstrAttrEnforced => last_of(builder, at, constraint)?.is_enforced = true,
                 ConstrType::ConstrAttrNotEnforced => last_of(builder, at, constraint)?.is_enforced = false,
                 ConstrType::ConstrIdentity => {
-                    if is_serial || column.default.is_some() {
-                        bail!(SYNTAX_ERROR, "both default and identity specified for column \"{}\" of table", def.colname);
-                    }
                     column.not_null = true;
                     column.identity = constraint.generated_when.as_bytes().first().copied().unwrap_or(b'a');
                     builder.sequences.push((at, self.sequence_options(&constraint.options, Some(column.ty))?, true));
@@ -213,6 +215,11 @@ impl Ddl<'_> {
                     builder.constraints.push((Some(at), (**constraint).clone()));
                 }
             }
+        }
+        // What makes the column NOT NULL of itself counts beside what is said of it.
+        let is_said = |(of, c): &(Option<usize>, Constraint)| *of == Some(at) && c.contype() == ConstrType::ConstrNotnull;
+        if (is_serial || column.identity != 0) && !builder.constraints.iter().any(is_said) {
+            builder.constraints.push((Some(at), not_null()));
         }
         Ok(())
     }
@@ -341,7 +348,9 @@ impl Ddl<'_> {
                 | RelationKind::MaterializedView
                 | RelationKind::Composite
         ) {
-            return Err(err!(WRONG_OBJECT_TYPE, "relation \"{}\" is invalid in LIKE clause", source.name).at(name.location));
+            return Err(err!(WRONG_OBJECT_TYPE, "relation \"{}\" is invalid in LIKE clause", source.name)
+                .detail(format!("This operation is not supported for {}.", super::index::plural(source.kind)))
+                .at(name.location));
         }
         let on = |bit| clause.options & bit != 0;
         for column in source.columns.iter().filter(|c| !c.dropped) {
@@ -384,133 +393,7 @@ impl Ddl<'_> {
         let catalog = self.catalog();
         let place = source.columns.iter().position(|c| c.name == column.name)?;
         let row = catalog.not_null_constraint(source, place as i16 + 1)?;
-        Some(Constraint {
-            contype: ConstrType::ConstrNotnull as i32,
-            conname: row.name.to_string(),
-            is_no_inherit: row.no_inherit,
-            is_enforced: true,
-            initially_valid: true,
-            location: -1,
-            ..Constraint::default()
-        })
-    }
-
-    /// What LIKE copies besides columns: checks, indexes with their constraints, comments.
-    fn copy_like(&self, table: Oid, source: Oid, bits: u32) -> Result<()> {
-        let source = self.relation(source)?;
-        let catalog = self.catalog();
-        let target = self.relation(table)?;
-        // Column numbers of the source in the new table.
-        let number = |n: i16| {
-            let name = &source.columns[n as usize - 1].name;
-            target.columns.iter().position(|c| c.name == *name).map_or(0, |at| at as i16 + 1)
-        };
-        if bits & like::CONSTRAINTS != 0 {
-            for check in source.constraints.iter().filter_map(|c| catalog.constraint(*c)) {
-                if check.kind == ConstraintKind::Check {
-                    let row = melba_catalog::Constraint {
-                        columns: check.columns.iter().map(|c| number(*c)).collect(),
-                        expression: check.expression.clone(),
-                        depends_on: check.depends_on.clone(),
-                        ..self.bare_constraint(&*self.relation(table)?, &check.name, ConstraintKind::Check)?
-                    };
-                    self.put_constraint((*self.relation(table)?).clone(), row);
-                }
-            }
-        }
-        if bits & like::INDEXES != 0 {
-            for index in source.indexes.iter().filter_map(|i| catalog.relation(*i)) {
-                self.copy_index(table, index, &number)?;
-            }
-        }
-        if bits & like::COMMENTS != 0 {
-            for (at, column) in source.columns.iter().enumerate().filter(|(_, c)| !c.dropped) {
-                let from = ObjectAddress { class: classes::PG_CLASS, object: source.oid, sub: at as i32 + 1 };
-                if let (Some(text), Some(to)) =
-                    (catalog.description(from), target.columns.iter().position(|c| c.name == column.name))
-                {
-                    let address = ObjectAddress { class: classes::PG_CLASS, object: table, sub: to as i32 + 1 };
-                    let copy = melba_catalog::Description { address, text: text.text.clone() };
-                    self.tx.put(Object::Description(Arc::new(copy)));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives a table an index like another's, with a constraint if that one has. Returns its OID.
-    pub fn copy_index(&self, table: Oid, index: &Relation, number: &dyn Fn(i16) -> i16) -> Result<Oid> {
-        let Some(info) = &index.index else { return Err(DbError::internal("an index without its definition")) };
-        let target = self.relation(table)?;
-        let keys: Vec<KeyRequest> = info
-            .keys
-            .iter()
-            .zip(index.columns.iter())
-            .map(|(k, own)| KeyRequest {
-                column: if k.column == 0 { 0 } else { number(k.column) },
-                expression: k.expression.clone().map(|text| (text, k.ty, k.collation)),
-                collation: Some(k.collation),
-                opclass: Some(k.opclass),
-                descending: k.descending,
-                nulls_first: k.nulls_first,
-                name: Some(own.name.to_string()),
-            })
-            .collect();
-        let catalog = self.catalog();
-        // An expression's column is called like its function.
-        let name = |(key, own): (&KeyRequest, &Column)| match key.column {
-            0 => own.name.clone(),
-            n => target.columns[n as usize - 1].name.clone(),
-        };
-        let mut names: Vec<Arc<str>> = keys.iter().zip(index.columns.iter()).map(name).collect();
-        names.extend(info.include.iter().map(|c| target.columns[number(*c) as usize - 1].name.clone()));
-        let names: Vec<&str> = names.iter().map(|n| &**n).collect();
-        let part = column_part(&names);
-        let (middle, label) = match (info.primary, info.constraint.is_valid()) {
-            (true, _) => (None, "pkey"),
-            (false, true) => (Some(part.as_str()), "key"),
-            (false, false) => (Some(part.as_str()), "idx"),
-        };
-        let name = unused_relation_name(&catalog, target.namespace, &target.name, middle, label);
-        let kind = if info.primary { ConstraintKind::PrimaryKey } else { ConstraintKind::Unique };
-        let constraint = match info.constraint.is_valid() {
-            true => Some(self.bare_constraint(&target, &name, kind)?),
-            false => None,
-        };
-        let renumbered = |of: &ObjectAddress| match of.class == classes::PG_CLASS && of.object == info.table {
-            true => ObjectAddress { object: table, sub: number(of.sub as i16).into(), ..*of },
-            false => *of,
-        };
-        let depends_on = index.depends_on.iter().map(renumbered).collect();
-        let request = IndexRequest {
-            keys,
-            include: info.include.iter().map(|c| number(*c)).collect(),
-            unique: info.unique,
-            primary: info.primary,
-            nulls_not_distinct: info.nulls_not_distinct,
-            predicate: info.predicate.clone(),
-            constraint: constraint.as_ref().map_or(Oid::INVALID, |c| c.oid),
-            deferrable: info.deferrable,
-            options: index.options.clone(),
-            depends_on,
-            name,
-        };
-        let columns: Vec<i16> = request.keys.iter().map(|k| k.column).collect();
-        let oid = self.build_index(&target, request)?;
-        if let Some(bare) = constraint {
-            let old = catalog.constraint(info.constraint);
-            let row = melba_catalog::Constraint {
-                columns,
-                index: oid,
-                deferrable: old.is_some_and(|c| c.deferrable),
-                initially_deferred: old.is_some_and(|c| c.initially_deferred),
-                no_inherit: true,
-                ..bare
-            };
-            self.put_constraint((*self.relation(table)?).clone(), row);
-        }
-        self.index_partitions(oid)?;
-        Ok(oid)
+        Some(Constraint { conname: row.name.to_string(), is_no_inherit: row.no_inherit, ..not_null() })
     }
 
     fn type_storage(&self, ty: Oid) -> u8 {
@@ -521,15 +404,13 @@ impl Ddl<'_> {
 /// The constraint that an attribute node (DEFERRABLE, ...) follows.
 fn last_of<'b>(builder: &'b mut TableBuilder, column: usize, attribute: &Constraint) -> Result<&'b mut Constraint> {
     let last = builder.constraints.iter_mut().rev().find(|(at, _)| *at == Some(column)).map(|(_, c)| c);
-    let allowed = |c: &&mut Constraint| {
-        matches!(
-            c.contype(),
-            ConstrType::ConstrPrimary
-                | ConstrType::ConstrUnique
-                | ConstrType::ConstrExclusion
-                | ConstrType::ConstrForeign
-                | ConstrType::ConstrCheck
-        )
+    use ConstrType::*;
+    let is_enforcement = matches!(attribute.contype(), ConstrAttrEnforced | ConstrAttrNotEnforced);
+    let allowed = |c: &&mut Constraint| match c.contype() {
+        ConstrForeign => true,
+        ConstrCheck => is_enforcement,
+        ConstrPrimary | ConstrUnique | ConstrExclusion => !is_enforcement,
+        _ => false,
     };
     let clause = match attribute.contype() {
         ConstrType::ConstrAttrDeferrable => "DEFERRABLE",
@@ -565,5 +446,16 @@ fn refuse_unsupported(s: &CreateStmt) -> Result<()> {
             Err(DbError::unsupported("ON COMMIT DELETE ROWS or DROP"))
         }
         _ => Ok(()),
+    }
+}
+
+/// A NOT NULL constraint that nobody has written.
+fn not_null() -> Constraint {
+    Constraint {
+        contype: ConstrType::ConstrNotnull as i32,
+        is_enforced: true,
+        initially_valid: true,
+        location: -1,
+        ..Constraint::default()
     }
 }

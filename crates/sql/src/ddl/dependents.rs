@@ -95,6 +95,9 @@ impl<'c> Going<'c> {
         let of_it = |d: &&melba_catalog::Dependency| address.sub == 0 || d.referenced.sub == address.sub;
         let mut dependents: Vec<_> = self.catalog.dependents(address).filter(of_it).copied().collect();
         dependents.sort_by_key(|d| (std::cmp::Reverse(d.dependent.object), d.dependent.class, d.dependent.sub));
+        for column in ddl.computed_from(address)? {
+            self.find(ddl, column, Way::Normal, Some(address))?;
+        }
         for dependency in dependents {
             let way = match dependency.kind {
                 DependencyKind::Normal => Way::Normal,
@@ -181,6 +184,18 @@ impl Ddl<'_> {
         let mut going = Going::new(&catalog, roots);
         roots.iter().try_for_each(|root| going.find(self, *root, Way::Original, None))?;
         going.in_order().try_for_each(|address| self.remove_object(address))
+    }
+
+    /// The generated columns that are computed from a column.
+    fn computed_from(&self, column: ObjectAddress) -> Result<Vec<ObjectAddress>> {
+        let catalog = self.catalog();
+        match catalog.relation(column.object) {
+            Some(relation) if column.class == classes::PG_CLASS && column.sub > 0 => {
+                let places = self.generated_from(relation, column.sub as usize - 1)?;
+                Ok(places.into_iter().map(|place| ObjectAddress { sub: place as i32 + 1, ..column }).collect())
+            }
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// Refuses to drop what others depend on, or tells of what goes, too.

@@ -7,6 +7,7 @@ mod alter_column;
 mod alter_kind;
 mod alter_table;
 mod attach;
+mod column_constraints;
 mod comment;
 mod constraint;
 mod create_table;
@@ -22,6 +23,7 @@ mod index_marks;
 mod inherit;
 mod kept;
 mod large_object;
+mod like;
 mod move_schema;
 mod naming;
 pub(crate) mod nodes;
@@ -175,7 +177,13 @@ impl<'a> Ddl<'a> {
         let schema = (!name.schemaname.is_empty()).then_some(name.schemaname.as_str());
         if name.relpersistence == "t" || schema == Some("pg_temp") {
             if schema.is_some_and(|s| s != "pg_temp") {
-                bail!(INVALID_TABLE_DEFINITION, "cannot create temporary relation in non-temporary schema");
+                return Err(
+                    err!(INVALID_TABLE_DEFINITION, "cannot create temporary relation in non-temporary schema").at(name.location)
+                );
+            }
+            if name.relpersistence == "u" {
+                return Err(err!(INVALID_TABLE_DEFINITION, "only temporary relations may be created in temporary schemas")
+                    .at(name.location));
             }
             return Ok(((self.temporary_namespace)()?, true));
         }

@@ -250,14 +250,17 @@ impl Ddl<'_> {
             return Err(err!(INVALID_TABLE_DEFINITION, "constraint must be added to child tables too")
                 .hint("Do not specify the ONLY keyword."));
         }
-        self.check_no_nulls(relation.oid, at)?;
         match existing {
-            Some(existing) if !existing.validated => {
-                self.put_validated(&existing);
-                Ok(())
+            Some(existing) if existing.no_inherit && recurse => {
+                let (name, table) = (&existing.name, &relation.name);
+                let message =
+                    format!("cannot change NO INHERIT status of NOT NULL constraint \"{name}\" on relation \"{table}\"");
+                bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "{message}");
             }
+            Some(existing) if !existing.validated => self.validate_constraint(relation, &existing.name, recurse),
             Some(_) => Ok(()),
             None => {
+                self.check_no_nulls(relation.oid, at)?;
                 // Of a parent alone: it is not for the children.
                 self.add_not_null(relation.oid, at, None, alone)?;
                 self.pass_constraints_on(&*self.relation(relation.oid)?, &before)

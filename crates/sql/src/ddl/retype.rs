@@ -72,12 +72,21 @@ impl Ddl<'_> {
     }
 
     fn again(&self, text: &str, relation: &Relation, usage: Use) -> Result<Stored> {
-        self.stored_expression(&crate::parse::parse_expression(text)?, relation, usage, None)
+        // Positions would be in the stored text, which the client did not send.
+        let stored = self.stored_expression(&crate::parse::parse_expression(text)?, relation, usage, None);
+        stored.map_err(|mut error| {
+            error.fields_mut().position = None;
+            error
+        })
     }
 
     fn retype_index(&self, relation: &Relation, index: &Relation, changed: &[usize]) -> Result<()> {
         let Some(info) = &index.index else { return Ok(()) };
         let catalog = self.catalog();
+        let predicate = match &info.predicate {
+            Some(text) => Some(self.again(text, relation, Use::IndexPredicate)?.text),
+            None => None,
+        };
         let mut keys = info.keys.clone();
         for key in &mut keys {
             let (ty, collation, natural) = match &key.expression {
@@ -104,10 +113,6 @@ impl Ddl<'_> {
             };
             *key = IndexKey { ty, collation, natural_collation: natural, opclass: opclass.oid, ..key.clone() };
         }
-        let predicate = match &info.predicate {
-            Some(text) => Some(self.again(text, relation, Use::IndexPredicate)?.text),
-            None => None,
-        };
         let mut columns = index.columns.to_vec();
         for (key, c) in keys.iter().zip(&mut columns) {
             c.ty = key.ty;

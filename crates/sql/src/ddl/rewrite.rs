@@ -134,18 +134,27 @@ impl Ddl<'_> {
         if definition.generated == b'v' || relation.is_partitioned() {
             return Ok(());
         }
-        if definition.default.is_none() && definition.identity == 0 {
+        let catalog = self.catalog();
+        let is_domain = catalog.type_(definition.ty).is_some_and(|t| t.domain.is_some());
+        if definition.default.is_none() && definition.identity == 0 && !is_domain {
             return Ok(());
         }
-        let catalog = self.catalog();
         let builder = TargetBuilder { catalog: &catalog, session: self.session };
         let target = builder.table(table)?;
+        if is_domain && self.rows(target.tree, 0, &[], self.tx.engine.latest_view().0)?.next()?.is_none() {
+            // A domain may refuse what no row gets.
+            return Ok(());
+        }
         let generated = target.generated.iter().find(|(at, _)| *at == column).map(|(_, e)| e.clone());
         let default = match generated {
             Some(expression) => Some(expression),
             None => builder.default(&relation, column)?,
         };
         let ctx = self.exec_context();
+        if default.is_none() && definition.identity == 0 {
+            melba_functions::io::check_domain(&*ctx.session, definition.ty, Datum::Null)?;
+            return Ok(());
+        }
         if let Some(expression) = &default
             && definition.generated == 0
             && !expression.is_volatile()
@@ -222,6 +231,7 @@ impl Ddl<'_> {
         }
         let transform = self.transform_expression(&relation, at, &column, using)?;
         let default = self.converted_default(&relation, at, &column)?;
+        self.refuse_used_row_type(&relation)?;
         let mut columns = relation.columns.to_vec();
         let keeps_values = keeps_values(&transform, at, &old, &column) || is_wider_varchar(using, &old, &column);
         columns[at] = Column { default, ..column };
@@ -229,7 +239,6 @@ impl Ddl<'_> {
             self.put_relation(Relation { columns: columns.into(), ..(*relation).clone() });
             return Ok(false);
         }
-        self.refuse_used_row_type(&relation)?;
         let expression = compile_for_table(&self.catalog(), Some(self.session), &transform)?;
         let before = self.target(table)?;
         self.rebuild(&before, columns, relation.persistence, Some((at, &expression)))?;

@@ -46,11 +46,15 @@ impl SequenceOptions {
             bail!(INVALID_PARAMETER_VALUE, "INCREMENT must not be zero");
         }
         let old_range = old.and_then(|o| type_range(o.ty));
-        let kept = |value: Option<i64>, was_default: bool| value.filter(|_| !(was_default && self.ty.is_some()));
-        let default_max = if increment > 0 { type_max } else { -1 };
-        let default_min = if increment > 0 { 1 } else { type_min };
-        let old_max = kept(old.map(|o| o.max), old.zip(old_range).is_some_and(|(o, r)| o.max == r.1));
-        let old_min = kept(old.map(|o| o.min), old.zip(old_range).is_some_and(|(o, r)| o.min == r.0));
+        // A bound that was the old type's becomes the new type's, whichever way the sequence counts.
+        let follows = |bound: fn(&SequenceInfo) -> i64, of_type: fn((i64, i64)) -> i64| {
+            self.ty.is_some() && old.zip(old_range).is_some_and(|(o, range)| bound(o) == of_type(range))
+        };
+        let (max_follows, min_follows) = (follows(|o| o.max, |r| r.1), follows(|o| o.min, |r| r.0));
+        let default_max = if increment > 0 || max_follows { type_max } else { -1 };
+        let default_min = if increment > 0 && !min_follows { 1 } else { type_min };
+        let old_max = old.map(|o| o.max).filter(|_| !max_follows);
+        let old_min = old.map(|o| o.min).filter(|_| !min_follows);
         let max = match self.max {
             Some(max) => max.unwrap_or(default_max),
             None => old_max.unwrap_or(default_max),
@@ -267,8 +271,10 @@ impl Ddl<'_> {
         let relation = self.relation(sequence)?;
         let info = relation.sequence.as_ref().ok_or_else(|| DbError::internal("sequence without definition"))?;
         if info.identity {
+            let catalog = self.catalog();
+            let table = info.owned_by.and_then(|(table, _)| catalog.relation(table)).map_or("", |t| &t.name);
             return Err(err!(FEATURE_NOT_SUPPORTED, "cannot change ownership of identity sequence")
-                .detail(format!("Sequence \"{}\" is linked to table.", relation.name)));
+                .detail(format!("Sequence \"{}\" is linked to table \"{table}\".", relation.name)));
         }
         let owned_by = match owner {
             [none] if none == "none" => None,
@@ -283,6 +289,13 @@ impl Ddl<'_> {
                     ..Default::default()
                 };
                 let table = self.open_relation(&range, RelationLockMode::AccessShare)?;
+                if matches!(table.kind, RelationKind::Index | RelationKind::PartitionedIndex | RelationKind::Sequence) {
+                    return Err(err!(WRONG_OBJECT_TYPE, "sequence cannot be owned by relation \"{}\"", table.name)
+                        .detail(format!("This operation is not supported for {}.", super::index::plural(table.kind))));
+                }
+                if table.owner != relation.owner {
+                    bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "sequence must have same owner as table it is linked to");
+                }
                 if table.namespace != relation.namespace {
                     bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "sequence must be in same schema as table it is linked to");
                 }

@@ -179,6 +179,11 @@ impl Ddl<'_> {
                 (Some(before), Some(after)) => (before + after) / 2.0,
             };
             labels.insert(at, (self.tx.new_oid(), sort, s.new_val.as_str().into()));
+            let is_between = |n: usize| labels.get(n).zip(labels.get(n + 1)).is_none_or(|(a, b)| a.1 < b.1);
+            if !(is_between(at) && at.checked_sub(1).is_none_or(is_between)) {
+                // There is no number between the neighbours' any more.
+                labels.iter_mut().enumerate().for_each(|(n, label)| label.1 = n as f32 + 1.0);
+            }
         } else {
             let at = position(&s.old_val, &labels)?;
             if labels.iter().any(|l| *l.2 == *s.new_val) {

@@ -340,7 +340,9 @@ pub fn drop_temporary(context: &StatementContext) -> Result<()> {
         roots.extend(catalog.functions_in(namespace).map(|f| Object::Function(f.clone()).address()));
     }
     // Enums, domains: those that are parts of nothing else.
-    let is_part = |t: &Type| t.relation.is_valid() || t.category == b'A';
+    let is_composite = |r: &Arc<Relation>| r.kind == RelationKind::Composite;
+    let is_part =
+        |t: &Type| t.category == b'A' || t.relation.is_valid() && !catalog.relation(t.relation).is_some_and(is_composite);
     roots.extend(catalog.types_in(namespace).filter(|t| !is_part(t)).map(|t| Object::Type(t.clone()).address()));
     with_ddl(context, tx, ("", 0), |ddl| ddl.drop_quietly(&roots))
 }

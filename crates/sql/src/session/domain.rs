@@ -23,14 +23,16 @@ impl StatementContext {
             next = ty.domain.as_ref().map_or(Oid::INVALID, |d| d.base);
             chain.push(ty);
         }
+        // Errors name the domain that was asked for, whichever of those under it has the constraint.
+        let Some(asked) = chain.first().copied() else { return Ok(value.clone()) };
+        let name = self.catalog.type_name(asked.oid, &self.path.path);
+        let schema = self.catalog.namespace(asked.namespace).map_or("", |n| &n.name);
         for ty in chain.into_iter().rev() {
             let Some(info) = &ty.domain else { continue };
-            let name = self.catalog.type_name(ty.oid, &self.path.path);
-            let schema = self.catalog.namespace(ty.namespace).map_or("", |n| &n.name);
             if info.not_null && value.is_null() {
                 return Err(err!(NOT_NULL_VIOLATION, "domain {name} does not allow null values")
                     .schema(schema)
-                    .data_type(&*ty.name));
+                    .data_type(&*asked.name));
             }
             for constraint in info.constraints.iter().filter_map(|oid| self.catalog.constraint(*oid)) {
                 let Some(text) = &constraint.expression else { continue };
@@ -38,7 +40,7 @@ impl StatementContext {
                 if !self.satisfies(text, base, typmod, value)? {
                     let message = format!("value for domain {name} violates check constraint \"{}\"", constraint.name);
                     let error = DbError::new(melba_types::SqlState::CHECK_VIOLATION, message);
-                    return Err(error.schema(schema).data_type(&*ty.name).constraint(&*constraint.name));
+                    return Err(error.schema(schema).data_type(&*asked.name).constraint(&*constraint.name));
                 }
             }
         }

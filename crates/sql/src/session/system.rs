@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use melba_catalog::{Catalog, Relation, acl};
+use melba_catalog::{Catalog, Persistence, Relation, acl};
 use melba_engine::{LockTag, RelationLockMode, SequenceId, Wait};
 use melba_functions::{CallContext, Session as _};
 use melba_types::inet::Inet;
@@ -227,9 +227,16 @@ impl StatementContext {
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
         if source == "lastval" {
             let last = self.session.sequences.lock().last;
-            return last
-                .map(|(_, v)| Datum::Int8(v))
-                .ok_or_else(|| err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "lastval is not yet defined in this session"));
+            let known = last.and_then(|(oid, value)| Some((tx.catalog().relation(oid)?.clone(), value)));
+            let Some((relation, value)) = known else {
+                bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "lastval is not yet defined in this session");
+            };
+            let may = |mask| self.catalog.has_relation_privileges(self.user.oid, &relation, mask);
+            return if may(acl::USAGE) || may(acl::SELECT) {
+                Ok(Datum::Int8(value))
+            } else {
+                Err(permissions::denied(&relation))
+            };
         }
         // Against ALTER SEQUENCE and DROP, to the end of the transaction; while we waited it may have got other storage.
         let tag = LockTag::Relation { database: self.session.database_oid.0, relation: args[0].as_oid() };
@@ -244,6 +251,11 @@ impl StatementContext {
         };
         if !allowed.iter().any(|mask| self.catalog.has_relation_privileges(self.user.oid, &relation, *mask)) {
             return Err(permissions::denied(&relation));
+        }
+        let is_read_only = || self.session.settings.lock().get("transaction_read_only").as_bool();
+        if source != "currval_oid" && relation.persistence != Persistence::Temporary && is_read_only() {
+            let function = if source.starts_with("nextval") { "nextval" } else { "setval" };
+            bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {function}() in a read-only transaction");
         }
         match source {
             "nextval_oid" | "nextval_identity" => {
@@ -265,7 +277,11 @@ impl StatementContext {
                 let called = args.get(2).is_none_or(Datum::as_bool);
                 tx.engine.setval(id, value, called).map_err(|e| name_sequence(e.into(), &relation.name))?;
                 if called {
-                    self.session.sequences.lock().current.insert(relation.oid, value);
+                    let mut sequences = self.session.sequences.lock();
+                    sequences.current.insert(relation.oid, value);
+                    if let Some(last) = sequences.last.as_mut().filter(|last| last.0 == relation.oid) {
+                        last.1 = value;
+                    }
                 }
                 Ok(Datum::Int8(value))
             }

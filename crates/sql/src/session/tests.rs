@@ -651,4 +651,26 @@ fn rows_that_on_conflict_looks_at_and_leaves_have_been_read() {
         assert!(answer.contains("E40001"), "{action}: {answer}");
         other.query("rollback");
     }
+/// PostgreSQL 18 lets the transaction that made an enum use its new labels, and numbers labels anew when there is no room.
+#[test]
+fn labels_of_a_new_enum_can_be_used_at_once_and_stay_in_order() {
+    let mut h = Harness::new();
+    for (query, answer) in [
+        ("create type old as enum ('a'); create table t (e old)", "C:CREATE TYPE C:CREATE TABLE Z:I"),
+        ("begin; alter type old add value 'b'; insert into t values ('b')", "C:BEGIN C:ALTER TYPE E55P04 Z:E"),
+        ("rollback", "C:ROLLBACK Z:I"),
+        (
+            "begin; create type new as enum ('a'); alter type new add value 'b'; select 'b'::new; commit",
+            "C:BEGIN C:CREATE TYPE C:ALTER TYPE T D:b C:SELECT 1 C:COMMIT Z:I",
+        ),
+    ] {
+        assert_eq!(h.query(query), answer, "{query}");
+    }
+    for n in 0..40 {
+        h.query(&format!("alter type new add value 'x{n}' before 'b'"));
+    }
+    assert_eq!(
+        h.query("select count(distinct enumsortorder) from pg_enum where enumtypid = 'new'::regtype"),
+        "T D:42 C:SELECT 1 Z:I"
+    );
 }
