@@ -21,6 +21,7 @@ mod depend;
 pub mod grants;
 mod index_lists;
 mod layered;
+pub mod memberships;
 mod naming;
 pub mod objects;
 mod operators;

@@ -3,11 +3,11 @@
 use melba_types::{Oid, Result, bail};
 
 use crate::acl::*;
+use crate::memberships::DATABASE_OWNER;
 use crate::objects::*;
 use crate::snapshot::Catalog;
 
 /// Predefined roles that checks know.
-const DATABASE_OWNER: Oid = Oid(6171);
 const READ_ALL_DATA: Oid = Oid(6181);
 const WRITE_ALL_DATA: Oid = Oid(6182);
 const MAINTAIN: Oid = Oid(6337);
@@ -153,13 +153,15 @@ impl Catalog {
 
     /// `has_role` through memberships only.
     pub fn has_role_by_grant(&self, member: Oid, role: Oid, how: RoleUse) -> bool {
+        member == role || self.roles_of(member, how).contains(&role)
+    }
+
+    /// A role and those that it has by memberships, nearest first.
+    pub(crate) fn roles_of(&self, member: Oid, how: RoleUse) -> Vec<Oid> {
         let mut seen = vec![member];
         let mut at = 0;
         while let Some(current) = seen.get(at).copied() {
             at += 1;
-            if current == role {
-                return true;
-            }
             let memberships = self.role(current).map_or(&[][..], |r| &r.member_of);
             for m in memberships {
                 let counts = match how {
@@ -176,7 +178,7 @@ impl Catalog {
                 seen.push(DATABASE_OWNER);
             }
         }
-        false
+        seen
     }
 
     /// Whether a role has all of the privileges `mask` (grant options in the upper half) on an object.

@@ -13,6 +13,7 @@ pub mod backend;
 pub mod body;
 pub mod frame;
 pub mod frontend;
+pub mod password;
 pub mod scram;
 pub mod startup;
 

@@ -1,5 +1,7 @@
 //! SCRAM-SHA-256 (RFC 5802, RFC 7677), the server's side, and the verifiers that roles store.
 
+use std::borrow::Cow;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, Mac};
@@ -25,11 +27,20 @@ fn hmac(key: &[u8], data: &[u8]) -> Key {
 }
 
 impl Verifier {
+    /// A password that SASLprep (RFC 4013) prohibits is taken as it is, as PostgreSQL and libpq do.
     pub fn from_password(password: &str, salt: &[u8], iterations: u32) -> Verifier {
-        let salted = pbkdf2::pbkdf2_array::<Hmac<Sha256>, 32>(password.as_bytes(), salt, iterations)
+        let prepared = stringprep::saslprep(password).unwrap_or(Cow::Borrowed(password));
+        let salted = pbkdf2::pbkdf2_array::<Hmac<Sha256>, 32>(prepared.as_bytes(), salt, iterations)
             .expect("HMAC takes keys of any length");
         let stored_key = Sha256::digest(hmac(&salted, b"Client Key")).into();
         Verifier { iterations, salt: salt.to_vec(), stored_key, server_key: hmac(&salted, b"Server Key") }
+    }
+
+    /// Whether it is this password's.
+    pub fn is_of(&self, password: &str) -> bool {
+        let other = Verifier::from_password(password, &self.salt, self.iterations);
+        let pairs = self.stored_key.iter().zip(other.stored_key);
+        pairs.fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
     }
 
     pub fn parse(text: &str) -> Option<Verifier> {
@@ -159,6 +170,16 @@ mod tests {
         assert!(exchange.last(&last.replace("p=dHz", "p=dHy")).unwrap().is_none());
         assert!(exchange.last(&last.replace("c=biws", "c=eSws")).is_err());
         assert!(Exchange::new(None, &[0; 18]).first("p=tls-unique,,n=,r=x").is_err());
+    }
+
+    /// Examples of RFC 4013: a soft hyphen is mapped to nothing, a ligature to its letters, a prohibited text stays as it is.
+    #[test]
+    fn passwords_are_prepared() {
+        let of = |password: &str| Verifier::from_password(password, &[3; 16], 1);
+        assert_eq!(of("I\u{AD}X"), of("IX"));
+        assert_eq!(of("\u{FB01}"), of("fi"));
+        assert_ne!(of("a\u{7}"), of("a"));
+        assert!(of("IX").is_of("I\u{AD}X") && !of("IX").is_of("ix"));
     }
 
     #[test]

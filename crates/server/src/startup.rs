@@ -3,18 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use melba_catalog::{Catalog, Role};
+use melba_catalog::privileges::AclKind;
+use melba_catalog::{Catalog, Role, acl};
 use melba_protocol::frontend::decode_sasl_initial;
 use melba_protocol::startup::{NextStartup, unsupported_version};
 use melba_protocol::{ProtocolVersion, Startup, next_startup};
 use melba_sql::session::Session;
-use melba_sql::session::backends::{Addresses, Backend, Peer, Wake};
+use melba_sql::session::backends::{Addresses, Backend, Exceeded, Limits, Peer, Wake};
 use melba_sql::session::client::Client;
 use melba_sql::session::context::{Instance, Login, SessionState};
 use melba_sql::session::setting_value::Value;
 use melba_sql::session::settings::Settings;
 use melba_sql::session::socket_options::SocketOptions;
-use melba_types::{DbError, Oid, Result, Severity, err};
+use melba_types::{DbError, Oid, Result, Severity, SqlState, err};
 
 use crate::connection::Connection;
 use melba_protocol::scram::{Exchange, Verifier};
@@ -57,7 +58,7 @@ pub(crate) fn start(
     let (role, catalog) = admit(database, &request, role)?;
     let state = session_state(instance, &request, &role, &catalog, pid)?;
     state.settings.lock().set_socket(socket);
-    register(instance, &request, &state, addresses, wake)?;
+    register(instance, &request, &state, (&role, &catalog), addresses, wake)?;
     connection.patience().watch(state.interrupt.clone());
     let mut session = Session::new(state.clone());
     let secret = instance.backends.get(pid).map_or_else(Vec::new, |backend| backend.secret.clone());
@@ -232,8 +233,19 @@ fn admit(database: Option<Arc<Catalog>>, request: &Request, role: Option<Arc<Rol
     if !role.can_login {
         return Err(fatal(err!(INVALID_AUTHORIZATION_SPECIFICATION, "role \"{}\" is not permitted to log in", request.user)));
     }
-    let database = database.ok_or_else(|| fatal(err!(UNDEFINED_DATABASE, "database \"{}\" does not exist", request.database)))?;
-    Ok((role, database))
+    let name = &request.database;
+    let catalog = database.ok_or_else(|| fatal(err!(UNDEFINED_DATABASE, "database \"{name}\" does not exist")))?;
+    if let Some(database) = catalog.database(catalog.database_oid()) {
+        if !database.allow_connections {
+            let message = format!("database \"{name}\" is not currently accepting connections");
+            return Err(fatal(DbError::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)));
+        }
+        if !catalog.has_privileges(role.oid, AclKind::Database, database.owner, &database.acl, acl::CONNECT) {
+            let error = err!(INSUFFICIENT_PRIVILEGE, "permission denied for database \"{name}\"");
+            return Err(fatal(error.detail("User does not have CONNECT privilege.")));
+        }
+    }
+    Ok((role, catalog))
 }
 
 fn session_state(
@@ -280,18 +292,34 @@ fn apply_stored(settings: &mut Settings, catalog: &Catalog, role: &Role) -> Vec<
     ignored
 }
 
-/// Takes one of max_connections' places.
+/// Takes one of max_connections' places, which the limits of the role and of the database must leave.
 fn register(
     instance: &Instance,
     request: &Request,
     state: &SessionState,
+    (role, catalog): (&Role, &Catalog),
     addresses: Option<Addresses>,
     wake: Box<dyn Wake>,
 ) -> Result<()> {
+    // Superusers are not limited; a negative limit is none.
+    let limit = |count: i32| usize::try_from(count).ok().filter(|_| !role.superuser);
+    let limits = Limits {
+        server: connections_max(instance),
+        of_role: limit(role.connection_limit),
+        of_database: catalog.database(catalog.database_oid()).and_then(|d| limit(d.connection_limit)),
+    };
     // Clients of the older protocol can keep four bytes only.
     let secret_bytes = if request.version >= ProtocolVersion::V3_2 { 32 } else { 4 };
     let secret = rand::random::<[u8; 32]>()[..secret_bytes].to_vec();
-    let backend = Backend { pid: state.pid, secret, interrupt: state.interrupt.clone(), wake, activity: state.activity.clone() };
+    let backend = Backend {
+        pid: state.pid,
+        role: role.oid,
+        database: catalog.database_oid(),
+        secret,
+        interrupt: state.interrupt.clone(),
+        wake,
+        activity: state.activity.clone(),
+    };
     *state.activity.peer.lock() = Peer {
         user: state.user.clone(),
         database: state.database.clone(),
@@ -300,7 +328,15 @@ fn register(
         started: instance.cluster.clock.now_micros(),
     };
     // Others may have come since it was looked for.
-    if instance.backends.add(Arc::new(backend), connections_max(instance)) { Ok(()) } else { Err(too_many_clients()) }
+    instance.backends.add(Arc::new(backend), &limits).map_err(|exceeded| match exceeded {
+        Exceeded::Server => too_many_clients(),
+        Exceeded::Role => {
+            fatal(err!(TOO_MANY_CONNECTIONS, "too many connections for role \"{}\"", request.user))
+        }
+        Exceeded::Database => {
+            fatal(err!(TOO_MANY_CONNECTIONS, "too many connections for database \"{}\"", request.database))
+        }
+    })
 }
 
 fn connections_max(instance: &Instance) -> usize {

@@ -177,16 +177,9 @@ fn has_role(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
             "SET" => RoleUse::Set,
             _ => bail!(INVALID_PARAMETER_VALUE, "unrecognized privilege type: \"{}\"", item.trim()),
         };
-        any |= if admin { is_admin(catalog, member, target) } else { catalog.has_role(member, target, how) };
+        any |= if admin { catalog.is_admin_of(member, target) } else { catalog.has_role(member, target, how) };
     }
     Ok(Datum::Bool(any))
-}
-
-/// Whether a role may grant another one: some role it is a member of was given it WITH ADMIN OPTION.
-fn is_admin(catalog: &Catalog, member: Oid, target: Oid) -> bool {
-    let grants = |r: &melba_catalog::Role| r.member_of.iter().any(|m| m.role == target && m.admin);
-    catalog.is_superuser(member)
-        || catalog.roles().any(|r| grants(r) && catalog.has_role_by_grant(member, r.oid, RoleUse::Member))
 }
 
 fn row_security_active(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {

@@ -86,8 +86,7 @@ fn wire_format(options: &CopyOptions) -> Format {
 fn require_file_access(cx: &CopyContext<'_>, reading: bool) -> Result<()> {
     let role = if reading { "pg_read_server_files" } else { "pg_write_server_files" };
     let catalog = cx.ddl.catalog();
-    let member = catalog.role_by_name(role).is_some_and(|r| cx.ddl.is_member(cx.ddl.user, r.oid));
-    if cx.ddl.is_superuser() || member {
+    if catalog.role_by_name(role).is_some_and(|r| cx.ddl.has_privileges_of(r.oid)) {
         return Ok(());
     }
     let verb = if reading { "COPY from" } else { "COPY to" };

@@ -47,7 +47,7 @@ use std::sync::Arc;
 pub use index::{plural, storage_options};
 pub use view::deparse_with_names;
 
-use melba_catalog::privileges::AclKind;
+use melba_catalog::privileges::{AclKind, RoleUse};
 use melba_catalog::{Catalog, Namespace, Relation, RelationKind, acl, classes, quote_ident};
 use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_functions::Session;
@@ -70,9 +70,11 @@ pub struct Ddl<'a> {
     pub temporary: Oid,
     /// The session's temporary schema, made at first use.
     pub temporary_namespace: &'a dyn Fn() -> Result<Oid>,
+    /// current_user, whose privileges count, and session_user.
     pub user: Oid,
-    /// The SCRAM-SHA-256 verifier of a password (or the verifier itself, when one is given).
-    pub password_verifier: &'a dyn Fn(&str) -> String,
+    pub session_user: Oid,
+    /// What is stored for a role's password (a verifier, when one is given, as it is); `None` for an empty password.
+    pub stored_password: &'a dyn Fn(&str, &str) -> Result<Option<String>>,
     /// The statement's text, in which the bodies of functions are found, and where in the query string it begins.
     pub source: &'a str,
     pub start: usize,
@@ -276,32 +278,16 @@ impl<'a> Ddl<'a> {
     }
 
     pub fn is_owner(&self, owner: Oid) -> bool {
-        owner == self.user || self.is_superuser() || self.is_member(self.user, owner)
+        self.has_privileges_of(owner)
+    }
+
+    /// Whether the user has the privileges of a role without SET ROLE.
+    pub fn has_privileges_of(&self, role: Oid) -> bool {
+        self.catalog().has_role(self.user, role, RoleUse::Inherit)
     }
 
     pub fn is_superuser(&self) -> bool {
         self.catalog().role(self.user).is_some_and(|r| r.superuser)
-    }
-
-    /// Whether `role` has the privileges of `of`, through any chain of memberships.
-    pub fn is_member(&self, role: Oid, of: Oid) -> bool {
-        let catalog = self.catalog();
-        let mut seen = vec![role];
-        let mut at = 0;
-        while at < seen.len() {
-            if seen[at] == of {
-                return true;
-            }
-            if let Some(r) = catalog.role(seen[at]) {
-                for m in &r.member_of {
-                    if !seen.contains(&m.role) {
-                        seen.push(m.role);
-                    }
-                }
-            }
-            at += 1;
-        }
-        false
     }
 
     /// The role a RoleSpec means.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Constraint, Database, Namespace, Object, ObjectAddress, Relation, RelationKind, Role, Type, classes};
+use melba_catalog::{Constraint, Database, Namespace, Object, ObjectAddress, Relation, RelationKind, Type, classes};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf::{ObjectType, RenameStmt};
@@ -44,15 +44,7 @@ impl Ddl<'_> {
                 Ok("ALTER SCHEMA".into())
             }
             ObjectType::ObjectRole => {
-                let catalog = self.catalog();
-                let role = catalog.role_by_name(&s.subname);
-                let role = role.ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{}\" does not exist", s.subname))?;
-                refuse_reserved_role(&s.subname)?;
-                refuse_reserved_role(&s.newname)?;
-                if catalog.role_by_name(&s.newname).is_some() {
-                    bail!(DUPLICATE_OBJECT, "role \"{}\" already exists", s.newname);
-                }
-                self.tx.put(Object::Role(Arc::new(Role { name: s.newname.as_str().into(), ..(**role).clone() })));
+                self.rename_role(&s.subname, &s.newname)?;
                 Ok("ALTER ROLE".into())
             }
             ObjectType::ObjectDatabase => {

@@ -2,33 +2,62 @@
 
 use std::sync::Arc;
 
+use melba_catalog::memberships::GrantOptions;
 use melba_catalog::{Membership, Object, ObjectAddress, Role, classes};
-use melba_types::{DbError, Oid, Result, bail, err};
+use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{
-    AlterRoleSetStmt, AlterRoleStmt, CreateRoleStmt, DropRoleStmt, GrantRoleStmt, Node, RoleStmtType, VariableSetKind,
-    node::Node as N,
+    AlterRoleSetStmt, AlterRoleStmt, CreateRoleStmt, DropBehavior, DropRoleStmt, GrantRoleStmt, Node, RoleSpec, RoleSpecType,
+    RoleStmtType, VariableSetKind, node::Node as N,
 };
 
 use super::Ddl;
 use super::nodes::{inner, option_bool, option_int, option_text, options};
 
 impl Ddl<'_> {
-    fn require_create_role(&self, message: &str) -> Result<()> {
-        let allowed = self.catalog().role(self.user).is_some_and(|r| r.superuser || r.create_role);
-        if !allowed {
-            bail!(INSUFFICIENT_PRIVILEGE, "{message}");
+    fn has_attribute(&self, attribute: impl Fn(&Role) -> bool) -> bool {
+        self.catalog().role(self.user).is_some_and(|r| r.superuser || attribute(r))
+    }
+
+    /// Whether the user has CREATEROLE and ADMIN OPTION on a role, which most changes of one need.
+    fn may_manage(&self, role: Oid) -> bool {
+        self.has_attribute(|r| r.create_role) && self.catalog().is_admin_of(self.user, role)
+    }
+
+    /// A role as it is now, which nobody else can change until the transaction ends.
+    fn locked_role(&self, oid: Oid) -> Result<Role> {
+        self.lock_definition(Oid::INVALID, classes::PG_AUTHID, oid)?;
+        let catalog = self.catalog();
+        let role = catalog.role(oid).ok_or_else(|| err!(UNDEFINED_OBJECT, "role {oid} was concurrently dropped"))?;
+        Ok((**role).clone())
+    }
+
+    fn role_name(&self, oid: Oid) -> String {
+        self.catalog().role(oid).map_or_else(String::new, |r| r.name.to_string())
+    }
+
+    /// The roles of a list, in which PUBLIC is none.
+    fn named_roles(&self, nodes: &[Node]) -> Result<Vec<Oid>> {
+        let mut roles = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let N::RoleSpec(spec) = inner(node)? else { continue };
+            roles.push(self.named_role(spec)?);
         }
-        Ok(())
+        Ok(roles)
+    }
+
+    fn named_role(&self, spec: &RoleSpec) -> Result<Oid> {
+        match spec.roletype() {
+            RoleSpecType::RolespecPublic => Err(err!(UNDEFINED_OBJECT, "role \"public\" does not exist")),
+            _ => self.role_spec(spec),
+        }
     }
 
     pub fn create_role(&self, s: &CreateRoleStmt) -> Result<()> {
-        self.require_create_role("permission denied to create role")?;
+        check_options(&s.options)?;
+        self.check_new_role(&s.options)?;
+        check_not_reserved(&s.role)?;
         if self.catalog().role_by_name(&s.role).is_some() {
             bail!(DUPLICATE_OBJECT, "role \"{}\" already exists", s.role);
-        }
-        if s.role.starts_with("pg_") {
-            return Err(err!(RESERVED_NAME, "role name \"{}\" is reserved", s.role)
-                .detail("Role names starting with \"pg_\" are reserved."));
         }
         let mut role = Role {
             oid: self.tx.new_oid(),
@@ -49,17 +78,51 @@ impl Ddl<'_> {
         self.role_options(&mut role, &s.options)?;
         let oid = role.oid;
         self.tx.put(Object::Role(Arc::new(role)));
-        for def in options(&s.options) {
-            let Some(N::List(list)) = def.arg.as_ref().and_then(|a| a.node.as_ref()) else { continue };
-            for node in &list.items {
-                let N::RoleSpec(spec) = inner(node)? else { continue };
-                let other = self.role_spec(spec)?;
-                match def.defname.as_str() {
-                    "addroleto" => self.add_membership(oid, other, false)?,
-                    "rolemembers" => self.add_membership(other, oid, false)?,
-                    "adminmembers" => self.add_membership(other, oid, true)?,
-                    _ => {}
-                }
+        let listed = |name: &str| -> Result<Vec<Oid>> {
+            let mut lists = options(&s.options).filter(|d| d.defname == name);
+            match lists.next().and_then(|d| d.arg.as_ref()?.node.as_ref()) {
+                Some(N::List(list)) => self.named_roles(&list.items),
+                _ => Ok(Vec::new()),
+            }
+        };
+        for group in listed("addroleto")? {
+            self.catalog().check_may_grant_role(self.user, group, true)?;
+            self.add_members(group, &[oid], None, &GrantOptions::default())?;
+        }
+        self.grant_to_creator(oid)?;
+        self.add_members(oid, &listed("rolemembers")?, None, &GrantOptions::default())?;
+        let admin = GrantOptions { admin: Some(true), ..GrantOptions::default() };
+        self.add_members(oid, &listed("adminmembers")?, None, &admin)
+    }
+
+    /// Whoever creates a role without being a superuser administers it; createrole_self_grant says what else it gets.
+    fn grant_to_creator(&self, role: Oid) -> Result<()> {
+        if self.is_superuser() {
+            return Ok(());
+        }
+        let admin = GrantOptions { admin: Some(true), inherit: Some(false), set: Some(false) };
+        self.add_members(role, &[self.user], Some(classes::POSTGRES_ROLE), &admin)?;
+        let setting = self.session.setting("createrole_self_grant").unwrap_or_default();
+        let has = |word: &str| setting.split(',').any(|w| w.trim().eq_ignore_ascii_case(word));
+        if !has("set") && !has("inherit") {
+            return Ok(());
+        }
+        let more = GrantOptions { admin: Some(false), inherit: Some(has("inherit")), set: Some(has("set")) };
+        self.add_members(role, &[self.user], Some(self.user), &more)
+    }
+
+    /// # Errors
+    /// 42501 when the user may not create roles, or not with these attributes.
+    fn check_new_role(&self, nodes: &[Node]) -> Result<()> {
+        let denied = || err!(INSUFFICIENT_PRIVILEGE, "permission denied to create role");
+        if !self.has_attribute(|r| r.create_role) {
+            return Err(denied().detail("Only roles with the CREATEROLE attribute may create roles."));
+        }
+        for (option, attribute, held) in ATTRIBUTES {
+            if is_set(nodes, option)? == Some(true) && !self.has_attribute(held) {
+                return Err(denied().detail(format!(
+                    "Only roles with the {attribute} attribute may create roles with the {attribute} attribute."
+                )));
             }
         }
         Ok(())
@@ -75,46 +138,128 @@ impl Ddl<'_> {
                 "canlogin" => role.can_login = option_bool(def)?,
                 "isreplication" => role.replication = option_bool(def)?,
                 "bypassrls" => role.bypass_rls = option_bool(def)?,
-                "connectionlimit" => role.connection_limit = option_int(def)? as i32,
-                "password" => role.password = option_text(def).map(|text| (self.password_verifier)(&text).into()),
+                "connectionlimit" => {
+                    let limit = option_int(def)?;
+                    if limit < -1 {
+                        bail!(INVALID_PARAMETER_VALUE, "invalid connection limit: {limit}");
+                    }
+                    role.connection_limit = limit as i32;
+                }
+                "password" => {
+                    role.password = match option_text(def) {
+                        Some(text) => self.new_password(&role.name, &text)?,
+                        None => None,
+                    };
+                }
                 "validUntil" => {
                     let text = option_text(def).unwrap_or_default();
                     let value = melba_functions::io::text_in(self.session, melba_types::oids::TIMESTAMPTZ, -1, &text)?;
                     role.valid_until = Some(value.as_i64());
                 }
-                "addroleto" | "rolemembers" | "adminmembers" | "sysid" => {}
+                "sysid" => self.notice("SYSID can no longer be specified"),
+                "addroleto" | "rolemembers" | "adminmembers" => {}
                 other => return Err(DbError::unsupported(format!("role option \"{other}\""))),
             }
         }
         Ok(())
     }
 
+    /// What is stored for a password; nothing for an empty one, also where only its verifier was given.
+    fn new_password(&self, role: &str, password: &str) -> Result<Option<Arc<str>>> {
+        match (self.stored_password)(role, password)? {
+            Some(verifier) => Ok(Some(verifier.into())),
+            None => {
+                self.notice("empty string is not a valid password, clearing password");
+                Ok(None)
+            }
+        }
+    }
+
     pub fn alter_role(&self, s: &AlterRoleStmt) -> Result<()> {
         let spec = s.role.as_ref().ok_or_else(|| DbError::internal("ALTER ROLE without a role"))?;
-        let oid = self.role_spec(spec)?;
-        if oid != self.user {
-            self.require_create_role("permission denied to alter role")?;
+        check_may_alter_name(spec)?;
+        check_options(&s.options)?;
+        let oid = self.named_role(spec)?;
+        let mut role = self.locked_role(oid)?;
+        self.check_altered(&role, &s.options)?;
+        if role.oid == classes::POSTGRES_ROLE && is_set(&s.options, "superuser")? == Some(false) {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "permission denied to alter role")
+                .detail("The bootstrap superuser must have the SUPERUSER attribute."));
         }
-        let catalog = self.catalog();
-        let mut role = (**catalog.role(oid).ok_or_else(|| DbError::internal("missing role"))?).clone();
         self.role_options(&mut role, &s.options)?;
         self.tx.put(Object::Role(Arc::new(role)));
+        let members = options(&s.options).find(|d| d.defname == "rolemembers");
+        if let Some(N::List(list)) = members.and_then(|d| d.arg.as_ref()?.node.as_ref()) {
+            let members = self.named_roles(&list.items)?;
+            return match s.action {
+                -1 => self.drop_members(oid, &members, None, &GrantOptions::default(), false),
+                _ => self.add_members(oid, &members, None, &GrantOptions::default()),
+            };
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// 42501 when the user may not change a role so.
+    fn check_altered(&self, role: &Role, nodes: &[Node]) -> Result<()> {
+        let denied = |detail: String| Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to alter role").detail(detail));
+        let has = |name: &str| options(nodes).any(|d| d.defname == name);
+        if role.superuser && !self.is_superuser() {
+            return denied("Only roles with the SUPERUSER attribute may alter roles with the SUPERUSER attribute.".into());
+        }
+        if has("superuser") && !self.is_superuser() {
+            return denied("Only roles with the SUPERUSER attribute may change the SUPERUSER attribute.".into());
+        }
+        if !self.may_manage(role.oid) {
+            const MANAGED: [&str; 8] =
+                ["inherit", "createrole", "createdb", "canlogin", "connectionlimit", "validUntil", "isreplication", "bypassrls"];
+            if MANAGED.iter().any(|name| has(name)) {
+                return denied(managers_only(role, "alter"));
+            }
+            if has("password") && role.oid != self.user {
+                return denied(
+                    "To change another role's password, the current user must have the CREATEROLE attribute and the ADMIN option \
+                     on the role."
+                        .into(),
+                );
+            }
+        } else {
+            for (option, attribute, held) in ATTRIBUTES {
+                if has(option) && !self.has_attribute(held) {
+                    return denied(format!("Only roles with the {attribute} attribute may change the {attribute} attribute."));
+                }
+            }
+        }
+        if has("rolemembers") && !self.catalog().is_admin_of(self.user, role.oid) {
+            return denied(format!("Only roles with the ADMIN option on role \"{}\" may add or drop members.", role.name));
+        }
         Ok(())
     }
 
     pub fn alter_role_set(&self, s: &AlterRoleSetStmt) -> Result<()> {
-        let Some(spec) = &s.role else { return Err(DbError::unsupported("ALTER ROLE ALL SET")) };
-        let oid = self.role_spec(spec)?;
-        if oid != self.user {
-            self.require_create_role("permission denied to alter role")?;
+        let set = s.setstmt.as_ref().ok_or_else(|| DbError::internal("ALTER ROLE SET without a setting"))?;
+        let Some(spec) = &s.role else {
+            if !self.is_superuser() {
+                return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to alter setting")
+                    .detail("Only roles with the SUPERUSER attribute may alter settings globally."));
+            }
+            return Err(DbError::unsupported("ALTER ROLE ALL SET"));
+        };
+        check_may_alter_name(spec)?;
+        let oid = self.named_role(spec)?;
+        let mut role = self.locked_role(oid)?;
+        let denied = |detail: String| Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to alter role").detail(detail));
+        if role.superuser {
+            if !self.is_superuser() {
+                return denied("Only roles with the SUPERUSER attribute may alter roles with the SUPERUSER attribute.".into());
+            }
+        } else if !self.may_manage(oid) && oid != self.user {
+            return denied(managers_only(&role, "alter"));
         }
         let database = match s.database.as_str() {
             "" => Oid::INVALID,
             name => self.database_by_name(name)?.oid,
         };
-        let catalog = self.catalog();
-        let mut role = (**catalog.role(oid).ok_or_else(|| DbError::internal("missing role"))?).clone();
-        let set = s.setstmt.as_ref().ok_or_else(|| DbError::internal("ALTER ROLE SET without a setting"))?;
         if set.kind() == VariableSetKind::VarResetAll {
             role.settings.retain(|(d, _)| *d != database);
         } else {
@@ -127,40 +272,112 @@ impl Ddl<'_> {
         Ok(())
     }
 
+    pub fn rename_role(&self, from: &str, to: &str) -> Result<()> {
+        let found = self.catalog().role_by_name(from).map(|r| r.oid);
+        let oid = found.ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{from}\" does not exist"))?;
+        let role = self.locked_role(oid)?;
+        if oid == self.session_user {
+            bail!(FEATURE_NOT_SUPPORTED, "session user cannot be renamed");
+        }
+        if oid == self.user {
+            bail!(FEATURE_NOT_SUPPORTED, "current user cannot be renamed");
+        }
+        check_not_reserved(from)?;
+        check_not_reserved(to)?;
+        if self.catalog().role_by_name(to).is_some() {
+            bail!(DUPLICATE_OBJECT, "role \"{to}\" already exists");
+        }
+        let denied = |detail: String| Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to rename role").detail(detail));
+        if role.superuser {
+            if !self.is_superuser() {
+                return denied("Only roles with the SUPERUSER attribute may rename roles with the SUPERUSER attribute.".into());
+            }
+        } else if !self.may_manage(oid) {
+            return denied(managers_only(&role, "rename"));
+        }
+        let mut renamed = Role { name: to.into(), ..role };
+        // Such a verifier is salted with the name.
+        if renamed.password.as_deref().is_some_and(|p| p.starts_with("md5")) {
+            renamed.password = None;
+            self.notice("MD5 password cleared because of role rename");
+        }
+        self.tx.put(Object::Role(Arc::new(renamed)));
+        Ok(())
+    }
+
     pub fn drop_role(&self, s: &DropRoleStmt) -> Result<()> {
-        self.require_create_role("permission denied to drop role")?;
+        let denied = |detail: String| Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to drop role").detail(detail));
+        if !self.has_attribute(|r| r.create_role) {
+            return denied(
+                "Only roles with the CREATEROLE attribute and the ADMIN option on the target roles may drop roles.".into(),
+            );
+        }
+        let mut dropped = Vec::new();
         for node in &s.roles {
             let N::RoleSpec(spec) = inner(node)? else { continue };
-            let catalog = self.catalog();
-            let Some(role) = catalog.role_by_name(&spec.rolename) else {
+            if spec.roletype() != RoleSpecType::RolespecCstring {
+                bail!(INVALID_PARAMETER_VALUE, "cannot use special role specifier in DROP ROLE");
+            }
+            let found = self.catalog().role_by_name(&spec.rolename).map(|r| r.oid);
+            let Some(oid) = found else {
                 if s.missing_ok {
                     self.notice(format!("role \"{}\" does not exist, skipping", spec.rolename));
                     continue;
                 }
                 bail!(UNDEFINED_OBJECT, "role \"{}\" does not exist", spec.rolename);
             };
-            if role.oid == self.user {
+            let role = self.locked_role(oid)?;
+            if oid == self.user {
                 bail!(OBJECT_IN_USE, "current user cannot be dropped");
             }
-            if role.oid == classes::POSTGRES_ROLE {
-                bail!(OBJECT_IN_USE, "cannot drop role postgres because it is required by the database system");
+            if oid == self.session_user {
+                bail!(OBJECT_IN_USE, "session user cannot be dropped");
             }
-            let uses = self.uses_of_role(role.oid)?;
-            if !uses.is_empty() {
-                return Err(err!(
-                    DEPENDENT_OBJECTS_STILL_EXIST,
-                    "role \"{}\" cannot be dropped because some objects depend on it",
-                    role.name
-                )
-                .detail(uses.join("\n")));
+            if role.superuser && !self.is_superuser() {
+                return denied("Only roles with the SUPERUSER attribute may drop roles with the SUPERUSER attribute.".into());
             }
-            for member in catalog.roles().filter(|r| r.member_of.iter().any(|m| m.role == role.oid)) {
-                let mut member = (**member).clone();
-                member.member_of.retain(|m| m.role != role.oid);
-                self.tx.put(Object::Role(Arc::new(member)));
+            if !self.catalog().is_admin_of(self.user, oid) {
+                return denied(managers_only(&role, "drop"));
             }
-            self.tx.remove(ObjectAddress { class: classes::PG_AUTHID, object: role.oid, sub: 0 });
+            self.end_memberships(oid)?;
+            if !dropped.contains(&oid) {
+                dropped.push(oid);
+            }
         }
+        // Only now, so that what one of them granted to another does not keep either.
+        dropped.into_iter().try_for_each(|oid| self.drop_unused_role(oid))
+    }
+
+    /// Takes a role from its members, and itself out of those it is a member of.
+    fn end_memberships(&self, oid: Oid) -> Result<()> {
+        let of_it = |m: &Membership| m.role == oid;
+        let members: Vec<Oid> = self.catalog().roles().filter(|r| r.member_of.iter().any(of_it)).map(|r| r.oid).collect();
+        for member in members {
+            let mut role = self.locked_role(member)?;
+            role.member_of.retain(|m| !of_it(m));
+            self.tx.put(Object::Role(Arc::new(role)));
+        }
+        let mut role = self.locked_role(oid)?;
+        role.member_of.clear();
+        self.tx.put(Object::Role(Arc::new(role)));
+        Ok(())
+    }
+
+    fn drop_unused_role(&self, oid: Oid) -> Result<()> {
+        if oid.0 < classes::FIRST_USER_OID {
+            let name = self.role_name(oid);
+            bail!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop role {name} because it is required by the database system");
+        }
+        let uses = self.uses_of_role(oid)?;
+        if !uses.is_empty() {
+            let name = self.role_name(oid);
+            return Err(err!(
+                DEPENDENT_OBJECTS_STILL_EXIST,
+                "role \"{name}\" cannot be dropped because some objects depend on it"
+            )
+            .detail(uses.join("\n")));
+        }
+        self.tx.remove(ObjectAddress { class: classes::PG_AUTHID, object: oid, sub: 0 });
         Ok(())
     }
 
@@ -188,48 +405,171 @@ impl Ddl<'_> {
         Ok(lines)
     }
 
-    fn add_membership(&self, member: Oid, of: Oid, admin: bool) -> Result<()> {
+    /// Makes `members` members of `of`; `grantor`: GRANTED BY.
+    fn add_members(&self, of: Oid, members: &[Oid], grantor: Option<Oid>, options: &GrantOptions) -> Result<()> {
+        self.lock_definition(Oid::INVALID, classes::PG_AUTHID, of)?;
         let catalog = self.catalog();
-        let name = |oid| catalog.role(oid).map_or_else(String::new, |r| r.name.to_string());
-        if self.is_member(of, member) {
-            bail!(INVALID_GRANT_OPERATION, "role \"{}\" is a member of role \"{}\"", name(of), name(member));
-        }
-        let mut role = (**catalog.role(member).ok_or_else(|| DbError::internal("missing role"))?).clone();
-        match role.member_of.iter_mut().find(|m| m.role == of) {
-            Some(existing) => existing.admin |= admin,
-            None => role.member_of.push(Membership {
+        let grantor = catalog.role_grantor(self.user, of, grantor, true)?;
+        catalog.check_new_members(of, members, grantor, options)?;
+        for member in members {
+            let mut role = self.locked_role(*member)?;
+            let usual = Membership {
                 oid: self.tx.new_oid(),
                 role: of,
-                grantor: self.user,
-                admin,
-                inherit: role.inherit,
-                set: true,
-            }),
+                grantor,
+                admin: options.admin.unwrap_or(false),
+                inherit: options.inherit.unwrap_or(role.inherit),
+                set: options.set.unwrap_or(true),
+            };
+            match role.member_of.iter_mut().find(|m| (m.role, m.grantor) == (of, grantor)) {
+                Some(held) => {
+                    let before = *held;
+                    held.admin = options.admin.unwrap_or(held.admin);
+                    held.inherit = options.inherit.unwrap_or(held.inherit);
+                    held.set = options.set.unwrap_or(held.set);
+                    if (before.admin, before.inherit, before.set) == (held.admin, held.inherit, held.set) {
+                        self.notice(format!(
+                            "role \"{}\" has already been granted membership in role \"{}\" by role \"{}\"",
+                            role.name,
+                            self.role_name(of),
+                            self.role_name(grantor)
+                        ));
+                    }
+                }
+                None => role.member_of.push(usual),
+            }
+            self.tx.put(Object::Role(Arc::new(role)));
         }
-        self.tx.put(Object::Role(Arc::new(role)));
+        Ok(())
+    }
+
+    /// Ends memberships in `of`, or takes one of their options back.
+    fn drop_members(
+        &self,
+        of: Oid,
+        members: &[Oid],
+        grantor: Option<Oid>,
+        options: &GrantOptions,
+        cascade: bool,
+    ) -> Result<()> {
+        self.lock_definition(Oid::INVALID, classes::PG_AUTHID, of)?;
+        let catalog = self.catalog();
+        let grantor = catalog.role_grantor(self.user, of, grantor, false)?;
+        let mut revocation = catalog.revocation(of);
+        for member in members {
+            if !revocation.revoke(*member, grantor, options, cascade)? {
+                let message = format!(
+                    "role \"{}\" has not been granted membership in role \"{}\" by role \"{}\"",
+                    self.role_name(*member),
+                    self.role_name(of),
+                    self.role_name(grantor)
+                );
+                self.warning(SqlState::WARNING, message);
+            }
+        }
+        for (grant, after) in revocation.changes() {
+            let mut role = self.locked_role(grant.member)?;
+            role.member_of.retain_mut(|m| match after {
+                _ if m.oid != grant.membership.oid => true,
+                Some(after) => {
+                    *m = after;
+                    true
+                }
+                None => false,
+            });
+            self.tx.put(Object::Role(Arc::new(role)));
+        }
         Ok(())
     }
 
     pub fn grant_role(&self, s: &GrantRoleStmt) -> Result<()> {
-        let admin = options(&s.opt).any(|d| d.defname == "admin" && option_bool(d).unwrap_or(false));
+        let options = grant_options(&s.opt)?;
+        let grantor = s.grantor.as_ref().map(|spec| self.named_role(spec)).transpose()?;
+        let members = self.named_roles(&s.grantee_roles)?;
         for granted in &s.granted_roles {
             let N::AccessPriv(granted) = inner(granted)? else { continue };
-            let catalog = self.catalog();
-            let of = catalog.role_by_name(&granted.priv_name).map(|r| r.oid);
+            if granted.priv_name.is_empty() || !granted.cols.is_empty() {
+                bail!(INVALID_GRANT_OPERATION, "column names cannot be included in GRANT/REVOKE ROLE");
+            }
+            let of = self.catalog().role_by_name(&granted.priv_name).map(|r| r.oid);
             let of = of.ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{}\" does not exist", granted.priv_name))?;
-            for grantee in &s.grantee_roles {
-                let N::RoleSpec(spec) = inner(grantee)? else { continue };
-                let member = self.role_spec(spec)?;
-                if s.is_grant {
-                    self.add_membership(member, of, admin)?;
-                    continue;
-                }
-                let catalog = self.catalog();
-                let mut role = (**catalog.role(member).ok_or_else(|| DbError::internal("missing role"))?).clone();
-                role.member_of.retain(|m| m.role != of);
-                self.tx.put(Object::Role(Arc::new(role)));
+            self.catalog().check_may_grant_role(self.user, of, s.is_grant)?;
+            if s.is_grant {
+                self.add_members(of, &members, grantor, &options)?;
+            } else {
+                self.drop_members(of, &members, grantor, &options, s.behavior() == DropBehavior::DropCascade)?;
             }
         }
         Ok(())
     }
+}
+
+/// Attributes that only those who have them may give: the option's name, the attribute's, and whether a role has it.
+const ATTRIBUTES: [(&str, &str, fn(&Role) -> bool); 4] = [
+    ("superuser", "SUPERUSER", |r| r.superuser),
+    ("createdb", "CREATEDB", |r| r.create_db),
+    ("isreplication", "REPLICATION", |r| r.replication),
+    ("bypassrls", "BYPASSRLS", |r| r.bypass_rls),
+];
+
+fn is_set(nodes: &[Node], option: &str) -> Result<Option<bool>> {
+    options(nodes).find(|d| d.defname == option).map(option_bool).transpose()
+}
+
+fn managers_only(role: &Role, verb: &str) -> String {
+    let name = &role.name;
+    format!("Only roles with the CREATEROLE attribute and the ADMIN option on role \"{name}\" may {verb} this role.")
+}
+
+/// # Errors
+/// 42601 for an option that is given twice.
+fn check_options(nodes: &[Node]) -> Result<()> {
+    let mut seen = Vec::new();
+    for def in options(nodes) {
+        if seen.contains(&def.defname.as_str()) {
+            return Err(err!(SYNTAX_ERROR, "conflicting or redundant options").at(def.location));
+        }
+        seen.push(def.defname.as_str());
+    }
+    Ok(())
+}
+
+fn is_reserved(name: &str) -> bool {
+    name.starts_with("pg_")
+}
+
+fn check_not_reserved(name: &str) -> Result<()> {
+    if !is_reserved(name) {
+        return Ok(());
+    }
+    let error = err!(RESERVED_NAME, "role name \"{name}\" is reserved");
+    Err(error.detail("Role names starting with \"pg_\" are reserved."))
+}
+
+fn check_may_alter_name(spec: &RoleSpec) -> Result<()> {
+    if spec.roletype() == RoleSpecType::RolespecCstring && is_reserved(&spec.rolename) {
+        let error = err!(RESERVED_NAME, "role name \"{}\" is reserved", spec.rolename);
+        return Err(error.detail("Cannot alter reserved roles."));
+    }
+    Ok(())
+}
+
+/// The options of a GRANT or REVOKE of roles.
+fn grant_options(nodes: &[Node]) -> Result<GrantOptions> {
+    let mut out = GrantOptions::default();
+    for def in options(nodes) {
+        let option = match def.defname.as_str() {
+            "admin" => &mut out.admin,
+            "inherit" => &mut out.inherit,
+            "set" => &mut out.set,
+            other => return Err(err!(SYNTAX_ERROR, "unrecognized role option \"{other}\"").at(def.location)),
+        };
+        let text = option_text(def).unwrap_or_default();
+        let value = melba_functions::bool::parse(&text).ok_or_else(|| {
+            let message = format!("unrecognized value for role option \"{}\": \"{text}\"", def.defname);
+            err!(INVALID_PARAMETER_VALUE, "{message}").at(def.location)
+        })?;
+        *option = Some(value);
+    }
+    Ok(out)
 }

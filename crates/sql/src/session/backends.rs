@@ -7,6 +7,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use hashbrown::HashMap;
+use melba_types::Oid;
 use parking_lot::Mutex;
 
 use super::interrupt::Interrupt;
@@ -15,6 +16,9 @@ use super::interrupt::Interrupt;
 #[derive(Debug)]
 pub struct Backend {
     pub pid: i32,
+    /// The role that logged in, and the database.
+    pub role: Oid,
+    pub database: Oid,
     /// What a CancelRequest must know.
     pub secret: Vec<u8>,
     pub interrupt: Arc<Interrupt>,
@@ -96,15 +100,39 @@ pub struct Backends {
 /// How late a statement timeout may be noticed in a wait.
 const WATCHDOG_PERIOD: Duration = Duration::from_millis(10);
 
+/// How many sessions there may be at once; `None`: as many as the server may have.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub server: usize,
+    pub of_role: Option<usize>,
+    pub of_database: Option<usize>,
+}
+
+/// The limit that one more session would exceed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exceeded {
+    Server,
+    Role,
+    Database,
+}
+
 impl Backends {
-    /// False when there are `max` already.
-    pub fn add(&self, backend: Arc<Backend>, max: usize) -> bool {
+    /// # Errors
+    /// The limit that is reached already.
+    pub fn add(&self, backend: Arc<Backend>, limits: &Limits) -> Result<(), Exceeded> {
         let mut by_pid = self.by_pid.lock();
-        let free = by_pid.len() < max;
-        if free {
-            by_pid.insert(backend.pid, backend);
+        let count = |like: &dyn Fn(&Backend) -> bool| by_pid.values().filter(|b| like(b)).count();
+        if by_pid.len() >= limits.server {
+            return Err(Exceeded::Server);
         }
-        free
+        if limits.of_role.is_some_and(|limit| count(&|b| b.role == backend.role) >= limit) {
+            return Err(Exceeded::Role);
+        }
+        if limits.of_database.is_some_and(|limit| count(&|b| b.database == backend.database) >= limit) {
+            return Err(Exceeded::Database);
+        }
+        by_pid.insert(backend.pid, backend);
+        Ok(())
     }
 
     pub fn remove(&self, pid: i32) {

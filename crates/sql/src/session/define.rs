@@ -5,8 +5,8 @@ use std::sync::Arc;
 use melba_catalog::{Catalog, Column, Object, ObjectAddress, Persistence, Relation, RelationKind, Storage, Type, acl, classes};
 use melba_engine::RelationLockMode;
 use melba_functions::Session as FunctionSession;
-use melba_protocol::scram::Verifier;
-use melba_types::{DbError, Oid, Result, bail, err};
+use melba_protocol::password::{self, Encryption};
+use melba_types::{DbError, Oid, Result, Severity, bail, err};
 use pg_query::protobuf::{
     ConstraintsSetStmt, CopyStmt, CreateTableAsStmt, ExecuteStmt, IntoClause, LockStmt, ObjectType, RangeVar, RefreshMatViewStmt,
     node::Node as N,
@@ -107,7 +107,7 @@ fn with_ddl<T>(context: &StatementContext, tx: &Arc<Tx>, (source, start): (&str,
     let session_for =
         |catalog: Arc<Catalog>| -> Arc<dyn FunctionSession> { Arc::new(StatementContext { catalog, ..context.clone() }) };
     let temporary_namespace = || temporary_namespace(context, tx);
-    let password_verifier = |password: &str| password_verifier(context, password);
+    let stored_password = |role: &str, password: &str| stored_password(context, role, password);
     f(&Ddl {
         tx,
         session: context,
@@ -117,7 +117,8 @@ fn with_ddl<T>(context: &StatementContext, tx: &Arc<Tx>, (source, start): (&str,
         temporary: context.path.temporary,
         temporary_namespace: &temporary_namespace,
         user: context.user.oid,
-        password_verifier: &password_verifier,
+        session_user: context.user.session_oid,
+        stored_password: &stored_password,
         source,
         start,
     })
@@ -140,12 +141,26 @@ fn temporary_namespace(context: &StatementContext, tx: &Tx) -> Result<Oid> {
     Ok(oid)
 }
 
-fn password_verifier(context: &StatementContext, password: &str) -> String {
-    if Verifier::parse(password).is_some() {
-        return password.to_owned();
+/// What a role stores for a password, as the session's settings want it.
+fn stored_password(context: &StatementContext, role: &str, password: &str) -> Result<Option<String>> {
+    let settings = context.session.settings.lock();
+    let encryption = match settings.get("password_encryption").as_text() {
+        "md5" => Encryption::Md5,
+        _ => {
+            let iterations = settings.get("scram_iterations").as_integer().max(1) as u32;
+            Encryption::ScramSha256 { salt: rand::random(), iterations }
+        }
+    };
+    let warns = settings.get("md5_password_warnings").as_bool();
+    drop(settings);
+    let stored = password::stored(role, password, &encryption);
+    if warns && stored.as_deref().is_some_and(password::is_md5) {
+        let warning = err!(WARNING_DEPRECATED_FEATURE, "setting an MD5-encrypted password").severity(Severity::Warning);
+        let detail = "MD5 password support is deprecated and will be removed in a future release of PostgreSQL.";
+        let hint = "Refer to the PostgreSQL documentation for details about migrating to another password type.";
+        FunctionSession::notice(context, warning.detail(detail).hint(hint));
     }
-    let iterations = context.session.settings.lock().get("scram_iterations").as_integer().max(1);
-    Verifier::from_password(password, &rand::random::<[u8; 16]>(), iterations as u32).to_string()
+    Ok(stored)
 }
 
 /// A context over the catalog as the transaction sees it now.

@@ -18,7 +18,7 @@ fn done(tag: &str) -> Result<Outcome> {
 
 /// CHECKPOINT: when it returns, recovery would find everything committed before it in segments.
 pub(super) fn checkpoint(ddl: &Ddl<'_>) -> Result<Outcome> {
-    if !ddl.is_superuser() && !ddl.is_member(ddl.user, classes::PG_CHECKPOINT) {
+    if !ddl.has_privileges_of(classes::PG_CHECKPOINT) {
         return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to execute CHECKPOINT command")
             .detail("Only roles with privileges of the \"pg_checkpoint\" role may execute this command."));
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use melba_catalog::privileges::RoleUse;
 use melba_catalog::{Catalog, Persistence, Relation, acl};
 use melba_engine::{LockTag, RelationLockMode, SequenceId, Wait};
 use melba_functions::{CallContext, Session as _};
@@ -11,7 +12,7 @@ use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, bail, er
 
 use crate::large_object::{RowsOf, Trees};
 
-use super::backends::Addresses;
+use super::backends::{Addresses, Backend};
 use super::context::StatementContext;
 use super::large_objects::is_large_object_function;
 use super::permissions;
@@ -133,8 +134,13 @@ impl StatementContext {
         Ok(Datum::text(""))
     }
 
-    /// Sleeps in short pieces, so that a cancel request is not kept waiting.
     fn sleep(&self, seconds: f64) -> Result<Datum> {
+        self.wait_until(seconds, &|| false)?;
+        Ok(Datum::text(""))
+    }
+
+    /// Waits for a condition, in short pieces, so that a cancel request is not kept waiting. False: the time is over.
+    fn wait_until(&self, seconds: f64, condition: &dyn Fn() -> bool) -> Result<bool> {
         const PIECE: Duration = Duration::from_millis(10);
         let clock = &self.session.instance.cluster.clock;
         // Not-a-number is no time at all.
@@ -142,33 +148,82 @@ impl StatementContext {
         melba_engine::about_to_wait();
         loop {
             self.check_interrupt()?;
+            if condition() {
+                return Ok(true);
+            }
             let left = end.saturating_sub(clock.monotonic());
             if left.is_zero() {
-                return Ok(Datum::text(""));
+                return Ok(false);
             }
             std::thread::sleep(left.min(PIECE));
         }
     }
 
     fn call_backend(&self, source: &str, args: &[Datum]) -> Result<Datum> {
-        let backends = &self.session.instance.backends;
-        let missing = |pid: i32| {
-            self.session.warning(err!(WARNING, "PID {pid} is not a PostgreSQL backend process"));
-            Ok(Datum::Bool(false))
-        };
         match source {
             "pg_backend_pid" => Ok(Datum::Int4(self.session.pid)),
             "pg_postmaster_start_time" => Ok(Datum::Int8(self.session.instance.started)),
-            "pg_cancel_backend" => match backends.get(args[0].as_i32()) {
+            "pg_cancel_backend" => Ok(Datum::Bool(match self.signalled_backend(args[0].as_i32(), "cancel")? {
                 Some(backend) => {
                     backend.interrupt.cancel();
-                    Ok(Datum::Bool(true))
+                    true
                 }
-                None => missing(args[0].as_i32()),
-            },
-            _ if backends.terminate(args[0].as_i32()) => Ok(Datum::Bool(true)),
-            _ => missing(args[0].as_i32()),
+                None => false,
+            })),
+            _ => self.terminate_backend(args[0].as_i32(), args[1].as_i64()),
         }
+    }
+
+    /// The session that a signal is for; `None`, with a warning, when there is none.
+    ///
+    /// # Errors
+    /// 42501 when the user has neither the privileges of the session's role nor those of pg_signal_backend.
+    fn signalled_backend(&self, pid: i32, verb: &str) -> Result<Option<Arc<Backend>>> {
+        const SIGNAL_BACKEND: Oid = Oid(4200);
+        let Some(backend) = self.session.instance.backends.get(pid) else {
+            self.session.warning(err!(WARNING, "PID {pid} is not a PostgreSQL backend process"));
+            return Ok(None);
+        };
+        let (what, things, doing) = match verb {
+            "cancel" => ("query", "queries", "query is being canceled"),
+            _ => ("process", "processes", "process is being terminated"),
+        };
+        let denied = |detail: String| Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to {verb} {what}").detail(detail));
+        let catalog = &self.catalog;
+        if catalog.is_superuser(backend.role) {
+            if !catalog.is_superuser(self.user.oid) {
+                return denied(format!(
+                    "Only roles with the SUPERUSER attribute may {verb} {things} of roles with the SUPERUSER attribute."
+                ));
+            }
+        } else if ![backend.role, SIGNAL_BACKEND].iter().any(|r| catalog.has_role(self.user.oid, *r, RoleUse::Inherit)) {
+            return denied(format!(
+                "Only roles with privileges of the role whose {doing} or with privileges of the \"pg_signal_backend\" role may \
+                 {verb} this {what}."
+            ));
+        }
+        Ok(Some(backend))
+    }
+
+    /// `timeout`: milliseconds to wait until the session has ended; 0 does not wait.
+    fn terminate_backend(&self, pid: i32, timeout: i64) -> Result<Datum> {
+        if timeout < 0 {
+            bail!(NUMERIC_VALUE_OUT_OF_RANGE, "\"timeout\" must not be negative");
+        }
+        if self.signalled_backend(pid, "terminate")?.is_none() {
+            return Ok(Datum::Bool(false));
+        }
+        let backends = &self.session.instance.backends;
+        let sent = backends.terminate(pid);
+        if timeout == 0 || pid == self.session.pid {
+            return Ok(Datum::Bool(sent));
+        }
+        if self.wait_until(timeout as f64 / 1000.0, &|| backends.get(pid).is_none())? {
+            return Ok(Datum::Bool(true));
+        }
+        let unit = if timeout == 1 { "millisecond" } else { "milliseconds" };
+        self.session.warning(err!(WARNING, "backend with PID {pid} did not terminate within {timeout} {unit}"));
+        Ok(Datum::Bool(false))
     }
 
     /// An address or a port; NULL when the client has come by a Unix-domain socket.

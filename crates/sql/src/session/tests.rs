@@ -651,6 +651,8 @@ fn rows_that_on_conflict_looks_at_and_leaves_have_been_read() {
         assert!(answer.contains("E40001"), "{action}: {answer}");
         other.query("rollback");
     }
+}
+
 /// PostgreSQL 18 lets the transaction that made an enum use its new labels, and numbers labels anew when there is no room.
 #[test]
 fn labels_of_a_new_enum_can_be_used_at_once_and_stay_in_order() {

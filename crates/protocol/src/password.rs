@@ -1,0 +1,74 @@
+//! What a role stores for its password: a SCRAM-SHA-256 verifier, or an MD5 hash as PostgreSQL before version 10 had them.
+//!
+//! Invariants:
+//! 1. A password given as a verifier or hash is stored as it is, so that dumps of roles can be restored.
+//! 2. An empty password is never stored, in whatever form it is given: clients take it for none.
+
+use md5::Md5;
+use sha2::Digest;
+
+use crate::scram::Verifier;
+
+/// How a password that is given as text is stored (the setting password_encryption).
+#[derive(Clone, Debug)]
+pub enum Encryption {
+    ScramSha256 { salt: [u8; 16], iterations: u32 },
+    Md5,
+}
+
+/// Whether a stored password is an MD5 hash: `md5` and 32 hexadecimal digits.
+pub fn is_md5(stored: &str) -> bool {
+    stored.len() == 35
+        && stored.strip_prefix("md5").is_some_and(|d| d.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
+}
+
+/// The MD5 hash of a password, salted with the name of its role.
+pub fn md5_hash(role: &str, password: &str) -> String {
+    let digest = Md5::new().chain_update(password).chain_update(role).finalize();
+    digest.iter().fold(String::from("md5"), |hex, byte| hex + &format!("{byte:02x}"))
+}
+
+/// What a role stores for a password; `None` for an empty one.
+pub fn stored(role: &str, password: &str, encryption: &Encryption) -> Option<String> {
+    if is_md5(password) {
+        return (password != md5_hash(role, "")).then(|| password.to_owned());
+    }
+    if let Some(verifier) = Verifier::parse(password) {
+        return (!verifier.is_of("")).then(|| password.to_owned());
+    }
+    if password.is_empty() {
+        return None;
+    }
+    Some(match encryption {
+        Encryption::Md5 => md5_hash(role, password),
+        Encryption::ScramSha256 { salt, iterations } => Verifier::from_password(password, salt, *iterations).to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCRAM: Encryption = Encryption::ScramSha256 { salt: [7; 16], iterations: 4096 };
+
+    #[test]
+    fn verifiers_and_hashes_are_stored_as_they_are() {
+        let scram = stored("ann", "secret", &SCRAM).expect("it is not empty");
+        assert!(scram.starts_with("SCRAM-SHA-256$4096:"));
+        assert_eq!(stored("bob", &scram, &Encryption::Md5), Some(scram));
+        // echo -n secretann | md5sum
+        let md5 = stored("ann", "secret", &Encryption::Md5).expect("it is not empty");
+        assert_eq!(md5, "md59d792a3a8853c2411afb9163d088c036");
+        assert!(is_md5(&md5));
+        assert_eq!(stored("bob", &md5, &SCRAM), Some(md5));
+        assert!(!is_md5("md5 is a hash"));
+    }
+
+    #[test]
+    fn an_empty_password_is_none_in_every_form() {
+        let scram = Verifier::from_password("", &[1; 16], 4096).to_string();
+        for password in ["", &md5_hash("ann", ""), &scram] {
+            assert_eq!(stored("ann", password, &SCRAM), None, "{password}");
+        }
+    }
+}
