@@ -97,6 +97,10 @@ pub trait Session: Send + Sync {
     fn live_info(&self) -> &dyn LiveInfo {
         &NoLiveInfo
     }
+    /// current_user, whose privileges count. Without a session, the superuser that every cluster starts with.
+    fn user(&self) -> Oid {
+        melba_catalog::classes::POSTGRES_ROLE
+    }
     /// Namespaces that bare names are looked up in, in order, pg_catalog included.
     fn search_path(&self) -> Vec<Oid> {
         const PG_CATALOG: Oid = Oid(11);
@@ -104,11 +108,6 @@ pub trait Session: Send + Sync {
         vec![PG_CATALOG, PUBLIC]
     }
     /// Settings that formatting depends on.
-    /// The session's schema of temporary objects, if it has one.
-    fn temporary_namespace(&self) -> Oid {
-        Oid::INVALID
-    }
-
     fn format(&self) -> &FormatSettings;
     /// The value of any setting as SHOW prints it.
     fn setting(&self, name: &str) -> Option<String>;

@@ -18,8 +18,7 @@ pub enum Encryption {
 
 /// Whether a stored password is an MD5 hash: `md5` and 32 hexadecimal digits.
 pub fn is_md5(stored: &str) -> bool {
-    stored.len() == 35
-        && stored.strip_prefix("md5").is_some_and(|d| d.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
+    stored.len() == 35 && stored.strip_prefix("md5").is_some_and(|d| d.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
 }
 
 /// The MD5 hash of a password, salted with the name of its role.

@@ -19,7 +19,7 @@ pub fn assign(document: &Datum, path: &Datum, value: Option<&Datum>, is_array: b
     let steps = strings(path);
     let steps: Vec<&str> = steps.iter().flatten().map(|step| &**step).collect();
     let value = value.map_or(Value::Null, |value| Value::from_json(root(value)));
-    Ok(datum(&set(document, &steps, 1, value)?))
+    datum(&set(document, &steps, 1, value)?)
 }
 
 /// `number`: the place of the first of `steps` in the path, from 1.

@@ -60,8 +60,22 @@ impl<'p> Analyzer<'_, 'p> {
         self.level_mut().namespace.push(item);
         let targets = self.set_clause(&clause.target_list, relation)?;
         let filter = self.condition(&clause.where_clause, ExprKind::Where, "WHERE")?;
-        self.level_mut().range_table[excluded].required = Privileges::default();
+        // Reading a proposed value is reading the table's column.
+        let read = std::mem::take(&mut self.level_mut().range_table[excluded].required);
+        self.select_of_target(read.selected);
         Ok(OnConflictUpdate { targets, filter, excluded })
+    }
+
+    /// The statement needs SELECT on these columns of the target.
+    fn select_of_target(&mut self, columns: Vec<i16>) {
+        let Some(entry) = self.target_entry().filter(|_| !columns.is_empty()) else { return };
+        let required = &mut self.level_mut().range_table[entry].required;
+        required.select = true;
+        for column in columns {
+            if !required.selected.contains(&column) {
+                required.selected.push(column);
+            }
+        }
     }
 
     fn arbiter(&mut self, infer: &'p pb::InferClause, relation: &Arc<Relation>, conflict: &mut OnConflict) -> Result<()> {
@@ -78,8 +92,10 @@ impl<'p> Analyzer<'_, 'p> {
             if found.deferrable {
                 return Err(deferrable());
             }
+            let columns = found.columns.clone();
             conflict.constraint = found.oid;
             conflict.arbiters.push(found.index);
+            self.select_of_target(columns);
             return Ok(());
         }
         for node in &infer.index_elems {

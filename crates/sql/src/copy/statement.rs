@@ -19,7 +19,7 @@ use crate::execute::{BATCH_ROWS, ExecContext};
 use crate::parse;
 use crate::session::permissions;
 use crate::session::portal::{CopyIn, CopyOut, Outcome};
-use crate::table::{TableWriter, TargetBuilder};
+use crate::table::{TableTarget, TableWriter, TargetBuilder};
 use crate::transaction::Tx;
 use crate::tree::Privileges;
 
@@ -141,13 +141,13 @@ fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result
     let columns = copied_columns(&relation, &strings(&s.attlist))?;
     let copied: Vec<Arc<str>> = columns.iter().map(|at| relation.columns[*at].name.clone()).collect();
     options.check_columns(Some(&*relation), &copied)?;
-    let inserted = columns.iter().map(|at| *at as i16 + 1).collect();
-    let required = Privileges { insert: true, inserted, ..Privileges::default() };
+    let inserted: Vec<i16> = columns.iter().map(|at| *at as i16 + 1).collect();
+    let required = Privileges { insert: true, inserted: inserted.clone(), ..Privileges::default() };
     permissions::require(&cx.ddl.catalog(), cx.ddl.user, &relation, &required)?;
     let exec = (cx.exec)();
     let catalog = exec.catalog().clone();
     let builder = TargetBuilder { catalog: &catalog, session: &*exec.session };
-    let target = Arc::new(builder.table(relation.oid)?);
+    let target = Arc::new(TableTarget { written: inserted, ..builder.table(relation.oid)? });
     let defaults = column_defaults(cx, &relation)?;
     let filter = match s.where_clause.as_deref() {
         Some(node) => Some(cx.ddl.with_context(|c| {

@@ -330,6 +330,7 @@ impl Ddl<'_> {
     }
 
     fn change_relation_owner(&self, relation: &Relation, owner: Oid) -> Result<()> {
+        self.check_new_owner(relation.owner, owner, Some(relation.namespace))?;
         let catalog = self.catalog();
         self.put_relation(owned_by(relation, owner));
         for index in relation.indexes.iter().filter_map(|i| catalog.relation(*i)) {

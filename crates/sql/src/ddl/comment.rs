@@ -52,20 +52,34 @@ impl Ddl<'_> {
                 Ok(ObjectAddress { sub: number.into(), ..at(classes::PG_CLASS, relation.oid) })
             }
             ObjectType::ObjectLargeobject => self.commented_large_object(object),
-            ObjectType::ObjectSchema => Ok(at(classes::PG_NAMESPACE, self.namespace(names.first().unwrap_or(&""))?.oid)),
-            ObjectType::ObjectDatabase => Ok(at(classes::PG_DATABASE, self.database_by_name(names.first().unwrap_or(&""))?.oid)),
+            ObjectType::ObjectSchema => {
+                let namespace = self.namespace(names.first().unwrap_or(&""))?;
+                self.require_owner(namespace.owner, "schema", &namespace.name)?;
+                Ok(at(classes::PG_NAMESPACE, namespace.oid))
+            }
+            ObjectType::ObjectDatabase => {
+                let database = self.database_by_name(names.first().unwrap_or(&""))?;
+                self.require_owner(database.owner, "database", &database.name)?;
+                Ok(at(classes::PG_DATABASE, database.oid))
+            }
             ObjectType::ObjectRole => {
                 let name = names.first().copied().unwrap_or_default();
                 let role = catalog.role_by_name(name);
                 let role = role.ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{name}\" does not exist"))?;
+                self.require_role_manager(role)?;
                 Ok(at(classes::PG_AUTHID, role.oid))
             }
-            ObjectType::ObjectType | ObjectType::ObjectDomain => Ok(at(classes::PG_TYPE, self.named_type(object)?.oid)),
+            ObjectType::ObjectType | ObjectType::ObjectDomain => {
+                let ty = self.named_type(object)?;
+                self.require_owner(ty.owner, "type", &catalog.type_name(ty.oid, self.path))?;
+                Ok(at(classes::PG_TYPE, ty.oid))
+            }
             ObjectType::ObjectTabconstraint => {
                 let [table @ .., name] = names.as_slice() else {
                     bail!(SYNTAX_ERROR, "constraint name must be qualified");
                 };
                 let relation = self.open_relation(&range_var(table), RelationLockMode::ShareUpdateExclusive)?;
+                self.require_owner(relation.owner, super::schema::relation_word(relation.kind), &relation.name)?;
                 let found = relation.constraints.iter().filter_map(|c| catalog.constraint(*c)).find(|c| *c.name == **name);
                 let found = found.ok_or_else(|| {
                     err!(UNDEFINED_OBJECT, "constraint \"{name}\" for table \"{}\" does not exist", relation.name)

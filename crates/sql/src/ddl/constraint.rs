@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{
-    Column, Constraint as Row, ConstraintKind, ForeignKeyInfo, Object, ObjectAddress, Relation, RelationKind, classes,
+    Column, Constraint as Row, ConstraintKind, ForeignKeyInfo, Object, ObjectAddress, Relation, RelationKind, acl, classes,
 };
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
@@ -414,6 +414,7 @@ impl Ddl<'_> {
         let catalog = self.catalog();
         let columns = &request.columns;
         let (referenced_columns, index) = self.referenced_key(&referenced, &strings(&c.pk_attrs))?;
+        self.require_columns(&referenced, &referenced_columns, acl::REFERENCES)?;
         if columns.len() != referenced_columns.len() {
             bail!(INVALID_FOREIGN_KEY, "number of referencing and referenced columns for foreign key disagree");
         }

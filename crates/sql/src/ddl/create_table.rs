@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::privileges::AclKind;
-use melba_catalog::{Column, Object, Persistence, Relation, RelationKind, Storage, Type, TypeKind};
+use melba_catalog::{Column, Object, Persistence, Relation, RelationKind, Storage, Type, TypeKind, acl};
 use melba_engine::RelationLockMode;
 use melba_types::{Datum, DbError, Kind, Oid, Result, bail, err};
 use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, CreateStmt, OnCommitAction, TableLikeClause, node::Node as N};
@@ -231,6 +231,7 @@ impl Ddl<'_> {
         if t.type_kind == TypeKind::Pseudo {
             bail!(INVALID_TABLE_DEFINITION, "column \"{name}\" has pseudo-type {}", catalog.type_name(ty, self.path));
         }
+        self.require_type(ty)?;
         Ok(Column { typmod, ..Column::of_type(clip(name, super::naming::NAME_BYTES_MAX), t) })
     }
 
@@ -351,6 +352,10 @@ impl Ddl<'_> {
             return Err(err!(WRONG_OBJECT_TYPE, "relation \"{}\" is invalid in LIKE clause", source.name)
                 .detail(format!("This operation is not supported for {}.", super::index::plural(source.kind)))
                 .at(name.location));
+        }
+        match source.kind {
+            RelationKind::Composite => self.require_type(source.row_type)?,
+            _ => self.require_columns(&source, &[], acl::SELECT)?,
         }
         let on = |bit| clause.options & bit != 0;
         for column in source.columns.iter().filter(|c| !c.dropped) {

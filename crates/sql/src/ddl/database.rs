@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use melba_catalog::{Database, Object, ObjectAddress, classes};
 use melba_types::{DbError, Result, TreeId, bail, err};
-use pg_query::protobuf::{AlterDatabaseSetStmt, CreatedbStmt, DropdbStmt, VariableSetKind, VariableSetStmt};
+use pg_query::protobuf::{
+    AlterDatabaseSetStmt, AlterDatabaseStmt, CreatedbStmt, DefElem, DropdbStmt, VariableSetKind, VariableSetStmt,
+};
 
 use super::Ddl;
 use crate::large_object::Trees;
@@ -17,10 +19,13 @@ impl Ddl<'_> {
         catalog.database_by_name(name).cloned().ok_or_else(|| err!(UNDEFINED_DATABASE, "database \"{name}\" does not exist"))
     }
 
+    pub fn may_create_databases(&self) -> bool {
+        self.catalog().role(self.user).is_some_and(|r| r.superuser || r.create_db)
+    }
+
     pub fn create_database(&self, s: &CreatedbStmt) -> Result<()> {
         let catalog = self.catalog();
-        let allowed = catalog.role(self.user).is_some_and(|r| r.superuser || r.create_db);
-        if !allowed {
+        if !self.may_create_databases() {
             bail!(INSUFFICIENT_PRIVILEGE, "permission denied to create database");
         }
         if catalog.database_by_name(&s.dbname).is_some() {
@@ -45,13 +50,14 @@ impl Ddl<'_> {
                 "owner" => {
                     let owner = catalog.role_by_name(&text);
                     database.owner = owner.ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{text}\" does not exist"))?.oid;
+                    self.require_set_role(database.owner)?;
                 }
                 "template" => template = text,
                 "encoding" if matches!(text.to_ascii_uppercase().as_str(), "UTF8" | "UTF-8" | "6") => {}
                 "encoding" => return Err(DbError::unsupported(format!("encoding \"{text}\""))),
                 "is_template" => database.is_template = option_bool(def)?,
                 "allow_connections" => database.allow_connections = option_bool(def)?,
-                "connection_limit" => database.connection_limit = option_int(def)? as i32,
+                "connection_limit" => database.connection_limit = connection_limit(def)?,
                 // One collation for all databases: byte order.
                 "locale" | "lc_collate" | "lc_ctype" | "builtin_locale"
                     if matches!(text.as_str(), "C" | "POSIX" | "C.UTF-8" | "C.UTF8") => {}
@@ -63,6 +69,9 @@ impl Ddl<'_> {
         let source = self
             .database_by_name(&template)
             .map_err(|_| err!(UNDEFINED_DATABASE, "template database \"{template}\" does not exist"))?;
+        if !source.is_template && !self.is_owner(source.owner) {
+            bail!(INSUFFICIENT_PRIVILEGE, "permission denied to copy database \"{template}\"");
+        }
         let copied = self.tx.cluster().catalog(source.oid);
         // What another database has of its own: changed ones of the first objects (grants on schema public) count, too.
         let shared = |o: &Object| match o {
@@ -117,6 +126,25 @@ impl Ddl<'_> {
         Ok(())
     }
 
+    pub fn alter_database(&self, s: &AlterDatabaseStmt) -> Result<()> {
+        let database = self.database_by_name(&s.dbname)?;
+        let mut changed = (*database).clone();
+        for def in options(&s.options) {
+            match def.defname.as_str() {
+                "is_template" => changed.is_template = option_bool(def)?,
+                "allow_connections" => changed.allow_connections = option_bool(def)?,
+                "connection_limit" => changed.connection_limit = connection_limit(def)?,
+                other => return Err(DbError::unsupported(format!("ALTER DATABASE ... {other}"))),
+            }
+        }
+        self.require_owner(database.owner, "database", &s.dbname)?;
+        if !changed.allow_connections && database.oid == self.tx.database {
+            bail!(INVALID_PARAMETER_VALUE, "cannot disallow connections for current database");
+        }
+        self.tx.put(Object::Database(Arc::new(changed)));
+        Ok(())
+    }
+
     pub fn alter_database_set(&self, s: &AlterDatabaseSetStmt) -> Result<()> {
         let database = self.database_by_name(&s.dbname)?;
         self.require_owner(database.owner, "database", &s.dbname)?;
@@ -148,5 +176,14 @@ impl Ddl<'_> {
             VariableSetKind::VarSetCurrent => Ok(self.session.setting(&set.name).map(|v| format!("{}={v}", set.name))),
             _ => Ok(None),
         }
+    }
+}
+
+/// CONNECTION LIMIT of a role or a database; -1: none.
+pub(super) fn connection_limit(def: &DefElem) -> Result<i32> {
+    let limit = option_int(def)?;
+    match i32::try_from(limit) {
+        Ok(limit) if limit >= -1 => Ok(limit),
+        _ => Err(err!(INVALID_PARAMETER_VALUE, "invalid connection limit: {limit}")),
     }
 }

@@ -93,7 +93,7 @@ impl Ddl<'_> {
                 text: deparse::expression(c, &expr, Some(relation)).into(),
                 ty: expr.ty(),
                 collation: expr.collation(),
-                depends_on: expr.dependencies(),
+                depends_on: self.usable(expr.dependencies())?,
                 columns,
                 column_only: match &expr {
                     Expr::Var(v) if v.column > 0 => Some(v.column),
@@ -114,7 +114,7 @@ impl Ddl<'_> {
     pub fn stored_domain_check(&self, node: &Node, base: Oid, typmod: i32) -> Result<(Arc<str>, Vec<ObjectAddress>)> {
         self.with_context(|c| {
             let expr = analyze::analyze_domain_check(c, node, base, typmod)?;
-            Ok((deparse::expression(c, &expr, None).into(), expr.dependencies()))
+            Ok((deparse::expression(c, &expr, None).into(), self.usable(expr.dependencies())?))
         })
     }
 

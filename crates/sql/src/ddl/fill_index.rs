@@ -59,7 +59,8 @@ impl Ddl<'_> {
         let index = self.relation(oid)?;
         let table = index.index.as_ref().map_or(Oid::INVALID, |i| i.table);
         let target = self.target(table)?;
-        let ctx = self.exec_context();
+        // Functions in the index run as the table's owner, whoever creates it.
+        let ctx = ExecContext::plain((self.maintainer)(self.catalog(), target.relation.owner), self.tx);
         let (view, _pin) = self.tx.engine.latest_view();
         let Some(index) = target.indexes.iter().find(|i| i.oid == oid) else {
             return Err(DbError::internal("the new index is not among the table's"));

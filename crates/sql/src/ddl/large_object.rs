@@ -1,7 +1,7 @@
 //! GRANT, COMMENT and ALTER OWNER on large objects, and what DROP ROLE must know of them.
 
 use melba_catalog::grants::given_to;
-use melba_catalog::privileges::{AclKind, RoleUse};
+use melba_catalog::privileges::AclKind;
 use melba_catalog::{ObjectAddress, classes};
 use melba_types::{Oid, Result, bail, err};
 use pg_query::protobuf::{GrantStmt, Node, node::Node as N};
@@ -60,11 +60,7 @@ impl Ddl<'_> {
         self.with_large_objects(|lo| {
             let before = lo.existing(Sight::Newest, oid)?;
             self.require_large_object_owner(oid, before.owner)?;
-            let catalog = self.catalog();
-            if !catalog.has_role(self.user, owner, RoleUse::Set) {
-                let name = catalog.role(owner).map_or("", |r| &r.name);
-                bail!(INSUFFICIENT_PRIVILEGE, "must be able to SET ROLE \"{name}\"");
-            }
+            self.check_new_owner(before.owner, owner, None)?;
             lo.change_metadata(oid, |metadata| {
                 metadata.acl = metadata.acl.take().map(|items| given_to(&items, metadata.owner, owner).into());
                 metadata.owner = owner;

@@ -3,6 +3,7 @@
 //! Each statement reads the transaction's catalog, takes the locks PostgreSQL takes, and records `Object` changes in the
 //! `Tx`; nothing is visible to others before the commit. A clause that is not supported is refused with 0A000.
 
+mod access;
 mod alter_column;
 mod alter_kind;
 mod alter_table;
@@ -47,7 +48,6 @@ use std::sync::Arc;
 pub use index::{plural, storage_options};
 pub use view::deparse_with_names;
 
-use melba_catalog::privileges::{AclKind, RoleUse};
 use melba_catalog::{Catalog, Namespace, Relation, RelationKind, acl, classes, quote_ident};
 use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_functions::Session;
@@ -62,6 +62,8 @@ pub struct Ddl<'a> {
     pub session: &'a dyn Session,
     /// The session over another catalog: what evaluates expressions once the catalog has changed.
     pub session_for: &'a dyn Fn(Arc<Catalog>) -> Arc<dyn Session>,
+    /// The same for what is done on behalf of an object's owner.
+    pub maintainer: &'a dyn Fn(Arc<Catalog>, Oid) -> Arc<dyn Session>,
     /// The effective search path: temporary schema first when there is one, pg_catalog included.
     pub path: &'a [Oid],
     /// Where unqualified names are created; `None`: no schema of search_path exists.
@@ -111,6 +113,7 @@ pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<String>> {
         N::AlterFunctionStmt(s) => Some(ddl.alter_function(s)),
         N::CreatedbStmt(s) => done(ddl.create_database(s), "CREATE DATABASE"),
         N::DropdbStmt(s) => done(ddl.drop_database(s), "DROP DATABASE"),
+        N::AlterDatabaseStmt(s) => done(ddl.alter_database(s), "ALTER DATABASE"),
         N::AlterDatabaseSetStmt(s) => done(ddl.alter_database_set(s), "ALTER DATABASE"),
         N::CreateEnumStmt(s) => done(ddl.create_enum(s), "CREATE TYPE"),
         N::AlterEnumStmt(s) => done(ddl.alter_enum(s), "ALTER TYPE"),
@@ -163,13 +166,7 @@ impl<'a> Ddl<'a> {
             return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to create objects in schema \"{name}\"")
                 .detail("System catalog modifications are currently disallowed."));
         }
-        let catalog = self.catalog();
-        if let Some(namespace) = catalog.namespace(oid)
-            && !self.is_own_temporary(oid)
-            && !catalog.has_privileges(self.user, AclKind::Namespace, namespace.owner, &namespace.acl, acl::CREATE)
-        {
-            bail!(INSUFFICIENT_PRIVILEGE, "permission denied for schema {}", namespace.name);
-        }
+        self.require_schema(self.user, oid, acl::CREATE)?;
         Ok(oid)
     }
 
@@ -187,6 +184,7 @@ impl<'a> Ddl<'a> {
                 return Err(err!(INVALID_TABLE_DEFINITION, "only temporary relations may be created in temporary schemas")
                     .at(name.location));
             }
+            self.require_database(acl::TEMPORARY)?;
             return Ok(((self.temporary_namespace)()?, true));
         }
         let oid = self.namespace_for_creation(schema)?;
@@ -194,7 +192,7 @@ impl<'a> Ddl<'a> {
     }
 
     /// Whether a schema is the one that the session has for temporary objects: everybody may make objects there.
-    fn is_own_temporary(&self, namespace: Oid) -> bool {
+    pub(super) fn is_own_temporary(&self, namespace: Oid) -> bool {
         namespace.is_valid() && self.temporary == namespace
     }
 
@@ -224,7 +222,9 @@ impl<'a> Ddl<'a> {
             "pg_temp" if self.temporary.is_valid() => Some(self.temporary),
             schema => catalog.namespace_by_name(schema).map(|n| n.oid),
         };
-        Ok(namespace.and_then(|ns| catalog.relation_by_name(ns, &name.relname)).cloned())
+        let Some(namespace) = namespace else { return Ok(None) };
+        self.require_schema(self.user, namespace, acl::USAGE)?;
+        Ok(catalog.relation_by_name(namespace, &name.relname).cloned())
     }
 
     /// Finds and locks a relation; the descriptor is the one current once the lock is held.
@@ -267,27 +267,6 @@ impl<'a> Ddl<'a> {
         let catalog = self.catalog();
         let schema = catalog.namespace(relation.namespace).map_or("", |n| &n.name);
         format!("{}.{}", quote_ident(schema), quote_ident(&relation.name))
-    }
-
-    /// Raises 42501 unless the user owns the object (or is superuser).
-    pub fn require_owner(&self, owner: Oid, what: &str, name: &str) -> Result<()> {
-        if self.is_owner(owner) {
-            return Ok(());
-        }
-        bail!(INSUFFICIENT_PRIVILEGE, "must be owner of {what} {name}")
-    }
-
-    pub fn is_owner(&self, owner: Oid) -> bool {
-        self.has_privileges_of(owner)
-    }
-
-    /// Whether the user has the privileges of a role without SET ROLE.
-    pub fn has_privileges_of(&self, role: Oid) -> bool {
-        self.catalog().has_role(self.user, role, RoleUse::Inherit)
-    }
-
-    pub fn is_superuser(&self) -> bool {
-        self.catalog().role(self.user).is_some_and(|r| r.superuser)
     }
 
     /// The role a RoleSpec means.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Constraint, Database, Namespace, Object, ObjectAddress, Relation, RelationKind, Type, classes};
+use melba_catalog::{Constraint, Database, Namespace, Object, ObjectAddress, Relation, RelationKind, Type, acl, classes};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf::{ObjectType, RenameStmt};
@@ -50,6 +50,12 @@ impl Ddl<'_> {
             ObjectType::ObjectDatabase => {
                 let database = self.database_by_name(&s.subname)?;
                 self.require_owner(database.owner, "database", &s.subname)?;
+                if !self.may_create_databases() {
+                    bail!(INSUFFICIENT_PRIVILEGE, "permission denied to rename database");
+                }
+                if database.oid == self.tx.database {
+                    bail!(FEATURE_NOT_SUPPORTED, "current database cannot be renamed");
+                }
                 if self.catalog().database_by_name(&s.newname).is_some() {
                     bail!(DUPLICATE_DATABASE, "database \"{}\" already exists", s.newname);
                 }
@@ -79,6 +85,7 @@ impl Ddl<'_> {
             bail!(DUPLICATE_SCHEMA, "schema \"{to}\" already exists");
         }
         self.require_owner(namespace.owner, "schema", from)?;
+        self.require_database(acl::CREATE)?;
         refuse_reserved_schema(to)?;
         if namespace.oid.0 < classes::FIRST_USER_OID && namespace.oid != classes::PUBLIC {
             // PostgreSQL lets a superuser do it, and does not work any more then.
@@ -127,6 +134,7 @@ impl Ddl<'_> {
     /// ALTER TYPE or DOMAIN ... RENAME TO.
     fn rename_named_type(&self, kind: ObjectType, ty: &Type, name: &str) -> Result<()> {
         self.require_owner(ty.owner, "type", &ty.name)?;
+        self.require_schema(self.user, ty.namespace, acl::CREATE)?;
         let catalog = self.catalog();
         if kind == ObjectType::ObjectDomain && ty.domain.is_none() {
             bail!(WRONG_OBJECT_TYPE, "{} is not a domain", catalog.type_name(ty.oid, self.path));
@@ -229,16 +237,6 @@ pub(super) fn refuse_reserved_schema(name: &str) -> Result<()> {
     match name.starts_with("pg_") {
         true => Err(err!(RESERVED_NAME, "unacceptable schema name \"{name}\"")
             .detail("The prefix \"pg_\" is reserved for system schemas.")),
-        false => Ok(()),
-    }
-}
-
-/// Names that users' roles cannot have, and roles that nobody renames.
-fn refuse_reserved_role(name: &str) -> Result<()> {
-    match name.starts_with("pg_") {
-        true => {
-            Err(err!(RESERVED_NAME, "role name \"{name}\" is reserved").detail("Role names starting with \"pg_\" are reserved."))
-        }
         false => Ok(()),
     }
 }

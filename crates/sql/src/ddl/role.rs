@@ -11,7 +11,14 @@ use pg_query::protobuf::{
 };
 
 use super::Ddl;
-use super::nodes::{inner, option_bool, option_int, option_text, options};
+use super::database::connection_limit;
+use super::nodes::{inner, option_bool, option_text, options};
+
+/// Who grants or revokes a role, and GRANTED BY.
+struct Grantor {
+    user: Oid,
+    named: Option<Oid>,
+}
 
 impl Ddl<'_> {
     fn has_attribute(&self, attribute: impl Fn(&Role) -> bool) -> bool {
@@ -87,12 +94,13 @@ impl Ddl<'_> {
         };
         for group in listed("addroleto")? {
             self.catalog().check_may_grant_role(self.user, group, true)?;
-            self.add_members(group, &[oid], None, &GrantOptions::default())?;
+            self.add_members(group, &[oid], &self.grantor(None), &GrantOptions::default())?;
         }
         self.grant_to_creator(oid)?;
-        self.add_members(oid, &listed("rolemembers")?, None, &GrantOptions::default())?;
+        let by = self.grantor(None);
+        self.add_members(oid, &listed("rolemembers")?, &by, &GrantOptions::default())?;
         let admin = GrantOptions { admin: Some(true), ..GrantOptions::default() };
-        self.add_members(oid, &listed("adminmembers")?, None, &admin)
+        self.add_members(oid, &listed("adminmembers")?, &by, &admin)
     }
 
     /// Whoever creates a role without being a superuser administers it; createrole_self_grant says what else it gets.
@@ -101,14 +109,15 @@ impl Ddl<'_> {
             return Ok(());
         }
         let admin = GrantOptions { admin: Some(true), inherit: Some(false), set: Some(false) };
-        self.add_members(role, &[self.user], Some(classes::POSTGRES_ROLE), &admin)?;
+        let by = Grantor { user: classes::POSTGRES_ROLE, named: Some(classes::POSTGRES_ROLE) };
+        self.add_members(role, &[self.user], &by, &admin)?;
         let setting = self.session.setting("createrole_self_grant").unwrap_or_default();
         let has = |word: &str| setting.split(',').any(|w| w.trim().eq_ignore_ascii_case(word));
         if !has("set") && !has("inherit") {
             return Ok(());
         }
         let more = GrantOptions { admin: Some(false), inherit: Some(has("inherit")), set: Some(has("set")) };
-        self.add_members(role, &[self.user], Some(self.user), &more)
+        self.add_members(role, &[self.user], &self.grantor(Some(self.user)), &more)
     }
 
     /// # Errors
@@ -138,13 +147,7 @@ impl Ddl<'_> {
                 "canlogin" => role.can_login = option_bool(def)?,
                 "isreplication" => role.replication = option_bool(def)?,
                 "bypassrls" => role.bypass_rls = option_bool(def)?,
-                "connectionlimit" => {
-                    let limit = option_int(def)?;
-                    if limit < -1 {
-                        bail!(INVALID_PARAMETER_VALUE, "invalid connection limit: {limit}");
-                    }
-                    role.connection_limit = limit as i32;
-                }
+                "connectionlimit" => role.connection_limit = connection_limit(def)?,
                 "password" => {
                     role.password = match option_text(def) {
                         Some(text) => self.new_password(&role.name, &text)?,
@@ -191,9 +194,10 @@ impl Ddl<'_> {
         let members = options(&s.options).find(|d| d.defname == "rolemembers");
         if let Some(N::List(list)) = members.and_then(|d| d.arg.as_ref()?.node.as_ref()) {
             let members = self.named_roles(&list.items)?;
+            let by = self.grantor(None);
             return match s.action {
-                -1 => self.drop_members(oid, &members, None, &GrantOptions::default(), false),
-                _ => self.add_members(oid, &members, None, &GrantOptions::default()),
+                -1 => self.drop_members(oid, &members, &by, &GrantOptions::default(), false),
+                _ => self.add_members(oid, &members, &by, &GrantOptions::default()),
             };
         }
         Ok(())
@@ -394,6 +398,12 @@ impl Ddl<'_> {
             })
             .collect();
         lines.extend(self.large_objects_of_role(role)?);
+        for member in catalog.roles() {
+            for granted in member.member_of.iter().filter(|m| m.grantor == role) {
+                let of = self.role_name(granted.role);
+                lines.push(format!("privileges for membership of role {} in role {of}", member.name));
+            }
+        }
         for other in self.tx.cluster().catalogs().databases().filter(|c| c.database_oid() != self.tx.database) {
             // Databases are everybody's, and have been listed.
             let count = other.role_uses().iter().filter(|u| u.role == role && u.object.class != classes::PG_DATABASE).count();
@@ -405,11 +415,18 @@ impl Ddl<'_> {
         Ok(lines)
     }
 
-    /// Makes `members` members of `of`; `grantor`: GRANTED BY.
-    fn add_members(&self, of: Oid, members: &[Oid], grantor: Option<Oid>, options: &GrantOptions) -> Result<()> {
+    fn grantor(&self, named: Option<Oid>) -> Grantor {
+        Grantor { user: self.user, named }
+    }
+
+    /// Makes `members` members of `of`.
+    fn add_members(&self, of: Oid, members: &[Oid], by: &Grantor, options: &GrantOptions) -> Result<()> {
+        if members.is_empty() {
+            return Ok(());
+        }
         self.lock_definition(Oid::INVALID, classes::PG_AUTHID, of)?;
         let catalog = self.catalog();
-        let grantor = catalog.role_grantor(self.user, of, grantor, true)?;
+        let grantor = catalog.role_grantor(by.user, of, by.named, true)?;
         catalog.check_new_members(of, members, grantor, options)?;
         for member in members {
             let mut role = self.locked_role(*member)?;
@@ -444,17 +461,10 @@ impl Ddl<'_> {
     }
 
     /// Ends memberships in `of`, or takes one of their options back.
-    fn drop_members(
-        &self,
-        of: Oid,
-        members: &[Oid],
-        grantor: Option<Oid>,
-        options: &GrantOptions,
-        cascade: bool,
-    ) -> Result<()> {
+    fn drop_members(&self, of: Oid, members: &[Oid], by: &Grantor, options: &GrantOptions, cascade: bool) -> Result<()> {
         self.lock_definition(Oid::INVALID, classes::PG_AUTHID, of)?;
         let catalog = self.catalog();
-        let grantor = catalog.role_grantor(self.user, of, grantor, false)?;
+        let grantor = catalog.role_grantor(by.user, of, by.named, false)?;
         let mut revocation = catalog.revocation(of);
         for member in members {
             if !revocation.revoke(*member, grantor, options, cascade)? {
@@ -484,7 +494,7 @@ impl Ddl<'_> {
 
     pub fn grant_role(&self, s: &GrantRoleStmt) -> Result<()> {
         let options = grant_options(&s.opt)?;
-        let grantor = s.grantor.as_ref().map(|spec| self.named_role(spec)).transpose()?;
+        let by = self.grantor(s.grantor.as_ref().map(|spec| self.named_role(spec)).transpose()?);
         let members = self.named_roles(&s.grantee_roles)?;
         for granted in &s.granted_roles {
             let N::AccessPriv(granted) = inner(granted)? else { continue };
@@ -495,9 +505,9 @@ impl Ddl<'_> {
             let of = of.ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{}\" does not exist", granted.priv_name))?;
             self.catalog().check_may_grant_role(self.user, of, s.is_grant)?;
             if s.is_grant {
-                self.add_members(of, &members, grantor, &options)?;
+                self.add_members(of, &members, &by, &options)?;
             } else {
-                self.drop_members(of, &members, grantor, &options, s.behavior() == DropBehavior::DropCascade)?;
+                self.drop_members(of, &members, &by, &options, s.behavior() == DropBehavior::DropCascade)?;
             }
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::grants::given_to;
 use melba_catalog::privileges::AclKind;
-use melba_catalog::{Acl, Namespace, Object, RelationKind, Type};
+use melba_catalog::{Acl, Namespace, Object, RelationKind, Type, acl};
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterOwnerStmt, CreateSchemaStmt, Node, ObjectType, RangeVar, node::Node as N};
 
@@ -19,6 +19,8 @@ impl Ddl<'_> {
             Some(role) => self.role_spec(role)?,
             None => self.user,
         };
+        self.require_database(acl::CREATE)?;
+        self.require_set_role(owner)?;
         let catalog = self.catalog();
         let name = match s.schemaname.as_str() {
             "" => catalog.role(owner).map_or_else(String::new, |r| r.name.to_string()),
@@ -65,6 +67,10 @@ impl Ddl<'_> {
                 let name = object.and_then(string).unwrap_or_default();
                 let namespace = self.namespace(name)?;
                 self.require_owner(namespace.owner, "schema", name)?;
+                self.check_new_owner(namespace.owner, owner, None)?;
+                if namespace.owner != owner {
+                    self.require_database(acl::CREATE)?;
+                }
                 let acl = given(&namespace.acl, namespace.owner, owner);
                 self.tx.put(Object::Namespace(Arc::new(Namespace { owner, acl, ..(*namespace).clone() })));
                 Ok("ALTER SCHEMA".into())
@@ -74,6 +80,10 @@ impl Ddl<'_> {
                 let name = object.and_then(string).unwrap_or_default();
                 let database = self.database_by_name(name)?;
                 self.require_owner(database.owner, "database", name)?;
+                self.check_new_owner(database.owner, owner, None)?;
+                if database.owner != owner && !self.may_create_databases() {
+                    bail!(INSUFFICIENT_PRIVILEGE, "permission denied to change owner of database");
+                }
                 let acl = given(&database.acl, database.owner, owner);
                 self.tx.put(Object::Database(Arc::new(melba_catalog::Database { owner, acl, ..(*database).clone() })));
                 Ok("ALTER DATABASE".into())
@@ -82,6 +92,7 @@ impl Ddl<'_> {
                 let ty = self.named_type(object)?;
                 self.require_owner(ty.owner, "type", &ty.name)?;
                 self.refuse_type_of_other(&ty, "type")?;
+                self.check_new_owner(ty.owner, owner, Some(ty.namespace))?;
                 let acl = given(&ty.acl, ty.owner, owner);
                 self.tx.put(Object::Type(Arc::new(Type { owner, acl, ..(*ty).clone() })));
                 Ok(if kind == ObjectType::ObjectDomain { "ALTER DOMAIN" } else { "ALTER TYPE" }.into())
@@ -104,7 +115,11 @@ impl Ddl<'_> {
         let (schema, name) = self.split(&names)?;
         let catalog = self.catalog();
         let found = match schema {
-            Some(schema) => catalog.type_by_name(self.namespace(schema)?.oid, name),
+            Some(schema) => {
+                let namespace = self.namespace(schema)?.oid;
+                self.require_schema(self.user, namespace, acl::USAGE)?;
+                catalog.type_by_name(namespace, name)
+            }
             None => self.path.iter().find_map(|ns| catalog.type_by_name(*ns, name)),
         };
         let missing = |array: &str| err!(UNDEFINED_OBJECT, "type \"{}{array}\" does not exist", names.join("."));

@@ -110,7 +110,7 @@ impl Ddl<'_> {
         self.with_context(|c| {
             let query = analyze::analyze(c, inner, None)?.query;
             let text = deparse::stored_query(c, &query);
-            let depends_on = query.dependencies();
+            let depends_on = self.usable(query.dependencies())?;
             Ok((query, text, depends_on))
         })
     }

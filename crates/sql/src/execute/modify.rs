@@ -12,7 +12,7 @@ use crate::plan::modify::{
     Action, Assignments, ConflictNode, Existing, FamilyMember, MergeActionNode, MergeNode, ModifyNode, Returning,
 };
 use crate::plan::node::TableSource;
-use crate::table::{Routed, TableTarget, TableWriter};
+use crate::table::{Above, Routed, TableTarget, TableWriter};
 use crate::tree::MergeMatch;
 
 pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
@@ -20,7 +20,13 @@ pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn 
     let writer = TableWriter::new(node.target.clone(), ctx.transaction().clone());
     let batch_rows_min = batch_rows_min(&node);
     let members = node.family.iter().flat_map(|f| &f.members);
-    let members = members.map(|m| TableWriter::new(m.target.clone(), ctx.transaction().clone())).collect();
+    let members = members.map(|m| {
+        let mut writer = TableWriter::new(m.target.clone(), ctx.transaction().clone());
+        let (relation, written) = (node.target.relation.clone(), node.target.written.clone());
+        writer.above = Some(Above { relation, columns: m.columns.clone(), written });
+        writer
+    });
+    let members = members.collect();
     Ok(Box::new(ModifyOp { node, input, writer, members, batch_rows_min, done: false, pending: Pending::default() }))
 }
 

@@ -160,7 +160,10 @@ impl Planner<'_> {
         }
         self.note_written(oid);
         let builder = TargetBuilder { catalog: self.context.catalog, session: self.context.session };
-        let target = Arc::new(builder.table(oid)?);
+        let mut target = builder.table(oid)?;
+        let required = &query.range_table[entry].required;
+        target.written = required.inserted.iter().chain(&required.updated).copied().collect();
+        let target = Arc::new(target);
         let counts = self.levels.len() == 1;
         if query.command == Command::Insert {
             return self.insert(query, entry, &relation, target, counts);

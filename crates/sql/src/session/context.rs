@@ -264,12 +264,12 @@ impl melba_functions::Session for StatementContext {
         &*self.session.instance.live
     }
 
-    fn search_path(&self) -> Vec<Oid> {
-        self.path.path.to_vec()
+    fn user(&self) -> Oid {
+        self.user.oid
     }
 
-    fn temporary_namespace(&self) -> Oid {
-        self.path.temporary
+    fn search_path(&self) -> Vec<Oid> {
+        self.path.path.to_vec()
     }
 
     fn shown_expression(&self, text: &str, relation: Oid, pretty: bool) -> Result<String> {

@@ -24,7 +24,10 @@ use crate::table::{TableWriter, TargetBuilder};
 use crate::transaction::Tx;
 
 /// Runs queries for statements that contain one.
-pub type RunQuery<'a> = &'a dyn Fn(&N) -> Result<Outcome>;
+pub type RunQuery<'a> = &'a dyn Fn(&StatementContext, &N) -> Result<Outcome>;
+
+/// The same in the statement's own surroundings.
+pub type Query<'a> = &'a dyn Fn(&N) -> Result<Outcome>;
 
 /// Runs a defining statement; `None` when the statement is none.
 pub fn run(context: &StatementContext, statement: &Statement, query: RunQuery<'_>) -> Option<Result<Outcome>> {
@@ -46,19 +49,21 @@ pub fn run(context: &StatementContext, statement: &Statement, query: RunQuery<'_
     };
     with_ddl(context, tx, (source, start), |ddl| {
         let exec = || exec_context(context, tx);
+        let run_query = query;
+        let query = |node: &N| run_query(context, node);
         match &statement.node {
-            N::CopyStmt(s) => Some(copy(ddl, tx, s, &exec, query)),
+            N::CopyStmt(s) => Some(copy(ddl, tx, s, &exec, &query)),
             N::CreateTableAsStmt(s) => {
                 let prepared = |s: &ExecuteStmt| pipeline::run_prepared(context, tx, s);
-                Some(create_table_as(ddl, tx, s, &exec, query, &prepared))
+                Some(create_table_as(ddl, tx, s, &exec, &query, &prepared))
             }
             N::SelectStmt(s) if s.into_clause.is_some() => {
                 let mut bare = s.clone();
                 let into = bare.into_clause.take()?;
                 let node = N::SelectStmt(bare);
-                Some(fill_new_table(ddl, tx, &into, &node, RelationKind::Table, false, &exec, query))
+                Some(fill_new_table(ddl, tx, &into, &node, RelationKind::Table, false, &exec, &query))
             }
-            N::RefreshMatViewStmt(s) => Some(refresh(ddl, tx, s, &exec, query)),
+            N::RefreshMatViewStmt(s) => Some(refresh(ddl, context, tx, s, run_query)),
             N::ConstraintsSetStmt(s) => Some(set_constraints(ddl, context, s)),
             N::ReindexStmt(s) => Some(maintenance::reindex(ddl, s)),
             N::ClusterStmt(s) => Some(maintenance::cluster(ddl, s)),
@@ -106,12 +111,16 @@ fn with_temporary_schema(context: &StatementContext, tx: &Arc<Tx>) -> Result<Sta
 fn with_ddl<T>(context: &StatementContext, tx: &Arc<Tx>, (source, start): (&str, usize), f: impl FnOnce(&Ddl<'_>) -> T) -> T {
     let session_for =
         |catalog: Arc<Catalog>| -> Arc<dyn FunctionSession> { Arc::new(StatementContext { catalog, ..context.clone() }) };
+    let maintainer = |catalog: Arc<Catalog>, owner: Oid| -> Arc<dyn FunctionSession> {
+        Arc::new(StatementContext { catalog, ..context.clone() }.maintaining(owner))
+    };
     let temporary_namespace = || temporary_namespace(context, tx);
     let stored_password = |role: &str, password: &str| stored_password(context, role, password);
     f(&Ddl {
         tx,
         session: context,
         session_for: &session_for,
+        maintainer: &maintainer,
         path: &context.path.path,
         creation_namespace: context.path.creation,
         temporary: context.path.temporary,
@@ -126,6 +135,9 @@ fn with_ddl<T>(context: &StatementContext, tx: &Arc<Tx>, (source, start): (&str,
 
 /// The session's temporary schema, made when it is first needed.
 fn temporary_namespace(context: &StatementContext, tx: &Tx) -> Result<Oid> {
+    if context.user.restricted {
+        bail!(INSUFFICIENT_PRIVILEGE, "cannot create temporary table within security-restricted operation");
+    }
     let mut held = context.session.temporary_namespace.lock();
     // A rollback may have taken it away again.
     if held.is_valid() && tx.catalog().namespace(*held).is_some() {
@@ -168,7 +180,7 @@ fn exec_context(context: &StatementContext, tx: &Arc<Tx>) -> ExecContext {
     ExecContext::plain(Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() }), tx)
 }
 
-fn copy(ddl: &Ddl<'_>, tx: &Arc<Tx>, s: &CopyStmt, exec: &dyn Fn() -> ExecContext, query: RunQuery<'_>) -> Result<Outcome> {
+fn copy(ddl: &Ddl<'_>, tx: &Arc<Tx>, s: &CopyStmt, exec: &dyn Fn() -> ExecContext, query: Query<'_>) -> Result<Outcome> {
     statement::run(&CopyContext { ddl, tx, exec, query }, s)
 }
 
@@ -177,7 +189,7 @@ fn create_table_as(
     tx: &Arc<Tx>,
     s: &CreateTableAsStmt,
     exec: &dyn Fn() -> ExecContext,
-    query: RunQuery<'_>,
+    query: Query<'_>,
     prepared: &dyn Fn(&ExecuteStmt) -> Result<Outcome>,
 ) -> Result<Outcome> {
     let into = s.into.as_deref().ok_or_else(|| DbError::internal("CREATE TABLE AS without a name"))?;
@@ -244,7 +256,7 @@ fn fill_new_table(
     kind: RelationKind,
     if_not_exists: bool,
     exec: &dyn Fn() -> ExecContext,
-    query: RunQuery<'_>,
+    query: Query<'_>,
 ) -> Result<Outcome> {
     let name = into.rel.as_ref().ok_or_else(|| DbError::internal("CREATE TABLE AS without a name"))?;
     let word = if kind == RelationKind::Table { "SELECT" } else { "CREATE MATERIALIZED VIEW" };
@@ -286,7 +298,7 @@ fn fill_new_table(
 }
 
 /// Inserts all rows of a query; their number.
-fn insert_all(tx: &Arc<Tx>, table: Oid, node: &N, exec: &dyn Fn() -> ExecContext, query: RunQuery<'_>) -> Result<u64> {
+fn insert_all(tx: &Arc<Tx>, table: Oid, node: &N, exec: &dyn Fn() -> ExecContext, query: Query<'_>) -> Result<u64> {
     insert_rows(tx, table, query(node)?, exec)
 }
 
@@ -310,11 +322,12 @@ fn insert_rows(tx: &Arc<Tx>, table: Oid, rows: Outcome, exec: &dyn Fn() -> ExecC
     Ok(rows)
 }
 
+/// REFRESH MATERIALIZED VIEW. The view's functions run as its owner, whoever refreshes it.
 fn refresh(
     ddl: &Ddl<'_>,
+    context: &StatementContext,
     tx: &Arc<Tx>,
     s: &RefreshMatViewStmt,
-    exec: &dyn Fn() -> ExecContext,
     query: RunQuery<'_>,
 ) -> Result<Outcome> {
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("REFRESH without a name"))?;
@@ -322,13 +335,16 @@ fn refresh(
     if relation.kind != RelationKind::MaterializedView {
         bail!(FEATURE_NOT_SUPPORTED, "\"{}\" is not a materialized view", relation.name);
     }
-    ddl.require_owner(relation.owner, "materialized view", &relation.name)?;
+    if !ddl.catalog().has_relation_privileges(ddl.user, &relation, acl::MAINTAIN) {
+        return Err(super::permissions::denied(&relation));
+    }
     let text = relation.view_query.as_deref().ok_or_else(|| DbError::internal("materialized view without a query"))?;
     let parsed = crate::parse::parse(text)?;
     let statement = parsed.statements.first().ok_or_else(|| DbError::internal("materialized view with an empty query"))?;
     ddl.empty_table(relation.oid)?;
     if !s.skip_data {
-        insert_all(tx, relation.oid, &statement.node, exec, query)?;
+        let owners = context.maintaining(relation.owner);
+        insert_all(tx, relation.oid, &statement.node, &|| exec_context(&owners, tx), &|node| query(&owners, node))?;
     }
     let now = ddl.relation(relation.oid)?;
     ddl.put_relation(Relation { populated: !s.skip_data, ..(*now).clone() });

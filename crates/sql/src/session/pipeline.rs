@@ -390,7 +390,7 @@ impl RowSource for PlanRows {
 }
 
 pub(super) fn execute_utility(context: &StatementContext, tx: &Arc<Tx>, statement: &Statement) -> Result<Outcome> {
-    let query = |node: &NodeEnum| run_query(context, tx, node);
+    let query = |context: &StatementContext, node: &NodeEnum| run_query(context, tx, node);
     let Some(result) = define::run(context, statement, &query) else {
         return Err(define::unsupported(&statement.node, statement.text()));
     };

@@ -107,6 +107,9 @@ impl StatementContext {
         let mut settings = self.session.settings.lock();
         match name.to_ascii_lowercase().as_str() {
             user_setting @ ("role" | "session_authorization") => {
+                if self.user.restricted {
+                    bail!(INSUFFICIENT_PRIVILEGE, "cannot set parameter \"{user_setting}\" within security-restricted operation");
+                }
                 let role = Some(&args[1]).filter(|v| !v.is_null()).map(Datum::as_str);
                 let role = role.filter(|r| !(user_setting == "role" && *r == "none"));
                 if let Some(role) = role {

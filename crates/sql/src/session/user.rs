@@ -19,15 +19,23 @@ pub struct User {
     pub session_oid: Oid,
     pub session_name: Arc<str>,
     pub superuser: bool,
+    /// What runs belongs to somebody else than who made it run: it may not change roles or leave temporary objects.
+    pub restricted: bool,
 }
 
 impl User {
+    /// `role` as the current user, if there is such a role.
+    pub fn acting_as(&self, catalog: &Catalog, role: Oid) -> User {
+        let Some(role) = catalog.role(role) else { return self.clone() };
+        User { oid: role.oid, name: role.name.clone(), superuser: role.superuser, ..self.clone() }
+    }
+
     /// The roles that SET SESSION AUTHORIZATION and SET ROLE have left. A role that was dropped meanwhile counts as never set.
     pub fn of(state: &SessionState, settings: &Settings, catalog: &Catalog) -> User {
         let find = |setting: &str| catalog.role_by_name(settings.get(setting).as_text()).map(|r| (r.oid, r.name.clone()));
         let (session_oid, session_name) = find("session_authorization").unwrap_or((state.user_oid, state.user.clone()));
         let (oid, name) = find("role").unwrap_or((session_oid, session_name.clone()));
-        User { superuser: catalog.is_superuser(oid), oid, name, session_oid, session_name }
+        User { superuser: catalog.is_superuser(oid), oid, name, session_oid, session_name, restricted: false }
     }
 }
 

@@ -300,7 +300,7 @@ impl TableWriter {
     fn check_batch(&mut self, ctx: &ExecContext, target: &TableTarget, batch: &mut Batch) -> Result<(), (usize, DbError)> {
         let expressions = target.generated.iter().map(|(_, e)| e).chain(target.checks.iter().map(|check| &check.condition));
         let is_volatile = expressions.into_iter().any(Expression::is_volatile);
-        let is_routed = self.routed.is_some() || target.partition.is_empty();
+        let is_routed = self.routed || target.partition.is_empty();
         if !is_volatile && is_routed && matches!(is_accepted(ctx, target, batch), Ok(true)) {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! The errors of constraint violations, as PostgreSQL words them.
 
-use melba_catalog::{Catalog, Constraint, Relation};
+use melba_catalog::{Catalog, Column, Constraint, Relation, acl};
 use melba_functions::{Session, io};
 use melba_types::{Datum, DbError, Oid, err};
 
@@ -21,13 +21,25 @@ fn shown(session: &dyn Session, ty: Oid, value: &Datum) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// `(1, null, abc)`: the row, long values cut.
-pub fn failing_row(session: &dyn Session, relation: &Relation, row: &[Datum]) -> String {
-    let mut parts = Vec::new();
-    for (column, value) in relation.columns.iter().zip(row) {
-        if column.dropped {
+/// Whether the session's user may see all of a relation's values.
+pub fn sees_all(session: &dyn Session, relation: &Relation) -> bool {
+    session.catalog().has_relation_privileges(session.user(), relation, acl::SELECT)
+}
+
+pub fn sees(session: &dyn Session, relation: &Relation, column: &Column) -> bool {
+    session.catalog().has_column_privileges(session.user(), relation, column, acl::SELECT)
+}
+
+/// `Failing row contains (1, null, abc).`, long values cut. Columns that the user may neither read nor has written (`written`) are
+/// left out, and the others named; `None`: there is none to show.
+pub fn failing_row(session: &dyn Session, relation: &Relation, written: &[i16], row: &[Datum]) -> Option<String> {
+    let all = sees_all(session, relation);
+    let (mut names, mut parts) = (Vec::new(), Vec::new());
+    for (at, (column, value)) in relation.columns.iter().zip(row).enumerate() {
+        if column.dropped || !(all || written.contains(&(at as i16 + 1)) || sees(session, relation, column)) {
             continue;
         }
+        names.push(&*column.name);
         if column.generated == b'v' {
             parts.push("virtual".to_owned());
             continue;
@@ -43,7 +55,20 @@ pub fn failing_row(session: &dyn Session, relation: &Relation, row: &[Datum]) ->
         }
         parts.push(text);
     }
-    format!("Failing row contains ({}).", parts.join(", "))
+    let values = parts.join(", ");
+    match all {
+        true => Some(format!("Failing row contains ({values}).")),
+        false if names.is_empty() => None,
+        false => Some(format!("Failing row contains ({}) = ({values}).", names.join(", "))),
+    }
+}
+
+/// An error with a detail, if there is one.
+fn with_detail(error: DbError, detail: Option<String>) -> DbError {
+    match detail {
+        Some(detail) => error.detail(detail),
+        None => error,
+    }
 }
 
 fn at_table(error: DbError, session: &dyn Session, relation: &Relation) -> DbError {
@@ -52,29 +77,30 @@ fn at_table(error: DbError, session: &dyn Session, relation: &Relation) -> DbErr
     error.schema(schema).table(&*relation.name)
 }
 
-pub fn not_null(session: &dyn Session, target: &TableTarget, column: usize, row: &[Datum]) -> DbError {
+/// `detail`: the failing row, as far as it may be shown.
+pub fn not_null(session: &dyn Session, target: &TableTarget, column: usize, detail: Option<String>) -> DbError {
     let relation = &target.relation;
     let name = &relation.columns[column].name;
     let error = err!(
         NOT_NULL_VIOLATION,
         "null value in column \"{name}\" of relation \"{}\" violates not-null constraint",
         relation.name
-    )
-    .detail(failing_row(session, relation, row));
+    );
+    let error = with_detail(error, detail);
     at_table(error, session, relation).column(&**name)
 }
 
-pub fn check(session: &dyn Session, target: &TableTarget, constraint: &str, row: &[Datum]) -> DbError {
+pub fn check(session: &dyn Session, target: &TableTarget, constraint: &str, detail: Option<String>) -> DbError {
     let relation = &target.relation;
-    let error = err!(CHECK_VIOLATION, "new row for relation \"{}\" violates check constraint \"{constraint}\"", relation.name)
-        .detail(failing_row(session, relation, row));
+    let error = err!(CHECK_VIOLATION, "new row for relation \"{}\" violates check constraint \"{constraint}\"", relation.name);
+    let error = with_detail(error, detail);
     at_table(error, session, relation).constraint(constraint)
 }
 
-pub fn partition(session: &dyn Session, target: &TableTarget, row: &[Datum]) -> DbError {
+pub fn partition(session: &dyn Session, target: &TableTarget, detail: Option<String>) -> DbError {
     let relation = &target.relation;
-    let error = err!(CHECK_VIOLATION, "new row for relation \"{}\" violates partition constraint", relation.name)
-        .detail(failing_row(session, relation, row));
+    let error = err!(CHECK_VIOLATION, "new row for relation \"{}\" violates partition constraint", relation.name);
+    let error = with_detail(error, detail);
     at_table(error, session, relation)
 }
 
@@ -87,18 +113,27 @@ fn key_text(session: &dyn Session, names: &[String], types: &[Oid], values: &[Da
 /// 23505.
 pub fn unique(session: &dyn Session, target: &TableTarget, index: &IndexTarget, values: &[Datum]) -> DbError {
     let error = err!(UNIQUE_VIOLATION, "duplicate key value violates unique constraint \"{}\"", index.name);
-    at_table(error.detail(format!("{} already exists.", index_key(session, target, index, values))), session, &target.relation)
-        .constraint(&*index.name)
+    let detail = index_key(session, target, index, values).map(|key| format!("{key} already exists."));
+    at_table(with_detail(error, detail), session, &target.relation).constraint(&*index.name)
 }
 
 /// CREATE UNIQUE INDEX over rows that are not unique.
 pub fn not_unique(session: &dyn Session, target: &TableTarget, index: &IndexTarget, values: &[Datum]) -> DbError {
     let error = err!(UNIQUE_VIOLATION, "could not create unique index \"{}\"", index.name);
-    at_table(error.detail(format!("{} is duplicated.", index_key(session, target, index, values))), session, &target.relation)
-        .constraint(&*index.name)
+    let detail = index_key(session, target, index, values).map(|key| format!("{key} is duplicated."));
+    at_table(with_detail(error, detail), session, &target.relation).constraint(&*index.name)
 }
 
-fn index_key(session: &dyn Session, target: &TableTarget, index: &IndexTarget, values: &[Datum]) -> String {
+/// `None`: the user may not read all of the columns.
+fn index_key(session: &dyn Session, target: &TableTarget, index: &IndexTarget, values: &[Datum]) -> Option<String> {
+    let relation = &target.relation;
+    let may_see = |part: &PartSource| match part {
+        PartSource::Column(column) => sees(session, relation, &relation.columns[*column]),
+        PartSource::Expression(_) => false,
+    };
+    if !sees_all(session, relation) && !index.parts.iter().all(|part| may_see(&part.source)) {
+        return None;
+    }
     let catalog = session.catalog();
     let info = catalog.relation(index.oid).and_then(|r| r.index.clone());
     let mut names = Vec::new();
@@ -116,12 +151,15 @@ fn index_key(session: &dyn Session, target: &TableTarget, index: &IndexTarget, v
             }
         }
     }
-    key_text(session, &names, &types, values)
+    Some(key_text(session, &names, &types, values))
 }
 
-/// The key of a foreign key's row: of the referencing or of the referenced table.
+/// The key of a foreign key's row: of the referencing or of the referenced table. Just `Key` for a user who may not read it.
 fn foreign_key_text(session: &dyn Session, relation: &Relation, columns: &[i16], values: &[Datum]) -> String {
     let column = |n: &i16| &relation.columns[*n as usize - 1];
+    if !sees_all(session, relation) && !columns.iter().all(|n| sees(session, relation, column(n))) {
+        return "Key".into();
+    }
     let names: Vec<String> = columns.iter().map(|n| melba_catalog::quote_ident(&column(n).name).into_owned()).collect();
     let types: Vec<Oid> = columns.iter().map(|n| column(n).ty).collect();
     key_text(session, &names, &types, values)

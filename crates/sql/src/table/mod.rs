@@ -29,4 +29,4 @@ pub(crate) use routing::{ColumnMap, Routed};
 pub(crate) use target::plain_parts;
 pub use target::{IndexPart, IndexTarget, PartSource, TableTarget, TargetBuilder};
 pub(crate) use toast::{ChunkScan, RowCopier, forget_value};
-pub use writer::{Conflict, TableWriter};
+pub use writer::{Above, Conflict, TableWriter};

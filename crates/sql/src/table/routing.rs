@@ -9,9 +9,10 @@ use melba_functions::io;
 use melba_types::{Batch, Datum, DbError, Oid, Result, RowId, err};
 
 use super::batch::RowError;
+use super::error;
 use super::partition::{PartitionMap, key_values};
 use super::target::{PartSource, TableTarget, TargetBuilder};
-use super::writer::TableWriter;
+use super::writer::{Above, TableWriter};
 use crate::execute::ExecContext;
 use crate::execute::expression::repeat;
 
@@ -180,16 +181,25 @@ fn no_partition(ctx: &ExecContext, table: &Relation, map: &PartitionMap, values:
     let names: Vec<String> = key.columns.iter().map(name).collect();
     let values: Vec<String> = values.iter().zip(key.columns.iter().map(|c| c.ty)).map(shown).collect();
     let schema = ctx.catalog().namespace(table.namespace).map_or("", |n| &n.name);
-    err!(CHECK_VIOLATION, "no partition of relation \"{}\" found for row", table.name)
-        .detail(format!("Partition key of the failing row contains ({}) = ({}).", names.join(", "), values.join(", ")))
-        .schema(schema)
-        .table(&*table.name)
+    let seen = |c: &melba_catalog::PartitionColumn| {
+        c.expression.is_none() && error::sees(&*ctx.session, table, &table.columns[c.column as usize - 1])
+    };
+    let error = err!(CHECK_VIOLATION, "no partition of relation \"{}\" found for row", table.name);
+    let error = match error::sees_all(&*ctx.session, table) || key.columns.iter().all(seen) {
+        true => {
+            error.detail(format!("Partition key of the failing row contains ({}) = ({}).", names.join(", "), values.join(", ")))
+        }
+        false => error,
+    };
+    error.schema(schema).table(&*table.name)
 }
 
 /// One statement's writers of the partitions that it has met.
 pub(super) struct Router {
     pub routing: Arc<Routing>,
     txn: Arc<Transaction>,
+    /// As `TableTarget::written`, of the root.
+    written: Vec<i16>,
     writers: Vec<Option<TableWriter>>,
     /// Numbers, among the rows of the statement, of the rows that each leaf was given in batches.
     numbers: Vec<Vec<u64>>,
@@ -207,17 +217,19 @@ pub struct Routed {
 }
 
 impl Router {
-    pub fn new(routing: Arc<Routing>, txn: Arc<Transaction>) -> Router {
+    pub fn new(routing: Arc<Routing>, txn: Arc<Transaction>, written: Vec<i16>) -> Router {
         let leaves = routing.leaves.len();
         let writers = (0..leaves).map(|_| None).collect();
-        Router { routing, txn, writers, numbers: vec![vec![]; leaves], held: None, count: 0 }
+        Router { routing, txn, written, writers, numbers: vec![vec![]; leaves], held: None, count: 0 }
     }
 
     fn writer(&mut self, ctx: &ExecContext, leaf: usize) -> Result<&mut TableWriter> {
         if self.writers[leaf].is_none() {
             let mut writer = TableWriter::new(self.routing.target(ctx, leaf)?, self.txn.clone());
             let root = self.routing.tables[0].relation.clone();
-            writer.routed = Some((root, self.routing.leaves[leaf].columns.clone()));
+            writer.routed = true;
+            let columns = self.routing.leaves[leaf].columns.clone();
+            writer.above = Some(Above { relation: root, columns, written: self.written.clone() });
             self.writers[leaf] = Some(writer);
         }
         self.writers[leaf].as_mut().ok_or_else(|| DbError::internal("a partition without its writer"))

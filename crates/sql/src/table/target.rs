@@ -47,6 +47,8 @@ pub struct TableTarget {
     pub partition: Vec<PartitionCheck>,
     /// Of a partitioned table, whose own tree is none: where its rows go.
     pub routing: Option<Arc<Routing>>,
+    /// Attribute numbers of columns that the statement writes, whose values its user knows.
+    pub written: Vec<i16>,
 }
 
 #[derive(Debug)]
@@ -278,6 +280,7 @@ impl TargetBuilder<'_> {
         Ok(TableTarget {
             partition: self.partition_checks(&relation)?,
             routing,
+            written: Vec::new(),
             tree,
             layout: RowLayout::new(kinds),
             key_columns: key_columns(self.catalog, &relation, &constraints),

@@ -34,20 +34,32 @@ pub struct TableWriter {
     pub(super) rows: Rows,
     /// What must be checked or done once the statement's own changes are made.
     pub events: Events,
-    /// Of a partition whose rows come from a table above, and so are known to be in its bounds: that table, as which messages show
-    /// rows.
-    pub routed: Option<(Arc<Relation>, ColumnMap)>,
+    /// Of a partition whose rows come from a table above, and so are known to be in its bounds.
+    pub routed: bool,
+    /// Of a table that a statement reaches by another one above it.
+    pub above: Option<Above>,
     /// Of a partitioned table.
     pub(super) router: Option<Box<Router>>,
 }
 
+/// The table that a statement names, of one below it that it writes to.
+#[derive(Clone)]
+pub struct Above {
+    pub relation: Arc<Relation>,
+    pub columns: ColumnMap,
+    /// As `TableTarget::written`.
+    pub written: Vec<i16>,
+}
+
 impl TableWriter {
     pub fn new(target: Arc<TableTarget>, txn: Arc<Transaction>) -> TableWriter {
-        let router = target.routing.as_ref().map(|routing| Box::new(Router::new(routing.clone(), txn.clone())));
+        let router =
+            target.routing.as_ref().map(|routing| Box::new(Router::new(routing.clone(), txn.clone(), target.written.clone())));
         TableWriter {
             target,
             txn,
-            routed: None,
+            routed: false,
+            above: None,
             router,
             former: RowFormer::default(),
             row: Vec::new(),
@@ -100,10 +112,10 @@ impl TableWriter {
 
     /// 23514 for a row that is not in the bounds of the partition it is written to by name.
     pub(super) fn check_in_partition(&self, ctx: &ExecContext, row: &[Datum]) -> Result<()> {
-        if self.routed.is_some() || self.is_in_partition(ctx, &self.target, row)? {
+        if self.routed || self.is_in_partition(ctx, &self.target, row)? {
             return Ok(());
         }
-        Err(error::partition(&*ctx.session, &self.target, &self.shown(ctx, &self.target, row)?))
+        Err(error::partition(&*ctx.session, &self.target, self.row_detail(ctx, &self.target, row)?))
     }
 
     fn is_in_partition(&self, ctx: &ExecContext, target: &TableTarget, row: &[Datum]) -> Result<bool> {
@@ -275,24 +287,24 @@ impl TableWriter {
     fn check(&self, ctx: &ExecContext, target: &TableTarget, row: &[Datum]) -> Result<()> {
         for &column in &target.not_null {
             if row[column].is_null() {
-                let error = error::not_null(&*ctx.session, target, column, &self.shown(ctx, target, row)?);
-                return self.as_above(ctx, error, target, row);
+                return Err(error::not_null(&*ctx.session, target, column, self.row_detail(ctx, target, row)?));
             }
         }
         for check in &target.checks {
             if matches!(check.condition.eval_row(ctx, row)?, Datum::Bool(false)) {
-                let error = error::check(&*ctx.session, target, &check.name, &self.shown(ctx, target, row)?);
-                return self.as_above(ctx, error, target, row);
+                return Err(error::check(&*ctx.session, target, &check.name, self.row_detail(ctx, target, row)?));
             }
         }
         self.check_in_partition(ctx, row)
     }
 
-    /// The error about a row, shown as one of the table that it was written to.
-    fn as_above(&self, ctx: &ExecContext, error: DbError, target: &TableTarget, row: &[Datum]) -> Result<()> {
-        let Some((above, columns)) = &self.routed else { return Err(error) };
-        let row = columns.up(self.shown(ctx, target, row)?);
-        Err(error.detail(error::failing_row(&*ctx.session, above, &row)))
+    /// The row of an error, as one of the table that the statement names.
+    fn row_detail(&self, ctx: &ExecContext, target: &TableTarget, row: &[Datum]) -> Result<Option<String>> {
+        let row = self.shown(ctx, target, row)?;
+        Ok(match &self.above {
+            Some(above) => error::failing_row(&*ctx.session, &above.relation, &above.written, &above.columns.up(row)),
+            None => error::failing_row(&*ctx.session, &target.relation, &target.written, &row),
+        })
     }
 
     /// The row as messages show it.

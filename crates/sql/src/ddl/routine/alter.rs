@@ -89,6 +89,7 @@ impl Ddl<'_> {
     pub fn alter_routine_owner(&self, kind: ObjectType, node: Option<&Node>, owner: Oid) -> Result<()> {
         let f = self.named_routine(kind, node)?;
         self.require_routine_owner(&f)?;
+        self.check_new_owner(f.owner, owner, Some(f.namespace))?;
         let acl = given(&f.acl, f.owner, owner);
         self.put_function(Function { owner, acl, ..(*f).clone() });
         Ok(())

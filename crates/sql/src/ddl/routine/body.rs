@@ -70,7 +70,7 @@ impl Ddl<'_> {
                 if let Some(what) = deparse::unprintable(query) {
                     return Err(DbError::unsupported(format!("{what} in an unquoted SQL function body")));
                 }
-                depends_on.extend(query.dependencies());
+                depends_on.extend(self.usable(query.dependencies())?);
             }
             let text = deparse::stored_body(c, &queries, &scope, is_return);
             let function = "SQL function \"".to_owned() + &f.name + "\"";

@@ -71,6 +71,7 @@ impl Ddl<'_> {
             return Err(wrong(format!("{what} cannot accept set arguments")).at(p.location));
         }
         let (ty, _) = self.type_from_name(name)?;
+        self.require_type(ty)?;
         let mode = Mode::try_from(p.mode).unwrap_or(Mode::FuncParamDefault);
         let letter = match mode {
             Mode::FuncParamOut => b'o',
@@ -144,7 +145,7 @@ impl Ddl<'_> {
             if e.has_vars() {
                 bail!(INVALID_COLUMN_REFERENCE, "cannot use table references in parameter default value");
             }
-            Ok((deparse::expression(c, &e, None), e.dependencies()))
+            Ok((deparse::expression(c, &e, None), self.usable(e.dependencies())?))
         })?;
         all.defaults.push(text.into());
         all.depends_on.extend(depends_on);
@@ -157,6 +158,7 @@ impl Ddl<'_> {
             return parameters.result.map(|ty| (ty, false)).ok_or_else(|| wrong("function result type must be specified"));
         };
         let ty = self.argument_type(name)?;
+        self.require_type(ty)?;
         if let Some(result) = parameters.result
             && result != ty
         {

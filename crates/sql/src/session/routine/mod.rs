@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use melba_catalog::{Function, classes};
 use melba_functions::{RoutineCall, RoutineRows};
-use melba_types::{Datum, DbError, Result, limits};
+use melba_types::{Datum, DbError, Oid, Result, limits};
 
 pub(super) use body::BodyCache;
 pub(crate) use body::check_statement as check_routine_statement;
@@ -43,11 +43,8 @@ impl StatementContext {
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
         let catalog_version = tx.cluster().catalog_version();
         let mut inner = StatementContext { catalog: tx.catalog(), catalog_version, ..self.clone() };
-        if function.security_definer
-            && let Some(owner) = inner.catalog.role(function.owner)
-        {
-            let (oid, name, superuser) = (owner.oid, owner.name.clone(), owner.superuser);
-            inner.user = Arc::new(User { oid, name, superuser, ..User::clone(&self.user) });
+        if function.security_definer {
+            inner.user = Arc::new(self.user.acting_as(&inner.catalog, function.owner));
         }
         let settings = match function.config.is_empty() {
             true => None,
@@ -57,6 +54,15 @@ impl StatementContext {
             inner.look_at_settings();
         }
         Ok((Arc::new(inner), settings))
+    }
+
+    /// The surroundings in which what belongs to `owner` is computed for somebody else: the owner's privileges, and a search path
+    /// into which nobody can put anything.
+    pub(super) fn maintaining(&self, owner: Oid) -> StatementContext {
+        let user = User { restricted: true, ..self.user.acting_as(&self.catalog, owner) };
+        let temporary = *self.session.temporary_namespace.lock();
+        let path = SearchPath::new("pg_catalog, pg_temp", &self.catalog, &user, temporary);
+        StatementContext { user: Arc::new(user), path: Arc::new(path), ..self.clone() }
     }
 
     /// Takes over what the session's settings say now.
