@@ -71,8 +71,7 @@ impl Ddl<'_> {
     fn may_use_schema(&self, role: Oid, namespace: Oid, privilege: u64) -> bool {
         let catalog = self.catalog();
         catalog.namespace(namespace).is_none_or(|n| {
-            self.is_own_temporary(namespace)
-                || catalog.has_privileges(role, AclKind::Namespace, n.owner, &n.acl, privilege)
+            self.is_own_temporary(namespace) || catalog.has_privileges(role, AclKind::Namespace, n.owner, &n.acl, privilege)
         })
     }
 
