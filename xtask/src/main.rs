@@ -97,9 +97,20 @@ fn ci() -> Result<(), String> {
     cargo(&["test", "--workspace", "--quiet"])?;
     threads()?;
     sim::ci()?;
-    for task in
-        ["clients", "tour", "soak", "crash", "history", "memory", "durability", "longrun", "compare", "wire", "dumps", "isolation"]
-    {
+    for task in [
+        "clients",
+        "tour",
+        "soak",
+        "crash",
+        "history",
+        "memory",
+        "durability",
+        "longrun",
+        "compare",
+        "wire",
+        "dumps",
+        "isolation",
+    ] {
         server_task(task, &[])?;
     }
     differential::ci()

@@ -78,7 +78,6 @@ pub(crate) fn read_request(connection: &mut Connection, cancel: impl Fn(i32, &[u
                 }
                 continue;
             }
-            NextStartup::Foreign => return Ok(None),
             NextStartup::Packet(Startup::Cancel { pid, secret }, _) => {
                 cancel(pid, secret);
                 return Ok(None);
@@ -330,12 +329,8 @@ fn register(
     // Others may have come since it was looked for.
     instance.backends.add(Arc::new(backend), &limits).map_err(|exceeded| match exceeded {
         Exceeded::Server => too_many_clients(),
-        Exceeded::Role => {
-            fatal(err!(TOO_MANY_CONNECTIONS, "too many connections for role \"{}\"", request.user))
-        }
-        Exceeded::Database => {
-            fatal(err!(TOO_MANY_CONNECTIONS, "too many connections for database \"{}\"", request.database))
-        }
+        Exceeded::Role => fatal(err!(TOO_MANY_CONNECTIONS, "too many connections for role \"{}\"", request.user)),
+        Exceeded::Database => fatal(err!(TOO_MANY_CONNECTIONS, "too many connections for database \"{}\"", request.database)),
     })
 }
 

@@ -85,11 +85,6 @@ impl PrivateRun {
             PrivateRun::Index(run) => run.segment,
         }
     }
-
-    pub fn file(&self) -> u64 {
-        self.segment().file
-    }
-
     /// Rows or entries, tombstones too.
     pub fn len(&self) -> u64 {
         match self {
