@@ -281,25 +281,7 @@ impl Engine {
             clock,
             _lock: lock,
         };
-        let mut edits = shared.load(&state)?;
-        shared.wal.belongs_to(state.belongs());
-        let found = shared.replay(&state, progress)?;
-        with_space_of(&*shared.directory, || Ok(shared.wal.begin(found.log_end)?))?;
-        edits.extend(found.edits.iter().cloned());
-        edits.push(Edit::Log(shared.wal.known()));
-        shared.snapshots = Snapshots::new(found.csn);
-        shared.pipeline = Pipeline::new(found.csn);
-        *shared.next_tree.get_mut() = found.next_tree;
-        shared.all_trees().iter().for_each(|tree| shared.note_flushed(tree));
-        // First the manifest forgets files, and a clean stop, then they go: nothing that may fail comes in between.
-        let strays = shared.strays(&found)?;
-        let manifest = shared.manifest.get_mut();
-        with_space_of(&*shared.directory, || manifest.reserve(&edits, 0))?;
-        manifest.install(&edits)?;
-        shared.wal.belongs_to(manifest.state().belongs());
-        shared.reserve = Reserve::new(&shared.directory, shared.options.reserve_bytes());
-        // What cannot be removed now is a stray for the next start.
-        strays.iter().for_each(|name| drop(shared.files.directory.remove(name)));
+        shared.recover(&state, progress)?;
         Ok(Arc::new(Engine { shared: Arc::new(shared), threads: Mutex::default() }))
     }
 

@@ -19,13 +19,16 @@ use melba_types::{Csn, Lsn};
 use melba_wal::Record;
 
 use crate::batch::{self, Operation};
+use crate::commit::Pipeline;
 use crate::engine::Shared;
 use crate::error::{EngineError, Result};
 use crate::levels::{Run, segment_number};
 use crate::manifest::{Edit, ManifestState, SegmentFile, SequenceRecord, TreeRecord};
 use crate::progress::RecoveryProgress;
 use crate::replay::Targets;
+use crate::reserve::{Reserve, with_space_of};
 use crate::sequence::Sequence;
+use crate::snapshot::Snapshots;
 use crate::sync::atomic::Ordering;
 use crate::tree::{Persistence, Tree, TreeData};
 
@@ -101,6 +104,30 @@ impl Shared {
             }
         }
         self.add_tree(Arc::new(tree));
+        Ok(())
+    }
+
+    /// The manifest's state, then what the log has after it; both are left so that what is open now is their beginning.
+    pub(crate) fn recover(&mut self, state: &ManifestState, progress: &RecoveryProgress) -> Result<()> {
+        let mut edits = self.load(state)?;
+        self.wal.belongs_to(state.belongs());
+        let found = self.replay(state, progress)?;
+        with_space_of(&*self.directory, || Ok(self.wal.begin(found.log_end)?))?;
+        edits.extend(found.edits.iter().cloned());
+        edits.push(Edit::Log(self.wal.known()));
+        self.snapshots = Snapshots::new(found.csn);
+        self.pipeline = Pipeline::new(found.csn);
+        *self.next_tree.get_mut() = found.next_tree;
+        self.all_trees().iter().for_each(|tree| self.note_flushed(tree));
+        // First the manifest forgets files, and a clean stop, then they go: nothing that may fail comes in between.
+        let strays = self.strays(&found)?;
+        let manifest = self.manifest.get_mut();
+        with_space_of(&*self.directory, || manifest.reserve(&edits, 0))?;
+        manifest.install(&edits)?;
+        self.wal.belongs_to(manifest.state().belongs());
+        self.reserve = Reserve::new(&self.directory, self.options.reserve_bytes());
+        // What cannot be removed now is a stray for the next start.
+        strays.iter().for_each(|name| drop(self.files.directory.remove(name)));
         Ok(())
     }
 

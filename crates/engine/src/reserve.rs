@@ -7,10 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use melba_vfs::Directory;
-use parking_lot::Mutex;
-
 use crate::error::Result;
+use crate::sync::Mutex;
+use melba_vfs::Directory;
 
 const NAME: &str = "reserve";
 /// Zeros written at a time.

@@ -59,6 +59,7 @@ struct Thread {
 }
 
 impl Thread {
+    #[expect(clippy::declare_interior_mutable_const, reason = "only the initial value of a thread-local")]
     const NEW: Thread = Thread {
         stack_end: Cell::new(0),
         nesting_end: Cell::new(0),
@@ -288,7 +289,7 @@ pub fn tick() -> Result<()> {
         thread.ticks.set(thread.ticks.get().wrapping_add(1));
         thread.ticks.get()
     });
-    if ticks % STEPS == 0 { check() } else { Ok(()) }
+    if ticks.is_multiple_of(STEPS) { check() } else { Ok(()) }
 }
 
 /// An allocator that counts what it gives and takes back.

@@ -6,8 +6,8 @@ use unicode_normalization::UnicodeNormalization;
 use crate::{CallContext, ScalarFn};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
-    ("upper", |_, a| mapped(a[0].as_str(), |piece| upper(piece))),
-    ("lower", |_, a| mapped(a[0].as_str(), |piece| lower(piece))),
+    ("upper", |_, a| mapped(a[0].as_str(), upper)),
+    ("lower", |_, a| mapped(a[0].as_str(), lower)),
     ("casefold", |_, a| mapped(a[0].as_str(), |piece| piece.chars().map(fold_char).collect::<String>())),
     ("initcap", |_, a| {
         let mut in_word = false;

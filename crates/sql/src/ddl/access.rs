@@ -4,6 +4,7 @@
 use melba_catalog::privileges::{AclKind, RoleUse};
 use melba_catalog::{ObjectAddress, Relation, Role, acl, classes};
 use melba_types::{Oid, Result, bail, err};
+use pg_query::protobuf::TypeName;
 
 use super::Ddl;
 use crate::session::permissions::denied;
@@ -101,6 +102,13 @@ impl Ddl<'_> {
             return Ok(());
         }
         bail!(INSUFFICIENT_PRIVILEGE, "permission denied for type {}", catalog.type_name(found.oid, self.path))
+    }
+
+    /// A type that a statement uses for a column, parameter or domain, and its modifier.
+    pub fn usable_type(&self, name: &TypeName) -> Result<(Oid, i32)> {
+        let (ty, typmod) = self.type_from_name(name)?;
+        self.require_type(ty)?;
+        Ok((ty, typmod))
     }
 
     /// What a stored expression depends on, of whose types the user needs USAGE; functions are checked when they are called.

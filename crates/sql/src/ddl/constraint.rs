@@ -414,7 +414,6 @@ impl Ddl<'_> {
         let catalog = self.catalog();
         let columns = &request.columns;
         let (referenced_columns, index) = self.referenced_key(&referenced, &strings(&c.pk_attrs))?;
-        self.require_columns(&referenced, &referenced_columns, acl::REFERENCES)?;
         if columns.len() != referenced_columns.len() {
             bail!(INVALID_FOREIGN_KEY, "number of referencing and referenced columns for foreign key disagree");
         }
@@ -468,8 +467,15 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// The referenced columns and the unique index that covers exactly them; without names, the primary key.
+    /// The referenced columns, which the user must be allowed to refer to, and the unique index that covers exactly them.
     fn referenced_key(&self, referenced: &Relation, names: &[&str]) -> Result<(Vec<i16>, Oid)> {
+        let (columns, index) = self.unique_key(referenced, names)?;
+        self.require_columns(referenced, &columns, acl::REFERENCES)?;
+        Ok((columns, index))
+    }
+
+    /// The columns and the unique index that covers exactly them; without names, the primary key.
+    fn unique_key(&self, referenced: &Relation, names: &[&str]) -> Result<(Vec<i16>, Oid)> {
         let catalog = self.catalog();
         let mut indexes = referenced.indexes.iter().filter_map(|i| catalog.relation(*i));
         if names.is_empty() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Database, Object, ObjectAddress, classes};
-use melba_types::{DbError, Result, TreeId, bail, err};
+use melba_types::{DbError, Oid, Result, TreeId, bail, err};
 use pg_query::protobuf::{
     AlterDatabaseSetStmt, AlterDatabaseStmt, CreatedbStmt, DefElem, DropdbStmt, VariableSetKind, VariableSetStmt,
 };
@@ -47,11 +47,7 @@ impl Ddl<'_> {
         for def in options(&s.options) {
             let text = option_text(def).unwrap_or_default();
             match def.defname.as_str() {
-                "owner" => {
-                    let owner = catalog.role_by_name(&text);
-                    database.owner = owner.ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{text}\" does not exist"))?.oid;
-                    self.require_set_role(database.owner)?;
-                }
+                "owner" => database.owner = self.new_database_owner(&text)?,
                 "template" => template = text,
                 "encoding" if matches!(text.to_ascii_uppercase().as_str(), "UTF8" | "UTF-8" | "6") => {}
                 "encoding" => return Err(DbError::unsupported(format!("encoding \"{text}\""))),
@@ -124,6 +120,13 @@ impl Ddl<'_> {
         self.tx.drop_database(database.oid);
         self.tx.remove(ObjectAddress { class: classes::PG_DATABASE, object: database.oid, sub: 0 });
         Ok(())
+    }
+
+    fn new_database_owner(&self, name: &str) -> Result<Oid> {
+        let owner = self.catalog().role_by_name(name).map(|r| r.oid);
+        let owner = owner.ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{name}\" does not exist"))?;
+        self.require_set_role(owner)?;
+        Ok(owner)
     }
 
     pub fn alter_database(&self, s: &AlterDatabaseStmt) -> Result<()> {

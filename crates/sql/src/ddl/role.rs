@@ -514,8 +514,11 @@ impl Ddl<'_> {
     }
 }
 
-/// Attributes that only those who have them may give: the option's name, the attribute's, and whether a role has it.
-const ATTRIBUTES: [(&str, &str, fn(&Role) -> bool); 4] = [
+/// The option's name, the attribute's, and whether a role has it.
+type Attribute = (&'static str, &'static str, fn(&Role) -> bool);
+
+/// Attributes that only those who have them may give.
+const ATTRIBUTES: [Attribute; 4] = [
     ("superuser", "SUPERUSER", |r| r.superuser),
     ("createdb", "CREATEDB", |r| r.create_db),
     ("isreplication", "REPLICATION", |r| r.replication),

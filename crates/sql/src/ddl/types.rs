@@ -205,9 +205,8 @@ impl Ddl<'_> {
     pub fn create_domain(&self, s: &CreateDomainStmt) -> Result<()> {
         let (namespace, name) = self.new_type_name(&strings(&s.domainname))?;
         let type_name = s.type_name.as_ref().ok_or_else(|| DbError::internal("domain without a type"))?;
-        let (base, typmod) = self.type_from_name(type_name)?;
+        let (base, typmod) = self.usable_type(type_name)?;
         let catalog = self.catalog();
-        self.require_type(base)?;
         let of = catalog.type_(base).cloned().ok_or_else(|| DbError::internal("missing type"))?;
         if of.type_kind == TypeKind::Pseudo {
             bail!(DATATYPE_MISMATCH, "\"{}\" is not a valid base type for a domain", of.name);

@@ -70,8 +70,7 @@ impl Ddl<'_> {
             let what = if procedure { "procedures" } else { "functions" };
             return Err(wrong(format!("{what} cannot accept set arguments")).at(p.location));
         }
-        let (ty, _) = self.type_from_name(name)?;
-        self.require_type(ty)?;
+        let (ty, _) = self.usable_type(name)?;
         let mode = Mode::try_from(p.mode).unwrap_or(Mode::FuncParamDefault);
         let letter = match mode {
             Mode::FuncParamOut => b'o',

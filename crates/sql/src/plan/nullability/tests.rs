@@ -167,7 +167,7 @@ impl World {
         expr.children_mut(&mut |child| self.finish(child));
         let null = |e: &Expr| matches!(self.fold(e), Some(Datum::Null));
         let holds =
-            |op: &Box<crate::tree::OperatorCall>| matches!(self.fold(&Expr::Operator(op.clone())), Some(Datum::Bool(true)));
+            |op: &crate::tree::OperatorCall| matches!(self.fold(&Expr::Operator(Box::new(op.clone()))), Some(Datum::Bool(true)));
         *expr = match expr {
             Expr::NullIf(op) if holds(op) => Expr::null(op.ty, -1, op.collation),
             Expr::NullIf(op) => op.args[0].clone(),
