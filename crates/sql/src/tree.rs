@@ -8,7 +8,6 @@
 //! 2. `Expr::Var` of level 0 refers to `Query::range_table` of the query it stands in; level n to the n-th query outwards.
 
 mod dependencies;
-mod equal;
 mod privileges;
 mod props;
 mod walk;
@@ -17,9 +16,8 @@ use std::sync::Arc;
 
 use melba_types::{Datum, Oid};
 
-pub use equal::{equal, shape};
 pub use privileges::Privileges;
-pub use props::{C_COLLATION, DEFAULT_COLLATION};
+pub use props::{C_COLLATION, DEFAULT_COLLATION, equal, shape};
 
 /// What a statement does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

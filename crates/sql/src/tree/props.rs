@@ -1,6 +1,10 @@
 //! What every expression knows about itself: type, type modifier, collation, place in the statement.
 
+mod equal;
+
 use melba_types::oids;
+
+pub use equal::{equal, shape};
 
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use melba_types::Datum;
 
-use super::Expr;
+use crate::tree::Expr;
 
 /// Whether two expressions are the same, their places in the text apart.
 pub fn equal(a: &Expr, b: &Expr) -> bool {
