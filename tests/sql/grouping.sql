@@ -29,7 +29,6 @@ select i, row_number() over (order by i + 1, i), sum(count(*)) over (partition b
 
 -- HAVING, subqueries, rows within sets.
 select i, count(*) from g group by grouping sets ((i), ()) having i is null or i > 1 order by 1;
-select a < b and b < 3 from (values (1, 2)) t(a, b) group by rollup (a < b and b < 3) having a < b and b < 3;
 select i + 0, count(*) from g group by grouping sets ((i + 0), ()) having i + 0 = 2 order by 1;
 select (select i) as s, count(*) from g group by grouping sets ((i), ()) order by 1;
 select o.x, (select o.x from g group by rollup (o.x) order by 1 limit 1) from (values (1), (2)) o(x) order by 1;

@@ -453,6 +453,14 @@ fn a_stored_row_type_keeps_its_columns() {
     }
 }
 
+/// PostgreSQL does it since 18.
+#[test]
+fn having_may_be_a_grouping_expression() {
+    let mut h = Harness::new();
+    let query = "select a < b and b < 3 from (values (1, 2)) t (a, b) group by rollup (a < b and b < 3) having a < b and b < 3";
+    assert_eq!(h.query(query), "T D:t C:SELECT 1 Z:I");
+}
+
 /// OLD and NEW are PostgreSQL 18's, so the scripts that it is compared by cannot show them.
 #[test]
 fn returning_shows_both_versions_of_a_row() {

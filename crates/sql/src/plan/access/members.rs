@@ -6,7 +6,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use melba_catalog::{Persistence, Relation, Storage};
+use melba_catalog::{Relation, Storage};
 use melba_types::{Datum, DbError, Kind, Oid, Result};
 
 use super::prune::Pruner;
@@ -94,13 +94,7 @@ impl Planner<'_> {
         let mut all: Vec<Arc<Relation>> = Vec::new();
         match parent.is_partitioned() {
             true => self.add_partitions(parent, &mut all)?,
-            false => {
-                // The rows of another session's temporary table are its own.
-                let temporary = self.context.session.temporary_namespace();
-                let is_ours = |r: &&Arc<Relation>| r.persistence != Persistence::Temporary || r.namespace == temporary;
-                let members = catalog.descendants(parent.oid).into_iter().filter_map(|oid| catalog.relation(oid));
-                all.extend(members.filter(is_ours).cloned());
-            }
+            false => all.extend(catalog.descendants(parent.oid).into_iter().filter_map(|oid| catalog.relation(oid).cloned())),
         }
         let own = self.context.session.temporary_namespace();
         all.retain(|member| !member.is_temporary_elsewhere(own));
