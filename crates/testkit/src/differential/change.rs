@@ -105,7 +105,7 @@ impl Generator<'_> {
         if self.chance(50) && self.may_nest() {
             let query = self.single(column.ty, scope.visible(), 1);
             // The second column is the row's own, beside what the query gives.
-            let query = Node::form(Sort::Query, "select ($1), null", &[query]);
+            let query = Node::form(Sort::Query, &format!("select ($1), null::{}", other.ty.name()), &[query]);
             return Node::form(Sort::Other, &format!("{target} = ($1)"), &[query]);
         }
         let values = [self.value(column.ty, scope, 1), self.value(other.ty, scope, 1)];

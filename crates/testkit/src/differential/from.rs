@@ -157,14 +157,11 @@ impl Generator<'_> {
         let mut parts = vec!["(".into(), left.node.into(), format!(" {kind} ").into(), right.node.into()];
         if kind != "cross join" {
             let scope = Scope { atoms: atoms.clone(), outer: outer.to_vec(), ..Scope::default() };
-            let by_id = |atoms: &[Atom]| {
-                let ids: Vec<_> = atoms.iter().filter(|a| a.node.sql().ends_with(".id")).collect();
-                ids.len() == 1
-            };
+            let by_id = |atoms: &[Atom]| atoms.iter().filter(|a| a.node.sql().ends_with(".id")).count() == 1;
             if by_id(&left.atoms) && by_id(&right.atoms) && self.chance(25) {
                 // The column of both sides as one: that of the other side where this one is missing.
                 let alias = self.name("j");
-                parts.extend([format!(" using (id) as {alias}").into()]);
+                parts.push(format!(" using (id) as {alias}").into());
                 atoms.push(Atom::column(&alias, "id", Type::Int4, true));
             } else {
                 let condition = self.join_condition(kind, &left.atoms, &right.atoms, &scope, depth);

@@ -65,10 +65,11 @@ impl Round {
             if Instant::now() > end || report.differences.len() > before + 3 {
                 break;
             }
-            if self.random.chance(2)
-                && let Some(change) = Generator::new(&self.random, &self.schema).change()
-            {
-                self.step(Step::new(change.sql()), report)?;
+            if self.random.chance(2) {
+                let change = Generator::new(&self.random, &self.schema).change();
+                if let Some(change) = change {
+                    self.step(Step::new(change.sql()), report)?;
+                }
             }
             let mut generator = Generator::new(&self.random, &self.schema);
             let (node, mode) = match self.random.below(100) {
@@ -258,7 +259,7 @@ impl Round {
                     false => format!("execute p({});", values.join(", ")),
                 };
                 let first = execute(parameters.iter().map(|p| p.sql()).collect());
-                let second = execute(parameters.iter().map(|p| p.next().sql()).collect());
+                let second = execute(parameters.iter().map(|p| p.following().sql()).collect());
                 format!("prepare p as {sql};\n{first}\n{second}")
             }
         };

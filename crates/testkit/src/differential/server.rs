@@ -138,7 +138,7 @@ impl Server {
         if parameters.len() != statement.params().len() {
             return Answer::Error { state: "params".to_owned(), message: format!("{} parameters", statement.params().len()) };
         }
-        let others: Vec<Literal> = parameters.iter().map(Literal::next).collect();
+        let others: Vec<Literal> = parameters.iter().map(Literal::following).collect();
         let first = self.execute(&statement, parameters);
         if parameters.is_empty() {
             return first;

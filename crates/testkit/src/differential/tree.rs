@@ -225,7 +225,7 @@ impl Literal {
 
 impl Literal {
     /// Another value of the type: a prepared statement is executed with each.
-    pub fn next(&self) -> Literal {
+    pub fn following(&self) -> Literal {
         let values = self.ty.values();
         let place = self.text.as_ref().and_then(|text| values.iter().position(|v| v == text));
         let text = place.map_or(values.first(), |p| values.get(p + 1)).map(|v| (*v).to_owned());

@@ -82,7 +82,9 @@ impl Runner {
         if as_expected(&record.kind, &answer) {
             return Ok(());
         }
-        if let (Some(client), None) = (&mut self.reference, &reference) {
+        if reference.is_none()
+            && let Some(client) = &mut self.reference
+        {
             reference = Some(ask(client, &record.sql)?);
         }
         match (&answer, &reference) {

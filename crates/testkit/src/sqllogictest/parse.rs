@@ -41,7 +41,7 @@ pub enum Expected {
 /// The records that are for `engine`.
 pub fn parse(text: &str, engine: &str) -> Result<Vec<Record>, String> {
     let mut records = Vec::new();
-    let mut lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.trim_end())).peekable();
+    let mut lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.trim_end()));
     let mut skip = false;
     while let Some((number, line)) = lines.next() {
         let words: Vec<&str> = line.split('#').next().unwrap_or("").split_whitespace().collect();
@@ -69,7 +69,8 @@ pub fn parse(text: &str, engine: &str) -> Result<Vec<Record>, String> {
                     records.push(Record { line: number, sql, kind });
                 }
             }
-            [] | ["hash-threshold", ..] | ["halt"] => {}
+            ["halt"] => skip = false,
+            [] | ["hash-threshold", ..] => {}
             _ => return Err(format!("line {number}: {line}")),
         }
     }
