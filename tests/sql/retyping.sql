@@ -43,6 +43,10 @@ alter table fk alter b type text;
 alter table fk alter b type bigint;
 
 
+create table swap(a int, b text, c int default 3);
+insert into swap values (1, '2');
+alter table swap alter a type text using b || 'x', alter b type int using a + 10, alter c type bigint using c + a;
+select * from swap;
 create view vfk as select b from fk;
 alter table fk alter b type numeric;
 create function ffk() returns bigint language sql begin atomic select a from fk; end;

@@ -9,7 +9,9 @@ use pg_query::protobuf::{AlterTableCmd, AlterTableType as At, Constraint, node::
 use super::Ddl;
 use super::expression::Use;
 use super::nodes::{option_text, options};
+use super::rewrite::TypeChange;
 use crate::analyze;
+use crate::tree::Var;
 
 /// What SET STATISTICS allows at most.
 const STATISTICS_TARGET_MAX: i16 = 10_000;
@@ -226,8 +228,8 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Returns whether the rows were written anew.
-    pub fn alter_type(&self, relation: &Relation, at: usize, def: Option<&N>) -> Result<bool> {
+    /// What ALTER COLUMN TYPE is to make of a column.
+    pub fn changed_type(&self, relation: &Relation, at: usize, def: Option<&N>) -> Result<TypeChange> {
         let Some(N::ColumnDef(def)) = def else { return Err(DbError::internal("ALTER TYPE without a type")) };
         let name = def.type_name.as_ref().ok_or_else(|| DbError::internal("ALTER TYPE without a type"))?;
         let generated = relation.columns[at].generated != 0;
@@ -260,7 +262,7 @@ impl Ddl<'_> {
         {
             self.change_sequence(&sequence, &super::sequence::SequenceOptions::of_type(ty))?;
         }
-        self.rewrite_column(relation.oid, at, column, def.raw_default.as_deref())
+        Ok(TypeChange { at, column, using: def.raw_default.as_deref().cloned() })
     }
 
     /// What is printed as text with a column in it would mean something else with another type of it.
@@ -296,7 +298,7 @@ impl Ddl<'_> {
             let Some(text) = &column.default else { continue };
             let expression = self.with_context(|c| analyze::analyze_stored_expression(c, text, Some(&visible), None))?;
             let mut uses = false;
-            expression.visit_vars(&mut |v| uses |= v.column == 0 || v.column as usize == at + 1);
+            expression.visit_vars(&mut |v: &Var| uses |= v.column == 0 || v.column as usize == at + 1);
             if uses && place != at {
                 found.push(place);
             }

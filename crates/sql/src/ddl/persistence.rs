@@ -97,7 +97,7 @@ impl Ddl<'_> {
         }
         self.check_persistence_references(relation, persistence)?;
         let before = self.target(relation.oid)?;
-        self.rebuild(&before, relation.columns.to_vec(), persistence, None)?;
+        self.rebuild(&before, relation.columns.to_vec(), persistence, &[])?;
         for column in relation.columns.iter().filter(|c| !c.dropped) {
             if let Some(sequence) = self.owned_sequence(relation, &column.name) {
                 self.move_sequence(&sequence, persistence)?;

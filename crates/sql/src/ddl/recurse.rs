@@ -375,8 +375,7 @@ impl Ddl<'_> {
                 bail!(INVALID_TABLE_DEFINITION, "cannot alter inherited column \"{name}\" of relation \"{}\"", member.name);
             }
             self.refuse_partition_column(&member, at, "alter")?;
-            let rewritten = self.alter_type(&member, at, def)?;
-            retyped.add(*oid, at, rewritten);
+            retyped.add(*oid, self.changed_type(&member, at, def)?);
         }
         Ok(())
     }

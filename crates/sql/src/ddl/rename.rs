@@ -166,12 +166,13 @@ impl Ddl<'_> {
 
     fn rename_type(&self, ty: &Type, name: &str) -> Result<()> {
         let catalog = self.catalog();
+        let taken = catalog.type_by_name(ty.namespace, name).map(|t| t.oid);
         if !self.free_type_name(ty.namespace, name)? {
             bail!(DUPLICATE_OBJECT, "type \"{name}\" already exists");
         }
         self.tx.put(Object::Type(Arc::new(Type { name: name.into(), ..ty.clone() })));
-        // Its own array type may have had the name.
-        if let Some(array) = catalog.type_(ty.array) {
+        // Its own array type may have had the name, and has another one then.
+        if let Some(array) = catalog.type_(ty.array).filter(|a| taken != Some(a.oid)) {
             let array_name = self.array_type_name(name, ty.namespace);
             self.tx.put(Object::Type(Arc::new(Type { name: array_name.into(), ..(**array).clone() })));
         }

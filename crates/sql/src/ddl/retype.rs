@@ -11,20 +11,17 @@ use pg_query::protobuf::AlterTableCmd;
 use super::Ddl;
 use super::alter_kind::check_form;
 use super::expression::{Stored, Use};
+use super::rewrite::TypeChange;
 
-/// Columns whose types a statement has changed, by table.
+/// Columns whose types a statement changes, by table.
 #[derive(Default)]
-pub struct Retyped(Vec<(Oid, Vec<usize>, bool)>);
+pub struct Retyped(Vec<(Oid, Vec<TypeChange>)>);
 
 impl Retyped {
-    /// `rewritten`: the table is new, and its indexes are empty.
-    pub fn add(&mut self, table: Oid, at: usize, rewritten: bool) {
-        match self.0.iter_mut().find(|(t, ..)| *t == table) {
-            Some((_, columns, is_new)) => {
-                columns.push(at);
-                *is_new |= rewritten;
-            }
-            None => self.0.push((table, vec![at], rewritten)),
+    pub fn add(&mut self, table: Oid, change: TypeChange) {
+        match self.0.iter_mut().find(|(t, _)| *t == table) {
+            Some((_, changes)) => changes.push(change),
+            None => self.0.push((table, vec![change])),
         }
     }
 }
@@ -43,15 +40,20 @@ impl Ddl<'_> {
             let def = c.def.as_deref().and_then(|d| d.node.as_ref());
             self.alter_type_everywhere(&relation, at, def, recurse, &mut retyped)?;
         }
-        for (table, columns, rewritten) in &retyped.0 {
+        for (table, changes) in &retyped.0 {
+            let is_new = self.change_types(*table, changes)?;
+            let changed: Vec<usize> = changes.iter().map(|c| c.at).collect();
             for index in self.relation(*table)?.indexes.clone() {
-                self.retype_index(&*self.relation(*table)?, &*self.relation(index)?, columns)?;
-                if *rewritten {
+                self.retype_index(&*self.relation(*table)?, &*self.relation(index)?, &changed)?;
+                if is_new {
                     self.fill_index(index)?;
                 }
             }
         }
-        retyped.0.iter().try_for_each(|(table, columns, _)| self.retype_constraints(&*self.relation(*table)?, columns))
+        retyped.0.iter().try_for_each(|(table, changes)| {
+            let changed: Vec<usize> = changes.iter().map(|c| c.at).collect();
+            self.retype_constraints(&*self.relation(*table)?, &changed)
+        })
     }
 
     fn retype_constraints(&self, relation: &Relation, changed: &[usize]) -> Result<()> {

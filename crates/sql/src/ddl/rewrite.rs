@@ -8,12 +8,20 @@ use melba_types::{ColumnData, Datum, DbError, Kind, Oid, Result, RowId, SqlState
 use pg_query::protobuf::Node;
 
 use super::Ddl;
-use super::expression::Use;
+use super::expression::{Stored, Use};
 use super::persistence::{access_method, engine_persistence};
+use crate::analyze;
 use crate::execute::ExecContext;
 use crate::execute::expression::{Expression, compile_for_table};
 use crate::table::{RowCopier, TableTarget, TargetBuilder, check_existing, forget_value};
 use crate::tree::Expr;
+
+/// What ALTER COLUMN TYPE makes of one column.
+pub struct TypeChange {
+    pub at: usize,
+    pub column: Column,
+    pub using: Option<Node>,
+}
 
 /// Rows with their ids.
 pub(super) type RowBatch = Vec<(RowId, Vec<Datum>)>;
@@ -148,13 +156,14 @@ impl Ddl<'_> {
         let generated = target.generated.iter().find(|(at, _)| *at == column).map(|(_, e)| e.clone());
         let default = match generated {
             Some(expression) => Some(expression),
+            // A domain has a default of its own, and may refuse NULL.
+            None if is_domain && definition.identity == 0 => {
+                let default = self.with_context(|c| analyze::column_default(c, &relation, column))?;
+                default.map(|e| compile_for_table(&catalog, Some(self.session), &e)).transpose()?
+            }
             None => builder.default(&relation, column)?,
         };
         let ctx = self.exec_context();
-        if default.is_none() && definition.identity == 0 {
-            melba_functions::io::check_domain(&*ctx.session, definition.ty, Datum::Null)?;
-            return Ok(());
-        }
         if let Some(expression) = &default
             && definition.generated == 0
             && !expression.is_volatile()
@@ -216,56 +225,55 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// ALTER COLUMN TYPE: every row goes through the USING expression (or the assignment cast) into new storage, unless all stay
-    /// as they are. Returns whether they did not: then the indexes are empty.
-    pub fn rewrite_column(&self, table: Oid, at: usize, column: Column, using: Option<&Node>) -> Result<bool> {
+    /// ALTER COLUMN TYPE: every row goes through the USING expressions (or the assignment casts), all of which see the row as it
+    /// was, into new storage, unless all stay as they are. Returns whether they did not: then the indexes are empty.
+    pub fn change_types(&self, table: Oid, changes: &[TypeChange]) -> Result<bool> {
         let relation = self.relation(table)?;
-        let old = relation.columns[at].clone();
-        if relation.kind == RelationKind::Composite {
-            self.refuse_used_row_type(&relation)?;
-            self.change_column(&relation, at, |c| *c = column);
-            return Ok(false);
-        }
-        if old.generated != 0 {
-            return self.rewrite_generated_column(&relation, at, column);
-        }
-        let transform = self.transform_expression(&relation, at, &column, using)?;
-        let default = self.converted_default(&relation, at, &column)?;
         self.refuse_used_row_type(&relation)?;
         let mut columns = relation.columns.to_vec();
-        let keeps_values = keeps_values(&transform, at, &old, &column) || is_wider_varchar(using, &old, &column);
-        columns[at] = Column { default, ..column };
-        if keeps_values || relation.is_partitioned() {
+        let mut transforms: Vec<(usize, Expr)> = Vec::new();
+        for TypeChange { at, column, using } in changes {
+            let (at, old) = (*at, &relation.columns[*at]);
+            columns[at] = column.clone();
+            if relation.kind == RelationKind::Composite {
+                continue;
+            }
+            if old.generated != 0 {
+                let stored = self.generation_of_type(&relation, at, column)?;
+                columns[at].default = Some(stored.text);
+                transforms.extend((old.generated == b's').then_some((at, stored.expr)));
+                continue;
+            }
+            let transform = self.transform_expression(&relation, at, column, using.as_ref())?;
+            columns[at].default = self.converted_default(&relation, at, column)?;
+            if !keeps_values(&transform, at, old, column) && !is_wider_varchar(using.as_ref(), old, column) {
+                transforms.push((at, transform));
+            }
+        }
+        if transforms.is_empty() || relation.is_partitioned() {
             self.put_relation(Relation { columns: columns.into(), ..(*relation).clone() });
             return Ok(false);
         }
-        let expression = compile_for_table(&self.catalog(), Some(self.session), &transform)?;
+        let catalog = self.catalog();
+        let mut compiled: Vec<(usize, Expression)> = Vec::with_capacity(transforms.len());
+        for (at, transform) in &transforms {
+            compiled.push((*at, compile_for_table(&catalog, Some(self.session), transform)?));
+        }
         let before = self.target(table)?;
-        self.rebuild(&before, columns, relation.persistence, Some((at, &expression)))?;
+        self.rebuild(&before, columns, relation.persistence, &compiled)?;
         Ok(true)
     }
 
-    /// The same for a generated column: its values are computed anew.
-    fn rewrite_generated_column(&self, relation: &Relation, at: usize, column: Column) -> Result<bool> {
+    /// A generated column's expression, with its value of the column's new type.
+    fn generation_of_type(&self, relation: &Relation, at: usize, column: &Column) -> Result<Stored> {
         let text = relation.columns[at].default.as_deref().unwrap_or_default();
         let node = crate::parse::parse_expression(text)?;
-        let stored = self.stored_expression(&node, relation, Use::Generated, Some(&column)).map_err(|_| {
+        self.stored_expression(&node, relation, Use::Generated, Some(column)).map_err(|_| {
             let ty = self.catalog().format_type(column.ty, Some(column.typmod), self.path);
             let message =
                 format!("generation expression for column \"{}\" cannot be cast automatically to type {ty}", column.name);
             err!(DATATYPE_MISMATCH, "{message}")
-        })?;
-        let mut columns = relation.columns.to_vec();
-        columns[at] = Column { default: Some(stored.text), ..column };
-        if columns[at].generated == b'v' || relation.is_partitioned() {
-            self.put_relation(Relation { columns: columns.into(), ..relation.clone() });
-            return Ok(false);
-        }
-        self.refuse_used_row_type(relation)?;
-        let expression = compile_for_table(&self.catalog(), Some(self.session), &stored.expr)?;
-        let before = self.target(relation.oid)?;
-        self.rebuild(&before, columns, relation.persistence, Some((at, &expression)))?;
-        Ok(true)
+        })
     }
 
     fn transform_expression(&self, relation: &Relation, at: usize, column: &Column, using: Option<&Node>) -> Result<Expr> {
@@ -310,7 +318,7 @@ impl Ddl<'_> {
         before: &TableTarget,
         columns: Vec<Column>,
         persistence: Persistence,
-        transform: Option<(usize, &Expression)>,
+        transforms: &[(usize, Expression)],
     ) -> Result<Arc<Relation>> {
         let oid = before.relation.oid;
         let kinds: Vec<Kind> = columns.iter().map(|c| c.kind).collect();
@@ -341,15 +349,17 @@ impl Ddl<'_> {
             for (_, mut row) in batch {
                 let dropped = before.relation.columns.iter().enumerate().filter(|(_, c)| c.dropped);
                 dropped.for_each(|(at, _)| row[at] = Datum::Null);
-                if let Some((at, expression)) = transform {
-                    row[at] = expression.eval_row(&ctx, &row)?;
+                let mut changed: Vec<(usize, Datum)> = Vec::with_capacity(transforms.len());
+                for (at, expression) in transforms {
+                    changed.push((*at, expression.eval_row(&ctx, &row)?));
                 }
+                changed.into_iter().for_each(|(at, value)| row[at] = value);
                 copier.insert(&ctx, &row)?;
             }
         }
         self.tx.engine.drop_tree(before.tree)?;
         let relation = self.relation(oid)?;
-        if transform.is_none() {
+        if transforms.is_empty() {
             for index in &relation.indexes {
                 self.fill_index(*index)?;
             }
