@@ -122,9 +122,20 @@ struct InOrder<'a>(&'a Shared);
 impl Drop for InOrder<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.poison(EngineError::Misuse("a commit panicked"));
+            drop(PoisonOnPanic(self.0));
             drop(self.0.publish(&mut self.0.pipeline.state.lock()));
             self.0.room.notify_all();
+        }
+    }
+}
+
+/// Held while a commit gets its place, under the pipeline's lock.
+struct PoisonOnPanic<'a>(&'a Shared);
+
+impl Drop for PoisonOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.poison(EngineError::Misuse("a commit panicked"));
         }
     }
 }
@@ -231,11 +242,12 @@ impl Shared {
     fn promise(&self, writes: &WriteSet, bytes: usize) -> Result<Promise<'_>> {
         match writes.frees() {
             true => self.reserve.with(self.clock.monotonic(), || Promise::new(&self.wal, bytes)),
-            false => Promise::new(&self.wal, bytes),
+            false => self.reserve.check().and_then(|()| Promise::new(&self.wal, bytes)),
         }
     }
 
-    /// Step 1: the commit's number, how far the log must be durable for it, and where its record ends. The only error is that numbers are used up.
+    /// Step 1: the commit's number, how far the log must be durable for it, and where its record ends. The only errors are that numbers
+    /// are used up, and that a commit before it has panicked.
     fn put_in_order(
         &self,
         payload: &mut Vec<u8>,
@@ -245,6 +257,9 @@ impl Shared {
     ) -> Result<(Csn, Lsn, Lsn)> {
         let crc = melba_wal::payload_crc(payload);
         let mut state = self.pipeline.state.lock();
+        // Behind a panic in here the order has a gap, or the log a record too many: nobody may follow.
+        let _gap = PoisonOnPanic(self);
+        self.check_poison()?;
         if state.next_csn > melba_wal::CSN_MAX {
             return Err(EngineError::Limit("commit sequence numbers are used up"));
         }

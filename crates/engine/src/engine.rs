@@ -121,7 +121,8 @@ impl EngineOptions {
 
     /// Space on the disk that is kept for what gives space back.
     pub(crate) fn reserve_bytes(&self) -> u64 {
-        self.wal_file_bytes / 2
+        // A flush of little writes some segments and a record of the manifest.
+        (self.wal_file_bytes / 2).max(64 << 10)
     }
 
     /// A flush is due when this much log would have to be replayed.

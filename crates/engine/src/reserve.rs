@@ -2,26 +2,31 @@
 //!
 //! A full disk refuses commits. So that DELETE, DROP and TRUNCATE, the flush and the merge that follow them, and the next start still
 //! find room, there is a file that holds nothing: it is removed when one of these has met a full disk, which then tries again. The
-//! background makes it anew when there is space again.
+//! background makes it anew when there is space again; until then nothing but what gives space back is committed, or others would
+//! take what was kept.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::Result;
-use crate::sync::Mutex;
 use melba_vfs::Directory;
+
+use crate::error::{EngineError, Result};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 const NAME: &str = "reserve";
 /// Zeros written at a time.
 const FILL_BYTES: u64 = 64 << 10;
 /// While the disk is full the file is not tried again sooner: others need what little there is.
-const RETRY_AFTER: Duration = Duration::from_secs(30);
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The file.
 pub(crate) struct Reserve {
     directory: Arc<dyn Directory>,
     bytes: u64,
     state: Mutex<State>,
+    /// It was given back, and is not there again.
+    spent: AtomicBool,
 }
 
 #[derive(Default)]
@@ -36,7 +41,7 @@ impl Reserve {
     pub fn new(directory: &Arc<dyn Directory>, bytes: u64) -> Reserve {
         let len = directory.open(NAME).and_then(|file| file.len()).unwrap_or(0);
         let state = State { is_there: len >= bytes, gone_at: None };
-        Reserve { directory: Arc::clone(directory), bytes, state: Mutex::new(state) }
+        Reserve { directory: Arc::clone(directory), bytes, state: Mutex::new(state), spent: AtomicBool::new(false) }
     }
 
     /// Makes the file if it is not there and there is space; whether it did.
@@ -51,6 +56,9 @@ impl Reserve {
             let _ = self.directory.remove(NAME);
         }
         *state = State { is_there: made.is_ok(), gone_at: made.is_err().then_some(now) };
+        if made.is_ok() {
+            self.spent.store(false, Ordering::SeqCst);
+        }
         state.is_there
     }
 
@@ -72,7 +80,19 @@ impl Reserve {
         let mut state = self.state.lock();
         let given = std::mem::take(&mut state.is_there) && self.directory.remove(NAME).is_ok();
         state.gone_at = Some(now);
+        if given {
+            self.spent.store(true, Ordering::SeqCst);
+        }
         given
+    }
+
+    /// The error for what does not give space back, while what was kept is in use.
+    #[inline]
+    pub fn check(&self) -> Result<()> {
+        match self.spent.load(Ordering::Relaxed) {
+            true => Err(EngineError::io("write the log", std::io::ErrorKind::StorageFull.into())),
+            false => Ok(()),
+        }
     }
 
     /// Runs `f`; when the disk is full, again with the space that was kept.

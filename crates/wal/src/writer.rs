@@ -565,13 +565,15 @@ fn make_spare(directory: &dyn Directory, last: &mut u64, len: u64) -> Result<Spa
     Ok(Spare { name, len })
 }
 
-/// The same; on a disk that has not so much space one that has just what is needed.
-fn make_spare_that_fits(directory: &dyn Directory, last: &mut u64, len: u64, least: u64) -> Result<Spare> {
-    match make_spare(directory, last, len) {
-        Err(WalError::Io { source, .. }) if source.kind() == std::io::ErrorKind::StorageFull && least < len => {
-            make_spare(directory, last, least)
+/// The same; on a disk that has not so much space a smaller one, with what is needed at least.
+fn make_spare_that_fits(directory: &dyn Directory, last: &mut u64, mut len: u64, least: u64) -> Result<Spare> {
+    loop {
+        match make_spare(directory, last, len) {
+            Err(WalError::Io { source, .. }) if source.kind() == std::io::ErrorKind::StorageFull && least < len => {
+                len = (len / 2).max(least);
+            }
+            made => return made,
         }
-        made => made,
     }
 }
 

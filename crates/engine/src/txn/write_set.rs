@@ -85,6 +85,7 @@ impl PrivateRun {
             PrivateRun::Index(run) => run.segment,
         }
     }
+
     /// Rows or entries, tombstones too.
     pub fn len(&self) -> u64 {
         match self {
