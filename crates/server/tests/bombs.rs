@@ -2,7 +2,6 @@
 
 mod running;
 
-use std::alloc::System;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -14,11 +13,11 @@ use postgres::{Client, NoTls};
 use running::Running;
 
 #[global_allocator]
-static ALLOCATOR: Counting<System> = Counting(System);
+static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 
 const MEMORY: u64 = 256 << 20;
 /// The setting, the code of a test build, what the allocator keeps, and a value in the making beside it.
-const RESIDENT_MEGABYTES_MAX: u64 = 700;
+const RESIDENT_MEGABYTES_MAX: u64 = 800;
 /// In a test build on a machine that does other things too.
 const ANSWER_SECONDS_MAX: u64 = 20;
 
@@ -146,7 +145,6 @@ fn throw_binary(server: &Running) {
         ("jsonb", with_version(deep("{\"a\":")), "54001"),
         ("jsonpath", with_version(deep("(")), "54001"),
         ("int4[]", [100_000i32.to_be_bytes(), [0; 4], 23i32.to_be_bytes()].concat(), "54000"),
-        ("int4range", vec![2, 0xff, 0xff, 0xff], "08P01"),
     ] {
         let state = outcome(client.query(&format!("select $1::{ty}"), &[&Raw(value)]), ty);
         assert_eq!(state, expected, "{ty}");
