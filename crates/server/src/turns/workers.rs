@@ -43,7 +43,7 @@ enum Given {
 }
 
 /// Spare threads that a group keeps however long they wait.
-const SPARES_KEPT: usize = if cfg!(test) { 0 } else { 4 };
+const SPARES_KEPT: usize = 4;
 /// Others end when they were not needed for so long.
 const SPARE_TIME: Duration = Duration::from_secs(10);
 

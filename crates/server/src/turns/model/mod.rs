@@ -61,7 +61,7 @@ impl Default for Options {
         Options {
             plant: None,
             groups: 2,
-            threads_max: 1000,
+            threads_max: 100,
             ticks: 4,
             slow_log: false,
             log_writes_max: usize::MAX,
