@@ -40,7 +40,8 @@ grant select (id, open), insert (id, open), update (open) on acc.t to acc_grante
 grant insert, update on acc.parts to acc_grantee;
 grant references (id) on acc.t to acc_grantee;
 grant maintain on acc.empty to acc_grantee;
-revoke all on function acc.f(int), acc.p() from public;
+revoke all on function acc.f(int) from public;
+revoke all on procedure acc.p() from public;
 grant execute on function acc.f(int) to acc_grantee;
 revoke all on type acc.color, acc.pair, acc.small from public;
 grant usage on type acc.color, acc.small to acc_grantee;

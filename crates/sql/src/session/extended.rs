@@ -51,7 +51,7 @@ impl Session {
             self.check_block(statement)?;
         }
         // Named statements are shown with their own time and counts.
-        let known = known.filter(|p| name.is_empty() && p.compiled.is_current(self.context()));
+        let known = known.filter(|p| name.is_empty() && p.compiled.is_for(self.context()));
         let prepared = match known {
             Some(prepared) => prepared,
             None => {
@@ -113,6 +113,8 @@ impl Session {
         if !bind.portal.is_empty() && self.portals.contains_key(bind.portal) {
             bail!(DUPLICATE_CURSOR, "cursor \"{}\" already exists", bind.portal);
         }
+        // Domains look at the transaction, and 'now' at its start.
+        self.renew_context();
         let parameters = self.read_parameters(bind, &prepared.parameter_types)?;
         prepared = self.revalidate(bind.statement, prepared)?;
         // What FETCH and EXECUTE give is known by now, if it was not when they were parsed.

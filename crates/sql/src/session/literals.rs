@@ -36,9 +36,7 @@ impl Session {
         self.renew_context();
         let prepared = match self.cache.get(&normalized.key) {
             Some(Cached::ByText) => return Ok(None),
-            Some(Cached::Query { prepared: Some(prepared), .. }) if prepared.compiled.is_current(&self.context) => {
-                prepared.clone()
-            }
+            Some(Cached::Query { prepared: Some(prepared), .. }) if prepared.compiled.is_for(&self.context) => prepared.clone(),
             _ => match self.prepare_form(text, normalized)? {
                 Some(prepared) => prepared,
                 None => return Ok(None),

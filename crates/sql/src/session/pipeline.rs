@@ -37,6 +37,8 @@ pub(super) struct Planned {
     pub permissions: Permissions,
     catalog: Arc<Catalog>,
     path: Arc<SearchPath>,
+    /// Whose privileges on schemas it was analyzed with.
+    user: Oid,
     parameter_types: Vec<Oid>,
     columns: Option<Arc<[ResultColumn]>>,
     /// Of a statement whose literals are its parameters.
@@ -62,6 +64,11 @@ impl Compiled {
     /// Nothing it was analyzed against has changed.
     pub fn is_current(&self, context: &StatementContext) -> bool {
         self.planned.as_ref().is_none_or(|p| p.is_current(context))
+    }
+
+    /// The same text would be analyzed to the same now: names in schemas are looked up with the user's privileges.
+    pub fn is_for(&self, context: &StatementContext) -> bool {
+        self.is_current(context) && self.planned.as_ref().is_none_or(|p| p.user == context.user.oid)
     }
 
     /// Worth keeping for the next time the same text comes.
@@ -197,6 +204,7 @@ fn plan_analyzed(
         permissions,
         catalog: context.catalog.clone(),
         path: context.path.clone(),
+        user: context.user.oid,
         parameter_types: analyzed.params,
         columns: result_columns(&analyzed.query, &context.catalog),
     })
@@ -553,6 +561,7 @@ fn first_value(context: &StatementContext, query: &Query, parameters: &Arc<[Datu
         permissions: Permissions::of(query, &context.catalog),
         catalog: context.catalog.clone(),
         path: context.path.clone(),
+        user: context.user.oid,
         parameter_types: Vec::new(),
         columns: result_columns(query, &context.catalog),
         literals: Vec::new(),

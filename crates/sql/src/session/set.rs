@@ -104,14 +104,17 @@ impl Session {
     }
 
     /// The lines of SHOW: name, value, description; one of them unless ALL was asked for.
-    pub(super) fn show_lines(&self, name: &str) -> Result<Vec<(String, String, &'static str)>> {
+    pub(super) fn show_lines(&mut self, name: &str) -> Result<Vec<(String, String, &'static str)>> {
+        let context = self.context().clone();
         let settings = self.state.settings.lock();
         if !name.eq_ignore_ascii_case("all") {
             let id = settings.get_id(name)?;
+            user::check_sees_setting(&context.catalog, context.user.oid, settings.name(id))?;
             return Ok(vec![(settings.name(id).to_owned(), settings.show(id), "")]);
         }
         let hidden = ["is_superuser", "role", "seed", "session_authorization"];
-        let lines = settings.ids().filter(|id| !hidden.contains(&settings.name(*id))).map(|id| {
+        let is_shown = |name| !hidden.contains(&name) && user::sees_setting(&context.catalog, context.user.oid, name);
+        let lines = settings.ids().filter(|id| is_shown(settings.name(*id))).map(|id| {
             let description = settings.definition(id).map_or("", |d| d.description);
             (settings.name(id).to_owned(), settings.show(id), description)
         });

@@ -74,7 +74,7 @@ impl Session {
         known: Option<Arc<Prepared>>,
     ) -> Result<Arc<Prepared>> {
         if let Some(prepared) = known
-            && prepared.compiled.is_current(self.context())
+            && prepared.compiled.is_for(self.context())
         {
             return Ok(prepared);
         }
@@ -119,7 +119,9 @@ impl Session {
                 self.send_row_description(&columns, &formats, client);
                 let described = client.output().mark();
                 let result = self.send_result(&columns, source, &tag, &formats, client);
-                let failed = result.as_ref().is_err_and(|e| e.sqlstate().as_str().starts_with(['2', '5']));
+                // Not when time or memory ran out: the constants would be computed again.
+                let is_of_value = |state: &str| state.starts_with('2') || state.starts_with("54");
+                let failed = result.as_ref().is_err_and(|e| is_of_value(e.sqlstate().as_str()));
                 if failed && client.output().mark() == described && self.fails_when_planned(statement) {
                     client.output().take_back(before);
                 }

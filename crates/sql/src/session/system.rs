@@ -91,7 +91,10 @@ impl StatementContext {
     fn current_setting(&self, args: &[Datum], missing_ok: bool) -> Result<Datum> {
         let settings = self.session.settings.lock();
         match settings.get_id(args[0].as_str()) {
-            Ok(id) => Ok(Datum::text(settings.show(id))),
+            Ok(id) => {
+                user::check_sees_setting(&self.catalog, self.user.oid, settings.name(id))?;
+                Ok(Datum::text(settings.show(id)))
+            }
             Err(_) if missing_ok => Ok(Datum::Null),
             Err(e) => Err(e),
         }

@@ -47,6 +47,9 @@ impl StatementContext {
         let optional = |s: &'static str| if s.is_empty() { Datum::Null } else { Datum::text(s) };
         let mut rows = Vec::new();
         for id in settings.ids() {
+            if !super::user::sees_setting(&self.catalog, self.user.oid, settings.name(id)) {
+                continue;
+            }
             let (value, reset) = (settings.value(id), settings.reset_value(id));
             let changed = if value == reset { "default" } else { "session" };
             let plain = |v| Datum::text(setting_value::plain(v));

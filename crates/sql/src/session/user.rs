@@ -56,3 +56,47 @@ pub(super) fn check_switch(state: &SessionState, catalog: &Catalog, session_user
     }
     Ok(())
 }
+
+/// Settings that only superusers and members of pg_read_all_settings see, as PostgreSQL 18's pg_settings hides them.
+const CONFIDENTIAL: [&str; 24] = [
+    "config_file",
+    "data_directory",
+    "dynamic_library_path",
+    "extension_control_path",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "jit_provider",
+    "krb_server_keyfile",
+    "log_directory",
+    "log_filename",
+    "oauth_validator_libraries",
+    "output_plugin_libraries",
+    "primary_conninfo",
+    "session_preload_libraries",
+    "shared_preload_libraries",
+    "ssl_ciphers",
+    "ssl_dh_params_file",
+    "ssl_groups",
+    "ssl_max_protocol_version",
+    "ssl_min_protocol_version",
+    "ssl_passphrase_command",
+    "ssl_tls13_ciphers",
+    "unix_socket_directories",
+];
+
+/// Whether a role may see a setting's value.
+pub(super) fn sees_setting(catalog: &Catalog, role: Oid, name: &str) -> bool {
+    const READ_ALL_SETTINGS: Oid = Oid(3374);
+    !CONFIDENTIAL.contains(&name) || catalog.has_role(role, READ_ALL_SETTINGS, RoleUse::Inherit)
+}
+
+/// # Errors
+/// 42501 when the role may not see the setting's value.
+pub(super) fn check_sees_setting(catalog: &Catalog, role: Oid, name: &str) -> Result<()> {
+    if sees_setting(catalog, role, name) {
+        return Ok(());
+    }
+    let detail = "Only roles with privileges of the \"pg_read_all_settings\" role may examine this parameter.";
+    Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to examine \"{name}\"").detail(detail))
+}
