@@ -17,7 +17,7 @@ pub fn sim(options: &[&str]) -> Result<(), String> {
 pub fn ci() -> Result<(), String> {
     sim(&["--past"])?;
     sim(&["--minutes", "1"])?;
-    for bug in ["skip-fsync", "publish-early", "drop-index-entry", "forget-prepared"] {
+    for bug in ["skip-fsync", "publish-early", "drop-index-entry"] {
         sim(&["--plant", bug, "--from", "1", "--seeds", "1000"])?;
     }
     Ok(())

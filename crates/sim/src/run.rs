@@ -17,11 +17,12 @@ pub struct Run {
 }
 
 /// Runs a seed; `verbose` prints all events.
-pub fn run(seed: u64, verbose: bool) -> Run {
+pub fn run(seed: u64, verbose: bool, serializable: bool) -> Run {
     let mut world = match World::new(seed, verbose) {
         Ok(world) => world,
         Err(message) => return Run { seed, stats: Stats::default(), hash: 0, failure: Some(message) },
     };
+    world.judges_serializable = serializable;
     let result = catch_unwind(AssertUnwindSafe(|| live(&mut world)));
     let failure = match result {
         Ok(Ok(())) => None,

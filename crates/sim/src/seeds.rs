@@ -16,7 +16,7 @@ pub fn run_all(options: &Options) -> Result<(), String> {
         melba_engine::planted::plant(*plant);
     }
     if let Some(seed) = options.only {
-        let run = run(seed, true);
+        let run = run(seed, true, options.serializable);
         println!("trace {:016x}", run.hash);
         return run.failure.map_or(Ok(()), |message| Err(describe(seed, &message, options)));
     }
@@ -62,7 +62,7 @@ fn run_seeds(options: &Options, seeds: Box<dyn Iterator<Item = u64> + Send>) -> 
                     && options.time.is_none_or(|t| start.elapsed() < t)
                     && let Some(seed) = take()
                 {
-                    let run = run(seed, false);
+                    let run = run(seed, false, options.serializable);
                     if let Ok(mut report) = report.lock() {
                         report.add(&run);
                     }
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_seed_runs_the_same_way_each_time() {
         for seed in 0..6 {
-            let (a, b) = (run(seed, false), run(seed, false));
+            let (a, b) = (run(seed, false, false), run(seed, false, false));
             assert!(a.failure.is_none(), "{}", a.failure.unwrap_or_default());
             assert_eq!(a.hash, b.hash, "seed {seed}");
         }
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn seeds_that_failed_once_pass() {
         for seed in past() {
-            let failure = run(seed, false).failure;
+            let failure = run(seed, false, false).failure;
             assert!(failure.is_none(), "seed {seed}: {}", failure.unwrap_or_default());
         }
     }

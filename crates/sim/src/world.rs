@@ -49,6 +49,8 @@ pub struct World {
     pub stats: Stats,
     /// What SERIALIZABLE transactions have done since the engine was opened.
     pub serializable: History,
+    /// Whether that is judged.
+    pub judges_serializable: bool,
     next_loaded: i64,
 }
 
@@ -67,6 +69,7 @@ impl World {
             trace: Trace::new(verbose),
             stats: Stats::default(),
             serializable: History::default(),
+            judges_serializable: false,
             next_loaded: LOADED_NUMBERS,
         };
         world.trace.event(format_args!("{:?}", world.profile));
