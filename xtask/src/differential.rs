@@ -20,9 +20,11 @@ impl Default for Options {
     }
 }
 
-/// In CI: the same rounds each time, then fresh ones.
+/// In CI: the same rounds each time.
 const CI_SEED: u32 = 1;
-const CI_SECONDS: u32 = 28;
+const CI_STATEMENTS: u32 = 500;
+/// As long as it takes on a busy machine.
+const CI_SECONDS: u32 = 600;
 
 /// One run of `options`.
 pub fn differential(options: &Options, server: Option<Address>, reference: Option<Address>) -> Result<(), String> {
@@ -30,9 +32,9 @@ pub fn differential(options: &Options, server: Option<Address>, reference: Optio
     play(&[(seed, options.seconds)], options.statements, server, reference)
 }
 
-/// Half a minute from a fixed seed, half from a fresh one.
+/// As many statements, from a fixed seed. Fresh ones are for whoever has time to look at what they find.
 pub fn ci() -> Result<(), String> {
-    play(&[(CI_SEED, CI_SECONDS), (fresh_seed(), CI_SECONDS)], u32::MAX, None, None)
+    play(&[(CI_SEED, CI_SECONDS)], CI_STATEMENTS, None, None)
 }
 
 fn fresh_seed() -> u32 {
