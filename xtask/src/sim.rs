@@ -15,10 +15,10 @@ pub fn sim(options: &[&str]) -> Result<(), String> {
 
 /// The seeds of past failures, a minute of fresh ones, and that each bug planted on purpose is found.
 pub fn ci() -> Result<(), String> {
-    sim(&["--past"])?;
-    sim(&["--minutes", "1"])?;
-    for bug in ["skip-fsync", "publish-early", "drop-index-entry"] {
-        sim(&["--plant", bug, "--from", "1", "--seeds", "1000"])?;
+    sim(&["--past", "--serializable"])?;
+    sim(&["--minutes", "1", "--serializable"])?;
+    for bug in ["skip-fsync", "publish-early", "drop-index-entry", "forget-prepared"] {
+        sim(&["--plant", bug, "--from", "1", "--seeds", "1000", "--serializable"])?;
     }
     Ok(())
 }

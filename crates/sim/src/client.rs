@@ -212,12 +212,14 @@ impl Client {
         let durability = if synchronous { Durability::Sync } else { Durability::Async };
         open.cursor = None;
         let changes = std::mem::take(&mut open.changes);
-        let writes = !changes.rows.is_empty() || !changes.schema.is_empty() || open.txn.has_writes();
+        let may_write = !changes.rows.is_empty() || !changes.schema.is_empty() || open.txn.has_writes();
         let committing = open.txn.start_commit(durability, None)?;
         let csn = committing.csn();
         world.event(format_args!("{} commits {csn} {durability:?}", self.number));
         world.stats.commits += 1;
-        if writes && csn > world.model.assigned {
+        // One that has rolled all its changes back to a savepoint gets the number of the last commit before it.
+        let writes = may_write && csn > world.model.assigned;
+        if writes {
             world.model.commit(csn, changes, synchronous);
         } else if !changes.rows.is_empty() || !changes.schema.is_empty() {
             return Err(Failure::Violation(format!("a commit got {csn}, and {} was given before", world.model.assigned)));

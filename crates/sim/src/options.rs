@@ -12,8 +12,9 @@ const USAGE: &str = "usage: cargo xtask sim [option]...
   --minutes N    as many seeds as fit
   --past         the seeds of past failures instead (crates/sim/seeds.txt)
   --jobs N       seeds run at a time (2)
-  --plant BUG    with a bug on purpose, which must be found: skip-fsync, publish-early or drop-index-entry
-  --serializable judges SERIALIZABLE transactions, too (FIXME: seed 386629276116 fails, two inserts that each read the other's table)";
+  --plant BUG    with a bug on purpose, which must be found: skip-fsync, publish-early, drop-index-entry
+                 or, with --serializable, forget-prepared
+  --serializable judges SERIALIZABLE transactions, too";
 
 pub struct Options {
     pub from: Option<u64>,

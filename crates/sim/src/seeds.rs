@@ -81,7 +81,8 @@ fn run_seeds(options: &Options, seeds: Box<dyn Iterator<Item = u64> + Send>) -> 
 
 fn describe(seed: u64, message: &str, options: &Options) -> String {
     let plant = options.plant.as_ref().map(|(_, name)| format!(" --plant {name}")).unwrap_or_default();
-    format!("seed {seed} failed: {message}\n  again: cargo xtask sim --seed {seed}{plant}")
+    let judged = if options.serializable { " --serializable" } else { "" };
+    format!("seed {seed} failed: {message}\n  again: cargo xtask sim --seed {seed}{judged}{plant}")
 }
 
 fn past() -> Vec<u64> {
@@ -134,7 +135,7 @@ mod tests {
     #[test]
     fn a_seed_runs_the_same_way_each_time() {
         for seed in 0..6 {
-            let (a, b) = (run(seed, false, false), run(seed, false, false));
+            let (a, b) = (run(seed, false, true), run(seed, false, true));
             assert!(a.failure.is_none(), "{}", a.failure.unwrap_or_default());
             assert_eq!(a.hash, b.hash, "seed {seed}");
         }
@@ -143,7 +144,7 @@ mod tests {
     #[test]
     fn seeds_that_failed_once_pass() {
         for seed in past() {
-            let failure = run(seed, false, false).failure;
+            let failure = run(seed, false, true).failure;
             assert!(failure.is_none(), "seed {seed}: {}", failure.unwrap_or_default());
         }
     }

@@ -199,6 +199,24 @@ fn a_row_that_appears_in_a_range_is_noticed() {
     commit(&b).expect("beside the ranges is not in them");
 }
 
+#[test]
+fn a_row_under_an_id_that_somebody_has_looked_for_is_noticed() {
+    type Write = fn(&Transaction, TreeId, RowId) -> Result<(), EngineError>;
+    let writes: [Write; 2] = [|t, tree, id| t.insert_at(tree, id, &row(1, 1)), |t, tree, id| t.update(tree, id, &row(1, 1))];
+    for write in writes {
+        let store = Store::new();
+        let (a, b) = (store.begin(), store.begin());
+        for (t, id) in [(&a, 7), (&b, 8)] {
+            let found = t.get(t.statement_view(), store.table, RowId(id)).expect("reads");
+            assert!(found.is_none());
+        }
+        write(&a, store.table, RowId(8)).expect("writes");
+        write(&b, store.table, RowId(7)).expect("writes");
+        commit(&a).expect("commits");
+        assert!(is_conflict(commit(&b)));
+    }
+}
+
 /// Fekete, O'Neil, O'Neil 2004: only the reader sees the anomaly.
 #[test]
 fn a_read_only_transaction_may_be_the_one_too_many() {

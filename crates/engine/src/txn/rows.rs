@@ -33,6 +33,7 @@ impl Transaction {
     pub fn insert_at(&self, tree: TreeId, id: RowId, row: &[u8]) -> Result<()> {
         let tree = self.tree(tree)?;
         table_of(&tree)?.take_rows_to(id)?;
+        self.note_row(&tree, id)?;
         self.put(&tree, id, Some(row.into()), 1)
     }
 

@@ -23,13 +23,14 @@ pub type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 pub enum Read {
     /// All rows.
     Rows(TableNumber),
-    /// A row, there or not.
+    /// A row that the snapshot shows.
     Row(TableNumber, RowId),
     /// Which rows have keys within bounds.
     Keys(TableNumber, IndexKey, Bounds),
 }
 
 /// A transaction that has committed.
+#[derive(Debug)]
 struct Ended {
     snapshot: Csn,
     /// Its commit, if it has changed something.
@@ -55,7 +56,10 @@ type Versions = [(Csn, Option<Row>)];
 
 /// Judges a life of the engine, whose commits the model still has.
 pub fn check(model: &Model, history: &History) -> Check {
-    let writers: BTreeMap<Csn, usize> = history.0.iter().enumerate().filter_map(|(t, x)| Some((x.csn?, t))).collect();
+    let mut writers = BTreeMap::new();
+    for (t, csn) in history.0.iter().enumerate().filter_map(|(t, x)| Some((t, x.csn?))) {
+        ensure!(writers.insert(csn, t).is_none(), "two transactions are commit {csn}");
+    }
     let mut edges = Edges::default();
     for versions in model.tables.values().flat_map(|table| table.rows.values()) {
         for pair in versions.windows(2) {
@@ -81,10 +85,10 @@ pub fn check(model: &Model, history: &History) -> Check {
         }
     }
     let cycle = edges.in_cycles(history.0.len());
-    let describe = |t: &usize| format!("{:?}", (history.0[*t].snapshot, history.0[*t].csn));
+    let describe = |t: &usize| format!("{:?}", history.0[*t]);
     ensure!(
         cycle.is_empty(),
-        "no order explains SERIALIZABLE transactions (snapshot, commit): {}",
+        "no order explains SERIALIZABLE transactions: {}",
         cycle.iter().map(describe).collect::<Vec<_>>().join(", ")
     );
     Ok(())
@@ -176,6 +180,14 @@ mod tests {
         assert!(check(&model, &history).is_ok());
         history.add(Csn(3), None, vec![Read::Row(0, RowId(1)), range]);
         assert!(check(&model, &history).is_err());
+    }
+
+    #[test]
+    fn two_transactions_are_not_one_commit() {
+        let mut history = History::default();
+        history.add(Csn(1), Some(Csn(2)), vec![]);
+        history.add(Csn(1), Some(Csn(2)), vec![]);
+        assert!(check(&model(&[(1, row(1))]), &history).is_err());
     }
 
     #[test]

@@ -164,7 +164,8 @@ fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
     }
 }
 
-/// What was looked up.
+/// What was looked up: ids of rows that the view shows, and keys, of a row or not. An id that the view does not show is none:
+/// only a scan or an index could have named it (docs/design/isolation.md).
 pub struct Points {
     pub rows: Vec<RowId>,
     pub keys: Vec<(IndexKey, Vec<u8>)>,
@@ -219,5 +220,37 @@ pub fn check_points(
         ensure!(fits, "index {tree} at {}: {key_bytes:?} was found to be of {one:?}, not of one of {wanted:?}", view.csn);
         keys.push((*key, key_bytes));
     }
-    Ok(Points { rows: ids, keys })
+    Ok(Points { rows: kept.iter().map(|at| ids[*at as usize]).collect(), keys })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use melba_engine::{Durability, Engine, EngineOptions, Isolation, Persistence};
+    use melba_vfs::{ManualClock, MemoryDirectory};
+
+    use super::*;
+    use crate::row::{FIRST_COLUMNS, kinds};
+
+    #[test]
+    fn an_id_that_nobody_has_given_out_is_no_read() {
+        let engine = Engine::open(EngineOptions::default(), MemoryDirectory::new(), Arc::<ManualClock>::default());
+        let engine = engine.expect("opens");
+        let txn = engine.begin(Isolation::Serializable).expect("begins");
+        let tree = txn.create_table_tree(&kinds(FIRST_COLUMNS), Persistence::Logged).expect("creates");
+        let row = Row(vec![Value::Null; FIRST_COLUMNS]);
+        let layout = txn.table_layout(tree).expect("a layout");
+        let id = txn.insert(tree, &row.encode(&layout)).expect("inserts");
+        let shape = Shape { tree, persistence: Persistence::Logged, columns: FIRST_COLUMNS, indexes: Vec::new() };
+        let (expected, random) = (BTreeMap::from([(id, row)]), SeededRandom::new(1));
+        let view = txn.statement_view();
+        let mut found = BTreeSet::new();
+        for _ in 0..20 {
+            let points = check_points(&txn, view, &shape, &expected, &random).unwrap_or_else(|_| panic!("one row is there"));
+            found.extend(points.rows);
+        }
+        assert_eq!(found, BTreeSet::from([id]));
+        txn.commit(Durability::Async).expect("commits");
+    }
 }
