@@ -30,7 +30,8 @@ const LONG_ABOUT: &str =
 smaller than PostgreSQL does, and answers analytical questions over the same tables.
 
 Every PostgreSQL client works with it: psql, drivers, pg_dump. It knows one superuser at first, \"postgres\", and one \
-database, \"postgres\". Clients on this machine need no password; others need one (SCRAM-SHA-256).";
+database, \"postgres\". Programs of the account that runs the server need no password on this machine; all others need one \
+(SCRAM-SHA-256). DATA/pg_hba.conf, if there is one, says otherwise, as in PostgreSQL.";
 
 const EXAMPLES: &str = "Examples:
   melba serve                                  a server on 127.0.0.1:5432 with its data in ./melba-data
@@ -91,6 +92,9 @@ struct Serve {
     /// Memory of the whole server, 256MB say: short for -c memory=SIZE
     #[arg(long, value_name = "SIZE")]
     memory: Option<String>,
+    /// Ask everybody for a password, also programs of this account on this machine
+    #[arg(long)]
+    require_password: bool,
     /// A setting that overrides melba.conf; may be given several times
     #[arg(short = 'c', value_name = "NAME=VALUE", value_parser = config::assignment)]
     settings: Vec<(String, String)>,
@@ -102,7 +106,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => {
             let mut settings = args.settings;
             settings.extend(args.memory.map(|size| ("memory".to_owned(), size)));
-            serve::serve(&args.data.directory, &args.listen, settings)
+            serve::serve(&args.data.directory, &args.listen, settings, args.require_password)
         }
         Command::Check { data } => check::check(&data.directory),
         Command::Dump { from: Some(url), options, .. } => melba_dump::dump(&options, &url),

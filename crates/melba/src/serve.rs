@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use melba_engine::{Engine, EngineOptions, RecoveryProgress};
-use melba_server::{Bound, Server};
+use melba_server::{Access, Bound, Server};
 use melba_sql::cluster::Cluster;
 use melba_sql::session::context::Instance;
 use melba_sql::session::engine_settings::engine_options;
@@ -23,19 +23,20 @@ use crate::recovery;
 
 type Result<T> = std::result::Result<T, String>;
 
-/// `melba serve`.
-pub fn serve(data: &Path, listen: &str, overrides: Vec<(String, String)>) -> Result<()> {
+/// `melba serve`. `require_password`: of everybody, whoever and wherever they are.
+pub fn serve(data: &Path, listen: &str, overrides: Vec<(String, String)>, require_password: bool) -> Result<()> {
     let directory = open_directory(data)?;
     let _lock = lock(&*directory, data)?;
     let files = Files { data: data.to_owned(), overrides };
     let (settings, open_files_max) = fit_open_files(files.assignments()?)?;
+    let access = Access::load(&settings, require_password).map_err(|e| full(&e))?;
     let bound = Bound::new(listen, &settings, OsClock::new().now_micros()).map_err(|e| full(&e))?;
     let cluster = open_while_listening(&bound, directory, &settings, open_files_max)?;
     let engine = cluster.engine.clone();
     let instance = Arc::new(Instance::new(settings, cluster).with_configuration(Box::new(files)));
     instance.backends.start_watchdog().map_err(|e| format!("could not start a thread: {e}"))?;
     let configured = Arc::clone(&instance);
-    let server = Server::new(bound, instance).map_err(|e| full(&e))?;
+    let server = Server::new(bound, instance, access).map_err(|e| full(&e))?;
     server.warnings().iter().for_each(|w| eprintln!("melba: warning: {}", full(w)));
     let handle = server.handle();
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(|e| format!("could not catch signals: {e}"))?;
@@ -74,7 +75,8 @@ pub fn while_serving(data: &Path, body: impl FnOnce(SocketAddr) -> Result<()>) -
     let cluster = open_cluster(directory, &settings, open_files_max, &RecoveryProgress::default())?;
     let engine = cluster.engine.clone();
     let instance = Arc::new(Instance::new(settings, cluster));
-    let server = Server::bind("127.0.0.1:0", instance).map_err(|e| full(&e))?;
+    let bound = Bound::new("127.0.0.1:0", &instance.settings(), instance.started).map_err(|e| full(&e))?;
+    let server = Server::new(bound, instance, Access::owner_only()).map_err(|e| full(&e))?;
     let (handle, address) = (server.handle(), server.local_addr());
     let result = std::thread::scope(|scope| {
         let serving = scope.spawn(move || server.run());
@@ -93,8 +95,10 @@ pub fn while_serving(data: &Path, body: impl FnOnce(SocketAddr) -> Result<()>) -
 /// An error with its detail and hint, a line each.
 fn full(error: &DbError) -> String {
     let Fields { detail, hint, .. } = error.fields();
-    let lines = [detail.as_ref().map(|d| format!("\n  detail: {d}")), hint.as_ref().map(|h| format!("\n  hint: {h}"))];
-    lines.into_iter().flatten().fold(error.message().to_owned(), |text, line| text + &line)
+    let lines = [("detail", detail), ("hint", hint)];
+    let lines =
+        lines.iter().filter_map(|(what, text)| Some(format!("\n  {what}: {}", text.as_ref()?.replace('\n', "\n          "))));
+    lines.fold(error.message().to_owned(), |text, line| text + &line)
 }
 
 pub fn open_directory(data: &Path) -> Result<Arc<dyn Directory>> {

@@ -148,6 +148,14 @@ impl Output {
         self.authentication(0, &[]);
     }
 
+    pub fn authentication_cleartext_password(&mut self) {
+        self.authentication(3, &[]);
+    }
+
+    pub fn authentication_md5_password(&mut self, salt: &[u8; 4]) {
+        self.authentication(5, salt);
+    }
+
     pub fn authentication_sasl(&mut self, mechanisms: &[&str]) {
         self.begin(b'R');
         self.i32(10);

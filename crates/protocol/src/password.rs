@@ -2,7 +2,8 @@
 //!
 //! Invariants:
 //! 1. A password given as a verifier or hash is stored as it is, so that dumps of roles can be restored.
-//! 2. An empty password is never stored, in whatever form it is given: clients take it for none.
+//! 2. What a client answers to an MD5 challenge is computed from the hash that is stored, not from the password.
+//! 3. An empty password is never stored, in whatever form it is given: clients take it for none.
 
 use md5::Md5;
 use sha2::Digest;
@@ -25,6 +26,25 @@ pub fn is_md5(stored: &str) -> bool {
 pub fn md5_hash(role: &str, password: &str) -> String {
     let digest = Md5::new().chain_update(password).chain_update(role).finalize();
     digest.iter().fold(String::from("md5"), |hex, byte| hex + &format!("{byte:02x}"))
+}
+
+/// The answer to an MD5 challenge, from the hash that the role stores.
+pub fn md5_answer(stored: &str, salt: &[u8; 4]) -> String {
+    let digest = Md5::new().chain_update(stored.strip_prefix("md5").unwrap_or(stored)).chain_update(salt).finalize();
+    digest.iter().fold(String::from("md5"), |hex, byte| hex + &format!("{byte:02x}"))
+}
+
+/// Whether a password is the one that a role stores, in whatever form.
+pub fn is_stored(role: &str, password: &str, stored: &str) -> bool {
+    if is_md5(stored) {
+        return are_equal(md5_hash(role, password).as_bytes(), stored.as_bytes());
+    }
+    Verifier::parse(stored).is_some_and(|verifier| verifier.is_of(password))
+}
+
+/// Compares without telling by its time where they differ.
+pub fn are_equal(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }
 
 /// What a role stores for a password; `None` for an empty one.
@@ -61,6 +81,17 @@ mod tests {
         assert!(is_md5(&md5));
         assert_eq!(stored("bob", &md5, &SCRAM), Some(md5));
         assert!(!is_md5("md5 is a hash"));
+    }
+
+    #[test]
+    fn passwords_are_found_in_both_forms() {
+        for stored in [stored("ann", "secret", &SCRAM), stored("ann", "secret", &Encryption::Md5)] {
+            let stored = stored.expect("it is not empty");
+            assert!(is_stored("ann", "secret", &stored) && !is_stored("ann", "Secret", &stored), "{stored}");
+        }
+        assert!(!is_stored("bob", "secret", &md5_hash("ann", "secret")), "the role's name is part of it");
+        // printf '9d792a3a8853c2411afb9163d088c036\1\2\3\4' | md5sum
+        assert_eq!(md5_answer("md59d792a3a8853c2411afb9163d088c036", &[1, 2, 3, 4]), "md59009ce60b9ca97f1e752376843d1309e");
     }
 
     #[test]

@@ -43,6 +43,13 @@ impl Verifier {
         pairs.fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
     }
 
+    /// What a role without a usable password seems to have: its salt is always the same, and nobody without the cluster's secret can
+    /// tell it from one that was drawn. Its keys are nobody's, and computing them takes no time.
+    pub fn mock(role: &str, secret: &[u8], iterations: u32) -> Verifier {
+        let digest: Key = Sha256::new().chain_update(role).chain_update(secret).finalize().into();
+        Verifier { iterations, salt: digest[..16].to_vec(), stored_key: [0; 32], server_key: [0; 32] }
+    }
+
     pub fn parse(text: &str) -> Option<Verifier> {
         let (parameters, keys) = text.strip_prefix("SCRAM-SHA-256$")?.split_once('$')?;
         let (iterations, salt) = parameters.split_once(':')?;
@@ -63,11 +70,25 @@ impl std::fmt::Display for Verifier {
     }
 }
 
+/// How the exchange is tied to the connection that it goes over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChannelBinding {
+    /// There is no TLS.
+    Unavailable,
+    /// SCRAM-SHA-256 over TLS: the client does not bind, but could.
+    Declined,
+    /// SCRAM-SHA-256-PLUS: the hash of the server's certificate that `tls-server-end-point` (RFC 5929) wants.
+    ServerEndPoint(Vec<u8>),
+}
+
+const SERVER_END_POINT: &str = "tls-server-end-point";
+
 /// An exchange with one client.
 pub struct Exchange {
     verifier: Verifier,
     /// The role has no usable password: the exchange goes on as if, and fails at its end, so that it tells nothing.
     doomed: bool,
+    binding: ChannelBinding,
     nonce: String,
     client_first_bare: String,
     server_first: String,
@@ -75,13 +96,12 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// `verifier`: the role's, if it has one. `nonce`: random bytes.
-    pub fn new(verifier: Option<Verifier>, nonce: &[u8; 18]) -> Exchange {
-        let doomed = verifier.is_none();
-        let verifier = verifier.unwrap_or_else(|| Verifier::from_password("", &nonce[..16], 4096));
+    /// `nonce`: random bytes.
+    pub fn new(verifier: Verifier, nonce: &[u8; 18], binding: ChannelBinding) -> Exchange {
         Exchange {
             verifier,
-            doomed,
+            doomed: false,
+            binding,
             nonce: BASE64.encode(nonce),
             client_first_bare: String::new(),
             server_first: String::new(),
@@ -89,26 +109,36 @@ impl Exchange {
         }
     }
 
+    /// One that fails at its end, with `Verifier::mock`.
+    pub fn doomed(verifier: Verifier, nonce: &[u8; 18], binding: ChannelBinding) -> Exchange {
+        Exchange { doomed: true, ..Exchange::new(verifier, nonce, binding) }
+    }
+
     /// Answers client-first-message with server-first-message.
     pub fn first(&mut self, message: &str) -> Result<String> {
-        let malformed = |detail: &str| malformed(detail);
-        let (flag, rest) = message.split_once(',').ok_or_else(|| malformed("The message is not a client-first-message."))?;
-        match flag {
-            "n" | "y" => {}
-            _ => return Err(malformed("The client asks for channel binding, which needs TLS.")),
+        if message.is_empty() {
+            return Err(malformed("The message is empty."));
         }
+        let (flag, rest) = message.split_once(',').ok_or_else(|| malformed("The message is not a client-first-message."))?;
+        self.check_binding_flag(flag)?;
         let (authzid, bare) = rest.split_once(',').ok_or_else(|| malformed("The message has no authorization field."))?;
-        if !authzid.is_empty() {
+        if authzid.starts_with('a') {
             return Err(err!(FEATURE_NOT_SUPPORTED, "client uses authorization identity, but it is not supported"));
         }
-        self.header = format!("{flag},{authzid},");
-        let client_nonce = bare
-            .split(',')
-            .find_map(|field| field.strip_prefix("r="))
-            .filter(|nonce| !nonce.is_empty())
-            .ok_or_else(|| malformed("The message has no nonce."))?;
-        if bare.starts_with("m=") {
+        if !authzid.is_empty() {
+            return Err(malformed("Unexpected attribute in client-first-message."));
+        }
+        self.header = format!("{flag},,");
+        if bare.starts_with('m') {
             return Err(err!(FEATURE_NOT_SUPPORTED, "client requires an unsupported SCRAM extension"));
+        }
+        // The name is ignored: the startup packet has it.
+        let mut fields = bare.split(',');
+        fields.next().filter(|name| name.starts_with("n=")).ok_or_else(|| malformed("Expected attribute \"n\"."))?;
+        let client_nonce = fields.next().and_then(|field| field.strip_prefix("r=")).filter(|nonce| !nonce.is_empty());
+        let client_nonce = client_nonce.ok_or_else(|| malformed("Expected attribute \"r\"."))?;
+        if !client_nonce.bytes().all(|b| matches!(b, 0x21..=0x7e)) {
+            return Err(err!(PROTOCOL_VIOLATION, "non-printable characters in SCRAM nonce"));
         }
         self.client_first_bare = bare.to_owned();
         self.nonce = format!("{client_nonce}{}", self.nonce);
@@ -116,22 +146,61 @@ impl Exchange {
         Ok(self.server_first.clone())
     }
 
+    /// gs2-cbind-flag, beside the mechanism that the client has chosen. A client that could bind, and was told that the server
+    /// cannot, has been told so by somebody else.
+    fn check_binding_flag(&self, flag: &str) -> Result<()> {
+        let binds = matches!(self.binding, ChannelBinding::ServerEndPoint(_));
+        match flag {
+            "n" | "y" if binds => Err(malformed(
+                "The client selected SCRAM-SHA-256-PLUS, but the SCRAM message does not include channel binding data.",
+            )),
+            "y" if self.binding == ChannelBinding::Declined => {
+                let error = err!(INVALID_AUTHORIZATION_SPECIFICATION, "SCRAM channel binding negotiation error");
+                Err(error.detail(
+                    "The client supports SCRAM channel binding but thinks the server does not.  However, this server does support \
+                     channel binding.",
+                ))
+            }
+            "n" | "y" => Ok(()),
+            _ => match flag.strip_prefix("p=") {
+                None => Err(malformed(&format!("Unexpected channel-binding flag \"{}\".", flag.escape_default()))),
+                Some(_) if !binds => Err(malformed(
+                    "The client selected SCRAM-SHA-256 without channel binding, but the SCRAM message includes channel binding data.",
+                )),
+                Some(SERVER_END_POINT) => Ok(()),
+                Some(other) => {
+                    let other = other.escape_default();
+                    Err(err!(PROTOCOL_VIOLATION, "unsupported SCRAM channel-binding type \"{other}\""))
+                }
+            },
+        }
+    }
+
     /// Checks client-final-message; server-final-message when the client knows the password, `None` when it does not.
     pub fn last(&self, message: &str) -> Result<Option<String>> {
         let (without_proof, proof) = message.rsplit_once(",p=").ok_or_else(|| malformed("The message has no proof."))?;
         let mut fields = without_proof.split(',');
         let (binding, nonce) = (fields.next().unwrap_or(""), fields.next().unwrap_or(""));
-        if binding.strip_prefix("c=") != Some(&BASE64.encode(&self.header)) {
-            return Err(malformed("The channel binding does not match."));
+        let mut bound = self.header.clone().into_bytes();
+        if let ChannelBinding::ServerEndPoint(hash) = &self.binding {
+            bound.extend_from_slice(hash);
+        }
+        if binding.strip_prefix("c=") != Some(&BASE64.encode(&bound)) {
+            return Err(match self.binding {
+                ChannelBinding::ServerEndPoint(_) => {
+                    err!(INVALID_AUTHORIZATION_SPECIFICATION, "SCRAM channel binding check failed")
+                }
+                _ => err!(PROTOCOL_VIOLATION, "unexpected SCRAM channel-binding attribute in client-final-message"),
+            });
         }
         if nonce.strip_prefix("r=") != Some(&self.nonce) {
-            return Err(malformed("The nonce does not match."));
+            return Err(err!(PROTOCOL_VIOLATION, "invalid SCRAM response").detail("Nonce does not match."));
         }
         let proof: Key = BASE64
             .decode(proof)
             .ok()
             .and_then(|p| p.try_into().ok())
-            .ok_or_else(|| malformed("The proof is not 32 bytes in base64."))?;
+            .ok_or_else(|| malformed("Malformed proof in client-final-message."))?;
         let auth_message = format!("{},{},{without_proof}", self.client_first_bare, self.server_first);
         let signature = hmac(&self.verifier.stored_key, auth_message.as_bytes());
         let client_key: Vec<u8> = proof.iter().zip(signature).map(|(a, b)| a ^ b).collect();
@@ -158,7 +227,7 @@ mod tests {
         let salt = BASE64.decode("W22ZaJ0SNY7soEsUEjb6gQ==").unwrap();
         let verifier = Verifier::from_password("pencil", &salt, 4096);
         assert_eq!(Verifier::parse(&verifier.to_string()), Some(verifier.clone()));
-        let mut exchange = Exchange::new(Some(verifier.clone()), &[0; 18]);
+        let mut exchange = Exchange::new(verifier.clone(), &[0; 18], ChannelBinding::Unavailable);
         exchange.nonce = "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0".to_owned();
         assert_eq!(
             exchange.first("n,,n=user,r=rOprNGfwEbeRWgbNEkqO").unwrap(),
@@ -169,7 +238,56 @@ mod tests {
         assert_eq!(exchange.last(last).unwrap().unwrap(), "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=");
         assert!(exchange.last(&last.replace("p=dHz", "p=dHy")).unwrap().is_none());
         assert!(exchange.last(&last.replace("c=biws", "c=eSws")).is_err());
-        assert!(Exchange::new(None, &[0; 18]).first("p=tls-unique,,n=,r=x").is_err());
+        let mut doomed = Exchange::doomed(verifier, &[0; 18], ChannelBinding::Unavailable);
+        doomed.nonce = "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0".to_owned();
+        doomed.first("n,,n=user,r=rOprNGfwEbeRWgbNEkqO").unwrap();
+        assert_eq!(doomed.last(last), Ok(None), "even by the right password");
+    }
+
+    #[test]
+    fn mocked_salts_are_stable_and_differ_by_role_and_secret() {
+        let mock = |role: &str, secret: &[u8]| Verifier::mock(role, secret, 4096);
+        assert_eq!(mock("ann", b"one"), mock("ann", b"one"));
+        assert_ne!(mock("ann", b"one").salt, mock("bob", b"one").salt);
+        assert_ne!(mock("ann", b"one").salt, mock("ann", b"two").salt);
+        assert_eq!(mock("ann", b"one").salt.len(), 16);
+    }
+
+    /// What a client's first message may say of channel binding, by what the server offers.
+    #[test]
+    fn clients_cannot_be_talked_out_of_channel_binding() {
+        let bound = || ChannelBinding::ServerEndPoint(vec![1, 2, 3]);
+        for (binding, flag, expected) in [
+            (ChannelBinding::Unavailable, "n", None),
+            (ChannelBinding::Unavailable, "y", None),
+            (ChannelBinding::Unavailable, "p=tls-server-end-point", Some(SqlState::PROTOCOL_VIOLATION)),
+            (ChannelBinding::Declined, "n", None),
+            (ChannelBinding::Declined, "y", Some(SqlState::INVALID_AUTHORIZATION_SPECIFICATION)),
+            (ChannelBinding::Declined, "p=tls-server-end-point", Some(SqlState::PROTOCOL_VIOLATION)),
+            (bound(), "n", Some(SqlState::PROTOCOL_VIOLATION)),
+            (bound(), "y", Some(SqlState::PROTOCOL_VIOLATION)),
+            (bound(), "p=tls-unique", Some(SqlState::PROTOCOL_VIOLATION)),
+            (bound(), "p=tls-server-end-point", None),
+        ] {
+            let mut exchange = Exchange::new(Verifier::mock("", b"", 1), &[0; 18], binding.clone());
+            let got = exchange.first(&format!("{flag},,n=,r=x")).err().map(|e| e.sqlstate());
+            assert_eq!(got, expected, "{flag} {binding:?}");
+        }
+    }
+
+    #[test]
+    fn the_binding_is_part_of_what_is_proved() {
+        let verifier = Verifier::from_password("pencil", b"salt", 1);
+        let mut exchange = Exchange::new(verifier, &[0; 18], ChannelBinding::ServerEndPoint(vec![7; 32]));
+        let first = exchange.first("p=tls-server-end-point,,n=,r=x").unwrap();
+        let nonce = first.split(',').next().unwrap().strip_prefix("r=").unwrap().to_owned();
+        let last = |hash: &[u8]| {
+            let bound = BASE64.encode([b"p=tls-server-end-point,,", hash].concat());
+            exchange.last(&format!("c={bound},r={nonce},p={}", BASE64.encode([0; 32])))
+        };
+        assert_eq!(last(&[7; 32]), Ok(None), "bound well, but the proof is wrong");
+        let error = last(&[8; 32]).unwrap_err();
+        assert_eq!((error.message(), error.sqlstate().as_str()), ("SCRAM channel binding check failed", "28000"));
     }
 
     /// Examples of RFC 4013: a soft hyphen is mapped to nothing, a ligature to its letters, a prohibited text stays as it is.
@@ -185,8 +303,8 @@ mod tests {
     #[test]
     fn nonsense_is_an_error() {
         for text in ["", "n", "n,", "n,,", "n,,n=", "n,,r=", "n,a=x,r=y", "m=x"] {
-            assert!(Exchange::new(None, &[0; 18]).first(text).is_err(), "{text}");
-            assert!(Exchange::new(None, &[0; 18]).last(text).is_err(), "{text}");
+            let mut exchange = Exchange::new(Verifier::mock("", b"", 1), &[0; 18], ChannelBinding::Unavailable);
+            assert!(exchange.last(text).is_err() && exchange.first(text).is_err(), "{text}");
         }
     }
 }

@@ -36,10 +36,12 @@ thread_local! {
 }
 
 impl ClientSession {
-    pub fn new(mut connection: Connection, mut session: Session, pid: i32, backends: &Arc<Backends>) -> ClientSession {
-        connection.set_timeout(None);
+    /// # Errors
+    /// The socket cannot be waited for without limit.
+    pub fn new(mut connection: Connection, mut session: Session, pid: i32, backends: &Arc<Backends>) -> Result<ClientSession> {
+        connection.set_timeout(None)?;
         session.defer_commits();
-        ClientSession { connection, session, pid, backends: Arc::clone(backends) }
+        Ok(ClientSession { connection, session, pid, backends: Arc::clone(backends) })
     }
 }
 

@@ -5,7 +5,7 @@
 use std::io::{Error, ErrorKind};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use melba_protocol::frame::{Frame, Next};
 use melba_protocol::{Frontend, Output, next_frame};
@@ -126,7 +126,8 @@ pub(crate) struct Connection {
     body: usize,
     /// The socket had nothing left when it was last read.
     drained: bool,
-    read_timeout: Option<Duration>,
+    /// When the client is waited for no longer, of one that is to authenticate.
+    deadline: Option<Instant>,
     patience: Patience,
 }
 
@@ -145,17 +146,24 @@ impl Connection {
             message: Vec::new(),
             body: 0,
             drained: false,
-            read_timeout: None,
+            deadline: None,
             patience: Patience::default(),
         }
     }
 
-    /// How long the client is waited for, whether it is to send or to read.
-    pub fn set_timeout(&mut self, timeout: Option<Duration>) {
+    /// How long the client is waited for from now on, whatever it sends meanwhile and whether it is to send or to read.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) -> std::io::Result<()> {
         self.patience.limit(timeout);
-        if self.read_timeout != timeout && self.stream.set_read_timeout(timeout).is_ok() {
-            self.read_timeout = timeout;
-        }
+        self.deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        self.stream.set_read_timeout(timeout)
+    }
+
+    /// The time of `set_timeout` is over.
+    pub fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= Instant::now())
     }
 
     pub fn data(&self) -> &[u8] {
@@ -169,6 +177,12 @@ impl Connection {
     /// Waits until at least `need` unused bytes are there.
     pub fn read_until(&mut self, need: usize) -> Result<(), ReadEnd> {
         while self.input.data().len() < need {
+            if let Some(deadline) = self.deadline {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() || self.stream.set_read_timeout(Some(left)).is_err() {
+                    return Err(ReadEnd);
+                }
+            }
             match self.input.fill(&self.stream, need) {
                 Ok(n) if n > 0 => {}
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}

@@ -102,7 +102,9 @@ fn refuse(stream: Stream, error: DbError) {
         return;
     }
     let mut connection = Connection::new(Arc::new(stream));
-    connection.set_timeout(Some(PATIENCE));
+    if connection.set_timeout(Some(PATIENCE)).is_err() {
+        return;
+    }
     match startup::read_request(&mut connection, |_, _| {}) {
         Ok(Some(_)) => connection.fail(error),
         Ok(None) => {}

@@ -3,13 +3,19 @@
 //! Invariants:
 //! 1. Whatever a client sends costs at most its own connection.
 //! 2. Nothing of a session is touched before its client is authenticated.
+//! 3. Clients that are not authenticated keep nobody out (`newcomers`), and have authentication_timeout for all that they say.
 //!
 //! Why threads that take turns rather than an async runtime: see "Decisions" in ARCHITECTURE.md.
 
+mod access;
+mod authentication;
 mod client_session;
 mod connection;
 mod early;
+mod hba;
 mod listener;
+mod log;
+mod newcomers;
 mod poller;
 mod processors;
 mod sender;
@@ -20,6 +26,7 @@ mod tcp_options;
 mod turns;
 mod unix_socket;
 
+pub use access::Access;
 pub use early::Bound;
 pub use listener::{Server, ServerHandle};
 pub use melba_protocol::scram::Verifier;

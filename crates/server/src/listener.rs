@@ -4,25 +4,25 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use hashbrown::HashMap;
 use melba_sql::session::STACK_BYTES;
 use melba_sql::session::backends::Wake;
 use melba_sql::session::context::Instance;
 use melba_sql::session::setting_value::Value;
 use melba_types::limits;
-use melba_types::{DbError, Result, err};
-use parking_lot::Mutex;
+use melba_types::{DbError, Oid, Result, err};
 
+use crate::access::Access;
 use crate::client_session::{ClientSession, Machine};
 use crate::connection::Connection;
 use crate::early::Bound;
+use crate::newcomers::Newcomers;
 use crate::poller::Poller;
-use crate::startup;
+use crate::startup::{self, Start};
 use crate::stream::{Listener, Stream};
 use crate::tcp_options::{TcpOptions, keep_alive};
 use crate::turns::Turns;
@@ -35,14 +35,14 @@ pub struct Server {
 
 struct Shared {
     instance: Arc<Instance>,
+    access: Arc<Access>,
     /// Watches the listeners; woken to stop.
     poller: Poller,
     stopping: AtomicBool,
     turns: Arc<Turns<Machine>>,
     /// Threads that start a session.
     threads: AtomicUsize,
-    /// What ends their waits for their clients.
-    starting: Mutex<HashMap<i32, SocketWake>>,
+    newcomers: Newcomers,
     next_pid: AtomicI32,
 }
 
@@ -53,14 +53,28 @@ pub struct ServerHandle(Arc<Shared>);
 impl Server {
     /// Listens on the address and, with its port, in unix_socket_directories.
     pub fn bind(address: &str, instance: Arc<Instance>) -> Result<Server> {
+        let access = Access::load(&instance.settings(), false)?;
         let bound = Bound::new(address, &instance.settings(), instance.started)?;
-        Server::new(bound, instance)
+        Server::new(bound, instance, access)
     }
 
     /// Serves clients of listeners that are bound already.
-    pub fn new(bound: Bound, instance: Arc<Instance>) -> Result<Server> {
+    ///
+    /// # Errors
+    /// Nobody could connect, or the system has no more threads or descriptors.
+    pub fn new(bound: Bound, instance: Arc<Instance>, access: Access) -> Result<Server> {
+        access.check(&instance.cluster.catalog(Oid::INVALID))?;
         let (host, port) = (bound.address.ip().to_string(), bound.address.port());
-        instance.settle(&[("listen_addresses", Value::Text(host.into())), ("port", Value::Integer(port.into()))]);
+        let file =
+            |path: &Option<PathBuf>| Value::Text(path.as_ref().map_or_else(String::new, |p| p.display().to_string()).into());
+        instance.settle(&[
+            ("listen_addresses", Value::Text(host.into())),
+            ("port", Value::Integer(port.into())),
+            ("hba_file", file(&access.hosts.hba_file)),
+            ("ident_file", file(&access.hosts.ident_file)),
+        ]);
+        let access = Arc::new(access);
+        instance.set_gate(access.clone());
         let failed = |e: std::io::Error| err!(IO_ERROR, "could not listen on {}: {e}", bound.address);
         let poller = Poller::new().map_err(failed)?;
         for (listener, id) in bound.listeners.iter().zip(1..) {
@@ -70,10 +84,11 @@ impl Server {
         let shared = Shared {
             turns: Turns::start(Machine::new(groups), groups).map_err(failed)?,
             instance,
+            access,
             poller,
             stopping: AtomicBool::new(false),
             threads: AtomicUsize::new(0),
-            starting: Mutex::default(),
+            newcomers: Newcomers::default(),
             next_pid: AtomicI32::new(std::process::id() as i32),
         };
         Ok(Server { bound, shared: Arc::new(shared) })
@@ -111,7 +126,7 @@ impl Server {
         while self.shared.clients() > 0 && Instant::now() < patience {
             // Again, for sessions that were just starting.
             self.shared.instance.backends.shut_down();
-            self.shared.starting.lock().values().for_each(Wake::wake);
+            self.shared.newcomers.end_all();
             std::thread::sleep(Duration::from_millis(5));
         }
         self.shared.turns.stop();
@@ -135,18 +150,22 @@ impl Shared {
     fn accept(self: &Arc<Self>, stream: Stream) {
         let shared = self.clone();
         let max = shared.instance.settings().get("max_connections").as_integer().max(1) as usize;
-        // Connections that do not authenticate may take up as many threads again, not more.
-        if shared.stopping.load(Ordering::SeqCst) || shared.clients() > 2 * max + 16 {
+        // Those that were sent away still have their threads, for a moment.
+        if shared.stopping.load(Ordering::SeqCst) || shared.threads.load(Ordering::SeqCst) > 2 * newcomers_max(max) {
+            return;
+        }
+        let pid = shared.next_pid.fetch_add(1, Ordering::Relaxed) & i32::MAX;
+        let stream = Arc::new(stream);
+        if !shared.newcomers.admit(pid, &stream, newcomers_max(max)) {
             return;
         }
         shared.threads.fetch_add(1, Ordering::SeqCst);
-        let pid = shared.next_pid.fetch_add(1, Ordering::Relaxed) & i32::MAX;
         let in_thread = shared.clone();
         let thread = std::thread::Builder::new().name(format!("session {pid}")).stack_size(STACK_BYTES);
         let spawned = thread.spawn(move || {
             limits::start_session_thread();
             let started = catch_unwind(AssertUnwindSafe(|| in_thread.start(stream, pid)));
-            in_thread.starting.lock().remove(&pid);
+            in_thread.newcomers.remove(pid);
             match started {
                 Ok(Some(session)) => in_thread.turns.add(session),
                 _ => in_thread.instance.backends.remove(pid),
@@ -154,6 +173,7 @@ impl Shared {
             in_thread.threads.fetch_sub(1, Ordering::SeqCst);
         });
         if spawned.is_err() {
+            shared.newcomers.remove(pid);
             shared.threads.fetch_sub(1, Ordering::SeqCst);
         }
     }
@@ -164,17 +184,22 @@ impl Shared {
     }
 
     /// Starts a session, waiting for the client as long as that takes.
-    fn start(&self, stream: Stream, pid: i32) -> Option<ClientSession> {
-        let stream = Arc::new(stream);
-        self.starting.lock().insert(pid, SocketWake(Arc::clone(&stream)));
+    fn start(&self, stream: Arc<Stream>, pid: i32) -> Option<ClientSession> {
         let addresses = stream.addresses().ok()?;
         stream.send_at_once().ok()?;
         keep_alive(&stream).ok()?;
-        let wake = Box::new(SocketWake(Arc::clone(&stream)));
-        let options = Arc::new(TcpOptions::of(&stream));
+        let start = Start {
+            instance: &self.instance,
+            access: &self.access,
+            newcomers: &self.newcomers,
+            addresses,
+            pid,
+            wake: Box::new(SocketWake(Arc::clone(&stream))),
+            socket: Arc::new(TcpOptions::of(&stream)),
+        };
         let mut connection = Connection::new(stream);
-        match startup::start(&mut connection, &self.instance, addresses, pid, wake, options) {
-            Ok(Some(session)) => Some(ClientSession::new(connection, session, pid, &self.instance.backends)),
+        match startup::start(&mut connection, start) {
+            Ok(Some(session)) => ClientSession::new(connection, session, pid, &self.instance.backends).ok(),
             Ok(None) => None,
             Err(error) => {
                 connection.fail(error);
@@ -182,6 +207,11 @@ impl Shared {
             }
         }
     }
+}
+
+/// How many connections may be authenticating: as many as sessions, and as many again.
+fn newcomers_max(max_connections: usize) -> usize {
+    2 * max_connections + 16
 }
 
 /// Ends the blocking read of a session.

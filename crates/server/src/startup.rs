@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{Catalog, Role, acl};
-use melba_protocol::frontend::decode_sasl_initial;
 use melba_protocol::startup::{NextStartup, unsupported_version};
 use melba_protocol::{ProtocolVersion, Startup, next_startup};
 use melba_sql::session::Session;
@@ -17,8 +16,10 @@ use melba_sql::session::settings::Settings;
 use melba_sql::session::socket_options::SocketOptions;
 use melba_types::{DbError, Oid, Result, Severity, SqlState, err};
 
+use crate::access::Access;
+use crate::authentication::Authentication;
 use crate::connection::Connection;
-use melba_protocol::scram::{Exchange, Verifier};
+use crate::newcomers::Newcomers;
 
 /// What the client asked for.
 pub(crate) struct Request {
@@ -30,16 +31,23 @@ pub(crate) struct Request {
     settings: Vec<(String, String)>,
 }
 
+/// A connection that may become a session.
+pub(crate) struct Start<'a> {
+    pub instance: &'a Arc<Instance>,
+    pub access: &'a Access,
+    pub newcomers: &'a Newcomers,
+    pub addresses: Option<Addresses>,
+    pub pid: i32,
+    pub wake: Box<dyn Wake>,
+    pub socket: Arc<dyn SocketOptions>,
+}
+
 /// Answers the client's first packets. `None` when there is nothing more to do: it cancelled something, or left.
-pub(crate) fn start(
-    connection: &mut Connection,
-    instance: &Arc<Instance>,
-    addresses: Option<Addresses>,
-    pid: i32,
-    wake: Box<dyn Wake>,
-    socket: Arc<dyn SocketOptions>,
-) -> Result<Option<Session>> {
-    connection.set_timeout(Some(Duration::from_secs(60)));
+pub(crate) fn start(connection: &mut Connection, start: Start<'_>) -> Result<Option<Session>> {
+    let Start { instance, access, newcomers, addresses, pid, wake, socket } = start;
+    let timeout = instance.settings().get("authentication_timeout").as_integer().max(1) as u64;
+    let failed = |e| fatal(err!(IO_ERROR, "could not set the socket's timeout: {e}"));
+    connection.set_timeout(Some(Duration::from_secs(timeout))).map_err(failed)?;
     let cancel = |pid, secret: &[u8]| instance.backends.cancel(pid, secret);
     let Some(request) = read_request(connection, cancel)? else { return Ok(None) };
     if instance.backends.len() >= connections_max(instance) {
@@ -49,10 +57,19 @@ pub(crate) fn start(
     let database = instance.cluster.catalog_by_name(&request.database);
     let catalog = database.clone().unwrap_or_else(|| instance.cluster.catalog(Oid::INVALID));
     let role = catalog.role_by_name(&request.user).cloned();
-    // Clients of this machine need none; those of a Unix-domain socket are kept out by the rights to its file.
-    if addresses.is_some_and(|a| !a.client.ip().to_canonical().is_loopback()) {
-        authenticate(connection, instance, &request.user, role.as_deref())?;
+    let authentication = Authentication {
+        instance,
+        access,
+        catalog: &catalog,
+        user: &request.user,
+        database: &request.database,
+        role: role.as_deref(),
+        addresses,
+    };
+    if !authentication.run(connection)? {
+        return Ok(None);
     }
+    newcomers.remove(pid);
     // Who is not let in for another reason than the password hears of it afterwards, as from PostgreSQL.
     connection.output().authentication_ok();
     let (role, catalog) = admit(database, &request, role)?;
@@ -189,40 +206,6 @@ fn options(text: &str) -> Result<Vec<(String, String)>> {
 
 fn fatal(error: DbError) -> DbError {
     error.severity(Severity::Fatal)
-}
-
-/// SCRAM-SHA-256 with the verifier that the role stores.
-fn authenticate(connection: &mut Connection, instance: &Instance, user: &str, role: Option<&Role>) -> Result<()> {
-    let failed = || fatal(err!(INVALID_PASSWORD, "password authentication failed for user \"{user}\""));
-    let expired = role.and_then(|r| r.valid_until).is_some_and(|until| until < instance.cluster.clock.now_micros());
-    let verifier = role.and_then(|r| r.password.as_deref()).and_then(Verifier::parse).filter(|_| !expired);
-    let mut exchange = Exchange::new(verifier, &rand::random());
-    connection.output().authentication_sasl(&["SCRAM-SHA-256"]);
-    connection.flush()?;
-    let Some(message) = read_password(connection)? else { return Err(failed()) };
-    let (mechanism, first) = decode_sasl_initial(&message).map_err(fatal)?;
-    if mechanism != "SCRAM-SHA-256" {
-        return Err(fatal(err!(PROTOCOL_VIOLATION, "client selected an invalid SASL authentication mechanism")));
-    }
-    let first = melba_protocol::body::utf8(first.unwrap_or_default()).map_err(fatal)?;
-    let answer = exchange.first(first).map_err(fatal)?;
-    connection.output().authentication_sasl_continue(answer.as_bytes());
-    connection.flush()?;
-    let Some(message) = read_password(connection)? else { return Err(failed()) };
-    let last = melba_protocol::body::utf8(&message).map_err(fatal)?;
-    let answer = exchange.last(last).map_err(fatal)?.ok_or_else(failed)?;
-    connection.output().authentication_sasl_final(answer.as_bytes());
-    Ok(())
-}
-
-fn read_password(connection: &mut Connection) -> Result<Option<Vec<u8>>> {
-    let mut message = Vec::new();
-    match connection.read_message(&mut message) {
-        Ok(Ok(b'p')) => Ok(Some(message)),
-        Ok(Ok(tag)) => Err(fatal(err!(PROTOCOL_VIOLATION, "expected SASL response, got message type {tag}"))),
-        Ok(Err(error)) => Err(error),
-        Err(_) => Ok(None),
-    }
 }
 
 /// The role and the database must exist and want this client.

@@ -49,6 +49,14 @@ impl Stream {
             Stream::Unix(unix) => unix.shutdown(Shutdown::Read),
         }
     }
+
+    /// Ends both directions: nothing more can be read or sent.
+    pub fn shut_down(&self) -> Result<()> {
+        match self {
+            Stream::Tcp(tcp) => tcp.shutdown(Shutdown::Both),
+            Stream::Unix(unix) => unix.shutdown(Shutdown::Both),
+        }
+    }
 }
 
 impl AsRawFd for Stream {

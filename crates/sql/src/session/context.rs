@@ -36,6 +36,7 @@ pub struct Instance {
     settings: RwLock<Arc<Settings>>,
     settings_version: AtomicU64,
     configuration: OnceLock<Box<dyn Configuration>>,
+    gate: OnceLock<Arc<dyn Gate>>,
     pub backends: Arc<Backends>,
     pub cluster: Arc<Cluster>,
     /// What pg_class says of sizes.
@@ -51,6 +52,7 @@ impl Instance {
             settings: RwLock::new(Arc::new(settings)),
             settings_version: AtomicU64::new(1),
             configuration: OnceLock::new(),
+            gate: OnceLock::new(),
             backends: Arc::default(),
             live: Arc::new(EngineInfo(cluster.engine.clone())),
             cluster,
@@ -93,8 +95,31 @@ impl Instance {
         self.cluster.engine.reconfigure(&engine_options(&next))?;
         *self.settings.write() = Arc::new(next);
         self.settings_version.fetch_add(1, Ordering::AcqRel);
+        if let Some(gate) = self.gate.get() {
+            gate.reload(&self.settings());
+        }
         Ok(())
     }
+
+    /// What lets clients in, which reloads and views ask from now on.
+    pub fn set_gate(&self, gate: Arc<dyn Gate>) {
+        // An instance has one server.
+        let _ = self.gate.set(gate);
+    }
+
+    pub(super) fn gate(&self) -> Result<&dyn Gate> {
+        self.gate.get().map(|gate| &**gate).ok_or_else(|| DbError::unsupported("looking at who may connect, without a server"))
+    }
+}
+
+/// What lets clients in, with files of its own.
+pub trait Gate: Send + Sync + std::fmt::Debug {
+    /// Reads the files again. What has errors stays as it was, and the server's log says so.
+    fn reload(&self, settings: &Settings);
+    /// pg_hba_file_rules.
+    fn rule_rows(&self, settings: &Settings) -> Result<Vec<Vec<Datum>>>;
+    /// pg_ident_file_mappings.
+    fn mapping_rows(&self) -> Result<Vec<Vec<Datum>>>;
 }
 
 /// Where a server's settings come from.

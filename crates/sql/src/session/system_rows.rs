@@ -21,6 +21,8 @@ impl StatementContext {
             "show_all_settings" => Ok(self.setting_rows()),
             "pg_ls_dir" | "pg_ls_dir_1arg" => self.list_directory(args),
             "pg_lock_status" => Ok(self.lock_rows()),
+            "pg_hba_file_rules" => self.session.instance.gate()?.rule_rows(&self.session.instance.settings()),
+            "pg_ident_file_mappings" => self.session.instance.gate()?.mapping_rows(),
             "pg_available_extensions" => Ok(vec![vec![Datum::text("plpgsql"), Datum::text("1.0"), Datum::text(PLPGSQL)]]),
             "pg_available_extension_versions" => Ok(vec![vec![
                 Datum::text("plpgsql"),

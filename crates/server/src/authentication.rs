@@ -1,0 +1,289 @@
+//! Finding out whether a client is who it says: the rule that it falls under, and what that rule's method asks for.
+//!
+//! Invariants:
+//! 1. A client hears the same of a wrong password, a role without one, one that has expired, and a role that does not exist, in the
+//!    same time: only the log tells them apart.
+//! 2. Whoever fails waits (auth_delay.milliseconds) before it is told.
+
+use std::time::Duration;
+
+use melba_catalog::privileges::RoleUse;
+use melba_catalog::{Catalog, Role};
+use melba_protocol::body::utf8;
+use melba_protocol::frontend::decode_sasl_initial;
+use melba_protocol::password::{are_equal, is_md5, is_stored, md5_answer};
+use melba_protocol::scram::{ChannelBinding, Exchange, Verifier};
+use melba_sql::session::backends::Addresses;
+use melba_sql::session::client::Client;
+use melba_sql::session::context::Instance;
+use melba_types::{DbError, Result, Severity, SqlState, err};
+
+use crate::access::Access;
+use crate::connection::Connection;
+use crate::hba::system::{System, account_name, local_account, own_account, peer_account};
+use crate::hba::{Applicant, InForce, Method, Rule, check_map, find};
+use crate::log::log;
+
+/// A client at the door.
+pub(crate) struct Authentication<'a> {
+    pub instance: &'a Instance,
+    pub access: &'a Access,
+    pub catalog: &'a Catalog,
+    pub user: &'a str,
+    pub database: &'a str,
+    pub role: Option<&'a Role>,
+    /// `None`: it has come by a Unix-domain socket.
+    pub addresses: Option<Addresses>,
+}
+
+/// Why nobody was let in.
+enum Refusal {
+    /// The client has left, or said nothing for too long: it is told nothing.
+    Silent,
+    /// The method's answer is no; the reason is for the log.
+    Failed(String),
+    Error(DbError),
+}
+
+impl From<DbError> for Refusal {
+    fn from(error: DbError) -> Refusal {
+        Refusal::Error(fatal(error))
+    }
+}
+
+type Proof = std::result::Result<(), Refusal>;
+
+fn fatal(error: DbError) -> DbError {
+    error.severity(Severity::Fatal)
+}
+
+impl Authentication<'_> {
+    /// False when the client has left.
+    ///
+    /// # Errors
+    /// What it is to be told before it is disconnected.
+    pub fn run(&self, connection: &mut Connection) -> Result<bool> {
+        let in_force = self.access.hosts.in_force();
+        let Some(rule) = self.find_rule(&in_force) else { return Err(self.rejection("no pg_hba.conf entry for host")) };
+        if rule.method == Method::Reject {
+            return Err(self.rejection("pg_hba.conf rejects connection for host"));
+        }
+        match self.prove(rule, &in_force, connection) {
+            Ok(()) => Ok(true),
+            Err(Refusal::Silent) if connection.is_late() => {
+                log(format_args!("canceling authentication of user \"{}\" due to timeout", self.user));
+                Ok(false)
+            }
+            Err(Refusal::Silent) => Ok(false),
+            Err(Refusal::Error(error)) => Err(error),
+            Err(Refusal::Failed(reason)) => {
+                let error = self.failure(rule);
+                log(format_args!("{}: {reason} ({})", error.message(), origin(rule)));
+                let delay = self.instance.settings().get("auth_delay.milliseconds").as_integer().max(0) as u64;
+                std::thread::sleep(Duration::from_millis(delay));
+                Err(error)
+            }
+        }
+    }
+
+    fn find_rule<'r>(&self, in_force: &'r InForce) -> Option<&'r Rule> {
+        let applicant = Applicant {
+            address: self.addresses.map(|a| a.client.ip().to_canonical()),
+            is_encrypted: false,
+            database: self.database,
+            user: self.user,
+            is_member_of: &|group| self.is_member_of(group),
+            network: &System,
+        };
+        find(&in_force.rules, &applicant)
+    }
+
+    fn is_member_of(&self, group: &str) -> bool {
+        let (Some(role), Some(group)) = (self.role, self.catalog.role_by_name(group)) else { return false };
+        self.catalog.has_role_by_grant(role.oid, group.oid, RoleUse::Member)
+    }
+
+    fn rejection(&self, what: &str) -> DbError {
+        let host = self.addresses.map_or("[local]".to_owned(), |a| a.client.ip().to_canonical().to_string());
+        let (user, database) = (self.user, self.database);
+        fatal(err!(
+            INVALID_AUTHORIZATION_SPECIFICATION,
+            "{what} \"{host}\", user \"{user}\", database \"{database}\", no encryption"
+        ))
+    }
+
+    fn failure(&self, rule: &Rule) -> DbError {
+        let user = self.user;
+        let message = match rule.method {
+            Method::Peer => format!("Peer authentication failed for user \"{user}\""),
+            Method::Cert => format!("certificate authentication failed for user \"{user}\""),
+            Method::Trust => format!("\"trust\" authentication failed for user \"{user}\""),
+            // It may be that a password of a file was wrong, which clients tell by the code.
+            _ => return fatal(err!(INVALID_PASSWORD, "password authentication failed for user \"{user}\"")),
+        };
+        fatal(DbError::new(SqlState::INVALID_AUTHORIZATION_SPECIFICATION, message))
+    }
+
+    fn prove(&self, rule: &Rule, in_force: &InForce, connection: &mut Connection) -> Proof {
+        match rule.method {
+            Method::Trust => Ok(()),
+            Method::Owner if self.is_owner(connection) => Ok(()),
+            Method::Owner | Method::ScramSha256 => self.scram(connection),
+            Method::Md5 if self.answers_md5() => self.md5(connection),
+            Method::Md5 => self.scram(connection),
+            Method::Password => self.password(connection),
+            Method::Peer => self.peer(rule, in_force, connection),
+            Method::Cert => Err(Refusal::Failed("There is no certificate.".to_owned())),
+            Method::Reject => Err(Refusal::Failed("The rule rejects.".to_owned())),
+        }
+    }
+
+    /// Whether the client is a process of the account that runs this server; by a Unix-domain socket also root, which could be that
+    /// account. By TCP root may be a proxy for anybody.
+    fn is_owner(&self, connection: &Connection) -> bool {
+        match self.addresses {
+            Some(Addresses { client, server }) => local_account(client, server) == Some(own_account()),
+            None => peer_account(connection.descriptor()).is_some_and(|account| account == own_account() || account == 0),
+        }
+    }
+
+    fn peer(&self, rule: &Rule, in_force: &InForce, connection: &Connection) -> Proof {
+        let failed = |reason: &str| Refusal::Failed(reason.to_owned());
+        let account = peer_account(connection.descriptor()).ok_or_else(|| failed("could not get peer credentials"))?;
+        let name =
+            account_name(account).ok_or_else(|| Refusal::Failed(format!("local user with ID {account} does not exist")))?;
+        let is_member_of = |group: &str| self.is_member_of(group);
+        check_map(&in_force.mappings, rule.options.map.as_deref(), &name, self.user, &is_member_of).map_err(Refusal::Failed)
+    }
+
+    /// What the role stores, as long as it is valid.
+    ///
+    /// # Errors
+    /// Why there is none, for the log.
+    fn stored(&self) -> std::result::Result<&str, String> {
+        let user = self.user;
+        let role = self.role.ok_or_else(|| format!("Role \"{user}\" does not exist."))?;
+        let stored = role.password.as_deref().ok_or_else(|| format!("User \"{user}\" has no password assigned."))?;
+        match role.valid_until.is_some_and(|until| until < self.instance.cluster.clock.now_micros()) {
+            true => Err(format!("User \"{user}\" has an expired password.")),
+            false => Ok(stored),
+        }
+    }
+
+    /// Whether method md5 goes by MD5: as the role's password is stored, and for one that has none as those of others are likely to be.
+    fn answers_md5(&self) -> bool {
+        match self.stored() {
+            Ok(stored) => is_md5(stored),
+            Err(_) => self.instance.settings().get("password_encryption").as_text() == "md5",
+        }
+    }
+
+    fn mismatch(&self) -> Refusal {
+        Refusal::Failed(format!("Password does not match for user \"{}\".", self.user))
+    }
+
+    fn mock(&self) -> Verifier {
+        let iterations = self.instance.settings().get("scram_iterations").as_integer().max(1) as u32;
+        Verifier::mock(self.user, self.access.secret(), iterations)
+    }
+
+    fn password(&self, connection: &mut Connection) -> Proof {
+        connection.output().authentication_cleartext_password();
+        connection.flush()?;
+        let password = read_password(connection)?;
+        match self.stored() {
+            Ok(stored) if is_stored(self.user, &password, stored) => Ok(()),
+            Ok(_) => Err(self.mismatch()),
+            Err(reason) => {
+                // It takes as long as if there were one.
+                let _ = self.mock().is_of(&password);
+                Err(Refusal::Failed(reason))
+            }
+        }
+    }
+
+    fn md5(&self, connection: &mut Connection) -> Proof {
+        let salt: [u8; 4] = rand::random();
+        connection.output().authentication_md5_password(&salt);
+        connection.flush()?;
+        let answer = read_password(connection)?;
+        let stored = self.stored().map_err(Refusal::Failed)?;
+        match are_equal(md5_answer(stored, &salt).as_bytes(), answer.as_bytes()) {
+            true => Ok(()),
+            false => Err(self.mismatch()),
+        }
+    }
+
+    fn scram(&self, connection: &mut Connection) -> Proof {
+        const MECHANISM: &str = "SCRAM-SHA-256";
+        let verifier = self.stored().and_then(|stored| {
+            let none = || format!("User \"{}\" does not have a valid SCRAM secret.", self.user);
+            Verifier::parse(stored).ok_or_else(none)
+        });
+        connection.output().authentication_sasl(&[MECHANISM]);
+        connection.flush()?;
+        let message = read_response(connection)?;
+        let (mechanism, first) = decode_sasl_initial(&message)?;
+        if mechanism != MECHANISM {
+            return Err(err!(PROTOCOL_VIOLATION, "client selected an invalid SASL authentication mechanism").into());
+        }
+        let (nonce, binding) = (rand::random(), ChannelBinding::Unavailable);
+        let (mut exchange, reason) = match verifier {
+            Ok(verifier) => (Exchange::new(verifier, &nonce, binding), None),
+            Err(reason) => (Exchange::doomed(self.mock(), &nonce, binding), Some(reason)),
+        };
+        let first = match first {
+            Some(first) => first.to_vec(),
+            None => {
+                connection.output().authentication_sasl_continue(b"");
+                connection.flush()?;
+                read_response(connection)?
+            }
+        };
+        let answer = exchange.first(utf8(&first)?)?;
+        connection.output().authentication_sasl_continue(answer.as_bytes());
+        connection.flush()?;
+        let last = read_response(connection)?;
+        match exchange.last(utf8(&last)?)? {
+            Some(answer) => {
+                connection.output().authentication_sasl_final(answer.as_bytes());
+                Ok(())
+            }
+            None => Err(reason.map_or_else(|| self.mismatch(), Refusal::Failed)),
+        }
+    }
+}
+
+/// The rule, as the log names it.
+fn origin(rule: &Rule) -> String {
+    match &rule.file {
+        Some(file) => format!("Connection matched file \"{}\" line {}: \"{}\"", file.display(), rule.line, rule.text),
+        None => "Connection matched a built-in rule, as there is no pg_hba.conf".to_owned(),
+    }
+}
+
+/// The body of the client's next message, which must be a response to an authentication request.
+fn read_message(connection: &mut Connection, what: &str) -> std::result::Result<Vec<u8>, Refusal> {
+    let mut message = Vec::new();
+    match connection.read_message(&mut message) {
+        Ok(Ok(b'p')) => Ok(message),
+        Ok(Ok(tag)) => Err(err!(PROTOCOL_VIOLATION, "expected {what} response, got message type {tag}").into()),
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => Err(Refusal::Silent),
+    }
+}
+
+fn read_response(connection: &mut Connection) -> std::result::Result<Vec<u8>, Refusal> {
+    read_message(connection, "SASL")
+}
+
+fn read_password(connection: &mut Connection) -> std::result::Result<String, Refusal> {
+    let message = read_message(connection, "password")?;
+    let Some((0, password)) = message.split_last().filter(|(_, text)| !text.contains(&0)) else {
+        return Err(err!(PROTOCOL_VIOLATION, "invalid password packet size").into());
+    };
+    if password.is_empty() {
+        return Err(err!(INVALID_PASSWORD, "empty password returned by client").into());
+    }
+    Ok(utf8(password)?.to_owned())
+}

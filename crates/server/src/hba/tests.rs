@@ -1,0 +1,120 @@
+use melba_types::Datum;
+
+use super::*;
+
+fn settings(data: &Path) -> Settings {
+    Settings::server(&[("data_directory".to_owned(), data.display().to_string())]).expect("settings")
+}
+
+fn write(data: &Path, name: &str, text: &str) {
+    std::fs::write(data.join(name), text).expect("the folder can be written");
+}
+
+fn methods(access: &HostAccess) -> Vec<&'static str> {
+    access.in_force().rules.iter().map(|rule| rule.method.name()).collect()
+}
+
+#[test]
+fn without_a_file_the_owner_needs_no_password() {
+    let data = tempfile::tempdir().expect("a folder");
+    let access = HostAccess::load(&settings(data.path()), false).expect("built-in rules");
+    assert_eq!(methods(&access), ["owner", "owner", "owner", "scram-sha-256"]);
+    let access = HostAccess::load(&settings(data.path()), true).expect("built-in rules");
+    assert_eq!(methods(&access), ["scram-sha-256"; 4]);
+}
+
+#[test]
+fn a_file_with_an_error_is_an_error_at_the_start_and_changes_nothing_later() {
+    let data = tempfile::tempdir().expect("a folder");
+    let settings = settings(data.path());
+    write(data.path(), "pg_hba.conf", "local all all nonsense\nhost all\n");
+    let error = HostAccess::load(&settings, false).expect_err("the file is malformed");
+    let detail = error.fields().detail.clone().expect("a detail");
+    assert!(detail.contains("invalid authentication method \"nonsense\" (line 1 of configuration file"), "{detail}");
+    assert!(detail.contains("end-of-line before role specification (line 2 of"), "{detail}");
+
+    write(data.path(), "pg_hba.conf", "local all all peer map=m");
+    write(data.path(), "pg_ident.conf", "m root postgres");
+    let access = HostAccess::load(&settings, false).expect("a rule");
+    for broken in ["local all all nonsense", "# nothing", ""] {
+        write(data.path(), "pg_hba.conf", broken);
+        write(data.path(), "pg_ident.conf", "m root");
+        access.reload(&settings);
+        assert_eq!(methods(&access), ["peer"], "{broken}");
+        assert_eq!(access.in_force().mappings.len(), 1);
+    }
+    std::fs::remove_file(data.path().join("pg_hba.conf")).expect("it is there");
+    access.reload(&settings);
+    assert_eq!(methods(&access), ["peer"], "a file that vanishes leaves its rules");
+
+    write(data.path(), "pg_hba.conf", "local all all trust\nlocal all all reject");
+    write(data.path(), "pg_ident.conf", "");
+    access.reload(&settings);
+    assert_eq!(methods(&access), ["trust", "reject"]);
+    assert!(access.in_force().mappings.is_empty());
+}
+
+#[test]
+fn a_named_file_must_be_there() {
+    let data = tempfile::tempdir().expect("a folder");
+    let named = [("data_directory", data.path().to_str().expect("text")), ("hba_file", "other.conf")];
+    let settings = Settings::server(&named.map(|(n, v)| (n.to_owned(), v.to_owned()))).expect("settings");
+    let detail = HostAccess::load(&settings, false).expect_err("it is missing").fields().detail.clone();
+    assert!(detail.expect("a detail").contains("No such file or directory"));
+    write(data.path(), "other.conf", "local all all reject");
+    assert_eq!(methods(&HostAccess::load(&settings, false).expect("a rule")), ["reject"]);
+}
+
+#[test]
+fn trust_and_peer_are_refused_where_passwords_are_required() {
+    let data = tempfile::tempdir().expect("a folder");
+    for (method, is_good) in [("trust", false), ("peer", false), ("scram-sha-256", true), ("reject", true)] {
+        write(data.path(), "pg_hba.conf", &format!("local all all {method}"));
+        assert_eq!(HostAccess::load(&settings(data.path()), true).is_ok(), is_good, "{method}");
+    }
+}
+
+/// The rows as text, without the file.
+fn shown(rows: Vec<Vec<Datum>>) -> Vec<String> {
+    let text = |datum: &Datum| match datum {
+        Datum::Null => "-".to_owned(),
+        Datum::Int4(n) => n.to_string(),
+        Datum::Array(a) => a.elements.iter().map(|e| e.as_str()).collect::<Vec<_>>().join("+"),
+        other => other.as_str().to_owned(),
+    };
+    let line = |row: Vec<Datum>| {
+        let parts: Vec<String> = row.iter().enumerate().filter(|(at, _)| *at != 1).map(|(_, datum)| text(datum)).collect();
+        parts.join(" ")
+    };
+    rows.into_iter().map(line).collect()
+}
+
+/// As PostgreSQL 18 shows these lines.
+#[test]
+fn the_views_show_the_files_as_they_are() {
+    let data = tempfile::tempdir().expect("a folder");
+    let settings = settings(data.path());
+    write(
+        data.path(),
+        "pg_hba.conf",
+        "local all a,+b peer map=m\nhostssl all all ::1/128 scram-sha-256\nhost db all .x.org md5\nhost all all 1.2.3.4/33 md5\n\
+         hostnossl all all 10.0.0.0/8 trust\n",
+    );
+    write(data.path(), "pg_ident.conf", "m root postgres\nm\n");
+    let access = HostAccess { is_named: true, ..HostAccess::owner_only() };
+    let access = HostAccess {
+        hba_file: Some(data.path().join("pg_hba.conf")),
+        ident_file: Some(data.path().join("pg_ident.conf")),
+        ..access
+    };
+    let expected = [
+        "1 1 local all a++b - - peer map=m -",
+        "- 2 hostssl all all ::1 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff scram-sha-256 - hostssl record cannot match because SSL is disabled",
+        "2 3 host db all .x.org - md5 - -",
+        "- 4 - - - - - - - invalid CIDR mask in address \"1.2.3.4/33\"",
+        "3 5 hostnossl all all 10.0.0.0 255.0.0.0 trust - -",
+    ];
+    assert_eq!(shown(access.rule_rows(&settings).expect("the file is there")), expected);
+    let mappings = shown(access.mapping_rows().expect("the file is there"));
+    assert_eq!(mappings, ["1 1 m root postgres -", "- 2 - - - missing entry at end of line"]);
+}
