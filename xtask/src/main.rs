@@ -31,7 +31,7 @@ const USAGE: &str = "usage: cargo xtask <task>
 tasks:
   ci               fmt, clippy, tidy, all tests, and those of the tasks below that take a minute or less
   tidy             the repository's own rules
-  tidy --record    writes xtask/long.txt anew
+  tidy --record    writes xtask/long.txt and xtask/knots.txt anew
   sim              the engine on one thread, chosen by seeds; --help lists its options
   clients          drivers of several languages, where their runtimes are installed
   tour             the tour of README.md in real psql, then kill -9

@@ -4,10 +4,14 @@
 //! 2. A file has at most 800 lines and a function 70, unless `xtask/long.txt` lists it; listed ones may only get shorter.
 //! 3. Every module opens with `//!`.
 //! 4. Words that must not stay are not there: ignored tests, paths of somebody's machine.
-//! 5. The engine's threads share state by its module `sync` alone, where a model checker takes the place of the primitives.
+//! 5. Modules of a crate name each other in the directions that ARCHITECTURE.md allows, and circles only shrink (`modules`).
+//! 6. The engine's threads share state by its module `sync` alone, where a model checker takes the place of the primitives.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+mod graph;
+mod modules;
 
 const FILE_LINES_MAX: usize = 800;
 const FUNCTION_LINES_MAX: usize = 70;
@@ -28,14 +32,17 @@ pub fn check(root: &Path) -> Result<(), String> {
         }
     }
     lengths(root, &files, &mut problems)?;
+    modules::check(root, &files, &mut problems)?;
     if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
 }
 
-/// Writes the list of long files and functions as they are now.
+/// Writes the lists of long files and functions and of circles as they are now.
 pub fn record(root: &Path) -> Result<(), String> {
+    let files = sources(root)?;
+    modules::record(root, &files)?;
     let mut list =
         String::from("# Files over 800 lines and functions over 70, with their length. Entries may only shrink and go.\n");
-    for (name, length) in long_items(&sources(root)?) {
+    for (name, length) in long_items(&files) {
         list.push_str(&format!("{length} {name}\n"));
     }
     std::fs::write(root.join("xtask/long.txt"), list).map_err(|e| format!("xtask/long.txt: {e}"))
@@ -156,22 +163,22 @@ fn lengths(root: &Path, files: &[(String, String)], problems: &mut Vec<String>) 
     Ok(())
 }
 
-/// The table of ARCHITECTURE.md: lines `| crate | crates it may depend on |` after the heading "Dependencies".
-fn dependency_table(text: &str) -> BTreeMap<String, Vec<String>> {
-    let lines = text.lines().skip_while(|l| !(l.starts_with('#') && l.contains("Dependencies"))).skip(1);
+/// A table of ARCHITECTURE.md: lines `| name | names it may use |` between a heading and the next.
+fn table(text: &str, heading: &str) -> BTreeMap<String, Vec<String>> {
+    let lines = text.lines().skip_while(|l| *l != heading).skip(1);
     let rows = lines.take_while(|l| !l.starts_with('#')).filter(|l| l.starts_with('|') && !l.starts_with("|-"));
     let cell = |c: &str| c.trim().trim_matches('`').to_owned();
     rows.skip(1)
         .filter_map(|row| {
             let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
-            let dependencies = cells.get(1)?.split([',', ' ']).map(cell).filter(|d| !d.is_empty() && d != "-");
-            Some((cell(cells[0]), dependencies.collect()))
+            let used = cells.get(1)?.split([',', ' ']).map(cell).filter(|d| !d.is_empty() && d != "-");
+            Some((cell(cells[0]), used.collect()))
         })
         .collect()
 }
 
 fn dependencies(root: &Path, problems: &mut Vec<String>) -> Result<(), String> {
-    let table = dependency_table(&read(&root.join("ARCHITECTURE.md"))?);
+    let table = table(&read(&root.join("ARCHITECTURE.md"))?, "## Dependencies");
     let crates = root.join("crates");
     for entry in std::fs::read_dir(&crates).map_err(|e| format!("{}: {e}", crates.display()))? {
         let folder = entry.map_err(|e| e.to_string())?.path();
@@ -216,7 +223,7 @@ mod tests {
     #[test]
     fn the_table_is_read() {
         let text = "# X\n## Dependencies\ntext\n\n| crate | uses |\n|---|---|\n| `types` | - |\n| `wal` | `types`, `vfs` |\n\n## Y\n| a | b |";
-        let table = dependency_table(text);
+        let table = table(text, "## Dependencies");
         assert_eq!(table.len(), 2);
         assert_eq!(table["wal"], ["types", "vfs"]);
         assert!(table["types"].is_empty());
