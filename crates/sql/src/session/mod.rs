@@ -353,4 +353,6 @@ fn panic_error(panic: &(dyn std::any::Any + Send)) -> DbError {
 #[cfg(test)]
 mod catalog_tests;
 #[cfg(test)]
+mod golden_tests;
+#[cfg(test)]
 pub(crate) mod tests;

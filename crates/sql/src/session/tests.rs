@@ -139,6 +139,29 @@ impl Harness {
         self.answer()
     }
 
+    /// Runs a statement: the first value of each row, its tag when it gives no rows, or its error.
+    pub(super) fn lines(&mut self, text: &str) -> String {
+        self.send(Frontend::Query(text));
+        let (mut rest, mut lines) = (self.peer.0.bytes(), Vec::new());
+        while let [tag, body @ ..] = rest {
+            let (length, _) = body.split_first_chunk().expect("a message has its length");
+            let (message, next) = body.split_at(u32::from_be_bytes(*length) as usize);
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned();
+            match tag {
+                b'D' => lines.push(message.get(10..).map(text).unwrap_or_default()),
+                b'C' if lines.is_empty() => lines.push(text(&message[4..])),
+                b'E' => {
+                    let field = |name| message[4..].split(|b| *b == 0).find_map(|f| f.strip_prefix(&[name])).unwrap_or(b"");
+                    lines.push(format!("ERROR {}: {}", text(field(b'C')), text(field(b'M'))));
+                }
+                _ => {}
+            }
+            rest = next;
+        }
+        self.peer.0.clear();
+        lines.join("\n")
+    }
+
     /// Sends messages written as bodies with their type letter in front.
     fn raw(&mut self, messages: &[&[u8]]) -> String {
         for m in messages {
