@@ -11,17 +11,16 @@ use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf::{CopyStmt, node::Node as N};
 
 use super::{CopyFormat, CopyFrom, CopyOptions, CopyTo};
-use crate::analyze::{self, ExprKind};
 use crate::ddl::Ddl;
 use crate::ddl::nodes::strings;
 use crate::execute::expression::{Expression, compile_for_table};
 use crate::execute::{BATCH_ROWS, ExecContext};
-use crate::parse;
 use crate::session::permissions;
 use crate::session::portal::{CopyIn, CopyOut, Outcome};
 use crate::table::{TableTarget, TableWriter, TargetBuilder};
 use crate::transaction::Tx;
-use crate::tree::Privileges;
+use melba_analyze::ExprKind;
+use melba_tree::Privileges;
 
 /// Bytes read from a file at a time.
 const FILE_CHUNK_BYTES: usize = 256 << 10;
@@ -151,7 +150,7 @@ fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result
     let defaults = column_defaults(cx, &relation)?;
     let filter = match s.where_clause.as_deref() {
         Some(node) => Some(cx.ddl.with_context(|c| {
-            let expr = analyze::analyze_expression(c, node, Some(&relation), ExprKind::CopyWhere, None)?;
+            let expr = melba_analyze::analyze_expression(c, node, Some(&relation), ExprKind::CopyWhere, None)?;
             compile_for_table(&catalog, Some(cx.ddl.session), &expr)
         })?),
         None => None,
@@ -181,7 +180,7 @@ fn column_defaults(cx: &CopyContext<'_>, relation: &Arc<Relation>) -> Result<Vec
     let catalog = cx.ddl.catalog();
     (0..relation.columns.len())
         .map(|at| {
-            let default = cx.ddl.with_context(|c| analyze::column_default(c, relation, at))?;
+            let default = cx.ddl.with_context(|c| melba_analyze::column_default(c, relation, at))?;
             default.map(|e| compile_for_table(&catalog, Some(cx.ddl.session), &e)).transpose()
         })
         .collect()
@@ -211,7 +210,7 @@ fn copy_to(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<O
             let columns = copied_columns(&relation, &strings(&s.attlist))?;
             let list: Vec<String> = columns.iter().map(|at| quote_ident(&relation.columns[*at].name).into_owned()).collect();
             let text = format!("SELECT {} FROM ONLY {}", list.join(", "), cx.ddl.qualified_name(&relation));
-            let parsed = parse::parse(&text)?;
+            let parsed = melba_parse::parse(&text)?;
             let statement = parsed.statements.first().ok_or_else(|| DbError::internal("COPY's query is empty"))?;
             (cx.query)(&statement.node)?
         }

@@ -10,8 +10,7 @@ use super::Ddl;
 use super::expression::Use;
 use super::nodes::{option_text, options};
 use super::rewrite::TypeChange;
-use crate::analyze;
-use crate::tree::Var;
+use melba_tree::Var;
 
 /// What SET STATISTICS allows at most.
 const STATISTICS_TARGET_MAX: i16 = 10_000;
@@ -296,7 +295,7 @@ impl Ddl<'_> {
         let visible = Arc::new(relation.clone());
         for (place, column) in relation.columns.iter().enumerate().filter(|(_, c)| c.generated != 0 && !c.dropped) {
             let Some(text) = &column.default else { continue };
-            let expression = self.with_context(|c| analyze::analyze_stored_expression(c, text, Some(&visible), None))?;
+            let expression = self.with_context(|c| melba_analyze::analyze_stored_expression(c, text, Some(&visible), None))?;
             let mut uses = false;
             expression.visit_vars(&mut |v: &Var| uses |= v.column == 0 || v.column as usize == at + 1);
             if uses && place != at {

@@ -8,9 +8,8 @@ use pg_query::protobuf::{Node, TypeName};
 
 use super::Ddl;
 use super::nodes::qualified;
-use crate::analyze::{self, Context, Expected, ExprKind};
-use crate::deparse;
-use crate::tree::{Expr, Var};
+use melba_analyze::{Context, Expected, ExprKind};
+use melba_tree::{Expr, Var};
 
 /// What an expression is for: decides what it may contain and what its value must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +79,7 @@ impl Ddl<'_> {
         let visible = Arc::new(relation.clone());
         let expected = column.map(|c| Expected { ty: c.ty, typmod: c.typmod, column: &c.name });
         self.with_context(|c| {
-            let expr = analyze::analyze_expression(c, node, Some(&visible), kind, expected)?;
+            let expr = melba_analyze::analyze_expression(c, node, Some(&visible), kind, expected)?;
             let mut columns = Vec::new();
             expr.visit_vars(&mut |v: &Var| {
                 if v.column > 0 && !columns.contains(&v.column) {
@@ -90,7 +89,7 @@ impl Ddl<'_> {
             columns.sort_unstable();
             refuse_virtual(usage, &visible, &columns)?;
             Ok(Stored {
-                text: deparse::expression(c, &expr, Some(relation)).into(),
+                text: melba_deparse::expression(c, &expr, Some(relation)).into(),
                 ty: expr.ty(),
                 collation: expr.collation(),
                 depends_on: self.usable(expr.dependencies())?,
@@ -107,14 +106,14 @@ impl Ddl<'_> {
     /// The text of a domain's DEFAULT, and what its value is.
     pub fn domain_default(&self, node: &Node, relation: &Relation, column: &Column) -> Result<Arc<str>> {
         let stored = self.stored_expression(node, relation, Use::Default, Some(column))?;
-        self.with_context(|c| Ok(deparse::domain_default(c, &stored.expr).into()))
+        self.with_context(|c| Ok(melba_deparse::domain_default(c, &stored.expr).into()))
     }
 
     /// Analyzes a domain's CHECK, where VALUE is of the base type: its text, and what it mentions.
     pub fn stored_domain_check(&self, node: &Node, base: Oid, typmod: i32) -> Result<(Arc<str>, Vec<ObjectAddress>)> {
         self.with_context(|c| {
-            let expr = analyze::analyze_domain_check(c, node, base, typmod)?;
-            Ok((deparse::expression(c, &expr, None).into(), self.usable(expr.dependencies())?))
+            let expr = melba_analyze::analyze_domain_check(c, node, base, typmod)?;
+            Ok((melba_deparse::expression(c, &expr, None).into(), self.usable(expr.dependencies())?))
         })
     }
 

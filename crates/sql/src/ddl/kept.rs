@@ -6,9 +6,8 @@ use melba_catalog::{Column, Constraint, Function, IndexInfo, IndexKey, Object, O
 use melba_types::{DbError, Oid, Result};
 
 use super::Ddl;
-use crate::analyze::{self, Expected, RoutineScope, analyze_in_routine, routine_statements};
-use crate::deparse;
-use crate::tree::{Expr, Query};
+use melba_analyze::{Expected, RoutineScope, analyze_in_routine, routine_statements};
+use melba_tree::{Expr, Query};
 
 /// A stored text, analyzed so that it can be printed again.
 pub enum Kept {
@@ -72,7 +71,7 @@ impl Ddl<'_> {
 
     fn stored(&self, text: &str, of: &Arc<Relation>, column: Option<&Column>) -> Result<Expr> {
         let expected = column.map(|c| Expected { ty: c.ty, typmod: c.typmod, column: &c.name });
-        self.with_context(|c| analyze::analyze_stored_expression(c, text, Some(of), expected))
+        self.with_context(|c| melba_analyze::analyze_stored_expression(c, text, Some(of), expected))
     }
 
     /// Checks, generation expressions and the partition key of a relation.
@@ -105,7 +104,7 @@ impl Ddl<'_> {
         let Some(domain) = catalog.type_(constraint.domain).and_then(|t| t.domain.as_ref()) else { return Ok(()) };
         if let Some(text) = &constraint.expression {
             let (base, typmod) = catalog.base_type_and_typmod(domain.base, domain.typmod);
-            let expr = self.with_context(|c| analyze::analyze_stored_domain_check(c, text, base, typmod))?;
+            let expr = self.with_context(|c| melba_analyze::analyze_stored_domain_check(c, text, base, typmod))?;
             kept.push(Kept::Check { constraint: constraint.oid, expr });
         }
         Ok(())
@@ -169,7 +168,7 @@ impl Ddl<'_> {
         let catalog = self.catalog();
         let Some(relation) = catalog.relation(oid) else { return Ok(()) };
         if relation.view_query.is_some() {
-            let query = self.with_context(|c| analyze::analyze_view(c, relation))?;
+            let query = self.with_context(|c| melba_analyze::analyze_view(c, relation))?;
             kept.push(Kept::View { relation: oid, query: Box::new(query) });
         }
         for (at, column) in relation.columns.iter().enumerate().filter(|(_, c)| c.generated != 0 && !c.dropped) {
@@ -196,17 +195,18 @@ impl Ddl<'_> {
             kept.push(Kept::Body { function: oid, queries, scope });
         }
         for (argument, text) in f.arg_defaults.iter().enumerate() {
-            let expr = self.with_context(|c| analyze::analyze_stored_expression(c, text, None, None))?;
+            let expr = self.with_context(|c| melba_analyze::analyze_stored_expression(c, text, None, None))?;
             kept.push(Kept::ArgumentDefault { function: oid, argument, expr });
         }
         Ok(())
     }
 
     fn print_again(&self, item: Kept) -> Result<()> {
-        let print = |expr: &Expr, of: Option<&Relation>| self.with_context(|c| Ok(Arc::from(deparse::expression(c, expr, of))));
+        let print =
+            |expr: &Expr, of: Option<&Relation>| self.with_context(|c| Ok(Arc::from(melba_deparse::expression(c, expr, of))));
         match item {
             Kept::View { relation, query } => {
-                let text = self.with_context(|c| Ok(deparse::stored_query(c, &query)))?;
+                let text = self.with_context(|c| Ok(melba_deparse::stored_query(c, &query)))?;
                 let relation = self.relation(relation)?;
                 self.put_relation(Relation { view_query: Some(text.into()), ..(*relation).clone() });
             }
@@ -243,7 +243,7 @@ impl Ddl<'_> {
                 let is_return = f.sql_body.as_deref().is_some_and(|b| b.starts_with("RETURN"));
                 // Its own name may be the one that changed.
                 let scope = RoutineScope { name: f.name.clone(), ..scope };
-                let text = self.with_context(|c| Ok(deparse::stored_body(c, &queries, &scope, is_return)))?;
+                let text = self.with_context(|c| Ok(melba_deparse::stored_body(c, &queries, &scope, is_return)))?;
                 Ok(Function { sql_body: Some(text.into()), ..f.clone() })
             })?,
             Kept::ArgumentDefault { function, argument, expr } => self.change_function(function, |f| {

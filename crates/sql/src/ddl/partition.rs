@@ -14,10 +14,10 @@ use super::Ddl;
 use super::alter_table::is_system_column;
 use super::expression::Use;
 use super::nodes::{inner, strings};
-use crate::analyze::{self, Expected, ExprKind};
 use crate::execute::expression::compile_for_table;
 use crate::table::PartitionMap;
-use crate::tree::Expr;
+use melba_analyze::{Expected, ExprKind};
+use melba_tree::Expr;
 
 /// Most columns of a partition key (PostgreSQL's PARTITION_MAX_KEYS).
 const KEYS_MAX: usize = 32;
@@ -234,7 +234,8 @@ impl Ddl<'_> {
             n => &parent.columns[n as usize - 1].name,
         };
         let expected = Expected { ty: column.ty, typmod: column.typmod, column: name };
-        let expr = self.with_context(|c| analyze::analyze_expression(c, node, None, ExprKind::PartitionBound, Some(expected)))?;
+        let expr =
+            self.with_context(|c| melba_analyze::analyze_expression(c, node, None, ExprKind::PartitionBound, Some(expected)))?;
         let compiled = compile_for_table(&self.catalog(), Some(self.session), &expr)?;
         compiled.eval_row(&self.exec_context(), &[])
     }
@@ -401,7 +402,7 @@ impl Ddl<'_> {
         let name = &relation.columns[at].name;
         let in_expression = |c: &PartitionColumn| {
             let text = c.expression.as_deref()?;
-            let node = crate::parse::parse_expression(text).ok()?;
+            let node = melba_parse::parse_expression(text).ok()?;
             let stored = self.stored_expression(&node, relation, Use::PartitionKey, None).ok()?;
             stored.columns.contains(&number).then_some(())
         };

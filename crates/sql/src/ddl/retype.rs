@@ -75,7 +75,7 @@ impl Ddl<'_> {
 
     fn again(&self, text: &str, relation: &Relation, usage: Use) -> Result<Stored> {
         // Positions would be in the stored text, which the client did not send.
-        let stored = self.stored_expression(&crate::parse::parse_expression(text)?, relation, usage, None);
+        let stored = self.stored_expression(&melba_parse::parse_expression(text)?, relation, usage, None);
         stored.map_err(|mut error| {
             error.fields_mut().position = None;
             error

@@ -10,11 +10,10 @@ use pg_query::protobuf::Node;
 use super::Ddl;
 use super::expression::{Stored, Use};
 use super::persistence::{access_method, engine_persistence};
-use crate::analyze;
 use crate::execute::ExecContext;
 use crate::execute::expression::{Expression, compile_for_table};
 use crate::table::{RowCopier, TableTarget, TargetBuilder, check_existing, forget_value};
-use crate::tree::Expr;
+use melba_tree::Expr;
 
 /// What ALTER COLUMN TYPE makes of one column.
 pub struct TypeChange {
@@ -158,7 +157,7 @@ impl Ddl<'_> {
             Some(expression) => Some(expression),
             // A domain has a default of its own, and may refuse NULL.
             None if is_domain && definition.identity == 0 => {
-                let default = self.with_context(|c| analyze::column_default(c, &relation, column))?;
+                let default = self.with_context(|c| melba_analyze::column_default(c, &relation, column))?;
                 default.map(|e| compile_for_table(&catalog, Some(self.session), &e)).transpose()?
             }
             None => builder.default(&relation, column)?,
@@ -267,7 +266,7 @@ impl Ddl<'_> {
     /// A generated column's expression, with its value of the column's new type.
     fn generation_of_type(&self, relation: &Relation, at: usize, column: &Column) -> Result<Stored> {
         let text = relation.columns[at].default.as_deref().unwrap_or_default();
-        let node = crate::parse::parse_expression(text)?;
+        let node = melba_parse::parse_expression(text)?;
         self.stored_expression(&node, relation, Use::Generated, Some(column)).map_err(|_| {
             let ty = self.catalog().format_type(column.ty, Some(column.typmod), self.path);
             let message =
@@ -282,7 +281,7 @@ impl Ddl<'_> {
         let node = match using {
             Some(node) => node,
             None => {
-                own_reference = crate::parse::parse_expression(&melba_catalog::quote_ident(name))?;
+                own_reference = melba_parse::parse_expression(&melba_catalog::quote_ident(name))?;
                 &own_reference
             }
         };
@@ -304,7 +303,7 @@ impl Ddl<'_> {
 
     fn converted_default(&self, relation: &Relation, at: usize, column: &Column) -> Result<Option<Arc<str>>> {
         let Some(text) = &relation.columns[at].default else { return Ok(None) };
-        let node = crate::parse::parse_expression(text)?;
+        let node = melba_parse::parse_expression(text)?;
         let ty = || self.catalog().format_type(column.ty, Some(column.typmod), self.path);
         let stored = self.stored_expression(&node, relation, Use::Default, Some(column)).map_err(|_| {
             err!(DATATYPE_MISMATCH, "default for column \"{}\" cannot be cast automatically to type {}", column.name, ty())

@@ -9,8 +9,7 @@ use pg_query::protobuf::{Node, ViewCheckOption, ViewStmt};
 
 use super::Ddl;
 use super::nodes::{inner, option_text, options, strings};
-use crate::tree::Query;
-use crate::{analyze, deparse};
+use melba_tree::Query;
 
 impl Ddl<'_> {
     pub fn create_view(&self, s: &ViewStmt) -> Result<()> {
@@ -108,8 +107,8 @@ impl Ddl<'_> {
     pub fn stored_query(&self, node: &Node) -> Result<(Query, String, Vec<ObjectAddress>)> {
         let inner = inner(node)?;
         self.with_context(|c| {
-            let query = analyze::analyze(c, inner, None)?.query;
-            let text = deparse::stored_query(c, &query);
+            let query = melba_analyze::analyze(c, inner, None)?.query;
+            let text = melba_deparse::stored_query(c, &query);
             let depends_on = self.usable(query.dependencies())?;
             Ok((query, text, depends_on))
         })
@@ -147,5 +146,5 @@ pub fn deparse_with_names(text: &str, columns: &[Column], query: &Query, ddl: &D
     for (target, column) in renamed.targets.iter_mut().filter(|t| !t.junk).zip(columns) {
         target.name = column.name.clone();
     }
-    ddl.with_context(|c| Ok(deparse::stored_query(c, &renamed)))
+    ddl.with_context(|c| Ok(melba_deparse::stored_query(c, &renamed)))
 }

@@ -13,7 +13,7 @@ use crate::plan::modify::{
 };
 use crate::plan::node::TableSource;
 use crate::table::{Above, Routed, TableTarget, TableWriter};
-use crate::tree::MergeMatch;
+use melba_tree::MergeMatch;
 
 pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
     let input = node.input.as_ref().map(|i| super::operator::build(i, ctx)).transpose()?;

@@ -26,7 +26,7 @@ use super::prepare::{Rels, contains_sublink, rels_of};
 use crate::execute::expression::{Compiler, Expression, Resolved, Scope};
 use crate::large_object::Trees;
 use crate::table::TargetBuilder;
-use crate::tree::{Expr, RangeKind, Var};
+use melba_tree::{Expr, RangeKind, Var};
 
 /// How a range table entry is read.
 pub(super) struct LeafPath {

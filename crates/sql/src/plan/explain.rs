@@ -7,7 +7,7 @@ use melba_types::Kind;
 use super::node::*;
 use super::planner::Planner;
 use crate::execute::NodeTiming;
-use crate::tree::{Expr, SortGroup, Target};
+use melba_tree::{Expr, SortGroup, Target};
 
 /// What to print.
 #[derive(Clone, Copy, Debug)]

@@ -13,7 +13,7 @@ use super::prepare::{entry_names, joined_columns, substitute};
 use super::query::target_of;
 use crate::execute::expression::{Call, Target as CallTarget};
 use crate::execute::key::KeyPart;
-use crate::tree::{AggregateCall, Expr, Query, Target, equal, shape};
+use melba_tree::{AggregateCall, Expr, Query, Target, equal, shape};
 
 /// What is computed by the aggregation, in the order of its output.
 struct Computed {
@@ -71,7 +71,7 @@ impl Planner<'_> {
             super::prepare::conjuncts(condition, &mut having);
         }
         for window in &mut query.windows {
-            use crate::tree::FrameBound::{Following, Preceding};
+            use melba_tree::FrameBound::{Following, Preceding};
             for bound in [&mut window.frame.start, &mut window.frame.end] {
                 if let Preceding(e) | Following(e) = bound {
                     replace(e, 0, &mut all, written);

@@ -15,7 +15,7 @@ use super::planner::{Planner, Stage};
 use super::prepare::{Rels, Tree, TreeJoin, rels_of};
 use super::selectivity;
 use crate::execute::key::KeyPart;
-use crate::tree::Expr;
+use melba_tree::Expr;
 
 /// Inner joins of more items than this are ordered greedily.
 const EXHAUSTIVE_ITEMS_MAX: usize = 8;

@@ -1,6 +1,6 @@
 //! What the columns of a node's rows are.
 
-use crate::tree::{Expr, RowVersion, Var};
+use melba_tree::{Expr, RowVersion, Var};
 use melba_types::Oid;
 
 /// Entries that are no range table entries: computed columns of the stage below.

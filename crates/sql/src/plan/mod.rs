@@ -35,7 +35,7 @@ use melba_types::{Result, TreeId};
 
 pub use node::{CteNode, Estimate, Plan, PlanCommand, PlanNode, SubPlanNode};
 
-use crate::tree::Query;
+use melba_tree::Query;
 
 /// What the planner asks about stored data.
 pub trait Statistics {

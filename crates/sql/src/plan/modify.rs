@@ -13,7 +13,7 @@ use super::prepare::{Tree, conjuncts, entry_names, joined_columns, substitute};
 use super::query::{rechecks, row_columns};
 use crate::execute::Expression;
 use crate::table::{ColumnMap, TableTarget, TargetBuilder};
-use crate::tree::{self, Command, Expr, FromItem, JoinKind, MergeCommand, MergeMatch, Query, RangeKind, RowVersion, Target};
+use melba_tree::{Command, Expr, FromItem, JoinKind, MergeCommand, MergeMatch, Query, RangeKind, RowVersion, Target};
 
 /// Changes rows of one table.
 #[derive(Debug)]
@@ -326,7 +326,7 @@ impl Planner<'_> {
             _ if by_source => return Err(DbError::unsupported("WHEN NOT MATCHED BY SOURCE over a join")),
             _ => None,
         };
-        let join = tree::Join {
+        let join = melba_tree::Join {
             kind,
             left: source.clone(),
             right: FromItem::Range(entry),

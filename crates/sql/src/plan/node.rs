@@ -8,7 +8,7 @@ use melba_types::{Datum, Kind, Oid, TreeId};
 use crate::execute::Expression;
 use crate::execute::expression::{Call, Routine};
 use crate::execute::key::KeyPart;
-use crate::tree::{Frame, LockStrength, LockWait, OutputColumn, SetOperation};
+use melba_tree::{Frame, LockStrength, LockWait, OutputColumn, SetOperation};
 
 /// An immutable plan, shared by its executions.
 #[derive(Debug)]

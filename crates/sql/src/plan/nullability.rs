@@ -15,7 +15,7 @@ use melba_catalog::Catalog;
 use melba_types::{Datum, Oid};
 
 use super::prepare::Rels;
-use crate::tree::{BooleanTest, Expr, ScalarArray, Sublink, SublinkKind};
+use melba_tree::{BooleanTest, Expr, ScalarArray, Sublink, SublinkKind};
 
 const ALL: Rels = Rels::MAX;
 

@@ -12,7 +12,7 @@ use super::node::*;
 use super::{Plan, PlanContext};
 use crate::execute::Expression;
 use crate::execute::expression::{Compiler, Resolved, Scope};
-use crate::tree::{self, Const, Expr, OutputColumn, Query, RangeEntry, Sublink, Var};
+use melba_tree::{Const, Expr, OutputColumn, Query, RangeEntry, Sublink, Var};
 
 /// Table scans above this make planning cheap in comparison.
 const LONG_SCAN_COST: f64 = 100.0;
@@ -86,11 +86,11 @@ impl<'a> Planner<'a> {
     pub fn plan(mut self, query: Query) -> Result<Arc<Plan>> {
         let columns = query.output_columns();
         let command = match query.command {
-            tree::Command::Select => PlanCommand::Select,
-            tree::Command::Insert => PlanCommand::Insert,
-            tree::Command::Update => PlanCommand::Update,
-            tree::Command::Delete => PlanCommand::Delete,
-            tree::Command::Merge => PlanCommand::Merge,
+            melba_tree::Command::Select => PlanCommand::Select,
+            melba_tree::Command::Insert => PlanCommand::Insert,
+            melba_tree::Command::Update => PlanCommand::Update,
+            melba_tree::Command::Delete => PlanCommand::Delete,
+            melba_tree::Command::Merge => PlanCommand::Merge,
         };
         let root = self.query(query, None)?.node;
         let ctes = self.ctes.into_iter().flatten().collect();
@@ -169,12 +169,12 @@ impl<'a> Planner<'a> {
             .levels
             .iter()
             .map(|l| {
-                let mut query = Query::new(tree::Command::Select);
+                let mut query = Query::new(melba_tree::Command::Select);
                 query.range_table = l.entries.clone();
                 query
             })
             .collect();
-        crate::deparse::plan_expression(self.catalog(), self.context.session, &levels, &expr)
+        melba_deparse::plan_expression(self.catalog(), self.context.session, &levels, &expr)
     }
 
     /// Shows a part that is computed when it is compiled as its value; false when it has become that.

@@ -7,7 +7,7 @@ use melba_types::{DbError, Result};
 use super::layout::column;
 use super::nullability::rejected_nulls;
 use super::planner::Planner;
-use crate::tree::{
+use melba_tree::{
     Command, Cte, Distinct, Expr, FromItem, JoinKind, Param, ParamKind, Query, RangeEntry, RangeKind, RowExpr, Sublink,
     SublinkKind,
 };

@@ -11,7 +11,7 @@ use super::node::*;
 use super::planner::{CteBinding, Level, Planner, Stage};
 use super::prepare::{inline_cte, referenced_ctes};
 use crate::execute::key::KeyPart;
-use crate::tree::{Command, Cte, Distinct, Expr, Query, RangeKind, SortGroup, Target};
+use melba_tree::{Command, Cte, Distinct, Expr, Query, RangeKind, SortGroup, Target};
 
 /// Where a query's rows go when it is no ordinary SELECT: an INSERT's source keeps junk columns away already.
 pub(super) struct Purpose {

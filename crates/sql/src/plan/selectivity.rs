@@ -1,6 +1,6 @@
 //! Guesses of how many rows pass: without statistics of values, by the form of the condition.
 
-use crate::tree::{BooleanTest, Expr};
+use melba_tree::{BooleanTest, Expr};
 
 pub(super) const EQUAL: f64 = 0.005;
 const RANGE: f64 = 0.3333;

@@ -8,7 +8,7 @@ use super::layout::{Layout, SET, computed};
 use super::node::*;
 use super::planner::{Planner, Stage};
 use crate::execute::key::KeyPart;
-use crate::tree::{CoercionForm, Expr, FunctionCall, OutputColumn, Query, RangeKind, SetInput, SetOperation, SetTree};
+use melba_tree::{CoercionForm, Expr, FunctionCall, OutputColumn, Query, RangeKind, SetInput, SetOperation, SetTree};
 
 impl Planner<'_> {
     pub fn set_operation(&mut self, query: &mut Query) -> Result<Stage> {

@@ -11,7 +11,7 @@ use super::prepare::{conjuncts, refers_up};
 use crate::execute::Expression;
 use crate::execute::expression::{Node, SubPlan, SubPlanKind, SubPlanTest};
 use crate::execute::key::KeyPart;
-use crate::tree::{Command, Expr, Param, ParamKind, RowVersion, Sublink, SublinkKind, Target, Var};
+use melba_tree::{Command, Expr, Param, ParamKind, RowVersion, Sublink, SublinkKind, Target, Var};
 
 /// A subquery dearer than this is not run for every row if there is another way.
 const EACH_ROW_COST_MAX: f64 = 10.0;
@@ -198,7 +198,7 @@ fn exists_as_any(sublink: &Sublink) -> Option<Sublink> {
     conjuncts(query.filter.take()?, &mut conditions);
     query.targets.clear();
     query.order_by.clear();
-    query.distinct = crate::tree::Distinct::None;
+    query.distinct = melba_tree::Distinct::None;
     let (mut kept, mut tests) = (Vec::new(), Vec::new());
     for condition in conditions {
         if !reaches_out(&condition) {
@@ -237,11 +237,11 @@ fn exists_as_any(sublink: &Sublink) -> Option<Sublink> {
 
 /// `outer = column`, the column being a new target of the query.
 fn lookup(
-    query: &mut crate::tree::Query,
-    op: &crate::tree::OperatorCall,
+    query: &mut melba_tree::Query,
+    op: &melba_tree::OperatorCall,
     outer: Expr,
     inner: &Expr,
-) -> Box<crate::tree::OperatorCall> {
+) -> Box<melba_tree::OperatorCall> {
     let number = query.targets.len();
     query.targets.push(Target {
         expr: inner.clone(),
@@ -260,10 +260,10 @@ fn lookup(
         location: -1,
     });
     // Only equality is looked up by hash, and that commutes.
-    Box::new(crate::tree::OperatorCall { args: vec![outer, column], ..op.clone() })
+    Box::new(melba_tree::OperatorCall { args: vec![outer, column], ..op.clone() })
 }
 
-fn reads_merge_action(query: &crate::tree::Query) -> bool {
+fn reads_merge_action(query: &melba_tree::Query) -> bool {
     let mut found = false;
     query.visit(0, &mut |e, _| {
         found |= matches!(e, Expr::MergeAction);

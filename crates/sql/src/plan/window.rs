@@ -12,7 +12,7 @@ use super::query::target_of;
 use crate::execute::Expression;
 use crate::execute::expression::{Call, Target as CallTarget, compile};
 use crate::execute::key::KeyPart;
-use crate::tree::{Expr, FrameBound, Query, SortGroup, Window, WindowCall};
+use melba_tree::{Expr, FrameBound, Query, SortGroup, Window, WindowCall};
 
 impl<'a> Planner<'a> {
     /// Computes all window functions of the targets.

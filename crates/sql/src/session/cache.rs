@@ -11,7 +11,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use melba_types::Oid;
 
-use crate::parse::Parsed;
+use melba_parse::Parsed;
 
 use super::prepared::Prepared;
 

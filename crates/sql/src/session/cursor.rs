@@ -7,7 +7,7 @@ use melba_types::{Batch, Datum, DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{DeclareCursorStmt, FetchDirection, FetchStmt};
 
 use crate::execute::Resources;
-use crate::parse::Statement;
+use melba_parse::Statement;
 
 use super::Session;
 use super::portal::{Declared, Outcome, Portal, PortalState, Rewind, Rows, StoredRows, Tag};

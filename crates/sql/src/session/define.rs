@@ -19,9 +19,9 @@ use super::{maintenance, pipeline, vacuum};
 use crate::copy::statement::{self, CopyContext};
 use crate::ddl::{self, Ddl};
 use crate::execute::{BATCH_ROWS, ExecContext};
-use crate::parse::Statement;
 use crate::table::{TableWriter, TargetBuilder};
 use crate::transaction::Tx;
+use melba_parse::Statement;
 
 /// Runs queries for statements that contain one.
 pub type RunQuery<'a> = &'a dyn Fn(&StatementContext, &N) -> Result<Outcome>;
@@ -339,7 +339,7 @@ fn refresh(
         return Err(super::permissions::denied(&relation));
     }
     let text = relation.view_query.as_deref().ok_or_else(|| DbError::internal("materialized view without a query"))?;
-    let parsed = crate::parse::parse(text)?;
+    let parsed = melba_parse::parse(text)?;
     let statement = parsed.statements.first().ok_or_else(|| DbError::internal("materialized view with an empty query"))?;
     ddl.empty_table(relation.oid)?;
     if !s.skip_data {

@@ -7,9 +7,9 @@ use melba_types::{Datum, DbError, Oid, Result, err};
 
 use super::context::StatementContext;
 use super::pipeline::analysis;
-use crate::analyze::analyze_stored_domain_check;
 use crate::execute::ExecContext;
 use crate::execute::expression::compile_domain_check;
+use melba_analyze::analyze_stored_domain_check;
 
 impl StatementContext {
     /// Returns the value when it satisfies the domain and the domains under it, innermost first.

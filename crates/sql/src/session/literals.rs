@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use melba_types::{Datum, DbError, Oid, Result, err, oids};
 
-use crate::analyze::LiteralUse;
-use crate::parse::literals::{Literal, LiteralClass, Normalized};
-use crate::parse::{Parsed, Statement};
+use melba_analyze::LiteralUse;
+use melba_parse::literals::{Literal, LiteralClass, Normalized};
+use melba_parse::{Parsed, Statement};
 
 use super::Session;
 use super::cache::Cached;

@@ -72,7 +72,7 @@ use listing::{Portals, PreparedStatements};
 use state::{ContextVersions, Derived, OpenTransaction};
 use transaction::Block;
 
-use crate::parse::literals::Normalized;
+use melba_parse::literals::Normalized;
 
 /// Stack that a thread running sessions must have: the deepest tree the grammar lets through must fit, decoded and analyzed.
 pub const STACK_BYTES: usize = melba_types::limits::SESSION_STACK_BYTES;
@@ -274,7 +274,7 @@ impl Session {
     fn report(&mut self, error: DbError, client: &mut dyn Client) -> Result<()> {
         client.output().abandon_open();
         self.state.interrupt.end_statement();
-        let error = crate::parse::position_in_characters(error, &self.source);
+        let error = melba_parse::position_in_characters(error, &self.source);
         self.send_notices(client);
         client.output().report(&error);
         let lost = "terminating connection because protocol synchronization was lost";
@@ -320,7 +320,7 @@ impl Session {
 
     fn send_notices(&self, client: &mut dyn Client) {
         for notice in self.state.notices.take() {
-            client.output().report(&crate::parse::position_in_characters(notice, &self.source));
+            client.output().report(&melba_parse::position_in_characters(notice, &self.source));
         }
     }
 

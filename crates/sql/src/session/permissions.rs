@@ -12,7 +12,7 @@ use melba_catalog::privileges::AclKind;
 use melba_catalog::{Catalog, Column, Relation, RelationKind};
 use melba_types::{DbError, Oid, Result, err};
 
-use crate::tree::{Expr, Privileges, Query, RangeKind};
+use melba_tree::{Expr, Privileges, Query, RangeKind};
 
 /// What a query needs of one relation.
 struct Use {

@@ -9,12 +9,12 @@ use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result, err};
 use pg_query::protobuf::{AConst, DiscardMode, ExecuteStmt, ResTarget, SelectStmt};
 use pg_query::{Node, NodeEnum};
 
-use crate::analyze::{self, LiteralUse};
 use crate::execute::{ExecContext, Execution, NodeTiming, Store};
-use crate::parse::Statement;
 use crate::plan::{self, Plan, PlanCommand, PlanContext};
 use crate::transaction::Tx;
-use crate::tree::{self, Const, Expr, Query, Target};
+use melba_analyze::LiteralUse;
+use melba_parse::Statement;
+use melba_tree::{Const, Expr, Query, Target};
 
 use super::context::StatementContext;
 use super::define;
@@ -136,7 +136,7 @@ pub fn refuse_parameters(context: &StatementContext, statement: &Statement) -> R
         node => Some(node),
     };
     if let Some(query) = query.filter(|query| is_query(query)) {
-        analyze::analyze(&analysis(context), query, None)?;
+        melba_analyze::analyze(&analysis(context), query, None)?;
     }
     Ok(())
 }
@@ -144,13 +144,13 @@ pub fn refuse_parameters(context: &StatementContext, statement: &Statement) -> R
 /// A query failed before its first row; whether PostgreSQL would have raised the error before it began.
 pub fn fails_when_planned(context: &StatementContext, statement: &Statement) -> bool {
     is_query(&statement.node)
-        && analyze::analyze(&analysis(context), &statement.node, Some(&[]))
+        && melba_analyze::analyze(&analysis(context), &statement.node, Some(&[]))
             .is_ok_and(|analyzed| plan::constant::fails(&analyzed.query, &plan_context(context, false)))
 }
 
 /// What analysis knows of the statement's session.
-pub(super) fn analysis<'a>(context: &'a StatementContext) -> analyze::Context<'a> {
-    analyze::Context {
+pub(super) fn analysis<'a>(context: &'a StatementContext) -> melba_analyze::Context<'a> {
+    melba_analyze::Context {
         catalog: &context.catalog,
         session: context,
         search_path: &context.path.path,
@@ -162,7 +162,7 @@ pub(super) fn analysis<'a>(context: &'a StatementContext) -> analyze::Context<'a
 
 /// `explain`: with the texts that EXPLAIN prints.
 pub(super) fn plan_query(context: &StatementContext, node: &NodeEnum, parameter_types: &[Oid], explain: bool) -> Result<Planned> {
-    let analyzed = analyze::analyze(&analysis(context), node, Some(parameter_types))?;
+    let analyzed = melba_analyze::analyze(&analysis(context), node, Some(parameter_types))?;
     plan_analyzed(context, analyzed, Vec::new(), explain)
 }
 
@@ -171,7 +171,7 @@ fn plan_statement(context: &StatementContext, statement: &Statement, parameter_t
     if statement.literals.is_empty() {
         return plan_query(context, &statement.node, parameter_types, false);
     }
-    match analyze::analyze_with_literals(&analysis(context), &statement.node, &statement.literals) {
+    match melba_analyze::analyze_with_literals(&analysis(context), &statement.node, &statement.literals) {
         Some((analyzed, literals)) => {
             let row_literals = statement.row_literals;
             plan_analyzed(context, analyzed, literals, false).map(|planned| Planned { row_literals, ..planned })
@@ -182,18 +182,18 @@ fn plan_statement(context: &StatementContext, statement: &Statement, parameter_t
 
 /// Plans a query of a function's body.
 pub(super) fn plan_in_routine(context: &StatementContext, query: Query) -> Result<Planned> {
-    plan_analyzed(context, analyze::Analyzed { query, params: Vec::new() }, Vec::new(), false)
+    plan_analyzed(context, melba_analyze::Analyzed { query, params: Vec::new() }, Vec::new(), false)
 }
 
 fn plan_analyzed(
     context: &StatementContext,
-    mut analyzed: analyze::Analyzed,
+    mut analyzed: melba_analyze::Analyzed,
     literals: Vec<LiteralUse>,
     explain: bool,
 ) -> Result<Planned> {
     let mut permissions = Permissions::of(&analyzed.query, &context.catalog);
     // Whoever may call a function needs the privileges for what is in it as well, but for those of its definer.
-    if context.catalog.has_user_functions() && analyze::inline_routines(&analysis(context), &mut analyzed.query)? {
+    if context.catalog.has_user_functions() && melba_analyze::inline_routines(&analysis(context), &mut analyzed.query)? {
         permissions.add(Permissions::of(&analyzed.query, &context.catalog));
     }
     let plan = plan::plan(&analyzed.query, &plan_context(context, explain))?;
@@ -217,7 +217,7 @@ fn plan_context(context: &StatementContext, explain: bool) -> PlanContext<'_> {
 
 fn result_columns(query: &Query, catalog: &Catalog) -> Option<Arc<[ResultColumn]>> {
     let targets: &[Target] = match query.command {
-        crate::tree::Command::Select => &query.targets,
+        melba_tree::Command::Select => &query.targets,
         _ if query.returning.is_empty() => return None,
         _ => &query.returning,
     };
@@ -505,9 +505,9 @@ pub fn evaluate(context: &StatementContext, args: &[Node], types: &[Oid]) -> Res
 
 /// One argument, as the only column of a SELECT without FROM.
 fn evaluate_one(context: &StatementContext, arg: &Node, ty: Oid, name: &str) -> Result<Datum> {
-    let expected = analyze::Expected { ty, typmod: -1, column: name };
-    let kind = analyze::ExprKind::ExecuteParameter;
-    let value = analyze::analyze_expression(&analysis(context), arg, None, kind, Some(expected))?;
+    let expected = melba_analyze::Expected { ty, typmod: -1, column: name };
+    let kind = melba_analyze::ExprKind::ExecuteParameter;
+    let value = melba_analyze::analyze_expression(&analysis(context), arg, None, kind, Some(expected))?;
     first_value(context, &select_one(context, value)?, &Arc::from([]))
 }
 
@@ -523,16 +523,16 @@ pub(super) fn call_function(context: &StatementContext, function: &Function, arg
         Expr::Const(Const { value, ty: *ty, typmod: -1, collation, location: -1 })
     };
     let collation = context.catalog.type_(function.return_type).map_or(Oid::INVALID, |t| t.collation);
-    let call = tree::FunctionCall {
+    let call = melba_tree::FunctionCall {
         function: function.oid,
         args: arguments.into_iter().zip(&function.arg_types).map(constant).collect(),
         defaulted: 0,
         ty: function.return_type,
         collation,
-        input_collation: tree::DEFAULT_COLLATION,
+        input_collation: melba_tree::DEFAULT_COLLATION,
         returns_set: false,
         variadic: function.variadic.is_valid(),
-        form: tree::CoercionForm::Call,
+        form: melba_tree::CoercionForm::Call,
         typmod: -1,
         location: -1,
     };
@@ -545,7 +545,7 @@ fn select_one(context: &StatementContext, value: Expr) -> Result<Query> {
     let target = ResTarget { val: Some(Box::new(null)), ..ResTarget::default() };
     let target = Node { node: Some(NodeEnum::ResTarget(Box::new(target))) };
     let select = NodeEnum::SelectStmt(Box::new(SelectStmt { target_list: vec![target], ..SelectStmt::default() }));
-    let mut query = analyze::analyze(&analysis(context), &select, Some(&[]))?.query;
+    let mut query = melba_analyze::analyze(&analysis(context), &select, Some(&[]))?.query;
     match query.targets.first_mut() {
         Some(target) => target.expr = value,
         None => return Err(DbError::internal("the value is gone")),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use melba_types::{Datum, DbError, Oid, err};
 
-use crate::parse::Statement;
+use melba_parse::Statement;
 
 use super::pipeline::Compiled;
 use super::portal::ResultColumn;

@@ -8,7 +8,7 @@ use melba_types::{DbError, Oid, Result, SqlState};
 use pg_query::NodeEnum;
 use pg_query::protobuf::TransactionStmtKind;
 
-use crate::parse::Statement;
+use melba_parse::Statement;
 
 use super::Session;
 use super::client::Client;

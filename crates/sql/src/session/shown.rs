@@ -5,10 +5,9 @@ use melba_types::{Oid, Result};
 
 use super::context::StatementContext;
 use super::pipeline::analysis;
-use crate::analyze::{
+use melba_analyze::{
     RoutineScope, analyze_in_routine, analyze_stored_domain_check, analyze_stored_expression, analyze_view, routine_statements,
 };
-use crate::deparse;
 
 impl StatementContext {
     /// `of` is the relation whose columns the expression mentions, the domain whose VALUE it does, or 0.
@@ -20,15 +19,15 @@ impl StatementContext {
         {
             let (base, typmod) = self.catalog.base_type_and_typmod(domain.base, domain.typmod);
             let expression = analyze_stored_domain_check(&cx, text, base, typmod)?;
-            return Ok(deparse::shown_expression(&cx, &expression, None, pretty));
+            return Ok(melba_deparse::shown_expression(&cx, &expression, None, pretty));
         }
         let expression = analyze_stored_expression(&cx, text, relation, None)?;
-        Ok(deparse::shown_expression(&cx, &expression, relation.map(|r| &**r), pretty))
+        Ok(melba_deparse::shown_expression(&cx, &expression, relation.map(|r| &**r), pretty))
     }
 
     pub(super) fn print_query(&self, view: &Relation, pretty: bool) -> Result<String> {
         let cx = analysis(self);
-        Ok(deparse::shown_query(&cx, &analyze_view(&cx, view)?, pretty))
+        Ok(melba_deparse::shown_query(&cx, &analyze_view(&cx, view)?, pretty))
     }
 
     /// A SQL-standard body: its statements printed for the session's search path.
@@ -41,6 +40,6 @@ impl StatementContext {
             .map(|s| analyze_in_routine(&stored, &s.node, &scope))
             .collect::<Result<Vec<_>>>()?;
         let is_return = function.sql_body.as_deref().is_some_and(|b| b.starts_with("RETURN"));
-        Ok(deparse::shown_body(&cx, &queries, &scope, is_return))
+        Ok(melba_deparse::shown_body(&cx, &queries, &scope, is_return))
     }
 }

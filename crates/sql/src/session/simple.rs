@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_types::Result;
 use pg_query::NodeEnum;
 
-use crate::parse::{Parsed, Statement};
+use melba_parse::{Parsed, Statement};
 
 use super::Session;
 use super::cache::Cached;

@@ -8,8 +8,8 @@ use melba_engine::{Committing, Durability, Isolation};
 use melba_functions::FormatSettings;
 use melba_types::{DbError, Result, Severity, err};
 
-use crate::parse::{Parsed, Strings, parse_as, warnings};
 use crate::transaction::{Tx, TxSavepoint};
+use melba_parse::{Parsed, Strings, parse_as, warnings};
 
 use super::Session;
 use super::context::{SessionState, StatementContext, format_settings};

@@ -8,7 +8,7 @@ use pg_query::protobuf::{
     DeallocateStmt, DiscardMode, ExecuteStmt, PrepareStmt, TransactionStmt, TransactionStmtKind, VariableShowStmt,
 };
 
-use crate::parse::Statement;
+use melba_parse::Statement;
 
 use super::Session;
 use super::pipeline;

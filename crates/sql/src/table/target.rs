@@ -11,11 +11,11 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 use super::partition::PartitionCheck;
 use super::routing::Routing;
 use super::toast::ToastTarget;
-use crate::analyze::{Context, Expected, analyze_stored_expression};
 use crate::execute::ExecContext;
 use crate::execute::expression::{Expression, compile_for_table};
 use crate::execute::key::KeyPart;
-use crate::tree::Expr;
+use melba_analyze::{Context, Expected, analyze_stored_expression};
+use melba_tree::Expr;
 
 /// The tree of a table whose rows are in its partitions.
 const NO_TREE: TreeId = TreeId(0);

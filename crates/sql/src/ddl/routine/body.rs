@@ -6,13 +6,12 @@ use melba_catalog::{Function, ObjectAddress, classes};
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{CallStmt, CreateFunctionStmt, Node, node::Node as N};
 
-use crate::analyze::{self, RoutineScope, analyze_in_routine};
 use crate::ddl::Ddl;
 use crate::ddl::nodes::inner;
 use crate::session::names::split_identifiers;
 use crate::session::{check_routine_statement, is_query};
-use crate::tree::Query;
-use crate::{deparse, parse};
+use melba_analyze::{RoutineScope, analyze_in_routine};
+use melba_tree::Query;
 
 impl Ddl<'_> {
     /// Puts the statement's body into the function's row.
@@ -47,7 +46,7 @@ impl Ddl<'_> {
     }
 
     fn is_polymorphic(&self, f: &Function) -> bool {
-        f.arg_types.iter().any(|t| analyze::is_polymorphic(*t))
+        f.arg_types.iter().any(|t| melba_analyze::is_polymorphic(*t))
     }
 
     /// RETURN or BEGIN ATOMIC.
@@ -57,7 +56,7 @@ impl Ddl<'_> {
         }
         let node = inner(node)?.clone();
         let is_return = matches!(node, N::ReturnStmt(_));
-        let statements = parse::body_statements(node);
+        let statements = melba_parse::body_statements(node);
         if let Some(other) = statements.iter().find(|s| !is_query(s)) {
             let name = crate::session::statement_tag(other);
             bail!(FEATURE_NOT_SUPPORTED, "{name} is not yet supported in unquoted SQL function body");
@@ -67,12 +66,12 @@ impl Ddl<'_> {
             let queries = statements.iter().map(|s| analyze_in_routine(c, s, &scope)).collect::<Result<Vec<Query>>>()?;
             let mut depends_on: Vec<ObjectAddress> = Vec::new();
             for query in &queries {
-                if let Some(what) = deparse::unprintable(query) {
+                if let Some(what) = melba_deparse::unprintable(query) {
                     return Err(DbError::unsupported(format!("{what} in an unquoted SQL function body")));
                 }
                 depends_on.extend(self.usable(query.dependencies())?);
             }
-            let text = deparse::stored_body(c, &queries, &scope, is_return);
+            let text = melba_deparse::stored_body(c, &queries, &scope, is_return);
             let function = "SQL function \"".to_owned() + &f.name + "\"";
             check_result(c, f, queries.into_iter().last()).map_err(|e| e.within(function))?;
             Ok((text, depends_on))
@@ -84,7 +83,7 @@ impl Ddl<'_> {
 
     /// A string is parsed, and analyzed unless the types of arguments are not known yet.
     fn check_text_body(&self, f: &Function) -> Result<()> {
-        let statements = parse::parse_as(&f.source, parse::Strings::of(self.session))?.statements;
+        let statements = melba_parse::parse_as(&f.source, melba_parse::Strings::of(self.session))?.statements;
         if self.is_polymorphic(f) {
             return Ok(());
         }
@@ -138,9 +137,9 @@ fn place_of_body(statement: &str, body: &str, offset: usize) -> Option<usize> {
 }
 
 /// Nobody would take what a procedure gives.
-fn check_call(c: &analyze::Context<'_>, call: &CallStmt, scope: &RoutineScope) -> Result<()> {
+fn check_call(c: &melba_analyze::Context<'_>, call: &CallStmt, scope: &RoutineScope) -> Result<()> {
     let Some(node) = call.funccall.as_deref() else { return Ok(()) };
-    let (call, _) = analyze::analyze_call(c, node, Some(scope), &[])?;
+    let (call, _) = melba_analyze::analyze_call(c, node, Some(scope), &[])?;
     if call.ty != melba_types::oids::VOID {
         bail!(FEATURE_NOT_SUPPORTED, "calling procedures with output arguments is not supported in SQL functions");
     }
@@ -148,7 +147,7 @@ fn check_call(c: &analyze::Context<'_>, call: &CallStmt, scope: &RoutineScope) -
 }
 
 /// The last statement gives what the function returns.
-fn check_result(c: &analyze::Context<'_>, f: &Function, last: Option<Query>) -> Result<()> {
+fn check_result(c: &melba_analyze::Context<'_>, f: &Function, last: Option<Query>) -> Result<()> {
     let result = c.routine_result(f, &f.arg_types, Oid::INVALID, None)?;
     match last {
         Some(mut query) => c.fit_routine_result(&mut query, &result).map(drop),
@@ -163,7 +162,7 @@ pub(super) fn check_types(ddl: &Ddl<'_>, f: &Function) -> Result<()> {
     let catalog = ddl.catalog();
     let name = |ty: Oid| catalog.type_name(ty, ddl.path);
     let is_pseudo = |ty: Oid| catalog.type_(ty).is_some_and(|t| t.type_kind == melba_catalog::TypeKind::Pseudo);
-    let fine = |ty: Oid| !is_pseudo(ty) || analyze::is_polymorphic(ty);
+    let fine = |ty: Oid| !is_pseudo(ty) || melba_analyze::is_polymorphic(ty);
     let result = f.return_type;
     if !fine(result) && !matches!(result, melba_types::oids::RECORD | melba_types::oids::VOID) {
         bail!(INVALID_FUNCTION_DEFINITION, "SQL functions cannot return type {}", name(result));
@@ -173,7 +172,7 @@ pub(super) fn check_types(ddl: &Ddl<'_>, f: &Function) -> Result<()> {
     }
     let outputs = f.all_arg_types.iter().zip(&f.arg_modes).filter(|(_, m)| matches!(m, b'o' | b't')).map(|(t, _)| *t);
     for ty in outputs.chain([result]) {
-        if let Some(detail) = analyze::undetermined_result(ty, &f.arg_types) {
+        if let Some(detail) = melba_analyze::undetermined_result(ty, &f.arg_types) {
             return Err(err!(INVALID_FUNCTION_DEFINITION, "cannot determine result data type").detail(detail));
         }
     }

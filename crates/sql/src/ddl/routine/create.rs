@@ -10,9 +10,9 @@ use pg_query::protobuf::CreateFunctionStmt;
 
 use super::attributes::Attributes;
 use super::body::{check_types, no_source};
-use crate::analyze::input_names;
 use crate::ddl::Ddl;
 use crate::ddl::nodes::strings;
+use melba_analyze::input_names;
 
 const COST_OF_SQL: f32 = 100.0;
 const ROWS_OF_SET: f32 = 1000.0;

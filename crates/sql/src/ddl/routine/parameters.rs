@@ -6,10 +6,9 @@ use melba_catalog::{Function, ObjectAddress};
 use melba_types::{DbError, Oid, Result, bail, err, oids};
 use pg_query::protobuf::{FunctionParameter, FunctionParameterMode as Mode, Node, TypeName, node::Node as N};
 
-use crate::analyze::{self, Expected, ExprKind};
 use crate::ddl::Ddl;
 use crate::ddl::nodes::inner;
-use crate::deparse;
+use melba_analyze::{Expected, ExprKind};
 
 const ARGUMENTS_MAX: usize = 100;
 
@@ -138,13 +137,13 @@ impl Ddl<'_> {
             return Err(wrong("only input parameters can have default values").at(p.location));
         }
         let expected = Expected { ty, typmod: -1, column: &p.name };
-        let expected = (!analyze::is_polymorphic(ty)).then_some(expected);
+        let expected = (!melba_analyze::is_polymorphic(ty)).then_some(expected);
         let (text, depends_on) = self.with_context(|c| {
-            let e = analyze::analyze_expression(c, node, None, ExprKind::FunctionDefault, expected)?;
+            let e = melba_analyze::analyze_expression(c, node, None, ExprKind::FunctionDefault, expected)?;
             if e.has_vars() {
                 bail!(INVALID_COLUMN_REFERENCE, "cannot use table references in parameter default value");
             }
-            Ok((deparse::expression(c, &e, None), self.usable(e.dependencies())?))
+            Ok((melba_deparse::expression(c, &e, None), self.usable(e.dependencies())?))
         })?;
         all.defaults.push(text.into());
         all.depends_on.extend(depends_on);

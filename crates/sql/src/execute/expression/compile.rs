@@ -1,4 +1,4 @@
-//! From `tree::Expr` to `Expression`: functions and types are looked up, variables placed, constants folded.
+//! From `melba_tree::Expr` to `Expression`: functions and types are looked up, variables placed, constants folded.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{
     Call, Case, Expression, MinMax, Node, Routine, RowCompare, RowComparePair, ScalarArray, Subscript, Target, array, condition,
     row,
 };
-use crate::tree::{self, Expr, Sublink, Var};
+use melba_tree::{Expr, Sublink, Var};
 
 /// pg_language OIDs.
 const LANGUAGE_INTERNAL: Oid = Oid(12);
@@ -122,8 +122,8 @@ impl<'a> Compiler<'a> {
             }
             Expr::Param(p) => {
                 let node = match p.kind {
-                    tree::ParamKind::External => Node::Parameter(p.number - 1),
-                    tree::ParamKind::Executor => Node::Executor(self.scope.executor(p.number)?),
+                    melba_tree::ParamKind::External => Node::Parameter(p.number - 1),
+                    melba_tree::ParamKind::Executor => Node::Executor(self.scope.executor(p.number)?),
                 };
                 self.expression(node, p.ty)
             }
@@ -314,7 +314,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn function(&mut self, call: &tree::FunctionCall) -> Result<Expression> {
+    fn function(&mut self, call: &melba_tree::FunctionCall) -> Result<Expression> {
         if call.returns_set {
             return Err(melba_types::err!(
                 FEATURE_NOT_SUPPORTED,
@@ -328,7 +328,7 @@ impl<'a> Compiler<'a> {
         }
         // A cast may use the function that gives a binary-compatible type: smallint to oid goes through integer.
         let own = self.catalog.function(call.function).map_or(call.ty, |f| f.return_type);
-        let through = call.form != tree::CoercionForm::Call && self.kind(own) != self.kind(call.ty);
+        let through = call.form != melba_tree::CoercionForm::Call && self.kind(own) != self.kind(call.ty);
         let ty = if through { own } else { call.ty };
         let compiled = self.call(call.function, &call.args, ty, call.input_collation, call.variadic, call.location)?;
         let value = self.folded(compiled, call.function)?;
@@ -343,7 +343,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn operator(&mut self, op: &tree::OperatorCall) -> Result<Expression> {
+    fn operator(&mut self, op: &melba_tree::OperatorCall) -> Result<Expression> {
         let compiled = self.call(op.function, &op.args, op.ty, op.input_collation, false, op.location)?;
         self.folded(compiled, op.function)
     }
@@ -392,7 +392,7 @@ impl<'a> Compiler<'a> {
         call_of(self.catalog, function, args, return_type, collation, variadic, location)
     }
 
-    fn scalar_array(&mut self, s: &tree::ScalarArray) -> Result<Expression> {
+    fn scalar_array(&mut self, s: &melba_tree::ScalarArray) -> Result<Expression> {
         let args = vec![self.compile(&s.scalar)?, self.compile(&s.array)?];
         let call = call_of(self.catalog, s.function, args, oids::BOOL, s.input_collation, false, s.location)?;
         if call.args[1].is_null_const() {
@@ -434,7 +434,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    fn case(&mut self, case: &tree::Case) -> Result<Expression> {
+    fn case(&mut self, case: &melba_tree::Case) -> Result<Expression> {
         let mut arg = case.arg.as_ref().map(|a| self.compile(a)).transpose()?;
         let local = match arg.take() {
             None => None,
@@ -471,7 +471,7 @@ impl<'a> Compiler<'a> {
         Ok(self.expression(Node::Case(Box::new(Case { arg, whens: kept, default })), case.ty))
     }
 
-    fn row_compare(&mut self, compare: &tree::RowCompare) -> Result<Node> {
+    fn row_compare(&mut self, compare: &melba_tree::RowCompare) -> Result<Node> {
         let mut pairs = Vec::with_capacity(compare.operators.len());
         for (i, operator) in compare.operators.iter().enumerate() {
             let order_function = self.catalog.operator(*operator).map(|o| o.function).unwrap_or_default();
@@ -498,7 +498,7 @@ impl<'a> Compiler<'a> {
         found.ok_or_else(|| DbError::internal("row comparison operator has no equality beside it"))
     }
 
-    fn subscript(&mut self, s: &tree::Subscript) -> Result<Expression> {
+    fn subscript(&mut self, s: &melba_tree::Subscript) -> Result<Expression> {
         let container = self.compile(&s.container)?;
         let mut bounds = |list: &[Option<Expr>]| -> Result<Vec<Option<Expression>>> {
             list.iter().map(|b| b.as_ref().map(|b| self.compile(b)).transpose()).collect()

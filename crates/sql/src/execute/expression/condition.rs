@@ -4,7 +4,7 @@ use melba_types::{Datum, Result};
 
 use super::Expression;
 use crate::execute::ExecContext;
-use crate::tree::BooleanTest;
+use melba_tree::BooleanTest;
 
 pub(super) fn and(args: &[Expression], ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
     let mut unknown = false;

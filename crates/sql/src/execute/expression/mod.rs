@@ -31,7 +31,7 @@ pub use routine::Routine;
 pub use subplan::{SubPlan, SubPlanKind, SubPlanTest};
 
 use crate::execute::ExecContext;
-use crate::tree::{BooleanTest, Comparison, SqlValueFunction};
+use melba_tree::{BooleanTest, Comparison, SqlValueFunction};
 
 /// A compiled expression with the type of its value.
 #[derive(Clone, Debug)]

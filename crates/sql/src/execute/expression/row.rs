@@ -7,7 +7,7 @@ use melba_types::{Datum, Kind, Oid, Record, Result, limits};
 
 use super::{Expression, Node, RowCompare, array, condition, sqlvalue};
 use crate::execute::ExecContext;
-use crate::tree::Comparison;
+use melba_tree::Comparison;
 
 pub(super) fn eval(expression: &Expression, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
     Ok(match &expression.node {

@@ -4,7 +4,7 @@ use melba_functions::{CallContext, registry};
 use melba_types::{Datum, Oid, Result, oids};
 
 use crate::execute::ExecContext;
-use crate::tree::SqlValueFunction;
+use melba_tree::SqlValueFunction;
 
 /// Calls a built-in by pg_proc.prosrc, or the session's function of that name.
 pub(super) fn by_source(source: &str, ctx: &ExecContext, args: &[Datum], arg_types: &[Oid], return_type: Oid) -> Result<Datum> {

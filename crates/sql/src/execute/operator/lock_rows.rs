@@ -11,7 +11,7 @@ use super::table_scan::source_row;
 use crate::execute::key::same;
 use crate::execute::{ExecContext, Expression, Operator};
 use crate::plan::node::{LockRowsNode, LockedTable, Recheck, RowLock, TableSource};
-use crate::tree::{LockStrength, LockWait};
+use melba_tree::{LockStrength, LockWait};
 
 /// What became of a row whose lock was taken.
 pub(crate) enum Relock {

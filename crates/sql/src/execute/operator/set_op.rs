@@ -12,7 +12,7 @@ use super::pending::{Pending, give};
 use crate::execute::spill::{Partitions, Run, RunReader};
 use crate::execute::{BATCH_ROWS, ExecContext, Operator};
 use crate::plan::node::{AppendNode, DistinctNode, SetOpNode};
-use crate::tree::SetOperation;
+use melba_tree::SetOperation;
 
 pub(super) struct DistinctOp {
     id: usize,

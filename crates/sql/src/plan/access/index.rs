@@ -11,7 +11,7 @@ use crate::execute::key::KeyPart;
 use crate::plan::join::{Goal, Path, PathKind};
 use crate::plan::planner::Planner;
 use crate::plan::prepare::{Rels, contains_sublink, rels_of};
-use crate::tree::Expr;
+use melba_tree::Expr;
 
 /// pg_am.
 const BTREE: Oid = Oid(403);
@@ -388,7 +388,7 @@ fn suppliers(entry: usize, across: &[Rc<Expr>]) -> Vec<Rels> {
 }
 
 fn boolean(value: bool) -> Expr {
-    Expr::Const(crate::tree::Const {
+    Expr::Const(melba_tree::Const {
         value: Datum::Bool(value),
         ty: oids::BOOL,
         typmod: -1,

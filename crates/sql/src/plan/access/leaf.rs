@@ -8,7 +8,6 @@ use melba_types::{DbError, Kind, Result};
 
 use super::index::{ArmChoice, IndexChoice, Match, RangeChoice};
 use super::{Access, LeafPath, ScanColumns};
-use crate::analyze::function_columns;
 use crate::execute::expression::{Call, Node, Routine, compile};
 use crate::execute::key::KeyPart;
 use crate::execute::{Expression, Made};
@@ -16,7 +15,8 @@ use crate::plan::explain;
 use crate::plan::layout::{Layout, column};
 use crate::plan::node::*;
 use crate::plan::planner::{CteBinding, Planner, Stage};
-use crate::tree::{Distinct, Expr, OutputColumn, Query, RangeFunction, RangeKind, RowExpr};
+use melba_analyze::function_columns;
+use melba_tree::{Distinct, Expr, OutputColumn, Query, RangeFunction, RangeKind, RowExpr};
 
 impl Planner<'_> {
     pub fn create_leaf(&mut self, leaf: &LeafPath, estimate: Estimate) -> Result<Stage> {
@@ -365,7 +365,7 @@ impl Planner<'_> {
             && query.grouping_sets.is_none()
             && matches!(query.distinct, Distinct::None)
             && query.locking.is_empty()
-            && query.command == crate::tree::Command::Select;
+            && query.command == melba_tree::Command::Select;
         if !plain || self.has_volatile(condition) || crate::plan::prepare::contains_sublink(condition) {
             return false;
         }

@@ -11,7 +11,6 @@ use melba_types::{Datum, DbError, Kind, Oid, Result};
 
 use super::prune::Pruner;
 use super::{Access, LeafPath};
-use crate::analyze::relation_columns;
 use crate::execute::Expression;
 use crate::execute::expression::Node;
 use crate::plan::join::{Goal, Path, PathKind};
@@ -20,7 +19,8 @@ use crate::plan::node::*;
 use crate::plan::planner::{Planner, Stage};
 use crate::plan::prepare::contains_sublink;
 use crate::table::PartitionMap;
-use crate::tree::{Expr, RangeEntry, RangeKind};
+use melba_analyze::relation_columns;
+use melba_tree::{Expr, RangeEntry, RangeKind};
 
 /// A member of a family in the place of its parent.
 pub(in crate::plan) struct Member {

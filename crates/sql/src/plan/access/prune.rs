@@ -16,7 +16,7 @@ use crate::plan::planner::Planner;
 use crate::plan::prepare::{contains_sublink, rels_of};
 use crate::table::PartitionMap;
 use crate::table::matching::{KeyTest, TestKind, Tests, matching};
-use crate::tree::{BooleanTest, Const, Expr};
+use melba_tree::{BooleanTest, Const, Expr};
 
 /// The partitioned tables of a family with what is known of their keys.
 pub(in crate::plan) struct Pruner {

@@ -7,9 +7,9 @@ use melba_functions::testing::FixedSession;
 use melba_types::DbError;
 
 use super::*;
-use crate::analyze::{Context, analyze};
 use crate::execute::expression::{Compiler, Resolved, Scope};
-use crate::tree::{Const, Var};
+use melba_analyze::{Context, analyze};
+use melba_tree::{Const, Var};
 
 /// The columns of both relations, with the values that each is tried with.
 const COLUMNS: [(&str, &str, [&str; 3]); 5] = [
@@ -114,7 +114,7 @@ impl World {
         world
     }
 
-    fn analyze(&self, sql: &str) -> crate::tree::Query {
+    fn analyze(&self, sql: &str) -> melba_tree::Query {
         let path = [classes::PG_CATALOG, classes::PUBLIC];
         let cx = Context {
             catalog: &self.catalog,
@@ -124,7 +124,7 @@ impl World {
             database: "postgres",
             user: Oid(10),
         };
-        let parsed = crate::parse::parse(sql).expect("parses");
+        let parsed = melba_parse::parse(sql).expect("parses");
         let statement = parsed.statements.first().expect("a statement");
         analyze(&cx, &statement.node, None).unwrap_or_else(|e| panic!("{sql}: {e}")).query
     }
@@ -167,7 +167,7 @@ impl World {
         expr.children_mut(&mut |child| self.finish(child));
         let null = |e: &Expr| matches!(self.fold(e), Some(Datum::Null));
         let holds =
-            |op: &crate::tree::OperatorCall| matches!(self.fold(&Expr::Operator(Box::new(op.clone()))), Some(Datum::Bool(true)));
+            |op: &melba_tree::OperatorCall| matches!(self.fold(&Expr::Operator(Box::new(op.clone()))), Some(Datum::Bool(true)));
         *expr = match expr {
             Expr::NullIf(op) if holds(op) => Expr::null(op.ty, -1, op.collation),
             Expr::NullIf(op) => op.args[0].clone(),
@@ -190,7 +190,7 @@ impl World {
                 let ty = self.catalog.array_element(s.array.ty()).expect("an array type");
                 let element = |value: &Datum| {
                     let value = Const { value: value.clone(), ty, typmod: -1, collation: Oid::INVALID, location: -1 };
-                    self.fold(&Expr::Operator(Box::new(crate::tree::OperatorCall {
+                    self.fold(&Expr::Operator(Box::new(melba_tree::OperatorCall {
                         operator: s.operator,
                         function: s.function,
                         args: vec![s.scalar.clone(), Expr::Const(value)],

@@ -12,10 +12,10 @@ use pg_query::NodeEnum;
 use super::super::context::StatementContext;
 use super::super::pipeline::{self, Planned, analysis};
 use super::shares_view;
-use crate::analyze::{ResultForm, RoutineResult, RoutineScope, analyze_in_routine, routine_statements};
-use crate::parse::Statement;
 use crate::session::command;
-use crate::tree::OutputColumn;
+use melba_analyze::{ResultForm, RoutineResult, RoutineScope, analyze_in_routine, routine_statements};
+use melba_parse::Statement;
+use melba_tree::OutputColumn;
 
 /// Bodies that are kept; beyond them the cache starts anew.
 const BODIES_MAX: usize = 256;

@@ -12,8 +12,8 @@ use super::super::context::StatementContext;
 use super::super::pipeline::{self, analysis};
 use super::super::portal::{Outcome, ResultColumn, StoredRows, Tag};
 use super::Run;
-use crate::analyze::{RoutineScope, analyze_call};
-use crate::tree::FunctionCall;
+use melba_analyze::{RoutineScope, analyze_call};
+use melba_tree::FunctionCall;
 
 /// The types of CALL's parameters, and the columns of what it gives.
 type CallShape = (Vec<Oid>, Option<Arc<[ResultColumn]>>);

@@ -12,11 +12,11 @@ use super::super::pipeline;
 use super::super::portal::Outcome;
 use super::body::Body;
 use super::{LocalSettings, run_call, shares_view};
-use crate::analyze::ResultForm;
 use crate::execute::{BATCH_ROWS, Execution, Place, Store};
 use crate::plan::PlanCommand;
 use crate::transaction::Tx;
-use crate::tree::OutputColumn;
+use melba_analyze::ResultForm;
+use melba_tree::OutputColumn;
 
 pub(super) struct Run {
     body: Arc<Body>,

@@ -9,7 +9,7 @@ use super::pages::Pages;
 use crate::execute::ExecContext;
 use crate::execute::expression::Call;
 use crate::plan::node::WindowNode;
-use crate::tree::{FrameBound, FrameExclusion, FrameMode};
+use melba_tree::{FrameBound, FrameExclusion, FrameMode};
 
 /// The frames of one partition, asked for row by row.
 pub(super) struct Frames<'a> {

@@ -1,0 +1,256 @@
+//! Collation derivation: which collation every expression has and every function compares with.
+//!
+//! The rules are those of the PostgreSQL manual, chapter 23.2 "Collation Support": explicit beats implicit, two different
+//! implicit ones conflict unless one is the default.
+
+use melba_types::{Oid, Result, err};
+
+use super::Analyzer;
+use super::context::Context;
+use melba_tree::*;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Strength {
+    None,
+    Implicit,
+    Conflict,
+    Explicit,
+}
+
+#[derive(Clone, Copy)]
+struct State {
+    collation: Oid,
+    strength: Strength,
+    location: i32,
+}
+
+const NOTHING: State = State { collation: Oid::INVALID, strength: Strength::None, location: -1 };
+
+impl Analyzer<'_, '_> {
+    /// Derives collations for all expressions that stand directly in the query.
+    pub fn assign_query_collations(&mut self, q: &mut Query) -> Result<()> {
+        let cx = self.cx;
+        let mut result = Ok(());
+        q.expressions_mut(&mut |e| {
+            if result.is_ok() {
+                result = assign(cx, e);
+            }
+        });
+        result
+    }
+}
+
+/// Derives the collations of an expression and everything in it.
+pub fn assign(cx: &Context<'_>, e: &mut Expr) -> Result<()> {
+    derive(cx, e).map(|_| ())
+}
+
+/// The common collation of expressions that have theirs; 0 when they conflict.
+pub fn common(cx: &Context<'_>, exprs: &[Expr]) -> Result<Oid> {
+    let mut state = NOTHING;
+    for e in exprs {
+        let collation = e.collation();
+        let strength = match e {
+            Expr::Collate { .. } => Strength::Explicit,
+            _ if collation.is_valid() => Strength::Implicit,
+            _ => Strength::None,
+        };
+        merge(cx, &mut state, State { collation, strength, location: e.location() })?;
+    }
+    Ok(if state.strength == Strength::Conflict { Oid::INVALID } else { state.collation })
+}
+
+/// Derives expressions that do not influence each other.
+pub fn assign_list(cx: &Context<'_>, exprs: &mut [Expr]) -> Result<()> {
+    exprs.iter_mut().try_for_each(|e| assign(cx, e))
+}
+
+fn merge(cx: &Context<'_>, into: &mut State, child: State) -> Result<()> {
+    if child.strength > into.strength {
+        *into = child;
+        return Ok(());
+    }
+    if child.strength < into.strength || child.collation == into.collation {
+        return Ok(());
+    }
+    match child.strength {
+        Strength::None | Strength::Conflict => {}
+        Strength::Implicit => {
+            if into.collation == DEFAULT_COLLATION {
+                *into = child;
+            } else if child.collation != DEFAULT_COLLATION {
+                into.strength = Strength::Conflict;
+                into.collation = Oid::INVALID;
+                into.location = child.location;
+            }
+        }
+        Strength::Explicit => {
+            let name = |oid: Oid| cx.catalog.collation(oid).map_or_else(String::new, |c| c.name.to_string());
+            return Err(err!(
+                COLLATION_MISMATCH,
+                "collation mismatch between explicit collations \"{}\" and \"{}\"",
+                name(into.collation),
+                name(child.collation)
+            )
+            .at(child.location));
+        }
+    }
+    Ok(())
+}
+
+fn own(e: &Expr) -> State {
+    let collation = e.collation();
+    let strength = if collation.is_valid() { Strength::Implicit } else { Strength::None };
+    State { collation, strength, location: -1 }
+}
+
+fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<State> {
+    match e {
+        Expr::Const(c) => {
+            if !c.collation.is_valid() {
+                c.collation = cx.collation_of_type(c.ty);
+            }
+            let strength = if c.collation.is_valid() { Strength::Implicit } else { Strength::None };
+            return Ok(State { collation: c.collation, strength, location: c.location });
+        }
+        Expr::Var(_)
+        | Expr::Param(_)
+        | Expr::SqlValue { .. }
+        | Expr::CaseTest { .. }
+        | Expr::DomainValue { .. }
+        | Expr::Default { .. }
+        | Expr::CurrentOf { .. }
+        | Expr::MergeAction
+        | Expr::NextValue { .. } => {
+            let mut state = own(e);
+            if state.strength != Strength::None {
+                state.location = e.location();
+            }
+            return Ok(state);
+        }
+        Expr::Collate { arg, collation } => {
+            derive(cx, arg)?;
+            return Ok(State { collation: *collation, strength: Strength::Explicit, location: arg.location() });
+        }
+        Expr::FieldSelect { arg, .. } => {
+            derive(cx, arg)?;
+            return Ok(own(e));
+        }
+        Expr::Row(row) => {
+            assign_list(cx, &mut row.fields)?;
+            return Ok(NOTHING);
+        }
+        Expr::RowCompare(row) => {
+            row.input_collations.clear();
+            for (l, r) in row.left.iter_mut().zip(&mut row.right) {
+                let mut state = derive(cx, l)?;
+                let right = derive(cx, r)?;
+                merge(cx, &mut state, right)?;
+                row.input_collations.push(state.collation);
+            }
+            return Ok(NOTHING);
+        }
+        Expr::Sublink(s) => {
+            if let Some(test) = &mut s.test {
+                assign(cx, test)?;
+            }
+            return Ok(own(e));
+        }
+        Expr::Case(c) => {
+            let mut state = NOTHING;
+            for (when, then) in &mut c.whens {
+                assign(cx, when)?;
+                let child = derive(cx, then)?;
+                merge(cx, &mut state, child)?;
+            }
+            let child = derive(cx, &mut c.default)?;
+            merge(cx, &mut state, child)?;
+            return Ok(finish(cx, e, state));
+        }
+        Expr::Subscript(s) => {
+            for index in s.upper.iter_mut().chain(&mut s.lower).flatten() {
+                assign(cx, index)?;
+            }
+            let mut state = derive(cx, &mut s.container)?;
+            if let Some(assigned) = &mut s.assign {
+                let child = derive(cx, assigned)?;
+                merge(cx, &mut state, child)?;
+            }
+            return Ok(finish(cx, e, state));
+        }
+        Expr::Aggregate(a) => {
+            if let Some(filter) = &mut a.filter {
+                assign(cx, filter)?;
+            }
+            a.order_by.iter_mut().try_for_each(|o| assign(cx, &mut o.expr))?;
+            let mut state = NOTHING;
+            for arg in a.direct_args.iter_mut().chain(&mut a.args) {
+                let child = derive(cx, arg)?;
+                merge(cx, &mut state, child)?;
+            }
+            return Ok(finish(cx, e, state));
+        }
+        Expr::Window(w) => {
+            if let Some(filter) = &mut w.filter {
+                assign(cx, filter)?;
+            }
+            let mut state = NOTHING;
+            for arg in &mut w.args {
+                let child = derive(cx, arg)?;
+                merge(cx, &mut state, child)?;
+            }
+            return Ok(finish(cx, e, state));
+        }
+        Expr::ArrayCoerce { arg, element, .. } => {
+            assign(cx, element)?;
+            let state = derive(cx, arg)?;
+            return Ok(finish(cx, e, state));
+        }
+        _ => {}
+    }
+    let mut state = NOTHING;
+    let mut result = Ok(());
+    e.children_mut(&mut |child| {
+        if result.is_ok() {
+            result = derive(cx, child).and_then(|child| merge(cx, &mut state, child));
+        }
+    });
+    result?;
+    Ok(finish(cx, e, state))
+}
+
+/// Stores what the children give as the node's input collation, and the node's own.
+fn finish(cx: &Context<'_>, e: &mut Expr, children: State) -> State {
+    let input = if children.strength == Strength::Conflict { Oid::INVALID } else { children.collation };
+    let ty_collation = cx.collation_of_type(e.ty());
+    let state = if !ty_collation.is_valid() {
+        NOTHING
+    } else if children.strength == Strength::None {
+        State { collation: ty_collation, strength: Strength::Implicit, location: e.location() }
+    } else {
+        children
+    };
+    store(e, state.collation, input);
+    state
+}
+
+fn store(e: &mut Expr, own: Oid, input: Oid) {
+    match e {
+        Expr::Function(f) => (f.collation, f.input_collation) = (own, input),
+        Expr::Operator(o) | Expr::Distinct(o) | Expr::NullIf(o) => (o.collation, o.input_collation) = (own, input),
+        Expr::ScalarArray(s) => s.input_collation = input,
+        Expr::Case(c) => c.collation = own,
+        Expr::Array(a) => a.collation = own,
+        Expr::Subscript(s) => s.collation = own,
+        Expr::Aggregate(a) => (a.collation, a.input_collation) = (own, input),
+        Expr::Window(w) => (w.collation, w.input_collation) = (own, input),
+        Expr::Json(j) => j.collation = own,
+        Expr::Coalesce { collation, .. }
+        | Expr::MinMax { collation, .. }
+        | Expr::Relabel { collation, .. }
+        | Expr::CoerceViaIo { collation, .. }
+        | Expr::ArrayCoerce { collation, .. }
+        | Expr::CoerceToDomain { collation, .. } => *collation = own,
+        _ => {}
+    }
+}

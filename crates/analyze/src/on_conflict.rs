@@ -1,0 +1,212 @@
+//! INSERT ... ON CONFLICT: which indexes arbitrate, and the update.
+
+use std::sync::Arc;
+
+use melba_catalog::{IndexInfo, Relation};
+use melba_types::{DbError, Oid, Result, err};
+use pg_query::NodeEnum;
+use pg_query::protobuf as pb;
+
+use super::Analyzer;
+use super::scope::{ExprKind, NsItem};
+use melba_tree::*;
+
+impl<'p> Analyzer<'_, 'p> {
+    pub fn on_conflict(&mut self, clause: &'p pb::OnConflictClause, relation: &Arc<Relation>) -> Result<OnConflict> {
+        if self.level().view_target.is_some() {
+            return Err(melba_types::DbError::unsupported("ON CONFLICT on a view").at(clause.location));
+        }
+        let update = clause.action == pb::OnConflictAction::OnconflictUpdate as i32;
+        let mut conflict = OnConflict {
+            arbiters: Vec::new(),
+            inference: Vec::new(),
+            inference_filter: None,
+            constraint: Oid::INVALID,
+            update: None,
+        };
+        if update && clause.infer.is_none() {
+            return Err(err!(SYNTAX_ERROR, "ON CONFLICT DO UPDATE requires inference specification or constraint name")
+                .hint("For example, ON CONFLICT (column_name).")
+                .at(clause.location));
+        }
+        let target = self.level().target.clone();
+        let saved = std::mem::take(&mut self.level_mut().namespace);
+        self.level_mut().namespace.extend(target.clone());
+        if let Some(infer) = &clause.infer {
+            self.arbiter(infer, relation, &mut conflict)?;
+        }
+        if update {
+            conflict.update = Some(self.conflict_update(clause, relation)?);
+        }
+        self.level_mut().namespace = saved;
+        Ok(conflict)
+    }
+
+    fn conflict_update(&mut self, clause: &'p pb::OnConflictClause, relation: &Arc<Relation>) -> Result<OnConflictUpdate> {
+        let excluded = self.add_entry(RangeEntry {
+            kind: RangeKind::Relation { oid: relation.oid, inherit: false, sample: None },
+            alias: Some("excluded".into()),
+            name: "excluded".into(),
+            columns: super::from::relation_columns(relation),
+            lateral: false,
+            in_from: true,
+            required: Privileges::default(),
+        });
+        if let Some(target) = &self.level().target {
+            let entry = target.entry;
+            self.level_mut().range_table[entry].required.update = true;
+        }
+        let item = NsItem::new(excluded, "excluded".into());
+        self.level_mut().namespace.push(item);
+        let targets = self.set_clause(&clause.target_list, relation)?;
+        let filter = self.condition(&clause.where_clause, ExprKind::Where, "WHERE")?;
+        // Reading a proposed value is reading the table's column.
+        let read = std::mem::take(&mut self.level_mut().range_table[excluded].required);
+        self.select_of_target(read.selected);
+        Ok(OnConflictUpdate { targets, filter, excluded })
+    }
+
+    /// The statement needs SELECT on these columns of the target.
+    fn select_of_target(&mut self, columns: Vec<i16>) {
+        let Some(entry) = self.target_entry().filter(|_| !columns.is_empty()) else { return };
+        let required = &mut self.level_mut().range_table[entry].required;
+        required.select = true;
+        for column in columns {
+            if !required.selected.contains(&column) {
+                required.selected.push(column);
+            }
+        }
+    }
+
+    fn arbiter(&mut self, infer: &'p pb::InferClause, relation: &Arc<Relation>, conflict: &mut OnConflict) -> Result<()> {
+        if !infer.conname.is_empty() {
+            let constraints = relation.constraints.iter().filter_map(|c| self.cx.catalog.constraint(*c));
+            let found = constraints.clone().find(|c| *c.name == *infer.conname);
+            let Some(found) = found else {
+                let (name, table) = (&infer.conname, &relation.name);
+                return Err(err!(UNDEFINED_OBJECT, "constraint \"{name}\" for table \"{table}\" does not exist"));
+            };
+            if !found.index.is_valid() || found.foreign_key.is_some() {
+                return Err(err!(WRONG_OBJECT_TYPE, "constraint in ON CONFLICT clause has no associated index"));
+            }
+            if found.deferrable {
+                return Err(deferrable());
+            }
+            let columns = found.columns.clone();
+            conflict.constraint = found.oid;
+            conflict.arbiters.push(found.index);
+            self.select_of_target(columns);
+            return Ok(());
+        }
+        for node in &infer.index_elems {
+            let Some(NodeEnum::IndexElem(element)) = &node.node else { continue };
+            if !element.collation.is_empty() || !element.opclass.is_empty() {
+                return Err(DbError::unsupported("COLLATE or an operator class in ON CONFLICT").at(infer.location));
+            }
+            if element.ordering > pb::SortByDir::SortbyDefault as i32 {
+                return Err(err!(INVALID_COLUMN_REFERENCE, "ASC/DESC is not allowed in ON CONFLICT clause").at(infer.location));
+            }
+            if element.nulls_ordering > pb::SortByNulls::SortbyNullsDefault as i32 {
+                return Err(
+                    err!(INVALID_COLUMN_REFERENCE, "NULLS FIRST/LAST is not allowed in ON CONFLICT clause").at(infer.location)
+                );
+            }
+            let e = match &element.expr {
+                Some(e) => self.expression(e, ExprKind::IndexExpression)?,
+                None => match self.find_column(&element.name, infer.location)? {
+                    Some(e) => e,
+                    None => return Err(self.missing_column(None, &element.name, infer.location)),
+                },
+            };
+            conflict.inference.push(e);
+        }
+        conflict.inference_filter = match &infer.where_clause {
+            Some(_) => self.condition(&infer.where_clause, ExprKind::IndexPredicate, "WHERE")?,
+            None => None,
+        };
+        self.infer_indexes(relation, conflict)
+    }
+
+    /// The unique indexes with exactly the inferred keys.
+    fn infer_indexes(&mut self, relation: &Arc<Relation>, conflict: &mut OnConflict) -> Result<()> {
+        let columns: Vec<i16> =
+            conflict.inference.iter().filter_map(|e| if let Expr::Var(v) = e { Some(v.column) } else { None }).collect();
+        let expressions: Vec<&Expr> = conflict.inference.iter().filter(|e| !matches!(e, Expr::Var(_))).collect();
+        let mut immediate = false;
+        for oid in &relation.indexes {
+            let Some(index) = self.cx.catalog.relation(*oid).and_then(|r| r.index.clone()) else { continue };
+            if !index.unique || !index.valid || !same_columns(&index, &columns) {
+                continue;
+            }
+            let own: Vec<Expr> = index
+                .keys
+                .iter()
+                .filter_map(|k| k.expression.as_ref())
+                .filter_map(|text| self.index_expression(text, relation).ok())
+                .collect();
+            let same = own.len() == expressions.len() && own.iter().all(|o| expressions.iter().any(|e| equal(o, e)));
+            if !same {
+                continue;
+            }
+            if let Some(predicate) = &index.predicate {
+                let predicate = self.index_expression(predicate, relation)?;
+                let implied = conflict.inference_filter.as_ref().is_some_and(|f| implies(f, &predicate));
+                if !implied {
+                    continue;
+                }
+            }
+            if index.deferrable {
+                immediate = true;
+                continue;
+            }
+            conflict.arbiters.push(*oid);
+        }
+        if conflict.arbiters.is_empty() {
+            if immediate {
+                return Err(deferrable());
+            }
+            return Err(err!(
+                INVALID_COLUMN_REFERENCE,
+                "there is no unique or exclusion constraint matching the ON CONFLICT specification"
+            ));
+        }
+        Ok(())
+    }
+
+    /// An index expression over the target's entry.
+    fn index_expression(&mut self, text: &str, relation: &Arc<Relation>) -> Result<Expr> {
+        let entry = self.level().target.as_ref().map_or(0, |t| t.entry);
+        let mut e = super::expression::analyze_stored_expression(self.cx, text, Some(relation), None)?;
+        e.visit_mut(0, &mut |e, level| {
+            if let Expr::Var(v) = e
+                && v.levels_up == level
+            {
+                v.entry = entry;
+            }
+            true
+        });
+        Ok(e)
+    }
+}
+
+fn deferrable() -> melba_types::DbError {
+    err!(
+        OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters"
+    )
+}
+
+fn same_columns(index: &IndexInfo, columns: &[i16]) -> bool {
+    let keys: Vec<i16> = index.keys.iter().map(|k| k.column).filter(|c| *c != 0).collect();
+    keys.iter().all(|k| columns.contains(k)) && columns.iter().all(|c| keys.contains(c))
+}
+
+/// Whether a condition surely implies a predicate: it is the predicate, or an AND with it.
+fn implies(condition: &Expr, predicate: &Expr) -> bool {
+    let parts = |e: &Expr| match e {
+        Expr::And(args) => args.clone(),
+        other => vec![other.clone()],
+    };
+    let given = parts(condition);
+    parts(predicate).iter().all(|p| given.iter().any(|g| equal(g, p)))
+}

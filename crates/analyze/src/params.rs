@@ -1,0 +1,122 @@
+//! `$n`: given types, and types inferred from where parameters stand.
+
+use melba_types::{Oid, Result, err, oids};
+use pg_query::protobuf as pb;
+
+use super::context::Context;
+use super::routine::RoutineScope;
+use melba_tree::*;
+
+/// The types of a statement's parameters.
+#[derive(Debug, Default)]
+pub struct Params {
+    /// By number - 1: 0 not seen yet, UNKNOWN seen but not inferred yet.
+    types: Vec<Oid>,
+    /// Types may be inferred and new parameters appear.
+    variable: bool,
+    /// Of a function's arguments, if it was called with one.
+    collation: Oid,
+}
+
+impl Params {
+    /// No parameters at all.
+    pub fn none() -> Params {
+        Params::default()
+    }
+
+    /// As a client's Parse message gives them: 0 is to be inferred.
+    pub fn inferred(types: &[Oid]) -> Params {
+        Params { types: types.to_vec(), variable: true, collation: Oid::INVALID }
+    }
+
+    /// A function's arguments: all types known, nothing inferred.
+    pub fn of_routine(scope: &RoutineScope) -> Params {
+        Params { types: scope.arg_types.clone(), variable: false, collation: scope.collation }
+    }
+
+    pub(super) fn reference(&mut self, cx: &Context<'_>, node: &pb::ParamRef) -> Result<Expr> {
+        let missing = || err!(UNDEFINED_PARAMETER, "there is no parameter ${}", node.number).at(node.location);
+        // More than a Bind message can have: PostgreSQL lets them pass here.
+        const NUMBER_MAX: i32 = 1 << 20;
+        if node.number <= 0 || self.variable && node.number > NUMBER_MAX {
+            return Err(missing());
+        }
+        let index = node.number as usize - 1;
+        if index >= self.types.len() {
+            if !self.variable {
+                return Err(missing());
+            }
+            self.types.resize(index + 1, Oid::INVALID);
+        }
+        if !self.types[index].is_valid() {
+            if !self.variable {
+                return Err(missing());
+            }
+            self.types[index] = oids::UNKNOWN;
+        }
+        let ty = self.types[index];
+        Ok(Expr::Param(Param {
+            kind: ParamKind::External,
+            number: node.number as usize,
+            ty,
+            typmod: -1,
+            collation: match cx.collation_of_type(ty) {
+                own if own.is_valid() && self.collation.is_valid() => self.collation,
+                own => own,
+            },
+            location: node.location,
+        }))
+    }
+
+    /// The types as far as they are known.
+    pub fn known(&self) -> Vec<Oid> {
+        self.types.clone()
+    }
+
+    /// A parameter of unknown type stands where `target` is wanted.
+    pub(super) fn resolve(&mut self, cx: &Context<'_>, number: usize, target: Oid, location: i32) -> Result<()> {
+        let slot = &mut self.types[number - 1];
+        if *slot == oids::UNKNOWN {
+            *slot = target;
+        } else if *slot != target {
+            let (old, new) = (cx.type_name(*slot), cx.type_name(target));
+            return Err(err!(AMBIGUOUS_PARAMETER, "inconsistent types deduced for parameter ${number}")
+                .detail(format!("{old} versus {new}"))
+                .at(location));
+        }
+        Ok(())
+    }
+
+    /// The final types; 42P18 for one that nothing determined.
+    pub(super) fn finish(&self, query: &Query) -> Result<Vec<Oid>> {
+        if !self.variable || self.types.iter().all(|t| t.is_valid() && *t != oids::UNKNOWN) && self.types.is_empty() {
+            return Ok(self.types.clone());
+        }
+        let mut wrong = None;
+        query.visit(0, &mut |e, _| {
+            if let Expr::Param(p) = e
+                && p.kind == ParamKind::External
+                && wrong.is_none()
+            {
+                let known = self.types[p.number - 1];
+                if known == oids::UNKNOWN {
+                    wrong = Some(
+                        err!(INDETERMINATE_DATATYPE, "could not determine data type of parameter ${}", p.number).at(p.location),
+                    );
+                } else if known != p.ty {
+                    wrong = Some(
+                        err!(AMBIGUOUS_PARAMETER, "could not determine data type of parameter ${}", p.number).at(p.location),
+                    );
+                }
+            }
+            true
+        });
+        if let Some(e) = wrong {
+            return Err(e);
+        }
+        if let Some(i) = self.types.iter().position(|t| !t.is_valid() || *t == oids::UNKNOWN) {
+            return Err(err!(INDETERMINATE_DATATYPE, "could not determine data type of parameter ${}", i + 1));
+        }
+        Ok(self.types.clone())
+    }
+}

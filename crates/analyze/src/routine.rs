@@ -1,0 +1,314 @@
+//! Bodies of functions and procedures LANGUAGE sql: what their arguments are called in it, and whether the last statement
+//! gives what the function is declared to return.
+
+use std::sync::Arc;
+
+use melba_catalog::{Function, FunctionKind};
+use melba_functions::Session;
+use melba_types::{DbError, Oid, Result, err, oids};
+use pg_query::NodeEnum;
+use pg_query::protobuf as pb;
+
+use super::coerce::How;
+use super::context::Context;
+use super::polymorphic::is_polymorphic;
+use super::scope::ExprKind;
+use super::{Analyzer, Params, collate};
+use melba_parse::{Statement, Strings};
+use melba_tree::*;
+
+/// The fields of a row value, each with its name.
+type NamedFields = Vec<(Expr, Arc<str>)>;
+
+/// What the statements of a body see of their function.
+#[derive(Clone, Debug, Default)]
+pub struct RoutineScope {
+    pub name: Arc<str>,
+    /// Of the input arguments, with what polymorphic ones stand for.
+    pub arg_types: Vec<Oid>,
+    /// Of the input arguments; empty for those without a name.
+    pub arg_names: Vec<Arc<str>>,
+    /// What its arguments' collations make the collation of the call, or 0.
+    pub collation: Oid,
+}
+
+/// What a function gives in one call.
+#[derive(Clone, Debug)]
+pub struct RoutineResult {
+    pub ty: Oid,
+    /// The fields, when it gives rows whose shape is known.
+    pub columns: Option<Vec<OutputColumn>>,
+    /// Of a procedure: one value is a row all the same.
+    pub always_row: bool,
+}
+
+/// How the last statement's rows become the function's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultForm {
+    /// There are none.
+    Void,
+    /// The first column.
+    Value,
+    /// All columns are the fields of a row.
+    Row,
+}
+
+impl RoutineScope {
+    /// A function's arguments, called with values of these types.
+    pub fn of(function: &Function, actual: &[Oid], collation: Oid) -> RoutineScope {
+        let resolved = |(declared, actual): (&Oid, &Oid)| if is_polymorphic(*declared) { *actual } else { *declared };
+        let arg_types = function.arg_types.iter().zip(actual).map(resolved).collect();
+        RoutineScope { name: function.name.clone(), arg_names: input_names(function), arg_types, collation }
+    }
+}
+
+/// The names of a function's input arguments, empty where there is none.
+pub fn input_names(function: &Function) -> Vec<Arc<str>> {
+    let is_input = |i: &usize| function.arg_modes.get(*i).is_none_or(|m| matches!(m, b'i' | b'b' | b'v'));
+    let all = if function.all_arg_types.is_empty() { function.arg_types.len() } else { function.all_arg_types.len() };
+    let name = |i| function.arg_names.get(i).cloned().unwrap_or_default();
+    (0..all).filter(is_input).map(name).collect()
+}
+
+/// The statements of a body: of a text, or of one that was parsed with its CREATE FUNCTION.
+pub fn routine_statements(function: &Function, session: &dyn Session) -> Result<Vec<Arc<Statement>>> {
+    match &function.sql_body {
+        Some(body) => melba_parse::parse_sql_body(body),
+        None => Ok(melba_parse::parse_as(&function.source, Strings::of(session))?.statements),
+    }
+}
+
+impl<'a> Context<'a> {
+    /// The context in which a function's body is analyzed: names in one that was analyzed when it was created are qualified.
+    pub fn of_body(&self, function: &Function) -> Context<'a> {
+        if function.sql_body.is_some() { self.stored() } else { Context { ..*self } }
+    }
+}
+
+/// Analyzes a statement of a body.
+pub fn analyze_in_routine(cx: &Context<'_>, node: &NodeEnum, scope: &RoutineScope) -> Result<Query> {
+    let mut analyzer = Analyzer::new(cx, Params::of_routine(scope));
+    analyzer.routine = Some(scope);
+    analyzer.statement(node)
+}
+
+impl Context<'_> {
+    /// What a function gives when it is called with arguments of these types. `given` is the type of the call, or 0 to find it
+    /// out; `columns` come from a column definition list.
+    pub fn routine_result(
+        &self,
+        function: &Function,
+        arg_types: &[Oid],
+        given: Oid,
+        columns: Option<Vec<OutputColumn>>,
+    ) -> Result<RoutineResult> {
+        let resolved = |ty: Oid| {
+            if !is_polymorphic(ty) {
+                return Ok(ty);
+            }
+            let mut declared = function.arg_types.clone();
+            self.enforce_generic_consistency(arg_types, &mut declared, ty)
+        };
+        let ty = if given.is_valid() { given } else { resolved(function.return_type)? };
+        if is_polymorphic(ty) {
+            let name = self.type_name(ty);
+            return Err(err!(INVALID_FUNCTION_DEFINITION, "return type {name} is not supported for SQL functions"));
+        }
+        let always_row = function.kind == FunctionKind::Procedure && ty == oids::RECORD;
+        let result = |columns| Ok(RoutineResult { ty, columns, always_row });
+        if columns.is_some() {
+            return result(columns);
+        }
+        if let Some(relation) = self.row_relation(ty) {
+            let live = super::from::relation_columns(relation).into_iter().filter(|c| c.ty.is_valid());
+            return result(Some(live.collect()));
+        }
+        if ty != oids::RECORD || function.arg_modes.is_empty() {
+            return result(None);
+        }
+        let mut out = Vec::new();
+        for (i, mode) in function.arg_modes.iter().enumerate() {
+            if matches!(mode, b'o' | b'b' | b't') {
+                let ty = resolved(function.all_arg_types[i])?;
+                let name = function.arg_names.get(i).filter(|n| !n.is_empty()).cloned();
+                let name = name.unwrap_or_else(|| format!("column{}", out.len() + 1).into());
+                out.push(OutputColumn { name, ty, typmod: -1, collation: self.collation_of_type(ty) });
+            }
+        }
+        result((!out.is_empty()).then_some(out))
+    }
+
+    /// 42P13 for a body that does not end with a query although the function returns something.
+    pub fn no_final_query(&self, ty: Oid) -> DbError {
+        self.mismatch(ty, "Function's final statement must be SELECT or INSERT/UPDATE/DELETE/MERGE RETURNING.")
+    }
+
+    fn mismatch(&self, ty: Oid, detail: impl Into<String>) -> DbError {
+        let name = self.type_name(ty);
+        err!(INVALID_FUNCTION_DEFINITION, "return type mismatch in function declared to return {name}").detail(detail)
+    }
+
+    /// Makes the last query of a body give what its function returns.
+    pub fn fit_routine_result(&self, query: &mut Query, result: &RoutineResult) -> Result<ResultForm> {
+        if result.ty == oids::VOID {
+            return Ok(ResultForm::Void);
+        }
+        let given: Vec<Oid> = match query.command {
+            Command::Select => query.targets.iter().filter(|t| !t.junk).map(|t| t.expr.ty()).collect(),
+            _ => query.returning.iter().map(|t| t.expr.ty()).collect(),
+        };
+        if query.command != Command::Select && given.is_empty() {
+            return Err(self.no_final_query(result.ty));
+        }
+        let is_row = result.ty == oids::RECORD || self.is_complex(result.ty);
+        if !is_row {
+            let [one] = given[..] else {
+                return Err(self.mismatch(result.ty, "Final statement must return exactly one column."));
+            };
+            if !self.fit_column(query, 0, result.ty, -1)? {
+                return Err(self.mismatch(result.ty, format!("Actual return type is {}.", self.type_name(one))));
+            }
+            return Ok(ResultForm::Value);
+        }
+        if given.len() == 1 && !result.always_row && self.fit_column(query, 0, result.ty, -1)? {
+            return Ok(ResultForm::Value);
+        }
+        let Some(columns) = &result.columns else { return Ok(ResultForm::Row) };
+        for (i, ty) in given.iter().enumerate() {
+            let Some(column) = columns.get(i) else {
+                return Err(self.mismatch(result.ty, "Final statement returns too many columns."));
+            };
+            if !self.fit_column(query, i, column.ty, column.typmod)? {
+                let (is, wanted) = (self.type_name(*ty), self.type_name(column.ty));
+                let detail = format!("Final statement returns {is} instead of {wanted} at column {}.", i + 1);
+                return Err(self.mismatch(result.ty, detail));
+            }
+        }
+        if given.len() < columns.len() {
+            return Err(self.mismatch(result.ty, "Final statement returns too few columns."));
+        }
+        Ok(ResultForm::Row)
+    }
+
+    /// Converts an output column by assignment; false when there is no such conversion.
+    fn fit_column(&self, query: &mut Query, column: usize, ty: Oid, typmod: i32) -> Result<bool> {
+        let targets = if query.command == Command::Select { &query.targets } else { &query.returning };
+        let Some(target) = targets.iter().filter(|t| !t.junk).nth(column) else { return Ok(false) };
+        let old = &target.expr;
+        if old.ty() == ty && (typmod < 0 || old.typmod() == typmod) {
+            return Ok(true);
+        }
+        // What others of the query refer to, they must find as it was.
+        let is_referred_to = target.reference != 0 || !matches!(query.distinct, Distinct::None) || query.set_operation.is_some();
+        let wrap = query.command == Command::Select && is_referred_to;
+        let source = if wrap { column_of_subquery(target, column) } else { old.clone() };
+        let mut analyzer = Analyzer::new(self, Params::none());
+        let Some(mut expr) = analyzer.coerce_to_target(source, ty, typmod, How::assignment())? else { return Ok(false) };
+        collate::assign(self, &mut expr)?;
+        if wrap {
+            wrap_query(query);
+        }
+        let targets = if query.command == Command::Select { &mut query.targets } else { &mut query.returning };
+        if let Some(target) = targets.iter_mut().filter(|t| !t.junk).nth(column) {
+            target.expr = expr;
+        }
+        Ok(true)
+    }
+}
+
+fn column_of_subquery(target: &Target, column: usize) -> Expr {
+    Expr::Var(Var {
+        entry: 0,
+        column: column as i16 + 1,
+        levels_up: 0,
+        ty: target.expr.ty(),
+        typmod: target.expr.typmod(),
+        collation: target.expr.collation(),
+        version: RowVersion::Default,
+        location: -1,
+    })
+}
+
+/// Makes the query a subquery of one that gives the same columns.
+fn wrap_query(query: &mut Query) {
+    let inner = std::mem::replace(query, Query::new(Command::Select));
+    let visible: Vec<Target> = inner.targets.iter().filter(|t| !t.junk).cloned().collect();
+    query.targets = visible
+        .iter()
+        .enumerate()
+        .map(|(i, t)| Target {
+            expr: column_of_subquery(t, i),
+            name: t.name.clone(),
+            junk: false,
+            reference: 0,
+            column: 0,
+            origin: t.origin,
+        })
+        .collect();
+    let columns = inner.output_columns();
+    query.from = vec![FromItem::Range(0)];
+    query.range_table = vec![RangeEntry {
+        kind: RangeKind::Subquery { query: Box::new(inner), view: Oid::INVALID },
+        alias: None,
+        name: "*SELECT*".into(),
+        columns,
+        lateral: false,
+        in_from: true,
+        required: Privileges::default(),
+    }];
+}
+
+impl Analyzer<'_, '_> {
+    /// What a name that no column has means in a function's body: `argument`, `argument.field`, `function.argument` or
+    /// `function.argument.field`.
+    pub fn routine_reference(&mut self, names: &[&str], location: i32) -> Result<Option<Expr>> {
+        let Some(scope) = self.routine else { return Ok(None) };
+        let argument = |name: &str| scope.arg_names.iter().position(|n| !n.is_empty() && **n == *name);
+        let (place, field) = match *names {
+            [name] => (argument(name), None),
+            [first, second] => match argument(second).filter(|_| *first == *scope.name) {
+                Some(place) => (Some(place), None),
+                None => (argument(first), Some(second)),
+            },
+            [first, second, third] if *first == *scope.name => (argument(second), Some(third)),
+            _ => (None, None),
+        };
+        let Some(place) = place else { return Ok(None) };
+        let number = place as i32 + 1;
+        let value = self.params.reference(self.cx, &pb::ParamRef { number, location })?;
+        match field {
+            None => Ok(Some(value)),
+            Some(field) => self.functional_notation(field, value, location),
+        }
+    }
+
+    /// `argument.*` in a select list.
+    pub fn routine_star(&mut self, names: &[&str], location: i32) -> Result<Option<NamedFields>> {
+        let Some(value) = self.routine_reference(names, location)? else { return Ok(None) };
+        let Some(columns) = self.record_columns(&value)? else { return Ok(None) };
+        let live = columns.iter().enumerate().filter(|(_, c)| c.ty.is_valid());
+        Ok(Some(live.map(|(i, c)| (super::subscript::field_select(value.clone(), i, c), c.name.clone())).collect()))
+    }
+}
+
+/// Analyzes CALL's call of a procedure: the call with its input arguments.
+/// It may stand in the body of a function (`scope`).
+pub fn analyze_call(
+    cx: &Context<'_>,
+    node: &pb::FuncCall,
+    scope: Option<&RoutineScope>,
+    parameters: &[Oid],
+) -> Result<(FunctionCall, Vec<Oid>)> {
+    let params = scope.map_or_else(|| Params::inferred(parameters), Params::of_routine);
+    let mut analyzer = Analyzer::new(cx, params);
+    analyzer.routine = scope;
+    let mut e = analyzer.with_level(|a| a.with_kind(ExprKind::CallArgument, |a| a.routine_call(node, true)))?;
+    collate::assign(cx, &mut e)?;
+    let Expr::Function(mut call) = e else { return Err(DbError::internal("CALL of something that is no procedure")) };
+    let modes = &cx.function(call.function)?.arg_modes;
+    if modes.len() == call.args.len() {
+        let mut at = modes.iter();
+        call.args.retain(|_| at.next().is_some_and(|m| *m != b'o'));
+    }
+    Ok((*call, analyzer.params.known()))
+}

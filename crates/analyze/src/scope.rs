@@ -1,0 +1,188 @@
+//! What is visible where: query levels, their range tables and namespaces, and the kinds of places expressions stand in.
+
+use std::sync::Arc;
+
+use melba_types::Oid;
+use pg_query::protobuf as pb;
+
+use melba_tree::*;
+
+/// Where an expression stands: decides whether aggregates, window functions, sublinks and the like may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExprKind {
+    None,
+    Other,
+    JoinOn,
+    JoinUsing,
+    FromSubselect,
+    FromFunction,
+    Where,
+    Having,
+    Filter,
+    WindowPartition,
+    WindowOrder,
+    WindowFrameRange,
+    WindowFrameRows,
+    WindowFrameGroups,
+    SelectTarget,
+    InsertTarget,
+    UpdateSource,
+    UpdateTarget,
+    MergeWhen,
+    GroupBy,
+    OrderBy,
+    DistinctOn,
+    Limit,
+    Offset,
+    Returning,
+    MergeReturning,
+    Values,
+    ValuesSingle,
+    CheckConstraint,
+    DomainCheck,
+    ColumnDefault,
+    FunctionDefault,
+    IndexExpression,
+    IndexPredicate,
+    AlterColumnTransform,
+    ExecuteParameter,
+    TriggerWhen,
+    PartitionBound,
+    PartitionExpression,
+    CallArgument,
+    CopyWhere,
+    GeneratedColumn,
+    CycleMark,
+    Policy,
+}
+
+impl ExprKind {
+    /// How messages call the place.
+    pub fn name(self) -> &'static str {
+        match self {
+            ExprKind::None => "invalid expression context",
+            ExprKind::Other => "extension expression",
+            ExprKind::JoinOn => "JOIN/ON",
+            ExprKind::JoinUsing => "JOIN/USING",
+            ExprKind::FromSubselect => "sub-SELECT in FROM",
+            ExprKind::FromFunction => "function in FROM",
+            ExprKind::Where => "WHERE",
+            ExprKind::Policy => "POLICY",
+            ExprKind::Having => "HAVING",
+            ExprKind::Filter => "FILTER",
+            ExprKind::WindowPartition => "window PARTITION BY",
+            ExprKind::WindowOrder => "window ORDER BY",
+            ExprKind::WindowFrameRange => "window RANGE",
+            ExprKind::WindowFrameRows => "window ROWS",
+            ExprKind::WindowFrameGroups => "window GROUPS",
+            ExprKind::SelectTarget => "SELECT",
+            ExprKind::InsertTarget => "INSERT",
+            ExprKind::UpdateSource | ExprKind::UpdateTarget => "UPDATE",
+            ExprKind::MergeWhen => "MERGE WHEN",
+            ExprKind::GroupBy => "GROUP BY",
+            ExprKind::OrderBy => "ORDER BY",
+            ExprKind::DistinctOn => "DISTINCT ON",
+            ExprKind::Limit => "LIMIT",
+            ExprKind::Offset => "OFFSET",
+            ExprKind::Returning | ExprKind::MergeReturning => "RETURNING",
+            ExprKind::Values | ExprKind::ValuesSingle => "VALUES",
+            ExprKind::CheckConstraint | ExprKind::DomainCheck => "CHECK",
+            ExprKind::ColumnDefault | ExprKind::FunctionDefault => "DEFAULT",
+            ExprKind::IndexExpression => "index expression",
+            ExprKind::IndexPredicate => "index predicate",
+            ExprKind::AlterColumnTransform => "USING",
+            ExprKind::ExecuteParameter => "EXECUTE",
+            ExprKind::TriggerWhen => "WHEN",
+            ExprKind::PartitionBound => "partition bound",
+            ExprKind::PartitionExpression => "PARTITION BY",
+            ExprKind::CallArgument => "CALL",
+            ExprKind::CopyWhere => "WHERE",
+            ExprKind::GeneratedColumn => "GENERATED AS",
+            ExprKind::CycleMark => "CYCLE",
+        }
+    }
+}
+
+/// A column as a join or other namespace item offers it.
+#[derive(Clone, Debug)]
+pub struct NsColumn {
+    pub entry: usize,
+    /// Column of `entry`; 0: not available (dropped).
+    pub column: i16,
+    pub ty: Oid,
+    pub typmod: i32,
+    pub collation: Oid,
+    /// Part of the left or right side merged by USING: not in `*` of the unqualified kind.
+    pub merged_away: bool,
+}
+
+/// A range entry as seen by names.
+#[derive(Clone, Debug)]
+pub struct NsItem {
+    pub entry: usize,
+    pub name: Arc<str>,
+    /// Joins only; for other entries column i is column i of the entry.
+    pub columns: Option<Arc<[NsColumn]>>,
+    /// JOIN USING's alias covers only the first columns.
+    pub visible_columns: Option<usize>,
+    /// `name.column` works.
+    pub relation_visible: bool,
+    /// Unqualified `column` works.
+    pub columns_visible: bool,
+    /// Visible to LATERAL references only.
+    pub lateral_only: bool,
+    /// LATERAL references are allowed (not from the nullable side).
+    pub lateral_ok: bool,
+    pub version: RowVersion,
+}
+
+/// Working state for one query level.
+#[derive(Default)]
+pub struct Level<'p> {
+    pub range_table: Vec<RangeEntry>,
+    pub namespace: Vec<NsItem>,
+    pub lateral_active: bool,
+    /// CTEs of this level's WITH analyzed so far (or being analyzed).
+    pub ctes: Vec<Cte>,
+    /// Names of CTEs that are not visible yet, for the hint.
+    pub future_ctes: Vec<Arc<str>>,
+    /// The CTE of this level's WITH that is being analyzed.
+    pub current_cte: Option<super::cte::CurrentCte>,
+    pub kind: ExprKindCell,
+    pub window_definitions: Vec<WindowSource<'p>>,
+    pub has_aggregates: bool,
+    pub has_windows: bool,
+    pub has_set_returning: bool,
+    pub has_sublinks: bool,
+    pub has_modifying_cte: bool,
+    /// Reference handles given out for `Target::reference`.
+    pub next_reference: u32,
+    /// The target relation's namespace item of INSERT, UPDATE, DELETE, MERGE.
+    pub target: Option<NsItem>,
+    /// The target is a view over a table.
+    pub view_target: Option<super::view_target::ViewTarget>,
+    pub is_insert_select: bool,
+    /// Location of the last set-returning function, to find nested ones.
+    pub last_srf: i32,
+    pub multi_assign: Vec<Expr>,
+    /// The value a domain's check refers to as VALUE.
+    pub domain_value: Option<(Oid, i32, Oid)>,
+}
+
+/// `ExprKind` with a default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExprKindCell(pub ExprKind);
+
+impl Default for ExprKindCell {
+    fn default() -> Self {
+        ExprKindCell(ExprKind::None)
+    }
+}
+
+/// A WINDOW definition not yet analyzed: named, or written in OVER.
+#[derive(Clone)]
+pub struct WindowSource<'p> {
+    pub definition: &'p pb::WindowDef,
+    /// OVER (...): not referable by name.
+    pub anonymous: bool,
+}

@@ -1,0 +1,135 @@
+//! VALUES lists.
+
+use std::sync::Arc;
+
+use melba_types::{Result, err, oids};
+use pg_query::protobuf as pb;
+
+use super::coerce::common_typmod;
+use super::scope::{ExprKind, NsItem};
+use super::{Analyzer, nodes};
+use melba_tree::*;
+
+impl<'p> Analyzer<'_, 'p> {
+    /// VALUES as a query.
+    pub fn values_statement(&mut self, s: &'p pb::SelectStmt) -> Result<Query> {
+        let mut q = Query::new(Command::Select);
+        q.recursive = self.with_clause(s.with_clause.as_ref())?;
+        let mut rows = self.values_rows(&s.values_lists, ExprKind::Values)?;
+        let width = rows.first().map_or(0, Vec::len);
+        let keep_unknown = self.level().is_insert_select;
+        let mut columns = Vec::with_capacity(width);
+        for i in 0..width {
+            let types: Vec<&Expr> = rows.iter().map(|r| &r[i]).collect();
+            let all_unknown = types.iter().all(|e| e.ty() == oids::UNKNOWN);
+            let ty = if keep_unknown && all_unknown { oids::UNKNOWN } else { self.select_common_type(&types, "VALUES")? };
+            let mut column = Vec::with_capacity(rows.len());
+            for row in &mut rows {
+                let e = std::mem::replace(&mut row[i], Expr::MergeAction);
+                column.push(if ty == oids::UNKNOWN { e } else { self.coerce_to_common(e, ty, "VALUES")? });
+            }
+            super::collate::assign_list(self.cx, &mut column)?;
+            let typmod = common_typmod(&column, ty);
+            let collation = super::collate::common(self.cx, &column)?;
+            for (row, e) in rows.iter_mut().zip(column) {
+                row[i] = e;
+            }
+            let name: Arc<str> = format!("column{}", i + 1).into();
+            columns.push(OutputColumn { name, ty, typmod, collation });
+        }
+        let entry = self.add_entry(RangeEntry {
+            kind: RangeKind::Values { rows },
+            alias: None,
+            name: "*VALUES*".into(),
+            columns: columns.clone(),
+            lateral: false,
+            in_from: true,
+            required: Privileges::default(),
+        });
+        let item = NsItem::new(entry, "*VALUES*".into());
+        self.level_mut().namespace.push(item);
+        q.from.push(FromItem::Range(entry));
+        q.targets = columns
+            .iter()
+            .enumerate()
+            .map(|(i, c)| {
+                let var = Var {
+                    entry,
+                    column: i as i16 + 1,
+                    levels_up: 0,
+                    ty: c.ty,
+                    typmod: c.typmod,
+                    collation: c.collation,
+                    version: RowVersion::Default,
+                    location: -1,
+                };
+                super::targets::target(Expr::Var(var), c.name.clone())
+            })
+            .collect();
+        q.order_by = self.sort_list(&s.sort_clause, &mut q.targets, ExprKind::OrderBy)?;
+        self.limits(s, &mut q)?;
+        if !s.locking_clause.is_empty() {
+            let strength = super::locking::strength_text_of(&s.locking_clause);
+            return Err(err!(FEATURE_NOT_SUPPORTED, "{strength} cannot be applied to VALUES"));
+        }
+        self.assign_query_collations(&mut q)?;
+        Ok(q)
+    }
+
+    /// All rows, of equal width.
+    pub fn values_rows(&mut self, lists: &'p [pb::Node], kind: ExprKind) -> Result<Vec<Vec<Expr>>> {
+        let mut rows: Vec<Vec<Expr>> = Vec::with_capacity(lists.len());
+        for list in lists {
+            let row = self.with_kind(kind, |a| a.expression_list(nodes::list(list)))?;
+            if let Some(first) = rows.first()
+                && first.len() != row.len()
+            {
+                return Err(err!(SYNTAX_ERROR, "VALUES lists must all be the same length")
+                    .at(nodes::list(list).first().map_or(-1, nodes::location)));
+            }
+            if let Some(e) = row.iter().find(|e| super::coerce::returns_set(e)) {
+                return Err(err!(FEATURE_NOT_SUPPORTED, "set-returning functions are not allowed in VALUES").at(e.location()));
+            }
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    /// Adds to the level's range table; gives the index.
+    pub fn add_entry(&mut self, entry: RangeEntry) -> usize {
+        let table = &mut self.level_mut().range_table;
+        table.push(entry);
+        table.len() - 1
+    }
+}
+
+impl NsItem {
+    /// A fully visible item for an entry.
+    pub fn new(entry: usize, name: Arc<str>) -> NsItem {
+        NsItem {
+            entry,
+            name,
+            columns: None,
+            visible_columns: None,
+            relation_visible: true,
+            columns_visible: true,
+            lateral_only: false,
+            lateral_ok: true,
+            version: RowVersion::Default,
+        }
+    }
+}
+
+/// A Var for a column of an entry of the current level.
+pub fn column_var(entry: usize, index: usize, c: &OutputColumn) -> Expr {
+    Expr::Var(Var {
+        entry,
+        column: index as i16 + 1,
+        levels_up: 0,
+        ty: c.ty,
+        typmod: c.typmod,
+        collation: c.collation,
+        version: RowVersion::Default,
+        location: -1,
+    })
+}

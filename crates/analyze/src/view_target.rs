@@ -1,0 +1,190 @@
+//! INSERT, UPDATE and DELETE on a simple view are done to the table under it.
+//!
+//! The table gets the range entry that is changed; an entry of the join kind, in no FROM, gives the view's column names
+//! for the table's columns and for the view's expressions.
+
+use std::sync::Arc;
+
+use melba_catalog::{Relation, RelationKind};
+use melba_types::{DbError, Oid, Result, err};
+use pg_query::protobuf as pb;
+
+use super::scope::{NsColumn, NsItem};
+use super::{Analyzer, Context};
+use melba_tree::*;
+
+/// The view that a statement names as its target.
+pub struct ViewTarget {
+    pub view: Arc<Relation>,
+    /// For every column of the view the index of the table's column, if it is one.
+    pub columns: Vec<Option<usize>>,
+    /// The view's WHERE, over the table's entry.
+    pub filter: Option<Expr>,
+}
+
+impl<'p> Analyzer<'_, 'p> {
+    /// Makes the table under a view the target; 55000 when the view is not simple enough.
+    pub fn view_target(&mut self, view: &Arc<Relation>, name: &'p pb::RangeVar, command: Command) -> Result<Arc<Relation>> {
+        if command == Command::Merge || view.options.iter().any(|o| o.starts_with("check_option=")) {
+            return Err(DbError::unsupported("this change of a view").at(name.location));
+        }
+        let query = super::expression::analyze_view(self.cx, view)?;
+        let table = match base_table(self.cx, &query) {
+            Ok(table) => table,
+            Err(reason) => return Err(not_updatable(view, command, reason)),
+        };
+        let entry = self.level().range_table.len();
+        let inner = match query.from.first() {
+            Some(FromItem::Range(i)) => *i,
+            _ => return Err(DbError::internal("simple view without a table")),
+        };
+        let shown: Arc<str> = name.alias.as_ref().map_or(name.relname.as_str(), |a| &a.aliasname).into();
+        self.add_entry(RangeEntry {
+            kind: RangeKind::Relation { oid: table.oid, inherit: true, sample: None },
+            alias: Some(shown.clone()),
+            name: shown.clone(),
+            columns: super::from::relation_columns(&table),
+            lateral: false,
+            in_from: true,
+            required: Privileges::default(),
+        });
+        let moved = |mut e: Expr| {
+            e.visit_mut(0, &mut |e, level| {
+                if let Expr::Var(v) = e
+                    && v.levels_up == level
+                    && v.entry == inner
+                {
+                    v.entry = entry;
+                }
+                true
+            });
+            e
+        };
+        let filter = query.filter.clone().map(&moved);
+        let merged: Vec<Expr> = query.targets.iter().filter(|t| !t.junk).map(|t| moved(t.expr.clone())).collect();
+        let mut columns = super::from::relation_columns(view);
+        if let Some(alias) = &name.alias {
+            super::from::apply_aliases(&mut columns, &alias.colnames, &shown)?;
+        }
+        let ns_columns = merged.iter().enumerate().map(|(i, e)| {
+            let (at, column) = match e {
+                Expr::Var(v) => (v.entry, v.column),
+                _ => (entry + 1, i as i16 + 1),
+            };
+            NsColumn { entry: at, column, ty: e.ty(), typmod: e.typmod(), collation: e.collation(), merged_away: false }
+        });
+        let ns_columns: Arc<[NsColumn]> = ns_columns.collect();
+        let target = ViewTarget { view: view.clone(), columns: plain_columns(&merged), filter };
+        let numbers = target.columns.iter().map(|c| c.map_or(0, |i| i as i16 + 1));
+        self.level_mut().range_table[entry].required.through = Some((view.oid, numbers.collect()));
+        self.add_entry(RangeEntry {
+            kind: RangeKind::Join { kind: JoinKind::Inner, merged, using_columns: 0, using_alias: None },
+            alias: Some(shown.clone()),
+            name: shown.clone(),
+            columns,
+            lateral: false,
+            in_from: false,
+            required: Privileges::default(),
+        });
+        let mut item = NsItem::new(entry + 1, shown);
+        item.columns = Some(ns_columns);
+        let level = self.level_mut();
+        level.target = Some(item);
+        level.view_target = Some(target);
+        Ok(table)
+    }
+
+    /// The range entry that the statement changes.
+    pub fn target_entry(&self) -> Option<usize> {
+        let level = self.level();
+        let item = level.target.as_ref()?;
+        Some(if level.view_target.is_some() { item.entry - 1 } else { item.entry })
+    }
+
+    /// The table's column that an assignment to a view's column means.
+    pub fn view_column(&self, name: &str, location: i32) -> Result<Option<usize>> {
+        let Some(target) = &self.level().view_target else { return Ok(None) };
+        let view = &target.view.name;
+        let Some(i) = target.view.columns.iter().position(|c| *c.name == *name) else {
+            return Err(err!(UNDEFINED_COLUMN, "column \"{name}\" of relation \"{view}\" does not exist").at(location));
+        };
+        match target.columns.get(i).copied().flatten() {
+            Some(index) => Ok(Some(index)),
+            None => Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "cannot change column \"{name}\" of view \"{view}\"")
+                .detail("View columns that are not columns of their base relation are not updatable.")),
+        }
+    }
+
+    /// Adds the view's condition to that of an UPDATE or DELETE.
+    pub fn add_view_filter(&mut self, q: &mut Query) {
+        let Some(filter) = self.level().view_target.as_ref().and_then(|t| t.filter.clone()) else { return };
+        q.filter = Some(match q.filter.take() {
+            Some(own) => Expr::And(vec![filter, own]),
+            None => filter,
+        });
+    }
+}
+
+/// For each expression the index of the table's column that it is, if it is one.
+fn plain_columns(exprs: &[Expr]) -> Vec<Option<usize>> {
+    let plain = |e: &Expr| match e {
+        Expr::Var(v) if v.column > 0 => Some(v.column as usize - 1),
+        _ => None,
+    };
+    exprs.iter().map(plain).collect()
+}
+
+fn not_updatable(view: &Relation, command: Command, reason: &str) -> DbError {
+    let name = &view.name;
+    let (does, doing, event) = match command {
+        Command::Insert => ("insert into", "inserting into", "INSERT"),
+        Command::Update => ("update", "updating", "UPDATE"),
+        _ => ("delete from", "deleting from", "DELETE"),
+    };
+    err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "cannot {does} view \"{name}\"").detail(reason).hint(format!(
+        "To enable {doing} the view, provide an INSTEAD OF {event} trigger or an unconditional ON {event} DO INSTEAD rule."
+    ))
+}
+
+/// The only table of a view that can be changed through it, or why it cannot.
+fn base_table(cx: &Context<'_>, q: &Query) -> Result<Arc<Relation>, &'static str> {
+    if !matches!(q.distinct, Distinct::None) {
+        return Err("Views containing DISTINCT are not automatically updatable.");
+    }
+    if !q.group_by.is_empty() || q.grouping_sets.is_some() {
+        return Err("Views containing GROUP BY are not automatically updatable.");
+    }
+    if q.having.is_some() {
+        return Err("Views containing HAVING are not automatically updatable.");
+    }
+    if q.set_operation.is_some() {
+        return Err("Views containing UNION, INTERSECT, or EXCEPT are not automatically updatable.");
+    }
+    if !q.ctes.is_empty() {
+        return Err("Views containing WITH are not automatically updatable.");
+    }
+    if q.limit.is_some() || q.offset.is_some() {
+        return Err("Views containing LIMIT or OFFSET are not automatically updatable.");
+    }
+    if q.has_aggregates {
+        return Err("Views that return aggregate functions are not automatically updatable.");
+    }
+    if q.has_windows {
+        return Err("Views that return window functions are not automatically updatable.");
+    }
+    if q.has_set_returning {
+        return Err("Views that return set-returning functions are not automatically updatable.");
+    }
+    const SINGLE: &str = "Views that do not select from a single table or view are not automatically updatable.";
+    let [FromItem::Range(entry)] = q.from[..] else { return Err(SINGLE) };
+    let oid = match &q.range_table[entry].kind {
+        RangeKind::Relation { oid, sample: None, .. } => *oid,
+        RangeKind::Relation { .. } => return Err("Views containing TABLESAMPLE are not automatically updatable."),
+        _ => Oid::INVALID,
+    };
+    let table = cx.catalog.relation(oid).ok_or(SINGLE)?;
+    match table.kind {
+        RelationKind::Table | RelationKind::PartitionedTable => Ok(table.clone()),
+        _ => Err(SINGLE),
+    }
+}

@@ -1,0 +1,350 @@
+//! FROM clauses and references to their columns.
+
+use std::sync::Arc;
+
+use melba_types::Oid;
+
+use super::{INDENT_JOIN, INDENT_STANDARD, Printer};
+use melba_tree::*;
+
+impl<'a> Printer<'a> {
+    /// What is read; the table that is changed stands elsewhere.
+    pub(super) fn from_clause(&mut self, query: &'a Query, word: &str) {
+        let mut first = true;
+        for item in &query.from {
+            if let FromItem::Range(entry) = item
+                && (matches!(query.range_table[*entry].kind, RangeKind::Result) || query.result == Some(*entry))
+            {
+                continue;
+            }
+            if first {
+                self.keyword(word, -INDENT_STANDARD, INDENT_STANDARD, 2);
+                self.from_item(item, query);
+                first = false;
+            } else {
+                self.put(", ");
+                let text = self.apart(|p| p.from_item(item, query));
+                self.put_wrapped(&text, false);
+            }
+        }
+    }
+
+    fn from_item(&mut self, item: &'a FromItem, query: &'a Query) {
+        match item {
+            FromItem::Range(entry) => self.range_entry(*entry, query),
+            FromItem::Join(join) => self.join(join, query),
+        }
+    }
+
+    fn join(&mut self, join: &'a Join, query: &'a Query) {
+        let right_parens = self.drop_parens && matches!(&join.right, FromItem::Join(right) if right.alias.is_none());
+        let parens = !self.drop_parens || join.alias.is_some();
+        if parens {
+            self.put("(");
+        }
+        self.from_item(&join.left, query);
+        let word = match (join.kind, &join.condition) {
+            (JoinKind::Inner, None) if join.using.is_empty() => " CROSS JOIN ",
+            (JoinKind::Inner, _) => " JOIN ",
+            (JoinKind::Left, _) => " LEFT JOIN ",
+            (JoinKind::Right, _) => " RIGHT JOIN ",
+            (JoinKind::Full, _) => " FULL JOIN ",
+        };
+        self.keyword(word, -INDENT_STANDARD, INDENT_STANDARD, INDENT_JOIN);
+        if right_parens {
+            self.put("(");
+        }
+        self.from_item(&join.right, query);
+        if right_parens {
+            self.put(")");
+        }
+        if !join.using.is_empty() {
+            self.put(" USING (");
+            self.names(&join.using);
+            self.put(")");
+            if let RangeKind::Join { using_alias: Some(alias), .. } = &query.range_table[join.entry].kind {
+                self.put(" AS ");
+                self.ident(alias);
+            }
+        } else if let Some(condition) = &join.condition {
+            self.put(" ON ");
+            if !self.drop_parens {
+                self.put("(");
+            }
+            self.expr(condition, false);
+            if !self.drop_parens {
+                self.put(")");
+            }
+        } else if join.kind != JoinKind::Inner {
+            self.put(" ON TRUE");
+        }
+        if parens {
+            self.put(")");
+        }
+        if let Some(alias) = &join.alias {
+            self.put(" ");
+            self.ident(alias);
+            self.join_columns(&query.range_table[join.entry], query);
+        }
+    }
+
+    /// The column names of a join with a name of its own, where they are not those of what it joins.
+    fn join_columns(&mut self, entry: &RangeEntry, query: &Query) {
+        let RangeKind::Join { merged, .. } = &entry.kind else { return };
+        if entry.columns.iter().zip(merged).any(|(column, from)| self.joined_name(from, query).is_some_and(|n| n != column.name))
+        {
+            self.put("(");
+            let names: Vec<Arc<str>> = entry.columns.iter().map(|c| c.name.clone()).collect();
+            self.names(&names);
+            self.put(")");
+        }
+    }
+
+    fn joined_name(&self, from: &Expr, query: &Query) -> Option<Arc<str>> {
+        let Expr::Var(v) = from else { return None };
+        let entry = query.range_table.get(v.entry)?;
+        Some(self.column_name(entry, v.column, is_changed(query, v.entry)))
+    }
+
+    fn range_entry(&mut self, at: usize, query: &'a Query) {
+        let entry = &query.range_table[at];
+        let name = self.entry_name(0, at);
+        if entry.lateral {
+            self.put("LATERAL ");
+        }
+        let mut show_alias = true;
+        let mut show_columns = true;
+        match &entry.kind {
+            RangeKind::Relation { oid, inherit, sample } => {
+                if !inherit {
+                    self.put("ONLY ");
+                }
+                let Some(relation) = self.catalog.relation(*oid) else { return };
+                let text = self.relation_name(relation);
+                self.put(&text);
+                show_alias = entry.alias.is_some() || *name != *relation.name;
+                show_columns = entry.alias.is_some()
+                    && entry.columns.iter().zip(relation.columns.iter()).any(|(e, c)| !c.dropped && e.name != c.name);
+                if sample.is_some() {
+                    // Printed after the alias.
+                    self.alias(&name, entry, show_alias, show_columns);
+                    self.sample(sample.as_deref());
+                    return;
+                }
+            }
+            RangeKind::Subquery { query, view } => {
+                if view.is_valid()
+                    && let Some(relation) = self.catalog.relation(*view)
+                {
+                    let text = self.relation_name(relation);
+                    self.put(&text);
+                    show_alias = entry.alias.is_some() || *name != *relation.name;
+                    show_columns = false;
+                } else {
+                    self.put("(");
+                    self.query(query);
+                    self.put(")");
+                    let given = query.targets.iter().filter(|t| !t.junk);
+                    show_columns = given.zip(&entry.columns).any(|(t, c)| t.name != c.name);
+                }
+            }
+            RangeKind::Function { functions, ordinality } => self.range_functions(functions, *ordinality),
+            RangeKind::Values { rows } => {
+                self.put("(");
+                self.values(rows);
+                self.put(")");
+            }
+            RangeKind::Cte { name: cte, .. } => {
+                self.ident(cte);
+                show_alias = entry.alias.is_some() || *name != **cte;
+                show_columns = false;
+            }
+            RangeKind::TableFunction(_) | RangeKind::Join { .. } | RangeKind::Result => {}
+        }
+        self.alias(&name, entry, show_alias, show_columns);
+    }
+
+    fn sample(&mut self, sample: Option<&'a TableSample>) {
+        let Some(sample) = sample else { return };
+        self.put(" TABLESAMPLE ");
+        self.put(&sample.method);
+        self.put(" (");
+        self.list(&sample.args);
+        self.put(")");
+        if let Some(seed) = &sample.repeatable {
+            self.put(" REPEATABLE (");
+            self.expr(seed, false);
+            self.put(")");
+        }
+    }
+
+    fn range_functions(&mut self, functions: &'a [RangeFunction], ordinality: bool) {
+        let several = is_rows_from(functions, ordinality);
+        if several {
+            self.put("ROWS FROM(");
+        }
+        for (i, function) in functions.iter().enumerate() {
+            if i > 0 {
+                self.put(", ");
+            }
+            self.expr(&function.expr, true);
+            if several && function.column_definitions {
+                self.put(" AS ");
+                self.column_definitions(&function.columns);
+            }
+        }
+        if several {
+            self.put(")");
+        }
+        if ordinality {
+            self.put(" WITH ORDINALITY");
+        }
+    }
+
+    fn column_definitions(&mut self, columns: &[OutputColumn]) {
+        self.put("(");
+        for (i, column) in columns.iter().enumerate() {
+            if i > 0 {
+                self.put(", ");
+            }
+            self.ident(&column.name);
+            let ty = self.type_name(column.ty, column.typmod);
+            self.put(&format!(" {ty}"));
+        }
+        self.put(")");
+    }
+
+    fn alias(&mut self, name: &str, entry: &RangeEntry, show: bool, columns: bool) {
+        if !show {
+            return;
+        }
+        self.put(" ");
+        self.ident(name);
+        if let RangeKind::Function { functions, ordinality } = &entry.kind
+            && let [function] = functions.as_slice()
+            && function.column_definitions
+            && !is_rows_from(functions, *ordinality)
+        {
+            self.column_definitions(&function.columns);
+            return;
+        }
+        if columns && !entry.columns.is_empty() {
+            self.put("(");
+            let names: Vec<Arc<str>> = entry.columns.iter().filter(|c| c.ty.is_valid()).map(|c| c.name.clone()).collect();
+            self.names(&names);
+            self.put(")");
+        }
+    }
+
+    /// The name of a range entry `levels_up` queries outwards.
+    pub(super) fn entry_name(&self, levels_up: usize, entry: usize) -> Arc<str> {
+        let level = self.levels.len().checked_sub(levels_up + 1).and_then(|i| self.levels.get(i));
+        level.and_then(|l| l.names.get(entry)).cloned().unwrap_or_else(|| "?".into())
+    }
+
+    /// Prints a column reference and returns the name that an output column gets from it.
+    pub(super) fn var(&mut self, var: &Var) -> Option<Arc<str>> {
+        let Some(at) = self.levels.len().checked_sub(var.levels_up + 1) else {
+            return self.table_var(var);
+        };
+        let query = self.levels[at].query;
+        let entry = query.range_table.get(var.entry)?;
+        if let RangeKind::Join { merged, .. } = &entry.kind
+            && entry.alias.is_none()
+            && let Some(column) = usize::try_from(var.column).ok().and_then(|c| c.checked_sub(1))
+        {
+            // A join without a name of its own: the column behind it, or the merged column's bare name.
+            if let Some(Expr::Var(inner)) = merged.get(column) {
+                let inner = Var { levels_up: inner.levels_up + var.levels_up, ..inner.clone() };
+                return self.var(&inner);
+            }
+            let name = entry.columns.get(column).map(|c| c.name.clone())?;
+            self.ident(&name);
+            return Some(name);
+        }
+        let prefix = self.entry_name(var.levels_up, var.entry);
+        if var.column == 0 {
+            self.ident(&prefix);
+            self.put(".*");
+            return None;
+        }
+        let name = self.column_name(entry, var.column, is_changed(query, var.entry));
+        if self.qualify {
+            let prefix = match var.version {
+                RowVersion::Old => "old".into(),
+                RowVersion::New => "new".into(),
+                RowVersion::Default => prefix,
+            };
+            self.ident(&prefix);
+            self.put(".");
+        }
+        self.ident(&name);
+        Some(name)
+    }
+
+    /// `is_changed`: the entry is the table that the query changes, whose columns an alias does not rename.
+    fn column_name(&self, entry: &RangeEntry, column: i16, is_changed: bool) -> Arc<str> {
+        if column < 0 {
+            return system_column(column).into();
+        }
+        let at = column as usize - 1;
+        let own = entry.columns.get(at).map(|c| c.name.clone());
+        match &entry.kind {
+            RangeKind::Relation { oid, .. } if entry.alias.is_none() || is_changed => {
+                self.catalog.relation(*oid).and_then(|r| r.columns.get(at)).map(|c| c.name.clone()).or(own)
+            }
+            RangeKind::Subquery { view, .. } if view.is_valid() => {
+                self.catalog.relation(*view).and_then(|r| r.columns.get(at)).map(|c| c.name.clone()).or(own)
+            }
+            _ => own,
+        }
+        .unwrap_or_else(|| "?column?".into())
+    }
+
+    /// A column of the table that a stored expression is about.
+    fn table_var(&mut self, var: &Var) -> Option<Arc<str>> {
+        let relation = self.relation?;
+        let name: Arc<str> = match var.column {
+            0 => {
+                self.ident(&relation.name);
+                self.put(".*");
+                return None;
+            }
+            n if n < 0 => system_column(n).into(),
+            n => relation.columns.get(n as usize - 1).map(|c| c.name.clone())?,
+        };
+        self.ident(&name);
+        Some(name)
+    }
+
+    pub(super) fn collation_name(&mut self, collation: Oid) {
+        let Some(row) = self.catalog.collation(collation) else { return };
+        if !self.path.contains(&row.namespace) {
+            let namespace = self.catalog.namespace(row.namespace).map_or("", |n| &n.name);
+            self.ident(namespace);
+            self.put(".");
+        }
+        self.ident(&row.name);
+    }
+}
+
+fn system_column(number: i16) -> &'static str {
+    match number {
+        -1 => "ctid",
+        -2 => "xmin",
+        -3 => "cmin",
+        -4 => "xmax",
+        -5 => "cmax",
+        _ => "tableoid",
+    }
+}
+
+fn is_changed(query: &Query, entry: usize) -> bool {
+    let conflict = query.insert.as_ref().and_then(|i| i.on_conflict.as_ref()).and_then(|c| c.update.as_ref());
+    query.result == Some(entry) || conflict.is_some_and(|u| u.excluded == entry)
+}
+
+/// ROWS FROM must be written.
+fn is_rows_from(functions: &[RangeFunction], ordinality: bool) -> bool {
+    functions.len() > 1 || ordinality && functions.iter().any(|f| f.column_definitions)
+}

@@ -1,0 +1,294 @@
+//! Analyzed trees back to SQL, in the form that PostgreSQL's pg_get_expr, pg_get_viewdef and their kin print.
+//!
+//! The same printer makes what the catalog stores (every name qualified, so that it means the same under any search_path)
+//! and what clients are shown (names qualified only where the search path does not find them).
+
+mod constant;
+mod expr;
+mod from;
+mod modify;
+mod operator;
+mod query;
+
+use std::sync::Arc;
+
+use melba_catalog::{Catalog, Relation, classes};
+use melba_functions::Session;
+use melba_types::Oid;
+
+use melba_analyze::{Context, RoutineScope};
+use melba_tree::{Expr, Query};
+
+pub use modify::unprintable;
+
+/// How wide the layout's steps are (PostgreSQL's PRETTYINDENT_*).
+const INDENT_STANDARD: i32 = 8;
+const INDENT_JOIN: i32 = 4;
+const INDENT_VAR: i32 = 4;
+/// Deeper levels are not indented further.
+const INDENT_LIMIT: i32 = 40;
+
+/// Prints trees.
+struct Printer<'a> {
+    catalog: &'a Catalog,
+    session: &'a dyn Session,
+    path: &'a [Oid],
+    /// Leave out parentheses that are not needed (the `pretty` of pg_get_viewdef).
+    drop_parens: bool,
+    backslashes: Backslashes,
+    /// Objects that literals name (of type regclass and its kin) are written as their OIDs, which no rename changes.
+    oids: bool,
+    out: String,
+    indent: i32,
+    /// Names of the enclosing queries' range entries, innermost last.
+    levels: Vec<Level<'a>>,
+    /// The table whose columns level 0 refers to when there is no query.
+    relation: Option<&'a Relation>,
+    /// Columns are printed with their table's name.
+    qualify: bool,
+    /// The function whose arguments parameters are.
+    routine: Option<&'a RoutineScope>,
+    /// Nobody sees what the next query calls its columns.
+    hide_names: bool,
+}
+
+/// How literals with backslashes are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Backslashes {
+    /// As E'...', which means the same whatever the settings are.
+    Escaped,
+    /// Plain.
+    Conforming,
+    /// Plain and doubled, for sessions without standard_conforming_strings.
+    Doubled,
+}
+
+impl Backslashes {
+    /// For a client that reads under its own settings.
+    fn shown_to(session: &dyn Session) -> Backslashes {
+        let off = session.setting("standard_conforming_strings").is_some_and(|s| s == "off");
+        if off { Backslashes::Doubled } else { Backslashes::Conforming }
+    }
+}
+
+/// A query being printed.
+struct Level<'a> {
+    query: &'a Query,
+    names: Vec<Arc<str>>,
+    hide_names: bool,
+}
+
+/// What the catalog keeps of an expression over a table's columns.
+pub fn expression(cx: &Context<'_>, expr: &Expr, relation: Option<&Relation>) -> String {
+    let path = [classes::PG_CATALOG];
+    let mut printer = Printer::stored(cx, &path);
+    printer.relation = relation;
+    printer.expr(expr, false);
+    printer.out
+}
+
+/// The default of a domain, which clients are shown as it is kept: with every name.
+pub fn domain_default(cx: &Context<'_>, expr: &Expr) -> String {
+    let path = [classes::PG_CATALOG];
+    let mut printer = Printer::new(cx.catalog, cx.session, &path, false);
+    printer.expr(expr, false);
+    printer.out
+}
+
+/// An expression over a table's columns for clients: names qualified by need.
+pub fn shown_expression(cx: &Context<'_>, expr: &Expr, relation: Option<&Relation>, pretty: bool) -> String {
+    let mut printer = Printer::shown(cx, pretty);
+    printer.relation = relation;
+    printer.expr(expr, false);
+    printer.out
+}
+
+/// An expression of a plan: `levels` are the queries around it, outermost first, of which only the range tables matter.
+pub fn plan_expression(catalog: &Catalog, session: &dyn Session, levels: &[Query], expr: &Expr) -> String {
+    let path = [classes::PG_CATALOG];
+    let mut printer = Printer::new(catalog, session, &path, false);
+    printer.backslashes = Backslashes::shown_to(session);
+    for query in levels {
+        let names = printer.entry_names(query);
+        printer.levels.push(Level { query, names, hide_names: false });
+    }
+    printer.qualify = levels.len() > 1 || levels.iter().any(|q| q.range_table.len() > 1);
+    printer.expr(expr, false);
+    printer.out
+}
+
+/// What the catalog keeps of a view's query.
+pub fn stored_query(cx: &Context<'_>, query: &Query) -> String {
+    let path = [classes::PG_CATALOG];
+    let mut printer = Printer::stored(cx, &path);
+    printer.query(query);
+    printer.out
+}
+
+/// A view's query as pg_get_viewdef shows it.
+pub fn shown_query(cx: &Context<'_>, query: &Query, pretty: bool) -> String {
+    let mut printer = Printer::shown(cx, pretty);
+    printer.query(query);
+    printer.out.push(';');
+    printer.out
+}
+
+/// What the catalog keeps of a body RETURN ... or BEGIN ATOMIC ... END.
+pub fn stored_body(cx: &Context<'_>, queries: &[Query], scope: &RoutineScope, is_return: bool) -> String {
+    let path = [classes::PG_CATALOG];
+    body(Printer::stored(cx, &path), queries, scope, is_return)
+}
+
+/// A body RETURN ... or BEGIN ATOMIC ... END as pg_get_function_sqlbody shows it.
+pub fn shown_body(cx: &Context<'_>, queries: &[Query], scope: &RoutineScope, is_return: bool) -> String {
+    body(Printer::new(cx.catalog, cx.session, cx.search_path, false), queries, scope, is_return)
+}
+
+fn body<'a>(mut printer: Printer<'a>, queries: &'a [Query], scope: &'a RoutineScope, is_return: bool) -> String {
+    printer.routine = Some(scope);
+    if is_return
+        && let [one] = queries
+        && let [target] = &one.targets[..]
+    {
+        printer.put("RETURN ");
+        printer.expr(&target.expr, false);
+        return printer.out;
+    }
+    printer.put("BEGIN ATOMIC\n");
+    for query in queries {
+        let text = printer.apart(|p| {
+            p.indent = 1;
+            p.hide_names = true;
+            p.query(query);
+        });
+        let text = text.trim_start_matches('\n');
+        printer.put(text);
+        printer.put(";\n");
+    }
+    printer.put("END");
+    printer.out
+}
+
+impl<'a> Printer<'a> {
+    fn new(catalog: &'a Catalog, session: &'a dyn Session, path: &'a [Oid], drop_parens: bool) -> Printer<'a> {
+        Printer {
+            catalog,
+            session,
+            path,
+            drop_parens,
+            backslashes: Backslashes::Escaped,
+            oids: false,
+            out: String::new(),
+            indent: 0,
+            levels: Vec::new(),
+            relation: None,
+            qualify: false,
+            routine: None,
+            hide_names: false,
+        }
+    }
+
+    /// For the catalog.
+    fn stored(cx: &Context<'a>, path: &'a [Oid]) -> Printer<'a> {
+        Printer { oids: true, ..Printer::new(cx.catalog, cx.session, path, false) }
+    }
+
+    /// For clients, in a session's own path and settings.
+    fn shown(cx: &Context<'a>, drop_parens: bool) -> Printer<'a> {
+        let backslashes = Backslashes::shown_to(cx.session);
+        Printer { backslashes, ..Printer::new(cx.catalog, cx.session, cx.search_path, drop_parens) }
+    }
+
+    fn literal(&mut self, text: &str) {
+        let quoted = match self.backslashes {
+            Backslashes::Escaped => melba_catalog::quote_literal(text),
+            Backslashes::Conforming => format!("'{}'", text.replace('\'', "''")),
+            Backslashes::Doubled => format!("'{}'", text.replace('\'', "''").replace('\\', "\\\\")),
+        };
+        self.out.push_str(&quoted);
+    }
+
+    fn put(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    fn ident(&mut self, name: &str) {
+        let quoted = melba_catalog::quote_ident(name);
+        self.out.push_str(&quoted);
+    }
+
+    /// A clause on a line of its own: the level moves by `before`, the line is indented to the level plus `plus`, the
+    /// keyword follows, and the level moves by `after`.
+    fn keyword(&mut self, text: &str, before: i32, after: i32, plus: i32) {
+        self.indent += before;
+        self.out.truncate(self.out.trim_end_matches(' ').len());
+        self.out.push('\n');
+        let level = self.indent.max(0);
+        let spaces = if level < INDENT_LIMIT { level } else { INDENT_LIMIT + (level - INDENT_LIMIT) % INDENT_LIMIT / 4 };
+        self.out.extend(std::iter::repeat_n(' ', (spaces + plus).max(0) as usize));
+        self.out.push_str(text);
+        self.indent = (self.indent + after).max(0);
+    }
+
+    /// Runs `f` with an empty output and gives what it printed.
+    fn apart(&mut self, f: impl FnOnce(&mut Self)) -> String {
+        let saved = std::mem::take(&mut self.out);
+        f(self);
+        std::mem::replace(&mut self.out, saved)
+    }
+
+    /// Appends an item of a list that goes on a new line after the first (targets, FROM items).
+    fn put_wrapped(&mut self, item: &str, first: bool) {
+        if item.starts_with('\n') {
+            self.out.truncate(self.out.trim_end_matches(' ').len());
+        } else if !first {
+            self.keyword("", -INDENT_STANDARD, INDENT_STANDARD, INDENT_VAR);
+        }
+        self.out.push_str(item);
+    }
+
+    /// A function's argument by its name, if it has one; with the function's where a column could be meant.
+    fn parameter(&mut self, number: usize) {
+        let routine = self.routine.and_then(|r| Some((r, r.arg_names.get(number - 1).filter(|n| !n.is_empty())?)));
+        let Some((routine, name)) = routine else { return self.put(&format!("${number}")) };
+        if self.levels.iter().any(|l| !l.query.range_table.is_empty()) {
+            self.ident(&routine.name);
+            self.put(".");
+        }
+        self.ident(name);
+    }
+
+    fn type_name(&self, ty: Oid, typmod: i32) -> String {
+        self.catalog.format_type(ty, Some(typmod), self.path)
+    }
+
+    fn relation_name(&self, relation: &Relation) -> String {
+        let found = self.path.iter().find_map(|ns| self.catalog.relation_by_name(*ns, &relation.name));
+        let name = melba_catalog::quote_ident(&relation.name);
+        if found.is_some_and(|f| f.oid == relation.oid) {
+            return name.into_owned();
+        }
+        let namespace = self.catalog.namespace(relation.namespace).map_or("", |n| &n.name);
+        format!("{}.{name}", melba_catalog::quote_ident(namespace))
+    }
+
+    fn function_name(&self, oid: Oid) -> String {
+        let Some(function) = self.catalog.function(oid) else { return "???".into() };
+        let name = melba_catalog::quote_ident(&function.name);
+        let visible = self.path.iter().find_map(|ns| self.catalog.functions_by_name(*ns, &function.name).next());
+        if visible.is_some_and(|f| f.namespace == function.namespace) {
+            return name.into_owned();
+        }
+        let namespace = self.catalog.namespace(function.namespace).map_or("", |n| &n.name);
+        format!("{}.{name}", melba_catalog::quote_ident(namespace))
+    }
+
+    fn operator_name(&self, oid: Oid) -> String {
+        let Some(operator) = self.catalog.operator(oid) else { return "???".into() };
+        if operator.namespace == classes::PG_CATALOG || self.path.contains(&operator.namespace) {
+            return operator.name.to_string();
+        }
+        let namespace = self.catalog.namespace(operator.namespace).map_or("", |n| &n.name);
+        format!("OPERATOR({}.{})", melba_catalog::quote_ident(namespace), operator.name)
+    }
+}
