@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use hashbrown::HashMap;
+use melba_segment::ColumnEstimate;
 use melba_types::{Csn, Lsn, TreeId};
 use melba_vfs::{Clock, Directory, PooledDirectory, SwitchedDirectory, SyncSwitch};
 use melba_wal::{LogFiles, Wal, WalOptions, WrittenBy};
@@ -432,6 +433,20 @@ impl Engine {
     /// About how many live rows or entries a tree has.
     pub fn tree_rows_estimate(&self, tree: TreeId) -> u64 {
         self.shared.tree(tree).map_or(0, |t| t.live.load(Ordering::Relaxed).max(0) as u64)
+    }
+
+    /// What a table's segments say together of a column, counted from 0; `None` of an index, and of a column that no segment has.
+    /// Rows that are only in memory count for nothing.
+    pub fn tree_column_estimate(&self, tree: TreeId, column: usize) -> Option<ColumnEstimate> {
+        let tree = self.shared.tree(tree).ok()?;
+        let levels = tree.as_table()?.levels.read();
+        let readers = levels.runs.iter().map(|run| &run.reader);
+        let kind = *readers.clone().find_map(|reader| reader.kinds().get(column))?;
+        let chunks = readers.flat_map(|reader| {
+            let groups = reader.row_groups().iter().enumerate();
+            groups.filter_map(move |(i, group)| Some((group.rows as u64, reader.statistics(i, column)?)))
+        });
+        Some(ColumnEstimate::new(kind, chunks))
     }
 
     /// Checks a data directory that no engine has open: manifest, every block of every segment, and the log. Answers how many

@@ -67,6 +67,7 @@ pub use index_build::{Duplicate, IndexBuilder};
 pub use index_load::IndexLoad;
 pub use interrupt::{Interrupt, InterruptReason};
 pub use locks::{LockTag, LockedObject, RelationLockMode, RowLockMode, Wait};
+pub use melba_segment::{ColumnEstimate, Point};
 pub use melba_wal::{WalStatistics, Written};
 pub use memory::{Held, MemoryBudget, QueryMemory};
 pub use progress::RecoveryProgress;

@@ -19,6 +19,7 @@ mod cache;
 mod document;
 mod encoding;
 mod error;
+mod estimate;
 #[cfg(test)]
 mod failing;
 mod frame;
@@ -30,6 +31,7 @@ mod table;
 
 pub use cache::{BlockCache, CacheStatistics};
 pub use error::{BlockName, Result, SegmentError};
+pub use estimate::{ColumnEstimate, Point};
 pub use frame::{Codec, FORMAT_VERSION};
 pub use key::{KeyCursor, KeyOptions, KeySegmentMeta, KeySegmentReader, KeySegmentWriter, ROW_ID_BYTES};
 pub use statistics::{Statistics, ZoneOp};

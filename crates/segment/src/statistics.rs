@@ -89,6 +89,14 @@ fn float_key(value: f64) -> i64 {
     bits ^ ((bits >> 63) as u64 >> 1) as i64
 }
 
+/// The number whose order key this is.
+pub(crate) fn number_of(kind: Kind, key: i64) -> f64 {
+    match kind {
+        Kind::Float4 | Kind::Float8 => f64::from_bits((key ^ ((key >> 63) as u64 >> 1) as i64) as u64),
+        _ => key as f64,
+    }
+}
+
 /// The order key of a constant compared with a column of `kind`; `None` when their orders are not the same thing.
 fn datum_key(kind: Kind, value: &Datum) -> Option<i64> {
     let integer = matches!(kind, Kind::Int2 | Kind::Int4 | Kind::Int8);
@@ -312,6 +320,7 @@ mod tests {
         let ordered = [f64::NEG_INFINITY, -1.5, -1e-300, 0.0, 1e-300, 2.0, f64::INFINITY, f64::NAN];
         assert!(ordered.windows(2).all(|w| float_key(w[0]) < float_key(w[1])));
         assert_eq!(float_key(0.0), float_key(-0.0));
+        assert!([-1.5, -1e-300, 0.0, 2.0].iter().all(|&v| number_of(Kind::Float8, float_key(v)) == v));
     }
 
     #[test]

@@ -1,0 +1,267 @@
+//! What the statistics of many chunks say together about a column: how many values are distinct, and where they lie.
+//!
+//! Chunks keep a count of distinct values each, not a sketch that could be merged. How much their values overlap follows from their
+//! bounds: counts of chunks beside each other add up; chunks over the same range are samples of one set.
+
+use melba_types::key::{self, KeyColumn, KeyType};
+use melba_types::{Datum, Kind};
+
+use crate::statistics::{Bounds, Statistics, number_of};
+
+/// Chunks that cover a value less often than this, on average, lie beside each other.
+const BESIDE_EACH_OTHER: f64 = 1.5;
+/// A chunk with more distinct values a row than this says nothing about how many there are in all.
+const UNIQUE_SHARE: f64 = 0.98;
+/// Bytes of a string behind the common prefix that give its place: an f64 holds no more.
+const PLACE_BYTES: usize = 6;
+
+/// Where a value lies in the order of a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Point<'a> {
+    Number(f64),
+    Bytes(&'a [u8]),
+}
+
+/// A column of all segments of a tree.
+#[derive(Clone, Debug)]
+pub struct ColumnEstimate {
+    /// Rows that were looked at, all versions of them.
+    pub rows: f64,
+    /// Share of them that is null.
+    pub null_share: f64,
+    /// Distinct values, at most one a row that is not null.
+    pub distinct: f64,
+    /// What all byte strings begin with.
+    prefix: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+/// The values of one chunk: evenly spread between two places, as far as anybody knows.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    min: f64,
+    max: f64,
+    values: f64,
+}
+
+/// Bounds of a chunk before byte strings have a place.
+enum Ends<'a> {
+    Numbers(f64, f64),
+    Bytes(&'a [u8], &'a [u8]),
+}
+
+impl ColumnEstimate {
+    /// Of the chunks of a column of `kind`: rows of each with its statistics.
+    pub fn new<'a>(kind: Kind, chunks: impl Iterator<Item = (u64, &'a Statistics)>) -> ColumnEstimate {
+        let (mut rows, mut nulls) = (0, 0);
+        let mut ends = Vec::new();
+        let mut counts = Vec::new();
+        for (chunk_rows, statistics) in chunks {
+            rows += chunk_rows;
+            nulls += statistics.nulls;
+            let values = chunk_rows.saturating_sub(statistics.nulls) as f64;
+            if values > 0.0 {
+                counts.push((values, statistics.distinct as f64));
+                ends.extend(ends_of(kind, &statistics.bounds).map(|ends| (ends, values)));
+            }
+        }
+        let prefix = common_prefix(&ends);
+        let spans: Vec<Span> = ends.iter().map(|(ends, values)| ends.span(&prefix, *values)).collect();
+        let known = if spans.len() == counts.len() { &spans[..] } else { &[] };
+        ColumnEstimate {
+            rows: rows as f64,
+            null_share: if rows == 0 { 0.0 } else { nulls as f64 / rows as f64 },
+            distinct: distinct(kind, &counts, known),
+            prefix: prefix.to_vec(),
+            spans,
+        }
+    }
+
+    /// The share of the values that lie below a point; `None` when the column's chunks have no bounds of that form.
+    pub fn share_below(&self, point: Point<'_>) -> Option<f64> {
+        let place = match point {
+            Point::Number(number) => number,
+            Point::Bytes(bytes) => match bytes.strip_prefix(&self.prefix[..]) {
+                Some(rest) => place_of(rest),
+                None if *bytes < self.prefix[..] => return Some(0.0),
+                None => return Some(1.0),
+            },
+        };
+        let values: f64 = self.spans.iter().map(|span| span.values).sum();
+        let below: f64 = self.spans.iter().map(|span| span.values * span.share_below(place)).sum();
+        (values > 0.0).then(|| below / values)
+    }
+
+    /// Whether no value can be at a point.
+    pub fn excludes(&self, point: Point<'_>) -> bool {
+        let place = match point {
+            Point::Number(number) => number,
+            Point::Bytes(bytes) => match bytes.strip_prefix(&self.prefix[..]) {
+                Some(rest) => place_of(rest),
+                None => return !self.spans.is_empty(),
+            },
+        };
+        !self.spans.is_empty() && self.spans.iter().all(|span| place < span.min || place > span.max)
+    }
+}
+
+impl Ends<'_> {
+    fn span(&self, prefix: &[u8], values: f64) -> Span {
+        match self {
+            Ends::Numbers(min, max) => Span { min: *min, max: *max, values },
+            Ends::Bytes(min, max) => Span { min: place_of(&min[prefix.len()..]), max: place_of(&max[prefix.len()..]), values },
+        }
+    }
+}
+
+impl Span {
+    fn share_below(&self, place: f64) -> f64 {
+        if place <= self.min {
+            0.0
+        } else if place > self.max {
+            1.0
+        } else {
+            (place - self.min) / (self.max - self.min)
+        }
+    }
+}
+
+fn ends_of(kind: Kind, bounds: &Bounds) -> Option<Ends<'_>> {
+    match (kind, bounds) {
+        (_, Bounds::Words { min, max }) => Some(Ends::Numbers(number_of(kind, *min), number_of(kind, *max))),
+        (Kind::Numeric, Bounds::Bytes { min, max, .. }) => Some(Ends::Numbers(numeric_of_key(min)?, numeric_of_key(max)?)),
+        (Kind::Text | Kind::Bytes | Kind::Uuid, Bounds::Bytes { min, max, .. }) => Some(Ends::Bytes(min, max)),
+        _ => None,
+    }
+}
+
+/// The number whose memcomparable key this is; `None` when the bound was cut.
+fn numeric_of_key(key: &[u8]) -> Option<f64> {
+    let column = KeyColumn { ty: KeyType::Plain(Kind::Numeric), descending: false, nulls_first: false };
+    let (Datum::Numeric(value), _) = key::decode(&column, key)? else { return None };
+    Some(value.to_f64()).filter(|v| v.is_finite())
+}
+
+fn common_prefix<'a>(ends: &[(Ends<'a>, f64)]) -> &'a [u8] {
+    let mut all = ends.iter().flat_map(|(ends, _)| match ends {
+        Ends::Bytes(min, max) => [Some(*min), Some(*max)],
+        Ends::Numbers(..) => [None, None],
+    });
+    let mut all = all.by_ref().flatten();
+    let Some(first) = all.next() else { return &[] };
+    all.fold(first, |prefix, other| &prefix[..prefix.iter().zip(other).take_while(|(a, b)| a == b).count()])
+}
+
+fn place_of(bytes: &[u8]) -> f64 {
+    (0..PLACE_BYTES).fold(0.0, |place, i| place * 256.0 + f64::from(bytes.get(i).copied().unwrap_or(0)))
+}
+
+/// `counts`: values of each chunk, and how many of them are distinct; `spans`: of the same chunks, or none.
+fn distinct(kind: Kind, counts: &[(f64, f64)], spans: &[Span]) -> f64 {
+    let values: f64 = counts.iter().map(|(values, _)| values).sum();
+    if let [(_, distinct)] = counts {
+        return *distinct;
+    }
+    let (min, max) = spans.iter().fold((f64::MAX, f64::MIN), |(min, max), span| (min.min(span.min), max.max(span.max)));
+    let width = max - min;
+    // How many chunks cover a value.
+    let depth = if spans.is_empty() || width <= 0.0 {
+        counts.len() as f64
+    } else {
+        (spans.iter().map(|span| span.max - span.min).sum::<f64>() / width).clamp(1.0, counts.len() as f64)
+    };
+    let of_chunk = |(values, distinct): &(f64, f64)| {
+        if depth < BESIDE_EACH_OTHER { *distinct } else { distinct_of_sample(*values, *distinct) }
+    };
+    let all = counts.iter().map(of_chunk).sum::<f64>() / depth;
+    let is_integer = matches!(kind, Kind::Bool | Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Char);
+    let most = if is_integer && !spans.is_empty() { values.min(width + 1.0) } else { values };
+    all.min(most)
+}
+
+/// How large a set is of which `values` random draws met `distinct` members: D with D * (1 - exp(-values / D)) = distinct.
+fn distinct_of_sample(values: f64, distinct: f64) -> f64 {
+    if distinct >= values * UNIQUE_SHARE {
+        return f64::INFINITY;
+    }
+    let met = |set: f64| set * (1.0 - (-values / set).exp());
+    let (mut low, mut high) = (distinct, values * 64.0);
+    for _ in 0..50 {
+        let middle = (low + high) / 2.0;
+        if met(middle) < distinct { low = middle } else { high = middle }
+    }
+    high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ints(chunks: &[Vec<i64>]) -> ColumnEstimate {
+        let statistics: Vec<Statistics> = chunks.iter().map(|c| Statistics::of_words(Kind::Int4, c, 0)).collect();
+        ColumnEstimate::new(Kind::Int4, chunks.iter().zip(&statistics).map(|(c, s)| (c.len() as u64, s)))
+    }
+
+    #[track_caller]
+    fn about(found: f64, wanted: f64) {
+        assert!((found / wanted - 1.0).abs() < 0.1, "{found}, not about {wanted}");
+    }
+
+    /// Draws without a pattern.
+    fn draws(n: usize, of: u64, seed: u64) -> Vec<i64> {
+        (0..n as u64).map(|i| (crate::hash::hash_word(i ^ seed << 32) % of) as i64).collect()
+    }
+
+    #[test]
+    fn distinct_values_of_chunks_beside_each_other_add_up() {
+        let chunks: Vec<Vec<i64>> = (0..10).map(|c| (0..10_000).map(|i| c * 2_500 + i / 4).collect()).collect();
+        about(ints(&chunks).distinct, 25_000.0);
+    }
+
+    #[test]
+    fn distinct_values_of_overlapping_chunks_are_those_of_a_sample() {
+        for of in [100, 10_000, 30_000, 200_000] {
+            let chunks: Vec<Vec<i64>> = (0..20).map(|c| draws(30_000, of, c + 1)).collect();
+            about(ints(&chunks).distinct, of as f64);
+        }
+    }
+
+    #[test]
+    fn a_key_has_as_many_values_as_rows() {
+        let chunks: Vec<Vec<i64>> = (0..10).map(|c| (0..10_000).map(|i| i * 10 + c).collect()).collect();
+        about(ints(&chunks).distinct, 100_000.0);
+    }
+
+    #[test]
+    fn shares_follow_the_bounds_of_chunks() {
+        // Half of the values below 100, the others up to 10,000.
+        let estimate = ints(&[(0..100).collect(), (0..100).map(|i| 100 + i * 99).collect()]);
+        about(estimate.share_below(Point::Number(50.0)).unwrap(), 0.25);
+        about(estimate.share_below(Point::Number(5_000.0)).unwrap(), 0.75);
+        assert_eq!(estimate.share_below(Point::Number(-1.0)), Some(0.0));
+        assert_eq!(estimate.share_below(Point::Number(1e9)), Some(1.0));
+        assert!(estimate.excludes(Point::Number(-1.0)) && !estimate.excludes(Point::Number(500.0)));
+    }
+
+    #[test]
+    fn strings_have_places_behind_their_common_prefix() {
+        let bounds = Bounds::Bytes { min: b"Customer#0000"[..].into(), max: b"Customer#9999"[..].into(), cut: false };
+        let statistics = Statistics { nulls: 0, distinct: 10_000, bounds };
+        let estimate = ColumnEstimate::new(Kind::Text, [(10_000, &statistics)].into_iter());
+        let below = estimate.share_below(Point::Bytes(b"Customer#4999")).unwrap();
+        assert!((0.35..0.55).contains(&below), "{below}");
+        assert_eq!(estimate.share_below(Point::Bytes(b"Buyer")), Some(0.0));
+        assert_eq!(estimate.share_below(Point::Bytes(b"Dealer")), Some(1.0));
+        assert!(estimate.excludes(Point::Bytes(b"Dealer")));
+    }
+
+    #[test]
+    fn numerics_have_places() {
+        let numeric = |v: &str| Datum::Numeric(melba_types::Numeric::parse(v).unwrap());
+        let bounds = Bounds::of_datums(Kind::Numeric, &numeric("-10.5"), &numeric("29.5"));
+        let statistics = Statistics { nulls: 10, distinct: 20, bounds };
+        let estimate = ColumnEstimate::new(Kind::Numeric, [(40, &statistics)].into_iter());
+        about(estimate.share_below(Point::Number(-0.5)).unwrap(), 0.25);
+        assert_eq!((estimate.null_share, estimate.distinct), (0.25, 20.0));
+    }
+}
