@@ -98,7 +98,7 @@ impl Planner<'_> {
     }
 
     fn simple_path(&self, entry: usize, access: Access, own: &[Expr], params: Rels, rows: f64) -> Rc<Path> {
-        let sel: f64 = own.iter().map(|c| self.selectivity(c)).product();
+        let sel = self.conjunction(own);
         Rc::new(Path {
             rels: 1 << entry,
             params: params & !(1 << entry),
@@ -148,7 +148,7 @@ impl Planner<'_> {
         self.level_mut().entries[entry].kind = RangeKind::Subquery { query, view };
         let params = (params | self.parameters_of(&filter, entry)) & !(1 << entry);
         let estimate = stage.node.estimate;
-        let sel: f64 = filter.iter().map(|c| self.selectivity(c)).product();
+        let sel = self.conjunction(&filter);
         Ok(vec![Rc::new(Path {
             rels: 1 << entry,
             params,
@@ -196,7 +196,7 @@ impl Planner<'_> {
             _ => return Err(DbError::unsupported(format!("reading relation \"{}\"", relation.name))),
         }
         let raw = self.table_rows(&relation);
-        let sel: f64 = own.iter().map(|c| self.selectivity(c)).product();
+        let sel = self.conjunction(own);
         let rows = (raw * sel).max(1.0);
         let mut out = vec![Rc::new(Path {
             rels: 1 << entry,
@@ -257,7 +257,7 @@ impl Planner<'_> {
             })
         };
         let cost_of_found = |rows: f64| SYSTEM_LOOKUP + rows * SYSTEM_ROW;
-        let sel: f64 = own.iter().map(|c| self.selectivity(c)).product();
+        let sel = self.conjunction(own);
         let fewest = equal.iter().filter_map(|(c, _)| rows_of_value(*c)).fold(f64::INFINITY, f64::min).min(raw);
         let is_found = fewest < raw;
         let rows = (raw * sel).min(fewest).max(1.0);

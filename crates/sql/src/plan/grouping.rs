@@ -121,7 +121,8 @@ impl Planner<'_> {
         self.note_computed(GROUP, &exprs);
         self.note_computed(AGGREGATE, &all.aggregates);
         let below = stage.node.estimate;
-        let rows = if groups.is_empty() { 1.0 } else { (below.rows * 0.1).clamp(1.0, 200.0_f64.max(below.rows * 0.1)) };
+        let rows = if groups.is_empty() { 1.0 } else { self.groups_of(&exprs, below.rows) };
+        let rows = (rows * super::selectivity::default_of(&having)).max(1.0);
         let total = below.total + below.rows * 0.01 * (1 + aggregates.len()) as f64;
         let estimate = Estimate { startup: total, total: total + rows * 0.01, rows };
         let node = AggregateNode {

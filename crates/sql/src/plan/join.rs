@@ -13,7 +13,6 @@ use super::access::LeafPath;
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{Rels, Tree, TreeJoin, rels_of};
-use super::selectivity;
 use crate::execute::key::KeyPart;
 use melba_tree::Expr;
 
@@ -23,6 +22,8 @@ const EXHAUSTIVE_ITEMS_MAX: usize = 8;
 const CPU: f64 = 0.01;
 const HASH_BUILD: f64 = 0.02;
 const LOOP: f64 = 0.1;
+/// Pairs of rows that are looked at one by one although a hash join is possible.
+const PAIRS_MAX: f64 = 100.0;
 
 /// A column of the required order: expression, descending, nulls first.
 #[derive(Clone, Debug)]
@@ -172,11 +173,14 @@ impl Planner<'_> {
         for l in &lefts {
             for r in &rights {
                 let (lr, rr) = (l.rows.max(1.0), r.rows.max(1.0));
-                let matching = joining.iter().filter(|c| !r.used.iter().any(|u| Rc::ptr_eq(u, c)));
-                let sel: f64 = matching.map(|c| self.join_selectivity(c, lr, rr)).product();
+                let all: Vec<&Expr> = joining.iter().map(|c| &**c).collect();
+                let matching: Vec<&Expr> =
+                    joining.iter().filter(|c| !r.used.iter().any(|u| Rc::ptr_eq(u, c))).map(|c| &**c).collect();
+                let sel = self.join_selectivity(&matching, lr.max(rr));
+                let partners = self.match_share(&all, left_rels, rights.first().map_or(rr, |_| rows_of(&rights)));
                 let rows = match join_type {
-                    JoinType::Semi | JoinType::SemiPair => (lr * 0.5).max(1.0),
-                    JoinType::Anti => (lr * 0.5).max(1.0),
+                    JoinType::Semi | JoinType::SemiPair => (lr * partners).max(1.0),
+                    JoinType::Anti => (lr * (1.0 - partners)).max(1.0),
                     JoinType::Full => (lr * rr * sel).max(lr + rr),
                     _ => (lr * rr * sel).max(lr),
                 };
@@ -199,7 +203,7 @@ impl Planner<'_> {
     }
 
     fn filter_path(&self, input: Rc<Path>, conditions: Vec<Expr>) -> Rc<Path> {
-        let sel: f64 = conditions.iter().map(|c| self.selectivity(c)).product();
+        let sel = self.conjunction(&conditions);
         Rc::new(Path {
             rels: input.rels,
             params: input.params,
@@ -210,18 +214,6 @@ impl Planner<'_> {
             used: input.used.clone(),
             kind: PathKind::Filter { input, conditions },
         })
-    }
-
-    pub fn selectivity(&self, condition: &Expr) -> f64 {
-        let catalog = self.catalog();
-        selectivity::of(condition, &|op| catalog.is_equality(op))
-    }
-
-    fn join_selectivity(&self, condition: &Expr, left: f64, right: f64) -> f64 {
-        match condition {
-            Expr::Operator(op) if self.catalog().is_equality(op.operator) => 1.0 / left.max(right).max(1.0),
-            other => self.selectivity(other),
-        }
     }
 
     /// The order of an inner join's items.
@@ -315,15 +307,9 @@ impl Planner<'_> {
     fn set_rows(&self, set: u32, rels: Rels, item_rows: &[f64], item_rels: &[Rels], conditions: &[Rc<Expr>]) -> f64 {
         let members = (0..item_rows.len()).filter(|i| set >> i & 1 != 0);
         let mut rows: f64 = members.map(|i| item_rows[i]).product();
-        for condition in conditions {
-            let refers = rels_of(condition);
-            if refers & !rels == 0 {
-                let sides: Vec<f64> =
-                    item_rels.iter().zip(item_rows).filter(|(r, _)| *r & refers != 0).map(|(_, rows)| *rows).collect();
-                let largest = sides.iter().copied().fold(1.0, f64::max);
-                rows *= self.join_selectivity(condition, largest, 1.0);
-            }
-        }
+        let inside: Vec<&Expr> = conditions.iter().map(|c| &**c).filter(|c| rels_of(c) & !rels == 0).collect();
+        let largest = item_rels.iter().zip(item_rows).filter(|(r, _)| *r & rels != 0).map(|(_, rows)| *rows).fold(1.0, f64::max);
+        rows *= self.join_selectivity(&inside, largest);
         rows.max(1.0)
     }
 
@@ -339,16 +325,11 @@ impl Planner<'_> {
                     }
                     let rels = parts[i][0].rels | parts[j][0].rels;
                     let (lr, rr) = (rows_of(&parts[i]), rows_of(&parts[j]));
-                    let mut rows = lr * rr;
-                    let mut connected = false;
-                    for condition in conditions {
-                        let refers = rels_of(condition);
-                        if refers & !rels == 0 && refers & !parts[i][0].rels != 0 && refers & !parts[j][0].rels != 0 {
-                            rows *= self.join_selectivity(condition, lr, rr);
-                            connected = true;
-                        }
-                    }
-                    let rank = if connected { rows } else { rows * 1e6 + 1e6 };
+                    let joins =
+                        |refers: Rels| refers & !rels == 0 && refers & !parts[i][0].rels != 0 && refers & !parts[j][0].rels != 0;
+                    let between: Vec<&Expr> = conditions.iter().map(|c| &**c).filter(|c| joins(rels_of(c))).collect();
+                    let rows = lr * rr * self.join_selectivity(&between, lr.max(rr));
+                    let rank = if between.is_empty() { rows * 1e6 + 1e6 } else { rows };
                     if choice.as_ref().is_some_and(|c| c.0 <= rank) {
                         continue;
                     }
@@ -430,7 +411,8 @@ impl Planner<'_> {
                     };
                     out.push(path(kind, startup, total, false));
                 }
-                if join == JoinType::Full {
+                // A loop that has no index looks at all pairs: where the estimate of a side is wrong, it takes for ever.
+                if join == JoinType::Full || l.rows * r.rows > PAIRS_MAX {
                     return;
                 }
             }

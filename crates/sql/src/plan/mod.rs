@@ -11,7 +11,9 @@
 
 mod access;
 pub mod constant;
+mod disjunction;
 pub mod explain;
+mod fold;
 mod grouping;
 mod join;
 mod layout;
@@ -25,11 +27,13 @@ mod query;
 mod selectivity;
 mod set_operation;
 mod sublink;
+mod unnest;
 mod window;
 
 use std::sync::Arc;
 
 use melba_catalog::Catalog;
+use melba_engine::ColumnEstimate;
 use melba_functions::Session;
 use melba_types::{Result, TreeId};
 
@@ -41,11 +45,18 @@ use melba_tree::Query;
 pub trait Statistics {
     /// Rows of a table, roughly.
     fn rows(&self, tree: TreeId) -> f64;
+
+    /// What segments say of a column, counted from 0; `None` when nothing is known.
+    fn column(&self, tree: TreeId, column: usize) -> Option<ColumnEstimate>;
 }
 
 impl Statistics for melba_engine::Engine {
     fn rows(&self, tree: TreeId) -> f64 {
         self.tree_rows_estimate(tree) as f64
+    }
+
+    fn column(&self, tree: TreeId, column: usize) -> Option<ColumnEstimate> {
+        self.tree_column_estimate(tree, column)
     }
 }
 

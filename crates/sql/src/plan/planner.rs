@@ -27,6 +27,7 @@ pub(super) struct Level {
     pub member: Option<Arc<Member>>,
     /// Conditions may be looked at again for a row's newest version.
     pub rechecks: bool,
+    pub estimates: super::selectivity::Estimates,
     /// Executor parameters that carry columns of this level to where they are not in the row.
     pub parameters: HashMap<(usize, i16), usize>,
     pub ctes: Vec<(Arc<str>, CteBinding)>,

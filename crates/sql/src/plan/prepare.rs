@@ -7,6 +7,7 @@ use melba_types::{DbError, Result};
 use super::layout::column;
 use super::nullability::rejected_nulls;
 use super::planner::Planner;
+use super::unnest::Unnested;
 use melba_tree::{
     Command, Cte, Distinct, Expr, FromItem, JoinKind, Param, ParamKind, Query, RangeEntry, RangeKind, RowExpr, Sublink,
     SublinkKind,
@@ -91,13 +92,15 @@ pub(super) fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
 }
 
 /// The join tree under construction.
-struct Builder<'p, 'a> {
-    planner: &'p mut Planner<'a>,
-    entries: Vec<RangeEntry>,
+pub(super) struct Builder<'p, 'a> {
+    pub planner: &'p mut Planner<'a>,
+    pub entries: Vec<RangeEntry>,
     /// What columns of vanished entries (pulled-up subqueries, join aliases) stand for.
     replaced: HashMap<usize, Vec<Expr>>,
     /// Entries whose whole rows are asked for. Of a null-extended one that is NULL, not a row of what its columns stand for.
     whole_rows: HashSet<usize>,
+    /// Rows may be looked at again when they have changed meanwhile: subqueries in conditions stay there.
+    rechecks: bool,
 }
 
 impl Planner<'_> {
@@ -107,7 +110,8 @@ impl Planner<'_> {
         note_whole_rows(query, &mut whole_rows);
         let from = std::mem::take(&mut query.from);
         let filter = query.filter.take();
-        let mut builder = Builder { planner: self, entries: Vec::new(), replaced: HashMap::new(), whole_rows };
+        let rechecks = query.command != Command::Select || !query.locking.is_empty();
+        let mut builder = Builder { planner: self, entries: Vec::new(), replaced: HashMap::new(), whole_rows, rechecks };
         builder.entries = std::mem::take(&mut query.range_table);
         let mut items = Vec::new();
         for item in from {
@@ -117,6 +121,7 @@ impl Planner<'_> {
         if let Some(filter) = filter {
             conjuncts(filter, &mut conditions);
         }
+        let conditions = builder.planner.without_undecided(conditions);
         let mut tree = Tree::Inner { items, conditions };
         builder.note_joins();
         builder.substitute_tree(&mut tree)?;
@@ -129,6 +134,7 @@ impl Planner<'_> {
         query.visit_mut(0, &mut |e, level| substitute(e, level, &replaced, &names));
         let mut tree = flatten(tree);
         self.reduce_outer_joins(&mut tree, 0);
+        self.split_disjunctions(&mut tree);
         Ok(flatten(tree))
     }
 
@@ -425,7 +431,23 @@ impl Builder<'_, '_> {
                         None => rest.push(condition),
                     }
                 }
-                let mut tree = Tree::Inner { items: pulled, conditions: rest };
+                let mut groups = Vec::new();
+                if !self.rechecks {
+                    for i in 0..rest.len() {
+                        let mut condition = std::mem::replace(&mut rest[i], Expr::And(vec![]));
+                        groups.extend(self.unnest(&mut condition, available, &rest)?);
+                        rest[i] = condition;
+                    }
+                }
+                let mut tree = Tree::Inner { items: pulled, conditions: vec![] };
+                for Unnested { leaf, ties } in groups {
+                    tree = attach(tree, TreeJoin::Left, leaf, ties);
+                }
+                // They refer to what was joined just now.
+                let mut tree = match tree {
+                    Tree::Inner { items, .. } => Tree::Inner { items, conditions: rest },
+                    joined => Tree::Inner { items: vec![joined], conditions: rest },
+                };
                 for (join, right, conditions) in joins {
                     tree = attach(tree, join, self.pull_sublinks(right)?, conditions);
                 }

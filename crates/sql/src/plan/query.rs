@@ -162,6 +162,9 @@ impl<'a> Planner<'a> {
     fn select(&mut self, query: &mut Query, purpose: Option<Purpose>) -> Result<Stage> {
         let grouped =
             query.has_aggregates || !query.group_by.is_empty() || query.grouping_sets.is_some() || query.having.is_some();
+        if grouped {
+            self.lower_having(query);
+        }
         let upper = if grouped { Some(self.split_grouping(query)?) } else { None };
         let mut tree = self.prepare(query)?;
         if !query.locking.is_empty() {

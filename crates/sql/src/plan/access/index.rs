@@ -121,7 +121,7 @@ impl Planner<'_> {
                     own.iter().enumerate().filter(|(i, _)| !matched.decided.contains(i)).map(|(_, c)| c.clone()).collect();
                 let used = matched.decided.iter().filter(|i| **i >= own.len()).map(|i| helping[*i - own.len()].clone()).collect();
                 let params = (own_rels | helped.iter().fold(0, |all, c| all | rels_of(c))) & !(1 << entry);
-                let sel: f64 = filter.iter().map(|c| self.selectivity(c)).product();
+                let sel = self.conjunction(&filter);
                 let decided: Vec<Expr> = matched.decided.iter().filter_map(|i| own.get(*i)).cloned().collect();
                 let row = if self.covers(entry, &info, &decided) { INDEX_ONLY_ROW } else { INDEX_ROW };
                 let choice = IndexChoice { arms: vec![matched.arm], reverse: order == Some(true), decided };
@@ -171,7 +171,6 @@ impl Planner<'_> {
     /// Matches the leading columns of an index; `None` when the index is not understood.
     fn match_index(&self, entry: usize, info: &IndexInfo, mut arm: ArmChoice, candidates: &[&Expr], raw: f64) -> Option<Matched> {
         let (mut decided, mut uses) = (Vec::new(), Vec::new());
-        let mut sel = 1.0;
         for key in &info.keys {
             let column = usize::try_from(key.column).ok().filter(|c| *c > 0)? - 1;
             let bounds: Vec<(usize, Bound)> = candidates
@@ -188,7 +187,6 @@ impl Planner<'_> {
                 arm.shown.push(candidates[*i].clone());
                 decided.push(*i);
                 uses.push(*i);
-                sel *= if matches!(found, Match::AnyOf(_)) { 0.025 } else { 0.005 };
                 continue;
             }
             let mut lower = None;
@@ -213,10 +211,8 @@ impl Planner<'_> {
                 arm.shown.push(candidates[i].clone());
             }
             if lower.is_some() || upper.is_some() {
-                sel *= if lower.is_some() && upper.is_some() { 0.02 } else { 0.3 };
                 arm.range = Some(RangeChoice::Between { lower, upper });
             } else if let Some((pattern, regex)) = prefix {
-                sel *= 0.01;
                 arm.range = Some(RangeChoice::Prefix { pattern, regex });
             } else if not_null {
                 arm.range = Some(RangeChoice::NotNull);
@@ -225,7 +221,7 @@ impl Planner<'_> {
         }
         let unique =
             info.unique && arm.matches.len() == info.keys.len() && arm.matches.iter().all(|m| matches!(m, Match::Equal(_)));
-        let rows = if unique { 1.0 } else { (raw * sel).max(1.0) };
+        let rows = if unique { 1.0 } else { (raw * self.conjunction(uses.iter().map(|i| candidates[*i]))).max(1.0) };
         arm.unique = unique && !info.deferrable;
         Some(Matched { arm, decided, uses, rows })
     }
@@ -353,7 +349,7 @@ impl Planner<'_> {
         let mut filter = own.to_vec();
         let decided: Vec<Expr> = if decides { vec![filter.remove(at)] } else { vec![] };
         let row = if self.is_covered_union(entry, &arms, &decided) { INDEX_ONLY_ROW } else { INDEX_ROW };
-        let sel: f64 = own.iter().map(|c| self.selectivity(c)).product();
+        let sel = self.conjunction(own);
         let startup = INDEX_START * arms.len() as f64 + rows * 0.02;
         Some(Rc::new(Path {
             rels: 1 << entry,

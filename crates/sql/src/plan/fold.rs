@@ -1,0 +1,83 @@
+//! What constants decide before a query is planned: conditions that no row can pass.
+//!
+//! PostgreSQL's eval_const_expressions does the same, and it shows: what is decided here is not computed, and raises no errors.
+
+use melba_types::{Datum, Oid, oids};
+
+use super::planner::Planner;
+use super::prepare::{conjuncts, contains_sublink, rels_of};
+use melba_tree::{Const, Expr, Query};
+
+impl Planner<'_> {
+    /// When a conjunct is true for no row, the others are not asked, but for those that depend on no row.
+    pub(super) fn without_undecided(&self, conditions: Vec<Expr>) -> Vec<Expr> {
+        if !conditions.iter().any(|c| rels_of(c) != 0 && self.is_never_true(c)) {
+            return conditions;
+        }
+        let decided = |c: Expr| match rels_of(&c) {
+            0 => Some(c),
+            _ => self.is_never_true(&c).then(no),
+        };
+        conditions.into_iter().filter_map(decided).collect()
+    }
+
+    /// Moves conditions of HAVING that ask for no aggregate to WHERE: groups fail them as a whole.
+    pub(super) fn lower_having(&self, query: &mut Query) {
+        if query.group_by.is_empty() || query.grouping_sets.is_some() {
+            return;
+        }
+        let Some(having) = query.having.take() else { return };
+        let mut all = Vec::new();
+        conjuncts(having, &mut all);
+        let of_groups = |e: &Expr| matches!(e, Expr::Aggregate(_) | Expr::Grouping { .. });
+        let stays = |c: &Expr| c.any(&mut |e| of_groups(e)) || contains_sublink(c) || self.has_volatile(c);
+        let (having, filter): (Vec<Expr>, Vec<Expr>) = all.into_iter().partition(stays);
+        query.having = (!having.is_empty()).then_some(Expr::And(having));
+        if !filter.is_empty() {
+            let filter = query.filter.take().into_iter().chain(filter).collect();
+            query.filter = Some(Expr::And(filter));
+        }
+    }
+
+    /// Whether a condition is false or NULL for all rows.
+    fn is_never_true(&self, condition: &Expr) -> bool {
+        match condition {
+            Expr::And(args) => args.iter().any(|a| self.is_never_true(a)),
+            Expr::Or(args) => args.iter().all(|a| self.is_never_true(a)),
+            Expr::Not(arg) => self.is_never_false(arg),
+            Expr::Const(c) => matches!(c.value, Datum::Null | Datum::Bool(false)),
+            _ => self.is_always_null(condition),
+        }
+    }
+
+    /// Whether a condition is true or NULL for all rows.
+    fn is_never_false(&self, condition: &Expr) -> bool {
+        match condition {
+            Expr::And(args) => args.iter().all(|a| self.is_never_false(a)),
+            Expr::Or(args) => args.iter().any(|a| self.is_never_false(a)),
+            Expr::Not(arg) => self.is_never_true(arg),
+            Expr::Const(c) => matches!(c.value, Datum::Null | Datum::Bool(true)),
+            _ => self.is_always_null(condition),
+        }
+    }
+
+    /// Strict operators make NULL of a NULL.
+    fn is_always_null(&self, e: &Expr) -> bool {
+        match e {
+            Expr::Const(c) => c.value.is_null(),
+            Expr::Relabel { arg, .. } => self.is_always_null(arg),
+            Expr::Operator(op) => self.is_strict(op.function) && op.args.iter().any(|a| self.is_always_null(a)),
+            Expr::Function(f) => !f.returns_set && self.is_strict(f.function) && f.args.iter().any(|a| self.is_always_null(a)),
+            _ => false,
+        }
+    }
+
+    fn is_strict(&self, function: Oid) -> bool {
+        // Of a volatile function, even the call counts.
+        self.catalog().function(function).is_some_and(|f| f.strict && f.volatility != b'v')
+    }
+}
+
+fn no() -> Expr {
+    Expr::Const(Const { value: Datum::Bool(false), ty: oids::BOOL, typmod: -1, collation: Oid::INVALID, location: -1 })
+}
