@@ -85,3 +85,13 @@ select relreplident from pg_class where oid = 'parent'::regclass;
 alter table parent set without cluster, replica identity full;
 select bool_or(indisclustered), bool_or(indisreplident) from pg_index where indrelid = 'parent'::regclass;
 select relreplident from pg_class where oid = 'parent'::regclass;
+-- a row that breaks a constraint of its own, where another is in its way
+create table own (id int primary key, a text not null, b int check (b > 0), g int generated always as (b * 2) stored check (g < 100));
+insert into own values (1, 'x', 1);
+insert into own values (1, null, 2) on conflict do nothing;
+insert into own (id, b) values (1, 2) on conflict (id) do update set b = 3;
+insert into own values (1, 'y', -1) on conflict (id) do update set b = 3;
+insert into own values (1, 'y', 60) on conflict (id) do nothing;
+insert into own values (1, 'y', 5) on conflict (id) do update set b = excluded.b + excluded.g returning *;
+insert into own values (2, 'z', 6) on conflict (id) do update set b = 3 returning *;
+drop table own;

@@ -63,3 +63,12 @@ select * from jv5 order by 1;
 select pg_get_viewdef('jv5');
 drop view jv1, jv2, jv3, jv4, jv5;
 drop table jb;
+-- a column that another output column's name hides
+create table hidden (c0 int, c1 numeric);
+insert into hidden values (1, 2.0), (2, null), (3, 2.5);
+create view hiding as select distinct on (s.c1) s.c0 as c1, 7 as c0 from hidden s order by s.c1, s.c0;
+select * from hiding;
+create view hiding_by as select c0 as c1, count(*) as c0 from hidden group by hidden.c0, hidden.c1 order by hidden.c1;
+select * from hiding_by;
+drop view hiding, hiding_by;
+drop table hidden;

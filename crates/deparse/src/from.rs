@@ -283,7 +283,7 @@ impl<'a> Printer<'a> {
     }
 
     /// `is_changed`: the entry is the table that the query changes, whose columns an alias does not rename.
-    fn column_name(&self, entry: &RangeEntry, column: i16, is_changed: bool) -> Arc<str> {
+    pub(super) fn column_name(&self, entry: &RangeEntry, column: i16, is_changed: bool) -> Arc<str> {
         if column < 0 {
             return system_column(column).into();
         }

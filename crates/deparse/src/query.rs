@@ -382,7 +382,13 @@ impl<'a> Printer<'a> {
         match &target.expr {
             // A literal would be taken for a position.
             Expr::Const(c) => self.constant(c, super::constant::ShowType::Always),
-            Expr::Var(v) => drop(self.var(v)),
+            Expr::Var(v) => {
+                // ORDER BY and DISTINCT ON take a bare name for an output column first.
+                let qualify = self.qualify;
+                self.qualify |= self.is_taken_by_output(v, targets);
+                self.var(v);
+                self.qualify = qualify;
+            }
             Expr::Function(_) | Expr::Aggregate(_) | Expr::Window(_) => self.expr(&target.expr, true),
             expr => {
                 // Anything but a column or call is put in parentheses.
@@ -391,6 +397,17 @@ impl<'a> Printer<'a> {
                 self.put(")");
             }
         }
+    }
+
+    /// Whether another output column has the name of this column.
+    fn is_taken_by_output(&self, var: &Var, targets: &[Target]) -> bool {
+        let Some(level) = self.levels.last() else { return false };
+        let Some(entry) = level.query.range_table.get(var.entry).filter(|_| var.levels_up == 0 && var.column != 0) else {
+            return false;
+        };
+        let name = self.column_name(entry, var.column, false);
+        let is_same = |e: &Expr| matches!(e, Expr::Var(v) if (v.entry, v.column, v.levels_up) == (var.entry, var.column, 0));
+        targets.iter().any(|t| !t.junk && t.name == name && !is_same(&t.expr))
     }
 
     pub(super) fn order_by(&mut self, keys: &[SortGroup], targets: &'a [Target], positions: bool) {

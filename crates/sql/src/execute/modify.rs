@@ -483,10 +483,12 @@ impl ModifyOp {
             Ok(columns.up(row))
         };
         let mut new = columns.down(new);
+        // As in PostgreSQL (ExecInsert): a row that breaks a constraint of its own is an error, also where another row is in its way.
+        writer.check_new(ctx, &mut new)?;
         loop {
             let is_arbiter = |i: Oid| arbiters.is_empty() || arbiters.iter().any(|a| is_part(ctx, i, *a));
-            let Some(found) = writer.find_conflict(ctx, &mut new, |i| is_arbiter(i.oid))? else {
-                let id = writer.insert(ctx, &mut new)?;
+            let Some(found) = writer.find_conflict(ctx, &new, |i| is_arbiter(i.oid))? else {
+                let id = writer.insert_checked(ctx, &new)?;
                 return Ok(Some(Changed { old: None, new: Some(Version { values: up(new)?, id, table }) }));
             };
             let Some((assignments, filter)) = &conflict.update else {

@@ -75,8 +75,24 @@ impl TableWriter {
     /// # Errors
     /// 23502, 23514, 23505 as PostgreSQL raises them. Foreign keys are checked by `finish`.
     pub fn insert(&mut self, ctx: &ExecContext, row: &mut [Datum]) -> Result<RowId> {
+        self.check_new(ctx, row)?;
+        self.insert_checked(ctx, row)
+    }
+
+    /// Fills in the generated columns of a row to be inserted, and checks the row by itself.
+    ///
+    /// # Errors
+    /// 23502, 23514.
+    pub fn check_new(&self, ctx: &ExecContext, row: &mut [Datum]) -> Result<()> {
+        self.prepare(ctx, &self.target.clone(), row)
+    }
+
+    /// Inserts a row that `check_new` has looked at.
+    ///
+    /// # Errors
+    /// 23505.
+    pub fn insert_checked(&mut self, ctx: &ExecContext, row: &[Datum]) -> Result<RowId> {
         let target = self.target.clone();
-        self.prepare(ctx, &target, row)?;
         self.encode(ctx, &target, row, None)?;
         let id = self.txn.insert(target.tree, &self.row)?;
         self.inserted(ctx, &target, row, id)?;
@@ -220,11 +236,10 @@ impl TableWriter {
     pub fn find_conflict(
         &mut self,
         ctx: &ExecContext,
-        row: &mut [Datum],
+        row: &[Datum],
         arbiters: impl Fn(&IndexTarget) -> bool,
     ) -> Result<Option<Conflict>> {
         let target = self.target.clone();
-        self.generate(ctx, &target, row)?;
         let row = &*target.with_plain_keys(ctx, row)?;
         for (at, index) in target.indexes.iter().enumerate().filter(|(_, i)| i.unique && arbiters(i)) {
             if !self.index_key(ctx, index, row)? || !index.must_be_unique(ctx, row)? {
