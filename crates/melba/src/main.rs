@@ -2,6 +2,7 @@
 
 mod check;
 mod config;
+mod data_directory;
 mod memory;
 mod open_files;
 mod recovery;

@@ -9,6 +9,7 @@ use melba_server::{Access, Bound, Server};
 use melba_sql::cluster::Cluster;
 use melba_sql::session::context::Instance;
 use melba_sql::session::engine_settings::engine_options;
+use melba_sql::session::setting_value::Value;
 use melba_sql::session::settings::Settings;
 use melba_types::DbError;
 use melba_types::error::Fields;
@@ -17,6 +18,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::config::Files;
+use crate::data_directory;
 use crate::memory;
 use crate::open_files::Shares;
 use crate::recovery;
@@ -25,6 +27,7 @@ type Result<T> = std::result::Result<T, String>;
 
 /// `melba serve`. `require_password`: of everybody, whoever and wherever they are.
 pub fn serve(data: &Path, listen: &str, overrides: Vec<(String, String)>, require_password: bool) -> Result<()> {
+    let mode = data_directory::prepare(data)?;
     let directory = open_directory(data)?;
     let _lock = lock(&*directory, data)?;
     let files = Files { data: data.to_owned(), overrides };
@@ -34,6 +37,7 @@ pub fn serve(data: &Path, listen: &str, overrides: Vec<(String, String)>, requir
     let cluster = open_while_listening(&bound, directory, &settings, open_files_max)?;
     let engine = cluster.engine.clone();
     let instance = Arc::new(Instance::new(settings, cluster).with_configuration(Box::new(files)));
+    instance.settle(&[("data_directory_mode", Value::Integer(mode.into()))]);
     instance.backends.start_watchdog().map_err(|e| format!("could not start a thread: {e}"))?;
     let configured = Arc::clone(&instance);
     let server = Server::new(bound, instance, access).map_err(|e| full(&e))?;
@@ -66,6 +70,7 @@ pub fn while_serving(data: &Path, body: impl FnOnce(SocketAddr) -> Result<()>) -
     if !data.is_dir() {
         return Err(format!("{} is no directory", data.display()));
     }
+    data_directory::prepare(data)?;
     let directory = open_directory(data)?;
     let _lock = lock(&*directory, data)?;
     // For `body` alone.
@@ -102,7 +107,6 @@ fn full(error: &DbError) -> String {
 }
 
 pub fn open_directory(data: &Path) -> Result<Arc<dyn Directory>> {
-    std::fs::create_dir_all(data).map_err(|e| format!("could not create {}: {e}", data.display()))?;
     let directory = OsDirectory::open(data).map_err(|e| format!("could not open {}: {e}", data.display()))?;
     Ok(Arc::new(directory))
 }

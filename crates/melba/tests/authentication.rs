@@ -2,6 +2,8 @@
 
 mod serving;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serving::{Serving, refusal, refused};
@@ -10,8 +12,10 @@ fn write(data: &Path, name: &str, text: &str) {
     std::fs::write(data.join(name), text).expect("the folder can be written");
 }
 
+/// A folder that only its owner may look into, as it is not empty when it is served.
 fn data() -> tempfile::TempDir {
-    tempfile::tempdir().expect("a folder")
+    let only_owner = Permissions::from_mode(0o700);
+    tempfile::Builder::new().permissions(only_owner).tempdir().expect("a folder")
 }
 
 #[test]

@@ -15,8 +15,8 @@ use crate::ddl::Ddl;
 use crate::ddl::nodes::strings;
 use crate::execute::expression::{Expression, compile_for_table};
 use crate::execute::{BATCH_ROWS, ExecContext};
-use crate::session::permissions;
 use crate::session::portal::{CopyIn, CopyOut, Outcome};
+use crate::session::{permissions, server_files};
 use crate::table::{TableTarget, TableWriter, TargetBuilder};
 use crate::transaction::Tx;
 use melba_analyze::ExprKind;
@@ -233,7 +233,7 @@ fn copy_to(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<O
     if !s.filename.starts_with('/') {
         bail!(INVALID_NAME, "relative path not allowed for COPY to file");
     }
-    let file = fs::File::create(&s.filename).map_err(|e| file_error(&s.filename, "writing", &e))?;
+    let file = server_files::create(s.filename.as_ref()).map_err(|e| file_error(&s.filename, "writing", &e))?;
     let mut file = BufWriter::new(file);
     let mut row = Vec::new();
     while copy.next(&mut row)? {

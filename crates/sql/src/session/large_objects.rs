@@ -1,8 +1,7 @@
 //! The functions on large objects (lo_create and its siblings, loread, lowrite), by pg_proc.prosrc.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 
 use melba_catalog::privileges::{AclKind, RoleUse, parse_privileges};
 use melba_catalog::{ObjectAddress, ObjectChange, acl, classes};
@@ -245,8 +244,7 @@ impl StatementContext {
         let size = self.with_objects(|lo| self.open_checked(lo, sight, oid, &[acl::SELECT]))?;
         let failed = |doing: &str, e| server_files::error(&format!("could not {doing} server file \"{name}\""), &e);
         let path = server_files::resolve(self, name);
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(path);
-        let mut file = file.map_err(|e| failed("create", e))?;
+        let mut file = server_files::create(&path).map_err(|e| failed("create", e))?;
         let mut offset = 0;
         while offset < size {
             self.session.interrupt.check()?;

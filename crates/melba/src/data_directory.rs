@@ -1,0 +1,73 @@
+//! The data directory's owner and permissions, by PostgreSQL's rules and in its words.
+//!
+//! Files are their owner's alone (0600), or may be read by the directory's group as well (0640) when the directory may be (0750): the
+//! process's umask sees to that for whatever the server creates, whoever creates it.
+
+use std::fs::{DirBuilder, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+
+/// Rights that nobody else may have: the group may read, others may do nothing.
+const FORBIDDEN: u32 = 0o027;
+const OWNER: u32 = 0o700;
+const OWNER_AND_GROUP: u32 = 0o750;
+
+/// Makes the directory, or looks at the one that is there; its mode. Files of this process get permissions accordingly from now on.
+///
+/// # Errors
+/// It belongs to somebody else, or others may look into it.
+pub fn prepare(data: &Path) -> Result<u32, String> {
+    set_umask(!OWNER);
+    let shown = data.display();
+    let unreadable = |e: std::io::Error| format!("could not read permissions of directory \"{shown}\": {e}");
+    match std::fs::metadata(data) {
+        Ok(_) => {}
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            let made = DirBuilder::new().recursive(true).mode(OWNER).create(data);
+            made.map_err(|e| format!("could not create directory \"{shown}\": {e}"))?;
+        }
+        Err(e) => return Err(unreadable(e)),
+    }
+    let found = std::fs::metadata(data).map_err(unreadable)?;
+    if !found.is_dir() {
+        return Err(format!("specified data directory \"{shown}\" is not a directory"));
+    }
+    if found.uid() != own_account() {
+        return Err(format!(
+            "data directory \"{shown}\" has wrong ownership\n  hint: The server must be started by the user that owns the data directory."
+        ));
+    }
+    let mut mode = found.mode() & 0o777;
+    if mode & FORBIDDEN != 0 {
+        // One without anything in it was made for us, and has nothing that anybody could have looked at.
+        if !is_empty(data).map_err(unreadable)? {
+            return Err(format!(
+                "data directory \"{shown}\" has invalid permissions\n  \
+                 detail: Permissions should be u=rwx (0700) or u=rwx,g=rx (0750)."
+            ));
+        }
+        let failed = |e| format!("could not change permissions of directory \"{shown}\": {e}");
+        std::fs::set_permissions(data, Permissions::from_mode(OWNER)).map_err(failed)?;
+        mode = OWNER;
+    }
+    if mode & OWNER_AND_GROUP == OWNER_AND_GROUP {
+        set_umask(!OWNER_AND_GROUP);
+        return Ok(OWNER_AND_GROUP);
+    }
+    Ok(OWNER)
+}
+
+fn is_empty(directory: &Path) -> std::io::Result<bool> {
+    Ok(std::fs::read_dir(directory)?.next().is_none())
+}
+
+fn set_umask(mask: u32) {
+    // SAFETY: the call only sets a number of the process.
+    unsafe { libc::umask(mask & 0o777) };
+}
+
+fn own_account() -> u32 {
+    // SAFETY: the call has no arguments and cannot fail.
+    unsafe { libc::geteuid() }
+}
