@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use hashbrown::HashMap;
-use melba_segment::ColumnEstimate;
+use melba_segment::{ColumnEstimate, DenseOptions, Effort};
 use melba_types::{Csn, Lsn, TreeId};
 use melba_vfs::{Clock, Directory, PooledDirectory, SwitchedDirectory, SyncSwitch};
 use melba_wal::{LogFiles, Wal, WalOptions, WrittenBy};
@@ -21,6 +21,7 @@ use crate::log_writer::LogWriter;
 use crate::manifest::{Edit, Manifest, SegmentFile};
 use crate::memory::MemoryBudget;
 use crate::merge::{Eagerness, Merges};
+use crate::output::Density;
 use crate::pace::Activity;
 use crate::progress::RecoveryProgress;
 use crate::reserve::{Reserve, with_space_of};
@@ -66,6 +67,11 @@ const MERGE_COLUMN_BYTES: usize = 96 << 10;
 const MERGE_FAN_IN: (usize, usize) = (8, 32);
 /// The least and the most bytes that a merge decodes of an input at a time.
 const MERGE_PIECE_BYTES: (usize, usize) = (32 << 10, 1 << 20);
+
+/// With less memory the tables of the slower compressors would take too much of it.
+const DENSE_MEMORY_MIN: usize = 512 << 20;
+/// Frames of a dense segment, compressed by lz4: several hundred megabytes of values.
+const DENSE_SPOOL_BYTES_MAX: usize = 64 << 20;
 
 impl Default for EngineOptions {
     fn default() -> EngineOptions {
@@ -114,6 +120,16 @@ impl EngineOptions {
     /// Raw bytes of an input that a merge has decoded.
     pub(crate) fn merge_piece_bytes(&self) -> usize {
         (self.merge_bytes() / MERGE_FAN_IN.1).clamp(MERGE_PIECE_BYTES.0, MERGE_PIECE_BYTES.1)
+    }
+
+    /// How merges make frames dense, where memory allows the effort.
+    pub(crate) fn density(&self, effort: Effort) -> Density {
+        let memory = self.memory_bytes as usize;
+        let effort = if memory < DENSE_MEMORY_MIN { Effort::Low } else { effort };
+        // A sixth of what a shard of the cache holds: references of several segments are there.
+        let reference_bytes_max = (self.cache_bytes() / 96).min(DenseOptions::default().reference_bytes_max);
+        let options = DenseOptions { reference_bytes_max, effort, ..DenseOptions::default() };
+        Density { options, spool_bytes: (memory / 16).min(DENSE_SPOOL_BYTES_MAX).max(1) }
     }
 
     pub(crate) fn cache_bytes(&self) -> usize {
@@ -343,6 +359,19 @@ impl Engine {
         self.shared.check_poison()?;
         let mut merging = self.shared.merging.lock();
         while self.shared.merge_step(&mut merging.merges, Eagerness::Everything)? {}
+        drop(merging);
+        self.shared.remove_trash();
+        Ok(())
+    }
+
+    /// Makes the frames dense that wait for it in a table's toast tree (VACUUM); merges would come to it when there is time.
+    pub fn condense(&self, table: TreeId) -> Result<()> {
+        let Ok(tree) = self.shared.tree(table.toast()) else { return Ok(()) };
+        if tree.is_flushed() && tree.memory_bytes() > 0 {
+            self.checkpoint()?;
+        }
+        let mut merging = self.shared.merging.lock();
+        while self.shared.merge_if_due(&tree, &mut merging.merges, Eagerness::Everything)? {}
         drop(merging);
         self.shared.remove_trash();
         Ok(())

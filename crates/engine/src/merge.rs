@@ -15,7 +15,7 @@ mod cursor;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use melba_segment::{GroupData, KeyCursor, KeySegmentReader, TableSegmentReader};
+use melba_segment::{Effort, GroupData, KeyCursor, KeySegmentReader, SegmentMeta, TableSegmentReader};
 use melba_types::{Csn, RowId, TreeId};
 
 use crate::chain::Payload;
@@ -30,7 +30,7 @@ use crate::sync::atomic::Ordering;
 use crate::tree::{Tree, TreeData};
 use crate::versions::Keep;
 
-use choose::{Absorbed, Candidate, Plan, Shape};
+use choose::{Absorbed, Candidate, Limits, Plan, Shape};
 pub(crate) use choose::{Bulk, Eagerness};
 use cursor::{Inputs, TableCursor};
 
@@ -72,28 +72,34 @@ impl Shared {
         let trees = self.all_trees();
         let start = trees.partition_point(|t| t.id <= merges.last);
         for tree in trees[start..].iter().chain(&trees[..start]) {
-            // Set before looking, so that a flush that changes the tree meanwhile has the last word.
-            if tree.is_damaged() || tree.merged_for.fetch_max(eagerness as u8, Ordering::SeqCst) >= eagerness as u8 {
-                continue;
-            }
-            let result = match &tree.data {
-                TreeData::Table(t) => self.merge_tree(tree, merges, eagerness, &t.levels, |job| self.merge_table(tree, job)),
-                TreeData::Index(t) => self.merge_tree(tree, merges, eagerness, &t.levels, |job| self.merge_index(tree, job)),
-            };
-            let damaged = result.as_ref().is_err_and(EngineError::is_damage);
-            if damaged {
-                // Until it changes: others must not wait for what will not work.
-                continue;
-            }
-            if !matches!(result, Ok(Outcome::Nothing)) {
-                tree.merged_for.store(0, Ordering::SeqCst);
-            }
-            if result? == Outcome::Rewritten {
+            if self.merge_if_due(tree, merges, eagerness)? {
                 merges.last = tree.id;
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Does one rewriting of a tree, if one pays; false when it needs none.
+    pub(crate) fn merge_if_due(&self, tree: &Tree, merges: &mut Merges, eagerness: Eagerness) -> Result<bool> {
+        // Set before looking, so that a flush that changes the tree meanwhile has the last word.
+        if tree.is_damaged() || tree.merged_for.fetch_max(eagerness as u8, Ordering::SeqCst) >= eagerness as u8 {
+            return Ok(false);
+        }
+        let effort = if eagerness == Eagerness::Busy { Effort::Normal } else { Effort::High };
+        let write = |job: &Job<_>| self.merge_table(tree, job, effort);
+        let result = match &tree.data {
+            TreeData::Table(t) => self.merge_tree(tree, merges, eagerness, &t.levels, write),
+            TreeData::Index(t) => self.merge_tree(tree, merges, eagerness, &t.levels, |job| self.merge_index(tree, job)),
+        };
+        if result.as_ref().is_err_and(EngineError::is_damage) {
+            // Until it changes: others must not wait for what will not work.
+            return Ok(false);
+        }
+        if !matches!(result, Ok(Outcome::Nothing)) {
+            tree.merged_for.store(0, Ordering::SeqCst);
+        }
+        Ok(result? == Outcome::Rewritten)
     }
 
     fn merge_tree<K: Ord, V: Payload, R: Described>(
@@ -117,7 +123,9 @@ impl Shared {
             TreeData::Table(t) => t.layout.read().kinds().len(),
             TreeData::Index(_) => 1,
         });
-        let Some(plan) = shape.choose(&merges.absorbed, eagerness, oldest, aim, fan_in) else {
+        let gather_bytes = self.options.density(Effort::Normal).spool_bytes as u64;
+        let limits = Limits { aim_bytes: aim, gather_bytes, fan_in };
+        let Some(plan) = shape.choose(&merges.absorbed, eagerness, oldest, limits) else {
             let waits = shape.is_held_back(oldest);
             return Ok(if waits { Outcome::Waiting } else { Outcome::Nothing });
         };
@@ -187,10 +195,20 @@ impl Shared {
         tree.merged_for.store(0, Ordering::SeqCst);
     }
 
-    fn merge_table(&self, tree: &Tree, job: &Job<TableSegmentReader>) -> Result<Vec<Arc<Run<TableSegmentReader>>>> {
+    fn merge_table(
+        &self,
+        tree: &Tree,
+        job: &Job<TableSegmentReader>,
+        effort: Effort,
+    ) -> Result<Vec<Arc<Run<TableSegmentReader>>>> {
         let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
         let keep = Keep::new(self.snapshots.in_use());
         let mut output = TableOutput::new(&self.files, tree.is_synced(), Arc::clone(&table.layout.read()), job.output_bytes);
+        // What waits at the top waits on: it is soon merged again.
+        let has_dense = |meta: &SegmentMeta| meta.dense_bytes > 0 || (meta.waiting_bytes > 0 && job.place == Place::Bottom);
+        if job.inputs.iter().any(|run| has_dense(run.reader.meta())) {
+            output = output.dense(self.options.density(effort));
+        }
         let readers = job.inputs.iter().map(|r| Arc::clone(&r.reader));
         let mut inputs: Inputs<TableCursor> = Inputs::new(readers, &job.from, self.options.merge_piece_bytes());
         let end = job.to.as_deref().and_then(row_of).unwrap_or(RowId(u64::MAX));
@@ -387,6 +405,8 @@ impl Described for TableSegmentReader {
             raw_bytes: meta.raw_bytes,
             rows: meta.rows,
             held: meta.tombstones.max(doubled as u64),
+            waiting_bytes: meta.waiting_bytes,
+            dense_bytes: meta.dense_bytes,
             csn_max: meta.csn_max,
             first: meta.row_id_min.0.to_be_bytes().to_vec(),
             last: meta.row_id_max.0.to_be_bytes().to_vec(),
@@ -403,6 +423,8 @@ impl Described for KeySegmentReader {
             raw_bytes: meta.raw_bytes,
             rows: meta.entries,
             held: meta.tombstones,
+            waiting_bytes: 0,
+            dense_bytes: 0,
             csn_max: meta.csn_max,
             first: meta.key_min.clone(),
             last: meta.key_max.clone(),

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use melba_segment::{EncoderPool, Finishing, Hooks, KeyOptions, KeySegmentWriter, TableOptions, TableSegmentWriter};
+use melba_segment::{
+    DenseOptions, EncoderPool, Finishing, Hooks, KeyOptions, KeySegmentWriter, TableOptions, TableSegmentWriter,
+};
 use melba_types::row::{Field, RowLayout};
 use melba_types::{Batch, Bitmap, Column, ColumnData, Csn, Datum, Kind, RowId};
 
@@ -22,6 +24,15 @@ const POOLED_GROUPS: usize = 8;
 /// A pool may take such a part of the budget of all queries.
 const POOL_SHARE: u64 = 4;
 
+/// How frames become dense.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Density {
+    pub options: DenseOptions,
+    /// Bytes that frames may take, compressed by lz4, while they wait for the end of their segment: the more there are, the more
+    /// have their like among them.
+    pub spool_bytes: usize,
+}
+
 /// Writes row versions into segments, one for each number of columns that rows have (ADD COLUMN leaves old rows as they are).
 pub(crate) struct TableOutput {
     files: Arc<Files>,
@@ -29,6 +40,7 @@ pub(crate) struct TableOutput {
     layout: Arc<RowLayout>,
     /// Raw bytes after which another segment is begun.
     segment_bytes: usize,
+    dense: Option<Density>,
     writers: BTreeMap<usize, Writer>,
     /// Columns, file, and what is to be waited for.
     done: Vec<(usize, u64, Option<Finishing>)>,
@@ -63,10 +75,17 @@ impl TableOutput {
             synced,
             layout,
             segment_bytes,
+            dense: None,
             writers: BTreeMap::new(),
             done: Vec::new(),
             pool: None,
         }
+    }
+
+    /// Makes frames of dense columns dense: as many together as `density` allows.
+    pub fn dense(mut self, density: Density) -> TableOutput {
+        self.dense = Some(density).filter(|_| self.has_frames());
+        self
     }
 
     /// Lets a thread of the output's own encode and write, where the budget has room for it.
@@ -92,13 +111,18 @@ impl TableOutput {
             if new_row && (writer.row_ids.len() >= BATCH_ROWS || writer.bytes >= BATCH_BYTES) {
                 writer.write()?;
             }
-            if new_row && writer.written + writer.bytes >= self.segment_bytes {
+            let is_full = match self.dense {
+                Some(density) => writer.segment.spooled_bytes() >= density.spool_bytes,
+                None => writer.written + writer.bytes >= self.segment_bytes,
+            };
+            if new_row && is_full {
                 self.finish_writer(columns)?;
             }
         }
         if !self.writers.contains_key(&columns) {
             let pool = self.pool.as_ref().map(|p| &p.pool);
-            let writer = Writer::new(&self.files, self.synced, self.kinds(columns), pool)?;
+            let writer =
+                Writer::new(&self.files, self.synced, self.kinds(columns), pool, self.dense.map(|density| density.options))?;
             self.writers.insert(columns, writer);
         }
         self.writers.get_mut(&columns).ok_or(EngineError::Misuse("the writer was just made"))
@@ -212,12 +236,18 @@ impl Drop for TableOutput {
 }
 
 impl Writer {
-    fn new(files: &Files, synced: bool, kinds: &[Kind], pool: Option<&Arc<EncoderPool>>) -> Result<Writer> {
+    fn new(
+        files: &Files,
+        synced: bool,
+        kinds: &[Kind],
+        pool: Option<&Arc<EncoderPool>>,
+        dense: Option<DenseOptions>,
+    ) -> Result<Writer> {
         let file = files.next_file();
         let (directory, name) = (files.writable(synced), segment_name(file));
         let segment = match pool {
             Some(pool) => TableSegmentWriter::create_pooled(directory, &name, kinds, pool)?,
-            None => TableSegmentWriter::create(directory, &name, kinds, &TableOptions::default())?,
+            None => TableSegmentWriter::create(directory, &name, kinds, &TableOptions { dense, ..TableOptions::default() })?,
         };
         Ok(Writer {
             file,

@@ -15,6 +15,8 @@ pub(crate) enum Block {
     Symbols(Box<SymbolTable>),
     Keys(KeyBlock),
     Filter(Vec<u8>),
+    /// What the blocks of a dense section are compressed against.
+    Reference(Vec<u8>),
 }
 
 /// What the directory says a block holds; checked against the content's own tag where it has one.
@@ -25,6 +27,7 @@ pub(crate) enum BlockKind {
     Symbols,
     Keys,
     Filter,
+    Reference,
 }
 
 impl Block {
@@ -36,6 +39,7 @@ impl Block {
             BlockKind::Symbols => Block::Symbols(Box::new(SymbolTable::parse(&content)?)),
             BlockKind::Keys => Block::Keys(KeyBlock::parse(content)?),
             BlockKind::Filter => Block::Filter(content),
+            BlockKind::Reference => Block::Reference(content),
         })
     }
 
@@ -45,7 +49,7 @@ impl Block {
             Block::Strings(block) => block.memory_bytes(),
             Block::Symbols(block) => block.memory_bytes(),
             Block::Keys(block) => block.memory_bytes(),
-            Block::Filter(bytes) => bytes.capacity(),
+            Block::Filter(bytes) | Block::Reference(bytes) => bytes.capacity(),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! file     header | block ... | footer | tail
 //! header   magic 8 | version u32 | crc32c of the 12 bytes before u32
 //! block    length of payload u32 | crc32c of payload u32 | payload
-//! payload  codec u8 (0 none, 1 lz4, 2 zstd) | [raw length u32] | content
+//! payload  codec u8 (0 none, 1 lz4, 2 zstd, 3 dense) | [raw length u32] | content
 //! footer   a block whose content is the segment kind's directory, always codec 0 or 2
 //! tail     footer offset u64 | footer block length u32 | crc32c of the 12 bytes before u32 | magic 8
 //! ```
@@ -15,13 +15,16 @@
 
 use std::sync::Arc;
 
+use melba_toast::dense::{self, BlockEncoder};
 use melba_toast::{lz4, zstd};
 use melba_vfs::{Directory, File};
 
 use crate::error::{BlockName, Result, SegmentError};
 
 /// Version of all segment formats; a change of any of them raises it.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
+/// The oldest version that is read: its segments have no dense sections.
+const FORMAT_VERSION_MIN: u32 = 2;
 pub(crate) const MAGIC_BYTES: usize = 8;
 pub(crate) const HEADER_BYTES: usize = 16;
 pub(crate) const TAIL_BYTES: usize = 24;
@@ -29,6 +32,8 @@ pub(crate) const FRAME_BYTES: usize = 8;
 const CODEC_NONE: u8 = 0;
 const CODEC_LZ4: u8 = 1;
 const CODEC_ZSTD: u8 = 2;
+/// zstd, against the reference of the block's section.
+const CODEC_DENSE: u8 = 3;
 /// Bytes collected before they are given to the file.
 const WRITE_BUFFER_BYTES: usize = 1 << 20;
 /// Parts of blocks that are given to the file themselves: collecting them would cost more than a call.
@@ -101,6 +106,19 @@ pub(crate) fn decode_payload(payload: &[u8]) -> std::result::Result<Vec<u8>, &'s
     }
 }
 
+/// The content of a payload that may need a reference, or why there is none.
+fn decode_dense_payload(payload: &[u8], reference: &[u8]) -> std::result::Result<Vec<u8>, &'static str> {
+    let Some((&CODEC_DENSE, body)) = payload.split_first() else { return decode_payload(payload) };
+    let (raw, stream) = body.split_first_chunk::<4>().ok_or("payload too short")?;
+    let raw_bytes = u32::from_le_bytes(*raw) as usize;
+    if raw_bytes / 40_000 > stream.len() {
+        return Err("implausible raw length");
+    }
+    let mut content = vec![0; raw_bytes];
+    dense::decode_block(reference, stream, &mut content).map_err(|_| "content does not decompress")?;
+    Ok(content)
+}
+
 /// Checks a frame and returns its payload.
 pub(crate) fn open_frame(frame: &[u8]) -> std::result::Result<&[u8], &'static str> {
     let (head, payload) = frame.split_first_chunk::<FRAME_BYTES>().ok_or("frame too short")?;
@@ -147,6 +165,23 @@ impl FrameBuffer {
     pub fn block(&mut self, content: &[u8], codec: Codec) -> u32 {
         self.scratch.clear();
         encode_payload(content, codec, &mut self.scratch);
+        self.add_scratch()
+    }
+
+    /// Adds a block of a dense section.
+    pub fn dense_block(&mut self, content: &[u8], encoder: &mut BlockEncoder) -> u32 {
+        self.scratch.clear();
+        self.scratch.push(CODEC_DENSE);
+        self.scratch.extend_from_slice(&(content.len() as u32).to_le_bytes());
+        if !encoder.encode(content, content.len() * WORTH_PERCENT / 100, &mut self.scratch) {
+            self.scratch.clear();
+            encode_payload(content, Codec::None, &mut self.scratch);
+        }
+        self.add_scratch()
+    }
+
+    /// Adds the block whose payload is in `scratch`.
+    fn add_scratch(&mut self) -> u32 {
         assert!(self.scratch.len() + FRAME_BYTES <= BLOCK_BYTES_MAX, "a block of {} bytes", self.scratch.len());
         self.bytes.extend_from_slice(&(self.scratch.len() as u32).to_le_bytes());
         self.bytes.extend_from_slice(&crc32c::crc32c(&self.scratch).to_le_bytes());
@@ -214,6 +249,13 @@ impl FrameWriter {
     /// Writes a block and returns its length in the file.
     pub fn block(&mut self, content: &[u8], codec: Codec) -> Result<u32> {
         let length = self.buffer.block(content, codec);
+        self.flush_full()?;
+        Ok(length)
+    }
+
+    /// Writes a block of a dense section and returns its length in the file.
+    pub fn dense_block(&mut self, content: &[u8], encoder: &mut BlockEncoder) -> Result<u32> {
+        let length = self.buffer.dense_block(content, encoder);
         self.flush_full()?;
         Ok(length)
     }
@@ -294,6 +336,10 @@ impl FrameWriter {
     fn io(&self, error: std::io::Error) -> SegmentError {
         SegmentError::Io { file: Arc::clone(&self.name), error }
     }
+
+    pub fn corrupt(&self, block: BlockName, reason: &'static str) -> SegmentError {
+        SegmentError::Corrupt { file: Arc::clone(&self.name), block, reason }
+    }
 }
 
 /// Reads a segment's file.
@@ -302,6 +348,8 @@ pub(crate) struct FrameReader {
     pub name: Arc<str>,
     pub file_bytes: u64,
     pub footer_crc: u32,
+    /// The file's format version.
+    pub version: u32,
     footer_offset: u64,
 }
 
@@ -312,11 +360,11 @@ impl FrameReader {
         let io = |error| SegmentError::Io { file: Arc::clone(&name), error };
         let file = directory.open_on_demand(&name).map_err(io)?;
         let file_bytes = file.len().map_err(io)?;
-        let mut reader = FrameReader { file, name: Arc::clone(&name), file_bytes, footer_crc: 0, footer_offset: 0 };
+        let mut reader = FrameReader { file, name: Arc::clone(&name), file_bytes, footer_crc: 0, version: 0, footer_offset: 0 };
         if file_bytes < (HEADER_BYTES + TAIL_BYTES) as u64 {
             return Err(reader.corrupt(BlockName::Tail, "file too short"));
         }
-        reader.check_header(magic)?;
+        reader.version = reader.check_header(magic)?;
         let tail = reader.bytes(file_bytes - TAIL_BYTES as u64, TAIL_BYTES)?;
         let crc = u32::from_le_bytes([tail[12], tail[13], tail[14], tail[15]]);
         if tail[16..] != magic[..] || crc32c::crc32c(&tail[..12]) != crc {
@@ -336,17 +384,17 @@ impl FrameReader {
         Ok((reader, footer))
     }
 
-    fn check_header(&self, magic: &[u8; MAGIC_BYTES]) -> Result<()> {
+    fn check_header(&self, magic: &[u8; MAGIC_BYTES]) -> Result<u32> {
         let header = self.bytes(0, HEADER_BYTES)?;
         let crc = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
         if header[..MAGIC_BYTES] != magic[..] || crc32c::crc32c(&header[..12]) != crc {
             return Err(self.corrupt(BlockName::Header, "checksum or magic mismatch"));
         }
         let version = u32::from_le_bytes([header[8], header[9], header[10], header[11]]);
-        if version != FORMAT_VERSION {
+        if !(FORMAT_VERSION_MIN..=FORMAT_VERSION).contains(&version) {
             return Err(SegmentError::Version { file: Arc::clone(&self.name), found: version });
         }
-        Ok(())
+        Ok(version)
     }
 
     /// Where blocks end.
@@ -370,6 +418,12 @@ impl FrameReader {
         }
         frame.drain(..=FRAME_BYTES);
         Ok(frame)
+    }
+
+    /// The verified content of a frame of a dense section.
+    pub fn dense_content(&self, frame: &[u8], number: u32, reference: &[u8]) -> Result<Vec<u8>> {
+        let content = open_frame(frame).and_then(|payload| decode_dense_payload(payload, reference));
+        content.map_err(|reason| self.corrupt(BlockName::Data(number), reason))
     }
 
     /// The verified content of one frame.

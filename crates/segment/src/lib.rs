@@ -29,6 +29,8 @@ mod statistics;
 mod sync;
 mod table;
 
+pub use melba_toast::dense::{DenseOptions, Effort};
+
 pub use cache::{BlockCache, CacheStatistics};
 pub use error::{BlockName, Result, SegmentError};
 pub use estimate::{ColumnEstimate, Point};

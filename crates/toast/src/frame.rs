@@ -3,7 +3,13 @@
 //!
 //! ```text
 //! frame   method u8 (0 none, 1 pglz, 2 lz4, 3 zstd) | raw length varint | stream
+//! waiting method u8 4 | 0xDE 0xDE | raw length varint | lz4 stream
+//! dense   method u8 5 | 0xDE 0xDE | raw bytes
 //! ```
+//!
+//! A frame of a dense column waits, compressed by lz4, until a merge puts it into a block with others (`dense`), and is read from there as a
+//! dense frame. Both are known by their first three bytes: no frame of another method begins so, nor does a `Characters` row, whose third
+//! byte is at most 4 (of a count of characters in a frame).
 
 use melba_types::bytes::put_varint;
 
@@ -11,6 +17,10 @@ use crate::{CodecError, Method, compress, decompress, decompress_onto, is_incomp
 
 /// Raw bytes of a frame, but for the last one of a value.
 pub const FRAME_BYTES: usize = 256 << 10;
+/// What follows the method of a waiting or dense frame.
+const DENSE_MARK: [u8; 2] = [0xDE, 0xDE];
+/// The first byte of a frame that was read from a dense block.
+const DENSE: u8 = 5;
 /// No frame is longer: what a reader believes of a length.
 const FRAME_BYTES_MAX: usize = 16 << 20;
 
@@ -46,7 +56,7 @@ fn encode_unless_raw(method: Option<Method>, level: i32, raw: &[u8], out: &mut V
         let compressed = match method {
             // Whether a value shrinks enough is asked of the whole of it, not of its frames.
             Method::Pglz => pglz::compress_always(raw, out),
-            _ => compress(method, level, raw, out),
+            Method::Lz4 | Method::Zstd | Method::Dense => compress(method, level, raw, out),
         };
         if compressed {
             return true;
@@ -62,8 +72,44 @@ pub fn begin(method: Method, raw_bytes: usize, out: &mut Vec<u8>) {
     put_header(method as u8, raw_bytes, out);
 }
 
+/// How a frame stands to dense storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Density {
+    /// It is to become dense.
+    Waiting,
+    /// It was read from a dense block.
+    Dense,
+    /// It is of another method, or no frame.
+    Foreign,
+}
+
+/// How a row of a toast tree stands to dense storage.
+pub fn density(row: &[u8]) -> Density {
+    match row {
+        [method, mark @ ..] if mark.starts_with(&DENSE_MARK) => match *method {
+            DENSE => Density::Dense,
+            method if method == Method::Dense as u8 => Density::Waiting,
+            _ => Density::Foreign,
+        },
+        _ => Density::Foreign,
+    }
+}
+
+/// Appends a waiting frame as a dense one.
+///
+/// # Errors
+/// `Malformed` when it is none.
+pub fn densify(frame: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
+    out.push(DENSE);
+    out.extend_from_slice(&DENSE_MARK);
+    decode(frame, out)
+}
+
 fn put_header(method: u8, raw_bytes: usize, out: &mut Vec<u8>) {
     out.push(method);
+    if method == Method::Dense as u8 {
+        out.extend_from_slice(&DENSE_MARK);
+    }
     put_varint(raw_bytes as u64, out);
 }
 
@@ -98,6 +144,12 @@ pub fn decode_into(frame: &[u8], target: &mut [u8]) -> Result<usize, CodecError>
 fn parse(frame: &[u8]) -> Result<(Option<Method>, usize, &[u8]), CodecError> {
     let mut rest = frame;
     let method = take_u8(&mut rest)?;
+    if method >= Method::Dense as u8 {
+        rest = rest.strip_prefix(&DENSE_MARK).ok_or(CodecError::Malformed)?;
+    }
+    if method == DENSE {
+        return Ok((None, rest.len(), rest));
+    }
     let raw_bytes = take_varint(&mut rest)? as usize;
     if method == 0 {
         return if rest.len() == raw_bytes { Ok((None, raw_bytes, rest)) } else { Err(CodecError::Malformed) };
@@ -106,11 +158,35 @@ fn parse(frame: &[u8]) -> Result<(Option<Method>, usize, &[u8]), CodecError> {
     if raw_bytes > FRAME_BYTES_MAX { Err(CodecError::Malformed) } else { Ok((Some(method), raw_bytes, rest)) }
 }
 
+/// Appends a row of a toast tree as it was when its value was stored: a dense frame waits again, wherever it goes.
+pub fn copy_as_written(row: &[u8], out: &mut Vec<u8>) {
+    match density(row) {
+        Density::Dense => encode(Some(Method::Dense), 0, &row[1 + DENSE_MARK.len()..], out),
+        Density::Waiting | Density::Foreign => out.extend_from_slice(row),
+    }
+}
+
+/// Appends a frame's stream as it was when its value was stored: a dense frame's is what lz4 had made of it.
+pub fn stream_as_written(frame: &[u8], out: &mut Vec<u8>) {
+    let stream = &frame[frame.len() - stream_bytes(&[frame])..];
+    if density(frame) != Density::Dense || !compress(Method::Dense, 0, stream, out) {
+        out.extend_from_slice(stream);
+    }
+}
+
 /// Bytes of a frame's stream: without its header, which the first part has.
 pub fn stream_bytes(parts: &[&[u8]]) -> usize {
-    let Some((mut first, others)) = parts.split_first().map(|(first, others)| (*first, others)) else { return 0 };
-    let header = take_u8(&mut first).and_then(|_| take_varint(&mut first));
-    if header.is_ok() { first.len() + others.iter().map(|part| part.len()).sum::<usize>() } else { 0 }
+    let Some((first, others)) = parts.split_first() else { return 0 };
+    let mut stream = *first;
+    let header = match density(first) {
+        Density::Dense => Ok(stream = &stream[1 + DENSE_MARK.len()..]),
+        Density::Waiting => {
+            stream = &stream[1 + DENSE_MARK.len()..];
+            take_varint(&mut stream).map(drop)
+        }
+        Density::Foreign => take_u8(&mut stream).and_then(|_| take_varint(&mut stream)).map(drop),
+    };
+    if header.is_ok() { stream.len() + others.iter().map(|part| part.len()).sum::<usize>() } else { 0 }
 }
 
 pub(crate) fn take_u8(bytes: &mut &[u8]) -> Result<u8, CodecError> {
@@ -141,10 +217,10 @@ mod tests {
         let noise: Vec<u8> =
             (0..5000u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8 ^ ((i * i) >> 5) as u8).collect();
         for raw in [&text[..], &noise, b"", b"x"] {
-            for method in [None, Some(Method::Pglz), Some(Method::Lz4), Some(Method::Zstd)] {
+            for method in Method::ALL.into_iter().map(Some).chain([None]) {
                 let mut frame = Vec::new();
                 encode(method, 3, raw, &mut frame);
-                assert!(frame.len() <= raw.len() + 4);
+                assert!(frame.len() <= raw.len() + 6);
                 let mut back = b"before".to_vec();
                 decode(&frame, &mut back).unwrap();
                 assert_eq!(&back[6..], raw);
@@ -160,12 +236,45 @@ mod tests {
     }
 
     #[test]
+    fn waiting_frames_become_dense_ones() {
+        let raw = b"melba toast, sliced thin; ".repeat(50);
+        let (mut waiting, mut dense, mut back) = (Vec::new(), Vec::new(), Vec::new());
+        encode(Some(Method::Dense), 0, &raw, &mut waiting);
+        assert_eq!(density(&waiting), Density::Waiting);
+        densify(&waiting, &mut dense).unwrap();
+        assert_eq!((density(&dense), stream_bytes(&[&dense]), dense.len()), (Density::Dense, raw.len(), raw.len() + 3));
+        decode(&dense, &mut back).unwrap();
+        assert_eq!(back, raw);
+        for frame in [&waiting, &dense] {
+            let mut stream = Vec::new();
+            stream_as_written(frame, &mut stream);
+            assert!(waiting.ends_with(&stream) && stream.len() == stream_bytes(&[&waiting]));
+            let mut copy = Vec::new();
+            copy_as_written(frame, &mut copy);
+            assert_eq!(copy, waiting);
+        }
+        for method in [None, Some(Method::Pglz), Some(Method::Lz4), Some(Method::Zstd)] {
+            let mut frame = Vec::new();
+            encode(method, 3, &raw, &mut frame);
+            assert_eq!(density(&frame), Density::Foreign);
+        }
+        // Characters rows: numbers up to those of a frame.
+        for characters in [4, 5, 0xDE04, 0xDE05, FRAME_BYTES as u32] {
+            assert_eq!(density(&characters.to_le_bytes()), Density::Foreign);
+        }
+        assert_eq!(density(b""), Density::Foreign);
+    }
+
+    #[test]
     fn damaged_frames_are_errors() {
         let mut frame = Vec::new();
-        encode(Some(Method::Zstd), 3, &b"melba toast, sliced thin; ".repeat(500), &mut frame);
-        for cut in 0..frame.len() {
-            assert!(decode(&frame[..cut], &mut Vec::new()).is_err(), "cut at {cut}");
-            assert!(decode_into(&frame[..cut], &mut vec![0; 20_000]).is_err(), "cut at {cut}");
+        for method in Method::ALL {
+            frame.clear();
+            encode(Some(method), 3, &b"melba toast, sliced thin; ".repeat(500), &mut frame);
+            for cut in 0..frame.len() {
+                assert!(decode(&frame[..cut], &mut Vec::new()).is_err(), "cut at {cut}");
+                assert!(decode_into(&frame[..cut], &mut vec![0; 20_000]).is_err(), "cut at {cut}");
+            }
         }
         frame[0] = 9;
         assert!(decode(&frame, &mut Vec::new()).is_err());

@@ -1,10 +1,12 @@
-//! Codecs for large values: what compresses one value or one block, and what says beforehand that trying is useless.
+//! Codecs for large values: what compresses one value, one block or many values together (`dense`), and what says beforehand that
+//! trying is useless.
 //!
 //! Invariants:
 //! 1. Every decoder writes at most what its caller's buffer holds and reads at most its input, whatever the input is.
 //! 2. Contexts are reused per thread: neither compressing nor decompressing allocates in the steady state.
 
 pub mod ahead;
+pub mod dense;
 pub mod frame;
 pub mod lz4;
 pub mod pglz;
@@ -25,32 +27,61 @@ pub enum Method {
     Pglz = 1,
     Lz4 = 2,
     Zstd = 3,
+    /// Together with other values, when a merge comes to it (`dense`); until then by lz4.
+    Dense = 4,
 }
 
 /// The level of zstd when a column does not say.
 pub const ZSTD_LEVEL: i32 = 3;
 
+/// What is to be known of a compression method, but for its code.
+struct Traits {
+    /// In COMPRESSION clauses and settings.
+    name: &'static str,
+    /// pg_attribute.attcompression.
+    letter: u8,
+    /// In the first word of a chunked value: PostgreSQL's number, or one that it does not use.
+    toast_id: u32,
+}
+
 impl Method {
-    pub fn from_u8(code: u8) -> Option<Method> {
-        match code {
-            1 => Some(Method::Pglz),
-            2 => Some(Method::Lz4),
-            3 => Some(Method::Zstd),
-            _ => None,
+    /// In the order of their codes.
+    pub const ALL: [Method; 4] = [Method::Pglz, Method::Lz4, Method::Zstd, Method::Dense];
+
+    fn traits(self) -> Traits {
+        match self {
+            Method::Pglz => Traits { name: "pglz", letter: b'p', toast_id: 0 },
+            Method::Lz4 => Traits { name: "lz4", letter: b'l', toast_id: 1 },
+            Method::Zstd => Traits { name: "zstd", letter: b'z', toast_id: 2 },
+            Method::Dense => Traits { name: "dense", letter: b'd', toast_id: 3 },
         }
+    }
+
+    pub fn from_u8(code: u8) -> Option<Method> {
+        Method::ALL.into_iter().find(|method| *method as u8 == code)
     }
 
     /// The name that COMPRESSION clauses use.
     pub fn name(self) -> &'static str {
-        match self {
-            Method::Pglz => "pglz",
-            Method::Lz4 => "lz4",
-            Method::Zstd => "zstd",
-        }
+        self.traits().name
     }
 
     pub fn from_name(name: &str) -> Option<Method> {
-        [Method::Pglz, Method::Lz4, Method::Zstd].into_iter().find(|m| m.name() == name)
+        Method::ALL.into_iter().find(|method| method.name() == name)
+    }
+
+    /// What pg_attribute.attcompression has for it.
+    pub fn letter(self) -> u8 {
+        self.traits().letter
+    }
+
+    pub fn from_letter(letter: u8) -> Option<Method> {
+        Method::ALL.into_iter().find(|method| method.letter() == letter)
+    }
+
+    /// The number in the two highest bits of a compressed value's first word (`varattrib_4b`): PostgreSQL has 0 and 1.
+    pub fn toast_id(self) -> u32 {
+        self.traits().toast_id
     }
 }
 
@@ -58,17 +89,13 @@ impl Method {
 /// the others when nothing is. `level` is zstd's.
 #[must_use]
 pub fn compress(method: Method, level: i32, source: &[u8], out: &mut Vec<u8>) -> bool {
-    if method == Method::Pglz {
-        return pglz::compress(source, out);
-    }
     // A result as long as the value is of no use, so it need not fit.
     let room = source.len().saturating_sub(1);
     // SAFETY: both libraries return how many bytes they have written.
-    let written = unsafe {
-        room::append(out, room, |room| match method {
-            Method::Lz4 => lz4::compress_into(source, room),
-            _ => zstd::compress_into(source, room, level),
-        })
+    let written = match method {
+        Method::Pglz => return pglz::compress(source, out),
+        Method::Lz4 | Method::Dense => unsafe { room::append(out, room, |room| lz4::compress_into(source, room)) },
+        Method::Zstd => unsafe { room::append(out, room, |room| zstd::compress_into(source, room, level)) },
     };
     written.is_ok()
 }
@@ -79,18 +106,14 @@ pub fn compress(method: Method, level: i32, source: &[u8], out: &mut Vec<u8>) ->
 /// `Malformed` when the stream has another length or is none; `out` has the same bytes as before.
 pub fn decompress_onto(method: Method, stream: &[u8], raw_bytes: usize, out: &mut Vec<u8>) -> Result<(), CodecError> {
     let start = out.len();
+    // SAFETY: both libraries return how many bytes they have written.
     let result = match method {
         Method::Pglz => {
             out.resize(start + raw_bytes, 0);
             pglz::decompress(stream, &mut out[start..])
         }
-        // SAFETY: both libraries return how many bytes they have written.
-        _ => unsafe {
-            room::append(out, raw_bytes, |room| match method {
-                Method::Lz4 => lz4::decompress_into(stream, room),
-                _ => zstd::decompress_into(stream, room),
-            })
-        },
+        Method::Lz4 | Method::Dense => unsafe { room::append(out, raw_bytes, |room| lz4::decompress_into(stream, room)) },
+        Method::Zstd => unsafe { room::append(out, raw_bytes, |room| zstd::decompress_into(stream, room)) },
     };
     if result == Ok(raw_bytes) {
         return Ok(());
@@ -106,7 +129,7 @@ pub fn decompress_onto(method: Method, stream: &[u8], raw_bytes: usize, out: &mu
 pub fn decompress(method: Method, stream: &[u8], target: &mut [u8]) -> Result<(), CodecError> {
     let written = match method {
         Method::Pglz => pglz::decompress(stream, target)?,
-        Method::Lz4 => lz4::decompress_prefix(stream, target)?,
+        Method::Lz4 | Method::Dense => lz4::decompress_prefix(stream, target)?,
         Method::Zstd => zstd::decompress(stream, target)?,
     };
     if written == target.len() { Ok(()) } else { Err(CodecError::Malformed) }

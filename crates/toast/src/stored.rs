@@ -1,7 +1,7 @@
 //! The stored form of a value: what a row holds of a value that is compressed, or kept elsewhere.
 //!
 //! ```text
-//! inline     method u8 (1 pglz, 2 lz4, 3 zstd) | raw length varint | characters varint | stream
+//! inline     method u8 (1 pglz, 2 lz4, 3 zstd, 4 dense: by lz4) | raw length varint | characters varint | stream
 //! external   0x80 | method u8, 0 none | tree u64 | first row u64 | raw length u32 | stored length u32 | characters u32
 //! ```
 //!
@@ -215,10 +215,12 @@ mod tests {
             .lines()
             .filter_map(|l| l.strip_prefix("//! "))
             .filter(|l| l.starts_with("inline ") || l.starts_with("external "));
-        let frame =
-            include_str!("frame.rs").lines().filter_map(|l| l.strip_prefix("//! frame   ")).map(|l| format!("frame      {l}"));
+        let frame = include_str!("frame.rs").lines().filter_map(|l| l.strip_prefix("//! ")).filter_map(|l| {
+            let (name, layout) = l.split_at_checked(8)?;
+            matches!(name.trim(), "frame" | "waiting" | "dense").then(|| format!("{name:<11}{layout}"))
+        });
         let lines: Vec<String> = forms.map(str::to_owned).chain(frame).collect();
-        assert_eq!(lines.len(), 3);
+        assert_eq!(lines.len(), 5);
         for line in lines.iter().chain([&format!("frames of {FRAME_BYTES} raw bytes")]) {
             assert!(DOCUMENT.contains(line.as_str()), "the document lacks: {line}");
         }

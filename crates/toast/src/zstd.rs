@@ -39,8 +39,16 @@ pub(crate) fn decompress_into(source: &[u8], target: &mut [MaybeUninit<u8>]) -> 
     DECOMPRESSION.with_borrow_mut(|context| context.decompress(&mut Room(target), source)).map_err(error)
 }
 
+/// Lets a call of the library write into `target`; its answer, or what its error code means.
+pub(crate) fn with_room(
+    target: &mut [MaybeUninit<u8>],
+    call: impl FnOnce(&mut Room<'_>) -> zstd_safe::SafeResult,
+) -> Result<usize, CodecError> {
+    call(&mut Room(target)).map_err(error)
+}
+
 /// Where the library writes.
-struct Room<'a>(&'a mut [MaybeUninit<u8>]);
+pub(crate) struct Room<'a>(&'a mut [MaybeUninit<u8>]);
 
 // SAFETY: pointer and capacity are those of the slice; nothing is said to be initialised.
 unsafe impl WriteBuf for Room<'_> {

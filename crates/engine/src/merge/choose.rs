@@ -20,6 +20,22 @@ const SMALL_RUNS: usize = 8;
 /// A run is small below this share of the size that is aimed at.
 const SMALL_SHARE: u64 = 4;
 
+/// Raw bytes of dense values to those of the same values compressed by lz4, about.
+const SPOOL_SHARE: u64 = 6;
+/// Dense values are compressed again with others when they are at most so many times as many.
+const DENSE_AGAIN: u64 = 2;
+
+/// How much a rewriting takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Raw bytes of a run to make.
+    pub aim_bytes: u64,
+    /// Bytes of waiting frames to make dense together, at most.
+    pub gather_bytes: u64,
+    /// Runs that may overlap and are read together: the rest of them comes with the next choice.
+    pub fan_in: usize,
+}
+
 /// A run as the choice sees it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Candidate {
@@ -30,6 +46,10 @@ pub(crate) struct Candidate {
     pub rows: u64,
     /// About how many of the rows only snapshots older than `csn_max` need: tombstones and versions behind newer ones.
     pub held: u64,
+    /// Bytes of frames that are to become dense.
+    pub waiting_bytes: u64,
+    /// Raw bytes of values that are dense.
+    pub dense_bytes: u64,
     pub csn_max: Csn,
     /// Keys as bytes; for rows, the id big-endian.
     pub first: Vec<u8>,
@@ -44,6 +64,8 @@ impl Candidate {
         self.raw_bytes += other.raw_bytes;
         self.rows += other.rows;
         self.held += other.held;
+        self.waiting_bytes += other.waiting_bytes;
+        self.dense_bytes += other.dense_bytes;
         self.csn_max = self.csn_max.max(other.csn_max);
         self.first = std::mem::take(&mut self.first).min(other.first);
         self.last = std::mem::take(&mut self.last).max(other.last);
@@ -250,9 +272,9 @@ impl<'a> Shape<'a> {
         gone
     }
 
-    /// What to rewrite next, if anything pays. `oldest` is the oldest snapshot in use, `aim_bytes` the raw size of a run to make,
-    /// `fan_in` how many runs may overlap that are read together: the rest of them comes with the next choice.
-    pub fn choose(&self, absorbed: &Absorbed, eagerness: Eagerness, oldest: Csn, aim_bytes: u64, fan_in: usize) -> Option<Plan> {
+    /// What to rewrite next, if anything pays. `oldest` is the oldest snapshot in use.
+    pub fn choose(&self, absorbed: &Absorbed, eagerness: Eagerness, oldest: Csn, limits: Limits) -> Option<Plan> {
+        let Limits { aim_bytes, gather_bytes, fan_in } = limits;
         let above = self.rows_above(absorbed);
         let run = |at: usize| &self.runs[self.bottoms[at]];
         let pays = |at: usize, rows: u64, share: u64| rows > 0 && rows.saturating_mul(share) > run(at).rows;
@@ -273,6 +295,9 @@ impl<'a> Shape<'a> {
         }
         if let Some(runs) = self.levels_to_collapse(fan_in) {
             return Some(Plan::Collapse { runs });
+        }
+        if let Some(gathered) = self.neighbours_to_gather(eagerness, gather_bytes) {
+            return Some(self.sink(absorbed, gathered, fan_in));
         }
         if let Some(small) = self.small_neighbours(aim_bytes) {
             return Some(self.sink(absorbed, small, fan_in));
@@ -357,9 +382,38 @@ impl<'a> Shape<'a> {
         (count > LEVELS_MAX).then(|| (0..self.runs.len()).filter(|i| self.height[*i] > newest).collect())
     }
 
+    /// Neighbours with frames that wait to become dense together, and dense ones that are small beside them: so a value is made dense
+    /// anew only when about half as many have come since. While there are commits, only as many as fill a segment.
+    fn neighbours_to_gather(&self, eagerness: Eagerness, gather_bytes: u64) -> Option<Range<usize>> {
+        let run = |at: usize| &self.runs[self.bottoms[at]];
+        let spooled = |at: usize| run(at).waiting_bytes + run(at).dense_bytes / SPOOL_SHARE;
+        let is_full = |at: usize| run(at).waiting_bytes == 0 && spooled(at) * 2 >= gather_bytes;
+        let first = (0..self.bottoms.len()).find(|at| run(*at).waiting_bytes > 0)?;
+        let (mut range, mut waiting, mut bytes) = (first..first + 1, run(first).waiting_bytes, spooled(first));
+        while range.end < self.bottoms.len() && bytes + spooled(range.end) <= gather_bytes && !is_full(range.end) {
+            bytes += spooled(range.end);
+            waiting += run(range.end).waiting_bytes;
+            range.end += 1;
+        }
+        let is_enough = eagerness != Eagerness::Busy || bytes * 4 >= gather_bytes * 3;
+        while range.start > 0
+            && !is_full(range.start - 1)
+            && bytes + spooled(range.start - 1) <= gather_bytes
+            && (eagerness == Eagerness::Everything || spooled(range.start - 1) <= waiting * DENSE_AGAIN)
+        {
+            range.start -= 1;
+            bytes += spooled(range.start);
+        }
+        is_enough.then_some(range)
+    }
+
     /// Enough small bottom runs beside each other.
     fn small_neighbours(&self, aim_bytes: u64) -> Option<Range<usize>> {
-        let is_small = |at: usize| self.runs[self.bottoms[at]].raw_bytes < aim_bytes / SMALL_SHARE;
+        // What waits is gathered instead.
+        let is_small = |at: usize| {
+            let run = &self.runs[self.bottoms[at]];
+            run.raw_bytes < aim_bytes / SMALL_SHARE && run.waiting_bytes == 0
+        };
         let mut from = 0;
         for at in 0..self.bottoms.len() {
             if !is_small(at) {
@@ -391,7 +445,7 @@ mod tests {
     }
 
     fn choose(runs: &[Candidate], absorbed: &Absorbed, eagerness: Eagerness) -> Option<Plan> {
-        Shape::new(runs).choose(absorbed, eagerness, Csn(10), AIM, 32)
+        Shape::new(runs).choose(absorbed, eagerness, Csn(10), Limits { aim_bytes: AIM, gather_bytes: AIM, fan_in: 32 })
     }
 
     fn sink(bottoms: &[usize], above: &[usize], from: Option<u8>, to: Option<u8>) -> Option<Plan> {
@@ -500,7 +554,8 @@ mod tests {
         let mut absorbed = Absorbed::default();
         let mut seen = Vec::new();
         while seen.len() < 20 {
-            let plan = Shape::new(&runs).choose(&absorbed, Eagerness::Everything, Csn(10), AIM, 4).expect("there is more");
+            let limits = Limits { aim_bytes: AIM, gather_bytes: AIM, fan_in: 4 };
+            let plan = Shape::new(&runs).choose(&absorbed, Eagerness::Everything, Csn(10), limits).expect("there is more");
             let Plan::Sink { bottoms, above, left, .. } = plan else { panic!("a sinking") };
             assert_eq!((bottoms, above.len()), (vec![20], (20 - seen.len()).min(6)));
             assert!(above.iter().all(|i| seen.iter().all(|s| i < s)), "older ones first");
@@ -524,6 +579,28 @@ mod tests {
         }
         let collapse = Shape::new(&runs).levels_to_collapse(4).expect("there are many");
         assert_eq!(collapse, (0..8).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn waiting_frames_are_gathered() {
+        let waiting = |file, megabytes: u64, key| Candidate { waiting_bytes: megabytes << 20, ..run(file, megabytes, key, key) };
+        let dense =
+            |file, megabytes: u64, key| Candidate { dense_bytes: megabytes * SPOOL_SHARE << 20, ..run(file, 1, key, key) };
+        let none = Absorbed::default();
+        let runs = [waiting(4, 8, 4), waiting(3, 8, 3), dense(2, 12, 2), dense(1, 40, 1)];
+        assert_eq!(choose(&runs, &none, Eagerness::Busy), None, "not enough for a segment");
+        // 1 is more than half of a segment.
+        assert_eq!(choose(&runs, &none, Eagerness::Idle), sink(&[0, 1, 2], &[], Some(2), None));
+        // 2 is too large beside what waits.
+        assert_eq!(choose(&runs[1..], &none, Eagerness::Idle), sink(&[0, 1], &[], Some(2), None));
+        let runs = [waiting(3, 3, 3), dense(2, 12, 2)];
+        assert_eq!(choose(&runs, &none, Eagerness::Idle), sink(&[0], &[], Some(3), None));
+        assert_eq!(choose(&runs, &none, Eagerness::Everything), sink(&[0, 1], &[], None, None));
+        // As many as a segment has, at a time.
+        let many: Vec<Candidate> = (1..=20).rev().map(|i| waiting(i, 8, i as u8)).collect();
+        let gathered: Vec<usize> = (12..20).collect();
+        assert_eq!(choose(&many, &none, Eagerness::Busy), sink(&gathered, &[], None, Some(9)));
+        assert_eq!(choose(&[dense(2, 12, 2), dense(1, 12, 1)], &none, Eagerness::Idle), None);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use melba_toast::Method;
+use melba_toast::frame::{self, Density};
 use melba_types::{Kind, RowId, TreeId};
 use melba_vfs::{Directory, MemoryDirectory, OsClock};
 
@@ -14,18 +16,18 @@ fn open(directory: &Arc<MemoryDirectory>) -> Arc<Engine> {
     Engine::open(EngineOptions::default(), directory, Arc::new(OsClock::new())).expect("opens")
 }
 
-fn frame(id: RowId) -> Vec<u8> {
+fn plain(id: RowId) -> Vec<u8> {
     (0..FRAME_BYTES as u64).map(|i| (i.wrapping_mul(id.0 + 1) >> 7) as u8).collect()
 }
 
 fn put(t: &Transaction, tree: TreeId, frames: u64) -> RowId {
     let first = t.reserve_frames(tree, frames, 0).expect("reserves");
-    (first.0..first.0 + frames).for_each(|id| t.put_frame(tree, RowId(id), &[&frame(RowId(id))]).expect("puts"));
+    (first.0..first.0 + frames).for_each(|id| t.put_frame(tree, RowId(id), &[&plain(RowId(id))]).expect("puts"));
     first
 }
 
 fn is_there(t: &Transaction, view: ReadView, tree: TreeId, id: RowId) -> bool {
-    match t.with_frame(view, tree, id, |bytes| bytes == frame(id)) {
+    match t.with_frame(view, tree, id, |bytes| bytes == plain(id)) {
         Ok(same) => same,
         Err(EngineError::Corrupt { .. }) => false,
         Err(e) => panic!("{e}"),
@@ -76,6 +78,79 @@ fn frames_come_and_go_with_their_transactions() {
     t.commit(Durability::Sync).expect("commits");
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     assert!(matches!(t.reserve_frames(tree, 1, 0), Err(EngineError::UnknownTree(_))));
+}
+
+/// A frame of a dense column: pages that share most of what they are.
+fn waiting(id: RowId) -> Vec<u8> {
+    let mut page: Vec<u8> = (0..3000u64).flat_map(|i| format!("<td>{}</td>", (i * i) >> 5).into_bytes()).collect();
+    page.extend_from_slice(format!("page {id}").as_bytes());
+    let mut out = Vec::new();
+    frame::encode(Some(Method::Dense), 0, &page, &mut out);
+    out
+}
+
+#[test]
+fn frames_become_dense_when_merges_come_to_them() {
+    let directory = MemoryDirectory::new();
+    let engine = open(&directory);
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let table = t.create_table_tree(&[Kind::Int8, Kind::Text], Persistence::Logged).expect("creates");
+    let tree = table.toast();
+    let bytes = || -> u64 { engine.tree_bytes(tree) };
+    t.commit(Durability::Sync).expect("commits");
+    let check = |density: Density| {
+        let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+        let view = t.statement_view();
+        for id in (0..60).map(RowId) {
+            let read = t.with_frame(view, tree, RowId(id.0 + 1), |row| {
+                let mut copy = Vec::new();
+                frame::copy_as_written(row, &mut copy);
+                (frame::density(row), copy == waiting(RowId(id.0 + 1)))
+            });
+            match read {
+                Ok(found) => assert_eq!(found, (density, true), "frame {id}"),
+                Err(EngineError::Corrupt { .. }) => assert_eq!(id.0 % 6, 5, "frame {id}"),
+                Err(e) => panic!("{e}"),
+            }
+        }
+    };
+    for part in 0..6 {
+        let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+        let first = t.reserve_frames(tree, 10, 0).expect("reserves");
+        assert_eq!(first, RowId(part * 10 + 1));
+        (first.0..first.0 + 10).for_each(|id| t.put_frame(tree, RowId(id), &[&waiting(RowId(id))]).expect("puts"));
+        (first.0..first.0 + 10)
+            .filter(|id| id % 6 == 0)
+            .for_each(|id| t.delete_frames(tree, RowId(id)..RowId(id + 1)).expect("deletes"));
+        t.commit(Durability::Sync).expect("commits");
+        engine.checkpoint().expect("flushes");
+    }
+    check(Density::Waiting);
+    let before = bytes();
+    engine.condense(table).expect("merges");
+    check(Density::Dense);
+    let after = bytes();
+    assert!(after * 8 < before, "{before} bytes became {after}");
+    // Once dense, a merge finds nothing to do.
+    let written = directory.bytes_written();
+    engine.merge_all().expect("merges");
+    assert_eq!(directory.bytes_written(), written);
+    // And what is deleted goes.
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    t.delete_frames(tree, RowId(4)..RowId(6)).expect("deletes");
+    t.commit(Durability::Sync).expect("commits");
+    engine.condense(table).expect("merges");
+    assert_eq!(count_frames(&engine, tree), 48);
+}
+
+fn count_frames(engine: &Arc<Engine>, tree: TreeId) -> usize {
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let mut scan = t.scan(t.statement_view(), tree, &[], &[], &[], None).expect("scans");
+    let mut rows = 0;
+    while let Some(batch) = scan.next().expect("reads") {
+        rows += batch.row_ids.len();
+    }
+    rows
 }
 
 /// Frames are in a tree of their own, which must be as durable as its table's: a value that outlived its row's table, or did not

@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 use melba_types::{Bitmap, ByteStrings, Column, ColumnData, Datum, Kind, codec, key};
 
 use super::TableOptions;
+use super::dense::DenseColumn;
 use super::directory::{Blocks, Chunk, Form};
 use crate::encoding::symbols::SymbolEncoder;
 use crate::encoding::{packed, strings, words};
@@ -148,6 +149,18 @@ impl ChunkBuffer {
         for i in from..to {
             validity.push(!column.is_null(i));
         }
+    }
+
+    /// Gives the values, which are frames, to their column's dense section, and empties the buffer.
+    pub fn write_dense(&mut self, section: &mut DenseColumn) -> Chunk {
+        let validity = self.validity.take();
+        self.plain = None;
+        let Values::Strings(values) = &mut self.values else { panic!("a dense chunk of {:?}", self.kind) };
+        let nulls = validity.as_ref().map_or(0, |v| v.len() - v.count_ones());
+        section.append_frames(values, validity.as_ref());
+        let statistics = Statistics { nulls: nulls as u64, distinct: (values.len() - nulls) as u64, bounds: Bounds::None };
+        values.truncate(0);
+        Chunk { statistics, form: Form::Dense }
     }
 
     /// Writes the chunk and empties the buffer. `learnt` is what earlier chunks of the column have taught.

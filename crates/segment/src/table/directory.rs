@@ -8,7 +8,13 @@
 //!                    | 2 blocks: shift u8 | blocks varint | block length varint ...
 //!                    | 3 dictionary: as 2, the first block being the dictionary
 //!                    | 4 symbols: as 2, the first block being the symbol table
+//!                    | 5 dense: in the column's section
+//! waiting bytes varint | sections varint | section ...
+//! section column varint | raw bytes varint | references varint (0, 1), block length varint | ordinals: as 2
+//!         | blocks varint | (values varint, block length varint) ...
 //! ```
+//!
+//! A file of version 2 ends with the groups.
 //!
 //! Offsets are not stored: blocks lie end to end in the order of the directory.
 
@@ -24,6 +30,9 @@ const FORM_CONSTANT: u8 = 1;
 const FORM_BLOCKS: u8 = 2;
 const FORM_DICTIONARY: u8 = 3;
 const FORM_SYMBOLS: u8 = 4;
+const FORM_DENSE: u8 = 5;
+/// The version that has sections.
+const VERSION_WITH_SECTIONS: u32 = 3;
 /// Most columns that are believed: PostgreSQL's limit is 1,600.
 const COLUMNS_MAX: usize = 1 << 16;
 
@@ -45,6 +54,24 @@ pub(crate) enum Form {
     Dictionary(Blocks),
     /// Strings coded by the symbol table in the first block.
     Symbols(Blocks),
+    /// The values are in the column's section.
+    Dense,
+}
+
+/// The values of a dense column, of all row groups.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Section {
+    pub column: usize,
+    /// Bytes of the values.
+    pub raw_bytes: u64,
+    /// No block or one.
+    pub reference: Blocks,
+    /// Blocks of words: for each of the segment's rows, which of the section's values is its own.
+    pub ordinals: Blocks,
+    /// Blocks of one or many values.
+    pub blocks: Blocks,
+    /// The ordinal of each block's first value, and behind the last block the number of all values.
+    pub firsts: Vec<u32>,
 }
 
 /// The blocks of a chunk, end to end.
@@ -94,6 +121,7 @@ pub(crate) struct TableDirectory {
     /// Without `stored_bytes` and `footer_crc`, which the file itself tells.
     pub meta: SegmentMeta,
     pub groups: Vec<Group>,
+    pub sections: Vec<Section>,
 }
 
 impl TableDirectory {
@@ -116,15 +144,18 @@ impl TableDirectory {
                 encode_chunk(chunk, &mut out);
             }
         }
+        put_varint(meta.waiting_bytes, &mut out);
+        put_varint(self.sections.len() as u64, &mut out);
+        self.sections.iter().for_each(|section| encode_section(section, &mut out));
         out
     }
 
-    /// Parses a footer whose blocks must end at `blocks_end`.
-    pub fn decode(bytes: &[u8], blocks_end: u64) -> Option<TableDirectory> {
+    /// Parses a footer of a format version, whose blocks must end at `blocks_end`.
+    pub fn decode(bytes: &[u8], version: u32, blocks_end: u64) -> Option<TableDirectory> {
         let mut r = ByteReader::new(bytes);
         let columns = r.length().filter(|&n| n <= COLUMNS_MAX)?;
         let kinds = r.take(columns)?.iter().map(|&kind| Kind::from_u8(kind)).collect::<Option<Vec<_>>>()?;
-        let meta = SegmentMeta {
+        let mut meta = SegmentMeta {
             rows: r.varint()?,
             tombstones: r.varint()?,
             raw_bytes: r.varint()?,
@@ -133,6 +164,8 @@ impl TableDirectory {
             csn_min: Csn(r.varint()?),
             csn_max: Csn(r.varint()?),
             stored_bytes: 0,
+            waiting_bytes: 0,
+            dense_bytes: 0,
             footer_crc: 0,
         };
         let count = r.length()?;
@@ -151,7 +184,42 @@ impl TableDirectory {
             let chunks = (0..columns + HIDDEN_COLUMNS).map(|_| cursor.chunk(&mut r, summary.rows)).collect::<Option<_>>()?;
             groups.push(Group { summary, chunks });
         }
-        (r.remaining() == 0 && cursor.offset == blocks_end).then_some(TableDirectory { kinds, meta, groups })
+        let mut sections = Vec::new();
+        if version >= VERSION_WITH_SECTIONS {
+            meta.waiting_bytes = r.varint()?;
+            let rows = groups.iter().map(|group: &Group| group.summary.rows).sum();
+            for _ in 0..r.length()? {
+                sections.push(cursor.section(&mut r, rows)?);
+            }
+            meta.dense_bytes = sections.iter().map(|section| section.raw_bytes).sum();
+        }
+        let is_whole = r.remaining() == 0 && cursor.offset == blocks_end && dense_chunks_have_sections(&groups, &sections);
+        is_whole.then_some(TableDirectory { kinds, meta, groups, sections })
+    }
+}
+
+fn dense_chunks_have_sections(groups: &[Group], sections: &[Section]) -> bool {
+    let has_section = |column: usize| sections.iter().any(|section| section.column == column);
+    let mut chunks = groups.iter().flat_map(|group| group.chunks.iter().enumerate());
+    chunks.all(|(column, chunk)| chunk.form != Form::Dense || has_section(column))
+}
+
+fn encode_section(section: &Section, out: &mut Vec<u8>) {
+    put_varint(section.column as u64, out);
+    put_varint(section.raw_bytes, out);
+    encode_lengths(&section.reference, out, |_, _| {});
+    out.push(section.ordinals.shift);
+    encode_lengths(&section.ordinals, out, |_, _| {});
+    let values = |block: usize| u64::from(section.firsts[block + 1] - section.firsts[block]);
+    encode_lengths(&section.blocks, out, |block, out| put_varint(values(block), out));
+}
+
+/// Appends how many blocks there are, and the length of each, behind what `before` appends for it.
+fn encode_lengths(blocks: &Blocks, out: &mut Vec<u8>, before: impl Fn(usize, &mut Vec<u8>)) {
+    put_varint(blocks.ends.len() as u64, out);
+    for block in 0..blocks.ends.len() {
+        before(block, out);
+        put_varint(blocks.extent(block).1 as u64, out);
     }
 }
 
@@ -159,6 +227,7 @@ fn encode_chunk(chunk: &Chunk, out: &mut Vec<u8>) {
     chunk.statistics.encode(out);
     let (tag, blocks) = match &chunk.form {
         Form::Null => return out.push(FORM_NULL),
+        Form::Dense => return out.push(FORM_DENSE),
         Form::Constant(value) => {
             out.push(FORM_CONSTANT);
             return put_bytes(value, out);
@@ -168,12 +237,7 @@ fn encode_chunk(chunk: &Chunk, out: &mut Vec<u8>) {
         Form::Symbols(blocks) => (FORM_SYMBOLS, blocks),
     };
     out.extend_from_slice(&[tag, blocks.shift]);
-    put_varint(blocks.ends.len() as u64, out);
-    let mut before = 0;
-    for &end in &blocks.ends {
-        put_varint(end - before, out);
-        before = end;
-    }
+    encode_lengths(blocks, out, |_, _| {});
 }
 
 /// Where the next chunk's blocks begin.
@@ -192,6 +256,7 @@ impl Cursor {
             FORM_BLOCKS => Form::Blocks(self.blocks(r, rows, 0)?),
             FORM_DICTIONARY => Form::Dictionary(self.blocks(r, rows, 1)?),
             FORM_SYMBOLS => Form::Symbols(self.blocks(r, rows, 1)?),
+            FORM_DENSE => Form::Dense,
             _ => return None,
         };
         Some(Chunk { statistics, form })
@@ -203,9 +268,37 @@ impl Cursor {
         if count != rows.div_ceil(1 << shift) + extra {
             return None;
         }
+        self.lengths(r, shift, count, |_| Some(()))
+    }
+
+    /// The values of a column of so many rows.
+    fn section(&mut self, r: &mut ByteReader<'_>, rows: usize) -> Option<Section> {
+        let (column, raw_bytes) = (r.length()?, r.varint()?);
+        let references = r.length().filter(|count| *count <= 1)?;
+        let reference = self.lengths(r, 0, references, |_| Some(()))?;
+        let ordinals = self.blocks(r, rows, 0)?;
+        let mut firsts = vec![0u32];
+        let count = r.length()?;
+        let blocks = self.lengths(r, 0, count, |r| {
+            let values = u32::try_from(r.varint()?).ok().filter(|values| *values > 0)?;
+            firsts.push(firsts.last()?.checked_add(values)?);
+            Some(())
+        })?;
+        Some(Section { column, raw_bytes, reference, ordinals, blocks, firsts })
+    }
+
+    /// `count` blocks; `before` reads what is noted before the length of each.
+    fn lengths(
+        &mut self,
+        r: &mut ByteReader<'_>,
+        shift: u8,
+        count: usize,
+        mut before: impl FnMut(&mut ByteReader<'_>) -> Option<()>,
+    ) -> Option<Blocks> {
         let (first, offset) = (self.block, self.offset);
         let mut ends = Vec::new();
         for _ in 0..count {
+            before(r)?;
             let length = r.varint().filter(|&length| length > FRAME_BYTES as u64 && length <= u64::from(u32::MAX))?;
             self.offset += length;
             if self.offset > self.end {

@@ -8,6 +8,7 @@ use melba_types::{Bitmap, ByteStrings, Column, ColumnData, Csn, Datum, Kind, Row
 use super::chunk::is_word;
 use super::directory::{Blocks, Form};
 use super::reader::TableSegmentReader;
+use super::section::HeldSection;
 use super::{Csns, GroupData};
 use crate::block::{Block, BlockKind};
 use crate::cache::BlockRef;
@@ -133,11 +134,20 @@ struct ChunkReader {
     current: Option<(usize, Arc<Block>)>,
     /// The chunk's first block, when that is a dictionary or a symbol table.
     first: Option<Arc<Block>>,
+    dense: HeldSection,
 }
 
 impl ChunkReader {
     fn new(index: usize) -> ChunkReader {
-        ChunkReader { index, scans: true, frames: Vec::new(), frames_at: 0, current: None, first: None }
+        ChunkReader {
+            index,
+            scans: true,
+            frames: Vec::new(),
+            frames_at: 0,
+            current: None,
+            first: None,
+            dense: HeldSection::default(),
+        }
     }
 
     fn column(&mut self, segment: &TableSegmentReader, group: usize, range: Range<usize>) -> Result<Column> {
@@ -204,7 +214,7 @@ impl ChunkReader {
                 }
                 out.extend(codes.iter().map(|&code| entries[code as usize]));
             }
-            Form::Symbols(_) => return Err(segment.undecodable(group, self.index)),
+            Form::Symbols(_) | Form::Dense => return Err(segment.undecodable(group, self.index)),
         }
         Ok(())
     }
@@ -225,6 +235,11 @@ impl ChunkReader {
                 *validity = Some(Bitmap::filled(out.len(), false));
             }
             Form::Constant(value) => range.for_each(|_| out.push(value)),
+            Form::Dense => {
+                let (section, start) = segment.section_of(group, self.index)?;
+                let rows = start + range.start..start + range.end;
+                segment.dense_rows(section, rows, &mut self.dense, out, validity, plain)?;
+            }
             Form::Symbols(blocks) => {
                 let table = self.first_block(segment, group, blocks, BlockKind::Symbols)?;
                 let Block::Symbols(table) = &*table else {
@@ -378,7 +393,7 @@ pub(super) fn block_rows(block: &Block) -> Option<usize> {
     match block {
         Block::Words(block) => Some(WordBlock::rows(block)),
         Block::Strings(block) => Some(StringBlock::rows(block)),
-        Block::Symbols(_) | Block::Keys(_) | Block::Filter(_) => None,
+        Block::Symbols(_) | Block::Keys(_) | Block::Filter(_) | Block::Reference(_) => None,
     }
 }
 

@@ -9,14 +9,17 @@
 //! See docs/design/segment.md for the bytes.
 
 mod chunk;
+mod dense;
 mod directory;
 mod encoder;
 mod group;
 mod long;
 mod pool;
 mod reader;
+mod section;
 mod writer;
 
+use melba_toast::dense::DenseOptions;
 use melba_types::{Bitmap, Column, Csn, RowId};
 
 pub use group::GroupReader;
@@ -41,11 +44,13 @@ pub struct TableOptions {
     pub group_bytes: usize,
     /// Raw bytes of a block, about: what a point read of a cold value decodes.
     pub block_bytes: usize,
+    /// How frames of dense columns are put together; `None`: they are left to a later merge.
+    pub dense: Option<DenseOptions>,
 }
 
 impl Default for TableOptions {
     fn default() -> Self {
-        TableOptions { codec: Codec::Lz4, group_rows: 1 << 16, group_bytes: 8 << 20, block_bytes: 32 << 10 }
+        TableOptions { codec: Codec::Lz4, group_rows: 1 << 16, group_bytes: 8 << 20, block_bytes: 32 << 10, dense: None }
     }
 }
 
@@ -63,6 +68,10 @@ pub struct SegmentMeta {
     pub row_id_max: RowId,
     pub csn_min: Csn,
     pub csn_max: Csn,
+    /// Bytes of frames that wait for a merge to make them dense.
+    pub waiting_bytes: u64,
+    /// Raw bytes of values in dense sections.
+    pub dense_bytes: u64,
     /// Checksum of the directory, which names every block: tells two files apart.
     pub footer_crc: u32,
 }
@@ -123,6 +132,8 @@ pub struct GroupData {
     pub columns: Vec<Option<Column>>,
 }
 
+#[cfg(test)]
+mod dense_tests;
 #[cfg(test)]
 mod model;
 #[cfg(test)]

@@ -130,7 +130,7 @@ impl PooledFile {
                 }
             } else if state.end.as_ref().is_some_and(|(groups, _)| *groups == number) {
                 let Some((_, end)) = state.end.take() else { return };
-                let finished = MutexGuard::unlocked(&mut state, || end.write(frames, groups));
+                let finished = MutexGuard::unlocked(&mut state, || end.write(frames, groups, Vec::new()));
                 state.result = Some(finished);
             } else {
                 state.out = Some((frames, groups));

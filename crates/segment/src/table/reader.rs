@@ -7,7 +7,7 @@ use melba_types::{Column, Csn, Datum, Kind, RowId};
 use melba_vfs::Directory;
 
 use super::chunk::is_word;
-use super::directory::{Blocks, Chunk, Form, Group, TableDirectory};
+use super::directory::{Blocks, Chunk, Form, Group, Section, TableDirectory};
 use super::group::{block_rows, read_range};
 use super::{GroupData, GroupReader, Position, RowGroup, RowVersion, SegmentMeta, TABLE_MAGIC};
 use crate::block::{Block, BlockKind};
@@ -33,6 +33,9 @@ pub struct TableSegmentReader {
     assigned: Csn,
     summaries: Vec<RowGroup>,
     chunks: Vec<Vec<Chunk>>,
+    sections: Vec<Section>,
+    /// The number of each row group's first row among all of the segment's.
+    starts: Vec<usize>,
 }
 
 impl TableSegmentReader {
@@ -49,9 +52,9 @@ impl TableSegmentReader {
         assigned: Csn,
     ) -> Result<Arc<TableSegmentReader>> {
         let (frames, footer) = FrameReader::open(directory, name, &TABLE_MAGIC)?;
-        let decoded = TableDirectory::decode(&footer, frames.blocks_end());
+        let decoded = TableDirectory::decode(&footer, frames.version, frames.blocks_end());
         let decoded = decoded.ok_or_else(|| frames.corrupt(BlockName::Footer, "not a table directory"))?;
-        let TableDirectory { kinds, mut meta, groups } = decoded;
+        let TableDirectory { kinds, mut meta, groups, sections } = decoded;
         meta.stored_bytes = frames.file_bytes;
         meta.footer_crc = frames.footer_crc;
         let (mut summaries, mut chunks) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
@@ -67,8 +70,10 @@ impl TableSegmentReader {
         }
         meta.csn_min = summaries.iter().map(|g| g.csn_min).min().unwrap_or_default();
         meta.csn_max = summaries.iter().map(|g| g.csn_max).max().unwrap_or_default();
-        let cached = SegmentBlocks::new(cache, block_count(&chunks));
-        Ok(Arc::new(TableSegmentReader { frames, cached, kinds, meta, assigned, summaries, chunks }))
+        let cached = SegmentBlocks::new(cache, block_count(&chunks, &sections));
+        let starts = summaries.iter().scan(0, |rows, group| Some(std::mem::replace(rows, *rows + group.rows))).collect();
+        let reader = TableSegmentReader { frames, cached, kinds, meta, assigned, summaries, chunks, sections, starts };
+        Ok(Arc::new(reader))
     }
 
     pub fn meta(&self) -> &SegmentMeta {
@@ -238,7 +243,14 @@ impl TableSegmentReader {
     /// When the position is not of this segment: a bug of ours.
     pub fn with_bytes<T>(&self, position: Position, column: usize, each: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
         let (group, row) = (position.group as usize, position.row as usize);
-        let Form::Blocks(blocks) = &self.chunks[group][column].form else { return Ok(None) };
+        let blocks = match &self.chunks[group][column].form {
+            Form::Blocks(blocks) => blocks,
+            Form::Dense => {
+                let section = self.section(group, column)?;
+                return self.with_dense(section, self.starts[group] + row, |bytes, _| each(bytes));
+            }
+            _ => return Ok(None),
+        };
         match &*self.block_of_row(group, blocks, row, 0, self.value_block_kind(column))? {
             Block::Strings(block) if block.is_valid(row & mask(blocks)) => Ok(Some(each(block.get(row & mask(blocks))))),
             _ => Ok(None),
@@ -262,6 +274,16 @@ impl TableSegmentReader {
             Form::Blocks(blocks) => (blocks, self.value_block_kind(column), 0),
             Form::Dictionary(blocks) => (blocks, BlockKind::Words, 1),
             Form::Symbols(blocks) => (blocks, BlockKind::Strings, 1),
+            Form::Dense => {
+                let section = self.section(group, column)?;
+                let pushed = self.with_dense(section, self.starts[group] + row, |bytes, is_plain| {
+                    if is_plain { push_bytes(out, bytes) } else { Ok(out.push(Datum::Stored(bytes.into()))) }
+                })?;
+                if pushed.transpose()?.is_none() {
+                    out.push_null();
+                }
+                return Ok(());
+            }
         };
         let at = row & mask(blocks);
         let index = row >> blocks.shift;
@@ -321,7 +343,7 @@ impl TableSegmentReader {
                 let code = codes.get(row & mask(blocks)) as usize;
                 if code < entries.rows() { Ok(entries.get(code)) } else { Err(undecodable()) }
             }
-            Form::Null | Form::Symbols(_) => Err(undecodable()),
+            Form::Null | Form::Symbols(_) | Form::Dense => Err(undecodable()),
         }
     }
 
@@ -362,7 +384,11 @@ impl TableSegmentReader {
 
     /// Checks every block: checksums, layouts, row counts, the order of row ids, and that every value decodes.
     pub fn verify(self: &Arc<Self>) -> Result<()> {
-        let projection: Vec<usize> = (0..self.kinds.len()).collect();
+        // Dense values are decoded block by block: in the order of rows, each block would be decoded many times.
+        let is_dense = |column: &usize| self.sections.iter().any(|section| section.column == *column);
+        let projection: Vec<usize> = (0..self.kinds.len()).filter(|column| !is_dense(column)).collect();
+        let rows = self.summaries.iter().map(|group| group.rows).sum();
+        self.sections.iter().try_for_each(|section| self.verify_section(section, rows))?;
         let mut last = None;
         for (group, summary) in self.summaries.iter().enumerate() {
             let mut reader = self.group(group, &projection);
@@ -386,6 +412,28 @@ impl TableSegmentReader {
 impl TableSegmentReader {
     pub(super) fn chunk(&self, group: usize, index: usize) -> &Chunk {
         &self.chunks[group][index]
+    }
+
+    /// The section of a column, and of its rows the first of a group.
+    pub(super) fn section_of(&self, group: usize, column: usize) -> Result<(&Section, usize)> {
+        Ok((self.section(group, column)?, self.starts[group]))
+    }
+
+    fn section(&self, group: usize, column: usize) -> Result<&Section> {
+        self.sections.iter().find(|section| section.column == column).ok_or_else(|| self.undecodable(group, column))
+    }
+
+    /// Bytes that the cache may hold.
+    pub(super) fn cache_bytes(&self) -> u64 {
+        self.cached.cache().capacity_bytes() as u64
+    }
+
+    /// Reads and parses a block of a dense section.
+    pub(super) fn read_dense_block(&self, blocks: &Blocks, index: usize, reference: &[u8], keep: bool) -> Result<Arc<Block>> {
+        let (offset, length) = blocks.extent(index);
+        let number = blocks.first + index as u32;
+        let content = self.frames.dense_content(&self.frames.bytes(offset, length)?, number, reference)?;
+        self.keep_block(number, content, BlockKind::Strings, keep)
     }
 
     pub(super) fn assigned(&self) -> Csn {
@@ -449,18 +497,19 @@ impl TableSegmentReader {
             Form::Blocks(blocks) | Form::Dictionary(blocks) | Form::Symbols(blocks) => {
                 self.damaged(blocks.first, "values do not decode")
             }
-            Form::Null | Form::Constant(_) => self.frames.corrupt(BlockName::Footer, "values do not decode"),
+            Form::Null | Form::Constant(_) | Form::Dense => self.frames.corrupt(BlockName::Footer, "values do not decode"),
         }
     }
 }
 
 /// Blocks of all chunks, whose numbers follow each other.
-fn block_count(chunks: &[Vec<Chunk>]) -> usize {
+fn block_count(chunks: &[Vec<Chunk>], sections: &[Section]) -> usize {
     let count = |chunk: &Chunk| match &chunk.form {
         Form::Blocks(blocks) | Form::Dictionary(blocks) | Form::Symbols(blocks) => blocks.ends.len(),
-        Form::Null | Form::Constant(_) => 0,
+        Form::Null | Form::Constant(_) | Form::Dense => 0,
     };
-    chunks.iter().flatten().map(count).sum()
+    let of_section = |s: &Section| s.reference.ends.len() + s.ordinals.ends.len() + s.blocks.ends.len();
+    chunks.iter().flatten().map(count).sum::<usize>() + sections.iter().map(of_section).sum::<usize>()
 }
 
 /// The blocks that the last value of a column came from, with their numbers.

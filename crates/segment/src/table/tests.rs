@@ -412,7 +412,7 @@ fn nonsense_content_does_not_panic() {
                 let mut bad = content.clone();
                 bad[at] = value;
                 let read = match which {
-                    3 => directory::TableDirectory::decode(&bad, frames.blocks_end()).map(|_| ()),
+                    3 => directory::TableDirectory::decode(&bad, frames.version, frames.blocks_end()).map(|_| ()),
                     2 => StringBlock::parse(bad).map(|block| {
                         let rows = block.rows().min(1000);
                         let (mut out, mut validity) = (ByteStrings::default(), None);

@@ -3,11 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use melba_toast::frame::{Density, density};
 use melba_types::{Batch, Bitmap, Column, ColumnData, Csn, Kind, RowId};
 use melba_vfs::Directory;
 
 use super::chunk::Learnt;
-use super::directory::{Group, TableDirectory};
+use super::dense::DenseColumns;
+use super::directory::{Group, Section, TableDirectory};
 use super::encoder::RawGroup;
 use super::long::LongChunk;
 use super::pool::{EncoderPool, PooledFile};
@@ -23,6 +25,7 @@ pub struct TableSegmentWriter {
     group: RawGroup,
     sink: Sink,
     raw_bytes: u64,
+    waiting_bytes: u64,
     last: Option<(RowId, Csn)>,
 }
 
@@ -35,6 +38,7 @@ enum Sink {
         learnt: Learnt,
         /// The only column of the group that is being collected, if its values are long.
         long: Option<Box<LongChunk>>,
+        dense: Option<DenseColumns>,
     },
     Pool {
         of: Pooled,
@@ -46,6 +50,7 @@ enum Sink {
 pub(super) struct SegmentEnd {
     kinds: Vec<Kind>,
     raw_bytes: u64,
+    waiting_bytes: u64,
 }
 
 /// A segment whose rows have all been given; see `TableSegmentWriter::finish_later`.
@@ -74,7 +79,8 @@ impl TableSegmentWriter {
     /// Creates the file `name`, which must not exist, for rows of `kinds`.
     pub fn create(directory: &dyn Directory, name: &str, kinds: &[Kind], options: &TableOptions) -> Result<TableSegmentWriter> {
         let frames = FrameWriter::create(directory, name, &TABLE_MAGIC)?;
-        let sink = Sink::Here { frames, groups: Vec::new(), learnt: Learnt::default(), long: None };
+        let dense = DenseColumns::new(kinds, options);
+        let sink = Sink::Here { frames, groups: Vec::new(), learnt: Learnt::default(), long: None, dense };
         Ok(TableSegmentWriter::new(kinds, options, sink))
     }
 
@@ -93,7 +99,7 @@ impl TableSegmentWriter {
 
     fn new(kinds: &[Kind], options: &TableOptions, sink: Sink) -> TableSegmentWriter {
         let group = RawGroup::new(kinds);
-        TableSegmentWriter { options: *options, kinds: kinds.to_vec(), group, sink, raw_bytes: 0, last: None }
+        TableSegmentWriter { options: *options, kinds: kinds.to_vec(), group, sink, raw_bytes: 0, waiting_bytes: 0, last: None }
     }
 
     /// Appends row versions. `deleted` marks tombstones (`None`: none), whose values are ignored (and best given as null).
@@ -145,7 +151,11 @@ impl TableSegmentWriter {
         let is_first = self.group.rows() == 0;
         self.check_order(&[row_id], CsnSource::Uniform(csn), 0..1);
         self.group.append_hidden(&[row_id], std::iter::once(csn), parts.is_none().then(|| std::iter::once(true)));
-        if let Sink::Here { frames, long, .. } = &mut self.sink {
+        let first_part = parts.and_then(|parts| parts.first()).copied().unwrap_or_default();
+        if self.kinds[0] == Kind::Frame && density(first_part) == Density::Waiting {
+            self.waiting_bytes += bytes as u64;
+        }
+        if let Sink::Here { frames, long, dense: None, .. } = &mut self.sink {
             if is_first && bytes >= self.options.block_bytes {
                 *long = Some(Box::new(LongChunk::begin(frames.buffer())));
             }
@@ -155,6 +165,11 @@ impl TableSegmentWriter {
         }
         self.group.columns[0].append_bytes(parts);
         Ok(())
+    }
+
+    /// Bytes of values that wait in memory for the segment's end.
+    pub fn spooled_bytes(&self) -> usize {
+        if let Sink::Here { dense: Some(dense), .. } = &self.sink { dense.memory_bytes() } else { 0 }
     }
 
     /// The chunk of long values that the group has, if it does.
@@ -230,11 +245,15 @@ impl TableSegmentWriter {
     fn flush_group(&mut self) -> Result<()> {
         self.raw_bytes += (self.group_bytes() + self.group.rows() * 8) as u64;
         match &mut self.sink {
-            Sink::Here { frames, groups, learnt, long } => {
+            Sink::Here { frames, groups, learnt, long, dense } => {
                 let summary = self.group.summary();
                 let mut chunks = Vec::with_capacity(self.group.chunks());
                 chunks.extend(long.take().map(|long| long.finish()));
                 for at in chunks.len()..self.group.chunks() {
+                    if let Some(dense) = dense.as_mut().and_then(|dense| dense.of(at)) {
+                        chunks.push(self.group.columns[at].write_dense(dense));
+                        continue;
+                    }
                     chunks.push(self.group.encode_chunk(at, learnt, frames.buffer(), &self.options));
                     frames.flush_full()?;
                 }
@@ -262,9 +281,15 @@ impl TableSegmentWriter {
         if self.group.rows() > 0 {
             self.flush_group()?;
         }
-        let end = SegmentEnd { kinds: self.kinds, raw_bytes: self.raw_bytes };
+        let mut end = SegmentEnd { kinds: self.kinds, raw_bytes: self.raw_bytes, waiting_bytes: self.waiting_bytes };
         match self.sink {
-            Sink::Here { frames, groups, .. } => end.write(frames, groups).map(Finishing::Done),
+            Sink::Here { mut frames, groups, dense, .. } => {
+                let sections = dense.map(|dense| dense.finish(&mut frames)).transpose()?.unwrap_or_default();
+                if !sections.is_empty() {
+                    end.waiting_bytes = 0;
+                }
+                end.write(frames, groups, sections).map(Finishing::Done)
+            }
             Sink::Pool { of, groups } => {
                 of.pool.end(&of.file, groups, end);
                 Ok(Finishing::Pooled(of))
@@ -291,7 +316,7 @@ impl Finishing {
 
 impl SegmentEnd {
     /// Writes the footer and makes the file durable.
-    pub fn write(self, frames: FrameWriter, groups: Vec<Group>) -> Result<SegmentMeta> {
+    pub fn write(self, frames: FrameWriter, groups: Vec<Group>, sections: Vec<Section>) -> Result<SegmentMeta> {
         let summaries = groups.iter().map(|group| &group.summary);
         let mut meta = SegmentMeta {
             rows: summaries.clone().map(|g| g.rows as u64).sum(),
@@ -302,9 +327,11 @@ impl SegmentEnd {
             row_id_max: summaries.clone().next_back().map_or(RowId(0), |g| g.row_id_max),
             csn_min: summaries.clone().map(|g| g.csn_min).min().unwrap_or_default(),
             csn_max: summaries.map(|g| g.csn_max).max().unwrap_or_default(),
+            waiting_bytes: self.waiting_bytes,
+            dense_bytes: sections.iter().map(|section| section.raw_bytes).sum(),
             footer_crc: 0,
         };
-        let footer = TableDirectory { kinds: self.kinds, meta, groups }.encode();
+        let footer = TableDirectory { kinds: self.kinds, meta, groups, sections }.encode();
         (meta.stored_bytes, meta.footer_crc) = frames.finish(&footer, &TABLE_MAGIC)?;
         Ok(meta)
     }

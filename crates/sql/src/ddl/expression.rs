@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Column, ObjectAddress, Relation};
+use melba_toast::Method;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{Node, TypeName};
 
@@ -129,16 +130,14 @@ impl Ddl<'_> {
 
     /// The code of a COMPRESSION clause.
     pub fn compression_method(&self, name: &str, column: &Column) -> Result<u8> {
-        let code = match name {
-            "default" => return Ok(0),
-            "pglz" => b'p',
-            "lz4" => b'l',
-            "zstd" => b'z',
-            "dense" => return Err(melba_types::DbError::unsupported("compression method \"dense\"")),
-            other => bail!(INVALID_PARAMETER_VALUE, "invalid compression method \"{other}\""),
+        if name == "default" {
+            return Ok(0);
+        }
+        let Some(method) = Method::from_name(name) else {
+            bail!(INVALID_PARAMETER_VALUE, "invalid compression method \"{name}\"");
         };
         self.check_compressible(column.ty)?;
-        Ok(code)
+        Ok(method.letter())
     }
 
     /// Refuses types whose values are all short.

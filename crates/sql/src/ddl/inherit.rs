@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use melba_catalog::{Column, Constraint as Row, ConstraintKind, ObjectAddress, Persistence, Relation, RelationKind};
 use melba_engine::RelationLockMode;
+use melba_toast::Method;
 use melba_types::{Datum, DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{ConstrType, Constraint, Node, node::Node as N};
 
@@ -415,12 +416,7 @@ fn check_same_storage(what: &str, a: &Column, b: &Column) -> Result<()> {
 }
 
 fn compression_word(method: u8) -> &'static str {
-    match method {
-        b'p' => "pglz",
-        b'l' => "lz4",
-        b'z' => "zstd",
-        _ => "dense",
-    }
+    Method::from_letter(method).map_or("default", Method::name)
 }
 
 /// The method of a column of which another definition may say none.

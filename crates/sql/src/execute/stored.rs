@@ -83,6 +83,12 @@ impl ExecContext {
         }
     }
 
+    /// Whether a value of a dense column is in a dense block already, by its first frame.
+    pub fn is_dense(&self, external: &External) -> Result<bool> {
+        let is_dense = |row: &[u8]| frame::density(row) == frame::Density::Dense;
+        Ok(self.transaction().with_frame(self.view(), external.tree, external.first, is_dense)?)
+    }
+
     fn wrong_length(&self, external: &External) -> DbError {
         damaged(format!("the frames of value {} in toast tree {} have another length", external.first, external.tree))
     }

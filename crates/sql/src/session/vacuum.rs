@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use melba_catalog::{Relation, RelationKind, Storage, acl};
 use melba_engine::{LockTag, RelationLockMode, Wait};
+use melba_toast::Method;
 use melba_types::{Result, SqlState, bail, err};
 use pg_query::protobuf::{DefElem, RangeVar, VacuumRelation, VacuumStmt, node::Node as N};
 
@@ -149,7 +150,17 @@ impl Options {
                 bail!(DUPLICATE_COLUMN, "column \"{column}\" of relation \"{name}\" appears more than once");
             }
         }
-        Ok(())
+        self.condense(ddl, relation)
+    }
+
+    /// Makes the values of dense columns dense at once, which merges do when there is time.
+    fn condense(&self, ddl: &Ddl<'_>, relation: &Relation) -> Result<()> {
+        let is_dense = relation.columns.iter().any(|c| !c.dropped && c.compression == Method::Dense.letter());
+        let by_default = || ddl.session.setting("default_toast_compression").as_deref() == Some(Method::Dense.name());
+        match relation.storage {
+            Storage::Tree(tree) if self.vacuum && (is_dense || by_default()) => Ok(ddl.tx.cluster().engine.condense(tree)?),
+            _ => Ok(()),
+        }
     }
 
     /// Waits for the relation's lock; false: others hold it, and SKIP LOCKED was said.

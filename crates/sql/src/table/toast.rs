@@ -69,12 +69,7 @@ impl ToastTarget {
                 b'm' => Strategy::Main,
                 _ => Strategy::Plain,
             },
-            method: match c.compression {
-                b'p' => Some(Method::Pglz),
-                b'l' => Some(Method::Lz4),
-                b'z' => Some(Method::Zstd),
-                _ => None,
-            },
+            method: Method::from_letter(c.compression),
             level: option(&c.options, "compression_level").unwrap_or(ZSTD_LEVEL),
         };
         let columns: Vec<ToastColumn> = relation.columns.iter().map(column).collect();

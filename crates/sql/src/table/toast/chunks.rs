@@ -9,7 +9,7 @@ use std::ops::{Range, RangeInclusive};
 use melba_catalog::Storage;
 use melba_engine::TableScan;
 use melba_functions::varlena::HEADER_BYTES;
-use melba_toast::{External, Method, Stored, frame};
+use melba_toast::{External, Stored, frame};
 use melba_types::{ByteStrings, Column, ColumnData, Datum, DbError, Oid, Result, RowId};
 
 use crate::execute::{ExecContext, stored::parse};
@@ -102,14 +102,8 @@ impl ChunkScan {
 
 impl Chunks {
     fn of(external: External) -> Chunks {
-        let bytes = external.method.map_or(Vec::new(), |method| {
-            let code = match method {
-                Method::Pglz => 0,
-                Method::Lz4 => 1,
-                Method::Zstd => 2,
-            };
-            (external.raw_bytes | code << 30).to_le_bytes().to_vec()
-        });
+        let bytes =
+            external.method.map_or(Vec::new(), |method| (external.raw_bytes | method.toast_id() << 30).to_le_bytes().to_vec());
         let left = external.stored_bytes as usize + if bytes.is_empty() { 0 } else { HEADER_BYTES };
         Chunks { frames: 0..external.frames(), external, bytes, at: 0, left, number: 0 }
     }
@@ -128,7 +122,7 @@ impl Chunks {
             ctx.check_interrupt()?;
             self.bytes.drain(..std::mem::take(&mut self.at));
             let bytes = &mut self.bytes;
-            let append = |row: &[u8]| bytes.extend_from_slice(&row[row.len() - frame::stream_bytes(&[row])..]);
+            let append = |row: &[u8]| frame::stream_as_written(row, bytes);
             ctx.transaction().with_frame(ctx.view(), self.external.tree, RowId(self.external.first.0 + frame), append)?;
         }
         let start = self.at;

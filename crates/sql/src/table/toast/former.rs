@@ -240,7 +240,7 @@ impl RowFormer {
         if let (Some(method), 0..=1) = (external.method, external.frames()) {
             let mut form = Vec::new();
             Inline::begin(method, external.raw_bytes, external.characters, &mut form);
-            let append = |bytes: &[u8]| form.extend_from_slice(&bytes[bytes.len() - frame::stream_bytes(&[bytes])..]);
+            let append = |bytes: &[u8]| frame::stream_as_written(bytes, &mut form);
             ctx.transaction().with_frame(ctx.view(), external.tree, external.first, append)?;
             return Ok(Some(Value::Inline(Cow::Owned(form))));
         }
@@ -286,7 +286,9 @@ impl RowFormer {
             Part::Plain(bytes) | Part::Compressed(bytes) => bytes,
             _ => 0,
         };
-        if bytes > target_bytes {
+        // What is to become dense must be where it meets its like: among the frames.
+        let is_dense = matches!(&candidate.value, Value::Inline(form) if form.first() == Some(&(Method::Dense as u8)));
+        if bytes > target_bytes || is_dense {
             self.move_out(ctx, target, candidate, formed)?;
         }
         Ok(())
@@ -372,8 +374,10 @@ impl RowFormer {
                 let first = txn.reserve_frames(target.tree, other.rows(), other.stored_bytes as usize)?;
                 for i in 0..other.rows() {
                     ctx.check_interrupt()?;
-                    let copy = txn.with_frame(ctx.view(), other.tree, RowId(other.first.0 + i), <[u8]>::to_vec)?;
-                    txn.put_frame(target.tree, RowId(first.0 + i), &[&copy])?;
+                    self.buffer.clear();
+                    let copy = |row: &[u8]| frame::copy_as_written(row, &mut self.buffer);
+                    txn.with_frame(ctx.view(), other.tree, RowId(other.first.0 + i), copy)?;
+                    txn.put_frame(target.tree, RowId(first.0 + i), &[&self.buffer])?;
                 }
                 External { tree: target.tree, first, ..*other }
             }

@@ -1,0 +1,171 @@
+//! Writing the dense section of a column: all of its values in a segment, in blocks of similar ones that share a reference
+//! (`melba_toast::dense`, docs/design/dense.md). Values wait in memory until the segment ends.
+
+use melba_toast::dense::{BlockEncoder, DenseOptions, Plan, PlannedBlock, Spool, Treatment};
+use melba_toast::frame::{Density, densify, density};
+use melba_types::{Bitmap, ByteStrings};
+
+use super::TableOptions;
+use super::chunk::BlockList;
+use super::directory::{Blocks, Section};
+use crate::encoding::{strings, words};
+use crate::error::{BlockName, Result};
+use crate::frame::{Codec, FrameWriter};
+
+/// Raw bytes of blocks of ordinals.
+const ORDINAL_BLOCK_BYTES: usize = 8 << 10;
+/// What compresses the reference itself: a window of 8 MB.
+const REFERENCE_CODEC: Codec = Codec::Zstd(17);
+
+/// The values of a column that is being written.
+pub(super) struct DenseColumn {
+    column: usize,
+    spool: Spool,
+    /// Rows that are not null: each has a value in the spool.
+    validity: Bitmap,
+    /// Values that are not in stored form.
+    plain: Bitmap,
+    scratch: Vec<u8>,
+}
+
+impl DenseColumn {
+    pub fn new(column: usize) -> DenseColumn {
+        let (validity, plain) = (Bitmap::default(), Bitmap::default());
+        DenseColumn { column, spool: Spool::default(), validity, plain, scratch: Vec::new() }
+    }
+
+    /// Bytes in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.spool.memory_bytes()
+    }
+
+    /// Takes a row group's frames, of which null ones are `None` in `validity`.
+    pub fn append_frames(&mut self, frames: &ByteStrings, validity: Option<&Bitmap>) {
+        for row in 0..frames.len() {
+            let valid = validity.is_none_or(|validity| validity.get(row));
+            self.validity.push(valid);
+            if valid {
+                self.append_frame(frames.get(row));
+            }
+        }
+    }
+
+    fn append_frame(&mut self, frame: &[u8]) {
+        self.plain.push(true);
+        match density(frame) {
+            Density::Dense => self.spool.push(frame, Treatment::Dense),
+            Density::Waiting => {
+                self.scratch.clear();
+                match densify(frame, &mut self.scratch) {
+                    Ok(()) => self.spool.push(&self.scratch, Treatment::Dense),
+                    // Whoever reads it hears of it.
+                    Err(_) => self.spool.push(frame, Treatment::AsIs),
+                }
+            }
+            Density::Foreign => self.spool.push(frame, Treatment::AsIs),
+        }
+    }
+
+    /// Writes the section.
+    pub fn finish(mut self, frames: &mut FrameWriter, options: &DenseOptions) -> Result<Section> {
+        self.spool.close();
+        let plan = Plan::of(&self.spool, options).map_err(|_| frames.corrupt(BlockName::Footer, "values changed in memory"))?;
+        let mut reference = BlockList::new(frames.buffer());
+        if !plan.reference.is_empty() {
+            reference.note(frames.block(&plan.reference, REFERENCE_CODEC)?);
+        }
+        let ordinals = self.write_ordinals(&plan, frames)?;
+        let mut encoder = BlockEncoder::new(&plan.reference, plan.effort);
+        let mut list = BlockList::new(frames.buffer());
+        let mut firsts = vec![0];
+        for block in &plan.blocks {
+            let content = self.content(block, frames)?;
+            let length = match block.treatment {
+                Treatment::Dense => frames.dense_block(&content, &mut encoder)?,
+                Treatment::AsIs => frames.plain_block(&[&content])?,
+            };
+            list.note(length);
+            firsts.push(firsts[firsts.len() - 1] + block.values.len() as u32);
+        }
+        Ok(Section {
+            column: self.column,
+            raw_bytes: self.spool.raw_bytes(),
+            reference: reference.finish(0),
+            ordinals,
+            blocks: list.finish(0),
+            firsts,
+        })
+    }
+
+    /// Writes for every row which of the section's values is its own.
+    fn write_ordinals(&self, plan: &Plan, frames: &mut FrameWriter) -> Result<Blocks> {
+        let mut of_value = vec![0; self.spool.len()];
+        for (ordinal, value) in plan.blocks.iter().flat_map(|block| &block.values).enumerate() {
+            of_value[*value as usize] = ordinal as i64;
+        }
+        let mut value = 0;
+        let mut previous = 0;
+        let rows: Vec<i64> = (0..self.validity.len())
+            .map(|row| {
+                if self.validity.get(row) {
+                    previous = of_value[value];
+                    value += 1;
+                }
+                previous
+            })
+            .collect();
+        let shift = (ORDINAL_BLOCK_BYTES * 8 / 24).ilog2() as u8;
+        let mut list = BlockList::new(frames.buffer());
+        let mut content = Vec::new();
+        for (at, block) in rows.chunks(1 << shift).enumerate() {
+            content.clear();
+            words::encode(block, Some(&self.validity), at << shift, &mut content);
+            list.note(frames.block(&content, Codec::None)?);
+        }
+        Ok(list.finish(shift))
+    }
+
+    /// The content of a block.
+    fn content(&self, block: &PlannedBlock, frames: &FrameWriter) -> Result<Vec<u8>> {
+        let mut reader = self.spool.reader();
+        let (mut values, mut plain) = (ByteStrings::default(), Bitmap::default());
+        for value in &block.values {
+            let bytes = reader.get(*value as usize);
+            values.push(bytes.map_err(|_| frames.corrupt(BlockName::Footer, "values changed in memory"))?);
+            plain.push(self.plain.get(*value as usize));
+        }
+        let plain = (plain.count_ones() < plain.len()).then_some(&plain);
+        let mut content = Vec::new();
+        strings::encode(&values, None, plain, 0..values.len(), &mut content);
+        Ok(content)
+    }
+}
+
+/// What a writer makes dense, and how.
+pub(super) struct DenseColumns {
+    options: DenseOptions,
+    columns: Vec<DenseColumn>,
+}
+
+impl DenseColumns {
+    /// Of a segment with these options; the columns that hold frames are dense.
+    pub fn new(kinds: &[melba_types::Kind], options: &TableOptions) -> Option<DenseColumns> {
+        let frames = kinds.iter().enumerate().filter(|(_, kind)| **kind == melba_types::Kind::Frame);
+        let columns: Vec<DenseColumn> = frames.map(|(column, _)| DenseColumn::new(column)).collect();
+        options.dense.filter(|_| !columns.is_empty()).map(|options| DenseColumns { options, columns })
+    }
+
+    pub fn of(&mut self, column: usize) -> Option<&mut DenseColumn> {
+        self.columns.iter_mut().find(|dense| dense.column == column)
+    }
+
+    /// Bytes in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.columns.iter().map(DenseColumn::memory_bytes).sum()
+    }
+
+    /// Writes the sections.
+    pub fn finish(self, frames: &mut FrameWriter) -> Result<Vec<Section>> {
+        self.columns.into_iter().map(|column| column.finish(frames, &self.options)).collect()
+    }
+}

@@ -1,0 +1,173 @@
+//! Dense sections: what was given comes back, whichever way it is read, and damage costs what it hits.
+
+use std::sync::Arc;
+
+use melba_toast::dense::{DenseOptions, Effort};
+use melba_toast::{Method, frame};
+use melba_types::{Column, Csn, Datum, Kind, RowId};
+use melba_vfs::{Directory, OsDirectory};
+
+use super::*;
+use crate::error::BlockName;
+use crate::{BlockCache, SegmentError};
+
+/// Pages that share a template, each with something of its own.
+fn page(n: u64) -> Vec<u8> {
+    let word = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+    let template =
+        |from: u64| (from..from + 120).map(|i| format!("<p class=\"{}\">{}</p>\n", word(i), word(i + 7))).collect::<String>();
+    format!("{}<b>{} {}</b>{}", template(0), word(n + 1000), word(n + 2000), template(200 + n % 3)).into_bytes()
+}
+
+/// A frame of a row: most of a dense column, some of another, some that are a table of characters, or nothing.
+fn row_of(n: u64) -> Option<Vec<u8>> {
+    let method = match n % 10 {
+        3 => Some(Method::Lz4),
+        4 => None,
+        5 => return Some(vec![n as u8, 0, 1, 0]),
+        6 => return None,
+        _ => Some(Method::Dense),
+    };
+    let mut out = Vec::new();
+    frame::encode(method, 3, &page(n), &mut out);
+    Some(out)
+}
+
+/// What reading a row must give: bytes that decode to the same.
+fn is_row(n: u64, found: Option<&[u8]>) -> bool {
+    let (Some(given), Some(found)) = (row_of(n), found) else { return row_of(n).is_none() && found.is_none() };
+    if n % 10 < 3 || n % 10 > 6 {
+        let mut raw = Vec::new();
+        frame::density(found) == frame::Density::Dense && frame::decode(found, &mut raw).is_ok() && raw == page(n)
+    } else {
+        given == found
+    }
+}
+
+fn write(directory: &OsDirectory, rows: u64, dense: Option<DenseOptions>) -> SegmentMeta {
+    let options = TableOptions { group_rows: 64, dense, ..TableOptions::default() };
+    let mut writer = TableSegmentWriter::create(directory, "d", &[Kind::Frame], &options).unwrap();
+    for n in 0..rows {
+        let row = row_of(n);
+        let parts = row.as_deref().map(|row| [row]);
+        writer.append_bytes(RowId(n * 2 + 1), Csn(9), parts.as_ref().map(|parts| &parts[..])).unwrap();
+    }
+    assert_eq!(writer.spooled_bytes() > 0, dense.is_some() && rows > 64);
+    writer.finish().unwrap()
+}
+
+fn options() -> Option<DenseOptions> {
+    Some(DenseOptions { reference_bytes_max: 64 << 10, block_bytes: 32 << 10, effort: Effort::Normal })
+}
+
+fn open(directory: &OsDirectory) -> crate::Result<Arc<TableSegmentReader>> {
+    TableSegmentReader::open(directory, "d", &BlockCache::new(8 << 20))
+}
+
+fn folder() -> (tempfile::TempDir, OsDirectory) {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = OsDirectory::open(folder.path()).unwrap();
+    (folder, directory)
+}
+
+#[test]
+fn dense_values_come_back_by_every_way() {
+    let (_folder, directory) = folder();
+    let rows = 300;
+    let waiting = write(&directory, rows, None);
+    assert!(waiting.waiting_bytes > 200_000 && waiting.dense_bytes == 0);
+    directory.remove("d").unwrap();
+    let meta = write(&directory, rows, options());
+    assert!(meta.dense_bytes > 1_500_000 && meta.waiting_bytes == 0);
+    let segment = open(&directory).unwrap();
+    assert_eq!(*segment.meta(), meta);
+    segment.verify().unwrap();
+    for n in 0..rows {
+        let found = segment.find(RowId(n * 2 + 1), Csn(9)).unwrap().expect("the row is there");
+        assert_eq!(found.tombstone, row_of(n).is_none());
+        let same = segment.with_bytes(found.position, 0, |bytes| is_row(n, Some(bytes))).unwrap();
+        assert!(same.unwrap_or(is_row(n, None)), "row {n}");
+        let mut out = [Column::with_capacity(Kind::Frame, 1)];
+        segment.read_row(found.position, &[0], &mut out).unwrap();
+        assert!(out[0].is_null(0) == row_of(n).is_none() && (out[0].is_null(0) || is_row(n, Some(out[0].get(0).as_bytes()))));
+    }
+    let mut n = 0;
+    for group in 0..segment.row_groups().len() {
+        let data = segment.read_group(group, &[0]).unwrap();
+        let column = data.columns[0].as_ref().expect("the column is there");
+        for at in 0..data.row_ids.len() {
+            let value = column.get(at);
+            assert!(is_row(n, (!column.is_null(at)).then(|| value.as_bytes())), "row {n}");
+            n += 1;
+        }
+    }
+    assert_eq!(n, rows);
+}
+
+#[test]
+fn dense_values_take_less() {
+    let (_folder, directory) = folder();
+    let waiting = write(&directory, 300, None).stored_bytes;
+    directory.remove("d").unwrap();
+    let dense = write(&directory, 300, options()).stored_bytes;
+    // A fifth of the rows is stored as it comes.
+    assert!(dense * 2 < waiting, "{waiting} bytes became {dense}");
+}
+
+#[test]
+fn a_segment_without_values_has_a_section_all_the_same() {
+    let (_folder, directory) = folder();
+    let options = TableOptions { dense: options(), ..TableOptions::default() };
+    let mut writer = TableSegmentWriter::create(&directory, "d", &[Kind::Frame], &options).unwrap();
+    writer.append_bytes(RowId(1), Csn(1), None).unwrap();
+    writer.finish().unwrap();
+    let segment = open(&directory).unwrap();
+    segment.verify().unwrap();
+    assert!(segment.read_group(0, &[0]).unwrap().columns[0].as_ref().expect("the column is there").is_null(0));
+}
+
+#[test]
+fn a_damaged_block_costs_its_values_alone() {
+    let (folder, directory) = folder();
+    let rows = 300;
+    write(&directory, rows, options());
+    let path = folder.path().join("d");
+    let sound = std::fs::read(&path).unwrap();
+    let mut least = rows;
+    for at in (0..sound.len()).step_by(1009) {
+        let mut bytes = sound.clone();
+        bytes[at] ^= 0x10;
+        std::fs::write(&path, &bytes).unwrap();
+        let Ok(segment) = open(&directory) else { continue };
+        let error = segment.verify().expect_err("every byte is checked");
+        assert!(matches!(error, SegmentError::Corrupt { block: BlockName::Data(_), .. }), "{error}");
+        let mut lost = 0;
+        for n in 0..rows {
+            let Ok(Some(found)) = segment.find(RowId(n * 2 + 1), Csn(9)) else { continue };
+            match segment.with_bytes(found.position, 0, |bytes| is_row(n, Some(bytes))) {
+                Ok(same) => assert!(same.unwrap_or(true), "row {n} is wrong"),
+                Err(_) => lost += 1,
+            }
+        }
+        least = least.min(lost.max(1));
+    }
+    assert!(least < rows / 10, "at best {least} rows of {rows} are lost");
+}
+
+/// A file as version 2 wrote it: the annotated table segment of docs/design/segment.md at that time.
+#[test]
+fn segments_of_version_2_are_read() {
+    const FILE: &str = "4d454c424154414202000000882028ea110000009f0a12ae0001030002030e001800000000000000000a0000004ae7ce\
+        c100010300000302808008420000007e9970360001020300240103050501030001030505010003010e12021001190003\
+        010206021001120001010a0a010805000000000000000001010000010800000000000000003b000000000000004a0000\
+        00c9696f3f4d454c4241544142";
+    let digits: Vec<u8> = FILE.bytes().filter(|b| b.is_ascii_hexdigit()).collect();
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    let bytes: Vec<u8> = digits.chunks(2).map(byte).collect();
+    let (folder, directory) = folder();
+    std::fs::write(folder.path().join("d"), bytes).unwrap();
+    let segment = open(&directory).unwrap();
+    segment.verify().unwrap();
+    let column = segment.read_group(0, &[0]).unwrap().columns[0].clone().expect("the column is there");
+    assert_eq!((0..3).map(|i| column.get(i)).collect::<Vec<_>>(), [Datum::Int4(7), Datum::Int4(9), Datum::Int4(8)]);
+}

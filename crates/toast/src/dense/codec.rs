@@ -1,0 +1,68 @@
+//! Blocks compressed against a reference: zstd frames with the reference as raw dictionary.
+//!
+//! The library takes a dictionary of its own format for one: so a reference never begins with that format's magic number. Its first byte
+//! is always 0.
+
+use std::cell::RefCell;
+
+use zstd_safe::{CCtx, CDict, DCtx};
+
+use crate::zstd::with_room;
+use crate::{CodecError, room};
+
+use super::Effort;
+
+/// The least reference that zstd takes for one.
+pub const REFERENCE_BYTES_MIN: usize = 8;
+
+thread_local! {
+    // Of its own: a context keeps the size of what it was used for.
+    static DECOMPRESSION: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
+}
+
+/// Compresses blocks against a reference, whose tables are built once.
+pub struct BlockEncoder {
+    context: CCtx<'static>,
+    dictionary: Option<CDict<'static>>,
+    level: i32,
+}
+
+impl BlockEncoder {
+    /// An encoder for blocks that share a reference; without one when that is too short.
+    ///
+    /// # Panics
+    /// When the reference does not begin with 0: a bug of ours.
+    pub fn new(reference: &[u8], effort: Effort) -> BlockEncoder {
+        let dictionary = (reference.len() >= REFERENCE_BYTES_MIN).then(|| {
+            assert!(reference[0] == 0, "a reference begins with 0");
+            CDict::create(reference, effort.level())
+        });
+        BlockEncoder { context: CCtx::create(), dictionary, level: effort.level() }
+    }
+
+    /// Appends the compressed content; false, with `out` as it was, when that would not be at most `most` bytes.
+    #[must_use]
+    pub fn encode(&mut self, content: &[u8], most: usize, out: &mut Vec<u8>) -> bool {
+        // SAFETY: the library returns how many bytes it has written.
+        let written = unsafe {
+            room::append(out, most, |room| {
+                with_room(room, |room| match &self.dictionary {
+                    Some(dictionary) => self.context.compress_using_cdict(room, content, dictionary),
+                    None => self.context.compress(room, content, self.level),
+                })
+            })
+        };
+        written.is_ok()
+    }
+}
+
+/// Decompresses a block into `target`, which is as long as its content.
+///
+/// # Errors
+/// `Malformed` when the stream does not fill the target.
+pub fn decode_block(reference: &[u8], stream: &[u8], target: &mut [u8]) -> Result<(), CodecError> {
+    let bytes = target.len();
+    let written = DECOMPRESSION
+        .with_borrow_mut(|context| with_room(room::of(target), |room| context.decompress_using_dict(room, stream, reference)));
+    if written == Ok(bytes) { Ok(()) } else { Err(CodecError::Malformed) }
+}

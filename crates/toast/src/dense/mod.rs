@@ -1,0 +1,67 @@
+//! Dense storage: values of a column compressed against each other, read one at a time.
+//!
+//! A *section* holds many values of one column. It has a *reference*, some megabytes of content that many of its values share, and
+//! *blocks*, each of one or more similar values, compressed against the reference by zstd. Reading a value takes its block and the
+//! reference, which a process decodes once. docs/design/dense.md says why, with measurements.
+//!
+//! Making a section takes three steps:
+//! 1. Values come in the order of their rows and wait, compressed by lz4 (`Spool`).
+//! 2. A plan chooses the reference and which values share a block (`Plan::of`): `chunks` cuts values where their content says, so
+//!    that equal content gives equal chunks wherever it lies; `reference` takes the content that is wanted most; `order` puts similar
+//!    values side by side.
+//! 3. Blocks are compressed (`BlockEncoder`) by whoever writes them.
+//!
+//! All of it is pure code, and the same values give the same bytes.
+
+mod chunks;
+mod codec;
+mod order;
+mod plan;
+mod reference;
+mod spool;
+
+pub use codec::{BlockEncoder, REFERENCE_BYTES_MIN, decode_block};
+pub use plan::{Plan, PlannedBlock};
+pub use spool::{Spool, Treatment};
+
+/// How a section is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DenseOptions {
+    /// Most bytes of the reference, decoded: readers keep it in memory.
+    pub reference_bytes_max: usize,
+    /// Raw bytes of a block of several values: what reading one of them decodes.
+    pub block_bytes: usize,
+    /// How much time is spent.
+    pub effort: Effort,
+}
+
+impl Default for DenseOptions {
+    fn default() -> DenseOptions {
+        DenseOptions { reference_bytes_max: 8 << 20, block_bytes: 256 << 10, effort: Effort::High }
+    }
+}
+
+/// How much time compression may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// Little memory: tables of some 20 MB instead of 100 MB for the largest references.
+    Low,
+    /// About 30 MB/s of raw bytes a core.
+    Normal,
+    /// As `Normal`, but some 3 MB/s where a sample of the blocks becomes smaller by a fiftieth.
+    High,
+}
+
+impl Effort {
+    /// zstd's level: the fastest of the lazy strategies' densest, and the first of the optimal parsers.
+    pub(crate) fn level(self) -> i32 {
+        match self {
+            Effort::Low => 9,
+            Effort::Normal => 12,
+            Effort::High => 16,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

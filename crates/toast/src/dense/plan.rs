@@ -1,0 +1,135 @@
+//! The plan of a section: its reference, and which values share a block.
+
+use super::chunks;
+use super::order::{by_similarity, sketch};
+use super::reference::{AllChunks, choose};
+use super::{BlockEncoder, DenseOptions, Effort, Spool, Treatment};
+use crate::CodecError;
+
+/// Chunks of a section, about: they are in memory while it is planned, some 40 bytes each.
+const CHUNKS_MAX: u64 = 512 << 10;
+/// A chunk has at least `1 << 6` bytes on average, of short values 16.
+const CHUNK_BITS: std::ops::RangeInclusive<u32> = 6..=12;
+const SHORT_CHUNK_BITS: u32 = 4;
+/// Values that are shorter on average stay in the order of their rows: many share a block anyhow, and scans like it.
+const SHORT_BYTES: u64 = 2048;
+/// Blocks that are compressed beforehand, to see what pays.
+const SAMPLES: usize = 8;
+/// A slower level must bring the blocks to this share, in thousandths.
+const LEVEL_PAYS: usize = 980;
+
+/// What a section is made of.
+pub struct Plan {
+    /// Empty when none pays.
+    pub reference: Vec<u8>,
+    pub blocks: Vec<PlannedBlock>,
+    pub effort: Effort,
+}
+
+/// Values that are compressed together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedBlock {
+    pub values: Vec<u32>,
+    pub treatment: Treatment,
+}
+
+impl Plan {
+    /// Plans a section of a closed spool's values.
+    ///
+    /// # Errors
+    /// `Malformed` when the spool's memory has changed: a bug of ours.
+    pub fn of(spool: &Spool, options: &DenseOptions) -> Result<Plan, CodecError> {
+        let dense: Vec<u32> = (0..spool.len() as u32).filter(|v| spool.treatment(*v as usize) == Treatment::Dense).collect();
+        let dense_bytes: u64 = dense.iter().map(|v| spool.value_bytes(*v as usize) as u64).sum();
+        let is_short = dense_bytes < SHORT_BYTES * dense.len() as u64;
+        let least = if is_short { SHORT_CHUNK_BITS } else { *CHUNK_BITS.start() };
+        let bits = (dense_bytes / CHUNKS_MAX).checked_ilog2().map_or(least, |log| (log + 1).clamp(least, *CHUNK_BITS.end()));
+        let mut all = AllChunks::default();
+        let mut sketches = Vec::new();
+        let mut reader = spool.reader();
+        for value in &dense {
+            let start = all.chunks.len();
+            chunks::cut(reader.get(*value as usize)?, bits, &mut all.chunks);
+            all.ends.push(all.chunks.len() as u32);
+            if !is_short {
+                sketches.push(sketch(&all.chunks[start..]));
+            }
+        }
+        let order: Vec<u32> =
+            if is_short { dense.clone() } else { by_similarity(&sketches).iter().map(|at| dense[*at as usize]).collect() };
+        let mut reference = vec![0];
+        for piece in choose(&all, options.reference_bytes_max) {
+            let value = reader.get(dense[piece.value as usize] as usize)?;
+            reference.extend_from_slice(&value[piece.from as usize..piece.to as usize]);
+        }
+        drop(all);
+        let mut blocks = in_blocks(spool, &order, options.block_bytes, Treatment::Dense);
+        let as_is: Vec<u32> = (0..spool.len() as u32).filter(|v| spool.treatment(*v as usize) == Treatment::AsIs).collect();
+        let mut plan = Plan { reference, blocks: Vec::new(), effort: options.effort };
+        plan.decide(spool, &blocks)?;
+        // Copied as they are, they need not be read with others.
+        blocks.extend(in_blocks(spool, &as_is, options.block_bytes / 8, Treatment::AsIs));
+        plan.blocks = blocks;
+        Ok(plan)
+    }
+
+    /// Drops the reference, or lowers the effort, where a sample of the blocks says that they do not pay.
+    fn decide(&mut self, spool: &Spool, blocks: &[PlannedBlock]) -> Result<(), CodecError> {
+        let step = (blocks.len() / SAMPLES).max(1);
+        let samples: Vec<Vec<u8>> =
+            blocks.iter().skip(step / 2).step_by(step).map(|block| content(spool, block)).collect::<Result<_, _>>()?;
+        let measure = |reference: &[u8], effort: Effort| -> usize {
+            let mut encoder = BlockEncoder::new(reference, effort);
+            let mut out = Vec::new();
+            for sample in &samples {
+                if !encoder.encode(sample, sample.len(), &mut out) {
+                    out.extend_from_slice(sample);
+                }
+            }
+            out.len()
+        };
+        let base = if self.effort == Effort::Low { Effort::Low } else { Effort::Normal };
+        let with = measure(&self.reference, base);
+        let saved = measure(&[], base).saturating_sub(with) * blocks.len() / samples.len().max(1);
+        let mut stored = Vec::new();
+        let is_small = BlockEncoder::new(&[], base).encode(&self.reference, saved, &mut stored);
+        if !is_small {
+            self.reference.clear();
+        }
+        if self.effort == Effort::High {
+            let normal = measure(&self.reference, Effort::Normal);
+            if measure(&self.reference, Effort::High) * 1000 > normal * LEVEL_PAYS {
+                self.effort = Effort::Normal;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Values in blocks of so many bytes, if they are not longer themselves.
+fn in_blocks(spool: &Spool, order: &[u32], block_bytes: usize, treatment: Treatment) -> Vec<PlannedBlock> {
+    let mut blocks: Vec<PlannedBlock> = Vec::new();
+    let mut bytes = 0;
+    for value in order {
+        let more = spool.value_bytes(*value as usize);
+        match blocks.last_mut() {
+            Some(block) if bytes + more <= block_bytes => block.values.push(*value),
+            _ => {
+                blocks.push(PlannedBlock { values: vec![*value], treatment });
+                bytes = 0;
+            }
+        }
+        bytes += more;
+    }
+    blocks
+}
+
+/// The bytes of a block's values end to end.
+fn content(spool: &Spool, block: &PlannedBlock) -> Result<Vec<u8>, CodecError> {
+    let mut reader = spool.reader();
+    let mut out = Vec::new();
+    for value in &block.values {
+        out.extend_from_slice(reader.get(*value as usize)?);
+    }
+    Ok(out)
+}

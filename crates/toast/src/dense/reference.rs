@@ -1,0 +1,123 @@
+//! The choice of the reference: content that the most values share.
+//!
+//! Values are cut into pieces of neighbouring chunks. A piece is worth what its chunks would save in other values; what the reference has already
+//! is worth nothing any more. The best pieces are taken until the reference is full or nothing pays. (The greedy cover of
+//! Liao, Petri, Moffat, Wirth: "Effective construction of relative Lempel-Ziv dictionaries", 2016, with content-defined chunks for their samples.)
+
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+use super::chunks::Chunk;
+
+/// A piece must save this many thousandths of its length.
+const WORTH_MIN: u64 = 300;
+/// Bytes of a piece, at least: shorter ones are not worth the distances that lead to them.
+const PIECE_BYTES_MIN: u32 = 512;
+/// The same for sections of short values, in shares of a value's average.
+const VALUE_SHARE: u32 = 8;
+
+/// A run of bytes of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Piece {
+    pub value: u32,
+    pub from: u32,
+    pub to: u32,
+    /// The first chunk, among all.
+    first: u32,
+}
+
+/// The chunks of all values, end to end.
+#[derive(Default)]
+pub struct AllChunks {
+    pub chunks: Vec<Chunk>,
+    /// Where each value's end.
+    pub ends: Vec<u32>,
+}
+
+impl AllChunks {
+    pub fn of(&self, value: usize) -> &[Chunk] {
+        let start = if value == 0 { 0 } else { self.ends[value - 1] as usize };
+        &self.chunks[start..self.ends[value] as usize]
+    }
+
+    /// In how many values each hash occurs.
+    fn occurrences(&self) -> HashMap<u64, u32> {
+        let mut found: HashMap<u64, (u32, u32)> = HashMap::with_capacity(self.chunks.len() / 4);
+        for value in 0..self.ends.len() {
+            for chunk in self.of(value) {
+                let (count, last) = found.entry(chunk.hash).or_insert((0, u32::MAX));
+                if *last != value as u32 {
+                    (*count, *last) = (*count + 1, value as u32);
+                }
+            }
+        }
+        found.into_iter().map(|(hash, (count, _))| (hash, count)).collect()
+    }
+
+    fn pieces(&self) -> Vec<Piece> {
+        let bytes: u64 = (0..self.ends.len()).filter_map(|v| self.of(v).last()).map(|c| u64::from(c.end)).sum();
+        let average = (bytes / self.ends.len().max(1) as u64) as u32;
+        let least = PIECE_BYTES_MIN.min(average / VALUE_SHARE);
+        let mut pieces = Vec::new();
+        let mut first = 0;
+        for value in 0..self.ends.len() {
+            let chunks = self.of(value);
+            let (mut from, mut begun) = (0, first);
+            for (at, chunk) in chunks.iter().enumerate() {
+                if chunk.end - from >= least || at + 1 == chunks.len() {
+                    pieces.push(Piece { value: value as u32, from, to: chunk.end, first: begun });
+                    (from, begun) = (chunk.end, first + at as u32 + 1);
+                }
+            }
+            first += chunks.len() as u32;
+        }
+        pieces
+    }
+}
+
+/// Pieces for a reference of at most `bytes_max`, in the order of their values, so that neighbours stay neighbours.
+pub fn choose(all: &AllChunks, bytes_max: usize) -> Vec<Piece> {
+    let occurrences = all.occurrences();
+    let pieces = all.pieces();
+    let mut taken: HashSet<u64> = HashSet::new();
+    let worth = |piece: &Piece, taken: &HashSet<u64>| -> u64 {
+        let (mut start, mut saved) = (piece.from, 0);
+        for chunk in &all.chunks[piece.first as usize..] {
+            if !taken.contains(&chunk.hash) {
+                saved += u64::from(occurrences[&chunk.hash] - 1) * u64::from(chunk.end - start);
+            }
+            start = chunk.end;
+            if start >= piece.to {
+                break;
+            }
+        }
+        saved * 1000 / u64::from((piece.to - piece.from).max(1))
+    };
+    let mut heap: BinaryHeap<(u64, std::cmp::Reverse<u32>)> =
+        pieces.iter().enumerate().map(|(at, piece)| (worth(piece, &taken), std::cmp::Reverse(at as u32))).collect();
+    let mut chosen = Vec::new();
+    let mut bytes = 0;
+    while let Some((before, at)) = heap.pop() {
+        let piece = &pieces[at.0 as usize];
+        if before < WORTH_MIN || bytes + (piece.to - piece.from) as usize > bytes_max {
+            break;
+        }
+        // What was taken since may have made it worth less.
+        let now = worth(piece, &taken);
+        if now < before {
+            heap.push((now, at));
+            continue;
+        }
+        let mut end = piece.from;
+        for chunk in &all.chunks[piece.first as usize..] {
+            taken.insert(chunk.hash);
+            end = end.max(chunk.end);
+            if end >= piece.to {
+                break;
+            }
+        }
+        bytes += (piece.to - piece.from) as usize;
+        chosen.push(*piece);
+    }
+    chosen.sort_unstable();
+    chosen
+}
