@@ -21,6 +21,7 @@ mod space;
 mod sqllogictest;
 mod tidy;
 mod tour;
+mod tpch;
 mod wire;
 
 use std::path::{Path, PathBuf};
@@ -51,6 +52,7 @@ tasks:
   differential     random statements on PostgreSQL and on Melba, the same answers; --seconds N (60), --statements N, --seed N of the
                    first round (a fresh one)
   sqllogictest DIR files of the sqllogictest format, fetched by hand (CONTRIBUTING.md); --seconds N (1200)
+  tpch             the queries of TPC-H on PostgreSQL and on Melba, the same answers, and times; --scale N (0.01)
   compare [NAME]   scripts of tests/sql on PostgreSQL and on Melba, the same output
   dumps            pg_dump, pg_restore, psql, pg_dumpall, vacuumlo, melba dump and restore between Melba and PostgreSQL, all
                    options; --pg-bin DIR with client programs of version 18 compares in all directions
@@ -59,8 +61,8 @@ tasks:
   isolation [NAME] specs of tests/isolation on PostgreSQL and on Melba, the same output; with --source DIR (src/test/isolation
                    of PostgreSQL's source) PostgreSQL's own specs on Melba, and the share that agrees; --tester PATH
 
-clients, tour, soak, differential, sqllogictest, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that
-runs already, instead of a fresh Melba; differential, sqllogictest, compare, dumps, isolation and bulk take --reference for PostgreSQL.
+clients, tour, soak, differential, sqllogictest, tpch, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that
+runs already, instead of a fresh Melba; differential, sqllogictest, tpch, compare, dumps, isolation and bulk take --reference for PostgreSQL.
 MELBA=PATH in the environment is the binary to test
 (target/debug/melba).";
 
@@ -107,6 +109,7 @@ fn ci() -> Result<(), String> {
         "durability",
         "longrun",
         "compare",
+        "tpch",
         "wire",
         "dumps",
         "isolation",
@@ -157,6 +160,7 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
             let seconds = options.sqllogictest_seconds.unwrap_or(1200);
             sqllogictest::sqllogictest(&options.name, seconds, options.server, options.reference)
         }
+        "tpch" => tpch::tpch(&options.tpch, options.server, options.reference),
         "compare" => compare::compare(&options.name, options.server, options.reference),
         _ => Err(USAGE.to_owned()),
     }
@@ -180,6 +184,7 @@ struct Options {
     dumps: dumps::Options,
     wire: wire::Options,
     soak: soak::Options,
+    tpch: tpch::Options,
     name: String,
 }
 
@@ -216,7 +221,12 @@ impl Options {
             "--memory" => self.memory.memory = number()?.into(),
             "--megabytes" => (self.memory.megabytes, self.memory.operate) = (number()?.into(), number()?.into()),
             "--operate" => self.memory.operate = number()?.into(),
-            "--scale" => (self.crash.scale, self.longrun.scale) = (number()?, number()?),
+            // pgbench counts in whole scales.
+            "--scale" if value.contains('.') => self.tpch.scale = value.to_owned(),
+            "--scale" => {
+                (self.crash.scale, self.longrun.scale) = (number()?, number()?);
+                self.tpch.scale = value.to_owned();
+            }
             "--minutes" => self.longrun.minutes = number()?,
             _ => return Err(USAGE.to_owned()),
         }
