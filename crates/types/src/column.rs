@@ -618,6 +618,9 @@ fn gather_values(columns: &[&Column], picks: &[(u32, u32)]) -> Column {
     out
 }
 
+/// Rows of a batch when nothing limits them.
+pub const BATCH_ROWS: usize = 2048;
+
 /// Columns of equal length. `rows` is explicit because a batch may have no columns.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
@@ -629,6 +632,18 @@ impl Batch {
     pub fn new(columns: Vec<Column>, rows: usize) -> Batch {
         debug_assert!(columns.iter().all(|c| c.len() == rows));
         Batch { columns, rows }
+    }
+
+    /// Appends the rows of another batch with columns of the same kinds.
+    pub fn append(&mut self, from: Batch) {
+        if self.rows == 0 {
+            *self = from;
+            return;
+        }
+        for (a, b) in self.columns.iter_mut().zip(&from.columns) {
+            a.append(b);
+        }
+        self.rows += from.rows;
     }
 
     pub fn take(&self, indices: &[u32]) -> Batch {

@@ -27,7 +27,7 @@ pub mod shared;
 pub mod sqlstate;
 pub mod timezone;
 
-pub use column::{Batch, Bitmap, ByteStrings, Column, ColumnData};
+pub use column::{BATCH_ROWS, Batch, Bitmap, ByteStrings, Column, ColumnData};
 pub use datum::{Array, ArrayDim, Datum, Interval, Multirange, Range, Record, TimeTz};
 pub use error::{DbError, Result, Severity};
 pub use ids::{Csn, Lsn, Oid, RowId, TreeId, TxnId};

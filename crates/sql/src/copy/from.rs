@@ -14,10 +14,10 @@ use super::options::{CopyFormat, CopyOptions, Header};
 use super::plain::PlainLines;
 use super::text::{self, Line, Lines};
 use super::{FieldKind, Fields};
-use crate::execute::ExecContext;
-use crate::execute::expression::Expression;
 use crate::table::TableWriter;
 use crate::transaction::Tx;
+use melba_expression::Expression;
+use melba_expression::{Evaluation, NoSubPlans};
 
 /// Rows gathered before they are written.
 const BATCH_ROWS: usize = 4096;
@@ -47,7 +47,7 @@ enum Framing {
 
 /// A COPY FROM in progress.
 pub struct CopyFrom {
-    ctx: ExecContext,
+    ctx: Evaluation<NoSubPlans>,
     tx: Arc<Tx>,
     writer: TableWriter,
     options: CopyOptions,
@@ -75,7 +75,7 @@ pub struct CopyFrom {
 impl CopyFrom {
     /// `columns`: positions of the input's columns in the table. `defaults`: for every column, its default if it has one.
     pub fn new(
-        ctx: ExecContext,
+        ctx: Evaluation<NoSubPlans>,
         tx: Arc<Tx>,
         writer: TableWriter,
         columns: Vec<usize>,
@@ -647,7 +647,7 @@ fn empty_batch(writer: &TableWriter) -> Vec<Column> {
     writer.target.relation.columns.iter().map(|c| Column::with_capacity(c.kind, BATCH_ROWS)).collect()
 }
 
-fn source_is_domain(ctx: &ExecContext, ty: Oid) -> bool {
+fn source_is_domain(ctx: &Evaluation, ty: Oid) -> bool {
     ty.0 >= melba_catalog::classes::FIRST_USER_OID && ctx.catalog().type_(ty).is_some_and(|t| t.domain.is_some())
 }
 

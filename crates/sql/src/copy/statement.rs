@@ -13,14 +13,15 @@ use pg_query::protobuf::{CopyStmt, node::Node as N};
 use super::{CopyFormat, CopyFrom, CopyOptions, CopyTo};
 use crate::ddl::Ddl;
 use crate::ddl::nodes::strings;
-use crate::execute::expression::{Expression, compile_for_table};
-use crate::execute::{BATCH_ROWS, ExecContext};
 use crate::session::portal::{CopyIn, CopyOut, Outcome};
 use crate::session::{permissions, server_files};
 use crate::table::{TableTarget, TableWriter, TargetBuilder};
 use crate::transaction::Tx;
 use melba_analyze::ExprKind;
+use melba_expression::{Evaluation, NoSubPlans};
+use melba_expression::{Expression, compile_for_table};
 use melba_tree::Privileges;
+use melba_types::BATCH_ROWS;
 
 /// Bytes read from a file at a time.
 const FILE_CHUNK_BYTES: usize = 256 << 10;
@@ -58,7 +59,7 @@ pub struct CopyContext<'a> {
     pub ddl: &'a Ddl<'a>,
     pub tx: &'a Arc<Tx>,
     /// A context to evaluate and write with.
-    pub exec: &'a dyn Fn() -> ExecContext,
+    pub exec: &'a dyn Fn() -> Evaluation<NoSubPlans>,
     /// Runs a query for COPY TO.
     pub query: &'a dyn Fn(&N) -> Result<Outcome>,
 }

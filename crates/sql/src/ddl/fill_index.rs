@@ -5,10 +5,10 @@ use melba_engine::{IndexBuilder, ReadView};
 use melba_types::{Datum, DbError, Oid, Result, RowId};
 
 use super::Ddl;
-use crate::execute::ExecContext;
-use crate::execute::key::KeyPart;
 use crate::table::{IndexTarget, TableTarget, error, plain_parts};
 use crate::transaction::Tx;
+use melba_expression::Evaluation;
+use melba_expression::key::KeyPart;
 
 /// Entries from which on a new index gets segments of its own.
 const BUILT_ENTRIES_MIN: usize = 20_000;
@@ -60,7 +60,7 @@ impl Ddl<'_> {
         let table = index.index.as_ref().map_or(Oid::INVALID, |i| i.table);
         let target = self.target(table)?;
         // Functions in the index run as the table's owner, whoever creates it.
-        let ctx = ExecContext::plain((self.maintainer)(self.catalog(), target.relation.owner), self.tx);
+        let ctx = Evaluation::plain((self.maintainer)(self.catalog(), target.relation.owner), &self.tx.engine);
         let (view, _pin) = self.tx.engine.latest_view();
         let Some(index) = target.indexes.iter().find(|i| i.oid == oid) else {
             return Err(DbError::internal("the new index is not among the table's"));
@@ -83,7 +83,7 @@ impl Ddl<'_> {
     /// Keys made of columns: only those are read, and no row is put together.
     fn plain_entries(
         &self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         target: &TableTarget,
         parts: &[(usize, &KeyPart)],
         view: ReadView,
@@ -119,7 +119,7 @@ impl Ddl<'_> {
     /// Keys with expressions, or of only some rows.
     fn computed_entries(
         &self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         target: &TableTarget,
         index: &IndexTarget,
         view: ReadView,
@@ -158,7 +158,7 @@ impl Ddl<'_> {
 
     fn index_values(
         &self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         target: &TableTarget,
         index: &IndexTarget,
         view: ReadView,

@@ -14,9 +14,9 @@ use super::Ddl;
 use super::alter_table::is_system_column;
 use super::expression::Use;
 use super::nodes::{inner, strings};
-use crate::execute::expression::compile_for_table;
 use crate::table::PartitionMap;
 use melba_analyze::{Expected, ExprKind};
+use melba_expression::compile_for_table;
 use melba_tree::Expr;
 
 /// Most columns of a partition key (PostgreSQL's PARTITION_MAX_KEYS).

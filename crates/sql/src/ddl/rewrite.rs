@@ -10,9 +10,9 @@ use pg_query::protobuf::Node;
 use super::Ddl;
 use super::expression::{Stored, Use};
 use super::persistence::{access_method, engine_persistence};
-use crate::execute::ExecContext;
-use crate::execute::expression::{Expression, compile_for_table};
 use crate::table::{RowCopier, TableTarget, TargetBuilder, check_existing, forget_value};
+use melba_expression::{Evaluation, NoSubPlans};
+use melba_expression::{Expression, compile_for_table};
 use melba_tree::Expr;
 
 /// What ALTER COLUMN TYPE makes of one column.
@@ -40,8 +40,8 @@ impl Rows {
 
 impl Ddl<'_> {
     /// An evaluation context over the catalog as it is now.
-    pub fn exec_context(&self) -> ExecContext {
-        ExecContext::plain((self.session_for)(self.catalog()), self.tx)
+    pub fn exec_context(&self) -> Evaluation<NoSubPlans> {
+        Evaluation::plain((self.session_for)(self.catalog()), &self.tx.engine)
     }
 
     pub(super) fn target(&self, table: Oid) -> Result<TableTarget> {

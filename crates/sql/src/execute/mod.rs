@@ -7,31 +7,25 @@
 //! 3. Operators are `Send`; the context goes with them from thread to thread but is never shared by two.
 
 pub mod context;
-pub mod expression;
 mod instrument;
-pub mod key;
 pub(crate) mod modify;
 mod operator;
 mod runtime;
-mod spill;
-pub mod stored;
+mod subplan;
 mod system;
 
 use std::sync::Arc;
 
+pub use melba_expression::Evaluation;
 use melba_types::{Batch, Datum, Result};
 
-pub use context::ExecContext;
-pub use expression::Expression;
+pub use context::{ExecContext, ExecutionState};
 pub use instrument::NodeTiming;
 pub(crate) use operator::Made;
-pub(crate) use spill::{Place, Resources, Store};
 
 use self::operator::Pending;
+use self::runtime::Runtime;
 use crate::plan::{Plan, PlanCommand};
-
-/// Rows asked for when nothing limits them.
-pub const BATCH_ROWS: usize = 2048;
 
 /// A running plan node.
 pub trait Operator: Send {
@@ -48,7 +42,7 @@ pub trait Operator: Send {
 /// One execution of a plan.
 pub struct Execution {
     plan: Arc<Plan>,
-    pub ctx: ExecContext,
+    evaluation: Evaluation<ExecutionState>,
     root: Box<dyn Operator>,
     returned: u64,
     done: bool,
@@ -59,10 +53,15 @@ pub struct Execution {
 }
 
 impl Execution {
-    pub fn new(plan: Arc<Plan>, mut ctx: ExecContext) -> Result<Execution> {
-        ctx.start(&plan);
-        let root = operator::build(&plan.root, &ctx)?;
-        Ok(Execution { plan, ctx, root, returned: 0, done: false, keep_stored: false, pending: Pending::default() })
+    pub fn new(plan: Arc<Plan>, mut evaluation: Evaluation<ExecutionState>) -> Result<Execution> {
+        evaluation.subplans.runtime = Runtime::of(&plan);
+        let root = operator::build(&plan.root, &ExecContext::of(&evaluation))?;
+        Ok(Execution { plan, evaluation, root, returned: 0, done: false, keep_stored: false, pending: Pending::default() })
+    }
+
+    /// What its expressions are evaluated in.
+    pub fn evaluation(&self) -> &Evaluation<ExecutionState> {
+        &self.evaluation
     }
 
     pub fn plan(&self) -> &Arc<Plan> {
@@ -78,7 +77,7 @@ impl Execution {
         if self.done {
             return Ok(None);
         }
-        match self.root.next(&self.ctx, limit.max(1))? {
+        match self.root.next(&ExecContext::of(&self.evaluation), limit.max(1))? {
             Some(mut batch) => {
                 self.returned += batch.rows as u64;
                 batch.columns.truncate(self.plan.columns.len());
@@ -90,8 +89,9 @@ impl Execution {
             }
             None => {
                 self.done = true;
-                self.ctx.finish_modifying_ctes()?;
-                self.ctx.finish_events()?;
+                let ctx = ExecContext::of(&self.evaluation);
+                ctx.finish_modifying_ctes()?;
+                ctx.finish_events()?;
                 Ok(None)
             }
         }
@@ -101,7 +101,7 @@ impl Execution {
     fn expanded(&mut self, limit: usize) -> Result<Option<Batch>> {
         let rows = self.pending.rows_within(limit.max(1));
         match self.pending.take(rows) {
-            Some(batch) => self.ctx.expand_batch(batch, &self.plan.root.kinds).map(Some),
+            Some(batch) => self.evaluation.expand_batch(batch, &self.plan.root.kinds).map(Some),
             None => Ok(None),
         }
     }
@@ -110,7 +110,7 @@ impl Execution {
     pub fn rows_affected(&self) -> u64 {
         match self.plan.command {
             PlanCommand::Select => self.returned,
-            _ => self.ctx.rows_affected(),
+            _ => self.evaluation.subplans.rows_affected(),
         }
     }
 }

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use melba_engine::{Isolation, RowLockMode};
 use melba_types::{Batch, Column, Datum, DbError, Oid, Record, Result, RowId, TreeId, bail};
 
-use super::expression::repeat;
 use super::operator::{Pending, Purpose, Relock, give, lock_and_recheck, replace, still_holds};
-use super::{BATCH_ROWS, ExecContext, Expression, Operator};
+use super::{ExecContext, Operator};
 use crate::plan::modify::{
     Action, Assignments, ConflictNode, Existing, FamilyMember, MergeActionNode, MergeNode, ModifyNode, Returning,
 };
 use crate::plan::node::TableSource;
 use crate::table::{Above, Routed, TableTarget, TableWriter};
+use melba_expression::Expression;
+use melba_expression::repeat;
 use melba_tree::MergeMatch;
+use melba_types::BATCH_ROWS;
 
 pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
     let input = node.input.as_ref().map(|i| super::operator::build(i, ctx)).transpose()?;

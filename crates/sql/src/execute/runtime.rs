@@ -8,11 +8,12 @@ use melba_engine::Held;
 use melba_types::{Batch, Datum, DbError, Kind, Result};
 use parking_lot::Mutex;
 
-use super::key::KeyPart;
 use super::operator::{KEY_OVERHEAD_BYTES, build};
-use super::spill::{Place, Store};
-use super::{BATCH_ROWS, ExecContext, Operator};
+use super::{ExecContext, Operator};
 use crate::plan::Plan;
+use melba_expression::key::KeyPart;
+use melba_spill::{Place, Store};
+use melba_types::BATCH_ROWS;
 
 #[derive(Default)]
 pub(crate) struct Runtime {
@@ -72,66 +73,68 @@ impl SubPlanRows {
     }
 }
 
-impl ExecContext {
-    /// Prepares the context to run a plan.
-    pub(crate) fn start(&mut self, plan: &Arc<Plan>) {
+impl Runtime {
+    /// The state of a plan that has not run yet.
+    pub fn of(plan: &Arc<Plan>) -> Runtime {
         if plan.subplans.is_empty() && plan.ctes.is_empty() && plan.work_tables == 0 {
-            return;
+            return Runtime::default();
         }
-        self.runtime = Runtime {
+        Runtime {
             plan: Some(plan.clone()),
             subplans: plan.subplans.iter().map(|_| RefCell::default()).collect(),
             ctes: plan.ctes.iter().map(|_| RefCell::default()).collect(),
             work_tables: (0..plan.work_tables).map(|_| RefCell::default()).collect(),
-        };
+        }
     }
+}
 
+impl ExecContext<'_> {
     fn subplan_version(&self, index: usize) -> u64 {
-        self.runtime.plan.as_ref().map_or(0, |plan| self.executor_version(&plan.subplans[index].parameters))
+        self.runtime().plan.as_ref().map_or(0, |plan| self.executor_version(&plan.subplans[index].parameters))
     }
 
     /// How the sub-plan's columns are held.
     pub(crate) fn subplan_kinds(&self, index: usize) -> Arc<[Kind]> {
-        self.runtime.plan.as_ref().map(|p| p.subplans[index].node.kinds.clone()).unwrap_or_else(|| Arc::from([]))
+        self.runtime().plan.as_ref().map(|p| p.subplans[index].node.kinds.clone()).unwrap_or_else(|| Arc::from([]))
     }
 
     /// Runs `f` with the sub-plan's operator.
     pub(crate) fn with_subplan<T>(&self, index: usize, f: impl FnOnce(&mut dyn Operator) -> Result<T>) -> Result<T> {
-        let Some(plan) = &self.runtime.plan else {
+        let Some(plan) = &self.runtime().plan else {
             return Err(DbError::internal("subquery outside a plan"));
         };
-        let taken = self.runtime.subplans[index].borrow_mut().operator.take();
+        let taken = self.runtime().subplans[index].borrow_mut().operator.take();
         let mut operator = match taken {
             Some(operator) => operator,
             None => build(&plan.subplans[index].node, self)?,
         };
         let result = f(&mut *operator);
-        self.runtime.subplans[index].borrow_mut().operator = Some(operator);
+        self.runtime().subplans[index].borrow_mut().operator = Some(operator);
         result
     }
 
     /// The sub-plan's value for the present parameters; computed only when they were assigned since.
     pub(crate) fn subplan_value(&self, index: usize, compute: impl FnOnce() -> Result<Datum>) -> Result<Datum> {
         let version = self.subplan_version(index);
-        if let Some((at, value)) = &self.runtime.subplans[index].borrow().value
+        if let Some((at, value)) = &self.runtime().subplans[index].borrow().value
             && *at == version
         {
             return Ok(value.clone());
         }
         let value = compute()?;
-        self.runtime.subplans[index].borrow_mut().value = Some((version, value.clone()));
+        self.runtime().subplans[index].borrow_mut().value = Some((version, value.clone()));
         Ok(value)
     }
 
     /// All the sub-plan's rows for the present parameters.
     pub(crate) fn subplan_rows(&self, index: usize) -> Result<Arc<SubPlanRows>> {
         let version = self.subplan_version(index);
-        if let Some((at, rows)) = &self.runtime.subplans[index].borrow().rows
+        if let Some((at, rows)) = &self.runtime().subplans[index].borrow().rows
             && *at == version
         {
             return Ok(rows.clone());
         }
-        let parts = self.runtime.plan.as_ref().map(|p| p.subplans[index].probe_keys.clone()).unwrap_or_default();
+        let parts = self.runtime().plan.as_ref().map(|p| p.subplans[index].probe_keys.clone()).unwrap_or_default();
         let kinds = self.subplan_kinds(index);
         let rows = self.with_subplan(index, |operator| {
             operator.rescan(self)?;
@@ -147,20 +150,20 @@ impl ExecContext {
             Ok(rows)
         })?;
         let rows = Arc::new(rows);
-        self.runtime.subplans[index].borrow_mut().rows = Some((version, rows.clone()));
+        self.runtime().subplans[index].borrow_mut().rows = Some((version, rows.clone()));
         Ok(rows)
     }
 }
 
-impl ExecContext {
+impl ExecContext<'_> {
     /// Rows of a WITH query from a place on, computed if no reader came so far yet.
     pub(crate) fn cte_rows(&self, cte: usize, place: &mut Place, limit: usize) -> Result<Option<Batch>> {
-        let Some(plan) = &self.runtime.plan else {
+        let Some(plan) = &self.runtime().plan else {
             return Err(DbError::internal("WITH query outside a plan"));
         };
         let node = &plan.ctes[cte];
         let version = self.executor_version(&node.parameters);
-        let state = &self.runtime.ctes[cte];
+        let state = &self.runtime().ctes[cte];
         {
             let mut state = state.borrow_mut();
             if state.version != version && *place == 0 {
@@ -202,15 +205,15 @@ impl ExecContext {
 
     /// What the rows of a WITH query take: bytes in memory, and in a file.
     pub(crate) fn cte_usage(&self, cte: usize) -> (usize, u64) {
-        self.runtime.ctes[cte].borrow().rows.as_ref().map_or((0, 0), Store::usage)
+        self.runtime().ctes[cte].borrow().rows.as_ref().map_or((0, 0), Store::usage)
     }
 
     /// Runs data-modifying WITH queries to their end.
     pub(crate) fn finish_modifying_ctes(&self) -> Result<()> {
-        let Some(plan) = &self.runtime.plan else { return Ok(()) };
+        let Some(plan) = &self.runtime().plan else { return Ok(()) };
         for cte in 0..plan.ctes.len() {
             if plan.ctes[cte].modifying {
-                let mut place = self.runtime.ctes[cte].borrow().rows.as_ref().map_or(0, Store::rows);
+                let mut place = self.runtime().ctes[cte].borrow().rows.as_ref().map_or(0, Store::rows);
                 while self.cte_rows(cte, &mut place, BATCH_ROWS)?.is_some() {}
             }
         }
@@ -219,14 +222,14 @@ impl ExecContext {
 
     /// Rows of a working table from a place on.
     pub(crate) fn work_rows(&self, table: usize, place: &mut Place, limit: usize) -> Result<Option<Batch>> {
-        match &mut *self.runtime.work_tables[table].borrow_mut() {
+        match &mut *self.runtime().work_tables[table].borrow_mut() {
             Some(rows) => rows.read(place, limit),
             None => Ok(None),
         }
     }
 
     pub(crate) fn set_work_table(&self, table: usize, rows: Option<Store>) {
-        *self.runtime.work_tables[table].borrow_mut() = rows;
+        *self.runtime().work_tables[table].borrow_mut() = rows;
     }
 }
 

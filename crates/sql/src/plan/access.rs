@@ -23,9 +23,9 @@ use super::layout::Layout;
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{Rels, contains_sublink, rels_of};
-use crate::execute::expression::{Compiler, Expression, Resolved, Scope};
 use crate::large_object::Trees;
 use crate::table::TargetBuilder;
+use melba_expression::{Compiler, Expression, Resolved, Scope};
 use melba_tree::{Expr, RangeKind, Var};
 
 /// How a range table entry is read.
@@ -307,7 +307,7 @@ impl Planner<'_> {
         entry: usize,
         relation: &Relation,
         filter: &[Expr],
-    ) -> Result<Vec<(usize, ZoneOp, crate::execute::Expression)>> {
+    ) -> Result<Vec<(usize, ZoneOp, melba_expression::Expression)>> {
         let mut out = Vec::new();
         for condition in filter {
             let Expr::Operator(op) = condition else { continue };

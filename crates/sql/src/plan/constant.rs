@@ -3,7 +3,7 @@
 
 use super::PlanContext;
 use super::planner::Nothing;
-use crate::execute::expression::{Compiler, Node};
+use melba_expression::{Compiler, Node};
 use melba_tree::{Expr, Query};
 
 /// Whether PostgreSQL would have raised an error of execution when it planned: some immutable call has constants only and still

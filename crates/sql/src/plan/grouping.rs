@@ -11,8 +11,8 @@ use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{entry_names, joined_columns, substitute};
 use super::query::target_of;
-use crate::execute::expression::{Call, Target as CallTarget};
-use crate::execute::key::KeyPart;
+use melba_expression::key::KeyPart;
+use melba_expression::{Call, Target as CallTarget};
 use melba_tree::{AggregateCall, Expr, Query, Target, equal, shape};
 
 /// What is computed by the aggregation, in the order of its output.

@@ -13,7 +13,7 @@ use super::access::LeafPath;
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{Rels, Tree, TreeJoin, rels_of};
-use crate::execute::key::KeyPart;
+use melba_expression::key::KeyPart;
 use melba_tree::Expr;
 
 /// Inner joins of more items than this are ordered greedily.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use melba_functions::{AggregateFn, SetFn, WindowFn};
 use melba_types::{Datum, Kind, Oid, TreeId};
 
-use crate::execute::Expression;
-use crate::execute::expression::{Call, Routine};
-use crate::execute::key::KeyPart;
+use melba_expression::Expression;
+use melba_expression::key::KeyPart;
+use melba_expression::{Call, Routine};
 use melba_tree::{Frame, LockStrength, LockWait, OutputColumn, SetOperation};
 
 /// An immutable plan, shared by its executions.

@@ -10,8 +10,8 @@ use super::access::Member;
 use super::layout::Layout;
 use super::node::*;
 use super::{Plan, PlanContext};
-use crate::execute::Expression;
-use crate::execute::expression::{Compiler, Resolved, Scope};
+use melba_expression::Expression;
+use melba_expression::{Compiler, Resolved, Scope};
 use melba_tree::{Const, Expr, OutputColumn, Query, RangeEntry, Sublink, Var};
 
 /// Table scans above this make planning cheap in comparison.
@@ -270,10 +270,7 @@ impl<'a> Planner<'a> {
     pub fn projected_compiled(&mut self, stage: Stage, expressions: Vec<Expression>, entry: usize) -> Stage {
         let layout = Layout::of(entry, expressions.len());
         let identity = expressions.len() == stage.layout.0.len()
-            && expressions
-                .iter()
-                .enumerate()
-                .all(|(i, e)| matches!(e.node, crate::execute::expression::Node::Column(c) if c == i));
+            && expressions.iter().enumerate().all(|(i, e)| matches!(e.node, melba_expression::Node::Column(c) if c == i));
         if identity {
             return Stage { node: stage.node, layout };
         }

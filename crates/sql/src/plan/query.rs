@@ -10,7 +10,7 @@ use super::layout::{Layout, TARGET, same};
 use super::node::*;
 use super::planner::{CteBinding, Level, Planner, Stage};
 use super::prepare::{inline_cte, referenced_ctes};
-use crate::execute::key::KeyPart;
+use melba_expression::key::KeyPart;
 use melba_tree::{Command, Cte, Distinct, Expr, Query, RangeKind, SortGroup, Target};
 
 /// Where a query's rows go when it is no ordinary SELECT: an INSERT's source keeps junk columns away already.
@@ -272,7 +272,7 @@ impl<'a> Planner<'a> {
         groups: &[SortGroup],
         targets: &[Target],
         layout: &Layout,
-    ) -> Result<Vec<(crate::execute::Expression, KeyPart)>> {
+    ) -> Result<Vec<(melba_expression::Expression, KeyPart)>> {
         let mut keys = Vec::with_capacity(groups.len());
         for group in groups {
             let Some(target) = target_of(targets, group) else {
@@ -288,8 +288,8 @@ impl<'a> Planner<'a> {
     pub fn sorted(
         &mut self,
         stage: Stage,
-        keys: Vec<(crate::execute::Expression, KeyPart)>,
-        bound: Option<(Option<crate::execute::Expression>, Option<crate::execute::Expression>)>,
+        keys: Vec<(melba_expression::Expression, KeyPart)>,
+        bound: Option<(Option<melba_expression::Expression>, Option<melba_expression::Expression>)>,
         shown: String,
     ) -> Stage {
         let mut estimate = stage.node.estimate;
@@ -354,7 +354,7 @@ impl<'a> Planner<'a> {
         groups: &[SortGroup],
         targets: &[Target],
         stage: &Stage,
-    ) -> Result<Vec<(crate::execute::Expression, KeyPart)>> {
+    ) -> Result<Vec<(melba_expression::Expression, KeyPart)>> {
         let mut keys = Vec::with_capacity(groups.len());
         for group in groups {
             let Some(at) = targets.iter().position(|t| t.reference == group.reference) else {
@@ -362,7 +362,7 @@ impl<'a> Planner<'a> {
             };
             let kind = stage.node.kinds[at];
             let ty = targets[at].expr.ty();
-            let column = crate::execute::Expression::new(crate::execute::expression::Node::Column(at), ty, kind);
+            let column = melba_expression::Expression::new(melba_expression::Node::Column(at), ty, kind);
             keys.push((column, self.key_part(group, ty)));
         }
         Ok(keys)
@@ -406,7 +406,7 @@ impl<'a> Planner<'a> {
                 .enumerate()
                 .map(|(i, kind)| {
                     let ty = if i < base { melba_types::Oid::INVALID } else { calls[i - base].ty() };
-                    crate::execute::Expression::new(crate::execute::expression::Node::Column(i), ty, *kind)
+                    melba_expression::Expression::new(melba_expression::Node::Column(i), ty, *kind)
                 })
                 .collect();
             let mut estimate = stage.node.estimate;
@@ -450,9 +450,9 @@ impl<'a> Planner<'a> {
     pub fn limited(
         &mut self,
         stage: Stage,
-        limit: Option<crate::execute::Expression>,
-        offset: Option<crate::execute::Expression>,
-        ties: Option<Vec<(crate::execute::Expression, KeyPart)>>,
+        limit: Option<melba_expression::Expression>,
+        offset: Option<melba_expression::Expression>,
+        ties: Option<Vec<(melba_expression::Expression, KeyPart)>>,
     ) -> Stage {
         if limit.is_none() && offset.is_none() {
             return stage;
@@ -477,7 +477,7 @@ impl<'a> Planner<'a> {
             .iter()
             .enumerate()
             .map(|(i, kind)| {
-                crate::execute::Expression::new(crate::execute::expression::Node::Column(i), melba_types::Oid::INVALID, *kind)
+                melba_expression::Expression::new(melba_expression::Node::Column(i), melba_types::Oid::INVALID, *kind)
             })
             .collect();
         Ok(self.projected_compiled(stage, expressions, TARGET))
@@ -549,7 +549,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The conditions whose columns are all in the row.
-    pub fn compile_present(&mut self, conditions: Vec<Expr>, layout: &Layout) -> Result<Vec<crate::execute::Expression>> {
+    pub fn compile_present(&mut self, conditions: Vec<Expr>, layout: &Layout) -> Result<Vec<melba_expression::Expression>> {
         let mut out = Vec::new();
         for condition in conditions {
             let mut there = true;

@@ -10,7 +10,7 @@ use melba_types::{Datum, Oid, oids};
 use super::pattern::{like_prefix, regex_prefix};
 use super::planner::{Nothing, Planner};
 use super::prepare::{Rels, contains_sublink, rels_of};
-use crate::execute::expression::Compiler;
+use melba_expression::Compiler;
 use melba_tree::{BooleanTest, Expr, OperatorCall, RangeKind, ScalarArray};
 
 /// Without statistics, PostgreSQL's defaults: DEFAULT_EQ_SEL, DEFAULT_INEQ_SEL, DEFAULT_RANGE_INEQ_SEL.

@@ -7,7 +7,7 @@ use melba_types::{DbError, Oid, Result, limits};
 use super::layout::{Layout, SET, computed};
 use super::node::*;
 use super::planner::{Planner, Stage};
-use crate::execute::key::KeyPart;
+use melba_expression::key::KeyPart;
 use melba_tree::{CoercionForm, Expr, FunctionCall, OutputColumn, Query, RangeKind, SetInput, SetOperation, SetTree};
 
 impl Planner<'_> {

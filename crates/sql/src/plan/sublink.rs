@@ -8,9 +8,9 @@ use super::layout::Layout;
 use super::node::SubPlanNode;
 use super::planner::Planner;
 use super::prepare::{conjuncts, refers_up};
-use crate::execute::Expression;
-use crate::execute::expression::{Node, SubPlan, SubPlanKind, SubPlanTest};
-use crate::execute::key::KeyPart;
+use melba_expression::Expression;
+use melba_expression::key::KeyPart;
+use melba_expression::{Node, SubPlan, SubPlanKind, SubPlanTest};
 use melba_tree::{Command, Expr, Param, ParamKind, RowVersion, Sublink, SublinkKind, Target, Var};
 
 /// A subquery dearer than this is not run for every row if there is another way.

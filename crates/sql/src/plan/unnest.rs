@@ -16,7 +16,7 @@ use melba_types::{Datum, Oid, Result, oids};
 use super::layout::column;
 use super::planner::Nothing;
 use super::prepare::{Builder, Rels, Tree, bit, conjuncts, refers_up, rels_of};
-use crate::execute::expression::Compiler;
+use melba_expression::Compiler;
 use melba_tree::{
     BooleanTest, Case, Command, Const, Distinct, Expr, OutputColumn, Query, RangeEntry, RangeKind, SortGroup, Sublink,
     SublinkKind, Target,

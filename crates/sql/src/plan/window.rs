@@ -9,9 +9,9 @@ use super::layout::{Layout, WINDOW, computed, same};
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::query::target_of;
-use crate::execute::Expression;
-use crate::execute::expression::{Call, Target as CallTarget, compile};
-use crate::execute::key::KeyPart;
+use melba_expression::Expression;
+use melba_expression::key::KeyPart;
+use melba_expression::{Call, Target as CallTarget, compile};
 use melba_tree::{Expr, FrameBound, Query, SortGroup, Window, WindowCall};
 
 impl<'a> Planner<'a> {

@@ -6,8 +6,8 @@ use melba_protocol::Format;
 use melba_types::{Batch, Datum, DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{DeclareCursorStmt, FetchDirection, FetchStmt};
 
-use crate::execute::Resources;
 use melba_parse::Statement;
+use melba_spill::Resources;
 
 use super::Session;
 use super::portal::{Declared, Outcome, Portal, PortalState, Rewind, Rows, StoredRows, Tag};

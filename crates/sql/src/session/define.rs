@@ -18,10 +18,11 @@ use super::portal::Outcome;
 use super::{maintenance, pipeline, vacuum};
 use crate::copy::statement::{self, CopyContext};
 use crate::ddl::{self, Ddl};
-use crate::execute::{BATCH_ROWS, ExecContext};
 use crate::table::{TableWriter, TargetBuilder};
 use crate::transaction::Tx;
+use melba_expression::{Evaluation, NoSubPlans};
 use melba_parse::Statement;
+use melba_types::BATCH_ROWS;
 
 /// Runs queries for statements that contain one.
 pub type RunQuery<'a> = &'a dyn Fn(&StatementContext, &N) -> Result<Outcome>;
@@ -176,11 +177,17 @@ fn stored_password(context: &StatementContext, role: &str, password: &str) -> Re
 }
 
 /// A context over the catalog as the transaction sees it now.
-fn exec_context(context: &StatementContext, tx: &Arc<Tx>) -> ExecContext {
-    ExecContext::plain(Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() }), tx)
+fn exec_context(context: &StatementContext, tx: &Arc<Tx>) -> Evaluation<NoSubPlans> {
+    Evaluation::plain(Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() }), &tx.engine)
 }
 
-fn copy(ddl: &Ddl<'_>, tx: &Arc<Tx>, s: &CopyStmt, exec: &dyn Fn() -> ExecContext, query: Query<'_>) -> Result<Outcome> {
+fn copy(
+    ddl: &Ddl<'_>,
+    tx: &Arc<Tx>,
+    s: &CopyStmt,
+    exec: &dyn Fn() -> Evaluation<NoSubPlans>,
+    query: Query<'_>,
+) -> Result<Outcome> {
     statement::run(&CopyContext { ddl, tx, exec, query }, s)
 }
 
@@ -188,7 +195,7 @@ fn create_table_as(
     ddl: &Ddl<'_>,
     tx: &Arc<Tx>,
     s: &CreateTableAsStmt,
-    exec: &dyn Fn() -> ExecContext,
+    exec: &dyn Fn() -> Evaluation<NoSubPlans>,
     query: Query<'_>,
     prepared: &dyn Fn(&ExecuteStmt) -> Result<Outcome>,
 ) -> Result<Outcome> {
@@ -212,7 +219,7 @@ fn fill_by_execute(
     into: &IntoClause,
     execute: &ExecuteStmt,
     if_not_exists: bool,
-    exec: &dyn Fn() -> ExecContext,
+    exec: &dyn Fn() -> Evaluation<NoSubPlans>,
     prepared: &dyn Fn(&ExecuteStmt) -> Result<Outcome>,
 ) -> Result<Outcome> {
     let name = into.rel.as_ref().ok_or_else(|| DbError::internal("CREATE TABLE AS without a name"))?;
@@ -255,7 +262,7 @@ fn fill_new_table(
     node: &N,
     kind: RelationKind,
     if_not_exists: bool,
-    exec: &dyn Fn() -> ExecContext,
+    exec: &dyn Fn() -> Evaluation<NoSubPlans>,
     query: Query<'_>,
 ) -> Result<Outcome> {
     let name = into.rel.as_ref().ok_or_else(|| DbError::internal("CREATE TABLE AS without a name"))?;
@@ -298,11 +305,11 @@ fn fill_new_table(
 }
 
 /// Inserts all rows of a query; their number.
-fn insert_all(tx: &Arc<Tx>, table: Oid, node: &N, exec: &dyn Fn() -> ExecContext, query: Query<'_>) -> Result<u64> {
+fn insert_all(tx: &Arc<Tx>, table: Oid, node: &N, exec: &dyn Fn() -> Evaluation<NoSubPlans>, query: Query<'_>) -> Result<u64> {
     insert_rows(tx, table, query(node)?, exec)
 }
 
-fn insert_rows(tx: &Arc<Tx>, table: Oid, rows: Outcome, exec: &dyn Fn() -> ExecContext) -> Result<u64> {
+fn insert_rows(tx: &Arc<Tx>, table: Oid, rows: Outcome, exec: &dyn Fn() -> Evaluation<NoSubPlans>) -> Result<u64> {
     let Outcome::Rows { mut source, .. } = rows else {
         bail!(SYNTAX_ERROR, "query does not return rows");
     };

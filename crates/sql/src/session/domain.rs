@@ -7,9 +7,9 @@ use melba_types::{Datum, DbError, Oid, Result, err};
 
 use super::context::StatementContext;
 use super::pipeline::analysis;
-use crate::execute::ExecContext;
-use crate::execute::expression::compile_domain_check;
 use melba_analyze::analyze_stored_domain_check;
+use melba_expression::Evaluation;
+use melba_expression::compile_domain_check;
 
 impl StatementContext {
     /// Returns the value when it satisfies the domain and the domains under it, innermost first.
@@ -53,7 +53,7 @@ impl StatementContext {
         let expression = analyze_stored_domain_check(&analysis(self), text, base, typmod)?;
         let session: Arc<dyn Session> = Arc::new(self.clone());
         let check = compile_domain_check(&self.catalog, Some(self), &expression)?;
-        let ctx = ExecContext::plain(session, tx);
+        let ctx = Evaluation::plain(session, &tx.engine);
         let result = ctx.with_local(value.clone(), || check.eval_row(&ctx, &[]))?;
         Ok(!matches!(result, Datum::Bool(false)))
     }

@@ -7,7 +7,7 @@ use melba_protocol::{Bind, Format, Target};
 use melba_types::{Datum, DbError, Oid, Result, bail, err};
 use pg_query::NodeEnum;
 
-use crate::execute::BATCH_ROWS;
+use melba_types::BATCH_ROWS;
 
 use super::Session;
 use super::cache::{self, Cached};

@@ -355,4 +355,6 @@ mod catalog_tests;
 #[cfg(test)]
 mod golden_tests;
 #[cfg(test)]
+mod spill_tests;
+#[cfg(test)]
 pub(crate) mod tests;

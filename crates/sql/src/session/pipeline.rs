@@ -9,11 +9,13 @@ use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result, err};
 use pg_query::protobuf::{AConst, DiscardMode, ExecuteStmt, ResTarget, SelectStmt};
 use pg_query::{Node, NodeEnum};
 
-use crate::execute::{ExecContext, Execution, NodeTiming, Store};
+use crate::execute::{Execution, ExecutionState, NodeTiming};
 use crate::plan::{self, Plan, PlanCommand, PlanContext};
 use crate::transaction::Tx;
 use melba_analyze::LiteralUse;
+use melba_expression::Evaluation;
 use melba_parse::Statement;
+use melba_spill::Store;
 use melba_tree::{Const, Expr, Query, Target};
 
 use super::context::StatementContext;
@@ -281,10 +283,10 @@ pub(super) fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
 
 fn start(context: &Arc<StatementContext>, tx: &Arc<Tx>, planned: &Planned, parameters: Arc<[Datum]>) -> Result<Outcome> {
     planned.permissions.check(&context.catalog, context.user.oid)?;
-    let mut ctx = exec_context(context, tx, parameters)?;
-    ctx.row_parameters = planned.row_literals;
-    let view = ctx.view();
-    let mut execution = Execution::new(planned.plan.clone(), ctx)?;
+    let mut evaluation = evaluation(context, tx, parameters)?;
+    evaluation.subplans.row_parameters = planned.row_literals;
+    let view = evaluation.view();
+    let mut execution = Execution::new(planned.plan.clone(), evaluation)?;
     if planned.plan.command == PlanCommand::Select {
         let columns = planned.columns.clone().unwrap_or_default();
         let pin = tx.engine.pin_view(view);
@@ -293,14 +295,14 @@ fn start(context: &Arc<StatementContext>, tx: &Arc<Tx>, planned: &Planned, param
     }
     let mut first = None;
     let mut more = None;
-    while let Some(batch) = execution.next_batch(crate::execute::BATCH_ROWS)? {
+    while let Some(batch) = execution.next_batch(melba_types::BATCH_ROWS)? {
         context.check_interrupt()?;
         match &first {
             None => first = Some(batch),
-            Some(_) => more.get_or_insert_with(|| Store::new(execution.ctx.resources())).push(batch)?,
+            Some(_) => more.get_or_insert_with(|| Store::new(execution.evaluation().resources())).push(batch)?,
         }
     }
-    if planned.row_literals > 0 && !execution.ctx.rows_repeated.get() {
+    if planned.row_literals > 0 && !execution.evaluation().subplans.rows_repeated.get() {
         return Err(DbError::internal("the rows of a VALUES list were not found in its plan"));
     }
     let rows = execution.rows_affected();
@@ -351,18 +353,27 @@ pub(super) fn execution(
 ) -> Result<Execution> {
     lock_relations(tx, &planned.plan)?;
     planned.permissions.check(&context.catalog, context.user.oid)?;
-    let ctx = match view {
-        None => exec_context(context, tx, parameters.clone())?,
-        Some(view) => ExecContext::new(context.clone(), tx.clone(), view, parameters.clone()),
+    let evaluation = match view {
+        None => evaluation(context, tx, parameters.clone())?,
+        Some(view) => evaluation_of(context, tx, view, parameters.clone()),
     };
-    Execution::new(planned.plan.clone(), ctx)
+    Execution::new(planned.plan.clone(), evaluation)
 }
 
 /// What a plan runs with.
-fn exec_context(context: &Arc<StatementContext>, tx: &Arc<Tx>, parameters: Arc<[Datum]>) -> Result<ExecContext> {
+fn evaluation(context: &Arc<StatementContext>, tx: &Arc<Tx>, parameters: Arc<[Datum]>) -> Result<Evaluation<ExecutionState>> {
     tx.flush_large_objects()?;
     tx.engine.await_safe_snapshot()?;
-    Ok(ExecContext::new(context.clone(), tx.clone(), tx.engine.statement_view(), parameters))
+    Ok(evaluation_of(context, tx, tx.engine.statement_view(), parameters))
+}
+
+fn evaluation_of(
+    context: &Arc<StatementContext>,
+    tx: &Arc<Tx>,
+    view: ReadView,
+    parameters: Arc<[Datum]>,
+) -> Evaluation<ExecutionState> {
+    Evaluation::new(context.clone(), tx.engine.clone(), view, parameters, ExecutionState::new(tx.clone()))
 }
 
 /// EXPLAIN ANALYZE: runs a plan to its end, drops its rows and tells what each node did.
@@ -372,13 +383,13 @@ pub(super) fn run_measured(
     planned: &Planned,
     parameters: &Arc<[Datum]>,
 ) -> Result<Vec<NodeTiming>> {
-    let mut ctx = exec_context(context, tx, parameters.clone())?;
-    ctx.instrument();
-    let mut execution = Execution::new(planned.plan.clone(), ctx)?;
-    while execution.next_batch(crate::execute::BATCH_ROWS)?.is_some() {
+    let mut evaluation = evaluation(context, tx, parameters.clone())?;
+    evaluation.subplans.instrument();
+    let mut execution = Execution::new(planned.plan.clone(), evaluation)?;
+    while execution.next_batch(melba_types::BATCH_ROWS)?.is_some() {
         context.check_interrupt()?;
     }
-    Ok(execution.ctx.timings())
+    Ok(execution.evaluation().subplans.timings())
 }
 
 /// The rows of a running SELECT. Keeps what it sees from being collected.

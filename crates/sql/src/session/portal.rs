@@ -6,7 +6,7 @@ use melba_catalog::Catalog;
 use melba_protocol::Format;
 use melba_types::{Batch, DbError, Oid, Result, SqlState};
 
-use crate::execute::{Place, Resources, Store};
+use melba_spill::{Place, Resources, Store};
 
 /// A column of a result, as RowDescription needs it.
 #[derive(Clone, Debug, PartialEq)]

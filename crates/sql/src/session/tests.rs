@@ -129,9 +129,9 @@ impl Harness {
         (state.catalog(), state.instance.live.clone())
     }
 
-    pub(crate) fn resources(&self) -> Arc<crate::execute::Resources> {
+    pub(crate) fn resources(&self) -> Arc<melba_spill::Resources> {
         let state = &self.session.state;
-        Arc::new(crate::execute::Resources::new(&*self.session.context, &state.engine))
+        Arc::new(melba_spill::Resources::new(&*self.session.context, &state.engine))
     }
 
     pub(crate) fn query(&mut self, text: &str) -> String {

@@ -15,8 +15,8 @@ use melba_types::{Batch, Column, Datum, DbError, Result, RowId, SqlState};
 use super::error;
 use super::target::{IndexTarget, PlainParts, TableTarget, plain_parts};
 use super::writer::TableWriter;
-use crate::execute::expression::repeat;
-use crate::execute::{ExecContext, Expression};
+use melba_expression::repeat;
+use melba_expression::{Evaluation, Expression};
 
 /// Bytes of rows that are many, however few rows they are.
 const WAITING_BYTES_MAX: usize = 4 << 20;
@@ -65,7 +65,7 @@ impl TableWriter {
     ///
     /// # Errors
     /// Those of `insert`; about keys they may come with a later batch, or with `finish`.
-    pub fn insert_batch(&mut self, ctx: &ExecContext, mut batch: Batch) -> Result<(), RowError> {
+    pub fn insert_batch(&mut self, ctx: &Evaluation, mut batch: Batch) -> Result<(), RowError> {
         if let Some(router) = self.router.as_ref().filter(|_| !self.target.partition.is_empty()) {
             let first = router.count;
             let check = |i: usize| self.check_in_partition(ctx, &batch.row(i)).map_err(|e| (first + i as u64, e));
@@ -86,7 +86,7 @@ impl TableWriter {
     }
 
     /// Takes rows that are as they should be, but for their keys.
-    fn take_batch(&mut self, ctx: &ExecContext, target: &Arc<TableTarget>, batch: Batch) -> Result<(), RowError> {
+    fn take_batch(&mut self, ctx: &Evaluation, target: &Arc<TableTarget>, batch: Batch) -> Result<(), RowError> {
         let first = self.rows.count;
         self.rows.count += batch.rows as u64;
         if self.rows.loads.is_some() {
@@ -103,7 +103,7 @@ impl TableWriter {
     }
 
     /// Inserts what waits and enters the rows into the indexes. To be called when the last row has been handed in.
-    pub fn finish(&mut self, ctx: &ExecContext) -> Result<(), RowError> {
+    pub fn finish(&mut self, ctx: &Evaluation) -> Result<(), RowError> {
         if let Some(router) = &mut self.router {
             let finished = router.finish(ctx);
             for events in router.take_events() {
@@ -128,7 +128,7 @@ impl TableWriter {
     }
 
     /// What a statement that fails has to say: that a key is taken, when a row that came before has it.
-    pub fn earlier(&mut self, ctx: &ExecContext, error: DbError) -> (Option<u64>, DbError) {
+    pub fn earlier(&mut self, ctx: &Evaluation, error: DbError) -> (Option<u64>, DbError) {
         match self.finish(ctx) {
             Err((row, earlier)) if earlier.sqlstate() == SqlState::UNIQUE_VIOLATION => (Some(row), earlier),
             _ => (None, error),
@@ -151,7 +151,7 @@ impl TableWriter {
         Ok(())
     }
 
-    fn write_waiting(&mut self, ctx: &ExecContext, target: &Arc<TableTarget>) -> Result<(), RowError> {
+    fn write_waiting(&mut self, ctx: &Evaluation, target: &Arc<TableTarget>) -> Result<(), RowError> {
         let waiting = std::mem::take(&mut self.rows.waiting);
         let rows: usize = waiting.iter().map(|batch| batch.rows).sum();
         let mut first = self.rows.count - rows as u64;
@@ -163,13 +163,13 @@ impl TableWriter {
     }
 
     /// Writes rows. `first`: the number of the first one.
-    fn write_batch(&mut self, ctx: &ExecContext, target: &Arc<TableTarget>, batch: &Batch, first: u64) -> Result<(), RowError> {
+    fn write_batch(&mut self, ctx: &Evaluation, target: &Arc<TableTarget>, batch: &Batch, first: u64) -> Result<(), RowError> {
         self.write_rows(ctx, target, batch, first).map_err(|(i, e)| (first + i as u64, e))
     }
 
     fn write_rows(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         target: &Arc<TableTarget>,
         batch: &Batch,
         first: u64,
@@ -189,7 +189,7 @@ impl TableWriter {
     /// Enters rows into the indexes, and notes what must be checked.
     fn enter_batch(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         target: &Arc<TableTarget>,
         mut loads: Option<&mut [Option<IndexLoad>]>,
         batch: &Batch,
@@ -216,7 +216,7 @@ impl TableWriter {
     /// Enters a row into some indexes.
     fn enter_row(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         target: &TableTarget,
         indexes: &[(&IndexTarget, Option<PlainParts<'_>>)],
         batch: &Batch,
@@ -254,7 +254,7 @@ impl TableWriter {
     /// The same for keys with expressions, of long values, or of only some rows.
     fn load_computed(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         target: &TableTarget,
         index: &IndexTarget,
         load: &mut IndexLoad,
@@ -277,7 +277,7 @@ impl TableWriter {
     }
 
     /// 23505 of a row of the load.
-    fn duplicate(&mut self, ctx: &ExecContext, target: &TableTarget, index: &IndexTarget, found: &Duplicate) -> Result<DbError> {
+    fn duplicate(&mut self, ctx: &Evaluation, target: &TableTarget, index: &IndexTarget, found: &Duplicate) -> Result<DbError> {
         self.txn.check_serializable_insert(index.tree, &found.key)?;
         // What the command has written becomes readable.
         self.txn.current_view(ctx.view());
@@ -289,7 +289,7 @@ impl TableWriter {
 
     /// Fills in stored generated columns and checks every row by itself. The error tells the row's place in the batch. Virtual
     /// columns are null afterwards.
-    fn prepare_batch(&mut self, ctx: &ExecContext, target: &TableTarget, batch: &mut Batch) -> Result<(), (usize, DbError)> {
+    fn prepare_batch(&mut self, ctx: &Evaluation, target: &TableTarget, batch: &mut Batch) -> Result<(), (usize, DbError)> {
         let result = self.check_batch(ctx, target, batch);
         for v in target.virtuals.iter().filter(|v| v.checked) {
             batch.columns[v.column] = repeat(&Datum::Null, v.expression.kind, batch.rows);
@@ -297,7 +297,7 @@ impl TableWriter {
         result
     }
 
-    fn check_batch(&mut self, ctx: &ExecContext, target: &TableTarget, batch: &mut Batch) -> Result<(), (usize, DbError)> {
+    fn check_batch(&mut self, ctx: &Evaluation, target: &TableTarget, batch: &mut Batch) -> Result<(), (usize, DbError)> {
         let expressions = target.generated.iter().map(|(_, e)| e).chain(target.checks.iter().map(|check| &check.condition));
         let is_volatile = expressions.into_iter().any(Expression::is_volatile);
         let is_routed = self.routed || target.partition.is_empty();
@@ -322,7 +322,7 @@ impl TableWriter {
 }
 
 /// Fills in generated columns, virtual ones as far as they are checked; whether no row violates a constraint of its own.
-fn is_accepted(ctx: &ExecContext, target: &TableTarget, batch: &mut Batch) -> Result<bool> {
+fn is_accepted(ctx: &Evaluation, target: &TableTarget, batch: &mut Batch) -> Result<bool> {
     for (at, expression) in &target.generated {
         batch.columns[*at] = expression.eval_batch(ctx, batch)?;
     }

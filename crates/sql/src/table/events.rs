@@ -20,8 +20,8 @@ use log::{EventLog, Subject, What};
 pub(super) use runner::Runner;
 
 use super::target::{IndexTarget, TableTarget};
-use crate::execute::ExecContext;
-use crate::execute::key::same;
+use melba_expression::Evaluation;
+use melba_expression::key::same;
 
 /// The events of one statement, in order.
 #[derive(Default)]
@@ -50,11 +50,11 @@ impl Events {
     }
 
     /// Takes over what another writer of the statement has left.
-    pub(super) fn append(&mut self, ctx: &ExecContext, other: Events) -> Result<()> {
+    pub(super) fn append(&mut self, ctx: &Evaluation, other: Events) -> Result<()> {
         self.log.append(ctx, other.log)
     }
 
-    pub(super) fn inserted(&mut self, ctx: &ExecContext, target: &Arc<TableTarget>, row: &[Datum], id: RowId) -> Result<()> {
+    pub(super) fn inserted(&mut self, ctx: &Evaluation, target: &Arc<TableTarget>, row: &[Datum], id: RowId) -> Result<()> {
         if !target.references.iter().any(|constraint| refers(constraint, |column| row[column].is_null())) {
             return Ok(());
         }
@@ -64,7 +64,7 @@ impl Events {
     /// The rows of a batch were inserted, with ids that follow `first`.
     pub(super) fn inserted_batch(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         target: &Arc<TableTarget>,
         batch: &Batch,
         first: RowId,
@@ -80,7 +80,7 @@ impl Events {
 
     pub(super) fn updated(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         target: &Arc<TableTarget>,
         old: &[Datum],
         new: &[Datum],
@@ -109,7 +109,7 @@ impl Events {
         Ok(())
     }
 
-    pub(super) fn deleted(&mut self, ctx: &ExecContext, target: &Arc<TableTarget>, old: &[Datum]) -> Result<()> {
+    pub(super) fn deleted(&mut self, ctx: &Evaluation, target: &Arc<TableTarget>, old: &[Datum]) -> Result<()> {
         for constraint in &target.referenced_by {
             let Some(key) = &constraint.foreign_key else { continue };
             self.referenced(ctx, target, constraint, values_of(&key.referenced_columns, old), None)?;
@@ -120,7 +120,7 @@ impl Events {
     /// A row was written whose key in a deferrable index another row has.
     pub(super) fn unique_later(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         target: &Arc<TableTarget>,
         index: &IndexTarget,
         id: RowId,
@@ -130,7 +130,7 @@ impl Events {
 
     fn referenced(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         target: &Arc<TableTarget>,
         constraint: &Arc<Constraint>,
         old: Vec<Datum>,
@@ -143,14 +143,14 @@ impl Events {
     }
 
     /// Runs the events at the end of the statement; those of deferred constraints move to the transaction.
-    pub fn finish(&mut self, ctx: &ExecContext, txn: &Arc<Transaction>, deferred: &DeferredEvents) -> Result<()> {
+    pub fn finish(&mut self, ctx: &Evaluation, txn: &Arc<Transaction>, deferred: &DeferredEvents) -> Result<()> {
         runner::run(ctx, txn, &mut std::mem::take(&mut self.log), Some(deferred))
     }
 }
 
 /// Raises 23503 when one of the rows that a table has refers to nothing.
 pub fn check_existing(
-    ctx: &ExecContext,
+    ctx: &Evaluation,
     txn: &Arc<Transaction>,
     target: &Arc<TableTarget>,
     constraint: &Constraint,

@@ -12,8 +12,8 @@ use super::error;
 use super::events::{Events, Runner};
 use super::target::{PartSource, TableTarget};
 use super::writer::TableWriter;
-use crate::execute::BATCH_ROWS;
-use crate::execute::key::KeyPart;
+use melba_expression::key::KeyPart;
+use melba_types::BATCH_ROWS;
 
 /// What an event does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

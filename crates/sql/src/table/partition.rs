@@ -1,6 +1,6 @@
 //! Which partition of a table a row belongs to.
 //!
-//! Values are compared by the bytes of their keys (`execute::key`), as indexes compare them. A bound of a range is the key of its
+//! Values are compared by the bytes of their keys (`melba_expression::key`), as indexes compare them. A bound of a range is the key of its
 //! values, and ends with a byte before or after those of all values where it is MINVALUE or MAXVALUE.
 
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use melba_functions::{CallContext, ScalarFn, Session, registry};
 use melba_types::{Datum, DbError, Oid, Result};
 
 use super::target::PartSource;
-use crate::execute::ExecContext;
-use crate::execute::key::KeyPart;
+use melba_expression::Evaluation;
+use melba_expression::key::KeyPart;
 
 /// What PostgreSQL seeds the hashes of partition keys with.
 const HASH_SEED: u64 = 0x7A5B_2236_7996_DCFD;
@@ -277,14 +277,14 @@ impl PartitionCheck {
         Ok(PartitionCheck { key, map, partition: partition.oid })
     }
 
-    pub fn holds(&self, ctx: &ExecContext, row: &[Datum]) -> Result<bool> {
+    pub fn holds(&self, ctx: &Evaluation, row: &[Datum]) -> Result<bool> {
         let values = key_values(ctx, &self.key, &self.map, row)?;
         Ok(self.map.find(&*ctx.session, &values)? == Some(self.partition))
     }
 }
 
 /// The values of a partition key for a row.
-pub fn key_values(ctx: &ExecContext, key: &[PartSource], map: &PartitionMap, row: &[Datum]) -> Result<Vec<Datum>> {
+pub fn key_values(ctx: &Evaluation, key: &[PartSource], map: &PartitionMap, row: &[Datum]) -> Result<Vec<Datum>> {
     let one = |(source, column): (&PartSource, &melba_catalog::PartitionColumn)| match source {
         PartSource::Column(at) => {
             let kind = ctx.catalog().kind_of(column.ty).unwrap_or(melba_types::Kind::Text);

@@ -13,8 +13,9 @@ use melba_types::{Column, Datum, DbError, Oid, Result, RowId, SqlState};
 use super::events::{Rows, Runner, refers_with};
 use super::foreign_key::check_reference;
 use super::target::TableTarget;
-use crate::execute::key::KeyPart;
-use crate::execute::{BATCH_ROWS, ExecContext};
+use melba_expression::Evaluation;
+use melba_expression::key::KeyPart;
+use melba_types::BATCH_ROWS;
 
 /// Rows that follow each other are read by a scan from so many on, fewer by their ids.
 const SCAN_ROWS_MIN: u64 = 64;
@@ -36,7 +37,7 @@ impl CheckedKeys {
         self.by_constraint.get(&constraint).is_some_and(|keys| keys.contains(key))
     }
 
-    fn add(&mut self, ctx: &ExecContext, constraint: Oid, key: &[u8]) {
+    fn add(&mut self, ctx: &Evaluation, constraint: Oid, key: &[u8]) {
         self.bytes += key.len() + KEY_OVERHEAD_BYTES;
         let counted = self.held.as_ref().map_or(0, Held::bytes);
         if self.bytes > counted + STEP_BYTES {

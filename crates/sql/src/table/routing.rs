@@ -13,8 +13,8 @@ use super::error;
 use super::partition::{PartitionMap, key_values};
 use super::target::{PartSource, TableTarget, TargetBuilder};
 use super::writer::{Above, TableWriter};
-use crate::execute::ExecContext;
-use crate::execute::expression::repeat;
+use melba_expression::Evaluation;
+use melba_expression::repeat;
 
 /// What leads from a partitioned table to its leaves; shared by the executions of a plan.
 #[derive(Debug)]
@@ -136,7 +136,7 @@ impl Routing {
     }
 
     /// The leaf that a row of the root belongs to.
-    fn route(&self, ctx: &ExecContext, row: &[Datum]) -> Result<usize> {
+    fn route(&self, ctx: &Evaluation, row: &[Datum]) -> Result<usize> {
         let mut at = 0;
         loop {
             let table = &self.tables[at];
@@ -150,7 +150,7 @@ impl Routing {
         }
     }
 
-    fn target(&self, ctx: &ExecContext, leaf: usize) -> Result<Arc<TableTarget>> {
+    fn target(&self, ctx: &Evaluation, leaf: usize) -> Result<Arc<TableTarget>> {
         let leaf = &self.leaves[leaf];
         if let Some(target) = leaf.target.get() {
             return Ok(target.clone());
@@ -162,7 +162,7 @@ impl Routing {
 }
 
 /// 23514.
-fn no_partition(ctx: &ExecContext, table: &Relation, map: &PartitionMap, values: &[Datum]) -> DbError {
+fn no_partition(ctx: &Evaluation, table: &Relation, map: &PartitionMap, values: &[Datum]) -> DbError {
     let key: &PartitionKey = map.key();
     let shown = |(value, ty): (&Datum, Oid)| {
         let mut out = Vec::new();
@@ -223,7 +223,7 @@ impl Router {
         Router { routing, txn, written, writers, numbers: vec![vec![]; leaves], held: None, count: 0 }
     }
 
-    fn writer(&mut self, ctx: &ExecContext, leaf: usize) -> Result<&mut TableWriter> {
+    fn writer(&mut self, ctx: &Evaluation, leaf: usize) -> Result<&mut TableWriter> {
         if self.writers[leaf].is_none() {
             let mut writer = TableWriter::new(self.routing.target(ctx, leaf)?, self.txn.clone());
             let root = self.routing.tables[0].relation.clone();
@@ -235,7 +235,7 @@ impl Router {
         self.writers[leaf].as_mut().ok_or_else(|| DbError::internal("a partition without its writer"))
     }
 
-    pub fn insert(&mut self, ctx: &ExecContext, row: Vec<Datum>) -> Result<Routed> {
+    pub fn insert(&mut self, ctx: &Evaluation, row: Vec<Datum>) -> Result<Routed> {
         let routing = self.routing.clone();
         let at = routing.route(ctx, &row)?;
         let leaf = &routing.leaves[at];
@@ -248,7 +248,7 @@ impl Router {
     }
 
     /// The writer of the partition that a row goes to, and its columns.
-    pub fn site(&mut self, ctx: &ExecContext, row: &[Datum]) -> Result<(&mut TableWriter, ColumnMap)> {
+    pub fn site(&mut self, ctx: &Evaluation, row: &[Datum]) -> Result<(&mut TableWriter, ColumnMap)> {
         let routing = self.routing.clone();
         let leaf = routing.route(ctx, row)?;
         Ok((self.writer(ctx, leaf)?, routing.leaves[leaf].columns.clone()))
@@ -258,7 +258,7 @@ impl Router {
         self.writers.iter().flatten().any(TableWriter::has_rows)
     }
 
-    pub fn insert_batch(&mut self, ctx: &ExecContext, batch: Batch) -> Result<(), RowError> {
+    pub fn insert_batch(&mut self, ctx: &Evaluation, batch: Batch) -> Result<(), RowError> {
         let routing = self.routing.clone();
         let first = self.count;
         let mut by_leaf: Vec<(usize, Vec<u32>)> = Vec::new();
@@ -297,7 +297,7 @@ impl Router {
     }
 
     /// The first error that a leaf has left to say, if one has.
-    pub fn finish(&mut self, ctx: &ExecContext) -> Result<(), RowError> {
+    pub fn finish(&mut self, ctx: &Evaluation) -> Result<(), RowError> {
         let mut first: Option<RowError> = None;
         for leaf in 0..self.writers.len() {
             let Some(writer) = &mut self.writers[leaf] else { continue };

@@ -11,10 +11,10 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 use super::partition::PartitionCheck;
 use super::routing::Routing;
 use super::toast::ToastTarget;
-use crate::execute::ExecContext;
-use crate::execute::expression::{Expression, compile_for_table};
-use crate::execute::key::KeyPart;
 use melba_analyze::{Context, Expected, analyze_stored_expression};
+use melba_expression::Evaluation;
+use melba_expression::key::KeyPart;
+use melba_expression::{Expression, compile_for_table};
 use melba_tree::Expr;
 
 /// The tree of a table whose rows are in its partitions.
@@ -98,7 +98,7 @@ pub enum PartSource {
 
 impl TableTarget {
     /// Fills virtual columns into a row as it is stored.
-    pub fn compute_virtuals(&self, ctx: &ExecContext, row: &mut [Datum]) -> Result<()> {
+    pub fn compute_virtuals(&self, ctx: &Evaluation, row: &mut [Datum]) -> Result<()> {
         for v in &self.virtuals {
             row[v.column] = v.expression.eval_row(ctx, row)?;
         }
@@ -114,7 +114,7 @@ impl TableTarget {
     }
 
     /// The row with those values expanded that keys are made of.
-    pub fn with_plain_keys<'a>(&self, ctx: &ExecContext, row: &'a [Datum]) -> Result<Cow<'a, [Datum]>> {
+    pub fn with_plain_keys<'a>(&self, ctx: &Evaluation, row: &'a [Datum]) -> Result<Cow<'a, [Datum]>> {
         let is_stored = |c: &usize| matches!(row[*c], Datum::Stored(_));
         if !self.key_columns.iter().any(is_stored) {
             return Ok(Cow::Borrowed(row));
@@ -129,7 +129,7 @@ impl TableTarget {
 
 impl IndexTarget {
     /// Appends the row's key to `out`; false when the index leaves the row out.
-    pub fn key(&self, ctx: &ExecContext, row: &[Datum], out: &mut Vec<u8>) -> Result<bool> {
+    pub fn key(&self, ctx: &Evaluation, row: &[Datum], out: &mut Vec<u8>) -> Result<bool> {
         if let Some(predicate) = &self.predicate
             && !predicate.holds(ctx, row)?
         {
@@ -145,7 +145,7 @@ impl IndexTarget {
     }
 
     /// Whether no other row may have the row's key, in a unique index: nulls are no key, unless they are not distinct.
-    pub fn must_be_unique(&self, ctx: &ExecContext, row: &[Datum]) -> Result<bool> {
+    pub fn must_be_unique(&self, ctx: &Evaluation, row: &[Datum]) -> Result<bool> {
         if self.nulls_not_distinct {
             return Ok(true);
         }
@@ -171,7 +171,7 @@ impl IndexTarget {
     }
 
     /// The values of the row's key.
-    pub fn values(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Vec<Datum>> {
+    pub fn values(&self, ctx: &Evaluation, row: &[Datum]) -> Result<Vec<Datum>> {
         let value = |part: &IndexPart| match &part.source {
             PartSource::Column(column) => Ok(row[*column].clone()),
             PartSource::Expression(expression) => expression.eval_row(ctx, row),

@@ -23,7 +23,7 @@ pub(crate) use former::forget_value;
 pub(super) use former::{RowFormer, forget};
 use size::{ColumnShape, TUPLE_TARGET};
 
-use crate::execute::ExecContext;
+use melba_expression::Evaluation;
 
 /// What a table's definition says of its rows' forms.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl RowCopier {
         RowCopier { tree, target, layout, former: RowFormer::default(), row: Vec::new() }
     }
 
-    pub fn insert(&mut self, ctx: &ExecContext, row: &[Datum]) -> Result<RowId> {
+    pub fn insert(&mut self, ctx: &Evaluation, row: &[Datum]) -> Result<RowId> {
         self.former.encode(ctx, &self.target, &self.layout, row, None, &mut self.row)?;
         Ok(ctx.transaction().insert(self.tree, &self.row)?)
     }

@@ -13,7 +13,7 @@ use super::events::Events;
 use super::routing::{ColumnMap, Routed, Router};
 use super::target::{IndexTarget, PartSource, PlainParts, TableTarget};
 use super::toast::{RowFormer, forget};
-use crate::execute::ExecContext;
+use melba_expression::Evaluation;
 
 /// A row that ON CONFLICT found in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl TableWriter {
     ///
     /// # Errors
     /// 23502, 23514, 23505 as PostgreSQL raises them. Foreign keys are checked by `finish`.
-    pub fn insert(&mut self, ctx: &ExecContext, row: &mut [Datum]) -> Result<RowId> {
+    pub fn insert(&mut self, ctx: &Evaluation, row: &mut [Datum]) -> Result<RowId> {
         self.check_new(ctx, row)?;
         self.insert_checked(ctx, row)
     }
@@ -83,7 +83,7 @@ impl TableWriter {
     ///
     /// # Errors
     /// 23502, 23514.
-    pub fn check_new(&self, ctx: &ExecContext, row: &mut [Datum]) -> Result<()> {
+    pub fn check_new(&self, ctx: &Evaluation, row: &mut [Datum]) -> Result<()> {
         self.prepare(ctx, &self.target.clone(), row)
     }
 
@@ -91,7 +91,7 @@ impl TableWriter {
     ///
     /// # Errors
     /// 23505.
-    pub fn insert_checked(&mut self, ctx: &ExecContext, row: &[Datum]) -> Result<RowId> {
+    pub fn insert_checked(&mut self, ctx: &Evaluation, row: &[Datum]) -> Result<RowId> {
         let target = self.target.clone();
         self.encode(ctx, &target, row, None)?;
         let id = self.txn.insert(target.tree, &self.row)?;
@@ -100,7 +100,7 @@ impl TableWriter {
     }
 
     /// The same for a partitioned table: the row as it is in the partition that it has gone to.
-    pub fn insert_routed(&mut self, ctx: &ExecContext, row: Vec<Datum>) -> Result<Routed> {
+    pub fn insert_routed(&mut self, ctx: &Evaluation, row: Vec<Datum>) -> Result<Routed> {
         self.check_in_partition(ctx, &row)?;
         match &mut self.router {
             Some(router) => router.insert(ctx, row),
@@ -109,7 +109,7 @@ impl TableWriter {
     }
 
     /// The writer that a row comes to: this one, or that of a partition. With the partition's columns.
-    pub fn site(&mut self, ctx: &ExecContext, row: &[Datum]) -> Result<(&mut TableWriter, ColumnMap)> {
+    pub fn site(&mut self, ctx: &Evaluation, row: &[Datum]) -> Result<(&mut TableWriter, ColumnMap)> {
         if self.router.is_none() {
             return Ok((self, ColumnMap::same()));
         }
@@ -121,20 +121,20 @@ impl TableWriter {
     }
 
     /// Whether a row with these columns, of which generated ones are filled in, is in the partition's bounds.
-    pub fn accepts(&self, ctx: &ExecContext, row: &mut [Datum]) -> Result<bool> {
+    pub fn accepts(&self, ctx: &Evaluation, row: &mut [Datum]) -> Result<bool> {
         self.generate(ctx, &self.target.clone(), row)?;
         self.is_in_partition(ctx, &self.target, row)
     }
 
     /// 23514 for a row that is not in the bounds of the partition it is written to by name.
-    pub(super) fn check_in_partition(&self, ctx: &ExecContext, row: &[Datum]) -> Result<()> {
+    pub(super) fn check_in_partition(&self, ctx: &Evaluation, row: &[Datum]) -> Result<()> {
         if self.routed || self.is_in_partition(ctx, &self.target, row)? {
             return Ok(());
         }
         Err(error::partition(&*ctx.session, &self.target, self.row_detail(ctx, &self.target, row)?))
     }
 
-    fn is_in_partition(&self, ctx: &ExecContext, target: &TableTarget, row: &[Datum]) -> Result<bool> {
+    fn is_in_partition(&self, ctx: &Evaluation, target: &TableTarget, row: &[Datum]) -> Result<bool> {
         for check in &target.partition {
             if !check.holds(ctx, row)? {
                 return Ok(false);
@@ -144,12 +144,12 @@ impl TableWriter {
     }
 
     /// Puts the row as it is stored into `self.row`. Values that `old` has and the row has not are forgotten.
-    fn encode(&mut self, ctx: &ExecContext, target: &TableTarget, row: &[Datum], old: Option<&[Datum]>) -> Result<()> {
+    fn encode(&mut self, ctx: &Evaluation, target: &TableTarget, row: &[Datum], old: Option<&[Datum]>) -> Result<()> {
         self.former.encode(ctx, &target.toast, &target.layout, row, old, &mut self.row)
     }
 
     /// Enters a new row into the indexes, and notes what must be checked.
-    fn inserted(&mut self, ctx: &ExecContext, target: &Arc<TableTarget>, row: &[Datum], id: RowId) -> Result<()> {
+    fn inserted(&mut self, ctx: &Evaluation, target: &Arc<TableTarget>, row: &[Datum], id: RowId) -> Result<()> {
         let row = &*target.with_plain_keys(ctx, row)?;
         for index in &target.indexes {
             self.enter(ctx, index, row, id)?;
@@ -158,7 +158,7 @@ impl TableWriter {
     }
 
     /// Enters a new row into an index.
-    pub(super) fn enter(&mut self, ctx: &ExecContext, index: &IndexTarget, row: &[Datum], id: RowId) -> Result<()> {
+    pub(super) fn enter(&mut self, ctx: &Evaluation, index: &IndexTarget, row: &[Datum], id: RowId) -> Result<()> {
         if self.index_key(ctx, index, row)? {
             let must_be_unique = index.unique && index.must_be_unique(ctx, row)?;
             self.add_entry(ctx, index, must_be_unique, || Cow::Borrowed(row), id)?;
@@ -169,7 +169,7 @@ impl TableWriter {
     /// The same for a row of a batch and an index whose keys are made of columns: no row is put together.
     pub(super) fn enter_plain(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         index: &IndexTarget,
         parts: &PlainParts<'_>,
         batch: &Batch,
@@ -193,7 +193,7 @@ impl TableWriter {
     }
 
     /// Replaces a row whose lock the caller holds.
-    pub fn update(&mut self, ctx: &ExecContext, id: RowId, old: &[Datum], new: &mut [Datum]) -> Result<()> {
+    pub fn update(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum], new: &mut [Datum]) -> Result<()> {
         let target = self.target.clone();
         self.prepare(ctx, &target, new)?;
         self.encode(ctx, &target, new, Some(old))?;
@@ -218,7 +218,7 @@ impl TableWriter {
     }
 
     /// Deletes a row whose lock the caller holds.
-    pub fn delete(&mut self, ctx: &ExecContext, id: RowId, old: &[Datum]) -> Result<()> {
+    pub fn delete(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum]) -> Result<()> {
         let target = self.target.clone();
         forget(&self.txn, &target.toast, old)?;
         self.txn.delete(target.tree, id)?;
@@ -235,7 +235,7 @@ impl TableWriter {
     /// for which there is none can be inserted.
     pub fn find_conflict(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         row: &[Datum],
         arbiters: impl Fn(&IndexTarget) -> bool,
     ) -> Result<Option<Conflict>> {
@@ -253,7 +253,7 @@ impl TableWriter {
     }
 
     /// Whether a row that was in the way of `new` still is, being `now`.
-    pub fn still_conflicts(&mut self, ctx: &ExecContext, found: Conflict, now: &[Datum], new: &[Datum]) -> Result<bool> {
+    pub fn still_conflicts(&mut self, ctx: &Evaluation, found: Conflict, now: &[Datum], new: &[Datum]) -> Result<bool> {
         let target = self.target.clone();
         let index = &target.indexes[found.index];
         let (now, new) = (&*target.with_plain_keys(ctx, now)?, &*target.with_plain_keys(ctx, new)?);
@@ -264,7 +264,7 @@ impl TableWriter {
     }
 
     /// Whether an update from `old` to `new` changes a key that a foreign key may refer to: decides the row lock's strength.
-    pub fn changes_key(&mut self, ctx: &ExecContext, old: &[Datum], new: &[Datum]) -> Result<bool> {
+    pub fn changes_key(&mut self, ctx: &Evaluation, old: &[Datum], new: &[Datum]) -> Result<bool> {
         let target = self.target.clone();
         let mut new = new.to_vec();
         self.generate(ctx, &target, &mut new)?;
@@ -281,7 +281,7 @@ impl TableWriter {
         Ok(false)
     }
 
-    fn generate(&self, ctx: &ExecContext, target: &TableTarget, row: &mut [Datum]) -> Result<()> {
+    fn generate(&self, ctx: &Evaluation, target: &TableTarget, row: &mut [Datum]) -> Result<()> {
         for (column, expression) in &target.generated {
             row[*column] = expression.eval_row(ctx, row)?;
         }
@@ -289,7 +289,7 @@ impl TableWriter {
     }
 
     /// Fills in stored generated columns and checks the row by itself. Virtual columns are null afterwards.
-    pub(super) fn prepare(&self, ctx: &ExecContext, target: &TableTarget, row: &mut [Datum]) -> Result<()> {
+    pub(super) fn prepare(&self, ctx: &Evaluation, target: &TableTarget, row: &mut [Datum]) -> Result<()> {
         self.generate(ctx, target, row)?;
         for v in target.virtuals.iter().filter(|v| v.checked) {
             row[v.column] = v.expression.eval_row(ctx, row)?;
@@ -299,7 +299,7 @@ impl TableWriter {
         Ok(())
     }
 
-    fn check(&self, ctx: &ExecContext, target: &TableTarget, row: &[Datum]) -> Result<()> {
+    fn check(&self, ctx: &Evaluation, target: &TableTarget, row: &[Datum]) -> Result<()> {
         for &column in &target.not_null {
             if row[column].is_null() {
                 return Err(error::not_null(&*ctx.session, target, column, self.row_detail(ctx, target, row)?));
@@ -314,7 +314,7 @@ impl TableWriter {
     }
 
     /// The row of an error, as one of the table that the statement names.
-    fn row_detail(&self, ctx: &ExecContext, target: &TableTarget, row: &[Datum]) -> Result<Option<String>> {
+    fn row_detail(&self, ctx: &Evaluation, target: &TableTarget, row: &[Datum]) -> Result<Option<String>> {
         let row = self.shown(ctx, target, row)?;
         Ok(match &self.above {
             Some(above) => error::failing_row(&*ctx.session, &above.relation, &above.written, &above.columns.up(row)),
@@ -323,12 +323,12 @@ impl TableWriter {
     }
 
     /// The row as messages show it.
-    fn shown(&self, ctx: &ExecContext, target: &TableTarget, row: &[Datum]) -> Result<Vec<Datum>> {
+    fn shown(&self, ctx: &Evaluation, target: &TableTarget, row: &[Datum]) -> Result<Vec<Datum>> {
         ctx.expand_row(row, target.toast.kinds())
     }
 
     /// Puts the row's key into `self.key`; false when the index leaves the row out.
-    pub(super) fn index_key(&mut self, ctx: &ExecContext, index: &IndexTarget, row: &[Datum]) -> Result<bool> {
+    pub(super) fn index_key(&mut self, ctx: &Evaluation, index: &IndexTarget, row: &[Datum]) -> Result<bool> {
         self.key.clear();
         index.key(ctx, row, &mut self.key)
     }
@@ -336,7 +336,7 @@ impl TableWriter {
     /// Adds the entry with `self.key` of a row, checking uniqueness (deferrable indexes: once the statement is over).
     fn add_entry<'a>(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         index: &IndexTarget,
         must_be_unique: bool,
         row: impl FnOnce() -> Cow<'a, [Datum]>,

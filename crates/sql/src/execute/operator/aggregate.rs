@@ -15,10 +15,11 @@ use melba_types::{Batch, Column, Datum, Kind, Result};
 use self::pass::{Pass, Work};
 use super::build;
 use super::pending::Pending;
-use crate::execute::expression::filter;
 use crate::execute::instrument::Storage;
-use crate::execute::{BATCH_ROWS, ExecContext, Operator};
+use crate::execute::{ExecContext, Operator};
 use crate::plan::node::AggregateNode;
+use melba_expression::filter;
+use melba_types::BATCH_ROWS;
 
 /// State of one aggregate in one group.
 struct State {
@@ -90,7 +91,7 @@ impl AggregateOp {
             let Some(work) = self.work.pop() else { return Ok(false) };
             pass = Pass::new(&node, ctx, work.set..work.set + 1, work.level)?;
             let mut reader = work.run.reader();
-            while let Some(batch) = reader.next()? {
+            while let Some(batch) = reader.next_batch()? {
                 ctx.check_interrupt()?;
                 pass.take(&batch)?;
             }

@@ -10,9 +10,10 @@ use super::build;
 use super::dedup::{KEY_OVERHEAD_BYTES, row_keys};
 use super::pending::{Pending, give};
 use crate::execute::instrument::Storage;
-use crate::execute::spill::{Place, Store};
-use crate::execute::{BATCH_ROWS, ExecContext, Operator};
+use crate::execute::{ExecContext, Operator};
 use crate::plan::node::RecursiveUnionNode;
+use melba_spill::{Place, Store};
+use melba_types::BATCH_ROWS;
 
 /// Reads the rows of a WITH query, which are computed as far as any reader asks.
 pub(super) struct CteScanOp {

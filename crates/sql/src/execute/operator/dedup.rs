@@ -7,8 +7,8 @@ use melba_types::{Batch, ByteStrings, Result};
 
 use crate::execute::ExecContext;
 use crate::execute::instrument::Storage;
-use crate::execute::key::KeyPart;
-use crate::execute::spill::{Partitions, Run, RunReader};
+use melba_expression::key::KeyPart;
+use melba_spill::{Partitions, Run, RunReader};
 
 /// About what a set or map of keys takes for each, beside the key's bytes.
 pub(crate) const KEY_OVERHEAD_BYTES: usize = 56;

@@ -6,9 +6,10 @@ use melba_catalog::{Catalog, classes};
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Record, Result, err};
 
 use super::partial::passing;
-use crate::execute::expression::{Target, Weight};
-use crate::execute::{BATCH_ROWS, ExecContext, Operator};
+use crate::execute::{ExecContext, Operator};
 use crate::plan::node::{FunctionScanNode, RowShape, SetCall, SetSource};
+use melba_expression::{Target, Weight};
+use melba_types::BATCH_ROWS;
 
 /// The rows of one function call.
 pub(super) struct RowIter {

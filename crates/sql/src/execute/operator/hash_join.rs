@@ -14,11 +14,12 @@ use melba_types::{Batch, Bitmap, Result};
 use self::probe::{Probe, left_alone, unmatched_rows};
 use self::table::{Built, Keys};
 use super::build;
-use super::pending::{Pending, append, give, nulls};
+use super::pending::{Pending, give, nulls};
 use crate::execute::instrument::Storage;
-use crate::execute::spill::{Partitions, Run, RunReader};
-use crate::execute::{BATCH_ROWS, ExecContext, Operator};
+use crate::execute::{ExecContext, Operator};
 use crate::plan::node::{HashJoinNode, JoinType};
+use melba_spill::{Partitions, Run, RunReader};
+use melba_types::BATCH_ROWS;
 
 pub(super) use self::probe::join_rows;
 
@@ -103,7 +104,7 @@ impl HashJoinOp {
     fn next_left(&mut self, ctx: &ExecContext) -> Result<Option<Batch>> {
         match &mut self.sides.0 {
             Side::Input => self.left.next(ctx, BATCH_ROWS),
-            Side::Run(_, reader) => reader.next(),
+            Side::Run(_, reader) => reader.next_batch(),
         }
     }
 
@@ -113,7 +114,7 @@ impl HashJoinOp {
         }
         match &mut self.sides.1 {
             Side::Input => self.right.next(ctx, BATCH_ROWS),
-            Side::Run(_, reader) => reader.next(),
+            Side::Run(_, reader) => reader.next_batch(),
         }
     }
 
@@ -140,7 +141,7 @@ impl HashJoinOp {
                     Side::Input => held.set(more)?,
                 }
             }
-            append(&mut rows, batch);
+            rows.append(batch);
             ctx.check_interrupt()?;
         }
         if self.overflow.is_some() && self.partnered.is_none() {

@@ -8,11 +8,12 @@ use melba_types::{Batch, Column, Datum, DbError, Result, RowId, SqlState};
 
 use super::pending::{Pending, give_scanned};
 use super::table_scan::outputs;
-use crate::execute::expression::filter;
-use crate::execute::key::KeyPart;
-use crate::execute::{BATCH_ROWS, ExecContext, Operator};
+use crate::execute::{ExecContext, Operator};
 use crate::plan::node::{Covered, IndexArm, IndexScanNode, KeyMatch, KeyRange};
 use crate::plan::pattern;
+use melba_expression::filter;
+use melba_expression::key::KeyPart;
+use melba_types::BATCH_ROWS;
 
 /// Room made for the values of a batch.
 const ROWS_EXPECTED: usize = 256;

@@ -6,8 +6,9 @@ use melba_types::{Batch, Result};
 
 use super::build;
 use super::sort::{encode_keys, row_count};
-use crate::execute::{BATCH_ROWS, ExecContext, Operator};
+use crate::execute::{ExecContext, Operator};
 use crate::plan::node::LimitNode;
+use melba_types::BATCH_ROWS;
 
 pub(super) struct LimitOp {
     node: Arc<LimitNode>,

@@ -8,9 +8,10 @@ use melba_types::{Batch, Datum, Result, RowId, bail};
 use super::build;
 use super::pending::{Pending, batch_of, give};
 use super::table_scan::source_row;
-use crate::execute::key::same;
-use crate::execute::{ExecContext, Expression, Operator};
+use crate::execute::{ExecContext, Operator};
 use crate::plan::node::{LockRowsNode, LockedTable, Recheck, RowLock, TableSource};
+use melba_expression::Expression;
+use melba_expression::key::same;
 use melba_tree::{LockStrength, LockWait};
 
 /// What became of a row whose lock was taken.

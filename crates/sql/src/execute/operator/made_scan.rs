@@ -8,11 +8,11 @@ use melba_types::{Batch, Column, Datum, Kind, Oid, Result, RowId};
 
 use super::pending::{Pending, batch_of, give};
 use super::table_scan;
-use crate::execute::expression::filter;
 use crate::execute::{ExecContext, Operator};
 use crate::large_object::{RowsOf, Scan};
 use crate::plan::node::{ScanOutput, SystemScanNode};
 use crate::table::ChunkScan;
+use melba_expression::filter;
 
 /// Which rows are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,6 @@ mod nested_loop;
 mod partial;
 mod pending;
 mod project;
-mod quicksort;
 mod set_op;
 mod simple;
 mod sort;
@@ -26,8 +25,7 @@ use melba_types::{Result, limits};
 pub(crate) use dedup::KEY_OVERHEAD_BYTES;
 pub(crate) use lock_rows::{Purpose, Relock, lock_and_recheck, replace, still_holds};
 pub(crate) use made_scan::Made;
-pub(crate) use pending::{Pending, append, give};
-pub(crate) use quicksort::quicksort;
+pub(crate) use pending::{Pending, give};
 
 use crate::execute::{ExecContext, Operator};
 use crate::plan::node::{Op, PlanNode};

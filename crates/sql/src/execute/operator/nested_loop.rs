@@ -6,11 +6,12 @@ use melba_types::{Batch, Column, ColumnData, DbError, Result};
 
 use super::build;
 use super::hash_join::join_rows;
-use super::pending::{Pending, append, give, nulls};
-use crate::execute::expression::filter;
-use crate::execute::spill::{Place, Store};
-use crate::execute::{BATCH_ROWS, ExecContext, Operator};
+use super::pending::{Pending, give, nulls};
+use crate::execute::{ExecContext, Operator};
 use crate::plan::node::{JoinType, NestedLoopNode};
+use melba_expression::filter;
+use melba_spill::{Place, Store};
+use melba_types::BATCH_ROWS;
 
 pub(super) struct NestedLoopOp {
     node: Arc<NestedLoopNode>,
@@ -211,7 +212,7 @@ impl Operator for NestedLoopOp {
             if !self.left_row(ctx)? {
                 let rest = if self.node.join == JoinType::Full { self.unpartnered(ctx)? } else { None };
                 match rest {
-                    Some(rest) => append(&mut out, rest),
+                    Some(rest) => out.append(rest),
                     None => {
                         self.finished = true;
                         break;
@@ -220,7 +221,7 @@ impl Operator for NestedLoopOp {
                 continue;
             }
             if let Some(rows) = self.step(ctx)? {
-                append(&mut out, rows);
+                out.append(rows);
             }
             ctx.check_interrupt()?;
         }

@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use melba_types::{Batch, DbError, Result};
 
-use crate::execute::expression::filter;
-use crate::execute::{ExecContext, Expression};
+use crate::execute::ExecContext;
+use melba_expression::Expression;
+use melba_expression::filter;
 
 /// What the rows before the first failing one give, if there are any, and the error of that one. `evaluate` takes a range of the
 /// `rows`; `error` is what all of them gave. Errors that no row is to blame for are left as they are.

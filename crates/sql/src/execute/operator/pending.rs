@@ -2,7 +2,7 @@
 
 use melba_types::{Batch, Column, Kind};
 
-use crate::execute::stored;
+use melba_expression::expand;
 
 /// Rows computed but not asked for yet.
 #[derive(Default)]
@@ -27,7 +27,7 @@ impl Pending {
 
     /// How many of the next `limit` rows may be expanded together.
     pub fn rows_within(&self, limit: usize) -> usize {
-        if self.batch.is_stored() { stored::rows_within(&self.batch, self.at).min(limit) } else { limit }
+        if self.batch.is_stored() { expand::rows_within(&self.batch, self.at).min(limit) } else { limit }
     }
 
     /// The next rows, at most `limit`.
@@ -66,18 +66,6 @@ pub(crate) fn give_scanned(pending: &mut Pending, batch: Batch, limit: usize) ->
     }
     pending.put(batch);
     pending.take(pending.rows_within(limit))
-}
-
-/// Appends the rows of a batch to another.
-pub(crate) fn append(to: &mut Batch, from: Batch) {
-    if to.rows == 0 {
-        *to = from;
-        return;
-    }
-    for (a, b) in to.columns.iter_mut().zip(&from.columns) {
-        a.append(b);
-    }
-    to.rows += from.rows;
 }
 
 /// A batch of rows given as datums.

@@ -7,9 +7,11 @@ use melba_types::{Batch, Column, Datum, DbError, Result};
 use super::build;
 use super::function_scan::RowIter;
 use super::partial::{indices, rows_before};
-use crate::execute::expression::{Node, Pieces, Weight};
-use crate::execute::{BATCH_ROWS, ExecContext, Expression, Operator};
+use crate::execute::{ExecContext, Operator};
 use crate::plan::node::{ProjectNode, ProjectSetNode};
+use melba_expression::Expression;
+use melba_expression::{Node, Pieces, Weight};
+use melba_types::BATCH_ROWS;
 
 pub(super) struct ProjectOp {
     node: Arc<ProjectNode>,

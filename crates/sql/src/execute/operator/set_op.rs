@@ -9,10 +9,11 @@ use melba_types::{Batch, ByteStrings, Column, ColumnData, Result};
 use super::build;
 use super::dedup::{Dedup, KEY_OVERHEAD_BYTES, row_keys};
 use super::pending::{Pending, give};
-use crate::execute::spill::{Partitions, Run, RunReader};
-use crate::execute::{BATCH_ROWS, ExecContext, Operator};
+use crate::execute::{ExecContext, Operator};
 use crate::plan::node::{AppendNode, DistinctNode, SetOpNode};
+use melba_spill::{Partitions, Run, RunReader};
 use melba_tree::SetOperation;
+use melba_types::BATCH_ROWS;
 
 pub(super) struct DistinctOp {
     id: usize,
@@ -62,7 +63,7 @@ impl Operator for DistinctOp {
         }
         loop {
             let next = match &mut self.run {
-                Some(reader) => reader.next()?,
+                Some(reader) => reader.next_batch()?,
                 None => self.input.next(ctx, limit)?,
             };
             let Some(batch) = next else {
@@ -178,7 +179,7 @@ impl SetOpOp {
 
     fn next_left(&mut self, ctx: &ExecContext) -> Result<Option<Batch>> {
         match &mut self.run {
-            Some(reader) => reader.next(),
+            Some(reader) => reader.next_batch(),
             None => match self.left.next(ctx, BATCH_ROWS)? {
                 Some(batch) => ctx.expand_batch(batch, &self.node.left.kinds).map(Some),
                 None => Ok(None),
@@ -188,7 +189,7 @@ impl SetOpOp {
 
     fn next_right(&mut self, ctx: &ExecContext, run: &mut Option<RunReader>) -> Result<Option<Counted>> {
         match run {
-            Some(reader) => reader.next()?.map(Counted::read).transpose(),
+            Some(reader) => reader.next_batch()?.map(Counted::read).transpose(),
             None => {
                 let Some(batch) = self.right.next(ctx, BATCH_ROWS)? else { return Ok(None) };
                 let batch = ctx.expand_batch(batch, &self.node.right.kinds)?;
@@ -344,7 +345,7 @@ impl Operator for SetOpOp {
         }
         loop {
             let (next, judged) = match &mut self.passed {
-                Some(reader) => (reader.next()?, true),
+                Some(reader) => (reader.next_batch()?, true),
                 None => (self.next_left(ctx)?, false),
             };
             let Some(batch) = next else {

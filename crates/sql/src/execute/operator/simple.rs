@@ -7,9 +7,11 @@ use melba_types::{Batch, Column, Datum, DbError, Kind, Result};
 use super::partial::passing;
 use super::pending::{Pending, batch_of, give};
 use super::{build, table_scan};
-use crate::execute::expression::{Weight, filter};
-use crate::execute::{BATCH_ROWS, ExecContext, Expression, Operator};
+use crate::execute::{ExecContext, Operator};
 use crate::plan::node::{FilterNode, ResultNode, SystemScanNode};
+use melba_expression::Expression;
+use melba_expression::{Weight, filter};
+use melba_types::BATCH_ROWS;
 
 pub(super) struct ResultOp {
     node: Arc<ResultNode>,
@@ -68,7 +70,7 @@ impl ValuesOp {
 
     /// Parameters of a row, if the second row stands for all that follow it; 0 if it does not.
     fn repeated_width(&self, ctx: &ExecContext) -> usize {
-        let width = ctx.row_parameters;
+        let width = ctx.row_parameters();
         match &self.rows[..] {
             [_, second] if width > 0 && second.iter().any(|e| e.reads_parameter_from(width)) => width,
             _ => 0,
@@ -80,7 +82,9 @@ impl Operator for ValuesOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
         let width = self.repeated_width(ctx);
         let count = ctx.parameters.len().checked_div(width).unwrap_or(self.rows.len());
-        ctx.rows_repeated.set(ctx.rows_repeated.get() || width > 0);
+        if width > 0 {
+            ctx.set_rows_repeated();
+        }
         let to = (self.at + limit.min(BATCH_ROWS)).min(count);
         if self.at == to {
             return Ok(None);

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use melba_types::{Batch, ByteStrings, Datum, Result, bail};
 
 use super::build;
-use super::pending::append;
-use crate::execute::expression::Vector;
 use crate::execute::instrument::Storage;
-use crate::execute::key::KeyPart;
-use crate::execute::spill::{Sorted, Sorter};
-use crate::execute::{BATCH_ROWS, ExecContext, Expression, Operator};
+use crate::execute::{ExecContext, Operator};
 use crate::plan::node::SortNode;
+use melba_expression::Expression;
+use melba_expression::Vector;
+use melba_expression::key::KeyPart;
+use melba_spill::{Sorted, Sorter};
+use melba_types::BATCH_ROWS;
 
 /// Top-N keeps a heap up to this many rows, and sorts everything beyond.
 const HEAP_ROWS_MAX: usize = 4096;
@@ -106,7 +107,7 @@ impl SortOp {
             }
             let batch = batch.take(&kept);
             bytes += batch.memory_bytes();
-            append(&mut all, batch);
+            all.append(batch);
             if all.rows > 2 * n + BATCH_ROWS {
                 let mut live: Vec<(Vec<u8>, usize)> = heap.drain().collect();
                 live.sort_by_key(|(_, place)| *place);

@@ -103,7 +103,7 @@ pub(crate) fn outputs(ctx: &ExecContext, source: &TableSource, row_ids: &[RowId]
                 column.unwrap_or_else(|| Column::with_capacity(source.kinds[i], 0))
             }
             ScanOutput::RowId => Column::new(ColumnData::Int8(row_ids.iter().map(|r| r.0 as i64).collect())),
-            ScanOutput::Const(value) => crate::execute::expression::repeat(value, source.kinds[i], rows),
+            ScanOutput::Const(value) => melba_expression::repeat(value, source.kinds[i], rows),
             ScanOutput::WholeRow { ty, columns: fields, types, names } => {
                 let mut column = Column::with_capacity(source.kinds[i], rows);
                 for row in 0..rows {

@@ -6,9 +6,9 @@ use melba_types::{Batch, Column, Datum, DbError, Result};
 
 use super::index_scan::{not_a_key, push_key};
 use super::table_scan::{outputs, source_row};
-use crate::execute::expression::filter;
 use crate::execute::{ExecContext, Operator};
 use crate::plan::node::{IndexArm, IndexScanNode, KeyMatch};
+use melba_expression::filter;
 
 /// Room for a key of a few numbers.
 const KEY_BYTES: usize = 32;

@@ -17,13 +17,14 @@ use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, DbError, Result
 use self::frame::Frames;
 use self::pages::Pages;
 use super::build;
-use super::pending::{Pending, append, give};
+use super::pending::{Pending, give};
 use super::sort::encode_keys;
-use crate::execute::expression::filter;
 use crate::execute::instrument::Storage;
-use crate::execute::spill::{Place, Store};
-use crate::execute::{BATCH_ROWS, ExecContext, Operator};
+use crate::execute::{ExecContext, Operator};
 use crate::plan::node::{WindowFunction, WindowNode, WindowSpec};
+use melba_expression::filter;
+use melba_spill::{Place, Store};
+use melba_types::BATCH_ROWS;
 
 pub(super) struct WindowOp {
     id: usize,
@@ -128,7 +129,7 @@ impl WindowOp {
                 break;
             };
             bytes += batch.memory_bytes();
-            append(&mut all, batch);
+            all.append(batch);
             full = bytes > ctx.resources().work_bytes || !held.try_set(bytes);
             ctx.check_interrupt()?;
         }
@@ -262,7 +263,7 @@ impl Large {
                 let Some(some) = results.read(&mut from, wanted)? else {
                     return Err(DbError::internal("a window function gave too few results"));
                 };
-                append(&mut column, some);
+                column.append(some);
             }
             batch.columns.append(&mut column.columns);
         }

@@ -7,10 +7,10 @@ use melba_catalog::{IndexInfo, Relation, Storage};
 use melba_types::{Datum, Oid, Result, TreeId, oids};
 
 use super::{Access, LeafPath, plain_column};
-use crate::execute::key::KeyPart;
 use crate::plan::join::{Goal, Path, PathKind};
 use crate::plan::planner::Planner;
 use crate::plan::prepare::{Rels, contains_sublink, rels_of};
+use melba_expression::key::KeyPart;
 use melba_tree::Expr;
 
 /// pg_am.

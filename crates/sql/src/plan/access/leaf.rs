@@ -8,14 +8,15 @@ use melba_types::{DbError, Kind, Result};
 
 use super::index::{ArmChoice, IndexChoice, Match, RangeChoice};
 use super::{Access, LeafPath, ScanColumns};
-use crate::execute::expression::{Call, Node, Routine, compile};
-use crate::execute::key::KeyPart;
-use crate::execute::{Expression, Made};
+use crate::execute::Made;
 use crate::plan::explain;
 use crate::plan::layout::{Layout, column};
 use crate::plan::node::*;
 use crate::plan::planner::{CteBinding, Planner, Stage};
 use melba_analyze::function_columns;
+use melba_expression::Expression;
+use melba_expression::key::KeyPart;
+use melba_expression::{Call, Node, Routine, compile};
 use melba_tree::{Distinct, Expr, OutputColumn, Query, RangeFunction, RangeKind, RowExpr};
 
 impl Planner<'_> {

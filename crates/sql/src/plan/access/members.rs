@@ -11,8 +11,6 @@ use melba_types::{Datum, DbError, Kind, Oid, Result};
 
 use super::prune::Pruner;
 use super::{Access, LeafPath};
-use crate::execute::Expression;
-use crate::execute::expression::Node;
 use crate::plan::join::{Goal, Path, PathKind};
 use crate::plan::layout::Layout;
 use crate::plan::node::*;
@@ -20,6 +18,8 @@ use crate::plan::planner::{Planner, Stage};
 use crate::plan::prepare::contains_sublink;
 use crate::table::PartitionMap;
 use melba_analyze::relation_columns;
+use melba_expression::Expression;
+use melba_expression::Node;
 use melba_tree::{Expr, RangeEntry, RangeKind};
 
 /// A member of a family in the place of its parent.

@@ -10,12 +10,12 @@ use melba_functions::Session;
 use melba_types::{Datum, Oid, Result};
 
 use super::plain_column;
-use crate::execute::{ExecContext, Expression};
 use crate::plan::layout::Layout;
 use crate::plan::planner::Planner;
 use crate::plan::prepare::{contains_sublink, rels_of};
 use crate::table::PartitionMap;
 use crate::table::matching::{KeyTest, TestKind, Tests, matching};
+use melba_expression::{Evaluation, Expression};
 use melba_tree::{BooleanTest, Const, Expr};
 
 /// The partitioned tables of a family with what is known of their keys.
@@ -58,7 +58,7 @@ impl Pruner {
 
 impl Pruning {
     /// Which members may have rows now.
-    pub fn members(&self, ctx: &ExecContext) -> Result<Vec<bool>> {
+    pub fn members(&self, ctx: &Evaluation) -> Result<Vec<bool>> {
         let values = self.values.iter().map(|e| e.eval_row(ctx, &[]).map(Some)).collect::<Result<Vec<_>>>()?;
         let kept = survivors(&*ctx.session, self.root, &self.tables, &values)?;
         Ok(self.members.iter().map(|m| kept.contains(m)).collect())

@@ -7,8 +7,8 @@ use melba_functions::testing::FixedSession;
 use melba_types::DbError;
 
 use super::*;
-use crate::execute::expression::{Compiler, Resolved, Scope};
 use melba_analyze::{Context, analyze};
+use melba_expression::{Compiler, Resolved, Scope};
 use melba_tree::{Const, Var};
 
 /// The columns of both relations, with the values that each is tried with.

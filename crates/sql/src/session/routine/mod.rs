@@ -3,7 +3,7 @@
 //! Invariants:
 //! 1. The statements of a VOLATILE function or a procedure take views of their own; all others see what the calling statement
 //!    sees, and change nothing.
-//! 2. Whoever calls keeps its own view usable (`ExecContext::keep_view`).
+//! 2. Whoever calls keeps its own view usable (`Evaluation::keep_view`).
 //! 3. Calls nest as far as the thread's stack surely goes, whatever lies between them; then 54001.
 
 mod body;

@@ -12,11 +12,13 @@ use super::super::pipeline;
 use super::super::portal::Outcome;
 use super::body::Body;
 use super::{LocalSettings, run_call, shares_view};
-use crate::execute::{BATCH_ROWS, Execution, Place, Store};
+use crate::execute::Execution;
 use crate::plan::PlanCommand;
 use crate::transaction::Tx;
 use melba_analyze::ResultForm;
+use melba_spill::{Place, Store};
 use melba_tree::OutputColumn;
+use melba_types::BATCH_ROWS;
 
 pub(super) struct Run {
     body: Arc<Body>,
@@ -174,7 +176,7 @@ impl Run {
             return Ok(Box::new(std::iter::empty()));
         }
         let source = if last.must_complete() || self.settings.is_some() {
-            let mut kept = Store::new(last.execution.ctx.resources());
+            let mut kept = Store::new(last.execution.evaluation().resources());
             let at = self.body.statements.len() - 1;
             while let Some(batch) = last.execution.next_batch(BATCH_ROWS).map_err(|e| self.failed(at, e))? {
                 self.context.session.interrupt.check()?;
@@ -183,7 +185,7 @@ impl Run {
             self.settings = None;
             Source::Kept(kept, 0)
         } else {
-            let pin = self.tx.engine.pin_view(last.execution.ctx.view());
+            let pin = self.tx.engine.pin_view(last.execution.evaluation().view());
             Source::Running(Box::new(last.execution), pin)
         };
         Ok(Box::new(Rows { run: self, source, shape: last.shape, batch: None }))

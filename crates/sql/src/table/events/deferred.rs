@@ -11,8 +11,8 @@ use melba_types::{Oid, Result};
 
 use super::log::{EventLog, Subject, What};
 use super::runner;
-use crate::execute::ExecContext;
 use crate::seldom::Seldom;
+use melba_expression::Evaluation;
 
 #[derive(Default)]
 pub struct DeferredEvents {
@@ -87,12 +87,12 @@ impl DeferredEvents {
         modes.each.get(&constraint.oid).copied().or(modes.all).unwrap_or(constraint.initially_deferred)
     }
 
-    pub(super) fn push(&self, ctx: &ExecContext, subject: &Subject, what: What) -> Result<()> {
+    pub(super) fn push(&self, ctx: &Evaluation, subject: &Subject, what: What) -> Result<()> {
         self.state.lock().log.push(ctx, subject, what)
     }
 
     /// Runs what is no longer deferred: at commit (`all`) and after SET CONSTRAINTS IMMEDIATE.
-    pub fn run(&self, ctx: &ExecContext, txn: &Arc<Transaction>, all: bool) -> Result<()> {
+    pub fn run(&self, ctx: &Evaluation, txn: &Arc<Transaction>, all: bool) -> Result<()> {
         let mut log = std::mem::take(&mut self.state.lock().log);
         if log.is_empty() {
             return Ok(());

@@ -10,7 +10,9 @@ use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Record, Result, RowI
 
 use super::super::target::TableTarget;
 
-use crate::execute::{BATCH_ROWS, ExecContext, Store};
+use melba_expression::Evaluation;
+use melba_spill::Store;
+use melba_types::BATCH_ROWS;
 
 /// Bytes of events that are not kept as they are, however few events they are.
 const RECENT_BYTES_MAX: usize = 256 << 10;
@@ -112,7 +114,7 @@ impl EventLog {
         &self.subjects[event.subject]
     }
 
-    pub fn push(&mut self, ctx: &ExecContext, subject: &Subject, what: What) -> Result<()> {
+    pub fn push(&mut self, ctx: &Evaluation, subject: &Subject, what: What) -> Result<()> {
         let subject = match self.subjects.iter().rposition(|known| known.is(subject)) {
             Some(at) => at,
             None => {
@@ -139,7 +141,7 @@ impl EventLog {
     }
 
     /// Takes over the events of another log.
-    pub fn append(&mut self, ctx: &ExecContext, mut other: EventLog) -> Result<()> {
+    pub fn append(&mut self, ctx: &Evaluation, mut other: EventLog) -> Result<()> {
         if self.is_empty() {
             *self = other;
             return Ok(());
@@ -199,7 +201,7 @@ impl EventLog {
     }
 
     /// Moves the recent events to the store.
-    fn put_away(&mut self, ctx: &ExecContext) -> Result<()> {
+    fn put_away(&mut self, ctx: &Evaluation) -> Result<()> {
         let batch = encode(std::mem::take(&mut self.recent));
         self.recent_bytes = 0;
         self.older.get_or_insert_with(|| Store::new(ctx.resources())).push(batch)

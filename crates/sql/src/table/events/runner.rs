@@ -13,10 +13,10 @@ use super::super::reference::{self, CheckedKeys};
 use super::super::target::{TableTarget, TargetBuilder};
 use super::deferred::DeferredEvents;
 use super::log::{EventLog, Rows, Subject, What};
-use crate::execute::ExecContext;
+use melba_expression::Evaluation;
 
 /// Runs the events of a log; those of deferred constraints move to the transaction.
-pub fn run(ctx: &ExecContext, txn: &Arc<Transaction>, log: &mut EventLog, deferred: Option<&DeferredEvents>) -> Result<()> {
+pub fn run(ctx: &Evaluation, txn: &Arc<Transaction>, log: &mut EventLog, deferred: Option<&DeferredEvents>) -> Result<()> {
     if log.is_empty() {
         return Ok(());
     }
@@ -29,7 +29,7 @@ pub fn run(ctx: &ExecContext, txn: &Arc<Transaction>, log: &mut EventLog, deferr
 }
 
 pub struct Runner<'a> {
-    pub ctx: &'a ExecContext,
+    pub ctx: &'a Evaluation,
     pub txn: &'a Arc<Transaction>,
     targets: HashMap<Oid, Arc<TableTarget>>,
     /// References found present in this run.
@@ -37,7 +37,7 @@ pub struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    fn new(ctx: &'a ExecContext, txn: &'a Arc<Transaction>) -> Runner<'a> {
+    fn new(ctx: &'a Evaluation, txn: &'a Arc<Transaction>) -> Runner<'a> {
         Runner { ctx, txn, targets: HashMap::new(), present: CheckedKeys::default() }
     }
 

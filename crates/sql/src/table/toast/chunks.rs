@@ -12,7 +12,8 @@ use melba_functions::varlena::HEADER_BYTES;
 use melba_toast::{External, Stored, frame};
 use melba_types::{ByteStrings, Column, ColumnData, Datum, DbError, Oid, Result, RowId};
 
-use crate::execute::{ExecContext, stored::parse};
+use melba_expression::Evaluation;
+use melba_expression::expand::parse;
 
 /// PostgreSQL's, of which four go onto a page.
 const CHUNK_BYTES: usize = 1996;
@@ -42,7 +43,7 @@ struct Chunks {
 
 impl ChunkScan {
     /// Chunks of values with these ids. Without data that column stays empty, and no value is read.
-    pub fn open(ctx: &ExecContext, table: Oid, ids: RangeInclusive<u32>, with_data: bool) -> Result<ChunkScan> {
+    pub fn open(ctx: &Evaluation, table: Oid, ids: RangeInclusive<u32>, with_data: bool) -> Result<ChunkScan> {
         let relation = ctx.catalog().relation(table);
         let Some((relation, Storage::Tree(tree))) = relation.map(|r| (r, &r.storage)) else {
             return Err(DbError::internal(format!("table {table} does not exist")));
@@ -54,7 +55,7 @@ impl ChunkScan {
     }
 
     /// Columns for some more rows, and how many those are; `None` at the end.
-    pub fn next(&mut self, ctx: &ExecContext) -> Result<Option<(Vec<Column>, usize)>> {
+    pub fn next(&mut self, ctx: &Evaluation) -> Result<Option<(Vec<Column>, usize)>> {
         let (mut ids, mut numbers, mut data) = (Vec::new(), Vec::new(), ByteStrings::default());
         while ids.len() < ROWS {
             let Some(chunks) = &mut self.current else {
@@ -82,7 +83,7 @@ impl ChunkScan {
     }
 
     /// Looks for pointers in some more of the table's rows; false at their end.
-    fn find(&mut self, ctx: &ExecContext) -> Result<bool> {
+    fn find(&mut self, ctx: &Evaluation) -> Result<bool> {
         ctx.check_interrupt()?;
         let Some(batch) = self.scan.next()? else { return Ok(false) };
         for row in 0..batch.row_ids.len() {
@@ -109,7 +110,7 @@ impl Chunks {
     }
 
     /// The next chunk; without `read` nothing is read, and it is empty.
-    fn next(&mut self, ctx: &ExecContext, read: bool) -> Result<&[u8]> {
+    fn next(&mut self, ctx: &Evaluation, read: bool) -> Result<&[u8]> {
         let length = self.left.min(CHUNK_BYTES);
         self.left -= length;
         self.number += 1;

@@ -11,7 +11,8 @@ use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Result, RowId
 
 use super::size::{self, Part, TUPLE_BYTES_MAX, TUPLE_TARGET_MAIN};
 use super::{Strategy, ToastColumn, ToastTarget};
-use crate::execute::{ExecContext, stored::parse};
+use melba_expression::Evaluation;
+use melba_expression::expand::parse;
 
 /// PostgreSQL's limit of a value, which counts its header.
 const VALUE_BYTES_MAX: usize = 0x3FFF_FFFF - HEADER_BYTES;
@@ -57,7 +58,7 @@ impl RowFormer {
     /// Encodes a row as it is stored. `old` is its version before: values that go are removed from the toast tree.
     pub fn encode(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         target: &ToastTarget,
         layout: &RowLayout,
         row: &[Datum],
@@ -78,7 +79,7 @@ impl RowFormer {
 
     /// The forms that a new row's values get, and whether any is left as it is: (column, form). `old` is the row's version before,
     /// whose values that go are removed.
-    fn form(&mut self, ctx: &ExecContext, target: &ToastTarget, row: &[Datum], old: Option<&[Datum]>) -> Result<FormedRow> {
+    fn form(&mut self, ctx: &Evaluation, target: &ToastTarget, row: &[Datum], old: Option<&[Datum]>) -> Result<FormedRow> {
         let mut formed = FormedRow::new();
         if !target.any {
             return Ok(formed);
@@ -103,7 +104,7 @@ impl RowFormer {
     /// The batch as it is stored, when that differs. The error tells the row.
     pub fn form_batch(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         target: &ToastTarget,
         batch: &Batch,
     ) -> Result<Option<Batch>, (usize, DbError)> {
@@ -126,7 +127,7 @@ impl RowFormer {
 
     fn toast(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         target: &ToastTarget,
         row: &[Datum],
         old: Option<&[Datum]>,
@@ -176,7 +177,7 @@ impl RowFormer {
     /// What can be done with a value: nothing with one that is fixed or short, or that an update leaves where it is.
     fn candidate<'a>(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         target: &ToastTarget,
         column: usize,
         value: &'a Datum,
@@ -227,7 +228,7 @@ impl RowFormer {
     /// A value of another table's frames, as it may lie in a row: short ones are read, long ones are left to be copied.
     fn fetch<'a>(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         definition: &ToastColumn,
         bytes: &[u8],
         external: &External,
@@ -272,7 +273,7 @@ impl RowFormer {
     /// The first pass: compresses an EXTENDED value, and moves out at once what is too long alone.
     fn shrink(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         target: &ToastTarget,
         candidate: &mut Candidate<'_>,
         target_bytes: usize,
@@ -294,7 +295,7 @@ impl RowFormer {
         Ok(())
     }
 
-    fn method(&mut self, ctx: &ExecContext, column: &ToastColumn) -> Method {
+    fn method(&mut self, ctx: &Evaluation, column: &ToastColumn) -> Method {
         column.method.unwrap_or_else(|| {
             *self.default_method.get_or_insert_with(|| {
                 ctx.session.setting("default_toast_compression").and_then(|m| Method::from_name(&m)).unwrap_or(Method::Pglz)
@@ -302,7 +303,7 @@ impl RowFormer {
         })
     }
 
-    fn compress(&mut self, ctx: &ExecContext, target: &ToastTarget, candidate: &mut Candidate<'_>, formed: &mut FormedRow) {
+    fn compress(&mut self, ctx: &Evaluation, target: &ToastTarget, candidate: &mut Candidate<'_>, formed: &mut FormedRow) {
         let column = &target.columns[candidate.column];
         let method = self.method(ctx, column);
         candidate.tried = true;
@@ -334,7 +335,7 @@ impl RowFormer {
     /// Moves a value out of line, and leaves a pointer.
     fn move_out(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         target: &ToastTarget,
         candidate: &mut Candidate<'_>,
         formed: &mut FormedRow,
@@ -390,7 +391,7 @@ impl RowFormer {
     /// Cuts a value into frames.
     fn write_frames(
         &mut self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         target: &ToastTarget,
         column: &ToastColumn,
         raw: &[u8],

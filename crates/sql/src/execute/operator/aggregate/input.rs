@@ -3,8 +3,8 @@
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Result};
 
 use crate::execute::ExecContext;
-use crate::execute::expression::filter;
 use crate::plan::node::AggregateSpec;
+use melba_expression::filter;
 
 /// The columns an aggregate reads from a batch.
 pub(super) struct Arguments {

@@ -8,10 +8,11 @@ use melba_types::{Batch, ByteStrings, Column, Datum, Result};
 
 use super::input::{Arguments, group_bytes};
 use super::{Group, State};
-use crate::execute::expression::{Pieces, Vector};
-use crate::execute::spill::{Partitions, Run, Sorter};
-use crate::execute::{BATCH_ROWS, ExecContext};
+use crate::execute::ExecContext;
 use crate::plan::node::{AggregateNode, AggregateSpec};
+use melba_expression::{Pieces, Vector};
+use melba_spill::{Partitions, Run, Sorter};
+use melba_types::BATCH_ROWS;
 
 /// The place of a row whose group another pass will have.
 const ELSEWHERE: u32 = u32::MAX;
@@ -25,7 +26,7 @@ pub(super) struct Work {
 
 pub(super) struct Pass<'a> {
     node: &'a AggregateNode,
-    ctx: &'a ExecContext,
+    ctx: &'a ExecContext<'a>,
     sets: Range<usize>,
     level: u32,
     groups: Vec<Group>,
@@ -61,7 +62,7 @@ pub(super) struct Done {
 }
 
 impl<'a> Pass<'a> {
-    pub fn new(node: &'a AggregateNode, ctx: &'a ExecContext, sets: Range<usize>, level: u32) -> Result<Pass<'a>> {
+    pub fn new(node: &'a AggregateNode, ctx: &'a ExecContext<'a>, sets: Range<usize>, level: u32) -> Result<Pass<'a>> {
         let sorter = |spec: &AggregateSpec| sorts(spec).then(|| Sorter::new(ctx.resources(), None, true));
         let mut pass = Pass {
             node,

@@ -4,9 +4,10 @@ use melba_types::{Batch, Bitmap, Column, Result};
 
 use super::super::pending::nulls;
 use super::table::{Built, END};
-use crate::execute::expression::filter;
-use crate::execute::{BATCH_ROWS, ExecContext};
+use crate::execute::ExecContext;
 use crate::plan::node::{HashJoinNode, JoinType};
+use melba_expression::filter;
+use melba_types::BATCH_ROWS;
 
 /// Pairs put together at a time.
 const PAIRS_MAX: usize = 2 * BATCH_ROWS;

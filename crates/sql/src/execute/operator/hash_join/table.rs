@@ -4,11 +4,12 @@ use hashbrown::HashMap;
 use melba_engine::Held;
 use melba_types::{Batch, Bitmap, ColumnData, Datum, Result};
 
-use crate::execute::expression::Vector;
-use crate::execute::key::KeyPart;
-use crate::execute::spill::Partitions;
-use crate::execute::{ExecContext, Expression};
+use crate::execute::ExecContext;
 use crate::plan::node::HashJoinNode;
+use melba_expression::Expression;
+use melba_expression::Vector;
+use melba_expression::key::KeyPart;
+use melba_spill::Partitions;
 
 /// The end of a chain.
 pub(super) const END: u32 = u32::MAX;

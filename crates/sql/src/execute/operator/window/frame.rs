@@ -7,14 +7,14 @@ use melba_types::{Datum, Result, bail, limits};
 
 use super::pages::Pages;
 use crate::execute::ExecContext;
-use crate::execute::expression::Call;
 use crate::plan::node::WindowNode;
+use melba_expression::Call;
 use melba_tree::{FrameBound, FrameExclusion, FrameMode};
 
 /// The frames of one partition, asked for row by row.
 pub(super) struct Frames<'a> {
     node: &'a WindowNode,
-    ctx: &'a ExecContext,
+    ctx: &'a ExecContext<'a>,
     pages: &'a Pages<'a>,
     rows: usize,
     /// Columns of the order key, and of the order value when there is one order column.
@@ -29,12 +29,12 @@ pub(super) struct Frames<'a> {
 impl<'a> Frames<'a> {
     pub fn new(
         node: &'a WindowNode,
-        ctx: &'a ExecContext,
+        ctx: &'a ExecContext<'a>,
         pages: &'a Pages<'a>,
         key: usize,
         value: Option<usize>,
     ) -> Result<Frames<'a>> {
-        let offset = |e: &Option<crate::execute::Expression>, which: &str| -> Result<Datum> {
+        let offset = |e: &Option<melba_expression::Expression>, which: &str| -> Result<Datum> {
             let Some(e) = e else { return Ok(Datum::Null) };
             let value = e.eval_row(ctx, &[])?;
             match &value {

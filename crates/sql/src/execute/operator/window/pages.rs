@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use melba_types::{Batch, ColumnData, Datum, DbError, Result};
 
-use crate::execute::spill::Store;
+use melba_spill::Store;
 
 /// Pages kept: a moving frame reads at its start, at its end, and at the row itself.
 const PAGES_MAX: usize = 4;

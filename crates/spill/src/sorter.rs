@@ -6,10 +6,10 @@ use std::sync::Arc;
 use melba_engine::{Held, TempFile};
 use melba_types::{Batch, ByteStrings, Column, ColumnData, DbError, Result};
 
+use super::quicksort::quicksort;
 use super::run::{Buffers, RunWriter};
 use super::{Resources, Run, RunReader, block_bytes};
-use crate::execute::BATCH_ROWS;
-use crate::execute::operator::{append, quicksort};
+use melba_types::BATCH_ROWS;
 
 /// Runs merged at a time; with more, some are merged beforehand.
 const FAN_IN: usize = 32;
@@ -30,7 +30,7 @@ struct Entry {
 }
 
 /// Collects rows to sort.
-pub(crate) struct Sorter {
+pub struct Sorter {
     resources: Arc<Resources>,
     held: Held,
     target: usize,
@@ -48,7 +48,7 @@ pub(crate) struct Sorter {
 }
 
 /// Rows in order.
-pub(crate) struct Sorted {
+pub struct Sorted {
     source: Source,
     left: usize,
     _held: Held,
@@ -99,7 +99,7 @@ impl Sorter {
         } else {
             all.append(&keys);
         }
-        append(rows, batch);
+        rows.append(batch);
         let total = self.bytes + self.entries.capacity() * size_of::<Entry>();
         self.peak = self.peak.max(total);
         if total > self.target || !self.held.try_set(total) {
@@ -272,7 +272,7 @@ impl Merge {
         let mut merge = Merge { cursors: Vec::new(), heap: Vec::new(), batches: Vec::new() };
         for run in runs {
             let mut reader = run.reader();
-            if let Some(batch) = reader.next()? {
+            if let Some(batch) = reader.next_batch()? {
                 merge.cursors.push(Cursor { reader, batch: merge.batches.len(), row: 0, prefix: 0 });
                 merge.batches.push(batch);
                 let at = merge.cursors.len() - 1;
@@ -326,7 +326,7 @@ impl Merge {
             cursor.row += 1;
             let mut ended = false;
             if cursor.row >= self.batches[cursor.batch].rows {
-                match cursor.reader.next()? {
+                match cursor.reader.next_batch()? {
                     Some(batch) => {
                         (cursor.batch, cursor.row) = (self.batches.len(), 0);
                         self.batches.push(batch);

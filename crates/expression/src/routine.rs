@@ -7,7 +7,7 @@ use melba_functions::{RoutineCall, RoutineRows, RowColumn};
 use melba_types::{Datum, Oid, Result};
 
 use super::Expression;
-use crate::execute::ExecContext;
+use crate::Evaluation;
 
 /// A function that a user wrote, with its operands.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl Routine {
         }
     }
 
-    pub fn eval(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+    pub fn eval(&self, ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
         match self.arguments(ctx, row)? {
             Some(args) => ctx.session.call_routine(&self.call(ctx, &args)),
             None => Ok(Datum::Null),
@@ -51,7 +51,7 @@ impl Routine {
     }
 
     /// The rows of a set-returning function, each as one value.
-    pub fn rows(&self, ctx: &ExecContext, row: &[Datum]) -> Result<RoutineRows> {
+    pub fn rows(&self, ctx: &Evaluation, row: &[Datum]) -> Result<RoutineRows> {
         match self.arguments(ctx, row)? {
             Some(args) => ctx.session.routine_rows(&self.call(ctx, &args)),
             None => Ok(Box::new(std::iter::empty())),
@@ -59,12 +59,12 @@ impl Routine {
     }
 
     /// The operands' values; `None` when one is NULL and the function is strict.
-    fn arguments(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Option<Vec<Datum>>> {
+    fn arguments(&self, ctx: &Evaluation, row: &[Datum]) -> Result<Option<Vec<Datum>>> {
         let args = self.args.iter().map(|a| a.eval_row(ctx, row)).collect::<Result<Vec<_>>>()?;
         Ok(if self.strict && args.iter().any(Datum::is_null) { None } else { Some(args) })
     }
 
-    fn call<'a>(&'a self, ctx: &ExecContext, args: &'a [Datum]) -> RoutineCall<'a> {
+    fn call<'a>(&'a self, ctx: &Evaluation, args: &'a [Datum]) -> RoutineCall<'a> {
         // Its statements take views of their own, and the calling one goes on with its own.
         if self.volatile {
             ctx.keep_view();

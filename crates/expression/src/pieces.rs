@@ -7,7 +7,8 @@ use melba_types::{Batch, Column, Datum, Kind, Result};
 
 use super::batch::Vector;
 use super::{Call, Expression, Node};
-use crate::execute::{BATCH_ROWS, ExecContext};
+use crate::Evaluation;
+use melba_types::BATCH_ROWS;
 
 /// What the values of one piece shall take.
 const PIECE_BYTES: usize = 4 << 20;
@@ -70,7 +71,7 @@ impl Expression {
     }
 
     /// `eval_call` where an operand may be long: a piece of the batch at a time.
-    pub(super) fn eval_pieces<'a>(&self, call: &Call, ctx: &ExecContext, batch: &Batch) -> Result<Vector<'a>> {
+    pub(super) fn eval_pieces<'a>(&self, call: &Call, ctx: &Evaluation, batch: &Batch) -> Result<Vector<'a>> {
         let mut needed = Vec::new();
         self.columns(&mut needed);
         let mut out = Column::with_capacity(self.kind, batch.rows);

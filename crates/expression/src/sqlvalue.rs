@@ -3,11 +3,11 @@
 use melba_functions::{CallContext, registry};
 use melba_types::{Datum, Oid, Result, oids};
 
-use crate::execute::ExecContext;
+use crate::Evaluation;
 use melba_tree::SqlValueFunction;
 
 /// Calls a built-in by pg_proc.prosrc, or the session's function of that name.
-pub(super) fn by_source(source: &str, ctx: &ExecContext, args: &[Datum], arg_types: &[Oid], return_type: Oid) -> Result<Datum> {
+pub(super) fn by_source(source: &str, ctx: &Evaluation, args: &[Datum], arg_types: &[Oid], return_type: Oid) -> Result<Datum> {
     let context =
         CallContext { session: &*ctx.session, arg_types, return_type, collation: Oid::INVALID, variadic: false, columns: None };
     match registry::scalar(source) {
@@ -16,7 +16,7 @@ pub(super) fn by_source(source: &str, ctx: &ExecContext, args: &[Datum], arg_typ
     }
 }
 
-pub(super) fn eval(function: SqlValueFunction, ty: Oid, typmod: i32, ctx: &ExecContext) -> Result<Datum> {
+pub(super) fn eval(function: SqlValueFunction, ty: Oid, typmod: i32, ctx: &Evaluation) -> Result<Datum> {
     let now = || Datum::Int8(ctx.session.transaction_timestamp());
     let convert = |source: &str| by_source(source, ctx, &[now()], &[oids::TIMESTAMPTZ], ty);
     let (value, scale) = match function {
@@ -38,7 +38,7 @@ pub(super) fn eval(function: SqlValueFunction, ty: Oid, typmod: i32, ctx: &ExecC
     by_source(scale, ctx, &[value, Datum::Int4(typmod)], &[ty, oids::INT4], ty)
 }
 
-pub(super) fn next_value(sequence: Oid, ty: Oid, ctx: &ExecContext) -> Result<Datum> {
+pub(super) fn next_value(sequence: Oid, ty: Oid, ctx: &Evaluation) -> Result<Datum> {
     let value = by_source("nextval_identity", ctx, &[Datum::Oid(sequence.0)], &[oids::REGCLASS], oids::INT8)?;
     let Datum::Int8(value) = value else { return Ok(value) };
     let out_of_range = |name: &str| melba_types::err!(NUMERIC_VALUE_OUT_OF_RANGE, "{name} out of range");

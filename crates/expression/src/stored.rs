@@ -5,7 +5,7 @@ use melba_toast::{External, Method, Stored};
 use melba_types::{Batch, Datum, Result, oids};
 
 use super::{Call, Case, Expression, MinMax, Node, SubPlanKind};
-use crate::execute::{ExecContext, stored};
+use crate::{Evaluation, expand};
 
 /// What is asked of a stored form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Expression {
     }
 
     /// The value for one input row; a column's as the row stores it, wherever it was not looked at.
-    pub fn eval_stored(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+    pub fn eval_stored(&self, ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
         match &self.node {
             Node::Column(i) => Ok(row[*i].clone()),
             Node::Executor(i) => Ok(ctx.executor_parameter(*i)),
@@ -108,7 +108,7 @@ impl Expression {
                 Ok(if equal == Some(true) { Datum::Null } else { a })
             }
             Node::MinMax(m) => m.eval_stored(ctx, row),
-            Node::SubPlan(subplan) => subplan.eval(ctx, row),
+            Node::SubPlan(subplan) => ctx.subplans.eval(ctx, subplan, row),
             _ => self.eval_row(ctx, row),
         }
     }
@@ -116,7 +116,7 @@ impl Expression {
 
 impl Case {
     /// The result whose condition holds.
-    fn chosen(&self, ctx: &ExecContext, row: &[Datum]) -> Result<&Expression> {
+    fn chosen(&self, ctx: &Evaluation, row: &[Datum]) -> Result<&Expression> {
         let arg = self.arg.as_ref().map(|arg| arg.eval_row(ctx, row)).transpose()?;
         for (when, then) in &self.whens {
             let holds = match &arg {
@@ -132,7 +132,7 @@ impl Case {
 }
 
 impl MinMax {
-    fn eval_stored(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+    fn eval_stored(&self, ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
         let (mut best, mut best_value) = (Datum::Null, Datum::Null);
         for arg in &self.less.args {
             let stored = arg.eval_stored(ctx, row)?;
@@ -161,13 +161,13 @@ impl Call {
     }
 
     /// Evaluates a call that has a `StoredFunction`.
-    pub(super) fn eval_of_stored(&self, function: StoredFunction, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+    pub(super) fn eval_of_stored(&self, function: StoredFunction, ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
         let first = self.args[0].eval_stored(ctx, row)?;
         let rest = self.args[1..].iter().map(|a| a.eval_row(ctx, row)).collect::<Result<Vec<_>>>()?;
         self.invoke_on_stored(function, ctx, first, &rest)
     }
 
-    fn invoke_on_stored(&self, function: StoredFunction, ctx: &ExecContext, first: Datum, rest: &[Datum]) -> Result<Datum> {
+    fn invoke_on_stored(&self, function: StoredFunction, ctx: &Evaluation, first: Datum, rest: &[Datum]) -> Result<Datum> {
         let Datum::Stored(bytes) = &first else {
             if function == StoredFunction::ColumnSize && !first.is_null() && self.args[0].is_column() {
                 return Ok(Datum::Int4(self.size_in_row(ctx, &first) as i32));
@@ -177,7 +177,7 @@ impl Call {
         if rest.iter().any(Datum::is_null) {
             return Ok(Datum::Null);
         }
-        let stored = stored::parse(bytes)?;
+        let stored = expand::parse(bytes)?;
         match (function, &stored, rest) {
             (StoredFunction::Characters, ..) => Ok(Datum::Int4(stored.characters() as i32)),
             (StoredFunction::Bytes, ..) => Ok(Datum::Int4(stored.raw_bytes() as i32)),
@@ -209,7 +209,7 @@ impl Call {
         }
     }
 
-    fn invoke_all(&self, ctx: &ExecContext, first: Datum, rest: &[Datum]) -> Result<Datum> {
+    fn invoke_all(&self, ctx: &Evaluation, first: Datum, rest: &[Datum]) -> Result<Datum> {
         let mut args = Vec::with_capacity(1 + rest.len());
         args.push(first);
         args.extend_from_slice(rest);
@@ -217,7 +217,7 @@ impl Call {
     }
 
     /// A column's value that is neither compressed nor out of line: short ones have a short header.
-    fn size_in_row(&self, ctx: &ExecContext, value: &Datum) -> usize {
+    fn size_in_row(&self, ctx: &Evaluation, value: &Datum) -> usize {
         match type_length(&self.context(ctx), self.arg_types[0]) {
             -1 => match data_bytes(value) {
                 short if short < SHORT_BYTES_MAX => short + 1,
@@ -229,7 +229,7 @@ impl Call {
     }
 
     /// Characters (bytes of bytea) from the `from`-th on, counted from 1; `None`: to the end.
-    fn slice(&self, ctx: &ExecContext, external: &External, from: i64, count: Option<i64>) -> Result<Datum> {
+    fn slice(&self, ctx: &Evaluation, external: &External, from: i64, count: Option<i64>) -> Result<Datum> {
         let is_text = self.return_type != oids::BYTEA;
         if count.is_some_and(|c| c < 0) {
             // The function itself says what is wrong.
@@ -264,7 +264,7 @@ fn is_character_start(byte: u8) -> bool {
 }
 
 /// Characters `start..end` of a text that has longer ones than ASCII's.
-fn characters(ctx: &ExecContext, external: &External, start: usize, end: usize) -> Result<Vec<u8>> {
+fn characters(ctx: &Evaluation, external: &External, start: usize, end: usize) -> Result<Vec<u8>> {
     let end = end.min(external.characters as usize);
     if start >= end {
         return Ok(Vec::new());

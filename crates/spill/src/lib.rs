@@ -13,11 +13,10 @@
 
 mod codec;
 mod partition;
+pub mod quicksort;
 mod run;
 mod sorter;
 mod store;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 
@@ -25,10 +24,10 @@ use melba_engine::{Held, QueryMemory, TempFile};
 use melba_functions::Session;
 use melba_types::Result;
 
-pub(crate) use partition::Partitions;
-pub(crate) use run::{Run, RunReader};
-pub(crate) use sorter::{Sorted, Sorter};
-pub(crate) use store::{Place, Store};
+pub use partition::Partitions;
+pub use run::{Run, RunReader};
+pub use sorter::{Sorted, Sorter};
+pub use store::{Place, Store};
 
 /// Most that one operator holds in memory whatever the settings say: positions in columns are 32 bits wide.
 const TARGET_BYTES_MAX: usize = 1 << 30;
@@ -36,7 +35,7 @@ const TARGET_BYTES_MAX: usize = 1 << 30;
 const TARGET_BYTES_MIN: usize = 64 << 10;
 
 /// What a statement's operators may use.
-pub(crate) struct Resources {
+pub struct Resources {
     memory: Arc<QueryMemory>,
     session: Arc<melba_engine::Session>,
     temp_limit: Option<u64>,

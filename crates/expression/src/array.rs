@@ -6,7 +6,7 @@ use hashbrown::HashSet;
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, bail, oids};
 
 use super::{Expression, ScalarArray, Subscript, sqlvalue};
-use crate::execute::{ExecContext, key};
+use crate::{Evaluation, key};
 
 const ARRAY_DIMENSIONS_MAX: usize = 6;
 
@@ -34,7 +34,7 @@ impl Members {
 }
 
 /// `scalar op ANY (array)`: true if any comparison is, else NULL if any is NULL, else false; ALL is its dual.
-pub(super) fn scalar_array(s: &ScalarArray, ctx: &ExecContext, scalar: Datum, array: Datum) -> Result<Datum> {
+pub(super) fn scalar_array(s: &ScalarArray, ctx: &Evaluation, scalar: Datum, array: Datum) -> Result<Datum> {
     let Datum::Array(array) = &array else { return Ok(Datum::Null) };
     if array.elements.is_empty() {
         return Ok(Datum::Bool(!s.any));
@@ -116,7 +116,7 @@ fn mismatch() -> melba_types::DbError {
 }
 
 /// Casts each element, which `element` sees as its local value.
-pub(super) fn coerce(ctx: &ExecContext, row: &[Datum], array: Datum, element: &Expression, element_type: Oid) -> Result<Datum> {
+pub(super) fn coerce(ctx: &Evaluation, row: &[Datum], array: Datum, element: &Expression, element_type: Oid) -> Result<Datum> {
     let Datum::Array(array) = array else { return Ok(Datum::Null) };
     let mut elements = Vec::with_capacity(array.elements.len());
     for value in &array.elements {
@@ -126,7 +126,7 @@ pub(super) fn coerce(ctx: &ExecContext, row: &[Datum], array: Datum, element: &E
 }
 
 /// Element, slice or assignment.
-pub(super) fn subscript(s: &Subscript, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+pub(super) fn subscript(s: &Subscript, ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
     let container = s.container.eval_row(ctx, row)?;
     if s.json {
         return json(s, ctx, row, container);
@@ -178,7 +178,7 @@ fn null_subscript(s: &Subscript, _container: Datum) -> Result<Datum> {
 }
 
 /// Evaluated bounds; `None` when one of them is NULL.
-fn bounds(list: &[Option<Expression>], ctx: &ExecContext, row: &[Datum]) -> Result<Option<Vec<Option<i32>>>> {
+fn bounds(list: &[Option<Expression>], ctx: &Evaluation, row: &[Datum]) -> Result<Option<Vec<Option<i32>>>> {
     let mut out = Vec::with_capacity(list.len());
     for bound in list {
         out.push(match bound {
@@ -336,7 +336,7 @@ fn assign_slice(mut array: Array, lower: &[Option<i32>], upper: &[Option<i32>], 
 }
 
 /// jsonb subscripts are a path of text keys and integer positions.
-fn json(s: &Subscript, ctx: &ExecContext, row: &[Datum], container: Datum) -> Result<Datum> {
+fn json(s: &Subscript, ctx: &Evaluation, row: &[Datum], container: Datum) -> Result<Datum> {
     let mut path = Vec::with_capacity(s.upper.len());
     for subscript in s.upper.iter().flatten() {
         let value = subscript.eval_row(ctx, row)?;
@@ -359,4 +359,24 @@ fn json(s: &Subscript, ctx: &ExecContext, row: &[Datum], container: Datum) -> Re
             melba_functions::json::assign(&container, &path, value, is_array)
         }
     }
+}
+
+/// ARRAY(SELECT ...): arrays make an array of one more dimension.
+pub fn array_of(elements: Vec<Datum>, element_type: Oid, of_arrays: bool) -> Result<Datum> {
+    if of_arrays {
+        let mut first: Option<&[ArrayDim]> = None;
+        for element in &elements {
+            let Datum::Array(array) = element else { bail!(NULL_VALUE_NOT_ALLOWED, "cannot accumulate null arrays") };
+            if array.dims.is_empty() {
+                bail!(ARRAY_SUBSCRIPT_ERROR, "cannot accumulate empty arrays");
+            }
+            if first.is_some_and(|dims| dims != array.dims) {
+                bail!(ARRAY_SUBSCRIPT_ERROR, "cannot accumulate arrays of different dimensionality");
+            }
+            first = Some(&array.dims);
+        }
+        return build(elements, element_type, true);
+    }
+    let dims = if elements.is_empty() { vec![] } else { vec![ArrayDim { length: elements.len() as i32, lower_bound: 1 }] };
+    Ok(Datum::Array(Arc::new(Array { element_type, dims, elements })))
 }

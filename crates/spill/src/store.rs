@@ -7,8 +7,7 @@ use melba_engine::{Held, TempBlock, TempFile};
 use melba_types::{Batch, Result};
 
 use super::{Resources, codec};
-use crate::execute::BATCH_ROWS;
-use crate::execute::operator::append;
+use melba_types::BATCH_ROWS;
 
 /// Rows and bytes after which a chunk is closed.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -19,7 +18,7 @@ enum Chunk {
 }
 
 /// Rows kept for later.
-pub(crate) struct Store {
+pub struct Store {
     resources: Arc<Resources>,
     held: Held,
     /// Each with the number of rows before it.
@@ -38,7 +37,7 @@ pub(crate) struct Store {
 }
 
 /// A reader's place in a store: the number of the next row.
-pub(crate) type Place = u64;
+pub type Place = u64;
 
 impl Store {
     pub fn new(resources: &Arc<Resources>) -> Store {
@@ -75,7 +74,7 @@ impl Store {
         }
         self.rows += batch.rows as u64;
         self.tail_bytes += batch.memory_bytes();
-        append(&mut self.tail, batch);
+        self.tail.append(batch);
         if self.tail.rows >= BATCH_ROWS || self.tail_bytes >= CHUNK_BYTES {
             self.close_tail()?;
         }

@@ -10,7 +10,7 @@
 use melba_toast::{External, Inline, Stored, frame, stored::Characters};
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, DbError, Kind, Result, RowId, codec, err, shared};
 
-use super::ExecContext;
+use super::Evaluation;
 
 /// Batches of scans are cut so that their values take at most so many bytes when expanded, if there are several.
 const BATCH_BYTES_MAX: usize = 16 << 20;
@@ -29,7 +29,7 @@ fn undecodable(kind: Kind) -> DbError {
     damaged(format!("a stored value of kind {kind:?} is malformed"))
 }
 
-impl ExecContext {
+impl<S: ?Sized> Evaluation<S> {
     /// The value itself.
     #[inline]
     pub fn expand(&self, value: Datum, kind: Kind) -> Result<Datum> {

@@ -2,7 +2,7 @@
 
 use melba_engine::EngineOptions;
 
-use crate::session::tests::Harness;
+use super::tests::Harness;
 
 /// Rows of random text, numbers with many and with few equals, NULLs.
 const SETUP: &str = "

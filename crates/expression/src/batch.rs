@@ -5,8 +5,8 @@ use melba_types::{Batch, Bitmap, Column, ColumnData, Datum, Kind, Result};
 
 use super::stored::StoredFunction;
 use super::{Call, Expression, Node, condition};
-use crate::execute::ExecContext;
-use crate::execute::key::KeyPart;
+use crate::Evaluation;
+use crate::key::KeyPart;
 
 /// The values of an expression over a batch.
 pub enum Vector<'a> {
@@ -101,12 +101,12 @@ pub fn repeat(value: &Datum, kind: Kind, rows: usize) -> Column {
 
 impl Expression {
     /// The values for every row of the batch, as a column of its own.
-    pub fn eval_batch(&self, ctx: &ExecContext, batch: &Batch) -> Result<Column> {
+    pub fn eval_batch(&self, ctx: &Evaluation, batch: &Batch) -> Result<Column> {
         Ok(self.eval_vector(ctx, batch)?.into_column(self.kind, batch.rows))
     }
 
     /// The values for every row of the batch, without copying what is there already.
-    pub fn eval_vector<'a>(&self, ctx: &ExecContext, batch: &'a Batch) -> Result<Vector<'a>> {
+    pub fn eval_vector<'a>(&self, ctx: &Evaluation, batch: &'a Batch) -> Result<Vector<'a>> {
         if batch.rows == 0 {
             return Ok(Vector::Owned(Column::with_capacity(self.kind, 0)));
         }
@@ -150,7 +150,7 @@ impl Expression {
     }
 
     /// The values for every row of the batch; a column's as rows store them, wherever they were not looked at.
-    pub fn eval_stored_vector<'a>(&self, ctx: &ExecContext, batch: &'a Batch) -> Result<Vector<'a>> {
+    pub fn eval_stored_vector<'a>(&self, ctx: &Evaluation, batch: &'a Batch) -> Result<Vector<'a>> {
         match &self.node {
             _ if batch.rows == 0 => self.eval_vector(ctx, batch),
             Node::Column(i) => Ok(Vector::Borrowed(&batch.columns[*i])),
@@ -171,15 +171,15 @@ impl Expression {
     }
 
     /// One row at a time.
-    fn eval_loop<'a>(&self, ctx: &ExecContext, batch: &Batch) -> Result<Vector<'a>> {
+    fn eval_loop<'a>(&self, ctx: &Evaluation, batch: &Batch) -> Result<Vector<'a>> {
         self.eval_each(ctx, batch, Expression::eval_row)
     }
 
     fn eval_each<'a>(
         &self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         batch: &Batch,
-        eval: impl Fn(&Expression, &ExecContext, &[Datum]) -> Result<Datum>,
+        eval: impl Fn(&Expression, &Evaluation, &[Datum]) -> Result<Datum>,
     ) -> Result<Vector<'a>> {
         let mut needed = Vec::new();
         self.columns(&mut needed);
@@ -194,7 +194,7 @@ impl Expression {
         Ok(Vector::Owned(out))
     }
 
-    fn eval_call<'a>(&self, call: &Call, ctx: &ExecContext, batch: &'a Batch) -> Result<Vector<'a>> {
+    fn eval_call<'a>(&self, call: &Call, ctx: &Evaluation, batch: &'a Batch) -> Result<Vector<'a>> {
         if call.args.iter().any(Expression::makes_values) {
             return self.eval_pieces(call, ctx, batch);
         }
@@ -206,7 +206,7 @@ impl Expression {
     pub(super) fn eval_on_args<'a>(
         &self,
         call: &Call,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         batch: &Batch,
         args: Vec<Vector<'_>>,
     ) -> Result<Vector<'a>> {
@@ -242,7 +242,7 @@ impl Expression {
     /// CASE: each result is evaluated on the rows whose first true condition it follows.
     fn eval_branches<'a>(
         &self,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         batch: &'a Batch,
         whens: &[(Expression, Expression)],
         default: Option<&Expression>,
@@ -267,7 +267,7 @@ impl Expression {
         Ok(Vector::Owned(merge.finish(self.kind)))
     }
 
-    fn eval_coalesce<'a>(&self, ctx: &ExecContext, batch: &'a Batch, args: &[Expression]) -> Result<Vector<'a>> {
+    fn eval_coalesce<'a>(&self, ctx: &Evaluation, batch: &'a Batch, args: &[Expression]) -> Result<Vector<'a>> {
         let mut merge = Merge::new(batch.rows);
         let mut left: Vec<u32> = (0..batch.rows as u32).collect();
         for arg in args {
@@ -283,7 +283,7 @@ impl Expression {
     }
 
     /// The values for some rows of the batch, as rows store them. No row, no evaluation.
-    fn eval_on<'a>(&self, ctx: &ExecContext, batch: &'a Batch, rows: &[u32]) -> Result<Vector<'a>> {
+    fn eval_on<'a>(&self, ctx: &Evaluation, batch: &'a Batch, rows: &[u32]) -> Result<Vector<'a>> {
         if rows.len() == batch.rows {
             return self.eval_stored_vector(ctx, batch);
         }
@@ -303,7 +303,7 @@ impl Expression {
 }
 
 /// The rows of the batch for which every condition is true; `None`: all of them.
-pub fn filter(conditions: &[Expression], ctx: &ExecContext, batch: &Batch) -> Result<Option<Vec<u32>>> {
+pub fn filter(conditions: &[Expression], ctx: &Evaluation, batch: &Batch) -> Result<Option<Vec<u32>>> {
     let mut kept: Option<Vec<u32>> = None;
     for condition in conditions {
         let rows = kept.as_ref().map_or(batch.rows, Vec::len);
@@ -344,7 +344,7 @@ fn booleans<'a>(rows: usize, value: impl Fn(usize) -> Option<bool>) -> Vector<'a
 }
 
 /// AND (`decides` = false) and OR (`decides` = true): an operand is evaluated on the rows not decided before it.
-fn logic<'a>(args: &[Expression], decides: bool, ctx: &ExecContext, batch: &'a Batch) -> Result<Vector<'a>> {
+fn logic<'a>(args: &[Expression], decides: bool, ctx: &Evaluation, batch: &'a Batch) -> Result<Vector<'a>> {
     let mut result = vec![Some(!decides); batch.rows];
     let mut left: Vec<u32> = (0..batch.rows as u32).collect();
     for arg in args {

@@ -7,7 +7,7 @@ use melba_types::{Datum, Oid, Result, limits};
 
 use super::Expression;
 use super::stored::StoredFunction;
-use crate::execute::ExecContext;
+use crate::Evaluation;
 
 /// What a call runs.
 #[derive(Clone)]
@@ -47,7 +47,7 @@ impl std::fmt::Debug for Call {
 }
 
 impl Call {
-    pub fn context<'a>(&'a self, ctx: &'a ExecContext) -> CallContext<'a> {
+    pub fn context<'a>(&'a self, ctx: &'a Evaluation) -> CallContext<'a> {
         CallContext {
             session: &*ctx.session,
             arg_types: &self.arg_types,
@@ -78,7 +78,7 @@ impl Call {
 
     /// Evaluates the operands on a row and calls.
     #[inline]
-    pub fn eval(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+    pub fn eval(&self, ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
         if let Some(function) = self.stored {
             return self.eval_of_stored(function, ctx, row);
         }
@@ -107,7 +107,7 @@ impl Call {
     }
 
     /// A comparison of two values: true, false or NULL.
-    pub fn compare(&self, ctx: &ExecContext, a: Datum, b: Datum) -> Result<Option<bool>> {
+    pub fn compare(&self, ctx: &Evaluation, a: Datum, b: Datum) -> Result<Option<bool>> {
         Ok(match self.invoke(&self.context(ctx), &[a, b])? {
             Datum::Bool(v) => Some(v),
             _ => None,

@@ -3,10 +3,10 @@
 use melba_types::{Datum, Result};
 
 use super::Expression;
-use crate::execute::ExecContext;
+use crate::Evaluation;
 use melba_tree::BooleanTest;
 
-pub(super) fn and(args: &[Expression], ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+pub(super) fn and(args: &[Expression], ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
     let mut unknown = false;
     for arg in args {
         match arg.eval_row(ctx, row)? {
@@ -18,7 +18,7 @@ pub(super) fn and(args: &[Expression], ctx: &ExecContext, row: &[Datum]) -> Resu
     Ok(if unknown { Datum::Null } else { Datum::Bool(true) })
 }
 
-pub(super) fn or(args: &[Expression], ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+pub(super) fn or(args: &[Expression], ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
     let mut unknown = false;
     for arg in args {
         match arg.eval_row(ctx, row)? {

@@ -6,8 +6,7 @@ use melba_engine::{TempBlock, TempFile};
 use melba_types::{Batch, Result};
 
 use super::codec;
-use crate::execute::BATCH_ROWS;
-use crate::execute::operator::append;
+use melba_types::BATCH_ROWS;
 
 /// Writes a run. Several may write into one file in turn.
 pub(super) struct RunWriter {
@@ -29,14 +28,14 @@ pub(super) struct Buffers {
 
 /// A finished run.
 #[derive(Clone)]
-pub(crate) struct Run {
+pub struct Run {
     file: Arc<TempFile>,
     blocks: Arc<[TempBlock]>,
     pub rows: u64,
 }
 
 /// Reads a run from its beginning.
-pub(crate) struct RunReader {
+pub struct RunReader {
     run: Run,
     at: usize,
     raw: Vec<u8>,
@@ -57,7 +56,7 @@ impl RunWriter {
 
     pub fn push(&mut self, batch: Batch, buffers: &mut Buffers) -> Result<()> {
         self.pending_bytes += batch.memory_bytes();
-        append(&mut self.pending, batch);
+        self.pending.append(batch);
         if self.pending_bytes >= self.block_bytes || self.pending.rows >= BATCH_ROWS {
             self.write(buffers)?;
         }
@@ -91,7 +90,7 @@ impl Run {
 
 impl RunReader {
     /// The next batch, as large as a block.
-    pub fn next(&mut self) -> Result<Option<Batch>> {
+    pub fn next_batch(&mut self) -> Result<Option<Batch>> {
         let Some(block) = self.run.blocks.get(self.at) else { return Ok(None) };
         self.at += 1;
         self.run.file.read(*block, &mut self.packed, &mut self.raw)?;

@@ -6,10 +6,10 @@ use melba_functions::{Session, io};
 use melba_types::{Datum, Kind, Oid, Record, Result, limits};
 
 use super::{Expression, Node, RowCompare, array, condition, sqlvalue};
-use crate::execute::ExecContext;
+use crate::Evaluation;
 use melba_tree::Comparison;
 
-pub(super) fn eval(expression: &Expression, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+pub(super) fn eval(expression: &Expression, ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
     Ok(match &expression.node {
         Node::Const(value) => value.clone(),
         Node::Column(i) => return ctx.expand(row[*i].clone(), expression.kind),
@@ -130,7 +130,7 @@ fn convert_row(value: Datum, fields: Option<&[usize]>, expression: &Expression) 
 }
 
 /// The first pair that is not equal decides; a NULL before that makes the answer NULL.
-fn row_compare(compare: &RowCompare, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+fn row_compare(compare: &RowCompare, ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
     for pair in &compare.pairs {
         let a = pair.order.args[0].eval_row(ctx, row)?;
         let b = pair.order.args[1].eval_row(ctx, row)?;

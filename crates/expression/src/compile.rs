@@ -62,7 +62,7 @@ pub fn compile_for_table(catalog: &Catalog, session: Option<&dyn Session>, expr:
     Compiler::new(catalog, session, &mut TableScope).compile(expr)
 }
 
-/// Compiles a domain's check: VALUE is the innermost local (`ExecContext::with_local`).
+/// Compiles a domain's check: VALUE is the innermost local (`Evaluation::with_local`).
 pub fn compile_domain_check(catalog: &Catalog, session: Option<&dyn Session>, expr: &Expr) -> Result<Expression> {
     let mut scope = TableScope;
     let mut compiler = Compiler::new(catalog, session, &mut scope);
@@ -399,7 +399,7 @@ impl<'a> Compiler<'a> {
             return Ok(self.expression(Node::Const(Datum::Null), oids::BOOL));
         }
         let equality = if s.any { self.catalog.is_equality(s.operator) } else { self.is_inequality(s.operator) };
-        let plain = crate::execute::key::KeyPart::equality(self.catalog, call.args[0].ty).is_plain();
+        let plain = crate::key::KeyPart::equality(self.catalog, call.args[0].ty).is_plain();
         let members = match call.args[1].as_const() {
             Some(Datum::Array(array)) if equality && plain && array.elements.len() >= HASHED_MEMBERS_MIN => {
                 Some(Arc::new(Members::new(&array.elements)))

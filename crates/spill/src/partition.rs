@@ -16,7 +16,7 @@ const TARGET_BYTES_PER_PART: usize = 128 << 10;
 const BUFFERS_SHARE: usize = 4;
 
 /// Parts being written, all into one file.
-pub(crate) struct Partitions {
+pub struct Partitions {
     file: Arc<TempFile>,
     parts: Vec<RunWriter>,
     buffers: Buffers,

@@ -1,16 +1,21 @@
 //! Compiled expressions: `tree::Expr` against the shape of an input row.
 //!
-//! An `Expression` is immutable and shared by every execution of a plan; what changes lives in `ExecContext`.
+//! An `Expression` is immutable and shared by every execution of a plan; what changes lives in `Evaluation`.
 //! `eval_row` serves one row, `eval_batch` a batch: both give the same values and raise the same errors, and neither
 //! evaluates an operand on a row that SQL says is not evaluated (AND, OR, CASE, COALESCE).
 //!
-//! Who may call it: operators, and `table` for checks, defaults, generated columns and index expressions.
+//! Below plans and operators: a plan holds expressions, and whoever evaluates them brings an `Evaluation`, which runs the
+//! sub-plans through the trait `SubPlans`. Used also where rows are written: checks, defaults, generated columns, index expressions.
+//! `key` makes what indexes store and sorting compares; `expand` turns values in stored form into values.
 
 mod array;
 mod batch;
 mod call;
 pub mod compile;
 mod condition;
+mod evaluation;
+pub mod expand;
+pub mod key;
 mod pieces;
 mod routine;
 mod row;
@@ -22,15 +27,15 @@ use std::sync::Arc;
 
 use melba_types::{Datum, Kind, Oid, Result};
 
-pub use batch::Vector;
-pub use batch::{filter, repeat};
+pub use array::array_of;
+pub use batch::{Vector, filter, repeat};
 pub use call::{Call, Target};
 pub use compile::{Compiler, Resolved, Scope, TableScope, compile_domain_check, compile_for_table};
+pub use evaluation::{Evaluation, NoSubPlans, SubPlans};
 pub use pieces::{Pieces, Weight};
 pub use routine::Routine;
 pub use subplan::{SubPlan, SubPlanKind, SubPlanTest};
 
-use crate::execute::ExecContext;
 use melba_tree::{BooleanTest, Comparison, SqlValueFunction};
 
 /// A compiled expression with the type of its value.
@@ -193,12 +198,12 @@ impl Expression {
     }
 
     /// The value for one input row.
-    pub fn eval_row(&self, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+    pub fn eval_row(&self, ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
         row::eval(self, ctx, row)
     }
 
     /// A condition for one input row: true only when the value is true.
-    pub fn holds(&self, ctx: &ExecContext, row: &[Datum]) -> Result<bool> {
+    pub fn holds(&self, ctx: &Evaluation, row: &[Datum]) -> Result<bool> {
         Ok(matches!(self.eval_row(ctx, row)?, Datum::Bool(true)))
     }
 

@@ -10,7 +10,7 @@ const INSERTION_MAX: usize = 7;
 const NINTHER_MIN: usize = 40;
 
 /// Sorts `v` by `cmp`. Not stable.
-pub(crate) fn quicksort<T>(v: &mut [T], cmp: &impl Fn(&T, &T) -> Ordering) {
+pub fn quicksort<T>(v: &mut [T], cmp: &impl Fn(&T, &T) -> Ordering) {
     let mut v = v;
     loop {
         let n = v.len();

@@ -1,0 +1,188 @@
+//! What expressions are evaluated in: the session, what the statement sees, and the values of its parameters.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::sync::Arc;
+
+use melba_catalog::Catalog;
+use melba_engine::{ReadView, Transaction, ViewPin};
+use melba_functions::Session;
+use melba_spill::Resources;
+use melba_types::{Datum, Result, err};
+
+use super::SubPlan;
+
+/// Runs the sub-plans of the plan that an expression belongs to.
+pub trait SubPlans {
+    /// The sub-plan's value for an input row.
+    ///
+    /// # Errors
+    /// Those of the sub-plan; 21000 when it gives more rows than one value has.
+    fn eval(&self, evaluation: &Evaluation, plan: &SubPlan, row: &[Datum]) -> Result<Datum>;
+}
+
+/// Of expressions outside of plans, which have none.
+pub struct NoSubPlans;
+
+impl SubPlans for NoSubPlans {
+    fn eval(&self, _evaluation: &Evaluation, _plan: &SubPlan, _row: &[Datum]) -> Result<Datum> {
+        Err(melba_types::DbError::internal("subquery outside a plan"))
+    }
+}
+
+/// One statement's surroundings, as far as expressions ask for them. Belongs to one thread at a time.
+///
+/// Expressions take an `&Evaluation`, whatever runs their sub-plans; who owns one knows the type.
+pub struct Evaluation<S: ?Sized = dyn SubPlans> {
+    pub session: Arc<dyn Session>,
+    transaction: Arc<Transaction>,
+    view: Cell<ReadView>,
+    /// Keeps the view usable while functions that the statement calls take views of their own.
+    kept_view: OnceCell<ViewPin>,
+    /// `$1` first.
+    pub parameters: Arc<[Datum]>,
+    /// What is added to the number of a parameter while a further row of a VALUES list is computed by the second one's expressions.
+    parameter_offset: Cell<usize>,
+    executor: RefCell<ExecutorParameters>,
+    /// Values of enclosing CASEs, array casts and domain checks, innermost last.
+    locals: RefCell<Vec<Datum>>,
+    merge_action: Cell<Option<&'static str>>,
+    /// Made when the first rows are kept.
+    resources: OnceCell<Arc<Resources>>,
+    pub subplans: S,
+}
+
+#[derive(Default)]
+struct ExecutorParameters {
+    values: Vec<Datum>,
+    /// Counts the assignments to each, so that results that depend on them know when they are stale.
+    versions: Vec<u64>,
+}
+
+impl Evaluation<NoSubPlans> {
+    /// For expressions that stand in no statement with parameters: over what the transaction sees now.
+    pub fn plain(session: Arc<dyn Session>, transaction: &Arc<Transaction>) -> Evaluation<NoSubPlans> {
+        Evaluation::new(session, transaction.clone(), transaction.statement_view(), Arc::from([]), NoSubPlans)
+    }
+}
+
+impl<S> Evaluation<S> {
+    /// Over what `view` shows, with the values of `$1` and so on.
+    pub fn new(
+        session: Arc<dyn Session>,
+        transaction: Arc<Transaction>,
+        view: ReadView,
+        parameters: Arc<[Datum]>,
+        subplans: S,
+    ) -> Evaluation<S> {
+        Evaluation {
+            session,
+            transaction,
+            view: Cell::new(view),
+            kept_view: OnceCell::new(),
+            parameters,
+            parameter_offset: Cell::new(0),
+            executor: RefCell::default(),
+            locals: RefCell::default(),
+            merge_action: Cell::new(None),
+            resources: OnceCell::new(),
+            subplans,
+        }
+    }
+}
+
+impl<S: ?Sized> Evaluation<S> {
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        self.session.catalog()
+    }
+
+    pub fn transaction(&self) -> &Arc<Transaction> {
+        &self.transaction
+    }
+
+    /// What the statement sees.
+    pub fn view(&self) -> ReadView {
+        self.view.get()
+    }
+
+    /// Replaces the view: statements that must see their own earlier changes (constraint triggers, row re-checks).
+    pub fn set_view(&self, view: ReadView) {
+        self.view.set(view);
+    }
+
+    /// Keeps the view usable to the end of the statement, whatever views are taken meanwhile.
+    pub fn keep_view(&self) {
+        self.kept_view.get_or_init(|| self.transaction().pin_view(self.view()));
+    }
+
+    pub fn check_interrupt(&self) -> Result<()> {
+        self.session.check_interrupt()
+    }
+
+    /// What the statement may keep rows in.
+    pub fn resources(&self) -> &Arc<Resources> {
+        self.resources.get_or_init(|| Arc::new(Resources::new(&*self.session, self.transaction().session())))
+    }
+
+    pub fn parameters(&self) -> &Arc<[Datum]> {
+        &self.parameters
+    }
+
+    /// The value of a parameter, counted from 0.
+    pub(crate) fn parameter(&self, i: usize) -> Result<Datum> {
+        match self.parameters.get(i + self.parameter_offset.get()) {
+            Some(value) => Ok(value.clone()),
+            None => Err(err!(UNDEFINED_OBJECT, "no value found for parameter {}", i + 1)),
+        }
+    }
+
+    /// Lets parameters be those of another row.
+    pub fn set_parameter_offset(&self, offset: usize) {
+        self.parameter_offset.set(offset);
+    }
+
+    pub fn executor_parameter(&self, i: usize) -> Datum {
+        self.executor.borrow().values.get(i).cloned().unwrap_or(Datum::Null)
+    }
+
+    pub fn set_executor_parameter(&self, i: usize, value: Datum) {
+        let mut executor = self.executor.borrow_mut();
+        if executor.values.len() <= i {
+            executor.values.resize(i + 1, Datum::Null);
+            executor.versions.resize(i + 1, 0);
+        }
+        executor.values[i] = value;
+        executor.versions[i] += 1;
+    }
+
+    /// A number that changes whenever one of the parameters is assigned.
+    pub fn executor_version(&self, parameters: &[usize]) -> u64 {
+        let executor = self.executor.borrow();
+        parameters.iter().map(|&i| executor.versions.get(i).copied().unwrap_or(0)).sum()
+    }
+
+    /// Runs `f` with `value` as the innermost local.
+    pub fn with_local<T>(&self, value: Datum, f: impl FnOnce() -> T) -> T {
+        let depth = {
+            let mut locals = self.locals.borrow_mut();
+            locals.push(value);
+            locals.len() - 1
+        };
+        let result = f();
+        self.locals.borrow_mut().truncate(depth);
+        result
+    }
+
+    pub(crate) fn local(&self, i: usize) -> Datum {
+        let locals = self.locals.borrow();
+        locals.len().checked_sub(i + 1).map_or(Datum::Null, |at| locals[at].clone())
+    }
+
+    /// What MERGE_ACTION() gives until the next call.
+    pub fn set_merge_action(&self, action: Option<&'static str>) {
+        self.merge_action.set(action);
+    }
+
+    pub(crate) fn merge_action(&self) -> Datum {
+        self.merge_action.get().map_or(Datum::Null, Datum::text)
+    }
+}
