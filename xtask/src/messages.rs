@@ -2,13 +2,23 @@
 
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::melba::Address;
 
+/// What a connection's bytes go through.
+enum Socket {
+    Plain(TcpStream),
+    /// `openssl s_client` at the other end of a pair of sockets encrypts them; killed when dropped.
+    Encrypted(UnixStream, Child),
+}
+
 /// A connection.
 pub struct Wire {
-    socket: BufReader<TcpStream>,
+    socket: BufReader<Socket>,
     address: Address,
     patience: Duration,
     /// What a cancel request must name.
@@ -21,14 +31,71 @@ pub struct Wire {
     pub received: u64,
 }
 
+impl Socket {
+    fn connect(address: &Address, patience: Duration, encrypt: bool) -> Result<Socket, String> {
+        let failed = |e: std::io::Error| format!("socket: {e}");
+        if !encrypt {
+            let socket = TcpStream::connect((address.host.as_str(), port(address)?)).map_err(|e| format!("connect: {e}"))?;
+            socket.set_nodelay(true).map_err(failed)?;
+            socket.set_read_timeout(Some(patience)).map_err(failed)?;
+            return Ok(Socket::Plain(socket));
+        }
+        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+        ours.set_read_timeout(Some(patience)).map_err(failed)?;
+        let also = theirs.try_clone().map_err(failed)?;
+        let mut command = Command::new("openssl");
+        command.args(["s_client", "-quiet", "-nocommands", "-starttls", "postgres", "-connect"]);
+        command.arg(format!("{}:{}", address.host, address.port));
+        command.stdin(OwnedFd::from(theirs)).stdout(OwnedFd::from(also)).stderr(Stdio::null());
+        Ok(Socket::Encrypted(ours, command.spawn().map_err(|e| format!("openssl: {e}"))?))
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if let Socket::Encrypted(_, child) = self {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        match self {
+            Socket::Plain(socket) => socket.read(buffer),
+            Socket::Encrypted(socket, _) => socket.read(buffer),
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Socket::Plain(socket) => socket.write(bytes),
+            Socket::Encrypted(socket, _) => socket.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Wire {
     /// Logs in. A message that does not come within `patience` is an error from then on.
     pub fn connect(address: &Address, patience: Duration) -> Result<Wire, String> {
-        let socket = TcpStream::connect((address.host.as_str(), port(address)?)).map_err(|e| format!("connect: {e}"))?;
-        let failed = |e: std::io::Error| format!("socket: {e}");
-        socket.set_nodelay(true).map_err(failed)?;
-        socket.set_read_timeout(Some(patience)).map_err(failed)?;
-        let (address, socket) = (address.clone(), BufReader::new(socket));
+        Wire::log_in(address, patience, false)
+    }
+
+    /// The same over TLS.
+    pub fn connect_encrypted(address: &Address, patience: Duration) -> Result<Wire, String> {
+        Wire::log_in(address, patience, true)
+    }
+
+    fn log_in(address: &Address, patience: Duration, encrypt: bool) -> Result<Wire, String> {
+        let socket = BufReader::new(Socket::connect(address, patience, encrypt)?);
+        let address = address.clone();
         let mut wire = Wire { socket, address, patience, key: Vec::new(), out: Vec::new(), longest: Duration::ZERO, received: 0 };
         let parameters = format!("user\0postgres\0database\0{}\0\0", wire.address.database);
         wire.out.extend_from_slice(&(parameters.len() as u32 + 8).to_be_bytes());

@@ -1,6 +1,8 @@
 //! `cargo xtask soak`: every way of asking, by many connections at once, while the processors are kept busy by others; each answer
 //! is counted, and none may be later than 30 seconds.
 //!
+//! Every fourth connection is encrypted, if there is an `openssl` to do that and the server is ours.
+//!
 //! Threads of an overloaded machine lose their processor anywhere, so that orders of events come that a quiet machine never shows.
 
 use std::process::{Child, Command, Stdio};
@@ -22,6 +24,8 @@ impl Default for Options {
     }
 }
 
+/// One connection of so many goes over TLS.
+const ENCRYPTED_SHARE: u64 = 4;
 /// Busy processes for each processor.
 const BUSY: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -81,7 +85,8 @@ impl Drop for Busy {
 }
 
 pub fn soak(options: &Options, server: Option<Address>) -> Result<(), String> {
-    let melba = if server.is_none() { Some(Melba::fresh("soak")?) } else { None };
+    let melba = if server.is_none() { Some(Melba::fresh_with("soak", &["--tls-self-signed"])?) } else { None };
+    let encrypts = melba.is_some() && has_openssl();
     let address = server.or_else(|| melba.as_ref().map(|m| m.address.clone())).ok_or("no server")?;
     prepare(&address, options.connections)?;
     let busy = Busy::start()?;
@@ -90,7 +95,8 @@ pub fn soak(options: &Options, server: Option<Address>) -> Result<(), String> {
     let clients: Vec<_> = (0..options.connections.into())
         .map(|number| {
             let (address, counts) = (address.clone(), Arc::clone(&counts));
-            std::thread::spawn(move || run_client(&address, number, &counts, until))
+            let encrypt = encrypts && number % ENCRYPTED_SHARE == 1;
+            std::thread::spawn(move || run_client(&address, number, encrypt, &counts, until))
         })
         .collect();
     let (mut longest, mut received, mut failures) = (Duration::ZERO, 0, Vec::new());
@@ -109,6 +115,9 @@ pub fn soak(options: &Options, server: Option<Address>) -> Result<(), String> {
     let asked: u64 = counts.iter().map(|n| n.load(Ordering::Relaxed)).sum();
     println!("ok      soak: {asked} exchanges, {received} messages, the latest after {:.1} s", longest.as_secs_f64());
     println!("        {}", of_modes.join(", "));
+    if !encrypts {
+        println!("skipped soak over TLS: it needs openssl and a server of its own");
+    }
     if let Some((name, _)) = MODES.iter().zip(&*counts).find(|(_, n)| n.load(Ordering::Relaxed) == 0).map(|(mode, _)| mode) {
         return Err(format!("soak: nothing was asked by \"{name}\""));
     }
@@ -129,8 +138,20 @@ fn prepare(address: &Address, connections: u32) -> Result<(), String> {
     }
 }
 
-fn run_client(address: &Address, number: u64, counts: &[AtomicU64; MODES.len()], until: Instant) -> Result<Wire, String> {
-    let wire = Wire::connect(address, PATIENCE).map_err(|e| format!("connection {number}: {e}"))?;
+fn has_openssl() -> bool {
+    let mut command = Command::new("openssl");
+    command.arg("version").stdout(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+fn run_client(
+    address: &Address,
+    number: u64,
+    encrypt: bool,
+    counts: &[AtomicU64; MODES.len()],
+    until: Instant,
+) -> Result<Wire, String> {
+    let wire = if encrypt { Wire::connect_encrypted(address, PATIENCE) } else { Wire::connect(address, PATIENCE) };
+    let wire = wire.map_err(|e| format!("connection {number}: {e}"))?;
     let mut client = Client { wire, number, random: number * 2 + 1 };
     client.set_up().map_err(|e| format!("connection {number}: {e}"))?;
     let mut asked = 0u64;

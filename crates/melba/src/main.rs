@@ -6,6 +6,7 @@ mod data_directory;
 mod memory;
 mod open_files;
 mod recovery;
+mod self_signed;
 mod serve;
 
 use std::path::PathBuf;
@@ -39,6 +40,7 @@ const EXAMPLES: &str = "Examples:
   melba serve --data /srv/melba --listen 0.0.0.0:5432 -c max_connections=300
   psql -h 127.0.0.1 -p 5432 -U postgres        connect to it
   psql -h /tmp -U postgres                     the same by a Unix-domain socket (-c unix_socket_directories=DIR,... for others)
+  melba serve --listen 0.0.0.0:5432 --tls-self-signed --require-password
   melba check --data /srv/melba                verify every checksum, while the server is stopped
   melba dump --from postgres://postgres@127.0.0.1/postgres --to backup.melba
   melba restore --from backup.melba --to postgres://postgres@127.0.0.1/copy
@@ -96,6 +98,9 @@ struct Serve {
     /// Ask everybody for a password, also programs of this account on this machine
     #[arg(long)]
     require_password: bool,
+    /// Offer TLS with a certificate of our own, which is made and kept in the data directory (-c ssl=on for one of yours)
+    #[arg(long)]
+    tls_self_signed: bool,
     /// A setting that overrides melba.conf; may be given several times
     #[arg(short = 'c', value_name = "NAME=VALUE", value_parser = config::assignment)]
     settings: Vec<(String, String)>,
@@ -107,7 +112,12 @@ fn main() -> ExitCode {
         Command::Serve(args) => {
             let mut settings = args.settings;
             settings.extend(args.memory.map(|size| ("memory".to_owned(), size)));
-            serve::serve(&args.data.directory, &args.listen, settings, args.require_password)
+            let entrance = serve::Entrance {
+                listen: args.listen,
+                require_password: args.require_password,
+                tls_self_signed: args.tls_self_signed,
+            };
+            serve::serve(&args.data.directory, &entrance, settings)
         }
         Command::Check { data } => check::check(&data.directory),
         Command::Dump { from: Some(url), options, .. } => melba_dump::dump(&options, &url),

@@ -22,18 +22,32 @@ use crate::data_directory;
 use crate::memory;
 use crate::open_files::Shares;
 use crate::recovery;
+use crate::self_signed;
 
 type Result<T> = std::result::Result<T, String>;
 
-/// `melba serve`. `require_password`: of everybody, whoever and wherever they are.
-pub fn serve(data: &Path, listen: &str, overrides: Vec<(String, String)>, require_password: bool) -> Result<()> {
+/// How clients come in.
+pub struct Entrance {
+    /// HOST:PORT.
+    pub listen: String,
+    /// Of everybody, whoever and wherever they are.
+    pub require_password: bool,
+    pub tls_self_signed: bool,
+}
+
+/// `melba serve`.
+pub fn serve(data: &Path, entrance: &Entrance, mut overrides: Vec<(String, String)>) -> Result<()> {
     let mode = data_directory::prepare(data)?;
     let directory = open_directory(data)?;
     let _lock = lock(&*directory, data)?;
+    if entrance.tls_self_signed {
+        self_signed::make(data)?;
+        overrides.push(("ssl".to_owned(), "on".to_owned()));
+    }
     let files = Files { data: data.to_owned(), overrides };
     let (settings, open_files_max) = fit_open_files(files.assignments()?)?;
-    let access = Access::load(&settings, require_password).map_err(|e| full(&e))?;
-    let bound = Bound::new(listen, &settings, OsClock::new().now_micros()).map_err(|e| full(&e))?;
+    let access = Access::load(&settings, entrance.require_password).map_err(|e| full(&e))?;
+    let bound = Bound::new(&entrance.listen, &settings, OsClock::new().now_micros()).map_err(|e| full(&e))?;
     let cluster = open_while_listening(&bound, directory, &settings, open_files_max)?;
     let engine = cluster.engine.clone();
     let instance = Arc::new(Instance::new(settings, cluster).with_configuration(Box::new(files)));

@@ -1,20 +1,26 @@
-//! What decides who is let in, beside the catalog: the rules of pg_hba.conf, and a secret of the cluster.
+//! What decides who is let in, beside the catalog: the rules of pg_hba.conf, what TLS offers, and a secret of the cluster.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use melba_catalog::Catalog;
 use melba_sql::session::context::Gate;
 use melba_sql::session::settings::Settings;
 use melba_types::{Datum, Result, err};
+use parking_lot::RwLock;
 
 use crate::hba::HostAccess;
+use crate::log::log;
+use crate::tls::TlsConfiguration;
 
 /// Who may connect to a server.
 pub struct Access {
     pub(crate) hosts: HostAccess,
+    /// `None`: ssl is off.
+    tls: RwLock<Option<Arc<TlsConfiguration>>>,
     secret: Secret,
 }
 
@@ -29,16 +35,21 @@ impl Access {
     /// account of this machine.
     ///
     /// # Errors
-    /// F0000 when they are malformed; 58030 when the secret cannot be read or made.
+    /// F0000 when they are malformed, 0A000 for what TLS cannot do here, 58030 when the secret cannot be read or made.
     pub fn load(settings: &Settings, require_password: bool) -> Result<Access> {
         let data = settings.get("data_directory").as_text();
         let secret = if data.is_empty() { rand::random() } else { secret(Path::new(data))? };
-        Ok(Access { hosts: HostAccess::load(settings, require_password)?, secret })
+        let tls = TlsConfiguration::load(settings)?.map(Arc::new);
+        Ok(Access { hosts: HostAccess::load(settings, require_password)?, tls: RwLock::new(tls), secret })
     }
 
     /// Lets in processes of this account, by TCP within this machine, and nobody else.
     pub fn owner_only() -> Access {
-        Access { hosts: HostAccess::owner_only(), secret: rand::random() }
+        Access { hosts: HostAccess::owner_only(), tls: RwLock::default(), secret: rand::random() }
+    }
+
+    pub(crate) fn tls(&self) -> Option<Arc<TlsConfiguration>> {
+        self.tls.read().clone()
     }
 
     pub(crate) fn secret(&self) -> &[u8] {
@@ -61,6 +72,14 @@ impl std::fmt::Debug for Access {
 impl Gate for Access {
     fn reload(&self, settings: &Settings) {
         self.hosts.reload(settings);
+        match TlsConfiguration::load(settings) {
+            Ok(tls) => *self.tls.write() = tls.map(Arc::new),
+            Err(e) => {
+                let detail = e.fields().detail.as_ref().map_or_else(String::new, |detail| format!(": {detail}"));
+                log(format_args!("{}{detail}", e.message()));
+                log("SSL configuration was not reloaded");
+            }
+        }
     }
 
     fn rule_rows(&self, settings: &Settings) -> Result<Vec<Vec<Datum>>> {

@@ -21,8 +21,9 @@ use melba_types::{DbError, Result, Severity, SqlState, err};
 use crate::access::Access;
 use crate::connection::Connection;
 use crate::hba::system::{System, account_name, local_account, own_account, peer_account};
-use crate::hba::{Applicant, InForce, Method, Rule, check_map, find};
+use crate::hba::{Applicant, ClientCert, ClientName, InForce, Method, Rule, check_map, find};
 use crate::log::log;
+use crate::tls::{Channel, TlsConfiguration};
 
 /// A client at the door.
 pub(crate) struct Authentication<'a> {
@@ -34,6 +35,8 @@ pub(crate) struct Authentication<'a> {
     pub role: Option<&'a Role>,
     /// `None`: it has come by a Unix-domain socket.
     pub addresses: Option<Addresses>,
+    /// What the connection could have agreed on, whether it has or not.
+    pub tls: Option<&'a TlsConfiguration>,
 }
 
 /// Why nobody was let in.
@@ -64,11 +67,16 @@ impl Authentication<'_> {
     /// What it is to be told before it is disconnected.
     pub fn run(&self, connection: &mut Connection) -> Result<bool> {
         let in_force = self.access.hosts.in_force();
-        let Some(rule) = self.find_rule(&in_force) else { return Err(self.rejection("no pg_hba.conf entry for host")) };
+        let is_encrypted = connection.tls().is_some();
+        let Some(rule) = self.find_rule(&in_force, is_encrypted) else {
+            return Err(self.rejection("no pg_hba.conf entry for host", is_encrypted));
+        };
+        self.check_has_certificate(rule, connection)?;
         if rule.method == Method::Reject {
-            return Err(self.rejection("pg_hba.conf rejects connection for host"));
+            return Err(self.rejection("pg_hba.conf rejects connection for host", is_encrypted));
         }
-        match self.prove(rule, &in_force, connection) {
+        let proved = self.prove(rule, &in_force, connection).and_then(|()| self.check_certificate(rule, &in_force, connection));
+        match proved {
             Ok(()) => Ok(true),
             Err(Refusal::Silent) if connection.is_late() => {
                 log(format_args!("canceling authentication of user \"{}\" due to timeout", self.user));
@@ -86,10 +94,10 @@ impl Authentication<'_> {
         }
     }
 
-    fn find_rule<'r>(&self, in_force: &'r InForce) -> Option<&'r Rule> {
+    fn find_rule<'r>(&self, in_force: &'r InForce, is_encrypted: bool) -> Option<&'r Rule> {
         let applicant = Applicant {
             address: self.addresses.map(|a| a.client.ip().to_canonical()),
-            is_encrypted: false,
+            is_encrypted,
             database: self.database,
             user: self.user,
             is_member_of: &|group| self.is_member_of(group),
@@ -103,12 +111,13 @@ impl Authentication<'_> {
         self.catalog.has_role_by_grant(role.oid, group.oid, RoleUse::Member)
     }
 
-    fn rejection(&self, what: &str) -> DbError {
+    fn rejection(&self, what: &str, is_encrypted: bool) -> DbError {
         let host = self.addresses.map_or("[local]".to_owned(), |a| a.client.ip().to_canonical().to_string());
         let (user, database) = (self.user, self.database);
+        let encryption = if is_encrypted { "SSL encryption" } else { "no encryption" };
         fatal(err!(
             INVALID_AUTHORIZATION_SPECIFICATION,
-            "{what} \"{host}\", user \"{user}\", database \"{database}\", no encryption"
+            "{what} \"{host}\", user \"{user}\", database \"{database}\", {encryption}"
         ))
     }
 
@@ -126,16 +135,47 @@ impl Authentication<'_> {
 
     fn prove(&self, rule: &Rule, in_force: &InForce, connection: &mut Connection) -> Proof {
         match rule.method {
-            Method::Trust => Ok(()),
+            // The certificate is looked at for whatever method.
+            Method::Trust | Method::Cert => Ok(()),
             Method::Owner if self.is_owner(connection) => Ok(()),
             Method::Owner | Method::ScramSha256 => self.scram(connection),
             Method::Md5 if self.answers_md5() => self.md5(connection),
             Method::Md5 => self.scram(connection),
             Method::Password => self.password(connection),
             Method::Peer => self.peer(rule, in_force, connection),
-            Method::Cert => Err(Refusal::Failed("There is no certificate.".to_owned())),
             Method::Reject => Err(Refusal::Failed("The rule rejects.".to_owned())),
         }
+    }
+
+    /// # Errors
+    /// The rule wants a certificate of one of our authorities, and the client has shown none.
+    fn check_has_certificate(&self, rule: &Rule, connection: &Connection) -> Result<()> {
+        if rule.options.client_cert.is_none() {
+            return Ok(());
+        }
+        if !self.tls.is_some_and(|tls| tls.has_authorities) {
+            let message = "client certificates can only be checked if a root certificate store is available";
+            return Err(fatal(DbError::new(SqlState::CONFIG_FILE_ERROR, message)));
+        }
+        match connection.tls().and_then(Channel::certificate) {
+            Some(_) => Ok(()),
+            None => Err(fatal(err!(INVALID_AUTHORIZATION_SPECIFICATION, "connection requires a valid client certificate"))),
+        }
+    }
+
+    /// The certificate must be in the role's name, if the rule wants that.
+    fn check_certificate(&self, rule: &Rule, in_force: &InForce, connection: &Connection) -> Proof {
+        if rule.options.client_cert != Some(ClientCert::VerifyFull) {
+            return Ok(());
+        }
+        let certificate = connection.tls().and_then(Channel::certificate).flatten();
+        let name = certificate.and_then(|certificate| match rule.options.client_name {
+            ClientName::CommonName => certificate.common_name,
+            ClientName::DistinguishedName => Some(certificate.distinguished_name).filter(|name| !name.is_empty()),
+        });
+        let name = name.ok_or_else(|| Refusal::Failed("client certificate contains no user name".to_owned()))?;
+        let is_member_of = |group: &str| self.is_member_of(group);
+        check_map(&in_force.mappings, rule.options.map.as_deref(), &name, self.user, &is_member_of).map_err(Refusal::Failed)
     }
 
     /// Whether the client is a process of the account that runs this server; by a Unix-domain socket also root, which could be that
@@ -215,19 +255,25 @@ impl Authentication<'_> {
     }
 
     fn scram(&self, connection: &mut Connection) -> Proof {
-        const MECHANISM: &str = "SCRAM-SHA-256";
+        const PLAIN: &str = "SCRAM-SHA-256";
+        const BOUND: &str = "SCRAM-SHA-256-PLUS";
         let verifier = self.stored().and_then(|stored| {
             let none = || format!("User \"{}\" does not have a valid SCRAM secret.", self.user);
             Verifier::parse(stored).ok_or_else(none)
         });
-        connection.output().authentication_sasl(&[MECHANISM]);
+        let end_point = self.tls.filter(|_| connection.tls().is_some()).and_then(|tls| tls.end_point.clone());
+        let offered = if end_point.is_some() { &[BOUND, PLAIN][..] } else { &[PLAIN] };
+        connection.output().authentication_sasl(offered);
         connection.flush()?;
         let message = read_response(connection)?;
         let (mechanism, first) = decode_sasl_initial(&message)?;
-        if mechanism != MECHANISM {
-            return Err(err!(PROTOCOL_VIOLATION, "client selected an invalid SASL authentication mechanism").into());
-        }
-        let (nonce, binding) = (rand::random(), ChannelBinding::Unavailable);
+        let binding = match (mechanism, end_point) {
+            (BOUND, Some(hash)) => ChannelBinding::ServerEndPoint(hash),
+            (PLAIN, Some(_)) => ChannelBinding::Declined,
+            (PLAIN, None) => ChannelBinding::Unavailable,
+            _ => return Err(err!(PROTOCOL_VIOLATION, "client selected an invalid SASL authentication mechanism").into()),
+        };
+        let nonce = rand::random();
         let (mut exchange, reason) = match verifier {
             Ok(verifier) => (Exchange::new(verifier, &nonce, binding), None),
             Err(reason) => (Exchange::doomed(self.mock(), &nonce, binding), Some(reason)),

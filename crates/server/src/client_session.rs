@@ -61,7 +61,7 @@ impl Served for ClientSession {
     }
 
     fn has_answer(&self) -> bool {
-        !self.connection.owed().is_empty()
+        self.connection.has_answer()
     }
 
     fn send_answer(&mut self) -> bool {
@@ -101,6 +101,7 @@ impl Served for ClientSession {
 
     fn close(&mut self) {
         self.session.close_all();
+        self.connection.say_end();
         self.session.state().settings.lock().forget_socket();
         self.backends.remove(self.pid);
     }
@@ -141,7 +142,9 @@ impl SendTogether<ClientSession> for Sender {
         Sender::new()
     }
 
-    fn send(&mut self, served: Vec<&mut ClientSession>) {
+    fn send(&mut self, mut served: Vec<&mut ClientSession>) {
+        // What cannot be encrypted is not sent; the connection is served on its own then, and ends.
+        served.retain_mut(|served| served.connection.prepare_answer().is_ok());
         let answers: Vec<Answer<'_>> = served.iter().map(|s| (s.connection.descriptor(), s.connection.owed())).collect();
         let sent = Sender::send(self, &answers);
         for (served, sent) in served.into_iter().zip(sent) {

@@ -1,6 +1,9 @@
 //! One client's socket: a read buffer, a write buffer, and the loop that feeds messages to the session.
 //!
 //! The socket is a blocking one; what must not wait says so with each call.
+//!
+//! Over TLS the same bytes are encrypted on their way out, which is when they are sent and not before: until then an answer may be taken
+//! back, for a commit that fails.
 
 use std::io::{Error, ErrorKind};
 use std::os::fd::{AsRawFd, RawFd};
@@ -13,8 +16,9 @@ use melba_sql::session::client::Client;
 use melba_sql::session::{Flow, Session, about_to_wait};
 use melba_types::{DbError, Result, Severity, SqlState, err};
 
-use crate::sending::{Patience, send};
+use crate::sending::{Patience, send, send_some};
 use crate::stream::Stream;
+use crate::tls::{Channel, SEALED_BYTES_MAX, TlsConfiguration};
 use crate::turns::world::Turn;
 
 /// Bytes read; those from `start` on are not used yet.
@@ -65,12 +69,16 @@ impl Input {
     }
 
     /// Reads once what has come already, `WouldBlock` when there is nothing. Tells whether it may have been all.
-    fn receive(&mut self, stream: &Stream, need: usize) -> std::io::Result<(usize, bool)> {
-        self.receive_by(stream, need, libc::MSG_DONTWAIT)
+    fn receive(&mut self, wire: &mut Wire, need: usize) -> std::io::Result<(usize, bool)> {
+        self.receive_by(wire, need, libc::MSG_DONTWAIT)
     }
 
-    fn receive_by(&mut self, stream: &Stream, need: usize, flags: i32) -> std::io::Result<(usize, bool)> {
+    fn receive_by(&mut self, wire: &mut Wire, need: usize, flags: i32) -> std::io::Result<(usize, bool)> {
         self.reserve(need);
+        let stream = &wire.stream;
+        if let Some(tls) = &mut wire.tls {
+            return tls.receive(stream.as_raw_fd(), &mut self.bytes, flags);
+        }
         let room = self.bytes.spare_capacity_mut();
         // SAFETY: the pointer and the length are those of `room`, which lives through the call.
         let n = unsafe { libc::recv(stream.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), flags) };
@@ -82,11 +90,11 @@ impl Input {
     }
 
     /// Reads once, waiting for something to come.
-    fn fill(&mut self, stream: &Stream, need: usize) -> std::io::Result<usize> {
-        let received = match self.receive(stream, need) {
+    fn fill(&mut self, wire: &mut Wire, need: usize) -> std::io::Result<usize> {
+        let received = match self.receive(wire, need) {
             Err(e) if e.kind() == ErrorKind::WouldBlock => {
                 about_to_wait();
-                self.receive_by(stream, need, 0)
+                self.receive_by(wire, need, 0)
             }
             received => received,
         };
@@ -110,9 +118,37 @@ impl Input {
     }
 }
 
+/// The socket, and what encrypts on it.
+struct Wire {
+    stream: Arc<Stream>,
+    tls: Option<Box<Channel>>,
+    patience: Patience,
+}
+
+impl Wire {
+    /// Sends everything, waiting for the client if it must.
+    fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        let Some(tls) = &mut self.tls else { return send(&self.stream, bytes, &mut self.patience) };
+        // What was encrypted before goes first, also when nothing is added.
+        let mut pieces = bytes.chunks(SEALED_BYTES_MAX);
+        let mut piece = pieces.next();
+        loop {
+            tls.seal(piece.unwrap_or_default())?;
+            let sealed = tls.sealed();
+            let count = sealed.len();
+            send(&self.stream, sealed, &mut self.patience)?;
+            tls.note_sent(count);
+            piece = pieces.next();
+            if piece.is_none() {
+                return Ok(());
+            }
+        }
+    }
+}
+
 /// A connection as the session sees it.
 pub(crate) struct Connection {
-    stream: Arc<Stream>,
+    wire: Wire,
     input: Input,
     output: Output,
     /// The output is an answer that the client waits for.
@@ -128,7 +164,6 @@ pub(crate) struct Connection {
     drained: bool,
     /// When the client is waited for no longer, of one that is to authenticate.
     deadline: Option<Instant>,
-    patience: Patience,
 }
 
 /// The client closed the connection, or it broke, or nothing came for as long as the read timeout.
@@ -137,7 +172,7 @@ pub(crate) struct ReadEnd;
 impl Connection {
     pub fn new(stream: Arc<Stream>) -> Connection {
         Connection {
-            stream,
+            wire: Wire { stream, tls: None, patience: Patience::default() },
             input: Input::default(),
             output: Output::new(),
             owes: false,
@@ -147,7 +182,6 @@ impl Connection {
             body: 0,
             drained: false,
             deadline: None,
-            patience: Patience::default(),
         }
     }
 
@@ -156,9 +190,9 @@ impl Connection {
     /// # Errors
     /// The system's.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) -> std::io::Result<()> {
-        self.patience.limit(timeout);
+        self.wire.patience.limit(timeout);
         self.deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        self.stream.set_read_timeout(timeout)
+        self.wire.stream.set_read_timeout(timeout)
     }
 
     /// The time of `set_timeout` is over.
@@ -177,13 +211,8 @@ impl Connection {
     /// Waits until at least `need` unused bytes are there.
     pub fn read_until(&mut self, need: usize) -> Result<(), ReadEnd> {
         while self.input.data().len() < need {
-            if let Some(deadline) = self.deadline {
-                let left = deadline.saturating_duration_since(Instant::now());
-                if left.is_zero() || self.stream.set_read_timeout(Some(left)).is_err() {
-                    return Err(ReadEnd);
-                }
-            }
-            match self.input.fill(&self.stream, need) {
+            self.limit_read()?;
+            match self.input.fill(&mut self.wire, need) {
                 Ok(n) if n > 0 => {}
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 _ => return Err(ReadEnd),
@@ -192,9 +221,53 @@ impl Connection {
         Ok(())
     }
 
+    /// The next read waits until the deadline, if there is one.
+    fn limit_read(&self) -> Result<(), ReadEnd> {
+        let Some(deadline) = self.deadline else { return Ok(()) };
+        let left = deadline.saturating_duration_since(Instant::now());
+        match left.is_zero() || self.wire.stream.set_read_timeout(Some(left)).is_err() {
+            true => Err(ReadEnd),
+            false => Ok(()),
+        }
+    }
+
     /// Sends bytes that are no message (the answer to SSLRequest).
     pub fn send_raw(&mut self, bytes: &[u8]) -> Result<()> {
-        send(&self.stream, bytes, &mut self.patience).map_err(connection_lost)
+        self.wire.send(bytes).map_err(connection_lost)
+    }
+
+    /// Agrees with the client on TLS; what was read already is the beginning of that.
+    ///
+    /// # Errors
+    /// Why there is no agreement; the client was told by an alert, if at all.
+    pub fn start_tls(&mut self, configuration: &TlsConfiguration) -> std::io::Result<()> {
+        let mut tls = Channel::new(configuration)?;
+        let beginning = std::mem::take(&mut self.input);
+        let mut result = tls.open(beginning.data(), &mut self.input.bytes);
+        while result.is_ok() && tls.is_handshaking() {
+            let sealed = tls.sealed();
+            let count = sealed.len();
+            send(&self.wire.stream, sealed, &mut self.wire.patience)?;
+            tls.note_sent(count);
+            self.limit_read().map_err(|_| ErrorKind::TimedOut)?;
+            result = match tls.receive(self.wire.stream.as_raw_fd(), &mut self.input.bytes, 0) {
+                Ok((0, _)) => Err(ErrorKind::UnexpectedEof.into()),
+                Err(e) if e.kind() != ErrorKind::Interrupted => Err(e),
+                _ => Ok(()),
+            };
+        }
+        // The end of the handshake, or the alert.
+        let sealed = tls.sealed();
+        let count = sealed.len();
+        let sent = send(&self.wire.stream, sealed, &mut self.wire.patience);
+        tls.note_sent(count);
+        self.wire.tls = Some(Box::new(tls));
+        result.and(sent)
+    }
+
+    /// The channel that encrypts, if one does.
+    pub fn tls(&self) -> Option<&Channel> {
+        self.wire.tls.as_deref()
     }
 
     /// The next message in `message`, with its tag; waits for it.
@@ -216,11 +289,11 @@ impl Connection {
 
     /// What may end the waits for a client that does not read.
     pub fn patience(&mut self) -> &mut Patience {
-        &mut self.patience
+        &mut self.wire.patience
     }
 
     pub fn descriptor(&self) -> RawFd {
-        self.stream.as_raw_fd()
+        self.wire.stream.as_raw_fd()
     }
 
     /// Forgets what was not sent.
@@ -230,19 +303,46 @@ impl Connection {
         self.sent = 0;
     }
 
-    /// The answer that is to be sent before the client is waited for, or empty.
-    pub fn owed(&self) -> &[u8] {
-        if self.owes { &self.output.bytes()[self.sent..] } else { &[] }
+    /// An answer is to be sent before the client is waited for.
+    pub fn has_answer(&self) -> bool {
+        self.owes && (self.output.bytes().len() > self.sent || self.tls().is_some_and(|tls| !tls.sealed().is_empty()))
     }
 
-    /// So many bytes of the answer were sent; true when that is all.
-    pub fn note_sent(&mut self, count: usize) -> bool {
-        self.sent += count;
-        let all = self.owed().is_empty();
-        if all {
+    /// Encrypts the answer, if it must be. After this it cannot be taken back.
+    pub fn prepare_answer(&mut self) -> std::io::Result<()> {
+        if let Some(tls) = &mut self.wire.tls {
+            tls.seal(self.output.bytes())?;
+            self.output.clear();
+        }
+        Ok(())
+    }
+
+    /// The prepared answer as it goes over the wire, or empty.
+    pub fn owed(&self) -> &[u8] {
+        match &self.wire.tls {
+            _ if !self.owes => &[],
+            Some(tls) => tls.sealed(),
+            None => &self.output.bytes()[self.sent..],
+        }
+    }
+
+    /// So many bytes of `owed` were sent.
+    pub fn note_sent(&mut self, count: usize) {
+        match &mut self.wire.tls {
+            Some(tls) => tls.note_sent(count),
+            None => self.sent += count,
+        }
+        if !self.has_answer() {
             self.discard_output();
         }
-        all
+    }
+
+    /// Tells the client that nothing more comes, as far as that needs no waiting.
+    pub fn say_end(&mut self) {
+        let Some(tls) = &mut self.wire.tls else { return };
+        tls.seal_end();
+        // The client may be gone already, which is as well.
+        let _ = send_some(self.wire.stream.as_raw_fd(), tls.sealed());
     }
 
     /// Feeds the session what the client has sent, until that is used up; the last answer is `owed` then. `news`: the socket may
@@ -285,7 +385,7 @@ impl Connection {
 
     /// Reads once without waiting; false when there is nothing.
     fn read_news(&mut self, need: usize) -> Result<bool, ReadEnd> {
-        match self.input.receive(&self.stream, need) {
+        match self.input.receive(&mut self.wire, need) {
             Ok((0, _)) => Err(ReadEnd),
             Ok((_, all)) => {
                 self.drained = all;
@@ -307,9 +407,9 @@ impl Connection {
             return Some(Turn::Ends);
         }
         if self.owes {
-            self.patience.limit(session.idle_timeout());
+            self.wire.patience.limit(session.idle_timeout());
             let sent = self.flush();
-            self.patience.limit(None);
+            self.wire.patience.limit(None);
             if sent.is_err() {
                 return Some(Turn::Ends);
             }
@@ -335,7 +435,7 @@ impl Connection {
             }
             Ok(Flow::End) => return Some(Turn::Ends),
             Err(error) => {
-                self.patience.expect_end();
+                self.wire.patience.expect_end();
                 self.flush().and(Err(error))
             }
         };
@@ -354,7 +454,7 @@ impl Connection {
         let error = if error.fields().severity < Severity::Fatal { error.severity(Severity::Fatal) } else { error };
         self.output.report(&error);
         self.owes = true;
-        self.patience.expect_end();
+        self.wire.patience.expect_end();
     }
 }
 
@@ -373,11 +473,11 @@ impl Client for Connection {
         let mut result = Ok(());
         for (at, value) in values {
             for piece in [&bytes[from..*at], value] {
-                result = result.and_then(|()| send(&self.stream, piece, &mut self.patience));
+                result = result.and_then(|()| self.wire.send(piece));
             }
             from = *at;
         }
-        let result = result.and_then(|()| send(&self.stream, &bytes[from..], &mut self.patience));
+        let result = result.and_then(|()| self.wire.send(&bytes[from..]));
         self.discard_output();
         result.map_err(connection_lost)
     }
@@ -393,7 +493,7 @@ impl Client for Connection {
             Ok(true) | Err(ReadEnd) => return Ok(false),
         }
         about_to_wait();
-        let mut wanted = libc::pollfd { fd: self.stream.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let mut wanted = libc::pollfd { fd: self.wire.stream.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one descriptor, which lives through the call.
         Ok(unsafe { libc::poll(&mut wanted, 1, PAUSE_MILLISECONDS) } == 0)
     }

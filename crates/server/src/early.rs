@@ -105,7 +105,7 @@ fn refuse(stream: Stream, error: DbError) {
     if connection.set_timeout(Some(PATIENCE)).is_err() {
         return;
     }
-    match startup::read_request(&mut connection, |_, _| {}) {
+    match startup::read_request(&mut connection, None, |_, _| {}) {
         Ok(Some(_)) => connection.fail(error),
         Ok(None) => {}
         Err(error) => connection.fail(error),

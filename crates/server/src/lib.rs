@@ -23,6 +23,7 @@ mod sending;
 mod startup;
 mod stream;
 mod tcp_options;
+mod tls;
 mod turns;
 mod unix_socket;
 

@@ -72,6 +72,7 @@ impl Server {
             ("port", Value::Integer(port.into())),
             ("hba_file", file(&access.hosts.hba_file)),
             ("ident_file", file(&access.hosts.ident_file)),
+            ("ssl_library", Value::Text("Rustls".into())),
         ]);
         let access = Arc::new(access);
         instance.set_gate(access.clone());

@@ -8,7 +8,7 @@ use melba_catalog::{Catalog, Role, acl};
 use melba_protocol::startup::{NextStartup, unsupported_version};
 use melba_protocol::{ProtocolVersion, Startup, next_startup};
 use melba_sql::session::Session;
-use melba_sql::session::backends::{Addresses, Backend, Exceeded, Limits, Peer, Wake};
+use melba_sql::session::backends::{Addresses, Backend, ClientCertificate, Encryption, Exceeded, Limits, Peer, Wake};
 use melba_sql::session::client::Client;
 use melba_sql::session::context::{Instance, Login, SessionState};
 use melba_sql::session::setting_value::Value;
@@ -19,7 +19,9 @@ use melba_types::{DbError, Oid, Result, Severity, SqlState, err};
 use crate::access::Access;
 use crate::authentication::Authentication;
 use crate::connection::Connection;
+use crate::log::log;
 use crate::newcomers::Newcomers;
+use crate::tls::{Channel, TlsConfiguration};
 
 /// What the client asked for.
 pub(crate) struct Request {
@@ -49,7 +51,9 @@ pub(crate) fn start(connection: &mut Connection, start: Start<'_>) -> Result<Opt
     let failed = |e| fatal(err!(IO_ERROR, "could not set the socket's timeout: {e}"));
     connection.set_timeout(Some(Duration::from_secs(timeout))).map_err(failed)?;
     let cancel = |pid, secret: &[u8]| instance.backends.cancel(pid, secret);
-    let Some(request) = read_request(connection, cancel)? else { return Ok(None) };
+    // Bytes between processes of one machine are nobody else's.
+    let tls = access.tls().filter(|_| addresses.is_some());
+    let Some(request) = read_request(connection, tls.as_deref(), cancel)? else { return Ok(None) };
     if instance.backends.len() >= connections_max(instance) {
         return Err(too_many_clients());
     }
@@ -65,6 +69,7 @@ pub(crate) fn start(connection: &mut Connection, start: Start<'_>) -> Result<Opt
         database: &request.database,
         role: role.as_deref(),
         addresses,
+        tls: tls.as_deref(),
     };
     if !authentication.run(connection)? {
         return Ok(None);
@@ -75,7 +80,8 @@ pub(crate) fn start(connection: &mut Connection, start: Start<'_>) -> Result<Opt
     let (role, catalog) = admit(database, &request, role)?;
     let state = session_state(instance, &request, &role, &catalog, pid)?;
     state.settings.lock().set_socket(socket);
-    register(instance, &request, &state, (&role, &catalog), addresses, wake)?;
+    let encryption = connection.tls().map(encryption);
+    register(instance, &request, &state, (&role, &catalog), (addresses, encryption), wake)?;
     connection.patience().watch(state.interrupt.clone());
     let mut session = Session::new(state.clone());
     let secret = instance.backends.get(pid).map_or_else(Vec::new, |backend| backend.secret.clone());
@@ -84,9 +90,19 @@ pub(crate) fn start(connection: &mut Connection, start: Start<'_>) -> Result<Opt
     Ok(Some(session))
 }
 
-/// Reads up to what the client wants; `None` when it has cancelled something, or left.
-pub(crate) fn read_request(connection: &mut Connection, cancel: impl Fn(i32, &[u8])) -> Result<Option<Request>> {
-    let (mut tls_refused, mut gss_refused) = (false, false);
+/// Reads up to what the client wants; `None` when it has cancelled something, or left. `tls`: what is offered to a client that asks
+/// for it.
+pub(crate) fn read_request(
+    connection: &mut Connection,
+    tls: Option<&TlsConfiguration>,
+    cancel: impl Fn(i32, &[u8]),
+) -> Result<Option<Request>> {
+    let (mut tls_decided, mut gss_decided) = (false, false);
+    // The first byte of a TLS handshake is that of no packet: its length would be beyond bounds.
+    if connection.read_until(1).is_err() || connection.data().first() == Some(&TLS_HANDSHAKE) && !start_directly(connection, tls)
+    {
+        return Ok(None);
+    }
     loop {
         let (request, bytes) = match next_startup(connection.data())? {
             NextStartup::Need(n) => {
@@ -105,19 +121,27 @@ pub(crate) fn read_request(connection: &mut Connection, cancel: impl Fn(i32, &[u
                 connection.send_raw(message.as_bytes())?;
                 return Ok(None);
             }
-            // TLS and GSSAPI are not offered; the client goes on in the clear or leaves. It may ask once.
-            NextStartup::Packet(Startup::Ssl, _) if tls_refused => {
+            // A client that does not get what it asks for goes on in the clear or leaves. It may ask once.
+            NextStartup::Packet(Startup::Ssl, _) if tls_decided => {
                 return Err(unsupported_version(ProtocolVersion::SSL_REQUEST));
             }
-            NextStartup::Packet(Startup::Gssenc, _) if gss_refused => {
+            NextStartup::Packet(Startup::Gssenc, _) if gss_decided => {
                 return Err(unsupported_version(ProtocolVersion::GSSENC_REQUEST));
             }
             NextStartup::Packet(Startup::Ssl, bytes) => {
-                tls_refused = true;
+                tls_decided = true;
+                if let Some(tls) = tls.filter(|_| connection.tls().is_none()) {
+                    connection.consume(bytes);
+                    if !start_requested(connection, tls)? {
+                        return Ok(None);
+                    }
+                    gss_decided = true;
+                    continue;
+                }
                 (None, bytes)
             }
             NextStartup::Packet(Startup::Gssenc, bytes) => {
-                gss_refused = true;
+                gss_decided = true;
                 (None, bytes)
             }
             NextStartup::Packet(Startup::Message(message), bytes) => {
@@ -139,6 +163,59 @@ pub(crate) fn read_request(connection: &mut Connection, cancel: impl Fn(i32, &[u
             }
         }
     }
+}
+
+/// The record type of a TLS handshake.
+const TLS_HANDSHAKE: u8 = 0x16;
+
+/// TLS as the client has asked for it; false when it came to nothing.
+///
+/// # Errors
+/// Somebody has sent bytes ahead that could be taken for encrypted ones.
+fn start_requested(connection: &mut Connection, tls: &TlsConfiguration) -> Result<bool> {
+    if !connection.data().is_empty() {
+        return Err(fatal(
+            err!(PROTOCOL_VIOLATION, "received unencrypted data after SSL request")
+                .detail("This could be either a client-software bug or evidence of an attempted man-in-the-middle attack."),
+        ));
+    }
+    connection.send_raw(b"S")?;
+    Ok(start_tls(connection, tls))
+}
+
+/// TLS from the first byte: only for clients that say by ALPN that they mean this protocol.
+fn start_directly(connection: &mut Connection, tls: Option<&TlsConfiguration>) -> bool {
+    let Some(tls) = tls else { return false };
+    if !start_tls(connection, tls) {
+        return false;
+    }
+    let has_protocol = connection.tls().is_some_and(Channel::has_protocol);
+    if !has_protocol {
+        log("received direct SSL connection request without ALPN protocol negotiation extension");
+    }
+    has_protocol
+}
+
+fn start_tls(connection: &mut Connection, tls: &TlsConfiguration) -> bool {
+    match connection.start_tls(tls) {
+        Ok(()) => true,
+        Err(e) => {
+            log(format_args!("could not accept SSL connection: {e}"));
+            false
+        }
+    }
+}
+
+/// What pg_stat_ssl shows.
+fn encryption(channel: &Channel) -> Arc<Encryption> {
+    let (version, cipher, bits) = channel.parameters();
+    let certificate = channel.certificate().flatten();
+    Arc::new(Encryption {
+        version,
+        cipher,
+        bits,
+        client: certificate.map(|c| ClientCertificate { subject: c.subject, serial: c.serial, issuer: c.issuer }),
+    })
 }
 
 fn read_parameters<'a>(
@@ -280,7 +357,7 @@ fn register(
     request: &Request,
     state: &SessionState,
     (role, catalog): (&Role, &Catalog),
-    addresses: Option<Addresses>,
+    (addresses, encryption): (Option<Addresses>, Option<Arc<Encryption>>),
     wake: Box<dyn Wake>,
 ) -> Result<()> {
     // Superusers are not limited; a negative limit is none.
@@ -307,6 +384,7 @@ fn register(
         database: state.database.clone(),
         application_name: state.settings.lock().get("application_name").as_text().into(),
         addresses,
+        encryption,
         started: instance.cluster.clock.now_micros(),
     };
     // Others may have come since it was looked for.

@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import os
 import pathlib
 import sys
 import tempfile
@@ -495,6 +496,40 @@ def large_objects_of_psycopg2():
         except psycopg2.OperationalError:
             return
         raise AssertionError("the object is still there")
+
+
+@check
+def encrypted_connections():
+    """The server's certificate is verified, and the password's exchange is bound to it. Only for a server that says where its is."""
+    certificate = os.environ.get("MELBA_CERTIFICATE")
+    if not certificate:
+        return
+    role = "psycopg_encrypted"
+    with connect(autocommit=True) as connection:
+        connection.execute(f"drop role if exists {role}")
+        connection.execute(f"create role {role} login password 'secret'")
+        # Only this role has to authenticate; trust for others is what clients of this machine have anyway.
+        rules = f"host all {role} all scram-sha-256\nhost all all all trust"
+        (directory,) = connection.execute("show data_directory").fetchone()
+        connection.execute(f"copy (select unnest(string_to_array('{rules}', e'\\n'))) to '{directory}/pg_hba.conf'")
+        connection.execute("select pg_reload_conf()")
+    with tempfile.TemporaryDirectory() as folder:
+        other = pathlib.Path(folder, "other.crt")
+        other.write_text(pathlib.Path(certificate).read_text()[:200])
+        for mode in ["require", "verify-ca", "verify-full"]:
+            tls = {"sslmode": mode, "sslrootcert": certificate, "user": role, "channel_binding": "require"}
+            with connect(**tls, password="secret") as connection:
+                row = connection.execute("select ssl, version from pg_stat_ssl where pid = pg_backend_pid()").fetchone()
+                equal(row, (True, "TLSv1.3"))
+                equal(connection.execute("select repeat('x', 1000000)").fetchone(), ("x" * 1_000_000,))
+            for wrong in [{"password": "guess"}, {"password": "secret", "sslrootcert": str(other)}]:
+                try:
+                    connect(**{**tls, **wrong}).close()
+                except psycopg.OperationalError:
+                    continue
+                raise AssertionError(f"connected with {wrong}")
+    with connect(autocommit=True) as connection:
+        connection.execute(f"drop role {role}")
 
 
 def main():

@@ -27,7 +27,7 @@ use parking_lot::RwLock;
 
 pub(crate) use ident::{Mapping, check_map};
 pub(crate) use matching::{Applicant, find};
-pub(crate) use rule::{Method, Rule};
+pub(crate) use rule::{ClientCert, ClientName, Method, Rule};
 
 use crate::log::log;
 use file::FileLine;

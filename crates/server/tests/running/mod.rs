@@ -88,9 +88,10 @@ impl Drop for Running {
     }
 }
 
-pub struct Peer(pub TcpStream);
+/// A client that speaks message by message.
+pub struct Peer<S = TcpStream>(pub S);
 
-impl Peer {
+impl<S: Read + Write> Peer<S> {
     pub fn send(&mut self, bytes: &[u8]) {
         self.0.write_all(bytes).expect("the server reads");
     }
@@ -132,13 +133,18 @@ impl Peer {
     }
 
     pub fn query(&mut self, text: &str) -> String {
-        let mut message = vec![b'Q'];
-        message.extend_from_slice(&(text.len() as u32 + 5).to_be_bytes());
-        message.extend_from_slice(text.as_bytes());
-        message.push(0);
-        self.send(&message);
+        self.send(&query(text));
         self.until(b'Z')
     }
+}
+
+/// A Query message.
+pub fn query(text: &str) -> Vec<u8> {
+    let mut message = vec![b'Q'];
+    message.extend_from_slice(&(text.len() as u32 + 5).to_be_bytes());
+    message.extend_from_slice(text.as_bytes());
+    message.push(0);
+    message
 }
 
 pub fn startup(parameters: &[u8]) -> Vec<u8> {

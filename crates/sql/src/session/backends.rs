@@ -49,6 +49,7 @@ pub struct Peer {
     pub application_name: Arc<str>,
     /// `None`: the client has come by a Unix-domain socket.
     pub addresses: Option<Addresses>,
+    pub encryption: Option<Arc<Encryption>>,
     /// Microseconds since 2000-01-01.
     pub started: i64,
 }
@@ -58,6 +59,25 @@ pub struct Peer {
 pub struct Addresses {
     pub client: SocketAddr,
     pub server: SocketAddr,
+}
+
+/// What a connection's bytes are encrypted by, with the names that OpenSSL has for it.
+#[derive(Clone, Debug)]
+pub struct Encryption {
+    pub version: &'static str,
+    pub cipher: &'static str,
+    /// Of the cipher's key.
+    pub bits: i32,
+    pub client: Option<ClientCertificate>,
+}
+
+/// The certificate that a client has shown.
+#[derive(Clone, Debug)]
+pub struct ClientCertificate {
+    pub subject: String,
+    /// In decimal.
+    pub serial: String,
+    pub issuer: String,
 }
 
 impl Activity {

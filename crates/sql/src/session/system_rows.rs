@@ -5,6 +5,7 @@ use std::sync::Arc;
 use melba_catalog::Storage;
 use melba_engine::LockTag;
 use melba_types::inet::Inet;
+use melba_types::numeric::Numeric;
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, TreeId, oids};
 
 use super::backends::Addresses;
@@ -153,7 +154,8 @@ impl StatementContext {
 
     /// datid, pid, usesysid, application_name, state, query, wait_event_type, wait_event, xact_start, query_start,
     /// backend_start, state_change, client_addr, client_hostname, client_port, backend_xid, backend_xmin, backend_type,
-    /// ssl, and twelve columns about encryption and parallelism
+    /// ssl, sslversion, sslcipher, sslbits, ssl_client_dn, ssl_client_serial, ssl_issuer_dn, and six columns about GSSAPI and
+    /// parallelism
     fn activity_rows(&self, args: &[Datum]) -> Vec<Vec<Datum>> {
         let wanted = match args.first() {
             Some(Datum::Int4(pid)) => Some(*pid),
@@ -183,7 +185,17 @@ impl StatementContext {
                 None => row[14] = Datum::Int4(-1),
             }
             row[17] = Datum::text("client backend");
-            row[18] = Datum::Bool(false);
+            row[18] = Datum::Bool(peer.encryption.is_some());
+            if let Some(encryption) = &peer.encryption {
+                row[19] = Datum::text(encryption.version);
+                row[20] = Datum::text(encryption.cipher);
+                row[21] = Datum::Int4(encryption.bits);
+                if let Some(client) = &encryption.client {
+                    row[22] = Datum::text(client.subject.clone());
+                    row[23] = Numeric::parse(&client.serial).map_or(Datum::Null, Datum::Numeric);
+                    row[24] = Datum::text(client.issuer.clone());
+                }
+            }
             row
         };
         backends.iter().filter(|b| wanted.is_none_or(|pid| pid == b.pid)).map(row).collect()
