@@ -57,7 +57,7 @@ pub(crate) fn check_map(
     role: &str,
     is_member_of: &dyn Fn(&str) -> bool,
 ) -> Result<(), String> {
-    let Some(map) = map else {
+    let Some(map) = map.filter(|map| !map.is_empty()) else {
         return match system_user == role {
             true => Ok(()),
             false => Err(format!("provided user name ({role}) and authenticated user name ({system_user}) do not match")),
@@ -109,6 +109,7 @@ mod tests {
     fn without_a_map_the_names_are_equal() {
         assert!(check_map(&[], None, "ann", "ann", &|_| false).is_ok());
         assert!(check_map(&[], None, "ann", "bob", &|_| true).is_err());
+        assert!(check_map(&[], Some(""), "ann", "ann", &|_| false).is_ok());
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(super) fn parse(text: &str, method: Method, connections: Connections, option
     let is_tls = connections == Connections::HostSsl;
     match name {
         "map" if !matches!(method, Method::Peer | Method::Cert) => return only_for("ident, peer, gssapi, sspi, cert, and oauth"),
-        "map" => options.map = Some(value.to_owned()).filter(|map| !map.is_empty()),
+        "map" => options.map = Some(value.to_owned()),
         "clientcert" | "clientname" if !is_tls => return Err(format!("{name} can only be configured for \"hostssl\" rows")),
         "clientcert" => {
             options.client_cert = Some(match value {
