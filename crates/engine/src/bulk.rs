@@ -16,6 +16,7 @@ use crate::memory::QueryMemory;
 use crate::output::TableOutput;
 use crate::serializable::Write;
 use crate::sync::Guard;
+use crate::sync::atomic::Ordering;
 use crate::tree::{Persistence, TableTree, Tree};
 use crate::txn::{PrivateRun, State, Transaction};
 
@@ -54,7 +55,8 @@ impl BulkWriter {
     fn output(&mut self, files: &Arc<Files>, layout: &Arc<RowLayout>, pooled: bool) -> &mut TableOutput {
         let synced = self.tree.is_synced();
         self.output.get_or_insert_with(|| {
-            let output = TableOutput::new(files, synced, Arc::clone(layout), files.segment_bytes);
+            let columns = self.tree.dense_columns.load(Ordering::Relaxed);
+            let output = TableOutput::new(files, synced, Arc::clone(layout), files.segment_bytes).dense_columns(columns);
             match &self.pool_memory {
                 Some(memory) if pooled => output.pooled(memory),
                 _ => output,
@@ -158,7 +160,8 @@ impl Transaction {
         self.put_rows(&tree, ids, batch, behind.into_iter())?;
         let files = &self.shared().files;
         let mut output =
-            TableOutput::new(files, tree.is_synced(), Guard::into_inner(self.layout_of(&tree)?), files.segment_bytes);
+            TableOutput::new(files, tree.is_synced(), Guard::into_inner(self.layout_of(&tree)?), files.segment_bytes)
+                .dense_columns(tree.dense_columns.load(Ordering::Relaxed));
         if fresh.len() == batch.rows {
             output.push_batch(ids, Csn(0), batch)?;
         } else {

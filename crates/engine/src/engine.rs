@@ -364,14 +364,17 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes the frames dense that wait for it in a table's toast tree (VACUUM); merges would come to it when there is time.
+    /// Makes the values of a table dense that wait for it (VACUUM); merges would come to it when there is time.
     pub fn condense(&self, table: TreeId) -> Result<()> {
         let Ok(tree) = self.shared.tree(table.toast()) else { return Ok(()) };
-        if tree.is_flushed() && tree.memory_bytes() > 0 {
+        let table = self.shared.tree(table)?;
+        if table.is_flushed() && table.memory_bytes() + tree.memory_bytes() > 0 {
             self.checkpoint()?;
         }
         let mut merging = self.shared.merging.lock();
-        while self.shared.merge_if_due(&tree, &mut merging.merges, Eagerness::Everything)? {}
+        for tree in [&tree, &table] {
+            while self.shared.merge_if_due(tree, &mut merging.merges, Eagerness::Everything)? {}
+        }
         drop(merging);
         self.shared.remove_trash();
         Ok(())

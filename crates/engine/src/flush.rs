@@ -157,7 +157,8 @@ impl Shared {
         // Dropped meanwhile.
         let Some(frozen) = &levels.frozen else { return Ok(None) };
         let mut output =
-            TableOutput::new(&self.files, tree.is_synced(), Arc::clone(&table.layout.read()), self.files.piece_bytes());
+            TableOutput::new(&self.files, tree.is_synced(), Arc::clone(&table.layout.read()), self.files.piece_bytes())
+                .dense_columns(tree.dense_columns.load(Ordering::Relaxed));
         let mut versions: Vec<&Chain<Option<RowBytes>>> = Vec::new();
         // Rows behind all others get segments of their own, which lie on nothing and need no merge.
         let mut old_end = levels.runs.iter().map(|r| r.reader.meta().row_id_max).max();

@@ -206,6 +206,7 @@ impl Shared {
         let mut output = TableOutput::new(&self.files, tree.is_synced(), Arc::clone(&table.layout.read()), job.output_bytes);
         // What waits at the top waits on: it is soon merged again.
         let has_dense = |meta: &SegmentMeta| meta.dense_bytes > 0 || (meta.waiting_bytes > 0 && job.place == Place::Bottom);
+        output = output.dense_columns(job.inputs.iter().fold(0, |columns, run| columns | run.reader.meta().dense_columns));
         if job.inputs.iter().any(|run| has_dense(run.reader.meta())) {
             output = output.dense(self.options.density(effort));
         }

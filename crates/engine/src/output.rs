@@ -41,6 +41,8 @@ pub(crate) struct TableOutput {
     /// Raw bytes after which another segment is begun.
     segment_bytes: usize,
     dense: Option<Density>,
+    /// As in `TableOptions`.
+    dense_columns: u64,
     writers: BTreeMap<usize, Writer>,
     /// Columns, file, and what is to be waited for.
     done: Vec<(usize, u64, Option<Finishing>)>,
@@ -76,21 +78,33 @@ impl TableOutput {
             layout,
             segment_bytes,
             dense: None,
+            dense_columns: 0,
             writers: BTreeMap::new(),
             done: Vec::new(),
             pool: None,
         }
     }
 
-    /// Makes frames of dense columns dense: as many together as `density` allows.
+    /// Makes values of dense columns dense: as many together as `density` allows.
     pub fn dense(mut self, density: Density) -> TableOutput {
-        self.dense = Some(density).filter(|_| self.has_frames());
+        self.dense = Some(density);
         self
+    }
+
+    /// Says which columns are dense, so that their values are, or wait to be.
+    pub fn dense_columns(mut self, columns: u64) -> TableOutput {
+        self.dense_columns = columns;
+        self
+    }
+
+    fn options(&self) -> TableOptions {
+        let dense = self.dense.map(|density| density.options);
+        TableOptions { dense, dense_columns: self.dense_columns, ..TableOptions::default() }
     }
 
     /// Lets a thread of the output's own encode and write, where the budget has room for it.
     pub fn pooled(mut self, memory: &Arc<QueryMemory>) -> TableOutput {
-        let options = TableOptions::default();
+        let options = self.options();
         let mut held = Held::new(memory);
         let bytes = POOLED_GROUPS * options.group_bytes;
         if bytes as u64 <= memory.limit() / POOL_SHARE && held.try_set(bytes) {
@@ -112,8 +126,8 @@ impl TableOutput {
                 writer.write()?;
             }
             let is_full = match self.dense {
-                Some(density) => writer.segment.spooled_bytes() >= density.spool_bytes,
-                None => writer.written + writer.bytes >= self.segment_bytes,
+                Some(density) if writer.segment.spooled_bytes() > 0 => writer.segment.spooled_bytes() >= density.spool_bytes,
+                _ => writer.written + writer.bytes >= self.segment_bytes,
             };
             if new_row && is_full {
                 self.finish_writer(columns)?;
@@ -121,8 +135,7 @@ impl TableOutput {
         }
         if !self.writers.contains_key(&columns) {
             let pool = self.pool.as_ref().map(|p| &p.pool);
-            let writer =
-                Writer::new(&self.files, self.synced, self.kinds(columns), pool, self.dense.map(|density| density.options))?;
+            let writer = Writer::new(&self.files, self.synced, self.kinds(columns), pool, &self.options())?;
             self.writers.insert(columns, writer);
         }
         self.writers.get_mut(&columns).ok_or(EngineError::Misuse("the writer was just made"))
@@ -241,13 +254,13 @@ impl Writer {
         synced: bool,
         kinds: &[Kind],
         pool: Option<&Arc<EncoderPool>>,
-        dense: Option<DenseOptions>,
+        options: &TableOptions,
     ) -> Result<Writer> {
         let file = files.next_file();
         let (directory, name) = (files.writable(synced), segment_name(file));
         let segment = match pool {
             Some(pool) => TableSegmentWriter::create_pooled(directory, &name, kinds, pool)?,
-            None => TableSegmentWriter::create(directory, &name, kinds, &TableOptions { dense, ..TableOptions::default() })?,
+            None => TableSegmentWriter::create(directory, &name, kinds, options)?,
         };
         Ok(Writer {
             file,

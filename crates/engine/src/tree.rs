@@ -79,6 +79,8 @@ pub(crate) struct Tree {
     /// Bytes of segments, and of those that lie above others (see `merge`): how far merges lag behind.
     pub bottom_bytes: AtomicU64,
     pub above_bytes: AtomicU64,
+    /// The first 64 columns whose values are to become dense, as bits: what the last statement that wrote to the table said.
+    pub dense_columns: AtomicU64,
     is_damaged: AtomicBool,
     damage: Mutex<Damage>,
 }
@@ -116,6 +118,7 @@ impl Tree {
             merged_for: AtomicU8::new(0),
             bottom_bytes: AtomicU64::new(0),
             above_bytes: AtomicU64::new(0),
+            dense_columns: AtomicU64::new(0),
             is_damaged: AtomicBool::new(false),
             damage: Mutex::default(),
         }

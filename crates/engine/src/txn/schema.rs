@@ -11,6 +11,7 @@ use crate::sequence::{Sequence, SequenceDefinition, SequenceId, SequenceState};
 use crate::serializable::Write;
 use crate::swap::Reading;
 use crate::sync::Guard;
+use crate::sync::atomic::Ordering;
 use crate::tree::{Persistence, Tree};
 
 impl Transaction {
@@ -75,6 +76,16 @@ impl Transaction {
             state.writes.put_schema(command, What::ExtendTable { tree: Arc::clone(&tree), before: own });
             Ok(())
         })
+    }
+
+    /// Says which of a table's first 64 columns are dense, as bits: their values are marked when they are written into segments, and merges
+    /// compress them together. Whoever writes rows says so; nothing else follows from it.
+    pub fn note_dense_columns(&self, tree: TreeId, columns: u64) -> Result<()> {
+        let tree = self.tree(tree)?;
+        if tree.dense_columns.load(Ordering::Relaxed) != columns {
+            tree.dense_columns.store(columns, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// The layout of a table's rows as this transaction sees it.

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::levels::{Files, IndexRun};
 use crate::memory::Held;
 use crate::output::{IndexOutput, TableOutput};
+use crate::sync::atomic::Ordering;
 use crate::tree::TreeData;
 
 /// What a change takes beside its row or key: itself, and its place in the heads.
@@ -153,7 +154,8 @@ impl super::WriteSet {
             (TreeData::Table(table), TreeHeads::Rows(heads)) => {
                 let own = self.layouts.iter().find(|(id, _)| *id == tree.id).map(|(_, layout)| Arc::clone(layout));
                 let layout = own.unwrap_or_else(|| Arc::clone(&table.layout.read()));
-                let mut output = TableOutput::new(files, tree.is_synced(), layout, files.segment_bytes);
+                let mut output = TableOutput::new(files, tree.is_synced(), layout, files.segment_bytes)
+                    .dense_columns(tree.dense_columns.load(Ordering::Relaxed));
                 for change in heads.all().filter_map(|head| self.seen(head, end)) {
                     if let What::Row { row, bytes, .. } = &change.what {
                         output.push_row(*row, Csn(0), bytes.as_deref())?;

@@ -151,14 +151,37 @@ impl ChunkBuffer {
         }
     }
 
-    /// Gives the values, which are frames, to their column's dense section, and empties the buffer.
+    /// Bytes of values that would be dense in a dense column.
+    pub fn waiting_bytes(&self) -> usize {
+        match &self.values {
+            Values::Strings(strings) if DenseColumn::suits(strings) => strings.bytes.len(),
+            _ => 0,
+        }
+    }
+
+    /// Whether the values are long enough to be dense.
+    pub fn suits_dense(&self) -> bool {
+        self.kind == Kind::Frame || self.waiting_bytes() > 0
+    }
+
+    /// Gives the values to their column's dense section, and empties the buffer.
     pub fn write_dense(&mut self, section: &mut DenseColumn) -> Chunk {
         let validity = self.validity.take();
-        self.plain = None;
+        let extremes = self.extremes.take();
+        let plain = self.plain.take().filter(|plain| plain.count_ones() < plain.len());
         let Values::Strings(values) = &mut self.values else { panic!("a dense chunk of {:?}", self.kind) };
-        let nulls = validity.as_ref().map_or(0, |v| v.len() - v.count_ones());
-        section.append_frames(values, validity.as_ref());
-        let statistics = Statistics { nulls: nulls as u64, distinct: (values.len() - nulls) as u64, bounds: Bounds::None };
+        let nulls = validity.as_ref().map_or(0, |v| v.len() - v.count_ones()) as u64;
+        let statistics = if self.kind == Kind::Frame || plain.is_some() {
+            Statistics { nulls, distinct: values.len() as u64 - nulls, bounds: Bounds::None }
+        } else {
+            let is_valid = |i: usize| validity.as_ref().is_none_or(|v| v.get(i));
+            let mut statistics = Statistics::of_strings(self.kind, values, is_valid, nulls);
+            if let Some((min, max)) = extremes {
+                statistics.bounds = Bounds::of_datums(self.kind, &min, &max);
+            }
+            statistics
+        };
+        section.append(self.kind, values, validity.as_ref(), plain.as_ref());
         values.truncate(0);
         Chunk { statistics, form: Form::Dense }
     }

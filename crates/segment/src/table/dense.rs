@@ -3,17 +3,23 @@
 
 use melba_toast::dense::{BlockEncoder, DenseOptions, Plan, PlannedBlock, Spool, Treatment};
 use melba_toast::frame::{Density, densify, density};
-use melba_types::{Bitmap, ByteStrings};
+use melba_toast::is_incompressible;
+use melba_types::{Bitmap, ByteStrings, Kind};
 
 use super::TableOptions;
-use super::chunk::BlockList;
+use super::chunk::{BlockList, ChunkBuffer, is_word};
 use super::directory::{Blocks, Section};
+use super::writer::is_bit;
 use crate::encoding::{strings, words};
 use crate::error::{BlockName, Result};
 use crate::frame::{Codec, FrameWriter};
 
 /// Raw bytes of blocks of ordinals.
 const ORDINAL_BLOCK_BYTES: usize = 8 << 10;
+/// Values shorter than this on average are not made dense.
+const VALUE_BYTES_MIN: usize = 64;
+/// What compresses blocks that are stored without a reference: pointers to frames, say.
+const AS_IS_CODEC: Codec = Codec::Zstd(3);
 /// What compresses the reference itself: a window of 8 MB.
 const REFERENCE_CODEC: Codec = Codec::Zstd(17);
 
@@ -39,19 +45,30 @@ impl DenseColumn {
         self.spool.memory_bytes()
     }
 
-    /// Takes a row group's frames, of which null ones are `None` in `validity`.
-    pub fn append_frames(&mut self, frames: &ByteStrings, validity: Option<&Bitmap>) {
-        for row in 0..frames.len() {
+    /// Whether values other than frames are long enough: shorter ones are left to encodings that read them alone.
+    pub fn suits(values: &ByteStrings) -> bool {
+        values.bytes.len() >= values.len() * VALUE_BYTES_MIN
+    }
+
+    /// Takes a row group's values; those that are not `plain` are in stored form.
+    pub fn append(&mut self, kind: Kind, values: &ByteStrings, validity: Option<&Bitmap>, plain: Option<&Bitmap>) {
+        for row in 0..values.len() {
             let valid = validity.is_none_or(|validity| validity.get(row));
             self.validity.push(valid);
-            if valid {
-                self.append_frame(frames.get(row));
+            if !valid {
+                continue;
+            }
+            let is_plain = plain.is_none_or(|plain| plain.get(row));
+            self.plain.push(is_plain);
+            match (kind, is_plain) {
+                (Kind::Frame, _) => self.append_frame(values.get(row)),
+                (_, true) => self.spool.push(values.get(row), Treatment::Dense),
+                (_, false) => self.spool.push(values.get(row), Treatment::AsIs),
             }
         }
     }
 
     fn append_frame(&mut self, frame: &[u8]) {
-        self.plain.push(true);
         match density(frame) {
             Density::Dense => self.spool.push(frame, Treatment::Dense),
             Density::Waiting => {
@@ -82,7 +99,8 @@ impl DenseColumn {
             let content = self.content(block, frames)?;
             let length = match block.treatment {
                 Treatment::Dense => frames.dense_block(&content, &mut encoder)?,
-                Treatment::AsIs => frames.plain_block(&[&content])?,
+                Treatment::AsIs if is_incompressible(&content) => frames.plain_block(&[&content])?,
+                Treatment::AsIs => frames.block(&content, AS_IS_CODEC)?,
             };
             list.note(length);
             firsts.push(firsts[firsts.len() - 1] + block.values.len() as u32);
@@ -145,17 +163,29 @@ impl DenseColumn {
 pub(super) struct DenseColumns {
     options: DenseOptions,
     columns: Vec<DenseColumn>,
+    /// Columns of which nothing is known yet.
+    undecided: Vec<usize>,
 }
 
 impl DenseColumns {
-    /// Of a segment with these options; the columns that hold frames are dense.
-    pub fn new(kinds: &[melba_types::Kind], options: &TableOptions) -> Option<DenseColumns> {
-        let frames = kinds.iter().enumerate().filter(|(_, kind)| **kind == melba_types::Kind::Frame);
-        let columns: Vec<DenseColumn> = frames.map(|(column, _)| DenseColumn::new(column)).collect();
-        options.dense.filter(|_| !columns.is_empty()).map(|options| DenseColumns { options, columns })
+    /// Of a segment with these options; columns that hold frames are dense, and others that are said to be.
+    pub fn new(kinds: &[Kind], options: &TableOptions) -> Option<DenseColumns> {
+        let is_dense =
+            |(at, kind): &(usize, &Kind)| **kind == Kind::Frame || is_bit(options.dense_columns, *at) && !is_word(**kind);
+        let undecided: Vec<usize> = kinds.iter().enumerate().filter(is_dense).map(|(at, _)| at).collect();
+        let columns = Vec::new();
+        options.dense.filter(|_| !undecided.is_empty()).map(|options| DenseColumns { options, columns, undecided })
     }
 
-    pub fn of(&mut self, column: usize) -> Option<&mut DenseColumn> {
+    /// The section of a column, of which `group` has the first or the next row group; `None`: it is not dense. What the first row group
+    /// says holds for the segment.
+    pub fn of(&mut self, column: usize, group: &ChunkBuffer) -> Option<&mut DenseColumn> {
+        if let Some(at) = self.undecided.iter().position(|undecided| *undecided == column) {
+            self.undecided.remove(at);
+            if group.suits_dense() {
+                self.columns.push(DenseColumn::new(column));
+            }
+        }
         self.columns.iter_mut().find(|dense| dense.column == column)
     }
 

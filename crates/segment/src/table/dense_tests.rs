@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_toast::dense::{DenseOptions, Effort};
 use melba_toast::{Method, frame};
-use melba_types::{Column, Csn, Datum, Kind, RowId};
+use melba_types::{Batch, Column, Csn, Datum, Kind, RowId};
 use melba_vfs::{Directory, OsDirectory};
 
 use super::*;
@@ -169,5 +169,78 @@ fn segments_of_version_2_are_read() {
     let segment = open(&directory).unwrap();
     segment.verify().unwrap();
     let column = segment.read_group(0, &[0]).unwrap().columns[0].clone().expect("the column is there");
-    assert_eq!((0..3).map(|i| column.get(i)).collect::<Vec<_>>(), [Datum::Int4(7), Datum::Int4(9), Datum::Int4(8)]);
+    assert_eq!((0..3).map(|i| show(&column.get(i))).collect::<Vec<_>>(), ["Int4(7)", "Int4(9)", "Int4(8)"]);
+}
+
+/// Documents of some hundred bytes; some null, some in stored form, a few of many kinds of content.
+fn document(n: u64) -> Datum {
+    match n % 50 {
+        7 => Datum::Null,
+        8 => Datum::Stored(format!("pointer to the frames of value {n}").into_bytes().into()),
+        _ => Datum::text(format!(
+            "{{\"id\": {n}, \"kind\": \"page view\", \"agent\": \"Mozilla/5.0 (X11; Linux x86_64) number {}\"}}",
+            n % 7
+        )),
+    }
+}
+
+fn show(datum: &Datum) -> String {
+    format!("{datum:?}")
+}
+
+fn documents(rows: std::ops::Range<u64>) -> Batch {
+    let mut columns = [Column::with_capacity(Kind::Int8, 0), Column::with_capacity(Kind::Text, 0)];
+    let count = (rows.end - rows.start) as usize;
+    for n in rows {
+        columns[0].push(Datum::Int8(n as i64));
+        columns[1].push(document(n));
+    }
+    Batch::new(columns.into(), count)
+}
+
+#[test]
+fn short_values_of_dense_columns_share_blocks() {
+    let (_folder, directory) = folder();
+    let kinds = [Kind::Int8, Kind::Text];
+    let mut sizes = Vec::new();
+    for (name, dense) in [("w", None), ("d", options())] {
+        let options = TableOptions { group_rows: 700, dense, dense_columns: 0b10, ..TableOptions::default() };
+        let mut writer = TableSegmentWriter::create(&directory, name, &kinds, &options).unwrap();
+        for from in (0..3000).step_by(500) {
+            let ids: Vec<RowId> = (from..from + 500).map(RowId).collect();
+            writer.append_uniform(&ids, Csn(3), &documents(from..from + 500)).unwrap();
+        }
+        let meta = writer.finish().unwrap();
+        assert_eq!((meta.dense_columns, meta.waiting_bytes > 0, meta.dense_bytes > 0), (0b10, dense.is_none(), dense.is_some()));
+        let segment = TableSegmentReader::open(&directory, name, &BlockCache::new(8 << 20)).unwrap();
+        segment.verify().unwrap();
+        let mut n = 0;
+        for group in 0..segment.row_groups().len() {
+            let data = segment.read_group(group, &[1]).unwrap();
+            let column = data.columns[0].as_ref().expect("the column is there");
+            for at in 0..data.row_ids.len() {
+                assert_eq!(show(&column.get(at)), show(&document(n)), "{name}, row {n}");
+                let mut out = [Column::with_capacity(Kind::Text, 1)];
+                segment.read_row(Position { group: group as u32, row: at as u32 }, &[1], &mut out).unwrap();
+                assert_eq!(show(&out[0].get(0)), show(&document(n)), "{name}, row {n}");
+                n += 1;
+            }
+        }
+        assert_eq!(n, 3000);
+        sizes.push(meta.stored_bytes);
+    }
+    assert!(sizes[1] * 3 < sizes[0] * 2, "{sizes:?}");
+}
+
+#[test]
+fn very_short_values_are_left_alone() {
+    let (_folder, directory) = folder();
+    let options = TableOptions { dense: options(), dense_columns: 0b1, ..TableOptions::default() };
+    let mut writer = TableSegmentWriter::create(&directory, "d", &[Kind::Text], &options).unwrap();
+    let mut column = Column::with_capacity(Kind::Text, 0);
+    (0..1000).for_each(|n| column.push(Datum::text(format!("user{n}"))));
+    let ids: Vec<RowId> = (0..1000).map(RowId).collect();
+    writer.append_uniform(&ids, Csn(3), &Batch::new(vec![column], 1000)).unwrap();
+    let meta = writer.finish().unwrap();
+    assert_eq!((meta.waiting_bytes, meta.dense_bytes, meta.dense_columns), (0, 0, 0));
 }

@@ -9,7 +9,7 @@
 //!                    | 3 dictionary: as 2, the first block being the dictionary
 //!                    | 4 symbols: as 2, the first block being the symbol table
 //!                    | 5 dense: in the column's section
-//! waiting bytes varint | sections varint | section ...
+//! waiting bytes varint | dense columns varint | sections varint | section ...
 //! section column varint | raw bytes varint | references varint (0, 1), block length varint | ordinals: as 2
 //!         | blocks varint | (values varint, block length varint) ...
 //! ```
@@ -145,6 +145,7 @@ impl TableDirectory {
             }
         }
         put_varint(meta.waiting_bytes, &mut out);
+        put_varint(meta.dense_columns, &mut out);
         put_varint(self.sections.len() as u64, &mut out);
         self.sections.iter().for_each(|section| encode_section(section, &mut out));
         out
@@ -165,6 +166,7 @@ impl TableDirectory {
             csn_max: Csn(r.varint()?),
             stored_bytes: 0,
             waiting_bytes: 0,
+            dense_columns: 0,
             dense_bytes: 0,
             footer_crc: 0,
         };
@@ -187,6 +189,7 @@ impl TableDirectory {
         let mut sections = Vec::new();
         if version >= VERSION_WITH_SECTIONS {
             meta.waiting_bytes = r.varint()?;
+            meta.dense_columns = r.varint()?;
             let rows = groups.iter().map(|group: &Group| group.summary.rows).sum();
             for _ in 0..r.length()? {
                 sections.push(cursor.section(&mut r, rows)?);

@@ -44,13 +44,22 @@ pub struct TableOptions {
     pub group_bytes: usize,
     /// Raw bytes of a block, about: what a point read of a cold value decodes.
     pub block_bytes: usize,
-    /// How frames of dense columns are put together; `None`: they are left to a later merge.
+    /// How values of dense columns are put together; `None`: they are left to a later merge.
     pub dense: Option<DenseOptions>,
+    /// Which of the first 64 columns are dense, as bits; of frames each says so itself.
+    pub dense_columns: u64,
 }
 
 impl Default for TableOptions {
     fn default() -> Self {
-        TableOptions { codec: Codec::Lz4, group_rows: 1 << 16, group_bytes: 8 << 20, block_bytes: 32 << 10, dense: None }
+        TableOptions {
+            codec: Codec::Lz4,
+            group_rows: 1 << 16,
+            group_bytes: 8 << 20,
+            block_bytes: 32 << 10,
+            dense: None,
+            dense_columns: 0,
+        }
     }
 }
 
@@ -68,8 +77,10 @@ pub struct SegmentMeta {
     pub row_id_max: RowId,
     pub csn_min: Csn,
     pub csn_max: Csn,
-    /// Bytes of frames that wait for a merge to make them dense.
+    /// Bytes of values that wait for a merge to make them dense.
     pub waiting_bytes: u64,
+    /// The columns that have such values, or are dense, as bits.
+    pub dense_columns: u64,
     /// Raw bytes of values in dense sections.
     pub dense_bytes: u64,
     /// Checksum of the directory, which names every block: tells two files apart.

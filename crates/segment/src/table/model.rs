@@ -68,6 +68,7 @@ fn versions(dice: &mut Dice) -> Vec<Version> {
 fn write(directory: &OsDirectory, versions: &[Version], dice: &mut Dice) {
     let options = TableOptions {
         dense: None,
+        dense_columns: 0,
         codec: [Codec::None, Codec::Lz4, Codec::Zstd(1)][dice.roll(3) as usize],
         group_rows: dice.roll(900) as usize + 1,
         group_bytes: 1 << (dice.roll(10) + 8),

@@ -51,6 +51,7 @@ pub(super) struct SegmentEnd {
     kinds: Vec<Kind>,
     raw_bytes: u64,
     waiting_bytes: u64,
+    dense_columns: u64,
 }
 
 /// A segment whose rows have all been given; see `TableSegmentWriter::finish_later`.
@@ -244,13 +245,17 @@ impl TableSegmentWriter {
 
     fn flush_group(&mut self) -> Result<()> {
         self.raw_bytes += (self.group_bytes() + self.group.rows() * 8) as u64;
+        let waits = |at: &usize| self.options.dense.is_none() && is_bit(self.options.dense_columns, *at);
+        let waiting = (0..self.kinds.len()).filter(waits).map(|at| self.group.columns[at].waiting_bytes());
+        self.waiting_bytes += waiting.sum::<usize>() as u64;
         match &mut self.sink {
             Sink::Here { frames, groups, learnt, long, dense } => {
                 let summary = self.group.summary();
                 let mut chunks = Vec::with_capacity(self.group.chunks());
                 chunks.extend(long.take().map(|long| long.finish()));
                 for at in chunks.len()..self.group.chunks() {
-                    if let Some(dense) = dense.as_mut().and_then(|dense| dense.of(at)) {
+                    let of_section = dense.as_mut().filter(|_| at < self.kinds.len());
+                    if let Some(dense) = of_section.and_then(|dense| dense.of(at, &self.group.columns[at])) {
                         chunks.push(self.group.columns[at].write_dense(dense));
                         continue;
                     }
@@ -281,12 +286,19 @@ impl TableSegmentWriter {
         if self.group.rows() > 0 {
             self.flush_group()?;
         }
-        let mut end = SegmentEnd { kinds: self.kinds, raw_bytes: self.raw_bytes, waiting_bytes: self.waiting_bytes };
+        let columns = self.options.dense_columns | u64::from(self.kinds == [Kind::Frame]);
+        let mut end = SegmentEnd {
+            kinds: self.kinds,
+            raw_bytes: self.raw_bytes,
+            waiting_bytes: self.waiting_bytes,
+            dense_columns: if self.waiting_bytes > 0 { columns } else { 0 },
+        };
         match self.sink {
             Sink::Here { mut frames, groups, dense, .. } => {
                 let sections = dense.map(|dense| dense.finish(&mut frames)).transpose()?.unwrap_or_default();
                 if !sections.is_empty() {
                     end.waiting_bytes = 0;
+                    end.dense_columns = sections.iter().map(|section| 1 << section.column).sum();
                 }
                 end.write(frames, groups, sections).map(Finishing::Done)
             }
@@ -328,6 +340,7 @@ impl SegmentEnd {
             csn_min: summaries.clone().map(|g| g.csn_min).min().unwrap_or_default(),
             csn_max: summaries.map(|g| g.csn_max).max().unwrap_or_default(),
             waiting_bytes: self.waiting_bytes,
+            dense_columns: self.dense_columns,
             dense_bytes: sections.iter().map(|section| section.raw_bytes).sum(),
             footer_crc: 0,
         };
@@ -335,6 +348,11 @@ impl SegmentEnd {
         (meta.stored_bytes, meta.footer_crc) = frames.finish(&footer, &TABLE_MAGIC)?;
         Ok(meta)
     }
+}
+
+/// Whether a column is among those of a set of the first 64.
+pub(super) fn is_bit(columns: u64, at: usize) -> bool {
+    at < u64::BITS as usize && columns >> at & 1 != 0
 }
 
 /// A batch of `rows` null rows: the values of tombstones.

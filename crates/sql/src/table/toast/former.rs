@@ -31,6 +31,7 @@ type FormedRow = Vec<(usize, Datum)>;
 #[derive(Default)]
 pub struct RowFormer {
     default_method: Option<Method>,
+    dense_is_noted: bool,
     parts: Vec<Part>,
     buffer: Vec<u8>,
 }
@@ -84,6 +85,7 @@ impl RowFormer {
         if !target.any {
             return Ok(formed);
         }
+        self.note_dense_columns(ctx, target)?;
         let has_stored = row.iter().any(|v| matches!(v, Datum::Stored(_)));
         if has_stored || row.iter().map(bytes_at_most).sum::<usize>() > SURELY_SHORT {
             self.parts.clear();
@@ -108,6 +110,9 @@ impl RowFormer {
         target: &ToastTarget,
         batch: &Batch,
     ) -> Result<Option<Batch>, (usize, DbError)> {
+        if target.any {
+            self.note_dense_columns(ctx, target).map_err(|e| (0, e))?;
+        }
         let short = |i: usize| batch.columns.iter().map(|c| bytes_of(c, i)).sum::<usize>() <= SURELY_SHORT;
         if !target.any || (!batch.is_stored() && (0..batch.rows).all(short)) {
             return Ok(None);
@@ -291,6 +296,20 @@ impl RowFormer {
         let is_dense = matches!(&candidate.value, Value::Inline(form) if form.first() == Some(&(Method::Dense as u8)));
         if bytes > target_bytes || is_dense {
             self.move_out(ctx, target, candidate, formed)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the engine which columns are dense, once a statement.
+    fn note_dense_columns(&mut self, ctx: &Evaluation, target: &ToastTarget) -> Result<()> {
+        if !std::mem::replace(&mut self.dense_is_noted, true) {
+            let mut is_dense = |column: &ToastColumn| {
+                let compressed = matches!(column.strategy, Strategy::Extended | Strategy::Main) && !column.dropped;
+                compressed && self.method(ctx, column) == Method::Dense
+            };
+            let columns = target.columns.iter().take(u64::BITS as usize).map(&mut is_dense);
+            let bits = columns.enumerate().fold(0, |bits, (at, dense)| bits | u64::from(dense) << at);
+            ctx.transaction().note_dense_columns(target.tree.without_toast(), bits)?;
         }
         Ok(())
     }
