@@ -20,7 +20,7 @@ use crate::locks::{LockManager, LockedObject};
 use crate::log_writer::LogWriter;
 use crate::manifest::{Edit, Manifest, SegmentFile};
 use crate::memory::MemoryBudget;
-use crate::merge::{Eagerness, Merges};
+use crate::merge::{Eagerness, Merges, Unmerged};
 use crate::output::Density;
 use crate::pace::Activity;
 use crate::progress::RecoveryProgress;
@@ -198,6 +198,7 @@ pub(crate) struct Shared {
     pub background: Mutex<Background>,
     /// Held while a merge runs.
     pub merging: Mutex<Merging>,
+    pub unmerged: Mutex<Unmerged>,
     pub activity: Activity,
     /// When the next log file could not be prepared.
     log_file_failed_at: Mutex<Option<Duration>>,
@@ -283,6 +284,7 @@ impl Engine {
             manifest: Mutex::new(manifest),
             background: Mutex::default(),
             merging: Mutex::default(),
+            unmerged: Mutex::default(),
             activity: Activity::default(),
             log_file_failed_at: Mutex::default(),
             room: Condvar::new(),
@@ -771,11 +773,10 @@ impl Shared {
             return false;
         }
         let manifest = self.manifest.lock();
-        let named: std::collections::HashSet<u64> = manifest.state().segments.values().flatten().map(|s| s.file).collect();
-        drop(manifest);
         let settled = Csn(self.settled.load(Ordering::SeqCst));
-        let is_needed = |s: &SegmentFile| named.contains(&s.file) || s.assigned > settled;
+        let is_needed = |s: &SegmentFile| manifest.state().is_named(s.file) || s.assigned > settled;
         let (keep, remove): (Vec<SegmentFile>, Vec<SegmentFile>) = files.into_iter().partition(is_needed);
+        drop(manifest);
         let removed = !remove.is_empty();
         for segment in remove {
             // What cannot be removed now is a stray for the next start.

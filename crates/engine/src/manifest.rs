@@ -25,7 +25,7 @@
 //!    behind it is damage. Opening rewrites the file, so nothing is ever appended behind a torn record.
 //! 4. Room for a record is made before what it tells of is done (`reserve`): a full disk finds nothing half changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use melba_types::bytes::{ByteReader, put_u16, put_u64, put_varint};
@@ -148,6 +148,8 @@ pub(crate) struct ManifestState {
     pub trees: BTreeMap<TreeId, TreeRecord>,
     /// Segment files of each tree, newest first.
     pub segments: BTreeMap<TreeId, Vec<SegmentFile>>,
+    /// The numbers of all those files.
+    named: HashSet<u64>,
     pub sequences: BTreeMap<SequenceId, SequenceRecord>,
     pub replay: Lsn,
     pub csn: Csn,
@@ -167,6 +169,11 @@ impl ManifestState {
         Belongs { database: self.database, manifest: self.records }
     }
 
+    /// Whether some tree has a segment file.
+    pub fn is_named(&self, file: u64) -> bool {
+        self.named.contains(&file)
+    }
+
     fn apply_record(&mut self, edits: &[Edit]) {
         self.records += 1;
         edits.iter().for_each(|e| self.apply(e));
@@ -178,13 +185,19 @@ impl ManifestState {
             Edit::Tree(tree) => drop(self.trees.insert(tree.id, tree.clone())),
             Edit::DropTree(id) => {
                 self.trees.remove(id);
-                self.segments.remove(id);
+                for gone in self.segments.remove(id).into_iter().flatten() {
+                    self.named.remove(&gone.file);
+                }
             }
             Edit::Segments { tree, removed, added } => {
                 let list = self.segments.entry(*tree).or_default();
                 let at = list.iter().position(|s| removed.contains(&s.file)).unwrap_or(0);
                 list.retain(|s| !removed.contains(&s.file));
                 list.splice(at..at, added.iter().copied());
+                for file in removed {
+                    self.named.remove(file);
+                }
+                self.named.extend(added.iter().map(|s| s.file));
             }
             Edit::Sequence(sequence) => drop(self.sequences.insert(sequence.id, *sequence)),
             Edit::DropSequence(id) => drop(self.sequences.remove(id)),

@@ -11,6 +11,7 @@
 
 mod choose;
 mod cursor;
+mod queue;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -26,13 +27,13 @@ use crate::manifest::{Edit, SegmentFile};
 use crate::output::{IndexOutput, TableOutput};
 use crate::planted::{Plant, is_planted};
 use crate::swap::Swap;
-use crate::sync::atomic::Ordering;
 use crate::tree::{Tree, TreeData};
 use crate::versions::Keep;
 
 use choose::{Absorbed, Candidate, Limits, Plan, Shape};
 pub(crate) use choose::{Bulk, Eagerness};
 use cursor::{Inputs, TableCursor};
+pub(crate) use queue::Unmerged;
 
 /// A run is made about this share of its tree, within bounds: the extra space of a step.
 const AIM_SHARE: u64 = 16;
@@ -69,10 +70,15 @@ struct Job<R> {
 impl Shared {
     /// Does one rewriting, if one pays; false when no tree needs any. One thread at a time does this.
     pub(crate) fn merge_step(&self, merges: &mut Merges, eagerness: Eagerness) -> Result<bool> {
-        let trees = self.all_trees();
-        let start = trees.partition_point(|t| t.id <= merges.last);
-        for tree in trees[start..].iter().chain(&trees[..start]) {
-            if self.merge_if_due(tree, merges, eagerness)? {
+        let mut last = merges.last;
+        let count = self.unmerged.lock().len(eagerness);
+        for _ in 0..count {
+            // Taken before looking, so that a flush that changes the tree meanwhile has the last word.
+            let next = self.unmerged.lock().take(eagerness, last);
+            let Some(id) = next else { break };
+            last = id;
+            let Ok(tree) = self.tree(id).map(|tree| Arc::clone(&tree)) else { continue };
+            if self.merge_taken(&tree, merges, eagerness)? {
                 merges.last = tree.id;
                 return Ok(true);
             }
@@ -82,8 +88,13 @@ impl Shared {
 
     /// Does one rewriting of a tree, if one pays; false when it needs none.
     pub(crate) fn merge_if_due(&self, tree: &Tree, merges: &mut Merges, eagerness: Eagerness) -> Result<bool> {
-        // Set before looking, so that a flush that changes the tree meanwhile has the last word.
-        if tree.is_damaged() || tree.merged_for.fetch_max(eagerness as u8, Ordering::SeqCst) >= eagerness as u8 {
+        let is_due = self.unmerged.lock().take_if_due(eagerness, tree.id);
+        if is_due { self.merge_taken(tree, merges, eagerness) } else { Ok(false) }
+    }
+
+    /// Rewrites something of a tree that was taken from those to look at.
+    fn merge_taken(&self, tree: &Tree, merges: &mut Merges, eagerness: Eagerness) -> Result<bool> {
+        if tree.is_damaged() {
             return Ok(false);
         }
         let effort = if eagerness == Eagerness::Busy { Effort::Normal } else { Effort::High };
@@ -97,7 +108,7 @@ impl Shared {
             return Ok(false);
         }
         if !matches!(result, Ok(Outcome::Nothing)) {
-            tree.merged_for.store(0, Ordering::SeqCst);
+            self.unmerged.lock().add(tree.id);
         }
         Ok(result? == Outcome::Rewritten)
     }
@@ -192,7 +203,7 @@ impl Shared {
             TreeData::Index(t) => Shape::new(&merges.candidates(&t.levels.read().runs)).bulk(),
         };
         tree.note_bulk(bulk);
-        tree.merged_for.store(0, Ordering::SeqCst);
+        self.unmerged.lock().add(tree.id);
     }
 
     fn merge_table(

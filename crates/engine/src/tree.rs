@@ -9,7 +9,7 @@ use crate::manifest::SegmentFile;
 use crate::merge::Bulk;
 use crate::swap::Swap;
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 /// What a restart leaves of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +74,6 @@ pub(crate) struct Tree {
     pub committed: AtomicBool,
     /// About how many live rows or entries.
     pub live: AtomicI64,
-    /// The eagerness for which merges have nothing to do here; 0: they must look.
-    pub merged_for: AtomicU8,
     /// Bytes of segments, and of those that lie above others (see `merge`): how far merges lag behind.
     pub bottom_bytes: AtomicU64,
     pub above_bytes: AtomicU64,
@@ -115,7 +113,6 @@ impl Tree {
             data,
             committed: AtomicBool::new(false),
             live: AtomicI64::new(0),
-            merged_for: AtomicU8::new(0),
             bottom_bytes: AtomicU64::new(0),
             above_bytes: AtomicU64::new(0),
             dense_columns: AtomicU64::new(0),

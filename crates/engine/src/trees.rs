@@ -12,7 +12,7 @@ use crate::tree::Tree;
 type Part = Vec<Arc<Tree>>;
 
 /// A change copies one part.
-const PARTS: usize = 256;
+const PARTS: usize = 2048;
 
 /// The trees of an engine.
 pub(crate) struct Trees {

@@ -6,7 +6,8 @@
 //!    session holds the lock in some mode already (else upgrades would deadlock at once), or when it is for a row: as in
 //!    PostgreSQL, row locks that go with those held are granted at once.
 //! 3. A weak relation lock (AccessShare, RowShare, RowExclusive) is kept in its session's own list when no stronger one is
-//!    held or wanted on its bucket; a stronger request moves those into the table first (PostgreSQL's fast path).
+//!    held or wanted on its bucket, and the list is short; a stronger request moves those into the table first (PostgreSQL's
+//!    fast path).
 //! 4. A commit that is applied gives its row and key locks back before it is durable (`ReleaseTurn`), unless somebody may
 //!    have to wait until it is visible; whoever takes one then sees what is applied.
 //! 5. A session with very many row and key locks holds further ones in sets (`wide`), and the keys of a bulk load by the load's

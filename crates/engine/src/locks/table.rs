@@ -22,6 +22,9 @@ use crate::wait::WaitCell;
 const SHARDS: usize = crate::sync::sized(64, 2);
 const STRONG_BUCKETS: usize = crate::sync::sized(1024, 2);
 
+/// Weak relation locks of a session that are looked through one by one; further ones go into the table.
+const FAST_MAX: usize = 64;
+
 /// Who holds or waits: the session's slot.
 pub(super) type Owner = u32;
 
@@ -341,7 +344,7 @@ impl LockManager {
             }
             return false;
         }
-        if self.strong_count(&key).load(Ordering::SeqCst) != 0 {
+        if held.fast.len() == FAST_MAX || self.strong_count(&key).load(Ordering::SeqCst) != 0 {
             return false;
         }
         held.fast.push((key, ModeSet::of(mode)));

@@ -158,3 +158,47 @@ fn very_many_locks_are_sets_with_the_same_rules() {
     drop((a, b));
     assert!(engine.locks().is_empty());
 }
+
+#[test]
+fn locks_in_sets_go_with_their_savepoints() {
+    let engine = memory_engine();
+    let (a, b) = (begin(&engine), begin(&engine));
+    let lock = |t: &Transaction, row| {
+        t.lock_row(TreeId(1), RowId(row), RowLockMode::ForUpdate, Wait::NoWait).expect("answers") == RowLockResult::Granted
+    };
+    let many = 2 * super::wide::TABLE_LOCKS_MAX as u64;
+    assert!((0..many).all(|row| lock(&a, row)));
+    let first = a.savepoint();
+    assert!((many..many + 10).all(|row| lock(&a, row)));
+    let second = a.savepoint();
+    let third = a.savepoint();
+    assert!((many + 10..many + 20).all(|row| lock(&a, row)));
+    assert!([1, many - 1, many + 5, many + 15].into_iter().all(|row| !lock(&b, row)), "others are told by the table");
+    a.rollback_to(third);
+    assert!(lock(&b, many + 15) && !lock(&b, many + 5) && !lock(&b, many - 1));
+    assert!(lock(&a, many + 16));
+    a.rollback_to(second);
+    assert!(lock(&b, many + 16) && !lock(&b, many + 5));
+    a.rollback_to(first);
+    assert!(lock(&b, many + 5) && !lock(&b, many - 1) && !lock(&b, 1));
+    a.rollback();
+    assert!(lock(&b, many - 1) && lock(&b, 1));
+    b.rollback();
+    assert!(engine.locks().is_empty());
+}
+
+#[test]
+fn weak_locks_on_very_many_relations_are_locks_like_others() {
+    let engine = memory_engine();
+    let (a, b) = (begin(&engine), begin(&engine));
+    let lock = |t: &Transaction, relation, mode| {
+        t.lock_relation(LockTag::Relation { database: 1, relation }, mode, Wait::NoWait).expect("answers")
+    };
+    assert!((0..1000).all(|relation| lock(&a, relation, RelationLockMode::AccessShare)));
+    assert!((0..1000).all(|relation| lock(&b, relation, RelationLockMode::RowExclusive)));
+    assert!((0..1000).all(|relation| !lock(&b, relation, RelationLockMode::AccessExclusive)));
+    a.rollback();
+    assert!((0..1000).all(|relation| lock(&b, relation, RelationLockMode::AccessExclusive)));
+    b.rollback();
+    assert!(engine.locks().is_empty());
+}

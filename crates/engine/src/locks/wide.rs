@@ -9,6 +9,7 @@
 //! 2. A key that has an entry in the table has one that knows every holder: a lock in a set is entered before the entry is looked at.
 //! 3. Unique keys are held by 32 bits of their hash: two of the same only wait for each other needlessly. So a lock that was
 //!    entered into the table stays in its set as well.
+//! 4. What is asked of a lock takes as long whatever the number of locks, savepoints and keys that were entered into the table.
 
 use std::sync::Arc;
 
@@ -32,69 +33,171 @@ pub(super) const TABLE_LOCKS_MAX: usize = 4096;
 pub(super) struct WideLocks {
     /// Sessions with sets.
     holders: AtomicU32,
-    /// Loads in all layers.
+    /// Loads of all sessions.
     loads: AtomicU32,
-    sets: Mutex<HashMap<Owner, Vec<Layer>>>,
+    sessions: Mutex<HashMap<Owner, SessionSets>>,
 }
 
-/// Locks taken since a savepoint.
+/// What one session holds.
 #[derive(Default)]
-struct Layer {
-    rows: Vec<(TreeId, Mode, RoaringTreemap)>,
-    /// Hashes lie nowhere near each other, so nothing is gained by a bitmap.
-    keys: Vec<(TreeId, Mode, HashSet<u32>)>,
-    /// Those that others wanted: entered into the table.
-    entered: Vec<(LockKey, Mode)>,
+struct SessionSets {
+    locks: Sets,
+    /// By savepoint, oldest first: what was taken since and before the next one. Nothing is kept of what came before the first.
+    since: Vec<Since>,
+    /// Those of `locks` that others wanted: entered into the table.
+    entered: HashMap<Place, Vec<(LockKey, Mode)>>,
     loads: Vec<Load>,
+}
+
+/// What was taken since a savepoint.
+#[derive(Default)]
+struct Since {
+    locks: Sets,
+    /// Loads there were.
+    loads: usize,
 }
 
 /// Keys of a bulk load (`loaded`).
 struct Load {
     keys: Arc<LoadedKeys>,
     /// Those that others wanted: entered into the table.
-    entered: Vec<LockKey>,
+    entered: HashSet<LockKey>,
 }
 
-impl Layer {
+/// Locks by tree. A tree has few modes.
+#[derive(Default)]
+struct Sets(HashMap<TreeId, Vec<(Mode, Numbers)>>);
+
+/// Which rows, or which keys of an index.
+enum Numbers {
+    Rows(RoaringTreemap),
+    /// Hashes lie nowhere near each other, so nothing is gained by a bitmap.
+    Keys(HashSet<u32>),
+}
+
+/// What a set knows of a lock: its tree and a number.
+type Place = (TreeId, u64);
+
+fn place(key: &LockKey) -> Option<Place> {
+    match *key {
+        LockKey::Row(tree, row) => Some((tree, row.0)),
+        LockKey::Key(tree, hash) => Some((tree, hash >> 32)),
+        LockKey::Tag(_) => None,
+    }
+}
+
+impl Numbers {
+    fn contains(&self, number: u64) -> bool {
+        match self {
+            Numbers::Rows(rows) => rows.contains(number),
+            Numbers::Keys(hashes) => hashes.contains(&(number as u32)),
+        }
+    }
+
+    fn insert(&mut self, number: u64) -> bool {
+        match self {
+            Numbers::Rows(rows) => rows.insert(number),
+            Numbers::Keys(hashes) => hashes.insert(number as u32),
+        }
+    }
+
+    fn remove(&mut self, number: u64) -> bool {
+        match self {
+            Numbers::Rows(rows) => rows.remove(number),
+            Numbers::Keys(hashes) => hashes.remove(&(number as u32)),
+        }
+    }
+
+    fn for_each(&self, mut each: impl FnMut(u64)) {
+        match self {
+            Numbers::Rows(rows) => rows.iter().for_each(each),
+            Numbers::Keys(hashes) => hashes.iter().for_each(|hash| each(u64::from(*hash))),
+        }
+    }
+}
+
+impl Sets {
     fn modes(&self, key: &LockKey) -> ModeSet {
         let mut modes = ModeSet::default();
-        match *key {
-            LockKey::Row(tree, row) => {
-                let has = |(t, _, set): &&(TreeId, Mode, RoaringTreemap)| *t == tree && set.contains(row.0);
-                self.rows.iter().filter(has).for_each(|(_, mode, _)| modes.insert(*mode));
-            }
-            LockKey::Key(tree, hash) => {
-                let has = |(t, _, set): &&(TreeId, Mode, HashSet<u32>)| *t == tree && set.contains(&short(hash));
-                self.keys.iter().filter(has).for_each(|(_, mode, _)| modes.insert(*mode));
-            }
-            LockKey::Tag(_) => {}
+        if let Some((tree, number)) = place(key) {
+            let sets = self.0.get(&tree).into_iter().flatten();
+            sets.filter(|(_, numbers)| numbers.contains(number)).for_each(|(mode, _)| modes.insert(*mode));
         }
         modes
     }
 
     fn insert(&mut self, key: &LockKey, mode: Mode) {
-        match *key {
-            LockKey::Row(tree, row) => {
-                let at = self.rows.iter().position(|(t, m, _)| (*t, *m) == (tree, mode)).unwrap_or_else(|| {
-                    self.rows.push((tree, mode, RoaringTreemap::new()));
-                    self.rows.len() - 1
-                });
-                self.rows[at].2.insert(row.0);
-            }
-            LockKey::Key(tree, hash) => {
-                let at = self.keys.iter().position(|(t, m, _)| (*t, *m) == (tree, mode)).unwrap_or_else(|| {
-                    self.keys.push((tree, mode, HashSet::new()));
-                    self.keys.len() - 1
-                });
-                self.keys[at].2.insert(short(hash));
-            }
-            LockKey::Tag(_) => {}
+        let Some((tree, number)) = place(key) else { return };
+        let sets = self.0.entry(tree).or_default();
+        let at = sets.iter().position(|(of, _)| *of == mode).unwrap_or_else(|| {
+            let is_row = matches!(key, LockKey::Row(..));
+            sets.push((mode, if is_row { Numbers::Rows(RoaringTreemap::new()) } else { Numbers::Keys(HashSet::new()) }));
+            sets.len() - 1
+        });
+        sets[at].1.insert(number);
+    }
+
+    fn remove(&mut self, (tree, number): Place, mode: Mode) {
+        for (_, numbers) in self.0.get_mut(&tree).into_iter().flatten().filter(|(of, _)| *of == mode) {
+            numbers.remove(number);
         }
+    }
+
+    fn has_keys(&self, tree: TreeId) -> bool {
+        self.0.get(&tree).into_iter().flatten().any(|(_, numbers)| matches!(numbers, Numbers::Keys(_)))
     }
 }
 
-fn short(hash: u64) -> u32 {
-    (hash >> 32) as u32
+impl SessionSets {
+    fn insert(&mut self, key: &LockKey, mode: Mode) {
+        self.locks.insert(key, mode);
+        if let Some(since) = self.since.last_mut() {
+            since.locks.insert(key, mode);
+        }
+    }
+
+    /// The modes in which a key is held that is about to be entered into the table.
+    fn enter(&mut self, key: &LockKey) -> ModeSet {
+        let modes = self.locks.modes(key);
+        if let Some(place) = place(key).filter(|_| !modes.is_empty()) {
+            let entered = self.entered.entry(place).or_default();
+            for mode in modes.iter().filter(|mode| !entered.contains(&(*key, *mode))).collect::<Vec<_>>() {
+                entered.push((*key, mode));
+            }
+        }
+        modes
+    }
+
+    /// Forgets what was taken since a savepoint; answers what the table has of it.
+    fn forget_since(&mut self, mark: usize) -> Vec<(LockKey, Mode)> {
+        let gone = self.since.split_off(mark - 1);
+        let loads = gone.first().map_or(self.loads.len(), |since| since.loads);
+        let mut entered = entered_of(self.loads.split_off(loads));
+        for (tree, mode, numbers) in
+            gone.iter().flat_map(|since| &since.locks.0).flat_map(|(tree, sets)| sets.iter().map(move |(m, n)| (*tree, *m, n)))
+        {
+            numbers.for_each(|number| {
+                self.locks.remove((tree, number), mode);
+                if let Some(known) = self.entered.get_mut(&(tree, number)) {
+                    entered.extend(known.extract_if(.., |(_, of)| *of == mode));
+                }
+            });
+        }
+        // The savepoint may be rolled back to again.
+        self.since.push(Since { loads, ..Since::default() });
+        entered
+    }
+
+    /// All that the table has.
+    fn into_entered(self) -> Vec<(LockKey, Mode)> {
+        let mut entered = entered_of(self.loads);
+        entered.extend(self.entered.into_values().flatten());
+        entered
+    }
+}
+
+fn entered_of(loads: Vec<Load>) -> Vec<(LockKey, Mode)> {
+    loads.into_iter().flat_map(|load| load.entered).map(|key| (key, Mode::KEY)).collect()
 }
 
 impl WideLocks {
@@ -111,41 +214,24 @@ impl WideLocks {
 
     /// The modes in which others hold a key that is about to be looked at in the table: each is entered there by the caller.
     pub fn enter(&self, key: &LockKey, wanted_by: Owner, mut grant: impl FnMut(Owner, Mode)) {
-        for (owner, layers) in self.sets.lock().iter_mut() {
-            if *owner == wanted_by {
-                continue;
-            }
-            for layer in layers {
-                let modes = layer.modes(key);
-                for mode in modes.iter() {
-                    if !layer.entered.contains(&(*key, mode)) {
-                        layer.entered.push((*key, mode));
-                    }
-                    grant(*owner, mode);
-                }
-            }
+        for (owner, sets) in self.sessions.lock().iter_mut().filter(|(owner, _)| **owner != wanted_by) {
+            sets.enter(key).iter().for_each(|mode| grant(*owner, mode));
         }
     }
 
     /// The modes in which a session holds a key by its sets.
     pub fn modes(&self, owner: Owner, key: &LockKey) -> ModeSet {
-        let sets = self.sets.lock();
-        let layers = sets.get(&owner).into_iter().flatten();
-        layers.fold(ModeSet::default(), |modes, layer| modes.union(layer.modes(key)))
+        self.sessions.lock().get(&owner).map(|sets| sets.locks.modes(key)).unwrap_or_default()
     }
 
     /// Whether others hold keys of an index in sets.
     pub fn has_keys(&self, owner: Owner, tree: TreeId) -> bool {
-        let sets = self.sets.lock();
-        let mut others = sets.iter().filter(|(other, _)| **other != owner).flat_map(|(_, layers)| layers);
-        others.any(|layer| layer.keys.iter().any(|(of, ..)| *of == tree))
+        self.sessions.lock().iter().any(|(other, sets)| *other != owner && sets.locks.has_keys(tree))
     }
 
     /// Whether others hold a key in sets.
     pub fn is_held(&self, owner: Owner, key: &LockKey) -> bool {
-        let sets = self.sets.lock();
-        let mut others = sets.iter().filter(|(other, _)| **other != owner).flat_map(|(_, layers)| layers);
-        others.any(|layer| !layer.modes(key).is_empty())
+        self.sessions.lock().iter().any(|(other, sets)| *other != owner && !sets.locks.modes(key).is_empty())
     }
 
     /// Some session may have lent keys.
@@ -164,87 +250,79 @@ impl WideLocks {
 
     /// Keys of an index that others have lent.
     pub fn loads(&self, owner: Owner, tree: TreeId) -> Vec<(Owner, Arc<LoadedKeys>)> {
-        let sets = self.sets.lock();
-        let others = sets.iter().filter(|(other, _)| **other != owner);
-        let loads =
-            others.flat_map(|(other, layers)| layers.iter().flat_map(|layer| &layer.loads).map(|load| (*other, &load.keys)));
+        let sessions = self.sessions.lock();
+        let others = sessions.iter().filter(|(other, _)| **other != owner);
+        let loads = others.flat_map(|(other, sets)| sets.loads.iter().map(|load| (*other, &load.keys)));
         loads.filter(|(_, keys)| keys.tree == tree).map(|(other, keys)| (other, Arc::clone(keys))).collect()
     }
 
     pub fn lend(&self, owner: Owner, keys: &Arc<LoadedKeys>) {
-        let mut sets = self.sets.lock();
         self.loads.fetch_add(1, Ordering::SeqCst);
-        self.newest(&mut sets, owner, |layer| layer.loads.push(Load { keys: Arc::clone(keys), entered: Vec::new() }));
+        let load = Load { keys: Arc::clone(keys), entered: HashSet::new() };
+        self.change(owner, |sets| sets.loads.push(load));
     }
 
     /// Undoes `lend`; what the table has of the keys is the caller's to release.
     pub fn take_back(&self, owner: Owner, keys: &Arc<LoadedKeys>) -> Vec<LockKey> {
-        let mut sets = self.sets.lock();
-        for layer in sets.get_mut(&owner).into_iter().flatten() {
-            if let Some(at) = layer.loads.iter().position(|load| Arc::ptr_eq(&load.keys, keys)) {
-                self.loads.fetch_sub(1, Ordering::SeqCst);
-                return layer.loads.swap_remove(at).entered;
-            }
-        }
-        Vec::new()
+        let mut sessions = self.sessions.lock();
+        let Some(sets) = sessions.get_mut(&owner) else { return Vec::new() };
+        let Some(at) = sets.loads.iter().rposition(|load| Arc::ptr_eq(&load.keys, keys)) else { return Vec::new() };
+        self.loads.fetch_sub(1, Ordering::SeqCst);
+        sets.since.iter_mut().filter(|since| since.loads > at).for_each(|since| since.loads -= 1);
+        sets.loads.remove(at).entered.into_iter().collect()
     }
 
     /// Notes that a lent key is about to be entered into the table; false: it is lent no more. Under the key's shard lock.
     pub fn enter_loaded(&self, owner: Owner, keys: &Arc<LoadedKeys>, key: &LockKey) -> bool {
-        let mut sets = self.sets.lock();
-        let mut loads = sets.get_mut(&owner).into_iter().flatten().flat_map(|layer| &mut layer.loads);
+        let mut sessions = self.sessions.lock();
+        let mut loads = sessions.get_mut(&owner).into_iter().flat_map(|sets| &mut sets.loads);
         let Some(load) = loads.find(|load| Arc::ptr_eq(&load.keys, keys)) else { return false };
-        if !load.entered.contains(key) {
-            load.entered.push(*key);
-        }
+        load.entered.insert(*key);
         true
     }
 
     /// Takes a lock that nobody else has or wants; under the key's shard lock, so that who asks for it next sees `any`.
     pub fn insert(&self, owner: Owner, key: &LockKey, mode: Mode) {
-        self.newest(&mut self.sets.lock(), owner, |layer| layer.insert(key, mode));
+        self.change(owner, |sets| sets.insert(key, mode));
     }
 
-    /// Changes a session's newest layer.
-    fn newest(&self, sets: &mut HashMap<Owner, Vec<Layer>>, owner: Owner, change: impl FnOnce(&mut Layer)) {
-        let layers = sets.entry(owner).or_insert_with(|| {
+    fn change(&self, owner: Owner, change: impl FnOnce(&mut SessionSets)) {
+        let mut sessions = self.sessions.lock();
+        let sets = sessions.entry(owner).or_insert_with(|| {
             self.holders.fetch_add(1, Ordering::SeqCst);
-            vec![Layer::default()]
+            SessionSets::default()
         });
-        if let Some(layer) = layers.last_mut() {
-            change(layer);
-        }
+        change(sets);
     }
 
-    /// Begins a layer for what is locked after a savepoint; the number of those before it.
+    /// A mark for what is locked after a savepoint; 0: nothing was before it.
     pub fn mark(&self, owner: Owner) -> usize {
-        match self.sets.lock().get_mut(&owner) {
-            Some(layers) => {
-                layers.push(Layer::default());
-                layers.len() - 1
-            }
-            None => 0,
+        let mut sessions = self.sessions.lock();
+        let Some(sets) = sessions.get_mut(&owner) else { return 0 };
+        let loads = sets.loads.len();
+        // Savepoints with no lock between them share a mark.
+        if sets.since.last().is_none_or(|last| !last.locks.0.is_empty() || last.loads != loads) {
+            sets.since.push(Since { loads, ..Since::default() });
         }
+        sets.since.len()
     }
 
-    /// Forgets the layers from a mark on, all for 0; what the table has of them is the caller's to release.
+    /// Forgets what was taken since a mark, all for 0; what the table has of it is the caller's to release.
     pub fn forget(&self, owner: Owner, mark: usize) -> Vec<(LockKey, Mode)> {
-        let mut sets = self.sets.lock();
-        let Some(layers) = sets.get_mut(&owner) else { return Vec::new() };
-        let gone = layers.split_off(mark.min(layers.len()));
-        if layers.is_empty() {
-            sets.remove(&owner);
-            self.holders.fetch_sub(1, Ordering::SeqCst);
-        } else {
-            // The savepoint may be rolled back to again.
-            layers.push(Layer::default());
+        let mut sessions = self.sessions.lock();
+        let Some(sets) = sessions.get_mut(&owner) else { return Vec::new() };
+        let loads = sets.loads.len();
+        // A mark is there until an older one is rolled back to.
+        if (1..=sets.since.len()).contains(&mark) {
+            let entered = sets.forget_since(mark);
+            self.loads.fetch_sub((loads - sets.loads.len()) as u32, Ordering::SeqCst);
+            return entered;
         }
-        let mut entered = Vec::new();
-        for layer in gone {
-            entered.extend(layer.entered);
-            self.loads.fetch_sub(layer.loads.len() as u32, Ordering::SeqCst);
-            entered.extend(layer.loads.into_iter().flat_map(|load| load.entered).map(|key| (key, Mode::KEY)));
+        if mark > 0 {
+            return Vec::new();
         }
-        entered
+        self.loads.fetch_sub(loads as u32, Ordering::SeqCst);
+        self.holders.fetch_sub(1, Ordering::SeqCst);
+        sessions.remove(&owner).map(SessionSets::into_entered).unwrap_or_default()
     }
 }

@@ -1,0 +1,67 @@
+//! Which trees merges have still to look at: what a step costs does not depend on how many trees there are.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
+use melba_types::TreeId;
+
+use super::Eagerness;
+
+/// Trees whose segments have changed since they were looked at with some eagerness.
+#[derive(Default)]
+pub(crate) struct Unmerged {
+    /// By eagerness, the least first.
+    trees: [BTreeSet<TreeId>; Eagerness::Everything as usize],
+}
+
+impl Unmerged {
+    /// The segments of a tree have changed.
+    pub fn add(&mut self, tree: TreeId) {
+        for trees in &mut self.trees {
+            trees.insert(tree);
+        }
+    }
+
+    /// How many trees there are to look at.
+    pub fn len(&self, eagerness: Eagerness) -> usize {
+        self.trees[eagerness as usize - 1].len()
+    }
+
+    /// Takes the first tree behind `last`, or the first of all: it is about to be looked at.
+    pub fn take(&mut self, eagerness: Eagerness, last: TreeId) -> Option<TreeId> {
+        let trees = &self.trees[eagerness as usize - 1];
+        let behind = trees.range((Bound::Excluded(last), Bound::Unbounded)).next();
+        let tree = *behind.or(trees.first())?;
+        self.take_if_due(eagerness, tree).then_some(tree)
+    }
+
+    /// Takes one tree; false when it has been looked at.
+    pub fn take_if_due(&mut self, eagerness: Eagerness, tree: TreeId) -> bool {
+        let is_due = self.trees[eagerness as usize - 1].contains(&tree);
+        // What is nothing to the eager is nothing to those who are less so.
+        for trees in &mut self.trees[..eagerness as usize] {
+            trees.remove(&tree);
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trees_take_turns_and_are_looked_at_once_by_each_eagerness() {
+        let mut unmerged = Unmerged::default();
+        [1, 5, 9].into_iter().for_each(|id| unmerged.add(TreeId(id)));
+        assert_eq!(unmerged.take(Eagerness::Busy, TreeId(4)), Some(TreeId(5)));
+        assert_eq!(unmerged.take(Eagerness::Busy, TreeId(5)), Some(TreeId(9)));
+        assert_eq!(unmerged.take(Eagerness::Busy, TreeId(9)), Some(TreeId(1)));
+        assert_eq!(unmerged.take(Eagerness::Busy, TreeId(1)), None);
+        assert_eq!((unmerged.len(Eagerness::Idle), unmerged.len(Eagerness::Busy)), (3, 0), "there may be more to do when idle");
+        unmerged.add(TreeId(5));
+        assert_eq!(unmerged.take(Eagerness::Everything, TreeId(0)), Some(TreeId(1)));
+        assert_eq!(unmerged.take(Eagerness::Idle, TreeId(0)), Some(TreeId(5)), "1 has been looked at with more");
+        assert_eq!(unmerged.take(Eagerness::Busy, TreeId(0)), None);
+    }
+}
