@@ -7,13 +7,10 @@
 //!
 //! `session` holds a connection's state and drives the stages; the server calls nothing else.
 
-pub mod cluster;
 pub mod copy;
 pub mod ddl;
 pub mod execute;
-pub mod large_object;
 pub mod plan;
-pub mod seldom;
 pub mod session;
-pub mod table;
-pub mod transaction;
+
+pub use melba_transaction::cluster;

@@ -14,10 +14,10 @@ use super::options::{CopyFormat, CopyOptions, Header};
 use super::plain::PlainLines;
 use super::text::{self, Line, Lines};
 use super::{FieldKind, Fields};
-use crate::table::TableWriter;
-use crate::transaction::Tx;
 use melba_expression::Expression;
 use melba_expression::{Evaluation, NoSubPlans};
+use melba_table::TableWriter;
+use melba_transaction::Tx;
 
 /// Rows gathered before they are written.
 const BATCH_ROWS: usize = 4096;

@@ -15,11 +15,11 @@ use crate::ddl::Ddl;
 use crate::ddl::nodes::strings;
 use crate::session::portal::{CopyIn, CopyOut, Outcome};
 use crate::session::{permissions, server_files};
-use crate::table::{TableTarget, TableWriter, TargetBuilder};
-use crate::transaction::Tx;
 use melba_analyze::ExprKind;
 use melba_expression::{Evaluation, NoSubPlans};
 use melba_expression::{Expression, compile_for_table};
+use melba_table::{TableTarget, TableWriter, TargetBuilder};
+use melba_transaction::Tx;
 use melba_tree::Privileges;
 use melba_types::BATCH_ROWS;
 

@@ -9,7 +9,7 @@ use pg_query::protobuf::{
 };
 
 use super::Ddl;
-use crate::large_object::Trees;
+use melba_largeobject::Trees;
 
 use super::nodes::{option_bool, option_int, option_text, options};
 

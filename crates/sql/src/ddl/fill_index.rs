@@ -5,10 +5,10 @@ use melba_engine::{IndexBuilder, ReadView};
 use melba_types::{Datum, DbError, Oid, Result, RowId};
 
 use super::Ddl;
-use crate::table::{IndexTarget, TableTarget, error, plain_parts};
-use crate::transaction::Tx;
 use melba_expression::Evaluation;
 use melba_expression::key::KeyPart;
+use melba_table::{IndexTarget, TableTarget, error, plain_parts};
+use melba_transaction::Tx;
 
 /// Entries from which on a new index gets segments of its own.
 const BUILT_ENTRIES_MIN: usize = 20_000;

@@ -9,7 +9,7 @@ use pg_query::protobuf::{GrantStmt, Node, node::Node as N};
 use super::Ddl;
 use super::grant::{Grant, ListOf};
 use super::nodes::inner;
-use crate::large_object::{Access, Sight, Trees, method_of_setting};
+use melba_largeobject::{Access, Sight, Trees, method_of_setting};
 
 impl Ddl<'_> {
     fn with_large_objects<T>(&self, f: impl FnOnce(&mut Access<'_>) -> Result<T>) -> Result<T> {

@@ -54,7 +54,7 @@ use melba_functions::Session;
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{RangeVar, RoleSpec, RoleSpecType, node::Node as N};
 
-use crate::transaction::Tx;
+use melba_transaction::Tx;
 
 /// Everything a utility statement works with.
 pub struct Ddl<'a> {

@@ -14,9 +14,9 @@ use super::Ddl;
 use super::alter_table::is_system_column;
 use super::expression::Use;
 use super::nodes::{inner, strings};
-use crate::table::PartitionMap;
 use melba_analyze::{Expected, ExprKind};
 use melba_expression::compile_for_table;
+use melba_table::PartitionMap;
 use melba_tree::Expr;
 
 /// Most columns of a partition key (PostgreSQL's PARTITION_MAX_KEYS).
@@ -303,7 +303,7 @@ impl Ddl<'_> {
                         ))
                         .at(spec.lowerdatums.first().map_or(spec.location, location_of)));
                 }
-                let overlaps = |r: &&crate::table::RangePartition| lower < r.upper && r.lower < upper;
+                let overlaps = |r: &&melba_table::RangePartition| lower < r.upper && r.lower < upper;
                 map.ranges().iter().find(overlaps).map(|r| {
                     let bound = if r.lower <= lower { &spec.lowerdatums } else { &spec.upperdatums };
                     (r.partition, bound.first().map_or(spec.location, location_of))
@@ -311,7 +311,7 @@ impl Ddl<'_> {
             }
             PartitionValues::Hash { modulus, remainder } => {
                 self.check_modulus(&map, *modulus)?;
-                let overlaps = |h: &&crate::table::HashPartition| {
+                let overlaps = |h: &&melba_table::HashPartition| {
                     let least = h.modulus.min(*modulus);
                     h.remainder % least == remainder % least
                 };

@@ -10,9 +10,9 @@ use pg_query::protobuf::Node;
 use super::Ddl;
 use super::expression::{Stored, Use};
 use super::persistence::{access_method, engine_persistence};
-use crate::table::{RowCopier, TableTarget, TargetBuilder, check_existing, forget_value};
 use melba_expression::{Evaluation, NoSubPlans};
 use melba_expression::{Expression, compile_for_table};
+use melba_table::{RowCopier, TableTarget, TargetBuilder, check_existing, forget_value};
 use melba_tree::Expr;
 
 /// What ALTER COLUMN TYPE makes of one column.

@@ -52,7 +52,7 @@ impl Ddl<'_> {
     }
 
     /// A schema of the session for temporary objects.
-    pub fn create_temporary_schema(tx: &crate::transaction::Tx, name: &str, owner: Oid) -> Oid {
+    pub fn create_temporary_schema(tx: &melba_transaction::Tx, name: &str, owner: Oid) -> Oid {
         let oid = tx.new_oid();
         tx.put(Object::Namespace(Arc::new(Namespace { oid, name: name.into(), owner, acl: None })));
         oid

@@ -10,8 +10,8 @@ use melba_types::{Datum, Result};
 use super::instrument::NodeTiming;
 use super::runtime::Runtime;
 use super::subplan;
-use crate::table::Events;
-use crate::transaction::Tx;
+use melba_table::Events;
+use melba_transaction::Tx;
 
 /// One statement's surroundings: what expressions are evaluated in, and what operators share beside it. Operators hold no
 /// reference to it but get it with every call.

@@ -11,9 +11,9 @@ use crate::plan::modify::{
     Action, Assignments, ConflictNode, Existing, FamilyMember, MergeActionNode, MergeNode, ModifyNode, Returning,
 };
 use crate::plan::node::TableSource;
-use crate::table::{Above, Routed, TableTarget, TableWriter};
 use melba_expression::Expression;
 use melba_expression::repeat;
+use melba_table::{Above, Routed, TableTarget, TableWriter};
 use melba_tree::MergeMatch;
 use melba_types::BATCH_ROWS;
 

@@ -23,9 +23,9 @@ use super::layout::Layout;
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{Rels, contains_sublink, rels_of};
-use crate::large_object::Trees;
-use crate::table::TargetBuilder;
 use melba_expression::{Compiler, Expression, Resolved, Scope};
+use melba_largeobject::Trees;
+use melba_table::TargetBuilder;
 use melba_tree::{Expr, RangeKind, Var};
 
 /// How a range table entry is read.

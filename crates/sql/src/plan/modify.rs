@@ -11,8 +11,8 @@ use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{Tree, conjuncts, entry_names, joined_columns, substitute};
 use super::query::{rechecks, row_columns};
-use crate::table::{ColumnMap, TableTarget, TargetBuilder};
 use melba_expression::Expression;
+use melba_table::{ColumnMap, TableTarget, TargetBuilder};
 use melba_tree::{Command, Expr, FromItem, JoinKind, MergeCommand, MergeMatch, Query, RangeKind, RowVersion, Target};
 
 /// Changes rows of one table.

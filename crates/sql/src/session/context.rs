@@ -9,13 +9,14 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use melba_catalog::relations::LiveInfo;
 use melba_catalog::{Catalog, Function};
+use melba_engine::Isolation;
 use melba_functions::{CallContext, FormatSettings, IntervalStyle, RoutineCall, RoutineRows};
 use melba_types::{Datum, DbError, Oid, Result, Severity};
 use parking_lot::{Mutex, RwLock};
 
-use crate::cluster::Cluster;
-use crate::seldom::Seldom;
-use crate::transaction::Tx;
+use melba_transaction::Tx;
+use melba_transaction::cluster::Cluster;
+use melba_types::Seldom;
 
 use super::backends::{Activity, Backends};
 use super::engine_settings::engine_options;
@@ -201,6 +202,11 @@ impl SessionState {
             cursors: Mutex::default(),
             routines: BodyCache::default(),
         }
+    }
+
+    /// Begins a transaction in the session's database.
+    pub(super) fn begin(&self, isolation: Isolation) -> Result<Tx> {
+        Tx::begin(&self.instance.cluster, &self.engine, self.database_oid, isolation)
     }
 
     /// Changes whenever the session's settings do.

@@ -18,10 +18,10 @@ use super::portal::Outcome;
 use super::{maintenance, pipeline, vacuum};
 use crate::copy::statement::{self, CopyContext};
 use crate::ddl::{self, Ddl};
-use crate::table::{TableWriter, TargetBuilder};
-use crate::transaction::Tx;
 use melba_expression::{Evaluation, NoSubPlans};
 use melba_parse::Statement;
+use melba_table::{TableWriter, TargetBuilder};
+use melba_transaction::Tx;
 use melba_types::BATCH_ROWS;
 
 /// Runs queries for statements that contain one.

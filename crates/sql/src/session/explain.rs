@@ -13,7 +13,7 @@ use super::pipeline;
 use super::portal::{Outcome, ResultColumn, StoredRows, Tag};
 use crate::ddl::nodes::{option_text, options};
 use crate::plan::explain::{ExplainOptions, explain, explain_json};
-use crate::transaction::Tx;
+use melba_transaction::Tx;
 
 struct Options {
     plan: ExplainOptions,

@@ -353,6 +353,8 @@ fn panic_error(panic: &(dyn std::any::Any + Send)) -> DbError {
 #[cfg(test)]
 mod catalog_tests;
 #[cfg(test)]
+mod event_tests;
+#[cfg(test)]
 mod golden_tests;
 #[cfg(test)]
 mod spill_tests;

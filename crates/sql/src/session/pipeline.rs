@@ -11,11 +11,11 @@ use pg_query::{Node, NodeEnum};
 
 use crate::execute::{Execution, ExecutionState, NodeTiming};
 use crate::plan::{self, Plan, PlanCommand, PlanContext};
-use crate::transaction::Tx;
 use melba_analyze::LiteralUse;
 use melba_expression::Evaluation;
 use melba_parse::Statement;
 use melba_spill::Store;
+use melba_transaction::Tx;
 use melba_tree::{Const, Expr, Query, Target};
 
 use super::context::StatementContext;

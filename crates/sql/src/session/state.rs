@@ -8,8 +8,8 @@ use melba_engine::{Committing, Durability, Isolation};
 use melba_functions::FormatSettings;
 use melba_types::{DbError, Result, Severity, err};
 
-use crate::transaction::{Tx, TxSavepoint};
 use melba_parse::{Parsed, Strings, parse_as, warnings};
+use melba_transaction::{Tx, TxSavepoint};
 
 use super::Session;
 use super::context::{SessionState, StatementContext, format_settings};
@@ -265,7 +265,7 @@ impl Session {
 
     pub(super) fn begin_transaction(&mut self, modes: Modes) -> Result<()> {
         self.finish_commit()?;
-        let tx = Tx::begin(&self.state, isolation(modes))?;
+        let tx = self.state.begin(isolation(modes))?;
         tx.engine.set_access(modes.read_only, modes.deferrable);
         self.show_modes(modes);
         self.transaction = Some(OpenTransaction {
@@ -312,7 +312,7 @@ impl Session {
             if isolation(modes) != isolation(old) {
                 // Nothing was done in it: another one takes its place.
                 transaction.tx.rollback();
-                transaction.tx = Arc::new(Tx::begin(&self.state, isolation(modes))?);
+                transaction.tx = Arc::new(self.state.begin(isolation(modes))?);
             }
         }
         if old.read_only && !modes.read_only {

@@ -10,7 +10,7 @@ use melba_functions::{CallContext, Session as _};
 use melba_types::inet::Inet;
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, bail, err, oids};
 
-use crate::large_object::{RowsOf, Trees};
+use melba_largeobject::{RowsOf, Trees};
 
 use super::backends::{Addresses, Backend};
 use super::context::StatementContext;

@@ -12,7 +12,7 @@ use super::context::{Instance, Login, SessionState};
 use super::setting_value::Value;
 use super::settings::Settings;
 use super::{Flow, Session};
-use crate::cluster::Cluster;
+use melba_transaction::cluster::Cluster;
 
 #[derive(Default)]
 struct Peer(Output);

@@ -9,10 +9,10 @@ use melba_types::{Batch, Column, Datum, Kind, Oid, Result, RowId};
 use super::pending::{Pending, batch_of, give};
 use super::table_scan;
 use crate::execute::{ExecContext, Operator};
-use crate::large_object::{RowsOf, Scan};
 use crate::plan::node::{ScanOutput, SystemScanNode};
-use crate::table::ChunkScan;
 use melba_expression::filter;
+use melba_largeobject::{RowsOf, Scan};
+use melba_table::ChunkScan;
 
 /// Which rows are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Source {
     /// The relation's columns for some more rows, and how many those are; `None` at the end.
     fn next(&mut self, ctx: &ExecContext) -> Result<Option<(Vec<Column>, usize)>> {
         match self {
-            Source::LargeObjects(scan) => scan.next(),
+            Source::LargeObjects(scan) => scan.next_rows(),
             Source::Chunks(scan) => scan.next(ctx),
         }
     }

@@ -16,10 +16,10 @@ use crate::plan::layout::Layout;
 use crate::plan::node::*;
 use crate::plan::planner::{Planner, Stage};
 use crate::plan::prepare::contains_sublink;
-use crate::table::PartitionMap;
 use melba_analyze::relation_columns;
 use melba_expression::Expression;
 use melba_expression::Node;
+use melba_table::PartitionMap;
 use melba_tree::{Expr, RangeEntry, RangeKind};
 
 /// A member of a family in the place of its parent.

@@ -13,9 +13,9 @@ use super::plain_column;
 use crate::plan::layout::Layout;
 use crate::plan::planner::Planner;
 use crate::plan::prepare::{contains_sublink, rels_of};
-use crate::table::PartitionMap;
-use crate::table::matching::{KeyTest, TestKind, Tests, matching};
 use melba_expression::{Evaluation, Expression};
+use melba_table::PartitionMap;
+use melba_table::matching::{KeyTest, TestKind, Tests, matching};
 use melba_tree::{BooleanTest, Const, Expr};
 
 /// The partitioned tables of a family with what is known of their keys.

@@ -14,9 +14,9 @@ use super::body::Body;
 use super::{LocalSettings, run_call, shares_view};
 use crate::execute::Execution;
 use crate::plan::PlanCommand;
-use crate::transaction::Tx;
 use melba_analyze::ResultForm;
 use melba_spill::{Place, Store};
+use melba_transaction::Tx;
 use melba_tree::OutputColumn;
 use melba_types::BATCH_ROWS;
 

@@ -11,8 +11,8 @@ use melba_types::{Oid, Result};
 
 use super::log::{EventLog, Subject, What};
 use super::runner;
-use crate::seldom::Seldom;
 use melba_expression::Evaluation;
+use melba_types::Seldom;
 
 #[derive(Default)]
 pub struct DeferredEvents {

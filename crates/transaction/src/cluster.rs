@@ -18,8 +18,6 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, TreeId, err};
 use melba_vfs::{Clock, Random};
 use parking_lot::{Mutex, RwLock};
 
-use crate::large_object;
-
 /// The tree that holds the catalogs of all databases.
 const CATALOG_TREE: TreeId = TreeId(1);
 
@@ -87,7 +85,7 @@ impl Cluster {
     /// The databases of a new cluster get their trees for large objects.
     fn give_large_object_trees(&self) -> Result<()> {
         let txn = self.engine.begin(Isolation::RepeatableRead)?;
-        let changes = large_object::give_trees(&self.catalogs(), &txn)?;
+        let changes = melba_largeobject::give_trees(&self.catalogs(), &txn)?;
         if changes.is_empty() {
             return Ok(());
         }

@@ -7,6 +7,7 @@
 //!    snapshot is published after the commit is visible and before its locks are released.
 //! 3. A committed catalog has no two objects of one name: new names are locked (`names`).
 
+pub mod cluster;
 mod names;
 
 use std::sync::Arc;
@@ -16,15 +17,14 @@ use melba_engine::{Committing, Durability, ExportedSnapshot, Isolation, Savepoin
 use melba_types::{Csn, Oid, Result, bail};
 use parking_lot::Mutex;
 
-use crate::cluster::Cluster;
-use crate::large_object::LargeObjects;
-use crate::seldom::Seldom;
-use crate::session::context::SessionState;
-use crate::table::{DeferredEvents, DeferredPosition};
+use cluster::Cluster;
+use melba_largeobject::LargeObjects;
+use melba_table::{DeferredEvents, DeferredPosition};
+use melba_types::Seldom;
 
 /// One running transaction.
 pub struct Tx {
-    session: Arc<SessionState>,
+    cluster: Arc<Cluster>,
     pub engine: Arc<Transaction>,
     /// OID of the session's database.
     pub database: Oid,
@@ -59,12 +59,18 @@ pub struct TxSavepoint {
 }
 
 impl Tx {
-    pub fn begin(session: &Arc<SessionState>, isolation: Isolation) -> Result<Tx> {
-        let engine = session.instance.cluster.engine.begin_in(&session.engine, isolation)?;
+    /// Begins a transaction of a session of the database.
+    pub fn begin(
+        cluster: &Arc<Cluster>,
+        session: &Arc<melba_engine::Session>,
+        database: Oid,
+        isolation: Isolation,
+    ) -> Result<Tx> {
+        let engine = cluster.engine.begin_in(session, isolation)?;
         Ok(Tx {
-            session: session.clone(),
+            cluster: cluster.clone(),
             engine,
-            database: session.database_oid,
+            database,
             deferred: DeferredEvents::default(),
             large_objects: Seldom::default(),
             ddl: Seldom::default(),
@@ -73,7 +79,7 @@ impl Tx {
     }
 
     pub fn cluster(&self) -> &Arc<Cluster> {
-        &self.session.instance.cluster
+        &self.cluster
     }
 
     /// The catalog this transaction sees now.

@@ -2,7 +2,7 @@
 
 use melba_engine::EngineOptions;
 
-use crate::session::tests::Harness;
+use super::tests::Harness;
 
 const SETUP: &str = "
     set work_mem = '64kB';

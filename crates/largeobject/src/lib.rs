@@ -23,7 +23,7 @@ pub use access::{Access, Sight};
 pub use descriptor::Descriptor;
 pub use extent::method_of_setting;
 pub use metadata::Metadata;
-pub(crate) use scan::{RowsOf, Scan};
+pub use scan::{RowsOf, Scan};
 
 use std::sync::Arc;
 

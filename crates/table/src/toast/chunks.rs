@@ -21,7 +21,7 @@ const CHUNK_BYTES: usize = 1996;
 const ROWS: usize = 1024;
 
 /// A scan of a toast table: a scan of its table that looks for pointers, and the values these lead to, one after the other.
-pub(crate) struct ChunkScan {
+pub struct ChunkScan {
     scan: TableScan,
     ids: RangeInclusive<u32>,
     with_data: bool,

@@ -197,7 +197,7 @@ fn very_many_objects_take_few_locks() {
 
 #[test]
 fn the_document_says_how_rows_look() {
-    let document = include_str!("../../../../docs/design/largeobject.md");
+    let document = include_str!("../../../docs/design/largeobject.md");
     for constant in [format!("{EXTENT_BYTES} bytes, a page {PAGE_BYTES}"), "items of 16 bytes".to_owned()] {
         assert!(document.contains(&constant), "{constant}");
     }

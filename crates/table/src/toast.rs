@@ -18,8 +18,8 @@ use melba_toast::{Method, ZSTD_LEVEL};
 use melba_types::row::RowLayout;
 use melba_types::{Datum, Kind, Result, RowId, TreeId};
 
-pub(crate) use chunks::ChunkScan;
-pub(crate) use former::forget_value;
+pub use chunks::ChunkScan;
+pub use former::forget_value;
 pub(super) use former::{RowFormer, forget};
 use size::{ColumnShape, TUPLE_TARGET};
 
@@ -98,7 +98,7 @@ impl ToastTarget {
 }
 
 /// Copies rows of one storage of a table into another.
-pub(crate) struct RowCopier {
+pub struct RowCopier {
     tree: TreeId,
     target: ToastTarget,
     layout: RowLayout,

@@ -13,7 +13,7 @@ use super::{Trees, data_row, metadata_row, of_data_row};
 
 /// Which of the two relations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RowsOf {
+pub enum RowsOf {
     /// (oid, lomowner, lomacl)
     Metadata,
     /// (loid, pageno, data)
@@ -31,7 +31,7 @@ impl RowsOf {
 }
 
 /// A scan of one of the relations.
-pub(crate) struct Scan {
+pub struct Scan {
     rows: RowsOf,
     scan: TableScan,
     catalog: Arc<Catalog>,
@@ -68,7 +68,7 @@ impl Scan {
     }
 
     /// The relation's columns for some more rows, and how many those are; `None` at the end.
-    pub fn next(&mut self) -> Result<Option<(Vec<Column>, usize)>> {
+    pub fn next_rows(&mut self) -> Result<Option<(Vec<Column>, usize)>> {
         let Some(batch) = self.scan.next()? else { return Ok(None) };
         match self.rows {
             RowsOf::Metadata => Ok(Some((self.metadata(&batch.row_ids, &batch.columns), batch.row_ids.len()))),

@@ -11,10 +11,10 @@
 //! 4. What waits to be checked takes memory that is counted, or little: rows are known by ranges of ids.
 
 mod batch;
-pub(crate) mod error;
+pub mod error;
 mod events;
 mod foreign_key;
-pub(crate) mod matching;
+pub mod matching;
 mod partition;
 mod reference;
 mod routing;
@@ -24,9 +24,9 @@ mod writer;
 
 pub use batch::RowError;
 pub use events::{DeferredEvents, DeferredPosition, Events, check_existing};
-pub(crate) use partition::{HashPartition, PartitionMap, RangePartition};
-pub(crate) use routing::{ColumnMap, Routed};
-pub(crate) use target::plain_parts;
+pub use partition::{HashPartition, PartitionMap, RangePartition};
+pub use routing::{ColumnMap, Routed};
+pub use target::plain_parts;
 pub use target::{IndexPart, IndexTarget, PartSource, TableTarget, TargetBuilder};
-pub(crate) use toast::{ChunkScan, RowCopier, forget_value};
+pub use toast::{ChunkScan, RowCopier, forget_value};
 pub use writer::{Above, Conflict, TableWriter};

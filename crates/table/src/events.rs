@@ -5,9 +5,6 @@
 mod deferred;
 mod log;
 mod runner;
-#[cfg(test)]
-mod tests;
-
 use std::sync::Arc;
 
 use melba_catalog::Constraint;
