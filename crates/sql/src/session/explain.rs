@@ -12,7 +12,7 @@ use super::context::StatementContext;
 use super::pipeline;
 use super::portal::{Outcome, ResultColumn, StoredRows, Tag};
 use crate::ddl::nodes::{option_text, options};
-use crate::plan::explain::{ExplainOptions, explain, explain_json};
+use melba_plan::explain::{ExplainOptions, explain, explain_json};
 use melba_transaction::Tx;
 
 struct Options {

@@ -9,11 +9,12 @@ use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result, err};
 use pg_query::protobuf::{AConst, DiscardMode, ExecuteStmt, ResTarget, SelectStmt};
 use pg_query::{Node, NodeEnum};
 
-use crate::execute::{Execution, ExecutionState, NodeTiming};
-use crate::plan::{self, Plan, PlanCommand, PlanContext};
 use melba_analyze::LiteralUse;
+use melba_execute::{Execution, ExecutionState};
 use melba_expression::Evaluation;
 use melba_parse::Statement;
+use melba_plan::NodeTiming;
+use melba_plan::{Plan, PlanCommand, PlanContext};
 use melba_spill::Store;
 use melba_transaction::Tx;
 use melba_tree::{Const, Expr, Query, Target};
@@ -147,7 +148,7 @@ pub fn refuse_parameters(context: &StatementContext, statement: &Statement) -> R
 pub fn fails_when_planned(context: &StatementContext, statement: &Statement) -> bool {
     is_query(&statement.node)
         && melba_analyze::analyze(&analysis(context), &statement.node, Some(&[]))
-            .is_ok_and(|analyzed| plan::constant::fails(&analyzed.query, &plan_context(context, false)))
+            .is_ok_and(|analyzed| melba_plan::constant::fails(&analyzed.query, &plan_context(context, false)))
 }
 
 /// What analysis knows of the statement's session.
@@ -198,7 +199,7 @@ fn plan_analyzed(
     if context.catalog.has_user_functions() && melba_analyze::inline_routines(&analysis(context), &mut analyzed.query)? {
         permissions.add(Permissions::of(&analyzed.query, &context.catalog));
     }
-    let plan = plan::plan(&analyzed.query, &plan_context(context, explain))?;
+    let plan = melba_plan::plan(&analyzed.query, &plan_context(context, explain))?;
     Ok(Planned {
         literals,
         row_literals: 0,
@@ -568,7 +569,7 @@ fn select_one(context: &StatementContext, value: Expr) -> Result<Query> {
 fn first_value(context: &StatementContext, query: &Query, parameters: &Arc<[Datum]>) -> Result<Datum> {
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
     let planned = Planned {
-        plan: plan::plan(query, &plan_context(context, false))?,
+        plan: melba_plan::plan(query, &plan_context(context, false))?,
         permissions: Permissions::of(query, &context.catalog),
         catalog: context.catalog.clone(),
         path: context.path.clone(),

@@ -313,7 +313,7 @@ pub struct Portal {
     pub state: PortalState,
     /// Survives the transaction (DECLARE ... WITH HOLD).
     pub hold: bool,
-    /// Made by DECLARE, for pg_cursors.
+    /// Synthesized by DECLARE, for pg_cursors.
     pub declared: Option<Declared>,
     /// Number of savepoints when it was made: rolling back to an earlier one drops it.
     pub depth: usize,

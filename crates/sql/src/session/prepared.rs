@@ -19,7 +19,7 @@ pub struct Prepared {
     /// `None` when the statement returns no rows.
     pub columns: Option<Arc<[ResultColumn]>>,
     pub compiled: Compiled,
-    /// Made by PREPARE rather than by Parse, for pg_prepared_statements.
+    /// Synthesized by PREPARE rather than by Parse, for pg_prepared_statements.
     pub from_sql: bool,
     pub prepared_at: i64,
     /// Times it was started.

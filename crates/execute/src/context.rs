@@ -1,0 +1,132 @@
+//! What the operators of one execution share.
+
+use std::cell::{Cell, RefCell};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use melba_expression::{Evaluation, SubPlan, SubPlans};
+use melba_types::{Datum, Result};
+
+use super::runtime::Runtime;
+use super::subplan;
+use melba_plan::NodeTiming;
+use melba_table::Events;
+use melba_transaction::Tx;
+
+/// One statement's surroundings: what expressions are evaluated in, and what operators share beside it. Operators hold no
+/// reference to it but get it with every call.
+#[derive(Clone, Copy)]
+pub struct ExecContext<'a> {
+    evaluation: &'a Evaluation,
+    state: &'a ExecutionState,
+}
+
+impl<'a> ExecContext<'a> {
+    pub fn of(evaluation: &'a Evaluation<ExecutionState>) -> ExecContext<'a> {
+        ExecContext { evaluation, state: &evaluation.subplans }
+    }
+}
+
+impl Deref for ExecContext<'_> {
+    type Target = Evaluation;
+
+    fn deref(&self) -> &Evaluation {
+        self.evaluation
+    }
+}
+
+/// What changes while a plan runs, beside the values that expressions read.
+pub struct ExecutionState {
+    tx: Arc<Tx>,
+    /// Checks for the end of the statement.
+    events: RefCell<Vec<Events>>,
+    /// Parameters of each row of the VALUES list whose second row stands for further ones; 0: there is none.
+    pub row_parameters: usize,
+    /// It was met.
+    pub rows_repeated: Cell<bool>,
+    rows_affected: Cell<u64>,
+    /// EXPLAIN ANALYZE: by plan node.
+    timings: Option<RefCell<Vec<NodeTiming>>>,
+    pub(super) runtime: Runtime,
+}
+
+impl ExecutionState {
+    pub fn new(tx: Arc<Tx>) -> ExecutionState {
+        ExecutionState {
+            tx,
+            events: RefCell::default(),
+            row_parameters: 0,
+            rows_repeated: Cell::new(false),
+            rows_affected: Cell::new(0),
+            timings: None,
+            runtime: Runtime::default(),
+        }
+    }
+
+    /// Measures every operator (EXPLAIN ANALYZE).
+    pub fn instrument(&mut self) {
+        self.timings = Some(RefCell::default());
+    }
+
+    /// What was measured, by plan node.
+    pub fn timings(&self) -> Vec<NodeTiming> {
+        self.timings.as_ref().map(|t| t.borrow().clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn rows_affected(&self) -> u64 {
+        self.rows_affected.get()
+    }
+}
+
+impl SubPlans for ExecutionState {
+    fn eval(&self, evaluation: &Evaluation, plan: &SubPlan, row: &[Datum]) -> Result<Datum> {
+        subplan::eval(plan, &ExecContext { evaluation, state: self }, row)
+    }
+}
+
+impl<'a> ExecContext<'a> {
+    pub(super) fn runtime(&self) -> &'a Runtime {
+        &self.state.runtime
+    }
+
+    pub(crate) fn row_parameters(&self) -> usize {
+        self.state.row_parameters
+    }
+
+    /// Notes that a VALUES list had rows of which its second one stood for further ones.
+    pub(crate) fn set_rows_repeated(&self) {
+        self.state.rows_repeated.set(true);
+    }
+
+    pub(crate) fn instrumented(&self) -> bool {
+        self.state.timings.is_some()
+    }
+
+    pub(crate) fn record_timing(&self, node: usize, f: impl FnOnce(&mut NodeTiming)) {
+        if let Some(timings) = &self.state.timings {
+            let mut timings = timings.borrow_mut();
+            if timings.len() <= node {
+                timings.resize(node + 1, NodeTiming::default());
+            }
+            f(&mut timings[node]);
+        }
+    }
+
+    pub(crate) fn add_events(&self, events: Events) {
+        self.state.events.borrow_mut().push(events);
+    }
+
+    /// What constraints ask for after the statement's own changes.
+    pub(crate) fn finish_events(&self) -> Result<()> {
+        let events = std::mem::take(&mut *self.state.events.borrow_mut());
+        for mut events in events {
+            events.finish(self, self.transaction(), &self.state.tx.deferred)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn add_rows_affected(&self, rows: u64) {
+        let affected = &self.state.rows_affected;
+        affected.set(affected.get() + rows);
+    }
+}

@@ -1,0 +1,42 @@
+//! EXPLAIN ANALYZE: counts and times what operators do.
+
+use std::time::Instant;
+
+use melba_types::{Batch, Result};
+
+use super::{ExecContext, Operator};
+
+pub(crate) struct InstrumentOp {
+    id: usize,
+    inner: Box<dyn Operator>,
+}
+
+impl InstrumentOp {
+    pub fn new(id: usize, inner: Box<dyn Operator>) -> InstrumentOp {
+        InstrumentOp { id, inner }
+    }
+}
+
+impl Operator for InstrumentOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        let start = Instant::now();
+        let result = self.inner.next(ctx, limit);
+        let spent = start.elapsed();
+        let rows = result.as_ref().ok().and_then(|b| b.as_ref()).map_or(0, |b| b.rows);
+        ctx.record_timing(self.id, |t| {
+            t.total += spent;
+            if !t.started {
+                t.started = true;
+                t.loops += 1;
+                t.startup += spent;
+            }
+            t.rows += rows as u64;
+        });
+        result
+    }
+
+    fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
+        ctx.record_timing(self.id, |t| t.started = false);
+        self.inner.rescan(ctx)
+    }
+}

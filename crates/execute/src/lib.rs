@@ -1,0 +1,114 @@
+//! Execution of plans: operators that are pulled, a batch at a time.
+//!
+//! Invariants:
+//! 1. A plan is immutable and shared; operators and `ExecContext` hold all state of one execution.
+//! 2. An operator returns at most as many rows as it is asked for and evaluates targets on no more; so LIMIT and portals
+//!    with row limits see the side effects that PostgreSQL shows.
+//! 3. Operators are `Send`; the context goes with them from thread to thread but is never shared by two.
+
+pub mod context;
+mod instrument;
+pub(crate) mod modify;
+mod operator;
+mod runtime;
+mod subplan;
+mod system;
+
+use std::sync::Arc;
+
+use melba_expression::Evaluation;
+use melba_types::{Batch, Datum, Result};
+
+pub use context::{ExecContext, ExecutionState};
+
+use self::operator::Pending;
+use self::runtime::Runtime;
+use melba_plan::{Plan, PlanCommand};
+
+/// A running plan node.
+pub trait Operator: Send {
+    /// The next rows: at least one and at most `limit`, `None` when there are no more.
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>>;
+    /// The next row by itself, from operators that find one row rather than many; `None`: ask for batches.
+    fn next_row(&mut self, _ctx: &ExecContext) -> Option<Result<Option<Vec<Datum>>>> {
+        None
+    }
+    /// Starts over, with the parameters as they are now. Also called before the first `next` of a sub-plan.
+    fn rescan(&mut self, ctx: &ExecContext) -> Result<()>;
+}
+
+/// One execution of a plan.
+pub struct Execution {
+    plan: Arc<Plan>,
+    evaluation: Evaluation<ExecutionState>,
+    root: Box<dyn Operator>,
+    returned: u64,
+    done: bool,
+    /// Rows go on into a table: they keep their stored form.
+    pub keep_stored: bool,
+    /// Rows not expanded yet.
+    pending: Pending,
+}
+
+impl Execution {
+    pub fn new(plan: Arc<Plan>, mut evaluation: Evaluation<ExecutionState>) -> Result<Execution> {
+        evaluation.subplans.runtime = Runtime::of(&plan);
+        let root = operator::build(&plan.root, &ExecContext::of(&evaluation))?;
+        Ok(Execution { plan, evaluation, root, returned: 0, done: false, keep_stored: false, pending: Pending::default() })
+    }
+
+    /// What its expressions are evaluated in.
+    pub fn evaluation(&self) -> &Evaluation<ExecutionState> {
+        &self.evaluation
+    }
+
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// The next rows, at most `limit`; after `None` the statement is complete. Columns beyond `Plan::columns` are not part
+    /// of the result.
+    pub fn next_batch(&mut self, limit: usize) -> Result<Option<Batch>> {
+        if !self.pending.is_empty() {
+            return self.expanded(limit);
+        }
+        if self.done {
+            return Ok(None);
+        }
+        match self.root.next(&ExecContext::of(&self.evaluation), limit.max(1))? {
+            Some(mut batch) => {
+                self.returned += batch.rows as u64;
+                batch.columns.truncate(self.plan.columns.len());
+                if batch.is_stored() && !self.keep_stored {
+                    self.pending.put(batch);
+                    return self.expanded(limit);
+                }
+                Ok(Some(batch))
+            }
+            None => {
+                self.done = true;
+                let ctx = ExecContext::of(&self.evaluation);
+                ctx.finish_modifying_ctes()?;
+                ctx.finish_events()?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The next rows in stored form, expanded: few when they are long.
+    fn expanded(&mut self, limit: usize) -> Result<Option<Batch>> {
+        let rows = self.pending.rows_within(limit.max(1));
+        match self.pending.take(rows) {
+            Some(batch) => self.evaluation.expand_batch(batch, &self.plan.root.kinds).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Rows returned by a SELECT, or changed by the statement's own INSERT, UPDATE, DELETE or MERGE: the command tag's count.
+    pub fn rows_affected(&self) -> u64 {
+        match self.plan.command {
+            PlanCommand::Select => self.returned,
+            _ => self.evaluation.subplans.rows_affected(),
+        }
+    }
+}

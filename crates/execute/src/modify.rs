@@ -1,0 +1,655 @@
+//! The operator that changes rows: INSERT, UPDATE, DELETE, ON CONFLICT, MERGE, RETURNING.
+
+use std::sync::Arc;
+
+use melba_engine::{Isolation, RowLockMode};
+use melba_types::{Batch, Column, Datum, DbError, Oid, Record, Result, RowId, TreeId, bail};
+
+use super::operator::{Pending, Purpose, Relock, give, lock_and_recheck, replace, still_holds};
+use super::{ExecContext, Operator};
+use melba_expression::Expression;
+use melba_expression::repeat;
+use melba_plan::modify::{
+    Action, Assignments, ConflictNode, Existing, FamilyMember, MergeActionNode, MergeNode, ModifyNode, Returning,
+};
+use melba_plan::node::TableSource;
+use melba_table::{Above, Routed, TableTarget, TableWriter};
+use melba_tree::MergeMatch;
+use melba_types::BATCH_ROWS;
+
+pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
+    let input = node.input.as_ref().map(|i| super::operator::build(i, ctx)).transpose()?;
+    let writer = TableWriter::new(node.target.clone(), ctx.transaction().clone());
+    let batch_rows_min = batch_rows_min(&node);
+    let members = node.family.iter().flat_map(|f| &f.members);
+    let members = members.map(|m| {
+        let mut writer = TableWriter::new(m.target.clone(), ctx.transaction().clone());
+        let (relation, written) = (node.target.relation.clone(), node.target.written.clone());
+        writer.above = Some(Above { relation, columns: m.columns.clone(), written });
+        writer
+    });
+    let members = members.collect();
+    Ok(Box::new(ModifyOp { node, input, writer, members, batch_rows_min, done: false, pending: Pending::default() }))
+}
+
+struct ModifyOp {
+    node: Arc<ModifyNode>,
+    input: Option<Box<dyn Operator>>,
+    writer: TableWriter,
+    /// Writers of the family's members, in their order.
+    members: Vec<TableWriter>,
+    /// Rows are only inserted, and so many are computed column by column.
+    batch_rows_min: Option<usize>,
+    done: bool,
+    pending: Pending,
+}
+
+/// What a row's change left, for RETURNING, with the target's columns.
+struct Changed {
+    old: Option<Version>,
+    new: Option<Version>,
+}
+
+/// A row before or after its change, and where it is.
+#[derive(Clone)]
+struct Version {
+    values: Vec<Datum>,
+    id: RowId,
+    table: Oid,
+}
+
+/// The table that a row to change is in.
+struct Place<'n> {
+    /// In the family.
+    member: Option<usize>,
+    source: &'n TableSource,
+}
+
+impl Operator for ModifyOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if let Some(batch) = self.pending.take(limit) {
+            return Ok(Some(batch));
+        }
+        self.run(ctx, limit).map_err(|e| self.writer.earlier(ctx, e).1)
+    }
+
+    /// Data is changed once; a statement that changes data is never run again within one execution.
+    fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl ModifyOp {
+    /// Changes rows, all or as many as fill a batch of RETURNING.
+    fn run(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        let node = self.node.clone();
+        while !self.done {
+            let mut out: Vec<Column> = match &node.returning {
+                Some(r) => r.expressions.iter().map(|e| Column::with_capacity(e.kind, 1)).collect(),
+                None => vec![],
+            };
+            let mut rows = 0;
+            let want = if node.returning.is_some() { limit.min(BATCH_ROWS) } else { BATCH_ROWS };
+            let one = self.input.as_mut().and_then(|input| input.next_row(ctx)).transpose()?;
+            let batch = match &mut self.input {
+                _ if one.is_some() => None,
+                Some(input) => input.next(ctx, want)?,
+                None => {
+                    self.done = true;
+                    Some(Batch { columns: vec![], rows: 1 })
+                }
+            };
+            match batch {
+                None => match one.flatten() {
+                    Some(row) => {
+                        rows += self.change(ctx, &node, row, &mut out)?;
+                        ctx.check_interrupt()?;
+                    }
+                    None => self.done = true,
+                },
+                Some(batch) if self.takes(&batch) => self.insert_rows(ctx, &batch)?,
+                Some(batch) => {
+                    for i in 0..batch.rows {
+                        rows += self.change(ctx, &node, batch.row(i), &mut out)?;
+                    }
+                    ctx.check_interrupt()?;
+                }
+            }
+            if self.done {
+                self.writer.finish(ctx).map_err(|(_, e)| e)?;
+                for writer in self.members.iter_mut().chain([&mut self.writer]) {
+                    ctx.add_events(std::mem::take(&mut writer.events));
+                }
+            }
+            if rows > 0 {
+                return Ok(give(&mut self.pending, Batch { columns: out, rows }, limit));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// INSERT without ON CONFLICT and RETURNING takes batches. Of several volatile values, a row's must be computed before the next
+/// row's; a single one (a sequence's next value) shows the difference only when the statement fails, which matters for few rows.
+fn batch_rows_min(node: &ModifyNode) -> Option<usize> {
+    match &node.action {
+        Action::Insert { values, on_conflict: None } if node.returning.is_none() => {
+            match values.iter().flatten().filter(|e| e.is_volatile()).count() {
+                0 => Some(2),
+                1 => Some(BATCH_ROWS / 2),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn row_id(row: &[Datum], existing: &Existing) -> Option<RowId> {
+    match &row[existing.row_id] {
+        Datum::Int8(id) => Some(RowId(*id as u64)),
+        _ => None,
+    }
+}
+
+/// The table that the row to change is in.
+fn place_of<'n>(node: &'n ModifyNode, existing: &'n Existing, row: &[Datum]) -> Result<Place<'n>> {
+    let found = match (&node.family, &existing.source) {
+        (None, Some(source)) => Some(Place { member: None, source }),
+        (None, None) => None,
+        (Some(family), _) => {
+            let is_its = |m: &FamilyMember| matches!(&row[family.table], Datum::Oid(oid) if *oid == m.source.relation.0);
+            let member = family.members.iter().position(is_its);
+            member.map(|at| Place { member: Some(at), source: &family.members[at].source })
+        }
+    };
+    found.ok_or_else(|| DbError::internal("a row to change of no table"))
+}
+
+fn new_row(values: &[Option<Expression>], ctx: &ExecContext, row: &[Datum]) -> Result<Vec<Datum>> {
+    let value = |e: &Option<Expression>| e.as_ref().map_or(Ok(Datum::Null), |e| e.eval_stored(ctx, row));
+    values.iter().map(value).collect()
+}
+
+fn assign(assignments: &Assignments, ctx: &ExecContext, old: &[Datum], row: &[Datum]) -> Result<Vec<Datum>> {
+    let mut new = old.to_vec();
+    for (column, value) in &assignments.columns {
+        new[*column] = value.eval_stored(ctx, row)?;
+    }
+    Ok(new)
+}
+
+/// The lock an UPDATE takes: the stronger one when a foreign key may refer to what it assigns.
+fn lock_mode(assignments: &Assignments) -> RowLockMode {
+    if assignments.key { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate }
+}
+
+/// MERGE may change a row once only.
+fn refuse_second_change(ctx: &ExecContext, source: &TableSource, id: RowId) -> Result<()> {
+    let own = ctx.transaction().get_latest(source.tree, id)?.own_command;
+    if own.is_some_and(|c| c >= ctx.view().command) {
+        return Err(melba_types::err!(CARDINALITY_VIOLATION, "MERGE command cannot affect row a second time")
+            .hint("Ensure that not more than one source row matches any one target row."));
+    }
+    Ok(())
+}
+
+/// Locks MERGE's target row. Once it is locked it cannot change any more, but another action than the one it was locked for
+/// may need the stronger lock.
+fn lock_matched(ctx: &ExecContext, source: &TableSource, id: RowId, mode: RowLockMode, locked: bool) -> Result<Relock> {
+    if !locked {
+        return lock_and_recheck(ctx, source, id, mode, Purpose::Change);
+    }
+    ctx.transaction().lock_row_to_change(source.tree, id, mode)?;
+    Ok(Relock::Unchanged)
+}
+
+/// DO NOTHING because of a row that the transaction's snapshot does not show would be an answer from elsewhere.
+fn check_conflict_visible(ctx: &ExecContext, tree: TreeId, id: RowId) -> Result<()> {
+    if ctx.transaction().isolation() == Isolation::ReadCommitted {
+        return Ok(());
+    }
+    let view = ctx.view();
+    // Read as by the statement itself, so that SERIALIZABLE knows that it relies on the row.
+    ctx.transaction().get(view, tree, id)?;
+    let latest = ctx.transaction().get_latest(tree, id)?;
+    if latest.own_command.is_none() && latest.csn > view.csn {
+        bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
+    }
+    Ok(())
+}
+
+/// Locks the row that is in the way of another, for DO UPDATE; `None` when it is gone.
+fn lock_conflicting(ctx: &ExecContext, target: &TableTarget, id: RowId, mode: RowLockMode) -> Result<Option<Vec<Datum>>> {
+    let transaction = ctx.transaction();
+    transaction.lock_row_to_change(target.tree, id, mode)?;
+    let latest = transaction.get_latest(target.tree, id)?;
+    // Deleted meanwhile: the key is free now, or another row has taken it.
+    let Some(bytes) = latest.row else { return Ok(None) };
+    let view = ctx.view();
+    match latest.own_command {
+        Some(command) if command >= view.command => {
+            Err(melba_types::err!(CARDINALITY_VIOLATION, "ON CONFLICT DO UPDATE command cannot affect row a second time")
+                .hint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values."))
+        }
+        None if latest.csn > view.csn && transaction.isolation() != Isolation::ReadCommitted => {
+            bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
+        }
+        _ => Ok(Some(target.decode(&bytes))),
+    }
+}
+
+/// Whether an index is another, or the part of it that a partition has.
+fn is_part(ctx: &ExecContext, index: Oid, whole: Oid) -> bool {
+    let parents = || ctx.catalog().relation(index).map_or(&[][..], |r| &r.parents);
+    index == whole || parents().iter().any(|parent| is_part(ctx, *parent, whole))
+}
+
+impl ModifyOp {
+    /// Whether rows are inserted as a batch: many, and those that come after others.
+    fn takes(&self, batch: &Batch) -> bool {
+        self.batch_rows_min.is_some_and(|min| batch.rows >= min || self.writer.has_rows())
+    }
+
+    /// Inserts many rows.
+    fn insert_rows(&mut self, ctx: &ExecContext, batch: &Batch) -> Result<()> {
+        let node = self.node.clone();
+        let Action::Insert { values, .. } = &node.action else { return Ok(()) };
+        let mut columns = Vec::with_capacity(values.len());
+        for (value, column) in values.iter().zip(node.target.relation.columns.iter()) {
+            columns.push(match value {
+                Some(value) => value.eval_stored_vector(ctx, batch)?.into_column(column.kind, batch.rows),
+                None => repeat(&Datum::Null, column.kind, batch.rows),
+            });
+        }
+        self.writer.insert_batch(ctx, Batch { columns, rows: batch.rows }).map_err(|(_, e)| e)?;
+        if node.counts {
+            ctx.add_rows_affected(batch.rows as u64);
+        }
+        ctx.check_interrupt()
+    }
+
+    /// Works off one input row; how many rows this adds to `out`.
+    fn change(&mut self, ctx: &ExecContext, node: &ModifyNode, mut row: Vec<Datum>, out: &mut [Column]) -> Result<usize> {
+        let Some(changed) = self.row(ctx, node, &mut row)? else { return Ok(0) };
+        if node.counts {
+            ctx.add_rows_affected(1);
+        }
+        match &node.returning {
+            Some(returning) => self.returned(ctx, returning, row, changed, out).map(|()| 1),
+            None => Ok(0),
+        }
+    }
+
+    /// Handles one input row; `None` when nothing was changed. The row is brought up to date when it was found changed.
+    fn row(&mut self, ctx: &ExecContext, node: &ModifyNode, row: &mut [Datum]) -> Result<Option<Changed>> {
+        match (&node.action, &node.existing) {
+            (Action::Insert { values, on_conflict }, _) => {
+                let new = new_row(values, ctx, row)?;
+                match on_conflict {
+                    None => self.insert(ctx, new).map(Some),
+                    Some(conflict) => self.insert_or(ctx, conflict, new),
+                }
+            }
+            (Action::Update(assignments), Some(existing)) => {
+                if row_id(row, existing).is_none() {
+                    return Ok(None);
+                }
+                let place = place_of(node, existing, row)?;
+                self.update_row(ctx, existing, &place, assignments, row)
+            }
+            (Action::Delete, Some(existing)) => {
+                if row_id(row, existing).is_none() {
+                    return Ok(None);
+                }
+                let place = place_of(node, existing, row)?;
+                let Some((id, _)) = self.lock(ctx, existing, &place, RowLockMode::ForUpdate, row)? else { return Ok(None) };
+                let old = self.old_row(ctx, existing, &place, id, row)?;
+                self.delete(ctx, &place, id, old).map(Some)
+            }
+            (Action::Merge { actions, condition, source_marker }, Some(existing)) => {
+                self.merge(ctx, existing, actions, condition, *source_marker, row)
+            }
+            _ => Err(melba_types::DbError::internal("a change without the row to change")),
+        }
+    }
+
+    fn insert(&mut self, ctx: &ExecContext, mut new: Vec<Datum>) -> Result<Changed> {
+        if self.node.target.routing.is_some() {
+            let Routed { row: values, id, table } = self.writer.insert_routed(ctx, new)?;
+            return Ok(Changed { old: None, new: Some(Version { values, id, table }) });
+        }
+        let id = self.writer.insert(ctx, &mut new)?;
+        Ok(Changed { old: None, new: Some(Version { values: new, id, table: self.node.target.relation.oid }) })
+    }
+
+    fn writer(&mut self, place: &Place<'_>) -> &mut TableWriter {
+        match place.member {
+            None => &mut self.writer,
+            Some(at) => &mut self.members[at],
+        }
+    }
+
+    /// `old` and `new` are as their table has them.
+    fn update(
+        &mut self,
+        ctx: &ExecContext,
+        place: &Place<'_>,
+        id: RowId,
+        old: Vec<Datum>,
+        mut new: Vec<Datum>,
+    ) -> Result<Changed> {
+        let version = |values| Some(Version { values, id, table: place.source.relation });
+        if self.node.target.routing.is_some() && !self.writer(place).accepts(ctx, &mut new)? {
+            let node = self.node.clone();
+            // It goes to another partition.
+            let shown = self.shown(ctx, place, old.clone())?;
+            self.writer(place).delete(ctx, id, &old)?;
+            let new = match (place.member, &node.family) {
+                (Some(at), Some(family)) => family.members[at].columns.up(new),
+                _ => new,
+            };
+            return Ok(Changed { old: version(shown), ..self.insert(ctx, new)? });
+        }
+        self.writer(place).update(ctx, id, &old, &mut new)?;
+        let (old, new) = (self.shown(ctx, place, old)?, self.shown(ctx, place, new)?);
+        Ok(Changed { old: version(old), new: version(new) })
+    }
+
+    fn delete(&mut self, ctx: &ExecContext, place: &Place<'_>, id: RowId, old: Vec<Datum>) -> Result<Changed> {
+        self.writer(place).delete(ctx, id, &old)?;
+        let values = self.shown(ctx, place, old)?;
+        Ok(Changed { old: Some(Version { values, id, table: place.source.relation }), new: None })
+    }
+
+    /// A row of a member with the target's columns, virtual ones computed.
+    fn shown(&self, ctx: &ExecContext, place: &Place<'_>, mut row: Vec<Datum>) -> Result<Vec<Datum>> {
+        let (Some(at), Some(family)) = (place.member, &self.node.family) else { return Ok(row) };
+        let member = &family.members[at];
+        if self.node.returning.is_none() {
+            return Ok(Vec::new());
+        }
+        member.target.compute_virtuals(ctx, &mut row)?;
+        Ok(member.columns.up(row))
+    }
+
+    /// The row to change as its table has it.
+    fn old_row(&self, ctx: &ExecContext, existing: &Existing, place: &Place<'_>, id: RowId, row: &[Datum]) -> Result<Vec<Datum>> {
+        let (Some(at), Some(family)) = (place.member, &self.node.family) else {
+            return Ok(existing.columns.iter().map(|c| c.map_or(Datum::Null, |c| row[c].clone())).collect());
+        };
+        let latest = ctx.transaction().get_latest(place.source.tree, id)?.row;
+        Ok(latest.map(|bytes| family.members[at].target.decode(&bytes)).unwrap_or_default())
+    }
+
+    /// The row with its new values, as its table has it.
+    fn assign(
+        &self,
+        ctx: &ExecContext,
+        place: &Place<'_>,
+        assignments: &Assignments,
+        old: &[Datum],
+        row: &[Datum],
+    ) -> Result<Vec<Datum>> {
+        let (Some(at), Some(family)) = (place.member, &self.node.family) else { return assign(assignments, ctx, old, row) };
+        let columns = &family.members[at].columns;
+        let mut new = old.to_vec();
+        for (column, value) in &assignments.columns {
+            if let Some(place) = columns.below(*column).and_then(|c| new.get_mut(c)) {
+                *place = value.eval_stored(ctx, row)?;
+            }
+        }
+        Ok(new)
+    }
+
+    /// Locks the row to change: its id, and whether the row was brought up to date. A row that another transaction changed
+    /// meanwhile must still satisfy the conditions.
+    fn lock(
+        &self,
+        ctx: &ExecContext,
+        existing: &Existing,
+        place: &Place<'_>,
+        mode: RowLockMode,
+        row: &mut [Datum],
+    ) -> Result<Option<(RowId, bool)>> {
+        let Some(id) = row_id(row, existing) else { return Ok(None) };
+        match lock_and_recheck(ctx, place.source, id, mode, Purpose::Change)? {
+            Relock::Unchanged => Ok(Some((id, false))),
+            Relock::Skip => Ok(None),
+            Relock::Changed(outputs) => {
+                replace(row, &existing.replace, &outputs);
+                Ok(still_holds(ctx, &existing.recheck, row)?.then_some((id, true)))
+            }
+        }
+    }
+
+    /// UPDATE of one row. What it is locked for depends on the new values, and those on what the lock finds.
+    fn update_row(
+        &mut self,
+        ctx: &ExecContext,
+        existing: &Existing,
+        place: &Place<'_>,
+        assignments: &Assignments,
+        row: &mut [Datum],
+    ) -> Result<Option<Changed>> {
+        let (mut mode, mut computed) = self.update_mode(ctx, existing, place, assignments, row)?;
+        loop {
+            let Some((id, changed)) = self.lock(ctx, existing, place, mode, row)? else { return Ok(None) };
+            let old = self.old_row(ctx, existing, place, id, row)?;
+            // Computed again only for a row that has changed: nextval must not be called twice.
+            let new = match computed.take() {
+                Some(new) if !changed => new,
+                _ => self.assign(ctx, place, assignments, &old, row)?,
+            };
+            if mode == RowLockMode::ForNoKeyUpdate && assignments.key && self.writer(place).changes_key(ctx, &old, &new)? {
+                mode = RowLockMode::ForUpdate;
+                continue;
+            }
+            return self.update(ctx, place, id, old, new).map(Some);
+        }
+    }
+
+    /// The lock for an UPDATE of a row as it is known now: the stronger one when a key changes that a foreign key may refer to.
+    /// With the new row, where it was needed to tell.
+    fn update_mode(
+        &mut self,
+        ctx: &ExecContext,
+        existing: &Existing,
+        place: &Place<'_>,
+        assignments: &Assignments,
+        row: &[Datum],
+    ) -> Result<(RowLockMode, Option<Vec<Datum>>)> {
+        // Which partition it will be in is known with its new values.
+        let (Some(id), true) = (row_id(row, existing), assignments.key && self.node.target.routing.is_none()) else {
+            return Ok((lock_mode(assignments), None));
+        };
+        let old = self.old_row(ctx, existing, place, id, row)?;
+        if old.is_empty() {
+            return Ok((RowLockMode::ForUpdate, None));
+        }
+        let new = self.assign(ctx, place, assignments, &old, row)?;
+        let changes = self.writer(place).changes_key(ctx, &old, &new)?;
+        Ok((if changes { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate }, Some(new)))
+    }
+
+    /// ON CONFLICT.
+    fn insert_or(&mut self, ctx: &ExecContext, conflict: &ConflictNode, new: Vec<Datum>) -> Result<Option<Changed>> {
+        let arbiters = &conflict.arbiters;
+        let is_routed = self.node.target.routing.is_some();
+        let (writer, columns) = self.writer.site(ctx, &new)?;
+        let target = writer.target.clone();
+        let table = target.relation.oid;
+        let up = |mut row: Vec<Datum>| -> Result<Vec<Datum>> {
+            if is_routed {
+                target.compute_virtuals(ctx, &mut row)?;
+            }
+            Ok(columns.up(row))
+        };
+        let mut new = columns.down(new);
+        // As in PostgreSQL (ExecInsert): a row that breaks a constraint of its own is an error, also where another row is in its way.
+        writer.check_new(ctx, &mut new)?;
+        loop {
+            let is_arbiter = |i: Oid| arbiters.is_empty() || arbiters.iter().any(|a| is_part(ctx, i, *a));
+            let Some(found) = writer.find_conflict(ctx, &new, |i| is_arbiter(i.oid))? else {
+                let id = writer.insert_checked(ctx, &new)?;
+                return Ok(Some(Changed { old: None, new: Some(Version { values: up(new)?, id, table }) }));
+            };
+            let Some((assignments, filter)) = &conflict.update else {
+                check_conflict_visible(ctx, target.tree, found.row)?;
+                return Ok(None);
+            };
+            let Some(old) = lock_conflicting(ctx, &target, found.row, lock_mode(assignments))? else { continue };
+            if !writer.still_conflicts(ctx, found, &old, &new)? {
+                continue;
+            }
+            let mut both = old.clone();
+            target.compute_virtuals(ctx, &mut both)?;
+            let mut proposed = new.clone();
+            target.compute_virtuals(ctx, &mut proposed)?;
+            let mut both = columns.up(both);
+            both.extend(columns.up(proposed));
+            if let Some(filter) = filter
+                && !filter.holds(ctx, &both)?
+            {
+                check_conflict_visible(ctx, target.tree, found.row)?;
+                return Ok(None);
+            }
+            let mut updated = columns.down(assign(assignments, ctx, &columns.up(old.clone()), &both)?);
+            if is_routed && !writer.accepts(ctx, &mut updated)? {
+                return Err(melba_types::err!(FEATURE_NOT_SUPPORTED, "invalid ON UPDATE specification")
+                    .detail("The result tuple would appear in a different partition than the original tuple."));
+            }
+            writer.update(ctx, found.row, &old, &mut updated)?;
+            let version = |row| -> Result<_> { Ok(Some(Version { values: up(row)?, id: found.row, table })) };
+            return Ok(Some(Changed { old: version(old)?, new: version(updated)? }));
+        }
+    }
+
+    fn merge(
+        &mut self,
+        ctx: &ExecContext,
+        existing: &Existing,
+        actions: &[MergeNode],
+        condition: &[Expression],
+        source_marker: Option<usize>,
+        row: &mut [Datum],
+    ) -> Result<Option<Changed>> {
+        let node = self.node.clone();
+        let mut matched = if row_id(row, existing).is_none() {
+            MergeMatch::NotMatchedByTarget
+        } else if source_marker.is_some_and(|m| row[m].is_null()) {
+            MergeMatch::NotMatchedBySource
+        } else {
+            MergeMatch::Matched
+        };
+        // Once locked, the row cannot change any more.
+        let mut locked = false;
+        'again: loop {
+            for action in actions.iter().filter(|a| a.matched == matched) {
+                if let Some(condition) = &action.condition
+                    && !condition.holds(ctx, row)?
+                {
+                    continue;
+                }
+                if let MergeActionNode::Insert(values) = &action.command {
+                    ctx.set_merge_action(Some("INSERT"));
+                    let new = new_row(values, ctx, row)?;
+                    return self.insert(ctx, new).map(Some);
+                }
+                let Some(id) = row_id(row, existing).filter(|_| !matches!(action.command, MergeActionNode::Nothing)) else {
+                    return Ok(None);
+                };
+                let place = place_of(&node, existing, row)?;
+                let (mode, computed) = match &action.command {
+                    MergeActionNode::Update(assignments) => self.update_mode(ctx, existing, &place, assignments, row)?,
+                    _ => (RowLockMode::ForUpdate, None),
+                };
+                match lock_matched(ctx, place.source, id, mode, locked)? {
+                    Relock::Unchanged => {}
+                    Relock::Skip => {
+                        refuse_second_change(ctx, place.source, id)?;
+                        row[existing.row_id] = Datum::Null;
+                        matched = MergeMatch::NotMatchedByTarget;
+                        continue 'again;
+                    }
+                    Relock::Changed(outputs) => {
+                        replace(row, &existing.replace, &outputs);
+                        for part in condition {
+                            if !part.holds(ctx, row)? {
+                                matched = MergeMatch::NotMatchedByTarget;
+                                break;
+                            }
+                        }
+                        locked = true;
+                        continue 'again;
+                    }
+                }
+                let old = self.old_row(ctx, existing, &place, id, row)?;
+                let MergeActionNode::Update(assignments) = &action.command else {
+                    ctx.set_merge_action(Some("DELETE"));
+                    return self.delete(ctx, &place, id, old).map(Some);
+                };
+                ctx.set_merge_action(Some("UPDATE"));
+                let new = match computed {
+                    Some(new) => new,
+                    None => self.assign(ctx, &place, assignments, &old, row)?,
+                };
+                return self.update(ctx, &place, id, old, new).map(Some);
+            }
+            return Ok(None);
+        }
+    }
+
+    /// Computes RETURNING.
+    fn returned(
+        &self,
+        ctx: &ExecContext,
+        returning: &Returning,
+        mut row: Vec<Datum>,
+        changed: Changed,
+        out: &mut [Column],
+    ) -> Result<()> {
+        let relation = &self.node.target.relation;
+        let width = relation.columns.len();
+        let Changed { old, new } = changed;
+        let mut versions = vec![old, new];
+        // MERGE's DELETE shows the old row where neither version is named.
+        if returning.latest {
+            versions.push(versions[1].clone().or_else(|| versions[0].clone()));
+        }
+        // Members compute their own.
+        if self.node.family.is_none() && self.node.target.routing.is_none() {
+            for version in versions.iter_mut().flatten() {
+                self.node.target.compute_virtuals(ctx, &mut version.values)?;
+            }
+        }
+        for version in &versions {
+            match version {
+                Some(version) => row.extend(version.values.iter().cloned()),
+                None => row.extend(std::iter::repeat_n(Datum::Null, width)),
+            }
+        }
+        for version in &versions {
+            match version {
+                None => row.extend([Datum::Null, Datum::Null, Datum::Null]),
+                Some(version) => {
+                    let field = |&c: &usize| ctx.expand(version.values[c].clone(), relation.columns[c].kind);
+                    let fields = returning.live.iter().map(field).collect::<Result<_>>()?;
+                    row.extend([
+                        Datum::Int8(version.id.0 as i64),
+                        Datum::Oid(version.table.0),
+                        Datum::Record(Arc::new(Record {
+                            type_oid: returning.row_type,
+                            field_types: returning.field_types.clone(),
+                            field_names: Some(returning.field_names.clone()),
+                            fields,
+                        })),
+                    ]);
+                }
+            }
+        }
+        for (column, e) in out.iter_mut().zip(&returning.expressions) {
+            column.push(e.eval_row(ctx, &row)?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! What aggregates read of a batch.
+
+use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Result};
+
+use crate::ExecContext;
+use melba_expression::filter;
+use melba_plan::node::AggregateSpec;
+
+/// The columns an aggregate reads from a batch.
+pub(super) struct Arguments {
+    pub columns: Vec<Column>,
+    keep: Option<Vec<bool>>,
+    order: Vec<Column>,
+}
+
+impl Arguments {
+    pub fn new(spec: &AggregateSpec, ctx: &ExecContext, batch: &Batch) -> Result<Arguments> {
+        let keep = match &spec.filter {
+            None => None,
+            Some(condition) => {
+                let mut keep = vec![false; batch.rows];
+                match filter(std::slice::from_ref(condition), ctx, batch)? {
+                    None => keep.fill(true),
+                    Some(rows) => rows.iter().for_each(|&r| keep[r as usize] = true),
+                }
+                Some(keep)
+            }
+        };
+        // FILTER comes first: arguments of rows it leaves out are not evaluated.
+        let input;
+        let rows: Option<Vec<u32>> =
+            keep.as_ref().map(|k| k.iter().enumerate().filter(|(_, k)| **k).map(|(i, _)| i as u32).collect());
+        let source = match &rows {
+            Some(rows) if rows.len() < batch.rows => {
+                input = batch.take(rows);
+                &input
+            }
+            _ => batch,
+        };
+        let spread = |column: Column| -> Column {
+            match &rows {
+                Some(rows) if rows.len() < batch.rows => {
+                    let mut at = vec![u32::MAX; batch.rows];
+                    rows.iter().enumerate().for_each(|(i, &r)| at[r as usize] = i as u32);
+                    // Rows left out may hold anything; the first value will do.
+                    let fill: Vec<u32> = at.iter().map(|&a| if a == u32::MAX { 0 } else { a }).collect();
+                    if column.is_empty() { column } else { column.take(&fill) }
+                }
+                _ => column,
+            }
+        };
+        let columns = spec.call.args.iter().map(|a| Ok(spread(a.eval_batch(ctx, source)?))).collect::<Result<_>>()?;
+        let order = spec.order.iter().map(|(e, _)| Ok(spread(e.eval_batch(ctx, source)?))).collect::<Result<_>>()?;
+        Ok(Arguments { columns, keep, order })
+    }
+
+    /// The rows that the aggregate takes.
+    pub fn rows(&self, spec: &AggregateSpec, rows: usize) -> Vec<u32> {
+        let taken = |row: &u32| {
+            let row = *row as usize;
+            self.keep.as_ref().is_none_or(|k| k[row]) && !(spec.strict && self.columns.iter().any(|c| c.is_null(row)))
+        };
+        (0..rows as u32).filter(taken).collect()
+    }
+
+    /// For DISTINCT and ordered aggregates: the rows to sort, and their keys: group, sort key, equality key.
+    pub fn to_sort(&self, spec: &AggregateSpec, rows: &[u32], places: &[u32]) -> (Batch, ByteStrings) {
+        let mut keys = ByteStrings::default();
+        let mut ranks: Vec<i32> = Vec::new();
+        for &row in rows {
+            let at = row as usize;
+            keys.bytes.extend_from_slice(&places[at].to_be_bytes());
+            let sort_from = keys.bytes.len();
+            for (column, (_, part)) in self.order.iter().zip(&spec.order) {
+                part.encode_at(column, at, &mut keys.bytes);
+            }
+            if let Some(direct) = spec.hypothetical {
+                let mut own = Vec::new();
+                for (arg, (_, part)) in self.columns[..direct.min(self.columns.len())].iter().zip(&spec.order) {
+                    part.encode_at(arg, at, &mut own);
+                }
+                ranks.push(keys.bytes[sort_from..].cmp(&own) as i32);
+            }
+            for (part, arg) in spec.distinct.iter().flatten().zip(&self.columns) {
+                part.encode_at(arg, at, &mut keys.bytes);
+            }
+            keys.ends.push(keys.bytes.len() as u32);
+        }
+        let mut columns: Vec<Column> = self.columns.iter().map(|c| c.take(rows)).collect();
+        if spec.hypothetical.is_some() {
+            columns.push(Column::new(ColumnData::Int4(ranks)));
+        }
+        (Batch { columns, rows: rows.len() }, keys)
+    }
+}
+
+/// About what a new group takes: its key twice, the slot in the table, its values and states.
+pub(super) fn group_bytes(key: &[u8], values: &[Datum], aggregates: usize) -> usize {
+    160 + 2 * key.len() + values.iter().map(|v| size_of::<Datum>() + v.heap_bytes()).sum::<usize>() + aggregates * 120
+}

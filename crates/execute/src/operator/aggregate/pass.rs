@@ -1,0 +1,347 @@
+//! One pass over rows: the groups that fit, and files with the rows of all others.
+
+use std::ops::Range;
+
+use hashbrown::HashMap;
+use melba_engine::Held;
+use melba_types::{Batch, ByteStrings, Column, Datum, Result};
+
+use super::input::{Arguments, group_bytes};
+use super::{Group, State};
+use crate::ExecContext;
+use melba_expression::{Pieces, Vector};
+use melba_plan::node::{AggregateNode, AggregateSpec};
+use melba_spill::{Partitions, Run, Sorter};
+use melba_types::BATCH_ROWS;
+
+/// The place of a row whose group another pass will have.
+const ELSEWHERE: u32 = u32::MAX;
+
+/// Rows of one grouping set for a later pass.
+pub(super) struct Work {
+    pub set: usize,
+    pub run: Run,
+    pub level: u32,
+}
+
+pub(super) struct Pass<'a> {
+    node: &'a AggregateNode,
+    ctx: &'a ExecContext<'a>,
+    sets: Range<usize>,
+    level: u32,
+    groups: Vec<Group>,
+    /// By grouping set: the groups by key.
+    tables: Vec<HashMap<Box<[u8]>, u32>>,
+    /// By grouping set.
+    elsewhere: Vec<Option<Partitions>>,
+    /// By aggregate: DISTINCT and ordered ones wait for the end.
+    sorters: Vec<Option<Sorter>>,
+    held: Held,
+    /// What groups take by estimate, and what states have grown by.
+    bytes: usize,
+    /// Part of it that the budget did not have when the pass became full.
+    unaccounted: usize,
+    /// No new groups are taken.
+    full: bool,
+    /// Keys or arguments are computed and may be long.
+    makes_values: bool,
+    pieces: Pieces,
+    /// What they took of the rows taken last.
+    piece_bytes: usize,
+    /// Keys that may be another value when evaluated again cannot be split.
+    fixed: bool,
+}
+
+/// What a pass leaves.
+pub(super) struct Done {
+    pub groups: Vec<Group>,
+    pub held: Held,
+    pub work: Vec<Work>,
+    pub memory: usize,
+    pub disk: u64,
+}
+
+impl<'a> Pass<'a> {
+    pub fn new(node: &'a AggregateNode, ctx: &'a ExecContext<'a>, sets: Range<usize>, level: u32) -> Result<Pass<'a>> {
+        let sorter = |spec: &AggregateSpec| sorts(spec).then(|| Sorter::new(ctx.resources(), None, true));
+        let mut pass = Pass {
+            node,
+            ctx,
+            level,
+            groups: Vec::new(),
+            tables: node.sets.iter().map(|_| HashMap::new()).collect(),
+            elsewhere: node.sets.iter().map(|_| None).collect(),
+            sorters: node.aggregates.iter().map(sorter).collect(),
+            held: ctx.resources().held(),
+            bytes: 0,
+            unaccounted: 0,
+            full: false,
+            makes_values: node.groups.iter().chain(node.aggregates.iter().flat_map(|a| &a.call.args)).any(|e| e.makes_values()),
+            pieces: Pieces::default(),
+            piece_bytes: 0,
+            fixed: !node.groups.iter().any(|g| g.is_volatile()),
+            sets: sets.clone(),
+        };
+        for set in sets.filter(|_| level == 0) {
+            if node.sets[set].is_empty() {
+                pass.tables[set].insert(Box::default(), pass.groups.len() as u32);
+                pass.new_group(vec![Datum::Null; node.groups.len()], set)?;
+            }
+        }
+        Ok(pass)
+    }
+
+    fn new_group(&mut self, values: Vec<Datum>, set: usize) -> Result<()> {
+        let make = |spec: &AggregateSpec| -> Result<State> {
+            Ok(State { aggregate: (spec.make)(&spec.call.context(self.ctx))?, memory: 0 })
+        };
+        let states = self.node.aggregates.iter().map(make).collect::<Result<_>>()?;
+        self.groups.push(Group { values, set, states });
+        Ok(())
+    }
+
+    /// Takes some rows, in pieces when what is computed of them may be long.
+    pub fn take(&mut self, batch: &Batch) -> Result<()> {
+        let mut at = 0;
+        while at < batch.rows {
+            let rows = if self.makes_values { self.pieces.next(batch.rows - at) } else { batch.rows };
+            self.piece_bytes = 0;
+            match rows == batch.rows {
+                true => self.take_piece(batch)?,
+                false => self.take_piece(&batch.slice(at..at + rows, None))?,
+            }
+            self.pieces.made(rows, self.piece_bytes);
+            at += rows;
+        }
+        Ok(())
+    }
+
+    fn take_piece(&mut self, batch: &Batch) -> Result<()> {
+        let (node, ctx) = (self.node, self.ctx);
+        let keys = node.groups.iter().map(|g| g.eval_vector(ctx, batch)).collect::<Result<Vec<_>>>()?;
+        let evaluate = |batch: &Batch| -> Result<Vec<Arguments>> {
+            node.aggregates.iter().map(|spec| Arguments::new(spec, ctx, batch)).collect()
+        };
+        let mut shared: Option<Vec<Arguments>> = None;
+        self.piece_bytes += keys.iter().map(Vector::owned_bytes).sum::<usize>();
+        for set in self.sets.clone() {
+            let mut places = self.place(set, &keys, batch)?;
+            let with_groups;
+            let batch = if node.reads_groups {
+                shared = None;
+                with_groups = beside_groups(node, set, &keys, batch);
+                &with_groups
+            } else {
+                batch
+            };
+            let of_part;
+            let arguments = if places.contains(&ELSEWHERE) {
+                // Rows of later passes are evaluated there.
+                let kept: Vec<u32> = (0..batch.rows as u32).filter(|r| places[*r as usize] != ELSEWHERE).collect();
+                places = kept.iter().map(|r| places[*r as usize]).collect();
+                of_part = evaluate(&batch.take(&kept))?;
+                &of_part
+            } else {
+                match &shared {
+                    Some(arguments) => arguments,
+                    None => shared.insert(evaluate(batch)?),
+                }
+            };
+            self.piece_bytes += arguments.iter().flat_map(|a| &a.columns).map(Column::memory_bytes).sum::<usize>();
+            for (i, arguments) in arguments.iter().enumerate() {
+                self.feed(i, arguments, &places)?;
+            }
+        }
+        self.account()
+    }
+
+    /// The group of each row of a batch in one grouping set.
+    fn place(&mut self, set: usize, keys: &[Vector<'_>], batch: &Batch) -> Result<Vec<u32>> {
+        let node = self.node;
+        let columns = &node.sets[set];
+        if columns.is_empty() {
+            return Ok(vec![self.tables[set].get(&[][..]).copied().unwrap_or(0); batch.rows]);
+        }
+        let mut places = Vec::with_capacity(batch.rows);
+        let (mut out, mut parts): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+        let mut key = Vec::new();
+        for i in 0..batch.rows {
+            key.clear();
+            for &c in columns {
+                keys[c].encode_key(&self.node.parts[c], i, &mut key);
+            }
+            if let Some(place) = self.tables[set].get(&key[..]) {
+                places.push(*place);
+                continue;
+            }
+            if self.full {
+                let elsewhere = self.elsewhere_of(set)?;
+                out.push(i as u32);
+                parts.push(elsewhere.part_of(&key));
+                places.push(ELSEWHERE);
+                continue;
+            }
+            let place = self.groups.len() as u32;
+            let mut values = vec![Datum::Null; keys.len()];
+            for &c in columns {
+                values[c] = node.groups[c].column_at(batch, i).unwrap_or_else(|| keys[c].get(i));
+            }
+            self.bytes += group_bytes(&key, &values, self.node.aggregates.len());
+            self.new_group(values, set)?;
+            self.tables[set].insert(key.as_slice().into(), place);
+            places.push(place);
+        }
+        if !out.is_empty() {
+            self.elsewhere_of(set)?.push(&batch.take(&out), &parts)?;
+        }
+        Ok(places)
+    }
+
+    fn elsewhere_of(&mut self, set: usize) -> Result<&mut Partitions> {
+        let slot = &mut self.elsewhere[set];
+        match slot {
+            Some(partitions) => Ok(partitions),
+            None => {
+                let resources = self.ctx.resources();
+                Ok(slot.insert(Partitions::new(resources, resources.hash_bytes, self.level)?))
+            }
+        }
+    }
+
+    /// Hands rows to the states of one aggregate, or to its sorter.
+    fn feed(&mut self, index: usize, arguments: &Arguments, places: &[u32]) -> Result<()> {
+        let spec = &self.node.aggregates[index];
+        let mut rows = arguments.rows(spec, places.len());
+        if let Some(sorter) = &mut self.sorters[index] {
+            let (batch, keys) = arguments.to_sort(spec, &rows, places);
+            return sorter.push(batch, keys);
+        }
+        let columns: Vec<&Column> = arguments.columns.iter().collect();
+        let first = rows.first().map_or(0, |&r| places[r as usize]);
+        if rows.iter().all(|&r| places[r as usize] == first) {
+            return if rows.is_empty() { Ok(()) } else { self.add(index, first, &columns, &rows) };
+        }
+        // Stable: a group's rows stay in input order.
+        rows.sort_by_key(|&r| places[r as usize]);
+        for run in rows.chunk_by(|&a, &b| places[a as usize] == places[b as usize]) {
+            self.add(index, places[run[0] as usize], &columns, run)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, index: usize, group: u32, columns: &[&Column], rows: &[u32]) -> Result<()> {
+        let call = self.node.aggregates[index].call.context(self.ctx);
+        let state = &mut self.groups[group as usize].states[index];
+        state.aggregate.add_batch(&call, columns, rows)?;
+        if state.aggregate.grows() {
+            let memory = state.aggregate.memory();
+            self.bytes += memory.saturating_sub(state.memory);
+            state.memory = memory;
+        }
+        Ok(())
+    }
+
+    /// Compares what is held with what may be.
+    fn account(&mut self) -> Result<()> {
+        if self.full || !self.fixed || self.groups.len() <= self.sets.len() {
+            return Ok(self.held.set(self.bytes - self.unaccounted)?);
+        }
+        if self.bytes > self.ctx.resources().hash_bytes || !self.held.try_set(self.bytes) {
+            self.full = true;
+            if !self.held.try_set(self.bytes) {
+                self.unaccounted = self.bytes - self.held.bytes();
+            }
+        }
+        Ok(())
+    }
+
+    /// The input has ended.
+    pub fn finish(mut self) -> Result<Done> {
+        for index in 0..self.sorters.len() {
+            if let Some(sorter) = self.sorters[index].take() {
+                self.feed_sorted(index, sorter)?;
+            }
+        }
+        let (mut work, mut disk) = (Vec::new(), 0);
+        for (set, elsewhere) in std::mem::take(&mut self.elsewhere).into_iter().enumerate() {
+            let Some(elsewhere) = elsewhere else { continue };
+            disk += elsewhere.bytes();
+            let runs = elsewhere.finish()?.into_iter().filter(|r| r.rows > 0);
+            work.extend(runs.map(|run| Work { set, run, level: self.level + 1 }));
+        }
+        order(self.node, self.ctx, &mut self.groups)?;
+        Ok(Done { groups: self.groups, held: self.held, work, memory: self.bytes, disk })
+    }
+
+    /// Hands an aggregate's rows to its states, group by group in the wanted order, each once if DISTINCT.
+    fn feed_sorted(&mut self, index: usize, sorter: Sorter) -> Result<()> {
+        let distinct = self.node.aggregates[index].distinct.is_some();
+        let mut sorted = sorter.finish()?;
+        let mut last: Option<Vec<u8>> = None;
+        while let Some((batch, keys)) = sorted.next_with_keys(BATCH_ROWS)? {
+            self.ctx.check_interrupt()?;
+            let mut rows: Vec<u32> = Vec::with_capacity(batch.rows);
+            for i in 0..batch.rows {
+                let before = if i == 0 { last.as_deref() } else { Some(keys.get(i - 1)) };
+                if !distinct || before != Some(keys.get(i)) {
+                    rows.push(i as u32);
+                }
+            }
+            last = batch.rows.checked_sub(1).map(|i| keys.get(i).to_vec());
+            let columns: Vec<&Column> = batch.columns.iter().collect();
+            for run in rows.chunk_by(|&a, &b| group_of(&keys, a) == group_of(&keys, b)) {
+                self.add(index, group_of(&keys, run[0]), &columns, run)?;
+            }
+            self.account()?;
+        }
+        Ok(())
+    }
+}
+
+/// A batch and the groups of its rows in one set.
+fn beside_groups(node: &AggregateNode, set: usize, keys: &[Vector<'_>], batch: &Batch) -> Batch {
+    let mut out = batch.clone();
+    for (i, (group, key)) in node.groups.iter().zip(keys).enumerate() {
+        let mut column = Column::with_capacity(group.kind, batch.rows);
+        let value = |row| if node.sets[set].contains(&i) { key.get(row) } else { Datum::Null };
+        (0..batch.rows).for_each(|row| column.push(value(row)));
+        out.columns.push(column);
+    }
+    out
+}
+
+fn sorts(spec: &AggregateSpec) -> bool {
+    spec.distinct.is_some() || !spec.order.is_empty()
+}
+
+/// The group that a sorter's key begins with.
+fn group_of(keys: &ByteStrings, row: u32) -> u32 {
+    keys.get(row as usize).first_chunk().map_or(0, |c| u32::from_be_bytes(*c))
+}
+
+/// Groups come in key order where PostgreSQL would sort to aggregate (DISTINCT or ordered aggregates, ROLLUP): nothing in
+/// SQL says so, but people see it. A subtotal follows what it sums up.
+fn order(node: &AggregateNode, ctx: &ExecContext, groups: &mut Vec<Group>) -> Result<()> {
+    let sorting = node.aggregates.iter().any(sorts);
+    let mut sets: Vec<&Vec<usize>> = node.sets.iter().collect();
+    sets.sort_by_key(|s| s.len());
+    let rollup = sets.len() > 1 && sets.windows(2).all(|w| w[0].iter().all(|c| w[1].contains(c)));
+    if !(rollup || sorting && node.sets.len() == 1) {
+        return Ok(());
+    }
+    let key_of = |group: &Group| -> Result<Vec<u8>> {
+        let mut key = Vec::new();
+        for (i, part) in node.parts.iter().enumerate() {
+            if node.sets[group.set].contains(&i) {
+                part.encode(&ctx.expand(group.values[i].clone(), node.groups[i].kind)?, &mut key);
+            } else {
+                key.push(u8::MAX);
+            }
+        }
+        Ok(key)
+    };
+    let mut keyed = groups.drain(..).map(|group| Ok((key_of(&group)?, group))).collect::<Result<Vec<_>>>()?;
+    keyed.sort_by(|(a, _), (b, _)| a.cmp(b));
+    groups.extend(keyed.into_iter().map(|(_, group)| group));
+    Ok(())
+}

@@ -1,0 +1,342 @@
+//! Hash joins: the right side is read into a table by key, the left side probes it.
+//!
+//! A right side that does not fit is split by the hash of its key, and the left side likewise; each pair of parts is then a
+//! join of its own. A part that splitting does not make smaller (one key has too many rows) is joined in several rounds: a table
+//! of as many rows as fit, probed by all left rows of the part, then the next.
+
+mod probe;
+mod table;
+
+use std::sync::Arc;
+
+use melba_types::{Batch, Bitmap, Result};
+
+use self::probe::{Probe, left_alone, unmatched_rows};
+use self::table::{Built, Keys};
+use super::build;
+use super::pending::{Pending, give, nulls};
+use crate::{ExecContext, Operator};
+use melba_plan::Storage;
+use melba_plan::node::{HashJoinNode, JoinType};
+use melba_spill::{Partitions, Run, RunReader};
+use melba_types::BATCH_ROWS;
+
+pub(super) use self::probe::join_rows;
+
+/// Rows are split by hash at most so often.
+const LEVELS_MAX: u32 = 4;
+
+/// Where the rows of one side come from.
+enum Side {
+    Input,
+    Run(Run, RunReader),
+}
+
+/// Two parts to be joined.
+struct Work {
+    left: Run,
+    right: Run,
+    level: u32,
+}
+
+pub(super) struct HashJoinOp {
+    id: usize,
+    node: Arc<HashJoinNode>,
+    left: Box<dyn Operator>,
+    right: Box<dyn Operator>,
+    /// What is being joined.
+    sides: (Side, Side),
+    level: u32,
+    stage: Stage,
+    /// Right rows that the table in the making has no room for.
+    overflow: Option<Batch>,
+    /// The table, or the table of this round.
+    built: Option<Built>,
+    probe: Option<Probe>,
+    /// In several rounds: which rows of the left part have found a partner.
+    partnered: Option<Bitmap>,
+    /// Row number, within the left part, of the next batch's first row.
+    left_row: usize,
+    unmatched_from: usize,
+    work: Vec<Work>,
+    batches: u64,
+    pending: Pending,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// A table must be built.
+    Build,
+    Probe,
+    /// Rows of the table that have no partner (right and full joins).
+    Unmatched,
+    /// After the last of several rounds: left rows that have no partner.
+    LeftAlone,
+    /// The parts are joined.
+    Next,
+    Done,
+}
+
+impl HashJoinOp {
+    pub fn new(id: usize, node: Arc<HashJoinNode>, ctx: &ExecContext) -> Result<HashJoinOp> {
+        let left = build(&node.left, ctx)?;
+        let right = build(&node.right, ctx)?;
+        Ok(HashJoinOp {
+            id,
+            node,
+            left,
+            right,
+            sides: (Side::Input, Side::Input),
+            level: 0,
+            stage: Stage::Build,
+            overflow: None,
+            built: None,
+            probe: None,
+            partnered: None,
+            left_row: 0,
+            unmatched_from: 0,
+            work: Vec::new(),
+            batches: 1,
+            pending: Pending::default(),
+        })
+    }
+
+    fn next_left(&mut self, ctx: &ExecContext) -> Result<Option<Batch>> {
+        match &mut self.sides.0 {
+            Side::Input => self.left.next(ctx, BATCH_ROWS),
+            Side::Run(_, reader) => reader.next_batch(),
+        }
+    }
+
+    fn next_right(&mut self, ctx: &ExecContext) -> Result<Option<Batch>> {
+        if let Some(batch) = self.overflow.take() {
+            return Ok(Some(batch));
+        }
+        match &mut self.sides.1 {
+            Side::Input => self.right.next(ctx, BATCH_ROWS),
+            Side::Run(_, reader) => reader.next_batch(),
+        }
+    }
+
+    /// Reads right rows into a table, splits both sides when they do not fit, or leaves the rest for another round.
+    fn build_stage(&mut self, ctx: &ExecContext) -> Result<Stage> {
+        let node = self.node.clone();
+        let mut held = ctx.resources().held();
+        let mut rows = Batch { columns: nulls(&node.right.kinds, 0), rows: 0 };
+        let mut bytes = 0;
+        while let Some(batch) = self.next_right(ctx)? {
+            bytes += batch.memory_bytes();
+            let more = bytes + Built::table_bytes(rows.rows + batch.rows);
+            if rows.rows > 0 && (more > ctx.resources().hash_bytes || !held.try_set(more)) {
+                match &self.sides.0 {
+                    _ if self.level < LEVELS_MAX && self.partnered.is_none() && !self.volatile_keys() => {
+                        drop(held);
+                        return self.split(ctx, rows, batch);
+                    }
+                    Side::Run(..) => {
+                        self.overflow = Some(batch);
+                        break;
+                    }
+                    // Keys that change when they are evaluated again cannot be split: all rows must fit.
+                    Side::Input => held.set(more)?,
+                }
+            }
+            rows.append(batch);
+            ctx.check_interrupt()?;
+        }
+        if self.overflow.is_some() && self.partnered.is_none() {
+            self.begin_rounds()?;
+        }
+        let built = Built::new(&node, ctx, rows, held)?;
+        if self.level == 0 || self.batches > 1 {
+            self.record(ctx, &built);
+        }
+        let inner = matches!(node.join, JoinType::Inner | JoinType::Semi | JoinType::SemiPair | JoinType::Right);
+        let empty = built.rows.rows == 0;
+        self.built = Some(built);
+        (self.unmatched_from, self.left_row) = (0, 0);
+        if let Side::Run(_, reader) = &mut self.sides.0 {
+            reader.rewind();
+        }
+        Ok(if empty && inner && self.partnered.is_none() { Stage::Next } else { Stage::Probe })
+    }
+
+    fn record(&self, ctx: &ExecContext, built: &Built) {
+        let memory = built.held.bytes() as u64;
+        let (buckets, batches) = (built.rows.rows.next_power_of_two().max(1024) as u64, self.batches);
+        ctx.record_timing(self.id, |t| {
+            let before = match t.storage {
+                Some(Storage::HashJoin { memory, .. }) => memory,
+                _ => 0,
+            };
+            t.storage = Some(Storage::HashJoin { buckets, batches, memory: memory.max(before) });
+        });
+    }
+
+    fn volatile_keys(&self) -> bool {
+        self.node.left_keys.iter().chain(&self.node.right_keys).any(|k| k.is_volatile())
+    }
+
+    /// Several rounds read the left side several times, so it must be a run.
+    fn begin_rounds(&mut self) -> Result<()> {
+        let Side::Run(left, _) = &self.sides.0 else {
+            return Err(melba_types::DbError::internal("a join in rounds over an input that is read once"));
+        };
+        self.partnered = Some(Bitmap::filled(left.rows as usize, false));
+        Ok(())
+    }
+
+    /// Splits both sides; `rows` and `more` are what was read of the right one.
+    fn split(&mut self, ctx: &ExecContext, rows: Batch, more: Batch) -> Result<Stage> {
+        let node = self.node.clone();
+        let resources = ctx.resources();
+        let new = || Partitions::new(resources, resources.hash_bytes, self.level);
+        let (mut rights, mut lefts) = (new()?, new()?);
+        let right_keys = Keys { expressions: &node.right_keys, parts: &node.parts };
+        for batch in [rows, more] {
+            right_keys.split(ctx, &batch, &mut rights)?;
+        }
+        while let Some(batch) = self.next_right(ctx)? {
+            right_keys.split(ctx, &batch, &mut rights)?;
+            ctx.check_interrupt()?;
+        }
+        let left_keys = Keys { expressions: &node.left_keys, parts: &node.parts };
+        while let Some(batch) = self.next_left(ctx)? {
+            left_keys.split(ctx, &batch, &mut lefts)?;
+            ctx.check_interrupt()?;
+        }
+        let pairs: Vec<(Run, Run)> = lefts.finish()?.into_iter().zip(rights.finish()?).collect();
+        self.batches += pairs.len() as u64 - u64::from(self.level == 0);
+        let needs_left = !matches!(node.join, JoinType::Right | JoinType::Full);
+        let needs_right = matches!(node.join, JoinType::Inner | JoinType::Semi | JoinType::SemiPair | JoinType::Right);
+        let pairs = pairs.into_iter().rev().filter(|(left, right)| match () {
+            () if needs_left && left.rows == 0 => false,
+            () => !(needs_right && right.rows == 0),
+        });
+        let level = self.level + 1;
+        self.work.extend(pairs.map(|(left, right)| {
+            // A split that left everything in one part will not do better the next time.
+            let same = matches!(&self.sides.1, Side::Run(before, _) if before.rows == right.rows);
+            Work { left, right, level: if same { LEVELS_MAX } else { level } }
+        }));
+        Ok(Stage::Next)
+    }
+
+    /// Goes to the next pair of parts.
+    fn next_work(&mut self) -> Stage {
+        self.built = None;
+        self.probe = None;
+        self.partnered = None;
+        let Some(Work { left, right, level }) = self.work.pop() else { return Stage::Done };
+        let side = |run: Run| {
+            let reader = run.reader();
+            Side::Run(run, reader)
+        };
+        self.sides = (side(left), side(right));
+        self.level = level;
+        Stage::Build
+    }
+
+    /// Joins some left rows.
+    fn probe_stage(&mut self, ctx: &ExecContext) -> Result<Option<Batch>> {
+        let node = self.node.clone();
+        if self.probe.is_none() {
+            let Some(left) = self.next_left(ctx)? else {
+                self.stage = Stage::Unmatched;
+                return Ok(None);
+            };
+            let Some(built) = &self.built else { return Ok(None) };
+            let first = self.left_row;
+            self.left_row += left.rows;
+            self.probe = Some(Probe::new(&node, ctx, left, first, built)?);
+            ctx.check_interrupt()?;
+        }
+        let (Some(probe), Some(built)) = (&mut self.probe, &mut self.built) else { return Ok(None) };
+        let out = probe.step(&node, ctx, built, self.partnered.as_mut())?;
+        if probe.is_done() {
+            self.probe = None;
+        }
+        Ok(Some(out))
+    }
+
+    /// Rows of the table without a partner; then whatever comes next.
+    fn unmatched_stage(&mut self) -> Option<Batch> {
+        if matches!(self.node.join, JoinType::Full | JoinType::Right)
+            && let Some(built) = &self.built
+            && let Some(rows) = unmatched_rows(&built.matched, &mut self.unmatched_from)
+        {
+            let mut columns = nulls(&self.node.left.kinds, rows.len());
+            columns.extend(built.rows.columns.iter().map(|c| c.take(&rows)));
+            return Some(Batch { columns, rows: rows.len() });
+        }
+        self.built = None;
+        self.stage = match (&self.overflow, &self.partnered) {
+            (Some(_), _) => Stage::Build,
+            (None, Some(_)) => {
+                self.left_row = 0;
+                if let Side::Run(_, reader) = &mut self.sides.0 {
+                    reader.rewind();
+                }
+                Stage::LeftAlone
+            }
+            (None, None) => Stage::Next,
+        };
+        None
+    }
+
+    fn left_alone_stage(&mut self, ctx: &ExecContext) -> Result<Option<Batch>> {
+        let wanted = matches!(self.node.join, JoinType::Left | JoinType::Full | JoinType::Anti);
+        let (true, Some(left)) = (wanted, self.next_left(ctx)?) else {
+            self.stage = Stage::Next;
+            return Ok(None);
+        };
+        let Some(partnered) = &self.partnered else { return Ok(None) };
+        let first = self.left_row;
+        self.left_row += left.rows;
+        let rows: Vec<u32> = (0..left.rows as u32).filter(|i| !partnered.get(first + *i as usize)).collect();
+        Ok(Some(left_alone(&self.node, &left, &rows)))
+    }
+}
+
+impl Operator for HashJoinOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if let Some(batch) = self.pending.take(limit) {
+            return Ok(Some(batch));
+        }
+        loop {
+            let batch = match self.stage {
+                Stage::Build => {
+                    self.stage = self.build_stage(ctx)?;
+                    None
+                }
+                Stage::Probe => self.probe_stage(ctx)?,
+                Stage::Unmatched => self.unmatched_stage(),
+                Stage::LeftAlone => self.left_alone_stage(ctx)?,
+                Stage::Next => {
+                    self.stage = self.next_work();
+                    None
+                }
+                Stage::Done => return Ok(None),
+            };
+            if let Some(batch) = batch.filter(|b| b.rows > 0) {
+                return Ok(give(&mut self.pending, batch, limit));
+            }
+            ctx.check_interrupt()?;
+        }
+    }
+
+    fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
+        self.sides = (Side::Input, Side::Input);
+        self.level = 0;
+        self.stage = Stage::Build;
+        self.overflow = None;
+        self.built = None;
+        self.probe = None;
+        self.partnered = None;
+        self.work.clear();
+        self.batches = 1;
+        self.pending.clear();
+        self.left.rescan(ctx)?;
+        self.right.rescan(ctx)
+    }
+}

@@ -1,0 +1,149 @@
+//! The table of a hash join.
+
+use hashbrown::HashMap;
+use melba_engine::Held;
+use melba_types::{Batch, Bitmap, ColumnData, Datum, Result};
+
+use crate::ExecContext;
+use melba_expression::Expression;
+use melba_expression::Vector;
+use melba_expression::key::KeyPart;
+use melba_plan::node::HashJoinNode;
+use melba_spill::Partitions;
+
+/// The end of a chain.
+pub(super) const END: u32 = u32::MAX;
+
+/// Rows by key, rows of equal keys chained.
+enum Table {
+    /// One integer key.
+    Int(HashMap<i64, u32>),
+    Bytes(HashMap<Box<[u8]>, u32>),
+}
+
+pub(super) struct Built {
+    pub rows: Batch,
+    table: Table,
+    /// The next row with the same key.
+    pub next: Vec<u32>,
+    /// Rows that have found a partner.
+    pub matched: Bitmap,
+    pub held: Held,
+}
+
+impl Built {
+    /// About what the table takes beside its rows.
+    pub fn table_bytes(rows: usize) -> usize {
+        rows * 40
+    }
+
+    pub fn new(node: &HashJoinNode, ctx: &ExecContext, rows: Batch, held: Held) -> Result<Built> {
+        let keys = node.right_keys.iter().map(|k| k.eval_vector(ctx, &rows)).collect::<Result<Vec<_>>>()?;
+        let mut next = vec![END; rows.rows];
+        let ints = node.right_keys.len() == 1 && is_int(&node.right_keys[0]) && is_int(&node.left_keys[0]);
+        // From the last row to the first, so that chains run in input order.
+        let table = if ints {
+            let mut table: HashMap<i64, u32> = HashMap::with_capacity(rows.rows);
+            for i in (0..rows.rows).rev() {
+                if let Some(key) = int_of(&keys[0], i) {
+                    next[i] = table.insert(key, i as u32).unwrap_or(END);
+                }
+            }
+            Table::Int(table)
+        } else {
+            let mut table: HashMap<Box<[u8]>, u32> = HashMap::with_capacity(rows.rows);
+            let mut key = Vec::new();
+            for i in (0..rows.rows).rev() {
+                if key_of(&keys, &node.parts, i, &mut key) {
+                    next[i] = match table.get_mut(&key[..]) {
+                        Some(head) => std::mem::replace(head, i as u32),
+                        None => {
+                            table.insert(key.as_slice().into(), i as u32);
+                            END
+                        }
+                    };
+                }
+            }
+            Table::Bytes(table)
+        };
+        drop(keys);
+        let matched = Bitmap::filled(rows.rows, false);
+        Ok(Built { rows, table, next, matched, held })
+    }
+
+    /// For each left row the first row with its key, or `END`.
+    pub fn heads(&self, node: &HashJoinNode, ctx: &ExecContext, left: &Batch) -> Result<Vec<u32>> {
+        let keys = node.left_keys.iter().map(|k| k.eval_vector(ctx, left)).collect::<Result<Vec<_>>>()?;
+        let mut key = Vec::new();
+        let head = |i: usize| {
+            let head = match &self.table {
+                Table::Int(table) => int_of(&keys[0], i).and_then(|k| table.get(&k)),
+                Table::Bytes(table) if key_of(&keys, &node.parts, i, &mut key) => table.get(&key[..]),
+                Table::Bytes(_) => None,
+            };
+            head.copied().unwrap_or(END)
+        };
+        Ok((0..left.rows).map(head).collect())
+    }
+}
+
+/// The key of row `i`; false when a part of it is NULL.
+fn key_of(keys: &[Vector<'_>], parts: &[KeyPart], i: usize, out: &mut Vec<u8>) -> bool {
+    out.clear();
+    for (key, part) in keys.iter().zip(parts) {
+        if key.is_null(i) {
+            return false;
+        }
+        key.encode_key(part, i, out);
+    }
+    true
+}
+
+/// Integer keys without looking at datums.
+fn int_of(key: &Vector<'_>, i: usize) -> Option<i64> {
+    let column = match key {
+        Vector::Borrowed(c) => *c,
+        Vector::Owned(c) => c,
+        Vector::Scalar(d) => return int_datum(d),
+    };
+    if column.is_null(i) {
+        return None;
+    }
+    match &column.data {
+        ColumnData::Int2(v) => Some(i64::from(v[i])),
+        ColumnData::Int4(v) => Some(i64::from(v[i])),
+        ColumnData::Int8(v) => Some(v[i]),
+        _ => int_datum(&column.get(i)),
+    }
+}
+
+fn int_datum(d: &Datum) -> Option<i64> {
+    match d {
+        Datum::Int2(v) => Some(i64::from(*v)),
+        Datum::Int4(v) => Some(i64::from(*v)),
+        Datum::Int8(v) => Some(*v),
+        _ => None,
+    }
+}
+
+fn is_int(e: &Expression) -> bool {
+    use melba_types::Kind::*;
+    matches!(e.kind, Int2 | Int4 | Int8)
+}
+
+/// The join keys of one side.
+pub(super) struct Keys<'a> {
+    pub expressions: &'a [Expression],
+    pub parts: &'a [KeyPart],
+}
+
+impl Keys<'_> {
+    /// Splits a batch by key. Rows with a NULL, which never find a partner, are all in the first part.
+    pub fn split(&self, ctx: &ExecContext, batch: &Batch, to: &mut Partitions) -> Result<()> {
+        let keys = self.expressions.iter().map(|k| k.eval_vector(ctx, batch)).collect::<Result<Vec<_>>>()?;
+        let mut key = Vec::new();
+        let part = |i| if key_of(&keys, self.parts, i, &mut key) { to.part_of(&key) } else { 0 };
+        let parts: Vec<u32> = (0..batch.rows).map(part).collect();
+        to.push(batch, &parts)
+    }
+}

@@ -1,0 +1,241 @@
+//! Row locks, and what READ COMMITTED does when a row changed while its lock was waited for.
+
+use std::sync::Arc;
+
+use melba_engine::{Isolation, RowLockMode, RowLockResult, Wait};
+use melba_types::{Batch, Datum, Result, RowId, bail};
+
+use super::build;
+use super::pending::{Pending, batch_of, give};
+use super::table_scan::source_row;
+use crate::{ExecContext, Operator};
+use melba_expression::Expression;
+use melba_expression::key::same;
+use melba_plan::node::{LockRowsNode, LockedTable, Recheck, RowLock, TableSource};
+use melba_tree::{LockStrength, LockWait};
+
+/// What became of a row whose lock was taken.
+pub(crate) enum Relock {
+    /// As the statement's view shows it.
+    Unchanged,
+    /// Changed by a transaction that committed meanwhile: the scan's outputs of the newest version.
+    Changed(Vec<Datum>),
+    /// Deleted meanwhile, changed by this very statement, or locked by others under SKIP LOCKED.
+    Skip,
+}
+
+pub(crate) fn mode_of(strength: LockStrength) -> RowLockMode {
+    match strength {
+        LockStrength::KeyShare => RowLockMode::ForKeyShare,
+        LockStrength::Share => RowLockMode::ForShare,
+        LockStrength::NoKeyUpdate => RowLockMode::ForNoKeyUpdate,
+        LockStrength::Update => RowLockMode::ForUpdate,
+    }
+}
+
+/// What to lock rows for.
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose<'a> {
+    /// They will be changed.
+    Change,
+    /// FOR UPDATE and its kin: how to wait, and the columns of the table's unique keys.
+    Lock(LockWait, &'a [usize]),
+}
+
+/// Locks a row and compares it with the view.
+pub(crate) fn lock_and_recheck(
+    ctx: &ExecContext,
+    source: &TableSource,
+    id: RowId,
+    mode: RowLockMode,
+    purpose: Purpose<'_>,
+) -> Result<Relock> {
+    let transaction = ctx.transaction();
+    let keys = match purpose {
+        Purpose::Change => {
+            transaction.lock_row_to_change(source.tree, id, mode)?;
+            &[][..]
+        }
+        Purpose::Lock(wait, keys) => {
+            if !lock_row(ctx, source, id, mode, wait)? {
+                return Ok(Relock::Skip);
+            }
+            keys
+        }
+    };
+    let view = ctx.view();
+    if transaction.is_latest(view, source.tree, id)? {
+        return Ok(Relock::Unchanged);
+    }
+    let latest = transaction.get_latest(source.tree, id)?;
+    if let Some(command) = latest.own_command {
+        // Our own earlier change, which the view shows, or one of this statement, which it does not.
+        return Ok(if command >= view.command { Relock::Skip } else { Relock::Unchanged });
+    }
+    if latest.csn <= view.csn {
+        return Ok(if latest.row.is_some() { Relock::Unchanged } else { Relock::Skip });
+    }
+    // FOR KEY SHARE goes with changes that leave the keys alone, also with those made since: the old version will do.
+    if mode == RowLockMode::ForKeyShare
+        && let Some(new) = &latest.row
+        && let Some(old) = transaction.get(view, source.tree, id)?
+        && same_values(ctx, source, keys, &old, new)?
+    {
+        return Ok(Relock::Unchanged);
+    }
+    if transaction.isolation() != Isolation::ReadCommitted {
+        let deleted = latest.row.is_none() && matches!(purpose, Purpose::Change);
+        let what = if deleted { "delete" } else { "update" };
+        bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent {what}");
+    }
+    let Some(bytes) = latest.row else { return Ok(Relock::Skip) };
+    let projected = values(ctx, source, &source.projection, &bytes)?;
+    Ok(Relock::Changed(source_row(ctx, source, projected, id)?))
+}
+
+/// FOR UPDATE and its kin; false: the row is to be skipped.
+fn lock_row(ctx: &ExecContext, source: &TableSource, id: RowId, mode: RowLockMode, wait: LockWait) -> Result<bool> {
+    let engine_wait = match wait {
+        LockWait::Block => Wait::Block,
+        LockWait::NoWait => Wait::NoWait,
+        LockWait::SkipLocked => Wait::SkipLocked,
+    };
+    match (ctx.transaction().lock_row(source.tree, id, mode, engine_wait)?, wait) {
+        (RowLockResult::Granted, _) => Ok(true),
+        (RowLockResult::WouldBlock, LockWait::SkipLocked) => Ok(false),
+        _ => bail!(LOCK_NOT_AVAILABLE, "could not obtain lock on row in relation \"{}\"", source.name),
+    }
+}
+
+/// Some columns of a stored row, by position in the table.
+fn values(ctx: &ExecContext, source: &TableSource, columns: &[usize], bytes: &[u8]) -> Result<Vec<Datum>> {
+    let layout = ctx.transaction().table_layout(source.tree)?;
+    let Some(row) = layout.view(bytes) else {
+        bail!(DATA_CORRUPTED, "a stored row of relation \"{}\" is malformed", source.name);
+    };
+    Ok(columns.iter().map(|&c| row.datum(c, source.missing.get(c).unwrap_or(&Datum::Null))).collect())
+}
+
+fn same_values(ctx: &ExecContext, source: &TableSource, columns: &[usize], old: &[u8], new: &[u8]) -> Result<bool> {
+    let layout = ctx.transaction().table_layout(source.tree)?;
+    let plain = |bytes: &[u8]| -> Result<Vec<Datum>> {
+        let values = values(ctx, source, columns, bytes)?;
+        values.into_iter().zip(columns).map(|(value, &c)| ctx.expand(value, layout.kinds()[c])).collect()
+    };
+    Ok(same(&plain(old)?, &plain(new)?))
+}
+
+/// Puts a newer version's values in place of the old ones.
+pub(crate) fn replace(row: &mut [Datum], columns: &[(usize, usize)], outputs: &[Datum]) {
+    for (column, output) in columns {
+        row[*column] = outputs[*output].clone();
+    }
+}
+
+/// Looks again at a row of which a part was replaced; false: it is no row of the result any more.
+pub(crate) fn still_holds(ctx: &ExecContext, steps: &[Recheck], row: &mut [Datum]) -> Result<bool> {
+    let holds = |condition: &Expression, row: &[Datum]| condition.holds(ctx, row);
+    for step in steps {
+        match step {
+            Recheck::Condition(condition) if !holds(condition, row)? => return Ok(false),
+            Recheck::Condition(_) => {}
+            Recheck::Outer { conditions, columns } => {
+                let mut matches = true;
+                for condition in conditions {
+                    matches = matches && holds(condition, row)?;
+                }
+                if !matches {
+                    columns.iter().for_each(|c| row[*c] = Datum::Null);
+                }
+            }
+        }
+    }
+    Ok(true)
+}
+
+pub(super) struct LockRowsOp {
+    node: Arc<LockRowsNode>,
+    input: Box<dyn Operator>,
+    pending: Pending,
+}
+
+impl LockRowsOp {
+    pub fn new(node: Arc<LockRowsNode>, ctx: &ExecContext) -> Result<LockRowsOp> {
+        let input = build(&node.input, ctx)?;
+        Ok(LockRowsOp { node, input, pending: Pending::default() })
+    }
+
+    /// Locks what a row refers to; the row as it is now, or `None` when it is not to be returned.
+    fn lock(&self, ctx: &ExecContext, batch: &Batch, i: usize) -> Result<Option<Option<Vec<Datum>>>> {
+        let mut changed: Option<Vec<Datum>> = None;
+        for lock in &self.node.locks {
+            let Datum::Int8(id) = batch.columns[lock.row_id].get(i) else { continue };
+            let Some(table) = locked_table(lock, batch, i) else { continue };
+            match lock_one(ctx, lock, table, RowId(id as u64))? {
+                Relock::Unchanged => {}
+                Relock::Skip => return Ok(None),
+                Relock::Changed(outputs) => {
+                    replace(changed.get_or_insert_with(|| batch.row(i)), &lock.columns, &outputs);
+                }
+            }
+        }
+        if let Some(row) = &mut changed
+            && !still_holds(ctx, &self.node.recheck, row)?
+        {
+            return Ok(None);
+        }
+        Ok(Some(changed))
+    }
+}
+
+fn lock_one(ctx: &ExecContext, lock: &RowLock, table: &LockedTable, id: RowId) -> Result<Relock> {
+    lock_and_recheck(ctx, &table.source, id, mode_of(lock.strength), Purpose::Lock(lock.wait, &table.keys))
+}
+
+/// The table that a row is of.
+fn locked_table<'l>(lock: &'l RowLock, batch: &Batch, i: usize) -> Option<&'l LockedTable> {
+    match lock.table {
+        None => lock.tables.first(),
+        Some(column) => {
+            let Datum::Oid(oid) = batch.columns[column].get(i) else { return None };
+            lock.tables.iter().find(|t| t.source.relation.0 == oid)
+        }
+    }
+}
+
+impl Operator for LockRowsOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if let Some(batch) = self.pending.take(limit) {
+            return Ok(Some(batch));
+        }
+        while let Some(batch) = self.input.next(ctx, limit)? {
+            let mut kept: Vec<u32> = Vec::with_capacity(batch.rows);
+            let mut replaced: Vec<(usize, Vec<Datum>)> = Vec::new();
+            for i in 0..batch.rows {
+                if let Some(changed) = self.lock(ctx, &batch, i)? {
+                    if let Some(row) = changed {
+                        replaced.push((kept.len(), row));
+                    }
+                    kept.push(i as u32);
+                }
+            }
+            if kept.is_empty() {
+                continue;
+            }
+            if replaced.is_empty() {
+                return Ok(give(&mut self.pending, batch.take(&kept), limit));
+            }
+            let mut rows: Vec<Vec<Datum>> = kept.iter().map(|&i| batch.row(i as usize)).collect();
+            for (at, row) in replaced {
+                rows[at] = row;
+            }
+            return Ok(give(&mut self.pending, batch_of(&self.node.input.kinds, &rows), limit));
+        }
+        Ok(None)
+    }
+
+    fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
+        self.pending.clear();
+        self.input.rescan(ctx)
+    }
+}

@@ -1,0 +1,249 @@
+//! Projection, and projection with set-returning functions.
+
+use std::sync::Arc;
+
+use melba_types::{Batch, Column, Datum, DbError, Result};
+
+use super::build;
+use super::function_scan::RowIter;
+use super::partial::{indices, rows_before};
+use crate::{ExecContext, Operator};
+use melba_expression::Expression;
+use melba_expression::{Node, Pieces, Weight};
+use melba_plan::node::{ProjectNode, ProjectSetNode};
+use melba_types::BATCH_ROWS;
+
+pub(super) struct ProjectOp {
+    node: Arc<ProjectNode>,
+    input: Box<dyn Operator>,
+    /// Values may be long: how many rows are computed together.
+    pieces: Option<Pieces>,
+    /// Input rows that are left when they are computed in pieces.
+    left: Batch,
+    at: usize,
+    /// The row after those returned has failed.
+    failed: Option<DbError>,
+}
+
+impl ProjectOp {
+    pub fn new(node: Arc<ProjectNode>, ctx: &ExecContext) -> Result<ProjectOp> {
+        let input = build(&node.input, ctx)?;
+        let pieces = node.expressions.iter().any(Expression::makes_values).then(Pieces::default);
+        Ok(ProjectOp { node, input, pieces, left: Batch::default(), at: 0, failed: None })
+    }
+
+    /// The next rows of the input, as many as are computed together.
+    fn part(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if self.at >= self.left.rows {
+            let Some(batch) = self.input.next(ctx, limit)? else { return Ok(None) };
+            if self.pieces.is_none_or(|pieces| pieces.next(batch.rows) == batch.rows) {
+                return Ok(Some(batch));
+            }
+            (self.left, self.at) = (batch, 0);
+        }
+        let rows = self.pieces.unwrap_or_default().next((self.left.rows - self.at).min(limit));
+        let part = self.left.slice(self.at..self.at + rows, None);
+        self.at += rows;
+        Ok(Some(part))
+    }
+
+    /// The columns that are computed, by their places.
+    fn computed(&self, ctx: &ExecContext, batch: &Batch) -> Result<Vec<Option<Column>>> {
+        let computed = |e: &Expression| match e.node {
+            Node::Column(_) => Ok(None),
+            _ => Ok(Some(e.eval_stored_vector(ctx, batch)?.into_column(e.kind, batch.rows))),
+        };
+        self.node.expressions.iter().map(computed).collect()
+    }
+
+    fn project(&self, ctx: &ExecContext, mut batch: Batch) -> (Option<Batch>, Option<DbError>) {
+        let expressions = &self.node.expressions;
+        let computed = match self.computed(ctx, &batch) {
+            Ok(computed) => computed,
+            Err(error) if expressions.iter().any(Expression::is_volatile) => return (None, Some(error)),
+            Err(error) => {
+                let part = |range| {
+                    let part = batch.take(&indices(range));
+                    self.computed(ctx, &part).map(|computed| (part, computed))
+                };
+                let (before, error) = rows_before(batch.rows, error, part);
+                let before = before.map(|(part, computed)| assemble(expressions, part, computed));
+                return (before, Some(error));
+            }
+        };
+        let batch = assemble(expressions, std::mem::take(&mut batch), computed);
+        (Some(batch), None)
+    }
+}
+
+/// Computed columns, and those of the input between them.
+fn assemble(expressions: &[Expression], mut input: Batch, computed: Vec<Option<Column>>) -> Batch {
+    let mut columns: Vec<Column> = Vec::with_capacity(expressions.len());
+    for (i, (e, column)) in expressions.iter().zip(computed).enumerate() {
+        columns.push(match (column, &e.node) {
+            (Some(column), _) => column,
+            // The last use of an input column takes it.
+            (None, Node::Column(c)) => {
+                let again = expressions[i + 1..].iter().any(|later| matches!(later.node, Node::Column(other) if other == *c));
+                let column = &mut input.columns[*c];
+                if again { column.clone() } else { std::mem::replace(column, Column::with_capacity(e.kind, 0)) }
+            }
+            (None, _) => Column::with_capacity(e.kind, 0),
+        });
+    }
+    Batch { columns, rows: input.rows }
+}
+
+impl Operator for ProjectOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        let Some(part) = self.part(ctx, limit)? else { return Ok(None) };
+        let rows = part.rows;
+        match self.project(ctx, part) {
+            (Some(made), failed) => {
+                if let Some(pieces) = &mut self.pieces {
+                    pieces.made(rows, made.memory_bytes());
+                }
+                self.failed = failed;
+                Ok(Some(made))
+            }
+            (None, Some(error)) => Err(error),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
+        self.failed = None;
+        (self.left, self.at) = (Batch::default(), 0);
+        self.input.rescan(ctx)
+    }
+}
+
+/// Each input row gives as many rows as its longest function; the shorter ones end in NULLs.
+pub(super) struct ProjectSetOp {
+    node: Arc<ProjectSetNode>,
+    input: Box<dyn Operator>,
+    batch: Batch,
+    at: usize,
+    row: Vec<Datum>,
+    running: Vec<Option<RowIter>>,
+    active: bool,
+    /// The row after those returned has failed.
+    failed: Option<DbError>,
+}
+
+impl ProjectSetOp {
+    pub fn new(node: Arc<ProjectSetNode>, ctx: &ExecContext) -> Result<ProjectSetOp> {
+        let input = build(&node.input, ctx)?;
+        Ok(ProjectSetOp {
+            node,
+            input,
+            batch: Batch::default(),
+            at: 0,
+            row: vec![],
+            running: vec![],
+            active: false,
+            failed: None,
+        })
+    }
+
+    /// Starts the next input row; false at the end.
+    fn advance(&mut self, ctx: &ExecContext) -> Result<bool> {
+        while self.at >= self.batch.rows {
+            match self.input.next(ctx, BATCH_ROWS)? {
+                None => return Ok(false),
+                Some(batch) => {
+                    self.batch = batch;
+                    self.at = 0;
+                }
+            }
+        }
+        self.row = self.batch.row(self.at);
+        self.at += 1;
+        self.running.clear();
+        for function in &self.node.functions {
+            self.running.push(Some(RowIter::start(function, ctx, &self.row)?));
+        }
+        self.active = true;
+        Ok(true)
+    }
+
+    /// The functions' next values; `None` when all have ended.
+    fn step(&mut self) -> Result<Option<Vec<Datum>>> {
+        let mut values = Vec::with_capacity(self.running.len());
+        let mut any = false;
+        for running in &mut self.running {
+            let next = match running {
+                Some(iter) => iter.next_value()?,
+                None => None,
+            };
+            match next {
+                Some(value) => {
+                    any = true;
+                    values.push(value);
+                }
+                None => {
+                    *running = None;
+                    values.push(Datum::Null);
+                }
+            }
+        }
+        Ok(any.then_some(values))
+    }
+
+    /// Appends rows to the columns up to `limit`; `rows` counts the whole ones.
+    fn fill(&mut self, ctx: &ExecContext, limit: usize, columns: &mut [Column], rows: &mut usize) -> Result<()> {
+        let mut weight = Weight::default();
+        while *rows < limit && !weight.is_much() {
+            if !self.active && !self.advance(ctx)? {
+                break;
+            }
+            let Some(values) = self.step()? else {
+                self.active = false;
+                ctx.check_interrupt()?;
+                continue;
+            };
+            let width = self.row.len();
+            self.row.extend(values);
+            for (column, e) in columns.iter_mut().zip(&self.node.expressions) {
+                let value = e.eval_row(ctx, &self.row)?;
+                weight.add(std::slice::from_ref(&value));
+                column.push(value);
+            }
+            self.row.truncate(width);
+            *rows += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Operator for ProjectSetOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        ctx.check_interrupt()?;
+        let limit = limit.min(BATCH_ROWS);
+        let expressions = &self.node.expressions;
+        let mut columns: Vec<Column> = expressions.iter().map(|e| Column::with_capacity(e.kind, 16)).collect();
+        let mut rows = 0;
+        if let Err(error) = self.fill(ctx, limit, &mut columns, &mut rows) {
+            if rows == 0 {
+                return Err(error);
+            }
+            columns.iter_mut().for_each(|column| column.truncate(rows));
+            self.failed = Some(error);
+        }
+        Ok((rows > 0).then_some(Batch { columns, rows }))
+    }
+
+    fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
+        self.batch = Batch::default();
+        self.at = 0;
+        self.active = false;
+        self.failed = None;
+        self.input.rescan(ctx)
+    }
+}

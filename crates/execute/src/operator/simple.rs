@@ -1,0 +1,201 @@
+//! Result, Values, Filter, and scans of system relations.
+
+use std::sync::Arc;
+
+use melba_types::{Batch, Column, Datum, DbError, Kind, Result};
+
+use super::partial::passing;
+use super::pending::{Pending, batch_of, give};
+use super::{build, table_scan};
+use crate::{ExecContext, Operator};
+use melba_expression::Expression;
+use melba_expression::{Weight, filter};
+use melba_plan::node::{FilterNode, ResultNode, SystemScanNode};
+use melba_types::BATCH_ROWS;
+
+pub(super) struct ResultOp {
+    node: Arc<ResultNode>,
+    input: Option<Box<dyn Operator>>,
+    checked: bool,
+    done: bool,
+}
+
+impl ResultOp {
+    pub fn new(node: Arc<ResultNode>, ctx: &ExecContext) -> Result<ResultOp> {
+        let input = node.input.as_ref().map(|i| build(i, ctx)).transpose()?;
+        Ok(ResultOp { node, input, checked: false, done: false })
+    }
+}
+
+impl Operator for ResultOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if self.done {
+            return Ok(None);
+        }
+        if !self.checked {
+            self.checked = true;
+            for condition in &self.node.conditions {
+                if !condition.holds(ctx, &[])? {
+                    self.done = true;
+                    return Ok(None);
+                }
+            }
+        }
+        match &mut self.input {
+            Some(input) => input.next(ctx, limit),
+            None => {
+                self.done = true;
+                Ok(Some(Batch { columns: vec![], rows: 1 }))
+            }
+        }
+    }
+
+    fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
+        self.done = false;
+        self.checked = false;
+        self.input.as_mut().map_or(Ok(()), |i| i.rescan(ctx))
+    }
+}
+
+pub(super) struct ValuesOp {
+    rows: Arc<Vec<Vec<Expression>>>,
+    kinds: Arc<[Kind]>,
+    at: usize,
+}
+
+impl ValuesOp {
+    pub fn new(rows: Arc<Vec<Vec<Expression>>>, kinds: Arc<[Kind]>) -> ValuesOp {
+        ValuesOp { rows, kinds, at: 0 }
+    }
+
+    /// Parameters of a row, if the second row stands for all that follow it; 0 if it does not.
+    fn repeated_width(&self, ctx: &ExecContext) -> usize {
+        let width = ctx.row_parameters();
+        match &self.rows[..] {
+            [_, second] if width > 0 && second.iter().any(|e| e.reads_parameter_from(width)) => width,
+            _ => 0,
+        }
+    }
+}
+
+impl Operator for ValuesOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        let width = self.repeated_width(ctx);
+        let count = ctx.parameters.len().checked_div(width).unwrap_or(self.rows.len());
+        if width > 0 {
+            ctx.set_rows_repeated();
+        }
+        let to = (self.at + limit.min(BATCH_ROWS)).min(count);
+        if self.at == to {
+            return Ok(None);
+        }
+        let mut columns: Vec<Column> = self.kinds.iter().map(|k| Column::with_capacity(*k, to - self.at)).collect();
+        let mut weight = Weight::default();
+        let mut rows = 0;
+        for i in self.at..to {
+            if weight.is_much() {
+                break;
+            }
+            rows += 1;
+            let (row, offset) = if width > 0 && i > 0 { (1, (i - 1) * width) } else { (i, 0) };
+            ctx.set_parameter_offset(offset);
+            for (column, e) in columns.iter_mut().zip(&self.rows[row]) {
+                let value = e.eval_stored(ctx, &[])?;
+                weight.add(std::slice::from_ref(&value));
+                column.push(value);
+            }
+        }
+        ctx.set_parameter_offset(0);
+        self.at += rows;
+        Ok(Some(Batch { columns, rows }))
+    }
+
+    fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
+        self.at = 0;
+        Ok(())
+    }
+}
+
+pub(super) struct FilterOp {
+    node: Arc<FilterNode>,
+    input: Box<dyn Operator>,
+    /// A row after those returned has failed.
+    failed: Option<DbError>,
+}
+
+impl FilterOp {
+    pub fn new(node: Arc<FilterNode>, ctx: &ExecContext) -> Result<FilterOp> {
+        let input = build(&node.input, ctx)?;
+        Ok(FilterOp { node, input, failed: None })
+    }
+}
+
+impl Operator for FilterOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        while let Some(batch) = self.input.next(ctx, limit)? {
+            let (passing, failed) = passing(&self.node.conditions, ctx, batch)?;
+            self.failed = failed;
+            match passing {
+                Some(batch) => return Ok(Some(batch)),
+                None => ctx.check_interrupt()?,
+            }
+        }
+        Ok(None)
+    }
+
+    fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
+        self.failed = None;
+        self.input.rescan(ctx)
+    }
+}
+
+/// Rows of a system relation, computed from the catalog.
+pub(super) struct SystemScanOp {
+    node: Arc<SystemScanNode>,
+    kinds: Arc<[Kind]>,
+    pending: Pending,
+    started: bool,
+}
+
+impl SystemScanOp {
+    pub fn new(node: Arc<SystemScanNode>, kinds: Arc<[Kind]>) -> SystemScanOp {
+        SystemScanOp { node, kinds, pending: Pending::default(), started: false }
+    }
+}
+
+impl Operator for SystemScanOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if !self.started {
+            self.started = true;
+            let mut equal = Vec::with_capacity(self.node.equal.len());
+            for (column, value) in &self.node.equal {
+                equal.push((*column, value.eval_row(ctx, &[])?));
+            }
+            let rows = crate::system::rows(ctx, &self.node, &equal)?;
+            let width = self.node.column_kinds.len();
+            let mut out: Vec<Vec<Datum>> = Vec::with_capacity(rows.len());
+            for mut row in rows {
+                row.resize(width, Datum::Null);
+                out.push(table_scan::output_row(ctx, &self.node.outputs, &row, melba_types::RowId(0))?);
+            }
+            let batch = batch_of(&self.kinds, &out);
+            match filter(&self.node.filter, ctx, &batch)? {
+                None => self.pending.put(batch),
+                Some(rows) => self.pending.put(batch.take(&rows)),
+            }
+        }
+        match self.pending.take(limit) {
+            None => Ok(None),
+            Some(batch) => Ok(give(&mut self.pending, batch, limit)),
+        }
+    }
+
+    fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
+        self.started = false;
+        self.pending.clear();
+        Ok(())
+    }
+}

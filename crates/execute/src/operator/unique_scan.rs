@@ -1,0 +1,96 @@
+//! Index scans by the whole key of a unique index: one row at most, so nothing of a scan is set up.
+
+use std::sync::Arc;
+
+use melba_types::{Batch, Column, Datum, DbError, Result};
+
+use super::index_scan::{not_a_key, push_key};
+use super::table_scan::{outputs, source_row};
+use crate::{ExecContext, Operator};
+use melba_expression::filter;
+use melba_plan::node::{IndexArm, IndexScanNode, KeyMatch};
+
+/// Room for a key of a few numbers.
+const KEY_BYTES: usize = 32;
+
+pub(super) struct UniqueScanOp {
+    node: Arc<IndexScanNode>,
+    done: bool,
+}
+
+impl UniqueScanOp {
+    /// Of a node with one arm, which is unique.
+    pub fn new(node: Arc<IndexScanNode>) -> UniqueScanOp {
+        UniqueScanOp { node, done: false }
+    }
+
+    fn find_row(&self, ctx: &ExecContext) -> Result<Option<Vec<Datum>>> {
+        let (source, view) = (&self.node.source, ctx.view());
+        let arm = &self.node.arms[0];
+        let Some(key) = key(arm, ctx)? else { return Ok(None) };
+        let Some(id) = ctx.transaction().index_find(view, arm.tree, &key)? else { return Ok(None) };
+        let mut row = Vec::with_capacity(source.projection.len());
+        if !ctx.transaction().fetch_values(view, source.tree, id, &source.projection, &source.missing, &mut row)? {
+            return Ok(None);
+        }
+        let row = source_row(ctx, source, row, id)?;
+        for condition in &self.node.filter {
+            if !condition.holds(ctx, &row)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(row))
+    }
+
+    fn find(&self, ctx: &ExecContext) -> Result<Option<Batch>> {
+        let (source, view) = (&self.node.source, ctx.view());
+        let arm = &self.node.arms[0];
+        let Some(key) = key(arm, ctx)? else { return Ok(None) };
+        let Some(id) = ctx.transaction().index_find(view, arm.tree, &key)? else { return Ok(None) };
+        let columns = match &self.node.covered {
+            Some(covered) => {
+                let mut columns: Vec<Column> = covered.kinds.iter().map(|kind| Column::with_capacity(*kind, 1)).collect();
+                push_key(&arm.parts, &covered.places, &key, &mut columns).ok_or_else(not_a_key)?;
+                columns
+            }
+            None => match ctx.transaction().fetch_row(view, source.tree, id, &source.projection, &source.missing)? {
+                Some(columns) => columns,
+                None => return Ok(None),
+            },
+        };
+        let batch = outputs(ctx, source, &[id], columns)?;
+        let kept = filter(&self.node.filter, ctx, &batch)?;
+        Ok(kept.is_none_or(|rows| !rows.is_empty()).then_some(batch))
+    }
+}
+
+/// The key; `None` when part of it is NULL, which nothing equals.
+fn key(arm: &IndexArm, ctx: &ExecContext) -> Result<Option<Vec<u8>>> {
+    let mut key = Vec::with_capacity(KEY_BYTES);
+    for (part, matched) in arm.parts.iter().zip(&arm.matches) {
+        let KeyMatch::Equal(value) = matched else {
+            return Err(DbError::internal("a unique key that is not given by equalities"));
+        };
+        let value = value.eval_row(ctx, &[])?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        part.encode(&value, &mut key);
+    }
+    Ok(Some(key))
+}
+
+impl Operator for UniqueScanOp {
+    fn next(&mut self, ctx: &ExecContext, _limit: usize) -> Result<Option<Batch>> {
+        if std::mem::replace(&mut self.done, true) { Ok(None) } else { self.find(ctx) }
+    }
+
+    fn next_row(&mut self, ctx: &ExecContext) -> Option<Result<Option<Vec<Datum>>>> {
+        Some(if std::mem::replace(&mut self.done, true) { Ok(None) } else { self.find_row(ctx) })
+    }
+
+    fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
+        self.done = false;
+        Ok(())
+    }
+}

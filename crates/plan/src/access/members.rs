@@ -1,0 +1,310 @@
+//! Tables with children: each member of the family is planned in its parent's place, and the members' rows are appended.
+//!
+//! While a member is planned, the range table entry is the member's, and so are the column numbers of the conditions. What comes
+//! out is brought back to the parent's columns, which have the same names.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use melba_catalog::{Relation, Storage};
+use melba_types::{Datum, DbError, Kind, Oid, Result};
+
+use super::prune::Pruner;
+use super::{Access, LeafPath};
+use crate::join::{Goal, Path, PathKind};
+use crate::layout::Layout;
+use crate::node::*;
+use crate::planner::{Planner, Stage};
+use crate::prepare::contains_sublink;
+use melba_analyze::relation_columns;
+use melba_expression::Expression;
+use melba_expression::Node;
+use melba_table::PartitionMap;
+use melba_tree::{Expr, RangeEntry, RangeKind};
+
+/// A member of a family in the place of its parent.
+pub(crate) struct Member {
+    pub parent: Arc<Relation>,
+    pub relation: Arc<Relation>,
+    /// By the parent's column: the member's column number; 0 for dropped ones.
+    numbers: Vec<i16>,
+    /// What the entry is called, where another name than the parent's is needed to tell members apart.
+    alias: Option<Arc<str>>,
+}
+
+/// How a member is read.
+pub(crate) struct MemberPath {
+    pub member: Arc<Member>,
+    pub path: Rc<Path>,
+}
+
+/// How a family is read.
+pub(crate) struct FamilyPath {
+    pub members: Vec<MemberPath>,
+    /// Conditions that tell, once they have values, which members have no rows for them.
+    pub pruner: Option<Rc<Pruner>>,
+}
+
+impl Member {
+    fn new(parent: &Arc<Relation>, relation: &Arc<Relation>, alias: Option<Arc<str>>) -> Member {
+        let same = |(at, c): (usize, &melba_catalog::Column)| {
+            let number = match relation.columns.get(at) {
+                Some(own) if !own.dropped && own.name == c.name => at + 1,
+                _ => relation.columns.iter().position(|own| !own.dropped && own.name == c.name).map_or(0, |at| at + 1),
+            };
+            if c.dropped { 0 } else { number as i16 }
+        };
+        let numbers = parent.columns.iter().enumerate().map(same).collect();
+        Member { parent: parent.clone(), relation: relation.clone(), numbers, alias }
+    }
+
+    /// The member's number of a column of the parent; system columns and the whole row have the same.
+    pub fn number(&self, column: i16) -> i16 {
+        match usize::try_from(column - 1) {
+            Ok(at) => self.numbers.get(at).copied().unwrap_or(0),
+            Err(_) => column,
+        }
+    }
+
+    /// For the parent's columns that are not dropped, the positions of the member's.
+    pub fn live(&self) -> impl Iterator<Item = usize> {
+        let live = self.numbers.iter().zip(self.parent.columns.iter()).filter(|(_, c)| !c.dropped);
+        live.map(|(number, _)| (*number as usize).wrapping_sub(1))
+    }
+
+    fn condition(&self, entry: usize, condition: &Expr) -> Expr {
+        let mut moved = condition.clone();
+        moved.visit_mut(0, &mut |e, level| {
+            if let Expr::Var(v) = e
+                && v.levels_up == level
+                && v.entry == entry
+            {
+                v.column = self.number(v.column);
+            }
+            true
+        });
+        moved
+    }
+}
+
+impl Planner<'_> {
+    /// The tables of a family that have rows: the parent itself, unless it is partitioned, and all below it.
+    pub fn members(&mut self, parent: &Arc<Relation>) -> Result<Vec<Arc<Relation>>> {
+        let catalog = self.catalog();
+        let mut all: Vec<Arc<Relation>> = Vec::new();
+        match parent.is_partitioned() {
+            true => self.add_partitions(parent, &mut all)?,
+            false => all.extend(catalog.descendants(parent.oid).into_iter().filter_map(|oid| catalog.relation(oid).cloned())),
+        }
+        let own = self.context.session.temporary_namespace();
+        all.retain(|member| !member.is_temporary_elsewhere(own));
+        for member in &all {
+            if !self.relations.iter().any(|r| r.0 == member.oid) {
+                self.relations.push((member.oid, false));
+            }
+        }
+        Ok(all.into_iter().filter(|m| matches!(m.storage, Storage::Tree(_))).collect())
+    }
+
+    /// A partitioned table and what is below it, in the order of bounds.
+    fn add_partitions(&self, table: &Arc<Relation>, out: &mut Vec<Arc<Relation>>) -> Result<()> {
+        out.push(table.clone());
+        if table.is_partitioned() {
+            for partition in PartitionMap::new(self.catalog(), table)?.in_order() {
+                if let Some(partition) = self.catalog().relation(partition) {
+                    self.add_partitions(partition, out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether reading or changing a table reaches other tables.
+    pub fn is_family(&self, relation: &Relation, inherit: bool) -> bool {
+        relation.is_partitioned() || (inherit && !self.catalog().children(relation.oid).is_empty())
+    }
+
+    /// Plans something about a member in its parent's place.
+    pub fn as_member<T>(&mut self, entry: usize, member: &Arc<Member>, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let level = self.level_mut();
+        let old = &level.entries[entry];
+        let own = RangeEntry {
+            kind: RangeKind::Relation { oid: member.relation.oid, inherit: false, sample: None },
+            name: member.alias.clone().unwrap_or_else(|| old.name.clone()),
+            columns: relation_columns(&member.relation),
+            ..old.clone()
+        };
+        let needed = level.needed[entry].iter().map(|(c, places)| (member.number(*c), *places)).collect();
+        let old = std::mem::replace(&mut level.entries[entry], own);
+        let old_needed = std::mem::replace(&mut level.needed[entry], needed);
+        let outer = level.member.replace(member.clone());
+        let result = f(self);
+        let level = self.level_mut();
+        level.entries[entry] = old;
+        level.needed[entry] = old_needed;
+        level.member = outer;
+        result
+    }
+
+    pub(super) fn family_paths(
+        &mut self,
+        entry: usize,
+        parent: &Arc<Relation>,
+        own: &[Expr],
+        across: &[Rc<Expr>],
+        goal: &Goal,
+    ) -> Result<Vec<Rc<Path>>> {
+        let mut relations = self.members(parent)?;
+        let pruner = self.pruner(entry, parent, own)?;
+        if let Some(pruner) = &pruner {
+            let kept = pruner.constant(self.context.session)?;
+            relations.retain(|r| kept.contains(&r.oid));
+        }
+        let own_alias = relations.len() > 1;
+        let name = self.level().entries[entry].name.clone();
+        let members: Vec<Arc<Member>> = relations
+            .iter()
+            .enumerate()
+            .map(|(i, r)| Arc::new(Member::new(parent, r, own_alias.then(|| format!("{name}_{}", i + 1).into()))))
+            .collect();
+        // What holds a subquery is looked at above: its parameters are of the parent's columns.
+        let (above, below): (Vec<Expr>, Vec<Expr>) = own.iter().cloned().partition(contains_sublink);
+        let across: Vec<&Rc<Expr>> = across.iter().filter(|c| !contains_sublink(c)).collect();
+        let mut choices: Vec<Vec<(Rc<Path>, Vec<usize>)>> = Vec::with_capacity(members.len());
+        for member in &members {
+            let below: Vec<Expr> = below.iter().map(|c| member.condition(entry, c)).collect();
+            let moved: Vec<Rc<Expr>> = across.iter().map(|c| Rc::new(member.condition(entry, c))).collect();
+            let goal = Goal { order: vec![], fraction: goal.fraction };
+            let oid = member.relation.oid;
+            let paths = self.as_member(entry, member, |p| p.relation_paths(entry, oid, false, &below, &moved, &goal))?;
+            let with_used = |path: Rc<Path>| {
+                let used = path.used.iter().filter_map(|u| moved.iter().position(|c| Rc::ptr_eq(c, u))).collect();
+                (path, used)
+            };
+            choices.push(paths.into_iter().map(with_used).collect());
+        }
+        let params = self.parameters_of(own, entry);
+        let pruner = pruner.filter(|p| p.is_variable() && members.len() > 1);
+        let mut out = Vec::new();
+        for (wanted, used) in shapes(&choices) {
+            let Some(paths) = choices.iter().map(|c| cheapest(c, wanted, &used)).collect::<Option<Vec<_>>>() else { continue };
+            let sum = |f: fn(&Path) -> f64| paths.iter().map(|p| f(p)).sum::<f64>();
+            let members = members.iter().zip(&paths).map(|(m, p)| MemberPath { member: m.clone(), path: p.clone() }).collect();
+            let family = FamilyPath { members, pruner: pruner.clone() };
+            out.push(Rc::new(Path {
+                rels: 1 << entry,
+                params: wanted | params,
+                rows: sum(|p| p.rows).max(1.0),
+                startup: 0.0,
+                total: sum(|p| p.total) + 0.01,
+                ordered: false,
+                used: used.iter().map(|i| across[*i].clone()).collect(),
+                kind: PathKind::Leaf(LeafPath { entry, access: Access::Family(family), filter: above.clone() }),
+            }));
+        }
+        if members.is_empty() {
+            let family = FamilyPath { members: vec![], pruner: None };
+            out.push(self.simple_path(entry, Access::Family(family), &above, params, 0.0));
+        }
+        Ok(out)
+    }
+
+    pub(super) fn create_family(&mut self, entry: usize, family: &FamilyPath, estimate: Estimate) -> Result<Stage> {
+        let parent = self.relation_of(entry)?;
+        let needed = self.needed(entry, &[]);
+        let layout = Layout(needed.iter().map(|c| (entry, *c)).collect());
+        let kinds: Arc<[Kind]> = needed.iter().map(|c| column_kind(&parent, *c)).collect();
+        let mut inputs = Vec::with_capacity(family.members.len());
+        for MemberPath { member, path } in &family.members {
+            let stage = self.as_member(entry, member, |p| p.create(path))?;
+            inputs.push(self.aligned(stage, entry, member, &layout, &kinds)?);
+        }
+        if inputs.len() == 1
+            && let Some(node) = inputs.pop()
+        {
+            return Ok(Stage { node, layout });
+        }
+        let pruning = match &family.pruner {
+            Some(pruner) => {
+                let members: Vec<Oid> = family.members.iter().map(|m| m.member.relation.oid).collect();
+                Some(self.compile_pruning(pruner, &members)?)
+            }
+            None => None,
+        };
+        if inputs.is_empty() {
+            let never = Expression::new(Node::Const(Datum::Bool(false)), melba_types::oids::BOOL, Kind::Bool);
+            let nulls = kinds.iter().map(|k| Expression::new(Node::Const(Datum::Null), Oid::INVALID, *k)).collect();
+            let op = Op::Result(Arc::new(ResultNode { input: None, conditions: vec![never] }));
+            let mut node = self.node(op, Arc::from([]), estimate);
+            self.detail(&mut node, "One-Time Filter", || "false".into());
+            let op = Op::Project(Arc::new(ProjectNode { input: node, expressions: nulls }));
+            return Ok(Stage { node: self.node(op, kinds, estimate), layout });
+        }
+        let node = self.node(Op::Append(Arc::new(AppendNode { inputs, pruning })), kinds, estimate);
+        Ok(Stage { node, layout })
+    }
+
+    /// A member's rows with the parent's columns in the parent's order.
+    fn aligned(&mut self, stage: Stage, entry: usize, member: &Member, layout: &Layout, kinds: &Arc<[Kind]>) -> Result<PlanNode> {
+        let places = member_places(&stage.layout, entry, member, layout)?;
+        if places.len() == stage.layout.0.len() && places.iter().enumerate().all(|(at, place)| at == *place) {
+            return Ok(stage.node);
+        }
+        let column = |(at, kind): (&usize, &Kind)| Expression::new(Node::Column(*at), Oid::INVALID, *kind);
+        let expressions = places.iter().zip(kinds.iter()).map(column).collect();
+        let estimate = stage.node.estimate;
+        Ok(self.node(Op::Project(Arc::new(ProjectNode { input: stage.node, expressions })), kinds.clone(), estimate))
+    }
+
+    /// How rows of a family's members are found again by their ids: sources whose outputs are the parent's columns.
+    pub fn member_sources(&mut self, entry: usize, parent: &Arc<Relation>) -> Result<Vec<(Arc<Relation>, TableSource)>> {
+        let layout = Layout(self.needed(entry, &[]).iter().map(|c| (entry, *c)).collect());
+        let mut out = Vec::new();
+        for relation in self.members(parent)? {
+            let member = Arc::new(Member::new(parent, &relation, None));
+            let (mut source, own) = self.as_member(entry, &member, |p| p.table_source(entry, &relation, &[]))?;
+            let places = member_places(&own, entry, &member, &layout)?;
+            source.outputs = places.iter().map(|at| source.outputs[*at].clone()).collect();
+            source.kinds = places.iter().map(|at| source.kinds[*at]).collect();
+            let in_order = source.outputs.iter().enumerate().all(|(i, o)| matches!(o, ScanOutput::Column(c) if *c == i));
+            source.plain = in_order && source.outputs.len() == source.projection.len() && source.virtuals.is_empty();
+            out.push((relation, source));
+        }
+        Ok(out)
+    }
+}
+
+/// For each of the parent's columns, its place among the member's.
+fn member_places(own: &Layout, entry: usize, member: &Member, layout: &Layout) -> Result<Vec<usize>> {
+    let place = |(_, column): &(usize, i16)| {
+        let number = member.number(*column);
+        own.position(entry, number).ok_or_else(|| DbError::internal("a child lacks a column of its parent"))
+    };
+    layout.0.iter().map(place).collect()
+}
+
+/// How a column of a scan is held.
+fn column_kind(relation: &Relation, column: i16) -> Kind {
+    match column {
+        -1 => Kind::Int8,
+        0 => Kind::Record,
+        c if c < 0 => Kind::Oid,
+        c => relation.columns.get(c as usize - 1).map_or(Kind::Text, |c| c.kind),
+    }
+}
+
+/// The parameters that the first member's paths take, and the conditions that they decide by them.
+fn shapes(choices: &[Vec<(Rc<Path>, Vec<usize>)>]) -> Vec<(u128, Vec<usize>)> {
+    let mut out: Vec<(u128, Vec<usize>)> = Vec::new();
+    for (path, used) in choices.first().into_iter().flatten() {
+        if !out.iter().any(|(params, u)| *params == path.params && u == used) {
+            out.push((path.params, used.clone()));
+        }
+    }
+    out
+}
+
+fn cheapest(choices: &[(Rc<Path>, Vec<usize>)], params: u128, used: &[usize]) -> Option<Rc<Path>> {
+    let fits = choices.iter().filter(|(path, u)| path.params == params && *u == used);
+    fits.min_by(|a, b| a.0.total.total_cmp(&b.0.total)).map(|(path, _)| path.clone())
+}

@@ -1,0 +1,224 @@
+//! Which partitions can have rows for the conditions of a scan: told by constants when it is planned, and by the other values
+//! when it begins.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use melba_catalog::Relation;
+use melba_functions::Session;
+use melba_types::{Datum, Oid, Result};
+
+use super::plain_column;
+use crate::layout::Layout;
+use crate::planner::Planner;
+use crate::prepare::{contains_sublink, rels_of};
+use melba_expression::{Evaluation, Expression};
+use melba_table::PartitionMap;
+use melba_table::matching::{KeyTest, TestKind, Tests, matching};
+use melba_tree::{BooleanTest, Const, Expr};
+
+/// The partitioned tables of a family with what is known of their keys.
+pub(crate) struct Pruner {
+    /// The root first.
+    tables: Vec<PrunedTable>,
+    /// By the position of a value in the tests.
+    values: Vec<Expr>,
+    constants: Vec<Option<Datum>>,
+}
+
+struct PrunedTable {
+    relation: Arc<Relation>,
+    map: Arc<PartitionMap>,
+    tests: Tests<usize>,
+}
+
+/// The same as an operator needs it.
+#[derive(Debug)]
+pub struct Pruning {
+    root: Oid,
+    tables: HashMap<Oid, (Arc<PartitionMap>, Tests<usize>)>,
+    values: Vec<Expression>,
+    members: Vec<Oid>,
+}
+
+impl Pruner {
+    /// The tables and partitions that may have rows as far as constants tell.
+    pub fn constant(&self, session: &dyn Session) -> Result<Vec<Oid>> {
+        let tables: HashMap<Oid, (Arc<PartitionMap>, Tests<usize>)> =
+            self.tables.iter().map(|t| (t.relation.oid, (t.map.clone(), t.tests.clone()))).collect();
+        survivors(session, self.tables[0].relation.oid, &tables, &self.constants)
+    }
+
+    /// Some of the values are known only when the plan runs.
+    pub fn is_variable(&self) -> bool {
+        self.constants.iter().any(Option::is_none)
+    }
+}
+
+impl Pruning {
+    /// Which members may have rows now.
+    pub fn members(&self, ctx: &Evaluation) -> Result<Vec<bool>> {
+        let values = self.values.iter().map(|e| e.eval_row(ctx, &[]).map(Some)).collect::<Result<Vec<_>>>()?;
+        let kept = survivors(&*ctx.session, self.root, &self.tables, &values)?;
+        Ok(self.members.iter().map(|m| kept.contains(m)).collect())
+    }
+}
+
+/// A table's partitions that may have rows, and theirs.
+fn survivors(
+    session: &dyn Session,
+    root: Oid,
+    tables: &HashMap<Oid, (Arc<PartitionMap>, Tests<usize>)>,
+    values: &[Option<Datum>],
+) -> Result<Vec<Oid>> {
+    let mut all = vec![root];
+    let mut at = 0;
+    while at < all.len() {
+        if let Some((map, tests)) = tables.get(&all[at]) {
+            let known = tests.with(&|i: &usize| values[*i].clone());
+            all.extend(matching(session, map, &known)?);
+        }
+        at += 1;
+    }
+    Ok(all)
+}
+
+impl Planner<'_> {
+    /// What conditions on an entry say about the partitions of its table; `None` when they say nothing.
+    pub(super) fn pruner(&mut self, entry: usize, root: &Arc<Relation>, own: &[Expr]) -> Result<Option<Rc<Pruner>>> {
+        if !root.is_partitioned() || own.is_empty() {
+            return Ok(None);
+        }
+        let mut pruner = Pruner { tables: vec![], values: vec![], constants: vec![] };
+        for oid in self.catalog().descendants(root.oid) {
+            let Some(table) = self.catalog().relation(oid).filter(|r| r.is_partitioned()).cloned() else { continue };
+            let map = Arc::new(PartitionMap::new(self.catalog(), &table)?);
+            let key = self.key_columns_in(&table, root);
+            let tests = Tests::All(own.iter().map(|c| self.tests(entry, &map, &key, c, &mut pruner.values)).collect());
+            pruner.tables.push(PrunedTable { relation: table, map, tests });
+        }
+        if pruner.tables.iter().all(|t| t.tests.is_empty()) {
+            return Ok(None);
+        }
+        for value in pruner.values.clone() {
+            let constant = match rels_of(&value) == 0 {
+                true => self.compile(&value, &Layout::default())?.as_const().cloned(),
+                false => None,
+            };
+            pruner.constants.push(constant);
+        }
+        Ok(Some(Rc::new(pruner)))
+    }
+
+    pub(super) fn compile_pruning(&mut self, pruner: &Pruner, members: &[Oid]) -> Result<Pruning> {
+        let tables = pruner.tables.iter().map(|t| (t.relation.oid, (t.map.clone(), t.tests.clone()))).collect();
+        let values = self.compile_all(&pruner.values, &Layout::default())?;
+        Ok(Pruning { root: pruner.tables[0].relation.oid, tables, values, members: members.to_vec() })
+    }
+
+    /// The positions of a key's columns in the table above; `None` for expressions.
+    fn key_columns_in(&self, table: &Relation, root: &Relation) -> Vec<Option<usize>> {
+        let key = table.partition_key.as_ref().map_or(&[][..], |k| &k.columns);
+        let position = |c: &melba_catalog::PartitionColumn| {
+            let name = &table.columns.get(usize::try_from(c.column - 1).ok()?)?.name;
+            root.columns.iter().position(|r| !r.dropped && r.name == *name)
+        };
+        key.iter().map(position).collect()
+    }
+
+    fn tests(
+        &self,
+        entry: usize,
+        map: &PartitionMap,
+        key: &[Option<usize>],
+        condition: &Expr,
+        values: &mut Vec<Expr>,
+    ) -> Tests<usize> {
+        let mut many = |parts: &[Expr]| parts.iter().map(|p| self.tests(entry, map, key, p, values)).collect::<Vec<_>>();
+        match condition {
+            Expr::And(parts) => Tests::All(many(parts)),
+            Expr::Or(parts) => Tests::Any(many(parts)),
+            other => self.key_test(entry, map, key, other, values).map_or_else(|| Tests::All(vec![]), Tests::One),
+        }
+    }
+
+    /// What one condition says of one column of a key.
+    fn key_test(
+        &self,
+        entry: usize,
+        map: &PartitionMap,
+        key: &[Option<usize>],
+        condition: &Expr,
+        values: &mut Vec<Expr>,
+    ) -> Option<KeyTest<usize>> {
+        let column_of = |e: &Expr| {
+            let at = plain_column(e, entry)?;
+            key.iter().position(|k| *k == Some(at))
+        };
+        let mut add = |value: &Expr| {
+            values.push(value.clone());
+            values.len() - 1
+        };
+        match condition {
+            Expr::Operator(op) => {
+                let [a, b] = &op.args[..] else { return None };
+                let (family, strategy) = self.catalog().btree_strategy(op.operator)?;
+                for (side, other, flipped) in [(a, b, false), (b, a, true)] {
+                    let Some(column) = column_of(side) else { continue };
+                    let ty = map.key().columns[column].ty;
+                    if self.catalog().type_operators(ty).btree_family != family || !self.is_known(entry, ty, other) {
+                        return None;
+                    }
+                    let kind = match (strategy, flipped) {
+                        (3, _) => TestKind::Equal,
+                        (1, false) | (5, true) => TestKind::Less { inclusive: false },
+                        (2, false) | (4, true) => TestKind::Less { inclusive: true },
+                        (4, false) | (2, true) => TestKind::Greater { inclusive: true },
+                        (5, false) | (1, true) => TestKind::Greater { inclusive: false },
+                        _ => return None,
+                    };
+                    return Some(KeyTest { column, kind, value: Some(add(other)) });
+                }
+                None
+            }
+            Expr::ScalarArray(s) if s.any && self.catalog().is_equality(s.operator) => {
+                let column = column_of(&s.scalar)?;
+                let element = self.catalog().array_element(s.array.ty())?;
+                let ty = map.key().columns[column].ty;
+                let known = self.is_known_value(entry, &s.array) && self.comparable(ty, element);
+                known.then(|| KeyTest { column, kind: TestKind::AnyOf, value: Some(add(&s.array)) })
+            }
+            Expr::NullTest { arg, is_null, row: false } => {
+                let kind = if *is_null { TestKind::IsNull } else { TestKind::NotNull };
+                Some(KeyTest { column: column_of(arg)?, kind, value: None })
+            }
+            other => {
+                let (column, value) = boolean_test(other)?;
+                Some(KeyTest { column: column_of(column)?, kind: TestKind::Equal, value: Some(add(&value)) })
+            }
+        }
+    }
+
+    /// A value that is the same for all rows, of which keys are made as of the column's.
+    fn is_known(&self, entry: usize, ty: Oid, value: &Expr) -> bool {
+        self.is_known_value(entry, value) && self.comparable(ty, value.ty())
+    }
+
+    fn is_known_value(&self, entry: usize, value: &Expr) -> bool {
+        rels_of(value) & (1 << entry) == 0 && !self.has_volatile(value) && !contains_sublink(value)
+    }
+}
+
+/// A boolean that stands for itself, or for its opposite, and the value that it then has.
+fn boolean_test(condition: &Expr) -> Option<(&Expr, Expr)> {
+    let (column, value) = match condition {
+        Expr::Not(arg) => (arg.as_ref(), false),
+        Expr::BooleanTest { arg, test: BooleanTest::True } => (arg.as_ref(), true),
+        Expr::BooleanTest { arg, test: BooleanTest::False } => (arg.as_ref(), false),
+        Expr::Var(_) => (condition, true),
+        _ => return None,
+    };
+    let ty = melba_types::oids::BOOL;
+    Some((column, Expr::Const(Const { value: Datum::Bool(value), ty, typmod: -1, collation: Oid::INVALID, location: -1 })))
+}

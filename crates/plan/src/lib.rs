@@ -1,0 +1,80 @@
+//! Planning: from an analyzed query to a tree of operators.
+//!
+//! ```text
+//! Query -> prepare (subqueries and sublinks become joins) -> join (order and methods, over access paths)
+//!       -> query (grouping, windows, DISTINCT, ORDER BY, LIMIT) -> Plan
+//! ```
+//!
+//! Invariants:
+//! 1. A plan holds no values of parameters: it is made once and run with any.
+//! 2. Every row a node gives has exactly the columns of its layout, known when the node above it is compiled.
+
+mod access;
+pub mod constant;
+mod disjunction;
+pub mod explain;
+mod fold;
+mod grouping;
+mod join;
+mod layout;
+pub mod modify;
+pub mod node;
+mod nullability;
+pub mod pattern;
+mod planner;
+mod prepare;
+mod query;
+mod selectivity;
+mod set_operation;
+mod sublink;
+mod synthesized;
+mod timing;
+mod unnest;
+mod window;
+
+use std::sync::Arc;
+
+use melba_catalog::Catalog;
+use melba_engine::ColumnEstimate;
+use melba_functions::Session;
+use melba_types::{Result, TreeId};
+
+pub use node::{CteNode, Estimate, Plan, PlanCommand, PlanNode, SubPlanNode};
+pub use synthesized::Synthesized;
+pub use timing::{NodeTiming, Storage};
+
+use melba_tree::Query;
+
+/// What the planner asks about stored data.
+pub trait Statistics {
+    /// Rows of a table, roughly.
+    fn rows(&self, tree: TreeId) -> f64;
+
+    /// What segments say of a column, counted from 0; `None` when nothing is known.
+    fn column(&self, tree: TreeId, column: usize) -> Option<ColumnEstimate>;
+}
+
+impl Statistics for melba_engine::Engine {
+    fn rows(&self, tree: TreeId) -> f64 {
+        self.tree_rows_estimate(tree) as f64
+    }
+
+    fn column(&self, tree: TreeId, column: usize) -> Option<ColumnEstimate> {
+        self.tree_column_estimate(tree, column)
+    }
+}
+
+/// What planning works with.
+#[derive(Clone, Copy)]
+pub struct PlanContext<'a> {
+    pub catalog: &'a Arc<Catalog>,
+    pub session: &'a dyn Session,
+    pub statistics: &'a dyn Statistics,
+    /// Keep the texts that EXPLAIN prints.
+    pub explain: bool,
+}
+
+/// Plans an analyzed statement.
+pub fn plan(query: &Query, context: &PlanContext<'_>) -> Result<Arc<Plan>> {
+    planner::Planner::new(*context).plan(query.clone())
+}

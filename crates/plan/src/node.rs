@@ -1,0 +1,531 @@
+//! The nodes of a plan: what to run, with every expression compiled against the rows of the node's input.
+
+use std::sync::Arc;
+
+use melba_functions::{AggregateFn, SetFn, WindowFn};
+use melba_types::{Datum, Kind, Oid, TreeId};
+
+use melba_expression::Expression;
+use melba_expression::key::KeyPart;
+use melba_expression::{Call, Routine};
+use melba_tree::{Frame, LockStrength, LockWait, OutputColumn, SetOperation};
+
+/// An immutable plan, shared by its executions.
+#[derive(Debug)]
+pub struct Plan {
+    pub root: PlanNode,
+    /// Visible output columns; the root may give more (junk comes last).
+    pub columns: Vec<OutputColumn>,
+    pub subplans: Vec<SubPlanNode>,
+    pub ctes: Vec<CteNode>,
+    /// Recursive unions' working tables.
+    pub work_tables: usize,
+    /// Nodes are numbered from 0.
+    pub nodes: usize,
+    /// Relations the plan reads or writes, for locks: OID and whether it writes.
+    pub relations: Vec<(Oid, bool)>,
+    pub command: PlanCommand,
+    /// Some node reads the whole of a table that is not small.
+    pub scans_tables: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanCommand {
+    Select,
+    Insert,
+    Update,
+    Delete,
+    Merge,
+}
+
+/// A plan that expressions run.
+#[derive(Debug)]
+pub struct SubPlanNode {
+    pub node: PlanNode,
+    /// Executor parameters it depends on.
+    pub parameters: Vec<usize>,
+    /// IN by hash: how the columns are compared; empty when it is not.
+    pub probe_keys: Arc<[KeyPart]>,
+    /// For EXPLAIN.
+    pub name: String,
+}
+
+/// A WITH query whose rows are shared by its readers.
+#[derive(Debug)]
+pub struct CteNode {
+    pub name: Arc<str>,
+    pub node: PlanNode,
+    pub parameters: Vec<usize>,
+    /// Changes data: runs to its end exactly once, read or not.
+    pub modifying: bool,
+}
+
+#[derive(Debug)]
+pub struct PlanNode {
+    /// Place in the plan, for EXPLAIN ANALYZE.
+    pub id: usize,
+    pub op: Op,
+    /// How the output columns are held.
+    pub kinds: Arc<[Kind]>,
+    pub estimate: Estimate,
+    /// Lines of EXPLAIN below the node, when the plan was made for EXPLAIN.
+    pub details: Vec<(&'static str, String)>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Estimate {
+    pub startup: f64,
+    pub total: f64,
+    pub rows: f64,
+}
+
+#[derive(Debug)]
+pub enum Op {
+    Result(Arc<ResultNode>),
+    Values(Arc<Vec<Vec<Expression>>>),
+    TableScan(Arc<TableScanNode>),
+    IndexScan(Arc<IndexScanNode>),
+    SystemScan(Arc<SystemScanNode>),
+    FunctionScan(Arc<FunctionScanNode>),
+    CteScan { cte: usize },
+    WorkTableScan { table: usize },
+    Filter(Arc<FilterNode>),
+    Project(Arc<ProjectNode>),
+    ProjectSet(Arc<ProjectSetNode>),
+    HashJoin(Arc<HashJoinNode>),
+    NestedLoop(Arc<NestedLoopNode>),
+    Aggregate(Arc<AggregateNode>),
+    Window(Arc<WindowNode>),
+    Sort(Arc<SortNode>),
+    Distinct(Arc<DistinctNode>),
+    Limit(Arc<LimitNode>),
+    SetOp(Arc<SetOpNode>),
+    Append(Arc<AppendNode>),
+    RecursiveUnion(Arc<RecursiveUnionNode>),
+    LockRows(Arc<LockRowsNode>),
+    Modify(Arc<super::modify::ModifyNode>),
+}
+
+/// The rows of all inputs, one after the other.
+#[derive(Debug)]
+pub struct AppendNode {
+    pub inputs: Vec<PlanNode>,
+    /// Which of the inputs, partitions of a table, need to be read.
+    pub pruning: Option<super::access::Pruning>,
+}
+
+/// The input's rows, or one row without columns, if constant conditions hold.
+#[derive(Debug)]
+pub struct ResultNode {
+    pub input: Option<PlanNode>,
+    pub conditions: Vec<Expression>,
+}
+
+/// Where a scanned row's output columns come from.
+#[derive(Clone, Debug)]
+pub enum ScanOutput {
+    /// Index into the projection.
+    Column(usize),
+    /// ctid.
+    RowId,
+    Const(Datum),
+    /// The row as a composite value; the columns are indices into the projection, `None` for dropped ones.
+    WholeRow {
+        ty: Oid,
+        columns: Vec<Option<usize>>,
+        types: Arc<[Oid]>,
+        names: Arc<[Arc<str>]>,
+    },
+}
+
+/// A stored table as a scan reads it.
+#[derive(Clone, Debug)]
+pub struct TableSource {
+    pub relation: Oid,
+    pub name: Arc<str>,
+    pub alias: Arc<str>,
+    pub tree: TreeId,
+    /// Columns read, by position in the table.
+    pub projection: Vec<usize>,
+    /// By position in the table: the values of columns that are newer than a row.
+    pub missing: Vec<Datum>,
+    pub outputs: Vec<ScanOutput>,
+    /// Of the outputs.
+    pub kinds: Arc<[Kind]>,
+    /// Virtual columns, computed from the projection; they count as further columns of it.
+    pub virtuals: Vec<Expression>,
+    /// The outputs are the projection, in order, and nothing is computed.
+    pub plain: bool,
+}
+
+#[derive(Debug)]
+pub struct TableScanNode {
+    pub source: TableSource,
+    pub zones: Vec<(usize, melba_engine::ZoneOp, Expression)>,
+    pub filter: Vec<Expression>,
+}
+
+/// Value of one leading column of an index.
+#[derive(Clone, Debug)]
+pub enum KeyMatch {
+    Equal(Expression),
+    /// Any element of an array.
+    AnyOf(Expression),
+    IsNull,
+}
+
+/// What an index scan may assume of the column after the matched ones.
+#[derive(Clone, Debug)]
+pub enum KeyRange {
+    /// Bounds in the order of values: (value, inclusive).
+    Between {
+        lower: Option<(Expression, bool)>,
+        upper: Option<(Expression, bool)>,
+    },
+    /// Text that starts as a LIKE pattern (`regex`: a regular expression) does.
+    Prefix {
+        pattern: Expression,
+        case_regex: bool,
+    },
+    NotNull,
+}
+
+/// One range (or, with lists, set of ranges) of an index.
+#[derive(Clone, Debug)]
+pub struct IndexArm {
+    pub index: Oid,
+    pub name: Arc<str>,
+    pub tree: TreeId,
+    pub parts: Vec<KeyPart>,
+    /// Matches of the leading columns.
+    pub matches: Vec<KeyMatch>,
+    pub range: Option<KeyRange>,
+    /// They are equalities with all columns of an index of which no statement sees two entries with one key.
+    pub unique: bool,
+}
+
+#[derive(Debug)]
+pub struct IndexScanNode {
+    pub source: TableSource,
+    /// One: rows come in index order. Several: their union, in row order or, of one index that covers, in no order.
+    pub arms: Vec<IndexArm>,
+    pub reverse: bool,
+    pub filter: Vec<Expression>,
+    /// The keys of the arms, which are of one index, have all columns of the projection: rows are not fetched.
+    pub covered: Option<Covered>,
+}
+
+impl IndexScanNode {
+    /// Its ranges are of one index, which is scanned from one to the next.
+    pub fn is_one_scan(&self) -> bool {
+        self.arms.len() == 1 || self.covered.is_some()
+    }
+}
+
+/// How an index's keys give the columns of a projection.
+#[derive(Clone, Debug)]
+pub struct Covered {
+    /// By key column, the column of the projection that it is, up to the last one needed.
+    pub places: Vec<Option<usize>>,
+    /// By column of the projection.
+    pub kinds: Vec<Kind>,
+}
+
+#[derive(Debug)]
+pub struct SystemScanNode {
+    pub relation: Oid,
+    pub name: Arc<str>,
+    pub alias: Arc<str>,
+    /// Columns of the relation, by position.
+    pub outputs: Vec<ScanOutput>,
+    pub column_kinds: Vec<Kind>,
+    /// Column position = value, to hand to the relation's generator.
+    pub equal: Vec<(usize, Expression)>,
+    /// Comparisons of the first column of a relation whose rows are `Synthesized`, which make the scan shorter; the filter has them, too.
+    pub ranges: Vec<(melba_engine::ZoneOp, Expression)>,
+    pub filter: Vec<Expression>,
+}
+
+/// A set-returning (or any) function as a source of rows.
+#[derive(Clone, Debug)]
+pub struct SetCall {
+    pub source: SetSource,
+    /// Number of columns the function gives, and how they are held.
+    pub kinds: Vec<Kind>,
+    pub types: Vec<Oid>,
+    /// A composite or record result is spread over the columns.
+    pub spread: bool,
+    /// What several columns are as one value, where that is asked for.
+    pub row: Option<RowShape>,
+}
+
+/// The type and the columns of rows that a function gives column by column.
+#[derive(Clone, Debug)]
+pub struct RowShape {
+    pub type_oid: Oid,
+    pub types: Arc<[Oid]>,
+    pub names: Arc<[Arc<str>]>,
+}
+
+#[derive(Clone)]
+pub enum SetSource {
+    Set {
+        function: SetFn,
+        call: Call,
+    },
+    /// By name through the session, as an array of rows.
+    System {
+        call: Call,
+    },
+    /// A function that a user wrote.
+    Routine(Box<Routine>),
+    /// One value, one row.
+    Scalar(Expression),
+}
+
+impl std::fmt::Debug for SetSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            SetSource::Set { .. } => "Set",
+            SetSource::System { .. } => "System",
+            SetSource::Routine(_) => "Routine",
+            SetSource::Scalar(_) => "Scalar",
+        })
+    }
+}
+
+#[derive(Debug)]
+pub struct FunctionScanNode {
+    pub name: String,
+    pub alias: Arc<str>,
+    pub functions: Vec<SetCall>,
+    pub ordinality: bool,
+    pub filter: Vec<Expression>,
+    /// Which of the columns are given out.
+    pub outputs: Vec<usize>,
+}
+
+#[derive(Debug)]
+pub struct FilterNode {
+    pub input: PlanNode,
+    pub conditions: Vec<Expression>,
+}
+
+#[derive(Debug)]
+pub struct ProjectNode {
+    pub input: PlanNode,
+    pub expressions: Vec<Expression>,
+}
+
+/// Targets with set-returning functions: `expressions` see the input's columns followed by one column a function.
+#[derive(Debug)]
+pub struct ProjectSetNode {
+    pub input: PlanNode,
+    pub functions: Vec<SetCall>,
+    pub expressions: Vec<Expression>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinType {
+    Inner,
+    Left,
+    Right,
+    Full,
+    /// Left rows with a match.
+    Semi,
+    /// Left rows with a match, beside the first one.
+    SemiPair,
+    /// Left rows without one.
+    Anti,
+}
+
+impl JoinType {
+    /// The output has the columns of both sides.
+    pub fn keeps_right(self) -> bool {
+        !matches!(self, JoinType::Semi | JoinType::Anti)
+    }
+}
+
+/// The right side is built into a hash table, the left side probes it.
+#[derive(Debug)]
+pub struct HashJoinNode {
+    pub join: JoinType,
+    pub left: PlanNode,
+    pub right: PlanNode,
+    pub left_keys: Vec<Expression>,
+    pub right_keys: Vec<Expression>,
+    pub parts: Vec<KeyPart>,
+    /// Over the columns of both sides.
+    pub residual: Vec<Expression>,
+}
+
+#[derive(Debug)]
+pub struct NestedLoopNode {
+    pub join: JoinType,
+    pub left: PlanNode,
+    pub right: PlanNode,
+    /// Executor parameters set from left columns before the right side is run; without any it is run once and kept.
+    pub parameters: Vec<(usize, usize)>,
+    pub conditions: Vec<Expression>,
+}
+
+#[derive(Debug)]
+pub struct AggregateNode {
+    pub input: PlanNode,
+    pub groups: Vec<Expression>,
+    pub parts: Vec<KeyPart>,
+    /// Sets of groups (indices); one set of all groups without GROUPING SETS.
+    pub sets: Vec<Vec<usize>>,
+    /// Aggregates see the groups after the columns of the input, NULL where a set is without them.
+    pub reads_groups: bool,
+    pub aggregates: Vec<AggregateSpec>,
+    /// GROUPING(...): the groups each is about.
+    pub groupings: Vec<Vec<usize>>,
+    /// Over groups, aggregates, groupings.
+    pub having: Vec<Expression>,
+}
+
+/// One aggregate function call.
+#[derive(Clone)]
+pub struct AggregateSpec {
+    pub make: AggregateFn,
+    /// `args` are the aggregated arguments (direct arguments of ordered-set aggregates first).
+    pub call: Call,
+    pub kind: Kind,
+    /// Rows with a NULL argument are left out.
+    pub strict: bool,
+    pub filter: Option<Expression>,
+    /// DISTINCT: keys over the arguments.
+    pub distinct: Option<Vec<KeyPart>>,
+    pub order: Vec<(Expression, KeyPart)>,
+    /// Hypothetical-set aggregates: the number of direct arguments, which are compared with each row.
+    pub hypothetical: Option<usize>,
+}
+
+impl std::fmt::Debug for AggregateSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AggregateSpec").field("call", &self.call).finish_non_exhaustive()
+    }
+}
+
+/// The input comes sorted by partition and order columns. Output: the input's columns, then one a function.
+#[derive(Debug)]
+pub struct WindowNode {
+    pub input: PlanNode,
+    pub partition: Vec<(Expression, KeyPart)>,
+    pub order: Vec<(Expression, KeyPart)>,
+    pub frame: Frame,
+    pub start_offset: Option<Expression>,
+    pub end_offset: Option<Expression>,
+    /// RANGE with offsets: the in_range function of the order column's type.
+    pub in_range_start: Option<Call>,
+    pub in_range_end: Option<Call>,
+    pub functions: Vec<WindowSpec>,
+}
+
+#[derive(Debug)]
+pub struct WindowSpec {
+    pub function: WindowFunction,
+    pub call: Call,
+    pub kind: Kind,
+    pub filter: Option<Expression>,
+}
+
+#[derive(Clone)]
+pub enum WindowFunction {
+    Window(WindowFn),
+    Aggregate { make: AggregateFn, strict: bool },
+}
+
+impl std::fmt::Debug for WindowFunction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WindowFunction")
+    }
+}
+
+#[derive(Debug)]
+pub struct SortNode {
+    pub input: PlanNode,
+    pub keys: Vec<(Expression, KeyPart)>,
+    /// Only this many rows will be asked for (LIMIT, OFFSET).
+    pub bound: Option<(Option<Expression>, Option<Expression>)>,
+}
+
+#[derive(Debug)]
+pub struct DistinctNode {
+    pub input: PlanNode,
+    /// Columns compared.
+    pub columns: Vec<usize>,
+    pub parts: Vec<KeyPart>,
+    /// Equal rows are adjacent: the first of each run is kept.
+    pub sorted: bool,
+}
+
+#[derive(Debug)]
+pub struct LimitNode {
+    pub input: PlanNode,
+    pub limit: Option<Expression>,
+    pub offset: Option<Expression>,
+    /// WITH TIES: the sort keys.
+    pub ties: Option<Vec<(Expression, KeyPart)>>,
+}
+
+#[derive(Debug)]
+pub struct SetOpNode {
+    pub operation: SetOperation,
+    pub all: bool,
+    pub left: PlanNode,
+    pub right: PlanNode,
+    pub parts: Vec<KeyPart>,
+}
+
+#[derive(Debug)]
+pub struct RecursiveUnionNode {
+    pub base: PlanNode,
+    pub recursive: PlanNode,
+    pub table: usize,
+    /// Assigned whenever the working table changes.
+    pub parameter: usize,
+    /// UNION: duplicates are dropped.
+    pub distinct: Option<Vec<KeyPart>>,
+}
+
+#[derive(Debug)]
+pub struct LockRowsNode {
+    pub input: PlanNode,
+    pub locks: Vec<RowLock>,
+    /// What a row changed meanwhile must still satisfy.
+    pub recheck: Vec<Recheck>,
+}
+
+/// One step of looking again at a joined row of which a part has changed while its lock was waited for. The other parts stay
+/// as they are: PostgreSQL does not look for other partners either.
+#[derive(Debug)]
+pub enum Recheck {
+    /// The row goes unless this holds.
+    Condition(Expression),
+    /// An outer join's partner is one no more unless these hold: its columns become null.
+    Outer { conditions: Vec<Expression>, columns: Vec<usize> },
+}
+
+/// A locked table's place in the rows that pass.
+#[derive(Debug)]
+pub struct RowLock {
+    /// One; of a table with children, all that have rows.
+    pub tables: Vec<LockedTable>,
+    /// Column with the table's OID, where there are several.
+    pub table: Option<usize>,
+    pub strength: LockStrength,
+    pub wait: LockWait,
+    /// Column with the row id.
+    pub row_id: usize,
+    /// Columns that hold the table's outputs, to be replaced by those of a newer version: (column, index into outputs).
+    pub columns: Vec<(usize, usize)>,
+}
+
+#[derive(Debug)]
+pub struct LockedTable {
+    pub source: TableSource,
+    /// The columns of the table's unique keys, by position.
+    pub keys: Vec<usize>,
+}

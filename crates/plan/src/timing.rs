@@ -1,0 +1,90 @@
+//! What EXPLAIN ANALYZE tells of a plan node.
+
+use std::time::Duration;
+
+/// What was measured of one plan node.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeTiming {
+    pub loops: u64,
+    pub rows: u64,
+    pub total: Duration,
+    pub startup: Duration,
+    /// Where a node that keeps rows had them.
+    pub storage: Option<Storage>,
+    /// The present run of the node has given something.
+    pub started: bool,
+}
+
+impl NodeTiming {
+    pub fn with_storage(self, storage: Option<Storage>) -> NodeTiming {
+        NodeTiming { storage, ..self }
+    }
+}
+
+/// What a node that keeps rows used, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub enum Storage {
+    Sort {
+        method: &'static str,
+        on_disk: bool,
+        bytes: u64,
+    },
+    /// Batches are the parts that the rows were split into; one: none were.
+    HashJoin {
+        buckets: u64,
+        batches: u64,
+        memory: u64,
+    },
+    HashAggregate {
+        batches: u64,
+        memory: u64,
+        disk: u64,
+    },
+    Rows {
+        memory: u64,
+        disk: u64,
+    },
+}
+
+impl Storage {
+    /// The name and the value of each figure, as EXPLAIN's text format has them on one line.
+    pub fn line(&self) -> String {
+        let kb = |bytes: u64| format!("{}kB", bytes.div_ceil(1024));
+        match *self {
+            Storage::Sort { method, on_disk, bytes } => {
+                format!("Sort Method: {method}  {}: {}", if on_disk { "Disk" } else { "Memory" }, kb(bytes))
+            }
+            Storage::HashJoin { buckets, batches, memory } => {
+                format!("Buckets: {buckets}  Batches: {batches}  Memory Usage: {}", kb(memory))
+            }
+            Storage::HashAggregate { batches, memory, disk: 0 } => format!("Batches: {batches}  Memory Usage: {}", kb(memory)),
+            Storage::HashAggregate { batches, memory, disk } => {
+                format!("Batches: {batches}  Memory Usage: {}  Disk Usage: {}", kb(memory), kb(disk))
+            }
+            Storage::Rows { memory, disk: 0 } => format!("Storage: Memory  Maximum Storage: {}", kb(memory)),
+            Storage::Rows { disk, .. } => format!("Storage: Disk  Maximum Storage: {}", kb(disk)),
+        }
+    }
+
+    /// The same as the JSON format has them: names and values, texts with their quotes.
+    pub fn fields(&self) -> Vec<(&'static str, String)> {
+        let kb = |bytes: u64| bytes.div_ceil(1024).to_string();
+        let place = |disk: bool| if disk { "\"Disk\"" } else { "\"Memory\"" }.to_owned();
+        match *self {
+            Storage::Sort { method, on_disk, bytes } => {
+                vec![("Sort Method", format!("{method:?}")), ("Sort Space Used", kb(bytes)), ("Sort Space Type", place(on_disk))]
+            }
+            Storage::HashJoin { buckets, batches, memory } => vec![
+                ("Hash Buckets", buckets.to_string()),
+                ("Hash Batches", batches.to_string()),
+                ("Peak Memory Usage", kb(memory)),
+            ],
+            Storage::HashAggregate { batches, memory, disk } => {
+                vec![("HashAgg Batches", batches.to_string()), ("Peak Memory Usage", kb(memory)), ("Disk Usage", kb(disk))]
+            }
+            Storage::Rows { memory, disk } => {
+                vec![("Storage", place(disk > 0)), ("Maximum Storage", kb(memory.max(disk)))]
+            }
+        }
+    }
+}
