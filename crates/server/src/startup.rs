@@ -6,7 +6,7 @@ use std::time::Duration;
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{Catalog, Role, acl};
 use melba_protocol::startup::{NextStartup, unsupported_version};
-use melba_protocol::{ProtocolVersion, Startup, next_startup};
+use melba_protocol::{ProtocolVersion, Startup, StartupMessage, next_startup};
 use melba_sql::session::Session;
 use melba_sql::session::backends::{Addresses, Backend, ClientCertificate, Encryption, Exceeded, Limits, Peer, Wake};
 use melba_sql::session::client::Client;
@@ -144,18 +144,13 @@ pub(crate) fn read_request(
                 gss_decided = true;
                 (None, bytes)
             }
-            NextStartup::Packet(Startup::Message(message), bytes) => {
-                let (version, unknown) = message.negotiate()?;
-                let unknown: Vec<String> = unknown.into_iter().map(str::to_owned).collect();
-                let request = read_parameters(message.parameters(), version)?;
-                (Some((request, message.requested, unknown)), bytes)
-            }
+            NextStartup::Packet(Startup::Message(message), bytes) => (Some(negotiate(&message)?), bytes),
         };
         connection.consume(bytes);
         match request {
             None => connection.send_raw(b"N")?,
-            Some((request, requested, unknown)) => {
-                if request.version != requested || !unknown.is_empty() {
+            Some((request, differences)) => {
+                if let Some(unknown) = differences {
                     let unknown: Vec<&str> = unknown.iter().map(String::as_str).collect();
                     connection.output().negotiate_protocol_version(request.version, &unknown);
                 }
@@ -163,6 +158,14 @@ pub(crate) fn read_request(
             }
         }
     }
+}
+
+/// What the client asks for, and if that is not quite what it gets: the options that are unknown here.
+fn negotiate(message: &StartupMessage<'_>) -> Result<(Request, Option<Vec<String>>)> {
+    let (version, unknown) = message.negotiate()?;
+    let request = read_parameters(message.parameters(), version)?;
+    let differs = version != message.requested || !unknown.is_empty();
+    Ok((request, differs.then(|| unknown.into_iter().map(str::to_owned).collect())))
 }
 
 /// The record type of a TLS handshake.

@@ -11,10 +11,11 @@ use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf::{CopyStmt, node::Node as N};
 
 use super::{CopyFormat, CopyFrom, CopyOptions, CopyTo};
+use crate::created_file;
 use crate::ddl::Ddl;
 use crate::ddl::nodes::strings;
+use crate::session::permissions;
 use crate::session::portal::{CopyIn, CopyOut, Outcome};
-use crate::session::{permissions, server_files};
 use melba_analyze::ExprKind;
 use melba_expression::{Evaluation, NoSubPlans};
 use melba_expression::{Expression, compile_for_table};
@@ -234,7 +235,7 @@ fn copy_to(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<O
     if !s.filename.starts_with('/') {
         bail!(INVALID_NAME, "relative path not allowed for COPY to file");
     }
-    let file = server_files::create(s.filename.as_ref()).map_err(|e| file_error(&s.filename, "writing", &e))?;
+    let file = created_file::create(s.filename.as_ref()).map_err(|e| file_error(&s.filename, "writing", &e))?;
     let mut file = BufWriter::new(file);
     let mut row = Vec::new();
     while copy.next(&mut row)? {

@@ -9,6 +9,7 @@ use melba_types::{Datum, DbError, Oid, Result, bail, err};
 
 use super::context::StatementContext;
 use super::server_files;
+use crate::created_file;
 use melba_largeobject::{Access, Descriptor, EXTENT_BYTES, Sight, Trees, method_of_setting};
 
 /// Bits of a mode.
@@ -244,7 +245,7 @@ impl StatementContext {
         let size = self.with_objects(|lo| self.open_checked(lo, sight, oid, &[acl::SELECT]))?;
         let failed = |doing: &str, e| server_files::error(&format!("could not {doing} server file \"{name}\""), &e);
         let path = server_files::resolve(self, name);
-        let mut file = server_files::create(&path).map_err(|e| failed("create", e))?;
+        let mut file = created_file::create(&path).map_err(|e| failed("create", e))?;
         let mut offset = 0;
         while offset < size {
             self.session.interrupt.check()?;

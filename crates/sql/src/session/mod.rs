@@ -34,7 +34,7 @@ pub mod portal;
 mod prepared;
 mod routine;
 mod run;
-pub(crate) mod server_files;
+mod server_files;
 mod server_settings;
 mod set;
 pub mod setting_check;
