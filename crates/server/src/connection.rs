@@ -447,6 +447,7 @@ impl Connection {
         self.prepare_end(error);
         // The client may be gone already, which is as well.
         let _ = self.flush();
+        self.say_end();
     }
 
     /// The same, but leaves the error to be sent as an answer.

@@ -167,6 +167,27 @@ fn roles_that_do_not_exist_look_like_others() {
     assert_ne!(challenge(&guarded, "nobody"), challenge(&guarded, "nobody else"));
 }
 
+/// What others do is shown to members of their roles, and to who may read all statistics.
+#[test]
+fn sessions_of_others_are_not_shown() {
+    let guarded = Guarded::start("host all all all trust", "", &[]);
+    guarded.run("create role ann login; create role bob login; create role reader login in role pg_read_all_stats");
+    guarded.run("create role ally login in role bob");
+    let mut bob = guarded.connect("bob", "").expect("bob is let in");
+    bob.batch_execute("select 'a secret of bob''s'").expect("runs");
+    let shown = |user: &str| {
+        let mut client = guarded.connect(user, "").expect("is let in");
+        let row = client.query_one("select query, state, client_port is null from pg_stat_activity where usename = 'bob'", &[]);
+        let row = row.expect("one session");
+        (row.get::<_, String>(0), row.get::<_, Option<String>>(1), row.get::<_, bool>(2))
+    };
+    let hidden = ("<insufficient privilege>".to_owned(), None, true);
+    assert_eq!(shown("ann"), hidden);
+    for user in ["ally", "reader", "postgres"] {
+        assert_eq!(shown(user), ("select 'a secret of bob''s'".to_owned(), Some("idle".to_owned()), false), "{user}");
+    }
+}
+
 #[test]
 fn whoever_fails_waits_and_whoever_is_silent_is_sent_away() {
     let settings = [("auth_delay.milliseconds", "700"), ("authentication_timeout", "1")];

@@ -63,9 +63,10 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// The values of an enum.
+    /// The values of an enum, of which one may be empty.
     pub fn options(&self) -> impl Iterator<Item = &'static str> + use<> {
-        self.options.split(',').filter(|o| !o.is_empty())
+        let options = Some(self.options).filter(|options| !options.is_empty());
+        options.into_iter().flat_map(|options| options.split(','))
     }
 
     /// Changes are reported to the client as ParameterStatus.

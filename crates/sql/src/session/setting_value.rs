@@ -105,10 +105,6 @@ fn parse_enum(definition: &Definition, text: &str) -> Result<Value> {
     if let Some(option) = definition.options().find(|o| o.eq_ignore_ascii_case(text)) {
         return Ok(Value::Text(option.into()));
     }
-    // ssl_max_protocol_version: no limit.
-    if text.is_empty() && definition.default.is_empty() {
-        return Ok(Value::Text("".into()));
-    }
     let has = |name| definition.options().any(|o| o == name);
     if has("on")
         && has("off")

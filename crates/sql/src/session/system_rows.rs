@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::Storage;
+use melba_catalog::privileges::RoleUse;
 use melba_engine::LockTag;
 use melba_types::inet::Inet;
 use melba_types::numeric::Numeric;
@@ -152,6 +153,12 @@ impl StatementContext {
         locks.iter().map(row).collect()
     }
 
+    /// Whether this user may see what sessions of a role do.
+    fn sees_activity_of(&self, role: Oid) -> bool {
+        const READ_ALL_STATS: Oid = Oid(3375);
+        [role, READ_ALL_STATS].iter().any(|wanted| self.catalog.has_role(self.user.oid, *wanted, RoleUse::Inherit))
+    }
+
     /// datid, pid, usesysid, application_name, state, query, wait_event_type, wait_event, xact_start, query_start,
     /// backend_start, state_change, client_addr, client_hostname, client_port, backend_xid, backend_xmin, backend_type,
     /// ssl, sslversion, sslcipher, sslbits, ssl_client_dn, ssl_client_serial, ssl_issuer_dn, and six columns about GSSAPI and
@@ -170,6 +177,10 @@ impl StatementContext {
             row[1] = Datum::Int4(backend.pid);
             row[2] = Datum::Oid(self.catalog.role_by_name(&peer.user).map_or(Oid::INVALID, |r| r.oid).0);
             row[3] = Datum::text(peer.application_name);
+            if !self.sees_activity_of(backend.role) {
+                row[5] = Datum::text("<insufficient privilege>");
+                return row;
+            }
             row[4] = Datum::text(if activity.is_active() { "active" } else { "idle" });
             row[5] = Datum::text(activity.query());
             if activity.query_start() != 0 {
@@ -196,6 +207,8 @@ impl StatementContext {
                     row[24] = Datum::text(client.issuer.clone());
                 }
             }
+            // GSSAPI: neither authenticated nor encrypted, no credentials delegated.
+            (row[25], row[27], row[28]) = (Datum::Bool(false), Datum::Bool(false), Datum::Bool(false));
             row
         };
         backends.iter().filter(|b| wanted.is_none_or(|pid| pid == b.pid)).map(row).collect()
