@@ -366,7 +366,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes the values of a table dense that wait for it (VACUUM); merges would come to it when there is time.
+    /// Makes the values of a table dense that wait for it, and packs its indexes (VACUUM); merges would come to it when there is time.
     pub fn condense(&self, table: TreeId) -> Result<()> {
         let Ok(tree) = self.shared.tree(table.toast()) else { return Ok(()) };
         let table = self.shared.tree(table)?;
@@ -374,8 +374,9 @@ impl Engine {
             self.checkpoint()?;
         }
         let mut merging = self.shared.merging.lock();
-        for tree in [&tree, &table] {
-            while self.shared.merge_if_due(tree, &mut merging.merges, Eagerness::Everything)? {}
+        let of_table = self.shared.all_trees().into_iter().filter(|other| other.table == table.id);
+        for tree in of_table.chain([Arc::clone(&tree)]) {
+            while self.shared.merge_if_due(&tree, &mut merging.merges, Eagerness::Everything)? {}
         }
         drop(merging);
         self.shared.remove_trash();

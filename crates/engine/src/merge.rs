@@ -124,7 +124,11 @@ impl Shared {
         let known = self.manifest.lock().state().segments.get(&tree.id).cloned().unwrap_or_default();
         let runs = Arc::clone(&levels.read().runs);
         let runs = settled(&runs, &known);
-        let candidates = merges.candidates(runs);
+        let mut candidates = merges.candidates(runs);
+        if tree.as_index().is_some() && (eagerness == Eagerness::Busy || !self.is_dense(tree.table)) {
+            // Entries are packed when there is time, and for tables that are to be small.
+            candidates.iter_mut().for_each(|candidate| candidate.waiting_bytes = 0);
+        }
         let shape = Shape::new(&candidates);
         let oldest = self.snapshots.compute_oldest();
         let raw_bytes: u64 = candidates.iter().map(|c| c.raw_bytes).sum();
@@ -145,6 +149,11 @@ impl Shared {
         self.files.sync_names().map_err(|e| self.poison(e))?;
         self.install_merge(tree, merges, levels, &job, outputs)?;
         Ok(Outcome::Rewritten)
+    }
+
+    /// Whether a table has columns whose values are to become dense.
+    fn is_dense(&self, table: TreeId) -> bool {
+        self.tree(table).is_ok_and(|table| table.dense_columns.load(Ordering::Relaxed) != 0)
     }
 
     /// Puts the outputs in place, and removes what has become superfluous with them.
@@ -253,6 +262,9 @@ impl Shared {
     fn merge_index(&self, tree: &Tree, job: &Job<KeySegmentReader>) -> Result<Vec<Arc<Run<KeySegmentReader>>>> {
         let keep = Keep::new(self.snapshots.in_use());
         let mut output = IndexOutput::new(&self.files, tree.is_synced(), job.output_bytes);
+        if self.is_dense(tree.table) || job.inputs.iter().any(|run| run.reader.meta().packed) {
+            output = output.packed();
+        }
         let readers = job.inputs.iter().map(|r| Arc::clone(&r.reader));
         let mut inputs: Inputs<KeyCursor> = Inputs::new(readers, &job.from, 0);
         let mut key = Vec::new();
@@ -435,7 +447,7 @@ impl Described for KeySegmentReader {
             raw_bytes: meta.raw_bytes,
             rows: meta.entries,
             held: meta.tombstones,
-            waiting_bytes: 0,
+            waiting_bytes: if meta.packed { 0 } else { meta.stored_bytes },
             dense_bytes: 0,
             csn_max: meta.csn_max,
             first: meta.key_min.clone(),

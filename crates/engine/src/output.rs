@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use melba_segment::{
-    DenseOptions, EncoderPool, Finishing, Hooks, KeyOptions, KeySegmentWriter, TableOptions, TableSegmentWriter,
+    Codec, DenseOptions, EncoderPool, Finishing, Hooks, KeyOptions, KeySegmentWriter, TableOptions, TableSegmentWriter,
 };
 use melba_types::row::{Field, RowLayout};
 use melba_types::{Batch, Bitmap, Column, ColumnData, Csn, Datum, Kind, RowId};
@@ -15,6 +15,8 @@ use crate::manifest::SegmentFile;
 use crate::memory::{Held, QueryMemory};
 use crate::wait::{about_to_start_thread, about_to_wait};
 
+/// Of the blocks of indexes that are to be small.
+const PACKED_CODEC: Codec = Codec::Zstd(3);
 /// Rows handed to a segment writer at a time.
 const BATCH_ROWS: usize = 2048;
 const BATCH_BYTES: usize = 4 << 20;
@@ -344,6 +346,7 @@ fn datum_bytes(value: &Datum) -> usize {
 /// Writes index entries into segments.
 pub(crate) struct IndexOutput {
     files: Arc<Files>,
+    options: KeyOptions,
     /// Raw bytes after which another segment is begun, which take about half as many in the file.
     segment_bytes: usize,
     synced: bool,
@@ -359,6 +362,7 @@ impl IndexOutput {
     pub fn new(files: &Arc<Files>, synced: bool, segment_bytes: usize) -> IndexOutput {
         IndexOutput {
             files: Arc::clone(files),
+            options: KeyOptions::default(),
             synced,
             segment_bytes,
             writer: None,
@@ -366,6 +370,12 @@ impl IndexOutput {
             entries: 0,
             last: Vec::new(),
         }
+    }
+
+    /// Compresses the blocks: for indexes of dense tables, which are to be small rather than written fast.
+    pub fn packed(mut self) -> IndexOutput {
+        self.options.codec = PACKED_CODEC;
+        self
     }
 
     /// Adds a version of an entry.
@@ -376,8 +386,7 @@ impl IndexOutput {
         }
         if self.writer.is_none() {
             let file = self.files.next_file();
-            let options = KeyOptions::default();
-            let writer = KeySegmentWriter::create(self.files.writable(self.synced), &segment_name(file), &options)?;
+            let writer = KeySegmentWriter::create(self.files.writable(self.synced), &segment_name(file), &self.options)?;
             self.writer = Some((file, writer));
         }
         if let Some((_, writer)) = &mut self.writer {

@@ -3,7 +3,10 @@
 //! ```text
 //! entries, tombstones, raw bytes, csn min, max varint | key min | key max | blocks varint | block ...
 //! block    shared varint | rest of the separator (length, bytes) | length varint | [filter length varint]
+//! packed u8 (1: the blocks are compressed)
 //! ```
+//!
+//! A file of version 2 ends with the blocks.
 //!
 //! A filter follows every `PARTITION_BLOCKS`-th block and the last one, in the file and here.
 
@@ -16,6 +19,9 @@ use crate::frame::{FRAME_BYTES, HEADER_BYTES};
 
 /// Key blocks that share one filter: with 8 KB blocks some tens of thousands of keys, a filter of some tens of KB.
 pub(crate) const PARTITION_BLOCKS: usize = 32;
+
+/// The version whose footers say whether blocks are compressed.
+const VERSION_WITH_PACKED: u32 = 3;
 
 /// Everything the footer holds.
 #[derive(Debug, Default, PartialEq)]
@@ -56,11 +62,12 @@ impl KeyDirectory {
             }
             before = separator;
         }
+        out.push(u8::from(meta.packed));
         out
     }
 
-    /// Parses a footer whose blocks must end at `blocks_end`.
-    pub fn decode(bytes: &[u8], blocks_end: u64) -> Option<KeyDirectory> {
+    /// Parses a footer of a format version, whose blocks must end at `blocks_end`.
+    pub fn decode(bytes: &[u8], version: u32, blocks_end: u64) -> Option<KeyDirectory> {
         let mut r = ByteReader::new(bytes);
         let mut meta = KeySegmentMeta {
             entries: r.varint()?,
@@ -98,6 +105,9 @@ impl KeyDirectory {
             if ends_partition(i, blocks) {
                 directory.filters.push(extent(&mut r)?);
             }
+        }
+        if version >= VERSION_WITH_PACKED {
+            directory.meta.packed = r.u8()? != 0;
         }
         (r.remaining() == 0 && offset == blocks_end).then_some(directory)
     }

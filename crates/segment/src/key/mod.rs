@@ -57,6 +57,8 @@ pub struct KeySegmentMeta {
     pub key_max: Vec<u8>,
     pub csn_min: Csn,
     pub csn_max: Csn,
+    /// Its blocks are compressed.
+    pub packed: bool,
     /// Checksum of the directory, which names every block: tells two files apart.
     pub footer_crc: u32,
 }

@@ -40,7 +40,7 @@ impl KeySegmentReader {
         assigned: Csn,
     ) -> Result<Arc<KeySegmentReader>> {
         let (frames, footer) = FrameReader::open(directory, name, &KEY_MAGIC)?;
-        let decoded = KeyDirectory::decode(&footer, frames.blocks_end());
+        let decoded = KeyDirectory::decode(&footer, frames.version, frames.blocks_end());
         let mut directory = decoded.ok_or_else(|| frames.corrupt(BlockName::Footer, "not a key directory"))?;
         directory.meta.stored_bytes = frames.file_bytes;
         directory.meta.footer_crc = frames.footer_crc;

@@ -119,6 +119,7 @@ impl KeySegmentWriter {
             self.flush_filter()?;
         }
         self.directory.meta.key_max = self.last_key;
+        self.directory.meta.packed = self.options.codec != Codec::None;
         let footer = self.directory.encode();
         let (stored_bytes, footer_crc) = self.frames.finish(&footer, &KEY_MAGIC)?;
         Ok(KeySegmentMeta { stored_bytes, footer_crc, ..self.directory.meta })

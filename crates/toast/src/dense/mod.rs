@@ -48,7 +48,7 @@ pub enum Effort {
     Low,
     /// About 30 MB/s of raw bytes a core.
     Normal,
-    /// As `Normal`, but some 3 MB/s where a sample of the blocks becomes smaller by a fiftieth.
+    /// As `Normal`, but some 2 to 8 MB/s where a sample of the blocks becomes smaller by a fiftieth.
     High,
 }
 
@@ -58,7 +58,7 @@ impl Effort {
         match self {
             Effort::Low => 9,
             Effort::Normal => 12,
-            Effort::High => 16,
+            Effort::High => 17,
         }
     }
 }

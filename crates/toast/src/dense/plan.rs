@@ -13,6 +13,10 @@ const CHUNK_BITS: std::ops::RangeInclusive<u32> = 6..=12;
 const SHORT_CHUNK_BITS: u32 = 4;
 /// Values that are shorter on average stay in the order of their rows: many share a block anyhow, and scans like it.
 const SHORT_BYTES: u64 = 2048;
+/// The reference of short values: what they share is soon told, and a longer one costs more in distances than it saves.
+const SHORT_REFERENCE_BYTES_MAX: usize = 256 << 10;
+/// Their blocks, in halves of other values' blocks: literals, which make most of them, are decoded fastest.
+const SHORT_BLOCK_HALVES: usize = 3;
 /// Blocks that are compressed beforehand, to see what pays.
 const SAMPLES: usize = 8;
 /// A slower level must bring the blocks to this share, in thousandths.
@@ -44,10 +48,13 @@ impl Plan {
         let is_short = dense_bytes < SHORT_BYTES * dense.len() as u64;
         let least = if is_short { SHORT_CHUNK_BITS } else { *CHUNK_BITS.start() };
         let bits = (dense_bytes / CHUNKS_MAX).checked_ilog2().map_or(least, |log| (log + 1).clamp(least, *CHUNK_BITS.end()));
+        // Of short values a part is looked at, for larger chunks would find nothing in them.
+        let (bits, every) = if is_short { (least, (dense_bytes >> least) / CHUNKS_MAX + 1) } else { (bits, 1) };
+        let looked_at: Vec<u32> = dense.iter().copied().step_by(every as usize).collect();
         let mut all = AllChunks::default();
         let mut sketches = Vec::new();
         let mut reader = spool.reader();
-        for value in &dense {
+        for value in &looked_at {
             let start = all.chunks.len();
             chunks::cut(reader.get(*value as usize)?, bits, &mut all.chunks);
             all.ends.push(all.chunks.len() as u32);
@@ -58,12 +65,17 @@ impl Plan {
         let order: Vec<u32> =
             if is_short { dense.clone() } else { by_similarity(&sketches).iter().map(|at| dense[*at as usize]).collect() };
         let mut reference = vec![0];
-        for piece in choose(&all, options.reference_bytes_max) {
-            let value = reader.get(dense[piece.value as usize] as usize)?;
+        let (mut reference_bytes, mut block_bytes) = (options.reference_bytes_max, options.block_bytes);
+        if is_short {
+            reference_bytes = reference_bytes.min(SHORT_REFERENCE_BYTES_MAX);
+            block_bytes = block_bytes * SHORT_BLOCK_HALVES / 2;
+        }
+        for piece in choose(&all, reference_bytes) {
+            let value = reader.get(looked_at[piece.value as usize] as usize)?;
             reference.extend_from_slice(&value[piece.from as usize..piece.to as usize]);
         }
         drop(all);
-        let mut blocks = in_blocks(spool, &order, options.block_bytes, Treatment::Dense);
+        let mut blocks = in_blocks(spool, &order, block_bytes, Treatment::Dense);
         let as_is: Vec<u32> = (0..spool.len() as u32).filter(|v| spool.treatment(*v as usize) == Treatment::AsIs).collect();
         let mut plan = Plan { reference, blocks: Vec::new(), effort: options.effort };
         plan.decide(spool, &blocks)?;
