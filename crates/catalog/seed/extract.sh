@@ -3,6 +3,7 @@
 # a header line) per system relation. Usage: PGHOST=... PGPORT=... PGUSER=postgres crates/catalog/seed/extract.sh
 #
 # The database asked must be freshly created from template0. Function bodies, comments and view texts are not taken.
+# Rows of Melba's own objects, whose OIDs PostgreSQL leaves to forks (9950 to 9999), must be put back afterwards: `git diff` shows them.
 set -euo pipefail
 cd "$(dirname "$0")"
 database=${PGDATABASE:-melba_seed}

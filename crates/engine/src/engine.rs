@@ -59,6 +59,10 @@ pub struct EngineOptions {
     pub segment_bytes: usize,
     /// Segments and temporary files that are kept open at a time, beside the few other files.
     pub open_files_max: usize,
+    /// Values of dense columns stay as they came when making them dense saves less than so many bytes a second.
+    pub dense_gain_min_bytes: u64,
+    /// How long reading a value of a dense block may take: sets the blocks' size.
+    pub dense_read_budget: Duration,
 }
 
 /// What a merge holds of a column of an input, about.
@@ -68,6 +72,8 @@ const MERGE_FAN_IN: (usize, usize) = (8, 32);
 /// The least and the most bytes that a merge decodes of an input at a time.
 const MERGE_PIECE_BYTES: (usize, usize) = (32 << 10, 1 << 20);
 
+/// What is decoded of a dense block in a microsecond: half of what the slowest collection of docs/design/dense.md took.
+const DENSE_BYTES_A_MICROSECOND: usize = 1280;
 /// With less memory the tables of the slower compressors would take too much of it.
 const DENSE_MEMORY_MIN: usize = 512 << 20;
 /// Frames of a dense segment, compressed by lz4: several hundred megabytes of values.
@@ -86,6 +92,8 @@ impl Default for EngineOptions {
             bulk_rows_min: 8192,
             segment_bytes: 32 << 20,
             open_files_max: 512,
+            dense_gain_min_bytes: 64 << 10,
+            dense_read_budget: Duration::from_micros(200),
         }
     }
 }
@@ -128,7 +136,9 @@ impl EngineOptions {
         let effort = if memory < DENSE_MEMORY_MIN { Effort::Low } else { effort };
         // A sixth of what a shard of the cache holds: references of several segments are there.
         let reference_bytes_max = (self.cache_bytes() / 96).min(DenseOptions::default().reference_bytes_max);
-        let options = DenseOptions { reference_bytes_max, effort, ..DenseOptions::default() };
+        let budget = (self.dense_read_budget.as_micros() as usize).clamp(1, 10_000);
+        let block_bytes = budget * DENSE_BYTES_A_MICROSECOND;
+        let options = DenseOptions { reference_bytes_max, block_bytes, effort };
         Density { options, spool_bytes: (memory / 16).min(DENSE_SPOOL_BYTES_MAX).max(1) }
     }
 

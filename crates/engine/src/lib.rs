@@ -15,6 +15,7 @@ mod batch;
 mod bulk;
 mod chain;
 mod commit;
+mod density;
 mod engine;
 mod entry_merge;
 mod entry_sort;
@@ -61,6 +62,7 @@ mod tests;
 use std::sync::Arc;
 
 pub use commit::Durability;
+pub use density::DenseStatistics;
 pub use engine::{BackgroundStep, Engine, EngineOptions};
 pub use error::{EngineError, Result};
 pub use index_build::{Duplicate, IndexBuilder};

@@ -129,6 +129,9 @@ impl Shared {
             // Entries are packed when there is time, and for tables that are to be small.
             candidates.iter_mut().for_each(|candidate| candidate.waiting_bytes = 0);
         }
+        if eagerness != Eagerness::Everything && self.leaves_waiting(tree) {
+            candidates.iter_mut().for_each(|candidate| candidate.waiting_bytes = 0);
+        }
         let shape = Shape::new(&candidates);
         let oldest = self.snapshots.compute_oldest();
         let raw_bytes: u64 = candidates.iter().map(|c| c.raw_bytes).sum();
@@ -145,7 +148,14 @@ impl Shared {
             return Ok(if waits { Outcome::Waiting } else { Outcome::Nothing });
         };
         let job = Job::new(plan, &candidates, runs, aim);
+        let start = self.clock().monotonic();
         let outputs = write(&job)?;
+        let (before, after) = (Bytes::of(&job.inputs), Bytes::of(&outputs));
+        if tree.as_table().is_some() && before.waiting > after.waiting {
+            let time = self.clock().monotonic().saturating_sub(start);
+            let waiting = before.waiting - after.waiting;
+            tree.dense_work.note(waiting, before.stored, after.stored, time, self.options.dense_gain_min_bytes);
+        }
         self.files.sync_names().map_err(|e| self.poison(e))?;
         self.install_merge(tree, merges, levels, &job, outputs)?;
         Ok(Outcome::Rewritten)
@@ -290,6 +300,19 @@ impl Shared {
                 output.push(&key, *csn, *dead)?;
             }
         }
+    }
+}
+
+/// Bytes of some runs, and those in them that wait to become dense.
+struct Bytes {
+    stored: u64,
+    waiting: u64,
+}
+
+impl Bytes {
+    fn of<R: Described>(runs: &[Arc<Run<R>>]) -> Bytes {
+        let described: Vec<Candidate> = runs.iter().map(|run| run.reader.describe()).collect();
+        Bytes { stored: described.iter().map(|c| c.bytes).sum(), waiting: described.iter().map(|c| c.waiting_bytes).sum() }
     }
 }
 

@@ -3,6 +3,7 @@
 use melba_types::row::RowLayout;
 use melba_types::{Kind, RowId, TreeId};
 
+use crate::density::DenseWork;
 use crate::error::{EngineError, Result};
 use crate::levels::{IndexLevels, Levels, TableLevels};
 use crate::manifest::SegmentFile;
@@ -79,6 +80,7 @@ pub(crate) struct Tree {
     pub above_bytes: AtomicU64,
     /// The first 64 columns whose values are to become dense, as bits: what the last statement that wrote to the table said.
     pub dense_columns: AtomicU64,
+    pub dense_work: DenseWork,
     is_damaged: AtomicBool,
     damage: Mutex<Damage>,
 }
@@ -116,6 +118,7 @@ impl Tree {
             bottom_bytes: AtomicU64::new(0),
             above_bytes: AtomicU64::new(0),
             dense_columns: AtomicU64::new(0),
+            dense_work: DenseWork::default(),
             is_damaged: AtomicBool::new(false),
             damage: Mutex::default(),
         }

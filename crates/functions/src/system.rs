@@ -17,6 +17,7 @@ from_session!(
     "pg_lock_status",
     "pg_stat_get_activity",
     "pg_cursor",
+    "melba_get_compression_stats",
     "pg_prepared_statement",
     "pg_available_extensions",
     "pg_available_extension_versions"

@@ -25,6 +25,7 @@ use melba_types::{Bitmap, Column, Csn, RowId};
 pub use group::GroupReader;
 pub use pool::{EncoderPool, Hooks};
 pub use reader::TableSegmentReader;
+pub use section::SectionSummary;
 pub use writer::{Finishing, TableSegmentWriter, null_batch};
 
 use crate::frame::Codec;

@@ -33,7 +33,7 @@ pub struct TableSegmentReader {
     assigned: Csn,
     summaries: Vec<RowGroup>,
     chunks: Vec<Vec<Chunk>>,
-    sections: Vec<Section>,
+    pub(super) sections: Vec<Section>,
     /// The number of each row group's first row among all of the segment's.
     starts: Vec<usize>,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use melba_types::{Bitmap, ByteStrings};
 
 use super::TableSegmentReader;
-use super::directory::Section;
+use super::directory::{Blocks, Section};
 use crate::block::{Block, BlockKind};
 use crate::cache::BlockRef;
 use crate::encoding::strings::StringBlock;
@@ -40,7 +40,44 @@ impl Section {
     }
 }
 
+/// What a segment has of a dense column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SectionSummary {
+    pub column: usize,
+    pub values: u64,
+    /// Bytes of the values.
+    pub raw_bytes: u64,
+    /// Bytes of the section in the file.
+    pub stored_bytes: u64,
+    /// Bytes of its reference in the file.
+    pub reference_bytes: u64,
+    /// Blocks of values.
+    pub blocks: usize,
+}
+
 impl TableSegmentReader {
+    /// The dense sections.
+    pub fn sections(&self) -> impl Iterator<Item = SectionSummary> {
+        let bytes = |blocks: &Blocks| blocks.ends.last().copied().unwrap_or(0);
+        self.sections.iter().map(move |section| SectionSummary {
+            column: section.column,
+            values: section.firsts.last().copied().unwrap_or(0).into(),
+            raw_bytes: section.raw_bytes,
+            stored_bytes: bytes(&section.reference) + bytes(&section.ordinals) + bytes(&section.blocks),
+            reference_bytes: bytes(&section.reference),
+            blocks: section.blocks.ends.len(),
+        })
+    }
+
+    /// Reads and decodes a block of a column's section past the cache: what reading one of its values takes, if only the reference is
+    /// cached. Nothing happens when there is no such block.
+    pub fn decode_section_block(&self, column: usize, block: usize) -> Result<()> {
+        match self.sections.iter().find(|section| section.column == column) {
+            Some(section) if block < section.blocks.ends.len() => self.dense_block(section, block, false).map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// Calls `each` with a row's value and whether it is not in stored form; `None` when it is null.
     pub(super) fn with_dense<T>(&self, section: &Section, row: usize, each: impl FnOnce(&[u8], bool) -> T) -> Result<Option<T>> {
         let (shift, number) = (section.ordinals.shift, row >> section.ordinals.shift);

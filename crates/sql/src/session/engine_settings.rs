@@ -17,6 +17,8 @@ pub fn engine_options(settings: &Settings) -> EngineOptions {
         fsync: settings.get("fsync").as_bool(),
         wal_writer_delay: Duration::from_millis(number("wal_writer_delay").max(1)),
         wal_writer_flush_after_bytes: number("wal_writer_flush_after") * BLOCK_BYTES,
+        dense_gain_min_bytes: number("dense_gain_min") << 10,
+        dense_read_budget: Duration::from_micros((settings.get("dense_read_budget").as_real() * 1000.0) as u64),
         ..EngineOptions::default()
     }
 }

@@ -1,12 +1,14 @@
 //! The statistics functions behind pg_stat_wal and pg_stat_io, and what pg_class says of sizes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use melba_catalog::relations::{LiveInfo, RelationEstimate};
 use melba_catalog::{Relation, Storage};
-use melba_engine::{Engine, Written};
+use melba_engine::{DenseStatistics, Engine, Written};
+use melba_toast::Method;
 use melba_types::numeric::Numeric;
-use melba_types::{Datum, Oid, Record, oids};
+use melba_types::{Datum, Oid, Record, Result, oids};
 
 use super::context::StatementContext;
 
@@ -44,6 +46,60 @@ impl StatementContext {
             row
         };
         vec![row("client backend", statistics.by_clients), row("walwriter", statistics.in_background)]
+    }
+}
+
+/// The columns of `melba_compression_stats` that tell how values are stored.
+const METHODS: [&str; 3] = ["dense", "lz4,dense", "lz4"];
+
+impl StatementContext {
+    /// melba_get_compression_stats: relid, schemaname, relname, attname, place, values, raw_bytes, stored_bytes, reference_bytes,
+    /// waiting_bytes, blocks, methods, read_mean, read_p99 (microseconds), cpu_time (seconds), governor. A row for each dense column of a
+    /// table, and one for its values out of line, whose column is told when there is only one dense column.
+    pub(super) fn compression_rows(&self) -> Result<Vec<Vec<Datum>>> {
+        let mut rows = Vec::new();
+        for relation in self.catalog.user_relations() {
+            let Storage::Tree(tree) = relation.storage else { continue };
+            for (place, tree) in [("row", tree), ("toast", tree.toast())] {
+                // Without values that may be long there is no toast tree; another session may drop the table.
+                let Ok(all) = self.session.instance.cluster.engine.dense_statistics(tree) else { continue };
+                rows.extend(all.iter().map(|statistics| self.compression_row(relation, place, statistics)));
+            }
+        }
+        Ok(rows)
+    }
+
+    fn compression_row(&self, relation: &Relation, place: &'static str, s: &DenseStatistics) -> Vec<Datum> {
+        let mut dense = relation.columns.iter().filter(|c| !c.dropped && c.compression == Method::Dense.letter());
+        let column = match (place, s.column) {
+            ("row", Some(at)) => relation.columns.get(at),
+            _ => dense.next().filter(|_| dense.next().is_none()),
+        };
+        let schema = self.catalog.namespace(relation.namespace).map_or(Datum::Null, |n| Datum::text(&*n.name));
+        let number = |n: u64| Datum::Int8(n as i64);
+        let micros = |time: Duration| if s.blocks == 0 { Datum::Null } else { Datum::Float8(time.as_nanos() as f64 / 1000.0) };
+        vec![
+            Datum::Oid(relation.oid.0),
+            schema,
+            Datum::text(&*relation.name),
+            column.map_or(Datum::Null, |c| Datum::text(&*c.name)),
+            Datum::text(place),
+            number(s.values),
+            number(s.raw_bytes),
+            number(s.stored_bytes),
+            number(s.reference_bytes),
+            number(s.waiting_bytes),
+            number(s.blocks),
+            Datum::text(METHODS[usize::from(s.waiting_bytes > 0) + usize::from(s.blocks == 0)]),
+            micros(s.read_mean),
+            micros(s.read_p99),
+            Datum::Float8(s.merge_time.as_secs_f64()),
+            Datum::text(match (s.is_stopped, s.waiting_bytes) {
+                (true, _) => "stopped",
+                (false, 0) => "done",
+                (false, _) => "waiting",
+            }),
+        ]
     }
 }
 

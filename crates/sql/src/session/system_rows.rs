@@ -37,6 +37,7 @@ impl StatementContext {
                 Datum::text(PLPGSQL),
             ]]),
             "pg_cursor" => Ok(self.cursor_rows()),
+            "melba_get_compression_stats" => self.compression_rows(),
             "pg_prepared_statement" => Ok(self.prepared_rows()),
             "pg_stat_get_io" => Ok(self.io_rows()),
             "pg_stat_get_activity" => Ok(self.activity_rows(args)),
