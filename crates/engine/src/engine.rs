@@ -494,6 +494,15 @@ impl Engine {
         Some(ColumnEstimate::new(kind, chunks))
     }
 
+    /// Makes a damaged data directory openable that no engine has open, with what can still be read of it; answers what is lost.
+    /// It is changed: an overlay leaves the damaged files alone.
+    ///
+    /// # Errors
+    /// `Corrupt` when the beginning of the manifest cannot be read.
+    pub fn salvage(directory: &Arc<dyn Directory>) -> Result<Vec<String>> {
+        crate::salvage::salvage(directory)
+    }
+
     /// Checks a data directory that no engine has open: manifest, every block of every segment, and the log. Answers how many
     /// segments there are, and what is wrong.
     pub fn verify(directory: &Arc<dyn Directory>) -> Result<(usize, Vec<String>)> {

@@ -41,6 +41,7 @@ mod progress;
 mod recovery;
 mod replay;
 mod reserve;
+mod salvage;
 mod scan;
 mod sequence;
 mod serializable;

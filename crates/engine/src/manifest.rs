@@ -435,6 +435,20 @@ impl Manifest {
 
     /// Reads a directory's manifest without changing anything.
     pub fn read(directory: &dyn Directory) -> Result<ManifestState> {
+        match Manifest::read_beginning(directory)? {
+            (state, None) => Ok(state),
+            (_, Some(damage)) => Err(damage),
+        }
+    }
+
+    /// Puts a manifest that says this in the place of a directory's.
+    pub fn replace(directory: &dyn Directory, state: &ManifestState) -> Result<()> {
+        write_new(directory, state)?;
+        replace(directory)
+    }
+
+    /// The state as far as it can be read, and the damage that it ends at.
+    pub fn read_beginning(directory: &dyn Directory) -> Result<(ManifestState, Option<EngineError>)> {
         let io = |e| EngineError::io("read the manifest", e);
         let file = directory.open(NAME).map_err(io)?;
         let mut bytes = vec![0; file.len().map_err(io)? as usize];
@@ -454,11 +468,14 @@ impl Manifest {
             state.apply_record(&edits);
             at += length;
         }
-        if at == 0 || has_record(&bytes[at..]) {
-            let what = format!("the file \"{NAME}\" is damaged at offset {at}: not a whole record, and others follow");
-            return Err(EngineError::Corrupt { what });
+        let is_damaged = at == 0 || has_record(&bytes[at..]);
+        let damage = is_damaged.then(|| EngineError::Corrupt {
+            what: format!("the file \"{NAME}\" is damaged at offset {at}: not a whole record, and others follow"),
+        });
+        match damage {
+            Some(damage) if at == 0 => Err(damage),
+            damage => Ok((state, damage)),
         }
-        Ok(state)
     }
 
     pub fn state(&self) -> &ManifestState {

@@ -27,6 +27,7 @@ use crate::manifest::{Edit, SegmentFile};
 use crate::output::{IndexOutput, TableOutput};
 use crate::planted::{Plant, is_planted};
 use crate::swap::Swap;
+use crate::sync::atomic::Ordering;
 use crate::tree::{Tree, TreeData};
 use crate::versions::Keep;
 

@@ -9,6 +9,7 @@ use melba_vfs::Directory;
 use roaring::RoaringTreemap;
 
 use crate::batch;
+use crate::commit::Durability;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::levels::segment_name;
@@ -74,6 +75,25 @@ impl Engine {
             }
         }
         problems
+    }
+
+    /// Removes index entries of rows that are not there, which a salvage may leave; answers how many.
+    pub fn drop_dangling_entries(&self) -> Result<u64> {
+        let trees = self.shared.all_trees();
+        let t = self.begin(Isolation::RepeatableRead)?;
+        let mut dropped = 0;
+        for index in trees.iter().filter(|t| t.as_index().is_some() && !t.is_damaged()) {
+            let rows = self.live_rows(index.table)?;
+            let mut scan = t.index_scan(t.statement_view(), index.id, Bound::Unbounded, Bound::Unbounded, false)?;
+            while let Some((key, row)) = scan.next()? {
+                if !rows.contains(row.0) {
+                    t.index_delete(index.id, key, row)?;
+                    dropped += 1;
+                }
+            }
+        }
+        t.commit(Durability::Sync)?;
+        Ok(dropped)
     }
 
     fn live_rows(&self, table: TreeId) -> Result<RoaringTreemap> {

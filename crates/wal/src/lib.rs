@@ -18,6 +18,7 @@
 mod error;
 mod format;
 mod reader;
+mod salvage;
 mod writer;
 
 #[cfg(test)]
@@ -26,4 +27,5 @@ mod tests;
 pub use error::{Result, WalError};
 pub use format::{CSN_MAX, FILE_HEADER_BYTES, FORMAT_VERSION, RECORD_HEADER_BYTES, Record};
 pub use reader::{Belongs, Known, LogFiles, replay};
+pub use salvage::salvage;
 pub use writer::{Wal, WalOptions, WalStatistics, Written, WrittenBy, payload_crc};

@@ -10,8 +10,8 @@ use melba_vfs::{Directory, MemoryDirectory, OsClock};
 
 use crate::*;
 
-const TABLES: [TreeId; 2] = [TreeId(1), TreeId(2)];
-const INDEX: TreeId = TreeId(3);
+pub(super) const TABLES: [TreeId; 2] = [TreeId(1), TreeId(2)];
+pub(super) const INDEX: TreeId = TreeId(3);
 
 fn open(directory: &Arc<MemoryDirectory>) -> Result<Arc<Engine>> {
     let options = EngineOptions { memory_bytes: 1 << 20, wal_file_bytes: 4096, ..EngineOptions::default() };
@@ -23,7 +23,7 @@ fn row(n: u64) -> Vec<u8> {
 }
 
 /// Two tables and an index of the first, each in two segments; clean or with the last changes in the log only.
-fn fill(clean: bool) -> Arc<MemoryDirectory> {
+pub(super) fn fill(clean: bool) -> Arc<MemoryDirectory> {
     let directory = MemoryDirectory::new();
     let engine = open(&directory).expect("opens");
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
@@ -49,9 +49,9 @@ fn fill(clean: bool) -> Arc<MemoryDirectory> {
     directory
 }
 
-type Rows = BTreeMap<RowId, i64>;
+pub(super) type Rows = BTreeMap<RowId, i64>;
 
-fn table(engine: &Engine, tree: TreeId) -> Result<Rows> {
+pub(super) fn table(engine: &Engine, tree: TreeId) -> Result<Rows> {
     let t = engine.begin(Isolation::ReadCommitted)?;
     let mut scan = t.scan(t.statement_view(), tree, &[0, 1], &[], &[], None)?;
     let mut rows = Rows::new();
@@ -61,7 +61,7 @@ fn table(engine: &Engine, tree: TreeId) -> Result<Rows> {
     Ok(rows)
 }
 
-fn index(engine: &Engine) -> Result<Rows> {
+pub(super) fn index(engine: &Engine) -> Result<Rows> {
     let t = engine.begin(Isolation::ReadCommitted)?;
     let mut scan = t.index_scan(t.statement_view(), INDEX, Bound::Unbounded, Bound::Unbounded, false)?;
     let mut rows = Rows::new();
@@ -71,7 +71,7 @@ fn index(engine: &Engine) -> Result<Rows> {
     Ok(rows)
 }
 
-fn expected() -> Rows {
+pub(super) fn expected() -> Rows {
     (0..120).map(|n| (RowId(n + 1), n as i64)).collect()
 }
 
@@ -83,7 +83,11 @@ fn names(e: &EngineError, file: &str) {
 }
 
 fn problems(directory: &Arc<MemoryDirectory>) -> Vec<String> {
-    Engine::verify(&(Arc::clone(directory) as Arc<dyn Directory>)).expect("reads").1
+    problems_of(&(Arc::clone(directory) as Arc<dyn Directory>))
+}
+
+pub(super) fn problems_of(directory: &Arc<dyn Directory>) -> Vec<String> {
+    Engine::verify(directory).expect("reads").1
 }
 
 #[test]

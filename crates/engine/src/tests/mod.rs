@@ -14,6 +14,7 @@ mod load;
 mod misplaced;
 mod model;
 mod panics;
+mod salvage;
 mod space;
 mod spill;
 mod threads;
