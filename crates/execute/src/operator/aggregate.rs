@@ -4,6 +4,7 @@
 //! not have are split into files by their key, and each file is a later pass. So all rows of a group are in one pass, in their
 //! order.
 
+mod by_group;
 mod input;
 mod pass;
 

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use melba_engine::ZoneOp;
-use melba_types::{Batch, Column, Datum, Kind, Oid, Result, RowId};
+use melba_types::{Batch, Column, Datum, Kind, Result, RowId};
 
 use super::pending::{Pending, batch_of, give};
 use super::table_scan;

@@ -54,13 +54,15 @@ impl Arguments {
         Ok(Arguments { columns, keep, order })
     }
 
-    /// The rows that the aggregate takes.
-    pub fn rows(&self, spec: &AggregateSpec, rows: usize) -> Vec<u32> {
-        let taken = |row: &u32| {
-            let row = *row as usize;
-            self.keep.as_ref().is_none_or(|k| k[row]) && !(spec.strict && self.columns.iter().any(|c| c.is_null(row)))
-        };
-        (0..rows as u32).filter(taken).collect()
+    /// Whether the aggregate takes every row.
+    pub fn takes_all(&self, spec: &AggregateSpec) -> bool {
+        self.keep.is_none() && !(spec.strict && self.columns.iter().any(may_have_nulls))
+    }
+
+    /// Whether the aggregate takes a row.
+    pub fn takes(&self, spec: &AggregateSpec, row: u32) -> bool {
+        let row = row as usize;
+        self.keep.as_ref().is_none_or(|k| k[row]) && !(spec.strict && self.columns.iter().any(|c| c.is_null(row)))
     }
 
     /// For DISTINCT and ordered aggregates: the rows to sort, and their keys: group, sort key, equality key.
@@ -92,6 +94,11 @@ impl Arguments {
         }
         (Batch { columns, rows: rows.len() }, keys)
     }
+}
+
+/// Nulls among datums are not looked for.
+fn may_have_nulls(column: &Column) -> bool {
+    column.validity.is_some() || matches!(column.data, ColumnData::Datum(_) | ColumnData::Stored(_))
 }
 
 /// About what a new group takes: its key twice, the slot in the table, its values and states.

@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 use melba_engine::Held;
 use melba_types::{Batch, ByteStrings, Column, Datum, Result};
 
+use super::by_group::ByGroup;
 use super::input::{Arguments, group_bytes};
 use super::{Group, State};
 use crate::ExecContext;
@@ -148,8 +149,9 @@ impl<'a> Pass<'a> {
                 }
             };
             self.piece_bytes += arguments.iter().flat_map(|a| &a.columns).map(Column::memory_bytes).sum::<usize>();
+            let by_group = ByGroup::new(&places, self.groups.len());
             for (i, arguments) in arguments.iter().enumerate() {
-                self.feed(i, arguments, &places)?;
+                self.feed(i, arguments, &places, &by_group)?;
             }
         }
         self.account()
@@ -209,22 +211,27 @@ impl<'a> Pass<'a> {
     }
 
     /// Hands rows to the states of one aggregate, or to its sorter.
-    fn feed(&mut self, index: usize, arguments: &Arguments, places: &[u32]) -> Result<()> {
+    fn feed(&mut self, index: usize, arguments: &Arguments, places: &[u32], by_group: &ByGroup) -> Result<()> {
         let spec = &self.node.aggregates[index];
-        let mut rows = arguments.rows(spec, places.len());
         if let Some(sorter) = &mut self.sorters[index] {
+            let rows: Vec<u32> = (0..places.len() as u32).filter(|row| arguments.takes(spec, *row)).collect();
             let (batch, keys) = arguments.to_sort(spec, &rows, places);
             return sorter.push(batch, keys);
         }
         let columns: Vec<&Column> = arguments.columns.iter().collect();
-        let first = rows.first().map_or(0, |&r| places[r as usize]);
-        if rows.iter().all(|&r| places[r as usize] == first) {
-            return if rows.is_empty() { Ok(()) } else { self.add(index, first, &columns, &rows) };
-        }
-        // Stable: a group's rows stay in input order.
-        rows.sort_by_key(|&r| places[r as usize]);
-        for run in rows.chunk_by(|&a, &b| places[a as usize] == places[b as usize]) {
-            self.add(index, places[run[0] as usize], &columns, run)?;
+        let takes_all = arguments.takes_all(spec);
+        let mut taken = Vec::new();
+        for (group, rows) in by_group.iter() {
+            let rows = if takes_all {
+                rows
+            } else {
+                taken.clear();
+                taken.extend(rows.iter().copied().filter(|row| arguments.takes(spec, *row)));
+                &taken
+            };
+            if !rows.is_empty() {
+                self.add(index, group, &columns, rows)?;
+            }
         }
         Ok(())
     }
