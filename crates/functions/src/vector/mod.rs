@@ -5,13 +5,14 @@
 
 mod arithmetic;
 mod compare;
+mod numeric;
 mod text;
 
 use melba_types::{Bitmap, Column, Datum, DbError, Kind, Result};
 
 use crate::{CallContext, Operand, VectorFn};
 
-pub const TABLES: &[&[(&str, VectorFn)]] = &[arithmetic::VECTORS, compare::VECTORS, text::VECTORS];
+pub const TABLES: &[&[(&str, VectorFn)]] = &[arithmetic::VECTORS, compare::VECTORS, numeric::VECTORS, text::VECTORS];
 
 /// An operand's values of one physical type.
 #[derive(Clone, Copy)]

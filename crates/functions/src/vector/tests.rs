@@ -1,4 +1,4 @@
-use melba_types::{Column, Datum, Kind, Oid, oids};
+use melba_types::{Column, Datum, Kind, Numeric, Oid, oids};
 
 use super::TABLES;
 use crate::testing::FixedSession;
@@ -20,6 +20,10 @@ fn value(kind: Kind, n: u64) -> Datum {
         Kind::Float8 => Datum::Float8([0.0, -0.0, 1.5, f64::NAN, f64::NEG_INFINITY, f64::MAX, 1e-300][pick % 7]),
         Kind::Text => Datum::text(["", "a", "ab", "abc", "b%", "a_c", "%b%", "a%", "_", "añ", "a\\"][pick % 11]),
         Kind::Bytes => Datum::bytes([&b""[..], b"\0", b"ab", b"\xff"][pick % 4]),
+        Kind::Numeric => {
+            let texts = ["0", "1.50", "-1.5", "NaN", "Infinity", "-Infinity", "9223372036854775807", "0.0000000001", "-7e30"];
+            Datum::Numeric(Numeric::parse(texts[pick % texts.len()]).expect("a number"))
+        }
         other => panic!("no values of {other:?}"),
     }
 }
