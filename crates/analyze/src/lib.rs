@@ -70,7 +70,10 @@ pub use literal::LiteralUse;
 pub use operators::operator_signature;
 pub use params::Params;
 pub use polymorphic::{is_polymorphic, undetermined_result};
-pub use routine::{ResultForm, RoutineResult, RoutineScope, analyze_call, analyze_in_routine, input_names, routine_statements};
+pub use routine::{
+    ResultForm, RoutineResult, RoutineScope, analyze_call, analyze_in_routine, check_routine_statement, input_names,
+    routine_statements,
+};
 pub use scope::ExprKind;
 pub use type_names::{is_pseudo, missing_relation, typmod_from};
 

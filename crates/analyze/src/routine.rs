@@ -14,7 +14,7 @@ use super::context::Context;
 use super::polymorphic::is_polymorphic;
 use super::scope::ExprKind;
 use super::{Analyzer, Params, collate};
-use melba_parse::{Statement, Strings};
+use melba_parse::{Statement, Strings, command};
 use melba_tree::*;
 
 /// The fields of a row value, each with its name.
@@ -311,4 +311,23 @@ pub fn analyze_call(
         call.args.retain(|_| at.next().is_some_and(|m| *m != b'o'));
     }
     Ok((*call, analyzer.params.known()))
+}
+
+/// # Errors
+/// 0A000 for what no function may do.
+pub fn check_routine_statement(node: &NodeEnum) -> Result<()> {
+    match node {
+        NodeEnum::CopyStmt(s) if s.filename.is_empty() => {
+            Err(err!(FEATURE_NOT_SUPPORTED, "cannot COPY to/from client in an SQL function"))
+        }
+        NodeEnum::TransactionStmt(s) => {
+            let name = command::transaction_command(s);
+            Err(err!(FEATURE_NOT_SUPPORTED, "{name} is not allowed in an SQL function"))
+        }
+        NodeEnum::VariableSetStmt(_) => Ok(()),
+        node if command::is_session_statement(node) => {
+            Err(DbError::unsupported("a statement about the session in an SQL function"))
+        }
+        _ => Ok(()),
+    }
 }

@@ -3,9 +3,11 @@
 //! The C entry point is called directly rather than through `pg_query::parse`, because that drops the position of a syntax
 //! error. Locations in the tree, and in errors of this module, are byte offsets into the whole text.
 
+pub mod command;
 mod escapes;
 mod lexer;
 pub mod literals;
+pub mod nodes;
 mod text;
 
 use std::ffi::{CStr, CString, c_char, c_int};

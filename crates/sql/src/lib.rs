@@ -7,9 +7,6 @@
 //!
 //! `session` holds a connection's state and drives the stages; the server calls nothing else, but opens a `cluster`.
 
-pub mod copy;
-mod created_file;
-pub mod ddl;
 pub mod session;
 
 pub use melba_transaction::cluster;

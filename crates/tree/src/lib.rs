@@ -8,6 +8,7 @@
 //! 2. `Expr::Var` of level 0 refers to `Query::range_table` of the query it stands in; level n to the n-th query outwards.
 
 mod dependencies;
+pub mod permissions;
 mod privileges;
 mod props;
 mod walk;

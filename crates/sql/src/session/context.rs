@@ -25,11 +25,11 @@ use super::listing::Listed;
 use super::names::SearchPath;
 use super::prepared::Prepared;
 use super::routine::BodyCache;
-use super::setting_check;
-use super::setting_value::Value;
-use super::settings::Settings;
 use super::statistics::EngineInfo;
 use super::user::User;
+use melba_settings::Settings;
+use melba_settings::check;
+use melba_settings::value::Value;
 
 /// Everything that the sessions of one server share.
 pub struct Instance {
@@ -253,7 +253,7 @@ pub fn format_settings(settings: &Settings) -> FormatSettings {
     let definition = settings.definition(settings.find("DateStyle").expect("a setting of the table"));
     let style = settings.get("DateStyle").as_text();
     let (date_style, date_order) = definition
-        .and_then(|d| setting_check::full_date_style(d, style).ok())
+        .and_then(|d| check::full_date_style(d, style).ok())
         .unwrap_or((melba_functions::DateStyle::Iso, melba_functions::DateOrder::Mdy));
     FormatSettings {
         date_style,

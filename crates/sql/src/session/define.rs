@@ -13,11 +13,11 @@ use pg_query::protobuf::{
 };
 
 use super::context::StatementContext;
+use super::copy::{self, CopyContext};
 use super::names::SearchPath;
 use super::portal::Outcome;
 use super::{maintenance, pipeline, vacuum};
-use crate::copy::statement::{self, CopyContext};
-use crate::ddl::{self, Ddl};
+use melba_ddl::Ddl;
 use melba_expression::{Evaluation, NoSubPlans};
 use melba_parse::Statement;
 use melba_table::{TableWriter, TargetBuilder};
@@ -71,7 +71,7 @@ pub fn run(context: &StatementContext, statement: &Statement, query: RunQuery<'_
             N::VacuumStmt(s) => Some(vacuum::run(ddl, s)),
             N::CheckPointStmt(_) => Some(maintenance::checkpoint(ddl)),
             N::LockStmt(s) => Some(lock_tables(ddl, s)),
-            node => Some(ddl::execute(ddl, node)?.map(|tag| Outcome::Done { tag })),
+            node => Some(melba_ddl::execute(ddl, node)?.map(|tag| Outcome::Done { tag })),
         }
     })
 }
@@ -82,7 +82,7 @@ fn makes_temporary(statement: &N, path: &SearchPath) -> bool {
         let by_path = |name: &RangeVar| path.creates_temporary && name.schemaname.is_empty();
         name.is_some_and(|name| name.relpersistence == "t" || name.schemaname == "pg_temp" || by_path(name))
     };
-    let listed = |names: &[pg_query::protobuf::Node]| match &ddl::nodes::strings(names)[..] {
+    let listed = |names: &[pg_query::protobuf::Node]| match &melba_parse::nodes::strings(names)[..] {
         [_] => path.creates_temporary,
         names => names.first() == Some(&"pg_temp"),
     };
@@ -188,7 +188,7 @@ fn copy(
     exec: &dyn Fn() -> Evaluation<NoSubPlans>,
     query: Query<'_>,
 ) -> Result<Outcome> {
-    statement::run(&CopyContext { ddl, tx, exec, query }, s)
+    copy::run(&CopyContext { ddl, tx, exec, query }, s)
 }
 
 fn create_table_as(
@@ -232,7 +232,7 @@ fn fill_by_execute(
     let Outcome::Rows { columns: found, .. } = &result else {
         bail!(WRONG_OBJECT_TYPE, "prepared statement is not a SELECT");
     };
-    let names = ddl::nodes::strings(&into.col_names);
+    let names = melba_parse::nodes::strings(&into.col_names);
     if names.len() > found.len() {
         bail!(SYNTAX_ERROR, "too many column names were specified");
     }
@@ -244,7 +244,7 @@ fn fill_by_execute(
         }
         columns.push(ddl.new_column(name, column.ty, column.typmod)?);
     }
-    let options = ddl::storage_options(ddl::nodes::options(&into.options));
+    let options = melba_ddl::storage_options(melba_parse::nodes::options(&into.options));
     let oid = ddl.put_table(namespace, &name.relname, persistence, columns, options)?;
     if into.skip_data {
         return Ok(Outcome::Done { tag: "CREATE TABLE AS".into() });
@@ -279,12 +279,12 @@ fn fill_new_table(
     };
     let wrapped = pg_query::protobuf::Node { node: Some(node.clone()) };
     let (analyzed, text, depends_on) = ddl.stored_query(&wrapped)?;
-    let columns = ddl.query_columns(&analyzed, &ddl::nodes::strings(&into.col_names))?;
-    let options = ddl::storage_options(ddl::nodes::options(&into.options));
+    let columns = ddl.query_columns(&analyzed, &melba_parse::nodes::strings(&into.col_names))?;
+    let options = melba_ddl::storage_options(melba_parse::nodes::options(&into.options));
     let oid = ddl.put_table(namespace, &name.relname, persistence, columns, options)?;
     if kind == RelationKind::MaterializedView {
         let relation = ddl.relation(oid)?;
-        let text = ddl::deparse_with_names(&text, &relation.columns, &analyzed, ddl)?;
+        let text = melba_ddl::deparse_with_names(&text, &relation.columns, &analyzed, ddl)?;
         let rule = tx.new_oid();
         ddl.put_relation(Relation {
             kind,
@@ -343,7 +343,7 @@ fn refresh(
         bail!(FEATURE_NOT_SUPPORTED, "\"{}\" is not a materialized view", relation.name);
     }
     if !ddl.catalog().has_relation_privileges(ddl.user, &relation, acl::MAINTAIN) {
-        return Err(super::permissions::denied(&relation));
+        return Err(melba_tree::permissions::denied(&relation));
     }
     let text = relation.view_query.as_deref().ok_or_else(|| DbError::internal("materialized view without a query"))?;
     let parsed = melba_parse::parse(text)?;
@@ -407,7 +407,7 @@ fn set_constraints(ddl: &Ddl<'_>, context: &StatementContext, s: &ConstraintsSet
     let catalog = ddl.catalog();
     let mut constraints = Vec::new();
     for node in &s.constraints {
-        let N::RangeVar(name) = ddl::nodes::inner(node)? else { continue };
+        let N::RangeVar(name) = melba_parse::nodes::inner(node)? else { continue };
         let schemas: Vec<Oid> = match name.schemaname.as_str() {
             "" => ddl.path.to_vec(),
             schema => vec![ddl.namespace(schema)?.oid],
@@ -433,11 +433,11 @@ fn lock_tables(ddl: &Ddl<'_>, s: &LockStmt) -> Result<Outcome> {
         [AccessShare, RowShare, RowExclusive, ShareUpdateExclusive, Share, ShareRowExclusive, Exclusive, AccessExclusive];
     let mode = MODES.get((s.mode - 1) as usize).copied().unwrap_or(AccessExclusive);
     for node in &s.relations {
-        let N::RangeVar(name) = ddl::nodes::inner(node)? else { continue };
-        let relation = ddl.find_relation(name)?.ok_or_else(|| ddl::undefined_relation(name))?;
+        let N::RangeVar(name) = melba_parse::nodes::inner(node)? else { continue };
+        let relation = ddl.find_relation(name)?.ok_or_else(|| melba_ddl::undefined_relation(name))?;
         if !matches!(relation.kind, RelationKind::Table | RelationKind::View | RelationKind::PartitionedTable) {
             return Err(err!(WRONG_OBJECT_TYPE, "cannot lock relation \"{}\"", relation.name)
-                .detail(format!("This operation is not supported for {}.", ddl::plural(relation.kind))));
+                .detail(format!("This operation is not supported for {}.", melba_ddl::plural(relation.kind))));
         }
         // Reading locks come with any privilege, writing ones with that to write.
         let writing = [acl::UPDATE, acl::DELETE, acl::TRUNCATE, acl::MAINTAIN];
@@ -448,7 +448,7 @@ fn lock_tables(ddl: &Ddl<'_>, s: &LockStmt) -> Result<Outcome> {
         };
         let catalog = ddl.catalog();
         if !writing.iter().chain(more).any(|mask| catalog.has_relation_privileges(ddl.user, &relation, *mask)) {
-            return Err(super::permissions::denied(&relation));
+            return Err(melba_tree::permissions::denied(&relation));
         }
         let members = if name.inh { catalog.descendants(relation.oid) } else { vec![relation.oid] };
         for member in members {

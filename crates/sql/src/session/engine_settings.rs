@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use melba_engine::EngineOptions;
 
-use super::settings::Settings;
+use melba_settings::Settings;
 
 /// The block that PostgreSQL measures memory and log in.
 const BLOCK_BYTES: u64 = 8192;

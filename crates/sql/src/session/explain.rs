@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use melba_catalog::Catalog;
+use melba_parse::command::is_query;
 use melba_types::{Datum, DbError, Oid, Result, bail, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf::ExplainStmt;
@@ -11,7 +12,7 @@ use pg_query::protobuf::ExplainStmt;
 use super::context::StatementContext;
 use super::pipeline;
 use super::portal::{Outcome, ResultColumn, StoredRows, Tag};
-use crate::ddl::nodes::{option_text, options};
+use melba_parse::nodes::{option_text, options};
 use melba_plan::explain::{ExplainOptions, explain, explain_json};
 use melba_transaction::Tx;
 
@@ -84,9 +85,9 @@ pub(super) fn explained(s: &ExplainStmt) -> Result<Option<&NodeEnum>> {
         return Err(DbError::internal("EXPLAIN without a statement"));
     };
     Ok(match node {
-        NodeEnum::CreateTableAsStmt(s) => s.query.as_deref().and_then(|n| n.node.as_ref()).filter(|n| pipeline::is_query(n)),
+        NodeEnum::CreateTableAsStmt(s) => s.query.as_deref().and_then(|n| n.node.as_ref()).filter(|n| is_query(n)),
         NodeEnum::DeclareCursorStmt(s) => s.query.as_deref().and_then(|n| n.node.as_ref()),
-        node if pipeline::is_query(node) => Some(node),
+        node if is_query(node) => Some(node),
         _ => None,
     })
 }
@@ -114,7 +115,7 @@ pub(super) fn run(
                 prepared.ok_or_else(|| err!(UNDEFINED_PSTATEMENT, "prepared statement \"{}\" does not exist", execute.name))?;
             let values = pipeline::evaluate(context, &execute.params, &prepared.parameter_types)?;
             match &prepared.statement {
-                Some(s) if pipeline::is_query(&s.node) => {
+                Some(s) if is_query(&s.node) => {
                     plan_lines(context, tx, &s.node, &options, &prepared.parameter_types, &values.into())?
                 }
                 _ => no_plan(),

@@ -9,7 +9,7 @@ use melba_types::{Datum, DbError, Oid, Result, bail, err};
 
 use super::context::StatementContext;
 use super::server_files;
-use crate::created_file;
+use crate::session::created_file;
 use melba_largeobject::{Access, Descriptor, EXTENT_BYTES, Sight, Trees, method_of_setting};
 
 /// Bits of a mode.

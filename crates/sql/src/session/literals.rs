@@ -10,8 +10,9 @@ use melba_parse::{Parsed, Statement};
 
 use super::Session;
 use super::cache::Cached;
-use super::pipeline::{ValueIo, is_query};
+use super::pipeline::ValueIo;
 use super::prepared::{Bound, Prepared};
+use melba_parse::command::is_query;
 
 impl Session {
     /// The plan shared by texts of this form, bound to this text's literals; `None` when the text stands for itself.

@@ -6,11 +6,11 @@ use melba_engine::RelationLockMode;
 use melba_types::{Result, SqlState, bail, err};
 use pg_query::protobuf::{ClusterStmt, RangeVar, ReindexObjectType, ReindexStmt};
 
-use super::permissions::denied;
 use super::portal::Outcome;
 use super::vacuum::everything;
-use crate::ddl::nodes::{option_bool, option_text, options};
-use crate::ddl::{Ddl, undefined_relation};
+use melba_ddl::{Ddl, undefined_relation};
+use melba_parse::nodes::{option_bool, option_text, options};
+use melba_tree::permissions::denied;
 
 fn done(tag: &str) -> Result<Outcome> {
     Ok(Outcome::Done { tag: tag.to_owned() })

@@ -7,6 +7,7 @@ use melba_catalog::{Catalog, acl, classes};
 use melba_types::Oid;
 
 use super::user::User;
+use melba_settings::split_identifiers;
 
 /// Namespaces in which unqualified names are looked up, and the one in which they are created.
 #[derive(Clone, Debug, Default)]
@@ -60,46 +61,9 @@ impl SearchPath {
     }
 }
 
-/// The names of a comma-separated list, case folded unless they are in double quotes.
-pub fn split_identifiers(list: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut chars = list.chars().peekable();
-    while chars.peek().is_some() {
-        while chars.next_if(|c| c.is_whitespace() || *c == ',').is_some() {}
-        let mut name = String::new();
-        if chars.next_if_eq(&'"').is_some() {
-            while let Some(c) = chars.next() {
-                if c != '"' {
-                    name.push(c);
-                } else if chars.next_if_eq(&'"').is_some() {
-                    name.push('"');
-                } else {
-                    break;
-                }
-            }
-            while chars.next_if(|c| *c != ',').is_some() {}
-        } else {
-            while let Some(c) = chars.next_if(|c| *c != ',') {
-                name.extend(c.to_lowercase());
-            }
-            name.truncate(name.trim_end().len());
-        }
-        if !name.is_empty() {
-            names.push(name);
-        }
-    }
-    names
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_of_identifiers() {
-        assert_eq!(split_identifiers("\"$user\", Public ,\"A\"\"b\""), ["$user", "public", "A\"b"]);
-        assert!(split_identifiers("  ").is_empty());
-    }
 
     #[test]
     fn implied_schemas_come_first() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use melba_catalog::{Catalog, Function};
 use melba_engine::{LockTag, ReadView, RelationLockMode, Wait};
 use melba_functions::{FormatSettings, Session as _, io};
+use melba_parse::command::is_query;
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result, err};
 use pg_query::protobuf::{AConst, DiscardMode, ExecuteStmt, ResTarget, SelectStmt};
 use pg_query::{Node, NodeEnum};
@@ -23,10 +24,10 @@ use super::context::StatementContext;
 use super::define;
 use super::explain;
 use super::names::SearchPath;
-use super::permissions::Permissions;
 use super::portal::{KeptRows, Outcome, ResultColumn, RowSource, StoredRows, Tag};
 use super::prepared::{Prepared, same_shape, shape_changed};
 use super::routine;
+use melba_tree::permissions::Permissions;
 
 /// A statement after analysis, as the session keeps it for later executions.
 #[derive(Default)]
@@ -121,15 +122,6 @@ pub fn analyze(context: &StatementContext, statement: &Statement, parameter_type
         columns: planned.columns.clone(),
         compiled: Compiled { planned: Some(planned) },
     })
-}
-
-/// Statements that are planned: everything else is a utility statement.
-pub(crate) fn is_query(node: &NodeEnum) -> bool {
-    match node {
-        NodeEnum::SelectStmt(s) => s.into_clause.is_none(),
-        NodeEnum::InsertStmt(_) | NodeEnum::UpdateStmt(_) | NodeEnum::DeleteStmt(_) | NodeEnum::MergeStmt(_) => true,
-        _ => false,
-    }
 }
 
 /// Raises 42P02 for the first parameter of a statement that may have none.

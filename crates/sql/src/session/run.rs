@@ -19,6 +19,7 @@ use super::portal::{CopyIn, CopyOut, Outcome, ResultColumn, Rewind, RowSource, R
 use super::prepared::{Bound, Prepared};
 use super::transaction::{Block, aborted};
 use super::utility;
+use melba_parse::command::is_session_statement;
 
 impl Session {
     /// In a failed block only the statements that end it may run.
@@ -42,7 +43,7 @@ impl Session {
             // Its parameters are those of its query.
             let query = utility::nested(declare.query.as_deref().and_then(|q| q.node.as_ref()), &statement)?;
             prepared.parameter_types = self.prepare(Some(query), parameter_types)?.parameter_types;
-        } else if utility::is_session_statement(&statement.node) {
+        } else if is_session_statement(&statement.node) {
             utility::refuse_parameters(&statement)?;
             prepared.columns = self.utility_columns(&statement)?;
         } else {
@@ -65,7 +66,7 @@ impl Session {
         };
         self.check_block(statement)?;
         bound.prepared.count_execution();
-        if utility::is_session_statement(&statement.node) {
+        if is_session_statement(&statement.node) {
             return self.run_utility(statement, &bound.prepared.parameter_types, &bound.parameters);
         }
         let read_only = self.transaction.as_ref().is_some_and(|t| t.modes.read_only);

@@ -6,8 +6,8 @@ use pg_query::protobuf::{AlterSystemStmt, VariableSetKind};
 use super::Session;
 use super::portal::Outcome;
 use super::set::argument_text;
-use super::setting_table::Context;
 use super::transaction::prevent_in_block;
+use melba_settings::table::Context;
 
 impl Session {
     pub(super) fn run_alter_system(&mut self, s: &AlterSystemStmt) -> Result<Outcome> {

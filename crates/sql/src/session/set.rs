@@ -9,11 +9,11 @@ use pg_query::protobuf::{AConst, Node, TypeCast, VariableSetKind, VariableSetStm
 
 use super::Session;
 use super::context::{SessionState, StatementContext};
-use super::setting_check::zone_of_seconds;
-use super::setting_value::Value;
-use super::settings::Scope;
 use super::transaction::{Block, IsolationLevel, Modes};
 use super::user;
+use melba_settings::Scope;
+use melba_settings::check::zone_of_seconds;
+use melba_settings::value::Value;
 
 impl Session {
     pub(super) fn run_set(&mut self, set: &VariableSetStmt) -> Result<()> {

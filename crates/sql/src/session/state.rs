@@ -16,10 +16,10 @@ use super::context::{SessionState, StatementContext, format_settings};
 use super::engine_settings::set_commit_delay;
 use super::names::SearchPath;
 use super::prepared::Prepared;
-use super::setting_value::Value;
-use super::settings::Scope;
 use super::transaction::{Block, IsolationLevel, Modes};
 use super::user::User;
+use melba_settings::Scope;
+use melba_settings::value::Value;
 
 /// What is computed from settings, again whenever one changes.
 pub(super) struct Derived {

@@ -15,9 +15,9 @@ use melba_largeobject::{RowsOf, Trees};
 use super::backends::{Addresses, Backend};
 use super::context::StatementContext;
 use super::large_objects::is_large_object_function;
-use super::permissions;
-use super::settings::Scope;
 use super::user;
+use melba_settings::Scope;
+use melba_tree::permissions;
 
 impl StatementContext {
     /// Calls the function, or refuses it with 0A000.

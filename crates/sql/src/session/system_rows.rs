@@ -11,8 +11,8 @@ use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, TreeId, oids};
 
 use super::backends::Addresses;
 use super::context::StatementContext;
-use super::setting_table::{Context, Type};
-use super::setting_value;
+use melba_settings::table::{Context, Type};
+use melba_settings::value;
 
 /// The comment on the only extension there is.
 const PLPGSQL: &str = "PL/pgSQL procedural language";
@@ -57,7 +57,7 @@ impl StatementContext {
             }
             let (value, reset) = (settings.value(id), settings.reset_value(id));
             let changed = if value == reset { "default" } else { "session" };
-            let plain = |v| Datum::text(setting_value::plain(v));
+            let plain = |v| Datum::text(value::plain(v));
             let row = match settings.definition(id) {
                 Some(d) if matches!(d.name, "is_superuser" | "role" | "seed" | "session_authorization") => continue,
                 Some(d) => vec![

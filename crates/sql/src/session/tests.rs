@@ -9,9 +9,9 @@ use melba_vfs::{OsClock, OsDirectory, OsRandom};
 
 use super::client::Client;
 use super::context::{Instance, Login, SessionState};
-use super::setting_value::Value;
-use super::settings::Settings;
 use super::{Flow, Session};
+use melba_settings::Settings;
+use melba_settings::value::Value;
 use melba_transaction::cluster::Cluster;
 
 #[derive(Default)]

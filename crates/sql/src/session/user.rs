@@ -7,7 +7,7 @@ use melba_catalog::privileges::RoleUse;
 use melba_types::{Oid, Result, bail, err};
 
 use super::context::SessionState;
-use super::settings::Settings;
+use melba_settings::Settings;
 
 /// The roles that statements run with.
 #[derive(Clone, Debug)]

@@ -17,24 +17,6 @@ use super::prepared::Bound;
 use super::set::modes_of;
 use super::transaction::{Block, prevent_in_block, require_block};
 
-pub(super) fn is_session_statement(node: &NodeEnum) -> bool {
-    matches!(
-        node,
-        NodeEnum::TransactionStmt(_)
-            | NodeEnum::VariableSetStmt(_)
-            | NodeEnum::VariableShowStmt(_)
-            | NodeEnum::PrepareStmt(_)
-            | NodeEnum::ExecuteStmt(_)
-            | NodeEnum::DeallocateStmt(_)
-            | NodeEnum::DiscardStmt(_)
-            | NodeEnum::DeclareCursorStmt(_)
-            | NodeEnum::FetchStmt(_)
-            | NodeEnum::ClosePortalStmt(_)
-            | NodeEnum::UnlistenStmt(_)
-            | NodeEnum::AlterSystemStmt(_)
-    )
-}
-
 fn done(tag: &str) -> Result<Outcome> {
     Ok(Outcome::Done { tag: tag.to_owned() })
 }

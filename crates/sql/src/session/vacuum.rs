@@ -10,8 +10,8 @@ use melba_types::{Result, SqlState, bail, err};
 use pg_query::protobuf::{DefElem, RangeVar, VacuumRelation, VacuumStmt, node::Node as N};
 
 use super::portal::Outcome;
-use crate::ddl::nodes::{inner, option_bool, option_int, options, strings};
-use crate::ddl::{Ddl, undefined_relation};
+use melba_ddl::{Ddl, undefined_relation};
+use melba_parse::nodes::{inner, option_bool, option_int, options, strings};
 
 const PARALLEL_MAX: i64 = 1024;
 
@@ -182,7 +182,7 @@ impl Options {
 
 /// INDEX_CLEANUP is a Boolean or AUTO.
 fn check_index_cleanup(def: &DefElem) -> Result<()> {
-    match crate::ddl::nodes::option_text(def) {
+    match melba_parse::nodes::option_text(def) {
         Some(text) if text.eq_ignore_ascii_case("auto") => Ok(()),
         _ => option_bool(def).map(drop),
     }

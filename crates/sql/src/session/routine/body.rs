@@ -5,16 +5,15 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use melba_catalog::{Catalog, Function};
 use melba_functions::{RoutineCall, RowColumn};
-use melba_types::{DbError, Oid, Result, err};
+use melba_types::{Oid, Result, err};
 use parking_lot::Mutex;
-use pg_query::NodeEnum;
 
 use super::super::context::StatementContext;
 use super::super::pipeline::{self, Planned, analysis};
 use super::shares_view;
-use crate::session::command;
-use melba_analyze::{ResultForm, RoutineResult, RoutineScope, analyze_in_routine, routine_statements};
+use melba_analyze::{ResultForm, RoutineResult, RoutineScope, analyze_in_routine, check_routine_statement, routine_statements};
 use melba_parse::Statement;
+use melba_parse::command;
 use melba_tree::OutputColumn;
 
 /// Bodies that are kept; beyond them the cache starts anew.
@@ -84,7 +83,7 @@ impl Body {
         let result = cx.routine_result(function, &scope.arg_types, call.return_type, columns)?;
         let statements = routine_statements(function, cx.session)?;
         for statement in &statements {
-            check_statement(&statement.node)?;
+            check_routine_statement(&statement.node)?;
         }
         Ok(Body {
             planned: Mutex::new(statements.iter().map(|_| None).collect()),
@@ -124,24 +123,5 @@ impl Body {
             return Err(err!(READ_ONLY_SQL_TRANSACTION, "cannot execute {name} in a read-only transaction"));
         }
         Ok(())
-    }
-}
-
-/// # Errors
-/// 0A000 for what no function may do.
-pub(crate) fn check_statement(node: &NodeEnum) -> Result<()> {
-    match node {
-        NodeEnum::CopyStmt(s) if s.filename.is_empty() => {
-            Err(err!(FEATURE_NOT_SUPPORTED, "cannot COPY to/from client in an SQL function"))
-        }
-        NodeEnum::TransactionStmt(s) => {
-            let name = command::transaction_command(s);
-            Err(err!(FEATURE_NOT_SUPPORTED, "{name} is not allowed in an SQL function"))
-        }
-        NodeEnum::VariableSetStmt(_) => Ok(()),
-        node if crate::session::utility::is_session_statement(node) => {
-            Err(DbError::unsupported("a statement about the session in an SQL function"))
-        }
-        _ => Ok(()),
     }
 }

@@ -17,13 +17,12 @@ use melba_functions::{RoutineCall, RoutineRows};
 use melba_types::{Datum, DbError, Oid, Result, limits};
 
 pub(super) use body::BodyCache;
-pub(crate) use body::check_statement as check_routine_statement;
 pub(super) use procedure::{call_columns, run_call};
 
 use super::context::{StatementContext, format_settings};
 use super::names::SearchPath;
-use super::settings::Scope;
 use super::user::User;
+use melba_settings::Scope;
 use run::Run;
 
 impl StatementContext {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use melba_engine::{ReadView, ViewPin};
 use melba_functions::{RoutineCall, RoutineRows};
+use melba_parse::command::is_query;
 use melba_types::{Batch, Datum, DbError, Oid, Record, Result, err, oids};
 use pg_query::NodeEnum;
 
@@ -116,7 +117,7 @@ impl Run {
     fn step(&self, at: usize) -> Result<Option<Last>> {
         let statement = &self.body.statements[at];
         self.body.check_may_run(at, &self.context)?;
-        if pipeline::is_query(&statement.node) {
+        if is_query(&statement.node) {
             let planned = self.body.planned(at, &self.context)?;
             let view = (shares_view(&self.body.function)).then_some(self.view);
             let execution = pipeline::execution(&self.context, &self.tx, &planned.planned, &self.parameters, view)?;

@@ -1,0 +1,93 @@
+//! COMMENT ON.
+
+use std::sync::Arc;
+
+use melba_catalog::{Description, Object, ObjectAddress, ObjectChange, classes};
+use melba_engine::RelationLockMode;
+use melba_types::{DbError, Result, bail, err};
+use pg_query::protobuf::{CommentStmt, ObjectType, node::Node as N};
+
+use super::Ddl;
+use super::routine::RoutineName;
+use super::schema::range_var;
+use melba_parse::nodes::{string, strings};
+
+impl Ddl<'_> {
+    pub fn comment(&self, s: &CommentStmt) -> Result<()> {
+        let address = self.commented(s)?;
+        if s.comment.is_empty() {
+            self.tx.change(ObjectChange::RemoveDescription(address));
+        } else {
+            self.tx.put(Object::Description(Arc::new(Description { address, text: s.comment.as_str().into() })));
+        }
+        Ok(())
+    }
+
+    fn commented(&self, s: &CommentStmt) -> Result<ObjectAddress> {
+        let object = s.object.as_deref();
+        let names = match object.and_then(|n| n.node.as_ref()) {
+            Some(N::List(list)) => strings(&list.items),
+            Some(N::TypeName(name)) => strings(&name.names),
+            _ => object.and_then(string).into_iter().collect(),
+        };
+        let catalog = self.catalog();
+        let at = |class, object| ObjectAddress { class, object, sub: 0 };
+        match s.objtype() {
+            ObjectType::ObjectTable
+            | ObjectType::ObjectView
+            | ObjectType::ObjectMatview
+            | ObjectType::ObjectSequence
+            | ObjectType::ObjectIndex => {
+                let relation = self.open_relation(&range_var(&names), RelationLockMode::ShareUpdateExclusive)?;
+                self.require_owner(relation.owner, super::schema::relation_word(relation.kind), &relation.name)?;
+                Ok(at(classes::PG_CLASS, relation.oid))
+            }
+            ObjectType::ObjectColumn => {
+                let [table @ .., column] = names.as_slice() else {
+                    bail!(SYNTAX_ERROR, "column name must be qualified");
+                };
+                let relation = self.open_relation(&range_var(table), RelationLockMode::ShareUpdateExclusive)?;
+                self.require_owner(relation.owner, super::schema::relation_word(relation.kind), &relation.name)?;
+                let number = self.column_numbers(&relation, &[column], false)?[0];
+                Ok(ObjectAddress { sub: number.into(), ..at(classes::PG_CLASS, relation.oid) })
+            }
+            ObjectType::ObjectLargeobject => self.commented_large_object(object),
+            ObjectType::ObjectSchema => {
+                let namespace = self.namespace(names.first().unwrap_or(&""))?;
+                self.require_owner(namespace.owner, "schema", &namespace.name)?;
+                Ok(at(classes::PG_NAMESPACE, namespace.oid))
+            }
+            ObjectType::ObjectDatabase => {
+                let database = self.database_by_name(names.first().unwrap_or(&""))?;
+                self.require_owner(database.owner, "database", &database.name)?;
+                Ok(at(classes::PG_DATABASE, database.oid))
+            }
+            ObjectType::ObjectRole => {
+                let name = names.first().copied().unwrap_or_default();
+                let role = catalog.role_by_name(name);
+                let role = role.ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{name}\" does not exist"))?;
+                self.require_role_manager(role)?;
+                Ok(at(classes::PG_AUTHID, role.oid))
+            }
+            ObjectType::ObjectType | ObjectType::ObjectDomain => {
+                let ty = self.named_type(object)?;
+                self.require_owner(ty.owner, "type", &catalog.type_name(ty.oid, self.path))?;
+                Ok(at(classes::PG_TYPE, ty.oid))
+            }
+            ObjectType::ObjectTabconstraint => {
+                let [table @ .., name] = names.as_slice() else {
+                    bail!(SYNTAX_ERROR, "constraint name must be qualified");
+                };
+                let relation = self.open_relation(&range_var(table), RelationLockMode::ShareUpdateExclusive)?;
+                self.require_owner(relation.owner, super::schema::relation_word(relation.kind), &relation.name)?;
+                let found = relation.constraints.iter().filter_map(|c| catalog.constraint(*c)).find(|c| *c.name == **name);
+                let found = found.ok_or_else(|| {
+                    err!(UNDEFINED_OBJECT, "constraint \"{name}\" for table \"{}\" does not exist", relation.name)
+                })?;
+                Ok(at(classes::PG_CONSTRAINT, found.oid))
+            }
+            kind if RoutineName::is_routine(kind) => self.commented_routine(kind, object),
+            _ => Err(DbError::unsupported("COMMENT ON this kind of object")),
+        }
+    }
+}

@@ -1,0 +1,603 @@
+//! Table constraints: creation, validation of existing rows, dropping.
+
+use std::sync::Arc;
+
+use melba_catalog::{
+    Column, Constraint as Row, ConstraintKind, ForeignKeyInfo, Object, ObjectAddress, Relation, RelationKind, acl, classes,
+};
+use melba_engine::RelationLockMode;
+use melba_types::{DbError, Oid, Result, bail, err};
+use pg_query::protobuf::{ConstrType, Constraint};
+
+use super::Ddl;
+use super::expression::Use;
+use super::index::{IndexRequest, KeyRequest};
+use super::naming::{column_part, unused_constraint_name, unused_relation_name};
+use super::persistence::check_foreign_key_persistence;
+use melba_parse::nodes::{options, strings};
+
+/// A foreign key as written, names resolved against the referencing table.
+struct ForeignKeyRequest<'s> {
+    constraint: &'s Constraint,
+    columns: Vec<i16>,
+}
+
+impl Ddl<'_> {
+    /// Adds constraints to a table in the order PostgreSQL does: defaults and generated columns, checks and NOT NULLs,
+    /// indexes (the primary key first), foreign keys.
+    pub fn add_constraints(&self, table: Oid, constraints: &[(Option<usize>, Constraint)]) -> Result<()> {
+        self.add_constraints_to(table, constraints, true)
+    }
+
+    /// `recurse`: keys go to partitions, too.
+    pub fn add_constraints_to(&self, table: Oid, constraints: &[(Option<usize>, Constraint)], recurse: bool) -> Result<()> {
+        use ConstrType::*;
+        let of = |types: &'static [ConstrType]| constraints.iter().filter(move |(_, c)| types.contains(&c.contype()));
+        for (column, c) in of(&[ConstrDefault, ConstrGenerated]) {
+            let column = column.ok_or_else(|| DbError::internal("default without a column"))?;
+            self.set_column_expression(table, column, c)?;
+        }
+        for (column, c) in of(&[ConstrCheck]) {
+            self.add_check(table, *column, c)?;
+        }
+        self.merge_not_nulls(table, constraints)?;
+        if let Some((_, second)) = of(&[ConstrPrimary]).nth(1) {
+            let name = self.relation(table)?.name.clone();
+            return Err(
+                err!(INVALID_TABLE_DEFINITION, "multiple primary keys for table \"{name}\" are not allowed").at(second.location)
+            );
+        }
+        for (column, c) in of(&[ConstrPrimary]).chain(of(&[ConstrUnique])) {
+            self.add_key(table, *column, c, Modifiers::of(c), recurse)?;
+        }
+        if of(&[ConstrExclusion]).next().is_some() {
+            return Err(DbError::unsupported("EXCLUDE"));
+        }
+        for (column, c) in of(&[ConstrForeign]) {
+            let columns = match column {
+                Some(column) => vec![*column as i16 + 1],
+                None => self.column_numbers(&*self.relation(table)?, &strings(&c.fk_attrs), true)?,
+            };
+            self.add_foreign_key(table, &ForeignKeyRequest { constraint: c, columns }, Modifiers::of(c))?;
+        }
+        Ok(())
+    }
+
+    /// Resolves column names to numbers.
+    pub fn column_numbers(&self, relation: &Relation, names: &[&str], in_key: bool) -> Result<Vec<i16>> {
+        names
+            .iter()
+            .map(|name| match relation.columns.iter().position(|c| !c.dropped && *c.name == **name) {
+                Some(at) => Ok(at as i16 + 1),
+                None if in_key => bail!(UNDEFINED_COLUMN, "column \"{name}\" named in key does not exist"),
+                None => bail!(UNDEFINED_COLUMN, "column \"{name}\" of relation \"{}\" does not exist", relation.name),
+            })
+            .collect()
+    }
+
+    /// Virtual generated columns are of built-in types only, as in PostgreSQL.
+    fn check_virtual_type(&self, column: &Column) -> Result<()> {
+        let (name, catalog) = (&column.name, self.catalog());
+        if catalog.type_(column.ty).is_some_and(|t| t.domain.is_some()) {
+            bail!(FEATURE_NOT_SUPPORTED, "virtual generated column \"{name}\" cannot have a domain type");
+        }
+        if column.ty.0 >= classes::FIRST_USER_OID {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "virtual generated column \"{name}\" cannot have a user-defined type")
+                .detail("Virtual generated columns that make use of user-defined types are not yet supported."));
+        }
+        Ok(())
+    }
+
+    /// DEFAULT expr or GENERATED ALWAYS AS (expr).
+    pub fn set_column_expression(&self, table: Oid, column: usize, c: &Constraint) -> Result<()> {
+        let relation = self.relation(table)?;
+        let mut columns = relation.columns.to_vec();
+        let node = c.raw_expr.as_deref().ok_or_else(|| DbError::internal("default without an expression"))?;
+        let generated = c.contype() == ConstrType::ConstrGenerated;
+        let is_virtual = generated && c.generated_kind == "v";
+        if is_virtual {
+            self.check_virtual_type(&columns[column])?;
+        }
+        if columns[column].default.is_some() {
+            let name = &columns[column].name;
+            if generated || columns[column].generated != 0 {
+                bail!(
+                    SYNTAX_ERROR,
+                    "both default and generation expression specified for column \"{name}\" of table \"{}\"",
+                    relation.name
+                );
+            }
+            bail!(SYNTAX_ERROR, "multiple default values specified for column \"{name}\" of table \"{}\"", relation.name);
+        }
+        if columns[column].identity != 0 {
+            bail!(
+                SYNTAX_ERROR,
+                "both default and identity specified for column \"{}\" of table \"{}\"",
+                columns[column].name,
+                relation.name
+            );
+        }
+        let usage = if generated { Use::Generated } else { Use::Default };
+        let stored = self.stored_expression(node, &relation, usage, Some(&columns[column]))?;
+        if !generated && stored.is_null() {
+            return Ok(());
+        }
+        if generated {
+            columns[column].generated = if is_virtual { b'v' } else { b's' };
+        }
+        columns[column].default = Some(stored.text);
+        columns[column].default_oid = self.tx.new_oid();
+        columns[column].default_depends_on = stored.depends_on;
+        self.put_relation(Relation { columns: columns.into(), ..(*relation).clone() });
+        Ok(())
+    }
+
+    /// One named NOT NULL constraint a column (PostgreSQL 18 lists them in pg_constraint).
+    fn merge_not_nulls(&self, table: Oid, constraints: &[(Option<usize>, Constraint)]) -> Result<()> {
+        let relation = self.relation(table)?;
+        let mut named: Vec<(usize, Option<String>, bool)> = Vec::new();
+        for (column, c) in constraints {
+            let at = match (c.contype(), column) {
+                (ConstrType::ConstrNotnull, Some(column)) => vec![*column],
+                (ConstrType::ConstrNotnull, None) => {
+                    self.column_numbers(&relation, &strings(&c.keys), false)?.iter().map(|n| *n as usize - 1).collect()
+                }
+                (ConstrType::ConstrPrimary, Some(column)) => vec![*column],
+                (ConstrType::ConstrPrimary, None) if c.indexname.is_empty() => {
+                    self.column_numbers(&relation, &strings(&c.keys), true)?.iter().map(|n| *n as usize - 1).collect()
+                }
+                _ => continue,
+            };
+            let is_not_null = c.contype() == ConstrType::ConstrNotnull;
+            let no_inherit = is_not_null && c.is_no_inherit;
+            for column in at {
+                let name = (is_not_null && !c.conname.is_empty()).then(|| c.conname.clone());
+                let Some(before) = named.iter_mut().find(|n| n.0 == column) else {
+                    named.push((column, name, no_inherit));
+                    continue;
+                };
+                let column = &relation.columns[column].name;
+                if before.2 != no_inherit {
+                    let message = format!("conflicting NO INHERIT declaration for not-null constraint on column \"{column}\"");
+                    bail!(SYNTAX_ERROR, "{message}");
+                }
+                match (&before.1, name) {
+                    (Some(first), Some(second)) if *first != second => {
+                        bail!(SYNTAX_ERROR, "conflicting not-null constraint names \"{first}\" and \"{second}\"")
+                    }
+                    (None, name) => before.1 = name,
+                    _ => {}
+                }
+            }
+        }
+        for (at, column) in relation.columns.iter().enumerate() {
+            if column.not_null && !column.dropped && !named.iter().any(|n| n.0 == at) {
+                named.push((at, None, false));
+            }
+        }
+        named.sort_by_key(|n| n.0);
+        for (column, name, no_inherit) in named {
+            self.add_not_null(table, column, name, no_inherit)?;
+        }
+        Ok(())
+    }
+
+    /// Marks a column NOT NULL and records the constraint, unless it has one. That existing rows have no NULL, the caller
+    /// has checked.
+    pub fn add_not_null(&self, table: Oid, column: usize, name: Option<String>, no_inherit: bool) -> Result<()> {
+        self.put_not_null(table, column, name, no_inherit, true)
+    }
+
+    /// The same for new rows only: NOT VALID.
+    pub fn add_not_null_unchecked(&self, table: Oid, column: usize, name: Option<String>, no_inherit: bool) -> Result<()> {
+        self.put_not_null(table, column, name, no_inherit, false)
+    }
+
+    fn put_not_null(&self, table: Oid, column: usize, name: Option<String>, no_inherit: bool, validated: bool) -> Result<()> {
+        let relation = self.relation(table)?;
+        let catalog = self.catalog();
+        let number = column as i16 + 1;
+        if relation.is_partitioned() && no_inherit {
+            bail!(FEATURE_NOT_SUPPORTED, "not-null constraints on partitioned tables cannot be NO INHERIT");
+        }
+        if catalog.not_null_constraint(&relation, number).is_some() {
+            return Ok(());
+        }
+        let name = name.unwrap_or_else(|| {
+            let column = &relation.columns[column].name;
+            unused_constraint_name(&catalog, relation.namespace, &[], &relation.name, Some(column), "not_null")
+        });
+        let bare = self.bare_constraint(&relation, &name, ConstraintKind::NotNull)?;
+        let row = Row { no_inherit, validated, columns: vec![number], ..bare };
+        let mut columns = relation.columns.to_vec();
+        columns[column].not_null = true;
+        self.put_constraint(Relation { columns: columns.into(), ..(*relation).clone() }, row);
+        Ok(())
+    }
+
+    /// A pg_constraint row with everything optional left out; an error when the table has one of that name.
+    pub fn bare_constraint(&self, relation: &Relation, name: &str, kind: ConstraintKind) -> Result<Row> {
+        let catalog = self.catalog();
+        if relation.constraints.iter().filter_map(|c| catalog.constraint(*c)).any(|c| *c.name == *name) {
+            bail!(DUPLICATE_OBJECT, "constraint \"{name}\" for relation \"{}\" already exists", relation.name);
+        }
+        Ok(Row {
+            oid: self.tx.new_oid(),
+            name: name.into(),
+            namespace: relation.namespace,
+            kind,
+            deferrable: false,
+            initially_deferred: false,
+            enforced: true,
+            validated: true,
+            relation: relation.oid,
+            domain: Oid::INVALID,
+            index: Oid::INVALID,
+            columns: vec![],
+            foreign_key: None,
+            expression: None,
+            operators: vec![],
+            local: true,
+            inherited: 0,
+            no_inherit: false,
+            parent: Oid::INVALID,
+            depends_on: vec![],
+        })
+    }
+
+    /// Records a constraint and lists it at its table.
+    pub fn put_constraint(&self, mut relation: Relation, row: Row) {
+        relation.constraints.push(row.oid);
+        self.tx.put(Object::Constraint(Arc::new(row)));
+        self.put_relation(relation);
+    }
+
+    /// CHECK. Returns the constraint's OID.
+    pub fn add_check(&self, table: Oid, column: Option<usize>, c: &Constraint) -> Result<Oid> {
+        let relation = self.relation(table)?;
+        if relation.is_partitioned() && c.is_no_inherit {
+            bail!(INVALID_TABLE_DEFINITION, "cannot add NO INHERIT constraint to partitioned table \"{}\"", relation.name);
+        }
+        let node = c.raw_expr.as_deref().ok_or_else(|| DbError::internal("check without an expression"))?;
+        let stored = self.stored_expression(node, &relation, Use::Check, None)?;
+        let name = if c.conname.is_empty() {
+            // As PostgreSQL: the column's name when the check reads exactly one.
+            let single = match stored.columns.as_slice() {
+                [one] => Some(&*relation.columns[*one as usize - 1].name),
+                _ => column.map(|c| &*relation.columns[c].name).filter(|_| false),
+            };
+            unused_constraint_name(&self.catalog(), relation.namespace, &[], &relation.name, single, "check")
+        } else {
+            c.conname.clone()
+        };
+        let row = Row {
+            expression: Some(stored.text),
+            columns: stored.columns,
+            no_inherit: c.is_no_inherit,
+            enforced: c.is_enforced,
+            validated: !c.skip_validation && c.is_enforced,
+            depends_on: stored.depends_on,
+            ..self.bare_constraint(&relation, &name, ConstraintKind::Check)?
+        };
+        let oid = row.oid;
+        self.put_constraint((*relation).clone(), row);
+        Ok(oid)
+    }
+
+    /// PRIMARY KEY or UNIQUE.
+    /// With `recurse`, partitions get theirs; else they are to bring them.
+    pub fn add_key(&self, table: Oid, column: Option<usize>, c: &Constraint, modifiers: Modifiers, recurse: bool) -> Result<()> {
+        let relation = self.relation(table)?;
+        let primary = c.contype() == ConstrType::ConstrPrimary;
+        if c.without_overlaps {
+            return Err(DbError::unsupported("WITHOUT OVERLAPS"));
+        }
+        let catalog = self.catalog();
+        if primary && relation.indexes.iter().filter_map(|i| catalog.relation(*i)?.index.as_ref()).any(|i| i.primary) {
+            bail!(INVALID_TABLE_DEFINITION, "multiple primary keys for table \"{}\" are not allowed", relation.name);
+        }
+        if !c.indexname.is_empty() && relation.is_partitioned() {
+            bail!(FEATURE_NOT_SUPPORTED, "ALTER TABLE / ADD CONSTRAINT USING INDEX is not supported on partitioned tables");
+        }
+        if !c.indexname.is_empty() {
+            return self.constraint_from_index(&relation, c, primary, modifiers);
+        }
+        let columns = match column {
+            Some(column) => vec![column as i16 + 1],
+            None => self.column_numbers(&relation, &strings(&c.keys), true)?,
+        };
+        for (at, number) in columns.iter().enumerate() {
+            if columns[..at].contains(number) {
+                let kind = if primary { "primary key" } else { "unique" };
+                let name = &relation.columns[*number as usize - 1].name;
+                bail!(DUPLICATE_COLUMN, "column \"{name}\" appears twice in {kind} constraint");
+            }
+        }
+        let include = self.column_numbers(&relation, &strings(&c.including), true)?;
+        let names: Vec<&str> = columns.iter().chain(&include).map(|n| &*relation.columns[*n as usize - 1].name).collect();
+        let name = match (c.conname.is_empty(), primary) {
+            (false, _) => c.conname.clone(),
+            (true, true) => unused_relation_name(&catalog, relation.namespace, &relation.name, None, "pkey"),
+            (true, false) => {
+                unused_relation_name(&catalog, relation.namespace, &relation.name, Some(&column_part(&names)), "key")
+            }
+        };
+        let kind = if primary { ConstraintKind::PrimaryKey } else { ConstraintKind::Unique };
+        let bare = self.bare_constraint(&relation, &name, kind)?;
+        let request = IndexRequest {
+            keys: columns.iter().map(|n| KeyRequest::column(*n)).collect(),
+            include,
+            unique: true,
+            primary,
+            nulls_not_distinct: c.nulls_not_distinct,
+            constraint: bare.oid,
+            deferrable: modifiers.deferrable,
+            options: super::index::storage_options(options(&c.options)),
+            ..IndexRequest::named(name)
+        };
+        let index = self.build_index(&relation, request)?;
+        let row = Row {
+            columns,
+            index,
+            deferrable: modifiers.deferrable,
+            initially_deferred: modifiers.initially_deferred,
+            no_inherit: true,
+            ..bare
+        };
+        self.put_constraint((*self.relation(table)?).clone(), row);
+        if recurse {
+            return self.index_partitions(index);
+        }
+        self.invalidate_partitioned_index(index)
+    }
+
+    /// ADD CONSTRAINT ... UNIQUE/PRIMARY KEY USING INDEX.
+    fn constraint_from_index(&self, relation: &Relation, c: &Constraint, primary: bool, modifiers: Modifiers) -> Result<()> {
+        let catalog = self.catalog();
+        let index = relation.indexes.iter().filter_map(|i| catalog.relation(*i)).find(|i| *i.name == *c.indexname);
+        let index = index.ok_or_else(|| err!(UNDEFINED_OBJECT, "index \"{}\" does not exist", c.indexname))?;
+        let info = index.index.as_ref().ok_or_else(|| DbError::internal("index without definition"))?;
+        if info.constraint.is_valid() {
+            bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "index \"{}\" is already associated with a constraint", index.name);
+        }
+        if !info.unique {
+            return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is not a unique index", index.name)
+                .detail("Cannot create a primary key or unique constraint using such an index."));
+        }
+        if info.predicate.is_some() || info.keys.iter().any(|k| k.column == 0) {
+            let what = if info.predicate.is_some() { "is a partial index" } else { "contains expressions" };
+            return Err(err!(WRONG_OBJECT_TYPE, "index \"{}\" {what}", index.name)
+                .detail("Cannot create a primary key or unique constraint using such an index."));
+        }
+        let columns: Vec<i16> = info.keys.iter().map(|k| k.column).collect();
+        let name = if c.conname.is_empty() { index.name.to_string() } else { c.conname.clone() };
+        let kind = if primary { ConstraintKind::PrimaryKey } else { ConstraintKind::Unique };
+        let row = Row {
+            columns: columns.clone(),
+            index: index.oid,
+            deferrable: modifiers.deferrable,
+            initially_deferred: modifiers.initially_deferred,
+            no_inherit: true,
+            ..self.bare_constraint(relation, &name, kind)?
+        };
+        if *index.name != *name {
+            self.notice(format!("ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{}\" to \"{name}\"", index.name));
+        }
+        let info =
+            melba_catalog::IndexInfo { constraint: row.oid, primary, deferrable: modifiers.deferrable, ..(**info).clone() };
+        self.put_relation(Relation { name: name.into(), index: Some(Arc::new(info)), ..(**index).clone() });
+        if primary {
+            for column in columns {
+                self.check_no_nulls(relation.oid, column as usize - 1)?;
+                self.add_not_null(relation.oid, column as usize - 1, None, false)?;
+            }
+        }
+        self.put_constraint((*self.relation(relation.oid)?).clone(), row);
+        Ok(())
+    }
+
+    fn add_foreign_key(&self, table: Oid, request: &ForeignKeyRequest<'_>, modifiers: Modifiers) -> Result<()> {
+        let c = request.constraint;
+        let relation = self.relation(table)?;
+        let name = c.pktable.as_ref().ok_or_else(|| DbError::internal("foreign key without a table"))?;
+        let referenced = self.open_relation(name, RelationLockMode::ShareRowExclusive)?;
+        if !matches!(referenced.kind, RelationKind::Table | RelationKind::PartitionedTable) {
+            bail!(WRONG_OBJECT_TYPE, "referenced relation \"{}\" is not a table", referenced.name);
+        }
+        if relation.is_partitioned() || referenced.is_partitioned() {
+            return Err(DbError::unsupported("a foreign key of or to a partitioned table"));
+        }
+        check_foreign_key_persistence(&relation, &referenced)?;
+        if request.columns.iter().any(|number| relation.columns[*number as usize - 1].generated == b'v') {
+            bail!(FEATURE_NOT_SUPPORTED, "foreign key constraints on virtual generated columns are not supported");
+        }
+        let catalog = self.catalog();
+        let columns = &request.columns;
+        let (referenced_columns, index) = self.referenced_key(&referenced, &strings(&c.pk_attrs))?;
+        if columns.len() != referenced_columns.len() {
+            bail!(INVALID_FOREIGN_KEY, "number of referencing and referenced columns for foreign key disagree");
+        }
+        let constraint_name = if c.conname.is_empty() {
+            let names: Vec<&str> = columns.iter().map(|n| &*relation.columns[*n as usize - 1].name).collect();
+            unused_constraint_name(&catalog, relation.namespace, &[], &relation.name, Some(&column_part(&names)), "fkey")
+        } else {
+            c.conname.clone()
+        };
+        let mut operators = Vec::with_capacity(columns.len());
+        for (referencing, target) in columns.iter().zip(&referenced_columns) {
+            let from = &relation.columns[*referencing as usize - 1];
+            let to = &referenced.columns[*target as usize - 1];
+            operators.push(self.key_equality(&constraint_name, from, to)?);
+        }
+        let set_columns = self.column_numbers(&relation, &strings(&c.fk_del_set_cols), true)?;
+        if let Some(stranger) = set_columns.iter().find(|n| !columns.contains(n)) {
+            let name = &relation.columns[*stranger as usize - 1].name;
+            bail!(INVALID_COLUMN_REFERENCE, "column \"{name}\" referenced in ON DELETE SET action must be part of foreign key");
+        }
+        let letter = |action: &str| action.as_bytes().first().copied().unwrap_or(b'a');
+        let info = ForeignKeyInfo {
+            referenced_table: referenced.oid,
+            referenced_columns,
+            on_update: letter(&c.fk_upd_action),
+            on_delete: letter(&c.fk_del_action),
+            match_type: c.fk_matchtype.as_bytes().first().copied().unwrap_or(b's'),
+            delete_set_columns: set_columns,
+            operators,
+        };
+        if info.match_type == b'p' {
+            bail!(FEATURE_NOT_SUPPORTED, "MATCH PARTIAL not yet implemented");
+        }
+        let row = Row {
+            columns: columns.clone(),
+            index,
+            foreign_key: Some(Arc::new(info)),
+            deferrable: modifiers.deferrable,
+            initially_deferred: modifiers.initially_deferred,
+            enforced: c.is_enforced,
+            validated: !c.skip_validation && c.is_enforced,
+            no_inherit: true,
+            ..self.bare_constraint(&relation, &constraint_name, ConstraintKind::ForeignKey)?
+        };
+        let validate = row.validated;
+        let oid = row.oid;
+        self.put_constraint((*relation).clone(), row);
+        if validate {
+            self.validate_foreign_key(oid)?;
+        }
+        Ok(())
+    }
+
+    /// The referenced columns, which the user must be allowed to refer to, and the unique index that covers exactly them.
+    fn referenced_key(&self, referenced: &Relation, names: &[&str]) -> Result<(Vec<i16>, Oid)> {
+        let (columns, index) = self.unique_key(referenced, names)?;
+        self.require_columns(referenced, &columns, acl::REFERENCES)?;
+        Ok((columns, index))
+    }
+
+    /// The columns and the unique index that covers exactly them; without names, the primary key.
+    fn unique_key(&self, referenced: &Relation, names: &[&str]) -> Result<(Vec<i16>, Oid)> {
+        let catalog = self.catalog();
+        let mut indexes = referenced.indexes.iter().filter_map(|i| catalog.relation(*i));
+        if names.is_empty() {
+            let primary = indexes.find(|i| i.index.as_ref().is_some_and(|x| x.primary));
+            let Some(primary) = primary else {
+                bail!(UNDEFINED_OBJECT, "there is no primary key for referenced table \"{}\"", referenced.name);
+            };
+            if primary.index.as_ref().is_some_and(|x| x.deferrable) {
+                bail!(
+                    OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    "cannot use a deferrable primary key for referenced table \"{}\"",
+                    referenced.name
+                );
+            }
+            let keys = primary.index.as_ref().map(|i| i.keys.iter().map(|k| k.column).collect()).unwrap_or_default();
+            return Ok((keys, primary.oid));
+        }
+        let columns = self.column_numbers(referenced, names, false).map_err(|e| {
+            err!(
+                UNDEFINED_COLUMN,
+                "column \"{}\" referenced in foreign key constraint does not exist",
+                first_missing(referenced, names)
+            )
+            .detail(e.message().to_owned())
+        });
+        let columns = columns.map_err(|mut e| {
+            e.fields_mut().detail = None;
+            e
+        })?;
+        let covers = |i: &&Arc<Relation>| {
+            i.index.as_ref().is_some_and(|x| {
+                let mut keys: Vec<i16> = x.keys.iter().map(|k| k.column).collect();
+                let mut wanted = columns.clone();
+                keys.sort_unstable();
+                wanted.sort_unstable();
+                x.unique && x.valid && x.predicate.is_none() && keys == wanted
+            })
+        };
+        let mut covering = indexes.filter(covers).peekable();
+        let any = covering.peek().is_some();
+        match covering.find(|i| i.index.as_ref().is_some_and(|x| !x.deferrable)) {
+            Some(index) => Ok((columns, index.oid)),
+            None if any => Err(err!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "cannot use a deferrable unique constraint for referenced table \"{}\"",
+                referenced.name
+            )),
+            None => Err(err!(
+                INVALID_FOREIGN_KEY,
+                "there is no unique constraint matching given keys for referenced table \"{}\"",
+                referenced.name
+            )),
+        }
+    }
+
+    /// Whether the index of a referenced column can be asked for values of a referencing one: by an operator of its family, or
+    /// when these become the index's type by themselves.
+    fn is_key_comparable(&self, to: Oid, from: Oid) -> bool {
+        let catalog = self.catalog();
+        let (to, from) = (catalog.base_type(to), catalog.base_type(from));
+        let Some(class) = catalog.default_operator_class(classes::BTREE, to) else { return false };
+        let in_family = |operator: Oid| catalog.access_methods().members(operator).iter().any(|m| m.family == class.family);
+        let mut equalities = catalog.operators_by_name(classes::PG_CATALOG, "=");
+        let becomes_it = || catalog.cast(from, class.input_type).is_some_and(|c| c.context == b'i');
+        to == from
+            || equalities.any(|o| o.left == class.input_type && o.right == from && in_family(o.oid))
+            || from == class.input_type
+            || becomes_it()
+    }
+
+    /// The = operator between a referenced and a referencing column.
+    pub(super) fn key_equality(&self, constraint: &str, from: &Column, to: &Column) -> Result<Oid> {
+        let operator = self.equality_operator(to.ty, from.ty).filter(|_| self.is_key_comparable(to.ty, from.ty));
+        operator.ok_or_else(|| {
+            let catalog = self.catalog();
+            err!(DATATYPE_MISMATCH, "foreign key constraint \"{constraint}\" cannot be implemented").detail(format!(
+                "Key columns \"{}\" of the referencing table and \"{}\" of the referenced table are of incompatible types: {} \
+                 and {}.",
+                from.name,
+                to.name,
+                catalog.type_name(from.ty, self.path),
+                catalog.type_name(to.ty, self.path)
+            ))
+        })
+    }
+
+    /// Drops a constraint and what implements it.
+    pub fn drop_constraint_row(&self, constraint: &Row) -> Result<()> {
+        if constraint.relation.is_valid() {
+            let relation = self.relation(constraint.relation)?;
+            let mut next = (*relation).clone();
+            next.constraints.retain(|c| *c != constraint.oid);
+            if constraint.kind == ConstraintKind::NotNull
+                && let Some(column) = constraint.columns.first()
+            {
+                let mut columns = next.columns.to_vec();
+                columns[*column as usize - 1].not_null = false;
+                next.columns = columns.into();
+            }
+            self.put_relation(next);
+            if matches!(constraint.kind, ConstraintKind::PrimaryKey | ConstraintKind::Unique | ConstraintKind::Exclusion) {
+                self.drop_index_storage(constraint.index)?;
+            }
+        }
+        self.tx.remove(ObjectAddress { class: classes::PG_CONSTRAINT, object: constraint.oid, sub: 0 });
+        Ok(())
+    }
+}
+
+/// DEFERRABLE and INITIALLY DEFERRED of a constraint.
+#[derive(Clone, Copy, Default)]
+pub struct Modifiers {
+    pub deferrable: bool,
+    pub initially_deferred: bool,
+}
+
+impl Modifiers {
+    fn of(c: &Constraint) -> Modifiers {
+        Modifiers { deferrable: c.deferrable || c.initdeferred, initially_deferred: c.initdeferred }
+    }
+}
+
+fn first_missing<'n>(relation: &Relation, names: &[&'n str]) -> &'n str {
+    names.iter().find(|n| !relation.columns.iter().any(|c| !c.dropped && *c.name == ***n)).copied().unwrap_or("")
+}

@@ -1,0 +1,378 @@
+//! GRANT and REVOKE on objects; what they do to a privilege list is in `melba_catalog::grants`.
+
+use std::sync::Arc;
+
+use melba_catalog::acl::{GRANT_OPTION_SHIFT, NAMES};
+use melba_catalog::grants::{ListChange, merged, privilege_bit};
+use melba_catalog::privileges::AclKind;
+use melba_catalog::{AclItem, Column, Namespace, Object, Relation, RelationKind, Type, TypeKind, classes};
+use melba_engine::{LockTag, RelationLockMode, Wait};
+use melba_types::{DbError, Oid, Result, SqlState, bail, err};
+use pg_query::protobuf::{DropBehavior, GrantStmt, GrantTargetType, Node, ObjectType, node::Node as N};
+
+use super::Ddl;
+use super::schema::relation_word;
+use melba_parse::nodes::{inner, string, strings};
+
+/// A GRANT or REVOKE, whatever it is on.
+pub struct Grant<'s> {
+    pub is_grant: bool,
+    pub grant_option: bool,
+    pub cascade: bool,
+    pub grantees: Vec<Oid>,
+    /// Privileges by name, some of them on columns; none means all.
+    privileges: &'s [Node],
+}
+
+/// What a list is of, as messages need to know it.
+pub struct ListOf<'a> {
+    pub kind: AclKind,
+    pub owner: Oid,
+    pub acl: &'a [AclItem],
+    /// Another list that gives privileges on the same: a column's table's.
+    pub beside: &'a [AclItem],
+    /// As in "permission denied for table t".
+    pub described: String,
+    /// As in "no privileges were granted for "t"".
+    pub quoted: String,
+}
+
+/// What PostgreSQL calls an object in "invalid privilege type INSERT for schema".
+fn kind_word(kind: AclKind) -> &'static str {
+    match kind {
+        AclKind::Table => "relation",
+        AclKind::Column => "column",
+        AclKind::Sequence => "sequence",
+        AclKind::Database => "database",
+        AclKind::Function => "function",
+        AclKind::Language => "language",
+        AclKind::Namespace => "schema",
+        AclKind::Type => "type",
+        AclKind::LargeObject => "large object",
+        AclKind::Tablespace => "tablespace",
+        AclKind::Parameter => "parameter",
+    }
+}
+
+impl Grant<'_> {
+    /// The privileges on the whole of an object, of all there are.
+    ///
+    /// # Errors
+    /// 42601 for a word that is no privilege, 0LP01 for one that such objects do not have.
+    pub fn whole(&self, all: u64, kind: AclKind) -> Result<u64> {
+        if self.privileges.is_empty() {
+            return Ok(all);
+        }
+        let mut bits = 0;
+        for node in self.privileges {
+            let N::AccessPriv(privilege) = inner(node)? else { continue };
+            if privilege.cols.is_empty() {
+                bits |= named_privilege(&privilege.priv_name, all, kind)?;
+            } else if kind != AclKind::Table {
+                bail!(INVALID_GRANT_OPERATION, "column privileges are only valid for relations");
+            }
+        }
+        Ok(bits)
+    }
+
+    /// The same for a table, whose statement might have been meant for a sequence.
+    fn whole_table(&self) -> Result<u64> {
+        let all = AclKind::Table.all();
+        if self.privileges.is_empty() {
+            return Ok(all);
+        }
+        let bits = self.whole(all | AclKind::Sequence.all(), AclKind::Table)?;
+        match NAMES.iter().enumerate().find(|(bit, _)| bits & !all & 1 << bit != 0) {
+            Some((_, word)) => Err(err!(INVALID_GRANT_OPERATION, "invalid privilege type {word} for table")),
+            None => Ok(bits),
+        }
+    }
+
+    /// By place, the privileges on columns.
+    fn of_columns(&self, ddl: &Ddl<'_>, relation: &Relation) -> Result<Vec<u64>> {
+        let mut bits = vec![0; relation.columns.len()];
+        for node in self.privileges {
+            let N::AccessPriv(privilege) = inner(node)? else { continue };
+            if privilege.cols.is_empty() {
+                continue;
+            }
+            let named = named_privilege(&privilege.priv_name, AclKind::Column.all(), AclKind::Column)?;
+            for number in ddl.column_numbers(relation, &strings(&privilege.cols), false)? {
+                bits[number as usize - 1] |= named;
+            }
+        }
+        Ok(bits)
+    }
+}
+
+/// The bits of a privilege by name; of the empty name, which is ALL, all.
+fn named_privilege(name: &str, all: u64, kind: AclKind) -> Result<u64> {
+    if name.is_empty() {
+        return Ok(all);
+    }
+    let bit = privilege_bit(name).ok_or_else(|| err!(SYNTAX_ERROR, "unrecognized privilege type \"{name}\""))?;
+    if bit & all == 0 {
+        let word = NAMES[bit.trailing_zeros() as usize];
+        bail!(INVALID_GRANT_OPERATION, "invalid privilege type {word} for {}", kind_word(kind));
+    }
+    Ok(bit)
+}
+
+impl Ddl<'_> {
+    /// What a GRANT or REVOKE says beside its objects.
+    pub fn read_grant<'s>(&self, s: &'s GrantStmt) -> Result<Grant<'s>> {
+        if let Some(grantor) = &s.grantor
+            && self.role_spec(grantor)? != self.user
+        {
+            bail!(FEATURE_NOT_SUPPORTED, "grantor must be current user");
+        }
+        let mut grantees = Vec::new();
+        for node in &s.grantees {
+            if let N::RoleSpec(spec) = inner(node)? {
+                grantees.push(self.role_spec(spec)?);
+            }
+        }
+        let cascade = s.behavior() == DropBehavior::DropCascade;
+        Ok(Grant { is_grant: s.is_grant, grant_option: s.grant_option, cascade, grantees, privileges: &s.privileges })
+    }
+
+    pub fn grant(&self, s: &GrantStmt) -> Result<()> {
+        let grant = self.read_grant(s)?;
+        match s.objtype() {
+            ObjectType::ObjectTable | ObjectType::ObjectSequence => {
+                self.granted_relations(s)?.into_iter().try_for_each(|relation| self.grant_on_relation(s, &grant, &relation))
+            }
+            ObjectType::ObjectSchema => {
+                let names = s.objects.iter().filter_map(string);
+                names.into_iter().try_for_each(|name| self.grant_on_schema(&grant, name))
+            }
+            ObjectType::ObjectDatabase => {
+                let names = s.objects.iter().filter_map(string);
+                names.into_iter().try_for_each(|name| self.grant_on_database(&grant, name))
+            }
+            ObjectType::ObjectType | ObjectType::ObjectDomain => {
+                let is_domain = s.objtype() == ObjectType::ObjectDomain;
+                s.objects.iter().try_for_each(|node| self.grant_on_type(&grant, node, is_domain))
+            }
+            ObjectType::ObjectLargeobject => self.grant_on_large_objects(s, &grant),
+            ObjectType::ObjectFunction | ObjectType::ObjectProcedure | ObjectType::ObjectRoutine => {
+                self.grant_on_routines(s, &grant)
+            }
+            _ => Err(DbError::unsupported("GRANT on this kind of object")),
+        }
+    }
+
+    /// A list after the statement, of whose privileges the user may grant some or all.
+    ///
+    /// # Errors
+    /// 42501 when the user has none on the object at all; see `Catalog::changed_list`.
+    pub fn changed_acl(&self, grant: &Grant<'_>, on: &ListOf<'_>, privileges: u64) -> Result<Arc<[AclItem]>> {
+        let catalog = self.catalog();
+        let both = merged(on.beside, on.acl);
+        let (grantor, grantable) = catalog.best_grantor(&both, self.user, on.owner, privileges);
+        if grantable == 0 {
+            let any = on.kind.all() | on.kind.all() << GRANT_OPTION_SHIFT;
+            if catalog.listed_privileges(&both, self.user, on.owner) & any == 0 {
+                bail!(INSUFFICIENT_PRIVILEGE, "permission denied for {}", on.described);
+            }
+        }
+        let is_partial = grantable != privileges && !grant.privileges.is_empty();
+        if grantable == 0 || is_partial {
+            let some = if grantable == 0 { "no" } else { "not all" };
+            let quoted = &on.quoted;
+            let (state, message) = match grant.is_grant {
+                true => (SqlState::WARNING_PRIVILEGE_NOT_GRANTED, format!("{some} privileges were granted for {quoted}")),
+                false => (SqlState::WARNING_PRIVILEGE_NOT_REVOKED, format!("{some} privileges could be revoked for {quoted}")),
+            };
+            self.warning(state, message);
+        }
+        let change = ListChange {
+            is_grant: grant.is_grant,
+            grant_option: grant.grant_option,
+            cascade: grant.cascade,
+            owner: on.owner,
+            grantor,
+            privileges: grantable,
+            grantees: &grant.grantees,
+        };
+        Ok(catalog.changed_list(on.acl, &change)?.into())
+    }
+
+    /// Keeps others from changing the definition of an object that is no relation until the transaction ends. Whoever reads
+    /// one to write it back changed needs this first; for a relation, a lock that conflicts with itself.
+    pub fn lock_definition(&self, database: Oid, class: Oid, object: Oid) -> Result<()> {
+        let tag = LockTag::Object { database: database.0, class: class.0, object: object.0 };
+        self.tx.engine.lock_object(tag, RelationLockMode::ShareUpdateExclusive, Wait::Block)?;
+        Ok(())
+    }
+
+    fn grant_on_schema(&self, grant: &Grant<'_>, name: &str) -> Result<()> {
+        self.lock_definition(self.tx.database, classes::PG_NAMESPACE, self.namespace(name)?.oid)?;
+        let namespace = self.namespace(name)?;
+        let acl = self.acl_after(grant, AclKind::Namespace, namespace.owner, namespace.acl.as_deref(), "schema", name)?;
+        self.tx.put(Object::Namespace(Arc::new(Namespace { acl: Some(acl), ..(*namespace).clone() })));
+        Ok(())
+    }
+
+    fn grant_on_database(&self, grant: &Grant<'_>, name: &str) -> Result<()> {
+        self.lock_definition(Oid::INVALID, classes::PG_DATABASE, self.database_by_name(name)?.oid)?;
+        let database = self.database_by_name(name)?;
+        let acl = self.acl_after(grant, AclKind::Database, database.owner, database.acl.as_deref(), "database", name)?;
+        self.tx.put(Object::Database(Arc::new(melba_catalog::Database { acl: Some(acl), ..(*database).clone() })));
+        Ok(())
+    }
+
+    fn grant_on_type(&self, grant: &Grant<'_>, node: &Node, is_domain: bool) -> Result<()> {
+        self.lock_definition(self.tx.database, classes::PG_TYPE, self.named_type(Some(node))?.oid)?;
+        let ty = self.named_type(Some(node))?;
+        if ty.element.is_valid() && *ty.subscript == *"array_subscript_handler" {
+            return Err(err!(INVALID_GRANT_OPERATION, "cannot set privileges of array types")
+                .hint("Set the privileges of the element type instead."));
+        }
+        if ty.type_kind == TypeKind::Multirange {
+            return Err(err!(INVALID_GRANT_OPERATION, "cannot set privileges of multirange types")
+                .hint("Set the privileges of the range type instead."));
+        }
+        if is_domain && ty.type_kind != TypeKind::Domain {
+            bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a domain", ty.name);
+        }
+        let acl = self.acl_after(grant, AclKind::Type, ty.owner, ty.acl.as_deref(), "type", &ty.name)?;
+        self.tx.put(Object::Type(Arc::new(Type { acl: Some(acl), ..(*ty).clone() })));
+        Ok(())
+    }
+
+    /// The list of an object that has one list and no parts.
+    pub fn acl_after(
+        &self,
+        grant: &Grant<'_>,
+        kind: AclKind,
+        owner: Oid,
+        acl: Option<&[AclItem]>,
+        what: &str,
+        name: &str,
+    ) -> Result<Arc<[AclItem]>> {
+        let privileges = grant.whole(kind.all(), kind)?;
+        let usual = kind.default_acl(owner);
+        let on = ListOf {
+            kind,
+            owner,
+            acl: acl.unwrap_or(&usual),
+            beside: &[],
+            described: format!("{what} {name}"),
+            quoted: format!("\"{name}\""),
+        };
+        self.changed_acl(grant, &on, privileges)
+    }
+
+    /// The relations that a statement names, or all of some schemas; none of them can change meanwhile.
+    fn granted_relations(&self, s: &GrantStmt) -> Result<Vec<Arc<Relation>>> {
+        let lock = RelationLockMode::ShareUpdateExclusive;
+        let mut out = Vec::new();
+        for node in &s.objects {
+            match inner(node)? {
+                N::RangeVar(name) => out.push(self.open_relation(name, lock)?),
+                N::String(schema) if s.targtype() == GrantTargetType::AclTargetAllInSchema => {
+                    let wants_sequences = s.objtype() == ObjectType::ObjectSequence;
+                    let catalog = self.catalog();
+                    for relation in catalog.relations_in(self.namespace(&schema.sval)?.oid) {
+                        let counts = match relation.kind {
+                            RelationKind::Sequence => wants_sequences,
+                            RelationKind::Index | RelationKind::PartitionedIndex | RelationKind::Composite => false,
+                            RelationKind::Toast => false,
+                            _ => !wants_sequences,
+                        };
+                        if counts {
+                            self.lock_relation(relation.oid, lock)?;
+                            out.extend(self.catalog().relation(relation.oid).cloned());
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(out)
+    }
+
+    fn grant_on_relation(&self, s: &GrantStmt, grant: &Grant<'_>, relation: &Relation) -> Result<()> {
+        match relation.kind {
+            RelationKind::Index | RelationKind::PartitionedIndex => {
+                bail!(WRONG_OBJECT_TYPE, "\"{}\" is an index", relation.name)
+            }
+            RelationKind::Composite => bail!(WRONG_OBJECT_TYPE, "\"{}\" is a composite type", relation.name),
+            RelationKind::Sequence => return self.grant_on_sequence(s, grant, relation),
+            _ if s.objtype() == ObjectType::ObjectSequence => {
+                bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a sequence", relation.name)
+            }
+            _ => {}
+        }
+        let whole = grant.whole_table()?;
+        let usual = AclKind::Table.default_acl(relation.owner);
+        let before = relation.acl.as_deref().unwrap_or(&usual);
+        let described = format!("{} {}", relation_word(relation.kind), relation.name);
+        let mut next = relation.clone();
+        if whole != 0 {
+            let quoted = format!("\"{}\"", relation.name);
+            let on = ListOf { kind: AclKind::Table, owner: relation.owner, acl: before, beside: &[], described, quoted };
+            next.acl = Some(self.changed_acl(grant, &on, whole)?);
+        }
+        let mut columns = relation.columns.to_vec();
+        for (column, named) in columns.iter_mut().zip(grant.of_columns(self, relation)?) {
+            // Who loses a privilege on the whole loses it on the columns.
+            let lost = if grant.is_grant || column.acl.is_none() { 0 } else { whole & AclKind::Column.all() };
+            if named | lost != 0 && !column.dropped {
+                self.grant_on_column(grant, relation, before, column, named | lost)?;
+            }
+        }
+        self.put_relation(Relation { columns: columns.into(), ..next });
+        Ok(())
+    }
+
+    fn grant_on_column(
+        &self,
+        grant: &Grant<'_>,
+        relation: &Relation,
+        of_table: &[AclItem],
+        column: &mut Column,
+        privileges: u64,
+    ) -> Result<()> {
+        let on = ListOf {
+            kind: AclKind::Column,
+            owner: relation.owner,
+            acl: column.acl.as_deref().unwrap_or(&[]),
+            beside: of_table,
+            described: format!("column {} of relation {}", column.name, relation.name),
+            quoted: format!("column \"{}\" of relation \"{}\"", column.name, relation.name),
+        };
+        let acl = self.changed_acl(grant, &on, privileges)?;
+        column.acl = (!acl.is_empty()).then_some(acl);
+        Ok(())
+    }
+
+    /// GRANT ... ON TABLE takes sequences, too, of whose privileges it warns when they are a table's.
+    fn grant_on_sequence(&self, s: &GrantStmt, grant: &Grant<'_>, relation: &Relation) -> Result<()> {
+        let all = AclKind::Sequence.all();
+        let privileges = match s.objtype() {
+            ObjectType::ObjectSequence => grant.whole(all, AclKind::Sequence)?,
+            _ => grant.whole(all | AclKind::Table.all(), AclKind::Table)?,
+        };
+        if privileges & !all != 0 && !grant.privileges.is_empty() {
+            let message = format!("sequence \"{}\" only supports USAGE, SELECT, and UPDATE privileges", relation.name);
+            self.warning(SqlState::WARNING, message);
+        }
+        if !grant.of_columns(self, relation)?.iter().all(|bits| *bits == 0) {
+            self.warning(SqlState::WARNING, format!("sequence \"{}\" only supports SELECT column privileges", relation.name));
+        }
+        let usual = AclKind::Sequence.default_acl(relation.owner);
+        let on = ListOf {
+            kind: AclKind::Sequence,
+            owner: relation.owner,
+            acl: relation.acl.as_deref().unwrap_or(&usual),
+            beside: &[],
+            described: format!("sequence {}", relation.name),
+            quoted: format!("\"{}\"", relation.name),
+        };
+        let acl = self.changed_acl(grant, &on, privileges & all)?;
+        self.put_relation(Relation { acl: Some(acl), ..relation.clone() });
+        Ok(())
+    }
+}

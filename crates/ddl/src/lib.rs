@@ -1,0 +1,289 @@
+//! Utility statements that define things: catalog changes, and the storage they stand for.
+//!
+//! Each statement reads the transaction's catalog, takes the locks PostgreSQL takes, and records `Object` changes in the
+//! `Tx`; nothing is visible to others before the commit. A clause that is not supported is refused with 0A000.
+
+mod access;
+mod alter_column;
+mod alter_kind;
+mod alter_table;
+mod attach;
+mod column_constraints;
+mod comment;
+mod constraint;
+mod create_table;
+mod database;
+mod default_privileges;
+mod dependents;
+mod drop;
+mod expression;
+mod fill_index;
+mod grant;
+mod index;
+mod index_marks;
+mod inherit;
+mod kept;
+mod large_object;
+mod like;
+mod move_schema;
+mod naming;
+mod partition;
+mod partition_index;
+mod persistence;
+mod recurse;
+mod rename;
+mod retype;
+mod rewrite;
+mod role;
+mod routine;
+mod schema;
+mod sequence;
+mod truncate;
+mod types;
+mod view;
+
+use std::sync::Arc;
+
+pub use index::{plural, storage_options};
+pub use view::deparse_with_names;
+
+use melba_catalog::{Catalog, Namespace, Relation, RelationKind, acl, classes, quote_ident};
+use melba_engine::{LockTag, RelationLockMode, Wait};
+use melba_functions::Session;
+use melba_types::{DbError, Oid, Result, SqlState, bail, err};
+use pg_query::protobuf::{RangeVar, RoleSpec, RoleSpecType, node::Node as N};
+
+use melba_transaction::Tx;
+
+/// Everything a utility statement works with.
+pub struct Ddl<'a> {
+    pub tx: &'a Arc<Tx>,
+    pub session: &'a dyn Session,
+    /// The session over another catalog: what evaluates expressions once the catalog has changed.
+    pub session_for: &'a dyn Fn(Arc<Catalog>) -> Arc<dyn Session>,
+    /// The same for what is done on behalf of an object's owner.
+    pub maintainer: &'a dyn Fn(Arc<Catalog>, Oid) -> Arc<dyn Session>,
+    /// The effective search path: temporary schema first when there is one, pg_catalog included.
+    pub path: &'a [Oid],
+    /// Where unqualified names are created; `None`: no schema of search_path exists.
+    pub creation_namespace: Option<Oid>,
+    /// The session's temporary schema, or 0: there may be one once the statement has run.
+    pub temporary: Oid,
+    /// The session's temporary schema, made at first use.
+    pub temporary_namespace: &'a dyn Fn() -> Result<Oid>,
+    /// current_user, whose privileges count, and session_user.
+    pub user: Oid,
+    pub session_user: Oid,
+    /// What is stored for a role's password (a verifier, when one is given, as it is); `None` for an empty password.
+    pub stored_password: &'a dyn Fn(&str, &str) -> Result<Option<String>>,
+    /// The statement's text, in which the bodies of functions are found, and where in the query string it begins.
+    pub source: &'a str,
+    pub start: usize,
+}
+
+/// Runs a defining statement; `None` when the statement is none of this module's.
+///
+/// # Errors
+/// As PostgreSQL's, with 0A000 for what is not supported.
+pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<String>> {
+    let done = |result: Result<()>, tag: &str| Some(result.map(|()| tag.to_owned()));
+    match statement {
+        N::CreateStmt(s) => done(ddl.create_table(s), "CREATE TABLE"),
+        N::IndexStmt(s) => done(ddl.create_index(s), "CREATE INDEX"),
+        N::AlterTableStmt(s) => Some(ddl.alter_table(s)),
+        N::DropStmt(s) => Some(ddl.drop_objects(s)),
+        N::RenameStmt(s) => Some(ddl.rename(s)),
+        N::CreateSchemaStmt(s) => done(ddl.create_schema(s), "CREATE SCHEMA"),
+        N::CreateSeqStmt(s) => done(ddl.create_sequence_statement(s), "CREATE SEQUENCE"),
+        N::AlterSeqStmt(s) => done(ddl.alter_sequence(s), "ALTER SEQUENCE"),
+        N::ViewStmt(s) => done(ddl.create_view(s), "CREATE VIEW"),
+        N::TruncateStmt(s) => done(ddl.truncate(s), "TRUNCATE TABLE"),
+        N::CommentStmt(s) => done(ddl.comment(s), "COMMENT"),
+        N::CreateRoleStmt(s) => done(ddl.create_role(s), "CREATE ROLE"),
+        N::AlterRoleStmt(s) => done(ddl.alter_role(s), "ALTER ROLE"),
+        N::AlterRoleSetStmt(s) => done(ddl.alter_role_set(s), "ALTER ROLE"),
+        N::DropRoleStmt(s) => done(ddl.drop_role(s), "DROP ROLE"),
+        N::GrantRoleStmt(s) => done(ddl.grant_role(s), if s.is_grant { "GRANT ROLE" } else { "REVOKE ROLE" }),
+        N::GrantStmt(s) => done(ddl.grant(s), if s.is_grant { "GRANT" } else { "REVOKE" }),
+        N::AlterDefaultPrivilegesStmt(s) => done(ddl.alter_default_privileges(s), "ALTER DEFAULT PRIVILEGES"),
+        N::CreateFunctionStmt(s) => {
+            done(ddl.create_function(s), if s.is_procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" })
+        }
+        N::AlterFunctionStmt(s) => Some(ddl.alter_function(s)),
+        N::CreatedbStmt(s) => done(ddl.create_database(s), "CREATE DATABASE"),
+        N::DropdbStmt(s) => done(ddl.drop_database(s), "DROP DATABASE"),
+        N::AlterDatabaseStmt(s) => done(ddl.alter_database(s), "ALTER DATABASE"),
+        N::AlterDatabaseSetStmt(s) => done(ddl.alter_database_set(s), "ALTER DATABASE"),
+        N::CreateEnumStmt(s) => done(ddl.create_enum(s), "CREATE TYPE"),
+        N::AlterEnumStmt(s) => done(ddl.alter_enum(s), "ALTER TYPE"),
+        N::CreateDomainStmt(s) => done(ddl.create_domain(s), "CREATE DOMAIN"),
+        N::CompositeTypeStmt(s) => done(ddl.create_composite(s), "CREATE TYPE"),
+        N::AlterOwnerStmt(s) => Some(ddl.alter_owner(s)),
+        N::SecLabelStmt(s) => Some(Err(match s.provider.as_str() {
+            "" => err!(INVALID_PARAMETER_VALUE, "no security label providers have been loaded"),
+            name => err!(INVALID_PARAMETER_VALUE, "security label provider \"{name}\" is not loaded"),
+        })),
+        N::AlterObjectSchemaStmt(s) => Some(ddl.alter_schema(s)),
+        _ => None,
+    }
+}
+
+impl<'a> Ddl<'a> {
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.tx.catalog()
+    }
+
+    pub fn notice(&self, message: impl Into<String>) {
+        self.session.notice(DbError::new(SqlState::SUCCESSFUL_COMPLETION, message).severity(melba_types::Severity::Notice));
+    }
+
+    pub fn warning(&self, state: SqlState, message: impl Into<String>) {
+        self.session.notice(DbError::new(state, message).severity(melba_types::Severity::Warning));
+    }
+
+    /// The schema called `name`.
+    pub fn namespace(&self, name: &str) -> Result<Arc<Namespace>> {
+        let catalog = self.catalog();
+        if name == "pg_temp" {
+            let oid = (self.temporary_namespace)()?;
+            let catalog = self.catalog();
+            return catalog.namespace(oid).cloned().ok_or_else(|| DbError::internal("temporary schema is missing"));
+        }
+        catalog.namespace_by_name(name).cloned().ok_or_else(|| err!(INVALID_SCHEMA_NAME, "schema \"{name}\" does not exist"))
+    }
+
+    /// Where a new object with this name goes.
+    pub fn namespace_for_creation(&self, schema: Option<&str>) -> Result<Oid> {
+        let oid = match schema {
+            Some(name) => self.namespace(name)?.oid,
+            None => {
+                self.creation_namespace.ok_or_else(|| err!(INVALID_SCHEMA_NAME, "no schema has been selected to create in"))?
+            }
+        };
+        if oid == classes::PG_CATALOG {
+            let name = schema.unwrap_or("pg_catalog");
+            return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to create objects in schema \"{name}\"")
+                .detail("System catalog modifications are currently disallowed."));
+        }
+        self.require_schema(self.user, oid, acl::CREATE)?;
+        Ok(oid)
+    }
+
+    /// Where a new relation goes, and whether it is temporary.
+    pub fn relation_namespace(&self, name: &RangeVar) -> Result<(Oid, bool)> {
+        self.check_database(name)?;
+        let schema = (!name.schemaname.is_empty()).then_some(name.schemaname.as_str());
+        if name.relpersistence == "t" || schema == Some("pg_temp") {
+            if schema.is_some_and(|s| s != "pg_temp") {
+                return Err(
+                    err!(INVALID_TABLE_DEFINITION, "cannot create temporary relation in non-temporary schema").at(name.location)
+                );
+            }
+            if name.relpersistence == "u" {
+                return Err(err!(INVALID_TABLE_DEFINITION, "only temporary relations may be created in temporary schemas")
+                    .at(name.location));
+            }
+            self.require_database(acl::TEMPORARY)?;
+            return Ok(((self.temporary_namespace)()?, true));
+        }
+        let oid = self.namespace_for_creation(schema)?;
+        Ok((oid, self.is_own_temporary(oid)))
+    }
+
+    /// Whether a schema is the one that the session has for temporary objects: everybody may make objects there.
+    pub(crate) fn is_own_temporary(&self, namespace: Oid) -> bool {
+        namespace.is_valid() && self.temporary == namespace
+    }
+
+    fn check_database(&self, name: &RangeVar) -> Result<()> {
+        let catalog = self.catalog();
+        let current = catalog.database(self.tx.database).map_or("", |d| &d.name);
+        if !name.catalogname.is_empty() && name.catalogname != current {
+            bail!(
+                FEATURE_NOT_SUPPORTED,
+                "cross-database references are not implemented: \"{}.{}.{}\"",
+                name.catalogname,
+                name.schemaname,
+                name.relname
+            );
+        }
+        Ok(())
+    }
+
+    /// Finds a relation by name, `None` when missing.
+    pub fn find_relation(&self, name: &RangeVar) -> Result<Option<Arc<Relation>>> {
+        self.check_database(name)?;
+        let catalog = self.catalog();
+        if name.schemaname.is_empty() {
+            return Ok(self.path.iter().find_map(|ns| catalog.relation_by_name(*ns, &name.relname)).cloned());
+        }
+        let namespace = match name.schemaname.as_str() {
+            "pg_temp" if self.temporary.is_valid() => Some(self.temporary),
+            schema => catalog.namespace_by_name(schema).map(|n| n.oid),
+        };
+        let Some(namespace) = namespace else { return Ok(None) };
+        self.require_schema(self.user, namespace, acl::USAGE)?;
+        Ok(catalog.relation_by_name(namespace, &name.relname).cloned())
+    }
+
+    /// Finds and locks a relation; the descriptor is the one current once the lock is held.
+    pub fn open_relation(&self, name: &RangeVar, mode: RelationLockMode) -> Result<Arc<Relation>> {
+        loop {
+            let found = self.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
+            self.lock_relation(found.oid, mode)?;
+            // While we waited, the name may have come to mean another relation.
+            match self.find_relation(name)? {
+                // It comes and goes with its table, and is otherwise nobody's to change.
+                Some(now) if now.oid == found.oid && now.kind == RelationKind::Toast => {
+                    bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", now.name)
+                }
+                Some(now) if now.oid == found.oid => return Ok(now),
+                _ => continue,
+            }
+        }
+    }
+
+    pub fn lock_relation(&self, oid: Oid, mode: RelationLockMode) -> Result<()> {
+        self.tx.engine.lock_relation(LockTag::Relation { database: self.tx.database.0, relation: oid.0 }, mode, Wait::Block)?;
+        Ok(())
+    }
+
+    /// LOCK TABLE ... NOWAIT.
+    pub fn try_lock_relation(&self, relation: &Relation, mode: RelationLockMode) -> Result<()> {
+        let tag = LockTag::Relation { database: self.tx.database.0, relation: relation.oid.0 };
+        if self.tx.engine.lock_relation(tag, mode, Wait::NoWait)? {
+            return Ok(());
+        }
+        bail!(LOCK_NOT_AVAILABLE, "could not obtain lock on relation \"{}\"", relation.name)
+    }
+
+    pub fn relation(&self, oid: Oid) -> Result<Arc<Relation>> {
+        self.catalog().relation(oid).cloned().ok_or_else(|| DbError::internal(format!("relation {oid} is missing")))
+    }
+
+    /// `schema.name` as messages and stored text write it.
+    pub fn qualified_name(&self, relation: &Relation) -> String {
+        let catalog = self.catalog();
+        let schema = catalog.namespace(relation.namespace).map_or("", |n| &n.name);
+        format!("{}.{}", quote_ident(schema), quote_ident(&relation.name))
+    }
+
+    /// The role a RoleSpec means.
+    pub fn role_spec(&self, spec: &RoleSpec) -> Result<Oid> {
+        match spec.roletype() {
+            RoleSpecType::RolespecCstring => {
+                let catalog = self.catalog();
+                let role = catalog.role_by_name(&spec.rolename);
+                role.map(|r| r.oid).ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{}\" does not exist", spec.rolename))
+            }
+            RoleSpecType::RolespecPublic => Ok(Oid::INVALID),
+            _ => Ok(self.user),
+        }
+    }
+}
+
+/// 42P01 as PostgreSQL words it.
+pub fn undefined_relation(name: &RangeVar) -> DbError {
+    let full = if name.schemaname.is_empty() { name.relname.clone() } else { format!("{}.{}", name.schemaname, name.relname) };
+    err!(UNDEFINED_TABLE, "relation \"{full}\" does not exist")
+}

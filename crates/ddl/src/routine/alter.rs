@@ -1,0 +1,181 @@
+//! ALTER FUNCTION and PROCEDURE; GRANT, COMMENT and DROP on them find theirs here as well.
+
+use std::sync::Arc;
+
+use melba_catalog::privileges::AclKind;
+use melba_catalog::{Function, FunctionKind, Object, ObjectAddress, classes};
+use melba_types::{DbError, Oid, Result, bail, err};
+use pg_query::protobuf::{AlterFunctionStmt, GrantStmt, GrantTargetType, Node, ObjectType, node::Node as N};
+
+use super::RoutineName;
+use super::attributes::Attributes;
+use crate::Ddl;
+use crate::grant::Grant;
+use crate::schema::{given, object_word};
+use melba_parse::nodes::string;
+
+impl Ddl<'_> {
+    fn put_function(&self, f: Function) {
+        self.tx.put(Object::Function(Arc::new(f)));
+    }
+
+    fn named_routine(&self, kind: ObjectType, node: Option<&Node>) -> Result<Arc<Function>> {
+        let name = RoutineName::of(kind, node).ok_or_else(|| DbError::internal("statement without a function's name"))?;
+        self.open_routine(&name)
+    }
+
+    /// Finds a function and keeps others from changing it; the row is the one current once the lock is held.
+    fn open_routine(&self, name: &RoutineName<'_>) -> Result<Arc<Function>> {
+        loop {
+            let found = self.find_routine(name)?;
+            self.lock_routine_name(found.namespace, &found.name)?;
+            self.lock_definition(self.tx.database, classes::PG_PROC, found.oid)?;
+            let now = self.find_routine(name)?;
+            if now.oid == found.oid && (now.namespace, &now.name) == (found.namespace, &found.name) {
+                return Ok(now);
+            }
+        }
+    }
+
+    pub fn alter_function(&self, s: &AlterFunctionStmt) -> Result<String> {
+        let object = s.func.as_ref().ok_or_else(|| DbError::internal("ALTER FUNCTION without a name"))?;
+        let node = Node { node: Some(N::ObjectWithArgs(object.clone())) };
+        let old = self.named_routine(s.objtype(), Some(&node))?;
+        self.require_routine_owner(&old)?;
+        if old.kind == FunctionKind::Aggregate {
+            bail!(WRONG_OBJECT_TYPE, "\"{}\" is an aggregate function", old.name);
+        }
+        let attributes = Attributes::read(&s.actions, old.kind == FunctionKind::Procedure)?;
+        let mut f = (*old).clone();
+        attributes.apply(self, &mut f)?;
+        self.put_function(f);
+        Ok(format!("ALTER {}", object_word(s.objtype())))
+    }
+
+    pub fn rename_routine(&self, kind: ObjectType, node: Option<&Node>, name: &str) -> Result<()> {
+        let f = self.named_routine(kind, node)?;
+        self.require_routine_owner(&f)?;
+        self.check_free(&f, f.namespace, name)?;
+        self.rewriting_users_of(address(&f), || {
+            self.put_function(Function { name: name.into(), ..(*f).clone() });
+            Ok(())
+        })
+    }
+
+    fn check_free(&self, f: &Function, namespace: Oid, name: &str) -> Result<()> {
+        self.lock_routine_name(namespace, name)?;
+        let catalog = self.catalog();
+        if catalog.functions_by_name(namespace, name).all(|other| other.arg_types != f.arg_types) {
+            return Ok(());
+        }
+        let types: Vec<String> = f.arg_types.iter().map(|t| catalog.type_name(*t, self.path)).collect();
+        let schema = catalog.namespace(namespace).map_or("", |n| &n.name);
+        Err(err!(DUPLICATE_FUNCTION, "function {name}({}) already exists in schema \"{schema}\"", types.join(", ")))
+    }
+
+    pub fn move_routine(&self, kind: ObjectType, node: Option<&Node>, target: Oid) -> Result<()> {
+        let f = self.named_routine(kind, node)?;
+        self.require_routine_owner(&f)?;
+        if f.namespace == target {
+            return Ok(());
+        }
+        self.check_free(&f, target, &f.name)?;
+        self.rewriting_users_of(address(&f), || {
+            self.put_function(Function { namespace: target, ..(*f).clone() });
+            Ok(())
+        })
+    }
+
+    pub fn alter_routine_owner(&self, kind: ObjectType, node: Option<&Node>, owner: Oid) -> Result<()> {
+        let f = self.named_routine(kind, node)?;
+        self.require_routine_owner(&f)?;
+        self.check_new_owner(f.owner, owner, Some(f.namespace))?;
+        let acl = given(&f.acl, f.owner, owner);
+        self.put_function(Function { owner, acl, ..(*f).clone() });
+        Ok(())
+    }
+
+    pub fn commented_routine(&self, kind: ObjectType, node: Option<&Node>) -> Result<ObjectAddress> {
+        let f = self.named_routine(kind, node)?;
+        self.require_routine_owner(&f)?;
+        Ok(address(&f))
+    }
+
+    /// What DROP removes; `None`: there is no such function, and a notice says so.
+    pub fn dropped_routine(&self, kind: ObjectType, node: &Node, missing_ok: bool) -> Result<Option<ObjectAddress>> {
+        let name = RoutineName::of(kind, Some(node)).ok_or_else(|| DbError::internal("DROP without a function's name"))?;
+        let f = match self.open_routine(&name) {
+            Ok(f) => f,
+            Err(e) if missing_ok && is_missing(&e) => {
+                let what = match e.sqlstate() {
+                    melba_types::SqlState::UNDEFINED_FUNCTION => format!("{} does not exist", name.as_written()),
+                    _ => e.message().to_owned(),
+                };
+                self.notice(format!("{what}, skipping"));
+                return Ok(None);
+            }
+            Err(e) => return Err(e),
+        };
+        if f.kind == FunctionKind::Aggregate && kind == ObjectType::ObjectFunction {
+            return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is an aggregate function", f.name)
+                .hint("Use DROP AGGREGATE to drop aggregate functions."));
+        }
+        self.require_routine_owner(&f)?;
+        if f.oid.0 < classes::FIRST_USER_OID {
+            let shown = self.describe(address(&f));
+            bail!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {shown} because it is required by the database system");
+        }
+        Ok(Some(address(&f)))
+    }
+
+    /// GRANT and REVOKE ON FUNCTION, PROCEDURE, ROUTINE, by name or all of some schemas.
+    pub fn grant_on_routines(&self, s: &GrantStmt, grant: &Grant<'_>) -> Result<()> {
+        let what = match s.objtype() {
+            ObjectType::ObjectProcedure => "procedure",
+            ObjectType::ObjectRoutine => "routine",
+            _ => "function",
+        };
+        // The error for another kind of privilege calls the object what the statement calls it.
+        if let Err(mut e) = grant.whole(AclKind::Function.all(), AclKind::Function) {
+            let message = e.message().replace(" for function", &format!(" for {what}"));
+            e.fields_mut().message = message;
+            return Err(e);
+        }
+        let mut all = Vec::new();
+        for node in &s.objects {
+            if s.targtype() != GrantTargetType::AclTargetAllInSchema {
+                all.push(self.named_routine(s.objtype(), Some(node))?);
+                continue;
+            }
+            let schema = string(node).unwrap_or_default();
+            let namespace = self.namespace(schema)?.oid;
+            let catalog = self.catalog();
+            let wanted = |f: &&Arc<Function>| match s.objtype() {
+                ObjectType::ObjectProcedure => f.kind == FunctionKind::Procedure,
+                ObjectType::ObjectFunction => f.kind != FunctionKind::Procedure,
+                _ => true,
+            };
+            all.extend(catalog.functions().filter(|f| f.namespace == namespace).filter(wanted).cloned());
+        }
+        for f in all {
+            self.lock_routine_name(f.namespace, &f.name)?;
+            self.lock_definition(self.tx.database, classes::PG_PROC, f.oid)?;
+            let catalog = self.catalog();
+            let Some(f) = catalog.function(f.oid) else { continue };
+            let what = if f.kind == FunctionKind::Procedure { "procedure" } else { "function" };
+            let acl = self.acl_after(grant, AclKind::Function, f.owner, f.acl.as_deref(), what, &f.name)?;
+            self.put_function(Function { acl: Some(acl), ..(**f).clone() });
+        }
+        Ok(())
+    }
+}
+
+/// Nothing has the name, the schema or a type of an argument.
+fn is_missing(e: &DbError) -> bool {
+    use melba_types::SqlState as S;
+    matches!(e.sqlstate(), S::UNDEFINED_FUNCTION | S::INVALID_SCHEMA_NAME | S::UNDEFINED_OBJECT)
+}
+
+fn address(f: &Function) -> ObjectAddress {
+    ObjectAddress { class: classes::PG_PROC, object: f.oid, sub: 0 }
+}

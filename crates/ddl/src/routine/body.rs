@@ -1,0 +1,186 @@
+//! The body of a new function: checked, and for RETURN and BEGIN ATOMIC brought into the form that the catalog keeps.
+
+use std::sync::Arc;
+
+use melba_catalog::{Function, ObjectAddress, classes};
+use melba_types::{DbError, Oid, Result, bail, err};
+use pg_query::protobuf::{CallStmt, CreateFunctionStmt, Node, node::Node as N};
+
+use crate::Ddl;
+use melba_analyze::check_routine_statement;
+use melba_analyze::{RoutineScope, analyze_in_routine};
+use melba_parse::command::{self, is_query};
+use melba_parse::nodes::inner;
+use melba_settings::split_identifiers;
+use melba_tree::Query;
+
+impl Ddl<'_> {
+    /// Puts the statement's body into the function's row.
+    pub(super) fn routine_body(&self, s: &CreateFunctionStmt, strings: Option<&[&str]>, f: &mut Function) -> Result<()> {
+        match (s.sql_body.as_deref(), strings) {
+            (Some(_), Some(_)) => bail!(INVALID_FUNCTION_DEFINITION, "duplicate function body specified"),
+            (None, None) => bail!(INVALID_FUNCTION_DEFINITION, "no function body specified"),
+            (Some(body), None) => self.parsed_body(body, f),
+            (None, Some([text])) => {
+                f.source = (*text).into();
+                if self.session.setting("check_function_bodies").as_deref() != Some("off") {
+                    let path = self.path_of(f);
+                    let within = Ddl { path: path.as_deref().unwrap_or(self.path), ..*self };
+                    within.check_text_body(f).map_err(|e| self.of_body(f, e))?;
+                }
+                Ok(())
+            }
+            (None, Some(_)) => bail!(INVALID_FUNCTION_DEFINITION, "only one AS item needed for language \"sql\""),
+        }
+    }
+
+    /// The search path that the function sets for itself.
+    fn path_of(&self, f: &Function) -> Option<Vec<Oid>> {
+        let setting = f.config.iter().find_map(|item| item.strip_prefix("search_path="))?;
+        let catalog = self.catalog();
+        let named = split_identifiers(setting).into_iter().filter_map(|name| catalog.namespace_by_name(&name).map(|n| n.oid));
+        let mut path: Vec<Oid> = named.collect();
+        if !path.contains(&classes::PG_CATALOG) {
+            path.insert(0, classes::PG_CATALOG);
+        }
+        Some(path)
+    }
+
+    fn is_polymorphic(&self, f: &Function) -> bool {
+        f.arg_types.iter().any(|t| melba_analyze::is_polymorphic(*t))
+    }
+
+    /// RETURN or BEGIN ATOMIC.
+    fn parsed_body(&self, node: &Node, f: &mut Function) -> Result<()> {
+        if self.is_polymorphic(f) {
+            bail!(INVALID_FUNCTION_DEFINITION, "SQL function with unquoted function body cannot have polymorphic arguments");
+        }
+        let node = inner(node)?.clone();
+        let is_return = matches!(node, N::ReturnStmt(_));
+        let statements = melba_parse::body_statements(node);
+        if let Some(other) = statements.iter().find(|s| !is_query(s)) {
+            let name = command::statement_tag(other);
+            bail!(FEATURE_NOT_SUPPORTED, "{name} is not yet supported in unquoted SQL function body");
+        }
+        let scope = RoutineScope::of(f, &f.arg_types, Oid::INVALID);
+        let (text, depends_on) = self.with_context(|c| {
+            let queries = statements.iter().map(|s| analyze_in_routine(c, s, &scope)).collect::<Result<Vec<Query>>>()?;
+            let mut depends_on: Vec<ObjectAddress> = Vec::new();
+            for query in &queries {
+                if let Some(what) = melba_deparse::unprintable(query) {
+                    return Err(DbError::unsupported(format!("{what} in an unquoted SQL function body")));
+                }
+                depends_on.extend(self.usable(query.dependencies())?);
+            }
+            let text = melba_deparse::stored_body(c, &queries, &scope, is_return);
+            let function = "SQL function \"".to_owned() + &f.name + "\"";
+            check_result(c, f, queries.into_iter().last()).map_err(|e| e.within(function))?;
+            Ok((text, depends_on))
+        })?;
+        f.sql_body = Some(text.into());
+        f.depends_on.extend(depends_on);
+        Ok(())
+    }
+
+    /// A string is parsed, and analyzed unless the types of arguments are not known yet.
+    fn check_text_body(&self, f: &Function) -> Result<()> {
+        let statements = melba_parse::parse_as(&f.source, melba_parse::Strings::of(self.session))?.statements;
+        if self.is_polymorphic(f) {
+            return Ok(());
+        }
+        let scope = RoutineScope::of(f, &f.arg_types, Oid::INVALID);
+        self.with_context(|c| {
+            let mut last = None;
+            for statement in &statements {
+                check_routine_statement(&statement.node)?;
+                if let N::CallStmt(call) = &statement.node {
+                    check_call(c, call, &scope)?;
+                }
+                last = match is_query(&statement.node) {
+                    true => Some(analyze_in_routine(c, &statement.node, &scope)?),
+                    false => None,
+                };
+            }
+            check_result(c, f, last)
+        })
+    }
+
+    /// An error in a body points into the statement when the body stands there as it is.
+    fn of_body(&self, f: &Function, mut e: DbError) -> DbError {
+        let Some(position) = e.fields().position else {
+            return e.within(format!("SQL function \"{}\"", f.name));
+        };
+        match place_of_body(self.source, &f.source, position as usize - 1) {
+            Some(at) => {
+                e.fields_mut().position = Some((self.start + at) as u32 + 1);
+                e
+            }
+            None => e.in_query(&f.source),
+        }
+    }
+}
+
+/// The byte of a statement at which byte `offset` of a function's body stands; `None` when the body is not found just once.
+fn place_of_body(statement: &str, body: &str, offset: usize) -> Option<usize> {
+    let quoted = body.replace('\'', "''");
+    let mut places = Vec::new();
+    let dollar = statement.match_indices(body).filter(|(at, _)| statement[..*at].ends_with('$'));
+    places.extend(dollar.map(|(at, _)| at + offset));
+    let doubled = body.get(..offset)?.matches('\'').count();
+    let plain = statement
+        .match_indices(&quoted)
+        .filter(|(at, _)| statement[..*at].ends_with('\'') && statement[at + quoted.len()..].starts_with('\''));
+    places.extend(plain.map(|(at, _)| at + offset + doubled));
+    match places[..] {
+        [one] => Some(one),
+        _ => None,
+    }
+}
+
+/// Nobody would take what a procedure gives.
+fn check_call(c: &melba_analyze::Context<'_>, call: &CallStmt, scope: &RoutineScope) -> Result<()> {
+    let Some(node) = call.funccall.as_deref() else { return Ok(()) };
+    let (call, _) = melba_analyze::analyze_call(c, node, Some(scope), &[])?;
+    if call.ty != melba_types::oids::VOID {
+        bail!(FEATURE_NOT_SUPPORTED, "calling procedures with output arguments is not supported in SQL functions");
+    }
+    Ok(())
+}
+
+/// The last statement gives what the function returns.
+fn check_result(c: &melba_analyze::Context<'_>, f: &Function, last: Option<Query>) -> Result<()> {
+    let result = c.routine_result(f, &f.arg_types, Oid::INVALID, None)?;
+    match last {
+        Some(mut query) => c.fit_routine_result(&mut query, &result).map(drop),
+        None if result.ty == melba_types::oids::VOID => Ok(()),
+        None => Err(c.no_final_query(result.ty)),
+    }
+}
+
+/// # Errors
+/// 42P13 for types that no function LANGUAGE sql has.
+pub(super) fn check_types(ddl: &Ddl<'_>, f: &Function) -> Result<()> {
+    let catalog = ddl.catalog();
+    let name = |ty: Oid| catalog.type_name(ty, ddl.path);
+    let is_pseudo = |ty: Oid| catalog.type_(ty).is_some_and(|t| t.type_kind == melba_catalog::TypeKind::Pseudo);
+    let fine = |ty: Oid| !is_pseudo(ty) || melba_analyze::is_polymorphic(ty);
+    let result = f.return_type;
+    if !fine(result) && !matches!(result, melba_types::oids::RECORD | melba_types::oids::VOID) {
+        bail!(INVALID_FUNCTION_DEFINITION, "SQL functions cannot return type {}", name(result));
+    }
+    if let Some(ty) = f.arg_types.iter().find(|ty| !fine(**ty)) {
+        bail!(INVALID_FUNCTION_DEFINITION, "SQL functions cannot have arguments of type {}", name(*ty));
+    }
+    let outputs = f.all_arg_types.iter().zip(&f.arg_modes).filter(|(_, m)| matches!(m, b'o' | b't')).map(|(t, _)| *t);
+    for ty in outputs.chain([result]) {
+        if let Some(detail) = melba_analyze::undetermined_result(ty, &f.arg_types) {
+            return Err(err!(INVALID_FUNCTION_DEFINITION, "cannot determine result data type").detail(detail));
+        }
+    }
+    Ok(())
+}
+
+/// The empty source that a function with a parsed body has.
+pub(super) fn no_source() -> Arc<str> {
+    "".into()
+}

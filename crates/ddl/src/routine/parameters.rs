@@ -1,0 +1,168 @@
+//! The parameters of CREATE FUNCTION: types, modes, names, defaults.
+
+use std::sync::Arc;
+
+use melba_catalog::{Function, ObjectAddress};
+use melba_types::{DbError, Oid, Result, bail, err, oids};
+use pg_query::protobuf::{FunctionParameter, FunctionParameterMode as Mode, Node, TypeName, node::Node as N};
+
+use crate::Ddl;
+use melba_analyze::{Expected, ExprKind};
+use melba_parse::nodes::inner;
+
+const ARGUMENTS_MAX: usize = 100;
+
+/// What the parameter list says.
+#[derive(Default)]
+pub struct Parameters {
+    pub arg_types: Vec<Oid>,
+    all_types: Vec<Oid>,
+    modes: Vec<u8>,
+    names: Vec<Arc<str>>,
+    pub defaults: Vec<Arc<str>>,
+    pub variadic: Oid,
+    pub depends_on: Vec<ObjectAddress>,
+    /// What the output parameters make the result.
+    pub result: Option<Oid>,
+    outputs: usize,
+}
+
+impl Parameters {
+    /// Fills in a function's row.
+    pub fn describe(&self, function: &mut Function) {
+        function.arg_types = self.arg_types.clone();
+        if self.modes.iter().any(|m| *m != b'i') {
+            function.all_arg_types = self.all_types.clone();
+            function.arg_modes = self.modes.clone();
+        }
+        if self.names.iter().any(|n| !n.is_empty()) {
+            function.arg_names = self.names.clone();
+        }
+        function.arg_defaults = self.defaults.clone();
+        function.variadic = self.variadic;
+    }
+}
+
+fn wrong(message: impl std::fmt::Display) -> DbError {
+    err!(INVALID_FUNCTION_DEFINITION, "{message}")
+}
+
+impl Ddl<'_> {
+    pub(super) fn routine_parameters(&self, nodes: &[Node], procedure: bool) -> Result<Parameters> {
+        let mut all = Parameters::default();
+        for node in nodes {
+            let N::FunctionParameter(p) = inner(node)? else { continue };
+            self.routine_parameter(p, procedure, &mut all)?;
+        }
+        if all.arg_types.len() > ARGUMENTS_MAX {
+            bail!(TOO_MANY_ARGUMENTS, "functions cannot have more than {ARGUMENTS_MAX} arguments");
+        }
+        if all.outputs > 1 || procedure && all.outputs > 0 {
+            all.result = Some(oids::RECORD);
+        }
+        Ok(all)
+    }
+
+    fn routine_parameter(&self, p: &FunctionParameter, procedure: bool, all: &mut Parameters) -> Result<()> {
+        let name = p.arg_type.as_ref().ok_or_else(|| DbError::internal("parameter without a type"))?;
+        if name.setof {
+            let what = if procedure { "procedures" } else { "functions" };
+            return Err(wrong(format!("{what} cannot accept set arguments")).at(p.location));
+        }
+        let (ty, _) = self.usable_type(name)?;
+        let mode = Mode::try_from(p.mode).unwrap_or(Mode::FuncParamDefault);
+        let letter = match mode {
+            Mode::FuncParamOut => b'o',
+            Mode::FuncParamInout => b'b',
+            Mode::FuncParamVariadic => b'v',
+            Mode::FuncParamTable => b't',
+            _ => b'i',
+        };
+        let is_input = !matches!(letter, b'o' | b't');
+        if all.variadic.is_valid() && (is_input || procedure) {
+            let last = if procedure { "last parameter" } else { "last input parameter" };
+            return Err(wrong(format!("VARIADIC parameter must be the {last}")).at(p.location));
+        }
+        if is_input {
+            all.arg_types.push(ty);
+        }
+        if matches!(letter, b'o' | b'b' | b't') {
+            all.outputs += 1;
+            all.result.get_or_insert(ty);
+        }
+        if letter == b'v' {
+            all.variadic = self.variadic_element(ty).map_err(|e| e.at(p.location))?;
+        }
+        self.parameter_name(p, letter, all)?;
+        self.parameter_default(p, ty, letter, procedure, all)?;
+        all.all_types.push(ty);
+        all.modes.push(letter);
+        Ok(())
+    }
+
+    fn variadic_element(&self, ty: Oid) -> Result<Oid> {
+        Ok(match ty {
+            oids::ANY => oids::ANY,
+            oids::ANYARRAY => oids::ANYELEMENT,
+            oids::ANYCOMPATIBLEARRAY => oids::ANYCOMPATIBLE,
+            _ => self.catalog().array_element(ty).ok_or_else(|| wrong("VARIADIC parameter must be an array"))?,
+        })
+    }
+
+    /// Inputs among each other, and outputs among each other, must not share a name.
+    fn parameter_name(&self, p: &FunctionParameter, letter: u8, all: &mut Parameters) -> Result<()> {
+        let only_in = |m: u8| matches!(m, b'i' | b'v');
+        let only_out = |m: u8| matches!(m, b'o' | b't');
+        let apart = |other: u8| only_in(letter) && only_out(other) || only_out(letter) && only_in(other);
+        let mut others = all.names.iter().zip(&all.modes);
+        if !p.name.is_empty() && others.any(|(name, mode)| **name == *p.name && !apart(*mode)) {
+            return Err(wrong(format!("parameter name \"{}\" used more than once", p.name)).at(p.location));
+        }
+        all.names.push(p.name.as_str().into());
+        Ok(())
+    }
+
+    fn parameter_default(&self, p: &FunctionParameter, ty: Oid, letter: u8, procedure: bool, all: &mut Parameters) -> Result<()> {
+        let is_input = matches!(letter, b'i' | b'b' | b'v');
+        let Some(node) = p.defexpr.as_deref() else {
+            if is_input && !all.defaults.is_empty() {
+                return Err(wrong("input parameters after one with a default value must also have defaults").at(p.location));
+            }
+            if procedure && !is_input && !all.defaults.is_empty() {
+                return Err(wrong("procedure OUT parameters cannot appear after one with a default value").at(p.location));
+            }
+            return Ok(());
+        };
+        if !is_input {
+            return Err(wrong("only input parameters can have default values").at(p.location));
+        }
+        let expected = Expected { ty, typmod: -1, column: &p.name };
+        let expected = (!melba_analyze::is_polymorphic(ty)).then_some(expected);
+        let (text, depends_on) = self.with_context(|c| {
+            let e = melba_analyze::analyze_expression(c, node, None, ExprKind::FunctionDefault, expected)?;
+            if e.has_vars() {
+                bail!(INVALID_COLUMN_REFERENCE, "cannot use table references in parameter default value");
+            }
+            Ok((melba_deparse::expression(c, &e, None), self.usable(e.dependencies())?))
+        })?;
+        all.defaults.push(text.into());
+        all.depends_on.extend(depends_on);
+        Ok(())
+    }
+
+    /// What a function returns, and whether a set of it.
+    pub(super) fn routine_return_type(&self, name: Option<&TypeName>, parameters: &Parameters) -> Result<(Oid, bool)> {
+        let Some(name) = name else {
+            return parameters.result.map(|ty| (ty, false)).ok_or_else(|| wrong("function result type must be specified"));
+        };
+        let ty = self.argument_type(name)?;
+        self.require_type(ty)?;
+        if let Some(result) = parameters.result
+            && result != ty
+        {
+            let shown = self.catalog().type_name(result, self.path);
+            return Err(wrong(format!("function result type must be {shown} because of OUT parameters")));
+        }
+        Ok((ty, name.setof))
+    }
+}

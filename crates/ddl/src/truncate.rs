@@ -1,0 +1,137 @@
+//! TRUNCATE: new, empty trees in place of the old ones.
+
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+use melba_catalog::{ConstraintKind, Relation, RelationKind, Storage};
+use melba_engine::RelationLockMode;
+use melba_types::{DbError, Kind, Oid, Result, bail, err};
+use pg_query::protobuf::{DropBehavior, TruncateStmt, node::Node as N};
+
+use super::Ddl;
+use super::persistence::engine_persistence;
+use super::sequence::SequenceOptions;
+use melba_parse::nodes::inner;
+
+impl Ddl<'_> {
+    fn check_may_truncate(&self, table: &Relation) -> Result<()> {
+        match self.catalog().has_relation_privileges(self.user, table, melba_catalog::acl::TRUNCATE) {
+            true => Ok(()),
+            false => Err(melba_tree::permissions::denied(table)),
+        }
+    }
+
+    pub fn truncate(&self, s: &TruncateStmt) -> Result<()> {
+        let mut tables: Vec<Arc<Relation>> = Vec::new();
+        // Of children, their parent's privilege is asked for.
+        let mut children: HashSet<Oid> = HashSet::new();
+        for node in &s.relations {
+            let N::RangeVar(name) = inner(node)? else { continue };
+            // Before the lock, so that who may not truncate does not wait, or keep others waiting.
+            if let Some(found) = self.find_relation(name)? {
+                self.check_may_truncate(&found)?;
+            }
+            let relation = self.open_relation(name, RelationLockMode::AccessExclusive)?;
+            if !matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable) {
+                bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", relation.name);
+            }
+            if matches!(relation.storage, Storage::System(_)) {
+                bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name);
+            }
+            if relation.is_partitioned() && !name.inh {
+                return Err(err!(WRONG_OBJECT_TYPE, "cannot truncate only a partitioned table")
+                    .hint("Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions directly."));
+            }
+            let catalog = self.catalog();
+            let members = if name.inh { catalog.descendants(relation.oid) } else { vec![relation.oid] };
+            for member in members {
+                if catalog.relation(member).is_some_and(|m| m.is_temporary_elsewhere(self.temporary)) {
+                    continue;
+                }
+                if !tables.iter().any(|t| t.oid == member) {
+                    self.lock_relation(member, RelationLockMode::AccessExclusive)?;
+                    tables.push(self.relation(member)?);
+                    children.extend((member != relation.oid).then_some(member));
+                }
+            }
+        }
+        self.add_referencing(&mut tables, s.behavior() == DropBehavior::DropCascade)?;
+        for table in &tables {
+            if !children.contains(&table.oid) {
+                self.check_may_truncate(table)?;
+            }
+            self.refuse_pending_events(table, "TRUNCATE")?;
+            if !table.is_partitioned() {
+                self.empty_table(table.oid)?;
+            }
+            if s.restart_seqs {
+                for column in table.columns.iter().filter(|c| !c.dropped) {
+                    if let Some(sequence) = self.owned_sequence(table, &column.name) {
+                        let restart = SequenceOptions { restart: Some(None), ..SequenceOptions::default() };
+                        self.change_sequence(&sequence, &restart)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_referencing(&self, tables: &mut Vec<Arc<Relation>>, cascade: bool) -> Result<()> {
+        let catalog = self.catalog();
+        let mut known: HashSet<Oid> = tables.iter().map(|t| t.oid).collect();
+        let mut at = 0;
+        while at < tables.len() {
+            let table = tables[at].clone();
+            at += 1;
+            for constraint in catalog.referencing_constraints(table.oid) {
+                if constraint.kind != ConstraintKind::ForeignKey || known.contains(&constraint.relation) {
+                    continue;
+                }
+                let referencing = self.relation(constraint.relation)?;
+                if !cascade {
+                    return Err(err!(FEATURE_NOT_SUPPORTED, "cannot truncate a table referenced in a foreign key constraint")
+                        .detail(format!("Table \"{}\" references \"{}\".", referencing.name, table.name))
+                        .hint(format!(
+                            "Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.",
+                            referencing.name
+                        )));
+                }
+                self.notice(format!("truncate cascades to table \"{}\"", referencing.name));
+                self.lock_relation(referencing.oid, RelationLockMode::AccessExclusive)?;
+                known.insert(referencing.oid);
+                tables.push(referencing);
+            }
+        }
+        Ok(())
+    }
+
+    /// 55006 for a table with checks that wait for the end of the transaction.
+    pub fn refuse_pending_events(&self, table: &Relation, what: &str) -> Result<()> {
+        if self.tx.deferred.mentions(table.oid)? {
+            bail!(OBJECT_IN_USE, "cannot {what} \"{}\" because it has pending trigger events", table.name);
+        }
+        Ok(())
+    }
+
+    /// Gives a table and its indexes empty storage. The old trees go when the transaction commits.
+    pub fn empty_table(&self, oid: Oid) -> Result<()> {
+        let relation = self.relation(oid)?;
+        let Storage::Tree(old) = relation.storage else {
+            return Err(DbError::internal("table without storage"));
+        };
+        let kinds: Vec<Kind> = relation.columns.iter().map(|c| c.kind).collect();
+        let persistence = engine_persistence(relation.persistence);
+        let tree = self.tx.engine.create_table_tree(&kinds, persistence)?;
+        self.tx.engine.drop_tree(old)?;
+        self.put_relation(Relation { storage: Storage::Tree(tree), file_node: self.tx.new_oid(), ..(*relation).clone() });
+        for index in &relation.indexes {
+            let index = self.relation(*index)?;
+            if let Storage::Tree(old) = index.storage {
+                self.tx.engine.drop_tree(old)?;
+            }
+            let storage = Storage::Tree(self.tx.engine.create_index_tree(tree, persistence)?);
+            self.put_relation(Relation { storage, file_node: self.tx.new_oid(), ..(*index).clone() });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,150 @@
+//! CREATE VIEW.
+
+use std::sync::Arc;
+
+use melba_catalog::{Column, ObjectAddress, Persistence, Relation, RelationKind, classes};
+use melba_engine::RelationLockMode;
+use melba_types::{DbError, Result, bail, err};
+use pg_query::protobuf::{Node, ViewCheckOption, ViewStmt};
+
+use super::Ddl;
+use melba_parse::nodes::{inner, option_text, options, strings};
+use melba_tree::Query;
+
+impl Ddl<'_> {
+    pub fn create_view(&self, s: &ViewStmt) -> Result<()> {
+        let name = s.view.as_ref().ok_or_else(|| DbError::internal("CREATE VIEW without a name"))?;
+        if s.with_check_option() != ViewCheckOption::NoCheckOption {
+            return Err(DbError::unsupported("WITH CHECK OPTION"));
+        }
+        let node = s.query.as_deref().ok_or_else(|| DbError::internal("CREATE VIEW without a query"))?;
+        let (query, text, depends_on) = self.stored_query(node)?;
+        if name.relpersistence == "u" {
+            bail!(SYNTAX_ERROR, "views cannot be unlogged because they do not have storage");
+        }
+        let (namespace, mut temporary) = self.relation_namespace(name)?;
+        let mentions_temporary = depends_on.iter().any(|d| {
+            d.class == classes::PG_CLASS
+                && self.catalog().relation(d.object).is_some_and(|r| r.persistence == Persistence::Temporary)
+        });
+        let namespace = if mentions_temporary && !temporary {
+            self.notice(format!("view \"{}\" will be a temporary view", name.relname));
+            temporary = true;
+            (self.temporary_namespace)()?
+        } else {
+            namespace
+        };
+        let columns = self.query_columns(&query, &strings(&s.aliases))?;
+        let text = deparse_with_names(&text, &columns, &query, self)?;
+        let options: Vec<Arc<str>> = options(&s.options)
+            .map(|d| Arc::from(format!("{}={}", d.defname, option_text(d).unwrap_or_else(|| "true".into()))))
+            .collect();
+        if let Some(old) = self.catalog().relation_by_name(namespace, &name.relname).cloned() {
+            if !s.replace {
+                bail!(DUPLICATE_TABLE, "relation \"{}\" already exists", name.relname);
+            }
+            return self.replace_view(&old, columns, text, depends_on, options);
+        }
+        let persistence = if temporary { Persistence::Temporary } else { Persistence::Permanent };
+        let relation = Relation {
+            view_query: Some(text.into()),
+            rule: self.tx.new_oid(),
+            depends_on,
+            options,
+            ..self.bare_relation(namespace, &name.relname, RelationKind::View, persistence, columns)
+        };
+        self.put_relation_with_row_type(relation)
+    }
+
+    fn replace_view(
+        &self,
+        old: &Relation,
+        columns: Vec<Column>,
+        text: String,
+        depends_on: Vec<ObjectAddress>,
+        options: Vec<Arc<str>>,
+    ) -> Result<()> {
+        if old.kind != RelationKind::View {
+            bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a view", old.name);
+        }
+        self.require_owner(old.owner, "view", &old.name)?;
+        self.lock_relation(old.oid, RelationLockMode::AccessExclusive)?;
+        if columns.len() < old.columns.len() {
+            bail!(INVALID_TABLE_DEFINITION, "cannot drop columns from view");
+        }
+        let catalog = self.catalog();
+        for (was, now) in old.columns.iter().zip(&columns) {
+            if was.name != now.name {
+                return Err(err!(
+                    INVALID_TABLE_DEFINITION,
+                    "cannot change name of view column \"{}\" to \"{}\"",
+                    was.name,
+                    now.name
+                )
+                .hint("Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead."));
+            }
+            if was.ty != now.ty || was.typmod != now.typmod {
+                bail!(
+                    INVALID_TABLE_DEFINITION,
+                    "cannot change data type of view column \"{}\" from {} to {}",
+                    was.name,
+                    catalog.format_type(was.ty, Some(was.typmod), self.path),
+                    catalog.format_type(now.ty, Some(now.typmod), self.path)
+                );
+            }
+        }
+        self.put_relation(Relation {
+            columns: columns.into(),
+            view_query: Some(text.into()),
+            depends_on,
+            options,
+            ..old.clone()
+        });
+        Ok(())
+    }
+
+    /// Analyzes a query for storing: the tree, its text, and what it mentions.
+    pub fn stored_query(&self, node: &Node) -> Result<(Query, String, Vec<ObjectAddress>)> {
+        let inner = inner(node)?;
+        self.with_context(|c| {
+            let query = melba_analyze::analyze(c, inner, None)?.query;
+            let text = melba_deparse::stored_query(c, &query);
+            let depends_on = self.usable(query.dependencies())?;
+            Ok((query, text, depends_on))
+        })
+    }
+
+    /// Columns for the output of a query, renamed by `aliases`.
+    pub fn query_columns(&self, query: &Query, aliases: &[&str]) -> Result<Vec<Column>> {
+        let mut columns: Vec<Column> = Vec::new();
+        for (at, target) in query.targets.iter().filter(|t| !t.junk).enumerate() {
+            let name = aliases.get(at).copied().unwrap_or(&target.name);
+            if columns.iter().any(|c| *c.name == *name) {
+                bail!(DUPLICATE_COLUMN, "column \"{name}\" specified more than once");
+            }
+            let ty = match target.expr.ty() {
+                melba_types::oids::UNKNOWN => melba_types::oids::TEXT,
+                ty => ty,
+            };
+            let mut column = self.new_column(name, ty, target.expr.typmod())?;
+            column.collation = target.expr.collation();
+            columns.push(column);
+        }
+        if aliases.len() > columns.len() {
+            bail!(SYNTAX_ERROR, "CREATE VIEW specifies more column names than columns");
+        }
+        Ok(columns)
+    }
+}
+
+/// The view's text with its column names as output names.
+pub fn deparse_with_names(text: &str, columns: &[Column], query: &Query, ddl: &Ddl<'_>) -> Result<String> {
+    if query.targets.iter().filter(|t| !t.junk).zip(columns).all(|(t, c)| t.name == c.name) {
+        return Ok(text.to_owned());
+    }
+    let mut renamed = query.clone();
+    for (target, column) in renamed.targets.iter_mut().filter(|t| !t.junk).zip(columns) {
+        target.name = column.name.clone();
+    }
+    ddl.with_context(|c| Ok(melba_deparse::stored_query(c, &renamed)))
+}

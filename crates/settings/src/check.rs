@@ -1,0 +1,280 @@
+//! Settings whose text has a form of its own: DateStyle, TimeZone, client_encoding and so on, brought into the form that SHOW prints.
+
+use jiff::tz::TimeZone;
+use melba_functions::{DateOrder, DateStyle};
+use melba_types::datetime::IntervalStyle;
+use melba_types::timezone::Zone;
+use melba_types::{Result, bail, err, interval};
+
+use crate::table::Definition;
+use crate::value::{Value, invalid};
+
+/// Of the Unix epoch's beginning to that of PostgreSQL's.
+const SECONDS_TO_2000: i64 = 946_684_800;
+
+/// Checks a value beyond its type, and returns it in canonical form. `current` and `reset`: the setting as it is, and what RESET
+/// goes back to.
+pub fn check(definition: &Definition, value: Value, current: &Value, reset: &Value) -> Result<Value> {
+    let Value::Text(text) = &value else { return Ok(value) };
+    let canonical = match definition.name {
+        "DateStyle" => {
+            let known = |value: &Value| date_style(definition, value.as_text(), DATE_STYLE, DATE_STYLE).unwrap_or(DATE_STYLE);
+            let (style, order) = date_style(definition, text, known(current), known(reset))?;
+            date_style_text(style, order)
+        }
+        "search_path" | "temp_tablespaces" if !is_identifier_list(text) => {
+            return Err(invalid(definition, text).detail("List syntax is invalid."));
+        }
+        "TimeZone" | "log_timezone" => match time_zone(text) {
+            Some(name) if Zone::lookup(&name).is_some_and(|zone| zone.at(SECONDS_TO_2000).offset % 60 != 0) => {
+                return Err(err!(INVALID_PARAMETER_VALUE, "time zone \"{text}\" appears to use leap seconds")
+                    .detail("PostgreSQL does not support leap seconds."));
+            }
+            Some(name) => name,
+            None => return Err(invalid(definition, text)),
+        },
+        "client_encoding" => client_encoding(definition, text)?,
+        "application_name" | "cluster_name" => printable_ascii(text),
+        // Nobody can make others.
+        "default_table_access_method" => match &**text {
+            "heap" | "memory" => return Ok(value),
+            "" => return Err(invalid(definition, "").detail("\"default_table_access_method\" cannot be empty.")),
+            other => return Err(invalid(definition, other).detail(format!("Table access method \"{other}\" does not exist."))),
+        },
+        _ => return Ok(value),
+    };
+    Ok(Value::Text(canonical.into()))
+}
+
+/// Identifiers, each quoted or not, with commas between them; or nothing.
+fn is_identifier_list(text: &str) -> bool {
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return true;
+    }
+    loop {
+        let end = match rest.strip_prefix('"') {
+            Some(mut quoted) => loop {
+                let Some(at) = quoted.find('"') else { return false };
+                quoted = &quoted[at + 1..];
+                match quoted.strip_prefix('"') {
+                    Some(after) => quoted = after,
+                    None => break rest.len() - quoted.len(),
+                }
+            },
+            None => rest.find(|c: char| c == ',' || c.is_ascii_whitespace()).unwrap_or(rest.len()),
+        };
+        if end == 0 {
+            return false;
+        }
+        rest = rest[end..].trim_start();
+        match rest.strip_prefix(',') {
+            Some(after) => rest = after.trim_start(),
+            None => return rest.is_empty(),
+        }
+    }
+}
+
+/// What DateStyle is when nobody says otherwise.
+const DATE_STYLE: (DateStyle, DateOrder) = (DateStyle::Iso, DateOrder::Mdy);
+
+/// Reads a DateStyle in its full form.
+pub fn full_date_style(definition: &Definition, text: &str) -> Result<(DateStyle, DateOrder)> {
+    date_style(definition, text, DATE_STYLE, DATE_STYLE)
+}
+
+/// Reads DateStyle: a style and an order in any sequence; what is not named stays as it is.
+fn date_style(
+    definition: &Definition,
+    text: &str,
+    current: (DateStyle, DateOrder),
+    reset: (DateStyle, DateOrder),
+) -> Result<(DateStyle, DateOrder)> {
+    let (mut style, mut order) = (None, None);
+    let conflict = || invalid(definition, text).detail("Conflicting \"DateStyle\" specifications.");
+    for word in text.split([',', ' ']).map(|w| w.trim().trim_matches('"')).filter(|w| !w.is_empty()) {
+        let lower = word.to_ascii_lowercase();
+        let (named_style, named_order) = match lower.as_str() {
+            "iso" => (Some(DateStyle::Iso), None),
+            "sql" => (Some(DateStyle::Sql), None),
+            w if w.starts_with("postgres") => (Some(DateStyle::Postgres), None),
+            w if w.starts_with("german") => (Some(DateStyle::German), None),
+            "ymd" => (None, Some(DateOrder::Ymd)),
+            "dmy" => (None, Some(DateOrder::Dmy)),
+            w if w.starts_with("euro") => (None, Some(DateOrder::Dmy)),
+            "mdy" | "us" => (None, Some(DateOrder::Mdy)),
+            w if w.starts_with("noneuro") => (None, Some(DateOrder::Mdy)),
+            "default" => {
+                (style, order) = (style.or(Some(reset.0)), order.or(Some(reset.1)));
+                continue;
+            }
+            _ => return Err(invalid(definition, text).detail(format!("Unrecognized key word: \"{lower}\"."))),
+        };
+        let contradicts = |before: bool| before.then(conflict).map_or(Ok(()), Err);
+        contradicts(named_style.is_some_and(|named| style.is_some_and(|before| before != named)))?;
+        contradicts(named_order.is_some_and(|named| order.is_some_and(|before| before != named)))?;
+        (style, order) = (named_style.or(style), named_order.or(order));
+    }
+    let german = (style == Some(DateStyle::German)).then_some(DateOrder::Dmy);
+    Ok((style.unwrap_or(current.0), order.or(german).unwrap_or(current.1)))
+}
+
+pub fn date_style_text(style: DateStyle, order: DateOrder) -> String {
+    let style = match style {
+        DateStyle::Iso => "ISO",
+        DateStyle::Sql => "SQL",
+        DateStyle::Postgres => "Postgres",
+        DateStyle::German => "German",
+    };
+    let order = match order {
+        DateOrder::Mdy => "MDY",
+        DateOrder::Dmy => "DMY",
+        DateOrder::Ymd => "YMD",
+    };
+    format!("{style}, {order}")
+}
+
+/// A zone as SHOW prints it: the name in its own spelling, a number of hours as a POSIX zone; `None` when there is none.
+pub fn time_zone(text: &str) -> Option<String> {
+    let text = text.trim();
+    if let Ok(hours) = text.parse::<f64>() {
+        return (hours.abs() < 168.0).then(|| zone_of_seconds((hours * 3600.0).round() as i64));
+    }
+    if text.eq_ignore_ascii_case("utc") || text.eq_ignore_ascii_case("gmt") {
+        return Some(text.to_ascii_uppercase());
+    }
+    if let Some(span) = text.get(..8).filter(|start| start.eq_ignore_ascii_case("interval")).map(|_| text[8..].trim()) {
+        let span = span.strip_prefix('\'')?.strip_suffix('\'')?;
+        let span = interval::parse(span, -1, IntervalStyle::Postgres).ok()?;
+        return (span.months == 0 && span.days == 0).then(|| zone_of_seconds(span.micros / 1_000_000));
+    }
+    if let Ok(zone) = TimeZone::get(text) {
+        return zone.iana_name().map(str::to_owned).or_else(|| Some(text.to_owned()));
+    }
+    Zone::lookup(text).map(|_| text.to_ascii_uppercase())
+}
+
+/// A fixed offset east of Greenwich as a POSIX zone: `<+03>-03`.
+pub fn zone_of_seconds(east: i64) -> String {
+    let part = |sign: char| {
+        let (hours, minutes, seconds) = (east.abs() / 3600, east.abs() / 60 % 60, east.abs() % 60);
+        match (minutes, seconds) {
+            (0, 0) => format!("{sign}{hours:02}"),
+            (_, 0) => format!("{sign}{hours:02}:{minutes:02}"),
+            _ => format!("{sign}{hours:02}:{minutes:02}:{seconds:02}"),
+        }
+    };
+    let (sign, inverse) = if east < 0 { ('-', '+') } else { ('+', '-') };
+    format!("<{}>{}", part(sign), part(inverse))
+}
+
+/// Text is UTF-8 throughout; SQL_ASCII clients get the same bytes.
+fn client_encoding(definition: &Definition, text: &str) -> Result<String> {
+    let plain: String = text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    Ok(match plain.as_str() {
+        "utf8" | "unicode" => "UTF8",
+        "sqlascii" => "SQL_ASCII",
+        _ if OTHER_ENCODINGS.contains(&plain.as_str()) => {
+            bail!(FEATURE_NOT_SUPPORTED, "conversion between {} and UTF8 is not supported", text.to_ascii_uppercase())
+        }
+        _ => return Err(invalid(definition, text)),
+    }
+    .to_owned())
+}
+
+/// An encoding of PostgreSQL's has this name.
+pub fn is_encoding(name: &str) -> bool {
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    OTHER_ENCODINGS.contains(&plain.as_str())
+}
+
+const OTHER_ENCODINGS: &[&str] = &[
+    "abc",
+    "alt",
+    "big5",
+    "euccn",
+    "eucjis2004",
+    "eucjp",
+    "euckr",
+    "euctw",
+    "gb18030",
+    "gbk",
+    "iso88591",
+    "iso885910",
+    "iso885913",
+    "iso885914",
+    "iso885915",
+    "iso885916",
+    "iso88592",
+    "iso88593",
+    "iso88594",
+    "iso88595",
+    "iso88596",
+    "iso88597",
+    "iso88598",
+    "iso88599",
+    "johab",
+    "koi8",
+    "koi8r",
+    "koi8u",
+    "latin1",
+    "latin10",
+    "latin2",
+    "latin3",
+    "latin4",
+    "latin5",
+    "latin6",
+    "latin7",
+    "latin8",
+    "latin9",
+    "mskanji",
+    "muleinternal",
+    "shiftjis",
+    "shiftjis2004",
+    "sjis",
+    "tcvn",
+    "tcvn5712",
+    "uhc",
+    "vscii",
+    "win",
+    "win1250",
+    "win1251",
+    "win1252",
+    "win1253",
+    "win1254",
+    "win1255",
+    "win1256",
+    "win1257",
+    "win1258",
+    "win866",
+    "win874",
+    "win932",
+    "win936",
+    "win949",
+    "win950",
+    "windows1252",
+];
+
+/// What logs and pg_stat_activity may show: other bytes become `\xNN`.
+fn printable_ascii(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for b in text.bytes() {
+        if (32..127).contains(&b) { out.push(b as char) } else { out.push_str(&format!("\\x{b:02x}")) }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_identifiers_are_known() {
+        for good in ["", "a", " a , b ", "\"$user\", public", "\"\"", "\"a\"\"b\",c", "$user"] {
+            assert!(is_identifier_list(good), "{good}");
+        }
+        for bad in ["a,", ",a", "a b", "\"a", "\"a\" b", "a,,b"] {
+            assert!(!is_identifier_list(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Lists of names, as search_path has them.
+
+/// The names of a comma-separated list, case folded unless they are in double quotes.
+pub fn split_identifiers(list: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut chars = list.chars().peekable();
+    while chars.peek().is_some() {
+        while chars.next_if(|c| c.is_whitespace() || *c == ',').is_some() {}
+        let mut name = String::new();
+        if chars.next_if_eq(&'"').is_some() {
+            while let Some(c) = chars.next() {
+                if c != '"' {
+                    name.push(c);
+                } else if chars.next_if_eq(&'"').is_some() {
+                    name.push('"');
+                } else {
+                    break;
+                }
+            }
+            while chars.next_if(|c| *c != ',').is_some() {}
+        } else {
+            while let Some(c) = chars.next_if(|c| *c != ',') {
+                name.extend(c.to_lowercase());
+            }
+            name.truncate(name.trim_end().len());
+        }
+        if !name.is_empty() {
+            names.push(name);
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_identifiers() {
+        assert_eq!(split_identifiers("\"$user\", Public ,\"A\"\"b\""), ["$user", "public", "A\"b"]);
+        assert!(split_identifiers("  ").is_empty());
+    }
+}

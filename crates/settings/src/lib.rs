@@ -1,0 +1,607 @@
+//! The settings of one session, and how transactions undo changes to them.
+//!
+//! Invariants:
+//! 1. `current` is what the session runs with; `session` is what `current` becomes when the transaction commits. They differ
+//!    only while a SET LOCAL is in force.
+//! 2. Each level (the outermost, which is the transaction; each savepoint) remembers both as they were when the level first changed the
+//!    setting, so that rolling back a level is putting those back.
+
+pub mod check;
+mod identifiers;
+pub mod socket_options;
+pub mod table;
+pub mod value;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use melba_types::{Result, bail, err};
+
+use crate::table::{Context, Definition, REPORTED, table};
+use crate::value::Value;
+pub use identifiers::split_identifiers;
+use socket_options::SocketOptions;
+
+/// A setting: its place in the table, or behind the table for settings that clients made up (`name.name`).
+pub type SettingId = usize;
+
+#[derive(Clone, Debug)]
+struct Slot {
+    current: Value,
+    session: Value,
+    /// What RESET goes back to.
+    reset: Value,
+    /// The server's value that the session started from.
+    based_on: Value,
+}
+
+impl Slot {
+    fn new(value: Value) -> Slot {
+        Slot { current: value.clone(), session: value.clone(), reset: value.clone(), based_on: value }
+    }
+}
+
+/// How long a change lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Session,
+    /// SET LOCAL: to the end of the transaction.
+    Transaction,
+}
+
+#[derive(Debug, Default)]
+struct Level {
+    /// `current` and `session` before the level's first change.
+    saved: Vec<(SettingId, Value, Value)>,
+}
+
+#[derive(Debug)]
+pub struct Settings {
+    slots: Vec<Slot>,
+    custom_names: Vec<Arc<str>>,
+    levels: Vec<Level>,
+    /// Counts changes, so that what is derived from settings knows when to look again, without taking their lock.
+    version: Arc<AtomicU64>,
+    /// What the client knows of those that are reported to it.
+    reported: Vec<(SettingId, String)>,
+    /// Reported settings in the order of their first change since the last report.
+    changed: Vec<SettingId>,
+    superuser: bool,
+    /// The client's, for settings that are options of it.
+    socket: Option<Arc<dyn SocketOptions>>,
+}
+
+impl Settings {
+    /// The server's settings: table defaults overridden by `changes` (configuration file, then command line).
+    pub fn server(changes: &[(String, String)]) -> Result<Settings> {
+        let mut settings = Settings {
+            slots: table().defaults.iter().cloned().map(Slot::new).collect(),
+            custom_names: Vec::new(),
+            levels: vec![Level::default()],
+            version: Arc::new(AtomicU64::new(1)),
+            reported: Vec::new(),
+            changed: Vec::new(),
+            superuser: true,
+            socket: None,
+        };
+        for (name, text) in changes {
+            let id = settings.find_or_create(name)?;
+            if settings.context(id) == Context::Internal {
+                bail!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{name}\" cannot be changed");
+            }
+            let value = settings.check(id, text)?;
+            settings.slots[id] = Slot::new(value);
+        }
+        Ok(settings)
+    }
+
+    /// The settings of a new session of this server.
+    pub fn for_session(&self, superuser: bool) -> Settings {
+        Settings {
+            slots: self.slots.clone(),
+            custom_names: self.custom_names.clone(),
+            levels: vec![Level::default()],
+            version: Arc::new(AtomicU64::new(1)),
+            reported: Vec::new(),
+            changed: Vec::new(),
+            superuser,
+            socket: None,
+        }
+    }
+
+    /// The server's settings after the configuration files were read again: what needs a restart stays.
+    pub fn reloaded(&self, changes: &[(String, String)]) -> Result<Settings> {
+        let mut next = Settings::server(changes)?;
+        for id in 0..table().definitions.len() {
+            if matches!(next.context(id), Context::Postmaster | Context::Internal) {
+                next.slots[id] = self.slots[id].clone();
+            }
+        }
+        Ok(next)
+    }
+
+    /// Takes over the server's settings as they are now, where the session has not changed them.
+    pub fn rebase(&mut self, server: &Settings) {
+        for id in 0..table().definitions.len() {
+            let fixed = matches!(
+                self.context(id),
+                Context::Internal | Context::Postmaster | Context::Backend | Context::SuperuserBackend
+            );
+            let value = server.value(id);
+            let slot = &mut self.slots[id];
+            if fixed || slot.based_on == *value {
+                continue;
+            }
+            let old = std::mem::replace(&mut slot.based_on, value.clone());
+            // A value given at the start of the session stays its default.
+            if slot.reset == old {
+                slot.reset = value.clone();
+                for held in [&mut slot.current, &mut slot.session] {
+                    if *held == old {
+                        *held = value.clone();
+                    }
+                }
+                self.note_change(id);
+            }
+        }
+    }
+
+    /// Whether the session's user is a superuser now.
+    pub fn set_superuser(&mut self, superuser: bool) {
+        self.superuser = superuser;
+        self.set_internal("is_superuser", Value::Bool(superuser));
+    }
+
+    /// Sets `role` or `session_authorization`, which takes the role back; permission was asked for.
+    pub fn set_user(&mut self, name: &str, role: Option<&str>, scope: Scope) -> Result<()> {
+        let authorization = name != "role";
+        let id = self.get_id("role")?;
+        let value = match role {
+            Some(role) if !authorization => Value::Text(role.into()),
+            _ if authorization => Value::Text("none".into()),
+            _ => self.slots[id].reset.clone(),
+        };
+        self.assign(id, value, scope);
+        if authorization {
+            let id = self.get_id("session_authorization")?;
+            let value = role.map_or_else(|| self.slots[id].reset.clone(), |r| Value::Text(r.into()));
+            self.assign(id, value, scope);
+        }
+        Ok(())
+    }
+
+    /// A value of ALTER ROLE or ALTER DATABASE ... SET: permission was asked when it was stored.
+    pub fn set_stored(&mut self, name: &str, text: &str) -> Result<()> {
+        let superuser = std::mem::replace(&mut self.superuser, true);
+        let result = self.set_at_start(name, text);
+        self.superuser = superuser;
+        result
+    }
+
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Where `version` comes from.
+    pub fn version_counter(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.version)
+    }
+
+    fn note_change(&mut self, id: SettingId) {
+        self.version.fetch_add(1, Ordering::Release);
+        if !self.changed.contains(&id) && self.definition(id).is_some_and(Definition::reported) {
+            self.changed.push(id);
+        }
+    }
+
+    /// None for a setting that a client made up.
+    pub fn definition(&self, id: SettingId) -> Option<&'static Definition> {
+        table().definitions.get(id)
+    }
+
+    fn context(&self, id: SettingId) -> Context {
+        self.definition(id).map_or(Context::User, |d| d.context)
+    }
+
+    pub fn name(&self, id: SettingId) -> &str {
+        match self.definition(id) {
+            Some(d) => d.name,
+            None => &self.custom_names[id - table().definitions.len()],
+        }
+    }
+
+    /// All settings in pg_settings' order, the made-up ones last.
+    pub fn ids(&self) -> std::ops::Range<SettingId> {
+        0..self.slots.len()
+    }
+
+    pub fn find(&self, name: &str) -> Option<SettingId> {
+        table().find(name).or_else(|| {
+            let at = self.custom_names.iter().position(|n| n.eq_ignore_ascii_case(name))?;
+            Some(table().definitions.len() + at)
+        })
+    }
+
+    /// Like `find`, with PostgreSQL's error.
+    pub fn get_id(&self, name: &str) -> Result<SettingId> {
+        self.find(name).ok_or_else(|| err!(UNDEFINED_OBJECT, "unrecognized configuration parameter \"{name}\""))
+    }
+
+    fn find_or_create(&mut self, name: &str) -> Result<SettingId> {
+        if let Some(id) = self.find(name) {
+            return Ok(id);
+        }
+        if !name.contains('.') {
+            return self.get_id(name);
+        }
+        if !valid_custom_name(name) {
+            return Err(err!(INVALID_NAME, "invalid configuration parameter name \"{name}\"")
+                .detail("Custom parameter names must be two or more simple identifiers separated by dots."));
+        }
+        self.custom_names.push(name.into());
+        self.slots.push(Slot::new(Value::Text("".into())));
+        Ok(self.slots.len() - 1)
+    }
+
+    pub fn value(&self, id: SettingId) -> &Value {
+        &self.slots[id].current
+    }
+
+    pub fn reset_value(&self, id: SettingId) -> &Value {
+        &self.slots[id].reset
+    }
+
+    /// The value of a built-in setting.
+    pub fn get(&self, name: &str) -> &Value {
+        match self.find(name) {
+            Some(id) => self.value(id),
+            None => panic!("no setting is called {name}"),
+        }
+    }
+
+    /// The value as SHOW prints it.
+    pub fn show(&self, id: SettingId) -> String {
+        match self.definition(id) {
+            Some(d) if d.name == "seed" => "unavailable".to_owned(),
+            Some(d) => match self.of_socket(d.name) {
+                Some(value) => value.to_string(),
+                None => value::show(d, self.value(id)),
+            },
+            None => value::plain(self.value(id)),
+        }
+    }
+
+    /// The value as pg_settings.setting has it, of a setting of the table.
+    pub fn setting(&self, definition: &Definition, value: &Value) -> String {
+        match self.of_socket(definition.name) {
+            Some(value) => value.to_string(),
+            None => value::setting(definition, value),
+        }
+    }
+
+    /// The client's socket has the options that these settings say from now on.
+    pub fn set_socket(&mut self, socket: Arc<dyn SocketOptions>) {
+        self.socket = Some(socket);
+        self.apply_to_socket();
+    }
+
+    /// The connection ends, and its socket is not kept open by this.
+    pub fn forget_socket(&mut self) {
+        self.socket = None;
+    }
+
+    /// To be called when settings have changed.
+    pub fn apply_to_socket(&self) {
+        let Some(socket) = &self.socket else { return };
+        for (name, option) in socket_options::SETTINGS {
+            socket.set(option, self.get(name).as_integer());
+        }
+    }
+
+    /// The value in force of a setting that is an option of the client's socket.
+    fn of_socket(&self, name: &str) -> Option<i64> {
+        let (_, option) = socket_options::SETTINGS.into_iter().find(|(setting, _)| *setting == name)?;
+        let socket = self.socket.as_ref()?;
+        self.apply_to_socket();
+        Some(socket.get(option))
+    }
+
+    /// Reads and checks a value, without setting it.
+    pub fn check(&self, id: SettingId, text: &str) -> Result<Value> {
+        match self.definition(id) {
+            Some(d) => {
+                let slot = &self.slots[id];
+                check::check(d, value::parse(d, text)?, &slot.current, &slot.reset)
+            }
+            None => Ok(Value::Text(text.into())),
+        }
+    }
+
+    /// May this session change the setting now?
+    fn permit(&self, id: SettingId) -> Result<()> {
+        let name = self.name(id);
+        match self.context(id) {
+            Context::User => Ok(()),
+            Context::Superuser if self.superuser => Ok(()),
+            Context::Superuser => Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to set parameter \"{name}\"")),
+            Context::Internal => Err(err!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{name}\" cannot be changed")),
+            Context::Postmaster => {
+                Err(err!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{name}\" cannot be changed without restarting the server"))
+            }
+            Context::Sighup => Err(err!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{name}\" cannot be changed now")),
+            Context::Backend | Context::SuperuserBackend => {
+                Err(err!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{name}\" cannot be set after connection start"))
+            }
+        }
+    }
+
+    /// SET name = text.
+    pub fn set(&mut self, name: &str, text: &str, scope: Scope) -> Result<()> {
+        let id = self.find_or_create(name)?;
+        self.permit(id)?;
+        let value = self.check(id, text)?;
+        self.assign(id, value, scope);
+        Ok(())
+    }
+
+    /// SET name TO DEFAULT, RESET name.
+    pub fn reset(&mut self, name: &str, scope: Scope) -> Result<()> {
+        let id = self.get_id(name)?;
+        self.permit(id)?;
+        if matches!(self.name(id), "transaction_isolation" | "transaction_read_only" | "transaction_deferrable" | "seed") {
+            bail!(FEATURE_NOT_SUPPORTED, "parameter \"{}\" cannot be reset", self.name(id));
+        }
+        let value = self.slots[id].reset.clone();
+        self.assign(id, value, scope);
+        Ok(())
+    }
+
+    pub fn reset_all(&mut self) {
+        for id in self.ids() {
+            let fixed = matches!(
+                self.name(id),
+                "transaction_isolation"
+                    | "transaction_read_only"
+                    | "transaction_deferrable"
+                    | "role"
+                    | "session_authorization"
+                    | "is_superuser"
+                    | "seed"
+            );
+            let slot = &self.slots[id];
+            if !fixed && self.permit(id).is_ok() && (slot.current != slot.reset || slot.session != slot.reset) {
+                self.assign(id, self.slots[id].reset.clone(), Scope::Session);
+            }
+        }
+    }
+
+    /// A value given at connection start: RESET comes back to it.
+    pub fn set_at_start(&mut self, name: &str, text: &str) -> Result<()> {
+        let id = self.find_or_create(name)?;
+        if !matches!(self.context(id), Context::Backend | Context::SuperuserBackend) {
+            self.permit(id)?;
+        }
+        let value = self.check(id, text)?;
+        self.put(id, value);
+        Ok(())
+    }
+
+    /// Sets what the server itself determines (the user, the transaction's modes): no permission asked, nothing to undo.
+    pub fn set_internal(&mut self, name: &str, value: Value) {
+        let id = self.find(name).expect("a setting of the table");
+        if self.slots[id].current != value {
+            self.put(id, value);
+        }
+    }
+
+    fn put(&mut self, id: SettingId, value: Value) {
+        let based_on = self.slots[id].based_on.clone();
+        self.slots[id] = Slot { based_on, ..Slot::new(value) };
+        self.note_change(id);
+    }
+
+    fn assign(&mut self, id: SettingId, value: Value, scope: Scope) {
+        let slot = &mut self.slots[id];
+        if let Some(level) = self.levels.last_mut()
+            && !level.saved.iter().any(|(saved, ..)| *saved == id)
+        {
+            level.saved.push((id, slot.current.clone(), slot.session.clone()));
+        }
+        if scope == Scope::Session {
+            slot.session = value.clone();
+        }
+        slot.current = value;
+        self.note_change(id);
+    }
+
+    /// A savepoint begins.
+    pub fn push_level(&mut self) {
+        self.levels.push(Level::default());
+    }
+
+    /// The transaction ends well, and the next one begins.
+    pub fn commit(&mut self) {
+        while !self.levels.is_empty() {
+            self.commit_level();
+        }
+        self.push_level();
+    }
+
+    /// The transaction is undone, and the next one begins.
+    pub fn rollback(&mut self) {
+        while !self.levels.is_empty() {
+            self.rollback_level();
+        }
+        self.push_level();
+    }
+
+    /// The innermost level ends well.
+    pub fn commit_level(&mut self) {
+        let Some(level) = self.levels.pop() else { return };
+        match self.levels.last_mut() {
+            Some(outer) => {
+                for saved in level.saved {
+                    if !outer.saved.iter().any(|(id, ..)| *id == saved.0) {
+                        outer.saved.push(saved);
+                    }
+                }
+            }
+            None => {
+                for (id, ..) in level.saved {
+                    let slot = &mut self.slots[id];
+                    slot.current = slot.session.clone();
+                    self.note_change(id);
+                }
+            }
+        }
+    }
+
+    /// A function with settings of its own ends: what it set for itself is as before, what it set for the session stays.
+    pub fn end_local_level(&mut self) {
+        let Some(level) = self.levels.pop() else { return };
+        for (id, current, session) in level.saved {
+            let slot = &mut self.slots[id];
+            if slot.session == session {
+                slot.current = current;
+            } else {
+                slot.current = slot.session.clone();
+                if let Some(outer) = self.levels.last_mut()
+                    && !outer.saved.iter().any(|(saved, ..)| *saved == id)
+                {
+                    outer.saved.push((id, current, session));
+                }
+            }
+            self.note_change(id);
+        }
+    }
+
+    pub fn rollback_level(&mut self) {
+        let Some(level) = self.levels.pop() else { return };
+        for (id, current, session) in level.saved {
+            let slot = &mut self.slots[id];
+            (slot.current, slot.session) = (current, session);
+            self.note_change(id);
+        }
+    }
+
+    /// Calls `report` for each reported setting whose value the client does not know yet, those changed last first.
+    pub fn report_changes(&mut self, mut report: impl FnMut(&str, &str)) {
+        let mut changed = std::mem::take(&mut self.changed);
+        if self.reported.is_empty() {
+            self.reported = REPORTED.iter().filter_map(|n| Some((self.find(n)?, "\0".to_owned()))).collect();
+            changed = self.reported.iter().rev().map(|(id, _)| *id).collect();
+        }
+        let mut reported = std::mem::take(&mut self.reported);
+        for id in changed.into_iter().rev() {
+            let now = self.show(id);
+            if let Some((_, known)) = reported.iter_mut().find(|(reported, _)| *reported == id)
+                && *known != now
+            {
+                report(self.name(id), &now);
+                *known = now;
+            }
+        }
+        self.reported = reported;
+    }
+}
+
+fn valid_custom_name(name: &str) -> bool {
+    name.split('.').all(|part| {
+        let mut chars = part.chars();
+        chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii())
+            && chars.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$' || !c.is_ascii())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> Settings {
+        Settings::server(&[]).unwrap().for_session(true)
+    }
+
+    fn show(s: &Settings, name: &str) -> String {
+        s.show(s.find(name).unwrap())
+    }
+
+    #[test]
+    fn values_are_read_and_printed_as_postgresql_does() {
+        let mut s = settings();
+        for (name, text, shown) in [
+            ("work_mem", "8192", "8MB"),
+            ("work_mem", "1.5MB", "1536kB"),
+            ("statement_timeout", "1min", "1min"),
+            ("statement_timeout", "61000", "61s"),
+            ("statement_timeout", "010", "8ms"),
+            ("vacuum_cost_delay", "1.5ms", "1500us"),
+            ("DateStyle", "german", "German, DMY"),
+            ("datestyle", "sql, dmy", "SQL, DMY"),
+            ("TimeZone", "europe/berlin", "Europe/Berlin"),
+            ("timezone", "-7", "<-07>+07"),
+            ("client_encoding", "utf-8", "UTF8"),
+            ("enable_seqscan", "f", "off"),
+            ("synchronous_commit", "true", "on"),
+            ("random_page_cost", "1e10", "1e+10"),
+            ("extra_float_digits", "0", "0"),
+            ("my.own", "x", "x"),
+        ] {
+            s.set(name, text, Scope::Session).unwrap_or_else(|e| panic!("{name} {text}: {e}"));
+            assert_eq!(show(&s, name), shown, "{name} = {text}");
+        }
+    }
+
+    #[test]
+    fn wrong_values_have_postgresql_s_errors() {
+        let mut s = settings();
+        for (name, text, state, message) in [
+            ("foo", "1", "42704", "unrecognized configuration parameter \"foo\""),
+            ("foo.b-z", "1", "42602", "invalid configuration parameter name \"foo.b-z\""),
+            ("work_mem", "x", "22023", "invalid value for parameter \"work_mem\": \"x\""),
+            ("work_mem", "1kB", "22023", "1 kB is outside the valid range for parameter \"work_mem\" (64 kB .. 2147483647 kB)"),
+            ("work_mem", "99999999999", "22023", "invalid value for parameter \"work_mem\": \"99999999999\""),
+            ("enable_seqscan", "maybe", "22023", "parameter \"enable_seqscan\" requires a Boolean value"),
+            ("datestyle", "foo", "22023", "invalid value for parameter \"DateStyle\": \"foo\""),
+            ("timezone", "foo", "22023", "invalid value for parameter \"TimeZone\": \"foo\""),
+            ("server_version", "x", "55P02", "parameter \"server_version\" cannot be changed"),
+            ("fsync", "off", "55P02", "parameter \"fsync\" cannot be changed now"),
+        ] {
+            let error = s.set(name, text, Scope::Session).unwrap_err();
+            assert_eq!((error.sqlstate().as_str(), error.message()), (state, message));
+        }
+    }
+
+    #[test]
+    fn transactions_undo_changes() {
+        let mut s = settings();
+        s.set("work_mem", "1MB", Scope::Session).unwrap();
+        s.push_level();
+        s.set("work_mem", "2MB", Scope::Transaction).unwrap();
+        s.rollback_level();
+        assert_eq!(show(&s, "work_mem"), "1MB");
+        s.push_level();
+        s.set("work_mem", "3MB", Scope::Transaction).unwrap();
+        s.commit_level();
+        assert_eq!(show(&s, "work_mem"), "3MB", "released savepoints keep SET LOCAL");
+        s.commit();
+        assert_eq!(show(&s, "work_mem"), "1MB", "commit ends SET LOCAL and keeps SET");
+        s.reset("work_mem", Scope::Session).unwrap();
+        s.push_level();
+        s.set("work_mem", "4MB", Scope::Session).unwrap();
+        s.rollback();
+        assert_eq!(show(&s, "work_mem"), "1MB");
+    }
+
+    #[test]
+    fn changes_are_reported_once() {
+        let mut s = settings();
+        let mut first = Vec::new();
+        s.report_changes(|name, _| first.push(name.to_owned()));
+        assert_eq!(first.len(), REPORTED.len());
+        s.set("application_name", "x", Scope::Session).unwrap();
+        s.set("work_mem", "1MB", Scope::Session).unwrap();
+        let mut second = Vec::new();
+        s.report_changes(|name, value| second.push((name.to_owned(), value.to_owned())));
+        assert_eq!(second, [("application_name".to_owned(), "x".to_owned())]);
+    }
+}

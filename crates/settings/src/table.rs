@@ -1,0 +1,210 @@
+//! The table of settings (PostgreSQL's GUC), read once from `settings.tsv`.
+//!
+//! Columns of the file: name, type, context, unit, default, minimum, maximum, options, category, description.
+
+use std::sync::OnceLock;
+
+use hashbrown::HashMap;
+
+use crate::value::{self, Value};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    Bool,
+    Integer,
+    Real,
+    Text,
+    Enum,
+}
+
+/// Who may change a setting, and when (pg_settings.context).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Context {
+    /// Never.
+    Internal,
+    /// At server start.
+    Postmaster,
+    /// By the configuration file.
+    Sighup,
+    SuperuserBackend,
+    /// At connection start.
+    Backend,
+    Superuser,
+    User,
+}
+
+impl Context {
+    pub fn name(self) -> &'static str {
+        match self {
+            Context::Internal => "internal",
+            Context::Postmaster => "postmaster",
+            Context::Sighup => "sighup",
+            Context::SuperuserBackend => "superuser-backend",
+            Context::Backend => "backend",
+            Context::Superuser => "superuser",
+            Context::User => "user",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Definition {
+    pub name: &'static str,
+    pub ty: Type,
+    pub context: Context,
+    /// Empty: none.
+    pub unit: &'static str,
+    pub default: &'static str,
+    pub min: &'static str,
+    pub max: &'static str,
+    options: &'static str,
+    pub category: &'static str,
+    pub description: &'static str,
+}
+
+impl Definition {
+    /// The values of an enum, of which one may be empty.
+    pub fn options(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let options = Some(self.options).filter(|options| !options.is_empty());
+        options.into_iter().flat_map(|options| options.split(','))
+    }
+
+    /// Changes are reported to the client as ParameterStatus.
+    pub fn reported(&self) -> bool {
+        REPORTED.contains(&self.name)
+    }
+
+    /// pg_settings.vartype.
+    pub fn type_name(&self) -> &'static str {
+        match self.ty {
+            Type::Bool => "bool",
+            Type::Integer => "integer",
+            Type::Real => "real",
+            Type::Text => "string",
+            Type::Enum => "enum",
+        }
+    }
+}
+
+/// What PostgreSQL 18 reports, in its order.
+pub const REPORTED: &[&str] = &[
+    "in_hot_standby",
+    "integer_datetimes",
+    "TimeZone",
+    "IntervalStyle",
+    "search_path",
+    "is_superuser",
+    "application_name",
+    "default_transaction_read_only",
+    "scram_iterations",
+    "DateStyle",
+    "standard_conforming_strings",
+    "session_authorization",
+    "client_encoding",
+    "server_version",
+    "server_encoding",
+];
+
+/// The settings, sorted by name as pg_settings lists them, and their places by lower-case name.
+pub struct Table {
+    pub definitions: Vec<Definition>,
+    pub defaults: Vec<Value>,
+    by_name: HashMap<String, usize>,
+}
+
+pub fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let definitions: Vec<Definition> = include_str!("settings.tsv").lines().map(definition).collect();
+        let defaults = definitions
+            .iter()
+            .map(|d| match d.ty {
+                // Defaults may lie outside the range that users may choose from.
+                Type::Integer => Value::Integer(d.default.parse().unwrap_or(0)),
+                Type::Real => Value::Real(d.default.parse().unwrap_or(0.0)),
+                Type::Bool => Value::Bool(d.default == "on"),
+                Type::Text | Type::Enum => Value::Text(d.default.into()),
+            })
+            .collect();
+        let by_name = definitions.iter().enumerate().map(|(i, d)| (d.name.to_ascii_lowercase(), i)).collect();
+        Table { definitions, defaults, by_name }
+    })
+}
+
+impl Table {
+    pub fn find(&self, name: &str) -> Option<usize> {
+        if let Some(found) = self.by_name.get(name) {
+            return Some(*found);
+        }
+        // Old names that PostgreSQL still understands.
+        match name.to_ascii_lowercase().as_str() {
+            "sort_mem" => self.by_name.get("work_mem"),
+            "vacuum_mem" => self.by_name.get("maintenance_work_mem"),
+            "ssl_ecdh_curve" => self.by_name.get("ssl_groups"),
+            lower => self.by_name.get(lower),
+        }
+        .copied()
+    }
+
+    /// The value of a definition given as text in a file of ours or a command line.
+    pub fn parse(&self, index: usize, text: &str) -> melba_types::Result<Value> {
+        value::parse(&self.definitions[index], text)
+    }
+}
+
+fn definition(line: &'static str) -> Definition {
+    let mut fields = line.split('\t');
+    let mut next = || fields.next().unwrap_or_default();
+    let name = next();
+    let ty = match next() {
+        "bool" => Type::Bool,
+        "integer" => Type::Integer,
+        "real" => Type::Real,
+        "enum" => Type::Enum,
+        _ => Type::Text,
+    };
+    let context = match next() {
+        "user" => Context::User,
+        "superuser" => Context::Superuser,
+        "backend" => Context::Backend,
+        "superuser-backend" => Context::SuperuserBackend,
+        "sighup" => Context::Sighup,
+        "postmaster" => Context::Postmaster,
+        _ => Context::Internal,
+    };
+    Definition {
+        name,
+        ty,
+        context,
+        unit: next(),
+        default: next(),
+        min: next(),
+        max: next(),
+        options: next(),
+        category: next(),
+        description: next(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_whole() {
+        let table = table();
+        for (d, default) in table.definitions.iter().zip(&table.defaults) {
+            assert!(!d.description.is_empty() && !d.category.is_empty(), "{}", d.name);
+            if d.ty == Type::Enum {
+                assert!(d.options().any(|o| o == default.as_text()), "{}", d.name);
+            }
+            if let Type::Integer | Type::Real = d.ty {
+                assert!(d.default.parse::<f64>().is_ok() && d.min.parse::<f64>().is_ok(), "{}", d.name);
+            }
+        }
+        for name in REPORTED {
+            assert!(table.find(name).is_some(), "{name}");
+        }
+        assert_eq!(table.find("SORT_MEM"), table.find("work_mem"));
+    }
+}

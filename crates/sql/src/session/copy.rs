@@ -1,0 +1,267 @@
+//! The COPY statement: from its parse tree to a transfer that the session drives.
+
+use std::fs;
+use std::io::{BufWriter, Read, Write};
+use std::sync::Arc;
+
+use melba_catalog::{Relation, RelationKind, Storage, quote_ident};
+use melba_engine::RelationLockMode;
+use melba_protocol::Format;
+use melba_types::{DbError, Result, bail, err};
+use pg_query::protobuf::{CopyStmt, node::Node as N};
+
+use crate::session::created_file;
+use crate::session::portal::{CopyIn, CopyOut, Outcome};
+use melba_analyze::ExprKind;
+use melba_copy::{CopyFormat, CopyFrom, CopyOptions, CopyTo};
+use melba_ddl::Ddl;
+use melba_expression::{Evaluation, NoSubPlans};
+use melba_expression::{Expression, compile_for_table};
+use melba_parse::nodes::strings;
+use melba_table::{TableTarget, TableWriter, TargetBuilder};
+use melba_transaction::Tx;
+use melba_tree::Privileges;
+use melba_tree::permissions;
+use melba_types::BATCH_ROWS;
+
+/// Bytes read from a file at a time.
+const FILE_CHUNK_BYTES: usize = 256 << 10;
+
+impl CopyIn for CopyFrom {
+    fn feed(&mut self, data: &[u8]) -> Result<()> {
+        CopyFrom::feed(self, data)
+    }
+
+    fn catch_up(&mut self) -> Result<()> {
+        CopyFrom::catch_up(self)
+    }
+
+    fn place(&self) -> String {
+        CopyFrom::place(self)
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<u64> {
+        CopyFrom::finish(&mut self)
+    }
+}
+
+impl CopyOut for CopyTo {
+    fn next(&mut self, out: &mut Vec<u8>) -> Result<bool> {
+        CopyTo::next(self, out)
+    }
+
+    fn rows(&self) -> u64 {
+        CopyTo::rows(self)
+    }
+}
+
+/// What COPY needs of its surroundings besides DDL's.
+pub struct CopyContext<'a> {
+    pub ddl: &'a Ddl<'a>,
+    pub tx: &'a Arc<Tx>,
+    /// A context to evaluate and write with.
+    pub exec: &'a dyn Fn() -> Evaluation<NoSubPlans>,
+    /// Runs a query for COPY TO.
+    pub query: &'a dyn Fn(&N) -> Result<Outcome>,
+}
+
+/// Runs COPY; transfers with a file are done when this returns.
+///
+/// # Errors
+/// As PostgreSQL's.
+pub fn run(cx: &CopyContext<'_>, s: &CopyStmt) -> Result<Outcome> {
+    let options = CopyOptions::parse(&s.options, s.is_from)?;
+    if s.is_program {
+        return Err(DbError::unsupported("COPY with PROGRAM"));
+    }
+    if !s.filename.is_empty() {
+        require_file_access(cx, s.is_from)?;
+    }
+    if s.is_from { copy_from(cx, s, options) } else { copy_to(cx, s, options) }
+}
+
+fn wire_format(options: &CopyOptions) -> Format {
+    if options.format == CopyFormat::Binary { Format::Binary } else { Format::Text }
+}
+
+fn require_file_access(cx: &CopyContext<'_>, reading: bool) -> Result<()> {
+    let role = if reading { "pg_read_server_files" } else { "pg_write_server_files" };
+    let catalog = cx.ddl.catalog();
+    if catalog.role_by_name(role).is_some_and(|r| cx.ddl.has_privileges_of(r.oid)) {
+        return Ok(());
+    }
+    let verb = if reading { "COPY from" } else { "COPY to" };
+    Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to {verb} a file")
+        .detail(format!("Only roles with privileges of the \"{role}\" role may {verb} a file."))
+        .hint("Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone."))
+}
+
+/// Positions of the columns that a COPY lists, or of all that it may.
+fn copied_columns(relation: &Relation, names: &[&str]) -> Result<Vec<usize>> {
+    if names.is_empty() {
+        let live = relation.columns.iter().enumerate().filter(|(_, c)| !c.dropped && c.generated == 0);
+        return Ok(live.map(|(at, _)| at).collect());
+    }
+    let mut out = Vec::with_capacity(names.len());
+    for name in names {
+        let found = relation.columns.iter().position(|c| !c.dropped && *c.name == **name);
+        let at =
+            found.ok_or_else(|| err!(UNDEFINED_COLUMN, "column \"{name}\" of relation \"{}\" does not exist", relation.name))?;
+        if relation.columns[at].generated != 0 {
+            return Err(err!(INVALID_COLUMN_REFERENCE, "column \"{name}\" is a generated column")
+                .detail("Generated columns cannot be used in COPY."));
+        }
+        if out.contains(&at) {
+            bail!(DUPLICATE_COLUMN, "column \"{name}\" specified more than once");
+        }
+        out.push(at);
+    }
+    Ok(out)
+}
+
+fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<Outcome> {
+    let name = s.relation.as_ref().ok_or_else(|| DbError::internal("COPY FROM without a table"))?;
+    let relation = cx.ddl.open_relation(name, RelationLockMode::RowExclusive)?;
+    if !matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable) {
+        let what = match relation.kind {
+            RelationKind::View => "view",
+            RelationKind::MaterializedView => "materialized view",
+            RelationKind::Sequence => "sequence",
+            _ => "non-table relation",
+        };
+        let error = err!(WRONG_OBJECT_TYPE, "cannot copy to {what} \"{}\"", relation.name);
+        return Err(if what == "view" {
+            error.hint("To enable copying to a view, provide an INSTEAD OF INSERT trigger.")
+        } else {
+            error
+        });
+    }
+    if matches!(relation.storage, Storage::System(_)) {
+        return Err(DbError::unsupported(format!("COPY into system catalog \"{}\"", relation.name)));
+    }
+    let columns = copied_columns(&relation, &strings(&s.attlist))?;
+    let copied: Vec<Arc<str>> = columns.iter().map(|at| relation.columns[*at].name.clone()).collect();
+    options.check_columns(Some(&*relation), &copied)?;
+    let inserted: Vec<i16> = columns.iter().map(|at| *at as i16 + 1).collect();
+    let required = Privileges { insert: true, inserted: inserted.clone(), ..Privileges::default() };
+    permissions::require(&cx.ddl.catalog(), cx.ddl.user, &relation, &required)?;
+    let exec = (cx.exec)();
+    let catalog = exec.catalog().clone();
+    let builder = TargetBuilder { catalog: &catalog, session: &*exec.session };
+    let target = Arc::new(TableTarget { written: inserted, ..builder.table(relation.oid)? });
+    let defaults = column_defaults(cx, &relation)?;
+    let filter = match s.where_clause.as_deref() {
+        Some(node) => Some(cx.ddl.with_context(|c| {
+            let expr = melba_analyze::analyze_expression(c, node, Some(&relation), ExprKind::CopyWhere, None)?;
+            compile_for_table(&catalog, Some(cx.ddl.session), &expr)
+        })?),
+        None => None,
+    };
+    let width = columns.len();
+    let format = wire_format(&options);
+    let writer = TableWriter::new(target, cx.tx.engine.clone());
+    let mut copy = CopyFrom::new(exec, cx.tx.clone(), writer, columns, defaults, filter, options);
+    if s.filename.is_empty() {
+        return Ok(Outcome::CopyIn { format, columns: width, copy: Box::new(copy) });
+    }
+    // The user names a file of the server's machine, not one of the database.
+    let mut file = fs::File::open(&s.filename).map_err(|e| file_error(&s.filename, "reading", &e))?;
+    let mut chunk = vec![0; FILE_CHUNK_BYTES];
+    loop {
+        let read = file.read(&mut chunk).map_err(|e| file_error(&s.filename, "reading", &e))?;
+        if read == 0 {
+            break;
+        }
+        copy.feed(&chunk[..read])?;
+    }
+    Ok(Outcome::Done { tag: format!("COPY {}", CopyFrom::finish(&mut copy)?) })
+}
+
+/// For every column, what it gets when the input lacks it.
+fn column_defaults(cx: &CopyContext<'_>, relation: &Arc<Relation>) -> Result<Vec<Option<Expression>>> {
+    let catalog = cx.ddl.catalog();
+    (0..relation.columns.len())
+        .map(|at| {
+            let default = cx.ddl.with_context(|c| melba_analyze::column_default(c, relation, at))?;
+            default.map(|e| compile_for_table(&catalog, Some(cx.ddl.session), &e)).transpose()
+        })
+        .collect()
+}
+
+fn copy_to(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<Outcome> {
+    let outcome = match (&s.relation, s.query.as_deref()) {
+        (Some(name), _) => {
+            let relation = cx.ddl.open_relation(name, RelationLockMode::AccessShare)?;
+            let what = match relation.kind {
+                RelationKind::Table => None,
+                RelationKind::MaterializedView if relation.populated => None,
+                RelationKind::View => Some("view"),
+                RelationKind::MaterializedView => Some("unpopulated materialized view"),
+                RelationKind::Sequence => Some("sequence"),
+                RelationKind::PartitionedTable => Some("partitioned table"),
+                _ => Some("non-table relation"),
+            };
+            if let Some(what) = what {
+                let error = err!(WRONG_OBJECT_TYPE, "cannot copy from {what} \"{}\"", relation.name);
+                return Err(if what == "sequence" || what == "non-table relation" {
+                    error
+                } else {
+                    error.hint("Try the COPY (SELECT ...) TO variant.")
+                });
+            }
+            let columns = copied_columns(&relation, &strings(&s.attlist))?;
+            let list: Vec<String> = columns.iter().map(|at| quote_ident(&relation.columns[*at].name).into_owned()).collect();
+            let text = format!("SELECT {} FROM ONLY {}", list.join(", "), cx.ddl.qualified_name(&relation));
+            let parsed = melba_parse::parse(&text)?;
+            let statement = parsed.statements.first().ok_or_else(|| DbError::internal("COPY's query is empty"))?;
+            (cx.query)(&statement.node)?
+        }
+        (None, Some(query)) => (cx.query)(melba_parse::nodes::inner(query)?)?,
+        _ => return Err(DbError::internal("COPY TO without a source")),
+    };
+    let Outcome::Rows { columns, mut source, .. } = outcome else {
+        bail!(FEATURE_NOT_SUPPORTED, "COPY query must have a RETURNING clause");
+    };
+    let width = columns.len();
+    let format = wire_format(&options);
+    let names: Vec<Arc<str>> = columns.iter().map(|c| c.name.clone()).collect();
+    options.check_columns(None, &names)?;
+    let types = columns.iter().map(|c| c.ty).collect();
+    let session = (cx.exec)().session.clone();
+    let mut copy = CopyTo::new(session, Box::new(move || source.next(BATCH_ROWS)), names, types, options);
+    if s.filename.is_empty() {
+        return Ok(Outcome::CopyOut { format, columns: width, copy: Box::new(copy) });
+    }
+    if !s.filename.starts_with('/') {
+        bail!(INVALID_NAME, "relative path not allowed for COPY to file");
+    }
+    let file = created_file::create(s.filename.as_ref()).map_err(|e| file_error(&s.filename, "writing", &e))?;
+    let mut file = BufWriter::new(file);
+    let mut row = Vec::new();
+    while copy.next(&mut row)? {
+        file.write_all(&row).map_err(|e| file_error(&s.filename, "writing", &e))?;
+        row.clear();
+    }
+    file.flush().map_err(|e| file_error(&s.filename, "writing", &e))?;
+    Ok(Outcome::Done { tag: format!("COPY {}", copy.rows()) })
+}
+
+fn file_error(name: &str, doing: &str, error: &std::io::Error) -> DbError {
+    let reason = match error.kind() {
+        std::io::ErrorKind::NotFound => "No such file or directory".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "Permission denied".to_owned(),
+        std::io::ErrorKind::StorageFull => return err!(DISK_FULL, "could not write to file \"{name}\": No space left on device"),
+        _ => error.to_string(),
+    };
+    let message = format!("could not open file \"{name}\" for {doing}: {reason}");
+    let error = match error.kind() {
+        std::io::ErrorKind::NotFound => err!(UNDEFINED_FILE, "{message}"),
+        std::io::ErrorKind::PermissionDenied => err!(INSUFFICIENT_PRIVILEGE, "{message}"),
+        _ => err!(IO_ERROR, "{message}"),
+    };
+    let (verb, command) = if doing == "reading" { ("read", "COPY FROM") } else { ("write", "COPY TO") };
+    error.hint(format!(
+        "{command} instructs the PostgreSQL server process to {verb} a file. You may want a client-side facility such as \
+         psql's \\copy."
+    ))
+}

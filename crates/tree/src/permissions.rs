@@ -1,0 +1,181 @@
+//! Privileges that a query needs: found when it is planned, checked when it runs.
+//!
+//! Invariants:
+//! 1. What stands in a view's query is checked as the view's owner, unless the view is a security_invoker one; the view
+//!    itself as whoever uses it. So is the table that is changed through a view.
+//! 2. A relation may be used with privileges on the whole of it, or on every column that is used.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use melba_catalog::acl;
+use melba_catalog::privileges::AclKind;
+use melba_catalog::{Catalog, Column, Relation, RelationKind};
+use melba_types::{DbError, Oid, Result, err};
+
+use crate::{Expr, Privileges, Query, RangeKind};
+
+/// What a query needs of one relation.
+struct Use {
+    relation: Oid,
+    /// Whose privileges count; `None`: those of whoever runs it.
+    role: Option<Oid>,
+    required: Privileges,
+}
+
+/// What a query needs, and the role for which it was last found to be there.
+#[derive(Default)]
+pub struct Permissions {
+    uses: Vec<Use>,
+    functions: Vec<Oid>,
+    /// Checks hold as long as the catalog does, which plans do not outlive.
+    granted_to: AtomicU32,
+}
+
+impl Permissions {
+    pub fn of(query: &Query, catalog: &Catalog) -> Permissions {
+        let mut collector = Collector { catalog, found: Permissions::default() };
+        collector.query(query, None);
+        collector.found
+    }
+
+    /// Asks for what others ask for, too.
+    pub fn add(&mut self, more: Permissions) {
+        self.uses.extend(more.uses);
+        self.functions.extend(more.functions);
+    }
+
+    /// # Errors
+    /// 42501 for the first privilege that `role` lacks.
+    pub fn check(&self, catalog: &Catalog, role: Oid) -> Result<()> {
+        if self.granted_to.load(Ordering::Relaxed) == role.0 {
+            return Ok(());
+        }
+        for one in &self.uses {
+            if let Some(relation) = catalog.relation(one.relation)
+                && !may_use(catalog, one.role.unwrap_or(role), relation, &one.required)
+            {
+                return Err(denied(relation));
+            }
+        }
+        for function in self.functions.iter().filter_map(|oid| catalog.function(*oid)) {
+            if !catalog.has_privileges(role, AclKind::Function, function.owner, &function.acl, acl::EXECUTE) {
+                return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for function {}", function.name));
+            }
+        }
+        self.granted_to.store(role.0, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+struct Collector<'a> {
+    catalog: &'a Catalog,
+    found: Permissions,
+}
+
+impl Collector<'_> {
+    fn query(&mut self, query: &Query, role: Option<Oid>) {
+        for entry in &query.range_table {
+            match &entry.kind {
+                RangeKind::Relation { oid, .. } => {
+                    let mut user = role;
+                    if let Some((view, columns)) = &entry.required.through {
+                        let required = of_view(&entry.required, columns);
+                        self.found.uses.push(Use { relation: *view, role, required });
+                        user = self.role_in(*view).or(role);
+                    }
+                    self.found.uses.push(Use { relation: *oid, role: user, required: entry.required.clone() });
+                }
+                RangeKind::Subquery { query, view } => {
+                    if view.is_valid() {
+                        self.found.uses.push(Use { relation: *view, role, required: entry.required.clone() });
+                    }
+                    self.query(query, self.role_in(*view).or(role));
+                }
+                _ => {}
+            }
+        }
+        query.expressions(&mut |e| self.expression(e, role));
+        for cte in &query.ctes {
+            self.query(&cte.query, role);
+        }
+    }
+
+    fn expression(&mut self, e: &Expr, role: Option<Oid>) {
+        let function = match e {
+            Expr::Function(f) => f.function,
+            Expr::Aggregate(a) => a.function,
+            Expr::Window(w) => w.function,
+            Expr::Sublink(s) => {
+                self.query(&s.query, role);
+                Oid::INVALID
+            }
+            _ => Oid::INVALID,
+        };
+        // Without a list of privileges everybody may call it.
+        if self.catalog.function(function).is_some_and(|f| f.acl.is_some()) && !self.found.functions.contains(&function) {
+            self.found.functions.push(function);
+        }
+        e.children(&mut |child| self.expression(child, role));
+    }
+
+    /// The role that stands for the user inside a view.
+    fn role_in(&self, view: Oid) -> Option<Oid> {
+        let view = self.catalog.relation(view)?;
+        let invoker =
+            view.options.iter().any(|o| matches!(&**o, "security_invoker=true" | "security_invoker=on" | "security_invoker=1"));
+        (!invoker).then_some(view.owner)
+    }
+}
+
+/// What is done to a view's table, said of the view's columns.
+fn of_view(table: &Privileges, columns: &[i16]) -> Privileges {
+    let mapped = |used: &[i16]| -> Vec<i16> {
+        let number = |n: &i16| columns.iter().position(|c| c == n).map(|at| at as i16 + 1);
+        used.iter().filter_map(number).collect()
+    };
+    Privileges {
+        selected: mapped(&table.selected),
+        inserted: mapped(&table.inserted),
+        updated: mapped(&table.updated),
+        through: None,
+        ..*table
+    }
+}
+
+fn may_use(catalog: &Catalog, role: Oid, relation: &Relation, required: &Privileges) -> bool {
+    let has = |mask| catalog.has_relation_privileges(role, relation, mask);
+    let columns = |mask, used: &[i16]| {
+        let may = |c: &Column| catalog.has_column_privileges(role, relation, c, mask);
+        let live = || relation.columns.iter().filter(|c| !c.dropped);
+        if used.is_empty() {
+            return live().any(may);
+        }
+        used.iter().all(|number| match *number {
+            0 => live().all(may),
+            n if n > 0 => relation.columns.get(n as usize - 1).is_some_and(may),
+            _ => false,
+        })
+    };
+    (!required.delete || has(acl::DELETE))
+        && (!required.select || has(acl::SELECT) || columns(acl::SELECT, &required.selected))
+        && (!required.insert || has(acl::INSERT) || columns(acl::INSERT, &required.inserted))
+        && (!required.update || has(acl::UPDATE) || columns(acl::UPDATE, &required.updated))
+}
+
+/// # Errors
+/// 42501 when `role` may not use the relation so.
+pub fn require(catalog: &Catalog, role: Oid, relation: &Relation, required: &Privileges) -> Result<()> {
+    if may_use(catalog, role, relation, required) { Ok(()) } else { Err(denied(relation)) }
+}
+
+/// PostgreSQL's error for a privilege that is missing on a relation.
+pub fn denied(relation: &Relation) -> DbError {
+    let what = match relation.kind {
+        RelationKind::View => "view",
+        RelationKind::MaterializedView => "materialized view",
+        RelationKind::Sequence => "sequence",
+        RelationKind::Index | RelationKind::PartitionedIndex => "index",
+        _ => "table",
+    };
+    err!(INSUFFICIENT_PRIVILEGE, "permission denied for {what} {}", relation.name)
+}
