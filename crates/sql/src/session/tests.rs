@@ -450,6 +450,70 @@ fn levels_of_compression_are_for_what_is_compressed() {
 }
 
 #[test]
+fn dense_values_are_stored_by_lz4_until_a_merge_has_come_to_them() {
+    let mut h = Harness::new();
+    let page = "string_agg(md5((i + n % 3)::text), ' ' order by i) || n from generate_series(1, 400) i";
+    h.query("create table t (id int primary key, a text compression dense, b text compression lz4)");
+    h.query(&format!("insert into t select n, (select {page}), repeat('b' || n, 3000) from generate_series(1, 60) n"));
+    let methods = "select concat_ws(',', pg_column_compression(a), pg_column_compression(b), count(*)) from t \
+                   group by pg_column_compression(a), pg_column_compression(b)";
+    let values = "select concat_ws(',', count(*), sum(length(a)), sum(octet_length(b)), sum(ascii(substr(a, 5000, 1))), \
+                  md5(string_agg(a, b order by id))) from t";
+    let before = h.query(values);
+    assert_eq!(h.query(methods), "T D:lz4,lz4,60 C:SELECT 1 Z:I");
+    assert_eq!(h.query("vacuum t"), "C:VACUUM Z:I");
+    assert_eq!(h.query(methods), "T D:dense,lz4,60 C:SELECT 1 Z:I");
+    assert_eq!(h.query(values), before);
+    // Whoever copies a value stores it anew.
+    h.query("create table u as select * from t");
+    assert_eq!(h.query(&methods.replace("from t", "from u")), "T D:lz4,lz4,60 C:SELECT 1 Z:I");
+    assert_eq!(h.query(&values.replace("from t", "from u")), before);
+    let statistics = "select concat_ws(',', attname, place, values, methods, governor, raw_bytes > stored_bytes * 3) from melba_compression_stats \
+                      where relname = 't'";
+    assert_eq!(h.query(statistics), "T D:a,toast,60,dense,done,t C:SELECT 1 Z:I");
+    // The chunks of pg_toast are those of the value as it was stored first.
+    let toast =
+        "select sum(length(chunk_data)) = (select sum(pg_column_size(a)) from t) from pg_toast.pg_toast_";
+    let oid = h.query("select 't'::regclass::oid");
+    let oid: String = oid.chars().skip_while(|c| *c != ':').filter(char::is_ascii_digit).take(5).collect();
+    assert_eq!(h.query(&format!("{toast}{oid}")), "T D:t C:SELECT 1 Z:I");
+    h.query("update t set a = a || 'x' where id % 2 = 0; delete from t where id % 3 = 0");
+    assert_eq!(h.query("vacuum t"), "C:VACUUM Z:I");
+    let changed = "select concat_ws(',', count(*), count(*) filter (where a like '%x')) from t";
+    assert_eq!(h.query(changed), "T D:40,20 C:SELECT 1 Z:I");
+    assert_eq!(h.query(methods), "T D:dense,lz4,40 C:SELECT 1 Z:I");
+    assert_eq!(
+        h.query("select attcompression from pg_attribute where attrelid = 't'::regclass and attname = 'a'"),
+        "T D:d C:SELECT 1 Z:I"
+    );
+    assert_eq!(h.query("set default_toast_compression = dense; show default_toast_compression"), "C:SET T D:dense C:SHOW Z:I");
+}
+
+/// Values below the TOAST threshold, which stay in their rows.
+#[test]
+fn short_values_of_dense_columns_become_dense() {
+    let mut h = Harness::new();
+    let row =
+        "json_build_object('id', n, 'agent', 'Mozilla/5.0 (X11; Linux x86_64)', 'path', '/catalog/' || n % 17, 'status', 200)";
+    h.query("create table t (id int primary key, j json)");
+    h.query("alter table t alter j set compression dense");
+    h.query(&format!("insert into t select n, {row} from generate_series(1, 3000) n"));
+    let values = "select concat_ws(',', count(*), sum((j->>'id')::int), md5(string_agg(j::text, ' ' order by id))) from t";
+    let before = h.query(values);
+    h.query("vacuum t");
+    assert_eq!(h.query(values), before);
+    let statistics = "select concat_ws(',', attname, place, values, methods, governor, raw_bytes > stored_bytes * 8) from melba_compression_stats";
+    assert_eq!(h.query(statistics), "T D:j,row,3000,dense,done,t C:SELECT 1 Z:I");
+    assert_eq!(h.query("select j->>'path' from t where id = 1234"), "T D:/catalog/10 C:SELECT 1 Z:I");
+    h.query("update t set j = null where id <= 10");
+    assert_eq!(h.query("vacuum t"), "C:VACUUM Z:I");
+    assert_eq!(
+        h.query("select concat_ws(',', count(j), count(*), sum((j->>'id')::int)) from t"),
+        "T D:2990,3000,4501445 C:SELECT 1 Z:I"
+    );
+}
+
+#[test]
 fn plans_show_what_was_computed_already() {
     let mut h = Harness::new();
     h.query("create table t (a int, b text)");
