@@ -139,7 +139,7 @@ impl EngineOptions {
         let budget = (self.dense_read_budget.as_micros() as usize).clamp(1, 10_000);
         let block_bytes = budget * DENSE_BYTES_A_MICROSECOND;
         let options = DenseOptions { reference_bytes_max, block_bytes, effort };
-        Density { options, spool_bytes: (memory / 16).min(DENSE_SPOOL_BYTES_MAX).max(1) }
+        Density { options, spool_bytes: (memory / 16).clamp(1, DENSE_SPOOL_BYTES_MAX) }
     }
 
     pub(crate) fn cache_bytes(&self) -> usize {

@@ -178,15 +178,15 @@ pub fn stream_as_written(frame: &[u8], out: &mut Vec<u8>) {
 pub fn stream_bytes(parts: &[&[u8]]) -> usize {
     let Some((first, others)) = parts.split_first() else { return 0 };
     let mut stream = *first;
-    let header = match density(first) {
-        Density::Dense => Ok(stream = &stream[1 + DENSE_MARK.len()..]),
-        Density::Waiting => {
-            stream = &stream[1 + DENSE_MARK.len()..];
-            take_varint(&mut stream).map(drop)
-        }
-        Density::Foreign => take_u8(&mut stream).and_then(|_| take_varint(&mut stream)).map(drop),
-    };
-    if header.is_ok() { stream.len() + others.iter().map(|part| part.len()).sum::<usize>() } else { 0 }
+    let density = density(first);
+    let method_bytes = if density == Density::Foreign { 1 } else { 1 + DENSE_MARK.len() };
+    stream = stream.get(method_bytes..).unwrap_or_default();
+    let has_length = density != Density::Dense;
+    if !first.is_empty() && (!has_length || take_varint(&mut stream).is_ok()) {
+        stream.len() + others.iter().map(|part| part.len()).sum::<usize>()
+    } else {
+        0
+    }
 }
 
 pub(crate) fn take_u8(bytes: &mut &[u8]) -> Result<u8, CodecError> {

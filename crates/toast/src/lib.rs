@@ -91,10 +91,11 @@ impl Method {
 pub fn compress(method: Method, level: i32, source: &[u8], out: &mut Vec<u8>) -> bool {
     // A result as long as the value is of no use, so it need not fit.
     let room = source.len().saturating_sub(1);
-    // SAFETY: both libraries return how many bytes they have written.
     let written = match method {
         Method::Pglz => return pglz::compress(source, out),
+        // SAFETY: the library returns how many bytes it has written.
         Method::Lz4 | Method::Dense => unsafe { room::append(out, room, |room| lz4::compress_into(source, room)) },
+        // SAFETY: as above.
         Method::Zstd => unsafe { room::append(out, room, |room| zstd::compress_into(source, room, level)) },
     };
     written.is_ok()
@@ -106,13 +107,14 @@ pub fn compress(method: Method, level: i32, source: &[u8], out: &mut Vec<u8>) ->
 /// `Malformed` when the stream has another length or is none; `out` has the same bytes as before.
 pub fn decompress_onto(method: Method, stream: &[u8], raw_bytes: usize, out: &mut Vec<u8>) -> Result<(), CodecError> {
     let start = out.len();
-    // SAFETY: both libraries return how many bytes they have written.
     let result = match method {
         Method::Pglz => {
             out.resize(start + raw_bytes, 0);
             pglz::decompress(stream, &mut out[start..])
         }
+        // SAFETY: the library returns how many bytes it has written.
         Method::Lz4 | Method::Dense => unsafe { room::append(out, raw_bytes, |room| lz4::decompress_into(stream, room)) },
+        // SAFETY: as above.
         Method::Zstd => unsafe { room::append(out, raw_bytes, |room| zstd::decompress_into(stream, room)) },
     };
     if result == Ok(raw_bytes) {

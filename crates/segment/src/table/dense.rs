@@ -92,7 +92,7 @@ impl DenseColumn {
             reference.note(frames.block(&plan.reference, REFERENCE_CODEC)?);
         }
         let ordinals = self.write_ordinals(&plan, frames)?;
-        let mut encoder = BlockEncoder::new(&plan.reference, plan.effort);
+        let mut encoder = BlockEncoder::new(&plan.reference, plan.level);
         let mut list = BlockList::new(frames.buffer());
         let mut firsts = vec![0];
         for block in &plan.blocks {

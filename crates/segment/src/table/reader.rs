@@ -277,7 +277,11 @@ impl TableSegmentReader {
             Form::Dense => {
                 let section = self.section(group, column)?;
                 let pushed = self.with_dense(section, self.starts[group] + row, |bytes, is_plain| {
-                    if is_plain { push_bytes(out, bytes) } else { Ok(out.push(Datum::Stored(bytes.into()))) }
+                    if is_plain {
+                        return push_bytes(out, bytes);
+                    }
+                    out.push(Datum::Stored(bytes.into()));
+                    Ok(())
                 })?;
                 if pushed.transpose()?.is_none() {
                     out.push_null();

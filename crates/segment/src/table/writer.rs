@@ -38,7 +38,7 @@ enum Sink {
         learnt: Learnt,
         /// The only column of the group that is being collected, if its values are long.
         long: Option<Box<LongChunk>>,
-        dense: Option<DenseColumns>,
+        dense: Option<Box<DenseColumns>>,
     },
     Pool {
         of: Pooled,
@@ -80,7 +80,7 @@ impl TableSegmentWriter {
     /// Creates the file `name`, which must not exist, for rows of `kinds`.
     pub fn create(directory: &dyn Directory, name: &str, kinds: &[Kind], options: &TableOptions) -> Result<TableSegmentWriter> {
         let frames = FrameWriter::create(directory, name, &TABLE_MAGIC)?;
-        let dense = DenseColumns::new(kinds, options);
+        let dense = DenseColumns::new(kinds, options).map(Box::new);
         let sink = Sink::Here { frames, groups: Vec::new(), learnt: Learnt::default(), long: None, dense };
         Ok(TableSegmentWriter::new(kinds, options, sink))
     }

@@ -472,8 +472,7 @@ fn dense_values_are_stored_by_lz4_until_a_merge_has_come_to_them() {
                       where relname = 't'";
     assert_eq!(h.query(statistics), "T D:a,toast,60,dense,done,t C:SELECT 1 Z:I");
     // The chunks of pg_toast are those of the value as it was stored first.
-    let toast =
-        "select sum(length(chunk_data)) = (select sum(pg_column_size(a)) from t) from pg_toast.pg_toast_";
+    let toast = "select sum(length(chunk_data)) = (select sum(pg_column_size(a)) from t) from pg_toast.pg_toast_";
     let oid = h.query("select 't'::regclass::oid");
     let oid: String = oid.chars().skip_while(|c| *c != ':').filter(char::is_ascii_digit).take(5).collect();
     assert_eq!(h.query(&format!("{toast}{oid}")), "T D:t C:SELECT 1 Z:I");

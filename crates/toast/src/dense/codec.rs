@@ -10,8 +10,6 @@ use zstd_safe::{CCtx, CDict, DCtx};
 use crate::zstd::with_room;
 use crate::{CodecError, room};
 
-use super::Effort;
-
 /// The least reference that zstd takes for one.
 pub const REFERENCE_BYTES_MIN: usize = 8;
 
@@ -28,16 +26,16 @@ pub struct BlockEncoder {
 }
 
 impl BlockEncoder {
-    /// An encoder for blocks that share a reference; without one when that is too short.
+    /// An encoder for blocks that share a reference, of a level of zstd; without one when that is too short.
     ///
     /// # Panics
     /// When the reference does not begin with 0: a bug of ours.
-    pub fn new(reference: &[u8], effort: Effort) -> BlockEncoder {
+    pub fn new(reference: &[u8], level: i32) -> BlockEncoder {
         let dictionary = (reference.len() >= REFERENCE_BYTES_MIN).then(|| {
             assert!(reference[0] == 0, "a reference begins with 0");
-            CDict::create(reference, effort.level())
+            CDict::create(reference, level)
         });
-        BlockEncoder { context: CCtx::create(), dictionary, level: effort.level() }
+        BlockEncoder { context: CCtx::create(), dictionary, level }
     }
 
     /// Appends the compressed content; false, with `out` as it was, when that would not be at most `most` bytes.

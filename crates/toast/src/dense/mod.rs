@@ -48,19 +48,9 @@ pub enum Effort {
     Low,
     /// About 30 MB/s of raw bytes a core.
     Normal,
-    /// As `Normal`, but some 2 to 8 MB/s where a sample of the blocks becomes smaller by a fiftieth.
+    /// As `Normal`, but a tenth of that, for up to 64 MB, where a sample of the blocks becomes smaller by a fiftieth; of short values
+    /// half of it.
     High,
-}
-
-impl Effort {
-    /// zstd's level: the fastest of the lazy strategies' densest, and the first of the optimal parsers.
-    pub(crate) fn level(self) -> i32 {
-        match self {
-            Effort::Low => 9,
-            Effort::Normal => 12,
-            Effort::High => 17,
-        }
-    }
 }
 
 #[cfg(test)]

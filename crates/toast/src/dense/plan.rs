@@ -19,6 +19,13 @@ const SHORT_REFERENCE_BYTES_MAX: usize = 256 << 10;
 const SHORT_BLOCK_HALVES: usize = 3;
 /// Blocks that are compressed beforehand, to see what pays.
 const SAMPLES: usize = 8;
+/// zstd's level for little memory; the densest of its fast strategies; the one for short values when there is time, and for others.
+const LEVEL_LOW: i32 = 9;
+const LEVEL_NORMAL: i32 = 12;
+const LEVEL_HIGH_SHORT: i32 = 15;
+const LEVEL_HIGH: i32 = 17;
+/// More than so many bytes of longer values take too long at the highest level: they would hold up other merges for minutes.
+const LEVEL_HIGH_BYTES_MAX: u64 = 64 << 20;
 /// A slower level must bring the blocks to this share, in thousandths.
 const LEVEL_PAYS: usize = 980;
 
@@ -27,7 +34,8 @@ pub struct Plan {
     /// Empty when none pays.
     pub reference: Vec<u8>,
     pub blocks: Vec<PlannedBlock>,
-    pub effort: Effort,
+    /// zstd's level.
+    pub level: i32,
 }
 
 /// Values that are compressed together.
@@ -77,21 +85,27 @@ impl Plan {
         drop(all);
         let mut blocks = in_blocks(spool, &order, block_bytes, Treatment::Dense);
         let as_is: Vec<u32> = (0..spool.len() as u32).filter(|v| spool.treatment(*v as usize) == Treatment::AsIs).collect();
-        let mut plan = Plan { reference, blocks: Vec::new(), effort: options.effort };
-        plan.decide(spool, &blocks)?;
+        let (level, higher) = match options.effort {
+            Effort::Low => (LEVEL_LOW, None),
+            Effort::Normal => (LEVEL_NORMAL, None),
+            Effort::High if is_short => (LEVEL_NORMAL, Some(LEVEL_HIGH_SHORT)),
+            Effort::High => (LEVEL_NORMAL, Some(LEVEL_HIGH).filter(|_| dense_bytes <= LEVEL_HIGH_BYTES_MAX)),
+        };
+        let mut plan = Plan { reference, blocks: Vec::new(), level };
+        plan.decide(spool, &blocks, higher)?;
         // Copied as they are, they need not be read with others.
         blocks.extend(in_blocks(spool, &as_is, options.block_bytes / 8, Treatment::AsIs));
         plan.blocks = blocks;
         Ok(plan)
     }
 
-    /// Drops the reference, or lowers the effort, where a sample of the blocks says that they do not pay.
-    fn decide(&mut self, spool: &Spool, blocks: &[PlannedBlock]) -> Result<(), CodecError> {
+    /// Drops the reference, or takes the higher level, where a sample of the blocks says that it pays.
+    fn decide(&mut self, spool: &Spool, blocks: &[PlannedBlock], higher: Option<i32>) -> Result<(), CodecError> {
         let step = (blocks.len() / SAMPLES).max(1);
         let samples: Vec<Vec<u8>> =
             blocks.iter().skip(step / 2).step_by(step).map(|block| content(spool, block)).collect::<Result<_, _>>()?;
-        let measure = |reference: &[u8], effort: Effort| -> usize {
-            let mut encoder = BlockEncoder::new(reference, effort);
+        let measure = |reference: &[u8], level: i32| -> usize {
+            let mut encoder = BlockEncoder::new(reference, level);
             let mut out = Vec::new();
             for sample in &samples {
                 if !encoder.encode(sample, sample.len(), &mut out) {
@@ -100,19 +114,17 @@ impl Plan {
             }
             out.len()
         };
-        let base = if self.effort == Effort::Low { Effort::Low } else { Effort::Normal };
-        let with = measure(&self.reference, base);
-        let saved = measure(&[], base).saturating_sub(with) * blocks.len() / samples.len().max(1);
-        let mut stored = Vec::new();
-        let is_small = BlockEncoder::new(&[], base).encode(&self.reference, saved, &mut stored);
-        if !is_small {
+        let mut bytes = measure(&self.reference, self.level);
+        let without = measure(&[], self.level);
+        let saved = without.saturating_sub(bytes) * blocks.len() / samples.len().max(1);
+        if !BlockEncoder::new(&[], self.level).encode(&self.reference, saved, &mut Vec::new()) {
             self.reference.clear();
+            bytes = without;
         }
-        if self.effort == Effort::High {
-            let normal = measure(&self.reference, Effort::Normal);
-            if measure(&self.reference, Effort::High) * 1000 > normal * LEVEL_PAYS {
-                self.effort = Effort::Normal;
-            }
+        if let Some(higher) = higher
+            && measure(&self.reference, higher) * 1000 <= bytes * LEVEL_PAYS
+        {
+            self.level = higher;
         }
         Ok(())
     }

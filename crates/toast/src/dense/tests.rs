@@ -23,7 +23,7 @@ fn spooled(values: &[Vec<u8>]) -> Spool {
 fn stored_bytes(values: &[Vec<u8>], spool: &Spool, options: &DenseOptions) -> (usize, usize) {
     let plan = Plan::of(spool, options).unwrap();
     let mut seen = vec![false; values.len()];
-    let mut encoder = BlockEncoder::new(&plan.reference, plan.effort);
+    let mut encoder = BlockEncoder::new(&plan.reference, plan.level);
     let (mut bytes, mut reader) = (0, spool.reader());
     for block in &plan.blocks {
         let mut content = Vec::new();
@@ -99,7 +99,7 @@ fn damaged_blocks_are_errors_or_other_bytes() {
     let options = DenseOptions { block_bytes: 8 << 10, ..DenseOptions::default() };
     let plan = Plan::of(&spooled(&values), &options).unwrap();
     let mut out = Vec::new();
-    assert!(BlockEncoder::new(&plan.reference, plan.effort).encode(&values[4], values[4].len(), &mut out));
+    assert!(BlockEncoder::new(&plan.reference, plan.level).encode(&values[4], values[4].len(), &mut out));
     let mut target = vec![0; values[4].len()];
     for cut in 0..out.len() {
         assert!(decode_block(&plan.reference, &out[..cut], &mut target).is_err(), "cut at {cut}");
