@@ -6,6 +6,7 @@ mod data_directory;
 mod memory;
 mod open_files;
 mod recovery;
+mod salvage;
 mod self_signed;
 mod serve;
 
@@ -42,6 +43,7 @@ const EXAMPLES: &str = "Examples:
   psql -h /tmp -U postgres                     the same by a Unix-domain socket (-c unix_socket_directories=DIR,... for others)
   melba serve --listen 0.0.0.0:5432 --tls-self-signed --require-password
   melba check --data /srv/melba                verify every checksum, while the server is stopped
+  melba salvage /srv/melba /srv/copy           what can be read of a damaged data directory, in a new one
   melba dump --from postgres://postgres@127.0.0.1/postgres --to backup.melba
   melba restore --from backup.melba --to postgres://postgres@127.0.0.1/copy
 
@@ -56,6 +58,13 @@ enum Command {
     Check {
         #[command(flatten)]
         data: Data,
+    },
+    /// Makes a new data directory from what can still be read of a damaged one, and lists what is lost
+    Salvage {
+        /// The data directory of a stopped server; it stays as it is
+        from: PathBuf,
+        /// The new data directory
+        to: PathBuf,
     },
     /// Dumps a database of a running server, or of a stopped one's data directory
     Dump {
@@ -120,6 +129,7 @@ fn main() -> ExitCode {
             serve::serve(&args.data.directory, &entrance, settings)
         }
         Command::Check { data } => check::check(&data.directory),
+        Command::Salvage { from, to } => salvage::salvage(&from, &to),
         Command::Dump { from: Some(url), options, .. } => melba_dump::dump(&options, &url),
         Command::Dump { data, database, options, .. } => match data {
             Some(data) => serve::while_serving(&data, |address| {

@@ -167,11 +167,19 @@ pub fn open_cluster(
     open_files_max: usize,
     progress: &RecoveryProgress,
 ) -> Result<Arc<Cluster>> {
-    let clock = Arc::new(OsClock::new());
+    let engine = open_engine(directory, settings, open_files_max, progress)?;
+    Cluster::open(engine, Arc::new(OsClock::new()), Arc::new(OsRandom)).map_err(|e| e.to_string())
+}
+
+pub fn open_engine(
+    directory: Arc<dyn Directory>,
+    settings: &Settings,
+    open_files_max: usize,
+    progress: &RecoveryProgress,
+) -> Result<Arc<Engine>> {
     melba_types::limits::set_memory_limit(memory::statement_limit((settings.get("memory").as_integer() as u64) << 10));
     let query_bytes = memory::query_bytes((settings.get("memory").as_integer() as u64) << 10);
     let write_set_bytes = memory::write_set_bytes(query_bytes);
     let options = EngineOptions { query_bytes, write_set_bytes, open_files_max, ..engine_options(settings) };
-    let engine = Engine::open_watched(options, directory, clock.clone(), progress).map_err(|e| e.to_string())?;
-    Cluster::open(engine, clock, Arc::new(OsRandom)).map_err(|e| e.to_string())
+    Engine::open_watched(options, directory, Arc::new(OsClock::new()), progress).map_err(|e| e.to_string())
 }
