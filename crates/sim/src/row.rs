@@ -79,7 +79,7 @@ pub fn value(datum: &Datum) -> Value {
 pub fn frame(tree: TreeId, id: RowId) -> Vec<u8> {
     if id.0.wrapping_add(tree.0) % 3 == 1 {
         let own = id.0.wrapping_mul(id.0 * 41 + tree.0) % 60;
-        let page: Vec<u8> = (0..300 + own).map(|i| if i < 280 { (i * i >> 4) as u8 } else { (i * id.0) as u8 }).collect();
+        let page: Vec<u8> = (0..300 + own).map(|i| if i < 280 { ((i * i) >> 4) as u8 } else { (i * id.0) as u8 }).collect();
         let mut waiting = Vec::new();
         melba_toast::frame::encode(Some(Method::Dense), 0, &page, &mut waiting);
         return waiting;

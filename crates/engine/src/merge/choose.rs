@@ -585,7 +585,7 @@ mod tests {
     fn waiting_frames_are_gathered() {
         let waiting = |file, megabytes: u64, key| Candidate { waiting_bytes: megabytes << 20, ..run(file, megabytes, key, key) };
         let dense =
-            |file, megabytes: u64, key| Candidate { dense_bytes: megabytes * SPOOL_SHARE << 20, ..run(file, 1, key, key) };
+            |file, megabytes: u64, key| Candidate { dense_bytes: (megabytes * SPOOL_SHARE) << 20, ..run(file, 1, key, key) };
         let none = Absorbed::default();
         let runs = [waiting(4, 8, 4), waiting(3, 8, 3), dense(2, 12, 2), dense(1, 40, 1)];
         assert_eq!(choose(&runs, &none, Eagerness::Busy), None, "not enough for a segment");
