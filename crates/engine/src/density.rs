@@ -5,11 +5,12 @@
 
 use std::time::Duration;
 
-use melba_segment::{SectionSummary, TableSegmentReader};
+use melba_segment::{DenseOptions, Effort, SectionSummary, TableSegmentReader};
 use melba_types::TreeId;
 
-use crate::engine::{Engine, Shared};
+use crate::engine::{Engine, EngineOptions, Shared};
 use crate::error::Result;
+use crate::output::Density;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::tree::Tree;
 
@@ -17,6 +18,26 @@ use crate::tree::Tree;
 const JUDGED_BYTES_MIN: u64 = 1 << 20;
 /// Blocks of a column that are decoded to see what a read takes.
 const SAMPLE_BLOCKS: usize = 32;
+/// What is decoded of a dense block in a microsecond: half of what the slowest collection of docs/design/dense.md took.
+const DENSE_BYTES_A_MICROSECOND: usize = 1280;
+/// With less memory the tables of the slower compressors would take too much of it.
+const DENSE_MEMORY_MIN: usize = 512 << 20;
+/// Frames of a dense segment, compressed by lz4: several hundred megabytes of values.
+const DENSE_SPOOL_BYTES_MAX: usize = 64 << 20;
+
+impl EngineOptions {
+    /// How merges make frames dense, where memory allows the effort.
+    pub(crate) fn density(&self, effort: Effort) -> Density {
+        let memory = self.memory_bytes as usize;
+        let effort = if memory < DENSE_MEMORY_MIN { Effort::Low } else { effort };
+        // A sixth of what a shard of the cache holds: references of several segments are there.
+        let reference_bytes_max = (self.cache_bytes() / 96).min(DenseOptions::default().reference_bytes_max);
+        let budget = (self.dense_read_budget.as_micros() as usize).clamp(1, 10_000);
+        let block_bytes = budget * DENSE_BYTES_A_MICROSECOND;
+        let options = DenseOptions { reference_bytes_max, block_bytes, effort };
+        Density { options, spool_bytes: (memory / 16).clamp(1, DENSE_SPOOL_BYTES_MAX) }
+    }
+}
 
 /// What merges have done for a tree's dense values since the start.
 #[derive(Default)]

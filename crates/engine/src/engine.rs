@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use hashbrown::HashMap;
-use melba_segment::{ColumnEstimate, DenseOptions, Effort};
 use melba_types::{Csn, Lsn, TreeId};
 use melba_vfs::{Clock, Directory, PooledDirectory, SwitchedDirectory, SyncSwitch};
 use melba_wal::{LogFiles, Wal, WalOptions, WrittenBy};
@@ -21,7 +20,6 @@ use crate::log_writer::LogWriter;
 use crate::manifest::{Edit, Manifest, SegmentFile};
 use crate::memory::MemoryBudget;
 use crate::merge::{Eagerness, Merges, Unmerged};
-use crate::output::Density;
 use crate::pace::Activity;
 use crate::progress::RecoveryProgress;
 use crate::reserve::{Reserve, with_space_of};
@@ -72,13 +70,6 @@ const MERGE_FAN_IN: (usize, usize) = (8, 32);
 /// The least and the most bytes that a merge decodes of an input at a time.
 const MERGE_PIECE_BYTES: (usize, usize) = (32 << 10, 1 << 20);
 
-/// What is decoded of a dense block in a microsecond: half of what the slowest collection of docs/design/dense.md took.
-const DENSE_BYTES_A_MICROSECOND: usize = 1280;
-/// With less memory the tables of the slower compressors would take too much of it.
-const DENSE_MEMORY_MIN: usize = 512 << 20;
-/// Frames of a dense segment, compressed by lz4: several hundred megabytes of values.
-const DENSE_SPOOL_BYTES_MAX: usize = 64 << 20;
-
 impl Default for EngineOptions {
     fn default() -> EngineOptions {
         EngineOptions {
@@ -128,18 +119,6 @@ impl EngineOptions {
     /// Raw bytes of an input that a merge has decoded.
     pub(crate) fn merge_piece_bytes(&self) -> usize {
         (self.merge_bytes() / MERGE_FAN_IN.1).clamp(MERGE_PIECE_BYTES.0, MERGE_PIECE_BYTES.1)
-    }
-
-    /// How merges make frames dense, where memory allows the effort.
-    pub(crate) fn density(&self, effort: Effort) -> Density {
-        let memory = self.memory_bytes as usize;
-        let effort = if memory < DENSE_MEMORY_MIN { Effort::Low } else { effort };
-        // A sixth of what a shard of the cache holds: references of several segments are there.
-        let reference_bytes_max = (self.cache_bytes() / 96).min(DenseOptions::default().reference_bytes_max);
-        let budget = (self.dense_read_budget.as_micros() as usize).clamp(1, 10_000);
-        let block_bytes = budget * DENSE_BYTES_A_MICROSECOND;
-        let options = DenseOptions { reference_bytes_max, block_bytes, effort };
-        Density { options, spool_bytes: (memory / 16).clamp(1, DENSE_SPOOL_BYTES_MAX) }
     }
 
     pub(crate) fn cache_bytes(&self) -> usize {
@@ -478,35 +457,6 @@ impl Engine {
     /// About how many live rows or entries a tree has.
     pub fn tree_rows_estimate(&self, tree: TreeId) -> u64 {
         self.shared.tree(tree).map_or(0, |t| t.live.load(Ordering::Relaxed).max(0) as u64)
-    }
-
-    /// What a table's segments say together of a column, counted from 0; `None` of an index, and of a column that no segment has.
-    /// Rows that are only in memory count for nothing.
-    pub fn tree_column_estimate(&self, tree: TreeId, column: usize) -> Option<ColumnEstimate> {
-        let tree = self.shared.tree(tree).ok()?;
-        let levels = tree.as_table()?.levels.read();
-        let readers = levels.runs.iter().map(|run| &run.reader);
-        let kind = *readers.clone().find_map(|reader| reader.kinds().get(column))?;
-        let chunks = readers.flat_map(|reader| {
-            let groups = reader.row_groups().iter().enumerate();
-            groups.filter_map(move |(i, group)| Some((group.rows as u64, reader.statistics(i, column)?)))
-        });
-        Some(ColumnEstimate::new(kind, chunks))
-    }
-
-    /// Makes a damaged data directory openable that no engine has open, with what can still be read of it; answers what is lost.
-    /// It is changed: an overlay leaves the damaged files alone.
-    ///
-    /// # Errors
-    /// `Corrupt` when the beginning of the manifest cannot be read.
-    pub fn salvage(directory: &Arc<dyn Directory>) -> Result<Vec<String>> {
-        crate::salvage::salvage(directory)
-    }
-
-    /// Checks a data directory that no engine has open: manifest, every block of every segment, and the log. Answers how many
-    /// segments there are, and what is wrong.
-    pub fn verify(directory: &Arc<dyn Directory>) -> Result<(usize, Vec<String>)> {
-        crate::verify::verify(directory)
     }
 
     /// Temporary files made, and bytes written to them, since the engine was opened.

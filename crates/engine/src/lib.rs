@@ -23,6 +23,7 @@ mod error;
 mod flush;
 mod index_build;
 mod index_load;
+mod inspect;
 #[cfg(all(test, feature = "shuttle"))]
 mod interleavings;
 mod interrupt;

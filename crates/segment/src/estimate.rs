@@ -66,7 +66,7 @@ impl ColumnEstimate {
             }
         }
         let prefix = common_prefix(&ends);
-        let spans: Vec<Span> = ends.iter().map(|(ends, values)| ends.span(&prefix, *values)).collect();
+        let spans: Vec<Span> = ends.iter().map(|(ends, values)| ends.span(prefix, *values)).collect();
         let known = if spans.len() == counts.len() { &spans[..] } else { &[] };
         ColumnEstimate {
             rows: rows as f64,

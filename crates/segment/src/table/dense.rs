@@ -9,7 +9,6 @@ use melba_types::{Bitmap, ByteStrings, Kind};
 use super::TableOptions;
 use super::chunk::{BlockList, ChunkBuffer, is_word};
 use super::directory::{Blocks, Section};
-use super::writer::is_bit;
 use crate::encoding::{strings, words};
 use crate::error::{BlockName, Result};
 use crate::frame::{Codec, FrameWriter};
@@ -198,4 +197,9 @@ impl DenseColumns {
     pub fn finish(self, frames: &mut FrameWriter) -> Result<Vec<Section>> {
         self.columns.into_iter().map(|column| column.finish(frames, &self.options)).collect()
     }
+}
+
+/// Whether a column is among those of a set of the first 64.
+pub(super) fn is_bit(columns: u64, at: usize) -> bool {
+    at < u64::BITS as usize && columns >> at & 1 != 0
 }

@@ -8,7 +8,7 @@ use melba_types::{Batch, Bitmap, Column, ColumnData, Csn, Kind, RowId};
 use melba_vfs::Directory;
 
 use super::chunk::Learnt;
-use super::dense::DenseColumns;
+use super::dense::{DenseColumns, is_bit};
 use super::directory::{Group, Section, TableDirectory};
 use super::encoder::RawGroup;
 use super::long::LongChunk;
@@ -348,11 +348,6 @@ impl SegmentEnd {
         (meta.stored_bytes, meta.footer_crc) = frames.finish(&footer, &TABLE_MAGIC)?;
         Ok(meta)
     }
-}
-
-/// Whether a column is among those of a set of the first 64.
-pub(super) fn is_bit(columns: u64, at: usize) -> bool {
-    at < u64::BITS as usize && columns >> at & 1 != 0
 }
 
 /// A batch of `rows` null rows: the values of tombstones.
