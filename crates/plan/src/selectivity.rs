@@ -34,6 +34,11 @@ struct Comparison<'e> {
     flipped: bool,
 }
 
+/// An entry and a column of it, counted from 0.
+type ColumnPlace = (usize, usize);
+/// A column of each of two entries, and the share of pairs of rows in which they are equal.
+type EqualColumns = (usize, usize, f64);
+
 /// The place of a constant, owned.
 enum Place {
     Number(f64),
@@ -81,7 +86,7 @@ impl Planner<'_> {
     pub fn conjunction<'e>(&self, conditions: impl IntoIterator<Item = &'e Expr>) -> f64 {
         let mut share = 1.0;
         // The ends of ranges by column: whether any is unknown, the share below the upper one and below the lower one.
-        let mut ranges: Vec<((usize, usize), Option<f64>, Option<f64>, bool)> = Vec::new();
+        let mut ranges: Vec<(ColumnPlace, Option<f64>, Option<f64>, bool)> = Vec::new();
         for condition in conditions {
             let Some((at, is_upper, below)) = self.range_end(condition) else {
                 share *= self.selectivity(condition);
@@ -124,7 +129,7 @@ impl Planner<'_> {
     pub fn join_selectivity(&self, conditions: &[&Expr], rows: f64) -> f64 {
         let mut share = 1.0;
         // Equalities between two columns, by the two entries.
-        let mut pairs: Vec<(usize, usize, Vec<(usize, usize, f64)>)> = Vec::new();
+        let mut pairs: Vec<(usize, usize, Vec<EqualColumns>)> = Vec::new();
         for condition in conditions {
             match self.equal_columns(condition) {
                 Some(((a, a_column), (b, b_column))) => {
@@ -175,12 +180,13 @@ impl Planner<'_> {
             let mut of_one: f64 = 1.0;
             let mut is_known = true;
             // An expression has at most as many values as its columns have together.
-            expr.visit_vars(&mut |v| match (v.levels_up, usize::try_from(v.column - 1)) {
-                (0, Ok(column)) => match self.distinct_values(v.entry, column) {
-                    Some(distinct) => of_one *= distinct,
-                    None => is_known = false,
-                },
-                _ => {}
+            expr.visit_vars(&mut |v| {
+                if let (0, Ok(column)) = (v.levels_up, usize::try_from(v.column - 1)) {
+                    match self.distinct_values(v.entry, column) {
+                        Some(distinct) => of_one *= distinct,
+                        None => is_known = false,
+                    }
+                }
             });
             groups *= if is_known { of_one.max(1.0) } else { (rows * 0.1).max(1.0) };
         }
@@ -321,8 +327,7 @@ impl Planner<'_> {
     }
 
     /// The columns that an equality compares, of two relations.
-    #[expect(clippy::type_complexity, reason = "two columns, each an entry and a place")]
-    fn equal_columns(&self, condition: &Expr) -> Option<((usize, usize), (usize, usize))> {
+    fn equal_columns(&self, condition: &Expr) -> Option<(ColumnPlace, ColumnPlace)> {
         let Expr::Operator(op) = condition else { return None };
         let [a, b] = &op.args[..] else { return None };
         let (a, b) = (self.column_of(a)?, self.column_of(b)?);
