@@ -1,6 +1,4 @@
 -- Functions and procedures LANGUAGE sql.
--- Its default follows from the server's memory.
-set work_mem = '4MB';
 create table t (a int primary key, b text);
 -- One expression.
 create function add1(int) returns int language sql immutable as 'select $1 + 1';
@@ -175,7 +173,7 @@ show work_mem;
 select sets_both();
 show work_mem;
 show timezone;
-set work_mem = '4MB';
+reset work_mem;
 create function pg_temp.passing(int) returns int language sql as 'select $1 * 3';
 select pg_temp.passing(4);
 select passing(4);

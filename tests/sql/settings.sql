@@ -1,6 +1,4 @@
 -- Settings: partial values, savepoints, time zones in POSIX form.
--- Its default follows from the server's memory.
-set work_mem = '4MB';
 set datestyle = 'SQL, MDY';
 set datestyle to 'YMD';
 show datestyle;

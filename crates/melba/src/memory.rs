@@ -1,7 +1,7 @@
 //! The memory of the server and its parts.
 //!
 //! Of the setting `memory`, three eighths are for rows that are not flushed yet and cached blocks (unless shared_buffers says
-//! otherwise), three eighths for what queries and write sets hold, of which one operator takes a 24th before it spills (work_mem). The rest is for what nobody counts: connections, catalogs and
+//! otherwise), three eighths for what queries and write sets hold. The rest is for what nobody counts: connections, catalogs and
 //! plans, the buffers of background work, the allocator.
 
 use std::path::Path;
@@ -10,10 +10,6 @@ const MACHINE_SHARE: u64 = 4;
 /// When the machine does not tell how much it has, and the least there is any use in.
 const DEFAULT_BYTES: u64 = 256 << 20;
 const BYTES_MIN: u64 = 64 << 20;
-/// work_mem's share of `memory`, a 24th of what queries have: hash tables take twice as much, and some statements run at a time.
-const WORK_SHARE: u64 = 64;
-/// PostgreSQL's default.
-const WORK_BYTES_MIN: u64 = 4 << 20;
 
 /// The allocator's option of how long freed pages stay with the process, by its number, for which its bindings have no name.
 const PURGE_DELAY: std::ffi::c_int = 15;
@@ -26,8 +22,7 @@ pub fn purge_soon() {
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, PURGE_MILLISECONDS) };
 }
 
-/// The assignments with what follows from them: `memory` when it is not given or 0, shared_buffers and work_mem when they are
-/// not given.
+/// The assignments with what follows from them: `memory` when it is not given or 0, and shared_buffers when that is not given.
 pub fn with_defaults(assignments: Vec<(String, String)>) -> Vec<(String, String)> {
     let given = |name: &str| assignments.iter().rev().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.clone());
     let mut all = assignments.clone();
@@ -43,9 +38,6 @@ pub fn with_defaults(assignments: Vec<(String, String)>) -> Vec<(String, String)
     }
     if given("shared_buffers").is_none() {
         all.push(("shared_buffers".to_owned(), format!("{}kB", ((bytes * 3 / 8) >> 13) << 3)));
-    }
-    if given("work_mem").is_none() {
-        all.push(("work_mem".to_owned(), format!("{}kB", (bytes / WORK_SHARE).max(WORK_BYTES_MIN) >> 10)));
     }
     all
 }
@@ -133,10 +125,7 @@ mod tests {
         let all = with_defaults(vec![pair("memory", "256MB")]);
         assert_eq!((value(&all, "memory"), value(&all, "shared_buffers")), (Some("256MB"), Some("98304kB")));
         let all = with_defaults(vec![pair("memory", "1GB"), pair("Shared_Buffers", "16MB")]);
-        assert_eq!((value(&all, "shared_buffers"), all.len()), (None, 3));
-        assert_eq!(value(&all, "work_mem"), Some("16384kB"));
-        let all = with_defaults(vec![pair("memory", "64MB")]);
-        assert_eq!(value(&all, "work_mem"), Some("4096kB"));
+        assert_eq!((value(&all, "shared_buffers"), all.len()), (None, 2));
         let all = with_defaults(vec![]);
         assert!(value(&all, "memory").is_some_and(|v| v.ends_with("kB")) && value(&all, "shared_buffers").is_some());
         assert_eq!(with_defaults(vec![pair("memory", "much")]).len(), 1);
