@@ -72,3 +72,14 @@ create view hiding_by as select c0 as c1, count(*) as c0 from hidden group by hi
 select * from hiding_by;
 drop view hiding, hiding_by;
 drop table hidden;
+-- a merged column that only the join's USING alias tells from others
+create table ua (id int, x int);
+create table ub (id int, y int);
+create table uc (id int, z int);
+insert into ua values (1, 10), (2, 20);
+insert into ub values (2, 200), (3, 300);
+insert into uc values (1, 7), (3, 9);
+create view merged as select j.id, x, y, z from (ua full join ub using (id) as j) left join uc on j.id = uc.id;
+select * from merged order by 1;
+drop view merged;
+drop table ua, ub, uc;

@@ -249,7 +249,7 @@ impl<'a> Printer<'a> {
         };
         let query = self.levels[at].query;
         let entry = query.range_table.get(var.entry)?;
-        if let RangeKind::Join { merged, .. } = &entry.kind
+        if let RangeKind::Join { merged, using_columns, using_alias, .. } = &entry.kind
             && entry.alias.is_none()
             && let Some(column) = usize::try_from(var.column).ok().and_then(|c| c.checked_sub(1))
         {
@@ -259,6 +259,11 @@ impl<'a> Printer<'a> {
                 return self.var(&inner);
             }
             let name = entry.columns.get(column).map(|c| c.name.clone())?;
+            // Other relations may have a column of that name.
+            if let Some(alias) = using_alias.as_deref().filter(|_| column < *using_columns) {
+                self.ident(alias);
+                self.put(".");
+            }
             self.ident(&name);
             return Some(name);
         }
