@@ -34,6 +34,9 @@ fn replay(script: &str, mut answer: impl FnMut(&mut Harness, &str) -> String) ->
     replayed.trim_end().to_owned() + "\n"
 }
 
+/// From the first line that differs.
+const SHOWN_LINES: usize = 12;
+
 fn check(folder: &str, answer: impl Fn(&mut Harness, &str) -> String) {
     for path in scripts(folder) {
         let script = std::fs::read_to_string(&path).expect("a readable script");
@@ -41,8 +44,11 @@ fn check(folder: &str, answer: impl Fn(&mut Harness, &str) -> String) {
         if std::env::var_os("UPDATE").is_some() {
             std::fs::write(&path, replayed).expect("a writable script");
         } else {
+            let same = script.lines().zip(replayed.lines()).take_while(|(old, new)| old == new).count();
+            let after = |text: &str| text.lines().skip(same).take(SHOWN_LINES).collect::<Vec<_>>().join("\n");
             let (name, command) = (path.display(), "UPDATE=1 cargo test -p melba-sql golden");
-            assert_eq!(script, replayed, "{name} differs (left: the file); {command} accepts what is new");
+            let (old, new) = (after(&script), after(&replayed));
+            assert!(script == replayed, "{name}:{}\n{old}\n-- is now\n{new}\n-- {command} accepts it", same + 1);
         }
     }
 }
