@@ -83,3 +83,7 @@ create view merged as select j.id, x, y, z from (ua full join ub using (id) as j
 select * from merged order by 1;
 drop view merged;
 drop table ua, ub, uc;
+-- a part of a part of an array
+create view parts as select (a[1:3])[2:3] as b, (a[2:3])[1] as c, ((array[[1,2],[3,4]])[1:2])[2:2][1:1] as d from (values ('{1,2,3,4}'::int[])) v(a);
+select * from parts;
+drop view parts;

@@ -405,7 +405,8 @@ impl<'a> Printer<'a> {
     }
 
     fn subscript(&mut self, s: &'a Subscript) {
-        let plain = matches!(s.container, Expr::Var(_) | Expr::Param(_) | Expr::Subscript(_) | Expr::FieldSelect { .. });
+        // Behind another subscript it would be one of that: a[1:2][1:2] has two dimensions.
+        let plain = matches!(s.container, Expr::Var(_) | Expr::Param(_) | Expr::FieldSelect { .. });
         if !plain {
             self.put("(");
         }
