@@ -47,3 +47,7 @@ select string_agg(distinct f, ',' order by f::text) from (values ('a'::varchar),
 select count(distinct 'literal');
 
 drop table g, levels, years, constants;
+-- HAVING alone makes one group, which no condition around it may empty
+select s.c from (select null::int as c having true) s where s.c > s.c;
+select s.c from (select 1 as c having true) s where s.c > 1;
+select s.c from (select 1 as c having false) s where s.c = 1;

@@ -371,7 +371,7 @@ impl Planner<'_> {
             return false;
         }
         // With grouping only conditions on the grouped columns may go below it.
-        let grouped = query.has_aggregates || !query.group_by.is_empty();
+        let grouped = query.has_aggregates || !query.group_by.is_empty() || query.having.is_some();
         let mut fits = true;
         condition.visit_vars(&mut |v| {
             let target = usize::try_from(v.column).ok().and_then(|c| query.targets.get(c.wrapping_sub(1)));
