@@ -2,11 +2,12 @@
 //!
 //! PostgreSQL's eval_const_expressions does the same, and it shows: what is decided here is not computed, and raises no errors.
 
-use melba_types::{Datum, Oid, oids};
+use melba_types::{Datum, Oid};
 
+use super::layout::boolean;
 use super::planner::Planner;
 use super::prepare::{conjuncts, contains_sublink, rels_of};
-use melba_tree::{Const, Expr, Query};
+use melba_tree::{Expr, Query};
 
 impl Planner<'_> {
     /// When a conjunct is true for no row, the others are not asked, but for those that depend on no row.
@@ -16,7 +17,7 @@ impl Planner<'_> {
         }
         let decided = |c: Expr| match rels_of(&c) {
             0 => Some(c),
-            _ => self.is_never_true(&c).then(no),
+            _ => self.is_never_true(&c).then(|| boolean(false)),
         };
         conditions.into_iter().filter_map(decided).collect()
     }
@@ -76,8 +77,4 @@ impl Planner<'_> {
         // Of a volatile function, even the call counts.
         self.catalog().function(function).is_some_and(|f| f.strict && f.volatility != b'v')
     }
-}
-
-fn no() -> Expr {
-    Expr::Const(Const { value: Datum::Bool(false), ty: oids::BOOL, typmod: -1, collation: Oid::INVALID, location: -1 })
 }

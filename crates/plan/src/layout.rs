@@ -1,7 +1,7 @@
 //! What the columns of a node's rows are.
 
-use melba_tree::{Expr, RowVersion, Var};
-use melba_types::Oid;
+use melba_tree::{Const, Expr, RowVersion, Var};
+use melba_types::{Datum, Oid, oids};
 
 /// Entries that are no range table entries: computed columns of the stage below.
 pub(super) const GROUP: usize = usize::MAX;
@@ -74,4 +74,8 @@ pub(super) fn signature(e: &Expr) -> String {
     let mut e = e.clone();
     e.clear_locations();
     format!("{e:?}")
+}
+
+pub(super) fn boolean(value: bool) -> Expr {
+    Expr::Const(Const { value: Datum::Bool(value), ty: oids::BOOL, typmod: -1, collation: Oid::INVALID, location: -1 })
 }

@@ -389,22 +389,10 @@ impl Builder<'_, '_> {
 
     /// A SELECT that is nothing but joins, conditions and expressions.
     fn is_simple(&self, q: &Query) -> bool {
-        q.command == Command::Select
-            && q.set_operation.is_none()
-            && q.ctes.is_empty()
+        is_of_joins(q)
             && !q.has_aggregates
-            && !q.has_windows
-            && !q.has_set_returning
-            && q.group_by.is_empty()
-            && q.grouping_sets.is_none()
-            && q.having.is_none()
-            && matches!(q.distinct, Distinct::None)
             && q.order_by.is_empty()
-            && q.limit.is_none()
-            && q.offset.is_none()
-            && q.locking.is_empty()
-            && !q.targets.iter().any(|t| self.planner.has_volatile(&t.expr))
-            && !q.targets.iter().any(|t| contains_sublink(&t.expr))
+            && !q.targets.iter().any(|t| self.planner.has_volatile(&t.expr) || contains_sublink(&t.expr))
     }
 
     /// Conjuncts that are EXISTS, NOT EXISTS or IN become joins.
@@ -593,6 +581,48 @@ fn note_whole_rows(query: &Query, out: &mut HashSet<usize>) {
 
 pub(super) fn contains_sublink(expr: &Expr) -> bool {
     expr.any(&mut |e| matches!(e, Expr::Sublink(_)))
+}
+
+/// A SELECT without clauses that group, number, restrict or lock its rows.
+pub(super) fn is_of_joins(q: &Query) -> bool {
+    q.command == Command::Select
+        && q.set_operation.is_none()
+        && q.ctes.is_empty()
+        && !q.has_windows
+        && !q.has_set_returning
+        && q.group_by.is_empty()
+        && q.grouping_sets.is_none()
+        && q.having.is_none()
+        && matches!(q.distinct, Distinct::None)
+        && q.limit.is_none()
+        && q.offset.is_none()
+        && q.locking.is_empty()
+}
+
+/// Whether a subquery's expression refers to any query around it.
+pub(super) fn refers_out(e: &Expr) -> bool {
+    let mut found = false;
+    e.visit(0, &mut |e, level| {
+        found |= match e {
+            Expr::Var(v) => v.levels_up > level,
+            Expr::Aggregate(a) => a.levels_up > level,
+            _ => false,
+        };
+        !found
+    });
+    found
+}
+
+/// An expression of a subquery, about the query around it only, as one of that query.
+pub(super) fn lower(e: &mut Expr) {
+    e.visit_mut(0, &mut |e, level| {
+        if let Expr::Var(v) = e
+            && v.levels_up > level
+        {
+            v.levels_up -= 1;
+        }
+        true
+    });
 }
 
 /// Whether anything in a query refers to the query `up` levels outside it.

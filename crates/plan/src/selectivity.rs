@@ -88,7 +88,8 @@ impl Planner<'_> {
         // The ends of ranges by column: whether any is unknown, the share below the upper one and below the lower one.
         let mut ranges: Vec<(ColumnPlace, Option<f64>, Option<f64>, bool)> = Vec::new();
         for condition in conditions {
-            let Some((at, is_upper, below)) = self.range_end(condition) else {
+            let end = if let Expr::Operator(op) = condition { self.range_end(op) } else { None };
+            let Some((at, is_upper, below)) = end else {
                 share *= self.selectivity(condition);
                 continue;
             };
@@ -214,9 +215,9 @@ impl Planner<'_> {
         if self.catalog().is_equality(op.operator) {
             return self.equal(&comparison);
         }
-        if let Some((_, _, below)) = self.range_of(op) {
+        if let Some((_, is_upper, below)) = self.range_end(op) {
             let values = 1.0 - self.estimate(comparison.entry, comparison.column).map_or(0.0, |e| e.null_share);
-            return below.map_or(RANGE, |(below, is_upper)| values * if is_upper { below } else { 1.0 - below });
+            return below.map_or(RANGE, |below| values * if is_upper { below } else { 1.0 - below });
         }
         let source = self.catalog().function(op.function).map(|f| &*f.source);
         match source {
@@ -277,14 +278,7 @@ impl Planner<'_> {
     }
 
     /// An end of a range of a column: which column, whether it is the upper end, and the share of its values below.
-    fn range_end(&self, condition: &Expr) -> Option<((usize, usize), bool, Option<f64>)> {
-        let Expr::Operator(op) = condition else { return None };
-        let (at, is_upper, below) = self.range_of(op)?;
-        Some((at, is_upper, below.map(|(below, _)| below)))
-    }
-
-    #[expect(clippy::type_complexity, reason = "private, and named where it is used")]
-    fn range_of(&self, op: &OperatorCall) -> Option<((usize, usize), bool, Option<(f64, bool)>)> {
+    fn range_end(&self, op: &OperatorCall) -> Option<(ColumnPlace, bool, Option<f64>)> {
         let comparison = self.comparison(&op.args)?;
         let (_, strategy) = self.catalog().btree_strategy(op.operator)?;
         let is_upper = match (strategy, comparison.flipped) {
@@ -295,7 +289,7 @@ impl Planner<'_> {
         let at = (comparison.entry, comparison.column);
         let place = self.place(at.0, at.1, comparison.value);
         let below = place.and_then(|place| self.estimate(at.0, at.1)?.share_below(place.as_point()));
-        Some((at, is_upper, below.map(|below| (below, is_upper))))
+        Some((at, is_upper, below))
     }
 
     /// `<>`: its negator is an equality.

@@ -7,7 +7,7 @@ use melba_types::{Oid, Result};
 use super::layout::Layout;
 use super::node::SubPlanNode;
 use super::planner::Planner;
-use super::prepare::{conjuncts, refers_up};
+use super::prepare::{conjuncts, lower, refers_out, refers_up};
 use melba_expression::Expression;
 use melba_expression::key::KeyPart;
 use melba_expression::{Node, SubPlan, SubPlanKind, SubPlanTest};
@@ -201,26 +201,19 @@ fn exists_as_any(sublink: &Sublink) -> Option<Sublink> {
     query.distinct = melba_tree::Distinct::None;
     let (mut kept, mut tests) = (Vec::new(), Vec::new());
     for condition in conditions {
-        if !reaches_out(&condition) {
+        if !refers_out(&condition) {
             kept.push(condition);
             continue;
         }
         let Expr::Operator(op) = &condition else { return None };
         let [a, b] = &op.args[..] else { return None };
-        let (outer, inner) = match (reaches_out(a), reaches_out(b)) {
+        let (outer, inner) = match (refers_out(a), refers_out(b)) {
             (true, false) if !a.has_vars() => (a, b),
             (false, true) if !b.has_vars() => (b, a),
             _ => return None,
         };
         let mut outer = outer.clone();
-        outer.visit_mut(0, &mut |e, level| {
-            if let Expr::Var(v) = e
-                && v.levels_up > level
-            {
-                v.levels_up -= 1;
-            }
-            true
-        });
+        lower(&mut outer);
         let test = lookup(&mut query, op, outer, inner);
         tests.push(Expr::Operator(test));
     }
@@ -267,16 +260,6 @@ fn reads_merge_action(query: &melba_tree::Query) -> bool {
     let mut found = false;
     query.visit(0, &mut |e, _| {
         found |= matches!(e, Expr::MergeAction);
-        !found
-    });
-    found
-}
-
-/// Whether an expression refers to outer queries.
-fn reaches_out(e: &Expr) -> bool {
-    let mut found = false;
-    e.visit(0, &mut |e, level| {
-        found |= matches!(e, Expr::Var(v) if v.levels_up > level);
         !found
     });
     found

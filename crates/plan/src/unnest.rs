@@ -13,13 +13,12 @@
 
 use melba_types::{Datum, Oid, Result, oids};
 
-use super::layout::column;
+use super::layout::{boolean, column};
 use super::planner::Nothing;
-use super::prepare::{Builder, Rels, Tree, bit, conjuncts, refers_up, rels_of};
+use super::prepare::{Builder, Rels, Tree, bit, conjuncts, is_of_joins, lower, refers_out, refers_up, rels_of};
 use melba_expression::Compiler;
 use melba_tree::{
-    BooleanTest, Case, Command, Const, Distinct, Expr, OutputColumn, Query, RangeEntry, RangeKind, SortGroup, Sublink,
-    SublinkKind, Target,
+    BooleanTest, Case, Const, Expr, OutputColumn, Query, RangeEntry, RangeKind, SortGroup, Sublink, SublinkKind, Target,
 };
 
 /// A subquery stays when this many times its outer rows are fewer than its own: an index is used for each.
@@ -158,14 +157,7 @@ impl Builder<'_, '_> {
             return None;
         }
         let outer = &mut op.args[1 - inner_side];
-        outer.visit_mut(0, &mut |e, level| {
-            if let Expr::Var(v) = e
-                && v.levels_up > level
-            {
-                v.levels_up -= 1;
-            }
-            true
-        });
+        lower(outer);
         let rels = rels_of(outer);
         (rels != 0 && rels & !available == 0).then_some(Tie { condition: Expr::Operator(op), inner_side })
     }
@@ -289,35 +281,7 @@ impl Builder<'_, '_> {
 
 /// `SELECT aggregates FROM ... WHERE ...` and nothing else.
 fn is_plain_aggregate(q: &Query) -> bool {
-    q.command == Command::Select
-        && q.set_operation.is_none()
-        && q.ctes.is_empty()
-        && q.has_aggregates
-        && !q.has_windows
-        && !q.has_set_returning
-        && q.group_by.is_empty()
-        && q.grouping_sets.is_none()
-        && q.having.is_none()
-        && matches!(q.distinct, Distinct::None)
-        && q.limit.is_none()
-        && q.offset.is_none()
-        && q.locking.is_empty()
-        && q.targets.len() == 1
-        && !q.from.is_empty()
-}
-
-/// Whether a subquery's expression refers to any query around it.
-fn refers_out(e: &Expr) -> bool {
-    let mut found = false;
-    e.visit(0, &mut |e, level| {
-        found |= match e {
-            Expr::Var(v) => v.levels_up > level,
-            Expr::Aggregate(a) => a.levels_up > level,
-            _ => false,
-        };
-        !found
-    });
-    found
+    is_of_joins(q) && q.has_aggregates && q.targets.len() == 1 && !q.from.is_empty()
 }
 
 fn visit_conditions(item: &melba_tree::FromItem, f: &mut dyn FnMut(&Expr)) {
@@ -330,10 +294,6 @@ fn visit_conditions(item: &melba_tree::FromItem, f: &mut dyn FnMut(&Expr)) {
 
 fn target(expr: Expr, reference: u32) -> Target {
     Target { expr, name: "?column?".into(), junk: false, reference, column: 0, origin: (Oid::INVALID, 0) }
-}
-
-fn boolean(value: bool) -> Expr {
-    Expr::Const(Const { value: Datum::Bool(value), ty: oids::BOOL, typmod: -1, collation: Oid::INVALID, location: -1 })
 }
 
 /// `CASE WHEN is_group IS TRUE THEN found ELSE of_nothing END`

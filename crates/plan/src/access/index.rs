@@ -4,10 +4,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use melba_catalog::{IndexInfo, Relation, Storage};
-use melba_types::{Datum, Oid, Result, TreeId, oids};
+use melba_types::{Oid, Result, TreeId, oids};
 
 use super::{Access, LeafPath, plain_column};
 use crate::join::{Goal, Path, PathKind};
+use crate::layout::boolean;
 use crate::planner::Planner;
 use crate::prepare::{Rels, contains_sublink, rels_of};
 use melba_expression::key::KeyPart;
@@ -381,16 +382,6 @@ fn suppliers(entry: usize, across: &[Rc<Expr>]) -> Vec<Rels> {
         suppliers.push(suppliers.iter().fold(0, |a, b| a | b));
     }
     suppliers
-}
-
-fn boolean(value: bool) -> Expr {
-    Expr::Const(melba_tree::Const {
-        value: Datum::Bool(value),
-        ty: oids::BOOL,
-        typmod: -1,
-        collation: Oid::INVALID,
-        location: -1,
-    })
 }
 
 fn text_like(ty: Oid) -> bool {
