@@ -42,3 +42,13 @@ with recursive o(x) as (with i as (select 2) select * from i union select * from
 -- Literals of VALUES have a type before the other operand is looked at.
 select 'a' as a, 2 as b union values ('x', 1) order by 1;
 select 1 as a, 2 as b union values ('x', 1);
+
+-- Several changes of one row: what nobody reads runs after the query, the last first, and the first to run has its way.
+create table twice (id int primary key, a text);
+insert into twice values (1, 'a'), (2, 'b'), (3, 'c');
+with x as (update twice set a = a || 'x' where id = 1), y as (update twice set a = a || 'y') select 1;
+select * from twice order by id;
+with x as (update twice set a = 'x' where id = 2), y as (delete from twice where id > 1) select 1;
+select * from twice order by id;
+with x as (update twice set a = 'x' returning a), y as (delete from twice) select a from x;
+select * from twice order by id;

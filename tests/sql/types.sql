@@ -47,3 +47,25 @@ select 'x'::uuid;
 select '{"a":}'::json;
 select 'missing'::regclass;
 select 'a' + 1;
+
+-- Constants are computed when a query is planned, whether or not a row ever asks for them.
+create table nothing (a int);
+select 1 / 0 from nothing;
+select 1 from nothing where a = 1 / 0;
+select sqrt(-1) from nothing;
+update nothing set a = 1 / 0;
+insert into nothing select 1 / 0 from nothing;
+select case when true then 1 else 1 / 0 end, coalesce(2, 1 / 0) from nothing;
+select a / 0 from nothing;
+select 1 where false and 1 / 0 = 1;
+explain select 1 / 0;
+
+-- Values of a row type that has got a column since they were stored.
+create table grows (a int);
+create table holds (id int, r grows, s grows[]);
+insert into holds values (1, row(1), array[row(2)::grows]);
+alter table grows add column b text;
+insert into holds values (2, row(1, null), null), (3, row(1, 'x'), null);
+select id, r, s, (r).b, to_json(r), r = row(1, null)::grows from holds order by id;
+alter table grows add column c int default 5;
+alter table grows add column c serial;

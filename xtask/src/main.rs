@@ -15,6 +15,7 @@ mod melba;
 mod memory;
 mod messages;
 mod recovery;
+mod shapes;
 mod sim;
 mod soak;
 mod space;
@@ -53,6 +54,8 @@ tasks:
                    first round (a fresh one)
   sqllogictest DIR files of the sqllogictest format, fetched by hand (CONTRIBUTING.md); --seconds N (1200)
   tpch             the queries of TPC-H on PostgreSQL and on Melba, the same answers, and times; --scale N (0.01)
+  shapes           much of one thing and four times as much (IN lists, columns, partitions, tables), and questions to the catalogs of
+                   many tables, beside PostgreSQL; --tables N (2000)
   compare [NAME]   scripts of tests/sql on PostgreSQL and on Melba, the same output
   dumps            pg_dump, pg_restore, psql, pg_dumpall, vacuumlo, melba dump and restore between Melba and PostgreSQL, all
                    options; --pg-bin DIR with client programs of version 18 compares in all directions
@@ -61,8 +64,8 @@ tasks:
   isolation [NAME] specs of tests/isolation on PostgreSQL and on Melba, the same output; with --source DIR (src/test/isolation
                    of PostgreSQL's source) PostgreSQL's own specs on Melba, and the share that agrees; --tester PATH
 
-clients, tour, soak, differential, sqllogictest, tpch, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that
-runs already, instead of a fresh Melba; differential, sqllogictest, tpch, compare, dumps, isolation and bulk take --reference for PostgreSQL.
+clients, tour, soak, differential, sqllogictest, tpch, shapes, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that
+runs already, instead of a fresh Melba; differential, sqllogictest, tpch, shapes, compare, dumps, isolation and bulk take --reference for PostgreSQL.
 MELBA=PATH in the environment is the binary to test
 (target/debug/melba).";
 
@@ -161,6 +164,7 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
             sqllogictest::sqllogictest(&options.name, seconds, options.server, options.reference)
         }
         "tpch" => tpch::tpch(&options.tpch, options.server, options.reference),
+        "shapes" => shapes::shapes(&options.shapes, options.server, options.reference),
         "compare" => compare::compare(&options.name, options.server, options.reference),
         _ => Err(USAGE.to_owned()),
     }
@@ -185,6 +189,7 @@ struct Options {
     wire: wire::Options,
     soak: soak::Options,
     tpch: tpch::Options,
+    shapes: shapes::Options,
     name: String,
 }
 
@@ -227,6 +232,7 @@ impl Options {
                 (self.crash.scale, self.longrun.scale) = (number()?, number()?);
                 self.tpch.scale = value.to_owned();
             }
+            "--tables" => self.shapes.tables = number()? as usize,
             "--minutes" => self.longrun.minutes = number()?,
             _ => return Err(USAGE.to_owned()),
         }

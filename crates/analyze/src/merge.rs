@@ -29,10 +29,7 @@ impl<'p> Analyzer<'_, 'p> {
                 .detail("The name is used both as MERGE target table and data source."));
         }
         let both = |target_visible: bool, source_visible: bool| {
-            let mut all = Vec::new();
-            if target_visible {
-                all.push(target.clone());
-            }
+            let mut all: Vec<_> = target_visible.then(|| target.clone()).into_iter().collect();
             if source_visible {
                 all.extend(source_items.iter().cloned());
             }
@@ -91,7 +88,9 @@ impl<'p> Analyzer<'_, 'p> {
             };
             q.merge_actions.push(MergeAction { matched, condition, command, targets, overriding });
         }
-        self.level_mut().namespace = both(true, true);
+        // The source's columns come first in `*`.
+        self.level_mut().namespace.clone_from(&source_items);
+        self.level_mut().namespace.push(target.clone());
         self.returning_clause(s.returning_clause.as_ref(), &mut q, ExprKind::MergeReturning)?;
         self.assign_query_collations(&mut q)?;
         Ok(q)

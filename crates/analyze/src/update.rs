@@ -23,7 +23,7 @@ impl<'p> Analyzer<'_, 'p> {
         q.from.extend(from);
         q.targets = self.set_clause(&s.target_list, &relation)?;
         q.filter = self.condition(&s.where_clause, ExprKind::Where, "WHERE")?;
-        self.add_view_filter(&mut q);
+        self.add_view_filter(&mut q)?;
         self.returning_clause(s.returning_clause.as_ref(), &mut q, ExprKind::Returning)?;
         self.assign_query_collations(&mut q)?;
         Ok(q)
@@ -38,7 +38,7 @@ impl<'p> Analyzer<'_, 'p> {
         let from = self.from_with_target(&s.using_clause)?;
         q.from.extend(from);
         q.filter = self.condition(&s.where_clause, ExprKind::Where, "WHERE")?;
-        self.add_view_filter(&mut q);
+        self.add_view_filter(&mut q)?;
         self.returning_clause(s.returning_clause.as_ref(), &mut q, ExprKind::Returning)?;
         self.assign_query_collations(&mut q)?;
         Ok(q)

@@ -116,12 +116,20 @@ impl<'p> Analyzer<'_, 'p> {
     }
 
     /// Adds the view's condition to that of an UPDATE or DELETE.
-    pub fn add_view_filter(&mut self, q: &mut Query) {
-        let Some(filter) = self.level().view_target.as_ref().and_then(|t| t.filter.clone()) else { return };
+    ///
+    /// # Errors
+    /// 0A000 when the statement's own condition might be asked of rows that a security barrier hides.
+    pub fn add_view_filter(&mut self, q: &mut Query) -> Result<()> {
+        let Some(target) = &self.level().view_target else { return Ok(()) };
+        let Some(filter) = target.filter.clone() else { return Ok(()) };
+        if target.view.has_option("security_barrier") && q.filter.as_ref().is_some_and(|own| own.may_leak(self.cx.catalog)) {
+            return Err(DbError::unsupported("changing a security barrier view by a condition that is not leakproof"));
+        }
         q.filter = Some(match q.filter.take() {
             Some(own) => Expr::And(vec![filter, own]),
             None => filter,
         });
+        Ok(())
     }
 }
 

@@ -24,6 +24,7 @@ pub const PG_OPERATOR: Oid = Oid(2617);
 pub const PG_REWRITE: Oid = Oid(2618);
 pub const PG_TRIGGER: Oid = Oid(2620);
 pub const PG_OPFAMILY: Oid = Oid(2753);
+pub const PG_EXTENSION: Oid = Oid(3079);
 pub const PG_LARGEOBJECT_METADATA: Oid = Oid(2995);
 pub const PG_COLLATION: Oid = Oid(3456);
 
@@ -57,3 +58,5 @@ pub const C_COLLATION: Oid = Oid(950);
 
 /// The first OID of objects that users create.
 pub const FIRST_USER_OID: u32 = 16384;
+/// The first OID of the members of extensions, which are the same in every database; none is given out from here to `Oid::TOAST`.
+pub const FIRST_EXTENSION_OID: u32 = 0x7fff_0000;

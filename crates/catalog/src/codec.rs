@@ -83,7 +83,7 @@ fn encode_object(object: &Object) -> Vec<u8> {
     }
     arms! {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
-        10 Role 11 Database 12 DefaultAcl
+        10 Role 11 Database 12 DefaultAcl 13 Extension
     }
     out
 }
@@ -98,7 +98,7 @@ fn decode_object(bytes: &[u8]) -> Option<Object> {
     }
     let mut object = arms! {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
-        10 Role 11 Database 12 DefaultAcl
+        10 Role 11 Database 12 DefaultAcl 13 Extension
     };
     // The name of a system relation's generator is not stored: it comes from the built-in relation.
     if let Object::Relation(relation) = &mut object
@@ -453,6 +453,7 @@ code_struct! {
         constraint
     }
     Collation { oid name namespace owner provider deterministic locale }
+    Extension { oid name owner namespace version members }
     Description { address text }
     Role {
         oid name superuser inherit create_role create_db can_login replication bypass_rls connection_limit password

@@ -15,6 +15,8 @@ pub enum DependencyKind {
     Auto,
     /// The dependent is a part: it goes with the whole and cannot be dropped alone.
     Internal,
+    /// The dependent is a member of an extension: a part that dumps leave out.
+    Extension,
 }
 
 impl DependencyKind {
@@ -23,6 +25,7 @@ impl DependencyKind {
             DependencyKind::Normal => b'n',
             DependencyKind::Auto => b'a',
             DependencyKind::Internal => b'i',
+            DependencyKind::Extension => b'e',
         }
     }
 }
@@ -72,6 +75,29 @@ impl Dependents {
     }
 }
 
+/// Objects by the OID of one that they belong to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Links(RadixMap<RadixMap<Oid>>);
+
+impl Links {
+    pub(crate) fn add(&mut self, to: Oid, from: Oid) {
+        self.0.entry(to.0, RadixMap::default).insert(from.0, from);
+    }
+
+    pub(crate) fn remove(&mut self, to: Oid, from: Oid) {
+        let links = self.0.entry(to.0, RadixMap::default);
+        links.remove(from.0);
+        if links.is_empty() {
+            self.0.remove(to.0);
+        }
+    }
+
+    /// In the order of OIDs.
+    pub(crate) fn of(&self, to: Oid) -> impl Iterator<Item = Oid> {
+        self.0.get(to.0).into_iter().flat_map(|links| links.iter()).map(|(_, oid)| *oid)
+    }
+}
+
 /// Objects that initdb makes undroppable: nobody needs to know what depends on them.
 fn is_pinned(address: ObjectAddress) -> bool {
     address.object.0 < 12000 && !(address.class == classes::PG_NAMESPACE && address.object == classes::PUBLIC)
@@ -110,6 +136,12 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
             list.normal(classes::PG_PROC, o.function);
         }
         Object::Collation(o) => list.normal(classes::PG_NAMESPACE, o.namespace),
+        Object::Extension(o) => {
+            list.normal(classes::PG_NAMESPACE, o.namespace);
+            for member in &o.members {
+                list.of(*member, |list| list.push(address(classes::PG_EXTENSION, o.oid, 0), DependencyKind::Extension));
+            }
+        }
         Object::DefaultAcl(o) => list.push(address(classes::PG_NAMESPACE, o.namespace, 0), DependencyKind::Auto),
         Object::Namespace(_) | Object::Description(_) | Object::Role(_) | Object::Database(_) => {}
     }

@@ -35,7 +35,9 @@ mod snapshot;
 mod toast;
 mod views;
 
-pub use builtin::{AccessMethods, OperatorClass, OperatorFamily, OperatorFamilyMember};
+pub use builtin::{
+    AccessMethods, ExtensionDefinition, OperatorClass, OperatorFamily, OperatorFamilyMember, PLPGSQL, available_extensions,
+};
 pub use cluster::Cluster;
 pub use codec::{KEY_BYTES, StoredChange, decode_change, encode_change};
 pub use depend::{Dependency, DependencyKind, dependencies};
@@ -43,5 +45,5 @@ pub use layered::Named;
 pub use naming::{KeywordClass, format_type_modifier, keyword_class, quote_ident, quote_literal};
 pub use objects::*;
 pub use operators::TypeOperators;
-pub use regs::{parse_qualified_name, truncate};
+pub use regs::{NameScope, parse_qualified_name, truncate};
 pub use snapshot::{Catalog, ObjectChange};

@@ -33,6 +33,7 @@ pub enum Object {
     Constraint(Arc<Constraint>),
     Trigger(Arc<Trigger>),
     Collation(Arc<Collation>),
+    Extension(Arc<Extension>),
     /// ALTER DEFAULT PRIVILEGES.
     DefaultAcl(Arc<DefaultAcl>),
     /// COMMENT ON.
@@ -132,6 +133,14 @@ impl Relation {
     /// A temporary table of another session than the one with the temporary schema `own`: that one does not see its rows.
     pub fn is_temporary_elsewhere(&self, own: Oid) -> bool {
         self.persistence == Persistence::Temporary && self.namespace != own
+    }
+
+    /// Whether a storage parameter that is a boolean is on.
+    pub fn has_option(&self, name: &str) -> bool {
+        let value = self.options.iter().find_map(|o| o.strip_prefix(name)?.strip_prefix('='));
+        value.is_some_and(|v| {
+            matches!(v.to_ascii_lowercase().as_str(), "true" | "tru" | "tr" | "t" | "yes" | "ye" | "y" | "on" | "1")
+        })
     }
 
     pub fn is_partitioned(&self) -> bool {
@@ -693,6 +702,17 @@ pub struct Collation {
     pub provider: u8,
     pub deterministic: bool,
     pub locale: Option<Arc<str>>,
+}
+
+/// A row of pg_extension. What it consists of are objects of their own.
+#[derive(Clone, Debug)]
+pub struct Extension {
+    pub oid: Oid,
+    pub name: Arc<str>,
+    pub owner: Oid,
+    pub namespace: Oid,
+    pub version: Arc<str>,
+    pub members: Vec<ObjectAddress>,
 }
 
 #[derive(Clone, Debug)]

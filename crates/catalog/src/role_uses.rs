@@ -36,6 +36,7 @@ fn of_object(object: &Object) -> Vec<RoleUse> {
         Object::Function(o) => (o.owner, &o.acl),
         Object::Operator(o) => (o.owner, &none),
         Object::Collation(o) => (o.owner, &none),
+        Object::Extension(o) => (o.owner, &none),
         Object::Database(o) => (o.owner, &o.acl),
         Object::DefaultAcl(o) => return of_list(object.address(), o.role, &o.acl),
         _ => return Vec::new(),

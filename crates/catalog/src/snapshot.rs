@@ -1,5 +1,6 @@
 //! `Catalog`: a snapshot of one database's objects, and how the next one is made from it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +8,7 @@ use melba_types::{Kind, Oid};
 
 use crate::builtin::{AccessMethods, BUILTINS};
 use crate::classes;
-use crate::depend::{Dependency, Dependents, dependencies};
+use crate::depend::{Dependency, Dependents, Links, dependencies};
 use crate::layered::{Layered, Named};
 use crate::objects::*;
 use crate::radix::RadixMap;
@@ -26,12 +27,17 @@ pub struct Catalog {
     constraints: Layered<Constraint>,
     triggers: Layered<Trigger>,
     collations: Layered<Collation>,
+    extensions: Layered<Extension>,
     default_acls: Layered<DefaultAcl>,
     roles: Layered<Role>,
     databases: Layered<Database>,
     /// By OID of the described object.
     descriptions: RadixMap<Vec<Arc<Description>>>,
     dependents: Dependents,
+    /// By table: the tables and indexes that inherit from it, and the foreign keys that refer to it. A table that much depends on
+    /// has few of either.
+    children: Links,
+    referencing: Links,
     /// The relations that defaults of columns and rules of views are parts of, by the OIDs of these.
     parts: RadixMap<Oid>,
     /// Counts the OIDs given out; one counter for all snapshots of a cluster. From `Oid::TOAST` on they are given out once more.
@@ -75,6 +81,7 @@ impl Object {
             Object::Constraint(o) => at(classes::PG_CONSTRAINT, o.oid),
             Object::Trigger(o) => at(classes::PG_TRIGGER, o.oid),
             Object::Collation(o) => at(classes::PG_COLLATION, o.oid),
+            Object::Extension(o) => at(classes::PG_EXTENSION, o.oid),
             Object::DefaultAcl(o) => at(classes::PG_DEFAULT_ACL, o.oid),
             Object::Description(o) => o.address,
             Object::Role(o) => at(classes::PG_AUTHID, o.oid),
@@ -131,11 +138,14 @@ impl Catalog {
             constraints: Layered::new(&b.constraints),
             triggers: Layered::new(&b.triggers),
             collations: Layered::new(&b.collations),
+            extensions: Layered::new(&b.extensions),
             default_acls: Layered::new(&b.default_acls),
             roles: Layered::new(&b.roles),
             databases: Layered::new(&b.databases),
             descriptions: builtin_descriptions(),
             dependents: Dependents::default(),
+            children: Links::default(),
+            referencing: Links::default(),
             parts: RadixMap::default(),
             next_oid: Arc::new(AtomicU64::new(classes::FIRST_USER_OID.into())),
         }
@@ -180,7 +190,10 @@ impl Catalog {
     }
 
     fn put(&mut self, object: &Object) {
-        self.next_oid.fetch_max(u64::from(object.oid_max().0) + 1, Ordering::Relaxed);
+        let highest = u64::from(object.oid_max().0);
+        if highest < u64::from(classes::FIRST_EXTENSION_OID) {
+            self.next_oid.fetch_max(highest + 1, Ordering::Relaxed);
+        }
         let old = match object {
             Object::Namespace(o) => self.namespaces.put(o.clone()).map(Object::Namespace),
             Object::Relation(o) => {
@@ -201,6 +214,7 @@ impl Catalog {
             Object::Constraint(o) => self.constraints.put(o.clone()).map(Object::Constraint),
             Object::Trigger(o) => self.triggers.put(o.clone()).map(Object::Trigger),
             Object::Collation(o) => self.collations.put(o.clone()).map(Object::Collation),
+            Object::Extension(o) => self.extensions.put(o.clone()).map(Object::Extension),
             Object::DefaultAcl(o) => self.default_acls.put(o.clone()).map(Object::DefaultAcl),
             Object::Role(o) => self.roles.put(o.clone()).map(Object::Role),
             Object::Database(o) => self.databases.put(o.clone()).map(Object::Database),
@@ -214,15 +228,29 @@ impl Catalog {
             self.forget_uses(&old);
         }
         self.dependents.add(&dependencies(object));
-        if let Object::Relation(relation) = object {
-            parts_of(relation).for_each(|part| self.parts.insert(part.0, relation.oid));
+        match object {
+            Object::Relation(relation) => {
+                parts_of(relation).for_each(|part| self.parts.insert(part.0, relation.oid));
+                relation.parents.iter().for_each(|parent| self.children.add(*parent, relation.oid));
+            }
+            Object::Constraint(constraint) => {
+                constraint.foreign_key.iter().for_each(|key| self.referencing.add(key.referenced_table, constraint.oid));
+            }
+            _ => {}
         }
     }
 
     fn forget_uses(&mut self, object: &Object) {
         self.dependents.remove(&dependencies(object));
-        if let Object::Relation(relation) = object {
-            parts_of(relation).for_each(|part| self.parts.remove(part.0));
+        match object {
+            Object::Relation(relation) => {
+                parts_of(relation).for_each(|part| self.parts.remove(part.0));
+                relation.parents.iter().for_each(|parent| self.children.remove(*parent, relation.oid));
+            }
+            Object::Constraint(constraint) => {
+                constraint.foreign_key.iter().for_each(|key| self.referencing.remove(key.referenced_table, constraint.oid));
+            }
+            _ => {}
         }
     }
 
@@ -241,6 +269,7 @@ impl Catalog {
             classes::PG_CONSTRAINT => self.constraints.remove(oid).map(Object::Constraint),
             classes::PG_TRIGGER => self.triggers.remove(oid).map(Object::Trigger),
             classes::PG_COLLATION => self.collations.remove(oid).map(Object::Collation),
+            classes::PG_EXTENSION => self.extensions.remove(oid).map(Object::Extension),
             classes::PG_DEFAULT_ACL => self.default_acls.remove(oid).map(Object::DefaultAcl),
             classes::PG_AUTHID => self.roles.remove(oid).map(Object::Role),
             classes::PG_DATABASE => self.databases.remove(oid).map(Object::Database),
@@ -280,7 +309,7 @@ impl Catalog {
     /// An OID that no object of this database, no role and no database has. Given out once, whether or not the transaction
     /// commits; and again after two billion others, if no object has it then.
     pub fn allocate_oid(&self) -> Oid {
-        let (first, end) = (u64::from(classes::FIRST_USER_OID), u64::from(Oid::TOAST));
+        let (first, end) = (u64::from(classes::FIRST_USER_OID), u64::from(classes::FIRST_EXTENSION_OID));
         loop {
             let next = self.next_oid.fetch_add(1, Ordering::Relaxed);
             // Below are those of built-in objects.
@@ -303,6 +332,7 @@ impl Catalog {
             || self.constraints.get(oid).is_some()
             || self.triggers.get(oid).is_some()
             || self.collations.get(oid).is_some()
+            || self.extensions.get(oid).is_some()
             || self.roles.get(oid).is_some()
             || self.databases.get(oid).is_some();
         objects
@@ -371,6 +401,25 @@ impl Catalog {
     /// In OID order.
     pub fn namespaces(&self) -> impl Iterator<Item = &Arc<Namespace>> {
         self.namespaces.iter()
+    }
+
+    pub fn extension(&self, oid: Oid) -> Option<&Arc<Extension>> {
+        self.extensions.get(oid)
+    }
+
+    pub fn extension_by_name(&self, name: &str) -> Option<&Arc<Extension>> {
+        let oid = self.extensions.named(Oid::INVALID, name).next()?.oid;
+        self.extensions.get(oid)
+    }
+
+    /// In OID order.
+    pub fn extensions(&self) -> impl Iterator<Item = &Arc<Extension>> {
+        self.extensions.iter()
+    }
+
+    /// The extension that an object is a member of.
+    pub fn extension_of(&self, member: ObjectAddress) -> Option<&Arc<Extension>> {
+        self.extensions.user_objects().find(|e| e.members.contains(&member))
     }
 
     pub fn role(&self, oid: Oid) -> Option<&Arc<Role>> {
@@ -571,23 +620,21 @@ impl Catalog {
 
     /// Tables that inherit from a table, or its partitions, in OID order.
     pub fn children(&self, relation: Oid) -> Vec<Oid> {
-        let is_child = |oid: &Oid| self.relation(*oid).is_some_and(|r| r.parents.contains(&relation));
-        let address = ObjectAddress { class: classes::PG_CLASS, object: relation, sub: 0 };
-        let mut children: Vec<Oid> = self.dependents(address).map(|d| d.dependent.object).filter(is_child).collect();
-        children.dedup();
-        children
+        self.children.of(relation).collect()
+    }
+
+    pub fn has_children(&self, relation: Oid) -> bool {
+        self.children.of(relation).next().is_some()
     }
 
     /// A table and all below it that inherit from it, or are its partitions, each before those below it.
     pub fn descendants(&self, relation: Oid) -> Vec<Oid> {
         let mut all = vec![relation];
+        let mut known = HashSet::from([relation]);
         let mut at = 0;
         while at < all.len() {
-            for child in self.children(all[at]) {
-                if !all.contains(&child) {
-                    all.push(child);
-                }
-            }
+            let parent = all[at];
+            all.extend(self.children.of(parent).filter(|child| known.insert(*child)));
             at += 1;
         }
         all
@@ -599,11 +646,11 @@ impl Catalog {
 
     /// Foreign keys of other tables (or its own) that refer to a table.
     pub fn referencing_constraints(&self, relation: Oid) -> Vec<&Arc<Constraint>> {
-        let address = ObjectAddress { class: classes::PG_CLASS, object: relation, sub: 0 };
-        let mut oids: Vec<Oid> = self.dependents(address).map(|d| d.dependent.object).collect();
-        oids.dedup();
-        let refers = |c: &&Arc<Constraint>| c.foreign_key.as_ref().is_some_and(|f| f.referenced_table == relation);
-        oids.into_iter().filter_map(|oid| self.constraint(oid)).filter(refers).collect()
+        self.referencing.of(relation).filter_map(|oid| self.constraint(oid)).collect()
+    }
+
+    pub fn is_referenced(&self, relation: Oid) -> bool {
+        self.referencing.of(relation).next().is_some()
     }
 
     /// The NOT NULL constraint of a column, by its number.
@@ -635,6 +682,7 @@ impl Catalog {
         all.extend(self.operators.user_objects().cloned().map(Object::Operator));
         all.extend(self.casts.user_objects().cloned().map(Object::Cast));
         all.extend(self.collations.user_objects().cloned().map(Object::Collation));
+        all.extend(self.extensions.user_objects().cloned().map(Object::Extension));
         all.extend(self.default_acls.user_objects().cloned().map(Object::DefaultAcl));
         all.extend(self.constraints.user_objects().cloned().map(Object::Constraint));
         all.extend(self.triggers.user_objects().cloned().map(Object::Trigger));

@@ -18,6 +18,9 @@ static COLUMNS: LazyLock<Arc<[Column]>> = LazyLock::new(|| {
         .into()
 });
 
+/// Before the name of a storage parameter of a table that is its toast table's.
+pub(crate) const TOAST_PREFIX: &str = "toast.";
+
 impl Relation {
     /// Whether long values of a table go elsewhere.
     pub fn has_toast(&self) -> bool {
@@ -42,7 +45,7 @@ impl Relation {
             indexes: vec![],
             constraints: vec![],
             triggers: vec![],
-            options: vec![],
+            options: self.options.iter().filter_map(|o| o.strip_prefix(TOAST_PREFIX)).map(Arc::from).collect(),
             acl: None,
             view_query: None,
             parents: vec![],

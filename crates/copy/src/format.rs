@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_encoding::{Encoding, utf8};
 use melba_functions::{Session, io};
 use melba_types::{Batch, Oid, Result};
 
@@ -24,6 +25,8 @@ pub struct CopyTo {
     state: State,
     rows: u64,
     value: Vec<u8>,
+    /// Of rows as text.
+    encoding: Encoding,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -36,6 +39,7 @@ enum State {
 impl CopyTo {
     pub fn new(session: Arc<dyn Session>, source: Source, names: Vec<Arc<str>>, types: Vec<Oid>, options: CopyOptions) -> CopyTo {
         CopyTo {
+            encoding: options.text_encoding(&*session),
             session,
             source,
             force_quote: names.iter().map(|n| options.force_quote.contains(n)).collect(),
@@ -52,6 +56,20 @@ impl CopyTo {
 
     /// Appends the next row, header or trailer; false at the end.
     pub fn next(&mut self, out: &mut Vec<u8>) -> Result<bool> {
+        if self.encoding.is_plain() {
+            return self.next_plain(out);
+        }
+        let start = out.len();
+        let more = self.next_plain(out)?;
+        let text = utf8(&out[start..])?;
+        let encoded = self.encoding.encode(text)?.into_owned();
+        out.truncate(start);
+        out.extend_from_slice(&encoded);
+        Ok(more)
+    }
+
+    /// The same in UTF-8.
+    fn next_plain(&mut self, out: &mut Vec<u8>) -> Result<bool> {
         if self.state == State::Start {
             self.state = State::Rows;
             if self.options.format == CopyFormat::Binary {

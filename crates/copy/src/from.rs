@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use melba_encoding::{Encoding, utf8};
 use melba_engine::Transaction;
 use melba_functions::{Session, io};
-use melba_protocol::body::utf8;
 use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Oid, Result, SqlState, bail, err, oids};
 
 use super::binary::{self, Step};
@@ -70,6 +70,9 @@ pub struct CopyFrom {
     done: bool,
     rows: u64,
     skipped: u64,
+    /// Of input as text, and the start of a character that the last piece ended in.
+    encoding: Encoding,
+    partial: Vec<u8>,
 }
 
 impl CopyFrom {
@@ -84,6 +87,7 @@ impl CopyFrom {
         options: CopyOptions,
     ) -> CopyFrom {
         let relation = writer.target.relation.clone();
+        let encoding = options.text_encoding(&*ctx.session);
         let source = |at: &usize| {
             let c = &relation.columns[*at];
             Source { at: *at, name: c.name.clone(), ty: c.ty, typmod: c.typmod }
@@ -121,6 +125,8 @@ impl CopyFrom {
             done: false,
             rows: 0,
             skipped: 0,
+            encoding,
+            partial: Vec::new(),
         }
     }
 
@@ -129,7 +135,21 @@ impl CopyFrom {
         if self.done {
             return Ok(());
         }
-        self.take(data).map_err(|e| self.earlier(e))
+        let result = if self.encoding.is_plain() { self.take(data) } else { self.take_encoded(data) };
+        result.map_err(|e| self.earlier(e))
+    }
+
+    /// Takes a piece in an encoding of its own.
+    fn take_encoded(&mut self, data: &[u8]) -> Result<()> {
+        self.partial.extend_from_slice(data);
+        let whole = self.encoding.whole(&self.partial);
+        let rest = self.partial.split_off(whole);
+        let piece = std::mem::replace(&mut self.partial, rest);
+        let mut text = String::new();
+        // What comes before bytes that mean nothing is worked off first.
+        let decoded = self.encoding.decode_to(&piece, &mut text);
+        self.take(text.as_bytes())?;
+        decoded.map_err(|e| self.at_line(e, self.line + 1, None))
     }
 
     /// Writes the rows that are there.
@@ -187,6 +207,9 @@ impl CopyFrom {
 
     fn end_rows(&mut self) -> Result<()> {
         if !self.done {
+            if !self.partial.is_empty() {
+                self.encoding.decode(&self.partial).map_err(|e| self.at_line(e, self.line + 1, None))?;
+            }
             self.consume_buffer(true)?;
         }
         self.flush()?;
@@ -277,13 +300,17 @@ impl CopyFrom {
         }
         // A table without columns is copied as empty lines.
         let no_columns = self.sources.is_empty() && line.is_empty();
-        if !no_columns {
-            self.check_count().map_err(|e| self.at_line(e, first_line, Some(line)))?;
+        if !no_columns && self.fields.len() > self.sources.len() {
+            let error = err!(BAD_COPY_FILE_FORMAT, "extra data after last expected column");
+            return Err(self.at_line(error, first_line, Some(line)));
         }
         if self.options.ignore_errors {
+            self.check_present(self.sources.len()).map_err(|e| self.at_line(e, first_line, Some(line)))?;
             self.push_row_softly(first_line)?;
         } else {
             for i in 0..self.sources.len() {
+                // As PostgreSQL: a field that cannot be read is told of before one that is missing after it.
+                self.check_present(i + 1).map_err(|e| self.at_line(e, first_line, Some(line)))?;
                 self.push_field(i).map_err(|e| self.at_field(e, i))?;
             }
             self.push_defaults()?;
@@ -339,11 +366,9 @@ impl CopyFrom {
         Ok(())
     }
 
-    fn check_count(&self) -> Result<()> {
-        if self.fields.len() > self.sources.len() {
-            bail!(BAD_COPY_FILE_FORMAT, "extra data after last expected column");
-        }
-        if let Some(missing) = self.sources.get(self.fields.len()) {
+    /// Whether the row has its first `count` fields.
+    fn check_present(&self, count: usize) -> Result<()> {
+        if let Some(missing) = self.sources[..count].get(self.fields.len()) {
             bail!(BAD_COPY_FILE_FORMAT, "missing data for column \"{}\"", missing.name);
         }
         Ok(())

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use melba_catalog::Relation;
+use melba_encoding::{Encoding, UTF8};
+use melba_functions::Session;
 use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf::{DefElem, Node, node::Node as N};
 
 use melba_parse::nodes::{option_bool, option_text, options, strings};
-use melba_settings::check::is_encoding;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyFormat {
@@ -62,6 +63,9 @@ pub struct CopyOptions {
     pub reject_limit: Option<u64>,
     pub verbose: bool,
     pub silent: bool,
+    /// ENCODING; without it, the client's.
+    pub encoding: Option<Encoding>,
+    pub freeze: bool,
 }
 
 impl CopyOptions {
@@ -85,9 +89,10 @@ impl CopyOptions {
             reject_limit: None,
             verbose: false,
             silent: false,
+            encoding: None,
+            freeze: false,
         };
         let (mut delimiter, mut null, mut quote, mut escape) = (None, None, None, None);
-        let mut freeze = false;
         let mut seen: Vec<&str> = Vec::new();
         for def in options(nodes) {
             let name = def.defname.as_str();
@@ -104,8 +109,8 @@ impl CopyOptions {
                 "quote" => quote = Some(text()),
                 "escape" => escape = Some(text()),
                 "header" => out.header = header(def, from)?,
-                "freeze" => freeze = option_bool(def)?,
-                "encoding" => encoding(def)?,
+                "freeze" => out.freeze = option_bool(def)?,
+                "encoding" => out.encoding = Some(encoding(def)?),
                 "force_quote" => out.force_quote = columns(def)?,
                 "force_not_null" => out.force_not_null = columns(def)?,
                 "force_null" => out.force_null = columns(def)?,
@@ -133,10 +138,18 @@ impl CopyOptions {
             }
         }
         out.finish(delimiter, null, quote, escape, from)?;
-        if freeze && !from {
+        if out.freeze && !from {
             bail!(INVALID_PARAMETER_VALUE, "COPY FREEZE cannot be used with COPY TO");
         }
         Ok(out)
+    }
+
+    /// What rows as text are written in; texts in binary ones are the types' business.
+    pub fn text_encoding(&self, session: &dyn Session) -> Encoding {
+        match self.format {
+            CopyFormat::Binary => UTF8,
+            _ => self.encoding.unwrap_or(session.format().client_encoding),
+        }
     }
 
     fn finish(
@@ -218,11 +231,11 @@ fn format(def: &DefElem) -> Result<CopyFormat> {
     }
 }
 
-fn encoding(def: &DefElem) -> Result<()> {
-    match option_text(def).unwrap_or_default().to_ascii_uppercase().as_str() {
-        "UTF8" | "UTF-8" | "UNICODE" | "SQL_ASCII" => Ok(()),
-        other if is_encoding(other) => Err(DbError::unsupported(format!("COPY with encoding \"{other}\""))),
-        _ => {
+fn encoding(def: &DefElem) -> Result<Encoding> {
+    match Encoding::by_name(&option_text(def).unwrap_or_default()) {
+        Some(encoding) if encoding.is_convertible() => Ok(encoding),
+        Some(encoding) => Err(DbError::unsupported(format!("conversion between {} and UTF8", encoding.name()))),
+        None => {
             let e = err!(INVALID_PARAMETER_VALUE, "argument to option \"encoding\" must be a valid encoding name");
             Err(e.at(def.location))
         }

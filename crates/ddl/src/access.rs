@@ -2,11 +2,12 @@
 //! and the right to act as the owner that an object is given to.
 
 use melba_catalog::privileges::{AclKind, RoleUse};
-use melba_catalog::{ObjectAddress, Relation, Role, acl, classes};
+use melba_catalog::{ObjectAddress, Relation, Role, Type, acl, classes};
 use melba_types::{Oid, Result, bail, err};
 use pg_query::protobuf::TypeName;
 
 use super::Ddl;
+use super::schema::relation_word;
 use melba_tree::permissions::denied;
 
 impl Ddl<'_> {
@@ -31,6 +32,24 @@ impl Ddl<'_> {
             return Ok(());
         }
         bail!(INSUFFICIENT_PRIVILEGE, "must be owner of {what} {name}")
+    }
+
+    /// # Errors
+    /// 42501 unless the user owns the relation, and for a system catalog.
+    pub fn require_own_relation(&self, relation: &Relation) -> Result<()> {
+        self.require_owner(relation.owner, relation_word(relation.kind), &relation.name)?;
+        if relation.oid.0 < classes::FIRST_USER_OID {
+            bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name);
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// 42501 unless the user owns the type; of an array that is its element's.
+    pub fn require_type_owner(&self, ty: &Type) -> Result<()> {
+        let catalog = self.catalog();
+        let named = catalog.type_(array_element(ty)).map_or(ty.oid, |element| element.oid);
+        self.require_owner(ty.owner, "type", &catalog.type_name(named, self.path))
     }
 
     /// # Errors
@@ -95,9 +114,7 @@ impl Ddl<'_> {
     pub fn require_type(&self, ty: Oid) -> Result<()> {
         let catalog = self.catalog();
         let Some(mut found) = catalog.type_(ty) else { return Ok(()) };
-        if found.element.is_valid() && *found.subscript == *"array_subscript_handler" {
-            found = catalog.type_(found.element).unwrap_or(found);
-        }
+        found = catalog.type_(array_element(found)).unwrap_or(found);
         if catalog.has_privileges(self.user, AclKind::Type, found.owner, &found.acl, acl::USAGE) {
             return Ok(());
         }
@@ -149,4 +166,9 @@ impl Ddl<'_> {
         }
         Ok(())
     }
+}
+
+/// The type of an array's elements; invalid when the type is no true array.
+fn array_element(ty: &Type) -> Oid {
+    if *ty.subscript == *"array_subscript_handler" { ty.element } else { Oid::INVALID }
 }

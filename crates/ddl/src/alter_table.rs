@@ -15,8 +15,9 @@ use pg_query::protobuf::{
 use super::Ddl;
 use super::alter_kind::check_form;
 use super::create_table::TableBuilder;
-use super::schema::{given, object_word, relation_word};
-use melba_parse::nodes::{inner, option_text, options};
+use super::schema::{given, object_word};
+use super::storage_parameters::{ParametersOf, reset_list};
+use melba_parse::nodes::inner;
 
 /// Names that columns may not have.
 pub fn is_system_column(name: &str) -> bool {
@@ -40,10 +41,7 @@ impl Ddl<'_> {
         let mode = commands.iter().map(|c| lock_mode(c)).max().unwrap_or(RelationLockMode::AccessExclusive);
         let relation = self.open_relation(name, mode)?;
         check_kind(s.objtype(), &relation)?;
-        if relation.oid.0 < classes::FIRST_USER_OID {
-            bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name);
-        }
-        self.require_owner(relation.owner, relation_word(relation.kind), &relation.name)?;
+        self.require_own_relation(&relation)?;
         self.refuse_pending_events(&relation, "ALTER TABLE")?;
         // As PostgreSQL: drops first, then types, then the rest.
         commands.sort_by_key(|c| pass(c.subtype()));
@@ -84,25 +82,14 @@ impl Ddl<'_> {
                 None => self.attach_partition(&relation, part),
             },
             (At::AtDetachPartition, Some(N::PartitionCmd(part))) => self.detach_partition(&relation, part),
-            (At::AtSetRelOptions | At::AtReplaceRelOptions, Some(N::List(_))) if relation.is_partitioned() => {
-                Err(err!(WRONG_OBJECT_TYPE, "cannot specify storage parameters for a partitioned table")
-                    .hint("Specify storage parameters for its leaf partitions instead."))
-            }
             (At::AtSetRelOptions | At::AtReplaceRelOptions, Some(N::List(list))) => {
-                let mut kept = relation.options.clone();
-                for d in options(&list.items) {
-                    kept.retain(|o| !o.starts_with(&format!("{}=", d.defname)));
-                    kept.push(format!("{}={}", d.defname, option_text(d).unwrap_or_else(|| "true".into())).into());
-                }
-                self.put_relation(Relation { options: kept, ..(*relation).clone() });
+                let options = ParametersOf::relation(&relation).changed_list(&relation.options, &list.items)?;
+                self.put_relation(Relation { options, ..(*relation).clone() });
                 Ok(())
             }
             (At::AtResetRelOptions, Some(N::List(list))) => {
-                let mut kept = relation.options.clone();
-                for d in options(&list.items) {
-                    kept.retain(|o| !o.starts_with(&format!("{}=", d.defname)));
-                }
-                self.put_relation(Relation { options: kept, ..(*relation).clone() });
+                let options = reset_list(&relation.options, &list.items)?;
+                self.put_relation(Relation { options, ..(*relation).clone() });
                 Ok(())
             }
             (At::AtClusterOn, _) => self.cluster_on(&relation, Some(&c.name)),
@@ -148,6 +135,11 @@ impl Ddl<'_> {
         let is_default = |c: &Constraint| matches!(c.contype(), ConstrType::ConstrDefault | ConstrType::ConstrGenerated);
         for (_, c) in builder.constraints.iter().filter(|(_, c)| is_default(c)) {
             self.set_column_expression(relation.oid, at, c)?;
+        }
+        let added = &self.relation(relation.oid)?.columns[at];
+        if added.default.is_some() || added.identity != 0 {
+            // Values that columns of that type hold would lack it.
+            self.refuse_used_row_type(relation)?;
         }
         self.fill_new_column(relation.oid, at)?;
         if not_null {

@@ -237,7 +237,7 @@ impl Ddl<'_> {
         if !child.parents.is_empty() {
             bail!(WRONG_OBJECT_TYPE, "cannot attach inheritance child as partition");
         }
-        if !child.is_partitioned() && !self.catalog().children(child.oid).is_empty() {
+        if !child.is_partitioned() && self.catalog().has_children(child.oid) {
             bail!(WRONG_OBJECT_TYPE, "cannot attach inheritance parent as partition");
         }
         self.check_acyclic(parent, child)?;

@@ -47,7 +47,7 @@ impl Ddl<'_> {
                     bail!(SYNTAX_ERROR, "column name must be qualified");
                 };
                 let relation = self.open_relation(&range_var(table), RelationLockMode::ShareUpdateExclusive)?;
-                self.require_owner(relation.owner, super::schema::relation_word(relation.kind), &relation.name)?;
+                self.require_owner(relation.owner, "relation", &relation.name)?;
                 let number = self.column_numbers(&relation, &[column], false)?[0];
                 Ok(ObjectAddress { sub: number.into(), ..at(classes::PG_CLASS, relation.oid) })
             }
@@ -57,6 +57,7 @@ impl Ddl<'_> {
                 self.require_owner(namespace.owner, "schema", &namespace.name)?;
                 Ok(at(classes::PG_NAMESPACE, namespace.oid))
             }
+            ObjectType::ObjectExtension => self.owned_extension(names.first().unwrap_or(&"")),
             ObjectType::ObjectDatabase => {
                 let database = self.database_by_name(names.first().unwrap_or(&""))?;
                 self.require_owner(database.owner, "database", &database.name)?;
@@ -71,7 +72,7 @@ impl Ddl<'_> {
             }
             ObjectType::ObjectType | ObjectType::ObjectDomain => {
                 let ty = self.named_type(object)?;
-                self.require_owner(ty.owner, "type", &catalog.type_name(ty.oid, self.path))?;
+                self.require_type_owner(&ty)?;
                 Ok(at(classes::PG_TYPE, ty.oid))
             }
             ObjectType::ObjectTabconstraint => {
@@ -79,7 +80,7 @@ impl Ddl<'_> {
                     bail!(SYNTAX_ERROR, "constraint name must be qualified");
                 };
                 let relation = self.open_relation(&range_var(table), RelationLockMode::ShareUpdateExclusive)?;
-                self.require_owner(relation.owner, super::schema::relation_word(relation.kind), &relation.name)?;
+                self.require_owner(relation.owner, "relation", &relation.name)?;
                 let found = relation.constraints.iter().filter_map(|c| catalog.constraint(*c)).find(|c| *c.name == **name);
                 let found = found.ok_or_else(|| {
                     err!(UNDEFINED_OBJECT, "constraint \"{name}\" for table \"{}\" does not exist", relation.name)

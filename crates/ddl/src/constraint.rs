@@ -14,7 +14,8 @@ use super::expression::Use;
 use super::index::{IndexRequest, KeyRequest};
 use super::naming::{column_part, unused_constraint_name, unused_relation_name};
 use super::persistence::check_foreign_key_persistence;
-use melba_parse::nodes::{options, strings};
+use super::storage_parameters::ParametersOf;
+use melba_parse::nodes::strings;
 
 /// A foreign key as written, names resolved against the referencing table.
 struct ForeignKeyRequest<'s> {
@@ -332,7 +333,7 @@ impl Ddl<'_> {
             nulls_not_distinct: c.nulls_not_distinct,
             constraint: bare.oid,
             deferrable: modifiers.deferrable,
-            options: super::index::storage_options(options(&c.options)),
+            options: ParametersOf::Index.new_list(&c.options)?,
             ..IndexRequest::named(name)
         };
         let index = self.build_index(&relation, request)?;

@@ -14,7 +14,8 @@ use super::inherit::Inheritance;
 use super::naming::clip;
 use super::persistence::{access_method, engine_persistence};
 use super::sequence::SequenceOptions;
-use melba_parse::nodes::{inner, option_text, options, strings};
+use super::storage_parameters::ParametersOf;
+use melba_parse::nodes::{inner, strings};
 
 /// Most columns of a table (PostgreSQL's MaxHeapAttributeNumber).
 const COLUMNS_MAX: usize = 1600;
@@ -74,8 +75,8 @@ impl Ddl<'_> {
         if builder.columns.len() > COLUMNS_MAX {
             bail!(TOO_MANY_COLUMNS, "tables can have at most {COLUMNS_MAX} columns");
         }
-        let options = options(&s.options).map(|d| Arc::from(format!("{}={}", d.defname, option_text(d).unwrap_or_default())));
-        let options: Vec<Arc<str>> = options.collect();
+        let parameters = if s.partspec.is_some() { ParametersOf::PartitionedTable } else { ParametersOf::Table };
+        let options = parameters.new_list(&s.options)?;
         self.merge_columns(&mut inheritance, &mut builder)?;
         let relation = match &s.partspec {
             Some(_) => self.put_partitioned_table(namespace, &name.relname, persistence, builder.columns, options)?,

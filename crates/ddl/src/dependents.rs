@@ -102,7 +102,7 @@ impl<'c> Going<'c> {
             let way = match dependency.kind {
                 DependencyKind::Normal => Way::Normal,
                 DependencyKind::Auto => Way::Auto,
-                DependencyKind::Internal => Way::Internal,
+                DependencyKind::Internal | DependencyKind::Extension => Way::Internal,
             };
             self.find(ddl, dependency.dependent, way, Some(address))?;
         }
@@ -128,6 +128,9 @@ impl<'c> Going<'c> {
 /// The whole that an object is a part of.
 fn owner_of_part(catalog: &Catalog, address: ObjectAddress) -> Option<ObjectAddress> {
     let at = |class, object, sub| ObjectAddress { class, object, sub };
+    if let Some(extension) = catalog.extension_of(address) {
+        return Some(at(classes::PG_EXTENSION, extension.oid, 0));
+    }
     match address.class {
         classes::PG_CLASS if address.sub == 0 => {
             let relation = catalog.relation(address.object)?;

@@ -92,12 +92,13 @@ impl Ddl<'_> {
                 self.require_owner(namespace.owner, "schema", name)?;
                 Ok(Some(ObjectAddress { class: classes::PG_NAMESPACE, object: namespace.oid, sub: 0 }))
             }
+            ObjectType::ObjectExtension => self.dropped_extension(names.first().unwrap_or(&""), missing_ok),
             ObjectType::ObjectType | ObjectType::ObjectDomain => match self.named_type(Some(object)) {
                 Ok(ty) => {
                     if kind == ObjectType::ObjectDomain && ty.domain.is_none() {
                         return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is not a domain", ty.name));
                     }
-                    self.require_owner(ty.owner, "type", &ty.name)?;
+                    self.require_type_owner(&ty)?;
                     Ok(Some(ObjectAddress { class: classes::PG_TYPE, object: ty.oid, sub: 0 }))
                 }
                 Err(error) => skip(error, "type"),
@@ -124,10 +125,7 @@ impl Ddl<'_> {
                 if own == "index" { "n" } else { "" }
             )));
         }
-        if matches!(relation.storage, Storage::System(_)) || relation.oid.0 < classes::FIRST_USER_OID {
-            return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name));
-        }
-        self.require_owner(relation.owner, relation_word(relation.kind), &relation.name)?;
+        self.require_own_relation(relation)?;
         let Some(info) = &relation.index else { return Ok(()) };
         self.refuse_index_part(relation)?;
         if info.constraint.is_valid() {
@@ -184,6 +182,8 @@ impl Ddl<'_> {
                 self.remove_type(&catalog, address.object);
                 return Ok(());
             }
+            // They are the process's: what is seen of them goes with the extension.
+            classes::PG_OPCLASS | classes::PG_OPFAMILY => return Ok(()),
             _ => {}
         }
         self.tx.remove(address);
@@ -253,6 +253,22 @@ impl Ddl<'_> {
                     format!("default value for column {column} of {} {}", relation_word(r.kind), self.visible_name(r))
                 }
                 None => format!("default {}", address.object),
+            },
+            classes::PG_EXTENSION => format!("extension {}", catalog.extension(address.object).map_or("?", |e| &e.name)),
+            classes::PG_OPERATOR => match catalog.operator(address.object) {
+                Some(o) => {
+                    let operand = |ty| catalog.type_name(ty, self.path);
+                    let left = if o.left.is_valid() { operand(o.left) } else { "NONE".to_owned() };
+                    format!("operator {}({left},{})", o.name, operand(o.right))
+                }
+                None => format!("operator {}", address.object),
+            },
+            classes::PG_CAST => match catalog.cast_by_oid(address.object) {
+                Some(c) => {
+                    let name = |ty| catalog.type_name(ty, self.path);
+                    format!("cast from {} to {}", name(c.source), name(c.target))
+                }
+                None => format!("cast {}", address.object),
             },
             classes::PG_DATABASE => format!("database {}", catalog.database(address.object).map_or("?", |d| &d.name)),
             classes::PG_DEFAULT_ACL => match catalog.default_acl_by_oid(address.object) {

@@ -340,7 +340,7 @@ impl Ddl<'_> {
             owner: relation.owner,
             acl: column.acl.as_deref().unwrap_or(&[]),
             beside: of_table,
-            described: format!("column {} of relation {}", column.name, relation.name),
+            described: format!("column \"{}\" of relation \"{}\"", column.name, relation.name),
             quoted: format!("column \"{}\" of relation \"{}\"", column.name, relation.name),
         };
         let acl = self.changed_acl(grant, &on, privileges)?;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use melba_catalog::{IndexInfo, IndexKey, ObjectAddress, Relation, RelationKind, Storage, classes};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
-use pg_query::protobuf::{DefElem, IndexElem, IndexStmt, Node, SortByDir, SortByNulls, node::Node as N};
+use pg_query::protobuf::{IndexElem, IndexStmt, Node, SortByDir, SortByNulls, node::Node as N};
 
 use super::Ddl;
 use super::expression::Use;
 use super::naming::{column_part, unused_relation_name};
 use super::persistence::engine_persistence;
-use melba_parse::nodes::{inner, option_text, options, qualified, strings};
+use super::storage_parameters::ParametersOf;
+use melba_parse::nodes::{inner, qualified, strings};
 
 /// Most key and INCLUDE columns of an index (PostgreSQL's INDEX_MAX_KEYS).
 const KEYS_MAX: usize = 32;
@@ -85,10 +86,7 @@ impl Ddl<'_> {
             return Err(err!(WRONG_OBJECT_TYPE, "cannot create index on relation \"{}\"", relation.name)
                 .detail(format!("This operation is not supported for {}.", plural(relation.kind))));
         }
-        if matches!(relation.storage, Storage::System(_)) {
-            bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name);
-        }
-        self.require_owner(relation.owner, "table", &relation.name)?;
+        self.require_own_relation(&relation)?;
         self.check_access_method(&s.access_method)?;
         if !s.table_space.is_empty() && s.table_space != "pg_default" {
             bail!(UNDEFINED_OBJECT, "tablespace \"{}\" does not exist", s.table_space);
@@ -132,7 +130,7 @@ impl Ddl<'_> {
             unique: s.unique,
             nulls_not_distinct: s.nulls_not_distinct,
             predicate,
-            options: storage_options(options(&s.options)),
+            options: ParametersOf::Index.new_list(&s.options)?,
             depends_on,
             ..IndexRequest::named(index_name)
         };
@@ -150,7 +148,7 @@ impl Ddl<'_> {
     pub fn invalidate_partitioned_index(&self, index: Oid) -> Result<()> {
         let relation = self.relation(index)?;
         let Some(info) = &relation.index else { return Ok(()) };
-        if self.relation(info.table)?.is_partitioned() && !self.catalog().children(info.table).is_empty() {
+        if self.relation(info.table)?.is_partitioned() && self.catalog().has_children(info.table) {
             let info = Arc::new(IndexInfo { valid: false, ..(**info).clone() });
             self.put_relation(Relation { index: Some(info), ..(*relation).clone() });
         }
@@ -335,11 +333,6 @@ impl Ddl<'_> {
 /// Columns that an expression or predicate reads: the index goes with them.
 fn column_addresses(relation: &Relation, columns: &[i16]) -> impl Iterator<Item = ObjectAddress> {
     columns.iter().map(|number| ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: i32::from(*number) })
-}
-
-/// WITH options that matter nowhere in Melba (fillfactor, ...) are kept for the tools that read them back.
-pub fn storage_options<'d>(defs: impl Iterator<Item = &'d DefElem>) -> Vec<Arc<str>> {
-    defs.map(|d| Arc::from(format!("{}={}", d.defname, option_text(d).unwrap_or_default()))).collect()
 }
 
 /// Names of an index's columns: the column's, the expression's function, or `expr`, numbered when repeated.

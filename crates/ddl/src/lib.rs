@@ -17,6 +17,7 @@ mod default_privileges;
 mod dependents;
 mod drop;
 mod expression;
+mod extension;
 mod fill_index;
 mod grant;
 mod index;
@@ -38,13 +39,15 @@ mod role;
 mod routine;
 mod schema;
 mod sequence;
+mod storage_parameters;
 mod truncate;
 mod types;
 mod view;
 
 use std::sync::Arc;
 
-pub use index::{plural, storage_options};
+pub use index::plural;
+pub use storage_parameters::ParametersOf;
 pub use view::deparse_with_names;
 
 use melba_catalog::{Catalog, Namespace, Relation, RelationKind, acl, classes, quote_ident};
@@ -99,6 +102,9 @@ pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<String>> {
         N::ViewStmt(s) => done(ddl.create_view(s), "CREATE VIEW"),
         N::TruncateStmt(s) => done(ddl.truncate(s), "TRUNCATE TABLE"),
         N::CommentStmt(s) => done(ddl.comment(s), "COMMENT"),
+        N::CreateExtensionStmt(s) => done(ddl.create_extension(s), "CREATE EXTENSION"),
+        N::AlterExtensionStmt(s) => done(ddl.update_extension(s), "ALTER EXTENSION"),
+        N::AlterExtensionContentsStmt(_) => Some(Err(DbError::unsupported("changing the members of an extension"))),
         N::CreateRoleStmt(s) => done(ddl.create_role(s), "CREATE ROLE"),
         N::AlterRoleStmt(s) => done(ddl.alter_role(s), "ALTER ROLE"),
         N::AlterRoleSetStmt(s) => done(ddl.alter_role_set(s), "ALTER ROLE"),
@@ -160,12 +166,12 @@ impl<'a> Ddl<'a> {
                 self.creation_namespace.ok_or_else(|| err!(INVALID_SCHEMA_NAME, "no schema has been selected to create in"))?
             }
         };
+        self.require_schema(self.user, oid, acl::CREATE)?;
         if oid == classes::PG_CATALOG {
             let name = schema.unwrap_or("pg_catalog");
             return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to create objects in schema \"{name}\"")
                 .detail("System catalog modifications are currently disallowed."));
         }
-        self.require_schema(self.user, oid, acl::CREATE)?;
         Ok(oid)
     }
 

@@ -9,7 +9,7 @@ use pg_query::protobuf::{AlterObjectSchemaStmt, ObjectType};
 
 use super::Ddl;
 use super::routine::RoutineName;
-use super::schema::{object_word, relation_word};
+use super::schema::object_word;
 
 impl Ddl<'_> {
     pub fn alter_schema(&self, s: &AlterObjectSchemaStmt) -> Result<String> {
@@ -31,19 +31,23 @@ impl Ddl<'_> {
             }
             kind @ (ObjectType::ObjectType | ObjectType::ObjectDomain) => {
                 let ty = self.named_type(s.object.as_deref())?;
-                self.require_owner(ty.owner, "type", &ty.name)?;
+                let target = self.namespace_for_creation(Some(&s.newschema))?;
+                self.require_type_owner(&ty)?;
                 if kind == ObjectType::ObjectDomain && ty.domain.is_none() {
                     bail!(WRONG_OBJECT_TYPE, "{} is not a domain", self.catalog().type_name(ty.oid, self.path));
                 }
                 self.refuse_type_of_other(&ty, "type")?;
-                let target = self.namespace_for_creation(Some(&s.newschema))?;
                 self.refuse_special_schema(ty.namespace, target)?;
                 self.move_named_type(&ty, target)?;
                 Ok(format!("ALTER {}", object_word(kind)))
             }
+            ObjectType::ObjectExtension => {
+                let name = s.object.as_deref().and_then(melba_parse::nodes::string).unwrap_or_default();
+                self.move_extension(name, &s.newschema)?;
+                Ok("ALTER EXTENSION".to_owned())
+            }
             kind if RoutineName::is_routine(kind) => {
-                let target = self.namespace_for_creation(Some(&s.newschema))?;
-                self.move_routine(kind, s.object.as_deref(), target)?;
+                self.move_routine(kind, s.object.as_deref(), &s.newschema)?;
                 Ok(format!("ALTER {}", object_word(kind)))
             }
             _ => Err(DbError::unsupported("ALTER ... SET SCHEMA of this kind of object")),
@@ -51,10 +55,7 @@ impl Ddl<'_> {
     }
 
     fn check_movable(&self, kind: ObjectType, relation: &Relation) -> Result<()> {
-        self.require_owner(relation.owner, relation_word(relation.kind), &relation.name)?;
-        if relation.oid.0 < classes::FIRST_USER_OID {
-            bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name);
-        }
+        self.require_own_relation(relation)?;
         let cannot = |what: &str, hint: &str| {
             Err(err!(WRONG_OBJECT_TYPE, "cannot change schema of {what} \"{}\"", relation.name).hint(hint.to_owned()))
         };

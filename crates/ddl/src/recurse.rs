@@ -31,7 +31,7 @@ impl Ddl<'_> {
     }
 
     fn has_children(&self, relation: &Relation) -> bool {
-        !self.catalog().children(relation.oid).is_empty()
+        self.catalog().has_children(relation.oid)
     }
 
     /// ADD COLUMN.

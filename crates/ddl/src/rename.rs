@@ -9,7 +9,7 @@ use pg_query::protobuf::{ObjectType, RenameStmt};
 
 use super::Ddl;
 use super::routine::RoutineName;
-use super::schema::{object_word, relation_word};
+use super::schema::object_word;
 use melba_parse::nodes::string;
 
 impl Ddl<'_> {
@@ -106,10 +106,7 @@ impl Ddl<'_> {
             return Ok(None);
         }
         let relation = self.open_relation(name, RelationLockMode::AccessExclusive)?;
-        self.require_owner(relation.owner, relation_word(relation.kind), &relation.name)?;
-        if relation.oid.0 < melba_catalog::classes::FIRST_USER_OID {
-            bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", relation.name);
-        }
+        self.require_own_relation(&relation)?;
         Ok(Some(relation))
     }
 
@@ -133,7 +130,7 @@ impl Ddl<'_> {
 
     /// ALTER TYPE or DOMAIN ... RENAME TO.
     fn rename_named_type(&self, kind: ObjectType, ty: &Type, name: &str) -> Result<()> {
-        self.require_owner(ty.owner, "type", &ty.name)?;
+        self.require_type_owner(ty)?;
         self.require_schema(self.user, ty.namespace, acl::CREATE)?;
         let catalog = self.catalog();
         if kind == ObjectType::ObjectDomain && ty.domain.is_none() {

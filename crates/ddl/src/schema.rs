@@ -90,7 +90,7 @@ impl Ddl<'_> {
             }
             kind @ (ObjectType::ObjectType | ObjectType::ObjectDomain) => {
                 let ty = self.named_type(object)?;
-                self.require_owner(ty.owner, "type", &ty.name)?;
+                self.require_type_owner(&ty)?;
                 self.refuse_type_of_other(&ty, "type")?;
                 self.check_new_owner(ty.owner, owner, Some(ty.namespace))?;
                 let acl = given(&ty.acl, ty.owner, owner);
@@ -179,6 +179,7 @@ pub fn object_word(kind: ObjectType) -> &'static str {
         ObjectType::ObjectProcedure => "PROCEDURE",
         ObjectType::ObjectRoutine => "ROUTINE",
         ObjectType::ObjectAggregate => "AGGREGATE",
+        ObjectType::ObjectExtension => "EXTENSION",
         _ => "OBJECT",
     }
 }

@@ -147,7 +147,7 @@ impl Ddl<'_> {
         if ty.type_kind != TypeKind::Enum {
             bail!(WRONG_OBJECT_TYPE, "{} is not an enum", names.join("."));
         }
-        self.require_owner(ty.owner, "type", &ty.name)?;
+        self.require_type_owner(&ty)?;
         let mut labels = ty.labels.clone();
         let position = |label: &str, labels: &[(Oid, f32, Arc<str>)]| {
             labels

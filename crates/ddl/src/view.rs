@@ -8,7 +8,8 @@ use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf::{Node, ViewCheckOption, ViewStmt};
 
 use super::Ddl;
-use melba_parse::nodes::{inner, option_text, options, strings};
+use super::storage_parameters::ParametersOf;
+use melba_parse::nodes::{inner, strings};
 use melba_tree::Query;
 
 impl Ddl<'_> {
@@ -36,9 +37,7 @@ impl Ddl<'_> {
         };
         let columns = self.query_columns(&query, &strings(&s.aliases))?;
         let text = deparse_with_names(&text, &columns, &query, self)?;
-        let options: Vec<Arc<str>> = options(&s.options)
-            .map(|d| Arc::from(format!("{}={}", d.defname, option_text(d).unwrap_or_else(|| "true".into()))))
-            .collect();
+        let options = ParametersOf::View.new_list(&s.options)?;
         if let Some(old) = self.catalog().relation_by_name(namespace, &name.relname).cloned() {
             if !s.replace {
                 bail!(DUPLICATE_TABLE, "relation \"{}\" already exists", name.relname);

@@ -13,28 +13,27 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use melba_store::{
+    Chain, Edit, IndexOutput, IndexRun, IndexTree, Keep, Levels, MemTable, Payload, Result, RowBytes, Run, SegmentFile, Store,
+    Swap, TableOutput, TableRun, TableTree, Tree, TreeData, may_have_key, may_have_row,
+};
+use melba_threads::atomic::Ordering;
+use melba_threads::{Mutex, MutexGuard};
 use melba_types::{Csn, Lsn};
 use melba_wal::WrittenBy;
 
-use crate::RowBytes;
-use crate::chain::{Chain, Payload};
-use crate::commit::{Floor, add};
-use crate::engine::Shared;
-use crate::error::{EngineError, Result};
-use crate::levels::{IndexRun, Levels, MemTable, Run, TableRun, may_have_key, may_have_row, segment_name};
-use crate::manifest::{Edit, Manifest, ManifestState, SegmentFile};
-use crate::output::{IndexOutput, TableOutput};
-use crate::swap::Swap;
-use crate::sync::atomic::Ordering;
-use crate::tree::{IndexTree, Persistence, TableTree, Tree, TreeData};
-use crate::versions::Keep;
+use crate::commit::{Floor, Pipeline};
+use crate::merge::{Merger, reserve};
+use crate::options::EngineOptions;
+use crate::runtime::Runtime;
+use crate::snapshot::Snapshots;
 
-/// The log takes at most about one part in so many of what the segments take.
+/// The log may grow to 1/LOG_SHARE of the segments' size.
 const LOG_SHARE: u64 = 4;
 /// But it need not be smaller than this.
 const LOG_BYTES_MIN: u64 = 32 << 20;
 
-/// When nothing else happens, a row store is flushed that has filled up to one part in so many.
+/// When nothing else happens, a row store is flushed that is filled to 1/IDLE_SHARE.
 const IDLE_SHARE: u64 = 16;
 /// Room in the manifest for files that come while a flush is installed.
 const SPARE_FILES: usize = 1000;
@@ -55,14 +54,68 @@ enum Written {
     Index(Vec<Arc<IndexRun>>),
 }
 
-impl Shared {
+/// Does flushes.
+pub(crate) struct Flusher {
+    options: Arc<EngineOptions>,
+    runtime: Arc<Runtime>,
+    store: Arc<Store>,
+    snapshots: Arc<Snapshots>,
+    pipeline: Arc<Pipeline>,
+    /// Is told which trees have new segments.
+    merger: Arc<Merger>,
+    current: Mutex<Option<Flush>>,
+}
+
+impl Flusher {
+    pub fn new(
+        options: &Arc<EngineOptions>,
+        runtime: &Arc<Runtime>,
+        store: &Arc<Store>,
+        snapshots: &Arc<Snapshots>,
+        pipeline: &Arc<Pipeline>,
+        merger: &Arc<Merger>,
+    ) -> Flusher {
+        Flusher {
+            options: Arc::clone(options),
+            runtime: Arc::clone(runtime),
+            store: Arc::clone(store),
+            snapshots: Arc::clone(snapshots),
+            pipeline: Arc::clone(pipeline),
+            merger: Arc::clone(merger),
+            current: Mutex::default(),
+        }
+    }
+
+    /// The flush in progress; others wait meanwhile.
+    pub fn lock(&self) -> MutexGuard<'_, Option<Flush>> {
+        self.current.lock()
+    }
+
+    /// Does one step of a flush that is due or in progress; false when there was nothing to do.
+    pub fn step(&self) -> Result<bool> {
+        self.step_locked(&mut self.current.lock(), false)
+    }
+
+    /// Flushes everything that is committed by now, so that replay begins after it. Changes that a transaction moved into
+    /// segments of its own are linked behind the row store, which must hold no older version of them then, and neither must
+    /// what recovery puts into it. None is added meanwhile, for the transaction holds the rows' locks.
+    pub fn flush_committed(&self) -> Result<()> {
+        let end = self.pipeline.log.wal.end();
+        let mut first = true;
+        while std::mem::take(&mut first) || self.store.checkpoint() < end {
+            self.flush_all(&mut self.current.lock())?;
+        }
+        Ok(())
+    }
+
     /// Whether a flush is due.
-    fn flush_is_due(&self) -> bool {
-        let bytes = self.row_store_bytes.load(Ordering::Relaxed);
-        let log = self.wal.end().0.saturating_sub(self.checkpoint.load(Ordering::Relaxed));
+    fn is_due(&self) -> bool {
+        let bytes = self.store.row_store_bytes();
+        let log = self.pipeline.log.wal.end().0.saturating_sub(self.store.checkpoint().0);
         // When nothing else happens, little is left for recovery, and merges have all there is.
-        let is_much = log >= self.options.wal_file_bytes / 2 || bytes >= self.options.row_store_bytes() / IDLE_SHARE;
-        let idle = || is_much && self.is_idle();
+        let least = self.options.row_store_bytes() / IDLE_SHARE;
+        let is_much = log >= self.options.wal_file_bytes / 2 || bytes >= least || self.store.linked_waiting_bytes() > 0;
+        let idle = || is_much && self.pipeline.is_idle();
         bytes >= self.options.row_store_bytes() || self.log_is_long(log) || idle()
     }
 
@@ -70,14 +123,13 @@ impl Shared {
     fn log_is_long(&self, log: u64) -> bool {
         let most = self.options.log_bytes_max();
         let least = most.min(LOG_BYTES_MIN);
-        let stored = || -> u64 { self.all_trees().iter().map(|t| t.bottom_bytes.load(Ordering::Relaxed)).sum() };
-        log >= least && log >= (stored() / LOG_SHARE).clamp(least, most)
+        log >= least && log >= (self.store.bottom_bytes() / LOG_SHARE).clamp(least, most)
     }
 
     /// Does one step of a flush if one is due, in progress, or demanded; false when there was nothing to do.
-    pub(crate) fn flush_step(&self, current: &mut Option<Flush>, demanded: bool) -> Result<bool> {
+    fn step_locked(&self, current: &mut Option<Flush>, demanded: bool) -> Result<bool> {
         let Some(mut flush) = current.take() else {
-            if !demanded && !self.flush_is_due() {
+            if !demanded && !self.is_due() {
                 return Ok(false);
             }
             *current = Some(self.freeze());
@@ -111,7 +163,7 @@ impl Shared {
                     *current = Some(flush);
                     return Err(e);
                 }
-                self.install(flush).map_err(|e| self.poison(e))?;
+                self.install(flush).map_err(|e| self.runtime.poison(e))?;
                 Ok(true)
             }
         }
@@ -119,28 +171,29 @@ impl Shared {
 
     /// Makes the names of the new files durable, and room in the manifest.
     fn prepare_install(&self, flush: &Flush) -> Result<()> {
-        self.files.sync_names().map_err(|e| self.poison(e))?;
+        self.store.files.sync_names().map_err(|e| self.runtime.poison(e))?;
         let files = |w: &Written| match w {
             Written::Table(runs) => runs.len(),
             Written::Index(runs) => runs.len(),
         };
-        let mut manifest = self.manifest.lock();
-        let edits = self.schema_edits(manifest.state());
+        let mut manifest = self.store.manifest();
+        let edits = self.store.schema_edits(manifest.state());
         // The files of every tree may be named anew, those that commits link meanwhile too.
-        let trees = self.all_trees();
+        let trees = self.store.all_trees();
         let runs: usize =
             trees.iter().map(|t| t.run_count()).sum::<usize>() + flush.written.iter().map(|(_, w)| files(w)).sum::<usize>();
-        self.reserve_manifest(&mut manifest, &edits, trees.len() + 2 * runs + SPARE_FILES)
+        reserve(&mut manifest, &self.runtime, &edits, trees.len() + 2 * runs + SPARE_FILES)
     }
 
     fn freeze(&self) -> Flush {
-        let Floor { whole, replay, .. } = self.floor();
-        let mut trees: Vec<Arc<Tree>> = self.all_trees().into_iter().filter(|t| t.is_flushed()).collect();
+        self.store.note_freeze();
+        let Floor { whole, replay, .. } = self.pipeline.floor();
+        let mut trees: Vec<Arc<Tree>> = self.store.all_trees().into_iter().filter(|t| t.is_flushed()).collect();
         trees.retain(|tree| match &tree.data {
             TreeData::Table(t) => freeze_levels(&mut t.levels.write()),
             TreeData::Index(t) => freeze_levels(&mut t.levels.write()),
         });
-        let csn = self.floor().assigned;
+        let csn = self.pipeline.floor().assigned;
         Flush { csn, whole, replay, trees, written: Vec::new() }
     }
 
@@ -156,9 +209,13 @@ impl Shared {
         let levels = table.levels.read();
         // Dropped meanwhile.
         let Some(frozen) = &levels.frozen else { return Ok(None) };
-        let mut output =
-            TableOutput::new(&self.files, tree.is_synced(), Arc::clone(&table.layout.read()), self.files.piece_bytes())
-                .dense_columns(tree.dense_columns.load(Ordering::Relaxed));
+        let mut output = TableOutput::new(
+            &self.store.files,
+            tree.is_synced(),
+            Arc::clone(&table.layout.read()),
+            self.store.files.piece_bytes(),
+        )
+        .dense_columns(tree.dense_columns.load(Ordering::Relaxed));
         let mut versions: Vec<&Chain<Option<RowBytes>>> = Vec::new();
         // Rows behind all others get segments of their own, which lie on nothing and need no merge.
         let mut old_end = levels.runs.iter().map(|r| r.reader.meta().row_id_max).max();
@@ -180,7 +237,7 @@ impl Shared {
     fn write_frozen_index(&self, tree: &Tree, index: &IndexTree, keep: &Keep) -> Result<Option<Vec<Arc<IndexRun>>>> {
         let levels = index.levels.read();
         let Some(frozen) = &levels.frozen else { return Ok(None) };
-        let mut output = IndexOutput::new(&self.files, tree.is_synced(), self.files.piece_bytes());
+        let mut output = IndexOutput::new(&self.store.files, tree.is_synced(), self.store.files.piece_bytes());
         let mut versions: Vec<&Chain<bool>> = Vec::new();
         for (key, chain) in frozen.map.read().iter() {
             collect(chain, &mut versions);
@@ -193,18 +250,13 @@ impl Shared {
         output.finish().map(Some)
     }
 
-    /// `Manifest::reserve`; poisons the engine when what is in force is unknown afterwards.
-    pub(crate) fn reserve_manifest(&self, manifest: &mut Manifest, edits: &[Edit], names: usize) -> Result<()> {
-        manifest.reserve(edits, names).map_err(|e| if manifest.is_lost() { self.poison(e) } else { e })
-    }
-
     /// Makes the written segments part of the database.
     ///
     /// The manifest is locked from the first look at the levels on: a merge changes both under the same lock.
     fn install(&self, flush: Flush) -> Result<()> {
         let Flush { whole, replay, written, .. } = flush;
-        let mut manifest = self.manifest.lock();
-        let mut edits = self.schema_edits(manifest.state());
+        let mut manifest = self.store.manifest();
+        let mut edits = self.store.schema_edits(manifest.state());
         // Freeing many rows takes long, so that is left for when the locks are given back.
         let mut thawed: Vec<Box<dyn Any>> = Vec::new();
         for (tree, written) in &written {
@@ -215,11 +267,11 @@ impl Shared {
             }
         }
         let mut changed = Vec::new();
-        for tree in self.all_trees() {
+        for tree in self.store.all_trees() {
             let known = manifest.state().segments.get(&tree.id).map_or(&[][..], |s| s);
             let mut files = match &tree.data {
-                TreeData::Table(t) => settled(&t.levels.read().runs, known, whole),
-                TreeData::Index(t) => settled(&t.levels.read().runs, known, whole),
+                TreeData::Table(t) => named_files(&t.levels.read().runs, known, whole),
+                TreeData::Index(t) => named_files(&t.levels.read().runs, known, whole),
             };
             if tree.is_damaged() {
                 // What cannot be opened stays where it was.
@@ -233,87 +285,36 @@ impl Shared {
                 changed.push(tree);
             }
         }
-        edits.push(Edit::Checkpoint {
-            replay,
-            csn: self.snapshots.visible(),
-            next_tree: self.next_tree.load(Ordering::SeqCst),
-            next_file: self.files.next.load(Ordering::SeqCst),
-        });
+        edits.push(self.store.checkpoint_edit(replay, self.snapshots.visible()));
         // After the edits were collected: they may tell of commits that are not durable yet (invariant 2).
-        self.flush_log(WrittenBy::Background)?;
-        edits.push(Edit::Log(self.wal.known()));
+        self.pipeline.flush_log(WrittenBy::Background)?;
+        edits.push(Edit::Log(self.pipeline.log.wal.known()));
         manifest.install(&edits)?;
-        self.wal.belongs_to(manifest.state().belongs());
+        self.pipeline.log.wal.belongs_to(manifest.state().belongs());
         drop(manifest);
         drop(thawed);
-        changed.iter().for_each(|tree| self.note_flushed(tree));
-        self.checkpoint.store(replay.0, Ordering::Relaxed);
-        self.settled.store(whole.0, Ordering::SeqCst);
-        self.recount_row_store();
-        self.wal.release_before(replay)?;
-        self.room.notify_all();
+        changed.iter().for_each(|tree| self.merger.note_flushed(tree));
+        self.store.note_checkpoint(replay, whole);
+        self.store.recount_row_store();
+        self.pipeline.log.wal.release_before(replay)?;
         Ok(())
     }
 
-    /// Trees and sequences as they are now, where the manifest has them otherwise.
-    fn schema_edits(&self, state: &ManifestState) -> Vec<Edit> {
-        let mut edits = Vec::new();
-        for tree in self.all_trees().iter().filter(|t| t.committed.load(Ordering::Acquire)) {
-            let record = self.tree_record(tree);
-            if state.trees.get(&tree.id) != Some(&record) {
-                edits.push(Edit::Tree(record));
-            }
-        }
-        edits.extend(state.trees.keys().filter(|id| self.tree(**id).is_err()).map(|id| Edit::DropTree(*id)));
-        for sequence in self.all_sequences() {
-            let record = self.sequence_record(&sequence, false);
-            let committed = sequence.state.lock().committed;
-            if committed && state.sequences.get(&sequence.id) != Some(&record) {
-                edits.push(Edit::Sequence(record));
-            }
-        }
-        let gone = state.sequences.keys().filter(|id| self.sequence(**id).is_err());
-        edits.extend(gone.map(|id| Edit::DropSequence(*id)));
-        edits
-    }
-
-    /// The row store's size from its parts: corrects what estimates and dropped trees left over.
-    fn recount_row_store(&self) {
-        let bytes: u64 = self.all_trees().iter().filter(|t| t.is_flushed()).map(|t| t.memory_bytes()).sum();
-        let before = self.row_store_bytes.load(Ordering::Relaxed);
-        add(&self.row_store_bytes, bytes as i64 - before as i64);
-    }
-
-    /// Makes the segments of unlogged trees durable, which so far they need not have been: a clean stop keeps them.
-    pub(crate) fn sync_unlogged(&self) -> Result<()> {
-        let io = |e| EngineError::io("sync an unlogged table", e);
-        for tree in self.all_trees().iter().filter(|t| t.persistence == Persistence::Unlogged) {
-            let files: Vec<u64> = match &tree.data {
-                TreeData::Table(t) => t.levels.read().runs.iter().map(|r| r.segment.file).collect(),
-                TreeData::Index(t) => t.levels.read().runs.iter().map(|r| r.segment.file).collect(),
-            };
-            for file in files {
-                self.files.directory.open(&segment_name(file)).and_then(|file| file.sync()).map_err(io)?;
-            }
-        }
-        self.files.sync_names()
-    }
-
     /// Flushes everything there is, step by step on this thread.
-    pub(crate) fn flush_all(&self, current: &mut Option<Flush>) -> Result<()> {
+    pub fn flush_all(&self, current: &mut Option<Flush>) -> Result<()> {
         while current.is_some() {
-            if !self.flush_step(current, false)? {
+            if !self.step_locked(current, false)? {
                 // Commits that a panic has left behind are never published.
-                self.check_poison()?;
-                self.flush_log(WrittenBy::Background)?;
+                self.runtime.check_poison()?;
+                self.pipeline.flush_log(WrittenBy::Background)?;
             }
         }
-        self.flush_step(current, true)?;
+        self.step_locked(current, true)?;
         while current.is_some() {
-            if !self.flush_step(current, false)? {
+            if !self.step_locked(current, false)? {
                 // Commits that a panic has left behind are never published.
-                self.check_poison()?;
-                self.flush_log(WrittenBy::Background)?;
+                self.runtime.check_poison()?;
+                self.pipeline.flush_log(WrittenBy::Background)?;
             }
         }
         Ok(())
@@ -346,9 +347,9 @@ fn has_file(files: &[SegmentFile], file: &SegmentFile) -> bool {
 }
 
 /// The runs that the manifest is to name: all but those whose links the log still replays.
-fn settled<R>(runs: &[Arc<Run<R>>], known: &[SegmentFile], whole: Csn) -> Vec<SegmentFile> {
-    let is_settled = |s: &SegmentFile| s.assigned <= whole || has_file(known, s);
-    runs.iter().map(|r| r.segment).filter(is_settled).collect()
+fn named_files<R>(runs: &[Arc<Run<R>>], known: &[SegmentFile], whole: Csn) -> Vec<SegmentFile> {
+    let is_named = |s: &SegmentFile| s.assigned <= whole || has_file(known, s);
+    runs.iter().map(|r| r.segment).filter(is_named).collect()
 }
 
 fn collect<'a, V>(chain: &'a Chain<V>, out: &mut Vec<&'a Chain<V>>) {

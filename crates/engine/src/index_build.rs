@@ -10,23 +10,14 @@
 //! 3. The segments of a load (`index_load`) have either entries whose keys must be unique or such whose keys may repeat.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
+use melba_store::{EntryMerge, Files, Held, IndexOutput, IndexRun, Interrupt, Piece, PiecePart, Result, Tree, split_entry};
+use melba_threads::{Mutex, Running, Scheduler};
 use melba_types::{Csn, RowId, TreeId};
 
-use crate::entry_merge::EntryMerge;
-use crate::entry_sort::{Piece, PiecePart};
-use crate::error::{EngineError, Result};
-use crate::interrupt::Interrupt;
-use crate::key::split_entry;
-use crate::levels::{Files, IndexRun};
-use crate::memory::Held;
-use crate::output::IndexOutput;
 use crate::serializable::Write;
-use crate::sync::Mutex;
-use crate::tree::Tree;
-use crate::txn::{PrivateRun, Transaction};
-use crate::wait::{about_to_start_thread, about_to_wait};
+use crate::txn::Transaction;
+use crate::write_set::PrivateRun;
 
 /// Threads that make the final segments, at most.
 const THREADS_MAX: usize = 4;
@@ -69,7 +60,7 @@ pub(crate) enum Unique {
 /// The piece is there again, empty, when the thread has ended.
 struct Sorting {
     piece: Arc<Mutex<Piece>>,
-    thread: JoinHandle<Result<Option<Arc<IndexRun>>>>,
+    thread: Running<Result<Option<Arc<IndexRun>>>>,
 }
 
 /// Two rows with one key.
@@ -89,7 +80,7 @@ impl Transaction {
 impl IndexBuilder {
     pub(crate) fn new(txn: &Arc<Transaction>, tree: TreeId, unique: Unique) -> Result<IndexBuilder> {
         let tree = Arc::clone(&*txn.tree(tree)?);
-        tree.as_index().ok_or(EngineError::Misuse("not an index tree"))?;
+        tree.require_index()?;
         Ok(IndexBuilder {
             txn: Arc::clone(txn),
             tree,
@@ -108,11 +99,11 @@ impl IndexBuilder {
     #[inline]
     pub fn add(&mut self, key: &[u8], row: RowId, may_repeat: bool) -> Result<()> {
         self.piece.push(key, row, may_repeat);
-        if self.piece.memory_bytes() >= self.piece_bytes { self.make_room() } else { Ok(()) }
+        if self.piece.memory_bytes() >= self.piece_bytes { self.grow_or_spill() } else { Ok(()) }
     }
 
     /// Lets a piece that is full grow, or makes a run of it.
-    fn make_room(&mut self) -> Result<()> {
+    fn grow_or_spill(&mut self) -> Result<()> {
         let more = (2 * self.piece_bytes).min(self.piece_bytes_max);
         // Another may be sorted meanwhile.
         let pieces = self.threads.min(2);
@@ -123,8 +114,12 @@ impl IndexBuilder {
         self.spill()
     }
 
+    fn scheduler(&self) -> &dyn Scheduler {
+        &*self.txn.shared().runtime.scheduler
+    }
+
     fn files(&self) -> &Arc<Files> {
-        &self.txn.shared().files
+        &self.txn.shared().store.files
     }
 
     /// Makes a run of the piece: by a second thread, unless that is busy.
@@ -134,9 +129,7 @@ impl IndexBuilder {
             let spare = self.join()?;
             let piece = Arc::new(Mutex::new(std::mem::replace(&mut self.piece, spare)));
             let (files, sorted) = (Arc::clone(self.files()), Arc::clone(&piece));
-            about_to_start_thread();
-            let thread = std::thread::Builder::new().name("index sort".into());
-            match thread.spawn(move || sorted.lock().write_run(&files)) {
+            match self.scheduler().spawn("index sort", move || sorted.lock().write_run(&files)) {
                 Ok(thread) => {
                     self.sorting = Some(Sorting { piece, thread });
                     return Ok(());
@@ -152,8 +145,7 @@ impl IndexBuilder {
     /// Waits for the second thread; the piece that it has emptied.
     fn join(&mut self) -> Result<Piece> {
         let Some(sorting) = self.sorting.take() else { return Ok(Piece::default()) };
-        while !sorting.thread.is_finished() && about_to_wait() {}
-        match sorting.thread.join() {
+        match sorting.thread.join(self.scheduler()) {
             Ok(run) => self.runs.extend(run?),
             Err(panic) => std::panic::resume_unwind(panic),
         }
@@ -189,6 +181,7 @@ impl IndexBuilder {
             synced: self.tree.is_synced(),
             unique: self.unique,
             interrupt: &self.txn.session().interrupt(),
+            scheduler: self.scheduler(),
             runs: &self.runs,
             bounds: &bounds,
         };
@@ -236,7 +229,7 @@ impl Drop for IndexBuilder {
     fn drop(&mut self) {
         // What the second thread writes goes with the builder.
         if let Some(sorting) = self.sorting.take() {
-            let _ = sorting.thread.join();
+            let _ = sorting.thread.join(self.scheduler());
         }
     }
 }
@@ -247,6 +240,7 @@ struct Build<'a> {
     synced: bool,
     unique: Unique,
     interrupt: &'a Interrupt,
+    scheduler: &'a dyn Scheduler,
     runs: &'a [Arc<IndexRun>],
     bounds: &'a [Vec<u8>],
 }
@@ -286,15 +280,11 @@ impl Build<'_> {
         let mut pieces = pieces.into_iter();
         let mut work: Vec<_> = (0..=self.bounds.len()).map(|i| (i, pieces.next())).collect();
         let Some((_, last_piece)) = work.pop() else { return Ok(Vec::new()) };
-        about_to_start_thread();
-        std::thread::scope(|scope| {
+        melba_threads::scope(self.scheduler, |scope| {
             let others: Vec<_> = work.into_iter().map(|(i, piece)| scope.spawn(move || self.part(i, piece))).collect();
             let last = self.part(self.bounds.len(), last_piece);
-            let join = |other: std::thread::ScopedJoinHandle<'_, Result<Part>>| {
-                while !other.is_finished() && about_to_wait() {}
-                other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            };
-            let parts: Vec<Result<Part>> = others.into_iter().map(join).chain([last]).collect();
+            let joined = others.into_iter().map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            let parts: Vec<Result<Part>> = joined.chain([last]).collect();
             parts.into_iter().collect()
         })
     }

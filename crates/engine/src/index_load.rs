@@ -13,15 +13,15 @@ use std::collections::BinaryHeap;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use melba_locks::LoadedKeys;
 use melba_segment::KeyCursor;
+use melba_store::{IndexRun, Result};
 use melba_types::{RowId, TreeId};
 
-use crate::error::Result;
 use crate::index_build::{Built, Duplicate, IndexBuilder, Unique};
-use crate::levels::IndexRun;
-use crate::locks::LoadedKeys;
 use crate::scan::IndexScan;
-use crate::txn::{ReadView, Transaction};
+use crate::txn::Transaction;
+use crate::view::ReadView;
 
 /// Obstacles that are remembered of one look at all keys: those of the first rows.
 const OBSTACLES_MAX: usize = 1024;
@@ -56,7 +56,7 @@ impl IndexLoad {
         let built = self.builder.build()?;
         let keys = LoadedKeys { tree: self.builder.tree().id, runs: built.runs.clone() };
         if self.builder.is_unique()
-            && let Some(duplicate) = settle(self.builder.txn(), &Arc::new(keys), &built)?
+            && let Some(duplicate) = lock_keys(self.builder.txn(), &Arc::new(keys), &built)?
         {
             return Ok(Some(duplicate));
         }
@@ -66,7 +66,7 @@ impl IndexLoad {
 }
 
 /// Locks the keys of a load, when none of them is taken.
-fn settle(txn: &Arc<Transaction>, keys: &Arc<LoadedKeys>, built: &Built) -> Result<Option<Duplicate>> {
+fn lock_keys(txn: &Arc<Transaction>, keys: &Arc<LoadedKeys>, built: &Built) -> Result<Option<Duplicate>> {
     let (locks, slot) = (&txn.shared().locks, txn.session().slot);
     if keys.runs.is_empty() {
         return Ok(None);

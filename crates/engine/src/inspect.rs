@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use melba_segment::ColumnEstimate;
+use melba_store::Result;
 use melba_types::TreeId;
 use melba_vfs::Directory;
 
 use crate::engine::Engine;
-use crate::error::Result;
 
 impl Engine {
     /// What a table's segments say together of a column, counted from 0; `None` of an index, and of a column that no segment has.
     /// Rows that are only in memory count for nothing.
     pub fn tree_column_estimate(&self, tree: TreeId, column: usize) -> Option<ColumnEstimate> {
-        let tree = self.shared.tree(tree).ok()?;
+        let tree = self.shared.store.tree(tree).ok()?;
         let levels = tree.as_table()?.levels.read();
         let readers = levels.runs.iter().map(|run| &run.reader);
         let kind = *readers.clone().find_map(|reader| reader.kinds().get(column))?;

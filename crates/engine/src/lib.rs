@@ -11,79 +11,52 @@
 //! 5. After a failed write or sync of the log, or a panic in a background step or within a commit, the engine is poisoned: nothing is
 //!    acknowledged any more.
 
-mod batch;
-mod bulk;
-mod chain;
+mod background;
 mod commit;
-mod density;
 mod engine;
-mod entry_merge;
-mod entry_sort;
-mod error;
 mod flush;
 mod index_build;
 mod index_load;
 mod inspect;
 #[cfg(all(test, feature = "shuttle"))]
 mod interleavings;
-mod interrupt;
-mod key;
-mod levels;
-mod locks;
-mod log_writer;
-mod manifest;
-mod memory;
 mod merge;
-mod output;
-mod pace;
-#[doc(hidden)]
-pub mod planted;
-mod progress;
+mod options;
 mod recovery;
-mod replay;
-mod reserve;
+mod runtime;
 mod salvage;
 mod scan;
-mod sequence;
 mod serializable;
 mod session;
+mod shared;
 mod snapshot;
-mod swap;
-mod sync;
-mod temp;
-mod tree;
-mod trees;
+mod step;
 mod txn;
 mod verify;
-mod versions;
-mod wait;
+mod view;
+mod write_set;
 
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
+pub use background::BackgroundStep;
 pub use commit::Durability;
-pub use density::DenseStatistics;
-pub use engine::{BackgroundStep, Engine, EngineOptions};
-pub use error::{EngineError, Result};
+pub use engine::Engine;
 pub use index_build::{Duplicate, IndexBuilder};
 pub use index_load::IndexLoad;
-pub use interrupt::{Interrupt, InterruptReason};
-pub use locks::{LockTag, LockedObject, RelationLockMode, RowLockMode, Wait};
+pub use melba_locks::{LockTag, LockedObject, RelationLockMode, RowLockMode, Wait};
 pub use melba_segment::{ColumnEstimate, Point};
-pub use melba_wal::{WalStatistics, Written};
-pub use memory::{Held, MemoryBudget, QueryMemory};
-pub use progress::RecoveryProgress;
-pub use scan::{IndexScan, Morsel, ScanBatch, TableScan, ZoneOp, ZonePredicate};
-pub use sequence::{SequenceDefinition, SequenceId, SequenceState};
-pub use session::Session;
-pub use temp::{TempBlock, TempFile};
-pub use tree::Persistence;
-pub use txn::{
-    Committing, ExportedSnapshot, Isolation, Latest, OnPublish, ReadView, RowLockResult, Savepoint, Transaction, ViewPin,
+#[doc(hidden)]
+pub use melba_store::planted;
+pub use melba_store::{
+    DenseStatistics, EngineError, Held, Interrupt, InterruptReason, MemoryBudget, Persistence, QueryMemory, Result, RowBytes,
+    SequenceDefinition, SequenceId, SequenceState, TempBlock, TempFile,
 };
-pub use wait::{about_to_start_thread, about_to_wait, set_thread_hooks};
-
-/// An encoded row (`melba_types::row`). Cloning shares the bytes.
-pub type RowBytes = Arc<[u8]>;
+pub use melba_threads::{OwnThreads, Scheduler};
+pub use melba_wal::{WalStatistics, Written};
+pub use options::EngineOptions;
+pub use recovery::RecoveryProgress;
+pub use scan::{IndexScan, Morsel, ScanBatch, TableScan, ZoneOp, ZonePredicate};
+pub use session::Session;
+pub use txn::{Committing, ExportedSnapshot, Latest, OnPublish, RowLockResult, Savepoint, Transaction, ViewPin};
+pub use view::{Isolation, ReadView};

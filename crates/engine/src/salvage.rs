@@ -10,18 +10,17 @@
 use std::sync::Arc;
 
 use melba_segment::{BlockCache, KeySegmentReader, TableSegmentReader};
+use melba_store::{
+    EngineError, Files, IndexOutput, Manifest, ManifestState, Persistence, Result, SegmentFile, Sizes, TableOutput, segment_name,
+    segment_number,
+};
+use melba_threads::atomic::Ordering;
 use melba_types::row::RowLayout;
 use melba_types::{Csn, RowId, TreeId};
 use melba_vfs::{Directory, SyncSwitch};
 
-use crate::batch::{self, Operation};
-use crate::engine::EngineOptions;
-use crate::error::{EngineError, Result};
-use crate::levels::{Files, segment_name, segment_number};
-use crate::manifest::{Manifest, ManifestState, SegmentFile};
-use crate::output::{IndexOutput, TableOutput};
-use crate::sync::atomic::Ordering;
-use crate::tree::Persistence;
+use crate::commit::{Operation, decode};
+use crate::options::EngineOptions;
 
 /// Rows that are given up together when one of them cannot be read.
 const ROWS_MIN: usize = 16;
@@ -61,8 +60,8 @@ impl Salvage {
         let names = segments.list().map_err(|e| EngineError::io("list the segments", e))?;
         let next = names.iter().filter_map(|name| segment_number(name)).map(|file| file + 1).fold(state.next_file, u64::max);
         // A segment stays one.
-        let options = EngineOptions { segment_bytes: usize::MAX, ..EngineOptions::default() };
-        let files = Arc::new(Files::new(&segments, &SyncSwitch::new(false), &options, next));
+        let sizes = Sizes { segment_bytes: usize::MAX, ..EngineOptions::default().sizes() };
+        let files = Arc::new(Files::new(&segments, &SyncSwitch::new(false), sizes, next));
         Ok(Salvage { segments, cache: BlockCache::new(16 << 20), files, losses: Vec::new() })
     }
 
@@ -157,7 +156,7 @@ impl Salvage {
         let mut failure = None;
         let cut = melba_wal::salvage(log, state.replay, state.belongs(), state.log, |record, payload| {
             let mut links = Vec::new();
-            let decoded = batch::decode(record.payload, &mut |operation| {
+            let decoded = decode(record.payload, &mut |operation| {
                 if let Operation::LinkSegments { tree, files } = operation {
                     links.extend(files.into_iter().map(|(file, crc)| (tree, file, crc)));
                 }

@@ -4,17 +4,16 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use melba_locks::{HoldDuration, LockKey, LockTag, Mode, RelationLockMode, Wait, WaitPolicy};
+use melba_store::{EngineError, Interrupt, QueryMemory, Result, TempFile, TempUsage};
+use melba_threads::Mutex;
+use melba_threads::atomic::{AtomicU64, Ordering};
 use melba_types::Csn;
 
-use crate::engine::Shared;
-use crate::error::{EngineError, Result};
-use crate::interrupt::Interrupt;
-use crate::locks::{HoldDuration, LockKey, LockTag, Mode, RelationLockMode, Wait, WaitPolicy};
-use crate::memory::QueryMemory;
-use crate::sync::Mutex;
-use crate::sync::atomic::AtomicU64;
-use crate::temp::{TempFile, TempUsage};
-use crate::txn::{ReadView, WriteSet};
+use crate::commit::{Committer, WAIT_MIN};
+use crate::shared::Shared;
+use crate::view::ReadView;
+use crate::write_set::WriteSet;
 
 /// A session. It runs one transaction at a time; advisory locks may outlive those. Dropping it releases them.
 pub struct Session {
@@ -26,8 +25,8 @@ pub struct Session {
     /// What the next transaction begins with.
     pub(crate) next: Mutex<Next>,
     temp: Arc<TempUsage>,
-    /// The next transaction begins at this time of the clock, in microseconds, at the earliest (`pace`); 0: at any.
-    pub(crate) owes_until: AtomicU64,
+    /// The next transaction begins at this time of the clock, in microseconds, at the earliest (`commit::pace`); 0: at any.
+    throttled_until: AtomicU64,
 }
 
 #[derive(Clone)]
@@ -83,7 +82,7 @@ impl Session {
             pins: Mutex::default(),
             next: Mutex::default(),
             temp: Arc::default(),
-            owes_until: AtomicU64::new(0),
+            throttled_until: AtomicU64::new(0),
         }))
     }
 
@@ -121,15 +120,41 @@ impl Session {
 
     /// Makes every commit so far durable, after this session's commit_delay: for commits that were begun without waiting.
     pub fn flush_log(&self) -> Result<()> {
-        self.shared.flush_log_for(self)
+        self.as_committer(|committer| self.shared.pipeline.flush_log_for(committer))
     }
 
-    /// Waits as long as its last commit asks for (`pace`), which the next transaction would do otherwise.
-    pub fn pay(&self) {
-        self.shared.pay_debt(self);
+    /// Runs `f` with what the pipeline knows of the session.
+    pub(crate) fn as_committer<T>(&self, f: impl FnOnce(&Committer<'_>) -> T) -> T {
+        f(&Committer { slot: self.slot, delay: &|| self.commit_delay() })
     }
 
-    pub(crate) fn commit_delay(&self) -> (Duration, usize) {
+    /// Waits as long as its last commit asks for (`commit::pace`), which the next transaction would do otherwise. Nothing is locked
+    /// by the session yet. Without threads, whoever calls the background steps sees to it that they keep up.
+    pub fn throttle(&self) {
+        if self.throttled_until.load(Ordering::Relaxed) != 0 {
+            let until = Duration::from_micros(self.throttled_until.swap(0, Ordering::Relaxed));
+            if self.shared.runtime.has_threads() {
+                self.shared.background.throttle(until.saturating_sub(self.shared.runtime.clock.monotonic()));
+            }
+        }
+    }
+
+    /// Lets the session wait before its next transaction: for a commit whose thread has others to serve. The time until then
+    /// counts.
+    pub(crate) fn throttle_next(&self, wait: Duration) {
+        if wait >= WAIT_MIN {
+            let until = self.shared.runtime.clock.monotonic() + wait;
+            self.throttled_until.store(until.as_micros() as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// How long the next transaction is to wait, by the clock; zero: not at all.
+    #[cfg(test)]
+    pub(crate) fn throttled_until(&self) -> Duration {
+        Duration::from_micros(self.throttled_until.load(Ordering::Relaxed))
+    }
+
+    fn commit_delay(&self) -> (Duration, usize) {
         let settings = self.settings.lock();
         (settings.commit_delay, settings.commit_siblings)
     }
@@ -151,17 +176,17 @@ impl Session {
 
     /// A statement's share of the memory that queries may hold.
     pub fn query_memory(&self) -> Arc<QueryMemory> {
-        QueryMemory::new(&self.shared.query_memory)
+        QueryMemory::new(&self.shared.queries.memory)
     }
 
     /// A new temporary file; `limit` is what the session's temporary files may have in all.
     pub fn temp_file(&self, limit: Option<u64>) -> Result<TempFile> {
-        self.shared.temp.create(&self.temp, limit)
+        self.shared.queries.temp.create(&self.temp, limit)
     }
 
     pub(crate) fn lock_key(&self, key: LockKey, mode: Mode, duration: HoldDuration, wait: Wait) -> Result<bool> {
         // Most locks are granted at once; only a wait needs the settings' copies.
-        let free = crate::interrupt::NEVER.with(|never| {
+        let free = melba_store::NEVER.with(|never| {
             let policy = WaitPolicy { block: false, interrupt: never, lock_timeout: None, deadlock_timeout: Duration::MAX };
             self.shared.locks.lock(self.slot, key, mode, duration, &policy)
         })?;

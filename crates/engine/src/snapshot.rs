@@ -6,13 +6,10 @@
 //! one lock: it is protected by the list, by the slot of whoever adopted it before it was forgotten, or by both.
 
 use crossbeam_utils::CachePadded;
+use melba_locks::SLOTS;
+use melba_threads::Mutex;
+use melba_threads::atomic::{AtomicU64, AtomicUsize, Ordering};
 use melba_types::Csn;
-
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-
-/// Sessions that may exist at once.
-pub(crate) const SLOTS: usize = crate::sync::sized(4096, 32);
 
 /// "No view in use".
 const IDLE: u64 = u64::MAX;

@@ -4,18 +4,14 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use melba_segment::{BlockCache, KeySegmentReader, TableSegmentReader};
+use melba_store::{EngineError, Manifest, Persistence, Result, segment_name};
 use melba_types::TreeId;
 use melba_vfs::Directory;
 use roaring::RoaringTreemap;
 
-use crate::batch;
-use crate::commit::Durability;
+use crate::commit::{Durability, decode};
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
-use crate::levels::segment_name;
-use crate::manifest::Manifest;
-use crate::tree::Persistence;
-use crate::txn::Isolation;
+use crate::view::Isolation;
 
 /// How many segments the manifest names, and what is wrong with them or the log. A damaged manifest is an error: nothing else
 /// can be judged then.
@@ -45,7 +41,7 @@ pub(crate) fn verify(directory: &Arc<dyn Directory>) -> Result<(usize, Vec<Strin
         }
     }
     let replayed = melba_wal::replay(&*log, state.replay, state.belongs(), state.log, |record| {
-        if batch::decode(record.payload, &mut |_| {}).is_none() {
+        if decode(record.payload, &mut |_| {}).is_none() {
             problems.push(format!("the log record at {} is malformed", record.lsn));
         }
         Ok::<(), melba_wal::WalError>(())
@@ -59,7 +55,7 @@ impl Engine {
     /// every row has an entry. Answers what is wrong.
     pub fn check_indexes(&self, is_whole: impl Fn(TreeId) -> bool) -> Vec<String> {
         let mut indexes: Vec<(TreeId, TreeId)> =
-            self.shared.all_trees().iter().filter(|t| t.as_index().is_some()).map(|t| (t.table, t.id)).collect();
+            self.shared.store.all_trees().iter().filter(|t| t.as_index().is_some()).map(|t| (t.table, t.id)).collect();
         indexes.sort_unstable();
         let mut problems = Vec::new();
         for of_table in indexes.chunk_by(|a, b| a.0 == b.0) {
@@ -79,7 +75,7 @@ impl Engine {
 
     /// Removes index entries of rows that are not there, which a salvage may leave; answers how many.
     pub fn drop_dangling_entries(&self) -> Result<u64> {
-        let trees = self.shared.all_trees();
+        let trees = self.shared.store.all_trees();
         let t = self.begin(Isolation::RepeatableRead)?;
         let mut dropped = 0;
         for index in trees.iter().filter(|t| t.as_index().is_some() && !t.is_damaged()) {

@@ -52,6 +52,7 @@ pub struct Execution {
 
 impl Execution {
     pub fn new(plan: Arc<Plan>, mut evaluation: Evaluation<ExecutionState>) -> Result<Execution> {
+        plan.check_constants()?;
         evaluation.subplans.runtime = Runtime::of(&plan);
         let root = operator::build(&plan.root, &ExecContext::of(&evaluation))?;
         Ok(Execution { plan, evaluation, root, returned: 0, done: false, keep_stored: false, pending: Pending::default() })

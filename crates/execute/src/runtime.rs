@@ -208,10 +208,11 @@ impl ExecContext<'_> {
         self.runtime().ctes[cte].borrow().rows.as_ref().map_or((0, 0), Store::usage)
     }
 
-    /// Runs data-modifying WITH queries to their end.
+    /// Runs data-modifying WITH queries to their end: the last first, as PostgreSQL does. Of several that change one row the first to
+    /// run has its way, so the order shows.
     pub(crate) fn finish_modifying_ctes(&self) -> Result<()> {
         let Some(plan) = &self.runtime().plan else { return Ok(()) };
-        for cte in 0..plan.ctes.len() {
+        for cte in (0..plan.ctes.len()).rev() {
             if plan.ctes[cte].modifying {
                 let mut place = self.runtime().ctes[cte].borrow().rows.as_ref().map_or(0, Store::rows);
                 while self.cte_rows(cte, &mut place, BATCH_ROWS)?.is_some() {}

@@ -1,70 +1,13 @@
-//! Arrays: constructors, subscripts, casts, and `scalar op ANY/ALL (array)`.
+//! Arrays: constructors, subscripts, casts.
 
 use std::sync::Arc;
 
-use hashbrown::HashSet;
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, bail, oids};
 
-use super::{Expression, ScalarArray, Subscript, sqlvalue};
-use crate::{Evaluation, key};
+use super::{Expression, Subscript, sqlvalue};
+use crate::Evaluation;
 
 const ARRAY_DIMENSIONS_MAX: usize = 6;
-
-/// Members of a constant list, for hashed lookup.
-#[derive(Debug, Default)]
-pub struct Members {
-    keys: HashSet<Vec<u8>>,
-    has_null: bool,
-}
-
-impl Members {
-    pub fn new(values: &[Datum]) -> Members {
-        let mut members = Members::default();
-        for value in values {
-            if value.is_null() {
-                members.has_null = true;
-                continue;
-            }
-            let mut bytes = Vec::new();
-            key::equality_key(value, &mut bytes);
-            members.keys.insert(bytes);
-        }
-        members
-    }
-}
-
-/// `scalar op ANY (array)`: true if any comparison is, else NULL if any is NULL, else false; ALL is its dual.
-pub(super) fn scalar_array(s: &ScalarArray, ctx: &Evaluation, scalar: Datum, array: Datum) -> Result<Datum> {
-    let Datum::Array(array) = &array else { return Ok(Datum::Null) };
-    if array.elements.is_empty() {
-        return Ok(Datum::Bool(!s.any));
-    }
-    if scalar.is_null() && s.call.strict {
-        return Ok(Datum::Null);
-    }
-    if let Some(members) = &s.members {
-        let mut bytes = Vec::with_capacity(16);
-        key::equality_key(&scalar, &mut bytes);
-        // `members` is only made for equality under ANY and inequality under ALL.
-        return Ok(match (members.keys.contains(&bytes), members.has_null) {
-            (true, _) => Datum::Bool(s.any),
-            (false, true) => Datum::Null,
-            (false, false) => Datum::Bool(!s.any),
-        });
-    }
-    let context = s.call.context(ctx);
-    let mut unknown = false;
-    let mut args = [scalar, Datum::Null];
-    for element in &array.elements {
-        args[1] = element.clone();
-        match s.call.invoke(&context, &args)? {
-            Datum::Bool(v) if v == s.any => return Ok(Datum::Bool(s.any)),
-            Datum::Bool(_) => {}
-            _ => unknown = true,
-        }
-    }
-    Ok(if unknown { Datum::Null } else { Datum::Bool(!s.any) })
-}
 
 /// ARRAY[...].
 pub(super) fn build(values: Vec<Datum>, element_type: Oid, multidimensional: bool) -> Result<Datum> {

@@ -1,10 +1,12 @@
 //! Evaluation on a batch: vector kernels where registered, a loop of the row evaluator elsewhere.
 
+use std::borrow::Cow;
+
 use melba_functions::Operand;
 use melba_types::{Batch, Bitmap, Column, ColumnData, Datum, Kind, Result};
 
 use super::stored::StoredFunction;
-use super::{Call, Expression, Node, condition};
+use super::{Call, Expression, Node, condition, scalar_array};
 use crate::Evaluation;
 use crate::key::KeyPart;
 
@@ -16,7 +18,7 @@ pub enum Vector<'a> {
     Scalar(Datum),
 }
 
-impl Vector<'_> {
+impl<'a> Vector<'a> {
     pub fn get(&self, i: usize) -> Datum {
         match self {
             Vector::Borrowed(c) => c.get(i),
@@ -51,11 +53,19 @@ impl Vector<'_> {
         }
     }
 
-    fn operand(&self) -> Operand<'_> {
+    pub(super) fn operand(&self) -> Operand<'_> {
         match self {
             Vector::Borrowed(c) => Operand::Column(c),
             Vector::Owned(c) => Operand::Column(c),
             Vector::Scalar(d) => Operand::Scalar(d),
+        }
+    }
+
+    /// As a column, which is not copied.
+    pub fn into_cow(self, kind: Kind, rows: usize) -> Cow<'a, Column> {
+        match self {
+            Vector::Borrowed(c) => Cow::Borrowed(c),
+            other => Cow::Owned(other.into_column(kind, rows)),
         }
     }
 
@@ -65,6 +75,26 @@ impl Vector<'_> {
             Vector::Owned(c) => c,
             Vector::Scalar(d) => repeat(&d, kind, rows),
         }
+    }
+
+    /// The rows, of so many, for which a condition is true.
+    fn true_rows(&self, rows: usize) -> Vec<u32> {
+        let column = match self {
+            Vector::Borrowed(c) => *c,
+            Vector::Owned(c) => c,
+            Vector::Scalar(_) => return if self.truth(0) == Some(true) { (0..rows as u32).collect() } else { Vec::new() },
+        };
+        let ColumnData::Bool(values) = &column.data else {
+            return (0..rows as u32).filter(|&i| self.truth(i as usize) == Some(true)).collect();
+        };
+        // Every row is written, and the place goes on behind those that count: no branch to foretell.
+        let (mut out, mut at) = (vec![0; rows], 0);
+        for (i, value) in values[..rows].iter().enumerate() {
+            out[at] = i as u32;
+            at += usize::from(*value && column.validity.as_ref().is_none_or(|v| v.get(i)));
+        }
+        out.truncate(at);
+        out
     }
 
     /// The truth of row `i` of a condition.
@@ -141,6 +171,10 @@ impl Expression {
                 Ok(booleans(batch.rows, |i| Some(condition::boolean_test(&value.get(i), *test).as_bool())))
             }
             Node::Relabel(arg) if arg.kind == self.kind => arg.eval_vector(ctx, batch),
+            Node::ScalarArray(s) => match scalar_array::eval_batch(s, ctx, batch)? {
+                Some(values) => Ok(values),
+                None => self.eval_loop(ctx, batch),
+            },
             _ if self.is_choice() => match self.eval_stored_vector(ctx, batch)? {
                 Vector::Owned(column) if column.is_stored() => Ok(Vector::Owned(ctx.expand_column(&column, self.kind)?)),
                 values => Ok(values),
@@ -314,23 +348,19 @@ pub fn filter(conditions: &[Expression], ctx: &Evaluation, batch: &Batch) -> Res
             None => condition.eval_vector(ctx, batch)?,
             Some(kept) => condition.eval_on(ctx, batch, kept)?,
         };
-        let passing = (0..rows).filter(|&i| values.truth(i) == Some(true)).count();
-        if passing == rows {
+        let mut next = values.true_rows(rows);
+        if next.len() == rows {
             continue;
         }
-        let mut next = Vec::with_capacity(passing);
-        match &kept {
-            None => next.extend((0..rows as u32).filter(|&i| values.truth(i as usize) == Some(true))),
-            Some(kept) => {
-                next.extend(kept.iter().enumerate().filter(|(i, _)| values.truth(*i) == Some(true)).map(|(_, &row)| row))
-            }
+        if let Some(kept) = &kept {
+            next.iter_mut().for_each(|row| *row = kept[*row as usize]);
         }
         kept = Some(next);
     }
     Ok(kept)
 }
 
-fn booleans<'a>(rows: usize, value: impl Fn(usize) -> Option<bool>) -> Vector<'a> {
+pub(super) fn booleans<'a>(rows: usize, mut value: impl FnMut(usize) -> Option<bool>) -> Vector<'a> {
     let mut data = Vec::with_capacity(rows);
     let mut validity: Option<Bitmap> = None;
     for i in 0..rows {
@@ -391,6 +421,21 @@ impl<'a> Merge<'a> {
     }
 
     fn finish(self, kind: Kind) -> Column {
+        if self.from.iter().all(|(part, _)| *part != NOWHERE) {
+            // A constant is one row, which all that have it take.
+            let constant = |part: &Vector<'_>| if let Vector::Scalar(value) = part { Some(repeat(value, kind, 1)) } else { None };
+            let constants: Vec<Option<Column>> = self.parts.iter().map(constant).collect();
+            let mut columns: Vec<&Column> = Vec::with_capacity(self.parts.len());
+            for (part, constant) in self.parts.iter().zip(&constants) {
+                columns.extend(match part {
+                    Vector::Borrowed(column) => Some(*column),
+                    Vector::Owned(column) => Some(column),
+                    Vector::Scalar(_) => constant.as_ref(),
+                });
+            }
+            let pick = |&(part, at): &(u32, u32)| (part, if constants[part as usize].is_some() { 0 } else { at });
+            return Column::gather(&columns, &self.from.iter().map(pick).collect::<Vec<_>>());
+        }
         let mut out = Column::with_capacity(kind, self.from.len());
         for (part, at) in self.from {
             out.push(if part == NOWHERE { Datum::Null } else { self.parts[part as usize].get(at as usize) });

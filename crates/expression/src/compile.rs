@@ -6,7 +6,7 @@ use melba_catalog::{Catalog, Function, classes};
 use melba_functions::{CallContext, Session, registry};
 use melba_types::{Datum, DbError, Kind, Oid, Result, bail, limits, oids};
 
-use super::array::Members;
+use super::scalar_array::Members;
 use super::stored::StoredFunction;
 use super::{
     Call, Case, Expression, MinMax, Node, Routine, RowCompare, RowComparePair, ScalarArray, Subscript, Target, array, condition,
@@ -22,6 +22,9 @@ const LANGUAGE_SQL: Oid = Oid(14);
 /// textanycat and anytextcat: || of text and anything else.
 const TEXT_ANY_CAT: Oid = Oid(2003);
 const ANY_TEXT_CAT: Oid = Oid(2004);
+
+/// Longer values are computed anew.
+const CONSTANT_BYTES_MAX: usize = 64 << 10;
 
 /// Lists shorter than this are compared one by one.
 const HASHED_MEMBERS_MIN: usize = 9;
@@ -43,6 +46,10 @@ pub trait Scope {
     fn sublink(&mut self, _sublink: &Sublink) -> Result<Expression> {
         bail!(FEATURE_NOT_SUPPORTED, "cannot use subquery in this context")
     }
+    /// A call with fixed operands raises an error. It stays a call: it may never be reached.
+    fn constant_fails(&mut self, _error: DbError) {}
+    /// A call would have fixed operands if the statement's parameters were constants.
+    fn depends_on_parameters(&mut self) {}
 }
 
 /// The columns of one table: attribute number n is column n - 1.
@@ -70,6 +77,7 @@ pub fn compile_domain_check(catalog: &Catalog, session: Option<&dyn Session>, ex
     compiler.compile(expr)
 }
 
+#[derive(Clone)]
 enum Local {
     /// On the context's stack.
     Runtime,
@@ -247,12 +255,22 @@ impl<'a> Compiler<'a> {
     }
 
     fn coalesce(&mut self, args: &[Expr], ty: Oid) -> Result<Expression> {
-        let mut args = self.compile_all(args)?;
-        args.retain(|a| !a.is_null_const());
-        Ok(match args.first() {
-            None => self.expression(Node::Const(Datum::Null), ty),
-            Some(first) if first.as_const().is_some() || args.len() == 1 => args.swap_remove(0),
-            _ => self.expression(Node::Coalesce(args), ty),
+        let mut kept = Vec::with_capacity(args.len());
+        for arg in args {
+            let arg = self.compile(arg)?;
+            let (is_null, is_last) = (arg.is_null_const(), arg.as_const().is_some());
+            if !is_null {
+                kept.push(arg);
+            }
+            // What follows a constant is never asked.
+            if is_last && !is_null {
+                break;
+            }
+        }
+        Ok(match kept.len() {
+            0 => self.expression(Node::Const(Datum::Null), ty),
+            1 => kept.swap_remove(0),
+            _ => self.expression(Node::Coalesce(kept), ty),
         })
     }
 
@@ -281,7 +299,11 @@ impl<'a> Compiler<'a> {
             .map(|(session, value)| row::coerce_io(session, arg.ty, to, value.clone()));
         Ok(match value {
             Some(Ok(value)) => Node::Const(value),
-            _ => Node::CoerceIo(arg),
+            Some(Err(error)) => {
+                self.scope.constant_fails(error);
+                Node::CoerceIo(arg)
+            }
+            None => Node::CoerceIo(arg),
         })
     }
 
@@ -331,6 +353,9 @@ impl<'a> Compiler<'a> {
         let through = call.form != melba_tree::CoercionForm::Call && self.kind(own) != self.kind(call.ty);
         let ty = if through { own } else { call.ty };
         let compiled = self.call(call.function, &call.args, ty, call.input_collation, call.variadic, call.location)?;
+        if call.form == melba_tree::CoercionForm::Call {
+            self.note_parameters(&compiled, call.function);
+        }
         let value = self.folded(compiled, call.function)?;
         Ok(if through { self.relabel(value, call.ty) } else { value })
     }
@@ -345,11 +370,29 @@ impl<'a> Compiler<'a> {
 
     fn operator(&mut self, op: &melba_tree::OperatorCall) -> Result<Expression> {
         let compiled = self.call(op.function, &op.args, op.ty, op.input_collation, false, op.location)?;
+        self.note_parameters(&compiled, op.function);
         self.folded(compiled, op.function)
     }
 
-    /// The call, or its value when that is fixed. Errors are left to the execution: the call may never be reached.
-    fn folded(&self, call: Call, function: Oid) -> Result<Expression> {
+    fn note_parameters(&mut self, call: &Call, function: Oid) {
+        fn is_fixed(e: &Expression) -> bool {
+            match &e.node {
+                Node::Const(_) | Node::Parameter(_) => true,
+                Node::Call(call) => call.args.iter().all(is_fixed),
+                Node::Relabel(arg) | Node::CoerceIo(arg) => is_fixed(arg),
+                _ => false,
+            }
+        }
+        if call.args.iter().any(|a| a.as_const().is_none())
+            && call.args.iter().all(is_fixed)
+            && self.catalog.function(function).is_some_and(|f| f.volatility == b'i')
+        {
+            self.scope.depends_on_parameters();
+        }
+    }
+
+    /// The call, or its value when that is fixed. What becomes of errors is the scope's affair.
+    fn folded(&mut self, call: Call, function: Oid) -> Result<Expression> {
         let ty = call.return_type;
         let immutable = match function {
             // In PostgreSQL a function in SQL, which becomes a cast and a concatenation.
@@ -371,8 +414,11 @@ impl<'a> Compiler<'a> {
                 variadic: call.variadic,
                 columns: None,
             };
-            if let Ok(value) = call.invoke(&context, &values) {
-                return Ok(self.expression(Node::Const(value), ty));
+            match call.invoke(&context, &values) {
+                // A long one would be there for each row of a batch, where what makes it is computed for a few rows at a time.
+                Ok(value) if value.heap_bytes() > CONSTANT_BYTES_MAX => {}
+                Ok(value) => return Ok(self.expression(Node::Const(value), ty)),
+                Err(error) => self.scope.constant_fails(error),
             }
         }
         Ok(self.expression(Node::Call(Box::new(call)), ty))
@@ -446,25 +492,27 @@ impl<'a> Compiler<'a> {
                 Some(Local::Runtime)
             }
         };
-        let pushed = local.is_some();
-        self.locals.extend(local);
-        let whens = case.whens.iter().map(|(when, _)| self.compile(when)).collect::<Result<Vec<_>>>();
-        if pushed {
-            self.locals.pop();
-        }
         let mut kept = Vec::with_capacity(case.whens.len());
-        for (when, (_, then)) in whens?.into_iter().zip(&case.whens) {
+        let mut last = &case.default;
+        for (when, then) in &case.whens {
+            let pushed = local.is_some();
+            self.locals.extend(local.clone());
+            let when = self.compile(when);
+            if pushed {
+                self.locals.pop();
+            }
+            let when = when?;
             match when.as_const() {
-                Some(Datum::Bool(true)) if kept.is_empty() => return self.compile(then),
+                // What follows is never asked.
                 Some(Datum::Bool(true)) => {
-                    let default = self.compile(then)?;
-                    return Ok(self.expression(Node::Case(Box::new(Case { arg, whens: kept, default })), case.ty));
+                    last = then;
+                    break;
                 }
                 Some(_) => {}
                 None => kept.push((when, self.compile(then)?)),
             }
         }
-        let default = self.compile(&case.default)?;
+        let default = self.compile(last)?;
         if kept.is_empty() {
             return Ok(default);
         }

@@ -19,6 +19,7 @@ pub mod key;
 mod pieces;
 mod routine;
 mod row;
+mod scalar_array;
 mod sqlvalue;
 mod stored;
 mod subplan;
@@ -135,7 +136,7 @@ pub struct ScalarArray {
     pub call: Call,
     pub any: bool,
     /// Members of a constant array, as equality keys, when there are many.
-    pub members: Option<Arc<array::Members>>,
+    pub members: Option<Arc<scalar_array::Members>>,
 }
 
 #[derive(Clone, Debug)]

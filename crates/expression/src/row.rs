@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_functions::{Session, io};
 use melba_types::{Datum, Kind, Oid, Record, Result, limits};
 
-use super::{Expression, Node, RowCompare, array, condition, sqlvalue};
+use super::{Expression, Node, RowCompare, array, condition, scalar_array, sqlvalue};
 use crate::Evaluation;
 use melba_tree::Comparison;
 
@@ -31,7 +31,7 @@ pub(super) fn eval(expression: &Expression, ctx: &Evaluation, row: &[Datum]) -> 
         }
         Node::ScalarArray(s) => {
             let scalar = s.call.args[0].eval_row(ctx, row)?;
-            return array::scalar_array(s, ctx, scalar, s.call.args[1].eval_row(ctx, row)?);
+            return scalar_array::eval_row(s, ctx, scalar, s.call.args[1].eval_row(ctx, row)?);
         }
         // What these choose is expanded once it is chosen.
         Node::Case(_) | Node::Coalesce(_) | Node::NullIf(_) | Node::MinMax(_) | Node::SubPlan(_) => {

@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use melba_types::{Datum, Oid, Result, err, limits, oids, shared};
+use melba_types::limits::{self, Ticker};
+use melba_types::{Datum, Oid, Result, err, oids, shared};
 
 use crate::io::{TypeContext, TypeIo};
 use crate::macros::comparison_table;
@@ -27,7 +28,9 @@ fn bytea_in(s: &str) -> Result<Vec<u8>> {
     }
     let mut rest = s.as_bytes();
     let mut out = Vec::with_capacity(rest.len());
+    let mut ticker = Ticker::new();
     while let Some((&c, tail)) = rest.split_first() {
+        ticker.step()?;
         rest = match (c, tail) {
             (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', tail @ ..]) => {
                 out.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
@@ -56,7 +59,9 @@ pub fn decode_hex(hex: &str) -> Result<Vec<u8>> {
     let bytes = hex.as_bytes();
     let mut out = Vec::with_capacity(bytes.len() / 2);
     let mut i = 0;
+    let mut ticker = Ticker::new();
     while i < bytes.len() {
+        ticker.step()?;
         if matches!(bytes[i], b' ' | b'\n' | b'\t' | b'\r') {
             i += 1;
             continue;

@@ -8,10 +8,11 @@ use melba_types::{Datum, Oid, Result, err, oids};
 
 use crate::array::functions::one_dimensional;
 use crate::io::{TypeContext, TypeIo};
+use crate::text::io::{received, send_text};
 use crate::{CallContext, ScalarFn, Session, lookup};
 
 pub const TYPES: &[(Oid, TypeIo)] =
-    &[(oids::ANYENUM, TypeIo { input, output, receive: |c, b| input(c, crate::text::io::utf8(b)?), send: output })];
+    &[(oids::ANYENUM, TypeIo { input, output, receive: |c, b| input(c, &received(c, b)?), send })];
 
 fn enum_type(session: &dyn Session, ty: Oid) -> Result<&Arc<Type>> {
     let found = session.catalog().type_(lookup::base_type(session, ty)).filter(|t| !t.labels.is_empty());
@@ -41,13 +42,21 @@ fn usable(session: &dyn Session, ty: &Type, (label, _, text): &(Oid, f32, Arc<st
     Ok(Datum::Oid(label.0))
 }
 
-fn output(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+fn label<'a>(context: &TypeContext<'a>, value: &Datum) -> Result<&'a str> {
     let ty = enum_type(context.session, context.type_oid)?;
     let label = ty.labels.iter().find(|l| l.0.0 == value.as_oid());
     let label =
         label.ok_or_else(|| err!(INVALID_BINARY_REPRESENTATION, "invalid internal value for enum: {}", value.as_oid()))?;
-    out.extend_from_slice(label.2.as_bytes());
+    Ok(&label.2)
+}
+
+fn output(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    out.extend_from_slice(label(context, value)?.as_bytes());
     Ok(())
+}
+
+fn send(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    send_text(context, label(context, value)?, out)
 }
 
 fn place(ty: &Type, value: &Datum) -> usize {

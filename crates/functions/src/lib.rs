@@ -16,6 +16,7 @@ pub mod bytea;
 pub mod catalog;
 pub mod datetime;
 pub mod enums;
+pub mod extension;
 pub mod float;
 pub mod format;
 pub mod hash;
@@ -50,6 +51,7 @@ use std::sync::Arc;
 pub use io::{InputFn, OutputFn, ReceiveFn, SendFn, TypeContext, TypeIo};
 use melba_catalog::Catalog;
 use melba_catalog::relations::{LiveInfo, NoLiveInfo};
+use melba_encoding::Encoding;
 use melba_types::{Column, Csn, Datum, Oid, Result};
 
 /// What a function may ask of its surroundings.
@@ -173,6 +175,8 @@ pub struct FormatSettings {
     /// bytea_output = hex (else escape).
     pub bytea_hex: bool,
     pub xml_document: bool,
+    /// What texts in binary values are written in.
+    pub client_encoding: Encoding,
 }
 
 pub use melba_types::datetime::{DateOrder, DateStyle, IntervalStyle};
@@ -225,6 +229,27 @@ pub trait Aggregate: Send {
     /// Bytes held, roughly. Costs little.
     fn memory(&self) -> usize {
         64
+    }
+    /// The same aggregate with the states of all groups together, for those that have that.
+    fn grouped(&self) -> Option<Box<dyn GroupedAggregate>> {
+        None
+    }
+}
+
+/// States of one aggregate in many groups, which are numbered from 0.
+pub trait GroupedAggregate: Send {
+    /// Makes room for so many groups.
+    fn resize(&mut self, groups: usize);
+    /// Takes rows of the argument columns, all of them if none are named; `places` has the group of each row of the columns.
+    /// In each group it gives what `Aggregate::add_batch` does with the same rows in their order.
+    fn add(&mut self, call: &CallContext<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()>;
+    /// A group's result.
+    fn finish(&self, call: &CallContext<'_>, group: usize) -> Result<Datum>;
+    /// Bytes that a group takes.
+    fn group_bytes(&self) -> usize;
+    /// Bytes of what is not the same for each group.
+    fn other_bytes(&self) -> usize {
+        0
     }
 }
 

@@ -1,5 +1,6 @@
 //! Composite values: input and output, comparisons.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -105,9 +106,27 @@ fn read_field(bytes: &[u8], at: &mut usize) -> Option<Vec<u8>> {
     }
 }
 
+/// The record with the columns that its type has got since it was stored: they are NULL.
+pub fn complete<'a>(session: &dyn Session, record: &'a Record) -> Cow<'a, Record> {
+    if record.type_oid == oids::RECORD {
+        return Cow::Borrowed(record);
+    }
+    let catalog = session.catalog();
+    let relation = catalog.type_(record.type_oid).and_then(|t| catalog.relation(t.relation));
+    let live = || relation.iter().flat_map(|r| r.columns.iter()).filter(|c| !c.dropped);
+    if live().count() <= record.fields.len() {
+        return Cow::Borrowed(record);
+    }
+    let mut record = record.clone();
+    record.fields.resize(live().count(), Datum::Null);
+    record.field_types = live().map(|c| c.ty).collect();
+    record.field_names = record.field_names.map(|_| live().map(|c| c.name.clone()).collect());
+    Cow::Owned(record)
+}
+
 fn output(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
     limits::check_stack()?;
-    let record = value.as_record();
+    let record = complete(context.session, value.as_record());
     out.push(b'(');
     for (i, (field, ty)) in record.fields.iter().zip(record.field_types.iter()).enumerate() {
         if i > 0 {
@@ -179,7 +198,7 @@ fn receive(context: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
 }
 
 fn send(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
-    let record = value.as_record();
+    let record = complete(context.session, value.as_record());
     out.extend_from_slice(&(record.fields.len() as i32).to_be_bytes());
     for (field, ty) in record.fields.iter().zip(record.field_types.iter()) {
         out.extend_from_slice(&ty.0.to_be_bytes());
@@ -197,7 +216,10 @@ fn send(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<(
 }
 
 fn compare(call: &CallContext<'_>, a: &[Datum]) -> Result<Ordering> {
-    let (x, y) = (a[0].as_record(), a[1].as_record());
+    let (mut x, mut y) = (Cow::Borrowed(a[0].as_record()), Cow::Borrowed(a[1].as_record()));
+    if x.fields.len() != y.fields.len() {
+        (x, y) = (complete(call.session, a[0].as_record()), complete(call.session, a[1].as_record()));
+    }
     for (i, (s, t)) in x.field_types.iter().zip(y.field_types.iter()).enumerate() {
         if s != t {
             let (s, t) = (lookup::type_name(call.session, *s), lookup::type_name(call.session, *t));

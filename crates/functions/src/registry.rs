@@ -20,6 +20,7 @@ const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
     crate::catalog::TABLES,
     &[crate::enums::FUNCTIONS, crate::record::FUNCTIONS, crate::regs::FUNCTIONS],
     crate::datetime::TABLES,
+    crate::extension::TABLES,
     &[crate::format::FUNCTIONS],
     crate::float::TABLES,
     &[crate::hash::FUNCTIONS],
@@ -51,6 +52,7 @@ const SETS: &[&[(&str, SetFn)]] = &[
     crate::range::SETS,
     crate::json::RECORD_SETS,
     crate::system::SETS,
+    crate::extension::SETS,
 ];
 
 /// Tables of window functions, keyed by pg_proc.prosrc.
@@ -148,6 +150,9 @@ pub fn type_io(ty: Oid) -> Option<&'static TypeIo> {
         }
         by_oid
     };
+    if ty.0 >= melba_catalog::classes::FIRST_EXTENSION_OID {
+        return crate::extension::TYPES.iter().find(|(oid, _)| *oid == ty).map(|(_, io)| io);
+    }
     TABLE.get_or_init(build).get(ty.0 as usize).copied().flatten()
 }
 

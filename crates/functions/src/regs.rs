@@ -1,12 +1,34 @@
 //! The reg types: OIDs that are read and written as names. The catalog knows the names.
 
+use melba_catalog::NameScope;
 use melba_types::{Datum, Oid, Result, SqlState, oids};
 
 use crate::io::{self, TypeContext, TypeIo};
-use crate::{CallContext, ScalarFn};
+use crate::{CallContext, ScalarFn, Session};
+
+/// The object that a name means to a session, as reg type `ty` reads it.
+///
+/// # Errors
+/// Those of `Catalog::reg_input`.
+pub fn object_named(session: &dyn Session, ty: Oid, name: &str) -> Result<Oid> {
+    within(session, |names| session.catalog().reg_input(ty, name, names))
+}
+
+/// The type that a name means to a session.
+///
+/// # Errors
+/// Those of `Catalog::parse_type`.
+pub fn type_named(session: &dyn Session, name: &str) -> Result<Oid> {
+    within(session, |names| session.catalog().parse_type(name, names))
+}
+
+fn within(session: &dyn Session, find: impl FnOnce(&NameScope<'_>) -> Result<Oid>) -> Result<Oid> {
+    let path = session.search_path();
+    find(&NameScope { path: &path, user: session.user(), temporary: session.temporary_namespace() })
+}
 
 const REG: TypeIo = TypeIo {
-    input: |c, s| c.session.catalog().reg_input(c.type_oid, s, &c.session.search_path()).map(|oid| Datum::Oid(oid.0)),
+    input: |c, s| object_named(c.session, c.type_oid, s).map(|oid| Datum::Oid(oid.0)),
     output: |c, v, out| {
         let text = c.session.catalog().reg_output(c.type_oid, Oid(v.as_oid()), &c.session.search_path());
         out.extend_from_slice(text.as_bytes());
@@ -37,18 +59,15 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
 
 /// The OID a name stands for, NULL when nothing has it. Text that is no type name at all is an error.
 fn to_reg(call: &CallContext<'_>, a: &[Datum], ty: Oid) -> Result<Datum> {
-    match call.session.catalog().reg_input(ty, a[0].as_str(), &call.session.search_path()) {
+    match object_named(call.session, ty, a[0].as_str()) {
         Ok(oid) => Ok(Datum::Oid(oid.0)),
-        Err(e) if e.sqlstate() == SqlState::SYNTAX_ERROR => Err(e),
+        Err(e) if [SqlState::SYNTAX_ERROR, SqlState::INSUFFICIENT_PRIVILEGE].contains(&e.sqlstate()) => Err(e),
         Err(_) => Ok(Datum::Null),
     }
 }
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
-    ("text_regclass", |c, a| {
-        let oid = c.session.catalog().reg_input(oids::REGCLASS, a[0].as_str(), &c.session.search_path())?;
-        Ok(Datum::Oid(oid.0))
-    }),
+    ("text_regclass", |c, a| object_named(c.session, oids::REGCLASS, a[0].as_str()).map(|oid| Datum::Oid(oid.0))),
     ("to_regclass", |c, a| to_reg(c, a, oids::REGCLASS)),
     ("to_regtype", |c, a| to_reg(c, a, oids::REGTYPE)),
     ("to_regproc", |c, a| to_reg(c, a, oids::REGPROC)),

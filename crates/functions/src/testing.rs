@@ -27,6 +27,7 @@ impl Default for FixedSession {
                 extra_float_digits: 1,
                 bytea_hex: true,
                 xml_document: false,
+                client_encoding: melba_encoding::UTF8,
             },
             random: AtomicU64::new(1),
         }

@@ -7,6 +7,7 @@ use melba_types::{Datum, Oid, Record, Result, err, oids};
 
 use crate::array::functions::one_dimensional;
 use crate::io::{binary_out, soft_text_in, text_in, text_of};
+use crate::regs::type_named;
 use crate::{CallContext, ScalarFn, registry};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
@@ -60,7 +61,7 @@ fn argument_type(call: &CallContext<'_>) -> Result<Oid> {
 fn check_input(call: &CallContext<'_>, a: &[Datum]) -> Result<Option<melba_types::DbError>> {
     let (text, name) = (a[0].as_str(), a[1].as_str());
     let catalog = call.session.catalog();
-    let ty = catalog.parse_type(name, &call.session.search_path())?;
+    let ty = type_named(call.session, name)?;
     let typmod = match name.split_once('(').and_then(|(_, rest)| rest.split_once(')')) {
         None => -1,
         Some((modifiers, _)) => {

@@ -81,14 +81,14 @@ fn write(uuid: &[u8; 16], out: &mut Vec<u8>) {
     }
 }
 
-fn random(session: &dyn Session) -> [u8; 16] {
+pub(crate) fn random(session: &dyn Session) -> [u8; 16] {
     let mut uuid = [0; 16];
     uuid[..8].copy_from_slice(&session.random_u64().to_le_bytes());
     uuid[8..].copy_from_slice(&session.random_u64().to_le_bytes());
     uuid
 }
 
-fn with_version(mut uuid: [u8; 16], version: u8) -> [u8; 16] {
+pub(crate) fn with_version(mut uuid: [u8; 16], version: u8) -> [u8; 16] {
     uuid[6] = version << 4 | uuid[6] & 0x0f;
     uuid[8] = 0x80 | uuid[8] & 0x3f;
     uuid

@@ -6,6 +6,7 @@
 //! 2. What is read is compared with what was written; a target that answers wrongly fails the experiment.
 //! 3. It talks to its targets as any client does and knows nothing of Melba's insides: only the binary depends on it.
 
+mod documents;
 mod large_objects;
 mod pgbench;
 mod process;
@@ -38,6 +39,8 @@ pub enum Experiment {
     Sysbench(sysbench::Options),
     /// Dump and restore of many large objects by pg_dump and by melba dump
     LargeObjects(large_objects::Options),
+    /// Near-copies as files, in row stores, column stores and archives: size, reads, changes of each form
+    Documents(Box<documents::Options>),
 }
 
 /// What every experiment needs to know.
@@ -62,6 +65,7 @@ pub fn run(experiment: Experiment) -> Result<()> {
         Experiment::Tpcb(options) => (tpcb::run(&options)?, options.common.out),
         Experiment::Sysbench(options) => (sysbench::run(&options)?, options.common.out),
         Experiment::LargeObjects(options) => (large_objects::run(&options)?, options.common.out),
+        Experiment::Documents(options) => (documents::run(&options)?, options.out),
     };
     let written = report.write(&out)?;
     println!("{}", report.markdown());

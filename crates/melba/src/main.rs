@@ -46,6 +46,7 @@ const EXAMPLES: &str = "Examples:
   melba salvage /srv/melba /srv/copy           what can be read of a damaged data directory, in a new one
   melba dump --from postgres://postgres@127.0.0.1/postgres --to backup.melba
   melba restore --from backup.melba --to postgres://postgres@127.0.0.1/copy
+  melba advise postgres://me@db/shop --space 25GB --rows-per-day 100000      what that database would take here
 
 Settings are in DATA/melba.conf, one `name = value` a line as in postgresql.conf; -c overrides them, and
 `SHOW ALL` in psql lists them.";
@@ -85,6 +86,8 @@ enum Command {
     /// Reruns published experiments on servers side by side, and reports
     #[command(subcommand)]
     Lab(melba_lab::Experiment),
+    /// Looks at a sample of data, elsewhere or here, and says what each way to compress it would take, how many rows fit, what to type
+    Advise(melba_advise::Options),
 }
 
 #[derive(Args)]
@@ -142,6 +145,7 @@ fn main() -> ExitCode {
         },
         Command::Restore(options) => melba_dump::restore(&options),
         Command::Lab(experiment) => melba_lab::run(experiment),
+        Command::Advise(options) => melba_advise::advise(&options, &serve::while_serving_anew),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

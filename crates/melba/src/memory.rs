@@ -68,7 +68,16 @@ fn machine_bytes() -> Option<u64> {
         Some(kilobytes << 10)
     });
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    total.into_iter().chain(group_limit(Path::new("/sys/fs/cgroup"), &groups)).min()
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let of_group = group_limit(Path::new("/sys/fs/cgroup"), &groups);
+    total.into_iter().chain(of_group).chain(address_space_limit(&limits)).min()
+}
+
+/// What `ulimit -v` leaves for data, when there is such a limit: stacks of sessions and the allocator's own take address space, too.
+fn address_space_limit(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    let soft: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(soft / 2)
 }
 
 /// The least limit of the groups that a process is in and of those above them. `groups` is /proc/self/cgroup: lines of number,

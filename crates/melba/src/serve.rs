@@ -84,11 +84,26 @@ pub fn while_serving(data: &Path, body: impl FnOnce(SocketAddr) -> Result<()>) -
     if !data.is_dir() {
         return Err(format!("{} is no directory", data.display()));
     }
+    serve_for(data, Vec::new(), |_| {}, body)
+}
+
+/// Serves a new database in a temporary directory, with some settings, for as long as `body` runs.
+pub fn while_serving_anew(settings: Vec<(String, String)>, body: &mut dyn FnMut(SocketAddr) -> Result<()>) -> Result<()> {
+    let data = tempfile::tempdir().map_err(|e| format!("could not make a temporary directory: {e}"))?;
+    serve_for(data.path(), settings, Engine::start_background, body)
+}
+
+/// Serves a data directory to `body` alone, once the engine has been prepared for it.
+fn serve_for(
+    data: &Path,
+    mut overrides: Vec<(String, String)>,
+    prepare: impl FnOnce(&Engine),
+    body: impl FnOnce(SocketAddr) -> Result<()>,
+) -> Result<()> {
     data_directory::prepare(data)?;
     let directory = open_directory(data)?;
     let _lock = lock(&*directory, data)?;
-    // For `body` alone.
-    let overrides = vec![("unix_socket_directories".to_owned(), String::new())];
+    overrides.push(("unix_socket_directories".to_owned(), String::new()));
     let files = Files { data: data.to_owned(), overrides };
     let (settings, open_files_max) = fit_open_files(files.assignments()?)?;
     let cluster = open_cluster(directory, &settings, open_files_max, &RecoveryProgress::default())?;
@@ -97,6 +112,7 @@ pub fn while_serving(data: &Path, body: impl FnOnce(SocketAddr) -> Result<()>) -
     let bound = Bound::new("127.0.0.1:0", &instance.settings(), instance.started).map_err(|e| full(&e))?;
     let server = Server::new(bound, instance, Access::owner_only()).map_err(|e| full(&e))?;
     let (handle, address) = (server.handle(), server.local_addr());
+    prepare(&engine);
     let result = std::thread::scope(|scope| {
         let serving = scope.spawn(move || server.run());
         let result = body(address);
@@ -178,8 +194,10 @@ pub fn open_engine(
     progress: &RecoveryProgress,
 ) -> Result<Arc<Engine>> {
     melba_types::limits::set_memory_limit(memory::statement_limit((settings.get("memory").as_integer() as u64) << 10));
+    melba_types::limits::keep_reserve();
     let query_bytes = memory::query_bytes((settings.get("memory").as_integer() as u64) << 10);
     let write_set_bytes = memory::write_set_bytes(query_bytes);
     let options = EngineOptions { query_bytes, write_set_bytes, open_files_max, ..engine_options(settings) };
-    Engine::open_watched(options, directory, Arc::new(OsClock::new()), progress).map_err(|e| e.to_string())
+    let opened = Engine::open_in_server(options, directory, Arc::new(OsClock::new()), melba_server::scheduler(), progress);
+    opened.map_err(|e| e.to_string())
 }

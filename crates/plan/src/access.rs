@@ -126,8 +126,10 @@ impl Planner<'_> {
             return Err(DbError::internal("subquery entry expected"));
         };
         let mut filter = Vec::new();
+        let is_barrier = self.is_barrier(view);
         for condition in own {
-            if !self.push_into_subquery(&mut query, entry, condition) {
+            let stays = is_barrier && condition.may_leak(self.catalog());
+            if stays || !self.push_into_subquery(&mut query, entry, condition) {
                 filter.push(condition.clone());
             }
         }

@@ -5,13 +5,23 @@
 use melba_types::{Datum, Oid};
 
 use super::layout::boolean;
-use super::planner::Planner;
+use super::planner::{Nothing, Planner};
 use super::prepare::{conjuncts, contains_sublink, rels_of};
+use melba_expression::Compiler;
 use melba_tree::{Expr, Query};
 
 impl Planner<'_> {
     /// When a conjunct is true for no row, the others are not asked, but for those that depend on no row.
-    pub(super) fn without_undecided(&self, conditions: Vec<Expr>) -> Vec<Expr> {
+    ///
+    /// What stands behind a constant that is false is not even computed.
+    pub(super) fn without_undecided(&self, mut conditions: Vec<Expr>) -> Vec<Expr> {
+        let is_false = |c: &Expr| {
+            let compiled = Compiler::new(self.context.catalog, Some(self.context.session), &mut Nothing).compile(c);
+            compiled.is_ok_and(|c| matches!(c.as_const(), Some(Datum::Bool(false))))
+        };
+        if let Some(at) = conditions.iter().position(|c| rels_of(c) == 0 && !contains_sublink(c) && is_false(c)) {
+            conditions.truncate(at + 1);
+        }
         if !conditions.iter().any(|c| rels_of(c) != 0 && self.is_never_true(c)) {
             return conditions;
         }

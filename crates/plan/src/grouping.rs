@@ -1,12 +1,13 @@
 //! GROUP BY, aggregates, GROUPING SETS, HAVING.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use melba_catalog::Function;
 use melba_functions::registry;
 use melba_types::{DbError, Kind, Oid, Result};
 
-use super::layout::{AGGREGATE, GROUP, GROUPING, Layout, computed, same};
+use super::layout::{AGGREGATE, GROUP, GROUPING, Layout, computed, same, signature};
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{entry_names, joined_columns, substitute};
@@ -19,6 +20,8 @@ use melba_tree::{AggregateCall, Expr, Query, Target, equal, shape};
 struct Computed {
     groups: Vec<Group>,
     aggregates: Vec<Expr>,
+    /// The places of the aggregates, by what they are.
+    known: HashMap<String, usize>,
     groupings: Vec<(Expr, Vec<usize>)>,
     /// With GROUPING SETS: an aggregate's direct arguments are about its group, in which columns may be NULL.
     sets: bool,
@@ -54,7 +57,13 @@ impl Planner<'_> {
             groups.push(Group { expr: target.expr.clone(), shape: shape(&target.expr) });
         }
         let written = groups.len();
-        let mut all = Computed { groups, aggregates: vec![], groupings: vec![], sets: query.grouping_sets.is_some() };
+        let mut all = Computed {
+            groups,
+            aggregates: vec![],
+            known: HashMap::new(),
+            groupings: vec![],
+            sets: query.grouping_sets.is_some(),
+        };
         let mut targets = std::mem::take(&mut query.targets);
         for target in &mut targets {
             // Of equal grouping expressions, a target that is one of them is that one.
@@ -237,13 +246,10 @@ impl Computed {
                 a.direct_args.iter_mut().for_each(|arg| replace(arg, 0, self, written));
             }
         }
-        let at = match self.aggregates.iter().position(|x| same(x, &own)) {
-            Some(at) => at,
-            None => {
-                self.aggregates.push(own);
-                self.aggregates.len() - 1
-            }
-        };
+        let at = *self.known.entry(signature(&own)).or_insert(self.aggregates.len());
+        if at == self.aggregates.len() {
+            self.aggregates.push(own);
+        }
         computed(AGGREGATE, at, e)
     }
 

@@ -387,7 +387,7 @@ impl Planner<'_> {
         };
         let mut infos = relation.indexes.iter().filter_map(|i| self.catalog().relation(*i)?.index.as_ref());
         // Members have indexes of their own.
-        let key = !self.catalog().children(relation.oid).is_empty()
+        let key = self.catalog().has_children(relation.oid)
             || infos.any(|info| info.unique && info.keys.iter().any(|k| k.column == 0 || assigned(k.column)));
         Ok(Assignments { columns, key })
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_functions::{AggregateFn, SetFn, WindowFn};
-use melba_types::{Datum, Kind, Oid, TreeId};
+use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 
 use melba_expression::Expression;
 use melba_expression::key::KeyPart;
@@ -27,6 +27,17 @@ pub struct Plan {
     pub command: PlanCommand,
     /// Some node reads the whole of a table that is not small.
     pub scans_tables: bool,
+    /// Constants that cannot be computed, wherever they are: PostgreSQL computes them when it plans.
+    pub constant_error: Option<DbError>,
+    /// Some call would be a constant if the parameters were constants.
+    pub has_calls_of_parameters: bool,
+}
+
+impl Plan {
+    /// Whoever is about to run the plan, or to show it, looks here: the error comes even if no row ever asks for the constant.
+    pub fn check_constants(&self) -> Result<()> {
+        self.constant_error.clone().map_or(Ok(()), Err)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use melba_types::{DbError, Kind, Oid, Result};
+use melba_types::{Datum, DbError, Kind, Oid, Result};
 
 use super::access::Member;
 use super::layout::Layout;
@@ -66,6 +66,9 @@ pub(super) struct Planner<'a> {
     pub used: BTreeSet<usize>,
     nodes: usize,
     scans_tables: bool,
+    /// The first error of a call with constants.
+    constant_error: Option<DbError>,
+    has_calls_of_parameters: bool,
 }
 
 impl<'a> Planner<'a> {
@@ -81,6 +84,8 @@ impl<'a> Planner<'a> {
             used: BTreeSet::new(),
             nodes: 0,
             scans_tables: false,
+            constant_error: None,
+            has_calls_of_parameters: false,
         }
     }
 
@@ -105,6 +110,8 @@ impl<'a> Planner<'a> {
             relations: self.relations,
             command,
             scans_tables: self.scans_tables,
+            constant_error: self.constant_error,
+            has_calls_of_parameters: self.has_calls_of_parameters,
         }))
     }
 
@@ -192,8 +199,21 @@ impl<'a> Planner<'a> {
         self.compile_in(expr, layout, None)
     }
 
+    /// Behind a condition that is false nothing is computed, so errors of what follows it are none of the statement's.
     pub fn compile_all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e Expr>, layout: &Layout) -> Result<Vec<Expression>> {
-        exprs.into_iter().map(|e| self.compile(e, layout)).collect()
+        let mut compiled = Vec::new();
+        let mut before_false: Option<Option<DbError>> = None;
+        for e in exprs {
+            let expression = self.compile(e, layout)?;
+            if before_false.is_none() && matches!(expression.as_const(), Some(Datum::Bool(false))) {
+                before_false = Some(self.constant_error.clone());
+            }
+            compiled.push(expression);
+        }
+        if let Some(error) = before_false {
+            self.constant_error = error;
+        }
+        Ok(compiled)
     }
 
     /// `test`: the first parameter of a sub-plan's columns.
@@ -321,5 +341,16 @@ impl Scope for PlanScope<'_, '_, '_> {
 
     fn sublink(&mut self, sublink: &Sublink) -> Result<Expression> {
         self.planner.sublink(sublink, self.layout)
+    }
+
+    fn depends_on_parameters(&mut self) {
+        self.planner.has_calls_of_parameters = true;
+    }
+
+    fn constant_fails(&mut self, error: DbError) {
+        // Others are of this attempt to plan, as a lack of memory is, not of the constants.
+        if error.sqlstate().class() == "22" {
+            self.planner.constant_error.get_or_insert(error);
+        }
     }
 }

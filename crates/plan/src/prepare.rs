@@ -178,6 +178,11 @@ impl Planner<'_> {
         conditions.iter().fold(0, |all, c| all | rejected_nulls(self.catalog(), c))
     }
 
+    /// Whether a range entry is a view whose rows only leakproof conditions may see before its own conditions have left some out.
+    pub fn is_barrier(&self, view: melba_types::Oid) -> bool {
+        self.catalog().relation(view).is_some_and(|v| v.has_option("security_barrier"))
+    }
+
     pub fn has_volatile(&self, expr: &Expr) -> bool {
         let mut found = false;
         expr.visit(0, &mut |e, _| {
@@ -333,8 +338,8 @@ impl Builder<'_, '_> {
 
     /// A range entry, or what a simple subquery is made of.
     fn leaf(&mut self, entry: usize, nullable: bool) -> Result<Tree> {
-        let RangeKind::Subquery { query, .. } = &self.entries[entry].kind else { return Ok(Tree::Leaf(entry)) };
-        if !self.is_simple(query) {
+        let RangeKind::Subquery { query, view } = &self.entries[entry].kind else { return Ok(Tree::Leaf(entry)) };
+        if !self.is_simple(query) || self.planner.is_barrier(*view) {
             return Ok(Tree::Leaf(entry));
         }
         // A computed column of a null-extended side must become NULL, which an expression in its place would not.

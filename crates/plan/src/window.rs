@@ -1,11 +1,12 @@
 //! Window functions: one sort and one node a window.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use melba_functions::registry;
 use melba_types::{DbError, Kind, Result, oids};
 
-use super::layout::{Layout, WINDOW, computed, same};
+use super::layout::{Layout, WINDOW, computed, signature};
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::query::target_of;
@@ -18,10 +19,12 @@ impl<'a> Planner<'a> {
     /// Computes all window functions of the targets.
     pub fn windows(&mut self, query: &mut Query, mut stage: Stage) -> Result<Stage> {
         let mut calls: Vec<Expr> = Vec::new();
+        let mut known: HashMap<String, usize> = HashMap::new();
         for target in &query.targets {
             target.expr.visit(0, &mut |e, level| {
-                if level == 0 && matches!(e, Expr::Window(_)) && !calls.iter().any(|c| same(c, e)) {
-                    calls.push(e.clone());
+                if level == 0 && matches!(e, Expr::Window(_)) {
+                    let at = *known.entry(signature(e)).or_insert(calls.len());
+                    calls.extend((at == calls.len()).then(|| e.clone()));
                 }
                 true
             });
@@ -53,9 +56,9 @@ impl<'a> Planner<'a> {
             target.expr.visit_mut(0, &mut |e, level| {
                 if level == 0
                     && matches!(e, Expr::Window(_))
-                    && let Some(at) = calls.iter().position(|c| same(c, e))
+                    && let Some(at) = known.get(&signature(e))
                 {
-                    *e = computed(WINDOW, place[at], e);
+                    *e = computed(WINDOW, place[*at], e);
                     return false;
                 }
                 true

@@ -1,5 +1,6 @@
 //! Messages of the server, written straight into the output buffer.
 
+use melba_encoding::{Encoding, UTF8};
 use melba_types::{DbError, Oid, Severity};
 
 use crate::startup::ProtocolVersion;
@@ -55,7 +56,7 @@ pub struct Field<'a> {
 
 /// Backend messages on their way to a client. Each method appends one whole message, except for the pairs named `begin_...`
 /// and `end`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Output {
     bytes: Vec<u8>,
     /// Where the length of the open message stands.
@@ -64,11 +65,25 @@ pub struct Output {
     complete: usize,
     /// Bytes of the open message that are sent from elsewhere.
     elsewhere: usize,
+    /// What the client reads.
+    encoding: Encoding,
+}
+
+impl Default for Output {
+    fn default() -> Output {
+        Output { bytes: Vec::new(), open: 0, complete: 0, elsewhere: 0, encoding: UTF8 }
+    }
 }
 
 impl Output {
     pub fn new() -> Output {
         Output::default()
+    }
+
+    /// From now on strings of messages are sent in this encoding, with question marks for what it lacks.
+    #[inline]
+    pub fn set_encoding(&mut self, encoding: Encoding) {
+        self.encoding = encoding;
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -133,7 +148,7 @@ impl Output {
 
     /// A zero-terminated string; zero bytes inside would shift every later field, so they end it.
     fn string(&mut self, s: &str) {
-        let s = s.as_bytes();
+        let s = &*if self.encoding.is_plain() { s.as_bytes().into() } else { self.encoding.encode_lossy(s) };
         let end = s.iter().position(|&b| b == 0).unwrap_or(s.len());
         self.bytes.extend_from_slice(&s[..end]);
         self.bytes.push(0);

@@ -1,6 +1,7 @@
 //! Reading the fields of a message body.
 
-use melba_types::{DbError, Result, SqlState, err};
+pub use melba_encoding::utf8;
+use melba_types::{DbError, Result, SqlState};
 
 /// A cursor over a message body.
 #[derive(Clone, Copy)]
@@ -83,26 +84,4 @@ impl<'a> Body<'a> {
     pub fn end(self) -> Result<()> {
         if self.0.is_empty() { Ok(()) } else { Err(violation("invalid message format")) }
     }
-}
-
-/// The text of client bytes, or 22021 naming the offending bytes as PostgreSQL does. A zero byte is no character of a text.
-pub fn utf8(bytes: &[u8]) -> Result<&str> {
-    let decoded = std::str::from_utf8(bytes).map_err(|e| e.valid_up_to());
-    let valid = decoded.map_or_else(|end| &bytes[..end], str::as_bytes);
-    match (decoded, valid.iter().position(|b| *b == 0)) {
-        (Ok(text), None) => Ok(text),
-        (Err(end), None) | (_, Some(end)) => Err(invalid(&bytes[end..])),
-    }
-}
-
-/// The error for the byte sequence that begins here.
-fn invalid(bad: &[u8]) -> DbError {
-    let width = match bad[0] {
-        0xc0..=0xdf => 2,
-        0xe0..=0xef => 3,
-        0xf0..=0xf7 => 4,
-        _ => 1,
-    };
-    let shown: Vec<String> = bad.iter().take(width).map(|b| format!("0x{b:02x}")).collect();
-    err!(CHARACTER_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": {}", shown.join(" "))
 }

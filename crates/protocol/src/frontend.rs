@@ -55,7 +55,7 @@ impl<'a> Oids<'a> {
 pub struct Formats<'a>(&'a [u8]);
 
 impl<'a> Formats<'a> {
-    fn decode(body: &mut Body<'a>) -> Result<Formats<'a>> {
+    pub(crate) fn decode(body: &mut Body<'a>) -> Result<Formats<'a>> {
         let count = body.count()?;
         Ok(Formats(body.take(count * 2)?))
     }

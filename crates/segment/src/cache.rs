@@ -18,8 +18,8 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use crate::block::Block;
-use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use crate::sync::{ArcSwapOption, Guard, Mutex, sized};
+use melba_threads::atomic::{AtomicBool, AtomicUsize, Ordering};
+use melba_threads::{ArcSwapOption, Guard, Mutex, sized};
 
 const SHARDS: usize = sized(16, 2);
 /// Charged for each entry beside its block.

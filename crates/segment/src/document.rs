@@ -1,8 +1,10 @@
 //! Holds docs/design/segment.md to the code: its constants and its two annotated files.
 
-use melba_types::{Batch, Column, ColumnData, Csn, Kind, RowId};
+use melba_types::{Batch, Column, ColumnData, Csn, Datum, Kind, Numeric, RowId};
 use melba_vfs::OsDirectory;
 
+use crate::statistics::{Bounds, Statistics};
+use crate::table::directory::{Blocks, Chunk, Form, encode_chunk};
 use crate::{Codec, KeyOptions, KeySegmentWriter, TableOptions, TableSegmentWriter};
 
 const DOCUMENT: &str = include_str!("../../../docs/design/segment.md");
@@ -30,6 +32,17 @@ fn the_table_segment_is_as_documented() {
     writer.finish().unwrap();
     let written = std::fs::read(folder.path().join("t")).unwrap();
     assert_eq!(hex(&documented("A table segment, byte by byte")), hex(&written));
+}
+
+#[test]
+fn a_chunk_of_numerics_is_as_documented() {
+    let blocks = Blocks { shift: 16, first: 0, offset: 16, ends: vec![25] };
+    let (min, max) = (Numeric::from_parts(75, 2), Numeric::from_parts(150, 2));
+    let bounds = Bounds::of_datums(Kind::Numeric, &Datum::Numeric(min), &Datum::Numeric(max));
+    let statistics = Statistics { nulls: 0, distinct: 3, bounds };
+    let mut encoded = Vec::new();
+    encode_chunk(&Chunk { statistics, form: Form::Blocks(blocks), scale: Some(2) }, &mut encoded);
+    assert_eq!(hex(&documented("A chunk of numerics")), hex(&encoded));
 }
 
 #[test]

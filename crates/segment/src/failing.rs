@@ -7,7 +7,7 @@ use melba_types::{Batch, Column, ColumnData, Csn, Kind, RowId};
 use melba_vfs::{Directory, Faults, FaultyDirectory, MemoryDirectory, Operation};
 
 use crate::{
-    BlockCache, EncoderPool, Hooks, KeyOptions, KeySegmentReader, KeySegmentWriter, Result, SegmentError, TableOptions,
+    BlockCache, EncoderPool, KeyOptions, KeySegmentReader, KeySegmentWriter, Result, SegmentError, TableOptions,
     TableSegmentReader, TableSegmentWriter,
 };
 
@@ -16,7 +16,7 @@ fn write_table(directory: &dyn Directory) -> Result<()> {
 }
 
 fn write_table_pooled(directory: &dyn Directory) -> Result<()> {
-    let pool = EncoderPool::new(TableOptions::default(), Hooks { before_wait: || false, before_thread: || {} });
+    let pool = EncoderPool::new(TableOptions::default(), std::sync::Arc::new(melba_threads::OwnThreads));
     write_rows(TableSegmentWriter::create_pooled(directory, "s", &[Kind::Int8], &pool)?)
 }
 

@@ -1,6 +1,5 @@
 //! A connection and its session, as they are served in turns, and the machine on which that is done.
 
-use std::cell::RefCell;
 use std::io::Result;
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -9,13 +8,15 @@ use std::time::{Duration, Instant};
 use melba_sql::session::backends::Backends;
 use melba_sql::session::client::Client as _;
 use melba_sql::session::context::SessionState;
-use melba_sql::session::{STACK_BYTES, Session, set_thread_hooks};
+use melba_sql::session::{STACK_BYTES, Session};
+use melba_threads::Scheduler;
 
 use crate::connection::Connection;
 use crate::poller::Poller;
 use crate::processors::Processors;
+use crate::scheduler::set_of_thread;
 use crate::sender::{Answer, Sender};
-use crate::turns::world::{Hooks, News, Poll, SendTogether, Served, Turn, Watch, World};
+use crate::turns::world::{News, Poll, SendTogether, Served, Turn, Watch, World};
 
 /// A connection and its session.
 pub(crate) struct ClientSession {
@@ -29,10 +30,6 @@ pub(crate) struct ClientSession {
 pub(crate) struct Machine {
     processors: Processors,
     started: Instant,
-}
-
-thread_local! {
-    static HOOKS: RefCell<Option<Arc<dyn Hooks>>> = const { RefCell::new(None) };
 }
 
 impl ClientSession {
@@ -174,9 +171,8 @@ impl World for Machine {
         Ok(())
     }
 
-    fn set_hooks(&self, hooks: Option<Arc<dyn Hooks>>) {
-        HOOKS.set(hooks);
-        set_thread_hooks(before_wait, before_thread);
+    fn set_scheduler(&self, scheduler: Option<Arc<dyn Scheduler>>) {
+        set_of_thread(scheduler);
     }
 
     fn thread_number(&self) -> i32 {
@@ -202,19 +198,5 @@ impl World for Machine {
 
     fn sleep(&self, time: Duration) {
         std::thread::sleep(time);
-    }
-}
-
-fn hooks() -> Option<Arc<dyn Hooks>> {
-    HOOKS.with_borrow(Clone::clone)
-}
-
-fn before_wait() -> bool {
-    hooks().is_some_and(|hooks| hooks.before_wait())
-}
-
-fn before_thread() {
-    if let Some(hooks) = hooks() {
-        hooks.before_thread();
     }
 }

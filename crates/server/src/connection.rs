@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 use melba_protocol::frame::{Frame, Next};
 use melba_protocol::{Frontend, Output, next_frame};
 use melba_sql::session::client::Client;
-use melba_sql::session::{Flow, Session, about_to_wait};
+use melba_sql::session::{Flow, Session};
 use melba_types::{DbError, Result, Severity, SqlState, err};
 
+use crate::scheduler::before_wait;
 use crate::sending::{Patience, send, send_some};
 use crate::stream::Stream;
 use crate::tls::{Channel, SEALED_BYTES_MAX, TlsConfiguration};
@@ -93,7 +94,7 @@ impl Input {
     fn fill(&mut self, wire: &mut Wire, need: usize) -> std::io::Result<usize> {
         let received = match self.receive(wire, need) {
             Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                about_to_wait();
+                before_wait();
                 self.receive_by(wire, need, 0)
             }
             received => received,
@@ -415,7 +416,8 @@ impl Connection {
             }
         }
         let mut message = std::mem::take(&mut self.message);
-        let flow = match Frontend::decode(tag, &message[self.body..]) {
+        let mut recoded = Vec::new();
+        let flow = match Frontend::decode_from(session.client_encoding(), tag, &message[self.body..], &mut recoded) {
             Ok(frontend) => session.handle(frontend, self),
             Err(error) => session.reject(tag, error, self),
         };
@@ -493,7 +495,7 @@ impl Client for Connection {
             // The end of the stream is found again by who needs what follows.
             Ok(true) | Err(ReadEnd) => return Ok(false),
         }
-        about_to_wait();
+        before_wait();
         let mut wanted = libc::pollfd { fd: self.wire.stream.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one descriptor, which lives through the call.
         Ok(unsafe { libc::poll(&mut wanted, 1, PAUSE_MILLISECONDS) } == 0)

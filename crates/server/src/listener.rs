@@ -161,7 +161,7 @@ impl Shared {
             return;
         }
         shared.threads.fetch_add(1, Ordering::SeqCst);
-        let in_thread = shared.clone();
+        let (in_thread, client) = (shared.clone(), stream.clone());
         let thread = std::thread::Builder::new().name(format!("session {pid}")).stack_size(STACK_BYTES);
         let spawned = thread.spawn(move || {
             limits::start_session_thread();
@@ -173,9 +173,11 @@ impl Shared {
             }
             in_thread.threads.fetch_sub(1, Ordering::SeqCst);
         });
-        if spawned.is_err() {
+        if let Err(e) = spawned {
             shared.newcomers.remove(pid);
             shared.threads.fetch_sub(1, Ordering::SeqCst);
+            // A few bytes to a fresh socket: nobody waits.
+            Connection::new(client).fail(err!(OUT_OF_MEMORY, "could not start a thread for the connection: {e}"));
         }
     }
 

@@ -8,9 +8,9 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use melba_sql::session::about_to_wait;
 use melba_sql::session::interrupt::Interrupt;
 
+use crate::scheduler::before_wait;
 use crate::stream::Stream;
 
 /// How long a client is waited for that does not read.
@@ -89,7 +89,7 @@ fn send_all(stream: &Stream, mut bytes: &[u8], patience: &Patience) -> Result<()
             return Err(Error::new(ErrorKind::TimedOut, "the client does not read"));
         }
         if !std::mem::replace(&mut waits, true) {
-            about_to_wait();
+            before_wait();
         }
         wait_to_send(stream.as_raw_fd());
     }

@@ -1,10 +1,11 @@
 //! Settings whose text has a form of its own: DateStyle, TimeZone, client_encoding and so on, brought into the form that SHOW prints.
 
 use jiff::tz::TimeZone;
+use melba_encoding::Encoding;
 use melba_functions::{DateOrder, DateStyle};
 use melba_types::datetime::IntervalStyle;
 use melba_types::timezone::Zone;
-use melba_types::{Result, bail, err, interval};
+use melba_types::{Result, err, interval};
 
 use crate::table::Definition;
 use crate::value::{Value, invalid};
@@ -168,92 +169,17 @@ pub fn zone_of_seconds(east: i64) -> String {
     format!("<{}>{}", part(sign), part(inverse))
 }
 
-/// Text is UTF-8 throughout; SQL_ASCII clients get the same bytes.
 fn client_encoding(definition: &Definition, text: &str) -> Result<String> {
-    let plain: String = text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    Ok(match plain.as_str() {
-        "utf8" | "unicode" => "UTF8",
-        "sqlascii" => "SQL_ASCII",
-        _ if OTHER_ENCODINGS.contains(&plain.as_str()) => {
-            bail!(FEATURE_NOT_SUPPORTED, "conversion between {} and UTF8 is not supported", text.to_ascii_uppercase())
+    match Encoding::by_name(text) {
+        Some(encoding) if encoding.is_convertible() => Ok(encoding.name().to_owned()),
+        Some(encoding) => {
+            let name = encoding.name();
+            let error = err!(FEATURE_NOT_SUPPORTED, "{}", invalid(definition, text).message());
+            Err(error.detail(format!("Conversion between {name} and UTF8 is not supported.")))
         }
-        _ => return Err(invalid(definition, text)),
+        None => Err(invalid(definition, text)),
     }
-    .to_owned())
 }
-
-/// An encoding of PostgreSQL's has this name.
-pub fn is_encoding(name: &str) -> bool {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    OTHER_ENCODINGS.contains(&plain.as_str())
-}
-
-const OTHER_ENCODINGS: &[&str] = &[
-    "abc",
-    "alt",
-    "big5",
-    "euccn",
-    "eucjis2004",
-    "eucjp",
-    "euckr",
-    "euctw",
-    "gb18030",
-    "gbk",
-    "iso88591",
-    "iso885910",
-    "iso885913",
-    "iso885914",
-    "iso885915",
-    "iso885916",
-    "iso88592",
-    "iso88593",
-    "iso88594",
-    "iso88595",
-    "iso88596",
-    "iso88597",
-    "iso88598",
-    "iso88599",
-    "johab",
-    "koi8",
-    "koi8r",
-    "koi8u",
-    "latin1",
-    "latin10",
-    "latin2",
-    "latin3",
-    "latin4",
-    "latin5",
-    "latin6",
-    "latin7",
-    "latin8",
-    "latin9",
-    "mskanji",
-    "muleinternal",
-    "shiftjis",
-    "shiftjis2004",
-    "sjis",
-    "tcvn",
-    "tcvn5712",
-    "uhc",
-    "vscii",
-    "win",
-    "win1250",
-    "win1251",
-    "win1252",
-    "win1253",
-    "win1254",
-    "win1255",
-    "win1256",
-    "win1257",
-    "win1258",
-    "win866",
-    "win874",
-    "win932",
-    "win936",
-    "win949",
-    "win950",
-    "windows1252",
-];
 
 /// What logs and pg_stat_activity may show: other bytes become `\xNN`.
 fn printable_ascii(text: &str) -> String {

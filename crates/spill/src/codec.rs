@@ -3,7 +3,7 @@
 //! ```text
 //! batch    u32 rows, u16 columns, columns
 //! column   u8 tag, u8 has validity, [u64 x rows/64 validity words], values
-//! values   fixed widths little-endian; strings: u32 ends, bytes; datums: value x rows
+//! values   fixed widths little-endian; mantissas: u16 scale, words; strings: u32 ends, bytes; datums: value x rows
 //! value    u8 kind (255: null, 254: in stored form), [u32 length unless the kind has a width], content
 //! content  as `types::codec`, but for arrays and records, which hold values: records keep the names of their fields
 //! ```
@@ -11,7 +11,9 @@
 use std::sync::Arc;
 
 use melba_types::bytes::ByteReader;
-use melba_types::{Array, ArrayDim, Batch, Bitmap, ByteStrings, Column, ColumnData, Datum, DbError, Kind, Oid, Record, Result};
+use melba_types::{
+    Array, ArrayDim, Batch, Bitmap, ByteStrings, Column, ColumnData, Datum, DbError, Kind, Mantissas, Oid, Record, Result,
+};
 use melba_types::{codec, err};
 
 const NULL: u8 = 255;
@@ -51,6 +53,11 @@ fn encode_column(column: &Column, out: &mut Vec<u8>) {
         ColumnData::Bytes(v) => {
             header(8, column, out);
             strings(v, out);
+        }
+        ColumnData::Numeric(v) => {
+            header(11, column, out);
+            out.extend_from_slice(&v.scale.to_le_bytes());
+            v.values.iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
         }
         ColumnData::Datum(v) => {
             header(9, column, out);
@@ -169,6 +176,10 @@ impl Reader<'_> {
             7 => ColumnData::Text(self.strings(rows)?),
             8 => ColumnData::Bytes(self.strings(rows)?),
             9 => ColumnData::Datum((0..rows).map(|_| self.value()).collect::<Option<_>>()?),
+            11 => {
+                let scale = u16::from_le_bytes(self.0.array()?);
+                ColumnData::Numeric(Mantissas::new(self.fixed(rows, i64::from_le_bytes)?, scale)?)
+            }
             10 => ColumnData::Stored((0..rows).map(|_| self.value()).collect::<Option<_>>()?),
             _ => return None,
         };

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use melba_engine::{Held, TempFile};
+use melba_types::merge_heap::MergeHeap;
 use melba_types::{Batch, ByteStrings, Column, ColumnData, DbError, Result};
 
 use super::quicksort::quicksort;
@@ -254,8 +255,8 @@ impl Sorted {
 /// Several runs read as one. The last column of their batches is the key.
 struct Merge {
     cursors: Vec<Cursor>,
-    /// Cursors with rows left, the least first: a binary heap.
-    heap: Vec<u32>,
+    /// Cursors with rows left; heads are the first eight bytes of their keys.
+    heap: MergeHeap,
     /// The batches that cursors and the answer in the making point into.
     batches: Vec<Batch>,
 }
@@ -264,62 +265,36 @@ struct Cursor {
     reader: RunReader,
     batch: usize,
     row: usize,
-    prefix: u64,
+}
+
+/// The key that a cursor is at.
+fn key<'a>(cursors: &[Cursor], batches: &'a [Batch], cursor: u32) -> &'a [u8] {
+    let Cursor { batch, row, .. } = &cursors[cursor as usize];
+    match batches[*batch].columns.last().map(|c| &c.data) {
+        Some(ColumnData::Bytes(keys)) => keys.get(*row),
+        _ => &[],
+    }
 }
 
 impl Merge {
     fn new(runs: &[Run]) -> Result<Merge> {
-        let mut merge = Merge { cursors: Vec::new(), heap: Vec::new(), batches: Vec::new() };
+        let (mut cursors, mut batches) = (Vec::new(), Vec::new());
         for run in runs {
             let mut reader = run.reader();
             if let Some(batch) = reader.next_batch()? {
-                merge.cursors.push(Cursor { reader, batch: merge.batches.len(), row: 0, prefix: 0 });
-                merge.batches.push(batch);
-                let at = merge.cursors.len() - 1;
-                merge.cursors[at].prefix = prefix(merge.key(at as u32));
-                merge.heap.push(at as u32);
+                cursors.push(Cursor { reader, batch: batches.len(), row: 0 });
+                batches.push(batch);
             }
         }
-        for at in (0..merge.heap.len() / 2).rev() {
-            merge.sift_down(at);
-        }
-        Ok(merge)
-    }
-
-    fn key(&self, cursor: u32) -> &[u8] {
-        let Cursor { batch, row, .. } = &self.cursors[cursor as usize];
-        match self.batches[*batch].columns.last().map(|c| &c.data) {
-            Some(ColumnData::Bytes(keys)) => keys.get(*row),
-            _ => &[],
-        }
-    }
-
-    /// Of equal keys, the earlier run's comes first.
-    fn less(&self, a: u32, b: u32) -> bool {
-        let prefixes = self.cursors[a as usize].prefix.cmp(&self.cursors[b as usize].prefix);
-        prefixes.then_with(|| self.key(a).cmp(self.key(b))).then(a.cmp(&b)).is_lt()
-    }
-
-    fn sift_down(&mut self, mut at: usize) {
-        loop {
-            let mut least = at;
-            for child in [2 * at + 1, 2 * at + 2] {
-                if child < self.heap.len() && self.less(self.heap[child], self.heap[least]) {
-                    least = child;
-                }
-            }
-            if least == at {
-                return;
-            }
-            self.heap.swap(at, least);
-            at = least;
-        }
+        let key = |cursor| key(&cursors, &batches, cursor);
+        let heap = MergeHeap::new((0..cursors.len() as u32).map(|i| (i, prefix(key(i)))), key);
+        Ok(Merge { cursors, heap, batches })
     }
 
     fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
         let mut picks: Vec<(u32, u32)> = Vec::new();
         while picks.len() < limit
-            && let Some(&top) = self.heap.first()
+            && let Some(top) = self.heap.least()
         {
             let cursor = &mut self.cursors[top as usize];
             picks.push((cursor.batch as u32, cursor.row as u32));
@@ -334,12 +309,11 @@ impl Merge {
                     None => ended = true,
                 }
             }
-            if ended {
-                self.heap.swap_remove(0);
-            } else {
-                self.cursors[top as usize].prefix = prefix(self.key(top));
+            let key = |cursor| key(&self.cursors, &self.batches, cursor);
+            match ended {
+                true => self.heap.remove(key),
+                false => self.heap.advance(prefix(key(top)), key),
             }
-            self.sift_down(0);
         }
         if picks.is_empty() {
             return Ok(None);
@@ -355,8 +329,8 @@ impl Merge {
         if self.batches.len() <= self.cursors.len() {
             return;
         }
-        let mut kept = Vec::with_capacity(self.heap.len());
-        for &cursor in &self.heap {
+        let mut kept = Vec::with_capacity(self.cursors.len());
+        for cursor in self.heap.inputs() {
             let cursor = &mut self.cursors[cursor as usize];
             kept.push(std::mem::take(&mut self.batches[cursor.batch]));
             cursor.batch = kept.len() - 1;

@@ -34,7 +34,7 @@ pub fn encode_all<E>(
     encoding: Encoding,
     raw: &[u8],
     threads: usize,
-    before_thread: fn(),
+    before_thread: impl FnOnce(),
     mut put: impl FnMut(&[&[u8]]) -> Result<(), E>,
 ) -> Result<(), E> {
     let pieces = Pieces { encoding, raw, next: AtomicUsize::new(0) };

@@ -43,6 +43,8 @@ struct CatalogChanges {
     working: Option<(u64, Arc<Catalog>)>,
     /// How many of the changes have been looked at for new names.
     claimed: usize,
+    /// How many there were at each open savepoint.
+    savepoints: Vec<usize>,
 }
 
 /// An exported snapshot's name, of PostgreSQL's form: the commit it ends with tells it from all others.
@@ -54,6 +56,8 @@ fn snapshot_name(csn: Csn) -> String {
 pub struct TxSavepoint {
     engine: Savepoint,
     changes: usize,
+    /// Savepoints that were open before it.
+    depth: usize,
     deferred: DeferredPosition,
     large_objects: u64,
 }
@@ -179,17 +183,37 @@ impl Tx {
         self.large_objects.used().map_or(Ok(()), |mut objects| objects.flush(&self.engine))
     }
 
+    /// Whether the innermost savepoint's part of the transaction has made the relation, or given it new storage.
+    pub fn has_new_storage(&self, relation: Oid) -> bool {
+        let Some(ddl) = self.ddl.used() else { return false };
+        let since = ddl.savepoints.last().copied().unwrap_or(0);
+        let storage = |(database, change): &(Oid, ObjectChange)| match change {
+            ObjectChange::Put(Object::Relation(r)) if *database == self.database && r.oid == relation => Some(r.storage.clone()),
+            _ => None,
+        };
+        let Some(now) = ddl.changes[since..].iter().rev().find_map(storage) else { return false };
+        let before = ddl.changes[..since].iter().rev().find_map(storage);
+        let before = before.or_else(|| Some(self.cluster().catalog(self.database).relation(relation)?.storage.clone()));
+        before != Some(now)
+    }
+
     pub fn savepoint(&self) -> Result<TxSavepoint> {
         self.flush_large_objects()?;
+        let mut ddl = self.ddl.lock();
+        let (changes, depth) = (ddl.changes.len(), ddl.savepoints.len());
+        ddl.savepoints.push(changes);
+        drop(ddl);
         Ok(TxSavepoint {
             engine: self.engine.savepoint(),
-            changes: self.ddl.used().map_or(0, |ddl| ddl.changes.len()),
+            changes,
+            depth,
             deferred: self.deferred.position(),
             large_objects: self.large_objects.lock().savepoint(),
         })
     }
 
     pub fn rollback_to(&self, savepoint: &TxSavepoint) -> Result<()> {
+        self.ddl.lock().savepoints.truncate(savepoint.depth + 1);
         if let Some(mut ddl) = self.ddl.used().filter(|ddl| ddl.changes.len() > savepoint.changes) {
             ddl.changes.truncate(savepoint.changes);
             ddl.claimed = ddl.claimed.min(savepoint.changes);
@@ -202,6 +226,7 @@ impl Tx {
     }
 
     pub fn release(&self, savepoint: TxSavepoint) -> Result<()> {
+        self.ddl.lock().savepoints.truncate(savepoint.depth);
         self.engine.release(savepoint.engine);
         Ok(())
     }
@@ -219,7 +244,7 @@ impl Tx {
     /// Waits for the commit.
     pub fn commit(&self, durability: Durability) -> Result<Csn> {
         let csn = self.start_commit(durability)?.wait()?;
-        self.engine.session().pay();
+        self.engine.session().throttle();
         Ok(csn)
     }
 

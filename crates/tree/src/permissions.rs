@@ -121,9 +121,7 @@ impl Collector<'_> {
     /// The role that stands for the user inside a view.
     fn role_in(&self, view: Oid) -> Option<Oid> {
         let view = self.catalog.relation(view)?;
-        let invoker =
-            view.options.iter().any(|o| matches!(&**o, "security_invoker=true" | "security_invoker=on" | "security_invoker=1"));
-        (!invoker).then_some(view.owner)
+        (!view.has_option("security_invoker")).then_some(view.owner)
     }
 }
 

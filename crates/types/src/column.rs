@@ -6,203 +6,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::bitmap::Bitmap;
+use crate::byte_strings::ByteStrings;
 use crate::datum::Datum;
+use crate::mantissas::Mantissas;
 use crate::oids::Kind;
-
-/// Room made at once for strings not seen yet: the first one may be longer than all others.
-const RESERVED_BYTES_MAX: usize = 256 << 10;
-
-/// One bit a row; for validity, 1 means "not null".
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Bitmap {
-    words: Vec<u64>,
-    len: usize,
-}
-
-impl Bitmap {
-    pub fn filled(len: usize, value: bool) -> Bitmap {
-        let word = if value { u64::MAX } else { 0 };
-        Bitmap { words: vec![word; len.div_ceil(64)], len }
-    }
-
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    #[inline]
-    pub fn get(&self, i: usize) -> bool {
-        debug_assert!(i < self.len);
-        self.words[i >> 6] >> (i & 63) & 1 != 0
-    }
-
-    #[inline]
-    pub fn set(&mut self, i: usize, value: bool) {
-        debug_assert!(i < self.len);
-        let bit = 1u64 << (i & 63);
-        if value {
-            self.words[i >> 6] |= bit;
-        } else {
-            self.words[i >> 6] &= !bit;
-        }
-    }
-
-    pub fn push(&mut self, value: bool) {
-        if self.len & 63 == 0 {
-            self.words.push(0);
-        }
-        self.len += 1;
-        // The word may hold stale ones from `filled`, so both values are written.
-        self.set(self.len - 1, value);
-    }
-
-    /// Appends `n` equal bits.
-    pub fn extend_filled(&mut self, n: usize, value: bool) {
-        let word = if value { u64::MAX } else { 0 };
-        self.extend_words(std::iter::repeat_n(word, n.div_ceil(64)), 0, n);
-    }
-
-    /// Appends `n` bits: those of `words`, lowest first, from bit `skip` (under 64) of the first one.
-    pub fn extend_words(&mut self, words: impl Iterator<Item = u64>, skip: usize, n: usize) {
-        let mut left = n;
-        let mut skip = skip;
-        for word in words {
-            let bits = (64 - skip).min(left);
-            if bits == 0 {
-                break;
-            }
-            let word = (word >> skip) & if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
-            let shift = self.len & 63;
-            if shift == 0 {
-                self.words.push(word);
-            } else {
-                let last = self.len >> 6;
-                self.words[last] = self.words[last] & ((1 << shift) - 1) | word << shift;
-                if shift + bits > 64 {
-                    self.words.push(word >> (64 - shift));
-                }
-            }
-            self.len += bits;
-            left -= bits;
-            skip = 0;
-        }
-        assert_eq!(left, 0, "too few words for {n} bits");
-    }
-
-    /// The bits, 64 a word, lowest first; those beyond `len` are arbitrary.
-    /// Forgets the bits from `len` on.
-    pub fn truncate(&mut self, len: usize) {
-        if len >= self.len {
-            return;
-        }
-        self.words.truncate(len.div_ceil(64));
-        if let Some(last) = self.words.last_mut()
-            && !len.is_multiple_of(64)
-        {
-            *last &= u64::MAX >> (64 - len % 64);
-        }
-        self.len = len;
-    }
-
-    pub fn words(&self) -> &[u64] {
-        &self.words
-    }
-
-    pub fn count_ones(&self) -> usize {
-        let full = self.len / 64;
-        let mut n: usize = self.words[..full].iter().map(|w| w.count_ones() as usize).sum();
-        if !self.len.is_multiple_of(64) {
-            n += (self.words[full] & ((1u64 << (self.len % 64)) - 1)).count_ones() as usize;
-        }
-        n
-    }
-}
-
-/// Varying-width values end to end; value `i` is `bytes[ends[i-1]..ends[i]]`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ByteStrings {
-    pub ends: Vec<u32>,
-    pub bytes: Vec<u8>,
-}
-
-impl ByteStrings {
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    #[inline]
-    pub fn get(&self, i: usize) -> &[u8] {
-        let start = if i == 0 { 0 } else { self.ends[i - 1] as usize };
-        &self.bytes[start..self.ends[i] as usize]
-    }
-
-    /// Appends all of another.
-    pub fn append(&mut self, other: &ByteStrings) {
-        let base = self.bytes.len() as u32;
-        self.bytes.extend_from_slice(&other.bytes);
-        self.ends.extend(other.ends.iter().map(|end| end + base));
-    }
-
-    #[inline]
-    pub fn push(&mut self, value: &[u8]) {
-        self.bytes.extend_from_slice(value);
-        self.ends.push(self.bytes.len() as u32);
-    }
-
-    /// How many bytes each string of a range has.
-    pub fn lengths(&self, range: Range<usize>) -> impl Iterator<Item = usize> {
-        let start = if range.start == 0 { 0 } else { self.ends[range.start - 1] };
-        self.ends[range].iter().scan(start, |start, &end| Some((end - std::mem::replace(start, end)) as usize))
-    }
-
-    /// Appends parts of `source` as values; how many. Short ones are copied without a call, sixteen bytes whatever their length.
-    pub fn push_parts(&mut self, source: &[u8], parts: impl Iterator<Item = Range<usize>>) -> usize {
-        const WIDE: usize = 16;
-        const GROWTH_BYTES: usize = 4096;
-        let (mut at, before) = (self.bytes.len(), self.ends.len());
-        for Range { start, end } in parts {
-            let length = end - start;
-            if self.bytes.len() < at + length + WIDE {
-                self.bytes.resize(at + length + WIDE + GROWTH_BYTES, 0);
-            }
-            match source.get(start..start + WIDE) {
-                Some(wide) if length <= WIDE => self.bytes[at..at + WIDE].copy_from_slice(wide),
-                _ => self.bytes[at..at + length].copy_from_slice(&source[start..end]),
-            }
-            at += length;
-            self.ends.push(at as u32);
-        }
-        self.bytes.truncate(at);
-        self.ends.len() - before
-    }
-
-    /// Makes room for so many more strings of about the length of the first one.
-    pub fn reserve_like_first(&mut self, rows: usize) {
-        let first = self.ends.first().map_or(0, |end| *end as usize);
-        self.bytes.reserve((first + first / 8).saturating_mul(rows).min(RESERVED_BYTES_MAX));
-    }
-
-    /// Appends rows `from..to` of others.
-    pub fn extend(&mut self, others: &ByteStrings, from: usize, to: usize) {
-        let start = if from == 0 { 0 } else { others.ends[from - 1] };
-        let end = if to == 0 { 0 } else { others.ends[to - 1] };
-        let base = self.bytes.len() as u32;
-        self.bytes.extend_from_slice(&others.bytes[start as usize..end as usize]);
-        self.ends.extend(others.ends[from..to].iter().map(|e| e - start + base));
-    }
-
-    pub fn truncate(&mut self, len: usize) {
-        self.ends.truncate(len);
-        self.bytes.truncate(self.ends.last().map_or(0, |end| *end as usize));
-    }
-}
 
 /// The values of a column. Null rows hold a default value.
 #[derive(Clone, Debug)]
@@ -217,6 +25,8 @@ pub enum ColumnData {
     /// Valid UTF-8.
     Text(ByteStrings),
     Bytes(ByteStrings),
+    /// Numerics of one scale whose mantissas fit a word. Those of other numerics are in `Datum`.
+    Numeric(Mantissas),
     /// Every other kind.
     Datum(Vec<Datum>),
     /// Values of any varying-width kind, some of them in stored form.
@@ -270,6 +80,7 @@ impl Column {
             ColumnData::Float8(v) => v.len(),
             ColumnData::Oid(v) => v.len(),
             ColumnData::Text(v) | ColumnData::Bytes(v) => v.len(),
+            ColumnData::Numeric(v) => v.values.len(),
             ColumnData::Datum(v) | ColumnData::Stored(v) => v.len(),
         }
     }
@@ -299,6 +110,7 @@ impl Column {
             ColumnData::Oid(v) => Datum::Oid(v[i]),
             ColumnData::Text(v) => Datum::Text(text(v.get(i))),
             ColumnData::Bytes(v) => Datum::Bytes(v.get(i).into()),
+            ColumnData::Numeric(v) => Datum::Numeric(v.get(i)),
             ColumnData::Datum(v) | ColumnData::Stored(v) => v[i].clone(),
         }
     }
@@ -314,6 +126,12 @@ impl Column {
             let values = (0..self.len()).map(|i| self.get(i)).collect();
             self.data = ColumnData::Stored(values);
         }
+    }
+
+    /// Makes room for numerics of any scale and size.
+    fn hold_any_numeric(&mut self) {
+        let values = (0..self.len()).map(|i| self.get(i)).collect();
+        self.data = ColumnData::Datum(values);
     }
 
     fn push_validity(&mut self, valid: bool) {
@@ -339,6 +157,7 @@ impl Column {
             ColumnData::Float8(v) => v.push(0.0),
             ColumnData::Oid(v) => v.push(0),
             ColumnData::Text(v) | ColumnData::Bytes(v) => v.push(&[]),
+            ColumnData::Numeric(v) => v.values.push(0),
             ColumnData::Datum(v) | ColumnData::Stored(v) => {
                 v.push(Datum::Null);
                 if self.validity.is_none() {
@@ -366,6 +185,12 @@ impl Column {
             (ColumnData::Oid(v), Datum::Oid(x)) => v.push(x),
             (ColumnData::Text(v), Datum::Text(x)) => v.push(x.as_bytes()),
             (ColumnData::Bytes(v), Datum::Bytes(x)) => v.push(&x),
+            (ColumnData::Numeric(v), Datum::Numeric(x)) => {
+                if !v.push(&x) {
+                    self.hold_any_numeric();
+                    return self.push(Datum::Numeric(x));
+                }
+            }
             (ColumnData::Stored(v), x) => v.push(x),
             (_, x @ Datum::Stored(_)) => {
                 self.hold_stored();
@@ -390,6 +215,7 @@ impl Column {
             ColumnData::Float8(v) => v.truncate(rows),
             ColumnData::Oid(v) => v.truncate(rows),
             ColumnData::Text(v) | ColumnData::Bytes(v) => v.truncate(rows),
+            ColumnData::Numeric(v) => v.values.truncate(rows),
             ColumnData::Datum(v) | ColumnData::Stored(v) => v.truncate(rows),
         }
         if let Some(validity) = &mut self.validity {
@@ -441,11 +267,12 @@ impl Column {
             ColumnData::Float8(v) => v.capacity() * 8,
             ColumnData::Oid(v) => v.capacity() * 4,
             ColumnData::Text(v) | ColumnData::Bytes(v) => v.ends.capacity() * 4 + v.bytes.capacity(),
+            ColumnData::Numeric(v) => v.values.capacity() * 8,
             ColumnData::Datum(v) | ColumnData::Stored(v) => {
                 v.capacity() * size_of::<Datum>() + v.iter().map(Datum::heap_bytes).sum::<usize>()
             }
         };
-        size_of::<Column>() + values + self.validity.as_ref().map_or(0, |v| v.words.capacity() * 8)
+        size_of::<Column>() + values + self.validity.as_ref().map_or(0, |v| v.memory_bytes())
     }
 
     /// Rows of several columns of one kind: `picks` are (which column, which row of it).
@@ -487,6 +314,10 @@ impl Column {
             ColumnData::Oid(_) => pick!(Oid),
             ColumnData::Text(_) => pick!(strings Text),
             ColumnData::Bytes(_) => pick!(strings Bytes),
+            ColumnData::Numeric(_) => match Mantissas::gather(columns, picks) {
+                Some(v) => ColumnData::Numeric(v),
+                None => return gather_values(columns, picks),
+            },
             ColumnData::Datum(_) => pick!(Datum),
             ColumnData::Stored(_) => return gather_values(columns, picks),
         };
@@ -513,7 +344,7 @@ impl Column {
         let n = rows.len();
         let validity = self.validity.as_ref().map(|v| {
             let mut bits = Bitmap::default();
-            bits.extend_words(v.words[rows.start >> 6..].iter().copied(), rows.start & 63, n);
+            bits.extend_words(v.words()[rows.start >> 6..].iter().copied(), rows.start & 63, n);
             bits
         });
         let data = match &self.data {
@@ -526,6 +357,7 @@ impl Column {
             ColumnData::Oid(v) => ColumnData::Oid(v[rows].to_vec()),
             ColumnData::Text(v) => ColumnData::Text(part(v, rows)),
             ColumnData::Bytes(v) => ColumnData::Bytes(part(v, rows)),
+            ColumnData::Numeric(v) => ColumnData::Numeric(Mantissas { values: v.values[rows].to_vec(), scale: v.scale }),
             ColumnData::Datum(v) => ColumnData::Datum(v[rows].to_vec()),
             ColumnData::Stored(v) => ColumnData::Stored(v[rows].to_vec()),
         };
@@ -546,6 +378,7 @@ impl Column {
                 (Oid(a), Oid(b)) => return a.extend_from_slice(b),
                 (Datum(a), Datum(b)) => return a.extend_from_slice(b),
                 (Text(a), Text(b)) | (Bytes(a), Bytes(b)) => return a.append(b),
+                (Numeric(a), Numeric(b)) if a.scale == b.scale => return a.values.extend_from_slice(&b.values),
                 _ => {}
             }
         }
@@ -576,6 +409,7 @@ impl Column {
             ColumnData::Oid(v) => ColumnData::Oid(pick(v, indices)),
             ColumnData::Text(v) => ColumnData::Text(pick_bytes(v, indices)),
             ColumnData::Bytes(v) => ColumnData::Bytes(pick_bytes(v, indices)),
+            ColumnData::Numeric(v) => ColumnData::Numeric(Mantissas { values: pick(&v.values, indices), scale: v.scale }),
             ColumnData::Datum(v) => ColumnData::Datum(indices.iter().map(|&i| v[i as usize].clone()).collect()),
             ColumnData::Stored(v) => ColumnData::Stored(indices.iter().map(|&i| v[i as usize].clone()).collect()),
         };
@@ -618,98 +452,9 @@ fn gather_values(columns: &[&Column], picks: &[(u32, u32)]) -> Column {
     out
 }
 
-/// Rows of a batch when nothing limits them.
-pub const BATCH_ROWS: usize = 2048;
-
-/// Columns of equal length. `rows` is explicit because a batch may have no columns.
-#[derive(Clone, Debug, Default)]
-pub struct Batch {
-    pub columns: Vec<Column>,
-    pub rows: usize,
-}
-
-impl Batch {
-    pub fn new(columns: Vec<Column>, rows: usize) -> Batch {
-        debug_assert!(columns.iter().all(|c| c.len() == rows));
-        Batch { columns, rows }
-    }
-
-    /// Appends the rows of another batch with columns of the same kinds.
-    pub fn append(&mut self, from: Batch) {
-        if self.rows == 0 {
-            *self = from;
-            return;
-        }
-        for (a, b) in self.columns.iter_mut().zip(&from.columns) {
-            a.append(b);
-        }
-        self.rows += from.rows;
-    }
-
-    pub fn take(&self, indices: &[u32]) -> Batch {
-        Batch { columns: self.columns.iter().map(|c| c.take(indices)).collect(), rows: indices.len() }
-    }
-
-    /// The rows of a range. Columns that are not `needed`, when that is given, stay empty; nothing may look at them.
-    pub fn slice(&self, rows: Range<usize>, needed: Option<&[usize]>) -> Batch {
-        let count = rows.len();
-        let column = |(i, column): (usize, &Column)| match needed {
-            Some(needed) if !needed.contains(&i) => Column::new(ColumnData::Bool(Vec::new())),
-            _ => column.slice(rows.clone()),
-        };
-        Batch { columns: self.columns.iter().enumerate().map(column).collect(), rows: count }
-    }
-
-    /// Whether some column may hold values in stored form.
-    pub fn is_stored(&self) -> bool {
-        self.columns.iter().any(Column::is_stored)
-    }
-
-    /// Rows of several batches of equal columns: `picks` are (which batch, which row of it).
-    pub fn gather(batches: &[&Batch], picks: &[(u32, u32)]) -> Batch {
-        let width = batches.first().map_or(0, |b| b.columns.len());
-        let column = |i: usize| {
-            let columns: Vec<&Column> = batches.iter().map(|b| &b.columns[i]).collect();
-            Column::gather(&columns, picks)
-        };
-        Batch { columns: (0..width).map(column).collect(), rows: picks.len() }
-    }
-
-    /// Memory in use, about.
-    pub fn memory_bytes(&self) -> usize {
-        size_of::<Batch>() + self.columns.iter().map(Column::memory_bytes).sum::<usize>()
-    }
-
-    /// Bytes of all strings.
-    pub fn string_bytes(&self) -> usize {
-        let bytes = |column: &Column| match &column.data {
-            ColumnData::Text(v) | ColumnData::Bytes(v) => v.bytes.len(),
-            _ => 0,
-        };
-        self.columns.iter().map(bytes).sum()
-    }
-
-    /// Row `i` as datums.
-    pub fn row(&self, i: usize) -> Vec<Datum> {
-        self.columns.iter().map(|c| c.get(i)).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn parts_are_pushed_whatever_their_length() {
-        let source: Vec<u8> = (0..100).collect();
-        let parts = [0..0, 0..16, 1..18, 5..6, 90..100, 99..100, 100..100, 0..100];
-        let (mut strings, mut expected) = (ByteStrings::default(), ByteStrings::default());
-        for _ in 0..100 {
-            assert_eq!(strings.push_parts(&source, parts.iter().cloned()), parts.len());
-            parts.iter().for_each(|part| expected.push(&source[part.clone()]));
-        }
-        assert!(strings == expected);
-    }
 
     #[test]
     fn gathering_takes_rows_of_any_source() {
@@ -771,20 +516,5 @@ mod tests {
         more.extend(&all, 1, 3);
         let shown: Vec<_> = (0..5).map(|i| String::from_utf8_lossy(more.get(i))).collect();
         assert_eq!(shown, ["ab", "x", "", "x", ""]);
-    }
-
-    #[test]
-    fn bitmaps_grow_by_words_at_any_offset() {
-        let words = [0xDEAD_BEEF_0123_4567, 0x0F0F_F0F0_AAAA_5555, 0x8000_0000_0000_0001];
-        let bit = |i: usize| words[i >> 6] >> (i & 63) & 1 != 0;
-        for before in [0, 1, 63, 64, 65] {
-            for (skip, n) in [(0, 192), (5, 100), (63, 1), (63, 129), (0, 64), (17, 0)] {
-                let mut bitmap = Bitmap::filled(before, true);
-                bitmap.extend_words(words.iter().copied(), skip, n);
-                bitmap.extend_filled(70, true);
-                let expected = (0..before).map(|_| true).chain((skip..skip + n).map(bit)).chain((0..70).map(|_| true));
-                assert!((0..bitmap.len()).map(|i| bitmap.get(i)).eq(expected), "before {before} skip {skip} n {n}");
-            }
-        }
     }
 }

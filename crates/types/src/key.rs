@@ -40,7 +40,7 @@ pub enum KeyType {
     Unsigned,
     /// An enum by the OIDs of its labels in sort order.
     Enum(Arc<[u32]>),
-    /// Bytes whose order is that of another byte string made from them.
+    /// Bytes or text whose order is that of another byte string made from them.
     Mapped(fn(&[u8], &mut Vec<u8>)),
     Array(Oid, Box<KeyType>),
     Record(Oid, Arc<[(Oid, KeyType)]>),
@@ -61,6 +61,7 @@ impl KeyType {
     pub fn of_builtin(ty: Oid) -> Option<KeyType> {
         match ty {
             oids::BPCHAR => Some(KeyType::Bpchar),
+            oids::CITEXT => Some(KeyType::Mapped(crate::case::sort_key)),
             oids::JSONB => Some(KeyType::Mapped(crate::jsonb::sort_key)),
             oids::BIT | oids::VARBIT => Some(KeyType::Mapped(crate::bits::sort_key)),
             oids::INET | oids::CIDR => Some(KeyType::Mapped(crate::inet::sort_key)),
@@ -162,6 +163,11 @@ fn encode_value(ty: &KeyType, value: &Datum, out: &mut Vec<u8>) {
         (KeyType::Mapped(map), Datum::Bytes(v)) => {
             let mut mapped = Vec::new();
             map(v, &mut mapped);
+            encode_bytes(&mapped, out);
+        }
+        (KeyType::Mapped(map), Datum::Text(v)) => {
+            let mut mapped = Vec::new();
+            map(v.as_bytes(), &mut mapped);
             encode_bytes(&mapped, out);
         }
         (KeyType::Array(_, element), Datum::Array(v)) => encode_array(element, v, out),
@@ -589,6 +595,11 @@ pub fn hash<H: Hasher>(ty: &KeyType, value: &Datum, state: &mut H) {
         (_, Datum::Int8(v)) => v.hash(state),
         (_, Datum::Oid(v)) => v.hash(state),
         (_, Datum::Char(v)) => v.hash(state),
+        (KeyType::Mapped(map), Datum::Text(v)) => {
+            let mut mapped = Vec::new();
+            map(v.as_bytes(), &mut mapped);
+            mapped.hash(state);
+        }
         (_, Datum::Text(v)) => v.as_bytes().hash(state),
         (KeyType::Plain(_), Datum::Bytes(v)) => v.hash(state),
         (_, Datum::Numeric(v)) => v.hash(state),

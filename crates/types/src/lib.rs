@@ -5,8 +5,12 @@
 //!    statically from the expression or column that produced it, never from the datum.
 //! 2. Everything here is pure: no I/O, no clock, no global mutable state but that of `limits`.
 
+mod batch;
+mod bitmap;
 pub mod bits;
+mod byte_strings;
 pub mod bytes;
+pub mod case;
 pub mod codec;
 pub mod column;
 pub mod datetime;
@@ -20,6 +24,8 @@ pub mod json;
 pub mod jsonb;
 pub mod key;
 pub mod limits;
+mod mantissas;
+pub mod merge_heap;
 pub mod numeric;
 pub mod oids;
 pub mod row;
@@ -28,10 +34,14 @@ pub mod shared;
 pub mod sqlstate;
 pub mod timezone;
 
-pub use column::{BATCH_ROWS, Batch, Bitmap, ByteStrings, Column, ColumnData};
+pub use batch::{BATCH_ROWS, Batch};
+pub use bitmap::Bitmap;
+pub use byte_strings::ByteStrings;
+pub use column::{Column, ColumnData};
 pub use datum::{Array, ArrayDim, Datum, Interval, Multirange, Range, Record, TimeTz};
 pub use error::{DbError, Result, Severity};
 pub use ids::{Csn, Lsn, Oid, RowId, TreeId, TxnId};
+pub use mantissas::Mantissas;
 pub use numeric::Numeric;
 pub use oids::Kind;
 pub use seldom::Seldom;

@@ -13,11 +13,15 @@
 //! 3. Memory is counted by the allocator (`Counting`), for the process and for each thread. A statement is refused memory only
 //!    when the process is over its limit and the statement's own thread has grown by a share of it worth mentioning: what
 //!    tables, caches and other statements hold is bounded elsewhere, and a small statement does not pay for a large one.
+//! 4. When the system gives no more memory (`ulimit -v`, strict overcommit), a server that keeps a reserve goes on: a small allocation
+//!    is served from it, and the statement that asked ends with 53200 at its next look; a large one that was announced is tried
+//!    before it is relied on. The allocator itself cannot refuse: to unwind out of it is undefined, so one that is large and was not
+//!    announced still ends the process.
 
-use std::alloc::{GlobalAlloc, Layout};
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, Ordering};
 
 use crate::{DbError, Result, SqlState, err};
 
@@ -56,6 +60,12 @@ struct Thread {
     start: Cell<i64>,
     /// Steps since the last look, of those who keep no `Ticker`.
     ticks: Cell<u32>,
+    /// It is in a `run`.
+    is_running: Cell<bool>,
+    /// An allocation was served from the reserve in it.
+    is_short: Cell<bool>,
+    /// How long a growing text may become before it is tried again whether there is memory for it.
+    tried: Cell<usize>,
 }
 
 impl Thread {
@@ -67,6 +77,9 @@ impl Thread {
         told: Cell::new(0),
         start: Cell::new(0),
         ticks: Cell::new(0),
+        is_running: Cell::new(false),
+        is_short: Cell::new(false),
+        tried: Cell::new(RESERVE_BYTES / 2),
     };
 
     fn set_stack(&self, here: usize, bytes: usize) {
@@ -85,6 +98,54 @@ static PROCESS: AtomicI64 = AtomicI64::new(0);
 /// What it should have at most; 0: there is no limit.
 static LIMIT: AtomicI64 = AtomicI64::new(0);
 
+/// What is given back when the system refuses memory. Address space only, as long as nothing is written to it.
+const RESERVE_BYTES: usize = 256 << 20;
+static RESERVE: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+static KEEPS_RESERVE: AtomicBool = AtomicBool::new(false);
+
+const fn reserve_layout() -> Layout {
+    match Layout::from_size_align(RESERVE_BYTES, 16) {
+        Ok(layout) => layout,
+        Err(_) => panic!("a power of two"),
+    }
+}
+
+/// Has this process keep a reserve from now on.
+pub fn keep_reserve() {
+    KEEPS_RESERVE.store(true, Ordering::Relaxed);
+    fill_reserve();
+}
+
+/// Takes the reserve again when it was used and the system has memory again.
+fn fill_reserve() {
+    if !KEEPS_RESERVE.load(Ordering::Relaxed) || !RESERVE.load(Ordering::Relaxed).is_null() {
+        return;
+    }
+    // SAFETY: the layout's size is not 0.
+    let block = unsafe { System.alloc(reserve_layout()) };
+    let kept = RESERVE.compare_exchange(std::ptr::null_mut(), block, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+    if !kept && !block.is_null() {
+        // SAFETY: it was allocated above with this layout, and nobody else knows it.
+        unsafe { System.dealloc(block, reserve_layout()) };
+    }
+}
+
+/// Gives the reserve back for an allocation that failed; false when that cannot help.
+#[cold]
+fn use_reserve(bytes: usize) -> bool {
+    if bytes > RESERVE_BYTES / 2 {
+        return false;
+    }
+    let block = RESERVE.swap(std::ptr::null_mut(), Ordering::AcqRel);
+    if block.is_null() {
+        return false;
+    }
+    let _ = THREAD.try_with(|thread| thread.is_short.set(thread.is_running.get()));
+    // SAFETY: `fill_reserve` allocated it with this layout, and whoever swaps it out owns it.
+    unsafe { System.dealloc(block, reserve_layout()) };
+    true
+}
+
 /// The calling thread was made with a stack of `SESSION_STACK_BYTES` and has used little of it.
 pub fn start_session_thread() {
     THREAD.with(|thread| thread.set_stack(stack_position(), STACK_BYTES_MAX));
@@ -100,12 +161,25 @@ pub fn run<T>(interrupt: Arc<dyn Interruptible>, f: impl FnOnce() -> T) -> T {
     struct Restore(Option<Arc<dyn Interruptible>>);
     impl Drop for Restore {
         fn drop(&mut self) {
-            INTERRUPT.replace(self.0.take());
+            let outer = self.0.take();
+            if outer.is_none() {
+                THREAD.with(|thread| {
+                    thread.is_running.set(false);
+                    thread.is_short.set(false);
+                });
+            }
+            INTERRUPT.replace(outer);
         }
     }
     let restore = Restore(INTERRUPT.replace(Some(interrupt)));
     if restore.0.is_none() {
-        THREAD.with(|thread| thread.start.set(thread.told.get() + thread.untold.get()));
+        THREAD.with(|thread| {
+            thread.start.set(thread.told.get() + thread.untold.get());
+            thread.is_running.set(true);
+            thread.is_short.set(false);
+            thread.tried.set(RESERVE_BYTES / 2);
+        });
+        fill_reserve();
     }
     f()
 }
@@ -192,7 +266,27 @@ pub fn check_request(bytes: usize) -> Result<()> {
         return Err(DbError::new(SqlState::INTERNAL_ERROR, format!("invalid memory alloc request size {bytes}")));
     }
     check_interrupt()?;
-    check_memory(bytes)
+    check_memory(bytes)?;
+    try_memory(bytes)
+}
+
+/// Whether the system would give so much at once: allocated, and freed.
+fn try_memory(bytes: usize) -> Result<()> {
+    // Less comes from the reserve.
+    if bytes <= RESERVE_BYTES / 2 || Vec::<u8>::new().try_reserve_exact(bytes).is_ok() {
+        return Ok(());
+    }
+    Err(out_of_memory(bytes))
+}
+
+fn out_of_memory(bytes: usize) -> DbError {
+    err!(OUT_OF_MEMORY, "out of memory").detail(format!("Failed on request of size {bytes}."))
+}
+
+/// The error to end with when an allocation of this statement could only be served from the reserve.
+#[inline]
+pub fn check_reserve() -> Result<()> {
+    if THREAD.with(|thread| thread.is_short.get()) { Err(out_of_memory(RESERVE_BYTES)) } else { Ok(()) }
 }
 
 /// Looks at a text that has `length` bytes, or is about to.
@@ -229,11 +323,22 @@ fn check_large_length(length: usize) -> Result<()> {
         ));
     }
     check_interrupt()?;
-    check_memory(length)
+    check_memory(length)?;
+    THREAD.with(|thread| {
+        if length <= thread.tried.get() {
+            return Ok(());
+        }
+        // A text that grows takes twice as much at once, and has the old part beside it for a while.
+        let next = length + length / 4;
+        try_memory(2 * next)?;
+        thread.tried.set(next);
+        Ok(())
+    })
 }
 
 /// The error to end with when the process is to take so many more bytes and is short of memory.
 pub fn check_memory(more: usize) -> Result<()> {
+    check_reserve()?;
     let limit = LIMIT.load(Ordering::Relaxed);
     let more = more as i64;
     if limit == 0 || PROCESS.load(Ordering::Relaxed) + more <= limit {
@@ -243,7 +348,7 @@ pub fn check_memory(more: usize) -> Result<()> {
     if grown + more <= limit / STATEMENT_SHARE {
         return Ok(());
     }
-    Err(err!(OUT_OF_MEMORY, "out of memory").detail(format!("Failed on request of size {}.", more.max(grown))))
+    Err(out_of_memory(more.max(grown) as usize))
 }
 
 /// Counts the steps of a loop, and checks now and then.
@@ -310,20 +415,42 @@ fn count(bytes: i64) {
     });
 }
 
-// SAFETY: every call goes to the inner allocator as it came; counting neither allocates nor unwinds.
+impl<A> Counting<A> {
+    /// A second attempt, with the reserve given back.
+    #[cold]
+    fn again(bytes: usize, change: i64, attempt: impl FnOnce() -> *mut u8) -> *mut u8 {
+        let block = if use_reserve(bytes) { attempt() } else { std::ptr::null_mut() };
+        if block.is_null() {
+            count(-change);
+        }
+        block
+    }
+}
+
+// SAFETY: every call goes to the inner allocator as it came, a failed one perhaps twice; counting neither allocates nor unwinds.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);
         // SAFETY: the caller's promise is ours.
-        unsafe { self.0.alloc(layout) }
+        let block = unsafe { self.0.alloc(layout) };
+        if block.is_null() {
+            // SAFETY: the same.
+            return Self::again(layout.size(), layout.size() as i64, || unsafe { self.0.alloc(layout) });
+        }
+        block
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);
         // SAFETY: the caller's promise is ours.
-        unsafe { self.0.alloc_zeroed(layout) }
+        let block = unsafe { self.0.alloc_zeroed(layout) };
+        if block.is_null() {
+            // SAFETY: the same.
+            return Self::again(layout.size(), layout.size() as i64, || unsafe { self.0.alloc_zeroed(layout) });
+        }
+        block
     }
 
     #[inline]
@@ -335,9 +462,15 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
 
     #[inline]
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(size as i64 - layout.size() as i64);
+        let change = size as i64 - layout.size() as i64;
+        count(change);
         // SAFETY: the caller's promise is ours.
-        unsafe { self.0.realloc(pointer, layout, size) }
+        let block = unsafe { self.0.realloc(pointer, layout, size) };
+        if block.is_null() {
+            // SAFETY: the same: what failed has left the old block as it was.
+            return Self::again(size, change, || unsafe { self.0.realloc(pointer, layout, size) });
+        }
+        block
     }
 }
 
@@ -376,6 +509,53 @@ mod tests {
             assert_eq!(check_request(1 << 20).expect_err("raised").sqlstate(), SqlState::QUERY_CANCELED);
         });
         assert!(check().is_ok());
+    }
+
+    /// Gives nothing until the reserve is back.
+    struct Stingy;
+
+    // SAFETY: what it gives is the system's.
+    unsafe impl GlobalAlloc for Stingy {
+        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+            if !RESERVE.load(Ordering::Relaxed).is_null() {
+                return std::ptr::null_mut();
+            }
+            // SAFETY: the caller's promise is ours.
+            unsafe { System.alloc(layout) }
+        }
+
+        unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+            // SAFETY: the caller's promise is ours.
+            unsafe { System.dealloc(pointer, layout) }
+        }
+    }
+
+    #[test]
+    fn a_failed_allocation_is_served_from_the_reserve_and_ends_the_statement() {
+        struct Calm;
+        impl Interruptible for Calm {
+            fn check(&self) -> Result<()> {
+                Ok(())
+            }
+        }
+        keep_reserve();
+        let (small, large) = (Layout::new::<[u8; 100]>(), Layout::new::<[u8; RESERVE_BYTES]>());
+        run(Arc::new(Calm), || {
+            assert!(check().is_ok());
+            // SAFETY: the layouts' sizes are not 0, and what was allocated is freed with its layout.
+            unsafe {
+                assert!(Counting(Stingy).alloc(large).is_null(), "it would not help");
+                assert!(check().is_ok());
+                let block = Counting(Stingy).alloc(small);
+                assert!(!block.is_null());
+                Counting(Stingy).dealloc(block, small);
+            }
+            assert_eq!(check().expect_err("short").sqlstate(), SqlState::OUT_OF_MEMORY);
+        });
+        run(Arc::new(Calm), || assert!(check().is_ok(), "the next statement"));
+        assert!(!RESERVE.load(Ordering::Relaxed).is_null(), "the reserve is there again");
+        let error = run(Arc::new(Calm), || try_memory(1 << 60)).expect_err("nobody has so much");
+        assert_eq!(error.sqlstate(), SqlState::OUT_OF_MEMORY);
     }
 
     #[test]

@@ -78,6 +78,10 @@ pub trait Clock: Send + Sync {
     fn now_micros(&self) -> i64;
     /// Monotonic time since an arbitrary start.
     fn monotonic(&self) -> Duration;
+    /// What the calling thread has had of the processors; `None`: nobody knows.
+    fn thread_cpu(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// Random bits.

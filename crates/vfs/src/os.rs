@@ -192,6 +192,13 @@ impl Clock for OsClock {
     fn monotonic(&self) -> Duration {
         self.start.elapsed()
     }
+
+    fn thread_cpu(&self) -> Option<Duration> {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the pointer is to a local that lives through the call.
+        let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) } != 0;
+        (!failed).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+    }
 }
 
 /// The operating system's random source.

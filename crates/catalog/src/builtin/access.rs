@@ -1,4 +1,4 @@
-//! Index access methods: operator families and classes and what belongs to them. All built in: users create none.
+//! Index access methods: operator families and classes and what belongs to them: all built in, or extensions'. Users create none.
 
 use hashbrown::HashMap;
 use melba_types::Oid;
@@ -60,11 +60,11 @@ impl AccessMethods {
             ..AccessMethods::default()
         };
         all.methods.push((crate::classes::MEMORY, "memory"));
-        for r in seed!("pg_opfamily").rows() {
+        for r in seed!("pg_opfamily").rows().chain(seed!("extension/pg_opfamily").rows()) {
             let family = OperatorFamily { oid: r.oid("oid"), method: r.oid("opfmethod"), name: r.str("opfname") };
             all.families.insert(family.oid, family);
         }
-        for r in seed!("pg_opclass").rows() {
+        for r in seed!("pg_opclass").rows().chain(seed!("extension/pg_opclass").rows()) {
             let class = OperatorClass {
                 oid: r.oid("oid"),
                 method: r.oid("opcmethod"),
@@ -79,7 +79,7 @@ impl AccessMethods {
             }
             all.classes.insert(class.oid, class);
         }
-        for r in seed!("pg_amop").rows() {
+        for r in seed!("pg_amop").rows().chain(seed!("extension/pg_amop").rows()) {
             let member = OperatorFamilyMember {
                 family: r.oid("amopfamily"),
                 left: r.oid("amoplefttype"),
@@ -92,7 +92,7 @@ impl AccessMethods {
             all.members_of_operator.entry(member.operator).or_default().push(member);
             all.operators.insert((member.family, member.left, member.right, member.strategy), member.operator);
         }
-        for r in seed!("pg_amproc").rows() {
+        for r in seed!("pg_amproc").rows().chain(seed!("extension/pg_amproc").rows()) {
             let key = (r.oid("amprocfamily"), r.oid("amproclefttype"), r.oid("amprocrighttype"), r.number("amprocnum"));
             all.functions.insert(key, r.oid("amproc"));
         }

@@ -7,10 +7,11 @@ use melba_types::Oid;
 
 use crate::classes;
 use crate::objects::*;
-use crate::seed::{Row, seed};
+use crate::seed::{Row, Seed};
 
-pub(super) fn functions(role: &dyn Fn(&str) -> Oid) -> Vec<Arc<Function>> {
-    let mut aggregates: HashMap<Oid, Arc<AggregateInfo>> = seed!("pg_aggregate")
+/// Functions of pg_proc, with what pg_aggregate says of the aggregates among them.
+pub(super) fn functions(pg_proc: &Seed, pg_aggregate: &Seed, role: &dyn Fn(&str) -> Oid) -> Vec<Arc<Function>> {
+    let mut aggregates: HashMap<Oid, Arc<AggregateInfo>> = pg_aggregate
         .rows()
         .map(|r| {
             let info = AggregateInfo {
@@ -26,7 +27,7 @@ pub(super) fn functions(role: &dyn Fn(&str) -> Oid) -> Vec<Arc<Function>> {
             (r.oid("aggfnoid"), Arc::new(info))
         })
         .collect();
-    seed!("pg_proc").rows().map(|r| Arc::new(read_function(&r, &mut aggregates, role))).collect()
+    pg_proc.rows().map(|r| Arc::new(read_function(&r, &mut aggregates, role))).collect()
 }
 
 fn read_function(r: &Row<'_>, aggregates: &mut HashMap<Oid, Arc<AggregateInfo>>, role: &dyn Fn(&str) -> Oid) -> Function {
@@ -67,7 +68,7 @@ fn read_function(r: &Row<'_>, aggregates: &mut HashMap<Oid, Arc<AggregateInfo>>,
     }
 }
 
-pub(super) fn operators() -> Vec<Arc<Operator>> {
+pub(super) fn operators(seed: &Seed) -> Vec<Arc<Operator>> {
     let operator = |r: Row<'_>| Operator {
         oid: r.oid("oid"),
         name: r.text("oprname"),
@@ -84,10 +85,10 @@ pub(super) fn operators() -> Vec<Arc<Operator>> {
         restrict: r.text("oprrest"),
         join: r.text("oprjoin"),
     };
-    seed!("pg_operator").rows().map(|r| Arc::new(operator(r))).collect()
+    seed.rows().map(|r| Arc::new(operator(r))).collect()
 }
 
-pub(super) fn casts() -> Vec<Arc<Cast>> {
+pub(super) fn casts(seed: &Seed) -> Vec<Arc<Cast>> {
     let cast = |r: Row<'_>| Cast {
         oid: r.oid("oid"),
         source: r.oid("castsource"),
@@ -96,5 +97,5 @@ pub(super) fn casts() -> Vec<Arc<Cast>> {
         context: r.char("castcontext"),
         method: r.char("castmethod"),
     };
-    seed!("pg_cast").rows().map(|r| Arc::new(cast(r))).collect()
+    seed.rows().map(|r| Arc::new(cast(r))).collect()
 }

@@ -2,6 +2,7 @@
 
 mod access;
 mod constraints;
+mod extensions;
 mod functions;
 mod relations;
 mod types;
@@ -12,6 +13,7 @@ use hashbrown::HashMap;
 use melba_types::{Oid, TreeId};
 
 pub use access::{AccessMethods, OperatorClass, OperatorFamily, OperatorFamilyMember};
+pub use extensions::{ExtensionDefinition, PLPGSQL, available_extensions};
 
 use crate::classes;
 use crate::layered::Builtin;
@@ -30,6 +32,7 @@ pub(crate) struct Builtins {
     pub constraints: Builtin<Constraint>,
     pub triggers: Builtin<Trigger>,
     pub collations: Builtin<Collation>,
+    pub extensions: Builtin<Extension>,
     pub default_acls: Builtin<DefaultAcl>,
     pub roles: Builtin<Role>,
     pub databases: Builtin<Database>,
@@ -50,12 +53,13 @@ pub(crate) static BUILTINS: LazyLock<Builtins> = LazyLock::new(|| {
         namespaces: Builtin::new(namespaces(&role)),
         relations: Builtin::new(relations),
         types: Builtin::new(types.into_values().collect()),
-        functions: Builtin::new(functions::functions(&role)),
-        operators: Builtin::new(functions::operators()),
-        casts: Builtin::new(functions::casts()),
+        functions: Builtin::new(functions::functions(&seed!("pg_proc"), &seed!("pg_aggregate"), &role)),
+        operators: Builtin::new(functions::operators(&seed!("pg_operator"))),
+        casts: Builtin::new(functions::casts(&seed!("pg_cast"))),
         constraints: Builtin::new(constraints::constraints()),
         triggers: Builtin::new(Vec::new()),
         collations: Builtin::new(collations()),
+        extensions: Builtin::new(extensions::builtin()),
         default_acls: Builtin::new(Vec::new()),
         roles: Builtin::new(roles),
         databases: Builtin::new(databases()),

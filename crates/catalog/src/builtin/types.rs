@@ -8,7 +8,7 @@ use melba_types::{Kind, Oid};
 
 use crate::classes;
 use crate::objects::*;
-use crate::seed::{Row, seed};
+use crate::seed::{Row, Seed, seed};
 
 /// All built-in types by OID.
 pub(super) fn types() -> BTreeMap<Oid, Arc<Type>> {
@@ -44,6 +44,11 @@ pub(super) fn types() -> BTreeMap<Oid, Arc<Type>> {
         }
     }
     types
+}
+
+/// Types that users could have made: no ranges, no domains.
+pub(super) fn plain_types(seed: &Seed) -> Vec<Arc<Type>> {
+    seed.rows().map(|r| Arc::new(read_type(&r, &HashMap::new(), &mut HashMap::new()))).collect()
 }
 
 fn read_type(r: &Row<'_>, ranges: &HashMap<Oid, Arc<RangeInfo>>, constraints: &mut HashMap<Oid, Vec<Oid>>) -> Type {

@@ -13,11 +13,42 @@ use melba_types::{Oid, Result, bail, err, oids};
 
 pub use names::{parse_qualified_name, truncate};
 
-use crate::classes;
 use crate::naming::quote_ident;
 use crate::objects::*;
+use crate::privileges::AclKind;
 use crate::seed::seed;
 use crate::snapshot::Catalog;
+use crate::{acl, classes};
+
+/// For whom names are looked up, and where.
+#[derive(Clone, Copy)]
+pub struct NameScope<'a> {
+    /// Schemas that bare names are looked up in, in order, pg_catalog included.
+    pub path: &'a [Oid],
+    /// The role that needs USAGE on a schema that a name mentions.
+    pub user: Oid,
+    /// What pg_temp means; invalid before the session has temporary objects.
+    pub temporary: Oid,
+}
+
+impl NameScope<'_> {
+    /// The schema that a name is qualified with; `None` when there is no such schema.
+    ///
+    /// # Errors
+    /// 42501 without USAGE on it.
+    fn schema(&self, catalog: &Catalog, name: &str) -> Result<Option<Oid>> {
+        if name == "pg_temp" && self.temporary.is_valid() {
+            return Ok(Some(self.temporary));
+        }
+        let Some(found) = catalog.namespace_by_name(name) else { return Ok(None) };
+        let is_usable = found.oid == self.temporary
+            || catalog.has_privileges(self.user, AclKind::Namespace, found.owner, &found.acl, acl::USAGE);
+        if !is_usable {
+            bail!(INSUFFICIENT_PRIVILEGE, "permission denied for schema {name}");
+        }
+        Ok(Some(found.oid))
+    }
+}
 
 /// Lookups by name under a search path.
 impl Catalog {
@@ -145,7 +176,7 @@ impl Catalog {
     /// # Errors
     /// As PostgreSQL's input functions: 42P01, 42704, 42883, 42725, 42602 and the like. to_regclass and its siblings turn
     /// errors into NULL.
-    pub fn reg_input(&self, ty: Oid, text: &str, path: &[Oid]) -> Result<Oid> {
+    pub fn reg_input(&self, ty: Oid, text: &str, within: &NameScope<'_>) -> Result<Oid> {
         if text == "-" || (text == "0" && (ty == oids::REGOPER || ty == oids::REGOPERATOR)) {
             return Ok(Oid::INVALID);
         }
@@ -156,10 +187,10 @@ impl Catalog {
                 .map_err(|_| err!(NUMERIC_VALUE_OUT_OF_RANGE, "value \"{text}\" is out of range for type oid"));
         }
         match ty {
-            oids::REGTYPE => self.parse_type(text, path),
-            oids::REGPROCEDURE => self.parse_function_signature(text, path),
-            oids::REGOPERATOR => self.parse_operator_signature(text, path),
-            oids::REGOPER => self.parse_operator(text, path),
+            oids::REGTYPE => self.parse_type(text, within),
+            oids::REGPROCEDURE => self.parse_function_signature(text, within),
+            oids::REGOPERATOR => self.parse_operator_signature(text, within),
+            oids::REGOPER => self.parse_operator(text, within),
             oids::REGNAMESPACE | oids::REGROLE => {
                 let [name] = &parse_qualified_name(text)?[..] else { bail!(INVALID_NAME, "invalid name syntax") };
                 if ty == oids::REGROLE {
@@ -171,7 +202,7 @@ impl Catalog {
             }
             _ => {
                 let names = parse_qualified_name(text)?;
-                let scope = self.scope(&names, path)?;
+                let scope = self.scope(&names, within)?;
                 let name = names.last().map_or("", |n| n);
                 self.parse_named(ty, &names.join("."), &scope, name)
             }
@@ -208,9 +239,9 @@ impl Catalog {
     }
 
     /// The namespaces a name is looked up in: the path, or its qualification alone (empty when there is no such schema).
-    fn scope<'a>(&self, names: &[String], path: &'a [Oid]) -> Result<Cow<'a, [Oid]>> {
+    fn scope<'a>(&self, names: &[String], within: &NameScope<'a>) -> Result<Cow<'a, [Oid]>> {
         let schema = match names {
-            [] | [_] => return Ok(Cow::Borrowed(path)),
+            [] | [_] => return Ok(Cow::Borrowed(within.path)),
             [schema, _] => schema,
             [database, schema, _] => {
                 if self.database(self.database_oid()).is_none_or(|d| *d.name != **database) {
@@ -221,19 +252,19 @@ impl Catalog {
             }
             _ => bail!(SYNTAX_ERROR, "improper qualified name (too many dotted names): {}", names.join(".")),
         };
-        Ok(Cow::Owned(self.namespace_by_name(schema).map(|n| n.oid).into_iter().collect()))
+        Ok(Cow::Owned(within.schema(self, schema)?.into_iter().collect()))
     }
 
-    fn parse_function_signature(&self, text: &str, path: &[Oid]) -> Result<Oid> {
-        let (names, types) = self.parse_signature(text, path, parse_qualified_name, false)?;
-        let scope = self.scope(&names, path)?;
+    fn parse_function_signature(&self, text: &str, within: &NameScope<'_>) -> Result<Oid> {
+        let (names, types) = self.parse_signature(text, within, parse_qualified_name, false)?;
+        let scope = self.scope(&names, within)?;
         let name = names.last().map_or("", |n| n);
         let found = self.find_functions(&scope, name).find(|f| f.arg_types == types);
         found.map(|f| f.oid).ok_or_else(|| err!(UNDEFINED_FUNCTION, "function \"{text}\" does not exist"))
     }
 
-    fn parse_operator_signature(&self, text: &str, path: &[Oid]) -> Result<Oid> {
-        let (names, types) = self.parse_signature(text, path, operator_names, true)?;
+    fn parse_operator_signature(&self, text: &str, within: &NameScope<'_>) -> Result<Oid> {
+        let (names, types) = self.parse_signature(text, within, operator_names, true)?;
         let (left, right) = match types[..] {
             [left, right] => (left, right),
             [_] => {
@@ -245,15 +276,15 @@ impl Catalog {
                 return Err(error.hint("Provide two argument types for operator."));
             }
         };
-        let scope = self.scope(&names, path)?;
+        let scope = self.scope(&names, within)?;
         let name = names.last().map_or("", |n| n);
         let found = self.find_operators(&scope, name).find(|o| (o.left, o.right) == (left, right));
         found.map(|o| o.oid).ok_or_else(|| err!(UNDEFINED_FUNCTION, "operator does not exist: {text}"))
     }
 
-    fn parse_operator(&self, text: &str, path: &[Oid]) -> Result<Oid> {
+    fn parse_operator(&self, text: &str, within: &NameScope<'_>) -> Result<Oid> {
         let names = operator_names(text)?;
-        let scope = self.scope(&names, path)?;
+        let scope = self.scope(&names, within)?;
         let mut found = self.find_operators(&scope, names.last().map_or("", |n| n));
         match (found.next(), found.next()) {
             (Some(only), None) => Ok(only.oid),
@@ -266,7 +297,7 @@ impl Catalog {
     fn parse_signature(
         &self,
         text: &str,
-        path: &[Oid],
+        within: &NameScope<'_>,
         name: impl Fn(&str) -> Result<Vec<String>>,
         allow_none: bool,
     ) -> Result<(Vec<String>, Vec<Oid>)> {
@@ -288,7 +319,7 @@ impl Catalog {
                     bail!(INVALID_TEXT_REPRESENTATION, "expected a type name");
                 }
                 let none = allow_none && item.eq_ignore_ascii_case("none");
-                types.push(if none { Oid::INVALID } else { self.parse_type(item, path)? });
+                types.push(if none { Oid::INVALID } else { self.parse_type(item, within)? });
             }
         }
         Ok((names, types))
@@ -355,6 +386,7 @@ mod tests {
     fn names_become_oids_and_back() {
         let c = Catalog::default();
         let path = [PG_CATALOG, PUBLIC];
+        let within = NameScope { path: &path, user: classes::POSTGRES_ROLE, temporary: Oid::INVALID };
         for (ty, text, oid) in [
             (oids::REGCLASS, "pg_class", 1259),
             (oids::REGTYPE, "integer[]", 1007),
@@ -370,7 +402,7 @@ mod tests {
             (oids::REGCLASS, "-", 0),
             (oids::REGCLASS, "123456", 123456),
         ] {
-            assert_eq!(c.reg_input(ty, text, &path).expect(text), Oid(oid), "{text}");
+            assert_eq!(c.reg_input(ty, text, &within).expect(text), Oid(oid), "{text}");
             assert_eq!(c.reg_output(ty, Oid(oid), &path), text);
         }
         assert_eq!(c.reg_output(oids::REGCLASS, Oid(1259), &[PUBLIC]), "pg_catalog.pg_class");
@@ -380,7 +412,8 @@ mod tests {
     #[test]
     fn unknown_names_are_refused_as_postgresql_does() {
         let c = Catalog::default();
-        let error = |ty, text| c.reg_input(ty, text, &[PG_CATALOG]).expect_err(text);
+        let within = NameScope { path: &[PG_CATALOG], user: classes::POSTGRES_ROLE, temporary: Oid::INVALID };
+        let error = |ty, text| c.reg_input(ty, text, &within).expect_err(text);
         assert_eq!(error(oids::REGCLASS, "a.\"B\"").message(), "relation \"a.B\" does not exist");
         assert_eq!(error(oids::REGPROCEDURE, "lower").message(), "expected a left parenthesis");
         assert_eq!(error(oids::REGOPERATOR, "+(int4)").message(), "missing argument");

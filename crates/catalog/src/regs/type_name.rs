@@ -2,6 +2,7 @@
 
 use melba_types::{Oid, Result, bail, err, oids};
 
+use super::NameScope;
 use super::names::{is_space, truncate};
 use crate::snapshot::Catalog;
 
@@ -177,7 +178,7 @@ impl Catalog {
     ///
     /// # Errors
     /// 42601 when it is no type name, 42704 when there is no such type.
-    pub fn parse_type(&self, text: &str, path: &[Oid]) -> Result<Oid> {
+    pub fn parse_type(&self, text: &str, within: &NameScope<'_>) -> Result<Oid> {
         let tokens = tokens(text)?;
         let mut parser = Parser { text, tokens: &tokens };
         if parser.tokens.is_empty() || parser.word("setof") {
@@ -208,7 +209,7 @@ impl Catalog {
         }
         let ty = match standard {
             Some(ty) => ty,
-            None => self.type_named(&names, path)?,
+            None => self.type_named(&names, within)?,
         };
         if !is_array {
             return Ok(ty);
@@ -217,11 +218,11 @@ impl Catalog {
         array.ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}[]\" does not exist", names.join(".")))
     }
 
-    fn type_named(&self, names: &[String], path: &[Oid]) -> Result<Oid> {
+    fn type_named(&self, names: &[String], within: &NameScope<'_>) -> Result<Oid> {
         let found = match names {
-            [name] => path.iter().find_map(|n| self.type_by_name(*n, name)),
-            [.., schema, name] => match self.namespace_by_name(schema) {
-                Some(namespace) => self.type_by_name(namespace.oid, name),
+            [name] => within.path.iter().find_map(|n| self.type_by_name(*n, name)),
+            [.., schema, name] => match within.schema(self, schema)? {
+                Some(namespace) => self.type_by_name(namespace, name),
                 None => bail!(UNDEFINED_SCHEMA, "schema \"{schema}\" does not exist"),
             },
             [] => None,
@@ -238,7 +239,8 @@ mod tests {
     #[test]
     fn types_are_read_as_sql_writes_them() {
         let c = Catalog::default();
-        let ty = |text| c.parse_type(text, &[PG_CATALOG]);
+        let within = NameScope { path: &[PG_CATALOG], user: crate::classes::POSTGRES_ROLE, temporary: Oid::INVALID };
+        let ty = |text| c.parse_type(text, &within);
         for (text, oid) in [
             ("int", oids::INT4),
             ("Double Precision", oids::FLOAT8),

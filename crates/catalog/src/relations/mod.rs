@@ -20,6 +20,7 @@ mod pg_default_acl;
 mod pg_depend;
 mod pg_description;
 mod pg_enum;
+mod pg_extension;
 mod pg_index;
 mod pg_inherits;
 mod pg_init_privs;
@@ -229,6 +230,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("pg_depend", pg_depend::rows),
     ("pg_description", pg_description::rows),
     ("pg_enum", pg_enum::rows),
+    ("pg_extension", pg_extension::rows),
     ("pg_index", pg_index::rows),
     ("pg_inherits", pg_inherits::rows),
     ("pg_init_privs", pg_init_privs::rows),
@@ -292,7 +294,7 @@ pub fn rows(relation: &Relation, catalog: &Catalog, live: &dyn LiveInfo, filters
     }
     if let Ok(at) = GENERATORS.binary_search_by_key(&name, |g| g.0) {
         (GENERATORS[at].1)(&Source { catalog, live, filters }, &mut out);
-    } else if !EMPTY.contains(&name) && !seeded::rows(name, relation, filters, &mut out) {
+    } else if !EMPTY.contains(&name) && !seeded::rows(name, relation, catalog, filters, &mut out) {
         return Err(DbError::internal(format!("system relation \"{name}\" has no generator")));
     }
     Ok(Batch::new(out.columns, out.rows))

@@ -1,10 +1,13 @@
 //! pg_class: tables, indexes, sequences, views.
 
+use std::sync::Arc;
+
 use melba_types::{Datum, Oid};
 
 use super::{Rows, Source, values::*};
 use crate::classes;
 use crate::objects::*;
+use crate::toast::TOAST_PREFIX;
 
 /// The first transaction id of ordinary transactions: nothing here is ever frozen.
 const FIRST_NORMAL_XID: u32 = 3;
@@ -66,7 +69,7 @@ fn push(s: &Source<'_>, r: &Relation, out: &mut Rows<'_>) {
         int2(checks.count()),
         bool(r.rule.is_valid()),
         bool(has_triggers(s, r)),
-        bool(matches!(r.kind, Table | PartitionedTable | PartitionedIndex) && !s.catalog.children(r.oid).is_empty()),
+        bool(matches!(r.kind, Table | PartitionedTable | PartitionedIndex) && s.catalog.has_children(r.oid)),
         bool(r.row_security),
         bool(r.force_row_security),
         bool(r.kind != MaterializedView || r.populated),
@@ -76,9 +79,14 @@ fn push(s: &Source<'_>, r: &Relation, out: &mut Rows<'_>) {
         Datum::Oid(if stored { FIRST_NORMAL_XID } else { 0 }),
         Datum::Oid(u32::from(stored)),
         acl(&r.acl, s.catalog),
-        texts_or_null(&r.options),
+        texts_or_null(&own_options(r)),
         text_or_null(&r.partition_bound.as_ref().map(|b| b.text.clone())),
     ]);
+}
+
+/// The parameters of the relation itself: those of a table's toast table are in that one's row.
+fn own_options(r: &Relation) -> Vec<Arc<str>> {
+    r.options.iter().filter(|o| !o.starts_with(TOAST_PREFIX)).cloned().collect()
 }
 
 fn persistence(p: Persistence) -> u8 {
@@ -100,6 +108,5 @@ fn column_count(r: &Relation) -> usize {
 /// PostgreSQL enforces foreign keys by triggers on both tables, and says so here.
 fn has_triggers(s: &Source<'_>, r: &Relation) -> bool {
     let own_key = |c: &Oid| s.catalog.constraint(*c).is_some_and(|c| c.kind == ConstraintKind::ForeignKey);
-    let user = r.oid.0 >= classes::FIRST_USER_OID;
-    !r.triggers.is_empty() || r.constraints.iter().any(own_key) || (user && !s.catalog.referencing_constraints(r.oid).is_empty())
+    !r.triggers.is_empty() || r.constraints.iter().any(own_key) || s.catalog.is_referenced(r.oid)
 }

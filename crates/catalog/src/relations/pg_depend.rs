@@ -10,7 +10,14 @@ use crate::snapshot::Catalog;
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     match (s.oid(1), s.oid(4)) {
-        (Some(dependent), _) => objects_of(s.catalog, dependent).iter().for_each(|o| push_object(s.catalog, o, out)),
+        (Some(dependent), _) => {
+            objects_of(s.catalog, dependent).iter().for_each(|o| push_object(s.catalog, o, out));
+            for extension in s.catalog.extensions() {
+                let referenced = ObjectAddress { class: classes::PG_EXTENSION, object: extension.oid, sub: 0 };
+                let members = extension.members.iter().filter(|m| m.object == dependent);
+                members.for_each(|member| push_row(*member, referenced, DependencyKind::Extension, out));
+            }
+        }
         (None, Some(referenced)) => {
             s.catalog.dependents_of_oid(referenced).for_each(|d| push(s.catalog, d, out));
             if let Some(view) = s.catalog.relation(referenced).filter(|r| r.rule.is_valid()) {
@@ -33,6 +40,7 @@ fn objects_of(catalog: &Catalog, oid: Oid) -> Vec<Object> {
     found.extend(catalog.default_acl_by_oid(oid).cloned().map(Object::DefaultAcl));
     found.extend(catalog.collation(oid).cloned().map(Object::Collation));
     found.extend(catalog.cast_by_oid(oid).cloned().map(Object::Cast));
+    found.extend(catalog.extension(oid).cloned().map(Object::Extension));
     if found.is_empty() {
         found.extend(catalog.relation_of_part(oid).cloned().map(Object::Relation));
     }

@@ -5,13 +5,13 @@ use melba_types::{Datum, oids};
 use super::{EqFilter, Rows, values};
 use crate::objects::*;
 use crate::seed::{Row, Seed, seed};
+use crate::snapshot::Catalog;
 
 fn find(name: &str) -> Option<Seed> {
     Some(match name {
         "pg_amop" => seed!("pg_amop"),
         "pg_amproc" => seed!("pg_amproc"),
         "pg_conversion" => seed!("pg_conversion"),
-        "pg_extension" => seed!("pg_extension"),
         "pg_language" => seed!("pg_language"),
         "pg_opclass" => seed!("pg_opclass"),
         "pg_opfamily" => seed!("pg_opfamily"),
@@ -25,11 +25,32 @@ fn find(name: &str) -> Option<Seed> {
     })
 }
 
+/// The rows that extensions have in a relation.
+fn find_of_extensions(name: &str) -> Option<Seed> {
+    Some(match name {
+        "pg_amop" => seed!("extension/pg_amop"),
+        "pg_amproc" => seed!("extension/pg_amproc"),
+        "pg_opclass" => seed!("extension/pg_opclass"),
+        "pg_opfamily" => seed!("extension/pg_opfamily"),
+        _ => return None,
+    })
+}
+
 /// Adds the rows of relation `name`; false when it has no seed.
-pub(super) fn rows(name: &str, relation: &Relation, filters: &[EqFilter], out: &mut Rows<'_>) -> bool {
+pub(super) fn rows(name: &str, relation: &Relation, catalog: &Catalog, filters: &[EqFilter], out: &mut Rows<'_>) -> bool {
     let Some(seed) = find(name) else { return false };
-    for row in seed.rows() {
-        let values: Vec<Datum> = relation.columns.iter().map(|c| value(&row, c)).collect();
+    let of_extensions = find_of_extensions(name);
+    let installed = of_extensions.iter().flat_map(Seed::rows).filter_map(|row| {
+        let extension = catalog.extension_by_name(row.str("extension"))?;
+        Some((row, Some(extension)))
+    });
+    for (row, extension) in seed.rows().map(|row| (row, None)).chain(installed) {
+        let in_extension = |c: &Column| match (extension, &*c.name) {
+            (Some(e), "opcnamespace" | "opfnamespace") => Datum::Oid(e.namespace.0),
+            (Some(e), "opcowner" | "opfowner") => Datum::Oid(e.owner.0),
+            _ => value(&row, c),
+        };
+        let values: Vec<Datum> = relation.columns.iter().map(in_extension).collect();
         if filters.iter().all(|f| values.get(f.column).is_some_and(|v| super::equal(v, &f.value))) {
             out.columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
             out.rows += 1;

@@ -4,7 +4,7 @@ use melba_types::oids;
 
 use super::*;
 use crate::TypeOperators;
-use crate::classes::{BTREE, PG_CATALOG, PUBLIC};
+use crate::classes::{BTREE, FIRST_EXTENSION_OID, PG_CATALOG, PUBLIC};
 
 fn table(catalog: &Catalog, name: &str) -> (Oid, ObjectChange) {
     let mut relation = (**catalog.relation_by_name(PG_CATALOG, "pg_namespace").expect("pg_namespace")).clone();
@@ -82,7 +82,7 @@ fn oids_come_again_when_all_were_given_out_and_only_the_free_ones() {
     let ObjectChange::Put(Object::Relation(mut relation)) = put else { panic!("a relation") };
     Arc::make_mut(&mut relation).rule = Oid(first.0 + 2);
     let catalog = catalog.with(&[ObjectChange::Put(Object::Relation(relation.clone()))]);
-    let last = Oid(Oid::TOAST - 1);
+    let last = Oid(FIRST_EXTENSION_OID - 1);
     catalog.reserve_oids_below(last);
     assert_eq!(catalog.allocate_oid(), last);
     assert_eq!([catalog.allocate_oid(), catalog.allocate_oid()], [Oid(first.0 + 1), Oid(first.0 + 3)]);

@@ -20,8 +20,7 @@ impl Ddl<'_> {
     }
 
     fn named_routine(&self, kind: ObjectType, node: Option<&Node>) -> Result<Arc<Function>> {
-        let name = RoutineName::of(kind, node).ok_or_else(|| DbError::internal("statement without a function's name"))?;
-        self.open_routine(&name)
+        self.open_routine(&routine_name(kind, node)?)
     }
 
     /// Finds a function and keeps others from changing it; the row is the one current once the lock is held.
@@ -40,8 +39,9 @@ impl Ddl<'_> {
     pub fn alter_function(&self, s: &AlterFunctionStmt) -> Result<String> {
         let object = s.func.as_ref().ok_or_else(|| DbError::internal("ALTER FUNCTION without a name"))?;
         let node = Node { node: Some(N::ObjectWithArgs(object.clone())) };
-        let old = self.named_routine(s.objtype(), Some(&node))?;
-        self.require_routine_owner(&old)?;
+        let name = routine_name(s.objtype(), Some(&node))?;
+        let old = self.open_routine(&name)?;
+        self.require_routine_owner(&old, &name.dotted())?;
         if old.kind == FunctionKind::Aggregate {
             bail!(WRONG_OBJECT_TYPE, "\"{}\" is an aggregate function", old.name);
         }
@@ -54,7 +54,7 @@ impl Ddl<'_> {
 
     pub fn rename_routine(&self, kind: ObjectType, node: Option<&Node>, name: &str) -> Result<()> {
         let f = self.named_routine(kind, node)?;
-        self.require_routine_owner(&f)?;
+        self.require_routine_owner(&f, &f.name)?;
         self.check_free(&f, f.namespace, name)?;
         self.rewriting_users_of(address(&f), || {
             self.put_function(Function { name: name.into(), ..(*f).clone() });
@@ -73,9 +73,10 @@ impl Ddl<'_> {
         Err(err!(DUPLICATE_FUNCTION, "function {name}({}) already exists in schema \"{schema}\"", types.join(", ")))
     }
 
-    pub fn move_routine(&self, kind: ObjectType, node: Option<&Node>, target: Oid) -> Result<()> {
+    pub fn move_routine(&self, kind: ObjectType, node: Option<&Node>, schema: &str) -> Result<()> {
         let f = self.named_routine(kind, node)?;
-        self.require_routine_owner(&f)?;
+        let target = self.namespace_for_creation(Some(schema))?;
+        self.require_routine_owner(&f, &f.name)?;
         if f.namespace == target {
             return Ok(());
         }
@@ -88,7 +89,7 @@ impl Ddl<'_> {
 
     pub fn alter_routine_owner(&self, kind: ObjectType, node: Option<&Node>, owner: Oid) -> Result<()> {
         let f = self.named_routine(kind, node)?;
-        self.require_routine_owner(&f)?;
+        self.require_routine_owner(&f, &f.name)?;
         self.check_new_owner(f.owner, owner, Some(f.namespace))?;
         let acl = given(&f.acl, f.owner, owner);
         self.put_function(Function { owner, acl, ..(*f).clone() });
@@ -96,14 +97,15 @@ impl Ddl<'_> {
     }
 
     pub fn commented_routine(&self, kind: ObjectType, node: Option<&Node>) -> Result<ObjectAddress> {
-        let f = self.named_routine(kind, node)?;
-        self.require_routine_owner(&f)?;
+        let name = routine_name(kind, node)?;
+        let f = self.open_routine(&name)?;
+        self.require_routine_owner(&f, &name.dotted())?;
         Ok(address(&f))
     }
 
     /// What DROP removes; `None`: there is no such function, and a notice says so.
     pub fn dropped_routine(&self, kind: ObjectType, node: &Node, missing_ok: bool) -> Result<Option<ObjectAddress>> {
-        let name = RoutineName::of(kind, Some(node)).ok_or_else(|| DbError::internal("DROP without a function's name"))?;
+        let name = routine_name(kind, Some(node))?;
         let f = match self.open_routine(&name) {
             Ok(f) => f,
             Err(e) if missing_ok && is_missing(&e) => {
@@ -120,7 +122,7 @@ impl Ddl<'_> {
             return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is an aggregate function", f.name)
                 .hint("Use DROP AGGREGATE to drop aggregate functions."));
         }
-        self.require_routine_owner(&f)?;
+        self.require_routine_owner(&f, &name.dotted())?;
         if f.oid.0 < classes::FIRST_USER_OID {
             let shown = self.describe(address(&f));
             bail!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {shown} because it is required by the database system");
@@ -168,6 +170,10 @@ impl Ddl<'_> {
         }
         Ok(())
     }
+}
+
+fn routine_name(kind: ObjectType, node: Option<&Node>) -> Result<RoutineName<'_>> {
+    RoutineName::of(kind, node).ok_or_else(|| DbError::internal("statement without a function's name"))
 }
 
 /// Nothing has the name, the schema or a type of an argument.

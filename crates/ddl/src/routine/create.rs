@@ -127,7 +127,7 @@ impl Ddl<'_> {
         if !s.replace {
             bail!(DUPLICATE_FUNCTION, "function \"{}\" already exists with same argument types", new.name);
         }
-        self.require_routine_owner(old)?;
+        self.require_routine_owner(old, &old.name)?;
         if old.kind != new.kind {
             let what = match old.kind {
                 FunctionKind::Aggregate => "an aggregate function",

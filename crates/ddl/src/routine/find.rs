@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Function, FunctionKind};
+use melba_catalog::{Function, FunctionKind, acl};
 use melba_types::{DbError, Oid, Result, err};
 use pg_query::protobuf::{FunctionParameterMode as Mode, Node, ObjectType, ObjectWithArgs, TypeName, node::Node as N};
 
@@ -40,7 +40,7 @@ impl<'s> RoutineName<'s> {
         )
     }
 
-    fn dotted(&self) -> String {
+    pub fn dotted(&self) -> String {
         strings(&self.object.objname).join(".")
     }
 
@@ -79,7 +79,11 @@ impl Ddl<'_> {
         let (schema, name) = self.split(&names)?;
         let catalog = self.catalog();
         let schemas: Vec<Oid> = match schema {
-            Some(schema) => vec![self.namespace(schema)?.oid],
+            Some(schema) => {
+                let schema = self.namespace(schema)?.oid;
+                self.require_schema(self.user, schema, acl::USAGE)?;
+                vec![schema]
+            }
             None => self.path.to_vec(),
         };
         let candidates: Vec<&Arc<Function>> = catalog.find_functions(&schemas, name).collect();
@@ -158,9 +162,10 @@ impl Ddl<'_> {
         Err(e)
     }
 
-    /// Raises 42501 unless the user owns the function.
-    pub fn require_routine_owner(&self, f: &Function) -> Result<()> {
+    /// # Errors
+    /// 42501 unless the user owns the function, which the message calls `name`.
+    pub fn require_routine_owner(&self, f: &Function, name: &str) -> Result<()> {
         let what = if f.kind == FunctionKind::Procedure { "procedure" } else { "function" };
-        self.require_owner(f.owner, what, &f.name)
+        self.require_owner(f.owner, what, name)
     }
 }

@@ -1,12 +1,12 @@
 //! Functions and procedures.
 
-use super::USER;
+use super::{OWN_FUNCTION, USER};
 
 /// Bodies are not looked at when they are restored: those that are text may mention what is made later.
 pub fn functions() -> String {
     format!(
         "SELECT 'f' || p.oid, CASE p.prokind WHEN 'p' THEN 'PROCEDURE' ELSE 'FUNCTION' END, n.nspname, p.proname,
             rtrim(pg_get_functiondef(p.oid), E'\\n') || ';'
-         FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {USER} AND p.prokind <> 'a' ORDER BY p.oid"
+         FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {USER} AND p.prokind <> 'a' AND {OWN_FUNCTION} ORDER BY p.oid"
     )
 }

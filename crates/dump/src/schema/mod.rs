@@ -19,6 +19,10 @@ use crate::archive::{Entry, Section};
 /// Namespaces that belong to users, of the alias `n`.
 const USER: &str = "n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'";
 
+/// Functions, of the alias `p`, that no extension brings: CREATE EXTENSION makes those again.
+const OWN_FUNCTION: &str = "NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+    WHERE d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')";
+
 /// A connection that answers questions about the catalogs.
 pub struct Reader<'a> {
     pub client: &'a mut Client,
@@ -67,6 +71,7 @@ impl Reader<'_> {
 pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
     refuse_unsupported(reader)?;
     let mut all = types::schemas(reader)?;
+    all.extend(types::extensions(reader)?);
     let mut definitions = Vec::new();
     for sql in [types::types(), relations::sequences(), functions::functions(), relations::tables()] {
         definitions.extend(reader.definitions(&sql)?);
@@ -123,7 +128,7 @@ fn refuse_unsupported(reader: &mut Reader) -> Result<()> {
         "SELECT 'foreign table ' || c.oid::regclass FROM pg_catalog.pg_class c
             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE {USER} AND c.relkind = 'f'
          UNION ALL SELECT 'aggregate ' || p.oid::regprocedure FROM pg_catalog.pg_proc p
-            JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {USER} AND p.prokind = 'a'
+            JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {USER} AND p.prokind = 'a' AND {OWN_FUNCTION}
          UNION ALL SELECT 'trigger ' || t.tgname FROM pg_catalog.pg_trigger t
             JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
             WHERE NOT t.tgisinternal AND {USER}"

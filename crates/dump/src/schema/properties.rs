@@ -1,6 +1,6 @@
 //! What any object may have: an owner, privileges, a comment.
 
-use super::{Reader, USER};
+use super::{OWN_FUNCTION, Reader, USER};
 use crate::Result;
 use crate::archive::{Entry, Section};
 use crate::privileges::{Granted, all_letters, quoted};
@@ -35,7 +35,8 @@ fn owned() -> String {
             FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
             WHERE {USER} AND c.relkind IN ('r', 'p', 'S', 'v', 'm') AND c.relpersistence <> 't'
          UNION ALL SELECT {ROUTINE}, {ROUTINE}, n.nspname, p.proname, {SIGNATURE}, p.proowner, p.proacl
-            FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {USER} AND p.prokind <> 'a'"
+            FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+            WHERE {USER} AND p.prokind <> 'a' AND {OWN_FUNCTION}"
     )
 }
 

@@ -13,6 +13,15 @@ pub fn schemas(reader: &mut Reader) -> Result<Vec<Entry>> {
     reader.entries(Section::Before, &schemas)
 }
 
+/// Extensions by OID, but for the one that every database has.
+pub fn extensions(reader: &mut Reader) -> Result<Vec<Entry>> {
+    let extensions = "SELECT 'EXTENSION', n.nspname, e.extname,
+            format('CREATE EXTENSION IF NOT EXISTS %I WITH SCHEMA %I;', e.extname, n.nspname)
+         FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace
+         WHERE e.extname <> 'plpgsql' ORDER BY e.oid";
+    reader.entries(Section::Before, extensions)
+}
+
 /// Enums, domains, composite types and ranges by OID: one that uses another was made after it.
 pub fn types() -> String {
     let labels = "SELECT string_agg(quote_literal(e.enumlabel), ', ' ORDER BY e.enumsortorder)

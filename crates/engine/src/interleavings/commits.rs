@@ -17,7 +17,7 @@ fn commit_pairs(f: &Fixture, commits: usize) {
         let csn = t.commit(durability).expect("commits");
         assert!(f.engine.visible_csn() >= csn, "a commit that has returned is visible");
         if durability == Durability::Sync {
-            assert!(f.engine.shared.wal.durable() > log_end, "and durable");
+            assert!(f.engine.shared.pipeline.log.wal.durable() > log_end, "and durable");
         }
     }
 }
@@ -121,7 +121,11 @@ fn deferred_commits_end_beside_others() {
         let t = f.begin();
         let view = t.statement_view();
         assert_eq!((0..4).map(|row| f.read(&t, view, row)).collect::<Vec<_>>(), [2, 1, 1, 1]);
-        assert_eq!(f.engine.shared.floor().whole, f.engine.shared.floor().assigned, "nothing is left in flight");
+        assert_eq!(
+            f.engine.shared.pipeline.floor().whole,
+            f.engine.shared.pipeline.floor().assigned,
+            "nothing is left in flight"
+        );
     });
 }
 

@@ -1,8 +1,8 @@
 //! Locks: hand-over and early release, waiters that are interrupted, deadlocks, weak and strong locks of a relation.
 
-use super::*;
+use melba_threads::atomic::{AtomicI32, Ordering};
 
-use crate::sync::atomic::{AtomicI32, Ordering};
+use super::*;
 
 /// A row that several change under its lock, with commits that give it back before they are durable.
 #[test]

@@ -9,11 +9,13 @@
 
 mod commits;
 mod locks;
+mod parts;
 mod readers;
 mod serializable;
 
 use std::sync::Arc;
 
+use melba_store::planted::{Plant, plant, unplant};
 use melba_types::row::RowLayout;
 use melba_types::{Datum, Kind, RowId, TreeId};
 use melba_vfs::{Directory, Faults, FaultyDirectory, ManualClock, MemoryDirectory};
@@ -21,7 +23,6 @@ use shuttle::rand::{RngCore, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, Runner};
 
-use crate::planted::{Plant, plant, unplant};
 use crate::*;
 
 /// How many orders of each scenario are tried, by each of two schedulers; `INTERLEAVINGS` for more.

@@ -1,10 +1,10 @@
 //! Readers without locks: snapshots and what is kept for them, levels that are replaced while they are read.
 
+use melba_threads::atomic::{AtomicU64, Ordering};
 use melba_types::Csn;
 
 use super::*;
 use crate::snapshot::Snapshots;
-use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// What is older than the oldest snapshot goes: none that is in use may be older than that.
 #[test]

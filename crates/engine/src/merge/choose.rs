@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use melba_store::Bulk;
 use melba_types::Csn;
 
 /// Levels of about one size above the bottom after which they are merged into one.
@@ -184,13 +185,6 @@ pub(crate) struct Shape<'a> {
     height: Vec<usize>,
     /// The bottom runs, by key.
     bottoms: Vec<usize>,
-}
-
-/// What a tree's runs take, to tell how far merges lag behind.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Bulk {
-    pub bottom_bytes: u64,
-    pub above_bytes: u64,
 }
 
 impl<'a> Shape<'a> {

@@ -7,10 +7,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use melba_segment::{GroupData, GroupReader, KeyCursor, KeySegmentReader, TableSegmentReader};
+use melba_store::Result;
 use melba_types::RowId;
-
-use super::row_of;
-use crate::error::Result;
 
 /// Rows of a row group decoded at a time, at most.
 const PIECE_ROWS: usize = 4096;
@@ -120,11 +118,11 @@ impl TableCursor {
 
     pub fn advance(&mut self) -> Result<()> {
         self.at += 1;
-        self.settle()
+        self.fill()
     }
 
     /// Decodes on until there is a row at or after `from`.
-    fn settle(&mut self) -> Result<()> {
+    fn fill(&mut self) -> Result<()> {
         while self.row_id().is_none() {
             self.piece = None;
             let Some(group) = self.reader.row_groups().get(self.group) else { return Ok(()) };
@@ -160,7 +158,7 @@ impl Cursor for TableCursor {
             piece: None,
             at: 0,
         };
-        cursor.settle()?;
+        cursor.fill()?;
         Ok(cursor)
     }
 
@@ -179,6 +177,11 @@ impl Cursor for TableCursor {
     fn compare_first(a: &TableSegmentReader, b: &TableSegmentReader) -> Ordering {
         a.meta().row_id_min.cmp(&b.meta().row_id_min)
     }
+}
+
+/// A row id as a bound of slices; `None`: before all rows.
+pub(super) fn row_of(bound: &[u8]) -> Option<RowId> {
+    bound.try_into().ok().map(|b| RowId(u64::from_be_bytes(b)))
 }
 
 #[cfg(test)]

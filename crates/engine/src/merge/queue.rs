@@ -7,40 +7,47 @@ use melba_types::TreeId;
 
 use super::Eagerness;
 
-/// Trees whose segments have changed since they were looked at with some eagerness.
+/// Trees whose segments have changed since they were looked at with all eagerness. What is nothing to the eager is nothing to
+/// those who are less so.
 #[derive(Default)]
 pub(crate) struct Unmerged {
-    /// By eagerness, the least first.
-    trees: [BTreeSet<TreeId>; Eagerness::Everything as usize],
+    /// Each tree once: by the least eagerness with which it has still to be looked at, beginning with `Busy`.
+    due: [BTreeSet<TreeId>; Eagerness::Everything as usize],
 }
 
 impl Unmerged {
     /// The segments of a tree have changed.
     pub fn add(&mut self, tree: TreeId) {
-        for trees in &mut self.trees {
-            trees.insert(tree);
+        let [busy, eager @ ..] = &mut self.due;
+        for trees in eager {
+            trees.remove(&tree);
         }
+        busy.insert(tree);
+    }
+
+    fn due(&self, eagerness: Eagerness) -> impl Iterator<Item = &BTreeSet<TreeId>> {
+        self.due[..eagerness as usize].iter()
     }
 
     /// How many trees there are to look at.
     pub fn len(&self, eagerness: Eagerness) -> usize {
-        self.trees[eagerness as usize - 1].len()
+        self.due(eagerness).map(BTreeSet::len).sum()
     }
 
     /// Takes the first tree behind `last`, or the first of all: it is about to be looked at.
     pub fn take(&mut self, eagerness: Eagerness, last: TreeId) -> Option<TreeId> {
-        let trees = &self.trees[eagerness as usize - 1];
-        let behind = trees.range((Bound::Excluded(last), Bound::Unbounded)).next();
-        let tree = *behind.or(trees.first())?;
+        let behind = |trees: &BTreeSet<TreeId>| trees.range((Bound::Excluded(last), Bound::Unbounded)).next().copied();
+        let next = self.due(eagerness).filter_map(behind).min();
+        let tree = next.or_else(|| self.due(eagerness).filter_map(|trees| trees.first().copied()).min())?;
         self.take_if_due(eagerness, tree).then_some(tree)
     }
 
     /// Takes one tree; false when it has been looked at.
     pub fn take_if_due(&mut self, eagerness: Eagerness, tree: TreeId) -> bool {
-        let is_due = self.trees[eagerness as usize - 1].contains(&tree);
-        // What is nothing to the eager is nothing to those who are less so.
-        for trees in &mut self.trees[..eagerness as usize] {
-            trees.remove(&tree);
+        let (looked_at, rest) = self.due.split_at_mut(eagerness as usize);
+        let is_due = looked_at.iter_mut().any(|trees| trees.remove(&tree));
+        if let Some(next) = rest.first_mut().filter(|_| is_due) {
+            next.insert(tree);
         }
         is_due
     }

@@ -4,15 +4,13 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use melba_segment::KeyCursor;
-use melba_types::RowId;
+use melba_store::{EngineError, IndexLevels, IndexRun, KeyBytes, Result, Tree};
+use melba_threads::Guard;
+use melba_types::{RowId, TreeId};
 
-use crate::error::{EngineError, Result};
-use crate::key::KeyBytes;
-use crate::levels::{IndexLevels, IndexRun};
 use crate::serializable::Read;
-use crate::sync::Guard;
-use crate::tree::Tree;
-use crate::txn::{OwnView, ReadView, Transaction};
+use crate::txn::{OwnView, Transaction};
+use crate::view::ReadView;
 
 /// The first batch is small: most index scans want one entry.
 const FIRST_BATCH_ENTRIES: usize = 8;
@@ -126,6 +124,32 @@ fn is_empty_range(bounds: (Bound<&[u8]>, Bound<&[u8]>)) -> bool {
         (Bound::Included(l), Bound::Included(u)) => l > u,
         (Bound::Included(l) | Bound::Excluded(l), Bound::Excluded(u) | Bound::Included(u)) => l >= u,
         _ => false,
+    }
+}
+
+impl Transaction {
+    /// Entries with keys within bounds, ascending or descending. Bounds are keys without row ids; a key that starts with an
+    /// included upper bound is within it, so bounds may be prefixes.
+    pub fn index_scan(
+        self: &Arc<Self>,
+        view: ReadView,
+        tree: TreeId,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        reverse: bool,
+    ) -> Result<IndexScan> {
+        let tree = self.tree(tree)?;
+        tree.require_index()?;
+        IndexScan::open(Arc::clone(self), view, &tree, (lower, upper), reverse, None)
+    }
+
+    /// Entries whose whole key is `key` (all columns of the index): like `index_scan` with it as both bounds, but segments
+    /// without it are left out by their filters.
+    pub fn index_lookup(self: &Arc<Self>, view: ReadView, tree: TreeId, key: &[u8]) -> Result<IndexScan> {
+        let tree = self.tree(tree)?;
+        tree.require_index()?;
+        let bounds = (Bound::Included(key), Bound::Included(key));
+        IndexScan::open(Arc::clone(self), view, &tree, bounds, false, Some(key))
     }
 }
 

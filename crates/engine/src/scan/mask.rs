@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use melba_segment::TableSegmentReader;
+use melba_store::{Result, TableLevels, TableRun, Tree};
 use melba_types::{Csn, RowId};
 
-use crate::error::Result;
-use crate::levels::{TableLevels, TableRun};
-use crate::tree::Tree;
 use crate::txn::OwnView;
 
 /// Leaves out of `wanted` (positions in `row_ids`, ascending) the rows that are in `masked` (ascending).

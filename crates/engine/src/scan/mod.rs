@@ -5,12 +5,12 @@
 
 mod index;
 mod mask;
+mod probe;
 mod table;
 
 use melba_types::{Datum, RowId};
 
 pub use index::IndexScan;
-pub(crate) use index::{may_have_entries, successor};
 pub use melba_segment::ZoneOp;
 pub use table::{ScanBatch, TableScan};
 

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use melba_store::{EngineError, Result, RowBytes, TableLevels, TableRun, Tree, empty_columns, push_row};
+use melba_threads::Guard;
+use melba_threads::atomic::Ordering;
 use melba_types::row::RowLayout;
-use melba_types::{Column, Datum, RowId};
+use melba_types::{Column, Datum, RowId, TreeId};
 
 use super::mask::{MemoryMask, RunMask};
 use super::{Morsel, ZonePredicate};
-use crate::RowBytes;
-use crate::error::{EngineError, Result};
-use crate::levels::{TableLevels, TableRun};
-use crate::sync::Guard;
-use crate::tree::Tree;
-use crate::txn::{OwnView, ReadView, Transaction, empty_columns, push_row};
+use crate::serializable::Read;
+use crate::txn::{OwnView, Transaction};
+use crate::view::ReadView;
 
 /// Rows taken from memory at a time, under one lock.
 const MEMORY_BATCH_ROWS: usize = 1024;
@@ -68,6 +68,35 @@ struct SegmentCursor {
     decided: Option<RowId>,
     memory: MemoryMask,
     masks: Vec<RunMask>,
+}
+
+impl Transaction {
+    /// All rows that a view sees, as batches of columns; `projection` and `missing` as for `fetch`. The predicates only let
+    /// the scan leave out rows that cannot satisfy them; it may return others too. `morsel` limits it to a part of the table.
+    pub fn scan(
+        self: &Arc<Self>,
+        view: ReadView,
+        tree: TreeId,
+        projection: &[usize],
+        missing: &[Datum],
+        predicates: &[ZonePredicate],
+        morsel: Option<Morsel>,
+    ) -> Result<TableScan> {
+        let tree = self.tree(tree)?;
+        tree.require_table()?;
+        if self.tracks(view) {
+            self.note_reads(std::iter::once(Read::Table(tree.id)))?;
+        }
+        let layout = self.layout_of(&tree)?;
+        TableScan::open(Arc::clone(self), view, &tree, Guard::into_inner(layout), projection, missing, predicates, morsel)
+    }
+
+    /// Parts of a table of about equal size, at most `parts`, that together are all of it.
+    pub fn morsels(&self, tree: TreeId, parts: usize) -> Result<Vec<Morsel>> {
+        let tree = self.tree(tree)?;
+        let rows = tree.require_table()?.next_row.load(Ordering::Relaxed);
+        Ok(Morsel::split(rows, parts))
+    }
 }
 
 impl TableScan {

@@ -1,7 +1,8 @@
 //! Finding conflicts, and deciding who fails.
 
+use melba_store::Result;
+
 use super::{Entry, Id, Read, Safety, Serializable, State, Write, check_doomed, failure};
-use crate::error::Result;
 
 impl Serializable {
     /// Announces reads of `id` and meets those who wrote what they are about.

@@ -1,10 +1,10 @@
 //! Registration, the decision to commit, and the end.
 
+use melba_store::Result;
+use melba_store::planted::{Plant, is_planted};
 use melba_types::{Csn, TreeId, TxnId};
 
 use super::{Entry, FINISHED_MAX, Id, NEVER, Safety, Serializable, State, check_doomed, failure};
-use crate::error::Result;
-use crate::planted::{Plant, is_planted};
 
 /// Sessions to wake: what they waited for has been decided.
 pub(crate) type Woken = Vec<u32>;
@@ -87,7 +87,7 @@ impl Serializable {
         entry.csn = csn;
         let declared_read_only = entry.read_only;
         entry.read_only |= !entry.wrote;
-        state.settle_conflicts(id);
+        state.keep_earliest_conflicts(id);
         let woken = if declared_read_only { state.stop_waiting(id) } else { state.tell_watchers(id) };
         state.active.retain(|other| *other != id);
         state.finished.push_back(id);
@@ -180,7 +180,7 @@ impl State {
     }
 
     /// Keeps of a committed transaction's conflicts those that may still matter.
-    fn settle_conflicts(&mut self, id: Id) {
+    fn keep_earliest_conflicts(&mut self, id: Id) {
         let read_only = self.get(id).read_only;
         for other in self.get(id).conflicts_out.clone() {
             let o = self.get(other);

@@ -7,9 +7,8 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use hashbrown::HashMap;
+use melba_store::KeyBytes;
 use melba_types::{Csn, RowId, TreeId};
-
-use crate::key::KeyBytes;
 
 /// A block is 256 consecutive row ids.
 const BLOCK_SHIFT: u32 = 8;

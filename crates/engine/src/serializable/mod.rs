@@ -26,19 +26,19 @@ mod marks;
 mod summary;
 #[cfg(test)]
 pub(crate) mod tests;
-mod transaction;
+mod tracking;
 
 use std::collections::VecDeque;
 
 use hashbrown::HashMap;
+use melba_store::{EngineError, Result};
+use melba_threads::Mutex;
 use melba_types::{Csn, TreeId, TxnId};
 
-use crate::error::{EngineError, Result};
-use crate::sync::Mutex;
 pub(crate) use marks::{Read, Write};
 use marks::{Reads, Writes};
 use summary::Summary;
-pub(crate) use transaction::Tracking;
+pub(crate) use tracking::Tracking;
 
 /// Committed transactions kept one by one.
 const FINISHED_MAX: usize = 512;

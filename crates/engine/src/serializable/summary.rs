@@ -1,10 +1,10 @@
 //! What is left of transactions that committed long ago while others still run that began before: by tree, not one by one.
 
 use hashbrown::HashMap;
+use melba_store::Result;
 use melba_types::{Csn, TreeId};
 
 use super::{Id, State, failure};
-use crate::error::Result;
 
 /// All summarised transactions together.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use melba_types::row::RowLayout;
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Kind, RowId, TreeId};
-use melba_vfs::{Directory, Faults, FaultyDirectory, MemoryDirectory, Operation, OsClock, SeededRandom};
+use melba_vfs::{Directory, Faults, FaultyDirectory, ManualClock, MemoryDirectory, Operation, SeededRandom};
 
 use crate::*;
 
@@ -21,7 +21,7 @@ fn options() -> EngineOptions {
 }
 
 fn open(directory: &Arc<MemoryDirectory>) -> Result<Arc<Engine>> {
-    Engine::open(options(), Arc::clone(directory) as Arc<dyn Directory>, Arc::new(OsClock::new()))
+    Engine::open(options(), Arc::clone(directory) as Arc<dyn Directory>, Arc::new(ManualClock::new()))
 }
 
 fn row(n: u64, text: &str) -> Vec<u8> {
@@ -187,7 +187,7 @@ fn a_power_cut_at_any_sync_loses_nothing_acknowledged() {
 fn a_failed_sync_of_the_log_poisons_the_engine() {
     let faults = Faults::new();
     let directory = FaultyDirectory::new(MemoryDirectory::new(), Arc::clone(&faults));
-    let engine = Engine::open(options(), directory, Arc::new(OsClock::new())).expect("opens");
+    let engine = Engine::open(options(), directory, Arc::new(ManualClock::new())).expect("opens");
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let tree = t.create_table_tree(&[Kind::Int8, Kind::Text], Persistence::Logged).expect("creates");
     t.commit(Durability::Sync).expect("commits");

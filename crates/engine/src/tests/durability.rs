@@ -211,12 +211,12 @@ fn a_commit_waits_for_siblings_if_there_are_enough_and_shares_its_sync() {
     session.set_commit_delay(delay, 1);
     let (syncs, _) = f.cost(|| {
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            let waiting = scope.spawn(|| {
                 let start = std::time::Instant::now();
                 commit(&session, 5);
                 assert!(start.elapsed() >= delay);
             });
-            while !f.engine.shared.has_leader() {
+            while !f.engine.shared.pipeline.has_leader() && !waiting.is_finished() {
                 std::thread::yield_now();
             }
             writer.commit(Durability::Sync).expect("commits");

@@ -3,11 +3,11 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use melba_store::steps;
 use melba_types::row::RowLayout;
 use melba_types::{Datum, Kind, RowId, TreeId};
 use melba_vfs::{Directory, MemoryDirectory, OsClock};
 
-use crate::chain::steps;
 use crate::*;
 
 const TABLE: TreeId = TreeId(1);
@@ -68,14 +68,14 @@ fn replay_does_not_grow_with_the_versions_of_a_row_or_key() {
         let id = create(&engine);
         change(&engine, id, times);
         engine.flush_log().expect("writes");
-        let before = engine.shared.row_store_bytes.load(std::sync::atomic::Ordering::Relaxed);
+        let before = engine.shared.store.row_store_bytes();
         let after = directory.after_power_cut(&mut || true);
         let begun = steps::taken();
         let recovered = open(&after);
         let taken = steps::taken() - begun;
         assert!(taken <= times, "{taken} steps to replay {times} changes of a row and of a key");
         assert_eq!(state(&recovered, id), state(&engine, id));
-        let bytes = recovered.shared.row_store_bytes.load(std::sync::atomic::Ordering::Relaxed);
+        let bytes = recovered.shared.store.row_store_bytes();
         assert!(bytes <= before && bytes < 1000, "{bytes} bytes of row store after recovery, {before} before");
     }
 }

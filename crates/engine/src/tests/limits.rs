@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use melba_store::{Edit, Manifest};
 use melba_types::row::RowLayout;
 use melba_types::{Batch, Column, ColumnData, Csn, Datum, DbError, Kind, Lsn, RowId, SqlState, TreeId};
 use melba_vfs::{Directory, MemoryDirectory, OsClock};
 
-use crate::manifest::{Edit, Manifest};
 use crate::*;
 
 fn row() -> Vec<u8> {
@@ -76,7 +76,7 @@ fn commits_end_with_the_positions_of_the_log() {
 #[test]
 fn a_table_ends_with_its_row_numbers() {
     let (engine, tree) = open_at(Lsn(0), Csn(1));
-    let table = engine.shared.tree(tree).expect("there");
+    let table = engine.shared.store.tree(tree).expect("there");
     table.as_table().expect("a table").next_row.store(i64::MAX as u64 - 3, Ordering::SeqCst);
     insert(&engine, tree).and_then(|_| insert(&engine, tree)).expect("the last two");
     is_limit(insert(&engine, tree).expect_err("there is none left"));

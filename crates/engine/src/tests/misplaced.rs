@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use melba_types::row::RowLayout;
-use melba_types::{Datum, Kind, RowId, TreeId};
+use melba_types::{Datum, Kind};
 use melba_vfs::{Clock, Directory, ManualClock, MemoryDirectory, SeededRandom};
 
+use super::damage::{Rows, TABLES, table as read};
 use crate::*;
 
-const TABLES: [TreeId; 2] = [TreeId(1), TreeId(2)];
 const FOLDERS: [&str; 3] = ["", "segments", "wal"];
-
-type Rows = BTreeMap<RowId, i64>;
 
 fn open(directory: &Arc<MemoryDirectory>, clock: &Arc<ManualClock>) -> Result<Arc<Engine>> {
     let options = EngineOptions { memory_bytes: 1 << 20, wal_file_bytes: 1500, segment_bytes: 4000, ..EngineOptions::default() };
@@ -22,16 +20,6 @@ fn open(directory: &Arc<MemoryDirectory>, clock: &Arc<ManualClock>) -> Result<Ar
 
 fn row(n: i64) -> Vec<u8> {
     RowLayout::new(vec![Kind::Int8, Kind::Text]).encode_row(&[Datum::Int8(n), Datum::text("x".repeat(40))])
-}
-
-fn read(engine: &Engine, tree: TreeId) -> Result<Rows> {
-    let t = engine.begin(Isolation::ReadCommitted)?;
-    let mut scan = t.scan(t.statement_view(), tree, &[0, 1], &[], &[], None)?;
-    let mut rows = Rows::new();
-    while let Some(batch) = scan.next()? {
-        rows.extend(batch.row_ids.iter().enumerate().map(|(i, id)| (*id, batch.columns[0].get(i).as_i64())));
-    }
-    Ok(rows)
 }
 
 fn folder(directory: &Arc<MemoryDirectory>, name: &str) -> Arc<dyn Directory> {

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use crate::step::plant_panic;
 use melba_types::row::RowLayout;
 use melba_types::{Datum, Kind, RowId, TreeId};
 use melba_vfs::{Directory, MemoryDirectory, OsClock};
 
-use crate::planted::plant_panic;
 use crate::*;
 
 const TABLE: TreeId = TreeId(1);

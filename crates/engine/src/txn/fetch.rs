@@ -6,16 +6,15 @@
 use std::sync::Arc;
 
 use melba_segment::Position;
-use melba_types::row::{RowLayout, RowView};
+use melba_store::{
+    Chain, Found, MemTable, Result, RowBytes, TableLevels, TableRun, empty_columns, place_in_runs, push_row, push_stored, view_of,
+};
+use melba_types::row::RowLayout;
 use melba_types::{Column, Csn, Datum, RowId, TreeId};
 
-use super::rows::table_of;
-use super::{ReadView, Transaction, empty_columns};
-use crate::RowBytes;
-use crate::chain::Chain;
-use crate::error::{EngineError, Result};
-use crate::levels::{Found, MemTable, TableLevels, TableRun, place_in_runs, push_stored};
+use super::Transaction;
 use crate::serializable::Read;
+use crate::view::ReadView;
 
 /// What is being read, as far as it has come.
 struct Fetched<'a> {
@@ -100,7 +99,7 @@ impl Transaction {
         let kept = Vec::with_capacity(ids.len());
         let mut out = Fetched { layout: &layout, ids, csn: view.csn, projection, missing, kept, columns, at: 0 };
         let may_be_own = self.has_writes() && self.state().writes.knows(tree.id);
-        let levels = (ids.len() > 1 && !may_be_own).then(|| table_of(&tree).map(|t| t.levels.read())).transpose()?;
+        let levels = (ids.len() > 1 && !may_be_own).then(|| tree.require_table().map(|t| t.levels.read())).transpose()?;
         while out.at < ids.len() {
             if let Some(levels) = &levels {
                 out.take_from_memory(&levels.active)?;
@@ -218,23 +217,4 @@ impl Fetched<'_> {
         }
         Ok(())
     }
-}
-
-fn view_of<'a>(layout: &'a RowLayout, row: &'a [u8]) -> Result<RowView<'a>> {
-    layout.view(row).ok_or_else(|| EngineError::Corrupt { what: "a stored row is malformed".into() })
-}
-
-/// Appends a row's projected values.
-pub(crate) fn push_row(
-    layout: &RowLayout,
-    row: &[u8],
-    projection: &[usize],
-    missing: &[Datum],
-    columns: &mut [Column],
-) -> Result<()> {
-    let view = view_of(layout, row)?;
-    for (&c, column) in projection.iter().zip(columns) {
-        view.push_to(c, missing.get(c).unwrap_or(&Datum::Null), column);
-    }
-    Ok(())
 }

@@ -3,12 +3,11 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
+use melba_store::{IndexRun, Result};
 use melba_types::{Csn, RowId, TreeId};
 
-use super::index::index_of;
-use super::{ReadView, Transaction};
-use crate::error::Result;
-use crate::levels::IndexRun;
+use super::Transaction;
+use crate::view::ReadView;
 
 /// The entries of one key, as they are met from the newest level to the oldest.
 struct Search {
@@ -50,7 +49,7 @@ impl Transaction {
     /// statement sees two live entries with one key: not for deferrable ones.
     pub fn index_find(self: &Arc<Self>, view: ReadView, tree: TreeId, key: &[u8]) -> Result<Option<RowId>> {
         let found = self.tree(tree)?;
-        let index = index_of(&found)?;
+        let index = found.require_index()?;
         if self.tracks(view) || (self.has_writes() && self.state().writes.knows(tree)) {
             return self.index_lookup(view, tree, key)?.next_of(key);
         }

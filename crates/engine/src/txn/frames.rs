@@ -3,19 +3,19 @@
 
 use std::ops::Range;
 
+use melba_store::{EngineError, Found, Result};
 use melba_types::row::Field;
 use melba_types::{RowId, TreeId};
 
-use super::{ReadView, Transaction};
-use crate::error::{EngineError, Result};
-use crate::levels::Found;
+use super::Transaction;
+use crate::view::ReadView;
 
 impl Transaction {
     /// Takes `count` consecutive row ids of a toast tree, for frames of `bytes` in all, about. What is put at them must come in
     /// their order, before others are taken.
     pub fn reserve_frames(&self, tree: TreeId, count: u64, bytes: usize) -> Result<RowId> {
         let tree = self.tree(tree)?;
-        let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
+        let table = tree.require_table()?;
         self.expect_frames(&tree, bytes)?;
         Ok(RowId(table.take_rows(count)?))
     }

@@ -1,5 +1,7 @@
 //! Transactions: views, commands, savepoints, locks, and the operations on trees.
 
+mod bulk;
+mod commit;
 mod fetch;
 mod find;
 mod frames;
@@ -7,57 +9,29 @@ mod index;
 mod own;
 mod rows;
 mod schema;
+mod serializable;
 mod spill;
 mod unique;
-mod write_set;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
+use melba_locks::{HoldDuration, LockKey, LockTag, Mode, RelationLockMode, RowLockMode, Wait};
+use melba_store::{EngineError, Held, Interrupt, Result, RowBytes, TreeRef};
+use melba_threads::Mutex;
+use melba_threads::atomic::{AtomicBool, AtomicU64, Ordering};
 use melba_types::{Csn, RowId, TreeId, TxnId};
 use melba_wal::WrittenBy;
 
-use crate::RowBytes;
-use crate::bulk::BulkWriter;
-use crate::commit::{Durability, EarlyRelease, Needs, Started};
-use crate::engine::Shared;
-use crate::error::{EngineError, Result};
-use crate::interrupt::Interrupt;
-use crate::locks::{HoldDuration, LockKey, LockTag, Mode, RelationLockMode, RowLockMode, Wait};
-use crate::memory::Held;
-use crate::pace::WAIT_MAX_FOR_BYTES;
-use crate::planted::step;
+use crate::commit::throttle;
+use crate::commit::{Durability, EarlyRelease, Needs, Started, WAIT_MAX_FOR_BYTES};
 use crate::serializable::Tracking;
 use crate::session::Session;
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::trees::TreeRef;
-pub(crate) use fetch::push_row;
-use own::Epoch;
+use crate::shared::Shared;
+use crate::step::step;
+use crate::view::{Isolation, ReadView};
+use crate::write_set::{BulkWriter, Epoch, LazyWriteSet};
 pub(crate) use own::OwnView;
-pub(crate) use rows::empty_columns;
-pub(crate) use write_set::{LazyWriteSet, Link, PrivateRun, TreeHeads, What, WriteSet};
-
-/// PostgreSQL's isolation levels; READ UNCOMMITTED is READ COMMITTED.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isolation {
-    ReadCommitted,
-    RepeatableRead,
-    /// What commits could have happened one after the other; see docs/design/isolation.md.
-    Serializable,
-}
-
-/// What a statement sees: commits up to `csn`, and its own transaction's changes by commands before `command`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadView {
-    pub csn: Csn,
-    pub command: u32,
-}
-
-impl ReadView {
-    /// The command of views that see everything of their own transaction: those of constraint checks.
-    pub(crate) const LATEST_COMMAND: u32 = u32::MAX;
-}
 
 /// A point to roll back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -388,7 +362,7 @@ impl Transaction {
         state.savepoints.truncate(kept);
     }
 
-    pub(crate) fn state(&self) -> crate::sync::MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> melba_threads::MutexGuard<'_, State> {
         self.state.lock()
     }
 
@@ -430,7 +404,7 @@ impl Transaction {
 
     /// A tree to read or write.
     pub(crate) fn tree(&self, tree: TreeId) -> Result<TreeRef> {
-        let tree = self.shared().tree(tree)?;
+        let tree = self.shared().store.tree(tree)?;
         tree.check_damage()?;
         Ok(tree)
     }
@@ -489,9 +463,9 @@ impl Transaction {
     /// On an error nothing was changed, unless the error is `Poisoned`: then a restart shows what became of it.
     pub fn commit(self: &Arc<Self>, durability: Durability) -> Result<Csn> {
         let committing = self.start_commit(durability, None)?;
-        let published = self.shared().wait_published(&self.session, &committing.started);
+        let published = self.wait_published(&committing.started);
         let (result, wait) = committing.end(published);
-        self.shared().pay(wait);
+        self.shared().background.throttle(wait);
         result
     }
 
@@ -517,7 +491,7 @@ impl Transaction {
         let is_plain = on_publish.is_none() && self.tracking.is_none() && writes.is_rows_only();
         let locks = is_plain.then_some(EarlyRelease(self.session.slot));
         // A panic must not leave its locks behind: the engine goes on, or others wait to hear that it does not.
-        let start = AssertUnwindSafe(|| self.shared().start_commit(&mut writes, needs, durability, locks));
+        let start = AssertUnwindSafe(|| commit::start_commit(self.shared(), &mut writes, needs, durability, locks));
         let started = catch_unwind(start).unwrap_or_else(|panic| {
             self.finish(std::mem::take(&mut writes), true);
             resume_unwind(panic)
@@ -529,6 +503,10 @@ impl Transaction {
                 Err(e)
             }
         }
+    }
+
+    fn wait_published(&self, started: &Started) -> Result<()> {
+        self.session.as_committer(|committer| self.shared().pipeline.wait_published(committer, started))
     }
 
     /// Whether its commit may have to wait for longer than a small one's.
@@ -551,7 +529,7 @@ impl Transaction {
         self.finish(writes, true);
         if Csn(self.seen.load(Ordering::Relaxed)) > self.shared().snapshots.visible() {
             // A failure is the engine's end, of which everybody hears.
-            let _ = self.shared().flush_log(WrittenBy::Client);
+            let _ = self.shared().pipeline.flush_log(WrittenBy::Client);
         }
     }
 
@@ -596,23 +574,23 @@ impl Committing {
     /// The commit's outcome as `wait` would answer it; itself as long as it is not published: a synchronous one waits for
     /// the log (`Session::flush_log`), and each for those before it.
     pub fn poll(self) -> std::result::Result<Result<Csn>, Committing> {
-        match self.txn.shared().try_publish(&self.started) {
+        match self.txn.shared().pipeline.try_publish(&self.started) {
             Ok(false) => Err(self),
-            published => Ok(self.end_owing(published.map(drop))),
+            published => Ok(self.end_throttled(published.map(drop))),
         }
     }
 
     /// Waits for the commit's outcome.
     pub fn wait(self) -> Result<Csn> {
-        let published = self.txn.shared().wait_published(&self.txn.session, &self.started);
-        self.end_owing(published)
+        let published = self.txn.wait_published(&self.started);
+        self.end_throttled(published)
     }
 
-    /// Afterwards the session's next transaction pays for this one.
-    fn end_owing(self, published: Result<()>) -> Result<Csn> {
+    /// The session's next transaction waits for this one.
+    fn end_throttled(self, published: Result<()>) -> Result<Csn> {
         let txn = Arc::clone(&self.txn);
         let (result, wait) = self.end(published);
-        txn.shared().owe(&txn.session, wait);
+        txn.session.throttle_next(wait);
         result
     }
 
@@ -620,7 +598,7 @@ impl Committing {
     fn end(self, published: Result<()>) -> (Result<Csn>, std::time::Duration) {
         let Committing { txn, mut writes, started, durability, on_publish } = self;
         let end = AssertUnwindSafe(|| {
-            let result = published.and_then(|()| txn.shared().end_commit(&started, durability)).map(|()| started.csn);
+            let result = published.and_then(|()| txn.shared().pipeline.end_commit(&started, durability)).map(|()| started.csn);
             if let Ok(csn) = &result {
                 step();
                 if let Some(on_publish) = on_publish {
@@ -634,11 +612,12 @@ impl Committing {
         let result = catch_unwind(end);
         let result = result.unwrap_or_else(|panic| {
             // It is durable and visible, and what was to follow has not: others would go on with half of it.
-            txn.shared().poison(EngineError::Misuse("the end of a commit panicked"));
+            txn.shared().runtime.poison(EngineError::Misuse("the end of a commit panicked"));
             txn.finish(std::mem::take(&mut writes), false);
             resume_unwind(panic)
         });
-        let wait = txn.shared().wait_for(&writes);
+        let shared = txn.shared();
+        let wait = throttle(&writes, &shared.store, shared.options.row_store_bytes());
         txn.finish(writes, result.is_err());
         (result, wait)
     }

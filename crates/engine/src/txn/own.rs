@@ -4,16 +4,14 @@
 //! open know nothing, these keep a copy of the changes as they were.
 
 use std::ops::Bound;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
+use melba_store::RowBytes;
 use melba_types::{RowId, TreeId};
 
-use super::{ReadView, State, Transaction, WriteSet};
-use crate::RowBytes;
-
-/// The time between two moves of changes, shared by the scans that were opened in it.
-#[derive(Default)]
-pub(crate) struct Epoch(OnceLock<WriteSet>);
+use super::{State, Transaction};
+use crate::view::ReadView;
+use crate::write_set::{Epoch, WriteSet};
 
 /// A scan's view of the changes.
 pub(crate) struct OwnView {
@@ -44,7 +42,7 @@ impl OwnView {
         if let Some(epoch) = &self.epoch {
             // Under this lock changes are moved.
             let state = self.txn.state.lock();
-            f(epoch.0.get().unwrap_or(&state.writes));
+            f(epoch.before_move().unwrap_or(&state.writes));
         }
     }
 
@@ -77,8 +75,7 @@ impl State {
         if let Some(epoch) = self.epoch.take()
             && Arc::strong_count(&epoch) > 1
         {
-            // Only `end_epoch` sets it, once for each epoch.
-            let _ = epoch.0.set(self.writes.copy_of_changes());
+            epoch.end(&self.writes);
         }
     }
 }

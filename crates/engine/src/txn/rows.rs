@@ -2,29 +2,20 @@
 
 use std::sync::Arc;
 
-use melba_types::row::RowLayout;
-use melba_types::{Column, Csn, Datum, RowId, TreeId};
+use melba_store::{Found, Persistence, Result, RowBytes, TableRun, Tree, find_row, see_in_own, see_row};
+use melba_types::{Csn, RowId, TreeId};
 
-use super::{Latest, PrivateRun, ReadView, State, Transaction, WriteSet};
-use crate::RowBytes;
-use crate::error::{EngineError, Result};
-use crate::levels::{Found, TableRun, find_row, see_in_own, see_row};
-use crate::scan::{Morsel, TableScan, ZonePredicate};
+use super::{Latest, State, Transaction};
 use crate::serializable::{Read, Write};
-use crate::sync::Guard;
-use crate::sync::atomic::Ordering;
-use crate::tree::{Persistence, TableTree, Tree};
-
-pub(super) fn table_of(tree: &Tree) -> Result<&TableTree> {
-    tree.as_table().ok_or(EngineError::Misuse("not a table tree"))
-}
+use crate::view::ReadView;
+use crate::write_set::{PrivateRun, WriteSet};
 
 impl Transaction {
     /// Adds a row, encoded by the tree's layout.
     pub fn insert(&self, tree: TreeId, row: &[u8]) -> Result<RowId> {
         let tree = self.tree(tree)?;
         self.note_write(|| Write::NewRows(tree.id))?;
-        let id = RowId(table_of(&tree)?.take_rows(1)?);
+        let id = RowId(tree.require_table()?.take_rows(1)?);
         self.put(&tree, id, Some(row.into()), 1)?;
         Ok(id)
     }
@@ -32,7 +23,7 @@ impl Transaction {
     /// Adds a row under an id of the caller's choice. The caller holds the id's lock, and no row has that id.
     pub fn insert_at(&self, tree: TreeId, id: RowId, row: &[u8]) -> Result<()> {
         let tree = self.tree(tree)?;
-        table_of(&tree)?.take_rows_to(id)?;
+        tree.require_table()?.take_rows_to(id)?;
         self.note_row(&tree, id)?;
         self.put(&tree, id, Some(row.into()), 1)
     }
@@ -54,7 +45,7 @@ impl Transaction {
     /// Removes rows. The caller holds their locks.
     pub fn delete_rows(&self, tree: TreeId, ids: &[RowId]) -> Result<()> {
         let tree = self.tree(tree)?;
-        table_of(&tree)?;
+        tree.require_table()?;
         ids.iter().try_for_each(|id| self.note_row(&tree, *id))?;
         self.change(|state| ids.iter().try_for_each(|id| self.put_in(state, &tree, *id, None, -1)))
     }
@@ -64,13 +55,13 @@ impl Transaction {
         if self.tracking.is_none() {
             return Ok(());
         }
-        let levels = &table_of(tree)?.levels;
+        let levels = &tree.require_table()?.levels;
         let found = self.with_newest(|newest| find_row(levels, id, newest))?;
         self.note_write(|| Write::Row(tree.id, id, found.map_or(Csn(0), |(csn, _)| csn)))
     }
 
     fn put(&self, tree: &Arc<Tree>, id: RowId, row: Option<RowBytes>, live: i8) -> Result<()> {
-        table_of(tree)?;
+        tree.require_table()?;
         self.change(|state| self.put_in(state, tree, id, row, live))
     }
 
@@ -112,7 +103,7 @@ impl Transaction {
                 return Ok(Some(found));
             }
         }
-        see_row(&table_of(tree)?.levels, id, view.csn)
+        see_row(&tree.require_table()?.levels, id, view.csn)
     }
 
     /// The newest state of a row: what to look at again after waiting for its lock.
@@ -130,14 +121,14 @@ impl Transaction {
                 return Ok(false);
             }
         }
-        self.with_newest(|newest| match find_row(&table_of(&tree)?.levels, id, newest)? {
+        self.with_newest(|newest| match find_row(&tree.require_table()?.levels, id, newest)? {
             Some((csn, Found::Memory(Some(_)) | Found::Stored(..))) => Ok(csn <= view.csn),
             _ => Ok(false),
         })
     }
 
     fn latest(&self, tree: &Tree, id: RowId, newest: Csn) -> Result<Latest> {
-        let (csn, mut row) = match find_row(&table_of(tree)?.levels, id, newest)? {
+        let (csn, mut row) = match find_row(&tree.require_table()?.levels, id, newest)? {
             Some((csn, Found::Memory(row))) => (csn, row),
             Some((csn, found)) => (csn, found.into_row(&*self.layout_of(tree)?)?),
             None => (Csn(0), None),
@@ -166,33 +157,6 @@ impl Transaction {
         Ok(Latest { row, csn, own_command })
     }
 
-    /// All rows that a view sees, as batches of columns; `projection` and `missing` as for `fetch`. The predicates only let
-    /// the scan leave out rows that cannot satisfy them; it may return others too. `morsel` limits it to a part of the table.
-    pub fn scan(
-        self: &Arc<Self>,
-        view: ReadView,
-        tree: TreeId,
-        projection: &[usize],
-        missing: &[Datum],
-        predicates: &[ZonePredicate],
-        morsel: Option<Morsel>,
-    ) -> Result<TableScan> {
-        let tree = self.tree(tree)?;
-        table_of(&tree)?;
-        if self.tracks(view) {
-            self.note_reads(std::iter::once(Read::Table(tree.id)))?;
-        }
-        let layout = self.layout_of(&tree)?;
-        TableScan::open(Arc::clone(self), view, &tree, Guard::into_inner(layout), projection, missing, predicates, morsel)
-    }
-
-    /// Parts of a table of about equal size, at most `parts`, that together are all of it.
-    pub fn morsels(&self, tree: TreeId, parts: usize) -> Result<Vec<Morsel>> {
-        let tree = self.tree(tree)?;
-        let rows = table_of(&tree)?.next_row.load(Ordering::Relaxed);
-        Ok(Morsel::split(rows, parts))
-    }
-
     /// The private segments of a table that commands before the view's wrote, newest first.
     pub(crate) fn private_tables(&self, view: ReadView, tree: TreeId) -> Vec<Arc<TableRun>> {
         if !self.has_writes() {
@@ -209,15 +173,4 @@ pub(crate) fn private_tables(writes: &WriteSet, tree: TreeId, command: u32) -> V
         PrivateRun::Index(_) => None,
     });
     runs.collect()
-}
-
-/// Empty columns of the projected kinds.
-pub(crate) fn empty_columns(layout: &RowLayout, projection: &[usize], rows: usize) -> Result<Vec<Column>> {
-    projection
-        .iter()
-        .map(|&c| {
-            let kind = layout.kinds().get(c).ok_or(EngineError::Misuse("a projection beyond the table's columns"))?;
-            Ok(Column::with_capacity(*kind, rows))
-        })
-        .collect()
 }

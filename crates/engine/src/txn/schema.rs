@@ -2,22 +2,20 @@
 
 use std::sync::Arc;
 
+use melba_store::{Persistence, Reading, Result, Sequence, SequenceDefinition, SequenceId, SequenceState, Tree};
+use melba_threads::Guard;
+use melba_threads::atomic::Ordering;
 use melba_types::row::RowLayout;
-use melba_types::{Kind, TreeId};
+use melba_types::{Kind, Lsn, TreeId};
 
-use super::{Transaction, What};
-use crate::error::{EngineError, Result};
-use crate::sequence::{Sequence, SequenceDefinition, SequenceId, SequenceState};
+use super::Transaction;
 use crate::serializable::Write;
-use crate::swap::Reading;
-use crate::sync::Guard;
-use crate::sync::atomic::Ordering;
-use crate::tree::{Persistence, Tree};
+use crate::write_set::What;
 
 impl Transaction {
     /// A new, empty table tree with columns of these kinds; with a toast tree, when some are of varying width.
     pub fn create_table_tree(&self, kinds: &[Kind], persistence: Persistence) -> Result<TreeId> {
-        let id = self.shared().next_tree_id();
+        let id = self.shared().store.next_tree_id();
         self.create_tree(Tree::table(id, kinds, persistence))?;
         if kinds.iter().any(|k| k.is_toastable()) {
             self.create_tree(Tree::table(id.toast(), &[Kind::Frame], persistence))?;
@@ -27,7 +25,7 @@ impl Transaction {
 
     /// A new, empty index tree. The caller fills it.
     pub fn create_index_tree(&self, table: TreeId, persistence: Persistence) -> Result<TreeId> {
-        let id = self.shared().next_tree_id();
+        let id = self.shared().store.next_tree_id();
         self.create_tree(Tree::index(id, table, persistence))
     }
 
@@ -35,7 +33,7 @@ impl Transaction {
         let tree = Arc::new(tree);
         let id = tree.id;
         self.change(|state| {
-            self.shared().add_tree(Arc::clone(&tree));
+            self.shared().store.add_tree(Arc::clone(&tree));
             let command = state.command;
             state.writes.put_schema(command, What::CreateTree(tree));
             Ok(id)
@@ -46,8 +44,8 @@ impl Transaction {
     /// lock.
     pub fn drop_tree(&self, tree: TreeId) -> Result<()> {
         // Also damaged ones.
-        let toast = self.shared().tree(tree.toast()).ok().map(|tree| Arc::clone(&tree));
-        let tree = Arc::clone(&*self.shared().tree(tree)?);
+        let toast = self.shared().store.tree(tree.toast()).ok().map(|tree| Arc::clone(&tree));
+        let tree = Arc::clone(&*self.shared().store.tree(tree)?);
         self.note_write(|| Write::All(tree.id))?;
         self.change(|state| {
             let command = state.command;
@@ -62,7 +60,7 @@ impl Transaction {
     /// AccessExclusive lock.
     pub fn extend_table_tree(&self, tree: TreeId, kinds: &[Kind]) -> Result<()> {
         let tree = self.tree(tree)?;
-        let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
+        let table = tree.require_table()?;
         if kinds.iter().any(|k| k.is_toastable()) && self.tree(tree.id.toast()).is_err() {
             self.create_tree(Tree::table(tree.id.toast(), &[Kind::Frame], tree.persistence))?;
         }
@@ -95,7 +93,7 @@ impl Transaction {
     }
 
     pub(crate) fn layout_of(&self, tree: &Tree) -> Result<Reading<RowLayout>> {
-        let table = tree.as_table().ok_or(EngineError::Misuse("not a table tree"))?;
+        let table = tree.require_table()?;
         if self.has_writes() {
             let state = self.state.lock();
             if let Some((_, layout)) = state.writes.layouts.iter().find(|(id, _)| *id == tree.id) {
@@ -112,10 +110,10 @@ impl Transaction {
         state: SequenceState,
         persistence: Persistence,
     ) -> Result<SequenceId> {
-        let id = SequenceId(self.shared().next_tree_id().0);
+        let id = SequenceId(self.shared().store.next_tree_id().0);
         let sequence = Arc::new(Sequence::new(id, definition, state, persistence, false));
         self.change(|state| {
-            self.shared().add_sequence(Arc::clone(&sequence));
+            self.shared().store.add_sequence(Arc::clone(&sequence));
             let command = state.command;
             state.writes.put_schema(command, What::CreateSequence(sequence));
             Ok(id)
@@ -124,7 +122,7 @@ impl Transaction {
 
     /// Drops a sequence when the transaction commits.
     pub fn drop_sequence(&self, id: SequenceId) -> Result<()> {
-        let sequence = self.shared().sequence(id)?;
+        let sequence = self.shared().store.sequence(id)?;
         self.change(|state| {
             let command = state.command;
             state.writes.put_schema(command, What::DropSequence(sequence));
@@ -132,10 +130,21 @@ impl Transaction {
         })
     }
 
+    /// Runs what may log a sequence's state; also answers how far the log must be durable before a synchronous commit that relies
+    /// on it returns.
+    fn log_sequence<T>(
+        &self,
+        id: SequenceId,
+        f: impl FnOnce(&Sequence, &mut dyn FnMut(SequenceState) -> Lsn) -> Result<T>,
+    ) -> Result<T> {
+        let sequence = self.shared().store.sequence(id)?;
+        self.shared().pipeline.log.with_sequence(id, |log| f(&sequence, log))
+    }
+
     /// The next value of a sequence; never given out again, not even when this transaction rolls back.
     pub fn nextval(&self, id: SequenceId) -> Result<i64> {
-        let (value, needed) = self.shared().nextval(id)?;
-        if needed > self.shared().wal.durable() {
+        let (value, needed) = self.log_sequence(id, |sequence, log| sequence.next(log))?;
+        if needed > self.shared().pipeline.log.wal.durable() {
             self.with_state(|state| {
                 state.log_needed = state.log_needed.max(needed);
                 Ok(())
@@ -146,12 +155,12 @@ impl Transaction {
 
     /// A sequence's last value, and whether it was given out.
     pub fn sequence_state(&self, id: SequenceId) -> Result<SequenceState> {
-        Ok(self.shared().sequence(id)?.state.lock().state)
+        Ok(self.shared().store.sequence(id)?.state.lock().state)
     }
 
     /// Sets a sequence's value, at once and for all.
     pub fn setval(&self, id: SequenceId, value: i64, is_called: bool) -> Result<()> {
-        let needed = self.shared().setval(id, value, is_called)?;
+        let needed = self.log_sequence(id, |sequence, log| sequence.set(value, is_called, log))?;
         self.with_state(|state| {
             state.log_needed = state.log_needed.max(needed);
             Ok(())

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use melba_locks::{LockKey, Mode, Wait};
+use melba_store::Result;
 use melba_types::{RowId, TreeId};
 
 use super::Transaction;
-use crate::error::Result;
-use crate::locks::{LockKey, Mode, Wait};
 
 impl Transaction {
     /// Locks one value of a unique index against other transactions and finds the row, other than `except`, that has it now;

@@ -7,10 +7,11 @@
 mod by_group;
 mod input;
 mod pass;
+mod table;
 
 use std::sync::Arc;
 
-use melba_functions::Aggregate;
+use melba_functions::{Aggregate, GroupedAggregate};
 use melba_types::{Batch, Column, Datum, Kind, Result};
 
 use self::pass::{Pass, Work};
@@ -30,10 +31,23 @@ struct State {
 }
 
 struct Group {
-    /// Values of all grouping expressions; NULL for those not in the group's set.
-    values: Vec<Datum>,
+    /// Its place in what groups have in vectors.
+    number: u32,
     set: usize,
+    /// Of the aggregates that have no vectors.
     states: Vec<State>,
+}
+
+/// Groups, and what they have in vectors by their numbers.
+#[derive(Default)]
+struct Groups {
+    list: Vec<Group>,
+    /// Values of all grouping expressions, group by group; NULL for those not in the group's set.
+    values: Vec<Datum>,
+    /// By aggregate, if it has states in columns.
+    columns: Vec<Option<Box<dyn GroupedAggregate>>>,
+    /// By aggregate: the place of its state among those of a group, if it has none in columns.
+    boxed: Vec<usize>,
 }
 
 pub(super) struct AggregateOp {
@@ -42,8 +56,9 @@ pub(super) struct AggregateOp {
     kinds: Arc<[Kind]>,
     input: Box<dyn Operator>,
     started: bool,
-    /// Results still to compute, and the memory they hold.
-    groups: std::vec::IntoIter<Group>,
+    /// Results to compute, how many of them are, and the memory they hold.
+    groups: Groups,
+    at: usize,
     held: Option<melba_engine::Held>,
     /// Passes still to make, the next one last.
     work: Vec<Work>,
@@ -68,7 +83,8 @@ impl AggregateOp {
             kinds,
             input,
             started: false,
-            groups: Vec::new().into_iter(),
+            groups: Groups::default(),
+            at: 0,
             held: None,
             work: Vec::new(),
             used: Used::default(),
@@ -79,6 +95,7 @@ impl AggregateOp {
     /// Makes the next pass; false when there is none.
     fn pass(&mut self, ctx: &ExecContext) -> Result<bool> {
         self.held = None;
+        (self.groups, self.at) = (Groups::default(), 0);
         let node = self.node.clone();
         let mut pass;
         if !self.started {
@@ -102,7 +119,7 @@ impl AggregateOp {
         self.used.memory = self.used.memory.max(done.memory as u64);
         self.used.disk += done.disk;
         self.work.extend(done.work.into_iter().rev());
-        self.groups = done.groups.into_iter();
+        (self.groups, self.at) = (done.groups, 0);
         self.held = Some(done.held);
         if !node.groups.is_empty() {
             let Used { batches, memory, disk } = self.used;
@@ -112,15 +129,20 @@ impl AggregateOp {
     }
 
     /// The output row of a group.
-    fn result(&self, ctx: &ExecContext, group: &mut Group, columns: &mut [Column]) -> Result<()> {
-        let node = &self.node;
-        let mut at = 0;
-        for value in std::mem::take(&mut group.values) {
-            columns[at].push(value);
+    fn result(&mut self, ctx: &ExecContext, group: usize, columns: &mut [Column]) -> Result<()> {
+        let (node, groups) = (&self.node, &mut self.groups);
+        let group = &groups.list[group];
+        let (number, mut at) = (group.number as usize, 0);
+        for value in &mut groups.values[number * node.groups.len()..][..node.groups.len()] {
+            columns[at].push(std::mem::take(value));
             at += 1;
         }
-        for (spec, state) in node.aggregates.iter().zip(&group.states) {
-            columns[at].push(state.aggregate.finish(&spec.call.context(ctx))?);
+        for (i, spec) in node.aggregates.iter().enumerate() {
+            let call = spec.call.context(ctx);
+            columns[at].push(match &groups.columns[i] {
+                Some(states) => states.finish(&call, number)?,
+                None => group.states[groups.boxed[i]].aggregate.finish(&call)?,
+            });
             at += 1;
         }
         for grouping in &node.groupings {
@@ -139,7 +161,7 @@ impl Operator for AggregateOp {
             if let Some(batch) = self.pending.take(limit) {
                 return Ok(Some(batch));
             }
-            let mut some: Vec<Group> = self.groups.by_ref().take(BATCH_ROWS).collect();
+            let some = self.at..(self.at + BATCH_ROWS).min(self.groups.list.len());
             if some.is_empty() {
                 match self.pass(ctx)? {
                     true => continue,
@@ -147,10 +169,12 @@ impl Operator for AggregateOp {
                 }
             }
             let mut columns: Vec<Column> = self.kinds.iter().map(|k| Column::with_capacity(*k, some.len())).collect();
-            for group in &mut some {
+            self.at = some.end;
+            let rows = some.len();
+            for group in some {
                 self.result(ctx, group, &mut columns)?;
             }
-            let batch = Batch { columns, rows: some.len() };
+            let batch = Batch { columns, rows };
             match filter(&self.node.having, ctx, &batch)? {
                 None => self.pending.put(batch),
                 Some(rows) => self.pending.put(batch.take(&rows)),
@@ -160,7 +184,7 @@ impl Operator for AggregateOp {
 
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
         self.started = false;
-        self.groups = Vec::new().into_iter();
+        (self.groups, self.at) = (Groups::default(), 0);
         self.held = None;
         self.work.clear();
         self.used = Used::default();

@@ -4,11 +4,12 @@ use std::cmp::Ordering;
 
 use melba_types::float::compare_f64;
 use melba_types::key::{self, KeyType};
-use melba_types::{Column, ColumnData, Datum, Result, oids};
+use melba_types::{Column, ColumnData, Datum, Kind, Result, oids};
 
+use super::grouped::GroupedExtreme;
 use super::sums::for_each_valid;
 use super::{any, same};
-use crate::{Aggregate, AggregateFn, CallContext, order};
+use crate::{Aggregate, AggregateFn, CallContext, GroupedAggregate, order};
 
 macro_rules! extremes {
     ($(($larger:literal, $smaller:literal)),+ $(,)?) => {
@@ -23,7 +24,7 @@ macro_rules! extremes {
 extremes! {
     ("int2larger", "int2smaller"), ("int4larger", "int4smaller"), ("int8larger", "int8smaller"),
     ("float4larger", "float4smaller"), ("float8larger", "float8smaller"), ("numeric_larger", "numeric_smaller"),
-    ("oidlarger", "oidsmaller"), ("text_larger", "text_smaller"), ("bpchar_larger", "bpchar_smaller"),
+    ("oidlarger", "oidsmaller"), ("text_larger", "text_smaller"), ("citext_larger", "citext_smaller"), ("bpchar_larger", "bpchar_smaller"),
     ("bytea_larger", "bytea_smaller"), ("date_larger", "date_smaller"), ("time_larger", "time_smaller"),
     ("timetz_larger", "timetz_smaller"), ("timestamp_larger", "timestamp_smaller"),
     ("timestamptz_larger", "timestamptz_smaller"), ("interval_larger", "interval_smaller"),
@@ -95,6 +96,7 @@ impl Aggregate for Extreme {
             ColumnData::Int2(v) if plain => best_row(column, v, rows, |a, b| if greater { a > b } else { a < b }),
             ColumnData::Int4(v) if plain => best_row(column, v, rows, |a, b| if greater { a > b } else { a < b }),
             ColumnData::Int8(v) if plain => best_row(column, v, rows, |a, b| if greater { a > b } else { a < b }),
+            ColumnData::Numeric(v) if plain => best_row(column, &v.values, rows, |a, b| if greater { a > b } else { a < b }),
             ColumnData::Float8(v) if plain => best_row(column, v, rows, |a, b| compare_f64(a, b) == self.better),
             ColumnData::Text(v) | ColumnData::Bytes(v) if plain => {
                 let mut best: Option<usize> = None;
@@ -126,6 +128,16 @@ impl Aggregate for Extreme {
 
     fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
         Ok(self.best.clone())
+    }
+
+    fn grouped(&self) -> Option<Box<dyn GroupedAggregate>> {
+        let value: fn(i64) -> Datum = match self.key {
+            Some(KeyType::Plain(Kind::Int2)) => |word| Datum::Int2(word as i16),
+            Some(KeyType::Plain(Kind::Int4)) => |word| Datum::Int4(word as i32),
+            Some(KeyType::Plain(Kind::Int8)) => Datum::Int8,
+            _ => return None,
+        };
+        Some(Box::new(GroupedExtreme::new(self.better == Ordering::Greater, value)))
     }
 
     any!();

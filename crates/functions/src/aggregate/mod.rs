@@ -10,8 +10,10 @@
 
 mod bits;
 mod collect;
+mod exact;
 mod extremes;
 mod generic;
+mod grouped;
 mod intervals;
 mod ordered;
 mod regression;

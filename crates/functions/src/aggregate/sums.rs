@@ -1,11 +1,12 @@
 //! count, sum and avg.
 
-use melba_types::{Bitmap, Column, ColumnData, Datum, Numeric, Result};
+use melba_types::{Bitmap, Column, ColumnData, Datum, Result};
 
+use super::exact::{IntegerResult, NumericSum, integer_result, numeric_result};
+use super::grouped::{GroupedCount, GroupedIntegerSum, GroupedNumericSum};
 use super::{any, same};
 use crate::float::{f32_checked, f64_checked, overflow};
-use crate::int::out_of_range;
-use crate::{Aggregate, AggregateFn, CallContext};
+use crate::{Aggregate, AggregateFn, CallContext, GroupedAggregate};
 
 pub const AGGREGATES: &[(&str, &str, AggregateFn)] = &[
     ("int8inc", "", |_| Ok(Box::new(Count::default()))),
@@ -68,15 +69,11 @@ impl Aggregate for Count {
         Ok(Datum::Int8(self.count))
     }
 
-    any!();
-}
+    fn grouped(&self) -> Option<Box<dyn GroupedAggregate>> {
+        Some(Box::new(GroupedCount::default()))
+    }
 
-#[derive(Clone, Copy)]
-enum IntegerResult {
-    Bigint,
-    Money,
-    Numeric,
-    Average,
+    any!();
 }
 
 /// Sums and averages of the integer types. 128 bits hold the sum of 2^63 bigints.
@@ -155,151 +152,14 @@ impl Aggregate for IntegerSum {
     }
 
     fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
-        if self.count == 0 {
-            return Ok(Datum::Null);
-        }
-        match self.result {
-            IntegerResult::Bigint => i64::try_from(self.sum).map(Datum::Int8).map_err(|_| out_of_range("bigint")),
-            IntegerResult::Money => i64::try_from(self.sum).map(Datum::Int8).map_err(|_| out_of_range("money")),
-            IntegerResult::Numeric => Ok(Datum::Numeric(Numeric::from(self.sum))),
-            IntegerResult::Average => Numeric::from(self.sum).div(&Numeric::from(self.count)).map(Datum::Numeric),
-        }
+        integer_result(self.result, self.count, self.sum)
+    }
+
+    fn grouped(&self) -> Option<Box<dyn GroupedAggregate>> {
+        Some(Box::new(GroupedIntegerSum::new(self.result)))
     }
 
     any!();
-}
-
-/// An exact sum of numerics: 128 bits at a scale for as long as that suffices.
-#[derive(Default)]
-pub(super) struct NumericSum {
-    pub count: i64,
-    /// Sum of the small values since the last spill, times 10^scale.
-    small: i128,
-    scale: u16,
-    /// What did not fit.
-    spilled: Option<Numeric>,
-    nans: i64,
-    infinities: i64,
-    negative_infinities: i64,
-    /// Largest scale seen, and how many values have it: its last value cannot be removed.
-    scale_max: u32,
-    at_scale_max: i64,
-}
-
-impl NumericSum {
-    #[inline]
-    pub fn add(&mut self, v: &Numeric) -> Result<()> {
-        self.count += 1;
-        if let Some((mantissa, scale)) = v.small_parts()
-            && scale == self.scale
-            && u32::from(scale) == self.scale_max
-            && let Some(sum) = self.small.checked_add(i128::from(mantissa))
-        {
-            self.small = sum;
-            self.at_scale_max += 1;
-            return Ok(());
-        }
-        self.note_scale(v.scale());
-        self.add_slowly(v)
-    }
-
-    fn note_scale(&mut self, scale: u32) {
-        if scale > self.scale_max {
-            (self.scale_max, self.at_scale_max) = (scale, 1);
-        } else if scale == self.scale_max {
-            self.at_scale_max += 1;
-        }
-    }
-
-    #[cold]
-    fn add_slowly(&mut self, v: &Numeric) -> Result<()> {
-        if v.is_nan() {
-            self.nans += 1;
-        } else if v.is_infinite() {
-            *(if v.signum() > 0 { &mut self.infinities } else { &mut self.negative_infinities }) += 1;
-        } else if let Some((mantissa, scale)) = v.small_parts() {
-            let scale_now = self.scale.max(scale);
-            let lifted = |v: i128, by: u16| 10i128.checked_pow(u32::from(by)).and_then(|p| v.checked_mul(p));
-            let both = lifted(self.small, scale_now - self.scale).zip(lifted(i128::from(mantissa), scale_now - scale));
-            match both.and_then(|(a, b)| a.checked_add(b)) {
-                Some(sum) => (self.small, self.scale) = (sum, scale_now),
-                None => {
-                    self.spill()?;
-                    (self.small, self.scale) = (i128::from(mantissa), scale);
-                }
-            }
-        } else {
-            let sum = self.spilled.take().unwrap_or(Numeric::ZERO).add(v)?;
-            self.spilled = Some(sum);
-        }
-        Ok(())
-    }
-
-    fn spill(&mut self) -> Result<()> {
-        let small = Numeric::from_parts(self.small, self.scale);
-        self.spilled = Some(self.spilled.take().unwrap_or(Numeric::ZERO).add(&small)?);
-        (self.small, self.scale) = (0, 0);
-        Ok(())
-    }
-
-    /// Undoes an `add`; false when the scale of the result would not be known any more.
-    pub fn remove(&mut self, v: &Numeric) -> Result<bool> {
-        if v.is_finite() && v.scale() == self.scale_max && self.scale_max > 0 {
-            if self.at_scale_max == 1 && self.count > 1 {
-                return Ok(false);
-            }
-            self.at_scale_max -= 1;
-        }
-        self.count -= 1;
-        if v.is_nan() {
-            self.nans -= 1;
-        } else if v.is_infinite() {
-            *(if v.signum() > 0 { &mut self.infinities } else { &mut self.negative_infinities }) -= 1;
-        } else {
-            self.add_slowly(&v.neg())?;
-        }
-        if self.count == 0 {
-            *self = NumericSum::default();
-        }
-        Ok(true)
-    }
-
-    pub fn merge(&mut self, other: &NumericSum) -> Result<()> {
-        self.count += other.count;
-        self.nans += other.nans;
-        self.infinities += other.infinities;
-        self.negative_infinities += other.negative_infinities;
-        if other.scale_max == self.scale_max {
-            self.at_scale_max += other.at_scale_max;
-        } else if other.scale_max > self.scale_max {
-            (self.scale_max, self.at_scale_max) = (other.scale_max, other.at_scale_max);
-        }
-        let sum = other.finite_sum()?;
-        self.spilled = Some(self.spilled.take().unwrap_or(Numeric::ZERO).add(&sum)?);
-        Ok(())
-    }
-
-    fn finite_sum(&self) -> Result<Numeric> {
-        let small = Numeric::from_parts(self.small, self.scale);
-        match &self.spilled {
-            None => Ok(small),
-            Some(spilled) => spilled.add(&small),
-        }
-    }
-
-    /// The sum, at the largest scale of its terms.
-    pub fn total(&self) -> Result<Numeric> {
-        if self.nans > 0 || (self.infinities > 0 && self.negative_infinities > 0) {
-            return Ok(Numeric::NAN);
-        }
-        if self.infinities > 0 {
-            return Ok(Numeric::INFINITY);
-        }
-        if self.negative_infinities > 0 {
-            return Ok(Numeric::NEGATIVE_INFINITY);
-        }
-        self.finite_sum()?.round(self.scale_max as i32)
-    }
 }
 
 struct NumericAggregate {
@@ -316,15 +176,21 @@ impl Aggregate for NumericAggregate {
     }
 
     fn add_batch(&mut self, call: &CallContext<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
-        let ColumnData::Datum(values) = &args[0].data else {
-            return rows.iter().try_for_each(|&row| self.add(call, &[args[0].get(row as usize)]));
-        };
-        for &row in rows {
-            if let Datum::Numeric(v) = &values[row as usize] {
-                self.sum.add(v)?;
+        match &args[0].data {
+            ColumnData::Numeric(words) => {
+                let (mut count, mut sum) = (0, 0i128);
+                for_each_valid(args[0].validity.as_ref(), rows, |i| {
+                    count += 1;
+                    sum += i128::from(words.values[i]);
+                });
+                self.sum.add_words(count, sum, words.scale)
             }
+            ColumnData::Datum(values) => rows.iter().try_for_each(|&row| match &values[row as usize] {
+                Datum::Numeric(v) => self.sum.add(v),
+                _ => Ok(()),
+            }),
+            _ => rows.iter().try_for_each(|&row| self.add(call, &[args[0].get(row as usize)])),
         }
-        Ok(())
     }
 
     fn remove(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<bool> {
@@ -339,12 +205,11 @@ impl Aggregate for NumericAggregate {
     }
 
     fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
-        if self.sum.count == 0 {
-            return Ok(Datum::Null);
-        }
-        let total = self.sum.total()?;
-        let result = if self.average { total.div(&Numeric::from(self.sum.count))? } else { total };
-        Ok(Datum::Numeric(result))
+        numeric_result(&self.sum, self.average)
+    }
+
+    fn grouped(&self) -> Option<Box<dyn GroupedAggregate>> {
+        Some(Box::new(GroupedNumericSum::new(self.average)))
     }
 
     any!();

@@ -30,6 +30,24 @@ fn run(source: (&str, &str), ty: Oid, result: Oid, kind: Kind, values: &[Datum])
     second.add_batch(&call, &[&column], b).expect("batch");
     batched.merge(second).expect("merge");
     assert_eq!(text(batched.finish(&call).expect("finish")), expected, "{source:?} by batches");
+    if let Some(mut grouped) = one.grouped() {
+        // Every other row belongs to a group of the same values, and group 1 stays empty.
+        let places: Vec<u32> = rows.iter().map(|row| row % 2 * 2).collect();
+        grouped.resize(2);
+        grouped.resize(3);
+        let of =
+            |group: u32, some: &[u32]| some.iter().copied().filter(|row| places[*row as usize] == group).collect::<Vec<u32>>();
+        grouped.add(&call, &[&column], Some(a), &places).expect("some rows");
+        let columns = [column.take(b)];
+        let rest: Vec<u32> = b.iter().map(|row| places[*row as usize]).collect();
+        grouped.add(&call, &[&columns[0]], None, &rest).expect("all rows");
+        for group in 0..3 {
+            let mut state = make(&call).expect("state");
+            state.add_batch(&call, &[&column], &of(group, &rows)).expect("batch");
+            let expected = text(state.finish(&call).expect("finish"));
+            assert_eq!(text(grouped.finish(&call, group as usize).expect("finish")), expected, "{source:?} group {group}");
+        }
+    }
     expected
 }
 
@@ -51,6 +69,11 @@ fn aggregates_of_integers() {
 fn aggregates_of_numerics_keep_the_largest_scale() {
     let values = ["1.5", "2.25", "-1e30", "9223372036854775807", "0.000000000000000001", "1e30", "3"].map(numeric);
     let of = |t, f| run((t, f), oids::NUMERIC, oids::NUMERIC, Kind::Numeric, &values);
+    let prices = ["1.50", "-2.25", "1e3", "7.00", "0.01", "92233720368547758.07"].map(numeric);
+    assert_eq!(
+        run(("numeric_avg_accum", "numeric_sum"), oids::NUMERIC, oids::NUMERIC, Kind::Numeric, &prices),
+        "92233720368548764.33"
+    );
     assert_eq!(of("numeric_avg_accum", "numeric_sum"), "9223372036854775813.750000000000000001");
     assert_eq!(of("numeric_smaller", ""), "-1000000000000000000000000000000");
     let nan = [numeric("1"), numeric("NaN"), numeric("Infinity")];

@@ -2,7 +2,8 @@
 
 use melba_types::{Column, ColumnData, Datum, Numeric, Result};
 
-use super::sums::{NumericSum, for_each_valid};
+use super::exact::NumericSum;
+use super::sums::for_each_valid;
 use super::{any, same};
 use crate::float::overflow;
 use crate::{Aggregate, AggregateFn, CallContext};

@@ -351,7 +351,12 @@ fn fill(call: &CallContext<'_>, a: &[Datum], lower_bounds: Option<&Datum>) -> Re
         lookup::array_element(call.session, call.return_type).or_else(|| call.arg_types.first().copied()).unwrap_or(Oid::INVALID);
     let count = element_count(&dims)?;
     limits::check_memory(count * size_of::<Datum>())?;
-    let elements = vec![a[0].clone(); count];
+    let mut elements = Vec::with_capacity(count);
+    let mut ticker = limits::Ticker::new();
+    for _ in 0..count {
+        ticker.step()?;
+        elements.push(a[0].clone());
+    }
     Ok(Datum::Array(Arc::new(Array { element_type, dims: if count == 0 { vec![] } else { dims }, elements })))
 }
 

@@ -1,56 +1,11 @@
 //! Comments on objects, and names of types, roles and encodings.
 
 use melba_catalog::{Catalog, ObjectAddress, classes};
+use melba_encoding::Encoding;
 use melba_types::{Datum, Oid};
 
 use super::oid_argument;
 use crate::ScalarFn;
-
-/// PostgreSQL's encodings by number.
-const ENCODINGS: [&str; 42] = [
-    "SQL_ASCII",
-    "EUC_JP",
-    "EUC_CN",
-    "EUC_KR",
-    "EUC_TW",
-    "EUC_JIS_2004",
-    "UTF8",
-    "MULE_INTERNAL",
-    "LATIN1",
-    "LATIN2",
-    "LATIN3",
-    "LATIN4",
-    "LATIN5",
-    "LATIN6",
-    "LATIN7",
-    "LATIN8",
-    "LATIN9",
-    "LATIN10",
-    "WIN1256",
-    "WIN1258",
-    "WIN866",
-    "WIN874",
-    "KOI8R",
-    "WIN1251",
-    "WIN1252",
-    "ISO_8859_5",
-    "ISO_8859_6",
-    "ISO_8859_7",
-    "ISO_8859_8",
-    "WIN1250",
-    "WIN1253",
-    "WIN1254",
-    "WIN1255",
-    "WIN1257",
-    "KOI8U",
-    "SJIS",
-    "BIG5",
-    "GBK",
-    "UHC",
-    "GB18030",
-    "JOHAB",
-    "SHIFT_JIS_2004",
-];
 
 fn comment(catalog: &Catalog, class: Oid, object: Oid, sub: i32) -> Datum {
     let found = catalog.description(ObjectAddress { class, object, sub });
@@ -87,18 +42,6 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         Ok(Datum::text(names.join(", ")))
     }),
     ("pg_get_userbyid", |c, a| Ok(Datum::text(c.session.catalog().role_name(oid_argument(a, 0))))),
-    ("PG_encoding_to_char", |_, a| {
-        let name = usize::try_from(a[0].as_i32()).ok().and_then(|n| ENCODINGS.get(n));
-        Ok(Datum::text(*name.unwrap_or(&"")))
-    }),
-    ("PG_char_to_encoding", |_, a| {
-        // Case and punctuation do not count.
-        let plain = |s: &str| s.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_uppercase();
-        let wanted = match &*plain(a[0].as_str()) {
-            "UNICODE" => "UTF8".to_owned(),
-            other => other.to_owned(),
-        };
-        let at = ENCODINGS.iter().position(|e| plain(e) == wanted);
-        Ok(Datum::Int4(at.map_or(-1, |n| n as i32)))
-    }),
+    ("PG_encoding_to_char", |_, a| Ok(Datum::text(Encoding::by_number(a[0].as_i32()).map_or("", Encoding::name)))),
+    ("PG_char_to_encoding", |_, a| Ok(Datum::Int4(Encoding::by_name(a[0].as_str()).map_or(-1, Encoding::number)))),
 ];

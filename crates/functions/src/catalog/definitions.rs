@@ -8,6 +8,7 @@ use melba_catalog::{Catalog, Function, Relation, RelationKind, classes};
 use melba_types::{Datum, Oid, Result, err, oids};
 
 use super::{oid_argument, partition_constraint};
+use crate::regs::object_named;
 use crate::{CallContext, ScalarFn};
 
 /// Relation events that pg_relation_is_updatable answers with: INSERT, UPDATE, DELETE, as bits of command numbers.
@@ -41,7 +42,7 @@ fn view_definition(call: &CallContext<'_>, view: Option<&Arc<Relation>>, args: &
 
 fn view_by_name(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
     let catalog = call.session.catalog();
-    let oid = catalog.reg_input(oids::REGCLASS, args[0].as_str(), &call.session.search_path())?;
+    let oid = object_named(call.session, oids::REGCLASS, args[0].as_str())?;
     Ok(view_definition(call, catalog.relation(oid), args))
 }
 
@@ -112,7 +113,7 @@ fn index_definition(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
 
 fn serial_sequence(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
     let catalog = call.session.catalog();
-    let table = catalog.reg_input(oids::REGCLASS, args[0].as_str(), &call.session.search_path())?;
+    let table = object_named(call.session, oids::REGCLASS, args[0].as_str())?;
     let Some(table) = catalog.relation(table) else { return Ok(Datum::Null) };
     let name = args[1].as_str();
     let Some(at) = table.columns.iter().position(|c| !c.dropped && &*c.name == name) else {

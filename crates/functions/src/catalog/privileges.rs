@@ -8,6 +8,7 @@ use melba_catalog::{Acl, AclItem, Catalog, Relation, acl, quote_ident};
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, bail, err, oids};
 
 use super::current_role;
+use crate::regs::object_named;
 use crate::{CallContext, ScalarFn};
 
 /// What the privileges are on: owner and list, or `None` when there is no object with the OID given.
@@ -37,7 +38,7 @@ fn role(catalog: &Catalog, value: &Datum) -> Result<Oid> {
 /// An object by its name as a reg type reads it, or by OID.
 fn object(call: &CallContext<'_>, reg_type: Oid, value: &Datum) -> Result<Oid> {
     match value {
-        Datum::Text(name) => call.session.catalog().reg_input(reg_type, name, &call.session.search_path()),
+        Datum::Text(name) => object_named(call.session, reg_type, name),
         other => Ok(Oid(other.as_oid())),
     }
 }

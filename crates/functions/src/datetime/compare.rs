@@ -35,7 +35,7 @@ fn timetzs(a: &Datum, b: &Datum) -> Ordering {
 }
 
 /// A date as a timestamp that compares right even when it is beyond every timestamp.
-fn widened(date: i32) -> i64 {
+pub(crate) fn widened(date: i32) -> i64 {
     match date {
         DATE_INFINITY => TIMESTAMP_INFINITY,
         DATE_NEGATIVE_INFINITY => TIMESTAMP_NEGATIVE_INFINITY,

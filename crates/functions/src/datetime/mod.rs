@@ -11,9 +11,10 @@ mod truncate;
 mod types;
 mod vectors;
 
+pub(crate) use self::compare::widened;
 pub use extract::part_of_timestamp;
 pub use series::SETS;
-pub use types::{TYPES, round_timestamp};
+pub use types::{TYPES, date_of_civil, round_timestamp};
 pub use vectors::VECTORS;
 
 use melba_types::datetime::{ParseSettings, is_valid_timestamp};

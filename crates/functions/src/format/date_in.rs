@@ -8,7 +8,7 @@ use melba_types::timezone::Zone;
 use melba_types::{Datum, DbError, Result, err};
 
 use super::date_out::ROMAN_MONTHS;
-use super::template::{DateKey, Node, Pattern, date_template, is_separator};
+use super::template::{DateKey, DatePart, Node, Pattern, date_template, is_separator};
 use crate::Session;
 use crate::datetime::{round_timestamp, session_zone, timestamp_out_of_range};
 use crate::io::is_space;
@@ -43,11 +43,36 @@ pub struct DateTimeFields {
 }
 
 /// Reads `text` by `template`.
-pub fn parse_date_time(session_zone: &Zone, text: &str, template: &str) -> Result<DateTimeFields> {
+fn parse_date_time(session_zone: &Zone, text: &str, template: &str) -> Result<DateTimeFields> {
     let nodes = date_template(template);
-    let mut reader = Reader { text, at: 0, exact: false, extra_skip: 0, session_zone, values: Values::default() };
+    let mut reader = Reader::new(text, session_zone);
     reader.read(&nodes)?;
     reader.values.resolve(text)
+}
+
+/// What a text said by a template of SQL/JSON, and what the template has patterns for.
+pub struct Standard {
+    pub fields: DateTimeFields,
+    pub dated: bool,
+    pub timed: bool,
+    pub zoned: bool,
+}
+
+/// Reads `text` by `template` as the SQL standard wants it: every character of both must fit.
+pub fn parse_standard(session_zone: &Zone, text: &str, template: &str) -> Result<Standard> {
+    let nodes = date_template(template);
+    let mut quoted = false;
+    for c in template.chars() {
+        quoted ^= c == '"';
+        if !quoted && c != '"' && !c.is_alphanumeric() && !"-./,':; ".contains(c) {
+            return Err(err!(INVALID_DATETIME_FORMAT, "invalid datetime format separator: \"{c}\""));
+        }
+    }
+    let mut reader = Reader { exact: true, standard: true, ..Reader::new(text, session_zone) };
+    reader.read(&nodes)?;
+    let has = |part: DatePart| nodes.iter().any(|node| matches!(node, Node::Key(p) if p.key.part() == Some(part)));
+    let fields = reader.values.resolve(text)?;
+    Ok(Standard { fields, dated: has(DatePart::Date), timed: has(DatePart::Time), zoned: has(DatePart::Zone) })
 }
 
 /// Raw values as read; 0: not given.
@@ -91,6 +116,8 @@ struct Reader<'a> {
     at: usize,
     /// FX: no skipping of spaces.
     exact: bool,
+    /// Every character must be the template's.
+    standard: bool,
     /// Characters skipped beyond those of the template.
     extra_skip: i32,
     session_zone: &'a Zone,
@@ -119,6 +146,10 @@ fn full_year(year: i32) -> i32 {
 }
 
 impl<'a> Reader<'a> {
+    fn new(text: &'a str, session_zone: &'a Zone) -> Reader<'a> {
+        Reader { text, at: 0, exact: false, standard: false, extra_skip: 0, session_zone, values: Values::default() }
+    }
+
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
@@ -135,8 +166,10 @@ impl<'a> Reader<'a> {
     }
 
     fn read(&mut self, nodes: &[Node<DateKey>]) -> Result<()> {
+        let mut unread = nodes.len();
         for (i, node) in nodes.iter().enumerate() {
             if self.rest().is_empty() {
+                unread = i;
                 break;
             }
             let is_fx = matches!(node, Node::Key(p) if p.key == DateKey::Exact);
@@ -144,6 +177,7 @@ impl<'a> Reader<'a> {
                 self.skip_spaces();
             }
             match node {
+                Node::Separator(c) | Node::Space(c) | Node::Text(c) if self.standard => self.same_char(*c, node)?,
                 Node::Separator(_) | Node::Space(_) if self.exact => self.skip_char(),
                 Node::Separator(_) | Node::Space(_) => {
                     self.extra_skip -= 1;
@@ -165,7 +199,22 @@ impl<'a> Reader<'a> {
                 }
             }
         }
+        if self.standard && unread < nodes.len() {
+            return Err(err!(INVALID_DATETIME_FORMAT, "input string is too short for datetime format"));
+        }
+        if self.standard && !self.rest().bytes().all(is_space) {
+            return Err(err!(INVALID_DATETIME_FORMAT, "trailing characters remain in input string after datetime format"));
+        }
         Ok(())
+    }
+
+    fn same_char(&mut self, c: char, node: &Node<DateKey>) -> Result<()> {
+        if self.rest().starts_with(c) {
+            self.skip_char();
+            return Ok(());
+        }
+        let what = if matches!(node, Node::Text(_)) { "character" } else { "separator" };
+        Err(err!(INVALID_DATETIME_FORMAT, "unmatched format {what} \"{c}\""))
     }
 
     /// Gregorian and ISO week patterns do not mix.

@@ -9,7 +9,7 @@ mod number_in;
 mod number_out;
 mod template;
 
-pub use date_in::{DateTimeFields, parse_date_time};
+pub use date_in::{DateTimeFields, Standard, parse_standard};
 
 use melba_types::{Datum, Numeric, Result};
 

@@ -144,7 +144,33 @@ const DATE_KEYS: &[(&str, DateKey)] = &[
 const TITLE_KEYS: &[(&str, DateKey)] =
     &[("Day", DateKey::Day), ("Dy", DateKey::ShortDay), ("Month", DateKey::Month), ("Mon", DateKey::ShortMonth)];
 
+/// What a pattern belongs to, which decides the type of what SQL/JSON reads by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatePart {
+    Date,
+    Time,
+    Zone,
+}
+
 impl DateKey {
+    pub fn part(self) -> Option<DatePart> {
+        Some(match self {
+            DateKey::Exact => return None,
+            DateKey::MeridiemDots
+            | DateKey::Meridiem
+            | DateKey::Hour12
+            | DateKey::Hour24
+            | DateKey::Minute
+            | DateKey::Second
+            | DateKey::SecondsOfDay
+            | DateKey::Millisecond
+            | DateKey::Microsecond
+            | DateKey::Fraction(_) => DatePart::Time,
+            DateKey::Zone | DateKey::Offset | DateKey::ZoneHour | DateKey::ZoneMinute => DatePart::Zone,
+            _ => DatePart::Date,
+        })
+    }
+
     /// Whether the pattern reads digits, so that a number before it must have its exact width.
     pub fn is_digits(self) -> bool {
         !matches!(

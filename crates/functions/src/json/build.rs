@@ -245,6 +245,7 @@ fn field_names(session: &dyn Session, record: &Record) -> Vec<Arc<str>> {
 
 fn append_record(session: &dyn Session, record: &Record, pretty: bool, out: &mut Vec<u8>) -> Result<()> {
     out.push(b'{');
+    let record = &*crate::record::complete(session, record);
     let names = field_names(session, record);
     for (i, (name, value)) in names.iter().zip(&record.fields).enumerate() {
         if i > 0 {

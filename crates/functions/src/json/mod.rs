@@ -23,6 +23,7 @@ use melba_types::{Datum, Oid, Result, err, oids};
 
 use crate::ScalarFn;
 use crate::io::TypeIo;
+use crate::text::io::{received, send_text};
 
 pub const TABLES: &[&[(&str, ScalarFn)]] = &[
     access::FUNCTIONS,
@@ -46,15 +47,12 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
                 out.extend_from_slice(v.as_str().as_bytes());
                 Ok(())
             },
-            receive: |_, b| {
-                let text = utf8(b)?;
-                melba_types::json::validate(text)?;
-                Ok(Datum::text(text))
+            receive: |c, b| {
+                let text = received(c, b)?;
+                melba_types::json::validate(&text)?;
+                Ok(Datum::text(&*text))
             },
-            send: |_, v, out| {
-                out.extend_from_slice(v.as_str().as_bytes());
-                Ok(())
-            },
+            send: |c, v, out| send_text(c, v.as_str(), out),
         },
     ),
     (
@@ -65,23 +63,20 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
                 write(root(v), out);
                 Ok(())
             },
-            receive: |_, b| match b.split_first() {
-                Some((1, text)) => datum(&Value::parse(utf8(text)?)?),
+            receive: |c, b| match b.split_first() {
+                Some((1, text)) => datum(&Value::parse(&received(c, text)?)?),
                 Some((version, _)) => Err(err!(INTERNAL_ERROR, "unsupported jsonb version number {version}")),
                 None => Err(err!(PROTOCOL_VIOLATION, "insufficient data left in message")),
             },
-            send: |_, v, out| {
+            send: |c, v, out| {
                 out.push(1);
-                write(root(v), out);
-                Ok(())
+                let mut text = Vec::new();
+                write(root(v), &mut text);
+                send_text(c, &crate::io::into_string(text)?, out)
             },
         },
     ),
 ];
-
-fn utf8(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes).map_err(|_| err!(CHARACTER_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\""))
-}
 
 /// The value of a jsonb datum.
 pub fn root(datum: &Datum) -> Json<'_> {

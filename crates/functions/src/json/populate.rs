@@ -113,7 +113,8 @@ fn row_type(call: &CallContext<'_>, base: &Datum, function: &str) -> Result<(Oid
         Datum::Record(record) => Some(record.type_oid),
         _ => None,
     };
-    let candidates = [of_base, Some(call.return_type), call.arg_types.first().copied()];
+    // A domain is checked, so what the call says comes before what the value is.
+    let candidates = [Some(call.return_type), call.arg_types.first().copied(), of_base];
     for ty in candidates.into_iter().flatten() {
         if let Some(columns) = columns(call.session, ty) {
             return Ok((ty, columns));
@@ -209,7 +210,7 @@ fn fill(session: &dyn Session, ty: Oid, targets: &[RowColumn], base: Option<&Rec
     let mut fields = Vec::with_capacity(targets.len());
     for (i, target) in targets.iter().enumerate() {
         fields.push(match source.field(&target.name)? {
-            Some(value) => convert(session, target.ty, target.typmod, &value, &target.name)?,
+            Some(value) => convert(session, target, &value, &target.name, base.and_then(|record| record.fields.get(i)))?,
             None => base.and_then(|record| record.fields.get(i).cloned()).unwrap_or(Datum::Null),
         });
     }
@@ -218,8 +219,9 @@ fn fill(session: &dyn Session, ty: Oid, targets: &[RowColumn], base: Option<&Rec
     Ok(Datum::Record(Arc::new(Record { type_oid: ty, field_types, field_names, fields })))
 }
 
-/// The SQL value of a JSON value; `path` names it in messages.
-fn convert(session: &dyn Session, ty: Oid, typmod: i32, source: &Source<'_>, path: &str) -> Result<Datum> {
+/// The SQL value of a JSON value; `path` names it in messages. Fields that an object lacks are those of `before`.
+fn convert(session: &dyn Session, target: &RowColumn, source: &Source<'_>, path: &str, before: Option<&Datum>) -> Result<Datum> {
+    let (ty, typmod) = (target.ty, target.typmod);
     let base = lookup::base_type(session, ty);
     let value = if source.is_null() && base != oids::JSON && base != oids::JSONB {
         Datum::Null
@@ -242,7 +244,11 @@ fn convert(session: &dyn Session, ty: Oid, typmod: i32, source: &Source<'_>, pat
     } else if let Some(element) = lookup::array_element(session, base) {
         return array(session, base, element, typmod, source, path);
     } else if let (true, Some(targets)) = (source.is_object(), columns(session, base)) {
-        fill(session, base, &targets, None, source)?
+        let before = match before {
+            Some(Datum::Record(record)) => Some(&**record),
+            _ => None,
+        };
+        fill(session, base, &targets, before, source)?
     } else if !source.is_string() && columns(session, base).is_some() {
         return Err(not_a_row(source));
     } else {
@@ -295,7 +301,10 @@ fn collect(
         match source.elements().filter(|_| nests) {
             Some(inner) => collect(session, element, typmod, &inner, depth + 1, dims, values, path)?,
             None if dims.len() > depth + 1 => return Err(malformed()),
-            None => values.push(convert(session, element, typmod, source, path)?),
+            None => {
+                let target = RowColumn { name: "".into(), ty: element, typmod };
+                values.push(convert(session, &target, source, path, None)?);
+            }
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! Runs a path over a document.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -7,66 +8,73 @@ use melba_types::jsonb::Value;
 use melba_types::{DbError, Numeric, Result, err, limits};
 
 use super::ast::{Accessor, Expr, Operator, Path};
-use super::methods;
+use super::item::{Base, Item};
+use super::{datetime, methods};
 use crate::Session;
 use crate::text::regexp::{Flags, Regexp};
 
 /// What a path runs over.
 pub struct Executor<'a> {
     pub session: &'a dyn Session,
-    pub root: &'a Value,
-    pub vars: &'a Value,
+    /// Casts may depend on the session's time zone.
+    pub use_zone: bool,
     pub lax: bool,
+    root: Item<'a>,
+    vars: &'a Value,
+    base_of_vars: Rc<Base<'a>>,
+    /// Objects made so far; the document and the variables are 0 and 1.
+    made: Cell<i64>,
 }
 
 /// Where `@` and `last` point.
 #[derive(Clone, Copy)]
-struct Scope<'a> {
-    current: &'a Value,
+struct Scope<'s, 'a> {
+    current: &'s Item<'a>,
     /// Length of the innermost array being subscripted.
     length: usize,
 }
+
+/// Where the items that a step selects go.
+pub type Sink<'s, 'a> = &'s mut dyn FnMut(Item<'a>) -> Result<()>;
 
 /// Errors that a predicate turns into unknown, and a silent call into no result: those about data.
 pub fn is_suppressible(error: &DbError) -> bool {
     error.sqlstate().class() == "22"
 }
 
-impl Executor<'_> {
-    /// The items the path selects.
-    pub fn run(&self, path: &Path) -> Result<Vec<Value>> {
-        self.items(&path.expr, Scope { current: self.root, length: 0 })
+impl<'a> Executor<'a> {
+    pub fn new(session: &'a dyn Session, root: &'a Value, vars: &'a Value, lax: bool, use_zone: bool) -> Executor<'a> {
+        let root = Item::Part(root, Base::new(0, root, 0));
+        Executor { session, use_zone, lax, root, vars, base_of_vars: Base::new(1, vars, 0), made: Cell::new(2) }
     }
 
-    fn items(&self, expr: &Expr, scope: Scope<'_>) -> Result<Vec<Value>> {
+    /// The items the path selects.
+    pub fn run(&self, path: &Path) -> Result<Vec<Item<'a>>> {
+        self.items(&path.expr, Scope { current: &self.root, length: 0 })
+    }
+
+    fn items(&self, expr: &Expr, scope: Scope<'_, 'a>) -> Result<Vec<Item<'a>>> {
         limits::check_stack()?;
         Ok(match expr {
-            Expr::Null => vec![Value::Null],
-            Expr::Bool(v) => vec![Value::Bool(*v)],
-            Expr::Number(v) => vec![Value::Number(v.clone())],
-            Expr::String(v) => vec![Value::String(v.clone())],
+            Expr::Null => vec![Item::Made(Value::Null)],
+            Expr::Bool(v) => vec![Item::Made(Value::Bool(*v))],
+            Expr::Number(v) => vec![Item::number(v.clone())],
+            Expr::String(v) => vec![Item::string(v)],
             Expr::Root => vec![self.root.clone()],
             Expr::Current => vec![scope.current.clone()],
-            Expr::Last => vec![integer(scope.length as i64 - 1)],
+            Expr::Last => vec![Item::integer(scope.length as i64 - 1)],
             Expr::Variable(name) => vec![self.variable(name)?],
             Expr::Chain(base, accessors) => {
-                let mut items = self.items(base, scope)?;
-                for accessor in accessors {
-                    let mut next = Vec::new();
-                    for item in items {
-                        self.access(item, accessor, scope, &mut next)?;
-                    }
-                    items = next;
-                    if items.is_empty() {
-                        break;
-                    }
+                let mut found = Vec::new();
+                for item in self.items(base, scope)? {
+                    self.follow(item, accessors, scope, &mut found)?;
                 }
-                items
+                found
             }
             Expr::Unary(sign, operand) => {
-                let numbers = self.unwrapped(operand, scope)?.into_iter().map(|item| match (item, sign) {
-                    (Value::Number(v), '-') => Ok(Value::Number(v.neg())),
-                    (Value::Number(v), _) => Ok(Value::Number(v)),
+                let numbers = self.unwrapped(operand, scope)?.into_iter().map(|item| match (item.value(), sign) {
+                    (Some(Value::Number(v)), '-') => Ok(Item::number(v.neg())),
+                    (Some(Value::Number(v)), _) => Ok(Item::number(v.clone())),
                     _ => Err(err!(SQL_JSON_NUMBER_NOT_FOUND, "operand of unary jsonpath operator {sign} is not a numeric value")),
                 });
                 numbers.collect::<Result<_>>()?
@@ -74,91 +82,98 @@ impl Executor<'_> {
             Expr::Binary(op, left, right) if !expr.is_predicate() => {
                 let left = self.number(left, scope, "left", *op)?;
                 let right = self.number(right, scope, "right", *op)?;
-                vec![Value::Number(arithmetic(*op, &left, &right)?)]
+                vec![Item::number(arithmetic(*op, &left, &right)?)]
             }
-            _ => vec![self.predicate(expr, scope)?.map_or(Value::Null, Value::Bool)],
+            _ => vec![Item::Made(self.predicate(expr, scope)?.map_or(Value::Null, Value::Bool))],
         })
     }
 
-    fn variable(&self, name: &str) -> Result<Value> {
-        let found = match self.vars {
-            Value::Object(fields) => fields.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()),
-            _ => None,
-        };
+    fn variable(&self, name: &str) -> Result<Item<'a>> {
+        let found = Item::Part(self.vars, self.base_of_vars.clone()).field(name).flatten();
         found.ok_or_else(|| err!(UNDEFINED_OBJECT, "could not find jsonpath variable \"{name}\""))
     }
 
     /// Items, arrays taken apart in lax mode.
-    fn unwrapped(&self, expr: &Expr, scope: Scope<'_>) -> Result<Vec<Value>> {
+    fn unwrapped(&self, expr: &Expr, scope: Scope<'_, 'a>) -> Result<Vec<Item<'a>>> {
         let items = self.items(expr, scope)?;
         if !self.lax {
             return Ok(items);
         }
-        Ok(items
-            .into_iter()
-            .flat_map(|item| match item {
-                Value::Array(elements) => elements,
-                other => vec![other],
-            })
-            .collect())
-    }
-
-    fn number(&self, expr: &Expr, scope: Scope<'_>, side: &str, op: Operator) -> Result<Numeric> {
-        match &self.unwrapped(expr, scope)?[..] {
-            [Value::Number(v)] => Ok(v.clone()),
-            _ => Err(err!(
-                SINGLETON_SQL_JSON_ITEM_REQUIRED,
-                "{side} operand of jsonpath operator {} is not a single numeric value",
-                op.symbol()
-            )),
+        let mut out = Vec::with_capacity(items.len());
+        for item in items {
+            match item.elements() {
+                Some(elements) => out.extend(elements),
+                None => out.push(item),
+            }
         }
+        Ok(out)
     }
 
-    fn access(&self, item: Value, accessor: &Accessor, scope: Scope<'_>, out: &mut Vec<Value>) -> Result<()> {
+    fn number(&self, expr: &Expr, scope: Scope<'_, 'a>, side: &str, op: Operator) -> Result<Numeric> {
+        if let [item] = &self.unwrapped(expr, scope)?[..]
+            && let Some(Value::Number(v)) = item.value()
+        {
+            return Ok(v.clone());
+        }
+        Err(err!(
+            SINGLETON_SQL_JSON_ITEM_REQUIRED,
+            "{side} operand of jsonpath operator {} is not a single numeric value",
+            op.symbol()
+        ))
+    }
+
+    /// Appends what a chain of accessors selects. An item is followed to the end before the next one is looked for, as in
+    /// PostgreSQL: the numbers of objects that are made, and which of several errors is met, depend on it.
+    fn follow(&self, item: Item<'a>, accessors: &[Accessor], scope: Scope<'_, 'a>, found: &mut Vec<Item<'a>>) -> Result<()> {
+        limits::check_stack()?;
+        limits::tick()?;
+        match accessors.split_first() {
+            None => found.push(item),
+            Some((accessor, rest)) => self.access(item, accessor, scope, &mut |item| self.follow(item, rest, scope, found))?,
+        }
+        Ok(())
+    }
+
+    fn access(&self, item: Item<'a>, accessor: &Accessor, scope: Scope<'_, 'a>, out: Sink<'_, 'a>) -> Result<()> {
         // In lax mode most accessors go into arrays by themselves.
         let goes_inside = match accessor {
             Accessor::Key(_) | Accessor::AnyKey | Accessor::Filter(_) => true,
             Accessor::Method(name, _) => !matches!(name.as_str(), "type" | "size"),
             _ => false,
         };
-        match item {
-            Value::Array(elements) if self.lax && goes_inside => {
-                elements.into_iter().try_for_each(|element| self.access_one(element, accessor, scope, out))
-            }
-            item => self.access_one(item, accessor, scope, out),
+        match item.elements().filter(|_| self.lax && goes_inside) {
+            Some(mut elements) => elements.try_for_each(|element| self.access_one(element, accessor, scope, out)),
+            None => self.access_one(item, accessor, scope, out),
         }
     }
 
-    fn access_one(&self, item: Value, accessor: &Accessor, scope: Scope<'_>, out: &mut Vec<Value>) -> Result<()> {
+    fn access_one(&self, item: Item<'a>, accessor: &Accessor, scope: Scope<'_, 'a>, out: Sink<'_, 'a>) -> Result<()> {
         match accessor {
-            Accessor::Key(key) => match item {
-                Value::Object(fields) => match fields.into_iter().find(|(name, _)| name == key) {
-                    Some((_, value)) => out.push(value),
-                    None if self.lax => {}
-                    None => {
-                        return Err(err!(SQL_JSON_MEMBER_NOT_FOUND, "JSON object does not contain key \"{key}\""));
-                    }
-                },
+            Accessor::Key(key) => match item.field(key) {
+                Some(Some(value)) => out(value)?,
                 _ if self.lax => {}
-                _ => {
+                Some(None) => {
+                    return Err(err!(SQL_JSON_MEMBER_NOT_FOUND, "JSON object does not contain key \"{key}\""));
+                }
+                None => {
                     return Err(err!(SQL_JSON_MEMBER_NOT_FOUND, "jsonpath member accessor can only be applied to an object"));
                 }
             },
-            Accessor::AnyKey => match item {
-                Value::Object(fields) => out.extend(fields.into_iter().map(|(_, value)| value)),
-                _ if self.lax => {}
-                _ => {
+            Accessor::AnyKey => match item.fields() {
+                Some(fields) => fields.into_iter().try_for_each(|(_, value)| out(value))?,
+                None if self.lax => {}
+                None => {
                     return Err(err!(
                         SQL_JSON_OBJECT_NOT_FOUND,
                         "jsonpath wildcard member accessor can only be applied to an object"
                     ));
                 }
             },
-            Accessor::AnyLevel(from, to) => descend(&item, 0, from.unwrap_or(u32::MAX), to.unwrap_or(u32::MAX), out),
-            Accessor::AnyElement => match item {
-                Value::Array(elements) => out.extend(elements),
-                other if self.lax => out.push(other),
-                _ => {
+            Accessor::AnyLevel(from, to) => descend(&item, 0, from.unwrap_or(u32::MAX), to.unwrap_or(u32::MAX), out)?,
+            Accessor::AnyElement => match item.elements() {
+                Some(mut elements) => elements.try_for_each(out)?,
+                None if self.lax => out(item)?,
+                None => {
                     return Err(err!(
                         SQL_JSON_ARRAY_NOT_FOUND,
                         "jsonpath wildcard array accessor can only be applied to an array"
@@ -168,19 +183,28 @@ impl Executor<'_> {
             Accessor::Elements(subscripts) => self.elements(item, subscripts, scope, out)?,
             Accessor::Filter(predicate) => {
                 if self.predicate(predicate, Scope { current: &item, ..scope })? == Some(true) {
-                    out.push(item);
+                    out(item)?;
                 }
             }
-            Accessor::Method(name, args) => methods::apply(self.session, self.lax, item, name, args, out)?,
+            Accessor::Method(name, args) => {
+                let next_number = || self.made.replace(self.made.get() + 1);
+                methods::apply(self, item, name, args, next_number, out)?;
+            }
         }
         Ok(())
     }
 
-    fn elements(&self, item: Value, subscripts: &[(Expr, Option<Expr>)], scope: Scope<'_>, out: &mut Vec<Value>) -> Result<()> {
-        let elements = match item {
-            Value::Array(elements) => elements,
-            other if self.lax => vec![other],
-            _ => {
+    fn elements(
+        &self,
+        item: Item<'a>,
+        subscripts: &[(Expr, Option<Expr>)],
+        scope: Scope<'_, 'a>,
+        out: Sink<'_, 'a>,
+    ) -> Result<()> {
+        let elements: Vec<Item<'a>> = match item.elements() {
+            Some(elements) => elements.collect(),
+            None if self.lax => vec![item],
+            None => {
                 return Err(err!(SQL_JSON_ARRAY_NOT_FOUND, "jsonpath array accessor can only be applied to an array"));
             }
         };
@@ -192,24 +216,23 @@ impl Executor<'_> {
             if !self.lax && (first < 0 || first > last || last >= count) {
                 return Err(err!(INVALID_SQL_JSON_SUBSCRIPT, "jsonpath array subscript is out of bounds"));
             }
-            out.extend((first.max(0)..=last.min(count - 1)).map(|i| elements[i as usize].clone()));
+            (first.max(0)..=last.min(count - 1)).try_for_each(|i| out(elements[i as usize].clone()))?;
         }
         Ok(())
     }
 
-    fn subscript(&self, expr: &Expr, scope: Scope<'_>) -> Result<i64> {
-        match &self.items(expr, scope)?[..] {
-            [Value::Number(v)] => v
-                .trunc(0)?
-                .to_i32()
-                .map(i64::from)
-                .map_err(|_| err!(INVALID_SQL_JSON_SUBSCRIPT, "jsonpath array subscript is out of integer range")),
-            _ => Err(err!(INVALID_SQL_JSON_SUBSCRIPT, "jsonpath array subscript is not a single numeric value")),
+    fn subscript(&self, expr: &Expr, scope: Scope<'_, 'a>) -> Result<i64> {
+        if let [item] = &self.items(expr, scope)?[..]
+            && let Some(Value::Number(v)) = item.value()
+        {
+            let out_of_range = |_| err!(INVALID_SQL_JSON_SUBSCRIPT, "jsonpath array subscript is out of integer range");
+            return v.trunc(0)?.to_i32().map(i64::from).map_err(out_of_range);
         }
+        Err(err!(INVALID_SQL_JSON_SUBSCRIPT, "jsonpath array subscript is not a single numeric value"))
     }
 
     /// True, false, or unknown (`None`).
-    fn predicate(&self, expr: &Expr, scope: Scope<'_>) -> Result<Option<bool>> {
+    fn predicate(&self, expr: &Expr, scope: Scope<'_, 'a>) -> Result<Option<bool>> {
         limits::check_stack()?;
         Ok(match expr {
             Expr::Binary(Operator::And, left, right) => match self.predicate(left, scope)? {
@@ -236,36 +259,38 @@ impl Executor<'_> {
                 let right = self.attempt(self.unwrapped(right, scope))?;
                 let (Some(left), Some(right)) = (left, right) else { return Ok(None) };
                 let pairs = left.iter().flat_map(|a| right.iter().map(move |b| (a, b)));
-                self.any(pairs.map(|(a, b)| compare(*op, a, b)))
+                self.any(pairs.map(|(a, b)| {
+                    limits::tick()?;
+                    self.compare(*op, a, b)
+                }))?
             }
             Expr::StartsWith(left, right) => {
                 let left = self.attempt(self.unwrapped(left, scope))?;
                 let right = self.items(right, scope)?;
                 let Some(left) = left else { return Ok(None) };
-                self.any(left.iter().map(|item| match (item, right.first()) {
-                    (Value::String(text), Some(Value::String(prefix))) => Some(text.starts_with(prefix.as_str())),
-                    _ => None,
-                }))
+                let prefix = right.first().and_then(Item::value);
+                self.any(left.iter().map(|item| match (item.value(), prefix) {
+                    (Some(Value::String(text)), Some(Value::String(prefix))) => Ok(Some(text.starts_with(prefix.as_str()))),
+                    _ => Ok(None),
+                }))?
             }
             Expr::LikeRegex(operand, pattern, flags) => {
                 let Some(items) = self.attempt(self.unwrapped(operand, scope))? else { return Ok(None) };
                 let regex = regex_of(pattern, flags)?;
-                let test = |item: &Value| match item {
-                    Value::String(text) => regex.is_match(text).map(Some),
+                self.any(items.iter().map(|item| match item.value() {
+                    Some(Value::String(text)) => regex.is_match(text).map(Some),
                     _ => Ok(None),
-                };
-                let tests = items.iter().map(test).collect::<Result<Vec<_>>>()?;
-                self.any(tests.into_iter())
+                }))?
             }
             other => match &self.items(other, scope)?[..] {
-                [Value::Bool(v)] => Some(*v),
+                [item] if let Some(Value::Bool(v)) = item.value() => Some(*v),
                 _ => None,
             },
         })
     }
 
     /// Errors about data make a predicate unknown.
-    fn attempt(&self, items: Result<Vec<Value>>) -> Result<Option<Vec<Value>>> {
+    fn attempt(&self, items: Result<Vec<Item<'a>>>) -> Result<Option<Vec<Item<'a>>>> {
         match items {
             Ok(items) => Ok(Some(items)),
             Err(e) if is_suppressible(&e) => Ok(None),
@@ -274,29 +299,45 @@ impl Executor<'_> {
     }
 
     /// Whether any test is true. In strict mode all must have an answer.
-    fn any(&self, tests: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    fn any(&self, tests: impl Iterator<Item = Result<Option<bool>>>) -> Result<Option<bool>> {
         let (mut found, mut unknown) = (false, false);
         for test in tests {
-            match test {
-                Some(true) if self.lax => return Some(true),
+            match test? {
+                Some(true) if self.lax => return Ok(Some(true)),
                 Some(true) => found = true,
                 Some(false) => {}
-                None if !self.lax => return None,
+                None if !self.lax => return Ok(None),
                 None => unknown = true,
             }
         }
-        if found {
-            Some(true)
-        } else if unknown {
-            None
-        } else {
-            Some(false)
-        }
+        Ok(if found { Some(true) } else { (!unknown).then_some(false) })
     }
-}
 
-pub fn integer(value: i64) -> Value {
-    Value::Number(Numeric::from_parts(i128::from(value), 0))
+    fn compare(&self, op: Operator, a: &Item<'a>, b: &Item<'a>) -> Result<Option<bool>> {
+        let is_null = |item: &Item<'_>| matches!(item.value(), Some(Value::Null));
+        let order = match (a, b) {
+            _ if is_null(a) != is_null(b) => return Ok(Some(op == Operator::NotEqual)),
+            (Item::DateTime(a), Item::DateTime(b)) => {
+                let Some(order) = datetime::compare(self.session, self.use_zone, a, b)? else { return Ok(None) };
+                order
+            }
+            _ => match (a.value(), b.value()) {
+                (Some(Value::Null), Some(Value::Null)) => Ordering::Equal,
+                (Some(Value::Bool(a)), Some(Value::Bool(b))) => a.cmp(b),
+                (Some(Value::Number(a)), Some(Value::Number(b))) => a.cmp(b),
+                (Some(Value::String(a)), Some(Value::String(b))) => a.cmp(b),
+                _ => return Ok(None),
+            },
+        };
+        Ok(Some(match op {
+            Operator::Equal => order.is_eq(),
+            Operator::NotEqual => order.is_ne(),
+            Operator::Less => order.is_lt(),
+            Operator::LessOrEqual => order.is_le(),
+            Operator::Greater => order.is_gt(),
+            _ => order.is_ge(),
+        }))
+    }
 }
 
 fn arithmetic(op: Operator, a: &Numeric, b: &Numeric) -> Result<Numeric> {
@@ -310,39 +351,21 @@ fn arithmetic(op: Operator, a: &Numeric, b: &Numeric) -> Result<Numeric> {
 }
 
 /// The item and what is inside it, by level.
-fn descend(item: &Value, level: u32, from: u32, to: u32, out: &mut Vec<Value>) {
-    let is_leaf = item.is_scalar();
+fn descend<'a>(item: &Item<'a>, level: u32, from: u32, to: u32, out: Sink<'_, 'a>) -> Result<()> {
+    limits::check_stack()?;
+    limits::tick()?;
     // "last" alone selects the leaves, but not a document that is one.
-    if (level >= from && level <= to) || (from == u32::MAX && is_leaf && level > 0) {
-        out.push(item.clone());
+    if (level >= from && level <= to) || (from == u32::MAX && !item.is_container() && level > 0) {
+        out(item.clone())?;
     }
     if level >= to {
-        return;
+        return Ok(());
     }
-    match item {
-        Value::Array(elements) => elements.iter().for_each(|element| descend(element, level + 1, from, to, out)),
-        Value::Object(fields) => fields.iter().for_each(|(_, value)| descend(value, level + 1, from, to, out)),
-        _ => {}
+    if let Some(mut elements) = item.elements() {
+        return elements.try_for_each(|element| descend(&element, level + 1, from, to, out));
     }
-}
-
-fn compare(op: Operator, a: &Value, b: &Value) -> Option<bool> {
-    let order = match (a, b) {
-        (Value::Null, Value::Null) => Ordering::Equal,
-        (Value::Null, _) | (_, Value::Null) => return Some(op == Operator::NotEqual),
-        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
-        (Value::Number(a), Value::Number(b)) => a.cmp(b),
-        (Value::String(a), Value::String(b)) => a.cmp(b),
-        _ => return None,
-    };
-    Some(match op {
-        Operator::Equal => order.is_eq(),
-        Operator::NotEqual => order.is_ne(),
-        Operator::Less => order.is_lt(),
-        Operator::LessOrEqual => order.is_le(),
-        Operator::Greater => order.is_gt(),
-        _ => order.is_ge(),
-    })
+    let fields = item.fields().unwrap_or_default();
+    fields.iter().try_for_each(|(_, value)| descend(value, level + 1, from, to, out))
 }
 
 /// The regular expression of like_regex: PostgreSQL's, with XQuery's flags.

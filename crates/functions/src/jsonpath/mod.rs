@@ -4,12 +4,15 @@
 //! are kept parsed.
 
 mod ast;
+mod datetime;
 mod exec;
+mod item;
 mod methods;
 mod parser;
 
 pub use ast::{Expr, Path};
 pub use exec::Executor;
+use item::Item;
 pub use parser::parse;
 
 use std::cell::RefCell;
@@ -20,6 +23,7 @@ use melba_types::{Datum, Oid, Result, err, oids};
 
 use crate::io::TypeIo;
 use crate::json::{datum, root};
+use crate::text::io::{received, send_text, utf8};
 use crate::{CallContext, ScalarFn, SetFn};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[(
@@ -30,33 +34,33 @@ pub const TYPES: &[(Oid, TypeIo)] = &[(
             out.extend_from_slice(v.as_bytes());
             Ok(())
         },
-        receive: |_, b| match b.split_first() {
-            Some((1, text)) => Ok(Datum::bytes(parse(&String::from_utf8_lossy(text))?.to_string().into_bytes())),
+        receive: |c, b| match b.split_first() {
+            Some((1, text)) => Ok(Datum::bytes(parse(&received(c, text)?)?.to_string().into_bytes())),
             Some((version, _)) => Err(err!(INTERNAL_ERROR, "unsupported jsonpath version number: {version}")),
             None => Err(err!(PROTOCOL_VIOLATION, "insufficient data left in message")),
         },
-        send: |_, v, out| {
+        send: |c, v, out| {
             out.push(1);
-            out.extend_from_slice(v.as_bytes());
-            Ok(())
+            send_text(c, utf8(v.as_bytes())?, out)
         },
     },
 )];
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
-    ("jsonb_path_exists", exists),
-    ("jsonb_path_exists_tz", exists),
-    ("jsonb_path_exists_opr", |c, a| exists(c, &with_defaults(a)?)),
-    ("jsonb_path_match", matches),
-    ("jsonb_path_match_tz", matches),
-    ("jsonb_path_match_opr", |c, a| matches(c, &with_defaults(a)?)),
-    ("jsonb_path_query_array", query_array),
-    ("jsonb_path_query_array_tz", query_array),
-    ("jsonb_path_query_first", query_first),
-    ("jsonb_path_query_first_tz", query_first),
+    ("jsonb_path_exists", |c, a| exists(c, a, false)),
+    ("jsonb_path_exists_tz", |c, a| exists(c, a, true)),
+    ("jsonb_path_exists_opr", |c, a| exists(c, &with_defaults(a)?, false)),
+    ("jsonb_path_match", |c, a| matches(c, a, false)),
+    ("jsonb_path_match_tz", |c, a| matches(c, a, true)),
+    ("jsonb_path_match_opr", |c, a| matches(c, &with_defaults(a)?, false)),
+    ("jsonb_path_query_array", |c, a| query_array(c, a, false)),
+    ("jsonb_path_query_array_tz", |c, a| query_array(c, a, true)),
+    ("jsonb_path_query_first", |c, a| query_first(c, a, false)),
+    ("jsonb_path_query_first_tz", |c, a| query_first(c, a, true)),
 ];
 
-pub const SETS: &[(&str, SetFn)] = &[("jsonb_path_query", query_set), ("jsonb_path_query_tz", query_set)];
+pub const SETS: &[(&str, SetFn)] =
+    &[("jsonb_path_query", |c, a| query_set(c, a, false)), ("jsonb_path_query_tz", |c, a| query_set(c, a, true))];
 
 /// The operators have no variables, and are silent.
 fn with_defaults(a: &[Datum]) -> Result<[Datum; 4]> {
@@ -83,8 +87,13 @@ fn parsed(stored: &Datum) -> Result<Rc<Path>> {
     Ok(path)
 }
 
-/// The items a path selects; `None` when it failed and the call is silent.
-fn select(call: &CallContext<'_>, a: &[Datum]) -> Result<Option<Vec<Value>>> {
+/// What `finish` makes of the items that a path selects; `None` when it failed and the call is silent.
+fn select<T>(
+    call: &CallContext<'_>,
+    a: &[Datum],
+    use_zone: bool,
+    finish: impl FnOnce(Vec<Item<'_>>) -> Result<T>,
+) -> Result<Option<T>> {
     let path = parsed(&a[1])?;
     let vars = match a.get(2) {
         Some(vars @ Datum::Bytes(_)) => {
@@ -98,38 +107,44 @@ fn select(call: &CallContext<'_>, a: &[Datum]) -> Result<Option<Vec<Value>>> {
     };
     let silent = matches!(a.get(3), Some(Datum::Bool(true)));
     let target = Value::from_json(root(&a[0]));
-    let executor = Executor { session: call.session, root: &target, vars: &vars, lax: path.lax };
-    match executor.run(&path) {
-        Ok(items) => Ok(Some(items)),
+    match Executor::new(call.session, &target, &vars, path.lax, use_zone).run(&path) {
+        Ok(items) => finish(items).map(Some),
         Err(e) if silent && exec::is_suppressible(&e) => Ok(None),
         Err(e) => Err(e),
     }
 }
 
-fn exists(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
-    Ok(select(call, a)?.map_or(Datum::Null, |items| Datum::Bool(!items.is_empty())))
+fn exists(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
+    let found = select(call, a, use_zone, |items| Ok(!items.is_empty()))?;
+    Ok(found.map_or(Datum::Null, Datum::Bool))
 }
 
-fn matches(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn matches(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
     let silent = matches!(a.get(3), Some(Datum::Bool(true)));
-    match select(call, a)?.as_deref() {
-        Some([Value::Bool(value)]) => Ok(Datum::Bool(*value)),
-        Some([Value::Null]) | None => Ok(Datum::Null),
-        Some(_) if silent => Ok(Datum::Null),
-        Some(_) => Err(err!(SINGLETON_SQL_JSON_ITEM_REQUIRED, "single boolean result is expected")),
-    }
+    let matched = select(call, a, use_zone, |items| match &items[..] {
+        [Item::Made(Value::Bool(value)) | Item::Part(Value::Bool(value), _)] => Ok(Datum::Bool(*value)),
+        [Item::Made(Value::Null) | Item::Part(Value::Null, _)] => Ok(Datum::Null),
+        _ if silent => Ok(Datum::Null),
+        _ => Err(err!(SINGLETON_SQL_JSON_ITEM_REQUIRED, "single boolean result is expected")),
+    })?;
+    Ok(matched.unwrap_or(Datum::Null))
 }
 
-fn query_array(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
-    datum(&Value::Array(select(call, a)?.unwrap_or_default()))
+fn values(items: Vec<Item<'_>>) -> Result<Vec<Value>> {
+    Ok(items.iter().map(Item::to_value).collect())
 }
 
-fn query_first(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
-    select(call, a)?.and_then(|items| items.into_iter().next()).map_or(Ok(Datum::Null), |item| datum(&item))
+fn query_array(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
+    datum(&Value::Array(select(call, a, use_zone, values)?.unwrap_or_default()))
 }
 
-fn query_set(call: &CallContext<'_>, a: &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
-    let items = select(call, a)?.unwrap_or_default();
+fn query_first(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
+    let first = select(call, a, use_zone, |items| Ok(items.first().map(Item::to_value)))?.flatten();
+    first.map_or(Ok(Datum::Null), |item| datum(&item))
+}
+
+fn query_set(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
+    let items = select(call, a, use_zone, values)?.unwrap_or_default();
     Ok(Box::new(items.into_iter().map(|item| Ok(vec![datum(&item)?]))))
 }
 

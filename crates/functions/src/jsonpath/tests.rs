@@ -65,3 +65,66 @@ fn paths_select() {
         assert_eq!(query(json, path), expected, "{path}");
     }
 }
+
+fn check(json: &str, expectations: &[(&str, &str)]) {
+    for (path, expected) in expectations {
+        assert_eq!(query(json, path), *expected, "{path}");
+    }
+}
+
+/// Objects are told apart by PostgreSQL's numbers.
+#[test]
+fn keyvalue_identifies_objects() {
+    check(
+        "[{\"a\":1,\"b\":[1,2]},{\"c\":{\"d\":1}}]",
+        &[
+            ("$[*].keyvalue().id", "[12, 12, 72]"),
+            ("$[1].c.keyvalue()", "[{\"id\": 88, \"key\": \"d\", \"value\": 1}]"),
+            ("$vars.keyvalue()", "42704 could not find jsonpath variable \"vars\""),
+        ],
+    );
+    check(
+        "{\"a\":{\"x\":1},\"b\":{\"y\":\"long string here\", \"z\":[1,2,{\"q\":1}]}}",
+        &[
+            ("$.*.keyvalue().id", "[24, 48, 48]"),
+            ("$.b.z[2].keyvalue().keyvalue().id", "[20000000000, 20000000000, 20000000000]"),
+            ("$.keyvalue().value.keyvalue().id", "[20000000048, 40000000048, 40000000048]"),
+            ("$.keyvalue().key", "[\"a\", \"b\"]"),
+            (
+                "$.keyvalue() ? (@.value.x == 1).**",
+                "[{\"id\": 0, \"key\": \"a\", \"value\": {\"x\": 1}}, 0, \"a\", {\"x\": 1}, 1]",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn dates_and_times_have_types() {
+    let json = "[\"2017-03-10\", \"12:34:56\", \"12:34:56+3\", \"2017-03-10 12:34:56\", \"2017-03-10T12:34:56.789+05:20\"]";
+    check(
+        json,
+        &[
+            (
+                "$[*].datetime()",
+                "[\"2017-03-10\", \"12:34:56\", \"12:34:56+03:00\", \"2017-03-10T12:34:56\", \"2017-03-10T12:34:56.789+05:20\"]",
+            ),
+            (
+                "$[*].datetime().type()",
+                "[\"date\", \"time without time zone\", \"time with time zone\", \"timestamp without time zone\", \"timestamp with time zone\"]",
+            ),
+            (
+                "$[0 to 3].datetime() ? (@ < \"2017-03-10T12:35\".datetime(\"yyyy-mm-dd\\\"T\\\"HH24:MI\"))",
+                "[\"2017-03-10\", \"2017-03-10T12:34:56\"]",
+            ),
+            ("$[0].time()", "22031 time format is not recognized: \"2017-03-10\""),
+            ("$[3].date()", "[\"2017-03-10\"]"),
+            ("$[4].date()", "0A000 cannot convert value from timestamptz to date without time zone usage"),
+            ("$[4].timestamp_tz(1)", "[\"2017-03-10T12:34:56.8+05:20\"]"),
+            ("$[0].datetime(\"dd/mm\")", "22007 unmatched format separator \"/\""),
+            ("$[0].datetime(\"yyyy mm dd\")", "22007 unmatched format separator \" \""),
+            ("$[0].datetime(\"yyyy-mm-dd HH24\")", "22007 input string is too short for datetime format"),
+            ("$[0].datetime(\"yyyy|mm|dd\")", "22007 invalid datetime format separator: \"|\""),
+            ("$[1].datetime().string()", "[\"12:34:56\"]"),
+        ],
+    );
+}

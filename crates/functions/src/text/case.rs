@@ -1,17 +1,36 @@
 //! Case mapping, normalization and other properties of Unicode characters.
 
-use melba_types::{Datum, Result, err, limits};
+pub use melba_types::case::lower;
+use melba_types::case::lower_char;
+use melba_types::{Datum, Oid, Result, err, limits};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::{CallContext, ScalarFn};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
-    ("upper", |_, a| mapped(a[0].as_str(), upper)),
-    ("lower", |_, a| mapped(a[0].as_str(), lower)),
-    ("casefold", |_, a| mapped(a[0].as_str(), |piece| piece.chars().map(fold_char).collect::<String>())),
-    ("initcap", |_, a| {
-        let mut in_word = false;
-        mapped(a[0].as_str(), |piece| initcap(piece, &mut in_word))
+    ("upper", |c, a| {
+        mapped(a[0].as_str(), |piece| match Casing::of(c.collation) {
+            Casing::Ascii => piece.to_ascii_uppercase(),
+            Casing::Simple => upper(piece),
+            Casing::Full => piece.to_uppercase(),
+        })
+    }),
+    ("lower", |c, a| match Casing::of(c.collation) {
+        Casing::Ascii => mapped(a[0].as_str(), str::to_ascii_lowercase),
+        Casing::Simple => mapped(a[0].as_str(), lower),
+        // What becomes of a sigma depends on what is around it, so the text is not cut.
+        Casing::Full => Ok(Datum::text(a[0].as_str().to_lowercase())),
+    }),
+    ("casefold", |c, a| {
+        mapped(a[0].as_str(), |piece| match Casing::of(c.collation) {
+            Casing::Ascii => piece.to_ascii_lowercase(),
+            Casing::Simple => piece.chars().map(fold_char).collect::<String>(),
+            Casing::Full => piece.chars().map(fold_fully).collect::<String>(),
+        })
+    }),
+    ("initcap", |c, a| {
+        let (casing, mut in_word) = (Casing::of(c.collation), false);
+        mapped(a[0].as_str(), |piece| initcap(piece, casing, &mut in_word))
     }),
     ("unicode_normalize_func", |_, a| Ok(Datum::text(normalize(a[0].as_str(), a[1].as_str())?))),
     ("unicode_is_normalized", |_, a| Ok(Datum::Bool(normalize(a[0].as_str(), a[1].as_str())? == a[0].as_str()))),
@@ -21,6 +40,30 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("unistr", unistr),
 ];
 
+/// How much of Unicode's case mapping a collation uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Casing {
+    Ascii,
+    /// One character for one.
+    Simple,
+    /// Several for one too, and some by what is around them.
+    Full,
+}
+
+impl Casing {
+    fn of(collation: Oid) -> Casing {
+        const C: u32 = 950;
+        const POSIX: u32 = 951;
+        const UCS_BASIC: u32 = 962;
+        const PG_UNICODE_FAST: u32 = 6411;
+        match collation.0 {
+            C | POSIX | UCS_BASIC => Casing::Ascii,
+            PG_UNICODE_FAST => Casing::Full,
+            _ => Casing::Simple,
+        }
+    }
+}
+
 /// The mapping when it is one character: PostgreSQL's simple case mapping.
 fn one(mut mapped: impl Iterator<Item = char>, c: char) -> char {
     match (mapped.next(), mapped.next()) {
@@ -29,22 +72,59 @@ fn one(mut mapped: impl Iterator<Item = char>, c: char) -> char {
     }
 }
 
+/// With several capitals for one letter, the simple mapping is to the letter with its iota, if there is such a one.
 fn upper_char(c: char) -> char {
-    one(c.to_uppercase(), c)
-}
-
-fn lower_char(c: char) -> char {
-    one(c.to_lowercase(), c)
+    let mut mapped = c.to_uppercase();
+    if mapped.len() > 1 { one(title(c).chars(), c) } else { mapped.next().unwrap_or(c) }
 }
 
 /// Unicode's simple folding: lower case, and one form for letters that have several.
 fn fold_char(c: char) -> char {
     match c {
-        // Letters whose capital is another letter's too.
-        'ς' | 'ſ' | 'ß' | 'µ' | '\u{345}' | '\u{1e9b}' | '\u{1fbe}' | 'ϐ' | 'ϑ' | 'ϕ' | 'ϖ' | 'ϰ' | 'ϱ' | 'ϵ' => {
-            lower_char(upper_char(c))
+        'ı' => c,
+        // Of Cherokee the capitals.
+        '\u{13a0}'..='\u{13f5}' => c,
+        '\u{13f8}'..='\u{13fd}' | '\u{ab70}'..='\u{abbf}' => upper_char(c),
+        'İ' | 'ẞ' => one(c.to_lowercase(), c),
+        c => lower_char(upper_char(lower_char(c))),
+    }
+}
+
+/// Unicode's full folding.
+fn fold_fully(c: char) -> String {
+    match c {
+        'ı' | '\u{13a0}'..='\u{13f5}' => c.into(),
+        '\u{13f8}'..='\u{13fd}' | '\u{ab70}'..='\u{abbf}' => c.to_uppercase().collect(),
+        c => {
+            let upper = c.to_lowercase().flat_map(char::to_uppercase);
+            upper.flat_map(char::to_lowercase).collect()
         }
-        c => lower_char(c),
+    }
+}
+
+/// What a word begins with in place of a letter: its capital, but for digraphs, ligatures, letters with an iota, and Georgian,
+/// which has capitals but begins no word with one.
+fn title(c: char) -> String {
+    const IOTA: char = 'Ι';
+    const SMALL_IOTA: char = '\u{345}';
+    match c {
+        'Ǆ'..='ǆ' => "ǅ".into(),
+        'Ǉ'..='ǉ' => "ǈ".into(),
+        'Ǌ'..='ǌ' => "ǋ".into(),
+        'Ǳ'..='ǳ' => "ǲ".into(),
+        '\u{10d0}'..='\u{10fa}' | '\u{10fd}'..='\u{10ff}' => c.into(),
+        'ß' | 'և' | '\u{fb00}'..='\u{fb06}' | '\u{fb13}'..='\u{fb17}' => {
+            let mut upper = c.to_uppercase();
+            upper.next().into_iter().chain(upper.flat_map(char::to_lowercase)).collect()
+        }
+        '\u{1f80}'..='\u{1faf}' => char::from_u32(u32::from(c) | 8).unwrap_or(c).into(),
+        'ᾳ' | 'ᾼ' => "ᾼ".into(),
+        'ῃ' | 'ῌ' => "ῌ".into(),
+        'ῳ' | 'ῼ' => "ῼ".into(),
+        'ᾲ' | 'ᾴ' | 'ᾷ' | 'ῂ' | 'ῄ' | 'ῇ' | 'ῲ' | 'ῴ' | 'ῷ' => {
+            c.to_uppercase().map(|c| if c == IOTA { SMALL_IOTA } else { c }).collect()
+        }
+        c => c.to_uppercase().collect(),
     }
 }
 
@@ -52,13 +132,9 @@ pub fn upper(s: &str) -> String {
     if s.is_ascii() { s.to_ascii_uppercase() } else { s.chars().map(upper_char).collect() }
 }
 
-pub fn lower(s: &str) -> String {
-    if s.is_ascii() { s.to_ascii_lowercase() } else { s.chars().map(lower_char).collect() }
-}
-
 /// A text mapped piece by piece, with looks at the statement's end between the pieces of a long one.
 pub fn mapped(s: &str, mut f: impl FnMut(&str) -> String) -> Result<Datum> {
-    const PIECE_BYTES: usize = 1 << 20;
+    const PIECE_BYTES: usize = 256 << 10;
     if s.len() <= PIECE_BYTES {
         return Ok(Datum::text(f(s)));
     }
@@ -73,13 +149,30 @@ pub fn mapped(s: &str, mut f: impl FnMut(&str) -> String) -> Result<Datum> {
     Ok(Datum::text(out))
 }
 
-fn initcap(s: &str, in_word: &mut bool) -> String {
-    let map = |c: char| {
-        let mapped = if *in_word { lower_char(c) } else { upper_char(c) };
-        *in_word = c.is_alphanumeric();
-        mapped
-    };
-    s.chars().map(map).collect()
+fn initcap(s: &str, casing: Casing, in_word: &mut bool) -> String {
+    let mut out = String::with_capacity(s.len());
+    for c in s.chars() {
+        match (casing, *in_word) {
+            (Casing::Ascii, false) => out.push(c.to_ascii_uppercase()),
+            (Casing::Ascii, true) => out.push(c.to_ascii_lowercase()),
+            (Casing::Simple, false) => out.push(upper_char(c)),
+            (Casing::Simple, true) => out.push(lower_char(c)),
+            (Casing::Full, false) => out.push_str(&title(c)),
+            (Casing::Full, true) => out.extend(c.to_lowercase()),
+        }
+        *in_word = match casing {
+            Casing::Ascii => c.is_ascii_alphanumeric(),
+            Casing::Simple => c.is_alphabetic() || c.is_ascii_digit(),
+            Casing::Full => c.is_alphabetic() || is_digit(c),
+        };
+    }
+    out
+}
+
+/// Decimal digits of every script.
+fn is_digit(c: char) -> bool {
+    static DIGIT: std::sync::LazyLock<Option<regex::Regex>> = std::sync::LazyLock::new(|| regex::Regex::new(r"^\p{Nd}$").ok());
+    c.is_ascii_digit() || (c.is_numeric() && DIGIT.as_ref().is_some_and(|r| r.is_match(c.encode_utf8(&mut [0; 4]))))
 }
 
 fn normalize(s: &str, form: &str) -> Result<String> {
@@ -149,4 +242,32 @@ fn unistr(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
         }
     }
     if high.is_some() { Err(surrogate()) } else { Ok(Datum::text(out)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::FixedSession;
+
+    /// Expected texts are PostgreSQL 18's.
+    #[test]
+    fn a_collation_says_how_much_is_mapped() {
+        let session = FixedSession::default();
+        let types = [melba_types::oids::TEXT];
+        let apply = |function: &str, collation: u32, text: &str| {
+            let call = CallContext { collation: Oid(collation), ..session.call(&types, types[0]) };
+            let mapped = crate::scalar(function).expect("registered")(&call, &[Datum::text(text)]).expect("maps");
+            mapped.as_str().to_owned()
+        };
+        for (function, text, c, simple, full) in [
+            ("upper", "aß ŉ ﬃ ᾳ ä", "Aß ŉ ﬃ ᾳ ä", "Aß ŉ ﬃ ᾼ Ä", "ASS ʼN FFI ΑΙ Ä"),
+            ("lower", "ÄΑΣ ΑΣΑ Σ İ", "ÄΑΣ ΑΣΑ Σ İ", "äασ ασα σ i", "äας ασα σ i̇"),
+            ("initcap", "ǆab ßx ﬁre 1st ²nd ٣x", "ǆAb ßX ﬁRe 1st ²Nd ٣X", "Ǆab ßx ﬁre 1st ²Nd ٣X", "ǅab Ssx Fire 1st ²Nd ٣x"),
+            ("casefold", "ΑΣ ẞ Ꭰ ꭰ", "ΑΣ ẞ Ꭰ ꭰ", "ασ ß Ꭰ Ꭰ", "ασ ss Ꭰ Ꭰ"),
+        ] {
+            assert_eq!(apply(function, 950, text), c, "{function}");
+            assert_eq!(apply(function, 811, text), simple, "{function}");
+            assert_eq!(apply(function, 6411, text), full, "{function}");
+        }
+    }
 }

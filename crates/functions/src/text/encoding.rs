@@ -1,7 +1,8 @@
 //! encode and decode, message digests, checksums, conversions between character sets.
 
 use md5::{Digest, Md5};
-use melba_types::limits::{self, VALUE_BYTES_MAX};
+use melba_encoding::{Encoding, UTF8};
+use melba_types::limits::{self, Ticker, VALUE_BYTES_MAX};
 use melba_types::{Datum, Result, err};
 use sha2::{Sha224, Sha256, Sha384, Sha512};
 
@@ -17,25 +18,31 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("sha256_bytea", |_, a| digest::<Sha256>(a[0].as_bytes()).map(Datum::bytes)),
     ("sha384_bytea", |_, a| digest::<Sha384>(a[0].as_bytes()).map(Datum::bytes)),
     ("sha512_bytea", |_, a| digest::<Sha512>(a[0].as_bytes()).map(Datum::bytes)),
-    ("crc32_bytea", |_, a| Ok(Datum::Int8(i64::from(crc32(a[0].as_bytes(), 0xedb8_8320))))),
-    ("crc32c_bytea", |_, a| Ok(Datum::Int8(i64::from(crc32(a[0].as_bytes(), 0x82f6_3b78))))),
+    ("crc32_bytea", |_, a| crc32(a[0].as_bytes(), 0xedb8_8320).map(|crc| Datum::Int8(i64::from(crc)))),
+    ("crc32c_bytea", |_, a| crc32(a[0].as_bytes(), 0x82f6_3b78).map(|crc| Datum::Int8(i64::from(crc)))),
     ("pg_convert", |_, a| {
-        let text = to_utf8(a[0].as_bytes(), a[1].as_str(), "source")?;
-        from_utf8(&text, a[2].as_str(), "destination").map(Datum::bytes)
+        let (from, to) = (encoding(&a[1], "source ")?, encoding(&a[2], "destination ")?);
+        convert(a[0].as_bytes(), from, to).map(Datum::bytes)
     }),
-    ("pg_convert_from", |_, a| to_utf8(a[0].as_bytes(), a[1].as_str(), "source").map(Datum::text)),
-    ("pg_convert_to", |_, a| from_utf8(a[0].as_str(), a[1].as_str(), "destination").map(Datum::bytes)),
+    ("pg_convert_from", |_, a| {
+        let bytes = convert(a[0].as_bytes(), encoding(&a[1], "source ")?, UTF8)?;
+        Ok(Datum::text(crate::io::into_string(bytes)?))
+    }),
+    ("pg_convert_to", |_, a| convert(a[0].as_str().as_bytes(), UTF8, encoding(&a[1], "destination ")?).map(Datum::bytes)),
     ("length_in_encoding", |_, a| {
-        let text = to_utf8(a[0].as_bytes(), a[1].as_str(), "")?;
-        Ok(Datum::Int4(text.chars().count() as i32))
+        let encoding = encoding(&a[1], "")?;
+        Ok(Datum::Int4(encoding.characters(a[0].as_bytes())? as i32))
     }),
     ("to_ascii_default", |_, _| Err(err!(FEATURE_NOT_SUPPORTED, "encoding conversion from UTF8 to ASCII not supported"))),
 ];
 
+/// What is written between two looks at the statement's end: whole lines of base64.
+const PIECE_BYTES: usize = 57 << 12;
+
 /// A message's digest, with looks at the statement's end while it is computed.
 fn digest<D: Digest>(message: &[u8]) -> Result<Vec<u8>> {
     let mut digest = D::new();
-    for piece in message.chunks(1 << 20) {
+    for piece in message.chunks(PIECE_BYTES) {
         limits::check_interrupt()?;
         digest.update(piece);
     }
@@ -60,11 +67,19 @@ fn encode(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     }
     limits::check_request(2 * bytes.len())?;
     let mut out = Vec::new();
-    match format.to_ascii_lowercase().as_str() {
-        "hex" => write_hex(bytes, &mut out),
-        "base64" => encode_base64(bytes, &mut out),
-        "escape" => encode_escape(bytes, &mut out),
+    let write = match format.to_ascii_lowercase().as_str() {
+        "hex" => write_hex,
+        "base64" => encode_base64,
+        "escape" => encode_escape,
         _ => return Err(unrecognized(format)),
+    };
+    for piece in bytes.chunks(PIECE_BYTES) {
+        limits::check_interrupt()?;
+        // A piece is as many whole lines.
+        if !out.is_empty() && format.eq_ignore_ascii_case("base64") {
+            out.push(b'\n');
+        }
+        write(piece, &mut out);
     }
     Ok(Datum::text(crate::io::into_string(out)?))
 }
@@ -136,7 +151,9 @@ fn decode_base64(text: &str) -> Result<Vec<u8>> {
     let hint = "Input data is missing padding, is truncated, or is otherwise corrupted.";
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let (mut word, mut symbols, mut padding) = (0u32, 0, 0);
+    let mut ticker = Ticker::new();
     for c in text.chars() {
+        ticker.step()?;
         let value = match c {
             ' ' | '\t' | '\n' | '\r' => continue,
             '=' => {
@@ -172,59 +189,21 @@ fn decode_base64(text: &str) -> Result<Vec<u8>> {
 }
 
 /// Reflected CRC-32 by a polynomial.
-fn crc32(bytes: &[u8], polynomial: u32) -> u32 {
+fn crc32(bytes: &[u8], polynomial: u32) -> Result<u32> {
     let step = |crc: u32, b: &u8| (0..8).fold(crc ^ u32::from(*b), |c, _| if c & 1 == 1 { c >> 1 ^ polynomial } else { c >> 1 });
-    !bytes.iter().fold(u32::MAX, step)
+    let piece = |crc: u32, piece: &[u8]| limits::check_interrupt().map(|()| piece.iter().fold(crc, step));
+    bytes.chunks(PIECE_BYTES).try_fold(u32::MAX, piece).map(|crc| !crc)
 }
 
-/// An encoding's name without punctuation, in lower case.
-fn canonical(name: &str) -> String {
-    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+/// The encoding that an argument names. `role`: what the message calls it.
+fn encoding(name: &Datum, role: &str) -> Result<Encoding> {
+    let name = name.as_str();
+    Encoding::by_name(name).ok_or_else(|| err!(INVALID_PARAMETER_VALUE, "invalid {role}encoding name \"{name}\""))
 }
 
-enum Charset {
-    Utf8,
-    Latin1,
-    Ascii,
-}
-
-fn charset(name: &str, role: &str) -> Result<Charset> {
-    match canonical(name).as_str() {
-        "utf8" | "unicode" => Ok(Charset::Utf8),
-        "latin1" | "iso88591" => Ok(Charset::Latin1),
-        "sqlascii" => Ok(Charset::Ascii),
-        "latin2" | "latin3" | "latin4" | "latin5" | "latin6" | "latin7" | "latin8" | "latin9" | "latin10" | "win1250"
-        | "win1251" | "win1252" | "win1253" | "win1254" | "win1255" | "win1256" | "win1257" | "win1258" | "win866" | "win874"
-        | "koi8r" | "koi8u" | "eucjp" | "euccn" | "euckr" | "euctw" | "sjis" | "big5" | "gbk" | "gb18030" | "johab" | "uhc"
-        | "iso88595" | "iso88596" | "iso88597" | "iso88598" | "eucjis2004" | "shiftjis2004" | "muleinternal" => {
-            Err(melba_types::DbError::unsupported(format!("conversion with encoding {}", name.to_ascii_uppercase())))
-        }
-        _ if role.is_empty() => Err(err!(INVALID_PARAMETER_VALUE, "invalid encoding name \"{name}\"")),
-        _ => Err(err!(INVALID_PARAMETER_VALUE, "invalid {role} encoding name \"{name}\"")),
-    }
-}
-
-fn to_utf8(bytes: &[u8], encoding: &str, role: &str) -> Result<String> {
-    match charset(encoding, role)? {
-        Charset::Latin1 => Ok(bytes.iter().map(|&b| b as char).collect()),
-        Charset::Utf8 | Charset::Ascii => super::io::utf8(bytes).map(str::to_owned),
-    }
-}
-
-fn from_utf8(text: &str, encoding: &str, role: &str) -> Result<Vec<u8>> {
-    match charset(encoding, role)? {
-        Charset::Utf8 | Charset::Ascii => Ok(text.as_bytes().to_vec()),
-        Charset::Latin1 => text.chars().map(|c| u8::try_from(c).map_err(|_| untranslatable(c, "LATIN1"))).collect(),
-    }
-}
-
-fn untranslatable(c: char, encoding: &str) -> melba_types::DbError {
-    let bytes: Vec<String> = c.to_string().bytes().map(|b| format!("0x{b:02x}")).collect();
-    let sequence = bytes.join(" ");
-    err!(
-        UNTRANSLATABLE_CHARACTER,
-        "character with byte sequence {sequence} in encoding \"UTF8\" has no equivalent in encoding \"{encoding}\""
-    )
+fn convert(bytes: &[u8], from: Encoding, to: Encoding) -> Result<Vec<u8>> {
+    limits::check_request(2 * bytes.len())?;
+    from.convert(bytes, to)
 }
 
 #[cfg(test)]
@@ -243,8 +222,19 @@ mod tests {
     }
 
     #[test]
+    fn long_values_are_encoded_as_if_at_once() {
+        let bytes: Vec<u8> = (0..2 * PIECE_BYTES + 5).map(|i| i as u8).collect();
+        let session = crate::testing::FixedSession::default();
+        let call = session.call(&[], melba_types::oids::TEXT);
+        let encoded = encode(&call, &[Datum::bytes(&bytes[..]), Datum::text("base64")]).expect("encodes");
+        let mut expected = Vec::new();
+        encode_base64(&bytes, &mut expected);
+        assert_eq!(encoded.as_str().as_bytes(), expected);
+    }
+
+    #[test]
     fn checksums_are_the_standard_ones() {
-        assert_eq!(crc32(b"123456789", 0xedb8_8320), 0xcbf4_3926);
-        assert_eq!(crc32(b"123456789", 0x82f6_3b78), 0xe306_9283);
+        assert_eq!(crc32(b"123456789", 0xedb8_8320).expect("uninterrupted"), 0xcbf4_3926);
+        assert_eq!(crc32(b"123456789", 0x82f6_3b78).expect("uninterrupted"), 0xe306_9283);
     }
 }

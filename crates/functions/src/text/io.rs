@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+pub use melba_encoding::utf8;
 use melba_types::{Datum, Oid, Result, err, oids};
 
 use crate::io::{TypeContext, TypeIo, fixed};
@@ -12,8 +13,8 @@ pub const NAME_BYTES_MAX: usize = 63;
 /// Header that type modifiers of varchar, bpchar and numeric count in.
 pub const TYPMOD_HEADER: i32 = 4;
 
-const PLAIN: TypeIo =
-    TypeIo { input: |_, s| Ok(Datum::text(s)), output: write, receive: |_, b| Ok(Datum::text(utf8(b)?)), send: write };
+pub(crate) const PLAIN: TypeIo =
+    TypeIo { input: |_, s| Ok(Datum::text(s)), output: write, receive: |c, b| Ok(Datum::text(&*received(c, b)?)), send };
 
 pub const TYPES: &[(Oid, TypeIo)] = &[
     (oids::TEXT, PLAIN),
@@ -26,8 +27,8 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
         TypeIo {
             input: |c, s| Ok(Datum::text(&*varchar(s, c.typmod, false)?)),
             output: write,
-            receive: |c, b| Ok(Datum::text(&*varchar(utf8(b)?, c.typmod, false)?)),
-            send: write,
+            receive: |c, b| Ok(Datum::text(&*varchar(&received(c, b)?, c.typmod, false)?)),
+            send,
         },
     ),
     (
@@ -35,8 +36,8 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
         TypeIo {
             input: |c, s| Ok(Datum::text(&*bpchar(s, c.typmod, false)?)),
             output: write,
-            receive: |c, b| Ok(Datum::text(&*bpchar(utf8(b)?, c.typmod, false)?)),
-            send: write,
+            receive: |c, b| Ok(Datum::text(&*bpchar(&received(c, b)?, c.typmod, false)?)),
+            send,
         },
     ),
     (
@@ -44,14 +45,14 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
         TypeIo {
             input: |_, s| Ok(Datum::text(truncate_name(s))),
             output: write,
-            receive: |_, b| {
-                let s = utf8(b)?;
+            receive: |c, b| {
+                let s = received(c, b)?;
                 if s.len() > NAME_BYTES_MAX {
                     return Err(err!(NAME_TOO_LONG, "identifier too long").detail("Identifier must be less than 64 characters."));
                 }
-                Ok(Datum::text(s))
+                Ok(Datum::text(&*s))
             },
-            send: write,
+            send,
         },
     ),
     (
@@ -85,25 +86,19 @@ fn write(_: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Text from a client's bytes: 22021 unless it is UTF-8 without NUL.
-pub fn utf8(bytes: &[u8]) -> Result<&str> {
-    let invalid_from = match std::str::from_utf8(bytes) {
-        Ok(s) => match memchr::memchr(0, bytes) {
-            None => return Ok(s),
-            Some(at) => at,
-        },
-        Err(e) => memchr::memchr(0, &bytes[..e.valid_up_to()]).unwrap_or(e.valid_up_to()),
-    };
-    let rest = &bytes[invalid_from..];
-    // As many bytes as the first one announces.
-    let announced = match rest[0] {
-        0xc0..=0xdf => 2,
-        0xe0..=0xef => 3,
-        0xf0..=0xf7 => 4,
-        _ => 1,
-    };
-    let shown: Vec<String> = rest.iter().take(announced).map(|b| format!("0x{b:02x}")).collect();
-    Err(err!(CHARACTER_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": {}", shown.join(" ")))
+/// The text of a binary value, which is in the client's encoding.
+pub fn received<'a>(context: &TypeContext<'_>, bytes: &'a [u8]) -> Result<Cow<'a, str>> {
+    context.session.format().client_encoding.decode(bytes)
+}
+
+/// Appends a text as a binary value.
+pub fn send_text(context: &TypeContext<'_>, text: &str, out: &mut Vec<u8>) -> Result<()> {
+    out.extend_from_slice(&context.session.format().client_encoding.encode(text)?);
+    Ok(())
+}
+
+fn send(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    send_text(context, value.as_str(), out)
 }
 
 /// The byte offset of character number `chars`, or `None` when there are not more than that.

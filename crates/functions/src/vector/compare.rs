@@ -5,6 +5,7 @@ use melba_types::{Column, ColumnData, Kind};
 
 use super::{fallback, validity, values, zip};
 use crate::VectorFn;
+use crate::datetime::widened;
 
 /// One comparison: operands of two variants, made comparable by `$wide`, and the test.
 macro_rules! comparison {
@@ -39,6 +40,20 @@ macro_rules! integers_by_prefix {
     };
 }
 
+/// The six comparisons of a date and a timestamp, where `$left` and `$right` make timestamps of the operands.
+macro_rules! dates {
+    ($left_variant:ident $left:path, $right_variant:ident $right:path: $l:literal $r:literal) => {
+        [
+            comparison!(concat!($l, "_eq_", $r), $left_variant, $right_variant, |a, b| $left(a) == $right(b)),
+            comparison!(concat!($l, "_ne_", $r), $left_variant, $right_variant, |a, b| $left(a) != $right(b)),
+            comparison!(concat!($l, "_lt_", $r), $left_variant, $right_variant, |a, b| $left(a) < $right(b)),
+            comparison!(concat!($l, "_le_", $r), $left_variant, $right_variant, |a, b| $left(a) <= $right(b)),
+            comparison!(concat!($l, "_gt_", $r), $left_variant, $right_variant, |a, b| $left(a) > $right(b)),
+            comparison!(concat!($l, "_ge_", $r), $left_variant, $right_variant, |a, b| $left(a) >= $right(b)),
+        ]
+    };
+}
+
 macro_rules! floats {
     ($left:ident $right:ident $wide:ty, $compare:ident: $p:literal) => {
         [
@@ -52,7 +67,7 @@ macro_rules! floats {
     };
 }
 
-const GROUPS: [[(&str, VectorFn); 6]; 19] = [
+const GROUPS: [[(&str, VectorFn); 6]; 21] = [
     integers_by_prefix!(Int2 Int2 i16: "int2"),
     integers_by_prefix!(Int4 Int4 i32: "int4"),
     integers_by_prefix!(Int8 Int8 i64: "int8"),
@@ -68,6 +83,8 @@ const GROUPS: [[(&str, VectorFn); 6]; 19] = [
     integers_by_prefix!(Int8 Int8 i64: "timestamp_"),
     integers_by_prefix!(Int8 Int8 i64: "time_"),
     integers_by_prefix!(Int8 Int8 i64: "cash_"),
+    dates!(Int4 widened, Int8 i64::from: "date" "timestamp"),
+    dates!(Int8 i64::from, Int4 widened: "timestamp" "date"),
     floats!(Float4 Float4 f32, compare_f32: "float4"),
     floats!(Float8 Float8 f64, compare_f64: "float8"),
     floats!(Float4 Float8 f64, compare_f64: "float48"),

@@ -34,6 +34,12 @@ impl<'a> Bytes<'a> {
     }
 }
 
+/// Without the blanks at the end, which do not count.
+#[inline]
+fn unpadded(value: &[u8]) -> &[u8] {
+    &value[..value.iter().rposition(|b| *b != b' ').map_or(0, |last| last + 1)]
+}
+
 macro_rules! comparisons {
     ($($name:literal |$a:ident, $b:ident| $test:expr;)+) => {
         &[
@@ -68,6 +74,12 @@ pub const VECTORS: &[(&str, VectorFn)] = comparisons! {
     "text_le" |a, b| a <= b;
     "text_gt" |a, b| a > b;
     "text_ge" |a, b| a >= b;
+    "bpchareq" |a, b| unpadded(a) == unpadded(b);
+    "bpcharne" |a, b| unpadded(a) != unpadded(b);
+    "bpcharlt" |a, b| unpadded(a) < unpadded(b);
+    "bpcharle" |a, b| unpadded(a) <= unpadded(b);
+    "bpchargt" |a, b| unpadded(a) > unpadded(b);
+    "bpcharge" |a, b| unpadded(a) >= unpadded(b);
     "byteaeq" |a, b| a == b;
     "byteane" |a, b| a != b;
     "bytealt" |a, b| a < b;

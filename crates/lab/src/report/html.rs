@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::markdown::verdict;
-use super::{Line, Report, Section, shown};
+use super::{Layout, Line, Report, Section, shown};
 
 /// A colour a target, in turn.
 const COLOURS: [&str; 6] = ["#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2"];
@@ -37,7 +37,7 @@ pub fn page(report: &Report) -> String {
     let _ = writeln!(out, "</ul>\n<p>Parameters: {}</p>", escape(&parameters.join(", ")));
     for part in &report.sections {
         let _ = writeln!(out, "<h2>{}</h2>", escape(&part.title));
-        chart(part, &mut out);
+        chart(report, part, &mut out);
         table(report, part, &mut out);
     }
     claims(report, &mut out);
@@ -48,15 +48,16 @@ pub fn page(report: &Report) -> String {
     out
 }
 
-/// A group of bars a line; each group has its own scale, as lines may have different units.
-fn chart(section: &Section, out: &mut String) {
+/// A group of bars a line; where columns are compared each group has its own scale, as lines may have different units.
+fn chart(report: &Report, section: &Section, out: &mut String) {
     let group_height = |line: &Line| line.values.len() * BAR_HEIGHT + 10;
     let height: usize = section.lines.iter().map(group_height).sum();
     let width = LABEL_WIDTH + BARS_WIDTH + 120;
     let _ = writeln!(out, "<svg width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">", escape(&section.title));
     let mut y = 0;
     for line in &section.lines {
-        let largest = line.values.iter().flatten().copied().fold(0.0, f64::max);
+        let scale: &[Line] = if report.layout == Layout::Forms { &section.lines } else { std::slice::from_ref(line) };
+        let largest = scale.iter().flat_map(|line| line.values.iter().flatten()).copied().fold(0.0, f64::max);
         let label_y = y + line.values.len() * BAR_HEIGHT / 2 + 4;
         let label = escape(&format!("{} ({})", line.name, line.unit));
         let _ = writeln!(out, "<text x=\"{}\" y=\"{label_y}\" text-anchor=\"end\">{label}</text>", LABEL_WIDTH - 8);

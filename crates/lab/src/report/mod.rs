@@ -24,6 +24,17 @@ pub struct Report {
     pub claims: Vec<Claim>,
     /// What a reader must know to judge the numbers.
     pub notes: Vec<String>,
+    #[serde(skip)]
+    layout: Layout,
+}
+
+/// What is compared with what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// The columns with the first one, line by line.
+    Targets,
+    /// The lines of a section with each other.
+    Forms,
 }
 
 /// A target as it said it was.
@@ -88,7 +99,30 @@ impl Report {
             sections: Vec::new(),
             claims: Vec::new(),
             notes: Vec::new(),
+            layout: Layout::Targets,
         })
+    }
+
+    /// An empty report whose lines are forms of storage, with a column for each source of what is stored.
+    pub fn of_forms(title: &str, sources: Vec<Described>, parameters: Vec<(&str, String)>) -> Report {
+        Report {
+            title: title.to_owned(),
+            machine: machine(),
+            targets: sources,
+            parameters: parameters.into_iter().map(|(n, v)| (n.to_owned(), v)).collect(),
+            sections: Vec::new(),
+            claims: Vec::new(),
+            notes: Vec::new(),
+            layout: Layout::Forms,
+        }
+    }
+
+    /// Columns that are compared with the first one.
+    fn compared(&self) -> std::ops::Range<usize> {
+        match self.layout {
+            Layout::Targets => 1..self.targets.len(),
+            Layout::Forms => 0..0,
+        }
     }
 
     /// Takes in what was measured. Claims of which nothing was measured are left out.
@@ -120,14 +154,14 @@ impl Report {
     fn heads(&self) -> Vec<String> {
         let first = self.targets.first().map_or("", |t| &t.name);
         let names = self.targets.iter().map(|t| t.name.clone());
-        let comparisons = self.targets.iter().skip(1).map(|t| format!("{} : {first}, times better", t.name));
+        let comparisons = self.compared().map(|t| format!("{} : {first}, times better", self.targets[t].name));
         [String::new(), "unit".to_owned()].into_iter().chain(names).chain(comparisons).collect()
     }
 
     /// A line's cells, below [`Report::heads`].
     fn cells(&self, line: &Line) -> Vec<String> {
         let values = line.values.iter().map(|v| shown(*v));
-        let times = (1..self.targets.len()).map(|t| shown(line.times_better(t)));
+        let times = self.compared().map(|t| shown(line.times_better(t)));
         [line.name.clone(), line.unit.to_owned()].into_iter().chain(values).chain(times).collect()
     }
 }
@@ -214,6 +248,7 @@ mod tests {
                 findings: vec![Finding { target: "pg".into(), measured: "3 %".into(), holds: false }],
             }],
             notes: vec!["n".into()],
+            layout: Layout::Targets,
         }
     }
 
@@ -224,6 +259,17 @@ mod tests {
         for (value, text) in expected {
             assert_eq!(number(value), text);
         }
+    }
+
+    #[test]
+    fn forms_are_compared_with_each_other() {
+        let mut forms = Report { layout: Layout::Forms, ..report() };
+        forms.sections[0].lines[0].values = vec![Some(100.0), Some(50.0)];
+        forms.sections[0].lines[1].values = vec![None, Some(25.0)];
+        assert!(forms.markdown().contains("| lower | s | 100 | 50.0 |\n"), "{}", forms.markdown());
+        let html = html::page(&forms);
+        let widths: Vec<&str> = html.split("width=\"").skip(2).filter_map(|part| part.split('"').next()).collect();
+        assert_eq!(widths, ["420.0", "210.0", "105.0"], "one scale for the section");
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl Planner<'_> {
 
     /// Whether reading or changing a table reaches other tables.
     pub fn is_family(&self, relation: &Relation, inherit: bool) -> bool {
-        relation.is_partitioned() || (inherit && !self.catalog().children(relation.oid).is_empty())
+        relation.is_partitioned() || (inherit && self.catalog().has_children(relation.oid))
     }
 
     /// Plans something about a member in its parent's place.

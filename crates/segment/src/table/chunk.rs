@@ -8,6 +8,7 @@ use melba_types::{Bitmap, ByteStrings, Column, ColumnData, Datum, Kind, codec, k
 use super::TableOptions;
 use super::dense::DenseColumn;
 use super::directory::{Blocks, Chunk, Form};
+use super::mantissas::MantissaBuffer;
 use crate::encoding::symbols::SymbolEncoder;
 use crate::encoding::{packed, strings, words};
 use crate::frame::{Codec, FrameBuffer, encode_payload};
@@ -50,18 +51,30 @@ pub(crate) struct ChunkBuffer {
 
 enum Values {
     Words(Vec<i64>),
+    /// Numerics so far: one that does not go with the others makes strings of them all.
+    Mantissas(MantissaBuffer),
     Strings(ByteStrings),
+}
+
+impl Values {
+    fn new(kind: Kind) -> Values {
+        match kind {
+            _ if is_word(kind) => Values::Words(Vec::new()),
+            Kind::Numeric => Values::Mantissas(MantissaBuffer::default()),
+            _ => Values::Strings(ByteStrings::default()),
+        }
+    }
 }
 
 impl ChunkBuffer {
     pub fn new(kind: Kind) -> ChunkBuffer {
-        let values = if is_word(kind) { Values::Words(Vec::new()) } else { Values::Strings(ByteStrings::default()) };
-        ChunkBuffer { kind, values, validity: None, plain: None, extremes: None }
+        ChunkBuffer { kind, values: Values::new(kind), validity: None, plain: None, extremes: None }
     }
 
     fn len(&self) -> usize {
         match &self.values {
             Values::Words(words) => words.len(),
+            Values::Mantissas(buffer) => buffer.words.len(),
             Values::Strings(strings) => strings.len(),
         }
     }
@@ -70,13 +83,28 @@ impl ChunkBuffer {
     pub fn raw_bytes(&self) -> usize {
         match &self.values {
             Values::Words(words) => words.len() * self.kind.width().unwrap_or(8),
+            Values::Mantissas(buffer) => buffer.words.len() * 8,
             Values::Strings(strings) => strings.bytes.len() + strings.len() * 4,
+        }
+    }
+
+    /// Makes strings of mantissas: other numerics are to come.
+    fn hold_strings(&mut self) {
+        if let Values::Mantissas(buffer) = &self.values {
+            self.extremes = buffer.extremes(self.validity.as_ref());
+            self.values = Values::Strings(buffer.to_strings(self.validity.as_ref()));
         }
     }
 
     /// Appends rows `from..to` of a column of this kind.
     pub fn append(&mut self, column: &Column, from: usize, to: usize) {
         let before = self.len();
+        if let Values::Mantissas(buffer) = &mut self.values {
+            if buffer.append(column, from, to) {
+                return self.append_validity(column, from, to, before);
+            }
+            self.hold_strings();
+        }
         match (&mut self.values, &column.data) {
             (Values::Words(out), ColumnData::Bool(v)) => out.extend(v[from..to].iter().map(|&v| i64::from(v))),
             (Values::Words(out), ColumnData::Int2(v)) => out.extend(v[from..to].iter().map(|&v| i64::from(v))),
@@ -105,6 +133,16 @@ impl ChunkBuffer {
                         }
                     }
                     assert!(out.bytes.len() <= u32::MAX as usize, "a row group of more than 4 GB");
+                    out.ends.push(out.bytes.len() as u32);
+                }
+            }
+            (Values::Strings(out), ColumnData::Numeric(_)) => {
+                for i in from..to {
+                    if !column.is_null(i) {
+                        let datum = column.get(i);
+                        codec::encode(&datum, &mut out.bytes);
+                        extend(&mut self.extremes, &datum);
+                    }
                     out.ends.push(out.bytes.len() as u32);
                 }
             }
@@ -166,6 +204,7 @@ impl ChunkBuffer {
 
     /// Gives the values to their column's dense section, and empties the buffer.
     pub fn write_dense(&mut self, section: &mut DenseColumn) -> Chunk {
+        self.hold_strings();
         let validity = self.validity.take();
         let extremes = self.extremes.take();
         let plain = self.plain.take().filter(|plain| plain.count_ones() < plain.len());
@@ -183,7 +222,9 @@ impl ChunkBuffer {
         };
         section.append(self.kind, values, validity.as_ref(), plain.as_ref());
         values.truncate(0);
-        Chunk { statistics, form: Form::Dense }
+        let chunk = Chunk { statistics, form: Form::Dense, scale: None };
+        self.empty_numerics();
+        chunk
     }
 
     /// Writes the chunk and empties the buffer. `learnt` is what earlier chunks of the column have taught.
@@ -197,6 +238,17 @@ impl ChunkBuffer {
                 words.clear();
                 chunk
             }
+            Values::Mantissas(buffer) => {
+                let extremes = buffer.extremes(validity.as_ref());
+                let mut chunk = write_words(Kind::Int8, &mut buffer.words, validity.as_ref(), nulls, frames, options);
+                if let Some((min, max)) = extremes {
+                    chunk.statistics.bounds = Bounds::of_datums(self.kind, &min, &max);
+                    chunk.scale = buffer.scale;
+                }
+                buffer.words.clear();
+                buffer.scale = None;
+                chunk
+            }
             Values::Strings(values) => {
                 let plain = self.plain.take().filter(|plain| plain.count_ones() < plain.len());
                 let mut chunk = if self.kind == Kind::Frame || plain.is_some() {
@@ -208,8 +260,16 @@ impl ChunkBuffer {
                     chunk.statistics.bounds = Bounds::of_datums(self.kind, &min, &max);
                 }
                 values.truncate(0);
+                self.empty_numerics();
                 chunk
             }
+        }
+    }
+
+    /// The next group's numerics may be words again.
+    fn empty_numerics(&mut self) {
+        if self.kind == Kind::Numeric {
+            self.values = Values::new(self.kind);
         }
     }
 }
@@ -235,14 +295,14 @@ pub(crate) fn write_words(
 ) -> Chunk {
     if nulls == 0 && values.iter().all(|value| *value == values[0]) {
         let statistics = Statistics::of_constant(kind, values[0]);
-        return Chunk { statistics, form: Form::Constant(values[0].to_le_bytes().into()) };
+        return Chunk { statistics, form: Form::Constant(values[0].to_le_bytes().into()), scale: None };
     }
     if nulls > 0 {
         fill_nulls(values, validity);
     }
     let statistics = Statistics::of_words(kind, values, nulls as u64);
     if nulls == values.len() {
-        return Chunk { statistics, form: Form::Null };
+        return Chunk { statistics, form: Form::Null, scale: None };
     }
     // A line suits the whole chunk or none; a sample would not tell.
     let width = packed::Fit::of(values).width() as usize;
@@ -257,11 +317,11 @@ pub(crate) fn write_words(
         words::encode(&entries, None, 0, &mut content);
         let first = BlockList::begin(frames, &content, Codec::None);
         let blocks = write_word_blocks(&codes, validity, bits_for(entries.len()), Codec::None, Some(first), frames, options);
-        return Chunk { statistics, form: Form::Dictionary(blocks) };
+        return Chunk { statistics, form: Form::Dictionary(blocks), scale: None };
     }
     let bits_a_row = bits.div_ceil(values.len());
     let blocks = write_word_blocks(values, validity, bits_a_row, codec, None, frames, options);
-    Chunk { statistics, form: Form::Blocks(blocks) }
+    Chunk { statistics, form: Form::Blocks(blocks), scale: None }
 }
 
 fn write_strings(
@@ -275,11 +335,11 @@ fn write_strings(
 ) -> Chunk {
     let statistics = Statistics::of_strings(kind, values, |i| validity.is_none_or(|v| v.get(i)), nulls as u64);
     if nulls == values.len() {
-        return Chunk { statistics, form: Form::Null };
+        return Chunk { statistics, form: Form::Null, scale: None };
     }
     let first = values.get(0);
     if nulls == 0 && first.len() <= CONSTANT_BYTES_MAX && (1..values.len()).all(|i| values.get(i) == first) {
-        return Chunk { statistics, form: Form::Constant(first.into()) };
+        return Chunk { statistics, form: Form::Constant(first.into()), scale: None };
     }
     // The estimate may be a little low; the dictionary itself counts exactly.
     if statistics.distinct as usize <= DICTIONARY_ENTRIES_MAX
@@ -291,7 +351,7 @@ fn write_strings(
         strings::encode(&entries, None, None, 0..entries.len(), &mut content);
         let first = BlockList::begin(frames, &content, options.codec);
         let blocks = write_word_blocks(&codes, validity, bits_for(entries.len()), Codec::None, Some(first), frames, options);
-        return Chunk { statistics, form: Form::Dictionary(blocks) };
+        return Chunk { statistics, form: Form::Dictionary(blocks), scale: None };
     }
     let codec = string_codec(values, options);
     let ColumnLearnt { symbols, coded } = learnt;
@@ -301,11 +361,11 @@ fn write_strings(
         let list = BlockList::begin(frames, &content, Codec::None);
         encoder.encode_all(values, coded);
         let blocks = write_string_blocks(coded, validity, None, Codec::None, list, frames, options);
-        return Chunk { statistics, form: Form::Symbols(blocks) };
+        return Chunk { statistics, form: Form::Symbols(blocks), scale: None };
     }
     let list = BlockList::new(frames);
     let blocks = write_string_blocks(values, validity, None, codec, list, frames, options);
-    Chunk { statistics, form: Form::Blocks(blocks) }
+    Chunk { statistics, form: Form::Blocks(blocks), scale: None }
 }
 
 /// What the writing of a row group's chunks has taught for the next group, and left to it.
@@ -374,12 +434,12 @@ fn write_stored(
 ) -> Chunk {
     let statistics = Statistics { nulls: nulls as u64, distinct: (values.len() - nulls) as u64, bounds: Bounds::None };
     if nulls == values.len() {
-        return Chunk { statistics, form: Form::Null };
+        return Chunk { statistics, form: Form::Null, scale: None };
     }
     let codec = if plain.is_some() { string_codec(values, options) } else { Codec::None };
     let list = BlockList::new(frames);
     let blocks = write_string_blocks(values, validity, plain, codec, list, frames, options);
-    Chunk { statistics, form: Form::Blocks(blocks) }
+    Chunk { statistics, form: Form::Blocks(blocks), scale: None }
 }
 
 fn write_string_blocks(

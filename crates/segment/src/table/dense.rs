@@ -83,9 +83,10 @@ impl DenseColumn {
     }
 
     /// Writes the section.
-    pub fn finish(mut self, frames: &mut FrameWriter, options: &DenseOptions) -> Result<Section> {
+    fn finish(mut self, frames: &mut FrameWriter, options: &DenseOptions, give_way: fn()) -> Result<Section> {
         self.spool.close();
-        let plan = Plan::of(&self.spool, options).map_err(|_| frames.corrupt(BlockName::Footer, "values changed in memory"))?;
+        let plan = Plan::of(&self.spool, options, give_way)
+            .map_err(|_| frames.corrupt(BlockName::Footer, "values changed in memory"))?;
         let mut reference = BlockList::new(frames.buffer());
         if !plan.reference.is_empty() {
             reference.note(frames.block(&plan.reference, REFERENCE_CODEC)?);
@@ -95,6 +96,7 @@ impl DenseColumn {
         let mut list = BlockList::new(frames.buffer());
         let mut firsts = vec![0];
         for block in &plan.blocks {
+            give_way();
             let content = self.content(block, frames)?;
             let length = match block.treatment {
                 Treatment::Dense => frames.dense_block(&content, &mut encoder)?,
@@ -161,6 +163,7 @@ impl DenseColumn {
 /// What a writer makes dense, and how.
 pub(super) struct DenseColumns {
     options: DenseOptions,
+    give_way: fn(),
     columns: Vec<DenseColumn>,
     /// Columns of which nothing is known yet.
     undecided: Vec<usize>,
@@ -172,8 +175,8 @@ impl DenseColumns {
         let is_dense =
             |(at, kind): &(usize, &Kind)| **kind == Kind::Frame || is_bit(options.dense_columns, *at) && !is_word(**kind);
         let undecided: Vec<usize> = kinds.iter().enumerate().filter(is_dense).map(|(at, _)| at).collect();
-        let columns = Vec::new();
-        options.dense.filter(|_| !undecided.is_empty()).map(|options| DenseColumns { options, columns, undecided })
+        let (columns, give_way) = (Vec::new(), options.give_way);
+        options.dense.filter(|_| !undecided.is_empty()).map(|options| DenseColumns { options, give_way, columns, undecided })
     }
 
     /// The section of a column, of which `group` has the first or the next row group; `None`: it is not dense. What the first row group
@@ -195,7 +198,7 @@ impl DenseColumns {
 
     /// Writes the sections.
     pub fn finish(self, frames: &mut FrameWriter) -> Result<Vec<Section>> {
-        self.columns.into_iter().map(|column| column.finish(frames, &self.options)).collect()
+        self.columns.into_iter().map(|column| column.finish(frames, &self.options, self.give_way)).collect()
     }
 }
 

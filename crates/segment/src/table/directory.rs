@@ -9,15 +9,17 @@
 //!                    | 3 dictionary: as 2, the first block being the dictionary
 //!                    | 4 symbols: as 2, the first block being the symbol table
 //!                    | 5 dense: in the column's section
+//!                    | 6 mantissas: scale u8, and one of 1 (a word), 2 or 3 (blocks of words)
 //! waiting bytes varint | dense columns varint | sections varint | section ...
 //! section column varint | raw bytes varint | references varint (0, 1), block length varint | ordinals: as 2
 //!         | blocks varint | (values varint, block length varint) ...
 //! ```
 //!
-//! A file of version 2 ends with the groups.
+//! A file of version 2 ends with the groups; one of version 3 has no mantissas.
 //!
 //! Offsets are not stored: blocks lie end to end in the order of the directory.
 
+use melba_types::numeric::SMALL_SCALE_MAX;
 use melba_types::{Csn, Kind, RowId};
 
 use super::{HIDDEN_COLUMNS, RowGroup, SegmentMeta};
@@ -31,6 +33,7 @@ const FORM_BLOCKS: u8 = 2;
 const FORM_DICTIONARY: u8 = 3;
 const FORM_SYMBOLS: u8 = 4;
 const FORM_DENSE: u8 = 5;
+const FORM_MANTISSAS: u8 = 6;
 /// The version that has sections.
 const VERSION_WITH_SECTIONS: u32 = 3;
 /// Most columns that are believed: PostgreSQL's limit is 1,600.
@@ -41,6 +44,8 @@ const COLUMNS_MAX: usize = 1 << 16;
 pub(crate) struct Chunk {
     pub statistics: Statistics,
     pub form: Form,
+    /// Of numerics that are kept as words: the values are these, divided by 10^scale.
+    pub scale: Option<u16>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -183,7 +188,9 @@ impl TableDirectory {
                 csn_max: Csn(r.varint()?),
                 unique: r.u8()? != 0,
             };
-            let chunks = (0..columns + HIDDEN_COLUMNS).map(|_| cursor.chunk(&mut r, summary.rows)).collect::<Option<_>>()?;
+            let kind = |at| kinds.get(at).copied();
+            let chunks =
+                (0..columns + HIDDEN_COLUMNS).map(|at| cursor.chunk(&mut r, kind(at), summary.rows)).collect::<Option<_>>()?;
             groups.push(Group { summary, chunks });
         }
         let mut sections = Vec::new();
@@ -226,8 +233,11 @@ fn encode_lengths(blocks: &Blocks, out: &mut Vec<u8>, before: impl Fn(usize, &mu
     }
 }
 
-fn encode_chunk(chunk: &Chunk, out: &mut Vec<u8>) {
+pub(crate) fn encode_chunk(chunk: &Chunk, out: &mut Vec<u8>) {
     chunk.statistics.encode(out);
+    if let Some(scale) = chunk.scale {
+        out.extend_from_slice(&[FORM_MANTISSAS, scale as u8]);
+    }
     let (tag, blocks) = match &chunk.form {
         Form::Null => return out.push(FORM_NULL),
         Form::Dense => return out.push(FORM_DENSE),
@@ -251,9 +261,16 @@ struct Cursor {
 }
 
 impl Cursor {
-    fn chunk(&mut self, r: &mut ByteReader<'_>, rows: usize) -> Option<Chunk> {
+    /// A chunk of a user's column of some kind, or of a hidden one.
+    fn chunk(&mut self, r: &mut ByteReader<'_>, kind: Option<Kind>, rows: usize) -> Option<Chunk> {
         let statistics = Statistics::decode(r)?;
-        let form = match r.u8()? {
+        let mut form = r.u8()?;
+        let mut scale = None;
+        if form == FORM_MANTISSAS && kind == Some(Kind::Numeric) {
+            scale = Some(u16::from(r.u8()?)).filter(|scale| *scale <= SMALL_SCALE_MAX);
+            form = r.u8().filter(|form| scale.is_some() && [FORM_CONSTANT, FORM_BLOCKS, FORM_DICTIONARY].contains(form))?;
+        }
+        let form = match form {
             FORM_NULL => Form::Null,
             FORM_CONSTANT => Form::Constant(r.bytes()?.into()),
             FORM_BLOCKS => Form::Blocks(self.blocks(r, rows, 0)?),
@@ -262,7 +279,7 @@ impl Cursor {
             FORM_DENSE => Form::Dense,
             _ => return None,
         };
-        Some(Chunk { statistics, form })
+        Some(Chunk { statistics, form, scale })
     }
 
     fn blocks(&mut self, r: &mut ByteReader<'_>, rows: usize, extra: usize) -> Option<Blocks> {

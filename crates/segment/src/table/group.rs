@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use melba_types::{Bitmap, ByteStrings, Column, ColumnData, Csn, Datum, Kind, RowId, codec};
+use melba_types::{Bitmap, ByteStrings, Column, ColumnData, Csn, Datum, Kind, Mantissas, RowId, codec};
 
 use super::chunk::is_word;
 use super::directory::{Blocks, Form};
@@ -153,7 +153,11 @@ impl ChunkReader {
     fn column(&mut self, segment: &TableSegmentReader, group: usize, range: Range<usize>) -> Result<Column> {
         let kind = segment.kinds()[self.index];
         let rows = range.len();
-        let mut column = Column::with_capacity(kind, rows);
+        let words = segment.chunk(group, self.index).scale.and_then(|scale| Mantissas::new(Vec::with_capacity(rows), scale));
+        let mut column = match words {
+            Some(words) => Column::new(ColumnData::Numeric(words)),
+            None => Column::with_capacity(kind, rows),
+        };
         let mut plain = None;
         let validity = &mut column.validity;
         match &mut column.data {
@@ -164,6 +168,7 @@ impl ChunkReader {
             ColumnData::Oid(out) => self.words(segment, group, range, out, validity)?,
             ColumnData::Float4(out) => self.words(segment, group, range, out, validity)?,
             ColumnData::Float8(out) => self.words(segment, group, range, out, validity)?,
+            ColumnData::Numeric(out) => self.words(segment, group, range, &mut out.values, validity)?,
             ColumnData::Text(out) | ColumnData::Bytes(out) => self.strings(segment, group, range, out, validity, &mut plain)?,
             ColumnData::Datum(_) | ColumnData::Stored(_) => column.data = self.datums(segment, group, kind, range)?,
         }
@@ -425,6 +430,7 @@ fn zero_nulls(data: &mut ColumnData, validity: &Bitmap) {
         ColumnData::Oid(v) => zero(v, validity),
         ColumnData::Float4(v) => zero(v, validity),
         ColumnData::Float8(v) => zero(v, validity),
+        ColumnData::Numeric(v) => zero(&mut v.values, validity),
         ColumnData::Text(_) | ColumnData::Bytes(_) | ColumnData::Datum(_) | ColumnData::Stored(_) => {}
     }
 }

@@ -10,10 +10,11 @@
 
 mod chunk;
 mod dense;
-mod directory;
+pub(crate) mod directory;
 mod encoder;
 mod group;
 mod long;
+mod mantissas;
 mod pool;
 mod reader;
 mod section;
@@ -23,7 +24,7 @@ use melba_toast::dense::DenseOptions;
 use melba_types::{Bitmap, Column, Csn, RowId};
 
 pub use group::GroupReader;
-pub use pool::{EncoderPool, Hooks};
+pub use pool::EncoderPool;
 pub use reader::TableSegmentReader;
 pub use section::SectionSummary;
 pub use writer::{Finishing, TableSegmentWriter, null_batch};
@@ -49,6 +50,8 @@ pub struct TableOptions {
     pub dense: Option<DenseOptions>,
     /// Which of the first 64 columns are dense, as bits; of frames each says so itself.
     pub dense_columns: u64,
+    /// Called between pieces of work of some milliseconds while values are made dense, which may take minutes.
+    pub give_way: fn(),
 }
 
 impl Default for TableOptions {
@@ -60,6 +63,7 @@ impl Default for TableOptions {
             block_bytes: 32 << 10,
             dense: None,
             dense_columns: 0,
+            give_way: || {},
         }
     }
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use melba_types::oids::INT4;
-use melba_types::{Array, ArrayDim, Batch, Bitmap, Column, Csn, Datum, Kind, RowId};
+use melba_types::{Array, ArrayDim, Batch, Bitmap, Column, Csn, Datum, Kind, Numeric, RowId};
 use melba_vfs::OsDirectory;
 
 use super::*;
 use crate::BlockCache;
 
-const KINDS: [Kind; 5] = [Kind::Int2, Kind::Float8, Kind::Text, Kind::Array, Kind::Oid];
+const KINDS: [Kind; 6] = [Kind::Int2, Kind::Float8, Kind::Text, Kind::Array, Kind::Oid, Kind::Numeric];
 
 /// A small generator, so that a seed means the same everywhere (splitmix64).
 struct Dice(u64);
@@ -34,6 +34,12 @@ fn datum(kind: Kind, spread: u64, dice: &mut Dice) -> Datum {
         Kind::Float8 => Datum::Float8([f64::NAN, -0.0, f64::INFINITY, value as f64 / 8.0][dice.roll(4) as usize]),
         Kind::Text => Datum::text(format!("{value:x}").repeat(dice.roll(12) as usize)),
         Kind::Oid => Datum::Oid(value as u32),
+        Kind::Numeric => Datum::Numeric(match dice.roll(400) {
+            0 => Numeric::NAN,
+            1 => Numeric::from_parts(i128::from(value) << 64, 2),
+            2 => Numeric::from_parts(value.into(), 1),
+            _ => Numeric::from_parts(i128::from(value) - 500, 2),
+        }),
         _ => {
             let elements: Vec<Datum> = (0..=dice.roll(3)).map(|i| Datum::Int4((value + i) as i32)).collect();
             let dims = vec![ArrayDim { length: elements.len() as i32, lower_bound: 1 }];
@@ -73,6 +79,7 @@ fn write(directory: &OsDirectory, versions: &[Version], dice: &mut Dice) {
         group_rows: dice.roll(900) as usize + 1,
         group_bytes: 1 << (dice.roll(10) + 8),
         block_bytes: 1 << (dice.roll(8) + 5),
+        give_way: || {},
     };
     let mut writer = TableSegmentWriter::create(directory, "t", &KINDS, &options).unwrap();
     let mut rest = versions;
@@ -95,7 +102,7 @@ fn write(directory: &OsDirectory, versions: &[Version], dice: &mut Dice) {
 fn check_scan(segment: &Arc<TableSegmentReader>, versions: &[Version], dice: &mut Dice) {
     let mut expected = versions.iter();
     for group in 0..segment.row_groups().len() {
-        let mut reader = segment.group(group, &[0, 1, 2, 3, 4]);
+        let mut reader = segment.group(group, &[0, 1, 2, 3, 4, 5]);
         let mut at = 0;
         while at < reader.rows() {
             let end = (at + dice.roll(400) as usize + 1).min(reader.rows());
@@ -123,7 +130,7 @@ fn check_finds(segment: &TableSegmentReader, versions: &[Version], dice: &mut Di
         assert_eq!(found.map(|f| (f.csn, f.tombstone)), expected.map(|v| (v.csn, v.tombstone)));
         if let Some((found, expected)) = found.zip(expected) {
             let mut out: Vec<Column> = KINDS.iter().map(|&kind| Column::with_capacity(kind, 1)).collect();
-            segment.read_row(found.position, &[0, 1, 2, 3, 4], &mut out).unwrap();
+            segment.read_row(found.position, &[0, 1, 2, 3, 4, 5], &mut out).unwrap();
             for (column, value) in out.iter().zip(&expected.values) {
                 assert_eq!(format!("{:?}", column.get(0)), format!("{value:?}"));
             }

@@ -10,7 +10,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::thread::JoinHandle;
+
+use melba_threads::{Running, Scheduler};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
@@ -27,20 +28,11 @@ const JOBS_MAX: usize = 1;
 /// Encoded groups of one file that wait for those before them.
 const ENCODED_MAX: usize = 4;
 
-/// What is called on the threads that use a pool.
-#[derive(Clone, Copy)]
-pub struct Hooks {
-    /// Before it waits; true: look again first.
-    pub before_wait: fn() -> bool,
-    /// Before the pool's thread is started.
-    pub before_thread: fn(),
-}
-
 /// Encodes the row groups of several segments, written one after the other.
 pub struct EncoderPool {
     shared: Arc<Shared>,
-    hooks: Hooks,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    scheduler: Arc<dyn Scheduler>,
+    thread: Mutex<Option<Running<()>>>,
 }
 
 struct Shared {
@@ -141,10 +133,10 @@ impl PooledFile {
 }
 
 impl EncoderPool {
-    /// `hooks` are called on the threads that use the pool.
-    pub fn new(options: TableOptions, hooks: Hooks) -> Arc<EncoderPool> {
+    /// `scheduler` hears of the waits of those who use the pool.
+    pub fn new(options: TableOptions, scheduler: Arc<dyn Scheduler>) -> Arc<EncoderPool> {
         let shared = Arc::new(Shared { options, state: Mutex::default(), changed: Condvar::new() });
-        Arc::new(EncoderPool { shared, hooks, thread: Mutex::new(None) })
+        Arc::new(EncoderPool { shared, scheduler, thread: Mutex::new(None) })
     }
 
     pub(super) fn options(&self) -> &TableOptions {
@@ -155,9 +147,8 @@ impl EncoderPool {
     fn start(&self) -> bool {
         let mut thread = self.thread.lock();
         if thread.is_none() {
-            (self.hooks.before_thread)();
             let shared = Arc::clone(&self.shared);
-            *thread = std::thread::Builder::new().name("encoder".into()).spawn(move || shared.work()).ok();
+            *thread = self.scheduler.spawn("encoder", move || shared.work()).ok();
         }
         thread.is_some()
     }
@@ -209,7 +200,7 @@ impl EncoderPool {
             assert!(!state.panicked, "the encoding thread has panicked");
             if let Some(job) = state.jobs.pop_front() {
                 self.shared.run(state, job);
-            } else if !MutexGuard::unlocked(state, self.hooks.before_wait) {
+            } else if !MutexGuard::unlocked(state, || self.scheduler.before_wait()) {
                 if let Some(answer) = done() {
                     return answer;
                 }
@@ -228,7 +219,7 @@ impl Drop for EncoderPool {
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.lock().take() {
             // Its panic was met by whoever waited for its work; nobody is left who does.
-            let _ = thread.join();
+            let _ = thread.join(&*self.scheduler);
         }
     }
 }

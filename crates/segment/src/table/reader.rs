@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use melba_types::{Column, Csn, Datum, Kind, RowId};
+use melba_types::{Column, Csn, Datum, Kind, Numeric, RowId};
 use melba_vfs::Directory;
 
 use super::chunk::is_word;
@@ -251,7 +251,7 @@ impl TableSegmentReader {
             }
             _ => return Ok(None),
         };
-        match &*self.block_of_row(group, blocks, row, 0, self.value_block_kind(column))? {
+        match &*self.block_of_row(group, blocks, row, 0, self.value_block_kind(group, column))? {
             Block::Strings(block) if block.is_valid(row & mask(blocks)) => Ok(Some(each(block.get(row & mask(blocks))))),
             _ => Ok(None),
         }
@@ -261,17 +261,22 @@ impl TableSegmentReader {
         let kind = self.kinds[column];
         let undecodable = || self.undecodable(group, column);
         let push_bytes = |out: &mut Column, value: &[u8]| if out.push_encoded(kind, value) { Ok(()) } else { Err(undecodable()) };
-        let (blocks, block_kind, skip) = match &self.chunks[group][column].form {
+        let chunk = &self.chunks[group][column];
+        let push_word = |out: &mut Column, word: i64| match chunk.scale {
+            Some(scale) => out.push(Datum::Numeric(Numeric::from_parts(i128::from(word), scale))),
+            None => push_word(out, word),
+        };
+        let (blocks, block_kind, skip) = match &chunk.form {
             Form::Null => {
                 out.push_null();
                 return Ok(());
             }
-            Form::Constant(value) if is_word(kind) => {
+            Form::Constant(value) if is_word(kind) || chunk.scale.is_some() => {
                 push_word(out, self.constant_word(value)?);
                 return Ok(());
             }
             Form::Constant(value) => return push_bytes(out, value),
-            Form::Blocks(blocks) => (blocks, self.value_block_kind(column), 0),
+            Form::Blocks(blocks) => (blocks, self.value_block_kind(group, column), 0),
             Form::Dictionary(blocks) => (blocks, BlockKind::Words, 1),
             Form::Symbols(blocks) => (blocks, BlockKind::Strings, 1),
             Form::Dense => {
@@ -296,7 +301,7 @@ impl TableSegmentReader {
             held.block = Some((number, self.block_of_row(group, blocks, row, skip, block_kind)?));
         }
         if skip > 0 && held.first.as_ref().is_none_or(|(held, _)| *held != blocks.first) {
-            let kind = if block_kind == BlockKind::Strings { BlockKind::Symbols } else { self.value_block_kind(column) };
+            let kind = if block_kind == BlockKind::Strings { BlockKind::Symbols } else { self.value_block_kind(group, column) };
             held.first = Some((blocks.first, self.block(blocks, 0, kind)?));
         }
         let first = if skip > 0 { held.first.as_ref().map(|(_, block)| &**block) } else { None };
@@ -444,10 +449,10 @@ impl TableSegmentReader {
         self.assigned
     }
 
-    /// The kind of the blocks that hold a column's values (or its dictionary).
-    pub(super) fn value_block_kind(&self, column: usize) -> BlockKind {
+    /// The kind of the blocks that hold a chunk's values (or its dictionary).
+    fn value_block_kind(&self, group: usize, column: usize) -> BlockKind {
         match self.kinds.get(column) {
-            Some(&kind) if !is_word(kind) => BlockKind::Strings,
+            Some(&kind) if !is_word(kind) && self.chunks[group][column].scale.is_none() => BlockKind::Strings,
             _ => BlockKind::Words,
         }
     }
@@ -559,7 +564,9 @@ fn push_word(out: &mut Column, word: i64) {
         ColumnData::Float8(v) => v.push(Word::from_word(word)),
         ColumnData::Oid(v) => v.push(Word::from_word(word)),
         ColumnData::Datum(v) => v.push(Datum::Char(word as u8)),
-        ColumnData::Text(_) | ColumnData::Bytes(_) | ColumnData::Stored(_) => panic!("a word for a column of strings"),
+        ColumnData::Text(_) | ColumnData::Bytes(_) | ColumnData::Numeric(_) | ColumnData::Stored(_) => {
+            panic!("a word for a column of other values")
+        }
     }
     if let Some(validity) = &mut out.validity {
         debug_assert_eq!(validity.len(), before);

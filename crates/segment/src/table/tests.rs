@@ -167,7 +167,7 @@ fn a_pool_writes_segments_side_by_side() {
     let (_folder, directory) = folder();
     write_uniform(&directory, 9000, &options());
     let expected = contents(&directory, "t");
-    let pool = EncoderPool::new(options(), Hooks { before_wait: || false, before_thread: || {} });
+    let pool = EncoderPool::new(options(), std::sync::Arc::new(melba_threads::OwnThreads));
     let create = |name: &str| TableSegmentWriter::create_pooled(&directory, name, &KINDS, &pool).unwrap();
     // The last groups of one are still being encoded while the next one gets its rows.
     let first = write_rows(create("a"), 9000).unwrap().finish_later().unwrap();
@@ -201,7 +201,7 @@ fn byte_strings_come_back_long_and_short() {
             writer.append_bytes(RowId(i), Csn(5), Some(&[&bytes[..cut], &bytes[cut..]])).unwrap();
         }
     };
-    let pool = EncoderPool::new(options, Hooks { before_wait: || false, before_thread: || {} });
+    let pool = EncoderPool::new(options, std::sync::Arc::new(melba_threads::OwnThreads));
     let mut here = TableSegmentWriter::create(&directory, "here", &[Kind::Frame], &options).unwrap();
     let mut pooled = TableSegmentWriter::create_pooled(&directory, "pooled", &[Kind::Frame], &pool).unwrap();
     write(&mut here);

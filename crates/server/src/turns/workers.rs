@@ -6,11 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use melba_threads::Scheduler;
+
 use super::Turns;
 use super::group::{Group, GroupState, WorkerId};
 use super::sync::Condvar;
 use super::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
-use super::world::{Hooks, World};
+use super::world::World;
 
 /// A thread of a group.
 pub(super) struct Worker {
@@ -127,7 +129,7 @@ impl<W: World> Turns<W> {
         worker.thread.store(self.world.thread_number(), Ordering::Relaxed);
         self.world.bind(group.index);
         let owned = Owned { turns: Arc::clone(self), group: Arc::clone(&group), worker: Arc::clone(&worker) };
-        self.world.set_hooks(Some(Arc::new(owned)));
+        self.world.set_scheduler(Some(Arc::new(owned)));
         group.state.lock().is_starting = false;
         loop {
             // What clients cause does not come here; whatever it is, the group goes on.
@@ -140,7 +142,7 @@ impl<W: World> Turns<W> {
             }
             if !group.is_called(&worker) {
                 group.forget(&worker);
-                self.world.set_hooks(None);
+                self.world.set_scheduler(None);
                 return;
             }
         }
@@ -204,7 +206,7 @@ impl<W: World> Group<W> {
     }
 }
 
-impl<W: World> Hooks for Owned<W> {
+impl<W: World> Scheduler for Owned<W> {
     /// What the thread owns is served by another one, its commits included. When there can be none, the commits come first, as this
     /// thread may be about to wait for one of them (true: it may have happened).
     fn before_wait(&self) -> bool {

@@ -5,6 +5,8 @@ use std::io::Result;
 use std::sync::Arc;
 use std::time::Duration;
 
+use melba_threads::Scheduler;
+
 /// Where a turn of a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
@@ -91,14 +93,6 @@ pub(crate) trait SendTogether<Served>: Send {
     fn send(&mut self, served: Vec<&mut Served>);
 }
 
-/// What a thread does before it waits, and before it starts another.
-pub(crate) trait Hooks: Send + Sync {
-    /// True: something was done that the thread may have been about to wait for.
-    fn before_wait(&self) -> bool;
-
-    fn before_thread(&self);
-}
-
 /// Threads, processors and time.
 pub(crate) trait World: Send + Sync + Sized + 'static {
     type Socket: Send;
@@ -108,8 +102,8 @@ pub(crate) trait World: Send + Sync + Sized + 'static {
 
     fn start_thread(&self, name: String, run: Box<dyn FnOnce() + Send>) -> Result<()>;
 
-    /// Sets or removes the hooks of this thread.
-    fn set_hooks(&self, hooks: Option<Arc<dyn Hooks>>);
+    /// Sets or removes what this thread does before it waits.
+    fn set_scheduler(&self, scheduler: Option<Arc<dyn Scheduler>>);
 
     /// The kernel's number of this thread.
     fn thread_number(&self) -> i32;

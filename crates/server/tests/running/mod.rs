@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use melba_engine::{Engine, EngineOptions};
+use melba_engine::{Engine, EngineOptions, RecoveryProgress};
 use melba_server::{Server, ServerHandle};
 use melba_sql::cluster::Cluster;
 use melba_sql::session::context::Instance;
@@ -44,7 +44,9 @@ impl Running {
         let settings: Vec<(String, String)> = settings.map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
         let clock = Arc::new(OsClock::new());
         let directory = Arc::new(OsDirectory::open(data).expect("the directory opens"));
-        let engine = Engine::open(options, directory, clock.clone()).expect("an empty engine opens");
+        let engine =
+            Engine::open_in_server(options, directory, clock.clone(), melba_server::scheduler(), &RecoveryProgress::default())
+                .expect("an empty engine opens");
         let cluster = Cluster::open(engine, clock, Arc::new(OsRandom)).expect("the catalog opens");
         let engine = cluster.engine.clone();
         let instance = Arc::new(Instance::new(Settings::server(&settings).expect("settings"), cluster));

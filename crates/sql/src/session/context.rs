@@ -9,7 +9,9 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use melba_catalog::relations::LiveInfo;
 use melba_catalog::{Catalog, Function};
+use melba_encoding::{Encoding, UTF8};
 use melba_engine::Isolation;
+use melba_expression::Expression;
 use melba_functions::{CallContext, FormatSettings, IntervalStyle, RoutineCall, RoutineRows};
 use melba_types::{Datum, DbError, Oid, Result, Severity};
 use parking_lot::{Mutex, RwLock};
@@ -168,7 +170,11 @@ pub struct SessionState {
     pub(super) prepared: Mutex<HashMap<String, Arc<Prepared>>>,
     pub(super) cursors: Mutex<Vec<Listed>>,
     pub(super) routines: BodyCache,
+    pub(super) domain_checks: Mutex<DomainChecks>,
 }
+
+/// Compiled checks of domains by their constraints, and the catalog that they were compiled against.
+pub(super) type DomainChecks = (Option<Arc<Catalog>>, HashMap<Oid, Arc<Expression>>);
 
 /// Who logged in, where, and as which session of the server.
 #[derive(Clone, Debug)]
@@ -201,6 +207,7 @@ impl SessionState {
             prepared: Mutex::default(),
             cursors: Mutex::default(),
             routines: BodyCache::default(),
+            domain_checks: Mutex::default(),
         }
     }
 
@@ -268,6 +275,7 @@ pub fn format_settings(settings: &Settings) -> FormatSettings {
         extra_float_digits: settings.get("extra_float_digits").as_integer() as i32,
         bytea_hex: settings.get("bytea_output").as_text() != "escape",
         xml_document: settings.get("xmloption").as_text() == "document",
+        client_encoding: Encoding::by_name(settings.get("client_encoding").as_text()).unwrap_or(UTF8),
     }
 }
 
@@ -390,6 +398,7 @@ impl melba_functions::Session for StatementContext {
     }
 
     fn check_interrupt(&self) -> Result<()> {
+        melba_types::limits::check_reserve()?;
         self.session.interrupt.check()
     }
 }

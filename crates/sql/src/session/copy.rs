@@ -63,6 +63,8 @@ pub struct CopyContext<'a> {
     pub exec: &'a dyn Fn() -> Evaluation<NoSubPlans>,
     /// Runs a query for COPY TO.
     pub query: &'a dyn Fn(&N) -> Result<Outcome>,
+    /// Cursors are open.
+    pub has_portals: bool,
 }
 
 /// Runs COPY; transfers with a file are done when this returns.
@@ -119,6 +121,23 @@ fn copied_columns(relation: &Relation, names: &[&str]) -> Result<Vec<usize>> {
     Ok(out)
 }
 
+/// FREEZE promises that nobody can see the table without the rows. Here nothing has to be frozen, and only the promise is asked for.
+fn check_freezable(cx: &CopyContext<'_>, relation: &Relation) -> Result<()> {
+    if relation.is_partitioned() {
+        bail!(FEATURE_NOT_SUPPORTED, "cannot perform COPY FREEZE on a partitioned table");
+    }
+    if cx.has_portals {
+        bail!(INVALID_TRANSACTION_STATE, "cannot perform COPY FREEZE because of prior transaction activity");
+    }
+    if !cx.tx.has_new_storage(relation.oid) {
+        bail!(
+            OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "cannot perform COPY FREEZE because the table was not created or truncated in the current subtransaction"
+        );
+    }
+    Ok(())
+}
+
 fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<Outcome> {
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("COPY FROM without a table"))?;
     let relation = cx.ddl.open_relation(name, RelationLockMode::RowExclusive)?;
@@ -138,6 +157,9 @@ fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result
     }
     if matches!(relation.storage, Storage::System(_)) {
         return Err(DbError::unsupported(format!("COPY into system catalog \"{}\"", relation.name)));
+    }
+    if options.freeze {
+        check_freezable(cx, &relation)?;
     }
     let columns = copied_columns(&relation, &strings(&s.attlist))?;
     let copied: Vec<Arc<str>> = columns.iter().map(|at| relation.columns[*at].name.clone()).collect();

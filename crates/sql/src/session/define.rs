@@ -53,7 +53,7 @@ pub fn run(context: &StatementContext, statement: &Statement, query: RunQuery<'_
         let run_query = query;
         let query = |node: &N| run_query(context, node);
         match &statement.node {
-            N::CopyStmt(s) => Some(copy(ddl, tx, s, &exec, &query)),
+            N::CopyStmt(s) => Some(copy(context, ddl, tx, s, &exec, &query)),
             N::CreateTableAsStmt(s) => {
                 let prepared = |s: &ExecuteStmt| pipeline::run_prepared(context, tx, s);
                 Some(create_table_as(ddl, tx, s, &exec, &query, &prepared))
@@ -182,13 +182,16 @@ fn exec_context(context: &StatementContext, tx: &Arc<Tx>) -> Evaluation<NoSubPla
 }
 
 fn copy(
+    context: &StatementContext,
     ddl: &Ddl<'_>,
     tx: &Arc<Tx>,
     s: &CopyStmt,
     exec: &dyn Fn() -> Evaluation<NoSubPlans>,
     query: Query<'_>,
 ) -> Result<Outcome> {
-    copy::run(&CopyContext { ddl, tx, exec, query }, s)
+    // The statement's own portal may be among them, without a name.
+    let has_portals = context.session.cursors.lock().iter().any(|c| !c.name.is_empty());
+    copy::run(&CopyContext { ddl, tx, exec, query, has_portals }, s)
 }
 
 fn create_table_as(
@@ -244,7 +247,7 @@ fn fill_by_execute(
         }
         columns.push(ddl.new_column(name, column.ty, column.typmod)?);
     }
-    let options = melba_ddl::storage_options(melba_parse::nodes::options(&into.options));
+    let options = melba_ddl::ParametersOf::Table.new_list(&into.options)?;
     let oid = ddl.put_table(namespace, &name.relname, persistence, columns, options)?;
     if into.skip_data {
         return Ok(Outcome::Done { tag: "CREATE TABLE AS".into() });
@@ -280,7 +283,7 @@ fn fill_new_table(
     let wrapped = pg_query::protobuf::Node { node: Some(node.clone()) };
     let (analyzed, text, depends_on) = ddl.stored_query(&wrapped)?;
     let columns = ddl.query_columns(&analyzed, &melba_parse::nodes::strings(&into.col_names))?;
-    let options = melba_ddl::storage_options(melba_parse::nodes::options(&into.options));
+    let options = melba_ddl::ParametersOf::Table.new_list(&into.options)?;
     let oid = ddl.put_table(namespace, &name.relname, persistence, columns, options)?;
     if kind == RelationKind::MaterializedView {
         let relation = ddl.relation(oid)?;

@@ -1,5 +1,6 @@
 //! Whether a value satisfies its domain: what `melba_functions::io::check_domain` asks the session.
 
+use hashbrown::HashMap;
 use std::sync::Arc;
 
 use melba_functions::Session;
@@ -8,8 +9,8 @@ use melba_types::{Datum, DbError, Oid, Result, err};
 use super::context::StatementContext;
 use super::pipeline::analysis;
 use melba_analyze::analyze_stored_domain_check;
-use melba_expression::Evaluation;
 use melba_expression::compile_domain_check;
+use melba_expression::{Evaluation, Expression};
 
 impl StatementContext {
     /// Returns the value when it satisfies the domain and the domains under it, innermost first.
@@ -25,22 +26,23 @@ impl StatementContext {
         }
         // Errors name the domain that was asked for, whichever of those under it has the constraint.
         let Some(asked) = chain.first().copied() else { return Ok(value.clone()) };
-        let name = self.catalog.type_name(asked.oid, &self.path.path);
-        let schema = self.catalog.namespace(asked.namespace).map_or("", |n| &n.name);
+        let name = || self.catalog.type_name(asked.oid, &self.path.path);
+        let schema = || self.catalog.namespace(asked.namespace).map_or("", |n| &n.name);
         for ty in chain.into_iter().rev() {
             let Some(info) = &ty.domain else { continue };
             if info.not_null && value.is_null() {
-                return Err(err!(NOT_NULL_VIOLATION, "domain {name} does not allow null values")
-                    .schema(schema)
+                return Err(err!(NOT_NULL_VIOLATION, "domain {} does not allow null values", name())
+                    .schema(schema())
                     .data_type(&*asked.name));
             }
             for constraint in info.constraints.iter().filter_map(|oid| self.catalog.constraint(*oid)) {
                 let Some(text) = &constraint.expression else { continue };
                 let (base, typmod) = self.catalog.base_type_and_typmod(info.base, info.typmod);
-                if !self.satisfies(text, base, typmod, value)? {
-                    let message = format!("value for domain {name} violates check constraint \"{}\"", constraint.name);
+                let check = self.compiled_check(constraint.oid, text, base, typmod)?;
+                if !self.satisfies(&check, value)? {
+                    let message = format!("value for domain {} violates check constraint \"{}\"", name(), constraint.name);
                     let error = DbError::new(melba_types::SqlState::CHECK_VIOLATION, message);
-                    return Err(error.schema(schema).data_type(&*asked.name).constraint(&*constraint.name));
+                    return Err(error.schema(schema()).data_type(&*asked.name).constraint(&*constraint.name));
                 }
             }
         }
@@ -48,13 +50,32 @@ impl StatementContext {
     }
 
     /// A check is satisfied by true and by null.
-    fn satisfies(&self, text: &str, base: Oid, typmod: i32, value: &Datum) -> Result<bool> {
+    fn satisfies(&self, check: &Expression, value: &Datum) -> Result<bool> {
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
-        let expression = analyze_stored_domain_check(&analysis(self), text, base, typmod)?;
         let session: Arc<dyn Session> = Arc::new(self.clone());
-        let check = compile_domain_check(&self.catalog, Some(self), &expression)?;
         let ctx = Evaluation::plain(session, &tx.engine);
         let result = ctx.with_local(value.clone(), || check.eval_row(&ctx, &[]))?;
         Ok(!matches!(result, Datum::Bool(false)))
+    }
+
+    /// A check, kept for the next value as long as the catalog stays what it is.
+    fn compiled_check(&self, constraint: Oid, text: &str, base: Oid, typmod: i32) -> Result<Arc<Expression>> {
+        {
+            let mut checks = self.session.domain_checks.lock();
+            if !checks.0.as_ref().is_some_and(|catalog| Arc::ptr_eq(catalog, &self.catalog)) {
+                *checks = (Some(self.catalog.clone()), HashMap::new());
+            }
+            if let Some(check) = checks.1.get(&constraint) {
+                return Ok(check.clone());
+            }
+        }
+        // Analysis may check values of domains itself.
+        let expression = analyze_stored_domain_check(&analysis(self), text, base, typmod)?;
+        let check = Arc::new(compile_domain_check(&self.catalog, Some(self), &expression)?);
+        let mut checks = self.session.domain_checks.lock();
+        if checks.0.as_ref().is_some_and(|catalog| Arc::ptr_eq(catalog, &self.catalog)) {
+            checks.1.insert(constraint, check.clone());
+        }
+        Ok(check)
     }
 }

@@ -96,7 +96,11 @@ fn path(ty: Oid, format: Format, settings: &FormatSettings) -> Path {
         oids::BOOL => Path::Bool,
         oids::INT2 | oids::INT4 | oids::INT8 | oids::OID | oids::XID | oids::CID => Path::Number,
         oids::FLOAT4 | oids::FLOAT8 if format == Format::Binary || settings.extra_float_digits > 0 => Path::Number,
-        oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::NAME | oids::JSON | oids::UNKNOWN | oids::CSTRING => Path::Text,
+        oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::NAME | oids::JSON | oids::UNKNOWN | oids::CSTRING
+            if settings.client_encoding.is_plain() =>
+        {
+            Path::Text
+        }
         oids::BYTEA if format == Format::Binary => Path::Bytes,
         _ => Path::General,
     }

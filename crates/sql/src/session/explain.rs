@@ -143,6 +143,7 @@ fn plan_lines(
     let started = Instant::now();
     let planned = pipeline::plan_query(context, node, types, true)?;
     let planning = started.elapsed();
+    planned.plan.check_constants()?;
     pipeline::lock_relations(tx, &planned.plan)?;
     planned.permissions.check(&context.catalog, context.user.oid)?;
     let started = Instant::now();

@@ -117,6 +117,7 @@ impl Session {
         self.renew_context();
         let parameters = self.read_parameters(bind, &prepared.parameter_types)?;
         prepared = self.revalidate(bind.statement, prepared)?;
+        prepared.compiled.check_constants()?;
         // What FETCH and EXECUTE give is known by now, if it was not when they were parsed.
         let columns = match &prepared.statement {
             Some(statement) if matches!(statement.node, NodeEnum::FetchStmt(_) | NodeEnum::ExecuteStmt(_)) => {
@@ -178,15 +179,14 @@ impl Session {
                 self.check_describable(prepared.columns.as_deref())?;
                 client.output().parameter_description(&prepared.parameter_types);
                 let prepared = self.revalidate(name, prepared)?;
-                self.describe_columns(prepared.columns.as_deref(), &[], client);
+                self.describe_columns(prepared.columns.as_deref(), &[], client)
             }
             Target::Portal(name) => {
                 let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
                 self.check_describable(portal.columns.as_deref())?;
-                self.describe_columns(portal.columns.as_deref(), &portal.formats, client);
+                self.describe_columns(portal.columns.as_deref(), &portal.formats, client)
             }
         }
-        Ok(())
     }
 
     /// Describing a result may need the catalogs, which a failed transaction must not read.
@@ -194,11 +194,12 @@ impl Session {
         if self.block == Block::Failed && columns.is_some() { Err(aborted()) } else { Ok(()) }
     }
 
-    fn describe_columns(&self, columns: Option<&[ResultColumn]>, formats: &[Format], client: &mut dyn Client) {
+    fn describe_columns(&self, columns: Option<&[ResultColumn]>, formats: &[Format], client: &mut dyn Client) -> Result<()> {
         match columns {
-            Some(columns) => self.send_row_description(columns, formats, client),
+            Some(columns) => self.send_row_description(columns, formats, client)?,
             None => client.output().no_data(),
         }
+        Ok(())
     }
 
     pub(super) fn execute(&mut self, name: &str, max_rows: i32, client: &mut dyn Client) -> Result<()> {

@@ -58,7 +58,8 @@ impl Interrupt {
         Some(error(reason))
     }
 
-    /// The session gets to work: a cancel request that came too late for what it did before is forgotten.
+    /// The session gets to work, or an error is reported: a cancel request that came too late for what it did before, or that was
+    /// the error, is forgotten.
     pub fn start_work(&self) {
         self.engine.clear();
     }
@@ -113,16 +114,11 @@ impl Interrupt {
         (true, ends)
     }
 
-    /// The error to stop with, if any. A cancel request is used up by this.
+    /// The error to stop with, if any. It comes again at the next look, until the statement's error is reported: some who meet an
+    /// error make do without what they tried (a constant is computed when it is needed), and must not make do without this one.
     #[inline]
     pub fn check(&self) -> Result<()> {
-        match self.engine.raised() {
-            None => Ok(()),
-            Some(reason) => {
-                self.engine.clear();
-                Err(error(reason))
-            }
-        }
+        self.engine.raised().map_or(Ok(()), |reason| Err(error(reason)))
     }
 }
 

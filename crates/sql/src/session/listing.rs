@@ -12,7 +12,7 @@ use super::prepared::Prepared;
 /// A named portal as pg_cursors shows it.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    name: String,
+    pub name: String,
     statement: String,
     hold: bool,
     binary: bool,

@@ -7,6 +7,7 @@ use melba_types::{Datum, DbError, Oid, Result, err, oids};
 use melba_analyze::LiteralUse;
 use melba_parse::literals::{Literal, LiteralClass, Normalized};
 use melba_parse::{Parsed, Statement};
+use pg_query::NodeEnum;
 
 use super::Session;
 use super::cache::Cached;
@@ -58,7 +59,8 @@ impl Session {
             [statement] if is_query(&statement.node) => {
                 self.check_block(statement)?;
                 let form = Statement { literals: literals.to_vec(), row_literals, ..Statement::clone(statement) };
-                self.prepare(Some(Arc::new(form)), &[]).ok().filter(|p| !p.compiled.scans_tables()).map(Arc::new)
+                let inserts = inserts_values(&form.node);
+                self.prepare(Some(Arc::new(form)), &[]).ok().filter(|p| p.compiled.may_share_literals(inserts)).map(Arc::new)
             }
             _ => None,
         };
@@ -92,6 +94,13 @@ impl Session {
         });
         values.collect()
     }
+}
+
+/// INSERT ... VALUES, which computes all that it has.
+fn inserts_values(node: &NodeEnum) -> bool {
+    let NodeEnum::InsertStmt(insert) = node else { return false };
+    let source = insert.select_stmt.as_ref().and_then(|s| s.node.as_ref());
+    matches!(source, Some(NodeEnum::SelectStmt(select)) if !select.values_lists.is_empty())
 }
 
 fn value(text: &str, literal: &Literal, used: LiteralUse, ty: Oid, io: &ValueIo<'_>) -> Result<Datum> {

@@ -54,8 +54,8 @@ pub use melba_settings::{self as settings, socket_options, value as setting_valu
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use melba_encoding::Encoding;
 use melba_engine::Committing;
-pub use melba_engine::{about_to_wait, set_thread_hooks};
 use melba_protocol::Frontend;
 use melba_types::{DbError, Result, Severity, SqlState, err, limits};
 
@@ -174,6 +174,12 @@ impl Session {
         self.ready(client);
     }
 
+    /// What the client's next message is written in.
+    #[inline]
+    pub fn client_encoding(&self) -> Encoding {
+        self.derived.format.client_encoding
+    }
+
     /// Works off one message. An error means that the session is over; it has been written to the output.
     pub fn handle(&mut self, message: Frontend<'_>, client: &mut dyn Client) -> Result<Flow> {
         let extended = matches!(
@@ -269,7 +275,9 @@ impl Session {
     fn report(&mut self, error: DbError, client: &mut dyn Client) -> Result<()> {
         client.output().abandon_open();
         self.state.interrupt.end_statement();
+        self.state.interrupt.start_work();
         let error = melba_parse::position_in_characters(error, &self.source);
+        let error = self.in_client_encoding(error);
         self.send_notices(client);
         client.output().report(&error);
         let lost = "terminating connection because protocol synchronization was lost";
@@ -294,6 +302,19 @@ impl Session {
         }
     }
 
+    /// The error, or that it has no form in the client's encoding.
+    fn in_client_encoding(&self, error: DbError) -> DbError {
+        let encoding = self.client_encoding();
+        if encoding.is_plain() {
+            return error;
+        }
+        let fields = error.fields();
+        let texts = [Some(&fields.message), fields.detail.as_ref(), fields.hint.as_ref()];
+        let untranslatable = texts.into_iter().flatten().find_map(|text| encoding.encode(text).err());
+        let severity = fields.severity;
+        untranslatable.map(|e| e.severity(severity)).unwrap_or(error)
+    }
+
     /// ReadyForQuery, with the settings that changed before it.
     fn ready(&mut self, client: &mut dyn Client) {
         self.send_notices(client);
@@ -314,6 +335,7 @@ impl Session {
     }
 
     fn send_notices(&self, client: &mut dyn Client) {
+        client.output().set_encoding(self.client_encoding());
         for notice in self.state.notices.take() {
             client.output().report(&melba_parse::position_in_characters(notice, &self.source));
         }
@@ -353,5 +375,7 @@ mod event_tests;
 mod golden_tests;
 #[cfg(test)]
 mod spill_tests;
+#[cfg(test)]
+mod statement_tests;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -65,6 +65,11 @@ impl Planned {
 }
 
 impl Compiled {
+    /// PostgreSQL computes constants when it plans, which is at Bind.
+    pub(super) fn check_constants(&self) -> Result<()> {
+        self.planned.as_ref().map_or(Ok(()), |planned| planned.plan.check_constants())
+    }
+
     /// Nothing it was analyzed against has changed.
     pub fn is_current(&self, context: &StatementContext) -> bool {
         self.planned.as_ref().is_none_or(|p| p.is_current(context))
@@ -85,9 +90,12 @@ impl Compiled {
         self.planned.as_ref().map_or(&[], |p| &p.literals)
     }
 
-    /// The plan reads a whole table: it takes so long that it should know the constants.
-    pub fn scans_tables(&self) -> bool {
-        self.planned.as_ref().is_some_and(|p| p.plan.scans_tables)
+    /// Texts that differ in their literals may share the plan. Not when it reads a whole table: it takes so long that it should
+    /// know the constants. Nor when something is computed of literals alone, whose errors come even where no row asks for it; rows
+    /// that are inserted do ask.
+    pub fn may_share_literals(&self, inserts_values: bool) -> bool {
+        let shares = |plan: &Plan| !plan.scans_tables && (inserts_values || !plan.has_calls_of_parameters);
+        self.planned.as_ref().is_none_or(|p| shares(&p.plan))
     }
 }
 
@@ -458,9 +466,14 @@ impl<'a> ValueIo<'a> {
         self.context.format()
     }
 
-    /// Appends the text form.
+    /// Appends the text form, in the client's encoding.
     pub fn output(&self, ty: Oid, datum: &Datum, out: &mut Vec<u8>) -> Result<()> {
-        io::text_out(self.context, ty, datum, out)
+        let encoding = self.format().client_encoding;
+        if encoding.is_plain() {
+            return io::text_out(self.context, ty, datum, out);
+        }
+        out.extend_from_slice(&encoding.encode(&io::text_of(self.context, ty, datum)?)?);
+        Ok(())
     }
 
     /// Appends the binary form.

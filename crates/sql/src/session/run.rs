@@ -78,7 +78,17 @@ impl Session {
     }
 
     /// With the context renewed.
-    pub(super) fn send_row_description(&self, columns: &[ResultColumn], formats: &[Format], client: &mut dyn Client) {
+    pub(super) fn send_row_description(
+        &self,
+        columns: &[ResultColumn],
+        formats: &[Format],
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let encoding = self.client_encoding();
+        if !encoding.is_plain() {
+            columns.iter().try_for_each(|c| encoding.encode(&c.name).map(drop))?;
+        }
+        client.output().set_encoding(encoding);
         let catalog = &self.context.catalog;
         client.output().row_description(columns.iter().enumerate().map(|(i, c)| {
             // Clients are told the types under domains.
@@ -93,6 +103,7 @@ impl Session {
                 format: formats.get(i).copied().unwrap_or(Format::Text),
             }
         }));
+        Ok(())
     }
 
     /// Sends up to `count` rows. Gives how many were sent, and whether some may be left.

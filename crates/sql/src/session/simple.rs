@@ -116,7 +116,7 @@ impl Session {
                 self.renew_context();
                 self.send_notices(client);
                 let before = client.output().mark();
-                self.send_row_description(&columns, &formats, client);
+                self.send_row_description(&columns, &formats, client)?;
                 let described = client.output().mark();
                 let result = self.send_result(&columns, source, &tag, &formats, client);
                 // Not when time or memory ran out: the constants would be computed again.

@@ -151,7 +151,7 @@ impl StatementContext {
         let clock = &self.session.instance.cluster.clock;
         // Not-a-number is no time at all.
         let end = clock.monotonic() + Duration::from_secs_f64(if seconds.is_nan() { 0.0 } else { seconds.clamp(0.0, 1e9) });
-        melba_engine::about_to_wait();
+        self.session.instance.cluster.engine.scheduler().before_wait();
         loop {
             self.check_interrupt()?;
             if condition() {

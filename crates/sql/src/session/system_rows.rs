@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use melba_catalog::Storage;
 use melba_catalog::privileges::RoleUse;
+use melba_catalog::{ExtensionDefinition, PLPGSQL, Storage, available_extensions};
 use melba_engine::LockTag;
 use melba_types::inet::Inet;
 use melba_types::numeric::Numeric;
@@ -14,8 +14,11 @@ use super::context::StatementContext;
 use melba_settings::table::{Context, Type};
 use melba_settings::value;
 
-/// The comment on the only extension there is.
-const PLPGSQL: &str = "PL/pgSQL procedural language";
+/// A row for each extension: name, version, comment, and all else, of those that need not be there.
+fn available(row: impl Fn(&str, &str, &str, Option<&ExtensionDefinition>) -> Vec<Datum>) -> Vec<Vec<Datum>> {
+    let others = available_extensions().iter().map(|d| row(d.name, d.version, d.comment, Some(d)));
+    std::iter::once(row("plpgsql", "1.0", PLPGSQL, None)).chain(others).collect()
+}
 
 impl StatementContext {
     pub(super) fn rows_of(&self, source: &str, args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
@@ -25,17 +28,26 @@ impl StatementContext {
             "pg_lock_status" => Ok(self.lock_rows()),
             "pg_hba_file_rules" => self.session.instance.gate()?.rule_rows(&self.session.instance.settings()),
             "pg_ident_file_mappings" => self.session.instance.gate()?.mapping_rows(),
-            "pg_available_extensions" => Ok(vec![vec![Datum::text("plpgsql"), Datum::text("1.0"), Datum::text(PLPGSQL)]]),
-            "pg_available_extension_versions" => Ok(vec![vec![
-                Datum::text("plpgsql"),
-                Datum::text("1.0"),
-                Datum::Bool(true),
-                Datum::Bool(true),
-                Datum::Bool(false),
-                Datum::text("pg_catalog"),
-                Datum::Null,
-                Datum::text(PLPGSQL),
-            ]]),
+            "pg_available_extensions" => {
+                Ok(available(|name, version, comment, _| vec![Datum::text(name), Datum::text(version), Datum::text(comment)]))
+            }
+            "pg_available_extension_versions" => Ok(available(|name, version, comment, definition| {
+                let (trusted, relocatable) = definition.map_or((true, false), |d| (d.trusted, d.relocatable));
+                // Only plpgsql is bound to a schema.
+                let schema = if definition.is_none() { Datum::text("pg_catalog") } else { Datum::Null };
+                let superuser = Datum::Bool(true);
+                let (trusted, relocatable) = (Datum::Bool(trusted), Datum::Bool(relocatable));
+                vec![
+                    Datum::text(name),
+                    Datum::text(version),
+                    superuser,
+                    trusted,
+                    relocatable,
+                    schema,
+                    Datum::Null,
+                    Datum::text(comment),
+                ]
+            })),
             "pg_cursor" => Ok(self.cursor_rows()),
             "melba_get_compression_stats" => self.compression_rows(),
             "pg_prepared_statement" => Ok(self.prepared_rows()),

@@ -165,7 +165,7 @@ impl Harness {
     /// Sends messages written as bodies with their type letter in front.
     fn raw(&mut self, messages: &[&[u8]]) -> String {
         for m in messages {
-            match Frontend::decode(m[0], &m[1..]) {
+            match Frontend::decode_from(self.session.client_encoding(), m[0], &m[1..], &mut Vec::new()) {
                 Ok(message) => drop(self.send(message)),
                 Err(e) => drop(self.session.reject(m[0], e, &mut self.peer).expect("the session lives")),
             }
@@ -510,6 +510,18 @@ fn short_values_of_dense_columns_become_dense() {
         h.query("select concat_ws(',', count(j), count(*), sum((j->>'id')::int)) from t"),
         "T D:2990,3000,4501445 C:SELECT 1 Z:I"
     );
+}
+
+/// A load that goes into segments of its own leaves nothing in memory that a flush would come for.
+#[test]
+fn what_a_load_has_written_becomes_dense() {
+    let mut h = Harness::new();
+    h.query("create table t (id int primary key, v text compression dense)");
+    h.query("insert into t select n, 'a line of a log that says much the same as the others, number ' || n || repeat('.', 200) from generate_series(1, 30000) n");
+    h.query("vacuum t");
+    let statistics = "select concat_ws(',', attname, place, values, waiting_bytes, governor) from melba_compression_stats";
+    assert_eq!(h.query(statistics), "T D:v,row,30000,0,done C:SELECT 1 Z:I");
+    assert_eq!(h.query("select count(*) from t where v like '%number ' || id || '.%'"), "T D:30000 C:SELECT 1 Z:I");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use melba_engine::{Transaction, about_to_start_thread};
+use melba_engine::Transaction;
 use melba_functions::varlena::{COMPRESSED_HEADER_BYTES, HEADER_BYTES, data_bytes};
 use melba_toast::ahead::{Encoding, encode_all};
 use melba_toast::{External, Inline, Method, Stored, frame, is_incompressible, stored};
@@ -435,13 +435,20 @@ impl RowFormer {
         external.first = ctx.transaction().reserve_frames(target.tree, external.rows(), bytes)?;
         let mut id = external.first;
         let encoding = Encoding { method: external.method, level: column.level };
-        encode_all(encoding, raw, ctx.transaction().threads(), about_to_start_thread, |parts| -> Result<()> {
-            ctx.check_interrupt()?;
-            external.stored_bytes += frame::stream_bytes(parts) as u32;
-            ctx.transaction().put_frame(target.tree, id, parts)?;
-            id.0 += 1;
-            Ok(())
-        })?;
+        let (threads, scheduler) = (ctx.transaction().threads(), ctx.transaction().scheduler());
+        encode_all(
+            encoding,
+            raw,
+            threads,
+            || scheduler.before_thread(),
+            |parts| -> Result<()> {
+                ctx.check_interrupt()?;
+                external.stored_bytes += frame::stream_bytes(parts) as u32;
+                ctx.transaction().put_frame(target.tree, id, parts)?;
+                id.0 += 1;
+                Ok(())
+            },
+        )?;
         if characters != 0 {
             ctx.transaction().put_frame(target.tree, id, &[&self.buffer])?;
         }

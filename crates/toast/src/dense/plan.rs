@@ -46,11 +46,11 @@ pub struct PlannedBlock {
 }
 
 impl Plan {
-    /// Plans a section of a closed spool's values.
+    /// Plans a section of a closed spool's values; `give_way` is called between values.
     ///
     /// # Errors
     /// `Malformed` when the spool's memory has changed: a bug of ours.
-    pub fn of(spool: &Spool, options: &DenseOptions) -> Result<Plan, CodecError> {
+    pub fn of(spool: &Spool, options: &DenseOptions, give_way: fn()) -> Result<Plan, CodecError> {
         let dense: Vec<u32> = (0..spool.len() as u32).filter(|v| spool.treatment(*v as usize) == Treatment::Dense).collect();
         let dense_bytes: u64 = dense.iter().map(|v| spool.value_bytes(*v as usize) as u64).sum();
         let is_short = dense_bytes < SHORT_BYTES * dense.len() as u64;
@@ -63,6 +63,7 @@ impl Plan {
         let mut sketches = Vec::new();
         let mut reader = spool.reader();
         for value in &looked_at {
+            give_way();
             let start = all.chunks.len();
             chunks::cut(reader.get(*value as usize)?, bits, &mut all.chunks);
             all.ends.push(all.chunks.len() as u32);
@@ -92,7 +93,7 @@ impl Plan {
             Effort::High => (LEVEL_NORMAL, Some(LEVEL_HIGH).filter(|_| dense_bytes <= LEVEL_HIGH_BYTES_MAX)),
         };
         let mut plan = Plan { reference, blocks: Vec::new(), level };
-        plan.decide(spool, &blocks, higher)?;
+        plan.decide(spool, &blocks, higher, give_way)?;
         // Copied as they are, they need not be read with others.
         blocks.extend(in_blocks(spool, &as_is, options.block_bytes / 8, Treatment::AsIs));
         plan.blocks = blocks;
@@ -100,7 +101,7 @@ impl Plan {
     }
 
     /// Drops the reference, or takes the higher level, where a sample of the blocks says that it pays.
-    fn decide(&mut self, spool: &Spool, blocks: &[PlannedBlock], higher: Option<i32>) -> Result<(), CodecError> {
+    fn decide(&mut self, spool: &Spool, blocks: &[PlannedBlock], higher: Option<i32>, give_way: fn()) -> Result<(), CodecError> {
         let step = (blocks.len() / SAMPLES).max(1);
         let samples: Vec<Vec<u8>> =
             blocks.iter().skip(step / 2).step_by(step).map(|block| content(spool, block)).collect::<Result<_, _>>()?;
@@ -108,6 +109,7 @@ impl Plan {
             let mut encoder = BlockEncoder::new(reference, level);
             let mut out = Vec::new();
             for sample in &samples {
+                give_way();
                 if !encoder.encode(sample, sample.len(), &mut out) {
                     out.extend_from_slice(sample);
                 }

@@ -126,6 +126,12 @@ pub fn write_timetz(value: TimeTz, out: &mut Vec<u8>) {
     write_offset(-value.zone_seconds_west, out);
 }
 
+/// As JSON has it.
+pub fn write_timetz_xsd(value: TimeTz, out: &mut Vec<u8>) {
+    write_time(value.micros, out);
+    write_offset_xsd(-value.zone_seconds_west, out);
+}
+
 fn infinity(timestamp: i64, out: &mut Vec<u8>) -> bool {
     match timestamp {
         TIMESTAMP_INFINITY => out.extend_from_slice(b"infinity"),

@@ -26,7 +26,7 @@ use num_bigint::{BigInt, Sign};
 use crate::{DbError, Result, err};
 
 /// Scale up to which a 64-bit mantissa is held inline.
-const SMALL_SCALE_MAX: u16 = 18;
+pub const SMALL_SCALE_MAX: u16 = 18;
 /// PostgreSQL's limits: digits before the point, and scale.
 const INTEGER_DIGITS_MAX: i64 = 131_072;
 const SCALE_MAX: u32 = 16_383;
@@ -51,7 +51,7 @@ impl Numeric {
     pub const INFINITY: Numeric = Numeric(Repr::PositiveInfinity);
     pub const NEGATIVE_INFINITY: Numeric = Numeric(Repr::NegativeInfinity);
 
-    const fn small(mantissa: i64, scale: u16) -> Numeric {
+    pub(crate) const fn small(mantissa: i64, scale: u16) -> Numeric {
         Numeric(Repr::Small { mantissa, scale })
     }
 

@@ -70,6 +70,14 @@ impl Numeric {
         }
     }
 
+    /// Bytes of PostgreSQL's own form of a finite value: lengths, a header that is short for most, groups of four digits.
+    pub fn postgres_bytes(&self) -> usize {
+        let Some(d) = self.decimal() else { return 6 };
+        let (weight, groups) = d.groups();
+        let header = if d.scale <= 63 && (-64..=63).contains(&weight) { 2 } else { 4 };
+        4 + header + 2 * groups.len()
+    }
+
     /// Appends the binary wire format: counts, weight, sign, scale, groups of four digits.
     pub fn write_wire(&self, out: &mut Vec<u8>) {
         let (sign, scale, weight, groups) = match self.decimal() {

@@ -1,20 +1,23 @@
 //! What aggregates read of a batch.
 
+use std::borrow::Cow;
+
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Result};
 
+use super::Group;
 use crate::ExecContext;
-use melba_expression::filter;
+use melba_expression::{Expression, filter};
 use melba_plan::node::AggregateSpec;
 
 /// The columns an aggregate reads from a batch.
-pub(super) struct Arguments {
-    pub columns: Vec<Column>,
+pub(super) struct Arguments<'a> {
+    pub columns: Vec<Cow<'a, Column>>,
     keep: Option<Vec<bool>>,
-    order: Vec<Column>,
+    order: Vec<Cow<'a, Column>>,
 }
 
-impl Arguments {
-    pub fn new(spec: &AggregateSpec, ctx: &ExecContext, batch: &Batch) -> Result<Arguments> {
+impl<'a> Arguments<'a> {
+    pub fn new(spec: &AggregateSpec, ctx: &ExecContext, batch: &'a Batch) -> Result<Arguments<'a>> {
         let keep = match &spec.filter {
             None => None,
             Some(condition) => {
@@ -27,36 +30,20 @@ impl Arguments {
             }
         };
         // FILTER comes first: arguments of rows it leaves out are not evaluated.
-        let input;
-        let rows: Option<Vec<u32>> =
-            keep.as_ref().map(|k| k.iter().enumerate().filter(|(_, k)| **k).map(|(i, _)| i as u32).collect());
-        let source = match &rows {
-            Some(rows) if rows.len() < batch.rows => {
-                input = batch.take(rows);
-                &input
-            }
-            _ => batch,
+        let rows = keep.as_ref().map(|k| k.iter().enumerate().filter(|(_, k)| **k).map(|(i, _)| i as u32).collect::<Vec<u32>>());
+        let part = rows.filter(|rows| rows.len() < batch.rows).map(|rows| (batch.take(&rows), rows));
+        let evaluate = |e: &Expression| match &part {
+            None => Ok(e.eval_vector(ctx, batch)?.into_cow(e.kind, batch.rows)),
+            Some((input, rows)) => Ok(Cow::Owned(spread(e.eval_batch(ctx, input)?, rows, batch.rows))),
         };
-        let spread = |column: Column| -> Column {
-            match &rows {
-                Some(rows) if rows.len() < batch.rows => {
-                    let mut at = vec![u32::MAX; batch.rows];
-                    rows.iter().enumerate().for_each(|(i, &r)| at[r as usize] = i as u32);
-                    // Rows left out may hold anything; the first value will do.
-                    let fill: Vec<u32> = at.iter().map(|&a| if a == u32::MAX { 0 } else { a }).collect();
-                    if column.is_empty() { column } else { column.take(&fill) }
-                }
-                _ => column,
-            }
-        };
-        let columns = spec.call.args.iter().map(|a| Ok(spread(a.eval_batch(ctx, source)?))).collect::<Result<_>>()?;
-        let order = spec.order.iter().map(|(e, _)| Ok(spread(e.eval_batch(ctx, source)?))).collect::<Result<_>>()?;
+        let columns = spec.call.args.iter().map(evaluate).collect::<Result<_>>()?;
+        let order = spec.order.iter().map(|(e, _)| evaluate(e)).collect::<Result<_>>()?;
         Ok(Arguments { columns, keep, order })
     }
 
     /// Whether the aggregate takes every row.
     pub fn takes_all(&self, spec: &AggregateSpec) -> bool {
-        self.keep.is_none() && !(spec.strict && self.columns.iter().any(may_have_nulls))
+        self.keep.is_none() && !(spec.strict && self.columns.iter().any(|c| may_have_nulls(c)))
     }
 
     /// Whether the aggregate takes a row.
@@ -96,12 +83,19 @@ impl Arguments {
     }
 }
 
+/// Values of some rows in the places of these; the rows between may hold anything.
+fn spread(column: Column, rows: &[u32], all: usize) -> Column {
+    let mut at = vec![0; all];
+    rows.iter().enumerate().for_each(|(i, &r)| at[r as usize] = i as u32);
+    if column.is_empty() { column } else { column.take(&at) }
+}
+
 /// Nulls among datums are not looked for.
 fn may_have_nulls(column: &Column) -> bool {
     column.validity.is_some() || matches!(column.data, ColumnData::Datum(_) | ColumnData::Stored(_))
 }
 
-/// About what a new group takes: its key twice, the slot in the table, its values and states.
-pub(super) fn group_bytes(key: &[u8], values: &[Datum], aggregates: usize) -> usize {
-    160 + 2 * key.len() + values.iter().map(|v| size_of::<Datum>() + v.heap_bytes()).sum::<usize>() + aggregates * 120
+/// About what a new group takes beside its key: its values and states.
+pub(super) fn group_bytes(values: &[Datum], boxed: usize) -> usize {
+    size_of::<Group>() + values.iter().map(|v| size_of::<Datum>() + v.heap_bytes()).sum::<usize>() + boxed * 120
 }

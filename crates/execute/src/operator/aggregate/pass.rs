@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
-use hashbrown::HashMap;
 use melba_engine::Held;
+use melba_functions::GroupedAggregate;
 use melba_types::{Batch, ByteStrings, Column, Datum, Result};
 
 use super::by_group::ByGroup;
 use super::input::{Arguments, group_bytes};
-use super::{Group, State};
+use super::table::GroupTable;
+use super::{Group, Groups, State};
 use crate::ExecContext;
 use melba_expression::{Pieces, Vector};
 use melba_plan::node::{AggregateNode, AggregateSpec};
@@ -30,9 +31,9 @@ pub(super) struct Pass<'a> {
     ctx: &'a ExecContext<'a>,
     sets: Range<usize>,
     level: u32,
-    groups: Vec<Group>,
+    groups: Groups,
     /// By grouping set: the groups by key.
-    tables: Vec<HashMap<Box<[u8]>, u32>>,
+    tables: Vec<GroupTable>,
     /// By grouping set.
     elsewhere: Vec<Option<Partitions>>,
     /// By aggregate: DISTINCT and ordered ones wait for the end.
@@ -55,7 +56,7 @@ pub(super) struct Pass<'a> {
 
 /// What a pass leaves.
 pub(super) struct Done {
-    pub groups: Vec<Group>,
+    pub groups: Groups,
     pub held: Held,
     pub work: Vec<Work>,
     pub memory: usize,
@@ -69,8 +70,8 @@ impl<'a> Pass<'a> {
             node,
             ctx,
             level,
-            groups: Vec::new(),
-            tables: node.sets.iter().map(|_| HashMap::new()).collect(),
+            groups: Groups::new(node, ctx)?,
+            tables: (0..node.sets.len()).map(|set| GroupTable::new(node, set)).collect(),
             elsewhere: node.sets.iter().map(|_| None).collect(),
             sorters: node.aggregates.iter().map(sorter).collect(),
             held: ctx.resources().held(),
@@ -85,19 +86,24 @@ impl<'a> Pass<'a> {
         };
         for set in sets.filter(|_| level == 0) {
             if node.sets[set].is_empty() {
-                pass.tables[set].insert(Box::default(), pass.groups.len() as u32);
-                pass.new_group(vec![Datum::Null; node.groups.len()], set)?;
+                pass.tables[set].insert_only(pass.groups.list.len() as u32);
+                pass.new_group(&vec![Datum::Null; node.groups.len()], set)?;
             }
         }
         Ok(pass)
     }
 
-    fn new_group(&mut self, values: Vec<Datum>, set: usize) -> Result<()> {
+    fn new_group(&mut self, values: &[Datum], set: usize) -> Result<()> {
         let make = |spec: &AggregateSpec| -> Result<State> {
             Ok(State { aggregate: (spec.make)(&spec.call.context(self.ctx))?, memory: 0 })
         };
-        let states = self.node.aggregates.iter().map(make).collect::<Result<_>>()?;
-        self.groups.push(Group { values, set, states });
+        let boxed = self.node.aggregates.iter().zip(&self.groups.columns).filter(|(_, column)| column.is_none());
+        let states = boxed.map(|(spec, _)| make(spec)).collect::<Result<Vec<_>>>()?;
+        self.bytes += group_bytes(values, states.len());
+        self.bytes += self.groups.columns.iter().flatten().map(|column| column.group_bytes()).sum::<usize>();
+        let number = self.groups.list.len() as u32;
+        self.groups.values.extend_from_slice(values);
+        self.groups.list.push(Group { number, set, states });
         Ok(())
     }
 
@@ -120,38 +126,40 @@ impl<'a> Pass<'a> {
     fn take_piece(&mut self, batch: &Batch) -> Result<()> {
         let (node, ctx) = (self.node, self.ctx);
         let keys = node.groups.iter().map(|g| g.eval_vector(ctx, batch)).collect::<Result<Vec<_>>>()?;
-        let evaluate = |batch: &Batch| -> Result<Vec<Arguments>> {
-            node.aggregates.iter().map(|spec| Arguments::new(spec, ctx, batch)).collect()
-        };
         let mut shared: Option<Vec<Arguments>> = None;
         self.piece_bytes += keys.iter().map(Vector::owned_bytes).sum::<usize>();
         for set in self.sets.clone() {
             let mut places = self.place(set, &keys, batch)?;
-            let with_groups;
-            let batch = if node.reads_groups {
-                shared = None;
-                with_groups = beside_groups(node, set, &keys, batch);
-                &with_groups
-            } else {
-                batch
-            };
-            let of_part;
-            let arguments = if places.contains(&ELSEWHERE) {
-                // Rows of later passes are evaluated there.
-                let kept: Vec<u32> = (0..batch.rows as u32).filter(|r| places[*r as usize] != ELSEWHERE).collect();
-                places = kept.iter().map(|r| places[*r as usize]).collect();
-                of_part = evaluate(&batch.take(&kept))?;
-                &of_part
-            } else {
+            let (with_groups, part, own);
+            let elsewhere = places.contains(&ELSEWHERE);
+            let arguments = if !node.reads_groups && !elsewhere {
                 match &shared {
                     Some(arguments) => arguments,
-                    None => shared.insert(evaluate(batch)?),
+                    None => shared.insert(evaluate(node, ctx, batch)?),
                 }
+            } else {
+                let mut source = batch;
+                if node.reads_groups {
+                    with_groups = beside_groups(node, set, &keys, batch);
+                    source = &with_groups;
+                }
+                if elsewhere {
+                    // Rows of later passes are evaluated there.
+                    let kept: Vec<u32> = (0..batch.rows as u32).filter(|r| places[*r as usize] != ELSEWHERE).collect();
+                    places = kept.iter().map(|r| places[*r as usize]).collect();
+                    part = source.take(&kept);
+                    source = &part;
+                }
+                own = evaluate(node, ctx, source)?;
+                &own
             };
-            self.piece_bytes += arguments.iter().flat_map(|a| &a.columns).map(Column::memory_bytes).sum::<usize>();
-            let by_group = ByGroup::new(&places, self.groups.len());
+            if self.makes_values {
+                self.piece_bytes += arguments.iter().flat_map(|a| &a.columns).map(|c| c.memory_bytes()).sum::<usize>();
+            }
+            self.groups.resize();
+            let mut by_group = None;
             for (i, arguments) in arguments.iter().enumerate() {
-                self.feed(i, arguments, &places, &by_group)?;
+                self.feed(i, arguments, &places, &mut by_group)?;
             }
         }
         self.account()
@@ -162,35 +170,30 @@ impl<'a> Pass<'a> {
         let node = self.node;
         let columns = &node.sets[set];
         if columns.is_empty() {
-            return Ok(vec![self.tables[set].get(&[][..]).copied().unwrap_or(0); batch.rows]);
+            return Ok(vec![self.tables[set].only(); batch.rows]);
         }
         let mut places = Vec::with_capacity(batch.rows);
         let (mut out, mut parts): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
-        let mut key = Vec::new();
+        let mut of_rows = self.tables[set].keys(node, set, keys, batch.rows);
         for i in 0..batch.rows {
-            key.clear();
-            for &c in columns {
-                keys[c].encode_key(&self.node.parts[c], i, &mut key);
-            }
-            if let Some(place) = self.tables[set].get(&key[..]) {
-                places.push(*place);
+            if let Some(place) = self.tables[set].get(&mut of_rows, i) {
+                places.push(place);
                 continue;
             }
             if self.full {
                 let elsewhere = self.elsewhere_of(set)?;
                 out.push(i as u32);
-                parts.push(elsewhere.part_of(&key));
+                parts.push(elsewhere.part_of(of_rows.encode(i)));
                 places.push(ELSEWHERE);
                 continue;
             }
-            let place = self.groups.len() as u32;
+            let place = self.groups.list.len() as u32;
             let mut values = vec![Datum::Null; keys.len()];
             for &c in columns {
                 values[c] = node.groups[c].column_at(batch, i).unwrap_or_else(|| keys[c].get(i));
             }
-            self.bytes += group_bytes(&key, &values, self.node.aggregates.len());
-            self.new_group(values, set)?;
-            self.tables[set].insert(key.as_slice().into(), place);
+            self.bytes += self.tables[set].insert(&mut of_rows, i, place);
+            self.new_group(&values, set)?;
             places.push(place);
         }
         if !out.is_empty() {
@@ -211,17 +214,21 @@ impl<'a> Pass<'a> {
     }
 
     /// Hands rows to the states of one aggregate, or to its sorter.
-    fn feed(&mut self, index: usize, arguments: &Arguments, places: &[u32], by_group: &ByGroup) -> Result<()> {
+    fn feed(&mut self, index: usize, arguments: &Arguments, places: &[u32], by_group: &mut Option<ByGroup>) -> Result<()> {
         let spec = &self.node.aggregates[index];
+        let taken = || (0..places.len() as u32).filter(|row| arguments.takes(spec, *row)).collect::<Vec<u32>>();
         if let Some(sorter) = &mut self.sorters[index] {
-            let rows: Vec<u32> = (0..places.len() as u32).filter(|row| arguments.takes(spec, *row)).collect();
-            let (batch, keys) = arguments.to_sort(spec, &rows, places);
+            let (batch, keys) = arguments.to_sort(spec, &taken(), places);
             return sorter.push(batch, keys);
         }
-        let columns: Vec<&Column> = arguments.columns.iter().collect();
+        let columns: Vec<&Column> = arguments.columns.iter().map(|c| &**c).collect();
         let takes_all = arguments.takes_all(spec);
+        if let Some(states) = &mut self.groups.columns[index] {
+            let rows = if takes_all { None } else { Some(taken()) };
+            return states.add(&spec.call.context(self.ctx), &columns, rows.as_deref(), places);
+        }
         let mut taken = Vec::new();
-        for (group, rows) in by_group.iter() {
+        for (group, rows) in by_group.get_or_insert_with(|| ByGroup::new(places, self.groups.list.len())).iter() {
             let rows = if takes_all {
                 rows
             } else {
@@ -238,7 +245,7 @@ impl<'a> Pass<'a> {
 
     fn add(&mut self, index: usize, group: u32, columns: &[&Column], rows: &[u32]) -> Result<()> {
         let call = self.node.aggregates[index].call.context(self.ctx);
-        let state = &mut self.groups[group as usize].states[index];
+        let state = &mut self.groups.list[group as usize].states[self.groups.boxed[index]];
         state.aggregate.add_batch(&call, columns, rows)?;
         if state.aggregate.grows() {
             let memory = state.aggregate.memory();
@@ -250,13 +257,14 @@ impl<'a> Pass<'a> {
 
     /// Compares what is held with what may be.
     fn account(&mut self) -> Result<()> {
-        if self.full || !self.fixed || self.groups.len() <= self.sets.len() {
-            return Ok(self.held.set(self.bytes - self.unaccounted)?);
+        let bytes = self.bytes + self.groups.columns.iter().flatten().map(|column| column.other_bytes()).sum::<usize>();
+        if self.full || !self.fixed || self.groups.list.len() <= self.sets.len() {
+            return Ok(self.held.set(bytes - self.unaccounted)?);
         }
-        if self.bytes > self.ctx.resources().hash_bytes || !self.held.try_set(self.bytes) {
+        if bytes > self.ctx.resources().hash_bytes || !self.held.try_set(bytes) {
             self.full = true;
-            if !self.held.try_set(self.bytes) {
-                self.unaccounted = self.bytes - self.held.bytes();
+            if !self.held.try_set(bytes) {
+                self.unaccounted = bytes - self.held.bytes();
             }
         }
         Ok(())
@@ -276,6 +284,7 @@ impl<'a> Pass<'a> {
             let runs = elsewhere.finish()?.into_iter().filter(|r| r.rows > 0);
             work.extend(runs.map(|run| Work { set, run, level: self.level + 1 }));
         }
+        self.groups.resize();
         order(self.node, self.ctx, &mut self.groups)?;
         Ok(Done { groups: self.groups, held: self.held, work, memory: self.bytes, disk })
     }
@@ -305,6 +314,29 @@ impl<'a> Pass<'a> {
     }
 }
 
+fn evaluate<'b>(node: &AggregateNode, ctx: &ExecContext, batch: &'b Batch) -> Result<Vec<Arguments<'b>>> {
+    node.aggregates.iter().map(|spec| Arguments::new(spec, ctx, batch)).collect()
+}
+
+impl Groups {
+    fn new(node: &AggregateNode, ctx: &ExecContext) -> Result<Groups> {
+        let column = |spec: &AggregateSpec| -> Result<Option<Box<dyn GroupedAggregate>>> {
+            // Those that wait for the end take the rows of one group after the other.
+            Ok(if sorts(spec) { None } else { (spec.make)(&spec.call.context(ctx))?.grouped() })
+        };
+        let columns = node.aggregates.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let before = |at: usize| columns[..at].iter().filter(|column| column.is_none()).count();
+        let boxed = (0..columns.len()).map(before).collect();
+        Ok(Groups { list: Vec::new(), values: Vec::new(), columns, boxed })
+    }
+
+    /// Makes room for the states of all groups.
+    fn resize(&mut self) {
+        let groups = self.list.len();
+        self.columns.iter_mut().flatten().for_each(|column| column.resize(groups));
+    }
+}
+
 /// A batch and the groups of its rows in one set.
 fn beside_groups(node: &AggregateNode, set: usize, keys: &[Vector<'_>], batch: &Batch) -> Batch {
     let mut out = batch.clone();
@@ -328,7 +360,7 @@ fn group_of(keys: &ByteStrings, row: u32) -> u32 {
 
 /// Groups come in key order where PostgreSQL would sort to aggregate (DISTINCT or ordered aggregates, ROLLUP): nothing in
 /// SQL says so, but people see it. A subtotal follows what it sums up.
-fn order(node: &AggregateNode, ctx: &ExecContext, groups: &mut Vec<Group>) -> Result<()> {
+fn order(node: &AggregateNode, ctx: &ExecContext, groups: &mut Groups) -> Result<()> {
     let sorting = node.aggregates.iter().any(sorts);
     let mut sets: Vec<&Vec<usize>> = node.sets.iter().collect();
     sets.sort_by_key(|s| s.len());
@@ -336,19 +368,21 @@ fn order(node: &AggregateNode, ctx: &ExecContext, groups: &mut Vec<Group>) -> Re
     if !(rollup || sorting && node.sets.len() == 1) {
         return Ok(());
     }
+    let values = &groups.values;
     let key_of = |group: &Group| -> Result<Vec<u8>> {
+        let values = &values[group.number as usize * node.groups.len()..];
         let mut key = Vec::new();
         for (i, part) in node.parts.iter().enumerate() {
             if node.sets[group.set].contains(&i) {
-                part.encode(&ctx.expand(group.values[i].clone(), node.groups[i].kind)?, &mut key);
+                part.encode(&ctx.expand(values[i].clone(), node.groups[i].kind)?, &mut key);
             } else {
                 key.push(u8::MAX);
             }
         }
         Ok(key)
     };
-    let mut keyed = groups.drain(..).map(|group| Ok((key_of(&group)?, group))).collect::<Result<Vec<_>>>()?;
+    let mut keyed = groups.list.drain(..).map(|group| Ok((key_of(&group)?, group))).collect::<Result<Vec<_>>>()?;
     keyed.sort_by(|(a, _), (b, _)| a.cmp(b));
-    groups.extend(keyed.into_iter().map(|(_, group)| group));
+    groups.list.extend(keyed.into_iter().map(|(_, group)| group));
     Ok(())
 }

@@ -18,6 +18,8 @@ pub(super) const END: u32 = u32::MAX;
 enum Table {
     /// One integer key.
     Int(HashMap<i64, u32>),
+    /// Two of them, side by side.
+    Ints(HashMap<u128, u32>),
     Bytes(HashMap<Box<[u8]>, u32>),
 }
 
@@ -40,9 +42,17 @@ impl Built {
     pub fn new(node: &HashJoinNode, ctx: &ExecContext, rows: Batch, held: Held) -> Result<Built> {
         let keys = node.right_keys.iter().map(|k| k.eval_vector(ctx, &rows)).collect::<Result<Vec<_>>>()?;
         let mut next = vec![END; rows.rows];
-        let ints = node.right_keys.len() == 1 && is_int(&node.right_keys[0]) && is_int(&node.left_keys[0]);
+        let ints = node.right_keys.iter().chain(&node.left_keys).all(is_int);
         // From the last row to the first, so that chains run in input order.
-        let table = if ints {
+        let table = if ints && keys.len() == 2 {
+            let mut table: HashMap<u128, u32> = HashMap::with_capacity(rows.rows);
+            for i in (0..rows.rows).rev() {
+                if let Some(key) = ints_of(&keys, i) {
+                    next[i] = table.insert(key, i as u32).unwrap_or(END);
+                }
+            }
+            Table::Ints(table)
+        } else if ints && keys.len() == 1 {
             let mut table: HashMap<i64, u32> = HashMap::with_capacity(rows.rows);
             for i in (0..rows.rows).rev() {
                 if let Some(key) = int_of(&keys[0], i) {
@@ -78,6 +88,7 @@ impl Built {
         let head = |i: usize| {
             let head = match &self.table {
                 Table::Int(table) => int_of(&keys[0], i).and_then(|k| table.get(&k)),
+                Table::Ints(table) => ints_of(&keys, i).and_then(|k| table.get(&k)),
                 Table::Bytes(table) if key_of(&keys, &node.parts, i, &mut key) => table.get(&key[..]),
                 Table::Bytes(_) => None,
             };
@@ -97,6 +108,12 @@ fn key_of(keys: &[Vector<'_>], parts: &[KeyPart], i: usize, out: &mut Vec<u8>) -
         key.encode_key(part, i, out);
     }
     true
+}
+
+/// Two integer keys as one.
+fn ints_of(keys: &[Vector<'_>], i: usize) -> Option<u128> {
+    let half = |key: &Vector<'_>| int_of(key, i).map(|v| u128::from(v as u64));
+    Some(half(&keys[0])? << 64 | half(&keys[1])?)
 }
 
 /// Integer keys without looking at datums.

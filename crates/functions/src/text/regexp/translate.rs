@@ -617,7 +617,7 @@ fn named_class(name: &str) -> Option<&'static str> {
         "lower" => "\\p{Lowercase}",
         "space" => "\\s",
         "blank" => " \\t",
-        "punct" => "[:punct:]\\p{P}",
+        "punct" => "\\p{P}\\p{S}",
         "cntrl" => "\\p{Cc}",
         "graph" => "[^\\s\\p{Cc}]",
         "print" => "[^\\p{Cc}]",

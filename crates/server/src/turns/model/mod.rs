@@ -16,7 +16,9 @@ use std::time::Duration;
 
 use super::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use super::sync::{Condvar, Mutex};
-use super::world::{Hooks, Plant, World};
+use melba_threads::Scheduler;
+
+use super::world::{Plant, World};
 
 pub(super) use session::ModelSession;
 pub(super) use socket::{Message, ModelPoller, ModelSender, Reply, Socket};
@@ -77,13 +79,13 @@ struct MonitorTicks {
 }
 
 shuttle::thread_local! {
-    static HOOKS: RefCell<Option<Arc<dyn Hooks>>> = RefCell::new(None);
+    static SCHEDULER: RefCell<Option<Arc<dyn Scheduler>>> = RefCell::new(None);
 }
 
 /// To be called before a thread of the model waits for another session or a client.
 pub(super) fn about_to_wait() -> bool {
-    let hooks = HOOKS.with(|hooks| hooks.borrow().clone());
-    hooks.is_some_and(|hooks| hooks.before_wait())
+    let scheduler = SCHEDULER.with(|scheduler| scheduler.borrow().clone());
+    scheduler.is_some_and(|scheduler| scheduler.before_wait())
 }
 
 pub(super) fn random(below: usize) -> usize {
@@ -177,8 +179,8 @@ impl World for Model {
         Ok(())
     }
 
-    fn set_hooks(&self, hooks: Option<Arc<dyn Hooks>>) {
-        HOOKS.with(|slot| *slot.borrow_mut() = hooks);
+    fn set_scheduler(&self, scheduler: Option<Arc<dyn Scheduler>>) {
+        SCHEDULER.with(|slot| *slot.borrow_mut() = scheduler);
     }
 
     fn thread_number(&self) -> i32 {

@@ -1,0 +1,119 @@
+//! The command: samples, trials, and the files that say what came of them.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::advice::{Advice, TableAdvice};
+use crate::sample::Sample;
+use crate::trial::{self, Trials};
+use crate::{Result, csv, database, folder, html, units};
+
+/// Serves a new database with settings for as long as a function runs that is told where.
+pub type Serve<'a> = dyn Fn(Vec<(String, String)>, &mut dyn FnMut(SocketAddr) -> Result<()>) -> Result<()> + 'a;
+
+#[derive(Debug, Args)]
+pub struct Options {
+    /// What to look at: postgres://USER@HOST:PORT/DATABASE of any PostgreSQL or Melba, a folder of files, or a CSV file with a head
+    from: String,
+    /// Only this table of a database; may be given several times
+    #[arg(long = "table", value_name = "NAME")]
+    tables: Vec<String>,
+    /// Bytes of each table that are looked at. Below 64 MB, dense is tried at a level that larger tables do not get
+    #[arg(long, value_name = "SIZE", default_value = "192MB", value_parser = units::parse_bytes)]
+    sample: u64,
+    /// The room that rows are counted for
+    #[arg(long, value_name = "SIZE", default_value = "25GB", value_parser = units::parse_bytes)]
+    space: u64,
+    /// How many rows come a day
+    #[arg(long, value_name = "N")]
+    rows_per_day: Option<f64>,
+    /// Memory of the server that is to hold the data [default: as for this machine]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<String>,
+    /// Milliseconds that reading a dense value may take: dense is tried with each
+    #[arg(long, value_delimiter = ',', default_values_t = [0.05, 0.2, 1.0])]
+    budgets: Vec<f64>,
+    /// Where advice.json, advice.md and advice.html are written
+    #[arg(long, value_name = "DIR", default_value = "./melba-advice")]
+    out: PathBuf,
+}
+
+/// Looks, tries, and says what it found.
+pub fn advise(options: &Options, serve: &Serve) -> Result<()> {
+    let samples = samples(options)?;
+    let steps: usize = samples.iter().map(|s| s.candidates().len() * (trial::STEPS + options.budgets.len()) + 1).sum();
+    let progress = ProgressBar::new(steps as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} (left {eta}) {msg}") {
+        progress.set_style(style);
+    }
+    let mut trials: Vec<Trials> = samples.iter().map(Trials::new).collect();
+    let memory = options.memory.iter().map(|memory| ("memory".to_owned(), memory.clone()));
+    for budget in &options.budgets {
+        let settings = memory.clone().chain([("dense_read_budget".to_owned(), budget.to_string())]).collect();
+        serve(settings, &mut |address| {
+            let mut client = trial::connect(address)?;
+            let each = samples.iter().zip(&mut trials);
+            each.into_iter().try_for_each(|(sample, trials)| {
+                progress.set_message(sample.name.clone());
+                trials.run(&mut client, sample, *budget, &mut || progress.inc(1))
+            })
+        })?;
+    }
+    progress.finish_and_clear();
+    let tables = samples.iter().zip(&trials).map(|(sample, trials)| TableAdvice::of(sample, trials)).collect::<Result<_>>()?;
+    let advice = Advice::new(&options.from, tables, options.space, options.rows_per_day);
+    let written = write(&advice, &options.out)?;
+    println!("{}", advice.markdown());
+    println!("Written to {}", written.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "));
+    Ok(())
+}
+
+fn samples(options: &Options) -> Result<Vec<Sample>> {
+    let path = Path::new(&options.from);
+    let samples = match options.from.contains("://") {
+        true => database::samples(&options.from, &options.tables, options.sample)?,
+        false if path.is_dir() => vec![folder::sample(path, options.sample)?],
+        false => vec![csv::sample(path, options.sample)?],
+    };
+    if samples.is_empty() { Err(format!("{}: no tables with rows", options.from)) } else { Ok(samples) }
+}
+
+/// Writes advice.json, advice.md and advice.html.
+fn write(advice: &Advice, folder: &Path) -> Result<Vec<PathBuf>> {
+    std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let json = serde_json::to_string_pretty(advice).map_err(|e| e.to_string())?;
+    let forms = [("advice.json", json), ("advice.md", advice.markdown()), ("advice.html", html::page(advice))];
+    let write = |(name, text): (&str, String)| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(path)
+    };
+    forms.into_iter().map(write).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advice::tests::table;
+
+    #[test]
+    fn the_three_forms_say_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let advice =
+            Advice::new("postgres://me:secret@h/d", vec![table([3e8, 2e8, 6e7, 4.9e7, 4.9e7])], 25_000_000_000, Some(100.0));
+        let paths = write(&advice, folder.path()).unwrap();
+        let [json, markdown, html] = [0, 1, 2].map(|at| std::fs::read_to_string(&paths[at]).unwrap());
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!((value["melba_bytes"].as_f64(), value["rows_that_fit"][2].as_f64()), (Some(5e7), Some(500_000.0)));
+        assert!(
+            markdown.contains("Into 25.0 GB go 500,000 rows in Melba") && markdown.contains("lasts 5,000 days"),
+            "{markdown}"
+        );
+        assert!(markdown.contains("| body <x> | dense, 0.2 ms (advised) | 49.0 MB | 20.4 |"), "{markdown}");
+        assert!(html.contains("body &lt;x&gt;") && html.contains("<svg") && !html.contains("http"), "{html}");
+        assert!(!json.contains("secret") && !markdown.contains("secret") && !html.contains("secret"));
+    }
+}

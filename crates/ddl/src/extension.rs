@@ -1,0 +1,222 @@
+//! CREATE, ALTER and DROP EXTENSION: what there is to create is data (`melba_catalog::available_extensions`).
+
+use std::sync::Arc;
+
+use melba_catalog::{
+    Cast, Description, Extension, ExtensionDefinition, Function, Object, ObjectAddress, Operator, Type, acl,
+    available_extensions, classes,
+};
+use melba_types::{DbError, Oid, Result, SqlState, bail, err};
+use pg_query::protobuf::{AlterExtensionStmt, CreateExtensionStmt};
+
+use super::Ddl;
+use melba_parse::nodes::{option_text, options};
+
+/// An object in another schema and with another owner.
+fn placed(object: &Object, namespace: Oid, owner: Oid) -> Object {
+    match object {
+        Object::Type(o) => Object::Type(Arc::new(Type { namespace, owner, ..(**o).clone() })),
+        Object::Function(o) => Object::Function(Arc::new(Function { namespace, owner, ..(**o).clone() })),
+        Object::Operator(o) => Object::Operator(Arc::new(Operator { namespace, owner, ..(**o).clone() })),
+        Object::Cast(o) => Object::Cast(Arc::new(Cast::clone(o))),
+        other => other.clone(),
+    }
+}
+
+/// An array type is a part of its element's.
+fn is_array_type(definition: &ExtensionDefinition, address: ObjectAddress) -> bool {
+    definition.objects.iter().any(|o| matches!(o, Object::Type(t) if t.array == address.object))
+}
+
+fn address_of(extension: Oid) -> ObjectAddress {
+    ObjectAddress { class: classes::PG_EXTENSION, object: extension, sub: 0 }
+}
+
+impl Ddl<'_> {
+    pub fn create_extension(&self, s: &CreateExtensionStmt) -> Result<()> {
+        let name = &s.extname;
+        if self.catalog().extension_by_name(name).is_some() {
+            let error = err!(DUPLICATE_OBJECT, "extension \"{name}\" already exists");
+            if !s.if_not_exists {
+                return Err(error);
+            }
+            let message = format!("{}, skipping", error.message());
+            let notice = DbError::new(SqlState::DUPLICATE_OBJECT, message).severity(melba_types::Severity::Notice);
+            self.session.notice(notice);
+            return Ok(());
+        }
+        let (mut schema, mut version) = (None, None);
+        for option in options(&s.options) {
+            match option.defname.as_str() {
+                "schema" => schema = option_text(option),
+                "new_version" => version = option_text(option),
+                // None of ours requires another one.
+                _ => {}
+            }
+        }
+        let Some(definition) = available_extensions().iter().find(|d| d.name == name) else {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "extension \"{name}\" is not available")
+                .hint("The extension must first be installed on the system where PostgreSQL is running."));
+        };
+        if let Some(version) = version.filter(|v| v != definition.version) {
+            bail!(
+                INVALID_PARAMETER_VALUE,
+                "extension \"{name}\" has no installation script nor update path for version \"{version}\""
+            );
+        }
+        let namespace = match &schema {
+            Some(schema) => self.namespace(schema)?.oid,
+            None => self.creation_namespace.ok_or_else(|| err!(UNDEFINED_OBJECT, "no schema has been selected to create in"))?,
+        };
+        self.require_extension_privilege(definition)?;
+        self.make_extension(definition, namespace)
+    }
+
+    fn require_extension_privilege(&self, definition: &ExtensionDefinition) -> Result<()> {
+        if self.is_superuser() || definition.trusted && self.require_database(acl::CREATE).is_ok() {
+            return Ok(());
+        }
+        let hint = match definition.trusted {
+            true => "Must have CREATE privilege on current database to create this extension.",
+            false => "Must be superuser to create this extension.",
+        };
+        Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to create extension \"{}\"", definition.name).hint(hint))
+    }
+
+    fn make_extension(&self, definition: &ExtensionDefinition, namespace: Oid) -> Result<()> {
+        self.refuse_taken_names(&definition.objects, namespace)?;
+        // The objects of a trusted extension are the first superuser's.
+        let owner = if self.is_superuser() { self.user } else { classes::POSTGRES_ROLE };
+        let extension = Extension {
+            oid: self.catalog().allocate_oid(),
+            name: definition.name.into(),
+            owner: self.user,
+            namespace,
+            version: definition.version.into(),
+            members: (definition.objects.iter().map(Object::address))
+                .filter(|a| !is_array_type(definition, *a))
+                .chain(definition.access.iter().copied())
+                .collect(),
+        };
+        for object in &definition.objects {
+            self.tx.put(placed(object, namespace, owner));
+        }
+        let comment = Description { address: address_of(extension.oid), text: definition.comment.into() };
+        self.tx.put(Object::Extension(Arc::new(extension)));
+        self.tx.put(Object::Description(Arc::new(comment)));
+        Ok(())
+    }
+
+    fn refuse_taken_names(&self, objects: &[Object], namespace: Oid) -> Result<()> {
+        let catalog = self.catalog();
+        for object in objects {
+            match object {
+                Object::Type(t) if catalog.type_by_name(namespace, &t.name).is_some() => {
+                    bail!(DUPLICATE_OBJECT, "type \"{}\" already exists", t.name);
+                }
+                Object::Function(f) if catalog.functions_by_name(namespace, &f.name).any(|o| o.arg_types == f.arg_types) => {
+                    bail!(DUPLICATE_FUNCTION, "function \"{}\" already exists with same argument types", f.name);
+                }
+                Object::Operator(o) => {
+                    let same = |other: &Arc<Operator>| (other.left, other.right) == (o.left, o.right);
+                    if catalog.operators_by_name(namespace, &o.name).any(same) {
+                        bail!(DUPLICATE_FUNCTION, "operator {} already exists", o.name);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn find_extension(&self, name: &str) -> Result<Arc<Extension>> {
+        let found = self.catalog().extension_by_name(name).cloned();
+        found.ok_or_else(|| err!(UNDEFINED_OBJECT, "extension \"{name}\" does not exist"))
+    }
+
+    /// An extension that the statement names and the user owns.
+    pub(super) fn owned_extension(&self, name: &str) -> Result<ObjectAddress> {
+        let extension = self.find_extension(name)?;
+        self.require_owner(extension.owner, "extension", name)?;
+        Ok(address_of(extension.oid))
+    }
+
+    pub(super) fn dropped_extension(&self, name: &str, missing_ok: bool) -> Result<Option<ObjectAddress>> {
+        if missing_ok && self.catalog().extension_by_name(name).is_none() {
+            self.notice(format!("extension \"{name}\" does not exist, skipping"));
+            return Ok(None);
+        }
+        self.owned_extension(name).map(Some)
+    }
+
+    /// ALTER EXTENSION UPDATE: there is one version of each.
+    pub fn update_extension(&self, s: &AlterExtensionStmt) -> Result<()> {
+        let extension = self.find_extension(&s.extname)?;
+        self.require_owner(extension.owner, "extension", &s.extname)?;
+        let wanted = options(&s.options).find(|o| o.defname == "new_version").and_then(option_text);
+        match wanted {
+            Some(version) if *version != *extension.version => Err(err!(
+                INVALID_PARAMETER_VALUE,
+                "extension \"{}\" has no update path from version \"{}\" to version \"{version}\"",
+                s.extname,
+                extension.version
+            )),
+            _ => {
+                self.notice(format!("version \"{}\" of extension \"{}\" is already installed", extension.version, s.extname));
+                Ok(())
+            }
+        }
+    }
+
+    /// ALTER EXTENSION SET SCHEMA.
+    pub(super) fn move_extension(&self, name: &str, schema: &str) -> Result<()> {
+        let extension = self.find_extension(name)?;
+        self.require_owner(extension.owner, "extension", name)?;
+        let target = self.namespace_for_creation(Some(schema))?;
+        let definition = available_extensions().iter().find(|d| *d.name == *extension.name && d.relocatable);
+        let Some(definition) = definition else {
+            bail!(FEATURE_NOT_SUPPORTED, "extension \"{name}\" does not support SET SCHEMA");
+        };
+        if target == extension.namespace {
+            return Ok(());
+        }
+        self.refuse_taken_names(&definition.objects, target)?;
+        self.move_members(&extension, &extension.members, target)
+    }
+
+    /// Moves the members, and prints again what was made by others from them: those of `users` that are left are looked at.
+    fn move_members(&self, extension: &Extension, users: &[ObjectAddress], target: Oid) -> Result<()> {
+        let catalog = self.catalog();
+        let is_other =
+            |d: &melba_catalog::Dependency| d.dependent.object != extension.oid && !extension.members.contains(&d.dependent);
+        let used = users.iter().position(|member| catalog.dependents(*member).any(is_other));
+        if let Some(at) = used {
+            return self.rewriting_users_of(users[at], || self.move_members(extension, &users[at + 1..], target));
+        }
+        let with_arrays = extension.members.iter().flat_map(|member| {
+            let array =
+                catalog.type_(member.object).map(|t| t.array).filter(|a| member.class == classes::PG_TYPE && a.is_valid());
+            [Some(*member), array.map(|object| ObjectAddress { object, ..*member })].into_iter().flatten()
+        });
+        for member in with_arrays {
+            let object = match member.class {
+                classes::PG_TYPE => catalog.type_(member.object).cloned().map(Object::Type),
+                classes::PG_PROC => catalog.function(member.object).cloned().map(Object::Function),
+                classes::PG_OPERATOR => catalog.operator(member.object).cloned().map(Object::Operator),
+                _ => None,
+            };
+            match object {
+                Some(Object::Type(o)) => self.tx.put(Object::Type(Arc::new(Type { namespace: target, ..(*o).clone() }))),
+                Some(Object::Function(o)) => {
+                    self.tx.put(Object::Function(Arc::new(Function { namespace: target, ..(*o).clone() })))
+                }
+                Some(Object::Operator(o)) => {
+                    self.tx.put(Object::Operator(Arc::new(Operator { namespace: target, ..(*o).clone() })))
+                }
+                _ => {}
+            }
+        }
+        self.tx.put(Object::Extension(Arc::new(Extension { namespace: target, ..extension.clone() })));
+        Ok(())
+    }
+}

@@ -1,0 +1,203 @@
+//! Background work, a step at a time: what the engine's threads loop over, and what writers do themselves where there are none.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use melba_store::{EngineError, Result, Store, giving_way};
+use melba_threads::{Mutex, WaitQueue};
+use melba_wal::WrittenBy;
+
+use crate::commit::{Pipeline, WAIT_MIN, merges_lag};
+use crate::flush::Flusher;
+use crate::merge::{Eagerness, Merger};
+use crate::options::EngineOptions;
+use crate::runtime::Runtime;
+
+/// A failed step is tried again after this long.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// A background thread looks for work this often.
+const IDLE: Duration = Duration::from_millis(20);
+/// A writer that waits for the row store looks at it this often.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Background work that can be done a step at a time: what the threads of `start_background` loop over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackgroundStep {
+    /// Writes and syncs what waits in the log's memory.
+    Log,
+    /// Prepares the log's next file.
+    LogFile,
+    /// One step of a flush that is due or in progress.
+    Flush,
+    /// One slice of a merge that pays, and the removal of files that nobody needs.
+    Merge,
+}
+
+/// See the module.
+pub(crate) struct Background {
+    options: Arc<EngineOptions>,
+    runtime: Arc<Runtime>,
+    store: Arc<Store>,
+    pipeline: Arc<Pipeline>,
+    flusher: Arc<Flusher>,
+    merger: Arc<Merger>,
+    log_file: Mutex<Retry>,
+    flush: Mutex<Retry>,
+    merge: Mutex<Retry>,
+    /// Where threads wait for work, and writers for space in the row store. Notified after a flush.
+    flushed: WaitQueue,
+}
+
+/// When a step failed last, and how.
+#[derive(Default)]
+struct Retry {
+    failed_at: Option<Duration>,
+    failure: Option<EngineError>,
+}
+
+impl Retry {
+    /// The step's answer, unless it fails, or failed lately.
+    fn run(&mut self, now: Duration, step: impl FnOnce() -> Result<bool>) -> Option<bool> {
+        if self.failed_at.is_some_and(|at| now < at + RETRY_AFTER) {
+            return None;
+        }
+        let result = step();
+        self.failure = result.as_ref().err().cloned();
+        self.failed_at = result.is_err().then_some(now);
+        result.ok()
+    }
+}
+
+impl Background {
+    pub fn new(
+        options: &Arc<EngineOptions>,
+        runtime: &Arc<Runtime>,
+        store: &Arc<Store>,
+        pipeline: &Arc<Pipeline>,
+        flusher: &Arc<Flusher>,
+        merger: &Arc<Merger>,
+    ) -> Background {
+        Background {
+            options: Arc::clone(options),
+            runtime: Arc::clone(runtime),
+            store: Arc::clone(store),
+            pipeline: Arc::clone(pipeline),
+            flusher: Arc::clone(flusher),
+            merger: Arc::clone(merger),
+            log_file: Mutex::default(),
+            flush: Mutex::default(),
+            merge: Mutex::default(),
+            flushed: WaitQueue::default(),
+        }
+    }
+
+    /// One step of any kind; a flush in progress goes before merges.
+    pub fn run_once(&self) -> bool {
+        let log = || self.pipeline.log.is_writer_due() && self.run_log_step();
+        log() || self.run_log_file_step() || self.run_flush_step() || self.run_merge_step()
+    }
+
+    pub fn run_step(&self, step: BackgroundStep) -> bool {
+        match step {
+            BackgroundStep::Log => self.run_log_step(),
+            BackgroundStep::LogFile => self.run_log_file_step(),
+            BackgroundStep::Flush => self.run_flush_step(),
+            BackgroundStep::Merge => self.run_merge_step(),
+        }
+    }
+
+    /// The body of a thread that does one kind of step. Making values dense gives way to whoever wants the processors, unless
+    /// a statement waits for it, or writers for merges that come behind it.
+    pub fn work_until_stopped(self: &Arc<Self>, step: BackgroundStep) {
+        if step != BackgroundStep::Merge {
+            return self.repeat_until_stopped(step);
+        }
+        let background = Arc::clone(self);
+        let hurries = move || {
+            let row_store_max = background.options.row_store_bytes();
+            background.merger.is_awaited() || background.runtime.is_stopping() || merges_lag(&background.store, row_store_max)
+        };
+        let Runtime { clock, scheduler, .. } = &*self.runtime;
+        giving_way(Arc::clone(clock), Arc::clone(scheduler), hurries, || self.repeat_until_stopped(step));
+    }
+
+    fn repeat_until_stopped(&self, step: BackgroundStep) {
+        while !self.runtime.is_stopping() {
+            if step == BackgroundStep::Log {
+                self.pipeline.log.await_writer();
+                self.run_log_step();
+            } else if !self.run_step(step) {
+                self.flushed.wait_for(&*self.runtime.scheduler, IDLE);
+            }
+        }
+    }
+
+    /// Flushes the log if anything waits.
+    fn run_log_step(&self) -> bool {
+        let pipeline = &self.pipeline;
+        self.runtime.guarded(|| pipeline.log.waiting_bytes() > 0 && pipeline.flush_log(WrittenBy::Background).is_ok())
+    }
+
+    fn run_log_file_step(&self) -> bool {
+        self.runtime.guarded(|| {
+            let wal = &self.pipeline.log.wal;
+            let step = || Ok(wal.prepare_spare()? || self.pipeline.is_idle() && wal.remove_spares()?);
+            let worked = self.log_file.lock().run(self.runtime.clock.monotonic(), step);
+            // Last, and only where a step had nothing else to do.
+            worked.is_some_and(|worked| worked || self.store.reserve.prepare(self.runtime.clock.monotonic()))
+        })
+    }
+
+    fn run_flush_step(&self) -> bool {
+        let worked = self.runtime.guarded(|| {
+            let now = self.runtime.clock.monotonic();
+            let step = || self.store.reserve.with(now, || self.flusher.step());
+            self.flush.lock().run(now, step).unwrap_or(false)
+        });
+        if worked {
+            self.flushed.notify_all();
+        }
+        worked
+    }
+
+    fn run_merge_step(&self) -> bool {
+        self.runtime.guarded(|| {
+            let now = self.runtime.clock.monotonic();
+            let eagerness = if self.pipeline.is_idle() { Eagerness::Idle } else { Eagerness::Busy };
+            let step = || self.store.reserve.with(now, || self.merger.step(eagerness));
+            self.merge.lock().run(now, step).unwrap_or(false) | self.store.remove_trash()
+        })
+    }
+
+    /// Waits, or works, while the row store is over its limit: a write stall.
+    pub fn stall(&self) -> Result<()> {
+        let limit = self.options.row_store_bytes() * 2;
+        while self.store.row_store_bytes() > limit {
+            self.runtime.check_poison()?;
+            // The disk is full, say: better an error now than a wait without end.
+            if let Some(e) = self.flush.try_lock().and_then(|retry| retry.failure.clone()) {
+                return Err(e);
+            }
+            if self.runtime.has_threads() {
+                self.flushed.wait_for(&*self.runtime.scheduler, LOOK);
+            } else if !self.run_once() {
+                // Nothing can be flushed now (another commit is in flight, the disk is full): memory is exceeded rather than
+                // a deadlock risked.
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a writer wait, or work when nobody else does.
+    pub fn throttle(&self, wait: Duration) {
+        if wait < WAIT_MIN || self.runtime.is_poisoned() {
+            return;
+        }
+        if self.runtime.has_threads() {
+            self.runtime.scheduler.sleep(wait);
+        } else if !self.run_step(BackgroundStep::Flush) {
+            self.run_step(BackgroundStep::Merge);
+        }
+    }
+}

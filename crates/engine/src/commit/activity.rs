@@ -1,0 +1,24 @@
+//! Since when there has been no commit, which is when more work is worth doing.
+
+use std::time::Duration;
+
+use melba_threads::Mutex;
+use melba_types::Csn;
+
+/// After this long without a commit, background work is done that pays less.
+const IDLE_AFTER: Duration = Duration::from_secs(3);
+
+/// When the last commit was seen, by those who look.
+#[derive(Default)]
+pub(crate) struct Activity(Mutex<(Csn, Duration)>);
+
+impl Activity {
+    /// Whether `assigned`, the newest CSN given out, has been that for a while.
+    pub fn is_idle(&self, assigned: Csn, now: Duration) -> bool {
+        let mut seen = self.0.lock();
+        if seen.0 != assigned {
+            *seen = (assigned, now);
+        }
+        now >= seen.1 + IDLE_AFTER
+    }
+}

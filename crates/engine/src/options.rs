@@ -1,0 +1,132 @@
+//! How an engine runs, and the sizes that follow from that.
+
+use std::time::Duration;
+
+use melba_segment::{DenseOptions, Effort};
+use melba_store::{Density, Sizes};
+
+/// How an engine runs.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// Memory for the row store and the block cache together.
+    pub memory_bytes: u64,
+    /// Memory that queries and write sets may hold, all sessions together.
+    pub query_bytes: u64,
+    /// What a transaction's changes may take of it before they move into segments.
+    pub write_set_bytes: usize,
+    /// False: never waits for the disk; a crash of the machine may lose anything.
+    pub fsync: bool,
+    /// How often asynchronous commits are written out.
+    pub wal_writer_delay: Duration,
+    /// Asynchronous commits are written out earlier when they have so much log; 0: at once.
+    pub wal_writer_flush_after_bytes: u64,
+    /// Size of a log file.
+    pub wal_file_bytes: u64,
+    /// Rows of one statement and table (by `insert_batch`) after which further batches go straight into a segment.
+    pub bulk_rows_min: usize,
+    /// Raw bytes of a segment, at most, about: what a merge rewrites at a time.
+    pub segment_bytes: usize,
+    /// Segments and temporary files that are kept open at a time, beside the few other files.
+    pub open_files_max: usize,
+    /// Values of dense columns stay as they came when making them dense saves less than so many bytes a second.
+    pub dense_gain_min_bytes: u64,
+    /// How long reading a value of a dense block may take: sets the blocks' size.
+    pub dense_read_budget: Duration,
+}
+
+/// What a merge holds of a column of an input, about.
+const MERGE_COLUMN_BYTES: usize = 96 << 10;
+/// The least and the most inputs of a merge that may overlap.
+const MERGE_FAN_IN: (usize, usize) = (8, 32);
+/// The least and the most bytes that a merge decodes of an input at a time.
+const MERGE_PIECE_BYTES: (usize, usize) = (32 << 10, 1 << 20);
+
+/// What is decoded of a dense block in a microsecond: half of what the slowest collection of docs/design/dense.md took.
+const DENSE_BYTES_A_MICROSECOND: usize = 1280;
+/// With less memory the tables of the slower compressors would take too much of it.
+const DENSE_MEMORY_MIN: usize = 512 << 20;
+/// Frames of a dense segment, compressed by lz4: several hundred megabytes of values.
+const DENSE_SPOOL_BYTES_MAX: usize = 64 << 20;
+
+impl Default for EngineOptions {
+    fn default() -> EngineOptions {
+        EngineOptions {
+            memory_bytes: 256 << 20,
+            query_bytes: 1 << 30,
+            write_set_bytes: 16 << 20,
+            fsync: true,
+            wal_writer_delay: Duration::from_millis(200),
+            wal_writer_flush_after_bytes: 1 << 20,
+            wal_file_bytes: 8 << 20,
+            bulk_rows_min: 8192,
+            segment_bytes: 32 << 20,
+            open_files_max: 512,
+            dense_gain_min_bytes: 64 << 10,
+            dense_read_budget: Duration::from_micros(200),
+        }
+    }
+}
+
+impl EngineOptions {
+    /// The row store is frozen at this size; while it is flushed, as much again may be written.
+    pub(crate) fn row_store_bytes(&self) -> u64 {
+        // Larger ones would only make recovery longer.
+        (self.memory_bytes / 6).min(128 << 20)
+    }
+
+    /// What memory tables may take, beside everything else.
+    pub(crate) fn memory_tables_bytes(&self) -> u64 {
+        self.memory_bytes / 2
+    }
+
+    /// Entries that the build of an index sorts at a time.
+    pub(crate) fn index_build_bytes(&self) -> usize {
+        (self.query_bytes / 8).clamp(1 << 20, 64 << 20) as usize
+    }
+
+    /// What a merge may hold of its inputs, all together.
+    fn merge_bytes(&self) -> usize {
+        (self.memory_bytes / 8) as usize
+    }
+
+    /// Inputs of a merge that may overlap: of each it holds an open block and some read ahead for each column.
+    pub(crate) fn merge_fan_in(&self, columns: usize) -> usize {
+        (self.merge_bytes() / (columns.max(1) * MERGE_COLUMN_BYTES)).clamp(MERGE_FAN_IN.0, MERGE_FAN_IN.1)
+    }
+
+    /// Raw bytes of an input that a merge has decoded.
+    pub(crate) fn merge_piece_bytes(&self) -> usize {
+        (self.merge_bytes() / MERGE_FAN_IN.1).clamp(MERGE_PIECE_BYTES.0, MERGE_PIECE_BYTES.1)
+    }
+
+    fn cache_bytes(&self) -> usize {
+        (self.memory_bytes / 3) as usize
+    }
+
+    pub(crate) fn sizes(&self) -> Sizes {
+        Sizes { cache_bytes: self.cache_bytes(), segment_bytes: self.segment_bytes }
+    }
+
+    /// Space on the disk that is kept for what gives space back.
+    pub(crate) fn reserve_bytes(&self) -> u64 {
+        // A flush of little writes some segments and a record of the manifest.
+        (self.wal_file_bytes / 2).max(64 << 10)
+    }
+
+    /// A flush is due when this much log would have to be replayed.
+    pub(crate) fn log_bytes_max(&self) -> u64 {
+        (self.memory_bytes / 2).min(512 << 20).max(4 * self.wal_file_bytes)
+    }
+
+    /// How merges make frames dense, where memory allows the effort.
+    pub(crate) fn density(&self, effort: Effort) -> Density {
+        let memory = self.memory_bytes as usize;
+        let effort = if memory < DENSE_MEMORY_MIN { Effort::Low } else { effort };
+        // A sixth of what a shard of the cache holds: references of several segments are there.
+        let reference_bytes_max = (self.cache_bytes() / 96).min(DenseOptions::default().reference_bytes_max);
+        let budget = (self.dense_read_budget.as_micros() as usize).clamp(1, 10_000);
+        let block_bytes = budget * DENSE_BYTES_A_MICROSECOND;
+        let options = DenseOptions { reference_bytes_max, block_bytes, effort };
+        Density { options, spool_bytes: (memory / 16).clamp(1, DENSE_SPOOL_BYTES_MAX) }
+    }
+}

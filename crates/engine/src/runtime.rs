@@ -1,0 +1,100 @@
+//! What all parts of an engine run by: the clock, the scheduler of the threads, and whether the engine still works.
+
+use std::sync::{Arc, OnceLock};
+
+use melba_store::{EngineError, Result};
+use melba_threads::Scheduler;
+use melba_threads::atomic::{AtomicBool, Ordering};
+use melba_vfs::Clock;
+
+/// See the module.
+pub(crate) struct Runtime {
+    pub clock: Arc<dyn Clock>,
+    pub scheduler: Arc<dyn Scheduler>,
+    /// How many this process could use when the engine was opened. A thread that is bound to one is told of that one only.
+    pub processors: usize,
+    has_threads: AtomicBool,
+    stopping: AtomicBool,
+    poisoned: OnceLock<String>,
+}
+
+impl Runtime {
+    pub fn new(clock: Arc<dyn Clock>, scheduler: Arc<dyn Scheduler>) -> Arc<Runtime> {
+        Arc::new(Runtime {
+            clock,
+            scheduler,
+            processors: std::thread::available_parallelism().map_or(1, |n| n.get()),
+            has_threads: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            poisoned: OnceLock::new(),
+        })
+    }
+
+    /// Whether background work is done by threads.
+    pub fn has_threads(&self) -> bool {
+        self.has_threads.load(Ordering::Relaxed)
+    }
+
+    pub fn set_threads(&self, has_threads: bool) {
+        self.has_threads.store(has_threads, Ordering::SeqCst);
+    }
+
+    /// How many threads may do one statement's work: elsewhere than in a server everything happens in the caller's order.
+    pub fn statement_threads(&self) -> usize {
+        if self.has_threads() { self.processors } else { 1 }
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.set_threads(false);
+    }
+
+    /// Refuses all further work; returns the error for the caller to hand on.
+    pub fn poison(&self, e: EngineError) -> EngineError {
+        if !matches!(e, EngineError::Poisoned { .. }) {
+            let _ = self.poisoned.set(e.to_string());
+        }
+        e
+    }
+
+    /// Refuses all further work after a clean stop.
+    pub fn shut_down(&self) {
+        let _ = self.poisoned.set("the database system is shut down".into());
+    }
+
+    /// Why all work is refused, if it is.
+    pub fn failure(&self) -> Option<String> {
+        self.poisoned.get().cloned()
+    }
+
+    #[inline]
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned.get().is_some()
+    }
+
+    #[inline]
+    pub fn check_poison(&self) -> Result<()> {
+        match self.poisoned.get() {
+            None => Ok(()),
+            Some(cause) => Err(EngineError::Poisoned { cause: cause.clone() }),
+        }
+    }
+
+    /// Runs a step of background work, unless the engine is poisoned; a panic in it poisons the engine.
+    pub fn guarded(&self, step: impl FnOnce() -> bool) -> bool {
+        if self.is_poisoned() {
+            return false;
+        }
+        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(step)) {
+            Ok(did_work) => did_work,
+            Err(_) => {
+                self.poison(EngineError::Misuse("a background step panicked"));
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What sessions and background steps share: the engine's parts, put together.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use melba_locks::LockManager;
+use melba_store::{EngineError, Folders, MemoryBudget, Result, Store, TempFiles};
+use melba_threads::Scheduler;
+use melba_threads::atomic::{AtomicU64, Ordering};
+use melba_vfs::{Clock, Directory, SyncSwitch};
+
+use crate::background::Background;
+use crate::commit::{Log, Pipeline};
+use crate::flush::Flusher;
+use crate::merge::Merger;
+use crate::options::EngineOptions;
+use crate::recovery::{RecoveryProgress, recover};
+use crate::runtime::Runtime;
+use crate::serializable::Serializable;
+use crate::snapshot::Snapshots;
+use crate::write_set::{What, WriteSet};
+
+/// See the module.
+pub(crate) struct Shared {
+    pub options: Arc<EngineOptions>,
+    pub runtime: Arc<Runtime>,
+    pub store: Arc<Store>,
+    pub snapshots: Arc<Snapshots>,
+    pub locks: Arc<LockManager>,
+    pub serializable: Serializable,
+    pub pipeline: Arc<Pipeline>,
+    pub merger: Arc<Merger>,
+    pub flusher: Arc<Flusher>,
+    pub background: Arc<Background>,
+    pub queries: Queries,
+    next_txn: AtomicU64,
+}
+
+/// What queries hold beside their transaction.
+pub(crate) struct Queries {
+    pub memory: Arc<MemoryBudget>,
+    pub temp: Arc<TempFiles>,
+}
+
+impl Shared {
+    /// Opens all parts over a directory, which is empty or an engine's.
+    pub fn open(
+        options: EngineOptions,
+        directory: Arc<dyn Directory>,
+        clock: Arc<dyn Clock>,
+        scheduler: Arc<dyn Scheduler>,
+        progress: &RecoveryProgress,
+    ) -> Result<Shared> {
+        let options = Arc::new(options);
+        let runtime = Runtime::new(clock, scheduler);
+        let sync = SyncSwitch::new(options.fsync);
+        let folders = Folders::open(directory, options.open_files_max, &sync)?;
+        let temp = Arc::new(TempFiles::open(Arc::clone(&folders.temp))?);
+        let log = Log::new(&options, Arc::clone(&folders.log), sync.clone(), &runtime);
+        let (mut store, state) = Store::open(folders, &sync, options.sizes(), options.reserve_bytes(), &*runtime.clock)?;
+        let newest = recover(&mut store, &log.wal, &state, progress)?;
+        let (store, log) = (Arc::new(store), Arc::new(log));
+        let snapshots = Arc::new(Snapshots::new(newest));
+        let locks = Arc::new(LockManager::new(Arc::clone(&runtime.scheduler)));
+        let pipeline = Arc::new(Pipeline::new(&log, &snapshots, &locks, &runtime));
+        let merger = Arc::new(Merger::new(&options, &runtime, &store, &snapshots, &log));
+        let flusher = Arc::new(Flusher::new(&options, &runtime, &store, &snapshots, &pipeline, &merger));
+        store.all_trees().iter().for_each(|tree| merger.note_flushed(tree));
+        Ok(Shared {
+            background: Arc::new(Background::new(&options, &runtime, &store, &pipeline, &flusher, &merger)),
+            queries: Queries { memory: MemoryBudget::new(options.query_bytes), temp },
+            options,
+            runtime,
+            store,
+            snapshots,
+            locks,
+            serializable: Serializable::default(),
+            pipeline,
+            merger,
+            flusher,
+            next_txn: AtomicU64::new(1),
+        })
+    }
+
+    /// Numbers for the next transactions of a session.
+    pub fn take_transaction_ids(&self) -> Range<u64> {
+        const COUNT: u64 = 64;
+        let first = self.next_txn.fetch_add(COUNT, Ordering::Relaxed);
+        first..first + COUNT
+    }
+
+    /// Undoes a change of the schema that was rolled back.
+    pub fn undo(&self, what: What) {
+        match what {
+            What::CreateTree(tree) => self.store.remove_tree(tree.id),
+            What::CreateSequence(sequence) => self.store.remove_sequence(sequence.id),
+            _ => {}
+        }
+    }
+
+    /// Rows of memory tables have nowhere else to go, so there is a limit to them.
+    /// `more` are about to be added. Removing is always possible.
+    pub fn check_memory_tables(&self, writes: &WriteSet, more: usize) -> Result<()> {
+        let own = (writes.memory_table_bytes + more) as u64;
+        if own > 0 && self.store.memory_tables_bytes() + own > self.options.memory_tables_bytes() {
+            return Err(EngineError::OutOfMemory { what: "memory tables have reached their limit" });
+        }
+        Ok(())
+    }
+}

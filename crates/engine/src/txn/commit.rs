@@ -1,0 +1,63 @@
+//! A transaction's way into the pipeline: what may refuse its commit, and what the commit then does.
+
+use melba_store::{EngineError, Result};
+
+use crate::commit::{Apply, Durability, EarlyRelease, Needs, Record, Started, encode};
+use crate::shared::Shared;
+use crate::step::step;
+use crate::write_set::WriteSet;
+
+/// A log record's length is a u32.
+const PAYLOAD_BYTES_MAX: usize = 3 << 30;
+
+/// Gives a write set, whose session still holds its locks, its place in the order, and applies it. Nothing has changed after
+/// an error.
+pub(super) fn start_commit(
+    shared: &Shared,
+    writes: &mut WriteSet,
+    needs: Needs,
+    durability: Durability,
+    locks: Option<EarlyRelease>,
+) -> Result<Started> {
+    let Shared { runtime, store, pipeline, .. } = shared;
+    runtime.check_poison()?;
+    if writes.is_empty() {
+        return pipeline.commit_nothing(needs, durability);
+    }
+    shared.background.stall()?;
+    shared.check_memory_tables(writes, 0)?;
+    if writes.replaces() {
+        shared.flusher.flush_committed()?;
+    }
+    // The names of segments that the commit links must be durable before its record can be.
+    if writes.links.iter().any(|l| l.tree.is_synced()) {
+        store.files.sync_names().map_err(|e| runtime.poison(e))?;
+    }
+    step();
+    let mut payload = std::mem::take(&mut writes.encoded);
+    payload.clear();
+    encode(writes, &mut payload);
+    if payload.len() > PAYLOAD_BYTES_MAX {
+        return Err(EngineError::OutOfMemory { what: "a transaction's changes exceed the log's record size" });
+    }
+    // The last thing that may fail: from here on the commit has its place in the order. What gives space back finds room in the
+    // log on a full disk, too.
+    let bytes = payload.len();
+    let room = match (bytes > 0, writes.frees()) {
+        (false, _) => None,
+        (true, true) => Some(store.reserve.with(runtime.clock.monotonic(), || pipeline.log.reserve(bytes))?),
+        (true, false) => Some(store.reserve.check().and_then(|()| pipeline.log.reserve(bytes))?),
+    };
+    step();
+    let is_sync = durability == Durability::Sync;
+    let record = Record { payload: &mut payload, room, needs, is_sync, locks };
+    let started = pipeline.commit(record, |csn| {
+        let apply = Apply { store, snapshots: &shared.snapshots, runtime };
+        apply.apply(writes, csn);
+        step();
+        // Before others may believe that the commit is over: a flush keeps what is there then, and forgets the record.
+        apply.forget_dropped(writes, |tree| shared.serializable.tree_dropped(tree));
+    })?;
+    writes.encoded = payload;
+    Ok(started)
+}

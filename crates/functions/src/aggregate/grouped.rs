@@ -1,0 +1,233 @@
+//! Aggregates of many groups at a time: their states are vectors by the group's number, not a box for each.
+
+use std::collections::HashMap;
+
+use melba_types::{Column, ColumnData, Datum, Numeric, Result};
+
+use super::exact::{IntegerResult, NumericSum, integer_result, numeric_result};
+use crate::{CallContext, GroupedAggregate};
+
+/// Calls `f` with each of the rows, all if none are named, whose value is not null, and with its group.
+#[inline]
+fn for_each_value(column: &Column, rows: Option<&[u32]>, places: &[u32], mut f: impl FnMut(usize, usize)) {
+    match (rows, &column.validity) {
+        (None, None) => places.iter().enumerate().for_each(|(row, place)| f(row, *place as usize)),
+        (None, Some(valid)) => {
+            places.iter().enumerate().filter(|(row, _)| valid.get(*row)).for_each(|(row, place)| f(row, *place as usize));
+        }
+        (Some(rows), valid) => {
+            let valid = |row: &&u32| valid.as_ref().is_none_or(|v| v.get(**row as usize));
+            rows.iter().filter(valid).for_each(|&row| f(row as usize, places[row as usize] as usize));
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct GroupedCount {
+    counts: Vec<i64>,
+}
+
+impl GroupedAggregate for GroupedCount {
+    fn resize(&mut self, groups: usize) {
+        self.counts.resize(groups, 0);
+    }
+
+    fn add(&mut self, _: &CallContext<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()> {
+        let counts = &mut self.counts;
+        match (args, rows) {
+            ([], None) => places.iter().for_each(|place| counts[*place as usize] += 1),
+            ([], Some(rows)) => rows.iter().for_each(|row| counts[places[*row as usize] as usize] += 1),
+            ([column], _) => for_each_value(column, rows, places, |row, group| {
+                let null = matches!(&column.data, ColumnData::Datum(v) | ColumnData::Stored(v) if v[row].is_null());
+                counts[group] += i64::from(!null);
+            }),
+            _ => {
+                let mut count = |row: usize| {
+                    let null = args.iter().any(|column| column.is_null(row));
+                    counts[places[row] as usize] += i64::from(!null);
+                };
+                match rows {
+                    None => (0..places.len()).for_each(count),
+                    Some(rows) => rows.iter().for_each(|row| count(*row as usize)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&self, _: &CallContext<'_>, group: usize) -> Result<Datum> {
+        Ok(Datum::Int8(self.counts[group]))
+    }
+
+    fn group_bytes(&self) -> usize {
+        size_of::<i64>()
+    }
+}
+
+/// Sums and averages of the integer types.
+pub(super) struct GroupedIntegerSum {
+    counts: Vec<i64>,
+    sums: Vec<i128>,
+    result: IntegerResult,
+}
+
+impl GroupedIntegerSum {
+    pub fn new(result: IntegerResult) -> GroupedIntegerSum {
+        GroupedIntegerSum { counts: Vec::new(), sums: Vec::new(), result }
+    }
+}
+
+impl GroupedAggregate for GroupedIntegerSum {
+    fn resize(&mut self, groups: usize) {
+        self.counts.resize(groups, 0);
+        self.sums.resize(groups, 0);
+    }
+
+    fn add(&mut self, _: &CallContext<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()> {
+        let (counts, sums) = (&mut self.counts, &mut self.sums);
+        let mut step = |group: usize, value: i64| {
+            counts[group] += 1;
+            sums[group] += i128::from(value);
+        };
+        match &args[0].data {
+            ColumnData::Int2(v) => for_each_value(args[0], rows, places, |row, group| step(group, i64::from(v[row]))),
+            ColumnData::Int4(v) => for_each_value(args[0], rows, places, |row, group| step(group, i64::from(v[row]))),
+            ColumnData::Int8(v) => for_each_value(args[0], rows, places, |row, group| step(group, v[row])),
+            _ => for_each_value(args[0], rows, places, |row, group| {
+                let value = args[0].get(row);
+                if !value.is_null() {
+                    step(group, crate::int::wide(&value));
+                }
+            }),
+        }
+        Ok(())
+    }
+
+    fn finish(&self, _: &CallContext<'_>, group: usize) -> Result<Datum> {
+        integer_result(self.result, self.counts[group], self.sums[group])
+    }
+
+    fn group_bytes(&self) -> usize {
+        size_of::<i64>() + size_of::<i128>()
+    }
+}
+
+/// Sums and averages of numeric: words of the scale that came first by group, and of the groups that have others those.
+pub(super) struct GroupedNumericSum {
+    counts: Vec<i64>,
+    sums: Vec<i128>,
+    scale: Option<u16>,
+    others: HashMap<u32, NumericSum>,
+    average: bool,
+}
+
+impl GroupedNumericSum {
+    pub fn new(average: bool) -> GroupedNumericSum {
+        GroupedNumericSum { counts: Vec::new(), sums: Vec::new(), scale: None, others: HashMap::new(), average }
+    }
+
+    fn step(&mut self, group: usize, value: &Numeric) -> Result<()> {
+        match value.small_parts() {
+            Some((mantissa, scale)) if *self.scale.get_or_insert(scale) == scale => {
+                self.counts[group] += 1;
+                self.sums[group] += i128::from(mantissa);
+                Ok(())
+            }
+            _ => self.others.entry(group as u32).or_default().add(value),
+        }
+    }
+}
+
+impl GroupedAggregate for GroupedNumericSum {
+    fn resize(&mut self, groups: usize) {
+        self.counts.resize(groups, 0);
+        self.sums.resize(groups, 0);
+    }
+
+    fn add(&mut self, _: &CallContext<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()> {
+        match &args[0].data {
+            ColumnData::Numeric(words) if *self.scale.get_or_insert(words.scale) == words.scale => {
+                let (counts, sums) = (&mut self.counts, &mut self.sums);
+                for_each_value(args[0], rows, places, |row, group| {
+                    counts[group] += 1;
+                    sums[group] += i128::from(words.values[row]);
+                });
+                Ok(())
+            }
+            _ => {
+                let mut done = Ok(());
+                for_each_value(args[0], rows, places, |row, group| {
+                    if let (true, Datum::Numeric(value)) = (done.is_ok(), args[0].get(row)) {
+                        done = self.step(group, &value);
+                    }
+                });
+                done
+            }
+        }
+    }
+
+    fn finish(&self, _: &CallContext<'_>, group: usize) -> Result<Datum> {
+        let mut sum = NumericSum::default();
+        sum.add_words(self.counts[group], self.sums[group], self.scale.unwrap_or(0))?;
+        if let Some(other) = self.others.get(&(group as u32)) {
+            sum.merge(other)?;
+        }
+        numeric_result(&sum, self.average)
+    }
+
+    fn group_bytes(&self) -> usize {
+        size_of::<i64>() + size_of::<i128>()
+    }
+
+    fn other_bytes(&self) -> usize {
+        self.others.len() * (size_of::<NumericSum>() + 16)
+    }
+}
+
+/// min and max of integers, dates, timestamps and what else is held as these.
+pub(super) struct GroupedExtreme {
+    best: Vec<i64>,
+    seen: Vec<bool>,
+    greatest: bool,
+    /// Makes a value of a word.
+    value: fn(i64) -> Datum,
+}
+
+impl GroupedExtreme {
+    pub fn new(greatest: bool, value: fn(i64) -> Datum) -> GroupedExtreme {
+        GroupedExtreme { best: Vec::new(), seen: Vec::new(), greatest, value }
+    }
+}
+
+impl GroupedAggregate for GroupedExtreme {
+    fn resize(&mut self, groups: usize) {
+        self.best.resize(groups, 0);
+        self.seen.resize(groups, false);
+    }
+
+    fn add(&mut self, _: &CallContext<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()> {
+        let (best, seen, greatest) = (&mut self.best, &mut self.seen, self.greatest);
+        let mut step = |group: usize, value: i64| {
+            let better = if greatest { value > best[group] } else { value < best[group] };
+            if better || !seen[group] {
+                best[group] = value;
+                seen[group] = true;
+            }
+        };
+        match &args[0].data {
+            ColumnData::Int2(v) => for_each_value(args[0], rows, places, |row, group| step(group, i64::from(v[row]))),
+            ColumnData::Int4(v) => for_each_value(args[0], rows, places, |row, group| step(group, i64::from(v[row]))),
+            ColumnData::Int8(v) => for_each_value(args[0], rows, places, |row, group| step(group, v[row])),
+            other => panic!("the extreme of integers over {other:?}"),
+        }
+        Ok(())
+    }
+
+    fn finish(&self, _: &CallContext<'_>, group: usize) -> Result<Datum> {
+        Ok(if self.seen[group] { (self.value)(self.best[group]) } else { Datum::Null })
+    }
+
+    fn group_bytes(&self) -> usize {
+        size_of::<i64>() + 1
+    }
+}

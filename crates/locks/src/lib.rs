@@ -1,0 +1,43 @@
+//! The lock manager: relation, object, advisory, row and unique-key locks in one table with one deadlock detector.
+//!
+//! Invariants:
+//! 1. A session never conflicts with itself. It holds a set of modes on a key, for its transaction, itself, or both.
+//! 2. Waiters queue first come, first served; a request passes waiters only when it conflicts with none of them, when its
+//!    session holds the lock in some mode already (else upgrades would deadlock at once), or when it is for a row: as in
+//!    PostgreSQL, row locks that go with those held are granted at once.
+//! 3. A weak relation lock (AccessShare, RowShare, RowExclusive) is kept in its session's own list when no stronger one is
+//!    held or wanted on its bucket, and the list is short; a stronger request moves those into the table first (PostgreSQL's
+//!    fast path).
+//! 4. A commit that is applied gives its row and key locks back before it is durable (`ReleaseTurn`), unless somebody may
+//!    have to wait until it is visible; whoever takes one then sees what is applied.
+//! 5. A session with very many row and key locks holds further ones in sets (`wide`), and the keys of a bulk load by the load's
+//!    own segments (`loaded`), under the same semantics.
+
+mod deadlock;
+mod loaded;
+mod modes;
+mod table;
+mod tag;
+mod wide;
+
+pub use loaded::{ForeignKeys, LoadedKeys};
+pub use modes::Mode;
+pub use modes::{RelationLockMode, RowLockMode};
+pub use table::{Duration as HoldDuration, LockManager, ReleaseTurn, WaitPolicy};
+pub use tag::LockKey;
+pub use tag::{LockTag, LockedObject};
+pub use wide::TABLE_LOCKS_MAX;
+
+/// Sessions that may exist at once.
+pub const SLOTS: usize = melba_threads::sized(4096, 32);
+
+/// What a lock request does when others hold the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Waits its turn.
+    Block,
+    /// Answers `WouldBlock` (the caller raises 55P03).
+    NoWait,
+    /// Answers `WouldBlock` (the caller skips the row).
+    SkipLocked,
+}

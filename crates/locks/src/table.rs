@@ -1,0 +1,697 @@
+//! The lock table: who holds what, who waits for what.
+
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::time::Duration as Time;
+
+use crossbeam_utils::CachePadded;
+use hashbrown::{DefaultHashBuilder, HashMap};
+use melba_types::TxnId;
+
+use crate::SLOTS;
+use crate::modes::{Mode, ModeSet};
+use crate::tag::{LockKey, LockedObject};
+use crate::wide::{TABLE_LOCKS_MAX, WideLocks};
+use melba_store::Interrupt;
+use melba_store::{EngineError, Result};
+use melba_threads::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use melba_threads::{Mutex, MutexGuard, Scheduler, WaitCell};
+
+const SHARDS: usize = melba_threads::sized(64, 2);
+const STRONG_BUCKETS: usize = melba_threads::sized(1024, 2);
+
+/// Weak relation locks of a session that are looked through one by one; further ones go into the table.
+const FAST_MAX: usize = 64;
+
+/// Who holds or waits: the session's slot.
+pub(crate) type Owner = u32;
+
+/// How long a lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duration {
+    Transaction,
+    Session,
+}
+
+/// How a request waits.
+pub struct WaitPolicy<'a> {
+    pub block: bool,
+    pub interrupt: &'a Interrupt,
+    /// `None`: for ever.
+    pub lock_timeout: Option<Time>,
+    pub deadlock_timeout: Time,
+}
+
+/// The modes one session holds on a key.
+pub(crate) struct Holder {
+    pub owner: Owner,
+    transaction: ModeSet,
+    session: ModeSet,
+}
+
+impl Holder {
+    pub fn modes(&self) -> ModeSet {
+        self.transaction.union(self.session)
+    }
+
+    /// Takes a transaction's mode away.
+    pub fn release(&mut self, mode: Mode) {
+        self.transaction.remove(mode);
+    }
+
+    fn of(&mut self, duration: Duration) -> &mut ModeSet {
+        match duration {
+            Duration::Transaction => &mut self.transaction,
+            Duration::Session => &mut self.session,
+        }
+    }
+}
+
+pub(crate) struct Waiter {
+    pub owner: Owner,
+    pub mode: Mode,
+    duration: Duration,
+}
+
+/// One locked key. Most have one holder and no waiter, and then no allocation.
+#[derive(Default)]
+pub(crate) struct Entry {
+    first: Option<Holder>,
+    others: Vec<Holder>,
+    pub waiters: VecDeque<Waiter>,
+}
+
+impl Entry {
+    pub fn holders(&self) -> impl Iterator<Item = &Holder> {
+        self.first.iter().chain(&self.others)
+    }
+
+    fn holder(&mut self, owner: Owner) -> Option<&mut Holder> {
+        self.first.iter_mut().chain(&mut self.others).find(|h| h.owner == owner)
+    }
+
+    fn conflicts_with_holders(&self, owner: Owner, mode: Mode) -> bool {
+        self.holders().any(|h| h.owner != owner && h.modes().intersects(mode.conflicts()))
+    }
+
+    pub fn grant(&mut self, owner: Owner, mode: Mode, duration: Duration) {
+        if let Some(holder) = self.holder(owner) {
+            holder.of(duration).insert(mode);
+            return;
+        }
+        let mut holder = Holder { owner, transaction: ModeSet::default(), session: ModeSet::default() };
+        holder.of(duration).insert(mode);
+        if self.first.is_none() {
+            self.first = Some(holder);
+        } else {
+            self.others.push(holder);
+        }
+    }
+
+    /// Takes modes away from a session, and its place among the holders when it has none left.
+    fn release(&mut self, owner: Owner, change: impl FnOnce(&mut Holder)) {
+        let Some(holder) = self.holder(owner) else { return };
+        change(holder);
+        if !holder.modes().is_empty() {
+            return;
+        }
+        if self.first.as_ref().is_some_and(|h| h.owner == owner) {
+            self.first = self.others.pop();
+        } else {
+            self.others.retain(|h| h.owner != owner);
+        }
+    }
+
+    /// Grants what can be granted, in queue order; whom to wake goes to `woken`.
+    pub(crate) fn wake_waiters(&mut self, woken: &mut Vec<Owner>) {
+        let mut i = 0;
+        let mut passed = ModeSet::default();
+        while i < self.waiters.len() {
+            let Waiter { owner, mode, duration } = self.waiters[i];
+            let upgrade = self.holders().any(|h| h.owner == owner);
+            let blocked_by_queue = !upgrade && passed.intersects(mode.conflicts());
+            if blocked_by_queue || self.conflicts_with_holders(owner, mode) {
+                passed.insert(mode);
+                i += 1;
+            } else {
+                self.grant(owner, mode, duration);
+                self.waiters.remove(i);
+                woken.push(owner);
+            }
+        }
+    }
+
+    /// Whether some waiter waits for what `owner` holds, while `owner` is about to wait for what that one holds.
+    fn is_certain_deadlock(&self, owner: Owner, mode: Mode) -> bool {
+        let held_by = |owner: Owner| self.holders().find(|h| h.owner == owner).map(Holder::modes).unwrap_or_default();
+        let mine = held_by(owner);
+        let crossed = |w: &Waiter| w.mode.conflicts().intersects(mine) && mode.conflicts().intersects(held_by(w.owner));
+        !mine.is_empty() && self.waiters.iter().any(crossed)
+    }
+
+    fn is_unused(&self) -> bool {
+        self.first.is_none() && self.waiters.is_empty()
+    }
+}
+
+pub(crate) type Shard = HashMap<LockKey, Entry>;
+
+/// Takes a session's request out of a queue; whom to wake goes to `woken`. False when it is not there, or granted.
+pub(crate) fn leave_queue(shard: &mut Shard, key: &LockKey, owner: Owner, woken: &mut Vec<Owner>) -> bool {
+    let Some(entry) = shard.get_mut(key) else { return false };
+    let Some(at) = entry.waiters.iter().position(|w| w.owner == owner) else { return false };
+    entry.waiters.remove(at);
+    entry.wake_waiters(woken);
+    if entry.is_unused() {
+        shard.remove(key);
+    }
+    true
+}
+
+/// What a session holds: for release, for the fast path, and for the detector's messages.
+#[derive(Default)]
+struct Held {
+    /// Weak relation locks that are in no shard (invariant 3).
+    fast: Vec<(LockKey, ModeSet)>,
+    /// Transaction locks in the table, in the order in which they were granted. May repeat.
+    transaction: Vec<(LockKey, Mode)>,
+    /// Keys in the table with session locks, once for each time they were taken.
+    session: Vec<(LockKey, Mode)>,
+}
+
+/// The lock state of one session.
+#[derive(Default)]
+pub struct SessionLocks {
+    held: Mutex<Held>,
+    pub cell: Arc<WaitCell>,
+    /// Where a commit waits for its turn to be published.
+    pub publish_cell: Arc<WaitCell>,
+    /// What the session waits for, while it waits.
+    pub(crate) waiting: Mutex<Option<(LockKey, Mode)>>,
+    pub(crate) pid: melba_threads::atomic::AtomicI32,
+    /// The session's transaction, for the detector's messages.
+    transaction: AtomicU64,
+    /// It holds so many locks that further ones go into sets.
+    wide: AtomicBool,
+    /// The session's transaction has changed something.
+    pub writing: AtomicBool,
+    /// Held by whoever gives the session's locks back.
+    releasing: Mutex<()>,
+}
+
+/// The right to give a session's locks on rows and keys back, for somebody else: the session itself waits for that at its
+/// transaction's end.
+pub struct ReleaseTurn<'a> {
+    owner: Owner,
+    _turn: MutexGuard<'a, ()>,
+}
+
+impl ReleaseTurn<'_> {
+    pub fn release(&self, locks: &LockManager) {
+        locks.release_rows(self.owner);
+    }
+}
+
+impl SessionLocks {
+    /// The next transaction reuses the buffer.
+    fn keep_buffer(&self, keys: Vec<(LockKey, Mode)>) {
+        if keys.capacity() <= 1024 {
+            let mut held = self.held.lock();
+            if held.transaction.is_empty() {
+                held.transaction = keys;
+            }
+        }
+    }
+}
+
+/// All locks of an engine.
+pub struct LockManager {
+    scheduler: Arc<dyn Scheduler>,
+    shards: Box<[Mutex<Shard>]>,
+    hasher: DefaultHashBuilder,
+    /// By bucket of a relation's tag: strong locks held or wanted.
+    strong: Box<[AtomicU32]>,
+    pub sessions: Box<[CachePadded<SessionLocks>]>,
+    /// Sessions at or above this never took a lock.
+    sessions_used: AtomicU32,
+    pub(crate) wide: WideLocks,
+}
+
+impl LockManager {
+    /// `scheduler` hears of waits.
+    pub fn new(scheduler: Arc<dyn Scheduler>) -> LockManager {
+        LockManager {
+            scheduler,
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            hasher: DefaultHashBuilder::default(),
+            strong: (0..STRONG_BUCKETS).map(|_| AtomicU32::new(0)).collect(),
+            sessions: (0..SLOTS).map(|_| CachePadded::default()).collect(),
+            sessions_used: AtomicU32::new(0),
+            wide: WideLocks::default(),
+        }
+    }
+
+    fn hash(&self, key: &LockKey) -> usize {
+        self.hasher.hash_one(key) as usize
+    }
+
+    pub(crate) fn shard(&self, key: &LockKey) -> MutexGuard<'_, Shard> {
+        self.shards[self.hash(key) >> 20 & (SHARDS - 1)].lock()
+    }
+
+    fn strong_count(&self, key: &LockKey) -> &AtomicU32 {
+        &self.strong[self.hash(key) >> 30 & (STRONG_BUCKETS - 1)]
+    }
+
+    pub(crate) fn shards(&self) -> &[Mutex<Shard>] {
+        &self.shards
+    }
+
+    /// All shards, for the detector.
+    pub(crate) fn all_shards(&self) -> Vec<MutexGuard<'_, Shard>> {
+        self.shards.iter().map(|s| s.lock()).collect()
+    }
+
+    /// Must come before a session's first lock.
+    pub fn attach(&self, owner: u32) {
+        self.sessions_used.fetch_max(owner + 1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn used_sessions(&self) -> impl Iterator<Item = (Owner, &SessionLocks)> {
+        (0..self.sessions_used.load(Ordering::SeqCst)).zip(self.sessions.iter().map(|session| &**session))
+    }
+
+    pub fn set_pid(&self, owner: u32, pid: i32) {
+        self.sessions[owner as usize].pid.store(pid, Ordering::Relaxed);
+    }
+
+    /// The process id that a session has announced.
+    pub fn pid(&self, owner: u32) -> i32 {
+        self.sessions[owner as usize].pid.load(Ordering::Relaxed)
+    }
+
+    /// Announces the session's transaction.
+    pub fn set_transaction(&self, owner: u32, id: TxnId) {
+        self.sessions[owner as usize].transaction.store(id.0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn transaction(&self, owner: u32) -> TxnId {
+        TxnId(self.sessions[owner as usize].transaction.load(Ordering::Relaxed))
+    }
+
+    /// The session that has announced a process id.
+    pub fn slot(&self, pid: i32) -> Option<u32> {
+        self.used_sessions().find(|(_, s)| s.pid.load(Ordering::Relaxed) == pid).map(|(owner, _)| owner)
+    }
+
+    /// Whether at least `count` other sessions have changed something and wait for no lock.
+    pub fn has_writers(&self, own: u32, count: usize) -> bool {
+        let is_writer = |(owner, session): &(Owner, &SessionLocks)| {
+            *owner != own && session.writing.load(Ordering::Relaxed) && session.waiting.lock().is_none()
+        };
+        count == 0 || self.used_sessions().filter(is_writer).nth(count - 1).is_some()
+    }
+
+    /// A hash for `LockKey::Key`.
+    pub fn hash_key(&self, key: &[u8]) -> u64 {
+        self.hasher.hash_one(key)
+    }
+
+    /// Takes a lock; `Ok(false)` when it would have to wait and may not.
+    pub fn lock(&self, owner: u32, key: LockKey, mode: Mode, duration: Duration, wait: &WaitPolicy<'_>) -> Result<bool> {
+        let is_relation = matches!(key, LockKey::Tag(crate::LockTag::Relation { .. }));
+        if is_relation && duration == Duration::Transaction {
+            if mode.is_weak() && self.lock_fast(owner, key, mode) {
+                return Ok(true);
+            }
+            if mode.conflicts_with_weak() {
+                return self.lock_strong(owner, key, mode, wait);
+            }
+        }
+        self.lock_in_table(owner, key, mode, duration, wait)
+    }
+
+    /// Invariant 3: a weak lock without touching the table.
+    fn lock_fast(&self, owner: Owner, key: LockKey, mode: Mode) -> bool {
+        let mut held = self.sessions[owner as usize].held.lock();
+        if let Some((_, modes)) = held.fast.iter_mut().find(|(k, _)| *k == key) {
+            // Held in some weak mode: nobody has a conflicting lock unless the bucket says so.
+            if modes.contains(mode) {
+                return true;
+            }
+            if self.strong_count(&key).load(Ordering::SeqCst) == 0 {
+                modes.insert(mode);
+                return true;
+            }
+            return false;
+        }
+        if held.fast.len() == FAST_MAX || self.strong_count(&key).load(Ordering::SeqCst) != 0 {
+            return false;
+        }
+        held.fast.push((key, ModeSet::of(mode)));
+        true
+    }
+
+    /// Announces a strong lock, moves the weak ones of others into the table, then queues as usual.
+    fn lock_strong(&self, owner: Owner, key: LockKey, mode: Mode, wait: &WaitPolicy<'_>) -> Result<bool> {
+        let count = self.strong_count(&key);
+        count.fetch_add(1, Ordering::SeqCst);
+        for (other, session) in self.used_sessions() {
+            let mut held = session.held.lock();
+            let Some(at) = held.fast.iter().position(|(k, _)| *k == key) else { continue };
+            let (_, modes) = held.fast.swap_remove(at);
+            let mut shard = self.shard(&key);
+            let entry = shard.entry(key).or_default();
+            for mode in modes.iter() {
+                held.transaction.push((key, mode));
+                entry.grant(other, mode, Duration::Transaction);
+            }
+        }
+        let result = self.lock_in_table(owner, key, mode, Duration::Transaction, wait);
+        if !matches!(result, Ok(true)) {
+            count.fetch_sub(1, Ordering::SeqCst);
+        }
+        result
+    }
+
+    fn lock_in_table(&self, owner: Owner, key: LockKey, mode: Mode, duration: Duration, wait: &WaitPolicy<'_>) -> Result<bool> {
+        let certain_deadlock = {
+            let mut shard = self.shard(&key);
+            if duration == Duration::Transaction && WideLocks::holds(&key) && self.lock_wide(&mut shard, owner, key, mode) {
+                return Ok(true);
+            }
+            let entry = shard.entry(key).or_default();
+            let mine = entry.holders().find(|h| h.owner == owner);
+            let (known, fresh) = match mine {
+                Some(h) => {
+                    let same = if duration == Duration::Transaction { h.transaction } else { h.session };
+                    (same.covers(mode), false)
+                }
+                None => (false, true),
+            };
+            if known {
+                drop(shard);
+                self.note_repeat(owner, key, mode, duration);
+                return Ok(true);
+            }
+            let queue_blocks =
+                fresh && !matches!(key, LockKey::Row(..)) && entry.waiters.iter().any(|w| w.mode.conflicts().contains(mode));
+            if !queue_blocks && !entry.conflicts_with_holders(owner, mode) {
+                entry.grant(owner, mode, duration);
+                drop(shard);
+                self.note_granted(owner, key, mode, duration);
+                return Ok(true);
+            }
+            if !wait.block {
+                if entry.is_unused() {
+                    shard.remove(&key);
+                }
+                return Ok(false);
+            }
+            let certain = entry.is_certain_deadlock(owner, mode);
+            entry.waiters.push_back(Waiter { owner, mode, duration });
+            certain
+        };
+        // No need to wait before looking for a deadlock that is there already.
+        let deadlock_timeout = if certain_deadlock { Time::ZERO } else { wait.deadlock_timeout };
+        self.wait_for_grant(owner, key, mode, &WaitPolicy { deadlock_timeout, ..*wait })?;
+        self.note_granted(owner, key, mode, duration);
+        Ok(true)
+    }
+
+    /// Gives back the newest lock that the session has taken, in one mode.
+    pub fn release_newest(&self, owner: u32, key: LockKey, mode: Mode) {
+        {
+            let mut held = self.sessions[owner as usize].held.lock();
+            if held.transaction.last() == Some(&(key, mode)) {
+                held.transaction.pop();
+            }
+        }
+        self.release_in_table(owner, &key, |holder| holder.release(mode));
+    }
+
+    /// Enters into the table what others hold of a key in sets; true when the session has the lock in sets then, or before.
+    fn lock_wide(&self, shard: &mut Shard, owner: Owner, key: LockKey, mode: Mode) -> bool {
+        if self.wide.any() {
+            self.wide.enter(&key, owner, |other, mode| shard.entry(key).or_default().grant(other, mode, Duration::Transaction));
+            if self.wide.modes(owner, &key).covers(mode) {
+                return true;
+            }
+        }
+        // A lock that is only waited for is given back at once, as the newest one in the table.
+        let goes_into_set = self.sessions[owner as usize].wide.load(Ordering::Relaxed) && mode != Mode::AWAIT_CHANGE;
+        // It may have to be given back to a load (`loaded`).
+        if !goes_into_set || shard.contains_key(&key) || self.wide.has_loads(owner, &key) {
+            return false;
+        }
+        self.wide.insert(owner, &key, mode);
+        true
+    }
+
+    /// From now on the session's locks go into sets.
+    pub(crate) fn note_wide(&self, owner: Owner) {
+        self.sessions[owner as usize].wide.store(true, Ordering::Relaxed);
+    }
+
+    /// A mark in the locks that a session holds in sets, for `release_wide_since`.
+    pub fn wide_mark(&self, owner: u32) -> usize {
+        if self.sessions[owner as usize].wide.load(Ordering::Relaxed) { self.wide.mark(owner) } else { 0 }
+    }
+
+    /// Releases what a session holds in sets since a mark, 0 for everything.
+    pub fn release_wide_since(&self, owner: u32, mark: usize) {
+        if self.sessions[owner as usize].wide.load(Ordering::Relaxed) {
+            for (key, mode) in self.wide.forget(owner, mark) {
+                self.release_in_table(owner, &key, |holder| holder.release(mode));
+            }
+        }
+    }
+
+    fn note_granted(&self, owner: Owner, key: LockKey, mode: Mode, duration: Duration) {
+        let mut held = self.sessions[owner as usize].held.lock();
+        match duration {
+            Duration::Transaction => {
+                held.transaction.push((key, mode));
+                if held.transaction.len() == TABLE_LOCKS_MAX {
+                    self.note_wide(owner);
+                }
+            }
+            Duration::Session => held.session.push((key, mode)),
+        }
+    }
+
+    /// Session locks count; a strong transaction lock taken again must not count twice in its bucket.
+    fn note_repeat(&self, owner: Owner, key: LockKey, mode: Mode, duration: Duration) {
+        match duration {
+            Duration::Session => self.sessions[owner as usize].held.lock().session.push((key, mode)),
+            Duration::Transaction
+                if mode.conflicts_with_weak() && matches!(key, LockKey::Tag(crate::LockTag::Relation { .. })) =>
+            {
+                self.strong_count(&key).fetch_sub(1, Ordering::SeqCst);
+            }
+            Duration::Transaction => {}
+        }
+    }
+
+    /// Sleeps until a releaser has granted the lock; on any error the request is out of the queue.
+    fn wait_for_grant(&self, owner: Owner, key: LockKey, mode: Mode, wait: &WaitPolicy<'_>) -> Result<()> {
+        let session = &self.sessions[owner as usize];
+        *session.waiting.lock() = Some((key, mode));
+        wait.interrupt.set_sleeper(Some(Arc::clone(&session.cell)));
+        let result = self.sleep_until_granted(owner, key, wait);
+        wait.interrupt.set_sleeper(None);
+        *session.waiting.lock() = None;
+        result
+    }
+
+    fn sleep_until_granted(&self, owner: Owner, key: LockKey, wait: &WaitPolicy<'_>) -> Result<()> {
+        let start = std::time::Instant::now();
+        let mut detect_at = Some(wait.deadlock_timeout);
+        loop {
+            let waited = start.elapsed();
+            let failure = if let Err(e) = wait.interrupt.check() {
+                Some(e)
+            } else if wait.lock_timeout.is_some_and(|t| waited >= t) {
+                Some(EngineError::LockTimeout)
+            } else if detect_at.is_some_and(|t| waited >= t) {
+                detect_at = None;
+                if let Some(detail) = self.find_deadlock(owner, &key) {
+                    return Err(EngineError::Deadlock { detail });
+                }
+                None
+            } else {
+                None
+            };
+            let still_waiting = {
+                let mut shard = self.shard(&key);
+                if failure.is_some() {
+                    let mut woken = Vec::new();
+                    let left = leave_queue(&mut shard, &key, owner, &mut woken);
+                    drop(shard);
+                    self.notify(&woken);
+                    left
+                } else {
+                    shard.get(&key).is_some_and(|entry| entry.waiters.iter().any(|w| w.owner == owner))
+                }
+            };
+            // A grant that came first wins over a timeout.
+            if !still_waiting {
+                return Ok(());
+            }
+            if let Some(e) = failure {
+                return Err(e);
+            }
+            let next = [wait.lock_timeout, detect_at].into_iter().flatten().min();
+            match next {
+                Some(at) => self.sessions[owner as usize].cell.wait_for(&*self.scheduler, at.saturating_sub(start.elapsed())),
+                None => self.sessions[owner as usize].cell.wait(&*self.scheduler),
+            }
+        }
+    }
+
+    pub(crate) fn notify(&self, owners: &[Owner]) {
+        for owner in owners {
+            self.sessions[*owner as usize].cell.notify();
+        }
+    }
+
+    pub(crate) fn release_in_table(&self, owner: Owner, key: &LockKey, change: impl FnOnce(&mut Holder)) {
+        let mut woken = Vec::new();
+        {
+            let mut shard = self.shard(key);
+            let Some(entry) = shard.get_mut(key) else { return };
+            entry.release(owner, change);
+            if !entry.waiters.is_empty() {
+                entry.wake_waiters(&mut woken);
+            }
+            if entry.is_unused() {
+                shard.remove(key);
+            }
+        }
+        self.notify(&woken);
+    }
+
+    /// See `ReleaseTurn`.
+    pub fn begin_release(&self, owner: u32) -> ReleaseTurn<'_> {
+        ReleaseTurn { owner, _turn: self.sessions[owner as usize].releasing.lock() }
+    }
+
+    /// Row and key locks of a transaction that will take no more of them. Locks on relations and other objects stay.
+    fn release_rows(&self, owner: u32) {
+        self.release_wide_since(owner, 0);
+        let session = &self.sessions[owner as usize];
+        let mut keys = {
+            let mut held = session.held.lock();
+            let mut keys = std::mem::take(&mut held.transaction);
+            if !keys.iter().all(|(key, _)| WideLocks::holds(key)) {
+                held.transaction = keys.extract_if(.., |(key, _)| !WideLocks::holds(key)).collect();
+            }
+            keys
+        };
+        for (key, _) in keys.drain(..) {
+            self.release_in_table(owner, &key, |holder| holder.transaction = ModeSet::default());
+        }
+        session.keep_buffer(keys);
+    }
+
+    /// The end of a transaction: everything it holds.
+    pub fn release_transaction(&self, owner: u32) {
+        // Others may be at it.
+        drop(self.sessions[owner as usize].releasing.lock());
+        self.release_wide_since(owner, 0);
+        let session = &self.sessions[owner as usize];
+        session.wide.store(false, Ordering::Relaxed);
+        let mut keys = {
+            let mut held = session.held.lock();
+            held.fast.clear();
+            if held.transaction.is_empty() {
+                return;
+            }
+            std::mem::take(&mut held.transaction)
+        };
+        for (key, _) in &keys {
+            let mut strong = 0;
+            self.release_in_table(owner, key, |holder| {
+                strong = holder.transaction.iter().filter(|m| m.conflicts_with_weak()).count() as u32;
+                holder.transaction = ModeSet::default();
+            });
+            if strong > 0 && matches!(key, LockKey::Tag(crate::LockTag::Relation { .. })) {
+                self.strong_count(key).fetch_sub(strong, Ordering::SeqCst);
+            }
+        }
+        keys.clear();
+        session.keep_buffer(keys);
+    }
+
+    /// Transaction locks in the table so far, for `release_since`.
+    pub fn held(&self, owner: u32) -> usize {
+        self.sessions[owner as usize].held.lock().transaction.len()
+    }
+
+    /// Releases the row, key and advisory locks taken since `held` answered `mark`. Relation and object locks stay: others may
+    /// have moved older ones behind the mark.
+    pub fn release_since(&self, owner: u32, mark: usize) {
+        let released: Vec<(LockKey, Mode)> = {
+            let mut held = self.sessions[owner as usize].held.lock();
+            let at = mark.min(held.transaction.len());
+            let since = held.transaction.split_off(at);
+            let before: hashbrown::HashSet<(LockKey, Mode)> = match since.is_empty() {
+                true => hashbrown::HashSet::new(),
+                false => held.transaction.iter().copied().collect(),
+            };
+            let goes = |lock: &(LockKey, Mode)| {
+                let kind = matches!(lock.0, LockKey::Row(..) | LockKey::Key(..) | LockKey::Tag(crate::LockTag::Advisory { .. }));
+                kind && !before.contains(lock)
+            };
+            let (released, kept): (Vec<_>, Vec<_>) = since.into_iter().partition(goes);
+            held.transaction.extend(kept);
+            released
+        };
+        for (key, mode) in &released {
+            self.release_in_table(owner, key, |holder| holder.release(*mode));
+        }
+    }
+
+    /// Releases one taking of a session lock; false when it was not held (the caller warns).
+    pub fn unlock_session(&self, owner: u32, key: LockKey, mode: Mode) -> bool {
+        let last = {
+            let mut held = self.sessions[owner as usize].held.lock();
+            let Some(at) = held.session.iter().rposition(|held| *held == (key, mode)) else { return false };
+            held.session.swap_remove(at);
+            !held.session.contains(&(key, mode))
+        };
+        if last {
+            self.release_in_table(owner, &key, |holder| holder.session.remove(mode));
+        }
+        true
+    }
+
+    /// Releases every session lock.
+    pub fn unlock_session_all(&self, owner: u32) {
+        let keys = std::mem::take(&mut self.sessions[owner as usize].held.lock().session);
+        for (key, _) in keys {
+            self.release_in_table(owner, &key, |holder| holder.session = ModeSet::default());
+        }
+    }
+
+    /// Everything held and waited for, for pg_locks.
+    pub fn list(&self) -> Vec<LockedObject> {
+        let pid = |owner: Owner| self.pid(owner);
+        let mut out = Vec::new();
+        for (owner, session) in self.used_sessions() {
+            for (key, modes) in &session.held.lock().fast {
+                out.extend(modes.iter().map(|m| key.shown(m.name(), true, pid(owner))));
+            }
+        }
+        for shard in &self.shards {
+            for (key, entry) in shard.lock().iter() {
+                for holder in entry.holders() {
+                    out.extend(holder.modes().iter().map(|m| key.shown(m.name(), true, pid(holder.owner))));
+                }
+                out.extend(entry.waiters.iter().map(|w| key.shown(w.mode.name(), false, pid(w.owner))));
+            }
+        }
+        out
+    }
+}

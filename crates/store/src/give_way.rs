@@ -1,0 +1,97 @@
+//! Making values dense takes minutes of a processor, and nobody waits for it: so it gives way to whoever wants the processors.
+//!
+//! Whether somebody does is seen from the merges' own thread: when it had less of a processor than time has passed, others had it. Then
+//! it pauses for some times as long as it has worked. Machines with a processor to spare lose nothing, and whether it is
+//! statements, their clients or other programs that are busy makes no difference.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use melba_threads::Scheduler;
+use melba_vfs::Clock;
+
+/// Work between two looks, at least.
+const WORK_MIN: Duration = Duration::from_millis(4);
+/// Of the time, in percent, that a thread may have been kept from a processor by what runs now and then.
+const KEPT_PERCENT: u32 = 8;
+/// A pause is so many times as long as the work before it: it has a quarter of the time then.
+const PAUSE_TIMES: u32 = 3;
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// What a pause sleeps at a time, to see that the engine stops.
+const NAP: Duration = Duration::from_millis(20);
+
+thread_local! {
+    static GIVING_WAY: RefCell<Option<GivingWay>> = const { RefCell::new(None) };
+}
+
+/// A thread that gives way.
+struct GivingWay {
+    clock: Arc<dyn Clock>,
+    scheduler: Arc<dyn Scheduler>,
+    /// Whether somebody waits for what it does.
+    hurries: Box<dyn Fn() -> bool>,
+    /// The time at the last look, and what the thread had had of a processor by then.
+    looked: (Duration, Duration),
+}
+
+impl GivingWay {
+    /// `None` where nobody knows.
+    fn look(clock: &dyn Clock) -> Option<(Duration, Duration)> {
+        clock.thread_cpu().map(|cpu| (clock.monotonic(), cpu))
+    }
+
+    fn give_way(&mut self) {
+        let Some(now) = GivingWay::look(&*self.clock) else { return };
+        let (passed, worked) = (now.0.saturating_sub(self.looked.0), now.1.saturating_sub(self.looked.1));
+        if worked < WORK_MIN {
+            return;
+        }
+        let mut pause = pause(passed, worked);
+        while !pause.is_zero() && !(self.hurries)() {
+            let nap = pause.min(NAP);
+            self.scheduler.pause(nap);
+            pause -= nap;
+        }
+        self.looked = GivingWay::look(&*self.clock).unwrap_or(now);
+    }
+}
+
+/// Runs a thread's work, which gives way where `give_way` is called, but for when it hurries.
+pub fn giving_way(
+    clock: Arc<dyn Clock>,
+    scheduler: Arc<dyn Scheduler>,
+    hurries: impl Fn() -> bool + 'static,
+    body: impl FnOnce(),
+) {
+    let looked = GivingWay::look(&*clock);
+    GIVING_WAY.set(looked.map(|looked| GivingWay { clock, scheduler, hurries: Box::new(hurries), looked }));
+    body();
+    GIVING_WAY.set(None);
+}
+
+/// Pauses where others want the processors; called between pieces of work. Nothing happens in threads that do not give way.
+pub fn give_way() {
+    GIVING_WAY.with_borrow_mut(|giving| giving.iter_mut().for_each(GivingWay::give_way));
+}
+
+/// How long a thread pauses that has worked for a part of the time that has passed.
+fn pause(passed: Duration, worked: Duration) -> Duration {
+    let kept = passed.saturating_sub(worked);
+    if kept * 100 <= passed * KEPT_PERCENT { Duration::ZERO } else { (worked * PAUSE_TIMES).min(PAUSE_MAX) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_is_kept_from_a_processor_pauses() {
+        let ms = Duration::from_millis;
+        assert_eq!(pause(ms(10), ms(10)), Duration::ZERO);
+        assert_eq!(pause(ms(100), ms(95)), Duration::ZERO, "what runs now and then");
+        assert_eq!(pause(ms(15), ms(10)), ms(30));
+        assert_eq!(pause(ms(2000), ms(1000)), PAUSE_MAX);
+        assert_eq!(pause(ms(10), ms(11)), Duration::ZERO, "clocks that differ");
+    }
+}

@@ -1,0 +1,75 @@
+//! The store: where the committed versions of tables and indexes are, in memory and in segment files, and the manifest that
+//! names those files.
+//!
+//! A tree's newest versions are in memory tables, all others in segments (`levels`). Whoever writes versions (commits, flushes, merges,
+//! recovery) is in the engine; here is what they write to, and what readers look into. The engine's error is here, too, and the
+//! memory and temporary files of queries, for they are what all of it is built upon.
+//!
+//! Invariants:
+//! 1. Levels are replaced as a whole: a reader keeps those that it found.
+//! 2. A file is removed only when nobody reads it, the manifest does not name it, and replay would not link it.
+
+mod chain;
+mod dense_work;
+mod density;
+mod entry_merge;
+mod entry_sort;
+mod error;
+mod files;
+mod give_way;
+mod ids;
+mod interrupt;
+mod key;
+mod levels;
+mod load;
+mod manifest;
+mod memory;
+mod memory_table;
+mod output;
+mod persistence;
+pub mod planted;
+mod records;
+mod reserve;
+mod sequence;
+mod store;
+mod swap;
+mod temp;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod tree;
+mod trees;
+mod versions;
+
+use std::sync::Arc;
+
+pub use chain::{Chain, Payload, steps};
+pub use dense_work::DenseWork;
+pub use density::DenseStatistics;
+pub use entry_merge::EntryMerge;
+pub use entry_sort::{Piece, PiecePart};
+pub use error::{EngineError, InterruptReason, Result};
+pub use files::{Files, IndexRun, Run, SegmentFile, Sizes, TableRun, segment_name, segment_number};
+pub use give_way::giving_way;
+pub use ids::SequenceId;
+pub use interrupt::{Interrupt, NEVER};
+pub use key::{KeyBytes, split_entry};
+pub use levels::{
+    Found, IndexLevels, Levels, Place, RunRef, TableLevels, empty_columns, find_row, may_have_key, may_have_row, place_in_runs,
+    push_row, push_stored, see_in_own, see_row, view_of,
+};
+pub use manifest::{Edit, FORMAT_VERSION, Manifest, ManifestState, SequenceRecord, TreeRecord};
+pub use memory::{Held, MemoryBudget, QueryMemory};
+pub use memory_table::{MemTable, entry_bytes};
+pub use output::{Density, IndexOutput, TableOutput};
+pub use persistence::{Persistence, put_kinds, read_kinds};
+pub use reserve::{Reserve, with_space_of};
+pub use sequence::{Sequence, SequenceDefinition, SequenceState};
+pub use store::{Folders, Store};
+pub use swap::{Reading, Swap};
+pub use temp::{TempBlock, TempFile, TempFiles, TempUsage};
+pub use tree::{Bulk, IndexTree, TableTree, Tree, TreeData};
+pub use trees::TreeRef;
+pub use versions::Keep;
+
+/// An encoded row (`melba_types::row`). Cloning shares the bytes.
+pub type RowBytes = Arc<[u8]>;

@@ -1,0 +1,183 @@
+//! The memory of queries and write sets: one budget for the process, of which everybody takes pieces.
+//!
+//! Invariants:
+//! 1. What all `QueryMemory`s have reserved is at most the budget's limit.
+//! 2. A reservation is given back when its `Held` or `QueryMemory` is dropped, whatever happened to the query.
+
+use std::sync::Arc;
+
+use crate::error::{EngineError, Result};
+use melba_threads::atomic::{AtomicU64, Ordering};
+
+/// Reserved from the budget at a time, so that the shared counter is touched rarely.
+const PIECE_BYTES: u64 = 256 << 10;
+
+/// What all queries of the process together may hold.
+#[derive(Debug)]
+pub struct MemoryBudget {
+    limit: u64,
+    reserved: AtomicU64,
+}
+
+impl MemoryBudget {
+    pub fn new(limit: u64) -> Arc<MemoryBudget> {
+        Arc::new(MemoryBudget { limit, reserved: AtomicU64::new(0) })
+    }
+
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Bytes reserved now.
+    pub fn reserved(&self) -> u64 {
+        self.reserved.load(Ordering::Relaxed)
+    }
+
+    fn try_reserve(&self, bytes: u64) -> bool {
+        let taken = self.reserved.fetch_add(bytes, Ordering::Relaxed);
+        if taken + bytes <= self.limit {
+            return true;
+        }
+        self.release(bytes);
+        false
+    }
+
+    fn release(&self, bytes: u64) {
+        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// What one statement holds of the budget. Used by one thread at a time; what it counts is an estimate anyway.
+#[derive(Debug)]
+pub struct QueryMemory {
+    budget: Arc<MemoryBudget>,
+    used: AtomicU64,
+    reserved: AtomicU64,
+}
+
+impl QueryMemory {
+    pub fn new(budget: &Arc<MemoryBudget>) -> Arc<QueryMemory> {
+        Arc::new(QueryMemory { budget: Arc::clone(budget), used: AtomicU64::new(0), reserved: AtomicU64::new(0) })
+    }
+
+    /// Bytes that all queries together may have.
+    pub fn limit(&self) -> u64 {
+        self.budget.limit()
+    }
+
+    /// Bytes in use.
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn try_grow(&self, bytes: u64) -> bool {
+        let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let reserved = self.reserved.load(Ordering::Relaxed);
+        if used <= reserved {
+            return true;
+        }
+        let missing = used - reserved;
+        for wanted in [missing.next_multiple_of(PIECE_BYTES), missing] {
+            if self.budget.try_reserve(wanted) {
+                self.reserved.fetch_add(wanted, Ordering::Relaxed);
+                return true;
+            }
+        }
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        false
+    }
+
+    fn shrink(&self, bytes: u64) {
+        let used = self.used.fetch_sub(bytes, Ordering::Relaxed) - bytes;
+        let spare = self.reserved.load(Ordering::Relaxed).saturating_sub(used);
+        if spare >= 2 * PIECE_BYTES {
+            let back = spare - PIECE_BYTES;
+            self.reserved.fetch_sub(back, Ordering::Relaxed);
+            self.budget.release(back);
+        }
+    }
+}
+
+impl Drop for QueryMemory {
+    fn drop(&mut self) {
+        self.budget.release(self.reserved.load(Ordering::Relaxed));
+    }
+}
+
+/// What one holder of rows has taken of its query's memory.
+#[derive(Debug)]
+pub struct Held {
+    memory: Arc<QueryMemory>,
+    bytes: usize,
+}
+
+impl Held {
+    pub fn new(memory: &Arc<QueryMemory>) -> Held {
+        Held { memory: Arc::clone(memory), bytes: 0 }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Changes what is held; false, with nothing changed, when the budget has not so much left.
+    #[must_use]
+    pub fn try_set(&mut self, bytes: usize) -> bool {
+        if bytes > self.bytes {
+            if !self.memory.try_grow((bytes - self.bytes) as u64) {
+                return false;
+            }
+        } else {
+            self.memory.shrink((self.bytes - bytes) as u64);
+        }
+        self.bytes = bytes;
+        true
+    }
+
+    /// Changes what is held by a holder that has no other choice.
+    ///
+    /// # Errors
+    /// 53200 when the budget has not so much left.
+    pub fn set(&mut self, bytes: usize) -> Result<()> {
+        match self.try_set(bytes) {
+            true => Ok(()),
+            false => {
+                Err(EngineError::MemoryExhausted { request: (bytes - self.bytes) as u64, limit: self.memory.budget.limit() })
+            }
+        }
+    }
+
+    /// Holds more, see `set`.
+    pub fn grow(&mut self, bytes: usize) -> Result<()> {
+        self.set(self.bytes + bytes)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.memory.shrink(self.bytes as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_comes_back_and_no_more_than_the_limit_is_given() {
+        let budget = MemoryBudget::new(1 << 20);
+        let (a, b) = (QueryMemory::new(&budget), QueryMemory::new(&budget));
+        let (mut x, mut y) = (Held::new(&a), Held::new(&b));
+        x.set(10).expect("fits");
+        assert_eq!(budget.reserved(), PIECE_BYTES);
+        x.set(760 << 10).expect("fits");
+        assert!(!y.try_set(300 << 10) && y.bytes() == 0 && b.used() == 0);
+        assert!(matches!(y.set(300 << 10), Err(EngineError::MemoryExhausted { request: 307_200, limit: 1_048_576 })));
+        assert!(y.try_set(200 << 10), "a piece is left");
+        x.set(0).expect("shrinks");
+        y.grow(500 << 10).expect("fits now");
+        drop((x, y));
+        drop((a, b));
+        assert_eq!(budget.reserved(), 0);
+    }
+}

@@ -1,0 +1,59 @@
+//! Bugs on purpose: `cargo xtask sim --plant BUG` shows that the simulator finds them. Without the feature `planted` they can
+//! not be turned on, and asking costs nothing.
+
+/// A bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Plant {
+    /// The manifest is not synced.
+    SkipFsync = 1,
+    /// Synchronous commits are published before their log record is durable.
+    PublishEarly = 2,
+    /// Merges of indexes lose an entry now and then.
+    DropIndexEntry = 3,
+    /// A SERIALIZABLE commit forgets conflicts with those that are prepared and have not told yet that they are visible.
+    ForgetPrepared = 4,
+}
+
+impl Plant {
+    /// A bug by its name on the command line.
+    pub fn parse(name: &str) -> Option<Plant> {
+        match name {
+            "skip-fsync" => Some(Plant::SkipFsync),
+            "publish-early" => Some(Plant::PublishEarly),
+            "drop-index-entry" => Some(Plant::DropIndexEntry),
+            "forget-prepared" => Some(Plant::ForgetPrepared),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(feature = "planted")]
+static PLANTED: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
+
+/// Turns a bug on for the whole process.
+pub fn plant(plant: Plant) {
+    #[cfg(feature = "planted")]
+    PLANTED.store(plant as u8, std::sync::atomic::Ordering::SeqCst);
+    #[cfg(not(feature = "planted"))]
+    let _ = plant;
+}
+
+/// Turns it off again.
+#[cfg(feature = "shuttle")]
+pub fn unplant() {
+    #[cfg(feature = "planted")]
+    PLANTED.store(0, std::sync::atomic::Ordering::SeqCst);
+}
+
+/// Whether a bug is turned on.
+#[cfg(feature = "planted")]
+pub fn is_planted(plant: Plant) -> bool {
+    PLANTED.load(std::sync::atomic::Ordering::Relaxed) == plant as u8
+}
+
+/// Whether a bug is turned on.
+#[cfg(not(feature = "planted"))]
+pub const fn is_planted(_: Plant) -> bool {
+    false
+}

@@ -1,0 +1,101 @@
+//! Who is told that a thread is about to block or to start another.
+//!
+//! A scheduler that serves several sessions by one thread gives its other sessions away before the thread waits. One that binds
+//! its threads to processors looses this one before another inherits that. It is a value that the engine is given when it is opened,
+//! and every place where a thread may sleep asks for it.
+
+use std::io::Result;
+use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+/// Serves threads that wait.
+pub trait Scheduler: Send + Sync {
+    /// The calling thread is about to wait for another transaction, the disk, the client or a clock, with no locks held that the
+    /// scheduler could want. True: it did something that the thread may have been about to wait for, which looks again first.
+    fn before_wait(&self) -> bool;
+
+    /// The calling thread is about to start another.
+    fn before_thread(&self);
+}
+
+/// Nobody shares a thread with others.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OwnThreads;
+
+impl Scheduler for OwnThreads {
+    fn before_wait(&self) -> bool {
+        false
+    }
+
+    fn before_thread(&self) {}
+}
+
+impl dyn Scheduler + '_ {
+    /// Sleeps.
+    pub fn sleep(&self, time: Duration) {
+        while self.before_wait() {}
+        std::thread::sleep(time);
+    }
+
+    /// Sleeps for a moment and keeps what the thread serves: for commit_delay, where others wait for this very thread, and for threads
+    /// that serve nobody.
+    pub fn pause(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
+
+    /// Starts a thread.
+    ///
+    /// # Errors
+    /// Of the operating system, which has no more threads.
+    pub fn spawn<T: Send + 'static>(&self, name: &str, body: impl FnOnce() -> T + Send + 'static) -> Result<Running<T>> {
+        self.before_thread();
+        Builder::new().name(name.into()).spawn(body).map(Running)
+    }
+}
+
+/// A thread that was started.
+pub struct Running<T>(JoinHandle<T>);
+
+impl<T> Running<T> {
+    pub fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+
+    /// Waits for the thread's end; the error is its panic.
+    pub fn join(self, scheduler: &dyn Scheduler) -> std::thread::Result<T> {
+        while !self.0.is_finished() && scheduler.before_wait() {}
+        self.0.join()
+    }
+}
+
+/// Threads of a scope, with the scheduler that hears of them.
+pub struct Threads<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    scheduler: &'env dyn Scheduler,
+}
+
+/// A thread of a scope.
+pub struct Scoped<'scope, 'env, T> {
+    handle: ScopedJoinHandle<'scope, T>,
+    scheduler: &'env dyn Scheduler,
+}
+
+/// Runs `f`, which may start threads that end with it.
+pub fn scope<'env, T>(scheduler: &'env dyn Scheduler, f: impl for<'scope> FnOnce(&Threads<'scope, 'env>) -> T) -> T {
+    scheduler.before_thread();
+    std::thread::scope(|scope| f(&Threads { scope, scheduler }))
+}
+
+impl<'scope, 'env> Threads<'scope, 'env> {
+    pub fn spawn<T: Send + 'scope>(&self, body: impl FnOnce() -> T + Send + 'scope) -> Scoped<'scope, 'env, T> {
+        Scoped { handle: self.scope.spawn(body), scheduler: self.scheduler }
+    }
+}
+
+impl<T> Scoped<'_, '_, T> {
+    /// Waits for the thread's end; the error is its panic.
+    pub fn join(self) -> std::thread::Result<T> {
+        while !self.handle.is_finished() && self.scheduler.before_wait() {}
+        self.handle.join()
+    }
+}
