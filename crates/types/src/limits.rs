@@ -100,6 +100,8 @@ static LIMIT: AtomicI64 = AtomicI64::new(0);
 
 /// What is given back when the system refuses memory. Address space only, as long as nothing is written to it.
 const RESERVE_BYTES: usize = 256 << 20;
+/// How often a failed allocation is tried again.
+const ATTEMPTS: usize = 16;
 static RESERVE: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 static KEEPS_RESERVE: AtomicBool = AtomicBool::new(false);
 
@@ -130,20 +132,15 @@ fn fill_reserve() {
     }
 }
 
-/// Gives the reserve back for an allocation that failed; false when that cannot help.
+/// Gives the reserve back, if it is there, for an allocation that failed and was small.
 #[cold]
-fn use_reserve(bytes: usize) -> bool {
-    if bytes > RESERVE_BYTES / 2 {
-        return false;
-    }
+fn release_reserve() {
     let block = RESERVE.swap(std::ptr::null_mut(), Ordering::AcqRel);
-    if block.is_null() {
-        return false;
+    if !block.is_null() {
+        // SAFETY: `fill_reserve` allocated it with this layout, and whoever swaps it out owns it.
+        unsafe { System.dealloc(block, reserve_layout()) };
     }
     let _ = THREAD.try_with(|thread| thread.is_short.set(thread.is_running.get()));
-    // SAFETY: `fill_reserve` allocated it with this layout, and whoever swaps it out owns it.
-    unsafe { System.dealloc(block, reserve_layout()) };
-    true
 }
 
 /// The calling thread was made with a stack of `SESSION_STACK_BYTES` and has used little of it.
@@ -416,18 +413,24 @@ fn count(bytes: i64) {
 }
 
 impl<A> Counting<A> {
-    /// A second attempt, with the reserve given back.
+    /// More attempts, with the reserve given back. Other threads may give it back or take it again at any time between the two.
     #[cold]
-    fn again(bytes: usize, change: i64, attempt: impl FnOnce() -> *mut u8) -> *mut u8 {
-        let block = if use_reserve(bytes) { attempt() } else { std::ptr::null_mut() };
-        if block.is_null() {
-            count(-change);
+    fn again(bytes: usize, change: i64, mut attempt: impl FnMut() -> *mut u8) -> *mut u8 {
+        if bytes <= RESERVE_BYTES / 2 && KEEPS_RESERVE.load(Ordering::Relaxed) {
+            for _ in 0..ATTEMPTS {
+                release_reserve();
+                let block = attempt();
+                if !block.is_null() {
+                    return block;
+                }
+            }
         }
-        block
+        count(-change);
+        std::ptr::null_mut()
     }
 }
 
-// SAFETY: every call goes to the inner allocator as it came, a failed one perhaps twice; counting neither allocates nor unwinds.
+// SAFETY: every call goes to the inner allocator as it came, a failed one perhaps again; counting neither allocates nor unwinds.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -511,12 +514,15 @@ mod tests {
         assert!(check().is_ok());
     }
 
-    /// Gives nothing until the reserve is back.
-    struct Stingy;
+    /// Gives nothing until the reserve is back, and lets another statement take the reserve again before the first attempt.
+    struct Stingy(AtomicBool);
 
     // SAFETY: what it gives is the system's.
     unsafe impl GlobalAlloc for Stingy {
         unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+            if RESERVE.load(Ordering::Relaxed).is_null() && !self.0.swap(true, Ordering::Relaxed) {
+                fill_reserve();
+            }
             if !RESERVE.load(Ordering::Relaxed).is_null() {
                 return std::ptr::null_mut();
             }
@@ -544,11 +550,12 @@ mod tests {
             assert!(check().is_ok());
             // SAFETY: the layouts' sizes are not 0, and what was allocated is freed with its layout.
             unsafe {
-                assert!(Counting(Stingy).alloc(large).is_null(), "it would not help");
+                let stingy = Counting(Stingy(AtomicBool::new(false)));
+                assert!(stingy.alloc(large).is_null(), "it would not help");
                 assert!(check().is_ok());
-                let block = Counting(Stingy).alloc(small);
+                let block = stingy.alloc(small);
                 assert!(!block.is_null());
-                Counting(Stingy).dealloc(block, small);
+                stingy.dealloc(block, small);
             }
             assert_eq!(check().expect_err("short").sqlstate(), SqlState::OUT_OF_MEMORY);
         });
