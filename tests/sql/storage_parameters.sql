@@ -44,3 +44,12 @@ select * from guarded where tells(a) order by a;
 select * from guarded where a > 0;
 alter view guarded set (security_barrier = off);
 select reloptions from pg_class where relname = 'guarded';
+-- Options of columns.
+alter table o13 alter a set (n_distinct = -0.5, n_distinct_inherited = 100);
+alter table o13 alter a set (n_distinct = -2);
+alter table o13 alter a set (n_distinct = many);
+alter table o13 alter a set (nonsense = 1);
+alter table o13 alter a set (fillfactor = 50);
+alter table o13 alter a set (n_distinct = 7, n_distinct = 8);
+alter table o13 alter a reset (n_distinct_inherited, nonsense);
+select attoptions from pg_attribute where attrelid = 'o13'::regclass and attname = 'a';

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use melba_types::{Datum, Kind, Oid, TreeId};
+use melba_types::{Datum, Kind, Oid, TreeId, boolean};
 
 /// A privilege list in PostgreSQL's aclitem text form; `None`: the owner's defaults.
 pub type Acl = Option<Arc<[AclItem]>>;
@@ -138,9 +138,7 @@ impl Relation {
     /// Whether a storage parameter that is a boolean is on.
     pub fn has_option(&self, name: &str) -> bool {
         let value = self.options.iter().find_map(|o| o.strip_prefix(name)?.strip_prefix('='));
-        value.is_some_and(|v| {
-            matches!(v.to_ascii_lowercase().as_str(), "true" | "tru" | "tr" | "t" | "yes" | "ye" | "y" | "on" | "1")
-        })
+        value.and_then(boolean::parse).unwrap_or(false)
     }
 
     pub fn is_partitioned(&self) -> bool {

@@ -9,6 +9,7 @@ use pg_query::protobuf::{AlterTableCmd, AlterTableType as At, Constraint, node::
 use super::Ddl;
 use super::expression::Use;
 use super::rewrite::TypeChange;
+use super::storage_parameters::{ParametersOf, reset_list};
 use melba_parse::nodes::{option_text, options};
 use melba_tree::Var;
 
@@ -199,31 +200,16 @@ impl Ddl<'_> {
 
     fn change_options(&self, relation: &Relation, at: usize, def: Option<&N>, set: bool) -> Result<()> {
         let Some(N::List(list)) = def else { return Ok(()) };
-        let mut kept = relation.columns[at].options.clone();
-        for d in options(&list.items) {
-            if !matches!(d.defname.as_str(), "n_distinct" | "n_distinct_inherited" | "compression_level") {
-                bail!(INVALID_PARAMETER_VALUE, "unrecognized parameter \"{}\"", d.defname);
-            }
-            if set && d.defname == "compression_level" {
-                self.check_compressible(relation.columns[at].ty)?;
-                let text = option_text(d).unwrap_or_default();
-                match text.parse::<i32>() {
-                    Ok(1..=22) => {}
-                    Ok(_) => {
-                        return Err(err!(INVALID_PARAMETER_VALUE, "value {text} out of bounds for option \"compression_level\"")
-                            .detail("Valid values are between \"1\" and \"22\"."));
-                    }
-                    Err(_) => {
-                        bail!(INVALID_PARAMETER_VALUE, "invalid value for integer option \"compression_level\": {text}")
-                    }
-                }
-            }
-            kept.retain(|o| !o.starts_with(&format!("{}=", d.defname)));
-            if set {
-                kept.push(format!("{}={}", d.defname, option_text(d).unwrap_or_default()).into());
-            }
+        let column = &relation.columns[at];
+        if set && options(&list.items).any(|def| def.defname == "compression_level") {
+            self.check_compressible(column.ty)?;
         }
-        self.change_column(relation, at, |col| col.options = kept);
+        let changed = if set {
+            ParametersOf::Column.changed_list(&column.options, &list.items)?
+        } else {
+            reset_list(&column.options, &list.items)?
+        };
+        self.change_column(relation, at, |column| column.options = changed);
         Ok(())
     }
 

@@ -216,6 +216,17 @@ impl<'a> Ddl<'a> {
         Ok(())
     }
 
+    /// The schemas in which a name is looked for: the one before its dot, or those of the search path.
+    ///
+    /// # Errors
+    /// 3F000 when there is no such schema, 42501 when its names may not be looked up.
+    fn searched_schemas(&self, schema: Option<&str>) -> Result<Vec<Oid>> {
+        let Some(schema) = schema else { return Ok(self.path.to_vec()) };
+        let namespace = self.namespace(schema)?.oid;
+        self.require_schema(self.user, namespace, acl::USAGE)?;
+        Ok(vec![namespace])
+    }
+
     /// Finds a relation by name, `None` when missing.
     pub fn find_relation(&self, name: &RangeVar) -> Result<Option<Arc<Relation>>> {
         self.check_database(name)?;

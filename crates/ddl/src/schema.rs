@@ -114,14 +114,7 @@ impl Ddl<'_> {
         };
         let (schema, name) = self.split(&names)?;
         let catalog = self.catalog();
-        let found = match schema {
-            Some(schema) => {
-                let namespace = self.namespace(schema)?.oid;
-                self.require_schema(self.user, namespace, acl::USAGE)?;
-                catalog.type_by_name(namespace, name)
-            }
-            None => self.path.iter().find_map(|ns| catalog.type_by_name(*ns, name)),
-        };
+        let found = self.searched_schemas(schema)?.iter().find_map(|ns| catalog.type_by_name(*ns, name));
         let missing = |array: &str| err!(UNDEFINED_OBJECT, "type \"{}{array}\" does not exist", names.join("."));
         let found = found.ok_or_else(|| missing(""))?;
         match object.and_then(|n| n.node.as_ref()) {

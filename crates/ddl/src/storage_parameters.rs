@@ -1,4 +1,4 @@
-//! What stands in WITH (...) of tables, indexes and views: PostgreSQL's storage parameters, their ranges and messages (its
+//! What stands in WITH (...) of tables, indexes and views, and in SET (...) of columns: PostgreSQL's storage parameters, their ranges and messages (its
 //! access/common/reloptions.c). Most only matter to a storage that has pages and needs VACUUM; they are checked, and kept for the
 //! tools that read them back.
 
@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use melba_catalog::{Relation, RelationKind};
 use melba_parse::nodes::{option_bool, option_text, options};
-use melba_settings::value::parse_bool;
-use melba_types::{Result, bail, err};
+use melba_types::{Result, bail, boolean, err};
 use pg_query::protobuf::Node;
 
 /// What a parameter can be of: bits of `Parameter::of`.
@@ -15,6 +14,7 @@ const TABLE: u8 = 1;
 const TOAST: u8 = 2;
 const INDEX: u8 = 4;
 const VIEW: u8 = 8;
+const COLUMN: u8 = 16;
 
 enum Values {
     Bool,
@@ -66,6 +66,9 @@ static PARAMETERS: &[Parameter] = {
         parameter("autovacuum_freeze_table_age", TABLE | TOAST, Integer(0, 2_000_000_000)),
         parameter("autovacuum_multixact_freeze_table_age", TABLE | TOAST, Integer(0, 2_000_000_000)),
         parameter("log_autovacuum_min_duration", TABLE | TOAST, Integer(-1, INT_MAX)),
+        parameter("n_distinct", COLUMN, Real(-1.0, f64::MAX)),
+        parameter("n_distinct_inherited", COLUMN, Real(-1.0, f64::MAX)),
+        parameter("compression_level", COLUMN, Integer(1, 22)),
         parameter("security_barrier", VIEW, Bool),
         parameter("security_invoker", VIEW, Bool),
         parameter("check_option", VIEW, OneOf(&["local", "cascaded"], r#"Valid values are "local" and "cascaded"."#)),
@@ -80,6 +83,7 @@ pub enum ParametersOf {
     PartitionedTable,
     Index,
     View,
+    Column,
 }
 
 impl ParametersOf {
@@ -97,6 +101,7 @@ impl ParametersOf {
             ParametersOf::Table | ParametersOf::PartitionedTable => TABLE,
             ParametersOf::Index => INDEX,
             ParametersOf::View => VIEW,
+            ParametersOf::Column => COLUMN,
         }
     }
 
@@ -175,7 +180,7 @@ fn check(name: &str, of: u8, value: &str) -> Result<()> {
     let out_of_bounds =
         |detail: String| Err(err!(INVALID_PARAMETER_VALUE, "value {value} out of bounds for option \"{name}\"").detail(detail));
     match &parameter.values {
-        Values::Bool if parse_bool(value).is_none() => {
+        Values::Bool if boolean::parse(value).is_none() => {
             bail!(INVALID_PARAMETER_VALUE, "invalid value for boolean option \"{name}\": {value}")
         }
         Values::Integer(min, max) => match value.trim().parse::<f64>() {

@@ -1,6 +1,6 @@
 //! boolean: input and output, comparisons, casts.
 
-use melba_types::{Datum, DbError, Oid, Result, oids};
+use melba_types::{Datum, DbError, Oid, Result, boolean, oids};
 
 use crate::ScalarFn;
 use crate::io::{self, TypeIo};
@@ -22,17 +22,9 @@ pub const TYPES: &[(Oid, TypeIo)] = &[(
     },
 )];
 
-/// Unique prefixes of true, false, yes, no, on, off, and 1 and 0; in any case.
+/// A boolean as text, with blanks around it allowed.
 pub fn parse(text: &str) -> Option<bool> {
-    let text = io::trim(text).to_ascii_lowercase();
-    let prefix = |word: &str, at_least: usize| text.len() >= at_least && word.starts_with(&text);
-    if prefix("true", 1) || prefix("yes", 1) || text == "on" || text == "1" {
-        return Some(true);
-    }
-    if prefix("false", 1) || prefix("no", 1) || prefix("off", 2) || text == "0" {
-        return Some(false);
-    }
-    None
+    boolean::parse(io::trim(text))
 }
 
 fn bool_in(text: &str) -> Result<bool, DbError> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_types::{Result, bail, err};
+use melba_types::{Result, bail, boolean, err};
 
 use crate::table::{Definition, Type};
 
@@ -77,7 +77,7 @@ fn units_of(unit: &str) -> Option<Units> {
 /// Reads `text` as a value of the setting, without the checks that need more than the value itself.
 pub fn parse(definition: &Definition, text: &str) -> Result<Value> {
     match definition.ty {
-        Type::Bool => match parse_bool(text) {
+        Type::Bool => match boolean::parse(text) {
             Some(v) => Ok(Value::Bool(v)),
             None => bail!(INVALID_PARAMETER_VALUE, "parameter \"{}\" requires a Boolean value", definition.name),
         },
@@ -88,19 +88,6 @@ pub fn parse(definition: &Definition, text: &str) -> Result<Value> {
     }
 }
 
-/// PostgreSQL's spellings of booleans: unique prefixes of true, false, yes, no; on, off, 1, 0.
-pub fn parse_bool(text: &str) -> Option<bool> {
-    let t = text.to_ascii_lowercase();
-    let prefix = |word: &str| !t.is_empty() && word.starts_with(&t);
-    match t.as_str() {
-        "on" | "1" => Some(true),
-        "off" | "of" | "0" => Some(false),
-        _ if prefix("true") || prefix("yes") => Some(true),
-        _ if prefix("false") || prefix("no") => Some(false),
-        _ => None,
-    }
-}
-
 fn parse_enum(definition: &Definition, text: &str) -> Result<Value> {
     if let Some(option) = definition.options().find(|o| o.eq_ignore_ascii_case(text)) {
         return Ok(Value::Text(option.into()));
@@ -108,7 +95,7 @@ fn parse_enum(definition: &Definition, text: &str) -> Result<Value> {
     let has = |name| definition.options().any(|o| o == name);
     if has("on")
         && has("off")
-        && let Some(v) = parse_bool(text)
+        && let Some(v) = boolean::parse(text)
     {
         return Ok(Value::Text(if v { "on" } else { "off" }.into()));
     }

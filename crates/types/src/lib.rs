@@ -8,6 +8,7 @@
 mod batch;
 mod bitmap;
 pub mod bits;
+pub mod boolean;
 mod byte_strings;
 pub mod bytes;
 pub mod case;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Function, FunctionKind, acl};
+use melba_catalog::{Function, FunctionKind};
 use melba_types::{DbError, Oid, Result, err};
 use pg_query::protobuf::{FunctionParameterMode as Mode, Node, ObjectType, ObjectWithArgs, TypeName, node::Node as N};
 
@@ -78,14 +78,7 @@ impl Ddl<'_> {
         let names = strings(&wanted.object.objname);
         let (schema, name) = self.split(&names)?;
         let catalog = self.catalog();
-        let schemas: Vec<Oid> = match schema {
-            Some(schema) => {
-                let schema = self.namespace(schema)?.oid;
-                self.require_schema(self.user, schema, acl::USAGE)?;
-                vec![schema]
-            }
-            None => self.path.to_vec(),
-        };
+        let schemas = self.searched_schemas(schema)?;
         let candidates: Vec<&Arc<Function>> = catalog.find_functions(&schemas, name).collect();
         let (shown, word) = (wanted.dotted(), kind_word(wanted.kind));
         let article = if word.starts_with('a') { "an" } else { "a" };
