@@ -26,22 +26,35 @@ impl Drop for Serving {
     }
 }
 
-fn command(data: &Path, options: &[&str]) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_melba"));
+fn spawn(mut command: Command, data: &Path, options: &[&str]) -> Child {
     command.arg("serve").arg("--data").arg(data).args(["--listen", "127.0.0.1:0", "-c", "fsync=off"]);
     command.args(options).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a server")
 }
 
+fn melba() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_melba"))
+}
+
 /// What a server that cannot start says.
 pub fn refused(data: &Path, options: &[&str]) -> String {
-    let output = command(data, options).wait_with_output().expect("it ends");
+    let output = spawn(melba(), data, options).wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(1));
     String::from_utf8(output.stderr).expect("text")
 }
 
 impl Serving {
     pub fn start(data: &Path, options: &[&str]) -> Serving {
-        let mut child = command(data, options);
+        Serving::ready(spawn(melba(), data, options))
+    }
+
+    /// With a limit of the shell's, such as `-n 160` (open files) or `-v 3145728` (kilobytes of address space).
+    pub fn start_limited(data: &Path, limit: &str, options: &[&str]) -> Serving {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(format!("ulimit {limit}; exec \"$0\" \"$@\"")).arg(env!("CARGO_BIN_EXE_melba"));
+        Serving::ready(spawn(shell, data, options))
+    }
+
+    fn ready(mut child: Child) -> Serving {
         let mut ready = String::new();
         BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut ready).expect("a line");
         // In `melba is ready: psql -h HOST -p PORT -U postgres`.
