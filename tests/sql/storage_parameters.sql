@@ -52,4 +52,5 @@ alter table o13 alter a set (nonsense = 1);
 alter table o13 alter a set (fillfactor = 50);
 alter table o13 alter a set (n_distinct = 7, n_distinct = 8);
 alter table o13 alter a reset (n_distinct_inherited, nonsense);
-select attoptions from pg_attribute where attrelid = 'o13'::regclass and attname = 'a';
+-- PostgreSQL 15 keeps a version of its own there.
+select o from pg_attribute, unnest(attoptions) o where attrelid = 'o13'::regclass and attname = 'a' and o ~ '^n_';
