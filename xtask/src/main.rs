@@ -14,6 +14,7 @@ mod longrun;
 mod melba;
 mod memory;
 mod messages;
+mod powercut;
 mod recovery;
 mod shapes;
 mod sim;
@@ -42,6 +43,8 @@ tasks:
   history [LEVEL]  random histories of lists and kill -9, judged; --seconds N a level (8), --kills N (2), --seed N;
                    LEVEL predicates: of reads by range at SERIALIZABLE
   threads          what threads share without a plain lock, by a model checker (shuttle); INTERLEAVINGS=N (80) orders of each scenario
+  powercut         power cuts below a real server and disks that fail, judged; --rounds N, --cuts N a round, --faults N, --millis N a
+                   round, --seed N; --lie PATH: syncs below PATH (wal/) do nothing, which must be found; --fault OPERATION:FIRST:TIMES:ERRNO
   durability       what each mode waits for and each kind of table keeps, over psql, config files, kill -9 and pg_dump
   longrun          TPC-B and sysbench while flushes and merges go on, then kill -9; --minutes N (1), --scale N (2)
   space            space while all rows are updated; --rows N (1000000), --rounds N (20), --writers N (2); minutes long
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         ["tidy", "--record"] => tidy::record(&root()),
         ["threads"] => threads(),
         ["sim", ref rest @ ..] => sim::sim(rest),
+        ["powercut", ref rest @ ..] => powercut::powercut(rest),
         [task, ref rest @ ..] => server_task(task, rest),
         [] => Err(USAGE.to_owned()),
     };
@@ -119,6 +123,7 @@ fn ci() -> Result<(), String> {
     ] {
         server_task(task, &[])?;
     }
+    powercut::ci()?;
     differential::ci()
 }
 

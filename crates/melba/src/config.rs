@@ -58,13 +58,18 @@ impl Files {
         for (name, value) in assignments {
             text += &format!("{name} = '{}'\n", value.replace('\\', "\\\\").replace('\'', "''"));
         }
-        let new = self.data.join("melba.auto.conf.new");
-        let mut file = std::fs::File::create(&new)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&new, self.data.join(AUTO))?;
-        std::fs::File::open(&self.data)?.sync_all()
+        replace(&self.data.join(AUTO), &text)
     }
+}
+
+/// Gives a file its content so that a crash leaves the old file or the whole new one.
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let new = path.with_extension("conf.new");
+    let mut file = std::fs::File::create(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&new, path)?;
+    std::fs::File::open(path.parent().unwrap_or(path))?.sync_all()
 }
 
 impl Configuration for Files {
@@ -98,7 +103,7 @@ pub fn read_or_create(path: &Path) -> Result<Vec<(String, String)>, String> {
     if let Some(assignments) = read(path)? {
         return Ok(assignments);
     }
-    std::fs::write(path, DEFAULT).map_err(|e| format!("could not write {}: {e}", path.display()))?;
+    replace(path, DEFAULT).map_err(|e| format!("could not write {}: {e}", path.display()))?;
     Ok(Vec::new())
 }
 

@@ -52,5 +52,7 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
         Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(format!("{} has appeared meanwhile", path.display())),
         file => file.map_err(failed)?,
     };
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+    // Names last in no order but that of their syncs.
+    std::fs::File::open(path.parent().unwrap_or(path)).and_then(|folder| folder.sync_all()).map_err(failed)
 }

@@ -2,5 +2,6 @@
 
 pub mod differential;
 pub mod history;
+pub mod powercut;
 pub mod predicates;
 pub mod sqllogictest;

@@ -1,0 +1,60 @@
+//! Transactions whose effect is known, and the judge of what a crash has left of them.
+//!
+//! Several sessions change what is their own (rows that refer to each other, tables of their own, large objects) and move
+//! amounts between accounts that all of them share. Each transaction also leaves a row in `ledger`, so that afterwards the database tells
+//! which transactions it has; what else it has follows from them by a model (`State`). Nothing here knows how a server is
+//! asked (`Connection`), nor how its end comes about.
+//!
+//! Invariant: a session's transactions are one after the other, and the next one is made from the state that those before it have left.
+
+mod generate;
+mod history;
+mod judge;
+mod operation;
+mod state;
+
+pub use generate::Transaction;
+pub use history::{Attempt, Session};
+pub use judge::{Found, Verdict, judge, read};
+pub use operation::{Operation, Statement};
+pub use state::State;
+
+/// A row of an answer in text form.
+pub type Row = Vec<Option<String>>;
+
+/// Why a statement has no answer.
+#[derive(Debug)]
+pub struct Failure {
+    /// SQLSTATE; empty: the server is gone.
+    pub state: String,
+    pub message: String,
+}
+
+/// A session of a server.
+pub trait Connection {
+    /// Runs a statement; the rows of its answer.
+    fn ask(&mut self, statement: &str) -> Result<Vec<Row>, Failure>;
+}
+
+/// Accounts that all sessions share, and what each has at first.
+pub const ACCOUNTS: i32 = 6;
+pub const BALANCE: i64 = 1_000_000;
+
+/// What the tables are created by, a statement each.
+pub fn schema() -> Vec<String> {
+    let mut statements: Vec<String> = [
+        "create sequence tickets",
+        "create table ledger (session int, n int, ticket bigint not null unique, primary key (session, n))",
+        "create table account (id int primary key, balance bigint not null check (balance > 0))",
+        "create table parent (id bigint generated always as identity primary key, session int not null, k int not null,
+            unique (session, k))",
+        "create table child (id serial primary key, parent bigint not null references parent on delete cascade,
+            session int not null, k int not null, note text not null check (length(note) > 0), unique (session, k))",
+        "create index child_parent on child (parent)",
+        "create unlogged table scratch (session int, n int, primary key (session, n))",
+    ]
+    .map(str::to_owned)
+    .into();
+    statements.push(format!("insert into account select g, {BALANCE} from generate_series(1, {ACCOUNTS}) g"));
+    statements
+}
