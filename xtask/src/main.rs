@@ -18,6 +18,7 @@ mod powercut;
 mod recovery;
 mod shapes;
 mod sim;
+mod simsql;
 mod soak;
 mod space;
 mod sqllogictest;
@@ -36,6 +37,7 @@ tasks:
   tidy             the repository's own rules
   tidy --record    writes xtask/long.txt and xtask/knots.txt anew
   sim              the engine on one thread, chosen by seeds; --help lists its options
+  simsql           sessions of SQL on one thread over a simulated disk, chosen by seeds; --help lists its options
   clients          drivers of several languages, where their runtimes are installed
   tour             the tour of README.md in real psql, then kill -9
   soak             every way of asking on busy processors, each answer counted; --seconds N (40), --connections N (64)
@@ -81,6 +83,7 @@ fn main() -> ExitCode {
         ["tidy", "--record"] => tidy::record(&root()),
         ["threads"] => threads(),
         ["sim", ref rest @ ..] => sim::sim(rest),
+        ["simsql", ref rest @ ..] => simsql::simsql(rest),
         ["powercut", ref rest @ ..] => powercut::powercut(rest),
         [task, ref rest @ ..] => server_task(task, rest),
         [] => Err(USAGE.to_owned()),
@@ -106,6 +109,7 @@ fn ci() -> Result<(), String> {
     cargo(&["test", "--workspace", "--quiet"])?;
     threads()?;
     sim::ci()?;
+    simsql::ci()?;
     for task in [
         "clients",
         "tour",
