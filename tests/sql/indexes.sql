@@ -153,3 +153,22 @@ select id, k from ranges where k between 5 and 6 or k between 400 and 401 order 
 rollback;
 reset enable_seqscan;
 drop table ranges;
+
+-- What a hash index cannot have.
+create table hashed (a int, b varbit, c text);
+create unique index on hashed using hash (a);
+create index on hashed using hash (a) include (c);
+create index on hashed using hash (a, c);
+create index on hashed using hash (b);
+create index on hashed using hash (a desc);
+create index on hashed using hash (a nulls first);
+create index on hashed using hash (lower(c));
+drop table hashed;
+
+-- A column twice.
+create table doubled (id int, a int);
+insert into doubled values (7, 42), (8, 43);
+create index on doubled (id, id);
+select * from doubled where id = 7;
+select * from doubled x join doubled y using (id) where id = 8;
+drop table doubled;

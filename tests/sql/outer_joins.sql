@@ -65,6 +65,7 @@ select i, i = all (select j from ob where k = 5), i = all (select j from ob wher
 -- A condition of a lateral subquery about a relation outside of it.
 select i, s.k from oa, lateral (select k from ob where exists (select 1 from ob b2 where b2.j = oa.i and b2.k = ob.k)) s order by 1;
 select i, s.k from oa, lateral (select k from ob where (oa.i, k) in (select j, k from ob)) s order by 1;
+select oa.i, s.j from oa, lateral (select b2.j from ob full join ob b2 on true where oa.i < b2.j) s left join oj on true order by 1, 2;
 
 drop view obv;
 drop table oa, ob, oj;

@@ -69,3 +69,20 @@ insert into holds values (2, row(1, null), null), (3, row(1, 'x'), null);
 select id, r, s, (r).b, to_json(r), r = row(1, null)::grows from holds order by id;
 alter table grows add column c int default 5;
 alter table grows add column c serial;
+
+-- Types whose order is not that of their stored form, in segments.
+create table stored (id int, j jsonb, i inet, b varbit, m money);
+insert into stored select g, case g % 4 when 0 then '1' when 1 then '[]' when 2 then '{"a": null}' else '[1, 2]' end::jsonb,
+    case g % 3 when 0 then '10.0.0.0/8' when 1 then '::1' else '9.1.0.0/16' end::inet, (g % 5)::bit(4)::varbit, (g % 7)::money
+  from generate_series(1, 40) g;
+checkpoint;
+select count(*) from stored where j <= 'true';
+select count(*) from stored where j > 'true';
+select count(*) from stored where j = '1.0';
+select count(*) from stored where i < '10.0.0.0/9';
+select count(*) from stored where i >= '::';
+select count(*) from stored where b > '1';
+select count(*) from stored where b < '001';
+select count(*) from stored where m > '4';
+drop table stored;
+select float4 '50331648', float4 '67108872', float8 '2e23', float8 '36028797018963968';

@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use melba_catalog::{Relation, Storage, classes, relations};
 use melba_engine::ZoneOp;
-use melba_types::{Datum, DbError, Kind, Result, bail, oids};
+use melba_types::key::KeyType;
+use melba_types::{Datum, DbError, Kind, Oid, Result, bail};
 
 use self::index::IndexChoice;
 use self::members::FamilyPath;
@@ -318,8 +319,7 @@ impl Planner<'_> {
                 let Some(column) = plain_column(side, entry) else { continue };
                 let same = relation.columns.get(column).is_some_and(|c| {
                     c.ty == other.ty()
-                        && !matches!(c.kind, Kind::Array | Kind::Record | Kind::Range | Kind::Multirange)
-                        && c.ty != oids::BPCHAR
+                        && self.is_zoned(c.ty)
                         // Stored as null.
                         && c.generated != b'v'
                 });
@@ -342,6 +342,16 @@ impl Planner<'_> {
             }
         }
         Ok(out)
+    }
+
+    /// Whether zone maps know a type's order: that of its stored form, which for jsonb, inet or bit strings is another one.
+    fn is_zoned(&self, ty: Oid) -> bool {
+        match melba_functions::order::key_type(self.context.session, ty) {
+            Ok(KeyType::Plain(_)) => true,
+            // Labels that were added between others have greater OIDs than some that follow.
+            Ok(KeyType::Enum(labels)) => labels.is_sorted(),
+            _ => false,
+        }
     }
 
     /// Whether an expression comes to a constant before anything runs: a literal of another type, say.

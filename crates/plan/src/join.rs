@@ -204,9 +204,11 @@ impl Planner<'_> {
 
     fn filter_path(&self, input: Rc<Path>, conditions: Vec<Expr>) -> Rc<Path> {
         let sel = self.conjunction(&conditions);
+        // Of a lateral subquery they may be about relations that are joined above.
+        let refers = conditions.iter().fold(0, |all, c| all | rels_of(c));
         Rc::new(Path {
             rels: input.rels,
-            params: input.params,
+            params: input.params | refers & !input.rels,
             rows: (input.rows * sel).max(1.0),
             startup: input.startup,
             total: input.total + input.rows * CPU * conditions.len() as f64,

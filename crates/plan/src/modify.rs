@@ -13,7 +13,9 @@ use super::prepare::{Tree, conjuncts, entry_names, joined_columns, substitute};
 use super::query::{rechecks, row_columns};
 use melba_expression::Expression;
 use melba_table::{ColumnMap, TableTarget, TargetBuilder};
-use melba_tree::{Command, Expr, FromItem, JoinKind, MergeCommand, MergeMatch, Query, RangeKind, RowVersion, Target};
+use melba_tree::{
+    Command, Expr, FromItem, JoinKind, MergeCommand, MergeMatch, Query, RangeKind, RowExpr, RowVersion, Target, Var,
+};
 
 /// Changes rows of one table.
 #[derive(Debug)]
@@ -229,6 +231,10 @@ impl Planner<'_> {
                 let update = match &conflict.update {
                     None => None,
                     Some(update) => {
+                        let mut update = update.clone();
+                        let rows = [entry, update.excluded];
+                        let expressions = update.targets.iter_mut().map(|t| &mut t.expr).chain(&mut update.filter);
+                        expressions.for_each(|e| e.visit_mut(0, &mut |e, level| spell_out(e, level, rows, relation)));
                         let columns = relation.columns.len();
                         let both = table_layout(entry, columns).joined(&table_layout(update.excluded, columns));
                         let assignments = self.assignments(&update.targets, relation, &both)?;
@@ -468,6 +474,23 @@ impl Planner<'_> {
             live,
         })
     }
+}
+
+/// Whole rows of the table and of what was proposed become rows of their columns.
+fn spell_out(e: &mut Expr, level: usize, entries: [usize; 2], relation: &Relation) -> bool {
+    if let Expr::Var(v) = e
+        && v.levels_up == level
+        && v.column == 0
+        && entries.contains(&v.entry)
+    {
+        let live = relation.columns.iter().zip(1..).filter(|(c, _)| !c.dropped);
+        let fields = live.clone().map(|(c, number)| {
+            Expr::Var(Var { column: number, ty: c.ty, typmod: c.typmod, collation: c.collation, ..v.clone() })
+        });
+        let names = live.clone().map(|(c, _)| c.name.clone()).collect();
+        *e = Expr::Row(Box::new(RowExpr { fields: fields.collect(), names, ty: v.ty, explicit: false, location: -1 }));
+    }
+    true
 }
 
 /// All columns of a table, dropped ones too.

@@ -185,9 +185,12 @@ impl Planner<'_> {
                 .or_else(|| bounds.iter().find(|(_, b)| matches!(b, Bound::Match(_))));
             if let Some((i, Bound::Match(found))) = best {
                 arm.matches.push(found.clone());
-                arm.shown.push(candidates[*i].clone());
-                decided.push(*i);
-                uses.push(*i);
+                // An index may have a column twice.
+                if !decided.contains(i) {
+                    arm.shown.push(candidates[*i].clone());
+                    decided.push(*i);
+                    uses.push(*i);
+                }
                 continue;
             }
             let mut lower = None;
