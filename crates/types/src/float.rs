@@ -83,7 +83,13 @@ pub fn write_f64(out: &mut Vec<u8>, v: f64) {
     if !v.is_finite() {
         return write_special(out, v < 0.0, v.is_nan());
     }
-    write_shortest(out, ryu::Buffer::new().format_finite(v), 15);
+    let mut buffer = ryu::Buffer::new();
+    let text = buffer.format_finite(v);
+    let bits = v.to_bits();
+    if is_halfway(text, bits & ((1 << 52) - 1), (bits >> 52 & 0x7ff) as i32, 52, 1075) {
+        return write_shortest(out, &between(text, 17, |digits| format!("{v:.digits$e}"), |t| t.parse() == Ok(v)), 15);
+    }
+    write_shortest(out, text, 15);
 }
 
 /// Appends the shortest decimal that reads back as `v`.
@@ -91,7 +97,61 @@ pub fn write_f32(out: &mut Vec<u8>, v: f32) {
     if !v.is_finite() {
         return write_special(out, v < 0.0, v.is_nan());
     }
-    write_shortest(out, ryu::Buffer::new().format_finite(v), 6);
+    let mut buffer = ryu::Buffer::new();
+    let text = buffer.format_finite(v);
+    let bits = v.to_bits();
+    if is_halfway(text, u64::from(bits & ((1 << 23) - 1)), (bits >> 23 & 0xff) as i32, 23, 150) {
+        return write_shortest(out, &between(text, 9, |digits| format!("{v:.digits$e}"), |t| t.parse() == Ok(v)), 6);
+    }
+    write_shortest(out, text, 6);
+}
+
+/// Whether the shortest decimal lies exactly between a number and its neighbour. It reads back as the number, whose last bit is
+/// even then, but PostgreSQL leaves such decimals out, as not every reader rounds halves to even.
+fn is_halfway(text: &str, fraction: u64, exponent: i32, fraction_bits: u32, bias: i32) -> bool {
+    let (mantissa, binary) = if exponent == 0 { (fraction, 1 - bias) } else { (fraction | 1 << fraction_bits, exponent - bias) };
+    // Beyond these powers of two no short decimal lies halfway.
+    if mantissa & 1 != 0 || !(-30..=90).contains(&binary) {
+        return false;
+    }
+    let (digits, decimal) = decimal_of(text);
+    if digits == 0 {
+        return false;
+    }
+    let is = |odd: u64, power: i32| {
+        let zeros = digits.trailing_zeros();
+        let (rest, fives) = (u128::from(digits >> zeros), 5u128.checked_pow(decimal.unsigned_abs()));
+        let (Some(fives), true) = (fives.filter(|_| decimal.abs() < 30), zeros as i32 + decimal == power) else { return false };
+        if decimal >= 0 {
+            rest.checked_mul(fives) == Some(u128::from(odd))
+        } else {
+            fives.checked_mul(u128::from(odd)) == Some(rest)
+        }
+    };
+    // Below a power of two the neighbour is half as far.
+    let below = if fraction == 0 && exponent > 1 { (4 * mantissa - 1, binary - 2) } else { (2 * mantissa - 1, binary - 1) };
+    is(2 * mantissa + 1, binary - 1) || is(below.0, below.1)
+}
+
+/// The digits of a decimal as a number, and the power of ten that it is multiplied by; the sign is left out.
+fn decimal_of(text: &str) -> (u64, i32) {
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let digits = whole.bytes().chain(fraction.bytes()).filter(u8::is_ascii_digit);
+    let number = digits.fold(0u64, |n, c| n.wrapping_mul(10).wrapping_add(u64::from(c - b'0')));
+    (number, exponent.parse().unwrap_or(0) - fraction.len() as i32)
+}
+
+/// The next longer decimal that reads back as the number, and does not lie halfway to another.
+fn between(text: &str, most: usize, form: impl Fn(usize) -> String, reads_back: impl Fn(&str) -> bool) -> String {
+    let halfway = decimal_of(text);
+    let differs = |t: &str| {
+        let (digits, power) = decimal_of(t);
+        (digits, power) != halfway && digits.checked_mul(10u64.pow((power - halfway.1).clamp(0, 19) as u32)) != Some(halfway.0)
+    };
+    let longer = (0..most).map(form).find(|t| differs(t) && reads_back(t));
+    longer.unwrap_or_else(|| text.to_owned())
 }
 
 /// Lays out ryu's digits as PostgreSQL does: an exponent from `10^exponent_from` up and below 10^-4.
@@ -189,6 +249,9 @@ mod tests {
     #[test]
     fn floats_print_as_postgresql_prints_them() {
         for (v, text) in [
+            // A shorter decimal lies halfway to the next number.
+            (2e23, "1.9999999999999998e+23"),
+            (9_007_199_254_740_996.0, "9.007199254740996e+15"),
             (0.0, "0"),
             (-0.0, "-0"),
             (1.0, "1"),
