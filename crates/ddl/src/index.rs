@@ -92,12 +92,7 @@ impl Ddl<'_> {
             bail!(UNDEFINED_OBJECT, "tablespace \"{}\" does not exist", s.table_space);
         }
         let mut depends_on = Vec::new();
-        let mut keys = Vec::new();
-        for element in &s.index_params {
-            if let N::IndexElem(element) = inner(element)? {
-                keys.push(self.key_request(&relation, element, &mut depends_on)?);
-            }
-        }
+        let keys = self.key_requests(&relation, s, &mut depends_on)?;
         let mut include = Vec::new();
         for element in &s.index_including_params {
             if let N::IndexElem(element) = inner(element)? {
@@ -163,6 +158,48 @@ impl Ddl<'_> {
             "gin" | "gist" | "brin" | "spgist" => Err(DbError::unsupported(format!("access method \"{name}\""))),
             other => bail!(UNDEFINED_OBJECT, "access method \"{other}\" does not exist"),
         }
+    }
+
+    fn key_requests(&self, relation: &Relation, s: &IndexStmt, depends_on: &mut Vec<ObjectAddress>) -> Result<Vec<KeyRequest>> {
+        let is_hash = s.access_method == "hash";
+        if is_hash {
+            check_hash_index(s)?;
+        }
+        let mut keys = Vec::new();
+        for element in &s.index_params {
+            if let N::IndexElem(element) = inner(element)? {
+                let key = self.key_request(relation, element, depends_on)?;
+                if is_hash {
+                    self.check_hash_key(relation, &key, element)?;
+                }
+                keys.push(key);
+            }
+        }
+        Ok(keys)
+    }
+
+    /// What a hash index cannot be over, though the tree that stands for it could.
+    fn check_hash_key(&self, relation: &Relation, key: &KeyRequest, element: &IndexElem) -> Result<()> {
+        let ty = match &key.expression {
+            Some((_, ty, _)) => *ty,
+            None => relation.columns[key.column as usize - 1].ty,
+        };
+        if key.opclass.is_none() && self.catalog().default_operator_class(classes::HASH, ty).is_none() {
+            return Err(self.no_default_class(ty, "hash"));
+        }
+        if element.ordering() != SortByDir::SortbyDefault {
+            bail!(FEATURE_NOT_SUPPORTED, "access method \"hash\" does not support ASC/DESC options");
+        }
+        if element.nulls_ordering() != SortByNulls::SortbyNullsDefault {
+            bail!(FEATURE_NOT_SUPPORTED, "access method \"hash\" does not support NULLS FIRST/LAST options");
+        }
+        Ok(())
+    }
+
+    fn no_default_class(&self, ty: Oid, method: &str) -> DbError {
+        let name = self.catalog().type_name(ty, self.path);
+        err!(UNDEFINED_OBJECT, "data type {name} has no default operator class for access method \"{method}\"")
+            .hint("You must specify an operator class for the index or define a default operator class for the data type.")
     }
 
     fn key_request(&self, relation: &Relation, element: &IndexElem, depends_on: &mut Vec<ObjectAddress>) -> Result<KeyRequest> {
@@ -299,12 +336,10 @@ impl Ddl<'_> {
         };
         let opclass = match key.opclass {
             Some(opclass) => opclass,
-            None => catalog.default_operator_class(classes::BTREE, ty).map(|c| c.oid).ok_or_else(|| {
-                let name = catalog.type_name(ty, self.path);
-                err!(UNDEFINED_OBJECT, "data type {name} has no default operator class for access method \"btree\"").hint(
-                    "You must specify an operator class for the index or define a default operator class for the data type.",
-                )
-            })?,
+            None => {
+                let class = catalog.default_operator_class(classes::BTREE, ty).map(|c| c.oid);
+                class.ok_or_else(|| self.no_default_class(ty, "btree"))?
+            }
         };
         Ok(IndexKey {
             column: key.column,
@@ -378,5 +413,18 @@ pub fn plural(kind: RelationKind) -> &'static str {
         RelationKind::PartitionedTable => "partitioned tables",
         RelationKind::PartitionedIndex => "partitioned indexes",
         RelationKind::Toast => "TOAST tables",
+    }
+}
+
+/// What PostgreSQL's hash indexes do not have.
+fn check_hash_index(s: &IndexStmt) -> Result<()> {
+    let lacks = [
+        (s.unique, "unique indexes"),
+        (!s.index_including_params.is_empty(), "included columns"),
+        (s.index_params.len() > 1, "multicolumn indexes"),
+    ];
+    match lacks.into_iter().find(|(wanted, _)| *wanted) {
+        Some((_, what)) => bail!(FEATURE_NOT_SUPPORTED, "access method \"hash\" does not support {what}"),
+        None => Ok(()),
     }
 }
