@@ -45,3 +45,10 @@ select * from copied;
 select a into another from numbers where false;
 \d another
 insert into numbers values (1) returning a as b, a + 1, 'x', tableoid::regclass;
+
+-- Whole rows in ON CONFLICT.
+create table clashes (id int primary key, a text);
+insert into clashes values (1, 'x');
+insert into clashes as c values (1, 'y') on conflict (id) do update set a = c::text || excluded::text where c is not null returning *;
+insert into clashes as c values (1, 'z') on conflict (id) do update set a = (select row_to_json(excluded)::text || c.a) returning *;
+drop table clashes;

@@ -52,3 +52,7 @@ with x as (update twice set a = 'x' where id = 2), y as (delete from twice where
 select * from twice order by id;
 with x as (update twice set a = 'x' returning a), y as (delete from twice) select a from x;
 select * from twice order by id;
+
+-- The recursive term's collation counts as its type does.
+with recursive w(n, x) as (select 1, 'a'::text union select n + 1, (select 'b'::name)::text from w where n < 3) select * from w;
+with recursive w(n, x) as (select 1, 'a'::text collate "C" union select n + 1, (select 'b'::name)::text from w where n < 3) select * from w order by n;

@@ -87,3 +87,15 @@ drop table ua, ub, uc;
 create view parts as select (a[1:3])[2:3] as b, (a[2:3])[1] as c, ((array[[1,2],[3,4]])[1:2])[2:2][1:1] as d from (values ('{1,2,3,4}'::int[])) v(a);
 select * from parts;
 drop view parts;
+
+-- DEFAULT in an UPDATE of a view is the view's.
+create table defaulting (a int, d int default 3, g int generated always as (a + 1) stored, i int generated always as identity);
+create view defaulting_view as select * from defaulting;
+insert into defaulting_view (a) values (1);
+update defaulting_view set d = default returning *;
+alter view defaulting_view alter d set default 77;
+update defaulting_view set d = default returning *;
+update defaulting_view set g = default;
+update defaulting_view set i = default;
+drop view defaulting_view;
+drop table defaulting;

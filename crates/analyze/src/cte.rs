@@ -123,6 +123,17 @@ impl<'p> Analyzer<'_, 'p> {
                 .hint("Cast the output of the non-recursive term to the correct type.")
                 .at(query.targets.get(i).map_or(-1, |t| t.expr.location())));
             }
+            if a.collation != b.collation {
+                let collation = |oid| self.cx.catalog.collation(oid).map_or("(null)".into(), |c| c.name.clone());
+                let (from, to, number) = (collation(a.collation), collation(b.collation), i + 1);
+                return Err(err!(
+                    COLLATION_MISMATCH,
+                    "recursive query \"{name}\" column {number} has collation \"{from}\" in non-recursive term but \
+                     collation \"{to}\" overall"
+                )
+                .hint("Use the COLLATE clause to set the collation of the non-recursive term.")
+                .at(query.targets.get(i).map_or(-1, |t| t.expr.location())));
+            }
         }
         Ok(())
     }

@@ -96,8 +96,7 @@ impl<'p> Analyzer<'_, 'p> {
         left: &mut SideColumns,
         right: &mut SideColumns,
     ) -> Result<(Vec<Expr>, Option<Expr>)> {
-        let mut merged = Vec::with_capacity(using.len());
-        let mut conditions = Vec::with_capacity(using.len());
+        let mut pairs = Vec::with_capacity(using.len());
         for (i, name) in using.iter().enumerate() {
             if using[..i].contains(name) {
                 return Err(err!(DUPLICATE_COLUMN, "column name \"{name}\" appears more than once in USING clause"));
@@ -106,8 +105,12 @@ impl<'p> Analyzer<'_, 'p> {
             let r = find_using(right, name, "right")?;
             left.used[l] = true;
             right.used[r] = true;
-            let (l, r) = (self.side_var(&left.columns[l]), self.side_var(&right.columns[r]));
-            let (l, r) = (l?, r?);
+            pairs.push((self.side_var(&left.columns[l])?, self.side_var(&right.columns[r])?));
+        }
+        let mut merged = Vec::with_capacity(using.len());
+        let mut conditions = Vec::with_capacity(using.len());
+        // All names are found before the first operator is: errors come in PostgreSQL's order.
+        for (l, r) in pairs {
             let equality = self.make_operator(OperatorName::plain("="), Some(l.clone()), r.clone(), -1)?;
             conditions.push(self.coerce_to_boolean(equality, "JOIN/USING")?);
             merged.push(self.merge_columns(kind, l, r)?);

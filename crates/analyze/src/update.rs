@@ -77,7 +77,9 @@ impl<'p> Analyzer<'_, 'p> {
             let is_default = is_default || matches!(e, Expr::Default { .. });
             let index = self.assigned_column(relation, &item.name, item.location).map_err(|e| self.set_hint(e, item))?;
             let column = Assigned { index, indirection: &item.indirection, location: item.location };
-            self.check_updatable(relation, index, is_default)?;
+            // A view has defaults of its own, the table's are no concern of an UPDATE of it.
+            let of_view = self.level().view_target.is_some();
+            self.check_updatable(relation, index, is_default && !of_view)?;
             let previous = targets.iter().position(|t| t.column as usize == index + 1);
             let base = match previous {
                 Some(i) if !item.indirection.is_empty() && is_partial(&targets[i].expr) => Some(targets.remove(i).expr),
@@ -88,6 +90,7 @@ impl<'p> Analyzer<'_, 'p> {
             };
             let e = self.with_kind(ExprKind::UpdateTarget, |a| a.assigned_expression(e, relation, &column, base, false))?;
             let e = match e {
+                Expr::Default { .. } if of_view => self.view_default(relation, index, &item.name)?,
                 Expr::Default { .. } => self.default_or_null(relation, index)?,
                 e => e,
             };
@@ -95,6 +98,16 @@ impl<'p> Analyzer<'_, 'p> {
         }
         targets.sort_by_key(|t| t.column);
         Ok(targets)
+    }
+
+    fn view_default(&mut self, table: &Relation, index: usize, name: &str) -> Result<Expr> {
+        let view = self.level().view_target.as_ref().map(|target| target.view.clone());
+        let default = match view.and_then(|v| Some((v.columns.iter().position(|c| &*c.name == name)?, v))) {
+            Some((at, view)) => self.column_default_expression(&view, at)?,
+            None => None,
+        };
+        let c = &table.columns[index];
+        Ok(default.unwrap_or_else(|| Expr::null(c.ty, c.typmod, c.collation)))
     }
 
     fn set_hint(&self, e: DbError, item: &pb::ResTarget) -> DbError {
