@@ -11,7 +11,7 @@ use super::ast::{Accessor, Expr, Operator, Path};
 use super::item::{Base, Item};
 use super::{datetime, methods};
 use crate::Session;
-use crate::text::regexp::{Flags, Regexp};
+use crate::text::regexp::{Flags, Flavor, Regexp};
 
 /// What a path runs over.
 pub struct Executor<'a> {
@@ -376,7 +376,7 @@ pub fn regex_of(pattern: &str, flags: &str) -> Result<Rc<Regexp>> {
     }
     let has = |flag| flags.contains(flag);
     let flags = match has('q') {
-        true => Flags { ignore_case: has('i'), literal: true, ..Flags::default() },
+        true => Flags { ignore_case: has('i'), flavor: Flavor::Literal, ..Flags::default() },
         false if has('x') => {
             return Err(err!(FEATURE_NOT_SUPPORTED, "XQuery \"x\" flag (expanded regular expressions) is not implemented"));
         }

@@ -5,13 +5,25 @@
 use std::any::Any;
 use std::cmp::Ordering;
 
-use melba_types::{Datum, DbError, Oid, Range, Result};
+use melba_types::{Datum, DbError, Oid, Range, Result, err};
 
 use super::io::multirange;
 use super::ops;
 use super::types::{RangeType, lower, upper};
 use crate::hash::{hash_bytes, hash_bytes_extended};
 use crate::{Aggregate, AggregateFn, CallContext, ScalarFn, SetFn};
+
+/// The ranges that a multirange is made of.
+fn members(array: &Datum) -> Result<Vec<Range>> {
+    let Datum::Array(array) = array else { return Ok(Vec::new()) };
+    if array.dims.len() > 1 {
+        return Err(err!(CARDINALITY_VIOLATION, "multiranges cannot be constructed from multidimensional arrays"));
+    }
+    if array.elements.iter().any(Datum::is_null) {
+        return Err(err!(NULL_VALUE_NOT_ALLOWED, "multirange values cannot contain null members"));
+    }
+    Ok(array.elements.iter().map(|d| d.as_range().clone()).collect())
+}
 
 /// Rows for an operator over multirange and multirange, multirange and range, range and multirange.
 macro_rules! mixed {
@@ -54,11 +66,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     }),
     ("multirange_constructor2", |c, a| {
         let ty = RangeType::of_multirange(c.session, c.return_type)?;
-        let ranges = match &a[0] {
-            Datum::Array(array) => array.elements.iter().filter(|d| !d.is_null()).map(|d| d.as_range().clone()).collect(),
-            _ => Vec::new(),
-        };
-        multirange(c.return_type, ty.normalize(ranges)?)
+        multirange(c.return_type, ty.normalize(members(&a[0])?)?)
     }),
     ("multirange_empty", |_, a| Ok(Datum::Bool(a[0].as_multirange().ranges.is_empty()))),
     ("multirange_lower", |_, a| Ok(first(&a[0]).and_then(|r| r.lower.clone()).unwrap_or(Datum::Null))),

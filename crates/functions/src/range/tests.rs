@@ -43,4 +43,8 @@ fn multiranges_merge() {
     assert_eq!(union("{[1,3],[10,12)}", "{[4,6),empty}"), "{[1,6),[10,12)}");
     let minus = |a, b| call("multirange_minus", &[(m, a), (m, b)], m);
     assert_eq!(minus("{[1,10)}", "{[2,3),[5,7)}"), "{[1,2),[3,5),[7,10)}");
+    let of = |ranges| call("multirange_constructor2", &[(oids::INT4RANGE_ARRAY, ranges)], m);
+    assert_eq!(of("{\"[1,3)\",\"[2,5)\"}"), "{[1,5)}");
+    assert_eq!(of("{\"[1,3)\",NULL}"), "22004 multirange values cannot contain null members");
+    assert_eq!(of("{{empty}}"), "21000 multiranges cannot be constructed from multidimensional arrays");
 }

@@ -1,12 +1,21 @@
 //! Regular expressions with PostgreSQL's syntax and rules.
 //!
 //! PostgreSQL wants the leftmost match, and of those the longest (or the shortest, when the first quantifier is
-//! non-greedy); the `regex` crate takes the first in the order of alternatives. Where the two may differ, the match's start
-//! is found as usual, its end by following all alternatives, and the groups by matching again within these bounds.
+//! non-greedy); the `regex` crate takes the first in the order of alternatives. Where the two may differ, it says where matches
+//! may start, and `divide` what they are and where their groups are. Parts:
+//!
+//! - `flags`, `lexer`, `parse`: a pattern as a tree;
+//! - `tree`: who prefers what;
+//! - `automaton`, `divide`: ends of matches, groups, back references, lookaround.
 
+mod automaton;
+mod divide;
+mod flags;
 mod functions;
+mod lexer;
+mod parse;
 mod similar;
-mod translate;
+mod tree;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,33 +24,21 @@ use std::rc::Rc;
 
 use melba_types::limits::Ticker;
 use melba_types::{DbError, Result, err};
-use regex_automata::nfa::thompson::{
-    self,
-    pikevm::{self, PikeVM},
-};
-use regex_automata::{Anchored, Input, MatchKind};
 
+use divide::Divider;
+pub use flags::{Flags, Flavor};
 pub use functions::{FUNCTIONS, SETS};
-pub use translate::Flags;
-use translate::translate;
+use parse::parse;
 
 /// A compiled regular expression.
 pub struct Regexp {
-    engine: Engine,
+    /// Finds where a match starts, or, when `says_less`, may start.
+    search: regex::Regex,
+    says_less: bool,
+    /// For patterns whose match is not the first alternative's.
+    divider: Option<Divider>,
     /// Capturing groups.
     pub groups: usize,
-    shortest: bool,
-}
-
-enum Engine {
-    Plain(regex::Regex),
-    /// For patterns whose match's end is not the first alternative's.
-    Ambiguous {
-        search: regex::Regex,
-        end: Box<PikeVM>,
-        within: regex::Regex,
-    },
-    Fancy(Box<fancy_regex::Regex>),
 }
 
 /// A match: the whole, then each group.
@@ -50,16 +47,12 @@ pub type Captures = Vec<Option<Range<usize>>>;
 const COMPILED_BYTES_MAX: usize = 1 << 26;
 const CACHED_MAX: usize = 64;
 
-fn too_complex(e: impl std::fmt::Display) -> DbError {
-    err!(INVALID_REGULAR_EXPRESSION, "invalid regular expression: regular expression is too complex").detail(e.to_string())
+fn invalid(reason: &str) -> DbError {
+    err!(INVALID_REGULAR_EXPRESSION, "invalid regular expression: {reason}")
 }
 
-fn build(pattern: &str) -> Result<regex::Regex> {
-    regex::RegexBuilder::new(pattern)
-        .size_limit(COMPILED_BYTES_MAX)
-        .dfa_size_limit(COMPILED_BYTES_MAX)
-        .build()
-        .map_err(too_complex)
+fn too_complex(e: impl std::fmt::Display) -> DbError {
+    invalid("regular expression is too complex").detail(e.to_string())
 }
 
 impl Regexp {
@@ -85,55 +78,43 @@ impl Regexp {
     }
 
     fn compile(pattern: &str, flags: Flags) -> Result<Regexp> {
-        let t = translate(pattern, flags)?;
-        let engine = if t.fancy {
-            Engine::Fancy(Box::new(fancy_regex::Regex::new(&t.pattern).map_err(too_complex)?))
-        } else if t.ambiguous {
-            let end = PikeVM::builder()
-                .configure(pikevm::Config::new().match_kind(MatchKind::All))
-                .thompson(thompson::Config::new().nfa_size_limit(Some(COMPILED_BYTES_MAX)))
-                .build(&t.pattern)
-                .map_err(too_complex)?;
-            let within = build(&format!("(?:{})\\z", t.pattern))?;
-            Engine::Ambiguous { search: build(&t.pattern)?, end: Box::new(end), within }
-        } else {
-            Engine::Plain(build(&t.pattern)?)
-        };
-        Ok(Regexp { engine, groups: t.groups, shortest: t.shortest })
+        let pattern = parse(pattern, flags)?;
+        let (text, says_less) = pattern.regex();
+        let search = regex::RegexBuilder::new(&text)
+            .size_limit(COMPILED_BYTES_MAX)
+            .dfa_size_limit(COMPILED_BYTES_MAX)
+            .build()
+            .map_err(too_complex)?;
+        let groups = pattern.groups.len();
+        let divider = (!pattern.is_plain()).then(|| Divider::new(pattern));
+        Ok(Regexp { search, says_less, divider, groups })
     }
 
     /// Whether there is a match anywhere.
     pub fn is_match(&self, text: &str) -> Result<bool> {
-        match &self.engine {
-            Engine::Plain(r) => Ok(r.is_match(text)),
-            Engine::Ambiguous { search, .. } => Ok(search.is_match(text)),
-            Engine::Fancy(r) => r.is_match(text).map_err(too_complex),
-        }
+        Ok(if self.says_less { self.captures_at(text, 0)?.is_some() } else { self.search.is_match(text) })
     }
 
     /// The first match that starts at or after a byte offset.
     pub fn captures_at(&self, text: &str, start: usize) -> Result<Option<Captures>> {
-        let ranges = |c: regex::Captures<'_>| (0..=self.groups).map(|i| c.get(i).map(|m| m.range())).collect();
-        match &self.engine {
-            Engine::Plain(r) if self.groups == 0 => Ok(r.find_at(text, start).map(|m| vec![Some(m.range())])),
-            Engine::Plain(r) => Ok(r.captures_at(text, start).map(ranges)),
-            Engine::Ambiguous { search, end, within } => {
-                let Some(first) = search.find_at(text, start) else { return Ok(None) };
-                let input = Input::new(text).range(first.start()..).anchored(Anchored::Yes).earliest(self.shortest);
-                let mut cache = end.create_cache();
-                let last = end.find_iter(&mut cache, input).next().map_or(first.end(), |m| m.end());
-                if self.groups == 0 {
-                    return Ok(Some(vec![Some(first.start()..last)]));
-                }
-                // What follows the match is cut off, so that the match must end there.
-                let captures = within.captures_at(&text[..last], first.start());
-                Ok(captures.or_else(|| search.captures_at(text, start)).map(ranges))
+        let Some(divider) = &self.divider else {
+            if self.groups == 0 {
+                return Ok(self.search.find_at(text, start).map(|m| vec![Some(m.range())]));
             }
-            Engine::Fancy(r) => {
-                let found = r.captures_from_pos(text, start).map_err(too_complex)?;
-                Ok(found.map(|c| (0..=self.groups).map(|i| c.get(i).map(|m| m.start()..m.end())).collect()))
+            let ranges = |c: regex::Captures<'_>| (0..=self.groups).map(|i| c.get(i).map(|m| m.range())).collect();
+            return Ok(self.search.captures_at(text, start).map(ranges));
+        };
+        let mut at = start;
+        let mut ticker = Ticker::new();
+        while let Some(found) = self.search.find_at(text, at) {
+            ticker.step()?;
+            if let Some(captures) = divider.match_at(text, found.start())? {
+                return Ok(Some(captures));
             }
+            let Some(next) = text[found.start()..].chars().next() else { break };
+            at = found.start() + next.len_utf8();
         }
+        Ok(None)
     }
 }
 

@@ -37,7 +37,7 @@ fn a_group_that_prefers_the_shortest_match_gets_it() {
     let part = |pattern: &str| find(pattern, "abcdefg").map(|mut c| c.swap_remove(1).unwrap_or_default());
     assert_eq!(part("^(?:a*){1,1}?(.*){1,1}(?:g*)$").as_deref(), Some("abcdefg"));
     assert_eq!(part("^(?:a+|ab){1,1}?(.*)$").as_deref(), Some("bcdefg"));
-    assert_eq!(part("^(?:.*){1}?([e-g]*)$").as_deref(), Some("efg"));
+    assert_eq!(part("^(?:.*){1}?([e-g]*)$").as_deref(), Some(""));
 }
 
 /// What EXPLAIN shows in PostgreSQL 18.
@@ -78,6 +78,13 @@ fn escapes_brackets_and_options_mean_what_they_mean_in_postgresql() {
         ("\\u00e9", "é", Some("é")),
         ("[[:<:]]b", "ab b", Some("b")),
         ("", "abc", Some("")),
+        ("[^<]<[-/&~]", "a<~", Some("a<~")),
+        ("(?e)a)b", "a)b", Some("a)b")),
+        ("(?b)\\(a\\)\\{2\\}+", "aa+", Some("aa+")),
+        ("a[[.hyphen.]-9]", "a0", Some("a0")),
+        ("(?i)(é)\\1", "éÉ", Some("éÉ")),
+        ("a(?#b)*", "aa", Some("aa")),
+        ("(?q)a+", "a+", Some("a+")),
     ] {
         assert_eq!(whole(pattern, text).as_deref(), expected, "{pattern} {text}");
     }
@@ -98,8 +105,35 @@ fn patterns_that_are_none_say_why() {
         ("[[:foo:]]", "invalid character class"),
         ("[b-a]", "invalid character range"),
         ("(a)\\2", "invalid backreference number"),
+        ("(a\\1)", "invalid backreference number"),
+        ("(a)(?=\\1)", "invalid backreference number"),
+        ("[[..]]", "invalid collating element"),
+        ("[\\w-z]", "invalid character range"),
+        ("[a-", "brackets [] not balanced"),
+        ("***?", "invalid regexp (reg version 0.8)"),
     ] {
         let e = Regexp::get(pattern, Flags::default()).err().expect(pattern);
         assert_eq!(e.message(), format!("invalid regular expression: {reason}"), "{pattern}");
     }
+}
+
+/// What PostgreSQL 18's regexp_match gives.
+#[test]
+fn groups_are_where_postgresql_has_them() {
+    let groups = |pattern: &str, text: &str| -> Vec<Option<String>> { find(pattern, text).expect(pattern).split_off(1) };
+    for (pattern, text, expected) in [
+        (" TO (([a-z0-9._]+|\"([^\"]+|\"\")+\")+)", "asd TO foo", vec![Some("foo"), Some("o"), None]),
+        ("a(bc*).*\\1", "abccbccb", vec![Some("b")]),
+        ("(^$)*", "x", vec![None]),
+        ("([bc])(\\1*)", "ab", vec![Some("b"), Some("")]),
+        ("x(?=((foo)))", "xfoo", vec![]),
+        ("^(l*){1,1}?(.*)(f*)$", "llmmmfff", vec![Some(""), Some("llmmmfff"), Some("")]),
+        ("^([^/]+?)(?:/([^/]+?))(?:/([^/]+?))?$", "foo/bar/baz", vec![Some("foo"), Some("bar"), Some("baz")]),
+        ("(a|ab)(c|bcd)*", "abcd", vec![Some("a"), Some("bcd")]),
+        ("(.)(.*?)b", "xaab", vec![Some("x"), Some("aa")]),
+    ] {
+        let expected: Vec<Option<String>> = expected.into_iter().map(|g| g.map(str::to_owned)).collect();
+        assert_eq!(groups(pattern, text), expected, "{pattern}");
+    }
+    assert_eq!(whole("a?(?:ab)?", "ab").as_deref(), Some("ab"));
 }

@@ -1,0 +1,234 @@
+//! Which groups of a match go where: PostgreSQL's rules as a tree.
+//!
+//! A match is a stretch of text that a pattern as a whole accepts. How it is divided among the parts follows from what each of
+//! them prefers: of two parts in a row the first takes as much, or as little, as it can while the second accepts the rest; of
+//! branches the first that accepts wins; of the rounds of a repetition each takes as much as it can. What is not divided, because
+//! no group and no preference is in it, is one leaf. What prefers what is said in PostgreSQL's manual, 9.7.3.5.
+
+use super::parse::{Part, Preference};
+
+/// A part of a pattern as far as it is divided.
+#[derive(Debug)]
+pub struct Tree {
+    pub node: Node,
+    /// The same as one expression.
+    pub part: Part,
+    pub traits: Traits,
+    /// The group that it is.
+    pub group: Option<usize>,
+    /// Its place among all nodes.
+    pub id: usize,
+}
+
+#[derive(Debug)]
+pub enum Node {
+    Leaf,
+    Back {
+        group: usize,
+        min: u32,
+        max: Option<u32>,
+    },
+    Pair(Box<Tree>, Box<Tree>),
+    Branches(Vec<Tree>),
+    Rounds {
+        min: u32,
+        max: Option<u32>,
+        of: Box<Tree>,
+    },
+    /// A group that is nothing but a group.
+    Only(Box<Tree>),
+}
+
+/// What is in a part, as far as it matters for dividing it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Traits {
+    longest: bool,
+    shortest: bool,
+    mixed: bool,
+    captures: bool,
+    refers: bool,
+}
+
+impl Traits {
+    fn of(prefers: Option<Preference>) -> Traits {
+        Traits {
+            longest: prefers == Some(Preference::Longest),
+            shortest: prefers == Some(Preference::Shortest),
+            ..Traits::default()
+        }
+    }
+
+    pub fn prefers_shortest(self) -> bool {
+        self.shortest
+    }
+
+    fn has_preference(self) -> bool {
+        self.longest || self.shortest
+    }
+
+    fn with(self, other: Traits) -> Traits {
+        Traits {
+            longest: self.longest || other.longest,
+            shortest: self.shortest || other.shortest,
+            mixed: self.mixed || other.mixed,
+            captures: self.captures || other.captures,
+            refers: self.refers || other.refers,
+        }
+    }
+
+    /// What those around see of it.
+    fn above(self) -> Traits {
+        Traits { longest: false, shortest: false, mixed: self.mixed || self.longest && self.shortest, ..self }
+    }
+
+    fn preference_only(self) -> Traits {
+        Traits { longest: self.longest, shortest: self.shortest, ..Traits::default() }
+    }
+
+    /// Of two in a row the first that prefers something decides.
+    fn then(self, next: Traits) -> Traits {
+        let preference = if self.has_preference() { self } else { next };
+        self.with(next).above().with(preference.preference_only())
+    }
+
+    fn is_divided(self) -> bool {
+        self.mixed || self.captures || self.refers
+    }
+}
+
+struct Builder {
+    nodes: usize,
+}
+
+/// The tree of a pattern, and the number of its nodes.
+pub fn tree(part: &Part) -> (Tree, usize) {
+    let mut builder = Builder { nodes: 0 };
+    let tree = builder.branches(part);
+    (tree, builder.nodes)
+}
+
+fn is_zero(part: &Part) -> bool {
+    matches!(part, Part::Repeat { max: Some(0), .. })
+}
+
+impl Builder {
+    fn tree(&mut self, node: Node, part: Part, traits: Traits) -> Tree {
+        self.nodes += 1;
+        Tree { node, part, traits, group: None, id: self.nodes - 1 }
+    }
+
+    fn branches(&mut self, part: &Part) -> Tree {
+        let Part::Branches(branches) = part else {
+            return self.sequence(if let Part::Sequence(parts) = part { parts } else { std::slice::from_ref(part) });
+        };
+        let trees: Vec<Tree> = branches.iter().map(|b| self.branches(b)).collect();
+        // Several branches prefer the longest match, whatever each does.
+        let longest = Traits::of(Some(Preference::Longest));
+        let traits = trees.iter().fold(longest, |traits, tree| traits.with(traits.with(tree.traits).above()));
+        let node = if traits.is_divided() { Node::Branches(trees) } else { Node::Leaf };
+        self.tree(node, part.clone(), traits)
+    }
+
+    /// Parts in a row: the first ones as a leaf, as far as there is nothing to divide; then one that is divided, then the rest.
+    fn sequence(&mut self, parts: &[Part]) -> Tree {
+        let mut traits = Traits::default();
+        for (i, part) in parts.iter().enumerate() {
+            if matches!(part, Part::Set(_) | Part::Place(_) | Part::Look { .. }) || is_zero(part) {
+                continue;
+            }
+            let (inner, min, max, prefers) = match part {
+                Part::Repeat { part, min, max, prefers } => (&**part, *min, *max, *prefers),
+                part => (part, 1, Some(1), None),
+            };
+            let atom = self.atom(inner);
+            let both = traits.with(Traits::of(prefers)).with(atom.traits);
+            let undivided = !both.above().is_divided() && !matches!(inner, Part::Group(Some(_), _) | Part::Back(_));
+            if undivided {
+                traits = both;
+                continue;
+            }
+            let own = Traits::of(prefers).then(atom.traits);
+            let atom = match (inner, atom.node) {
+                (Part::Back(_), Node::Back { group, .. }) => {
+                    Tree { node: Node::Back { group, min, max }, part: part.clone(), traits: atom.traits.with(own), ..atom }
+                }
+                (_, node) => self.quantified(Tree { node, ..atom }, (min, max, prefers), part),
+            };
+            return self.divided(&parts[..i], traits, atom, own, parts, i);
+        }
+        self.tree(Node::Leaf, Part::Sequence(parts.to_vec()), traits)
+    }
+
+    /// `before`, the atom, and what follows it in `parts`.
+    fn divided(&mut self, before: &[Part], traits: Traits, atom: Tree, own: Traits, parts: &[Part], at: usize) -> Tree {
+        let first = (!before.is_empty()).then(|| self.tree(Node::Leaf, Part::Sequence(before.to_vec()), traits));
+        let rest = &parts[at + 1..];
+        let whole = || Part::Sequence(parts.to_vec());
+        if rest.is_empty() {
+            let all = traits.with(traits.then(atom.traits));
+            return match first {
+                Some(first) => self.tree(Node::Pair(Box::new(first), Box::new(atom)), whole(), all),
+                None => atom,
+            };
+        }
+        let rest_tree = self.sequence(rest);
+        let tail = own.with(own.then(rest_tree.traits));
+        let all = traits.with(traits.then(tail));
+        let Some(first) = first else {
+            return self.tree(Node::Pair(Box::new(atom), Box::new(rest_tree)), whole(), all);
+        };
+        let tail_part = Part::Sequence(parts[at..].to_vec());
+        let leaves = matches!((&atom.node, &rest_tree.node), (Node::Leaf, Node::Leaf));
+        let second = if leaves && !atom.traits.with(rest_tree.traits).above().is_divided() {
+            let traits = atom.traits.then(rest_tree.traits);
+            self.tree(Node::Leaf, tail_part, traits)
+        } else {
+            self.tree(Node::Pair(Box::new(atom), Box::new(rest_tree)), tail_part, tail)
+        };
+        self.tree(Node::Pair(Box::new(first), Box::new(second)), whole(), all)
+    }
+
+    /// An atom without its quantifier.
+    fn atom(&mut self, part: &Part) -> Tree {
+        match part {
+            Part::Group(None, inner) => self.branches(inner),
+            Part::Group(Some(number), inner) => {
+                let mut tree = self.branches(inner);
+                if tree.group.is_some() {
+                    let traits = tree.traits;
+                    tree = self.tree(Node::Only(Box::new(tree)), part.clone(), traits);
+                }
+                tree.group = Some(*number);
+                tree.traits.captures = true;
+                tree
+            }
+            Part::Back(group) => {
+                let traits = Traits { refers: true, ..Traits::default() };
+                self.tree(Node::Back { group: *group, min: 1, max: Some(1) }, part.clone(), traits)
+            }
+            part => self.tree(Node::Leaf, part.clone(), Traits::default()),
+        }
+    }
+
+    /// An atom with its quantifier, `whole`.
+    fn quantified(&mut self, atom: Tree, quantifier: (u32, Option<u32>, Option<Preference>), whole: &Part) -> Tree {
+        let (min, max, prefers) = quantifier;
+        let quantifier = Traits::of(prefers);
+        let traits = quantifier.then(atom.traits);
+        let inner = Traits { captures: false, refers: false, ..atom.traits };
+        if (min, max) == (1, Some(1)) && (prefers.is_none() || inner == Traits::default() || inner == quantifier) {
+            return atom;
+        }
+        if !atom.traits.captures && !atom.traits.refers {
+            return self.tree(Node::Leaf, whole.clone(), traits);
+        }
+        if min > 0 && !atom.traits.refers {
+            // Of the rounds only the last is looked into.
+            let earlier = Part::Repeat { part: Box::new(atom.part.clone()), min: min - 1, max: max.map(|max| max - 1), prefers };
+            let preference = quantifier.then(atom.traits).preference_only();
+            let earlier = self.tree(Node::Leaf, earlier, preference);
+            return self.tree(Node::Pair(Box::new(earlier), Box::new(atom)), whole.clone(), traits);
+        }
+        self.tree(Node::Rounds { min, max, of: Box::new(atom) }, whole.clone(), traits)
+    }
+}
