@@ -1,6 +1,6 @@
 //! INSERT, UPDATE, DELETE and MERGE, whose effect does not depend on the order in which rows are met.
 
-use super::generator::{Atom, Generator, Scope};
+use super::generator::{Atom, BUDGET, Generator, Scope};
 use super::query::rigid;
 use super::schema::{Column, Table};
 use super::tree::{Node, Part, Sort, list, optional};
@@ -17,8 +17,8 @@ impl Generator<'_> {
 
     /// One that returns columns of these types.
     pub fn changing(&mut self, types: &[Type]) -> Option<Node> {
-        let tables: Vec<&Table> = self.schema.tables.iter().filter(|t| !t.is_view).collect();
-        let table = (*tables.get(self.below(tables.len().max(1)))?).clone();
+        let table = self.target(|_| true)?;
+        self.changed.push(table.family.clone());
         let alias = self.name("t");
         Some(match self.below(3) {
             0 => self.insert(&table, &alias, types),
@@ -27,9 +27,23 @@ impl Generator<'_> {
         })
     }
 
+    /// A table, or a view that stands for one, of a family that nothing here changes yet.
+    fn target(&mut self, allowed: fn(&Table) -> bool) -> Option<Table> {
+        let free = |t: &&Table| (!t.is_view || t.is_simple) && !self.changed.contains(&t.family) && allowed(t);
+        let tables: Vec<&Table> = self.schema.tables.iter().filter(free).collect();
+        tables.get(self.below(tables.len().max(1))).map(|t| (*t).clone())
+    }
+
     fn returning(&mut self, table: &Table, alias: &str, types: &[Type]) -> Vec<Part> {
-        let scope = target_scope(table, alias);
+        let mut scope = target_scope(table, alias);
+        let budget = self.budget;
+        if self.chance(30) && self.schema.is_modern {
+            scope.atoms.extend(["old", "new"].iter().flat_map(|version| table.atoms(version)));
+            // PostgreSQL 18.6 crashes on some sub-queries beside them: `(old.a, old.b) = any (select ...)` of an INSERT.
+            self.budget = 0;
+        }
         let values = types.iter().map(|t| self.value(*t, &scope, 1)).collect();
+        self.budget = budget;
         vec![" returning ".into(), self.targets(values)]
     }
 
@@ -165,8 +179,7 @@ impl Generator<'_> {
 
     /// MERGE by keys, so that no row is met twice.
     fn merge(&mut self) -> Option<Node> {
-        let tables: Vec<&Table> = self.schema.tables.iter().filter(|t| t.has_key && !t.is_view).collect();
-        let table = (*tables.get(self.below(tables.len().max(1)))?).clone();
+        let table = self.target(|_| true)?;
         let (source, source_alias, _) = self.source(&table)?;
         let alias = self.name("t");
         let both = {
@@ -176,17 +189,27 @@ impl Generator<'_> {
         };
         let only_source = target_scope(&source, &source_alias);
         let mut actions = Vec::new();
+        let only_target = target_scope(&table, &alias);
         for _ in 0..1 + self.below(3) {
-            let matched = self.chance(60);
-            let scope = if matched { &both } else { &only_source };
+            let by_source = self.chance(20) && self.schema.is_modern;
+            let matched = by_source || self.chance(60);
+            let scope = match (by_source, matched) {
+                (true, _) => &only_target,
+                (_, true) => &both,
+                _ => &only_source,
+            };
             let filter = if self.chance(50) { Some(self.condition(scope, 1)) } else { None };
             let action = match (matched, self.below(6)) {
                 (_, 0) => Node::text(Sort::Other, "do nothing"),
                 (true, 1 | 2) => Node::text(Sort::Other, "delete"),
-                (true, _) => Node::new(Sort::Other, vec!["update set ".into(), self.assignments(&table, &both)]),
+                (true, _) => Node::new(Sort::Other, vec!["update set ".into(), self.assignments(&table, scope)]),
                 (false, _) => self.merge_insert(&table, &source_alias, &only_source),
             };
-            let when = if matched { "when matched" } else { "when not matched" };
+            let when = match (by_source, matched) {
+                (true, _) => "when not matched by source",
+                (_, true) => "when matched",
+                _ => "when not matched",
+            };
             actions.push(Node::new(Sort::Other, vec![when.into(), optional(" and ", filter), " then ".into(), action.into()]));
         }
         let extra = self.chance(25).then(|| self.condition(&both, 1));
@@ -194,7 +217,27 @@ impl Generator<'_> {
             "merge into {} as {alias} using {} as {source_alias} on {alias}.id = {source_alias}.id",
             table.name, source.name
         );
-        Some(Node::new(Sort::Query, vec![head.into(), optional(" and ", extra), list(" ", " ", "", 1, actions)]))
+        let mut parts = vec![head.into(), optional(" and ", extra), list(" ", " ", "", 1, actions)];
+        if self.chance(50) && self.schema.is_modern {
+            let types = [*self.pick(COLUMN_TYPES), *self.pick(COLUMN_TYPES)];
+            parts.push(" returning merge_action() as action, ".into());
+            let values = types.iter().map(|t| self.value(*t, &both, 1)).collect();
+            parts.push(self.targets(values));
+        }
+        Some(Node::new(Sort::Query, parts))
+    }
+
+    /// Several changes in a row, then a query that sees them.
+    pub fn script(&mut self) -> Option<Node> {
+        let mut items = Vec::new();
+        for _ in 0..1 + self.below(3) {
+            items.push(self.change()?);
+            // Each statement sees what those before have changed.
+            self.changed.clear();
+        }
+        self.budget = BUDGET;
+        items.push(self.statement());
+        Some(Node::new(Sort::Statement, vec![list("", "; ", "", 1, items)]))
     }
 
     fn merge_insert(&mut self, table: &Table, source_alias: &str, scope: &Scope) -> Node {

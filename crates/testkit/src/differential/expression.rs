@@ -110,7 +110,9 @@ impl Generator<'_> {
 
     /// The call alone, of one that `allowed` admits.
     pub fn aggregate_call(&mut self, ty: Type, inner: &Scope, depth: usize, allowed: fn(&Aggregate) -> bool) -> Option<Node> {
-        let giving: Vec<_> = AGGREGATES.iter().filter(|a| a.gives == ty && allowed(a)).collect();
+        // Extremes of these are as young.
+        let known = |a: &&Aggregate| self.schema.is_modern || !matches!(a.takes, [Type::Bytea | Type::Pair]);
+        let giving: Vec<_> = AGGREGATES.iter().filter(|a| a.gives == ty && allowed(a)).filter(known).collect();
         if giving.is_empty() {
             return None;
         }

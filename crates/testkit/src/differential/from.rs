@@ -12,6 +12,8 @@ struct Relation {
     order: Vec<Node>,
 }
 
+const JOINS: [&str; 8] = ["join", "join", "left join", "left join", "left join", "right join", "full join", "cross join"];
+
 /// Names and types of what a function returns.
 type Columns = &'static [(&'static str, Type)];
 
@@ -140,7 +142,8 @@ impl Generator<'_> {
     fn join(&mut self, outer: &[Atom], before: &[Atom], depth: usize) -> Relation {
         self.budget -= 1;
         let left = self.relation(outer, before, depth);
-        let kind = *self.pick(&["join", "join", "left join", "left join", "left join", "right join", "full join", "cross join"]);
+        let natural = self.chance(3);
+        let kind = if natural { "natural join" } else { *self.pick(&JOINS) };
         let lateral: Vec<Atom> = match kind {
             "join" | "left join" | "cross join" if self.chance(20) => left.atoms.iter().chain(before).cloned().collect(),
             _ => Vec::new(),
@@ -155,7 +158,7 @@ impl Generator<'_> {
         let mut order = left.order;
         order.extend(right.order);
         let mut parts = vec!["(".into(), left.node.into(), format!(" {kind} ").into(), right.node.into()];
-        if kind != "cross join" {
+        if kind != "cross join" && kind != "natural join" {
             let scope = Scope { atoms: atoms.clone(), outer: outer.to_vec(), ..Scope::default() };
             let by_id = |atoms: &[Atom]| atoms.iter().filter(|a| a.node.sql().ends_with(".id")).count() == 1;
             if by_id(&left.atoms) && by_id(&right.atoms) && self.chance(25) {

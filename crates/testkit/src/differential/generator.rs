@@ -7,13 +7,15 @@ use super::tree::{Literal, Node, Part, Sort};
 use super::types::{COLUMN_TYPES, Type};
 
 /// Relations that a statement may scan; a table of many rows counts as several.
-const BUDGET: usize = 6;
+pub const BUDGET: usize = 6;
 
 pub struct Generator<'a> {
     pub random: &'a SeededRandom,
     pub schema: &'a Schema,
     /// Queries of WITH that may be read here.
     pub common: Vec<Common>,
+    /// Families of the tables that queries of WITH change here: which of two changes of one row stays is unspecified.
+    pub changed: Vec<String>,
     names: usize,
     pub budget: usize,
     /// How deep queries nest here.
@@ -71,7 +73,7 @@ impl Atom {
 
 impl<'a> Generator<'a> {
     pub fn new(random: &'a SeededRandom, schema: &'a Schema) -> Generator<'a> {
-        Generator { random, schema, common: Vec::new(), names: 0, budget: BUDGET, nesting: 0 }
+        Generator { random, schema, common: Vec::new(), changed: Vec::new(), names: 0, budget: BUDGET, nesting: 0 }
     }
 
     pub fn chance(&self, percent: usize) -> bool {

@@ -1,7 +1,7 @@
 //! Queries: SELECT with all its clauses, set operations, VALUES, WITH.
 
 use super::generator::{Atom, Common, Generator, Scope};
-use super::tree::{List, Node, Part, Role, Sort, list, optional};
+use super::tree::{List, Literal, Node, Part, Role, Sort, list, optional};
 use super::types::{COLUMN_TYPES, Type};
 
 impl Generator<'_> {
@@ -28,6 +28,15 @@ impl Generator<'_> {
             query = self.in_order(query);
         }
         Node::new(Sort::Statement, vec![query.into()])
+    }
+
+    /// A cursor over a query in a total order, moved both ways.
+    pub fn cursor(&mut self) -> Node {
+        let types: Vec<Type> = (0..1 + self.below(4)).map(|_| *self.pick(COLUMN_TYPES)).collect();
+        let query = self.ordered(&types, Vec::new(), 3);
+        let moves = "; fetch 3 from c; fetch backward 2 from c; move 1 in c; fetch all from c; fetch prior from c; \
+                     fetch absolute 2 from c; fetch relative -1 from c; fetch last from c; close c";
+        Node::new(Sort::Statement, vec!["declare c scroll cursor for ".into(), query.into(), moves.into()])
     }
 
     /// Any number of rows of these types.
@@ -100,14 +109,18 @@ impl Generator<'_> {
         // PostgreSQL 18 plans min() and max() with the limit of the query around them, and fails where that is WITH TIES.
         let sql = query.sql();
         let extremes = sql.contains("min(") || sql.contains("max(");
-        let limit = match self.below(6) {
-            0 => format!(" limit {}", self.below(8)),
-            1 => format!(" offset {}", self.below(4)),
-            2 => format!(" limit {} offset {}", self.below(9), self.below(4)),
-            3 if !extremes => format!(" fetch first {} rows with ties", 1 + self.below(4)),
-            _ => String::new(),
+        let number = |least: usize, below: usize| {
+            let text = Some((least + self.below(below)).to_string());
+            Part::Literal(Literal { ty: Type::Int8, text, bare: true })
         };
-        let order = Node::new(Sort::Other, vec![Part::Positions, limit.into()]);
+        let limit = match self.below(6) {
+            0 => vec![" limit ".into(), number(0, 8)],
+            1 => vec![" offset ".into(), number(0, 4)],
+            2 => vec![" limit ".into(), number(0, 9), " offset ".into(), number(0, 4)],
+            3 if !extremes => vec![" fetch first ".into(), number(1, 4), " rows with ties".into()],
+            _ => Vec::new(),
+        };
+        let order = Node::new(Sort::Other, [vec![Part::Positions], limit].concat());
         query.parts.push(list(" order by ", "", "", 0, vec![order]));
         query
     }
@@ -224,8 +237,13 @@ impl Generator<'_> {
     fn set_operation(&mut self, types: &[Type], outer: Vec<Atom>, depth: usize) -> Node {
         let word = *self.pick(&[" union ", " union all ", " intersect ", " intersect all ", " except ", " except all "]);
         let left = self.select(types, outer.clone(), depth - 1);
-        let right = self.query(types, outer, depth - 1);
-        let parts = vec!["(".into(), left.into(), format!("){word}(").into(), right.into(), ")".into()];
+        let right = self.query(types, outer.clone(), depth - 1);
+        let mut parts = vec!["(".into(), left.into(), format!("){word}(").into(), right.into(), ")".into()];
+        if self.chance(15) {
+            let word = *self.pick(&[" union ", " union all ", " intersect ", " except "]);
+            let third = self.select(types, outer, depth - 1);
+            parts.extend([format!("{word}(").into(), third.into(), ")".into()]);
+        }
         Node::new(Sort::Query, parts)
     }
 

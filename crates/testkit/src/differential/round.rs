@@ -14,6 +14,31 @@ use super::{Options, Report};
 
 const ZONES: [&str; 3] = ["UTC", "America/New_York", "Asia/Kolkata"];
 
+/// Settings of which the answers do not depend, but the plans: a round sets some of them on the server that is tested.
+const TOGGLES: [&str; 14] = [
+    "enable_seqscan = off",
+    "enable_indexscan = off",
+    "enable_indexonlyscan = off",
+    "enable_bitmapscan = off",
+    "enable_hashjoin = off",
+    "enable_mergejoin = off",
+    "enable_nestloop = off",
+    "enable_hashagg = off",
+    "enable_sort = off",
+    "enable_memoize = off",
+    "enable_material = off",
+    "work_mem = '64kB'",
+    "plan_cache_mode = force_generic_plan",
+    "plan_cache_mode = force_custom_plan",
+];
+
+fn toggles(random: &SeededRandom) -> String {
+    if random.chance(50) {
+        return String::new();
+    }
+    TOGGLES.iter().filter(|_| random.chance(20)).map(|toggle| format!("; set {toggle}")).collect()
+}
+
 pub struct Round {
     seed: u64,
     random: SeededRandom,
@@ -46,6 +71,7 @@ impl Round {
              set search_path = differential_{seed}"
         );
         let mut reference = Server::connect(&options.reference, format!("set jit = off; {settings}"))?;
+        let settings = format!("{settings}{}", toggles(&random));
         let mut server = Server::connect(&options.server, settings.clone())?;
         let schema = format!("drop schema if exists differential_{seed} cascade; create schema differential_{seed}");
         for side in [&mut reference, &mut server] {
@@ -54,7 +80,10 @@ impl Round {
                 other => return Err(format!("{schema}: {other:?}")),
             }
         }
-        Ok(Round { seed, random, reference, server, schema: Schema::default(), setup: Vec::new(), settings })
+        let version = reference.version()?;
+        let major = version.split([' ', '.']).nth(1).and_then(|word| word.parse::<u32>().ok());
+        let schema = Schema { is_modern: major.is_none_or(|major| major >= 18), ..Schema::default() };
+        Ok(Round { seed, random, reference, server, schema, setup: Vec::new(), settings })
     }
 
     pub fn play(&mut self, statements: usize, end: Instant, report: &mut Report) -> Result<(), String> {
@@ -71,15 +100,19 @@ impl Round {
                     self.step(Step::new(change.sql()), report)?;
                 }
             }
+            if self.random.chance(1) {
+                // Flushes what was changed, so that merges follow.
+                self.server.simple("checkpoint");
+            }
             let mut generator = Generator::new(&self.random, &self.schema);
             let (node, mode) = match self.random.below(100) {
-                0..18 => match generator.change() {
-                    Some(node) => (node, Mode::Change),
-                    None => continue,
-                },
-                18..45 => (generator.statement(), Mode::Extended),
-                _ => (generator.statement(), Mode::Simple),
+                0..14 => (generator.change(), Mode::Change),
+                14..20 => (generator.script(), Mode::Change),
+                20..22 => (Some(generator.cursor()), Mode::Change),
+                22..45 => (Some(generator.statement()), Mode::Extended),
+                _ => (Some(generator.statement()), Mode::Simple),
             };
+            let Some(node) = node else { continue };
             // What a query of WITH changes must not stay.
             let mode = if changes(&node) { Mode::Change } else { mode };
             report.statements += 1;
@@ -102,8 +135,10 @@ impl Round {
                 self.step(step, report)?;
             }
         }
-        for number in 0..2 + self.random.below(2) {
-            let step = Generator::new(&self.random, &self.schema).view_step(number);
+        for number in 0..3 + self.random.below(2) {
+            let mut generator = Generator::new(&self.random, &self.schema);
+            let simple = if number == 0 { generator.simple_view_step(number) } else { None };
+            let step = simple.unwrap_or_else(|| generator.view_step(number));
             self.step(step, report)?;
             // One that only ever fails would take the statements over it with it.
             let view = format!("select * from v{number}");

@@ -22,12 +22,18 @@ pub struct Table {
     /// The unique column `id` is there, and covers all rows.
     pub has_key: bool,
     pub is_view: bool,
+    /// A view that may be changed.
+    pub is_simple: bool,
+    /// Tables of one family reference each other, or are views of each other: a change of one may reach another.
+    pub family: String,
     /// Reading it may raise a data error.
     pub fallible: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
+    /// PostgreSQL is of version 18, and has what came with it and the two before.
+    pub is_modern: bool,
     pub tables: Vec<Table>,
 }
 
@@ -70,10 +76,10 @@ impl Generator<'_> {
             columns.push(Column { generated: true, ..plain("gen", Type::Int4) });
         }
         let mut parents = self.schema.tables.iter().filter(|t| t.has_key && !t.is_view && t.cost == 1);
-        let parent = parents.next_back().map(|t| t.name.clone()).filter(|_| self.chance(40));
+        let parent = parents.next_back().map(|t| (t.name.clone(), t.family.clone())).filter(|_| self.chance(40));
         let partition = if self.chance(25) { self.partitions(&name, &columns) } else { None };
         // Melba has no foreign keys of partitioned tables.
-        let parent = parent.filter(|_| partition.is_none());
+        let (parent, family) = parent.filter(|_| partition.is_none()).unzip();
         if parent.is_some() {
             columns.push(plain("ref", Type::Int4));
         }
@@ -85,6 +91,8 @@ impl Generator<'_> {
             has_children: partition.is_some(),
             has_key: partition.is_none() && self.chance(75),
             is_view: false,
+            is_simple: false,
+            family: family.unwrap_or_else(|| name.clone()),
             fallible: false,
         };
         let mut steps = vec![self.create(&table, parent.as_deref(), partition.as_ref().map(|(by, _)| by.as_str()))];
@@ -209,7 +217,8 @@ impl Generator<'_> {
             _ => c.ty.series().to_owned(),
         });
         let values: Vec<String> = values.collect();
-        let count = [150, 400, 1100][self.below(3)];
+        // The largest take several segments and row groups.
+        let count = *self.pick(&[150, 400, 400, 1100, 1100, 5000]);
         format!(
             "insert into {} ({}) select {} from generate_series(1, {count}) g",
             table.name,
@@ -223,7 +232,7 @@ impl Generator<'_> {
         let column = &self.pick(&table.columns).name;
         let other = &self.pick(&table.columns).name;
         let text = table.column_of(Type::Text).map(|c| c.name.as_str());
-        let sql = match (self.below(9), text) {
+        let sql = match (self.below(10), text) {
             (0, _) => format!("create unique index on {name} ({column}, {other})"),
             (1, Some(text)) => format!("create index on {name} (lower({text}), {column} desc)"),
             (2, _) => format!("create index on {name} ((id % 3), {column})"),
@@ -232,10 +241,24 @@ impl Generator<'_> {
             (4, _) => format!("create index on {name} ({column}) include ({other})"),
             (5, _) => format!("create index on {name} ({column} desc nulls last, {other})"),
             (6, _) => format!("create index on {name} ({column}) where id > 4"),
+            (8, _) => format!("create index on {name} using hash ({column})"),
             (7, Some(text)) => format!("create unique index on {name} ({text}) where {column} is null"),
             _ => format!("create index on {name} ({column})"),
         };
         Step::new(sql)
+    }
+
+    /// A view of one table that changes of it go through.
+    pub fn simple_view_step(&mut self, number: usize) -> Option<Step> {
+        let tables: Vec<&Table> = self.schema.tables.iter().filter(|t| !t.is_view && !t.has_children && t.cost == 1).collect();
+        let table = (*tables.get(self.below(tables.len().max(1)))?).clone();
+        let filter = self.chance(60).then(|| format!(" where {}", self.check(&table)));
+        let columns: Vec<Column> = table.columns.iter().filter(|c| c.name == "id" || self.chance(80)).cloned().collect();
+        let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+        let name = format!("v{number}");
+        let sql = format!("create view {name} as select {} from {}{}", names.join(", "), table.name, filter.unwrap_or_default());
+        let view = Table { name, columns, has_key: false, is_view: true, is_simple: true, fallible: true, ..table.clone() };
+        Some(Step { sql, table: Some(view) })
     }
 
     fn check(&mut self, table: &Table) -> String {
@@ -265,6 +288,8 @@ impl Generator<'_> {
             has_children: false,
             has_key: false,
             is_view: true,
+            is_simple: false,
+            family: String::new(),
             fallible: query.any(&|n| n.fallible),
         };
         Step { sql, table: Some(table) }
