@@ -11,7 +11,6 @@ select count(*) from author, book;
 select * from author natural join (select 1 as id, 'x' as extra) t;
 -- Every common name is found before the first comparison is.
 select * from (select 1 as id, date '2000-01-01' as a) t natural join ((select 2 as id, 3 as a) u cross join (select 4 as a) v);
-select * from (select 1 as id, date '2000-01-01' as a) t natural join (select 2 as id, 3 as a) u;
 select * from author a join book b using (id) order by id;
 select a.id, b.id from author a join book b on a.id < b.id and b.price > 8 order by 1, 2;
 select name, (select count(*) from book b where b.author = a.id) as books from author a order by name;
