@@ -142,7 +142,7 @@ impl Generator<'_> {
     fn join(&mut self, outer: &[Atom], before: &[Atom], depth: usize) -> Relation {
         self.budget -= 1;
         let left = self.relation(outer, before, depth);
-        let natural = self.chance(3);
+        let natural = self.chance(3) && self.schema.is_modern;
         let kind = if natural { "natural join" } else { *self.pick(&JOINS) };
         let lateral: Vec<Atom> = match kind {
             "join" | "left join" | "cross join" if self.chance(20) => left.atoms.iter().chain(before).cloned().collect(),
