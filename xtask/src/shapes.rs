@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::compare::reference_for;
 use crate::melba::{Address, Melba, ask, run};
@@ -23,7 +23,7 @@ impl Default for Options {
 const DATABASE: &str = "shapes";
 /// Four times as much may take this many times as long: n log n, and what a busy machine adds.
 const FACTOR_MAX: f64 = 8.0;
-/// Less than this measures psql.
+/// Less than this is noise.
 const WORTH_SECONDS: f64 = 0.2;
 
 /// A statement by its size, and the larger size.
@@ -144,40 +144,67 @@ pub fn shapes(options: &Options, server: Option<Address>, reference: Option<Addr
     let mut postgres = None;
     let reference = reference_for("shapes", reference, &mut postgres)?;
     let melba = if server.is_none() { Some(Melba::fresh("shapes")?) } else { None };
-    let server = server.or_else(|| melba.as_ref().map(|m| m.address.clone())).ok_or("no server")?;
+    let tested = server.or_else(|| melba.as_ref().map(|m| m.address.clone())).ok_or("no server")?;
+    let mut servers = vec![Server { address: prepare(&tested)?, pid: melba.as_ref().map(Melba::pid) }];
+    if let Some(reference) = reference {
+        servers.push(Server { address: prepare(&reference)?, pid: None });
+    }
+    let judged = run_all(options, &servers);
+    for server in &servers {
+        let postgres = Address { database: "postgres".to_owned(), ..server.address.clone() };
+        ask(&postgres, &format!("drop database {DATABASE} with (force)"))?;
+    }
+    judged?;
+    melba.map_or(Ok(()), Melba::stop)
+}
+
+struct Server {
+    address: Address,
+    /// Of a server whose processor time counts; what others take is read off the clock.
+    pid: Option<u32>,
+}
+
+/// Times everything on all servers; the first one's growth is judged.
+fn run_all(options: &Options, servers: &[Server]) -> Result<(), String> {
     let folder = root().join("target/shapes");
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let servers: Vec<Address> = [Some(server), reference].into_iter().flatten().map(|a| prepare(&a)).collect::<Result<_, _>>()?;
-    let mut quadratic = Vec::new();
-    println!("{:32} {:>8}  Melba, s: a quarter, all, times  PostgreSQL, s", "", "size");
-    for shape in SHAPES.iter().chain(OF_TABLES) {
+    let questions = questions(&root().join("tests/shapes/catalog.sql"))?;
+    let mut steep = Vec::new();
+    let mut of_fewer_tables = Vec::new();
+    println!("{:41} {:>8}  seconds of the processors: a quarter, all, times; PostgreSQL's by the clock", "", "size");
+    for (i, shape) in SHAPES.iter().chain(OF_TABLES).enumerate() {
         let size = if shape.size == 0 { options.tables } else { shape.size };
-        let mut line = format!("{:32} {size:8}", shape.name);
-        for (i, server) in servers.iter().enumerate() {
-            let timed = |n| timed(server, &folder, &(shape.sql)(n)).map(|t| t.as_secs_f64());
-            let (quarter, all) = (timed(size / 4)?, timed(size)?);
-            let times = all / quarter;
-            let _ = write!(line, "  {quarter:8.3} {all:8.3} {times:5.1}");
-            if i == 0 && times > FACTOR_MAX && all > WORTH_SECONDS {
-                quadratic.push(shape.name);
-            }
+        let quarter = each_server(servers, &folder, &(shape.sql)(size / 4))?;
+        // The first of the shapes of tables makes them.
+        if i == SHAPES.len() {
+            of_fewer_tables = ask_all(servers, &folder, &questions)?;
         }
-        println!("{line}");
+        let all = each_server(servers, &folder, &(shape.sql)(size))?;
+        steep.extend(report(shape.name, size, &quarter, &all));
     }
-    for (name, sql) in questions(&root().join("tests/shapes/catalog.sql"))? {
-        let mut line = format!("{name:41}");
-        for server in &servers {
-            let _ = write!(line, "  {:8.3}", timed(server, &folder, &sql)?.as_secs_f64());
-        }
-        println!("{line}");
+    let of_all_tables = ask_all(servers, &folder, &questions)?;
+    for (((name, _), quarter), all) in questions.iter().zip(&of_fewer_tables).zip(&of_all_tables) {
+        steep.extend(report(name, options.tables, quarter, all));
     }
-    for server in &servers {
-        ask(&Address { database: "postgres".to_owned(), ..server.clone() }, &format!("drop database {DATABASE} with (force)"))?;
+    if steep.is_empty() {
+        return Ok(());
     }
-    if !quadratic.is_empty() {
-        return Err(format!("more than {FACTOR_MAX} times as long for four times as much: {}", quadratic.join(", ")));
-    }
-    melba.map_or(Ok(()), Melba::stop)
+    Err(format!("more than {FACTOR_MAX} times as long for four times as much: {}", steep.join(", ")))
+}
+
+fn each_server(servers: &[Server], folder: &Path, sql: &str) -> Result<Vec<f64>, String> {
+    servers.iter().map(|server| timed(server, folder, sql)).collect()
+}
+
+fn ask_all(servers: &[Server], folder: &Path, questions: &[(String, String)]) -> Result<Vec<Vec<f64>>, String> {
+    questions.iter().map(|(_, sql)| each_server(servers, folder, sql)).collect()
+}
+
+/// Prints a line; the name when the first server's time grew too steeply.
+fn report(name: &str, size: usize, quarter: &[f64], all: &[f64]) -> Option<String> {
+    let times: Vec<String> = quarter.iter().zip(all).map(|(q, a)| format!("  {q:8.3} {a:8.3} {:5.1}", a / q)).collect();
+    println!("{name:41} {size:8}{}", times.concat());
+    (all[0] > WORTH_SECONDS && all[0] > FACTOR_MAX * quarter[0]).then(|| name.to_owned())
 }
 
 fn prepare(address: &Address) -> Result<Address, String> {
@@ -189,13 +216,25 @@ fn prepare(address: &Address) -> Result<Address, String> {
     Ok(address)
 }
 
-/// Statements that are too long for a command line go by a file.
-fn timed(address: &Address, folder: &Path, sql: &str) -> Result<Duration, String> {
+/// How long a server takes, in seconds. Statements that are too long for a command line go by a file.
+fn timed(server: &Server, folder: &Path, sql: &str) -> Result<f64, String> {
     let file = folder.join("statement.sql");
     std::fs::write(&file, format!("{sql};\n")).map_err(|e| format!("{}: {e}", file.display()))?;
-    let begun = Instant::now();
-    run(address.psql().args(["-q", "-v", "ON_ERROR_STOP=1", "-o", "/dev/null", "-f"]).arg(&file), "psql")?;
-    Ok(begun.elapsed())
+    let (begun, cpu) = (Instant::now(), server.pid.map(processor_seconds));
+    run(server.address.psql().args(["-q", "-v", "ON_ERROR_STOP=1", "-o", "/dev/null", "-f"]).arg(&file), "psql")?;
+    Ok(match server.pid {
+        Some(pid) => processor_seconds(pid) - cpu.unwrap_or_default(),
+        None => begun.elapsed().as_secs_f64(),
+    })
+}
+
+/// What a process took of the processors, to the hundredth of a second that Linux counts by.
+fn processor_seconds(pid: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The program's name, which may have spaces, ends with the last parenthesis; then the 12th and 13th are utime and stime.
+    let rest = stat.rsplit(')').next().unwrap_or_default();
+    let ticks: u64 = rest.split_whitespace().skip(11).take(2).filter_map(|t| t.parse::<u64>().ok()).sum();
+    ticks as f64 / 100.0
 }
 
 /// The questions of a file: each has its name in a comment before it.

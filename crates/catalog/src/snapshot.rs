@@ -581,6 +581,15 @@ impl Catalog {
         self.relations.len_estimate()
     }
 
+    pub(crate) fn namespace_count(&self) -> usize {
+        self.namespaces.len_estimate()
+    }
+
+    /// How many objects have comments.
+    pub(crate) fn description_count(&self) -> usize {
+        self.descriptions.len()
+    }
+
     pub(crate) fn type_count(&self) -> usize {
         self.types.len_estimate()
     }

@@ -12,7 +12,6 @@ pub(crate) mod modify;
 mod operator;
 mod runtime;
 mod subplan;
-mod system;
 
 use std::sync::Arc;
 

@@ -27,7 +27,7 @@ use super::prepare::{Rels, contains_sublink, rels_of};
 use melba_expression::{Compiler, Expression, Resolved, Scope};
 use melba_largeobject::Trees;
 use melba_table::TargetBuilder;
-use melba_tree::{Expr, RangeKind, Var};
+use melba_tree::{Const, Expr, RangeKind, Var};
 
 /// How a range table entry is read.
 pub(super) struct LeafPath {
@@ -115,10 +115,24 @@ impl Planner<'_> {
     fn function_rows(&self, expr: &Expr) -> f64 {
         match expr {
             Expr::Function(f) if f.returns_set => {
-                self.catalog().function(f.function).map_or(100.0, |f| f64::from(f.rows).max(1.0))
+                let function = self.catalog().function(f.function);
+                let series =
+                    function.filter(|f| f.source.starts_with("generate_series_int")).and_then(|_| self.series_rows(&f.args));
+                series.unwrap_or_else(|| function.map_or(100.0, |f| f64::from(f.rows).max(1.0)))
             }
             _ => 1.0,
         }
+    }
+
+    /// How many numbers a series of integers has, when its ends and its step are known.
+    fn series_rows(&self, args: &[Expr]) -> Option<f64> {
+        let number = |arg: &Expr| match self.constant(arg)? {
+            Datum::Int4(n) => Some(f64::from(n)),
+            Datum::Int8(n) => Some(n as f64),
+            _ => None,
+        };
+        let step = args.get(2).map_or(Some(1.0), number).filter(|step| *step != 0.0)?;
+        Some(((number(args.get(1)?)? - number(args.first()?)?) / step).floor().max(0.0) + 1.0)
     }
 
     fn subquery_paths(&mut self, entry: usize, own: &[Expr]) -> Result<Vec<Rc<Path>>> {
@@ -218,7 +232,7 @@ impl Planner<'_> {
     pub fn table_rows(&self, relation: &Relation) -> f64 {
         match relation.storage {
             Storage::Tree(tree) => self.context.statistics.rows(tree).max(1.0),
-            _ => 100.0,
+            _ => relations::rows_estimate(relation, self.catalog()),
         }
     }
 
@@ -232,11 +246,12 @@ impl Planner<'_> {
             Some(tree) => self.context.statistics.rows(tree).max(1.0),
             None => relations::rows_estimate(relation, self.catalog()),
         };
+        let catalog = self.context.catalog;
         // How many rows have one value of a column, where these are found without making all rows.
         let rows_of_value = |column: usize| match relation.storage {
             _ if large_objects.is_some() => (column == 0).then_some(10.0),
             Storage::Toast(_) => (column == 0).then_some(10.0),
-            _ => relations::rows_per_value(relation, column),
+            _ => relations::rows_per_value(relation, column, catalog),
         };
         let mut out = Vec::new();
         let mut equal = Vec::new();
@@ -244,7 +259,10 @@ impl Planner<'_> {
         for condition in own {
             match self.system_equality(entry, relation, condition) {
                 Some(found) => equal.push(found),
-                None => filter.push(condition.clone()),
+                None => {
+                    equal.extend(self.exact_pattern(entry, relation, condition));
+                    filter.push(condition.clone());
+                }
             }
         }
         let path = |equal: Vec<(usize, Expr)>, used: Vec<Rc<Expr>>, params: Rels, rows: f64, total: f64| {
@@ -275,7 +293,8 @@ impl Planner<'_> {
                 let params = params | rels_of(&value);
                 with.push((column, value));
                 let found = found.min(fewest);
-                out.push(path(with, vec![condition.clone()], params, found.min(rows), cost_of_found(found)));
+                let passed = (found * sel).clamp(1.0, rows);
+                out.push(path(with, vec![condition.clone()], params, passed, cost_of_found(found)));
             }
         }
         Ok(out)
@@ -302,6 +321,16 @@ impl Planner<'_> {
             }
         }
         None
+    }
+
+    /// The one text that a pattern lets through. The pattern is checked all the same.
+    fn exact_pattern(&self, entry: usize, relation: &Relation, condition: &Expr) -> Option<(usize, Expr)> {
+        let Expr::Operator(op) = condition else { return None };
+        let column = plain_column(op.args.first()?, entry)?;
+        let value = Datum::text(self.exact_match(op)?);
+        let described = relation.columns.get(column).filter(|c| c.kind == Kind::Text)?;
+        let text = Const { value, ty: described.ty, typmod: -1, collation: described.collation, location: -1 };
+        Some((column, Expr::Const(text)))
     }
 
     /// Zone predicates of a sequential scan.

@@ -2,34 +2,50 @@
 
 /// The text that everything matching a LIKE pattern starts with.
 pub fn like_prefix(pattern: &str) -> String {
+    like_start(pattern).0
+}
+
+/// The only text that matches a LIKE pattern.
+pub fn like_exact(pattern: &str) -> Option<String> {
+    let (text, is_all) = like_start(pattern);
+    is_all.then_some(text)
+}
+
+/// The text before a pattern's first wildcard, and whether the pattern ends there.
+fn like_start(pattern: &str) -> (String, bool) {
     let mut out = String::new();
     let mut chars = pattern.chars();
     while let Some(c) = chars.next() {
         match c {
-            '%' | '_' => break,
+            '%' | '_' => return (out, false),
             '\\' => match chars.next() {
                 Some(escaped) => out.push(escaped),
-                None => break,
+                None => return (out, false),
             },
             c => out.push(c),
         }
     }
-    out
+    (out, true)
 }
 
 /// The text that everything matching an anchored regular expression starts with; empty when there is none.
 pub fn regex_prefix(pattern: &str) -> String {
-    let Some(rest) = pattern.strip_prefix('^') else { return String::new() };
-    if rest.contains('|') {
-        return String::new();
-    }
+    regex_start(pattern).0
+}
+
+/// The only text that matches a regular expression.
+pub fn regex_exact(pattern: &str) -> Option<String> {
+    let (text, rest) = regex_start(pattern);
+    (rest == "$").then_some(text)
+}
+
+/// The text that an anchored regular expression starts with, and what follows it.
+fn regex_start(pattern: &str) -> (String, String) {
+    let Some(rest) = pattern.strip_prefix('^').filter(|rest| !rest.contains('|')) else { return Default::default() };
     // psql writes ^(name)$.
-    let rest = match rest.strip_prefix('(').and_then(|r| r.strip_suffix(")$")) {
-        Some(inner) if !inner.contains(['(', ')']) => inner,
-        _ => rest,
-    };
+    let unwrapped = rest.strip_prefix('(').and_then(|r| r.strip_suffix(")$")).filter(|inner| !inner.contains(['(', ')']));
+    let chars: Vec<char> = unwrapped.map_or_else(|| rest.chars().collect(), |inner| inner.chars().chain(['$']).collect());
     let mut out = String::new();
-    let chars: Vec<char> = rest.chars().collect();
     for (i, c) in chars.iter().enumerate() {
         let plain = c.is_alphanumeric() || matches!(c, '_' | ' ' | '-' | '/' | ':' | ',');
         // A quantifier makes the character before it optional.
@@ -39,7 +55,8 @@ pub fn regex_prefix(pattern: &str) -> String {
         }
         out.push(*c);
     }
-    out
+    let rest = chars.into_iter().skip(out.chars().count()).collect();
+    (out, rest)
 }
 
 #[cfg(test)]
@@ -54,5 +71,19 @@ mod tests {
         assert_eq!(regex_prefix("^abc*"), "ab");
         assert_eq!(regex_prefix("abc"), "");
         assert_eq!(regex_prefix("^a|b"), "");
+        assert_eq!(regex_prefix("^(ab)c$"), "");
+    }
+
+    #[test]
+    fn a_pattern_without_wildcards_matches_one_text() {
+        assert_eq!(like_exact("pg\\_class").as_deref(), Some("pg_class"));
+        assert_eq!(like_exact("pg_class"), None);
+        assert_eq!(like_exact("pg\\"), None);
+        for (pattern, text) in [("^(t1)$", Some("t1")), ("^t1$", Some("t1")), ("^$", Some("")), ("^t1", None), ("t1$", None)] {
+            assert_eq!(regex_exact(pattern).as_deref(), text, "{pattern}");
+        }
+        for pattern in ["^(t1)", "^t.$", "^t1*$", "^t1+$", "^(a|b)$", "^a|b$", "^a$b$", "^((t1))$"] {
+            assert_eq!(regex_exact(pattern), None, "{pattern}");
+        }
     }
 }

@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use hashbrown::HashMap;
-use melba_catalog::{Relation, Storage};
+use melba_catalog::{Relation, Storage, relations};
 use melba_engine::{ColumnEstimate, Point};
 use melba_types::{Datum, Oid, oids};
 
-use super::pattern::{like_prefix, regex_prefix};
+use super::pattern::{like_exact, like_prefix, regex_exact, regex_prefix};
 use super::planner::{Nothing, Planner};
 use super::prepare::{Rels, contains_sublink, rels_of};
 use melba_expression::Compiler;
@@ -196,6 +196,11 @@ impl Planner<'_> {
 
     /// Distinct values of a column; `None` when nothing is known.
     pub fn distinct_values(&self, entry: usize, column: usize) -> Option<f64> {
+        let RangeKind::Relation { oid, .. } = self.level().entries.get(entry)?.kind else { return None };
+        let relation = self.catalog().relation(oid)?;
+        if matches!(relation.storage, Storage::System(_)) {
+            return relations::distinct_values(relation, column, self.catalog());
+        }
         let relation = self.table_of(entry)?;
         let is_key = self.key_rows(entry, [column].into_iter());
         if is_key > 0.0 {
@@ -218,6 +223,9 @@ impl Planner<'_> {
         if let Some((_, is_upper, below)) = self.range_end(op) {
             let values = 1.0 - self.estimate(comparison.entry, comparison.column).map_or(0.0, |e| e.null_share);
             return below.map_or(RANGE, |below| values * if is_upper { below } else { 1.0 - below });
+        }
+        if self.exact_match(op).is_some() {
+            return self.equal(&comparison);
         }
         let source = self.catalog().function(op.function).map(|f| &*f.source);
         match source {
@@ -274,6 +282,19 @@ impl Planner<'_> {
         match (estimate.share_below(Point::Bytes(&prefix)), estimate.share_below(Point::Bytes(&end))) {
             (Some(from), Some(to)) => (to - from).clamp(self.least(comparison.entry), 1.0),
             _ => EQUAL,
+        }
+    }
+
+    /// The one text that passes a pattern.
+    pub fn exact_match(&self, op: &OperatorCall) -> Option<String> {
+        let exact = match &*self.catalog().function(op.function)?.source {
+            "textlike" | "namelike" => like_exact,
+            "textregexeq" | "nameregexeq" => regex_exact,
+            _ => return None,
+        };
+        match self.constant(op.args.get(1)?)? {
+            Datum::Text(pattern) => exact(&pattern),
+            _ => None,
         }
     }
 
@@ -400,7 +421,7 @@ impl Planner<'_> {
     }
 
     /// The value of an expression that can be computed now.
-    fn constant(&self, expr: &Expr) -> Option<Datum> {
+    pub fn constant(&self, expr: &Expr) -> Option<Datum> {
         match expr {
             Expr::Const(c) => Some(c.value.clone()),
             Expr::Param(_) | Expr::Var(_) => None,

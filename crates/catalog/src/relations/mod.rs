@@ -38,6 +38,7 @@ mod pg_type;
 mod seeded;
 mod values;
 
+use melba_types::limits::Ticker;
 use melba_types::{Batch, Column as Vector, Datum, DbError, Kind, Oid, Result};
 
 use crate::objects::*;
@@ -111,26 +112,53 @@ impl Source<'_> {
 
 /// Rows on their way to being a batch.
 struct Rows<'a> {
+    /// The columns of the batch, by their places in the relation.
+    places: &'a [usize],
     columns: Vec<Vector>,
     filters: &'a [EqFilter],
+    /// By place, a bit for each column that is in the batch or has a filter.
+    wanted: u64,
     rows: usize,
+    ticker: Ticker,
+    /// What ended the scan: a cancel request, a timeout.
+    interrupt: Result<()>,
 }
 
+/// Adds a row given as expressions, one a column. Those of columns that nobody wants are not computed.
+macro_rules! push {
+    ($out:expr, [$($value:expr),* $(,)?]) => {{
+        let mut at = 0..;
+        let row = [$(if at.next().is_some_and(|i| $out.wants(i)) { $value } else { melba_types::Datum::Null }),*];
+        $out.push(&row);
+    }};
+}
+use push;
+
 impl<'a> Rows<'a> {
-    fn new(relation: &Relation, filters: &'a [EqFilter]) -> Rows<'a> {
-        let columns = relation.columns.iter().map(|c| Vector::with_capacity(c.kind, 0)).collect();
-        Rows { columns, filters, rows: 0 }
+    fn new(relation: &Relation, filters: &'a [EqFilter], places: &'a [usize]) -> Rows<'a> {
+        debug_assert!(relation.columns.len() <= u64::BITS as usize);
+        let columns = places.iter().map(|at| Vector::with_capacity(relation.columns[*at].kind, 0)).collect();
+        let wanted = filters.iter().map(|f| &f.column).chain(places).fold(0, |all, at| all | 1 << at);
+        Rows { places, columns, filters, wanted, rows: 0, ticker: Ticker::default(), interrupt: Ok(()) }
     }
 
-    /// Adds a row unless a filter is against it.
-    fn push<const N: usize>(&mut self, row: [Datum; N]) {
-        debug_assert_eq!(N, self.columns.len(), "a row has as many values as the relation has columns");
-        if self.filters.iter().all(|f| row.get(f.column).is_some_and(|v| equal(v, &f.value))) {
-            for (column, value) in self.columns.iter_mut().zip(row) {
-                column.push(value);
-            }
-            self.rows += 1;
+    /// Whether anybody looks at the values of a column.
+    fn wants(&self, column: usize) -> bool {
+        self.wanted >> column & 1 != 0
+    }
+
+    /// Adds a row, by the relation's columns, unless a filter is against it.
+    fn push(&mut self, row: &[Datum]) {
+        if self.interrupt.is_ok() {
+            self.interrupt = self.ticker.step();
         }
+        if self.interrupt.is_err() || !self.filters.iter().all(|f| equal(&row[f.column], &f.value)) {
+            return;
+        }
+        for (column, place) in self.columns.iter_mut().zip(self.places) {
+            column.push(row[*place].clone());
+        }
+        self.rows += 1;
     }
 }
 
@@ -152,38 +180,68 @@ pub fn can_filter(kind: Kind) -> bool {
     matches!(kind, Kind::Oid | Kind::Text | Kind::Char | Kind::Bool | Kind::Int2 | Kind::Int4)
 }
 
-/// Columns that a generator finds rows by without making all of them, and how many rows have one value, about.
-const LOOKUPS: &[(&str, &[(usize, f64)])] = &[
-    ("pg_attrdef", &[(0, 1.0), (1, 2.0)]),
-    ("pg_attribute", &[(0, 10.0)]),
-    ("pg_authid", &[(0, 1.0)]),
-    ("pg_cast", &[(0, 1.0), (1, 5.0)]),
-    ("pg_class", &[(0, 1.0), (1, 1.0), (2, 1000.0), (3, 1.0)]),
-    ("pg_collation", &[(0, 1.0)]),
-    ("pg_constraint", &[(0, 1.0), (2, 1000.0), (8, 5.0), (9, 2.0), (10, 2.0), (12, 2.0)]),
-    ("pg_database", &[(0, 1.0)]),
-    ("pg_depend", &[(1, 3.0), (4, 10.0)]),
-    ("pg_description", &[(0, 1.0)]),
-    ("pg_enum", &[(1, 5.0)]),
-    ("pg_index", &[(0, 1.0), (1, 2.0)]),
-    ("pg_inherits", &[(0, 1.0), (1, 5.0)]),
-    ("pg_namespace", &[(0, 1.0), (1, 1.0)]),
-    ("pg_operator", &[(0, 1.0)]),
-    ("pg_partitioned_table", &[(0, 1.0)]),
-    ("pg_proc", &[(0, 1.0), (1, 2.0), (2, 1000.0)]),
-    ("pg_range", &[(0, 1.0)]),
-    ("pg_rewrite", &[(0, 1.0), (2, 1.0)]),
-    ("pg_sequence", &[(0, 1.0)]),
-    ("pg_trigger", &[(0, 1.0), (1, 2.0)]),
-    ("pg_type", &[(0, 1.0), (1, 1.0), (2, 1000.0), (11, 1.0)]),
-];
+/// What is known of a column's values.
+#[derive(Clone, Copy)]
+enum Values {
+    /// So many rows have one value, about.
+    Rows(f64),
+    /// They are schemas.
+    Schemas,
+}
+
+/// Columns that a generator finds rows by without making all of them.
+const LOOKUPS: &[(&str, &[(usize, Values)])] = {
+    use Values::{Rows, Schemas};
+    &[
+        ("pg_attrdef", &[(0, Rows(1.0)), (1, Rows(2.0))]),
+        ("pg_attribute", &[(0, Rows(10.0))]),
+        ("pg_authid", &[(0, Rows(1.0))]),
+        ("pg_cast", &[(0, Rows(1.0)), (1, Rows(5.0))]),
+        ("pg_class", &[(0, Rows(1.0)), (1, Rows(1.0)), (2, Schemas), (3, Rows(1.0))]),
+        ("pg_collation", &[(0, Rows(1.0))]),
+        ("pg_constraint", &[(0, Rows(1.0)), (2, Schemas), (8, Rows(5.0)), (9, Rows(2.0)), (10, Rows(2.0)), (12, Rows(2.0))]),
+        ("pg_database", &[(0, Rows(1.0))]),
+        ("pg_depend", &[(1, Rows(3.0)), (4, Rows(10.0))]),
+        ("pg_description", &[(0, Rows(1.0))]),
+        ("pg_enum", &[(1, Rows(5.0))]),
+        ("pg_index", &[(0, Rows(1.0)), (1, Rows(2.0))]),
+        ("pg_inherits", &[(0, Rows(1.0)), (1, Rows(5.0))]),
+        ("pg_namespace", &[(0, Rows(1.0)), (1, Rows(1.0))]),
+        ("pg_operator", &[(0, Rows(1.0))]),
+        ("pg_partitioned_table", &[(0, Rows(1.0))]),
+        ("pg_proc", &[(0, Rows(1.0)), (1, Rows(2.0)), (2, Schemas)]),
+        ("pg_range", &[(0, Rows(1.0))]),
+        ("pg_rewrite", &[(0, Rows(1.0)), (2, Rows(1.0))]),
+        ("pg_sequence", &[(0, Rows(1.0))]),
+        ("pg_trigger", &[(0, Rows(1.0)), (1, Rows(2.0))]),
+        ("pg_type", &[(0, Rows(1.0)), (1, Rows(1.0)), (2, Schemas), (11, Rows(1.0))]),
+    ]
+};
 
 /// How many rows of a system relation have one value of a column, about, where these are found at once; `None`: all rows are
 /// looked at.
-pub fn rows_per_value(relation: &Relation, column: usize) -> Option<f64> {
+pub fn rows_per_value(relation: &Relation, column: usize, catalog: &Catalog) -> Option<f64> {
     let Storage::System(name) = relation.storage else { return None };
     let at = LOOKUPS.binary_search_by_key(&name, |l| l.0).ok()?;
-    LOOKUPS[at].1.iter().find(|(c, _)| *c == column).map(|(_, rows)| *rows)
+    match LOOKUPS[at].1.iter().find(|(c, _)| *c == column)?.1 {
+        Values::Rows(rows) => Some(rows),
+        Values::Schemas => Some(rows_estimate(relation, catalog) / catalog.namespace_count() as f64),
+    }
+}
+
+/// About how many values a column of a system relation has; `None`: nobody knows.
+pub fn distinct_values(relation: &Relation, column: usize, catalog: &Catalog) -> Option<f64> {
+    if let Some(rows) = rows_per_value(relation, column, catalog) {
+        return Some((rows_estimate(relation, catalog) / rows).max(1.0));
+    }
+    match relation.columns.get(column)?.kind {
+        Kind::Bool => Some(2.0),
+        // The kinds of things that one relation has.
+        Kind::Char => Some(4.0),
+        // Numbers of columns.
+        Kind::Int2 | Kind::Int4 => Some(10.0),
+        _ => None,
+    }
 }
 
 /// About how many rows a system relation has.
@@ -197,12 +255,14 @@ pub fn rows_estimate(relation: &Relation, catalog: &Catalog) -> f64 {
         "pg_proc" => catalog.function_count(),
         "pg_constraint" => catalog.constraint_count(),
         "pg_depend" => 5 * catalog.relation_count(),
-        "pg_description" => 3000,
+        "pg_description" => catalog.description_count(),
+        "pg_namespace" => catalog.namespace_count(),
         "pg_operator" => 800,
         "pg_amop" | "pg_amproc" => 800,
+        "pg_rewrite" | "pg_trigger" => catalog.relation_count() / 10,
         _ => 100,
     };
-    count as f64
+    count.max(1) as f64
 }
 
 /// A privilege list as a value of type aclitem[].
@@ -277,26 +337,34 @@ const EMPTY: &[&str] = &[
     "sql_sizing",
 ];
 
-/// The rows of a system relation (`Storage::System`) that satisfy all of `filters`.
+/// The rows of a system relation (`Storage::System`) that satisfy all of `filters`: its columns at `places` (0-based), in this order.
 ///
 /// # Errors
-/// XX000 when `relation` is no system relation; whatever `live` reports.
-pub fn rows(relation: &Relation, catalog: &Catalog, live: &dyn LiveInfo, filters: &[EqFilter]) -> Result<Batch> {
+/// XX000 when `relation` is no system relation; 57014 and others when the statement is interrupted; whatever `live` reports.
+pub fn rows(
+    relation: &Relation,
+    catalog: &Catalog,
+    live: &dyn LiveInfo,
+    filters: &[EqFilter],
+    places: &[usize],
+) -> Result<Batch> {
     let Storage::System(name) = relation.storage else {
         return Err(DbError::internal(format!("\"{}\" is not a system relation", relation.name)));
     };
     if let Some(batch) = live.rows(relation, filters) {
-        return batch;
+        let Batch { columns, rows } = batch?;
+        return Ok(Batch::new(places.iter().map(|at| columns[*at].clone()).collect(), rows));
     }
-    let mut out = Rows::new(relation, filters);
+    let mut out = Rows::new(relation, filters, places);
     if filters.iter().any(|f| f.value.is_null()) {
         return Ok(Batch::new(out.columns, 0));
     }
     if let Ok(at) = GENERATORS.binary_search_by_key(&name, |g| g.0) {
         (GENERATORS[at].1)(&Source { catalog, live, filters }, &mut out);
-    } else if !EMPTY.contains(&name) && !seeded::rows(name, relation, catalog, filters, &mut out) {
+    } else if !EMPTY.contains(&name) && !seeded::rows(name, relation, catalog, &mut out) {
         return Err(DbError::internal(format!("system relation \"{name}\" has no generator")));
     }
+    out.interrupt?;
     Ok(Batch::new(out.columns, out.rows))
 }
 

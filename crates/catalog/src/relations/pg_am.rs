@@ -2,7 +2,7 @@
 
 use melba_types::Datum;
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 use crate::classes::{HEAP, MEMORY};
 use crate::seed::seed;
 
@@ -13,7 +13,7 @@ pub(super) fn rows(_: &Source<'_>, out: &mut Rows<'_>) {
         if r.oid("oid") == HEAP {
             heap_handler = handler.clone();
         }
-        out.push([seed_oid(&r, "oid"), Datum::Text(r.text("amname")), handler, char(r.char("amtype"))]);
+        push!(out, [seed_oid(&r, "oid"), Datum::Text(r.text("amname")), handler, char(r.char("amtype"))]);
     }
-    out.push([oid(MEMORY), Datum::text("memory"), heap_handler, char(b't')]);
+    push!(out, [oid(MEMORY), Datum::text("memory"), heap_handler, char(b't')]);
 }

@@ -1,6 +1,6 @@
 //! pg_attrdef: defaults and generation expressions of columns.
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     let relations: Vec<_> = match (s.oid(1), s.oid(0)) {
@@ -18,6 +18,6 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     }
     all.sort_by_key(|d| d.0);
     for (default_oid, relation, number, default) in all {
-        out.push([oid(default_oid), oid(relation), int2(number), text(default)]);
+        push!(out, [oid(default_oid), oid(relation), int2(number), text(default)]);
     }
 }

@@ -2,7 +2,7 @@
 
 use melba_types::{Datum, Oid, oids};
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 use crate::objects::*;
 use crate::snapshot::Catalog;
 
@@ -44,66 +44,72 @@ fn has_system_columns(kind: RelationKind) -> bool {
 }
 
 fn user_column(catalog: &Catalog, relation: Oid, number: usize, c: &Column, out: &mut Rows<'_>) {
-    let ty = catalog.type_(c.ty);
-    let missing = if c.missing.is_null() { Datum::Null } else { array_of_one(c.ty, c.missing.clone()) };
-    out.push([
-        oid(relation),
-        if c.dropped { Datum::text(format!("........pg.dropped.{number}........")) } else { text(&c.name) },
-        oid(if c.dropped { Oid::INVALID } else { c.ty }),
-        Datum::Int2(ty.map_or(-1, |t| t.length)),
-        int2(number),
-        Datum::Int4(c.typmod),
-        int2(usize::from(ty.is_some_and(|t| &*t.subscript == "array_subscript_handler"))),
-        bool(ty.is_some_and(|t| t.by_value)),
-        char(ty.map_or(b'i', |t| t.align)),
-        char(c.storage),
-        char(c.compression),
-        bool(c.not_null),
-        bool(c.default.is_some() && !c.dropped),
-        bool(!c.missing.is_null()),
-        char(c.identity),
-        char(c.generated),
-        bool(c.dropped),
-        bool(c.local),
-        Datum::Int2(c.inherited),
-        oid(c.collation),
-        c.statistics_target.map_or(Datum::Null, Datum::Int2),
-        acl(&c.acl, catalog),
-        texts_or_null(&c.options),
-        Datum::Null,
-        missing,
-    ]);
+    let ty = || catalog.type_(c.ty);
+    let missing = || if c.missing.is_null() { Datum::Null } else { array_of_one(c.ty, c.missing.clone()) };
+    push!(
+        out,
+        [
+            oid(relation),
+            if c.dropped { Datum::text(format!("........pg.dropped.{number}........")) } else { text(&c.name) },
+            oid(if c.dropped { Oid::INVALID } else { c.ty }),
+            Datum::Int2(ty().map_or(-1, |t| t.length)),
+            int2(number),
+            Datum::Int4(c.typmod),
+            int2(usize::from(ty().is_some_and(|t| &*t.subscript == "array_subscript_handler"))),
+            bool(ty().is_some_and(|t| t.by_value)),
+            char(ty().map_or(b'i', |t| t.align)),
+            char(c.storage),
+            char(c.compression),
+            bool(c.not_null),
+            bool(c.default.is_some() && !c.dropped),
+            bool(!c.missing.is_null()),
+            char(c.identity),
+            char(c.generated),
+            bool(c.dropped),
+            bool(c.local),
+            Datum::Int2(c.inherited),
+            oid(c.collation),
+            c.statistics_target.map_or(Datum::Null, Datum::Int2),
+            acl(&c.acl, catalog),
+            texts_or_null(&c.options),
+            Datum::Null,
+            missing(),
+        ]
+    );
 }
 
 fn system_column(catalog: &Catalog, relation: Oid, number: i16, name: &'static str, ty: Oid, out: &mut Rows<'_>) {
     let Some(ty) = catalog.type_(ty) else { return };
-    out.push([
-        oid(relation),
-        Datum::text(name),
-        oid(ty.oid),
-        Datum::Int2(ty.length),
-        Datum::Int2(number),
-        Datum::Int4(-1),
-        Datum::Int2(0),
-        bool(ty.by_value),
-        char(ty.align),
-        char(b'p'),
-        char(0),
-        bool(true),
-        bool(false),
-        bool(false),
-        char(0),
-        char(0),
-        bool(false),
-        bool(true),
-        Datum::Int2(0),
-        Datum::Oid(0),
-        Datum::Null,
-        Datum::Null,
-        Datum::Null,
-        Datum::Null,
-        Datum::Null,
-    ]);
+    push!(
+        out,
+        [
+            oid(relation),
+            Datum::text(name),
+            oid(ty.oid),
+            Datum::Int2(ty.length),
+            Datum::Int2(number),
+            Datum::Int4(-1),
+            Datum::Int2(0),
+            bool(ty.by_value),
+            char(ty.align),
+            char(b'p'),
+            char(0),
+            bool(true),
+            bool(false),
+            bool(false),
+            char(0),
+            char(0),
+            bool(false),
+            bool(true),
+            Datum::Int2(0),
+            Datum::Oid(0),
+            Datum::Null,
+            Datum::Null,
+            Datum::Null,
+            Datum::Null,
+            Datum::Null,
+        ]
+    );
 }
 
 /// An index's columns are named after the table's; expressions are `expr`, `expr1`, ...

@@ -2,23 +2,26 @@
 
 use melba_types::Datum;
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     for role in s.by_oid(|oid| s.catalog.role(oid), s.catalog.roles()) {
-        out.push([
-            oid(role.oid),
-            text(&role.name),
-            bool(role.superuser),
-            bool(role.inherit),
-            bool(role.create_role),
-            bool(role.create_db),
-            bool(role.can_login),
-            bool(role.replication),
-            bool(role.bypass_rls),
-            Datum::Int4(role.connection_limit),
-            text_or_null(&role.password),
-            role.valid_until.map_or(Datum::Null, Datum::Int8),
-        ]);
+        push!(
+            out,
+            [
+                oid(role.oid),
+                text(&role.name),
+                bool(role.superuser),
+                bool(role.inherit),
+                bool(role.create_role),
+                bool(role.create_db),
+                bool(role.can_login),
+                bool(role.replication),
+                bool(role.bypass_rls),
+                Datum::Int4(role.connection_limit),
+                text_or_null(&role.password),
+                role.valid_until.map_or(Datum::Null, Datum::Int8),
+            ]
+        );
     }
 }

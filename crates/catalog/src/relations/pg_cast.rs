@@ -1,6 +1,6 @@
 //! pg_cast.
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     let casts: Vec<_> = match (s.oid(0), s.oid(1)) {
@@ -8,6 +8,9 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
         _ => s.by_oid(|oid| s.catalog.cast_by_oid(oid), s.catalog.casts()),
     };
     for cast in casts {
-        out.push([oid(cast.oid), oid(cast.source), oid(cast.target), oid(cast.function), char(cast.context), char(cast.method)]);
+        push!(
+            out,
+            [oid(cast.oid), oid(cast.source), oid(cast.target), oid(cast.function), char(cast.context), char(cast.method)]
+        );
     }
 }

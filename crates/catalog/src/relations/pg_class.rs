@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_types::{Datum, Oid};
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 use crate::classes;
 use crate::objects::*;
 use crate::toast::TOAST_PREFIX;
@@ -36,8 +36,9 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
 fn push(s: &Source<'_>, r: &Relation, out: &mut Rows<'_>) {
     use RelationKind::*;
     let stored = matches!(r.kind, Table | MaterializedView | Toast);
-    let estimate = s.live.relation_estimate(r);
-    let checks = r.constraints.iter().filter_map(|c| s.catalog.constraint(*c)).filter(|c| c.kind == ConstraintKind::Check);
+    let estimate = || s.live.relation_estimate(r);
+    let constraints = || r.constraints.iter().filter_map(|c| s.catalog.constraint(*c));
+    let checks = || constraints().filter(|c| c.kind == ConstraintKind::Check).count();
     let has_indexes = match r.kind {
         // System relations do not list their indexes.
         Table if matches!(r.storage, Storage::System(_)) => r.namespace == classes::PG_CATALOG,
@@ -45,43 +46,46 @@ fn push(s: &Source<'_>, r: &Relation, out: &mut Rows<'_>) {
         _ => false,
     };
     let shared = s.catalog.is_shared_relation(r.oid);
-    out.push([
-        oid(r.oid),
-        text(&r.name),
-        oid(r.namespace),
-        oid(r.row_type),
-        oid(r.of_type),
-        oid(r.owner),
-        oid(r.access_method),
-        oid(r.file_node),
-        // Shared relations are in pg_global.
-        Datum::Oid(if shared { 1664 } else { 0 }),
-        Datum::Int4(estimate.map_or(0, |e| e.pages)),
-        Datum::Float4(estimate.map_or(if stored || r.kind == PartitionedTable { -1.0 } else { 0.0 }, |e| e.rows)),
-        Datum::Int4(0),
-        Datum::Int4(0),
-        oid(if r.has_toast() { r.oid.toast() } else { Oid::INVALID }),
-        bool(has_indexes),
-        bool(shared),
-        char(persistence(r.persistence)),
-        char(r.kind.letter()),
-        int2(column_count(r)),
-        int2(checks.count()),
-        bool(r.rule.is_valid()),
-        bool(has_triggers(s, r)),
-        bool(matches!(r.kind, Table | PartitionedTable | PartitionedIndex) && s.catalog.has_children(r.oid)),
-        bool(r.row_security),
-        bool(r.force_row_security),
-        bool(r.kind != MaterializedView || r.populated),
-        char(r.replica_identity),
-        bool(r.partition_bound.is_some() || (r.index.is_some() && !r.parents.is_empty())),
-        Datum::Oid(0),
-        Datum::Oid(if stored { FIRST_NORMAL_XID } else { 0 }),
-        Datum::Oid(u32::from(stored)),
-        acl(&r.acl, s.catalog),
-        texts_or_null(&own_options(r)),
-        text_or_null(&r.partition_bound.as_ref().map(|b| b.text.clone())),
-    ]);
+    push!(
+        out,
+        [
+            oid(r.oid),
+            text(&r.name),
+            oid(r.namespace),
+            oid(r.row_type),
+            oid(r.of_type),
+            oid(r.owner),
+            oid(r.access_method),
+            oid(r.file_node),
+            // Shared relations are in pg_global.
+            Datum::Oid(if shared { 1664 } else { 0 }),
+            Datum::Int4(estimate().map_or(0, |e| e.pages)),
+            Datum::Float4(estimate().map_or(if stored || r.kind == PartitionedTable { -1.0 } else { 0.0 }, |e| e.rows)),
+            Datum::Int4(0),
+            Datum::Int4(0),
+            oid(if r.has_toast() { r.oid.toast() } else { Oid::INVALID }),
+            bool(has_indexes),
+            bool(shared),
+            char(persistence(r.persistence)),
+            char(r.kind.letter()),
+            int2(column_count(r)),
+            int2(checks()),
+            bool(r.rule.is_valid()),
+            bool(has_triggers(s, r)),
+            bool(matches!(r.kind, Table | PartitionedTable | PartitionedIndex) && s.catalog.has_children(r.oid)),
+            bool(r.row_security),
+            bool(r.force_row_security),
+            bool(r.kind != MaterializedView || r.populated),
+            char(r.replica_identity),
+            bool(r.partition_bound.is_some() || (r.index.is_some() && !r.parents.is_empty())),
+            Datum::Oid(0),
+            Datum::Oid(if stored { FIRST_NORMAL_XID } else { 0 }),
+            Datum::Oid(u32::from(stored)),
+            acl(&r.acl, s.catalog),
+            texts_or_null(&own_options(r)),
+            text_or_null(&r.partition_bound.as_ref().map(|b| b.text.clone())),
+        ]
+    );
 }
 
 /// The parameters of the relation itself: those of a table's toast table are in that one's row.

@@ -2,7 +2,7 @@
 
 use melba_types::Datum;
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 
 const UTF8: i32 = 6;
 
@@ -13,21 +13,24 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
         let (libc_locale, own_locale) = if libc { (locale, Datum::Null) } else { (Datum::Null, locale) };
         // C and POSIX work in every encoding, as do ICU's; a builtin one is UTF-8's.
         let any_encoding = c.provider != b'b' && !matches!(&c.locale, Some(l) if libc && &**l != "C" && &**l != "POSIX");
-        out.push([
-            oid(c.oid),
-            text(&c.name),
-            oid(c.namespace),
-            oid(c.owner),
-            char(c.provider),
-            bool(c.deterministic),
-            Datum::Int4(if any_encoding { -1 } else { UTF8 }),
-            libc_locale.clone(),
-            libc_locale,
-            own_locale.clone(),
-            Datum::Null,
-            Datum::Null,
-            // The old name of colllocale.
-            own_locale,
-        ]);
+        push!(
+            out,
+            [
+                oid(c.oid),
+                text(&c.name),
+                oid(c.namespace),
+                oid(c.owner),
+                char(c.provider),
+                bool(c.deterministic),
+                Datum::Int4(if any_encoding { -1 } else { UTF8 }),
+                libc_locale.clone(),
+                libc_locale,
+                own_locale.clone(),
+                Datum::Null,
+                Datum::Null,
+                // The old name of colllocale.
+                own_locale,
+            ]
+        );
     }
 }

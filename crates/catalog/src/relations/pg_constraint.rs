@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_types::{Datum, Oid};
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 use crate::classes;
 use crate::objects::*;
 
@@ -20,7 +20,7 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
             info.into_iter().flat_map(|d| d.constraints.iter().filter_map(find)).collect()
         }
         (_, _, _, Some(referenced), ..) if referenced.is_valid() => s.catalog.referencing_constraints(referenced),
-        (.., Some(index), _) if index.0 >= classes::FIRST_USER_OID => of_index(s, index),
+        (.., Some(index), _) if index.is_valid() => of_index(s, index),
         (.., Some(namespace)) => match s.text(1) {
             Some(name) => s.catalog.constraints_by_name(namespace, name).collect(),
             None => s.catalog.constraints_in(namespace).collect(),
@@ -34,6 +34,10 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
 
 /// The constraint that an index is a part of, and the foreign keys that refer to the index's table by it.
 fn of_index<'a>(s: &Source<'a>, index: Oid) -> Vec<&'a Arc<Constraint>> {
+    if index.0 < classes::FIRST_USER_OID {
+        // Indexes of system relations do not know their constraints, which are the first.
+        return s.catalog.constraints().take_while(|c| c.oid.0 < classes::FIRST_USER_OID).collect();
+    }
     let Some(info) = s.catalog.relation(index).and_then(|r| r.index.as_ref()) else { return Vec::new() };
     let mut found = s.catalog.referencing_constraints(info.table);
     found.extend(s.catalog.constraint(info.constraint));
@@ -63,34 +67,37 @@ fn push(c: &Constraint, out: &mut Rows<'_>) {
     let key = c.foreign_key.as_deref();
     let operators = |k: &ForeignKeyInfo| oids_or_null(&k.operators);
     let key_operators = || key.map_or(Datum::Null, operators);
-    out.push([
-        oid(c.oid),
-        text(&c.name),
-        oid(c.namespace),
-        char(letter(c.kind)),
-        bool(c.deferrable),
-        bool(c.initially_deferred),
-        bool(c.enforced),
-        bool(c.validated),
-        oid(c.relation),
-        oid(c.domain),
-        oid(c.index),
-        oid(c.parent),
-        oid(key.map_or(Oid::INVALID, |k| k.referenced_table)),
-        char(key.map_or(b' ', |k| k.on_update)),
-        char(key.map_or(b' ', |k| k.on_delete)),
-        char(key.map_or(b' ', |k| k.match_type)),
-        bool(c.local),
-        Datum::Int2(c.inherited),
-        bool(c.no_inherit || (is_key(c.kind) && !c.parent.is_valid())),
-        bool(false),
-        int2s_or_null(&c.columns),
-        key.map_or(Datum::Null, |k| int2s_or_null(&k.referenced_columns)),
-        key_operators(),
-        key_operators(),
-        key_operators(),
-        key.map_or(Datum::Null, |k| int2s_or_null(&k.delete_set_columns)),
-        oids_or_null(&c.operators),
-        text_or_null(&c.expression),
-    ]);
+    push!(
+        out,
+        [
+            oid(c.oid),
+            text(&c.name),
+            oid(c.namespace),
+            char(letter(c.kind)),
+            bool(c.deferrable),
+            bool(c.initially_deferred),
+            bool(c.enforced),
+            bool(c.validated),
+            oid(c.relation),
+            oid(c.domain),
+            oid(c.index),
+            oid(c.parent),
+            oid(key.map_or(Oid::INVALID, |k| k.referenced_table)),
+            char(key.map_or(b' ', |k| k.on_update)),
+            char(key.map_or(b' ', |k| k.on_delete)),
+            char(key.map_or(b' ', |k| k.match_type)),
+            bool(c.local),
+            Datum::Int2(c.inherited),
+            bool(c.no_inherit || (is_key(c.kind) && !c.parent.is_valid())),
+            bool(false),
+            int2s_or_null(&c.columns),
+            key.map_or(Datum::Null, |k| int2s_or_null(&k.referenced_columns)),
+            key_operators(),
+            key_operators(),
+            key_operators(),
+            key.map_or(Datum::Null, |k| int2s_or_null(&k.delete_set_columns)),
+            oids_or_null(&c.operators),
+            text_or_null(&c.expression),
+        ]
+    );
 }

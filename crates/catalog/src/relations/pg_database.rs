@@ -2,7 +2,7 @@
 
 use melba_types::Datum;
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 
 const UTF8: i32 = 6;
 const PG_DEFAULT_TABLESPACE: u32 = 1663;
@@ -11,27 +11,30 @@ const LOCALE: &str = "C.UTF-8";
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     for d in s.by_oid(|oid| s.catalog.database(oid), s.catalog.databases()) {
-        out.push([
-            oid(d.oid),
-            text(&d.name),
-            oid(d.owner),
-            Datum::Int4(UTF8),
-            char(b'b'),
-            bool(d.is_template),
-            bool(d.allow_connections),
-            bool(false),
-            Datum::Int4(d.connection_limit),
-            Datum::Oid(3),
-            Datum::Oid(1),
-            Datum::Oid(PG_DEFAULT_TABLESPACE),
-            Datum::text(LOCALE),
-            Datum::text(LOCALE),
-            Datum::text(LOCALE),
-            Datum::Null,
-            Datum::Null,
-            acl(&d.acl, s.catalog),
-            // The old name of datlocale, which then was of ICU only.
-            Datum::Null,
-        ]);
+        push!(
+            out,
+            [
+                oid(d.oid),
+                text(&d.name),
+                oid(d.owner),
+                Datum::Int4(UTF8),
+                char(b'b'),
+                bool(d.is_template),
+                bool(d.allow_connections),
+                bool(false),
+                Datum::Int4(d.connection_limit),
+                Datum::Oid(3),
+                Datum::Oid(1),
+                Datum::Oid(PG_DEFAULT_TABLESPACE),
+                Datum::text(LOCALE),
+                Datum::text(LOCALE),
+                Datum::text(LOCALE),
+                Datum::Null,
+                Datum::Null,
+                acl(&d.acl, s.catalog),
+                // The old name of datlocale, which then was of ICU only.
+                Datum::Null,
+            ]
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use melba_types::Oid;
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     let mut all: BTreeMap<(Oid, Oid), Vec<Arc<str>>> = BTreeMap::new();
@@ -18,6 +18,6 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
         }
     }
     for ((database, role), settings) in all {
-        out.push([oid(database), oid(role), texts_or_null(&settings)]);
+        push!(out, [oid(database), oid(role), texts_or_null(&settings)]);
     }
 }

@@ -2,7 +2,7 @@
 
 use melba_types::{Datum, Oid};
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 use crate::classes;
 use crate::depend::{Dependency, DependencyKind, dependencies};
 use crate::objects::*;
@@ -78,13 +78,16 @@ fn push(catalog: &Catalog, d: &Dependency, out: &mut Rows<'_>) {
 }
 
 fn push_row(dependent: ObjectAddress, referenced: ObjectAddress, kind: DependencyKind, out: &mut Rows<'_>) {
-    out.push([
-        oid(dependent.class),
-        oid(dependent.object),
-        Datum::Int4(dependent.sub),
-        oid(referenced.class),
-        oid(referenced.object),
-        Datum::Int4(referenced.sub),
-        char(kind.letter()),
-    ]);
+    push!(
+        out,
+        [
+            oid(dependent.class),
+            oid(dependent.object),
+            Datum::Int4(dependent.sub),
+            oid(referenced.class),
+            oid(referenced.object),
+            Datum::Int4(referenced.sub),
+            char(kind.letter()),
+        ]
+    );
 }

@@ -2,7 +2,7 @@
 
 use melba_types::Datum;
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     let types: Vec<_> = match s.oid(1) {
@@ -12,6 +12,6 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     let mut all: Vec<_> = types.iter().flat_map(|t| t.labels.iter().map(|l| (t.oid, l))).collect();
     all.sort_by_key(|(_, l)| l.0);
     for (ty, (label_oid, order, label)) in all {
-        out.push([oid(*label_oid), oid(ty), Datum::Float4(*order), text(label)]);
+        push!(out, [oid(*label_oid), oid(ty), Datum::Float4(*order), text(label)]);
     }
 }

@@ -2,7 +2,7 @@
 
 use melba_types::Datum;
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     let children: Vec<_> = match (s.oid(0), s.oid(1)) {
@@ -15,7 +15,7 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     };
     for child in children {
         for (i, parent) in child.parents.iter().enumerate() {
-            out.push([oid(child.oid), oid(*parent), Datum::Int4(i as i32 + 1), bool(false)]);
+            push!(out, [oid(child.oid), oid(*parent), Datum::Int4(i as i32 + 1), bool(false)]);
         }
     }
 }

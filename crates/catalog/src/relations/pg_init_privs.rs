@@ -2,7 +2,7 @@
 
 use melba_types::{Datum, Oid};
 
-use super::{Rows, Source, values};
+use super::{Rows, Source, push, values};
 use crate::builtin::BUILTINS;
 use crate::classes;
 use crate::objects::Acl;
@@ -11,7 +11,7 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     let mut push = |class: Oid, object: Oid, sub: usize, acl: &Acl| {
         if acl.is_some() {
             let sub = Datum::Int4(sub as i32);
-            out.push([values::oid(object), values::oid(class), sub, values::char(b'i'), values::acl(acl, s.catalog)]);
+            push!(out, [values::oid(object), values::oid(class), sub, values::char(b'i'), values::acl(acl, s.catalog)]);
         }
     };
     for function in BUILTINS.functions.iter() {

@@ -1,6 +1,6 @@
 //! pg_namespace.
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     let namespaces = match (s.oid(0), s.text(1)) {
@@ -8,6 +8,6 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
         _ => s.by_oid(|oid| s.catalog.namespace(oid), s.catalog.namespaces()),
     };
     for n in namespaces {
-        out.push([oid(n.oid), text(&n.name), oid(n.owner), acl(&n.acl, s.catalog)]);
+        push!(out, [oid(n.oid), text(&n.name), oid(n.owner), acl(&n.acl, s.catalog)]);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_types::Datum;
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 use crate::objects::*;
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
@@ -35,36 +35,39 @@ fn push(s: &Source<'_>, f: &Function, out: &mut Rows<'_>) {
         FunctionKind::Window => b'w',
     };
     let defaults: Vec<&str> = f.arg_defaults.iter().map(|d| &**d).collect();
-    out.push([
-        oid(f.oid),
-        text(&f.name),
-        oid(f.namespace),
-        oid(f.owner),
-        oid(f.language),
-        Datum::Float4(f.cost),
-        Datum::Float4(f.rows),
-        oid(f.variadic),
-        Datum::Oid(0),
-        char(kind),
-        bool(f.security_definer),
-        bool(f.leakproof),
-        bool(f.strict),
-        bool(f.returns_set),
-        char(f.volatility),
-        char(f.parallel),
-        int2(f.arg_types.len()),
-        int2(f.arg_defaults.len()),
-        oid(f.return_type),
-        oidvector(f.arg_types.iter().copied()),
-        oids_or_null(&f.all_arg_types),
-        chars_or_null(&f.arg_modes),
-        texts_or_null(&f.arg_names),
-        if defaults.is_empty() { Datum::Null } else { Datum::text(defaults.join(", ")) },
-        Datum::Null,
-        text(&f.source),
-        Datum::Null,
-        text_or_null(&f.sql_body),
-        texts_or_null(&f.config),
-        acl(&f.acl, s.catalog),
-    ]);
+    push!(
+        out,
+        [
+            oid(f.oid),
+            text(&f.name),
+            oid(f.namespace),
+            oid(f.owner),
+            oid(f.language),
+            Datum::Float4(f.cost),
+            Datum::Float4(f.rows),
+            oid(f.variadic),
+            Datum::Oid(0),
+            char(kind),
+            bool(f.security_definer),
+            bool(f.leakproof),
+            bool(f.strict),
+            bool(f.returns_set),
+            char(f.volatility),
+            char(f.parallel),
+            int2(f.arg_types.len()),
+            int2(f.arg_defaults.len()),
+            oid(f.return_type),
+            oidvector(f.arg_types.iter().copied()),
+            oids_or_null(&f.all_arg_types),
+            chars_or_null(&f.arg_modes),
+            texts_or_null(&f.arg_names),
+            if defaults.is_empty() { Datum::Null } else { Datum::text(defaults.join(", ")) },
+            Datum::Null,
+            text(&f.source),
+            Datum::Null,
+            text_or_null(&f.sql_body),
+            texts_or_null(&f.config),
+            acl(&f.acl, s.catalog),
+        ]
+    );
 }

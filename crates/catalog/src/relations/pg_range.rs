@@ -1,6 +1,6 @@
 //! pg_range: range types.
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 use crate::objects::TypeKind;
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
@@ -9,14 +9,17 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
             continue;
         }
         let Some(range) = &ty.range else { continue };
-        out.push([
-            oid(ty.oid),
-            oid(range.subtype),
-            oid(range.multirange),
-            oid(range.collation),
-            oid(range.opclass),
-            regproc(&range.canonical, s.catalog),
-            regproc(&range.subtype_diff, s.catalog),
-        ]);
+        push!(
+            out,
+            [
+                oid(ty.oid),
+                oid(range.subtype),
+                oid(range.multirange),
+                oid(range.collation),
+                oid(range.opclass),
+                regproc(&range.canonical, s.catalog),
+                regproc(&range.subtype_diff, s.catalog),
+            ]
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use melba_types::Datum;
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 use crate::classes::FIRST_USER_OID;
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
@@ -13,15 +13,18 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     };
     for view in views.into_iter().filter(|r| r.rule.is_valid()) {
         let Some(query) = &view.view_query else { continue };
-        out.push([
-            oid(view.rule),
-            Datum::text("_RETURN"),
-            oid(view.oid),
-            char(b'1'),
-            char(b'O'),
-            bool(true),
-            Datum::text("<>"),
-            text(query),
-        ]);
+        push!(
+            out,
+            [
+                oid(view.rule),
+                Datum::text("_RETURN"),
+                oid(view.oid),
+                char(b'1'),
+                char(b'O'),
+                bool(true),
+                Datum::text("<>"),
+                text(query),
+            ]
+        );
     }
 }

@@ -2,20 +2,23 @@
 
 use melba_types::Datum;
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     for relation in s.by_oid(|oid| s.catalog.relation(oid), s.catalog.user_relations()) {
         let Some(sequence) = &relation.sequence else { continue };
-        out.push([
-            oid(relation.oid),
-            oid(sequence.ty),
-            Datum::Int8(sequence.start),
-            Datum::Int8(sequence.increment),
-            Datum::Int8(sequence.max),
-            Datum::Int8(sequence.min),
-            Datum::Int8(sequence.cache),
-            bool(sequence.cycle),
-        ]);
+        push!(
+            out,
+            [
+                oid(relation.oid),
+                oid(sequence.ty),
+                Datum::Int8(sequence.start),
+                Datum::Int8(sequence.increment),
+                Datum::Int8(sequence.max),
+                Datum::Int8(sequence.min),
+                Datum::Int8(sequence.cache),
+                bool(sequence.cycle),
+            ]
+        );
     }
 }

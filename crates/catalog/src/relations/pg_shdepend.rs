@@ -2,20 +2,23 @@
 
 use melba_types::{Datum, Oid};
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 use crate::classes;
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     for found in s.catalog.role_uses() {
         let is_shared = found.object.class == classes::PG_DATABASE;
-        out.push([
-            oid(if is_shared { Oid::INVALID } else { s.catalog.database_oid() }),
-            oid(found.object.class),
-            oid(found.object.object),
-            Datum::Int4(found.object.sub),
-            oid(classes::PG_AUTHID),
-            oid(found.role),
-            char(if found.is_owner { b'o' } else { b'a' }),
-        ]);
+        push!(
+            out,
+            [
+                oid(if is_shared { Oid::INVALID } else { s.catalog.database_oid() }),
+                oid(found.object.class),
+                oid(found.object.object),
+                Datum::Int4(found.object.sub),
+                oid(classes::PG_AUTHID),
+                oid(found.role),
+                char(if found.is_owner { b'o' } else { b'a' }),
+            ]
+        );
     }
 }

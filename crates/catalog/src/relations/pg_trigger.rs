@@ -2,7 +2,7 @@
 
 use melba_types::{Datum, Oid};
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 use crate::objects::*;
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
@@ -20,25 +20,28 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
 fn push(t: &Trigger, out: &mut Rows<'_>) {
     // Each argument ends with a zero byte.
     let arguments: Vec<u8> = t.arguments.iter().flat_map(|a| a.bytes().chain([0])).collect();
-    out.push([
-        oid(t.oid),
-        oid(t.table),
-        Datum::Oid(0),
-        text(&t.name),
-        oid(t.function),
-        Datum::Int2(t.events),
-        char(t.enabled),
-        bool(false),
-        Datum::Oid(0),
-        Datum::Oid(0),
-        oid(t.constraint),
-        bool(t.deferrable),
-        bool(t.initially_deferred),
-        int2(t.arguments.len()),
-        int2vector(t.columns.iter().copied()),
-        Datum::bytes(arguments),
-        text_or_null(&t.when),
-        text_or_null(&t.old_table),
-        text_or_null(&t.new_table),
-    ]);
+    push!(
+        out,
+        [
+            oid(t.oid),
+            oid(t.table),
+            Datum::Oid(0),
+            text(&t.name),
+            oid(t.function),
+            Datum::Int2(t.events),
+            char(t.enabled),
+            bool(false),
+            Datum::Oid(0),
+            Datum::Oid(0),
+            oid(t.constraint),
+            bool(t.deferrable),
+            bool(t.initially_deferred),
+            int2(t.arguments.len()),
+            int2vector(t.columns.iter().copied()),
+            Datum::bytes(arguments),
+            text_or_null(&t.when),
+            text_or_null(&t.old_table),
+            text_or_null(&t.new_table),
+        ]
+    );
 }

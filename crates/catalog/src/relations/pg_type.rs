@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_types::{Datum, Oid};
 
-use super::{Rows, Source, values::*};
+use super::{Rows, Source, push, values::*};
 use crate::objects::*;
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
@@ -42,41 +42,44 @@ fn letter(kind: TypeKind) -> u8 {
 fn push(s: &Source<'_>, t: &Type, out: &mut Rows<'_>) {
     let function = |name: &str| regproc(name, s.catalog);
     let domain = t.domain.as_deref();
-    let default = domain.map_or(Datum::Null, |d| text_or_null(&d.default));
-    out.push([
-        oid(t.oid),
-        text(&t.name),
-        oid(t.namespace),
-        oid(t.owner),
-        Datum::Int2(t.length),
-        bool(t.by_value),
-        char(letter(t.type_kind)),
-        char(t.category),
-        bool(t.preferred),
-        bool(t.defined),
-        char(t.delimiter),
-        oid(t.relation),
-        function(&t.subscript),
-        oid(t.element),
-        oid(t.array),
-        function(&t.input),
-        function(&t.output),
-        function(&t.receive),
-        function(&t.send),
-        function(&t.typmod_in),
-        function(&t.typmod_out),
-        function(analyze(t)),
-        char(t.align),
-        char(t.storage),
-        bool(domain.is_some_and(|d| d.not_null)),
-        oid(domain.map_or(Oid::INVALID, |d| d.base)),
-        Datum::Int4(domain.map_or(-1, |d| d.typmod)),
-        Datum::Int4(domain.map_or(0, |d| d.dimensions)),
-        oid(t.collation),
-        default.clone(),
-        default,
-        acl(&t.acl, s.catalog),
-    ]);
+    let default = || domain.map_or(Datum::Null, |d| text_or_null(&d.default));
+    push!(
+        out,
+        [
+            oid(t.oid),
+            text(&t.name),
+            oid(t.namespace),
+            oid(t.owner),
+            Datum::Int2(t.length),
+            bool(t.by_value),
+            char(letter(t.type_kind)),
+            char(t.category),
+            bool(t.preferred),
+            bool(t.defined),
+            char(t.delimiter),
+            oid(t.relation),
+            function(&t.subscript),
+            oid(t.element),
+            oid(t.array),
+            function(&t.input),
+            function(&t.output),
+            function(&t.receive),
+            function(&t.send),
+            function(&t.typmod_in),
+            function(&t.typmod_out),
+            function(analyze(t)),
+            char(t.align),
+            char(t.storage),
+            bool(domain.is_some_and(|d| d.not_null)),
+            oid(domain.map_or(Oid::INVALID, |d| d.base)),
+            Datum::Int4(domain.map_or(-1, |d| d.typmod)),
+            Datum::Int4(domain.map_or(0, |d| d.dimensions)),
+            oid(t.collation),
+            default(),
+            default(),
+            acl(&t.acl, s.catalog),
+        ]
+    );
 }
 
 /// The function that ANALYZE would use for columns of the type.

@@ -2,7 +2,7 @@
 
 use melba_types::{Datum, oids};
 
-use super::{EqFilter, Rows, values};
+use super::{Rows, values};
 use crate::objects::*;
 use crate::seed::{Row, Seed, seed};
 use crate::snapshot::Catalog;
@@ -37,7 +37,7 @@ fn find_of_extensions(name: &str) -> Option<Seed> {
 }
 
 /// Adds the rows of relation `name`; false when it has no seed.
-pub(super) fn rows(name: &str, relation: &Relation, catalog: &Catalog, filters: &[EqFilter], out: &mut Rows<'_>) -> bool {
+pub(super) fn rows(name: &str, relation: &Relation, catalog: &Catalog, out: &mut Rows<'_>) -> bool {
     let Some(seed) = find(name) else { return false };
     let of_extensions = find_of_extensions(name);
     let installed = of_extensions.iter().flat_map(Seed::rows).filter_map(|row| {
@@ -50,11 +50,9 @@ pub(super) fn rows(name: &str, relation: &Relation, catalog: &Catalog, filters: 
             (Some(e), "opcowner" | "opfowner") => Datum::Oid(e.owner.0),
             _ => value(&row, c),
         };
-        let values: Vec<Datum> = relation.columns.iter().map(in_extension).collect();
-        if filters.iter().all(|f| values.get(f.column).is_some_and(|v| super::equal(v, &f.value))) {
-            out.columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
-            out.rows += 1;
-        }
+        let value = |(i, c)| if out.wants(i) { in_extension(c) } else { Datum::Null };
+        let values: Vec<Datum> = relation.columns.iter().enumerate().map(value).collect();
+        out.push(&values);
     }
     true
 }

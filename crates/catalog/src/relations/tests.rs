@@ -7,7 +7,11 @@ use crate::classes::PG_CATALOG;
 
 fn scan(catalog: &Catalog, name: &str, filters: &[EqFilter]) -> Batch {
     let relation = catalog.relation_by_name(PG_CATALOG, name).expect(name);
-    rows(relation, catalog, &NoLiveInfo, filters).expect(name)
+    rows(relation, catalog, &NoLiveInfo, filters, &places(relation)).expect(name)
+}
+
+fn places(relation: &Relation) -> Vec<usize> {
+    (0..relation.columns.len()).collect()
 }
 
 fn equals(column: usize, value: Datum) -> Vec<EqFilter> {
@@ -20,7 +24,7 @@ fn every_system_relation_has_rows_of_its_columns() {
     assert!(GENERATORS.is_sorted_by_key(|g| g.0));
     assert!(LOOKUPS.is_sorted_by_key(|g| g.0));
     for relation in catalog.relations().filter(|r| matches!(r.storage, Storage::System(_))) {
-        let batch = rows(relation, &catalog, &NoLiveInfo, &[]).expect(&relation.name);
+        let batch = rows(relation, &catalog, &NoLiveInfo, &[], &places(relation)).expect(&relation.name);
         assert_eq!(batch.columns.len(), relation.columns.len(), "{}", relation.name);
         for (vector, column) in batch.columns.iter().zip(relation.columns.iter()) {
             for row in 0..batch.rows {
@@ -46,6 +50,8 @@ fn filters_find_what_a_full_scan_finds() {
         ("pg_proc", 1, Datum::text("substring")),
         ("pg_constraint", 8, Datum::Oid(1259)),
         ("pg_constraint", 9, Datum::Oid(13342)),
+        ("pg_constraint", 10, Datum::Oid(2690)),
+        ("pg_description", 0, Datum::Oid(2200)),
         ("pg_index", 1, Datum::Oid(1259)),
         ("pg_init_privs", 0, Datum::Oid(1260)),
         ("pg_opclass", 5, Datum::Oid(1976)),
@@ -59,6 +65,22 @@ fn filters_find_what_a_full_scan_finds() {
         assert!(found.rows > 0, "{name} by column {column}");
         let text = |batch: &Batch| (0..batch.rows).map(|row| format!("{:?}", batch.row(row))).collect::<Vec<_>>();
         assert_eq!(text(&found), text(&all.take(&matching)), "{name} by column {column}");
+    }
+}
+
+/// Columns come in the order asked for, and those with a filter need not be among them.
+#[test]
+fn a_scan_gives_the_columns_that_are_asked_for() {
+    let catalog = Catalog::default();
+    for name in ["pg_class", "pg_opclass"] {
+        let relation = catalog.relation_by_name(PG_CATALOG, name).expect(name);
+        let whole = scan(&catalog, name, &[]);
+        let filters = equals(0, whole.columns[0].get(7));
+        let found = rows(relation, &catalog, &NoLiveInfo, &filters, &[2, 1]).expect(name);
+        let shown = |batch: &Batch, row: usize, columns: [usize; 2]| columns.map(|c| format!("{:?}", batch.columns[c].get(row)));
+        assert_eq!((found.rows, found.columns.len()), (1, 2), "{name}");
+        assert_eq!(shown(&found, 0, [0, 1]), shown(&whole, 7, [2, 1]), "{name}");
+        assert_eq!(rows(relation, &catalog, &NoLiveInfo, &[], &[]).expect(name).rows, whole.rows, "{name}");
     }
 }
 

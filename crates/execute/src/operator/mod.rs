@@ -16,6 +16,7 @@ mod set_op;
 mod simple;
 mod sort;
 mod synthesized_scan;
+mod system_rows;
 mod table_scan;
 mod unique_scan;
 mod window;

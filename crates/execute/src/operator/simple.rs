@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use melba_types::{Batch, Column, Datum, DbError, Kind, Result};
+use melba_types::{Batch, Column, DbError, Kind, Result};
 
 use super::partial::passing;
-use super::pending::{Pending, batch_of, give};
-use super::{build, table_scan};
+use super::pending::{Pending, give};
+use super::{build, system_rows};
 use crate::{ExecContext, Operator};
 use melba_expression::Expression;
 use melba_expression::{Weight, filter};
@@ -156,13 +156,16 @@ impl Operator for FilterOp {
 pub(super) struct SystemScanOp {
     node: Arc<SystemScanNode>,
     kinds: Arc<[Kind]>,
-    pending: Pending,
+    /// All rows of the relation that have the values asked for.
+    rows: Pending,
+    /// Those that the filter passed and that were not asked for yet.
+    passed: Pending,
     started: bool,
 }
 
 impl SystemScanOp {
     pub fn new(node: Arc<SystemScanNode>, kinds: Arc<[Kind]>) -> SystemScanOp {
-        SystemScanOp { node, kinds, pending: Pending::default(), started: false }
+        SystemScanOp { node, kinds, rows: Pending::default(), passed: Pending::default(), started: false }
     }
 }
 
@@ -174,28 +177,27 @@ impl Operator for SystemScanOp {
             for (column, value) in &self.node.equal {
                 equal.push((*column, value.eval_row(ctx, &[])?));
             }
-            let rows = crate::system::rows(ctx, &self.node, &equal)?;
-            let width = self.node.column_kinds.len();
-            let mut out: Vec<Vec<Datum>> = Vec::with_capacity(rows.len());
-            for mut row in rows {
-                row.resize(width, Datum::Null);
-                out.push(table_scan::output_row(ctx, &self.node.outputs, &row, melba_types::RowId(0))?);
+            self.rows.put(system_rows::rows(ctx, &self.node, &self.kinds, &equal)?);
+        }
+        if let Some(batch) = self.passed.take(limit) {
+            return Ok(Some(batch));
+        }
+        while let Some(mut batch) = self.rows.take(BATCH_ROWS) {
+            ctx.check_interrupt()?;
+            if let Some(kept) = filter(&self.node.filter, ctx, &batch)? {
+                batch = batch.take(&kept);
             }
-            let batch = batch_of(&self.kinds, &out);
-            match filter(&self.node.filter, ctx, &batch)? {
-                None => self.pending.put(batch),
-                Some(rows) => self.pending.put(batch.take(&rows)),
+            if batch.rows > 0 {
+                return Ok(give(&mut self.passed, batch, limit));
             }
         }
-        match self.pending.take(limit) {
-            None => Ok(None),
-            Some(batch) => Ok(give(&mut self.pending, batch, limit)),
-        }
+        Ok(None)
     }
 
     fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
         self.started = false;
-        self.pending.clear();
+        self.rows.clear();
+        self.passed.clear();
         Ok(())
     }
 }
