@@ -18,15 +18,17 @@ pub(crate) type Answer<'a> = (RawFd, &'a [u8]);
 pub(crate) const ANSWERS_MAX: usize = 64;
 
 /// Sends answers, by calls of their own where the system has no io_uring for us.
-pub(crate) struct Sender {
-    ring: Option<IoUring>,
+pub(crate) struct Sender<R = IoUring> {
+    ring: Option<R>,
 }
 
 impl Sender {
     pub fn new() -> Sender {
         Sender { ring: IoUring::new(ANSWERS_MAX as u32).ok() }
     }
+}
 
+impl<R: Ring> Sender<R> {
     /// Sends without waiting; how many bytes of each answer were taken. Why others were not, another attempt tells.
     pub fn send(&mut self, answers: &[Answer<'_>]) -> Vec<usize> {
         match &mut self.ring {
@@ -42,27 +44,58 @@ impl Sender {
     }
 }
 
-/// Sends up to `ANSWERS_MAX` answers. After an error none is under way: what the kernel had taken has ended and is in `sent`.
-fn send_by_ring(ring: &mut IoUring, answers: &[Answer<'_>], sent: &mut [usize]) -> Result<()> {
-    let mut left = 0;
-    for (number, (socket, bytes)) in answers.iter().enumerate() {
+/// The system's ring, or a test's.
+pub(crate) trait Ring {
+    /// Queues a send that ends at once where it would have to wait; false when the queue is full.
+    ///
+    /// # Safety
+    /// The bytes live until the send has ended or the ring is gone.
+    unsafe fn push(&mut self, number: u64, answer: &Answer<'_>) -> bool;
+
+    /// Hands on what is queued, and waits for so many ends.
+    fn submit_and_wait(&mut self, ends: usize) -> Result<()>;
+
+    /// The end of a send: its number, and how many bytes were taken, or an error below 0.
+    fn ended(&mut self) -> Option<(u64, i32)>;
+}
+
+impl Ring for IoUring {
+    unsafe fn push(&mut self, number: u64, (socket, bytes): &Answer<'_>) -> bool {
         let send = opcode::Send::new(types::Fd(*socket), bytes.as_ptr(), bytes.len() as u32);
-        // What would have to wait ends at once.
-        let send = send.flags(libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL).build().user_data(number as u64);
+        let send = send.flags(libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL).build().user_data(number);
+        // SAFETY: the caller's promise.
+        unsafe { self.submission().push(&send) }.is_ok()
+    }
+
+    fn submit_and_wait(&mut self, ends: usize) -> Result<()> {
+        IoUring::submit_and_wait(self, ends).map(drop)
+    }
+
+    fn ended(&mut self) -> Option<(u64, i32)> {
+        self.completion().next().map(|end| (end.user_data(), end.result()))
+    }
+}
+
+/// Sends up to `ANSWERS_MAX` answers. After an error none is under way: what the kernel had taken has ended and is in `sent`.
+fn send_by_ring(ring: &mut impl Ring, answers: &[Answer<'_>], sent: &mut [usize]) -> Result<()> {
+    let mut left = 0;
+    for (number, answer) in answers.iter().enumerate() {
         // SAFETY: the bytes live until the send has ended, for which the loop below waits.
-        if unsafe { ring.submission().push(&send) }.is_err() {
+        if !unsafe { ring.push(number as u64, answer) } {
             break;
         }
         left += 1;
     }
     while left > 0 {
-        match ring.submit_and_wait(left) {
+        let submitted = ring.submit_and_wait(left);
+        // Also after an error: what has ended must not be sent again.
+        while let Some((number, taken)) = ring.ended() {
+            sent[number as usize] = usize::try_from(taken).unwrap_or(0);
+            left -= 1;
+        }
+        match submitted {
             Err(e) if e.kind() != ErrorKind::Interrupted => return Err(e),
             _ => {}
-        }
-        for end in ring.completion() {
-            sent[end.user_data() as usize] = usize::try_from(end.result()).unwrap_or(0);
-            left -= 1;
         }
     }
     Ok(())
@@ -93,6 +126,113 @@ mod tests {
     #[test]
     fn answers_are_sent_with_and_without_a_ring() {
         is_told_what_was_taken(&mut Sender::new());
-        is_told_what_was_taken(&mut Sender { ring: None });
+        is_told_what_was_taken(&mut Sender::<IoUring> { ring: None });
+    }
+
+    /// What a ring does at a call.
+    #[derive(Clone, Copy)]
+    enum Turn {
+        /// All that is queued ends.
+        All,
+        /// One send ends, after so many bytes at most.
+        One(usize),
+        /// One ends with this error.
+        Fails(i32),
+        /// The call fails with this error, and nothing has ended.
+        Refused(i32),
+        /// The call fails with this error when one has ended.
+        OneThenRefused(i32),
+    }
+
+    /// A ring that sends by calls of their own, and as its turns say.
+    struct Scripted {
+        turns: Vec<Turn>,
+        room: usize,
+        queued: Vec<(u64, RawFd, *const u8, usize)>,
+        ended: Vec<(u64, i32)>,
+    }
+
+    impl Scripted {
+        fn end_one(&mut self, bytes_max: usize) {
+            let (number, socket, bytes, length) = self.queued.remove(0);
+            // SAFETY: who queued it keeps the bytes until the end that is told now.
+            let bytes = unsafe { std::slice::from_raw_parts(bytes, length.min(bytes_max)) };
+            self.ended.push((number, send_some(socket, bytes).map_or(-libc::EPIPE, |n| n as i32)));
+        }
+    }
+
+    impl Ring for Scripted {
+        unsafe fn push(&mut self, number: u64, (socket, bytes): &Answer<'_>) -> bool {
+            let has_room = self.queued.len() < self.room;
+            if has_room {
+                self.queued.push((number, *socket, bytes.as_ptr(), bytes.len()));
+            }
+            has_room
+        }
+
+        fn submit_and_wait(&mut self, _: usize) -> Result<()> {
+            let error = |errno| Err(std::io::Error::from_raw_os_error(errno));
+            match self.turns.pop().unwrap_or(Turn::All) {
+                Turn::All => {
+                    while !self.queued.is_empty() {
+                        self.end_one(usize::MAX);
+                    }
+                    Ok(())
+                }
+                Turn::One(bytes_max) => {
+                    self.end_one(bytes_max);
+                    Ok(())
+                }
+                Turn::Fails(errno) => {
+                    let (number, ..) = self.queued.remove(0);
+                    self.ended.push((number, -errno));
+                    Ok(())
+                }
+                Turn::Refused(errno) => error(errno),
+                Turn::OneThenRefused(errno) => {
+                    self.end_one(usize::MAX);
+                    error(errno)
+                }
+            }
+        }
+
+        fn ended(&mut self) -> Option<(u64, i32)> {
+            self.ended.pop()
+        }
+    }
+
+    /// Sends three answers in as many attempts as it takes; whether the ring is still used.
+    fn all_arrive(turns: &[Turn], room: usize) -> bool {
+        let pairs: Vec<(UnixStream, UnixStream)> = (0..3).map(|_| UnixStream::pair().expect("sockets")).collect();
+        let answers: Vec<Vec<u8>> = (1..4u8).map(|n| vec![n; 100 * usize::from(n)]).collect();
+        let turns = turns.iter().rev().copied().collect();
+        let mut sender = Sender { ring: Some(Scripted { turns, room, queued: Vec::new(), ended: Vec::new() }) };
+        let mut taken = vec![0; answers.len()];
+        for _ in 0..20 {
+            let left: Vec<usize> = (0..answers.len()).filter(|n| taken[*n] < answers[*n].len()).collect();
+            let rest: Vec<Answer<'_>> = left.iter().map(|n| (pairs[*n].0.as_raw_fd(), &answers[*n][taken[*n]..])).collect();
+            left.iter().zip(sender.send(&rest)).for_each(|(n, sent)| taken[*n] += sent);
+        }
+        for ((ours, mut theirs), answer) in pairs.into_iter().zip(&answers) {
+            drop(ours);
+            let mut received = Vec::new();
+            theirs.read_to_end(&mut received).expect("reads");
+            assert_eq!(received, *answer);
+        }
+        sender.ring.is_some()
+    }
+
+    #[test]
+    fn every_answer_arrives_once_and_whole_whatever_the_ring_does() {
+        use Turn::*;
+        for errno in [libc::EAGAIN, libc::EINTR, libc::ECANCELED, libc::ENOBUFS] {
+            assert!(all_arrive(&[Fails(errno), One(30), Fails(errno), One(0), All], 64), "a send that ends with {errno}");
+        }
+        assert!(all_arrive(&[Refused(libc::EINTR), One(7), Refused(libc::EINTR), All], 64), "interrupted calls");
+        assert!(all_arrive(&[], 2), "a queue with less room");
+        for errno in [libc::ENOSYS, libc::EPERM, libc::EAGAIN, libc::EBUSY, libc::EBADF] {
+            assert!(!all_arrive(&[Refused(errno)], 64), "a ring that is refused with {errno}");
+            assert!(!all_arrive(&[One(5), OneThenRefused(errno)], 64), "one that is refused late with {errno}");
+        }
     }
 }
