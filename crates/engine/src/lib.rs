@@ -56,7 +56,7 @@ pub use melba_threads::{OwnThreads, Scheduler};
 pub use melba_wal::{WalStatistics, Written};
 pub use options::EngineOptions;
 pub use recovery::RecoveryProgress;
-pub use scan::{IndexScan, Morsel, ScanBatch, TableScan, ZoneOp, ZonePredicate};
+pub use scan::{IndexScan, Morsel, ScanBatch, ScanPiece, TableScan, ZoneOp, ZonePredicate};
 pub use session::Session;
 pub use txn::{Committing, ExportedSnapshot, Latest, OnPublish, RowLockResult, Savepoint, Transaction, ViewPin};
 pub use view::{Isolation, ReadView};

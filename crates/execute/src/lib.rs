@@ -8,6 +8,7 @@
 
 pub mod context;
 mod instrument;
+mod join_filter;
 pub(crate) mod modify;
 mod operator;
 mod runtime;

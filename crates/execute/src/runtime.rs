@@ -8,6 +8,7 @@ use melba_engine::Held;
 use melba_types::{Batch, Datum, DbError, Kind, Result};
 use parking_lot::Mutex;
 
+use super::join_filter::{JoinFilter, JoinFilters};
 use super::operator::{KEY_OVERHEAD_BYTES, build};
 use super::{ExecContext, Operator};
 use melba_expression::key::KeyPart;
@@ -21,6 +22,7 @@ pub(crate) struct Runtime {
     subplans: Vec<RefCell<SubPlanState>>,
     ctes: Vec<RefCell<CteState>>,
     work_tables: Vec<RefCell<Option<Store>>>,
+    pub join_filters: JoinFilters,
 }
 
 #[derive(Default)]
@@ -76,19 +78,29 @@ impl SubPlanRows {
 impl Runtime {
     /// The state of a plan that has not run yet.
     pub fn of(plan: &Arc<Plan>) -> Runtime {
+        let join_filters = (0..plan.join_filters).map(|_| RefCell::default()).collect();
         if plan.subplans.is_empty() && plan.ctes.is_empty() && plan.work_tables == 0 {
-            return Runtime::default();
+            return Runtime { join_filters, ..Runtime::default() };
         }
         Runtime {
             plan: Some(plan.clone()),
             subplans: plan.subplans.iter().map(|_| RefCell::default()).collect(),
             ctes: plan.ctes.iter().map(|_| RefCell::default()).collect(),
             work_tables: (0..plan.work_tables).map(|_| RefCell::default()).collect(),
+            join_filters,
         }
     }
 }
 
 impl ExecContext<'_> {
+    pub(crate) fn join_filter(&self, number: usize) -> Option<Arc<JoinFilter>> {
+        self.runtime().join_filters[number].borrow().clone()
+    }
+
+    pub(crate) fn set_join_filter(&self, number: usize, filter: Option<JoinFilter>) {
+        *self.runtime().join_filters[number].borrow_mut() = filter.map(Arc::new);
+    }
+
     fn subplan_version(&self, index: usize) -> u64 {
         self.runtime().plan.as_ref().map_or(0, |plan| self.executor_version(&plan.subplans[index].parameters))
     }

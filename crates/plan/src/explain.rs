@@ -337,6 +337,8 @@ fn join_name(join: JoinType) -> &'static str {
         JoinType::Full => " Full",
         JoinType::Semi | JoinType::SemiPair => " Semi",
         JoinType::Anti => " Anti",
+        JoinType::RightSemi => " Right Semi",
+        JoinType::RightAnti => " Right Anti",
     }
 }
 

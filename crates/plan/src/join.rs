@@ -380,7 +380,7 @@ impl Planner<'_> {
         let dependent = r.params & l.rels != 0;
         // The one row of no columns is in every order, but what it is joined with need not be. Unmatched rows of the right
         // side come last.
-        let in_order = l.ordered && l.rels != 0 && !matches!(join, JoinType::Full | JoinType::Right);
+        let in_order = l.ordered && l.rels != 0 && !join.gives_right_last();
         let path = |kind, startup: f64, total: f64, ordered| {
             Rc::new(Path { kind, rels: l.rels | r.rels, params, rows, startup, total, ordered, used: used.clone() })
         };
@@ -398,13 +398,17 @@ impl Planner<'_> {
                     is_hash: true,
                 };
                 out.push(path(kind, startup, total, in_order));
-                // A left join may build on its smaller left side.
-                if join == JoinType::Left && l.rows * 2.0 < r.rows && r.params == 0 && l.params == 0 {
+                // What is asked of the left side's rows can be answered by building on it, too, when it is the smaller one.
+                if let Some(join) = join.built_on_left()
+                    && l.rows * 2.0 < r.rows
+                    && r.params == 0
+                    && l.params == 0
+                {
                     let swapped = hash.into_iter().map(|(a, b)| (b, a)).collect();
                     let startup = r.startup + l.total + l.rows * HASH_BUILD;
                     let total = startup + (r.total - r.startup) + r.rows * CPU + rows * CPU;
                     let kind = PathKind::Join {
-                        join: JoinType::Right,
+                        join,
                         hash: swapped,
                         left: r.clone(),
                         right: l.clone(),
@@ -521,7 +525,7 @@ impl Planner<'_> {
         conditions: &[Expr],
         estimate: Estimate,
     ) -> Result<Stage> {
-        let left = self.create(left)?;
+        let mut left = self.create(left)?;
         let right = self.create(right)?;
         let left_keys = self.compile_all(keys.iter().map(|k| &k.0), &left.layout)?;
         let right_keys = self.compile_all(keys.iter().map(|k| &k.1), &right.layout)?;
@@ -529,7 +533,8 @@ impl Planner<'_> {
         let both = left.layout.clone().joined(&right.layout);
         let residual = self.compile_all(conditions, &both)?;
         let (kinds, layout) = joined(join, &left, &right);
-        let node = HashJoinNode { join, left: left.node, right: right.node, left_keys, right_keys, parts, residual };
+        let filters = self.offer_filters(join, &mut left.node, &left_keys, &right_keys);
+        let node = HashJoinNode { join, left: left.node, right: right.node, left_keys, right_keys, parts, residual, filters };
         let mut node = self.node(Op::HashJoin(Arc::new(node)), kinds, estimate);
         self.detail(&mut node, "Hash Cond", || super::explain::equalities(self, keys));
         if !conditions.is_empty() {
@@ -568,6 +573,9 @@ impl Planner<'_> {
 fn joined(join: JoinType, left: &Stage, right: &Stage) -> (Arc<[melba_types::Kind]>, super::layout::Layout) {
     if !join.keeps_right() {
         return (left.node.kinds.clone(), left.layout.clone());
+    }
+    if !join.keeps_left() {
+        return (right.node.kinds.clone(), right.layout.clone());
     }
     let kinds = left.node.kinds.iter().chain(right.node.kinds.iter()).copied().collect();
     (kinds, left.layout.clone().joined(&right.layout))

@@ -16,6 +16,7 @@ pub mod explain;
 mod fold;
 mod grouping;
 mod join;
+mod join_filter;
 mod layout;
 pub mod modify;
 pub mod node;

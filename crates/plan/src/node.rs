@@ -20,6 +20,8 @@ pub struct Plan {
     pub ctes: Vec<CteNode>,
     /// Recursive unions' working tables.
     pub work_tables: usize,
+    /// Filters that joins make for scans, numbered from 0.
+    pub join_filters: usize,
     /// Nodes are numbered from 0.
     pub nodes: usize,
     /// Relations the plan reads or writes, for locks: OID and whether it writes.
@@ -174,6 +176,8 @@ pub struct TableScanNode {
     pub source: TableSource,
     pub zones: Vec<(usize, melba_engine::ZoneOp, Expression)>,
     pub filter: Vec<Expression>,
+    /// Which columns of the projection joins above have filters for, and their numbers.
+    pub join_filters: Vec<(usize, usize)>,
 }
 
 /// Value of one leading column of an index.
@@ -348,12 +352,36 @@ pub enum JoinType {
     SemiPair,
     /// Left rows without one.
     Anti,
+    /// Right rows with a match. Of hash joins, as the next: what is built are the rows that are asked for.
+    RightSemi,
+    /// Right rows without one.
+    RightAnti,
 }
 
 impl JoinType {
-    /// The output has the columns of both sides.
+    /// The output has the columns of the left side.
+    pub fn keeps_left(self) -> bool {
+        !matches!(self, JoinType::RightSemi | JoinType::RightAnti)
+    }
+
+    /// The output has the columns of the right side.
     pub fn keeps_right(self) -> bool {
         !matches!(self, JoinType::Semi | JoinType::Anti)
+    }
+
+    /// The join of the sides exchanged that gives the same rows, where there is one that builds on what was the left side.
+    pub fn built_on_left(self) -> Option<JoinType> {
+        match self {
+            JoinType::Left => Some(JoinType::Right),
+            JoinType::Semi => Some(JoinType::RightSemi),
+            JoinType::Anti => Some(JoinType::RightAnti),
+            _ => None,
+        }
+    }
+
+    /// Rows of the right side come once all left rows are read.
+    pub fn gives_right_last(self) -> bool {
+        matches!(self, JoinType::Right | JoinType::Full | JoinType::RightSemi | JoinType::RightAnti)
     }
 }
 
@@ -368,6 +396,8 @@ pub struct HashJoinNode {
     pub parts: Vec<KeyPart>,
     /// Over the columns of both sides.
     pub residual: Vec<Expression>,
+    /// Which keys of the built rows make filters for scans of the left side, and their numbers.
+    pub filters: Vec<(usize, usize)>,
 }
 
 #[derive(Debug)]

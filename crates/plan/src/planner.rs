@@ -58,6 +58,7 @@ pub(super) struct Planner<'a> {
     pub subplans: Vec<SubPlanNode>,
     pub ctes: Vec<Option<CteNode>>,
     pub work_tables: usize,
+    pub join_filters: usize,
     pub relations: Vec<(Oid, bool)>,
     /// By number: the level (counted from the outermost), entry and column of every executor parameter; the other
     /// parameters (columns of sub-plans under test) belong to no level.
@@ -79,6 +80,7 @@ impl<'a> Planner<'a> {
             subplans: Vec::new(),
             ctes: Vec::new(),
             work_tables: 0,
+            join_filters: 0,
             relations: Vec::new(),
             parameters: Vec::new(),
             used: BTreeSet::new(),
@@ -106,6 +108,7 @@ impl<'a> Planner<'a> {
             subplans: self.subplans,
             ctes,
             work_tables: self.work_tables,
+            join_filters: self.join_filters,
             nodes: self.nodes,
             relations: self.relations,
             command,

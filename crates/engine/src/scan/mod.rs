@@ -5,6 +5,7 @@
 
 mod index;
 mod mask;
+mod piece;
 mod probe;
 mod table;
 
@@ -12,6 +13,7 @@ use melba_types::{Datum, RowId};
 
 pub use index::IndexScan;
 pub use melba_segment::ZoneOp;
+pub use piece::ScanPiece;
 pub use table::{ScanBatch, TableScan};
 
 /// A comparison of a column with a constant that lets a scan leave out what cannot satisfy it.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_segment::GroupReader;
 use melba_store::{EngineError, Result, RowBytes, TableLevels, TableRun, Tree, empty_columns, push_row};
 use melba_threads::Guard;
 use melba_threads::atomic::Ordering;
@@ -9,6 +10,7 @@ use melba_types::row::RowLayout;
 use melba_types::{Column, Datum, RowId, TreeId};
 
 use super::mask::{MemoryMask, RunMask};
+use super::piece::{Places, ScanPiece};
 use super::{Morsel, ZonePredicate};
 use crate::serializable::Read;
 use crate::txn::{OwnView, Transaction};
@@ -32,7 +34,7 @@ pub struct TableScan {
     view: ReadView,
     tree: Arc<Tree>,
     layout: Arc<RowLayout>,
-    projection: Vec<usize>,
+    pub(super) projection: Vec<usize>,
     missing: Vec<Datum>,
     predicates: Vec<ZonePredicate>,
     levels: Arc<TableLevels>,
@@ -64,6 +66,8 @@ struct SegmentCursor {
     run: usize,
     group: usize,
     row: usize,
+    /// Of the row group that the last piece was of.
+    reader: Option<(usize, usize, GroupReader)>,
     /// The row whose newest visible version has been met; its older versions are not wanted.
     decided: Option<RowId>,
     memory: MemoryMask,
@@ -147,23 +151,27 @@ impl TableScan {
     /// The next rows; never an empty batch.
     #[expect(clippy::should_implement_trait, reason = "fallible")]
     pub fn next(&mut self) -> Result<Option<ScanBatch>> {
+        self.next_piece()?.map(ScanPiece::finish).transpose()
+    }
+
+    /// The next rows, whose columns are read when they are asked for; never none.
+    pub fn next_piece(&mut self) -> Result<Option<ScanPiece<'_>>> {
         while !self.memory.done {
-            let mut batch = ScanBatch { row_ids: Vec::new(), columns: empty_columns(&self.layout, &self.projection, 0)? };
+            let mut columns = empty_columns(&self.layout, &self.projection, 0)?;
+            let mut row_ids = Vec::new();
             for (id, row) in self.memory_batch()? {
                 if let Some(row) = row {
-                    push_row(&self.layout, &row, &self.projection, &self.missing, &mut batch.columns)?;
-                    batch.row_ids.push(id);
+                    push_row(&self.layout, &row, &self.projection, &self.missing, &mut columns)?;
+                    row_ids.push(id);
                 }
             }
-            if !batch.row_ids.is_empty() {
-                return Ok(Some(batch));
+            if !row_ids.is_empty() {
+                return Ok(Some(ScanPiece::loaded(self, row_ids, columns)));
             }
         }
         while self.segments.run < self.runs.len() {
-            if let Some(batch) = self.segment_batch()?
-                && !batch.row_ids.is_empty()
-            {
-                return Ok(Some(batch));
+            if let Some((row_ids, rows)) = self.segment_rows()? {
+                return Ok(Some(ScanPiece::new(self, row_ids, rows)));
             }
         }
         Ok(None)
@@ -240,8 +248,9 @@ impl TableScan {
         false
     }
 
-    /// The next piece of a row group, as far as it is visible and not replaced.
-    fn segment_batch(&mut self) -> Result<Option<ScanBatch>> {
+    /// The next rows of a row group that are visible and not replaced, by id and by place in the group; `None` when a piece of it
+    /// has none.
+    fn segment_rows(&mut self) -> Result<Option<(Vec<RowId>, Places)>> {
         if !self.skip_groups() {
             return Ok(None);
         }
@@ -250,23 +259,35 @@ impl TableScan {
         let rows = run.reader.row_groups()[group].rows;
         let range = self.segments.row..(self.segments.row + PIECE_ROWS).min(rows);
         self.segments.row = range.end;
-        let mut reader = run.reader.group(group, &self.projection);
+        let mut reader = match self.segments.reader.take() {
+            Some((of_run, of_group, reader)) if (of_run, of_group) == (self.segments.run, group) => reader,
+            _ => run.reader.group(group, &self.projection),
+        };
         let row_ids = reader.row_ids(range.clone())?;
         let wanted = self.wanted(&run, group, &mut reader, &row_ids, range.clone())?;
+        self.segments.reader = Some((self.segments.run, group, reader));
         if wanted.is_empty() {
             return Ok(None);
         }
-        let all = wanted.len() == row_ids.len();
-        let mut columns = Vec::with_capacity(self.projection.len());
-        for (i, &c) in self.projection.iter().enumerate() {
-            columns.push(match reader.column(i, range.clone())? {
-                Some(column) if all => column,
-                Some(column) => column.take(&wanted),
-                None => self.missing_column(c, wanted.len()),
-            });
+        if wanted.len() == row_ids.len() {
+            return Ok(Some((row_ids, Places::all(range))));
         }
-        let row_ids = if all { row_ids } else { wanted.iter().map(|&i| row_ids[i as usize]).collect() };
-        Ok(Some(ScanBatch { row_ids, columns }))
+        let kept = wanted.iter().map(|&i| row_ids[i as usize]).collect();
+        Ok(Some((kept, Places::some(wanted.iter().map(|i| range.start + *i as usize).collect()))))
+    }
+
+    /// Reads a projected column of rows of the group that the last piece is of.
+    pub(super) fn read_column(&mut self, index: usize, places: &Places) -> Result<Column> {
+        let Some((_, _, reader)) = &mut self.segments.reader else {
+            return Err(EngineError::Misuse("a column of rows that are not in a segment"));
+        };
+        Ok(match reader.column(index, &places.ranges)? {
+            None => self.missing_column(self.projection[index], places.rows()),
+            Some(column) => match &places.picks {
+                None => column,
+                Some(picks) => column.take(picks),
+            },
+        })
     }
 
     fn missing_column(&self, column: usize, rows: usize) -> Column {
@@ -281,7 +302,7 @@ impl TableScan {
         &mut self,
         run: &TableRun,
         group: usize,
-        reader: &mut melba_segment::GroupReader,
+        reader: &mut GroupReader,
         row_ids: &[RowId],
         range: std::ops::Range<usize>,
     ) -> Result<Vec<u32>> {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use melba_types::{Batch, Bitmap, Result};
 
-use self::probe::{Probe, left_alone, unmatched_rows};
+use self::probe::{Probe, built_rows, left_alone};
 use self::table::{Built, Keys};
 use super::build;
 use super::pending::{Pending, give, nulls};
@@ -57,10 +57,12 @@ pub(super) struct HashJoinOp {
     partnered: Option<Bitmap>,
     /// Row number, within the left part, of the next batch's first row.
     left_row: usize,
-    unmatched_from: usize,
+    built_from: usize,
     work: Vec<Work>,
     batches: u64,
     pending: Pending,
+    /// Columns that the residual conditions read.
+    read: Vec<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -68,8 +70,8 @@ enum Stage {
     /// A table must be built.
     Build,
     Probe,
-    /// Rows of the table that have no partner (right and full joins).
-    Unmatched,
+    /// Rows of the table by whether they have a partner (joins that give right rows last).
+    Built,
     /// After the last of several rounds: left rows that have no partner.
     LeftAlone,
     /// The parts are joined.
@@ -81,6 +83,8 @@ impl HashJoinOp {
     pub fn new(id: usize, node: Arc<HashJoinNode>, ctx: &ExecContext) -> Result<HashJoinOp> {
         let left = build(&node.left, ctx)?;
         let right = build(&node.right, ctx)?;
+        let mut read = Vec::new();
+        node.residual.iter().for_each(|condition| condition.columns(&mut read));
         Ok(HashJoinOp {
             id,
             node,
@@ -94,10 +98,11 @@ impl HashJoinOp {
             probe: None,
             partnered: None,
             left_row: 0,
-            unmatched_from: 0,
+            built_from: 0,
             work: Vec::new(),
             batches: 1,
             pending: Pending::default(),
+            read,
         })
     }
 
@@ -121,6 +126,8 @@ impl HashJoinOp {
     /// Reads right rows into a table, splits both sides when they do not fit, or leaves the rest for another round.
     fn build_stage(&mut self, ctx: &ExecContext) -> Result<Stage> {
         let node = self.node.clone();
+        // Only the table of all built rows says which keys there are.
+        node.filters.iter().for_each(|(_, filter)| ctx.set_join_filter(*filter, None));
         let mut held = ctx.resources().held();
         let mut rows = Batch { columns: nulls(&node.right.kinds, 0), rows: 0 };
         let mut bytes = 0;
@@ -147,14 +154,17 @@ impl HashJoinOp {
         if self.overflow.is_some() && self.partnered.is_none() {
             self.begin_rounds()?;
         }
-        let built = Built::new(&node, ctx, rows, held)?;
+        let mut built = Built::new(&node, ctx, rows, held)?;
+        if matches!(self.sides, (Side::Input, Side::Input)) {
+            built.tell_scans(&node, ctx)?;
+        }
         if self.level == 0 || self.batches > 1 {
             self.record(ctx, &built);
         }
-        let inner = matches!(node.join, JoinType::Inner | JoinType::Semi | JoinType::SemiPair | JoinType::Right);
+        let inner = !matches!(node.join, JoinType::Left | JoinType::Full | JoinType::Anti);
         let empty = built.rows.rows == 0;
         self.built = Some(built);
-        (self.unmatched_from, self.left_row) = (0, 0);
+        (self.built_from, self.left_row) = (0, 0);
         if let Side::Run(_, reader) = &mut self.sides.0 {
             reader.rewind();
         }
@@ -207,8 +217,8 @@ impl HashJoinOp {
         }
         let pairs: Vec<(Run, Run)> = lefts.finish()?.into_iter().zip(rights.finish()?).collect();
         self.batches += pairs.len() as u64 - u64::from(self.level == 0);
-        let needs_left = !matches!(node.join, JoinType::Right | JoinType::Full);
-        let needs_right = matches!(node.join, JoinType::Inner | JoinType::Semi | JoinType::SemiPair | JoinType::Right);
+        let needs_left = !matches!(node.join, JoinType::Right | JoinType::Full | JoinType::RightAnti);
+        let needs_right = !matches!(node.join, JoinType::Left | JoinType::Full | JoinType::Anti);
         let pairs = pairs.into_iter().rev().filter(|(left, right)| match () {
             () if needs_left && left.rows == 0 => false,
             () => !(needs_right && right.rows == 0),
@@ -242,7 +252,7 @@ impl HashJoinOp {
         let node = self.node.clone();
         if self.probe.is_none() {
             let Some(left) = self.next_left(ctx)? else {
-                self.stage = Stage::Unmatched;
+                self.stage = Stage::Built;
                 return Ok(None);
             };
             let Some(built) = &self.built else { return Ok(None) };
@@ -252,20 +262,21 @@ impl HashJoinOp {
             ctx.check_interrupt()?;
         }
         let (Some(probe), Some(built)) = (&mut self.probe, &mut self.built) else { return Ok(None) };
-        let out = probe.step(&node, ctx, built, self.partnered.as_mut())?;
+        let out = probe.step(&node, ctx, built, &self.read, self.partnered.as_mut())?;
         if probe.is_done() {
             self.probe = None;
         }
         Ok(Some(out))
     }
 
-    /// Rows of the table without a partner; then whatever comes next.
-    fn unmatched_stage(&mut self) -> Option<Batch> {
-        if matches!(self.node.join, JoinType::Full | JoinType::Right)
+    /// Rows of the table with a partner, or without one; then whatever comes next.
+    fn built_stage(&mut self) -> Option<Batch> {
+        let join = self.node.join;
+        if join.gives_right_last()
             && let Some(built) = &self.built
-            && let Some(rows) = unmatched_rows(&built.matched, &mut self.unmatched_from)
+            && let Some(rows) = built_rows(&built.matched, join == JoinType::RightSemi, &mut self.built_from)
         {
-            let mut columns = nulls(&self.node.left.kinds, rows.len());
+            let mut columns = if join.keeps_left() { nulls(&self.node.left.kinds, rows.len()) } else { vec![] };
             columns.extend(built.rows.columns.iter().map(|c| c.take(&rows)));
             return Some(Batch { columns, rows: rows.len() });
         }
@@ -310,7 +321,7 @@ impl Operator for HashJoinOp {
                     None
                 }
                 Stage::Probe => self.probe_stage(ctx)?,
-                Stage::Unmatched => self.unmatched_stage(),
+                Stage::Built => self.built_stage(),
                 Stage::LeftAlone => self.left_alone_stage(ctx)?,
                 Stage::Next => {
                     self.stage = self.next_work();

@@ -38,26 +38,37 @@ pub(super) fn rows_before<T>(
 
 /// The rows of a batch that pass conditions. When one of the rows fails: what passes before it, and the error, which is to follow.
 pub(super) fn passing(conditions: &[Expression], ctx: &ExecContext, batch: Batch) -> Result<(Option<Batch>, Option<DbError>)> {
-    let (kept, failed) = match filter(conditions, ctx, &batch) {
-        Ok(kept) => (kept, None),
-        Err(error) if conditions.iter().any(Expression::is_volatile) => return Err(error),
-        Err(error) => {
-            let part = |range: Range<usize>| {
-                let part = batch.take(&indices(range.clone()));
-                filter(conditions, ctx, &part).map(|kept| kept.unwrap_or_else(|| indices(0..range.len())))
-            };
-            match rows_before(batch.rows, error, part) {
-                (Some(kept), error) if !kept.is_empty() => (Some(kept), Some(error)),
-                (_, error) => return Err(error),
-            }
-        }
-    };
+    let (kept, failed) = passing_rows(conditions, ctx, &batch)?;
     let batch = match kept {
         None => Some(batch).filter(|batch| batch.rows > 0),
         Some(rows) if rows.is_empty() => None,
         Some(rows) => Some(batch.take(&rows)),
     };
     Ok((batch, failed))
+}
+
+/// The same as the numbers of the rows; `None`: all.
+pub(super) fn passing_rows(
+    conditions: &[Expression],
+    ctx: &ExecContext,
+    batch: &Batch,
+) -> Result<(Option<Vec<u32>>, Option<DbError>)> {
+    match filter(conditions, ctx, batch) {
+        Ok(kept) => Ok((kept, None)),
+        Err(error) if conditions.iter().any(Expression::is_volatile) => Err(error),
+        Err(error) => {
+            let mut needed = Vec::new();
+            conditions.iter().for_each(|condition| condition.columns(&mut needed));
+            let part = |range: Range<usize>| {
+                let part = batch.slice(range.clone(), Some(&needed));
+                filter(conditions, ctx, &part).map(|kept| kept.unwrap_or_else(|| indices(0..range.len())))
+            };
+            match rows_before(batch.rows, error, part) {
+                (Some(kept), error) if !kept.is_empty() => Ok((Some(kept), Some(error))),
+                (_, error) => Err(error),
+            }
+        }
+    }
 }
 
 /// The indices of a range of rows.

@@ -2,29 +2,68 @@
 
 use std::sync::Arc;
 
-use melba_engine::{TableScan, ZonePredicate};
+use melba_engine::{ScanPiece, TableScan, ZoneOp, ZonePredicate};
+use melba_expression::Expression;
 use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Oid, Record, Result, RowId};
 
-use super::partial::passing;
+use super::partial::{passing, passing_rows};
 use super::pending::{Pending, give_scanned};
+use crate::join_filter::JoinFilter;
 use crate::{ExecContext, Operator};
 use melba_plan::node::{ScanOutput, TableScanNode, TableSource};
 
+/// A filter that passes more than 7 of 8 rows is not worth its time; asked of this many rows first.
+const JUDGED_ROWS: usize = 8192;
+
 pub(super) struct TableScanOp {
     node: Arc<TableScanNode>,
+    /// Columns of the projection that the conditions read; `None`: perhaps all.
+    read_first: Option<Vec<usize>>,
     scan: Option<TableScan>,
+    filters: Vec<ScanFilter>,
     pending: Pending,
     /// A row after those pending has failed.
     failed: Option<DbError>,
     done: bool,
 }
 
+/// A join's filter at work.
+struct ScanFilter {
+    /// Of the projection.
+    column: usize,
+    filter: Arc<JoinFilter>,
+    tested: usize,
+    passed: usize,
+}
+
+impl ScanFilter {
+    fn apply(&mut self, piece: &mut ScanPiece<'_>) -> Result<()> {
+        if self.tested >= JUDGED_ROWS && self.passed > self.tested / 8 * 7 {
+            return Ok(());
+        }
+        piece.load(self.column)?;
+        let batch = piece.batch();
+        let (rows, Some(passing)) = (batch.rows, self.filter.passing(&batch.columns[self.column])) else { return Ok(()) };
+        self.tested += rows;
+        self.passed += passing.len();
+        if passing.len() < rows {
+            piece.keep(&passing);
+        }
+        Ok(())
+    }
+}
+
 impl TableScanOp {
     pub fn new(node: Arc<TableScanNode>) -> TableScanOp {
-        TableScanOp { node, scan: None, pending: Pending::default(), failed: None, done: false }
+        let read_first = (node.source.plain && !node.filter.iter().any(Expression::is_volatile)).then(|| {
+            let mut columns = Vec::new();
+            node.filter.iter().for_each(|condition| condition.columns(&mut columns));
+            columns
+        });
+        TableScanOp { node, read_first, scan: None, filters: Vec::new(), pending: Pending::default(), failed: None, done: false }
     }
 
-    fn open(&self, ctx: &ExecContext) -> Result<TableScan> {
+    fn open(&mut self, ctx: &ExecContext) -> Result<TableScan> {
         let mut zones = Vec::with_capacity(self.node.zones.len());
         for (column, op, value) in &self.node.zones {
             let value = value.eval_row(ctx, &[])?;
@@ -32,9 +71,49 @@ impl TableScanOp {
                 zones.push(ZonePredicate { column: *column, op: *op, value });
             }
         }
+        self.filters.clear();
         let source = &self.node.source;
+        for (column, number) in &self.node.join_filters {
+            let Some(filter) = ctx.join_filter(*number) else { continue };
+            zones.extend(bounds(source.projection[*column], source.kinds[*column], &filter));
+            self.filters.push(ScanFilter { column: *column, filter, tested: 0, passed: 0 });
+        }
         Ok(ctx.transaction().scan(ctx.view(), source.tree, &source.projection, &source.missing, &zones, None)?)
     }
+}
+
+/// What a filter says of the values between which a row group's must lie.
+fn bounds(column: usize, kind: Kind, filter: &JoinFilter) -> Vec<ZonePredicate> {
+    let value = |key: i64| match kind {
+        Kind::Int2 => i16::try_from(key).ok().map(Datum::Int2),
+        Kind::Int4 => i32::try_from(key).ok().map(Datum::Int4),
+        Kind::Int8 => Some(Datum::Int8(key)),
+        _ => None,
+    };
+    let (least, greatest) = filter.bounds();
+    let zone = |op, key| value(key).map(|value| ZonePredicate { column, op, value });
+    zone(ZoneOp::GreaterOrEqual, least).into_iter().chain(zone(ZoneOp::LessOrEqual, greatest)).collect()
+}
+
+/// The rows of a piece that pass, and the error that follows them. Columns are read when they are needed, for the rows that are left.
+fn select(
+    node: &TableScanNode,
+    read_first: &[usize],
+    filters: &mut [ScanFilter],
+    ctx: &ExecContext,
+    mut piece: ScanPiece<'_>,
+) -> Result<(Option<Batch>, Option<DbError>)> {
+    read_first.iter().try_for_each(|column| piece.load(*column))?;
+    let (passing, failed) = passing_rows(&node.filter, ctx, piece.batch())?;
+    if let Some(rows) = passing {
+        piece.keep(&rows);
+    }
+    for filter in filters {
+        filter.apply(&mut piece)?;
+    }
+    let rows = piece.batch().rows;
+    let batch = if rows > 0 { Some(Batch { columns: piece.finish()?.columns, rows }) } else { None };
+    Ok((batch, failed))
 }
 
 impl Operator for TableScanOp {
@@ -53,15 +132,23 @@ impl Operator for TableScanOp {
         }
         while let Some(scan) = &mut self.scan {
             ctx.check_interrupt()?;
-            let Some(found) = scan.next()? else { break };
-            if found.row_ids.is_empty() {
-                continue;
+            let Some(piece) = scan.next_piece()? else { break };
+            let (passing, failed) = match &self.read_first {
+                Some(columns) => select(&self.node, columns, &mut self.filters, ctx, piece)?,
+                None => {
+                    let found = piece.finish()?;
+                    let batch = outputs(ctx, &self.node.source, &found.row_ids, found.columns)?;
+                    passing(&self.node.filter, ctx, batch)?
+                }
+            };
+            match (passing, failed) {
+                (Some(batch), failed) => {
+                    self.failed = failed;
+                    return Ok(give_scanned(&mut self.pending, batch, limit));
+                }
+                (None, Some(error)) => return Err(error),
+                (None, None) => {}
             }
-            let batch = outputs(ctx, &self.node.source, &found.row_ids, found.columns)?;
-            let (passing, failed) = passing(&self.node.filter, ctx, batch)?;
-            self.failed = failed;
-            let Some(batch) = passing else { continue };
-            return Ok(give_scanned(&mut self.pending, batch, limit));
         }
         self.scan = None;
         self.done = true;

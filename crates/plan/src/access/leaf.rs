@@ -131,7 +131,11 @@ impl Planner<'_> {
         let zones = self.zones(entry, relation, filter)?;
         let compiled = self.compile_all(filter, &layout)?;
         let (shown, kinds) = (explain::named(&source.name, &source.alias), source.kinds.clone());
-        let mut node = self.node(Op::TableScan(Arc::new(TableScanNode { source, zones, filter: compiled })), kinds, estimate);
+        let mut node = self.node(
+            Op::TableScan(Arc::new(TableScanNode { source, zones, filter: compiled, join_filters: vec![] })),
+            kinds,
+            estimate,
+        );
         self.detail(&mut node, "on", || shown);
         if !filter.is_empty() {
             self.detail(&mut node, "Filter", || explain::conjunction(self, filter));

@@ -69,13 +69,13 @@ impl GroupReader {
         let row_ids = self.row_ids(range.clone())?;
         let csns = self.csns(range.clone())?;
         let tombstones = self.tombstones(range.clone())?;
-        let columns = (0..self.columns.len()).map(|i| self.column(i, range.clone())).collect::<Result<_>>()?;
+        let columns = (0..self.columns.len()).map(|i| self.column(i, std::slice::from_ref(&range))).collect::<Result<_>>()?;
         Ok(GroupData { row_ids, csns, tombstones, columns })
     }
 
     pub fn row_ids(&mut self, range: Range<usize>) -> Result<Vec<RowId>> {
         let mut out = Vec::with_capacity(range.len());
-        self.row_ids.words(&self.segment, self.group, range, &mut out, &mut None)?;
+        self.row_ids.words(&self.segment, self.group, &[range], &mut out, &mut None)?;
         Ok(out)
     }
 
@@ -85,7 +85,7 @@ impl GroupReader {
             return Ok(Csns::Uniform(summary.csn_max));
         }
         let mut out: Vec<Csn> = Vec::with_capacity(range.len());
-        self.csns.words(&self.segment, self.group, range, &mut out, &mut None)?;
+        self.csns.words(&self.segment, self.group, &[range], &mut out, &mut None)?;
         let assigned = self.segment.assigned();
         if assigned != Csn(0) {
             out.iter_mut().filter(|csn| csn.0 == 0).for_each(|csn| *csn = assigned);
@@ -99,17 +99,17 @@ impl GroupReader {
             return Ok(None);
         }
         let mut flags: Vec<bool> = Vec::with_capacity(range.len());
-        self.tombstones.words(&self.segment, self.group, range, &mut flags, &mut None)?;
+        self.tombstones.words(&self.segment, self.group, &[range], &mut flags, &mut None)?;
         let mut bitmap = Bitmap::default();
         flags.iter().for_each(|&flag| bitmap.push(flag));
         Ok(Some(bitmap))
     }
 
-    /// Rows `range` of the `index`-th projected column; `None` when the segment is older than the column. Lets a scan decode
-    /// the columns of its predicates first and the others for the rows that are left.
-    pub fn column(&mut self, index: usize, range: Range<usize>) -> Result<Option<Column>> {
+    /// The rows of some ascending ranges, one after the other, of the `index`-th projected column; `None` when the segment is older
+    /// than the column. Lets a scan decode the columns of its predicates first and the others for the rows that are left.
+    pub fn column(&mut self, index: usize, rows: &[Range<usize>]) -> Result<Option<Column>> {
         match &mut self.columns[index] {
-            Some(chunk) => chunk.column(&self.segment, self.group, range).map(Some),
+            Some(chunk) => chunk.column(&self.segment, self.group, rows).map(Some),
             None => Ok(None),
         }
     }
@@ -118,7 +118,7 @@ impl GroupReader {
 /// Some rows of one column, by blocks that stay in the cache: the path of reads that want few.
 pub(super) fn read_range(segment: &TableSegmentReader, group: usize, column: usize, range: Range<usize>) -> Result<Column> {
     let mut chunk = ChunkReader { scans: false, ..ChunkReader::new(column) };
-    chunk.column(segment, group, range)
+    chunk.column(segment, group, &[range])
 }
 
 /// One chunk being read.
@@ -150,9 +150,9 @@ impl ChunkReader {
         }
     }
 
-    fn column(&mut self, segment: &TableSegmentReader, group: usize, range: Range<usize>) -> Result<Column> {
+    fn column(&mut self, segment: &TableSegmentReader, group: usize, ranges: &[Range<usize>]) -> Result<Column> {
         let kind = segment.kinds()[self.index];
-        let rows = range.len();
+        let rows = total(ranges);
         let words = segment.chunk(group, self.index).scale.and_then(|scale| Mantissas::new(Vec::with_capacity(rows), scale));
         let mut column = match words {
             Some(words) => Column::new(ColumnData::Numeric(words)),
@@ -161,16 +161,16 @@ impl ChunkReader {
         let mut plain = None;
         let validity = &mut column.validity;
         match &mut column.data {
-            ColumnData::Bool(out) => self.words(segment, group, range, out, validity)?,
-            ColumnData::Int2(out) => self.words(segment, group, range, out, validity)?,
-            ColumnData::Int4(out) => self.words(segment, group, range, out, validity)?,
-            ColumnData::Int8(out) => self.words(segment, group, range, out, validity)?,
-            ColumnData::Oid(out) => self.words(segment, group, range, out, validity)?,
-            ColumnData::Float4(out) => self.words(segment, group, range, out, validity)?,
-            ColumnData::Float8(out) => self.words(segment, group, range, out, validity)?,
-            ColumnData::Numeric(out) => self.words(segment, group, range, &mut out.values, validity)?,
-            ColumnData::Text(out) | ColumnData::Bytes(out) => self.strings(segment, group, range, out, validity, &mut plain)?,
-            ColumnData::Datum(_) | ColumnData::Stored(_) => column.data = self.datums(segment, group, kind, range)?,
+            ColumnData::Bool(out) => self.words(segment, group, ranges, out, validity)?,
+            ColumnData::Int2(out) => self.words(segment, group, ranges, out, validity)?,
+            ColumnData::Int4(out) => self.words(segment, group, ranges, out, validity)?,
+            ColumnData::Int8(out) => self.words(segment, group, ranges, out, validity)?,
+            ColumnData::Oid(out) => self.words(segment, group, ranges, out, validity)?,
+            ColumnData::Float4(out) => self.words(segment, group, ranges, out, validity)?,
+            ColumnData::Float8(out) => self.words(segment, group, ranges, out, validity)?,
+            ColumnData::Numeric(out) => self.words(segment, group, ranges, &mut out.values, validity)?,
+            ColumnData::Text(out) | ColumnData::Bytes(out) => self.strings(segment, group, ranges, out, validity, &mut plain)?,
+            ColumnData::Datum(_) | ColumnData::Stored(_) => column.data = self.datums(segment, group, kind, ranges)?,
         }
         if let Some(plain) = plain {
             return Ok(stored_column(&column, &plain));
@@ -186,21 +186,21 @@ impl ChunkReader {
         &mut self,
         segment: &TableSegmentReader,
         group: usize,
-        range: Range<usize>,
+        ranges: &[Range<usize>],
         out: &mut Vec<T>,
         validity: &mut Option<Bitmap>,
     ) -> Result<()> {
         let chunk = segment.chunk(group, self.index);
         match &chunk.form {
             Form::Null => {
-                out.resize(out.len() + range.len(), T::from_word(0));
+                out.resize(out.len() + total(ranges), T::from_word(0));
                 *validity = Some(Bitmap::filled(out.len(), false));
             }
             Form::Constant(value) => {
                 let word = segment.constant_word(value)?;
-                out.resize(out.len() + range.len(), T::from_word(word));
+                out.resize(out.len() + total(ranges), T::from_word(word));
             }
-            Form::Blocks(blocks) => self.each_block(segment, group, blocks, 0, BlockKind::Words, range, |block, rows| {
+            Form::Blocks(blocks) => self.each_block(segment, group, blocks, 0, BlockKind::Words, ranges, |block, rows| {
                 let Block::Words(block) = block else { return false };
                 block.decode_validity(rows.clone(), out.len(), validity);
                 block.decode(rows, out);
@@ -213,7 +213,7 @@ impl ChunkReader {
                 };
                 let mut entries: Vec<T> = Vec::new();
                 dictionary.decode(0..dictionary.rows(), &mut entries);
-                let codes = self.codes(segment, group, blocks, range, validity)?;
+                let codes = self.codes(segment, group, blocks, ranges, validity)?;
                 if codes.iter().any(|&code| code as usize >= entries.len()) {
                     return Err(segment.damaged(blocks.first, "code beyond the dictionary"));
                 }
@@ -228,7 +228,7 @@ impl ChunkReader {
         &mut self,
         segment: &TableSegmentReader,
         group: usize,
-        range: Range<usize>,
+        ranges: &[Range<usize>],
         out: &mut ByteStrings,
         validity: &mut Option<Bitmap>,
         plain: &mut Option<Bitmap>,
@@ -236,27 +236,29 @@ impl ChunkReader {
         let chunk = segment.chunk(group, self.index);
         match &chunk.form {
             Form::Null => {
-                range.for_each(|_| out.push(&[]));
+                (0..total(ranges)).for_each(|_| out.push(&[]));
                 *validity = Some(Bitmap::filled(out.len(), false));
             }
-            Form::Constant(value) => range.for_each(|_| out.push(value)),
+            Form::Constant(value) => (0..total(ranges)).for_each(|_| out.push(value)),
             Form::Dense => {
                 let (section, start) = segment.section_of(group, self.index)?;
-                let rows = start + range.start..start + range.end;
-                segment.dense_rows(section, rows, &mut self.dense, out, validity, plain)?;
+                for range in ranges {
+                    let rows = start + range.start..start + range.end;
+                    segment.dense_rows(section, rows, &mut self.dense, out, validity, plain)?;
+                }
             }
             Form::Symbols(blocks) => {
                 let table = self.first_block(segment, group, blocks, BlockKind::Symbols)?;
                 let Block::Symbols(table) = &*table else {
                     return Err(segment.damaged(blocks.first, "not a symbol table"));
                 };
-                self.each_block(segment, group, blocks, 1, BlockKind::Strings, range, |block, rows| {
+                self.each_block(segment, group, blocks, 1, BlockKind::Strings, ranges, |block, rows| {
                     let Block::Strings(block) = block else { return false };
                     block.decode_validity(rows.clone(), out.len(), validity);
                     table.decode_all(rows.map(|i| block.get(i)), out)
                 })?;
             }
-            Form::Blocks(blocks) => self.each_block(segment, group, blocks, 0, BlockKind::Strings, range, |block, rows| {
+            Form::Blocks(blocks) => self.each_block(segment, group, blocks, 0, BlockKind::Strings, ranges, |block, rows| {
                 let Block::Strings(block) = block else { return false };
                 block.decode_validity(rows.clone(), out.len(), validity);
                 block.decode_plain(rows.clone(), out.len(), plain);
@@ -267,7 +269,7 @@ impl ChunkReader {
                 let Block::Strings(dictionary) = &*dictionary else {
                     return Err(segment.damaged(blocks.first, "not a dictionary of strings"));
                 };
-                let codes = self.codes(segment, group, blocks, range, validity)?;
+                let codes = self.codes(segment, group, blocks, ranges, validity)?;
                 if codes.iter().any(|&code| code as usize >= dictionary.rows()) {
                     return Err(segment.damaged(blocks.first, "code beyond the dictionary"));
                 }
@@ -281,19 +283,19 @@ impl ChunkReader {
         Ok(())
     }
 
-    fn datums(&mut self, segment: &TableSegmentReader, group: usize, kind: Kind, range: Range<usize>) -> Result<ColumnData> {
-        let mut out = Vec::with_capacity(range.len());
+    fn datums(&mut self, segment: &TableSegmentReader, group: usize, kind: Kind, ranges: &[Range<usize>]) -> Result<ColumnData> {
+        let mut out = Vec::with_capacity(total(ranges));
         let mut validity = None;
         let mut plain: Option<Bitmap> = None;
         let is_null = |validity: &Option<Bitmap>, i: usize| validity.as_ref().is_some_and(|v| !v.get(i));
         if is_word(kind) {
             let mut chars: Vec<u8> = Vec::new();
-            self.words(segment, group, range, &mut chars, &mut validity)?;
+            self.words(segment, group, ranges, &mut chars, &mut validity)?;
             out.extend(chars.iter().enumerate().map(|(i, &c)| if is_null(&validity, i) { Datum::Null } else { Datum::Char(c) }));
             return Ok(ColumnData::Datum(out));
         }
         let mut strings = ByteStrings::default();
-        self.strings(segment, group, range, &mut strings, &mut validity, &mut plain)?;
+        self.strings(segment, group, ranges, &mut strings, &mut validity, &mut plain)?;
         for i in 0..strings.len() {
             let datum = match &plain {
                 _ if is_null(&validity, i) => Some(Datum::Null),
@@ -324,11 +326,11 @@ impl ChunkReader {
         segment: &TableSegmentReader,
         group: usize,
         blocks: &Blocks,
-        range: Range<usize>,
+        ranges: &[Range<usize>],
         validity: &mut Option<Bitmap>,
     ) -> Result<Vec<u32>> {
-        let mut codes: Vec<u32> = Vec::with_capacity(range.len());
-        self.each_block(segment, group, blocks, 1, BlockKind::Words, range, |block, rows| {
+        let mut codes: Vec<u32> = Vec::with_capacity(total(ranges));
+        self.each_block(segment, group, blocks, 1, BlockKind::Words, ranges, |block, rows| {
             let Block::Words(block) = block else { return false };
             block.decode_validity(rows.clone(), codes.len(), validity);
             block.decode(rows, &mut codes);
@@ -337,7 +339,7 @@ impl ChunkReader {
         Ok(codes)
     }
 
-    /// Calls `visit` with each block that holds rows of `range` and which of its rows those are; `skip` blocks precede the
+    /// Calls `visit` with each block that holds rows of a range and which of its rows those are; `skip` blocks precede the
     /// chunk's rows.
     #[expect(clippy::too_many_arguments, reason = "one caller a line; a struct for them would be read once")]
     fn each_block(
@@ -347,24 +349,26 @@ impl ChunkReader {
         blocks: &Blocks,
         skip: usize,
         kind: BlockKind,
-        range: Range<usize>,
+        ranges: &[Range<usize>],
         mut visit: impl FnMut(&Block, Range<usize>) -> bool,
     ) -> Result<()> {
-        let mut at = range.start;
-        while at < range.end {
-            let index = at >> blocks.shift;
-            let start = index << blocks.shift;
-            let end = (start + (1 << blocks.shift)).min(range.end);
-            let block = match self.current.take() {
-                Some((current, block)) if current == index + skip => block,
-                _ => self.block(segment, group, blocks, index + skip, kind)?,
-            };
-            let expected = segment.rows_of_block(group, blocks, index);
-            if block_rows(&block) != Some(expected) || !visit(&block, at - start..end - start) {
-                return Err(segment.damaged(blocks.first + (index + skip) as u32, "rows differ from the directory"));
+        for range in ranges {
+            let mut at = range.start;
+            while at < range.end {
+                let index = at >> blocks.shift;
+                let start = index << blocks.shift;
+                let end = (start + (1 << blocks.shift)).min(range.end);
+                let block = match self.current.take() {
+                    Some((current, block)) if current == index + skip => block,
+                    _ => self.block(segment, group, blocks, index + skip, kind)?,
+                };
+                let expected = segment.rows_of_block(group, blocks, index);
+                if block_rows(&block) != Some(expected) || !visit(&block, at - start..end - start) {
+                    return Err(segment.damaged(blocks.first + (index + skip) as u32, "rows differ from the directory"));
+                }
+                self.current = Some((index + skip, block));
+                at = end;
             }
-            self.current = Some((index + skip, block));
-            at = end;
         }
         Ok(())
     }
@@ -391,6 +395,10 @@ impl ChunkReader {
         let at = (offset - self.frames_at) as usize;
         segment.parse_block(blocks.first + index as u32, &self.frames[at..at + length], kind, segment.caches_scans())
     }
+}
+
+fn total(ranges: &[Range<usize>]) -> usize {
+    ranges.iter().map(Range::len).sum()
 }
 
 /// Rows of a block of values; `None` for other blocks.

@@ -1,6 +1,6 @@
 //! Left rows looked up in the table of a hash join, a bounded number of pairs at a time.
 
-use melba_types::{Batch, Bitmap, Column, Result};
+use melba_types::{Batch, Bitmap, Column, ColumnData, Result};
 
 use super::super::pending::nulls;
 use super::table::{Built, END};
@@ -35,24 +35,26 @@ impl Probe {
         self.at >= self.left.rows
     }
 
-    /// Pairs up some rows. `partnered`: the join is done in rounds, left rows without a partner wait for the last one.
+    /// Pairs up some rows. `read`: columns that the residual conditions read. `partnered`: the join is done in rounds, left rows
+    /// without a partner wait for the last one.
     pub fn step(
         &mut self,
         node: &HashJoinNode,
         ctx: &ExecContext,
         built: &mut Built,
+        read: &[usize],
         partnered: Option<&mut Bitmap>,
     ) -> Result<Batch> {
         let from = self.at;
         let (mut lefts, mut rights) = self.candidates(node, built);
         if !node.residual.is_empty() && !lefts.is_empty() {
-            let pairs = join_rows(&self.left, &lefts, &built.rows, &rights);
+            let pairs = read_pairs(&self.left, &lefts, &built.rows, &rights, read);
             if let Some(kept) = filter(&node.residual, ctx, &pairs)? {
                 lefts = kept.iter().map(|&k| lefts[k as usize]).collect();
                 rights = kept.iter().map(|&k| rights[k as usize]).collect();
             }
         }
-        if matches!(node.join, JoinType::Right | JoinType::Full) {
+        if node.join.gives_right_last() {
             rights.iter().for_each(|&r| built.matched.set(r as usize, true));
         }
         let rounds = partnered.is_some();
@@ -74,6 +76,7 @@ impl Probe {
                 lefts.retain(fresh);
                 self.left.take(&lefts)
             }
+            JoinType::RightSemi | JoinType::RightAnti => Batch::default(),
             JoinType::Anti if rounds => Batch::default(),
             JoinType::Anti => {
                 let alone = without(from..self.at, &lefts);
@@ -150,11 +153,11 @@ fn without(rows: std::ops::Range<usize>, list: &[u32]) -> Vec<u32> {
     out
 }
 
-/// The next rows without a partner; `None` when there are no more.
-pub(super) fn unmatched_rows(matched: &Bitmap, from: &mut usize) -> Option<Vec<u32>> {
+/// The next rows that have a partner, or have none; `None` when there are no more.
+pub(super) fn built_rows(matched: &Bitmap, with_partner: bool, from: &mut usize) -> Option<Vec<u32>> {
     let mut rows: Vec<u32> = Vec::new();
     while *from < matched.len() && rows.len() < BATCH_ROWS {
-        if !matched.get(*from) {
+        if matched.get(*from) == with_partner {
             rows.push(*from as u32);
         }
         *from += 1;
@@ -177,6 +180,16 @@ pub(in crate::operator) fn join_rows(left: &Batch, lefts: &[u32], right: &Batch,
     columns.extend(left.columns.iter().map(|c| c.take(lefts)));
     columns.extend(right.columns.iter().map(|c| c.take(rights)));
     Batch { columns, rows: lefts.len() }
+}
+
+/// The columns of pairs that are `read`; nothing may look at the others.
+fn read_pairs(left: &Batch, lefts: &[u32], right: &Batch, rights: &[u32], read: &[usize]) -> Batch {
+    let sides = left.columns.iter().map(|c| (c, lefts)).chain(right.columns.iter().map(|c| (c, rights)));
+    let column = |(i, (column, rows)): (usize, (&Column, &[u32]))| match read.contains(&i) {
+        true => column.take(rows),
+        false => Column::new(ColumnData::Bool(Vec::new())),
+    };
+    Batch { columns: sides.enumerate().map(column).collect(), rows: lefts.len() }
 }
 
 /// Pairs of rows, and the complete left rows without a partner beside NULLs, in the order of the left rows.

@@ -5,6 +5,7 @@ use melba_engine::Held;
 use melba_types::{Batch, Bitmap, ColumnData, Datum, Result};
 
 use crate::ExecContext;
+use crate::join_filter::JoinFilter;
 use melba_expression::Expression;
 use melba_expression::Vector;
 use melba_expression::key::KeyPart;
@@ -79,6 +80,17 @@ impl Built {
         drop(keys);
         let matched = Bitmap::filled(rows.rows, false);
         Ok(Built { rows, table, next, matched, held })
+    }
+
+    /// Gives scans of the left side the keys, as far as there is memory for them.
+    pub fn tell_scans(&mut self, node: &HashJoinNode, ctx: &ExecContext) -> Result<()> {
+        for (key, number) in &node.filters {
+            let keys = node.right_keys[*key].eval_vector(ctx, &self.rows)?;
+            let filter = JoinFilter::new((0..self.rows.rows).filter_map(|row| int_of(&keys, row)));
+            let filter = filter.filter(|filter| self.held.try_set(self.held.bytes() + filter.bytes()));
+            ctx.set_join_filter(*number, filter);
+        }
+        Ok(())
     }
 
     /// For each left row the first row with its key, or `END`.

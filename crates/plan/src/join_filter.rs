@@ -1,0 +1,136 @@
+//! Filters that a hash join makes for the scans of its left side: the keys of the rows that it built. A left row whose key is not
+//! among them has no partner, so where such rows are of no use to the join, the scan leaves them out before it decodes their other
+//! columns.
+//!
+//! A scan may use the filter if no node between it and the join gives another answer without these rows. For nodes that
+//! look at one row at a time that is clear; the others are argued below.
+
+use std::sync::Arc;
+
+use melba_expression::{Expression, Node};
+use melba_types::Kind;
+
+use super::node::*;
+use super::planner::Planner;
+
+impl Planner<'_> {
+    /// Finds the scans that can use the keys of a join, and numbers the filters: (key, filter).
+    pub fn offer_filters(
+        &mut self,
+        join: JoinType,
+        left: &mut PlanNode,
+        left_keys: &[Expression],
+        right_keys: &[Expression],
+    ) -> Vec<(usize, usize)> {
+        // These give left rows without a partner, too.
+        if matches!(join, JoinType::Left | JoinType::Full | JoinType::Anti) {
+            return vec![];
+        }
+        let mut filters = Vec::new();
+        for (key, (own, other)) in left_keys.iter().zip(right_keys).enumerate() {
+            if let Node::Column(column) = own.node
+                && is_integer(own)
+                && is_integer(other)
+                && offer(left, column, self.join_filters)
+            {
+                filters.push((key, self.join_filters));
+                self.join_filters += 1;
+            }
+        }
+        filters
+    }
+}
+
+fn is_integer(key: &Expression) -> bool {
+    matches!(key.kind, Kind::Int2 | Kind::Int4 | Kind::Int8)
+}
+
+/// Hands a filter on an output column down to the scans that the column comes from; false when none can use it.
+fn offer(node: &mut PlanNode, column: usize, filter: usize) -> bool {
+    match &mut node.op {
+        Op::TableScan(scan) => Arc::get_mut(scan).is_some_and(|scan| {
+            // A condition with side effects sees the same rows as ever: the scan's own conditions come before its filters.
+            let usable = scan.source.plain;
+            if usable {
+                scan.join_filters.push((column, filter));
+            }
+            usable
+        }),
+        Op::Filter(n) => Arc::get_mut(n).is_some_and(|n| !any_volatile(&n.conditions) && offer(&mut n.input, column, filter)),
+        Op::Project(n) => Arc::get_mut(n).is_some_and(|n| match n.expressions[column].node {
+            Node::Column(below) if !any_volatile(&n.expressions) => offer(&mut n.input, below, filter),
+            _ => false,
+        }),
+        Op::HashJoin(n) => Arc::get_mut(n).is_some_and(|n| {
+            if any_volatile(&n.residual) {
+                return false;
+            }
+            let mut taken = false;
+            for column in equal_columns(n, column) {
+                taken |= offer_side(n.join, (&mut n.left, &mut n.right), column, filter);
+            }
+            taken
+        }),
+        Op::NestedLoop(n) => Arc::get_mut(n).is_some_and(|n| {
+            let sides = (&mut n.left, &mut n.right);
+            !any_volatile(&n.conditions) && offer_side(n.join, sides, column, filter)
+        }),
+        // A group is there whole or not at all. Without groups there is a row even of no input.
+        Op::Aggregate(n) => Arc::get_mut(n).is_some_and(|n| match n.groups.get(column).map(|group| &group.node) {
+            Some(Node::Column(below)) if n.sets.len() == 1 && n.sets[0].contains(&column) => {
+                let is_volatile = n.aggregates.iter().any(|aggregate| any_volatile(&aggregate.call.args));
+                !is_volatile && offer(&mut n.input, *below, filter)
+            }
+            _ => false,
+        }),
+        // Rows that are duplicates of each other are equal in the column.
+        Op::Distinct(n) => Arc::get_mut(n).is_some_and(|n| n.columns.contains(&column) && offer(&mut n.input, column, filter)),
+        Op::Sort(n) => Arc::get_mut(n).is_some_and(|n| n.bound.is_none() && offer(&mut n.input, column, filter)),
+        Op::Append(n) => Arc::get_mut(n).is_some_and(|n| {
+            let mut taken = false;
+            for input in &mut n.inputs {
+                taken |= offer(input, column, filter);
+            }
+            taken
+        }),
+        _ => false,
+    }
+}
+
+/// A column of a join's output, and the column of the other side that an inner join has it equal to.
+fn equal_columns(node: &HashJoinNode, column: usize) -> Vec<usize> {
+    let mut columns = vec![column];
+    if node.join == JoinType::Inner {
+        let width = node.left.kinds.len();
+        for (left, right) in node.left_keys.iter().zip(&node.right_keys) {
+            if let (Node::Column(l), Node::Column(r)) = (&left.node, &right.node)
+                && is_integer(left)
+                && is_integer(right)
+            {
+                match column {
+                    _ if column == *l => columns.push(width + r),
+                    _ if column == width + r => columns.push(*l),
+                    _ => {}
+                }
+            }
+        }
+    }
+    columns
+}
+
+/// To the side of a join that a column is of. A left row decides about what it gives alone, unless right rows without a partner are
+/// given; of an inner join that holds for right rows, too, and of right semi and anti joins for them only.
+fn offer_side(join: JoinType, (left, right): (&mut PlanNode, &mut PlanNode), column: usize, filter: usize) -> bool {
+    let width = left.kinds.len();
+    match join {
+        JoinType::Right | JoinType::Full => false,
+        JoinType::RightSemi | JoinType::RightAnti => offer(right, column, filter),
+        _ if column < width => offer(left, column, filter),
+        JoinType::Inner => offer(right, column - width, filter),
+        _ => false,
+    }
+}
+
+fn any_volatile(expressions: &[Expression]) -> bool {
+    expressions.iter().any(Expression::is_volatile)
+}
