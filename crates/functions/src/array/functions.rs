@@ -403,8 +403,54 @@ fn contains(call: &CallContext<'_>, a: &Array, b: &Array) -> Result<bool> {
         return Err(err!(DATATYPE_MISMATCH, "cannot compare arrays of different element types"));
     }
     let key = element_key(call, a.element_type)?;
-    let found = |x: &Datum| !x.is_null() && a.elements.iter().any(|y| !y.is_null() && key::compare(&key, x, y).is_eq());
-    Ok(b.elements.iter().all(found))
+    let members = Members::new(&key, &a.elements);
+    all_within_limits(&b.elements, |x| members.has(x))
+}
+
+/// The elements of an array, to be looked for: in order when there are many.
+struct Members<'a> {
+    key: &'a KeyType,
+    elements: Vec<&'a Datum>,
+    is_sorted: bool,
+}
+
+/// Up to so many elements are compared one after the other.
+const UNSORTED_MAX: usize = 16;
+
+impl<'a> Members<'a> {
+    fn new(key: &'a KeyType, elements: &'a [Datum]) -> Members<'a> {
+        let mut elements: Vec<&Datum> = elements.iter().filter(|e| !e.is_null()).collect();
+        let is_sorted = elements.len() > UNSORTED_MAX;
+        if is_sorted {
+            elements.sort_unstable_by(|x, y| key::compare(key, x, y));
+        }
+        Members { key, elements, is_sorted }
+    }
+
+    /// Whether a value is equal to one of them; a null is equal to nothing.
+    fn has(&self, value: &Datum) -> bool {
+        if value.is_null() {
+            return false;
+        }
+        let compare = |member: &&Datum| key::compare(self.key, member, value);
+        if self.is_sorted {
+            self.elements.binary_search_by(compare).is_ok()
+        } else {
+            self.elements.iter().any(|m| compare(m).is_eq())
+        }
+    }
+}
+
+/// Whether all values are as they should be, while the statement may go on.
+fn all_within_limits(values: &[Datum], mut is_right: impl FnMut(&Datum) -> bool) -> Result<bool> {
+    let mut ticker = limits::Ticker::default();
+    for value in values {
+        ticker.step()?;
+        if !is_right(value) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn overlap(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
@@ -413,8 +459,8 @@ fn overlap(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
         return Err(err!(DATATYPE_MISMATCH, "cannot compare arrays of different element types"));
     }
     let key = element_key(call, x.element_type)?;
-    let found = |e: &Datum| !e.is_null() && x.elements.iter().any(|o| !o.is_null() && key::compare(&key, e, o).is_eq());
-    Ok(Datum::Bool(y.elements.iter().any(found)))
+    let members = Members::new(&key, &x.elements);
+    Ok(Datum::Bool(!all_within_limits(&y.elements, |e| !members.has(e))?))
 }
 
 fn width_bucket(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {

@@ -26,6 +26,16 @@ fn merge_returns_the_source_before_the_target() {
     ]);
 }
 
+/// Not by comparing each with each, which takes minutes here.
+#[test]
+fn elements_are_looked_for_in_large_arrays() {
+    check(&[(
+        "with v as (select array_agg(i) a from generate_series(1, 100000) i) \
+         select row(a @> a, a && array[0], array[0, 7] && a, a <@ array[7], a @> array[null::int])::text from v",
+        "T D:(t,f,t,f,f) C:SELECT 1 Z:I",
+    )]);
+}
+
 /// The table must have been made or emptied in the current subtransaction: only then the missing file is looked for.
 #[test]
 fn copy_freeze_wants_a_table_that_nobody_sees() {
