@@ -2,13 +2,19 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use melba_engine::{Durability, Engine, EngineOptions, Isolation, Persistence};
 use melba_sql::cluster::Cluster;
 use melba_types::row::RowLayout;
 use melba_types::{Datum, Kind};
 use melba_vfs::{OsClock, OsDirectory, OsRandom};
+
+/// One test at a time: a process that another one starts has the lock of an open directory, too, until it runs its own program.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A stopped database with a table of some rows in a segment.
 fn fill(data: &Path) {
@@ -35,6 +41,7 @@ fn check(data: &Path) -> (Output, String) {
 
 #[test]
 fn a_flipped_bit_is_found() {
+    let _alone = alone();
     let data = tempfile::tempdir().expect("a temporary directory");
     fill(data.path());
     let (output, text) = check(data.path());
@@ -68,6 +75,7 @@ fn content(folder: &Path) -> std::collections::BTreeMap<std::path::PathBuf, Vec<
 
 #[test]
 fn nothing_is_written_and_what_the_log_has_is_checked() {
+    let _alone = alone();
     let data = tempfile::tempdir().expect("a temporary directory");
     fill(data.path());
     // As a crash leaves it: recovery has something to do.
