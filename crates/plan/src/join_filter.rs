@@ -49,8 +49,8 @@ fn is_integer(key: &Expression) -> bool {
 fn offer(node: &mut PlanNode, column: usize, filter: usize) -> bool {
     match &mut node.op {
         Op::TableScan(scan) => Arc::get_mut(scan).is_some_and(|scan| {
-            // A condition with side effects sees the same rows as ever: the scan's own conditions come before its filters.
-            let usable = scan.source.plain;
+            // The keys' bounds leave out row groups before any condition is looked at, so one with side effects stops the filter.
+            let usable = scan.source.plain && !any_volatile(&scan.filter);
             if usable {
                 scan.join_filters.push((column, filter));
             }
