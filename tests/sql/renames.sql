@@ -97,3 +97,37 @@ alter type ladder add value 'high';
 select 'high'::ladder, enum_last(null::ladder);
 set search_path = play;
 drop schema d cascade;
+-- A domain's default and its checks follow what they mention.
+set search_path = play;
+create sequence followed;
+create function is_small(int) returns bool language sql immutable as 'select $1 < 100';
+create type shade as enum ('light', 'dark');
+create domain counted as int default nextval('followed') check (is_small(value));
+create domain shaded as text default 'light'::shade::text check (value::shade < 'dark'::shade or value = 'dark');
+create domain counted_too as counted;
+create table follows (a counted, b shaded, c counted_too);
+alter sequence followed rename to "Followed";
+alter function is_small(int) rename to is_little;
+alter type shade rename to tone;
+alter type tone rename value 'light' to 'bright';
+insert into follows default values returning a, c;
+insert into follows values (100);
+insert into follows values (1, 'bright');
+insert into follows values (1, 'light');
+select conname, pg_get_constraintdef(oid) from pg_constraint where contypid in ('counted'::regtype, 'shaded'::regtype) order by 1;
+create schema elsewhere;
+alter sequence "Followed" set schema elsewhere;
+alter function is_little(int) set schema elsewhere;
+insert into follows (b) values (null) returning a, c;
+alter schema elsewhere rename to away;
+insert into follows (b) values (null) returning a, c;
+drop sequence away."Followed";
+drop function away.is_little(int);
+drop type tone;
+drop function away.is_little(int) cascade;
+insert into follows values (100) returning a;
+drop type tone cascade;
+\d follows
+drop schema away cascade;
+\d follows
+drop table follows;

@@ -19,7 +19,10 @@ use crate::classes;
 use crate::objects::*;
 use crate::snapshot::ObjectChange;
 
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
+/// Types had no list of what they depend on at their end.
+const VERSION_4: u8 = 4;
+const TAG_TYPE: u8 = 2;
 const TAG_DROPPED: u8 = 255;
 const NULL_KIND: u8 = 255;
 /// Bytes of a key.
@@ -55,7 +58,7 @@ pub fn decode_change(key: &[u8], value: &[u8]) -> Option<(Oid, ObjectChange)> {
     let key: &[u8; KEY_BYTES] = key.try_into().ok()?;
     let number = |at: usize| u32::from_be_bytes([key[at], key[at + 1], key[at + 2], key[at + 3]]);
     let database = Oid(number(0));
-    if value == [VERSION, TAG_DROPPED] {
+    if let [VERSION | VERSION_4, TAG_DROPPED] = value {
         let address = ObjectAddress { class: Oid(number(5)), object: Oid(number(9)), sub: number(13) as i32 };
         return Some((database, ObjectChange::Remove(address)));
     }
@@ -89,7 +92,15 @@ fn encode_object(object: &Object) -> Vec<u8> {
 }
 
 fn decode_object(bytes: &[u8]) -> Option<Object> {
-    let [VERSION, tag, rest @ ..] = bytes else { return None };
+    let completed;
+    let (tag, rest) = match bytes {
+        [VERSION_4, TAG_TYPE, rest @ ..] => {
+            completed = [rest, &[0]].concat();
+            (TAG_TYPE, &completed[..])
+        }
+        [VERSION | VERSION_4, tag, rest @ ..] => (*tag, rest),
+        _ => return None,
+    };
     let mut reader = ByteReader::new(rest);
     macro_rules! arms {
         ($($tag:literal $kind:ident)*) => {
@@ -426,6 +437,7 @@ code_struct! {
     Type {
         oid name namespace owner type_kind category preferred length by_value align storage delimiter defined element array
         collation input output receive send typmod_in typmod_out subscript relation domain labels range acl kind
+        depends_on
     }
     DomainInfo { base typmod dimensions not_null default constraints }
     RangeInfo { subtype multirange collation opclass canonical subtype_diff }

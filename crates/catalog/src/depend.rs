@@ -267,6 +267,7 @@ fn type_(o: &Type, list: &mut List) {
     if let Some(domain) = &o.domain {
         list.normal(classes::PG_TYPE, domain.base);
         list.normal(classes::PG_COLLATION, o.collation);
+        list.normals(&o.depends_on);
     }
     if let Some(range) = &o.range {
         if o.type_kind == TypeKind::Multirange {

@@ -487,6 +487,8 @@ pub struct Type {
     pub acl: Acl,
     /// How values are held.
     pub kind: Kind,
+    /// What a domain's default mentions.
+    pub depends_on: Vec<ObjectAddress>,
 }
 
 /// What a domain adds to its base type.

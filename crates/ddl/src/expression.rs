@@ -104,10 +104,11 @@ impl Ddl<'_> {
         })
     }
 
-    /// The text of a domain's DEFAULT, and what its value is.
-    pub fn domain_default(&self, node: &Node, relation: &Relation, column: &Column) -> Result<Arc<str>> {
+    /// The text of a domain's DEFAULT, and what it mentions.
+    pub fn domain_default(&self, node: &Node, relation: &Relation, column: &Column) -> Result<(Arc<str>, Vec<ObjectAddress>)> {
         let stored = self.stored_expression(node, relation, Use::Default, Some(column))?;
-        self.with_context(|c| Ok(melba_deparse::domain_default(c, &stored.expr).into()))
+        let text = self.with_context(|c| Ok(melba_deparse::domain_default(c, &stored.expr).into()))?;
+        Ok((text, stored.depends_on))
     }
 
     /// Analyzes a domain's CHECK, where VALUE is of the base type: its text, and what it mentions.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Column, Constraint, Function, IndexInfo, IndexKey, Object, ObjectAddress, Relation, classes};
+use melba_catalog::{
+    Column, Constraint, DomainInfo, Function, IndexInfo, IndexKey, Object, ObjectAddress, Relation, Type, classes,
+};
 use melba_types::{DbError, Oid, Result};
 
 use super::Ddl;
@@ -14,6 +16,7 @@ pub enum Kept {
     View { relation: Oid, query: Box<Query> },
     Check { constraint: Oid, expr: Expr },
     Default { relation: Oid, column: usize, expr: Expr },
+    DomainDefault { domain: Oid, expr: Expr },
     IndexKey { index: Oid, key: usize, expr: Expr },
     Predicate { index: Oid, expr: Expr },
     PartitionKey { relation: Oid, column: usize, expr: Expr },
@@ -110,6 +113,20 @@ impl Ddl<'_> {
         Ok(())
     }
 
+    fn keep_domain_default(&self, domain: Oid, of: ObjectAddress, kept: &mut Vec<Kept>) -> Result<()> {
+        let catalog = self.catalog();
+        let Some(ty) = catalog.type_(domain).filter(|t| t.depends_on.iter().any(|d| d.object == of.object)) else {
+            return Ok(());
+        };
+        let Some(info) = &ty.domain else { return Ok(()) };
+        if let Some(text) = &info.default {
+            let expected = Expected { ty: info.base, typmod: info.typmod, column: &ty.name };
+            let expr = self.with_context(|c| melba_analyze::analyze_stored_expression(c, text, None, Some(expected)))?;
+            kept.push(Kept::DomainDefault { domain, expr });
+        }
+        Ok(())
+    }
+
     fn keep_default(&self, relation: &Arc<Relation>, at: usize, column: &Column, kept: &mut Vec<Kept>) -> Result<()> {
         if let Some(text) = &column.default {
             let expr = self.stored(text, relation, Some(column))?;
@@ -158,6 +175,7 @@ impl Ddl<'_> {
                         self.keep_default(relation, at, &relation.columns[at], kept)?;
                     }
                 }
+                classes::PG_TYPE => self.keep_domain_default(user.object, of, kept)?,
                 _ => self.keep_relation(user.object, of, kept)?,
             }
         }
@@ -222,6 +240,14 @@ impl Ddl<'_> {
                 let mut columns = relation.columns.to_vec();
                 columns[column].default = Some(text);
                 self.put_relation(Relation { columns: columns.into(), ..(*relation).clone() });
+            }
+            Kept::DomainDefault { domain, expr } => {
+                let catalog = self.catalog();
+                let ty = catalog.type_(domain).ok_or_else(|| DbError::internal("missing type"))?;
+                let info = ty.domain.as_ref().ok_or_else(|| DbError::internal("domain without definition"))?;
+                let default = self.with_context(|c| Ok(melba_deparse::domain_default(c, &expr).into()))?;
+                let domain = Some(Arc::new(DomainInfo { default: Some(default), ..(**info).clone() }));
+                self.tx.put(Object::Type(Arc::new(Type { domain, ..(**ty).clone() })));
             }
             Kept::PartitionKey { relation, column, expr } => {
                 let relation = self.relation(relation)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{
-    ConstraintKind, DomainInfo, Object, ObjectAddress, Persistence, Relation, RelationKind, Type, TypeKind, classes,
+    Constraint, ConstraintKind, DomainInfo, Object, ObjectAddress, Persistence, Relation, RelationKind, Type, TypeKind, classes,
 };
 use melba_types::{DbError, Kind, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterEnumStmt, CompositeTypeStmt, ConstrType, CreateDomainStmt, CreateEnumStmt, node::Node as N};
@@ -47,6 +47,7 @@ impl Ddl<'_> {
             range: None,
             acl: None,
             kind: Kind::Bytes,
+            depends_on: vec![],
         }
     }
 
@@ -211,48 +212,30 @@ impl Ddl<'_> {
         if of.type_kind == TypeKind::Pseudo {
             bail!(DATATYPE_MISMATCH, "\"{}\" is not a valid base type for a domain", of.name);
         }
-        let mut info = DomainInfo { base, typmod, dimensions: 0, not_null: false, default: None, constraints: vec![] };
+        // The base type's default is the domain's, unless it has its own.
+        let default = of.domain.as_ref().and_then(|d| d.default.clone());
+        let mut depends_on = if default.is_some() { of.depends_on.clone() } else { vec![] };
+        let mut info = DomainInfo { base, typmod, dimensions: 0, not_null: false, default, constraints: vec![] };
         let oid = self.tx.new_oid();
-        let mut rows = Vec::new();
-        let mut taken = Vec::new();
+        let shown = self.bare_relation(namespace, name, RelationKind::Composite, Persistence::Permanent, vec![]);
+        let mut rows: Vec<Constraint> = Vec::new();
         for node in &s.constraints {
             let N::Constraint(c) = inner(node)? else { continue };
-            let (kind, label) = match c.contype() {
-                ConstrType::ConstrNull => continue,
+            match c.contype() {
+                ConstrType::ConstrNull => {}
                 ConstrType::ConstrDefault => {
                     let node = c.raw_expr.as_deref().ok_or_else(|| DbError::internal("default without an expression"))?;
                     let column = self.new_column(name, base, typmod)?;
-                    let relation = self.bare_relation(namespace, name, RelationKind::Composite, Persistence::Permanent, vec![]);
-                    info.default = Some(self.domain_default(node, &relation, &column)?);
-                    continue;
+                    let (text, mentioned) = self.domain_default(node, &shown, &column)?;
+                    (info.default, depends_on) = (Some(text), mentioned);
                 }
-                ConstrType::ConstrNotnull => {
-                    info.not_null = true;
-                    (ConstraintKind::NotNull, "not_null")
+                _ => {
+                    let row = Constraint { domain: oid, ..self.domain_constraint(c, &info, &shown, &rows)? };
+                    info.not_null |= row.kind == ConstraintKind::NotNull;
+                    info.constraints.push(row.oid);
+                    rows.push(row);
                 }
-                ConstrType::ConstrCheck => (ConstraintKind::Check, "check"),
-                _ => return Err(err!(SYNTAX_ERROR, "this kind of constraint is not possible for domains")),
-            };
-            let constraint_name = match c.conname.as_str() {
-                "" => unused_constraint_name(&catalog, namespace, &taken, name, None, label),
-                name => name.to_owned(),
-            };
-            taken.push(constraint_name.clone());
-            let (mut expression, mut depends_on) = (None, Vec::new());
-            if kind == ConstraintKind::Check {
-                let node = c.raw_expr.as_deref().ok_or_else(|| DbError::internal("check without an expression"))?;
-                (expression, depends_on) = self.stored_domain_check(node, base, typmod).map(|(text, of)| (Some(text), of))?;
             }
-            let relation = self.bare_relation(namespace, name, RelationKind::Composite, Persistence::Permanent, vec![]);
-            let row = melba_catalog::Constraint {
-                relation: Oid::INVALID,
-                domain: oid,
-                expression,
-                depends_on,
-                ..self.bare_constraint(&relation, &constraint_name, kind)?
-            };
-            info.constraints.push(row.oid);
-            rows.push(row);
         }
         let collation = match &s.coll_clause {
             Some(clause) => self.collation(&strings(&clause.collname), base, clause.location)?,
@@ -273,6 +256,7 @@ impl Ddl<'_> {
             input: "domain_in".into(),
             receive: "domain_recv".into(),
             domain: Some(Arc::new(info)),
+            depends_on,
             labels: vec![],
             acl: self.catalog().initial_acl(AclKind::Type, self.user, namespace),
             ..(*of).clone()
@@ -282,6 +266,35 @@ impl Ddl<'_> {
             self.tx.put(Object::Constraint(Arc::new(row)));
         }
         Ok(())
+    }
+
+    /// A constraint of a new domain, beside others. `shown`: the domain as relations are described.
+    fn domain_constraint(
+        &self,
+        c: &pg_query::protobuf::Constraint,
+        info: &DomainInfo,
+        shown: &Relation,
+        others: &[Constraint],
+    ) -> Result<Constraint> {
+        let (kind, label) = match c.contype() {
+            ConstrType::ConstrNotnull => (ConstraintKind::NotNull, "not_null"),
+            ConstrType::ConstrCheck => (ConstraintKind::Check, "check"),
+            _ => return Err(err!(SYNTAX_ERROR, "this kind of constraint is not possible for domains")),
+        };
+        let name = match c.conname.as_str() {
+            "" => {
+                let taken: Vec<String> = others.iter().map(|o| o.name.to_string()).collect();
+                unused_constraint_name(&self.catalog(), shown.namespace, &taken, &shown.name, None, label)
+            }
+            name => name.to_owned(),
+        };
+        let (mut expression, mut depends_on) = (None, Vec::new());
+        if kind == ConstraintKind::Check {
+            let node = c.raw_expr.as_deref().ok_or_else(|| DbError::internal("check without an expression"))?;
+            let (text, mentioned) = self.stored_domain_check(node, info.base, info.typmod)?;
+            (expression, depends_on) = (Some(text), mentioned);
+        }
+        Ok(Constraint { relation: Oid::INVALID, expression, depends_on, ..self.bare_constraint(shown, &name, kind)? })
     }
 
     pub fn create_composite(&self, s: &CompositeTypeStmt) -> Result<()> {

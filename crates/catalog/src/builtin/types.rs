@@ -104,6 +104,7 @@ fn read_type(r: &Row<'_>, ranges: &HashMap<Oid, Arc<RangeInfo>>, constraints: &m
         labels: Vec::new(),
         range: ranges.get(&oid).cloned(),
         acl: None,
+        depends_on: Vec::new(),
     }
 }
 

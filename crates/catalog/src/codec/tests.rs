@@ -100,6 +100,7 @@ fn samples() -> Vec<Object> {
         Object::Namespace(c.namespace_by_name("public").expect("public").clone()),
         Object::Type(c.type_(oids::INT4RANGE).expect("int4range").clone()),
         Object::Type(c.types().find(|t| t.domain.is_some()).expect("a domain").clone()),
+        Object::Type(Arc::new(Type { depends_on: vec![address], ..(**c.type_(oids::TEXT).expect("text")).clone() })),
         Object::Function(c.function(Oid(2100)).expect("avg").clone()),
         Object::Function(c.function(Oid(3464)).expect("make_interval").clone()),
         Object::Operator(c.operator(Oid(96)).expect("=").clone()),
@@ -151,4 +152,19 @@ fn a_changed_system_relation_keeps_its_rows() {
     let (_, change) = decode_change(&stored.key, &stored.value.expect("a value")).expect("reads back");
     let ObjectChange::Put(Object::Relation(read)) = change else { panic!("not a relation") };
     assert_eq!(read.storage, Storage::System("pg_class"));
+}
+
+#[test]
+fn types_of_version_4_depend_on_nothing() {
+    let domain = Catalog::default().types().find(|t| t.domain.is_some()).expect("a domain").clone();
+    let ty = Type { depends_on: vec![], ..(*domain).clone() };
+    let stored = encode_change(Oid(5), &ObjectChange::Put(Object::Type(Arc::new(ty))));
+    let value = stored.value.expect("a value");
+    let mut old = value[..value.len() - 1].to_vec();
+    old[0] = VERSION_4;
+    let (_, change) = decode_change(&stored.key, &old).expect("reads back");
+    let ObjectChange::Put(Object::Type(read)) = change else { panic!("not a type") };
+    assert!(read.depends_on.is_empty() && read.domain.is_some());
+    old[0] = VERSION;
+    assert!(decode_change(&stored.key, &old).is_none());
 }
