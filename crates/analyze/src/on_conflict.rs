@@ -1,8 +1,8 @@
-//! INSERT ... ON CONFLICT: which indexes arbitrate, and the update.
+//! INSERT ... ON CONFLICT: what it names, and the update. Which indexes arbitrate is found when the statement is planned.
 
 use std::sync::Arc;
 
-use melba_catalog::{IndexInfo, Relation};
+use melba_catalog::Relation;
 use melba_types::{DbError, Oid, Result, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
@@ -17,13 +17,7 @@ impl<'p> Analyzer<'_, 'p> {
             return Err(melba_types::DbError::unsupported("ON CONFLICT on a view").at(clause.location));
         }
         let update = clause.action == pb::OnConflictAction::OnconflictUpdate as i32;
-        let mut conflict = OnConflict {
-            arbiters: Vec::new(),
-            inference: Vec::new(),
-            inference_filter: None,
-            constraint: Oid::INVALID,
-            update: None,
-        };
+        let mut conflict = OnConflict { inference: Vec::new(), inference_filter: None, constraint: Oid::INVALID, update: None };
         if update && clause.infer.is_none() {
             return Err(err!(SYNTAX_ERROR, "ON CONFLICT DO UPDATE requires inference specification or constraint name")
                 .hint("For example, ON CONFLICT (column_name).")
@@ -94,7 +88,6 @@ impl<'p> Analyzer<'_, 'p> {
             }
             let columns = found.columns.clone();
             conflict.constraint = found.oid;
-            conflict.arbiters.push(found.index);
             self.select_of_target(columns);
             return Ok(());
         }
@@ -124,68 +117,7 @@ impl<'p> Analyzer<'_, 'p> {
             Some(_) => self.condition(&infer.where_clause, ExprKind::IndexPredicate, "WHERE")?,
             None => None,
         };
-        self.infer_indexes(relation, conflict)
-    }
-
-    /// The unique indexes with exactly the inferred keys.
-    fn infer_indexes(&mut self, relation: &Arc<Relation>, conflict: &mut OnConflict) -> Result<()> {
-        let columns: Vec<i16> =
-            conflict.inference.iter().filter_map(|e| if let Expr::Var(v) = e { Some(v.column) } else { None }).collect();
-        let expressions: Vec<&Expr> = conflict.inference.iter().filter(|e| !matches!(e, Expr::Var(_))).collect();
-        let mut immediate = false;
-        for oid in &relation.indexes {
-            let Some(index) = self.cx.catalog.relation(*oid).and_then(|r| r.index.clone()) else { continue };
-            if !index.unique || !index.valid || !same_columns(&index, &columns) {
-                continue;
-            }
-            let own: Vec<Expr> = index
-                .keys
-                .iter()
-                .filter_map(|k| k.expression.as_ref())
-                .filter_map(|text| self.index_expression(text, relation).ok())
-                .collect();
-            let same = own.len() == expressions.len() && own.iter().all(|o| expressions.iter().any(|e| equal(o, e)));
-            if !same {
-                continue;
-            }
-            if let Some(predicate) = &index.predicate {
-                let predicate = self.index_expression(predicate, relation)?;
-                let implied = conflict.inference_filter.as_ref().is_some_and(|f| implies(f, &predicate));
-                if !implied {
-                    continue;
-                }
-            }
-            if index.deferrable {
-                immediate = true;
-                continue;
-            }
-            conflict.arbiters.push(*oid);
-        }
-        if conflict.arbiters.is_empty() {
-            if immediate {
-                return Err(deferrable());
-            }
-            return Err(err!(
-                INVALID_COLUMN_REFERENCE,
-                "there is no unique or exclusion constraint matching the ON CONFLICT specification"
-            ));
-        }
         Ok(())
-    }
-
-    /// An index expression over the target's entry.
-    fn index_expression(&mut self, text: &str, relation: &Arc<Relation>) -> Result<Expr> {
-        let entry = self.level().target.as_ref().map_or(0, |t| t.entry);
-        let mut e = super::expression::analyze_stored_expression(self.cx, text, Some(relation), None)?;
-        e.visit_mut(0, &mut |e, level| {
-            if let Expr::Var(v) = e
-                && v.levels_up == level
-            {
-                v.entry = entry;
-            }
-            true
-        });
-        Ok(e)
     }
 }
 
@@ -194,19 +126,4 @@ fn deferrable() -> melba_types::DbError {
         OBJECT_NOT_IN_PREREQUISITE_STATE,
         "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters"
     )
-}
-
-fn same_columns(index: &IndexInfo, columns: &[i16]) -> bool {
-    let keys: Vec<i16> = index.keys.iter().map(|k| k.column).filter(|c| *c != 0).collect();
-    keys.iter().all(|k| columns.contains(k)) && columns.iter().all(|c| keys.contains(c))
-}
-
-/// Whether a condition surely implies a predicate: it is the predicate, or an AND with it.
-fn implies(condition: &Expr, predicate: &Expr) -> bool {
-    let parts = |e: &Expr| match e {
-        Expr::And(args) => args.clone(),
-        other => vec![other.clone()],
-    };
-    let given = parts(condition);
-    parts(predicate).iter().all(|p| given.iter().any(|g| equal(g, p)))
 }

@@ -10,6 +10,7 @@
 //! 2. Every row a node gives has exactly the columns of its layout, known when the node above it is compiled.
 
 mod access;
+mod arbiters;
 pub mod constant;
 mod disjunction;
 pub mod explain;

@@ -242,7 +242,9 @@ impl Planner<'_> {
                         Some((assignments, filter))
                     }
                 };
-                Some(ConflictNode { arbiters: conflict.arbiters.clone(), update })
+                // PostgreSQL looks for them when it has computed the constants.
+                let arbiters = self.arbiters(conflict, relation, entry).map_err(|e| self.constant_error.take().unwrap_or(e))?;
+                Some(ConflictNode { arbiters, update })
             }
         };
         let action = Action::Insert { values, on_conflict };

@@ -68,7 +68,7 @@ pub(super) struct Planner<'a> {
     nodes: usize,
     scans_tables: bool,
     /// The first error of a call with constants.
-    constant_error: Option<DbError>,
+    pub constant_error: Option<DbError>,
     has_calls_of_parameters: bool,
 }
 

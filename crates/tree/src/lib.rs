@@ -375,9 +375,8 @@ pub enum Overriding {
 
 #[derive(Clone, Debug)]
 pub struct OnConflict {
-    /// Indexes that arbitrate (inferred or named); empty: any unique violation (DO NOTHING without target).
-    pub arbiters: Vec<Oid>,
-    /// The inference clause as written, for deparse: expressions over the target table, WHERE, or a constraint.
+    /// The inference clause: expressions over the target table, WHERE, or a constraint; without either DO NOTHING is for any
+    /// unique violation.
     pub inference: Vec<Expr>,
     pub inference_filter: Option<Expr>,
     pub constraint: Oid,
