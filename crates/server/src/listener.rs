@@ -203,7 +203,11 @@ impl Shared {
         let mut connection = Connection::new(stream);
         match startup::start(&mut connection, start) {
             Ok(Some(session)) => ClientSession::new(connection, session, pid, &self.instance.backends).ok(),
-            Ok(None) => None,
+            // A cancel request's client waits for the end of the connection, which TLS has a message for.
+            Ok(None) => {
+                connection.say_end();
+                None
+            }
             Err(error) => {
                 connection.fail(error);
                 None

@@ -266,6 +266,13 @@ fn ends_are_found_and_said() {
     peer.0.read_to_end(&mut rest).expect("the server says that it is the end");
     assert_eq!(rest, b"");
 
+    // A cancel request is answered by that alone.
+    let stream = Credentials::of(&secured.authority.certificate).connect(secured.server.address).expect("they agree");
+    let mut canceller = Peer(stream);
+    canceller.send(&[0, 0, 0, 16, 0x04, 0xd2, 0x16, 0x2e, 0, 0, 0, 1, 0, 0, 0, 1]);
+    canceller.0.read_to_end(&mut rest).expect("the server says that it is the end");
+    assert_eq!(rest, b"");
+
     // A client that says so is gone, though its socket is open.
     let secured = Secured::start(TRUST, &[]);
     let mut leaving = secured.log_in();
