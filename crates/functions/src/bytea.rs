@@ -147,9 +147,9 @@ const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("byteaSetBit", set_bit),
     ("bytea_bit_count", |_, a| Ok(Datum::Int8(a[0].as_bytes().iter().map(|b| i64::from(b.count_ones())).sum()))),
     ("bytea_reverse", |_, a| Ok(Datum::bytes(a[0].as_bytes().iter().rev().copied().collect::<Vec<u8>>()))),
-    ("byteatrim", |_, a| Ok(trimmed(a, true, true))),
-    ("bytealtrim", |_, a| Ok(trimmed(a, true, false))),
-    ("byteartrim", |_, a| Ok(trimmed(a, false, true))),
+    ("byteatrim", |_, a| trimmed(a, true, true)),
+    ("bytealtrim", |_, a| trimmed(a, true, false)),
+    ("byteartrim", |_, a| trimmed(a, false, true)),
     ("int2_bytea", |_, a| Ok(Datum::bytes(&a[0].as_i16().to_be_bytes()[..]))),
     ("int4_bytea", |_, a| Ok(Datum::bytes(&a[0].as_i32().to_be_bytes()[..]))),
     ("int8_bytea", |_, a| Ok(Datum::bytes(&a[0].as_i64().to_be_bytes()[..]))),
@@ -242,21 +242,27 @@ fn set_bit(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     Ok(Datum::bytes(bytes))
 }
 
-fn trimmed(a: &[Datum], left: bool, right: bool) -> Datum {
-    let (mut bytes, set) = (a[0].as_bytes(), a[1].as_bytes());
+fn trimmed(a: &[Datum], left: bool, right: bool) -> Result<Datum> {
+    let mut bytes = a[0].as_bytes();
+    let (mut set, mut ticker) = ([false; 256], Ticker::new());
+    for b in limits::ticked(a[1].as_bytes().iter()) {
+        set[usize::from(*b?)] = true;
+    }
     while let Some((first, rest)) = bytes.split_first()
         && left
-        && set.contains(first)
+        && set[usize::from(*first)]
     {
+        ticker.step()?;
         bytes = rest;
     }
     while let Some((last, rest)) = bytes.split_last()
         && right
-        && set.contains(last)
+        && set[usize::from(*last)]
     {
+        ticker.step()?;
         bytes = rest;
     }
-    Datum::bytes(bytes)
+    Ok(Datum::bytes(bytes))
 }
 
 #[cfg(test)]

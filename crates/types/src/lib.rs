@@ -32,6 +32,7 @@ pub mod oids;
 pub mod row;
 mod seldom;
 pub mod shared;
+mod sort;
 pub mod sqlstate;
 pub mod timezone;
 
@@ -46,4 +47,5 @@ pub use mantissas::Mantissas;
 pub use numeric::Numeric;
 pub use oids::Kind;
 pub use seldom::Seldom;
+pub use sort::sort_by;
 pub use sqlstate::SqlState;

@@ -381,6 +381,14 @@ impl Ticker {
     }
 }
 
+/// The items of an iterator, with looks at the limits now and then: each item is a step, and may take as long as one.
+///
+/// The items are `Err` with the errors of `check`.
+pub fn ticked<I: IntoIterator>(items: I) -> impl Iterator<Item = Result<I::Item>> {
+    let mut ticker = Ticker::new();
+    items.into_iter().map(move |item| ticker.step().map(|()| item))
+}
+
 /// One more step of a recursion that has no place for a `Ticker`.
 ///
 /// # Errors

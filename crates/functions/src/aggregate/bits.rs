@@ -32,9 +32,9 @@ folds! {
     "int8or": Int8 |a, b| a | b;
     "int8xor": Int8 |a, b| a ^ b;
     bits
-    "bit_and": |a, b| bits::combine(&[a.clone(), b.clone()], "AND", |x, y| x && y),
-    "bit_or": |a, b| bits::combine(&[a.clone(), b.clone()], "OR", |x, y| x || y),
-    "bitxor": |a, b| bits::combine(&[a.clone(), b.clone()], "XOR", |x, y| x != y),
+    "bit_and": |a, b| bits::combine(&[a.clone(), b.clone()], "AND", |x, y| x & y),
+    "bit_or": |a, b| bits::combine(&[a.clone(), b.clone()], "OR", |x, y| x | y),
+    "bitxor": |a, b| bits::combine(&[a.clone(), b.clone()], "XOR", |x, y| x ^ y),
 }
 
 /// A state of the input's type, null until the first input.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_types::key::{self, KeyType};
-use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err, limits};
+use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err, limits, sort_by};
 
 use super::io::{ELEMENTS_MAX, element_count, too_many_dimensions};
 use crate::{CallContext, ScalarFn, lookup, order};
@@ -35,8 +35,13 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("array_positions", positions),
     ("array_remove", remove),
     ("array_replace", replace),
-    ("array_reverse", |_, a| Ok(permuted(a[0].as_array(), |rows| rows.reverse()))),
-    ("array_shuffle", |c, a| Ok(permuted(a[0].as_array(), |rows| shuffle(c, rows)))),
+    ("array_reverse", |_, a| {
+        permuted(a[0].as_array(), |rows| {
+            rows.reverse();
+            Ok(())
+        })
+    }),
+    ("array_shuffle", |c, a| permuted(a[0].as_array(), |rows| shuffle(c, rows))),
     ("array_sample", sample),
     ("array_sort", |c, a| sort(c, &a[0], false, false)),
     ("array_sort_order", |c, a| sort(c, &a[0], a[1].as_bool(), a[1].as_bool())),
@@ -244,23 +249,26 @@ fn replace(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
 }
 
 /// The array with the entries of its first dimension in another order.
-fn permuted(array: &Array, permute: impl FnOnce(&mut Vec<&[Datum]>)) -> Datum {
+fn permuted(array: &Array, permute: impl FnOnce(&mut Vec<&[Datum]>) -> Result<()>) -> Result<Datum> {
     let Some(first) = array.dims.first().filter(|d| d.length > 1) else {
-        return Datum::Array(Arc::new(array.clone()));
+        return Ok(Datum::Array(Arc::new(array.clone())));
     };
     let mut rows: Vec<&[Datum]> = array.elements.chunks(array.elements.len() / first.length as usize).collect();
-    permute(&mut rows);
+    permute(&mut rows)?;
     let mut dims = array.dims.clone();
     dims[0].length = rows.len() as i32;
-    with_dims(array, dims, rows.concat())
+    Ok(with_dims(array, dims, rows.concat()))
 }
 
-fn shuffle(call: &CallContext<'_>, rows: &mut [&[Datum]]) {
+fn shuffle(call: &CallContext<'_>, rows: &mut [&[Datum]]) -> Result<()> {
+    let mut ticker = limits::Ticker::new();
     for i in 0..rows.len() {
+        ticker.step()?;
         // The modulo's bias is below 2^-32 for any array.
         let other = i + (call.session.random_u64() % (rows.len() - i) as u64) as usize;
         rows.swap(i, other);
     }
+    Ok(())
 }
 
 fn sample(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
@@ -273,9 +281,11 @@ fn sample(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
         return Ok(one_dimensional(array.element_type, Vec::new()));
     }
     let Datum::Array(mut taken) = permuted(array, |rows| {
-        shuffle(call, rows);
+        shuffle(call, rows)?;
         rows.truncate(n as usize);
-    }) else {
+        Ok(())
+    })?
+    else {
         return Ok(Datum::Null);
     };
     if let Some(first) = Arc::make_mut(&mut taken).dims.first_mut() {
@@ -306,13 +316,7 @@ fn sort(call: &CallContext<'_>, value: &Datum, descending: bool, nulls_first: bo
         if descending { ordering.reverse() } else { ordering }
     };
     let flat = array.dims.len() == 1;
-    Ok(permuted(array, |rows| {
-        if flat {
-            rows.sort_by(|a, b| by_element(&a[0], &b[0]));
-        } else {
-            rows.sort_by(by_row);
-        }
-    }))
+    permuted(array, |rows| if flat { sort_by(rows, |a, b| by_element(&a[0], &b[0])) } else { sort_by(rows, by_row) })
 }
 
 fn fill(call: &CallContext<'_>, a: &[Datum], lower_bounds: Option<&Datum>) -> Result<Datum> {
@@ -403,7 +407,7 @@ fn contains(call: &CallContext<'_>, a: &Array, b: &Array) -> Result<bool> {
         return Err(err!(DATATYPE_MISMATCH, "cannot compare arrays of different element types"));
     }
     let key = element_key(call, a.element_type)?;
-    let members = Members::new(&key, &a.elements);
+    let members = Members::new(&key, &a.elements)?;
     all_within_limits(&b.elements, |x| members.has(x))
 }
 
@@ -418,13 +422,13 @@ struct Members<'a> {
 const UNSORTED_MAX: usize = 16;
 
 impl<'a> Members<'a> {
-    fn new(key: &'a KeyType, elements: &'a [Datum]) -> Members<'a> {
+    fn new(key: &'a KeyType, elements: &'a [Datum]) -> Result<Members<'a>> {
         let mut elements: Vec<&Datum> = elements.iter().filter(|e| !e.is_null()).collect();
         let is_sorted = elements.len() > UNSORTED_MAX;
         if is_sorted {
-            elements.sort_unstable_by(|x, y| key::compare(key, x, y));
+            sort_by(&mut elements, |x, y| key::compare(key, x, y))?;
         }
-        Members { key, elements, is_sorted }
+        Ok(Members { key, elements, is_sorted })
     }
 
     /// Whether a value is equal to one of them; a null is equal to nothing.
@@ -459,7 +463,7 @@ fn overlap(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
         return Err(err!(DATATYPE_MISMATCH, "cannot compare arrays of different element types"));
     }
     let key = element_key(call, x.element_type)?;
-    let members = Members::new(&key, &x.elements);
+    let members = Members::new(&key, &x.elements)?;
     Ok(Datum::Bool(!all_within_limits(&y.elements, |e| !members.has(e))?))
 }
 

@@ -4,6 +4,7 @@ use melba_types::datetime::calendar::{Civil, date_of_julian, days_of_month, iso_
 use melba_types::datetime::keywords::{MONTHS, WEEKDAYS};
 use melba_types::datetime::parse::{Abbreviation, dynamic_offset, zone_abbreviation};
 use melba_types::datetime::{DateTimeError, EPOCH_JULIAN, MICROS_PER_SECOND, calendar, is_valid_date, is_valid_timestamp};
+use melba_types::limits::Ticker;
 use melba_types::timezone::Zone;
 use melba_types::{Datum, DbError, Result, err};
 
@@ -44,7 +45,7 @@ pub struct DateTimeFields {
 
 /// Reads `text` by `template`.
 fn parse_date_time(session_zone: &Zone, text: &str, template: &str) -> Result<DateTimeFields> {
-    let nodes = date_template(template);
+    let nodes = date_template(template)?;
     let mut reader = Reader::new(text, session_zone);
     reader.read(&nodes)?;
     reader.values.resolve(text)
@@ -60,7 +61,7 @@ pub struct Standard {
 
 /// Reads `text` by `template` as the SQL standard wants it: every character of both must fit.
 pub fn parse_standard(session_zone: &Zone, text: &str, template: &str) -> Result<Standard> {
-    let nodes = date_template(template);
+    let nodes = date_template(template)?;
     let mut quoted = false;
     for c in template.chars() {
         quoted ^= c == '"';
@@ -167,7 +168,9 @@ impl<'a> Reader<'a> {
 
     fn read(&mut self, nodes: &[Node<DateKey>]) -> Result<()> {
         let mut unread = nodes.len();
+        let mut ticker = Ticker::new();
         for (i, node) in nodes.iter().enumerate() {
+            ticker.step()?;
             if self.rest().is_empty() {
                 unread = i;
                 break;

@@ -3,6 +3,7 @@
 use melba_types::datetime::calendar::{Civil, iso_week, iso_year, iso_year_start, julian_of_date, weekday_of_julian};
 use melba_types::datetime::keywords::{MONTHS, WEEKDAYS};
 use melba_types::datetime::{MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, is_finite_timestamp, unix_seconds};
+use melba_types::limits::ticked;
 use melba_types::timezone::Zone;
 use melba_types::{Datum, Interval, Result, err};
 
@@ -87,8 +88,8 @@ fn padded(value: i64, width: usize) -> String {
 impl Fields {
     fn write(&self, template: &str) -> Result<String> {
         let mut out = String::new();
-        for node in date_template(template) {
-            match node {
+        for node in ticked(date_template(template)?) {
+            match node? {
                 Node::Separator(c) | Node::Space(c) | Node::Text(c) => out.push(c),
                 Node::Key(pattern) => self.pattern(&pattern, &mut out)?,
             }

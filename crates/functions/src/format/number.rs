@@ -43,7 +43,7 @@ fn syntax(message: &str) -> DbError {
 
 impl NumberFormat {
     pub fn parse(template: &str) -> Result<NumberFormat> {
-        let nodes = number_template(template);
+        let nodes = number_template(template)?;
         let mut format = NumberFormat {
             nodes: Vec::new(),
             before: 0,

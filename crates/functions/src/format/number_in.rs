@@ -1,5 +1,6 @@
 //! to_number: reads a number by a template.
 
+use melba_types::limits::ticked;
 use melba_types::{Numeric, Result, err};
 
 use super::number::{NumberFormat, ROMAN_LENGTH_MAX, roman};
@@ -69,11 +70,11 @@ impl Reader<'_> {
 
     fn run(&mut self) -> Result<()> {
         let format = self.format;
-        for node in &format.nodes {
+        for node in ticked(&format.nodes) {
             if self.peek().is_none() {
                 break;
             }
-            match node {
+            match node? {
                 Node::Separator(_) | Node::Space(_) | Node::Text(_) => self.skip_char(),
                 Node::Key(p) => self.pattern(p.key)?,
             }

@@ -1,5 +1,11 @@
 //! Splits templates into nodes.
 
+use melba_types::Result;
+use melba_types::limits::Ticker;
+
+/// What comes next is looked for among so many keys.
+const KEY_STEPS: usize = 16;
+
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node<K> {
@@ -250,10 +256,11 @@ fn find<K: Copy>(text: &str, table: &[(&'static str, K)]) -> Option<(K, usize, C
 }
 
 /// The nodes of a date and time template.
-pub fn date_template(template: &str) -> Vec<Node<DateKey>> {
-    let mut nodes = Vec::new();
+pub fn date_template(template: &str) -> Result<Vec<Node<DateKey>>> {
+    let (mut nodes, mut ticker) = (Vec::new(), Ticker::new());
     let mut rest = template;
     while !rest.is_empty() {
+        ticker.work(KEY_STEPS)?;
         let (mut fill, mut translated) = (false, false);
         if let Some(after) = rest.strip_prefix("FM").or_else(|| rest.strip_prefix("fm")) {
             (fill, rest) = (true, after);
@@ -278,14 +285,15 @@ pub fn date_template(template: &str) -> Vec<Node<DateKey>> {
         }
         nodes.push(Node::Key(Pattern { key, name, case, fill, translated, ordinal }));
     }
-    nodes
+    Ok(nodes)
 }
 
 /// The nodes of a number template.
-pub fn number_template(template: &str) -> Vec<Node<NumberKey>> {
-    let mut nodes = Vec::new();
+pub fn number_template(template: &str) -> Result<Vec<Node<NumberKey>>> {
+    let (mut nodes, mut ticker) = (Vec::new(), Ticker::new());
     let mut rest = template;
     while !rest.is_empty() {
+        ticker.work(KEY_STEPS)?;
         match find(rest, NUMBER_KEYS) {
             Some((key, length, case)) => {
                 let name = rest[..length].to_string();
@@ -295,7 +303,7 @@ pub fn number_template(template: &str) -> Vec<Node<NumberKey>> {
             None => rest = literal(rest, false, &mut nodes),
         }
     }
-    nodes
+    Ok(nodes)
 }
 
 /// Takes the literal at the start of the template; returns the rest.

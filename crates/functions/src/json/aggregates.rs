@@ -238,7 +238,7 @@ impl Aggregate for ValueObject {
     }
 
     fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
-        self.fields.as_ref().map_or(Ok(Datum::Null), |fields| datum(&Value::object(fields.clone())))
+        self.fields.as_ref().map_or(Ok(Datum::Null), |fields| datum(&Value::object(fields.clone())?))
     }
 
     fn as_any(self: Box<Self>) -> Box<dyn Any> {

@@ -40,7 +40,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
             }
             fields.push((key_text(c.session, pair[0].0, &pair[0].1)?, to_value(c.session, pair[1].0, &pair[1].1)?));
         }
-        datum(&Value::object(fields))
+        datum(&Value::object(fields)?)
     }),
     ("jsonb_build_object_noargs", |_, _| datum(&Value::Object(Vec::new()))),
     ("json_object", |_, a| Ok(object_text(&pairs_of_array(&a[0])?))),
@@ -307,7 +307,7 @@ pub fn to_value(session: &dyn Session, ty: Oid, value: &Datum) -> Result<Value> 
                 Ok((name.to_string(), to_value(session, field_type(record, i), value)?))
             };
             let fields = names.iter().zip(&record.fields).enumerate().map(field);
-            Value::object(fields.collect::<Result<_>>()?)
+            Value::object(fields.collect::<Result<_>>()?)?
         }
         _ => Value::String(scalar_text(session, ty, value)?),
     })
@@ -387,5 +387,5 @@ fn object_text(pairs: &Pairs) -> Datum {
 
 fn object_value(pairs: Pairs) -> Result<Datum> {
     let value = |value: Option<Arc<str>>| value.map_or(Value::Null, |text| Value::String(text.to_string()));
-    datum(&Value::object(pairs.into_iter().map(|(key, v)| (key.to_string(), value(v))).collect()))
+    datum(&Value::object(pairs.into_iter().map(|(key, v)| (key.to_string(), value(v))).collect())?)
 }

@@ -1,5 +1,7 @@
 //! Changing jsonb: set, insert, delete, concatenate, strip.
 
+use std::collections::HashSet;
+
 use melba_types::jsonb::Value;
 use melba_types::{Datum, DbError, Result, err};
 
@@ -36,7 +38,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         }
         _ => Err(not_applicable("delete from scalar")),
     }),
-    ("jsonb_concat", |_, a| datum(&concatenate(Value::from_json(root(&a[0])), Value::from_json(root(&a[1]))))),
+    ("jsonb_concat", |_, a| datum(&concatenate(Value::from_json(root(&a[0])), Value::from_json(root(&a[1])))?)),
     ("jsonb_strip_nulls", |_, a| {
         let in_arrays = flag(a, 1, false)?;
         datum(&strip_nulls(Value::from_json(root(&a[0])), in_arrays))
@@ -200,13 +202,14 @@ fn set_lax(_: &crate::CallContext<'_>, a: &[Datum]) -> Result<Datum> {
 }
 
 fn delete_keys(target: &Datum, keys: &[&str]) -> Result<Datum> {
+    let keys: HashSet<&str> = keys.iter().copied().collect();
     match Value::from_json(root(target)) {
         Value::Object(mut fields) => {
-            fields.retain(|(key, _)| !keys.contains(&key.as_str()));
+            fields.retain(|(key, _)| !keys.contains(key.as_str()));
             datum(&Value::Object(fields))
         }
         Value::Array(mut elements) => {
-            elements.retain(|element| !matches!(element, Value::String(text) if keys.contains(&text.as_str())));
+            elements.retain(|element| !matches!(element, Value::String(text) if keys.contains(text.as_str())));
             datum(&Value::Array(elements))
         }
         _ => Err(not_applicable("delete from scalar")),
@@ -214,11 +217,11 @@ fn delete_keys(target: &Datum, keys: &[&str]) -> Result<Datum> {
 }
 
 /// Objects are merged, the right one wins; everything else becomes an array.
-fn concatenate(a: Value, b: Value) -> Value {
-    match (a, b) {
+fn concatenate(a: Value, b: Value) -> Result<Value> {
+    Ok(match (a, b) {
         (Value::Object(mut a), Value::Object(b)) => {
             a.extend(b);
-            Value::object(a)
+            Value::object(a)?
         }
         (a, b) => {
             let elements = |value: Value| match value {
@@ -229,7 +232,7 @@ fn concatenate(a: Value, b: Value) -> Value {
             all.extend(elements(b));
             Value::Array(all)
         }
-    }
+    })
 }
 
 fn strip_nulls(value: Value, in_arrays: bool) -> Value {

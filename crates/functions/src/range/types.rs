@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 
 use melba_types::key::{KeyType, compare};
-use melba_types::{Datum, DbError, Oid, Range, Result, err, oids};
+use melba_types::limits::Ticker;
+use melba_types::{Datum, DbError, Oid, Range, Result, err, oids, sort_by};
 
 use crate::{Session, lookup, order};
 
@@ -267,9 +268,11 @@ impl RangeType {
     /// Ranges ordered and merged: the ranges of a multirange.
     pub fn normalize(&self, mut ranges: Vec<Range>) -> Result<Vec<Range>> {
         ranges.retain(|range| !range.empty);
-        ranges.sort_by(|a, b| self.compare(a, b));
+        sort_by(&mut ranges, |a, b| self.compare(a, b))?;
         let mut merged: Vec<Range> = Vec::with_capacity(ranges.len());
+        let mut ticker = Ticker::new();
         for range in ranges {
+            ticker.step()?;
             match merged.last_mut() {
                 Some(last) if self.overlaps(last, &range) || self.adjacent(last, &range) => {
                     *last = self.union(last, &range, false)?;

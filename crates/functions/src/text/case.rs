@@ -2,7 +2,8 @@
 
 pub use melba_types::case::lower;
 use melba_types::case::lower_char;
-use melba_types::{Datum, Oid, Result, err, limits};
+use melba_types::limits::{self, ticked};
+use melba_types::{Datum, Oid, Result, err};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::{CallContext, ScalarFn};
@@ -177,10 +178,10 @@ fn is_digit(c: char) -> bool {
 
 fn normalize(s: &str, form: &str) -> Result<String> {
     Ok(match form.to_ascii_uppercase().as_str() {
-        "NFC" => s.nfc().collect(),
-        "NFD" => s.nfd().collect(),
-        "NFKC" => s.nfkc().collect(),
-        "NFKD" => s.nfkd().collect(),
+        "NFC" => ticked(s.nfc()).collect::<Result<_>>()?,
+        "NFD" => ticked(s.nfd()).collect::<Result<_>>()?,
+        "NFKC" => ticked(s.nfkc()).collect::<Result<_>>()?,
+        "NFKD" => ticked(s.nfkd()).collect::<Result<_>>()?,
         _ => return Err(err!(INVALID_PARAMETER_VALUE, "invalid normalization form: {form}")),
     })
 }
@@ -201,8 +202,9 @@ fn unistr(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     let surrogate = || err!(SYNTAX_ERROR, "invalid Unicode surrogate pair");
     let mut out = String::with_capacity(s.len());
     let mut high: Option<u32> = None;
-    let mut rest = s;
+    let (mut rest, mut ticker) = (s, limits::Ticker::new());
     while let Some(c) = rest.chars().next() {
+        ticker.step()?;
         if c != '\\' {
             if high.is_some() {
                 return Err(surrogate());

@@ -1,8 +1,9 @@
 //! concat, format and quoting.
 
-use melba_catalog::{quote_ident, quote_literal};
+use melba_catalog::quote_ident;
 use melba_types::{Datum, DbError, Oid, Result, err, limits, oids};
 
+use super::case::mapped;
 use crate::{CallContext, ScalarFn, lookup};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
@@ -27,9 +28,19 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 ];
 
 fn quoted(text: &str) -> Result<Datum> {
+    literal(text).map(Datum::text)
+}
+
+/// As `melba_catalog::quote_literal` writes it, which is for short ones.
+fn literal(text: &str) -> Result<String> {
     // At most each character doubles.
     limits::check_request(2 * text.len())?;
-    Ok(Datum::text(quote_literal(text)))
+    let escapes = text.contains('\\');
+    let body = mapped(text, |piece| {
+        let doubled = piece.replace('\'', "''");
+        if escapes { doubled.replace('\\', "\\\\") } else { doubled }
+    })?;
+    Ok([if escapes { "E'" } else { "'" }, body.as_str(), "'"].concat())
 }
 
 fn argument_type(call: &CallContext<'_>, at: usize) -> Oid {
@@ -216,6 +227,6 @@ fn converted(call: &CallContext<'_>, ty: Oid, value: &Datum, conversion: char) -
     Ok(match conversion {
         's' => text,
         'I' => quote_ident(&text).into_owned(),
-        _ => quote_literal(&text),
+        _ => literal(&text)?,
     })
 }

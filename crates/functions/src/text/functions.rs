@@ -1,6 +1,6 @@
 //! Functions that take text apart and put it together, by characters.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use melba_types::limits::{self, Ticker};
 use melba_types::{Datum, Result, err, shared};
@@ -63,7 +63,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
             slice(s, skipped.min(total)..total).into()
         })
     }),
-    ("text_reverse", |_, a| strict(a, |s| s.chars().rev().collect())),
+    ("text_reverse", |_, a| Ok(Datum::text(limits::ticked(a[0].as_str().chars().rev()).collect::<Result<String>>()?))),
     ("text_starts_with", |_, a| Ok(Datum::Bool(a[0].as_str().starts_with(a[1].as_str())))),
     ("repeat", repeat),
     ("replace_text", |_, a| replace(a[0].as_str(), a[1].as_str(), a[2].as_str())),
@@ -71,12 +71,12 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("rpad", |c, a| pad(c, a, a[2].as_str(), false)),
     ("lpad_879", |c, a| pad(c, a, " ", true)),
     ("rpad_880", |c, a| pad(c, a, " ", false)),
-    ("btrim", |_, a| strict(a, |s| s.trim_matches(in_set(a[1].as_str())).into())),
-    ("ltrim", |_, a| strict(a, |s| s.trim_start_matches(in_set(a[1].as_str())).into())),
-    ("rtrim", |_, a| strict(a, |s| s.trim_end_matches(in_set(a[1].as_str())).into())),
+    ("btrim", |_, a| trimmed(a, true, true)),
+    ("ltrim", |_, a| trimmed(a, true, false)),
+    ("rtrim", |_, a| trimmed(a, false, true)),
     ("btrim1", |_, a| strict(a, |s| s.trim_matches(' ').into())),
     ("ltrim1", |_, a| strict(a, |s| s.trim_start_matches(' ').into())),
-    ("translate", |_, a| mapped(a[0].as_str(), |s| translate(s, a[1].as_str(), a[2].as_str()))),
+    ("translate", |_, a| translate(a[0].as_str(), a[1].as_str(), a[2].as_str())),
     ("ascii", |_, a| Ok(Datum::Int4(a[0].as_str().chars().next().map_or(0, |c| c as i32)))),
     ("chr", |_, a| chr(a[0].as_i32())),
     ("split_part", split_part),
@@ -89,8 +89,28 @@ fn end_of(s: &str, n: i32) -> usize {
     if n >= 0 { n as usize } else { length(s).saturating_sub(n.unsigned_abs() as usize) }
 }
 
-fn in_set(set: &str) -> impl Fn(char) -> bool + '_ {
-    move |c| set.contains(c)
+/// The text without the characters of a set that it begins or ends with.
+fn trimmed(a: &[Datum], left: bool, right: bool) -> Result<Datum> {
+    let set = limits::ticked(a[1].as_str().chars()).collect::<Result<HashSet<char>>>()?;
+    let (s, mut ticker) = (a[0].as_str(), Ticker::new());
+    let mut kept = 0..s.len();
+    let mut chars = s.char_indices();
+    while left
+        && let Some((_, c)) = chars.next()
+        && set.contains(&c)
+    {
+        ticker.step()?;
+        kept.start = chars.offset();
+    }
+    let mut chars = s[kept.clone()].chars();
+    while right
+        && let Some(c) = chars.next_back()
+        && set.contains(&c)
+    {
+        ticker.step()?;
+        kept.end = kept.start + chars.as_str().len();
+    }
+    Ok(Datum::text(&s[kept]))
 }
 
 /// `text || any`: the other operand's text form.
@@ -201,14 +221,14 @@ fn pad(call: &CallContext<'_>, a: &[Datum], filler: &str, left: bool) -> Result<
     Ok(Datum::Text(shared::text(shared::concat(parts.map(str::as_bytes))).expect("texts end to end are text")))
 }
 
-fn translate(s: &str, from: &str, to: &str) -> String {
+fn translate(s: &str, from: &str, to: &str) -> Result<Datum> {
     let mut to = to.chars();
     let mut map: HashMap<char, Option<char>> = HashMap::new();
-    for c in from.chars() {
+    for c in limits::ticked(from.chars()) {
         let target = to.next();
-        map.entry(c).or_insert(target);
+        map.entry(c?).or_insert(target);
     }
-    s.chars().filter_map(|c| map.get(&c).copied().unwrap_or(Some(c))).collect()
+    mapped(s, |piece| piece.chars().filter_map(|c| map.get(&c).copied().unwrap_or(Some(c))).collect())
 }
 
 fn chr(code: i32) -> Result<Datum> {
@@ -237,15 +257,21 @@ fn split_part(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     if separator.is_empty() {
         return Ok(Datum::text(if n == 1 || n == -1 { s } else { "" }));
     }
+    let finder = memchr::memmem::Finder::new(separator);
+    let ends = || limits::ticked(finder.find_iter(s.as_bytes()).chain([s.len()]));
     let place = n.unsigned_abs() as usize - 1;
-    let field = if n > 0 {
-        s.split(separator).nth(place)
-    } else {
-        // Fields are found from the start, also when they are counted from the end.
-        let fields: Vec<&str> = s.split(separator).collect();
-        fields.len().checked_sub(place + 1).map(|i| fields[i])
-    };
-    Ok(Datum::text(field.unwrap_or("")))
+    // Fields are found from the start, also when they are counted from the end.
+    let place = if n > 0 { Some(place) } else { (ends().try_fold(0, |n, end| end.map(|_| n + 1))? - 1usize).checked_sub(place) };
+    let Some(place) = place else { return Ok(Datum::text("")) };
+    let mut start = 0;
+    for (i, end) in ends().enumerate() {
+        let end = end?;
+        if i == place {
+            return Ok(Datum::text(&s[start..end]));
+        }
+        start = end + separator.len();
+    }
+    Ok(Datum::text(""))
 }
 
 #[cfg(test)]
@@ -257,7 +283,26 @@ mod tests {
         assert_eq!(slice("añbñc", 1..3), "ñb");
         assert_eq!(slice("abc", 1..9), "bc");
         assert_eq!(position("xñy", "y"), 3);
-        assert_eq!(translate("12345", "143", "ax"), "a2x5");
-        assert_eq!(translate("aa", "aa", "xy"), "xx");
+        let translated = |s, from, to| translate(s, from, to).expect("is short").as_str().to_owned();
+        assert_eq!(translated("12345", "143", "ax"), "a2x5");
+        assert_eq!(translated("aa", "aa", "xy"), "xx");
+    }
+
+    #[test]
+    fn texts_are_trimmed_and_split() {
+        let trim = |s, set, left, right| trimmed(&[s, set].map(Datum::text), left, right).expect("is short").as_str().to_owned();
+        assert_eq!(trim("éxaéé", "éx", true, false), "aéé");
+        assert_eq!(trim("éxaéé", "éx", false, true), "éxa");
+        assert_eq!(trim("éxaéé", "xé", true, true), "a");
+        assert_eq!(trim("xxé", "éx", true, true), "");
+        assert_eq!(trim("xx", "", true, true), "xx");
+        let session = crate::testing::FixedSession::default();
+        let call = session.call(&[], melba_types::oids::TEXT);
+        let part = |s: &str, n| {
+            split_part(&call, &[Datum::text(s), Datum::text(",,"), Datum::Int4(n)]).expect("is short").as_str().to_owned()
+        };
+        for (n, expected) in [(1, "a"), (2, ",b"), (3, ""), (4, ""), (-1, ""), (-2, ",b"), (-3, "a"), (-4, ""), (i32::MIN, "")] {
+            assert_eq!(part("a,,,b,,", n), expected, "{n}");
+        }
     }
 }

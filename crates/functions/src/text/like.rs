@@ -6,7 +6,7 @@
 use melba_types::limits::Ticker;
 use melba_types::{Datum, DbError, Result, err};
 
-use super::case::lower;
+use super::case::{lower, mapped};
 use crate::ScalarFn;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
@@ -46,8 +46,8 @@ fn like(a: &[Datum], negate: bool) -> Result<Datum> {
 }
 
 fn ilike(a: &[Datum], negate: bool) -> Result<Datum> {
-    let (value, pattern) = (lower(a[0].as_str()), lower(a[1].as_str()));
-    matches(value.as_bytes(), pattern.as_bytes(), true).map(|m| Datum::Bool(m != negate))
+    let (value, pattern) = (mapped(a[0].as_str(), lower)?, mapped(a[1].as_str(), lower)?);
+    matches(value.as_str().as_bytes(), pattern.as_str().as_bytes(), true).map(|m| Datum::Bool(m != negate))
 }
 
 /// The pattern with backslash as its escape character, from one with another (or none).

@@ -35,7 +35,7 @@ pub(crate) fn is_space(c: u8) -> bool {
 
 /// The fields of `text`; `length_max` bounds their total length.
 pub(crate) fn scan(text: &str, length_max: usize) -> Result<Vec<Field>, DateTimeError> {
-    let mut scanner = Scanner { rest: text.as_bytes(), text: String::new() };
+    let mut scanner = Scanner { rest: text.as_bytes(), text: String::new(), length_max };
     let mut fields = Vec::new();
     let mut total = 0;
     while let Some(&c) = scanner.rest.first() {
@@ -60,6 +60,8 @@ pub(crate) fn scan(text: &str, length_max: usize) -> Result<Vec<Field>, DateTime
 struct Scanner<'a> {
     rest: &'a [u8],
     text: String,
+    /// A field that is longer is read no further.
+    length_max: usize,
 }
 
 impl Scanner<'_> {
@@ -73,7 +75,7 @@ impl Scanner<'_> {
     }
 
     fn take_while(&mut self, accept: impl Fn(u8) -> bool) {
-        while !self.rest.is_empty() && accept(self.peek()) {
+        while !self.rest.is_empty() && self.text.len() <= self.length_max && accept(self.peek()) {
             self.take();
         }
     }

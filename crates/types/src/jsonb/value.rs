@@ -6,7 +6,7 @@ use super::{
     Json, KIND_ARRAY, KIND_FALSE, KIND_NULL, KIND_NUMBER, KIND_OBJECT, KIND_STRING, KIND_TRUE, VERSION, View, WIDTH_STEP,
 };
 use crate::json::{self, Kind, Node};
-use crate::{Numeric, Result, bail, limits};
+use crate::{Numeric, Result, bail, limits, sort_by};
 
 /// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,8 +27,11 @@ pub fn compare_keys(a: &str, b: &str) -> Ordering {
 
 impl Value {
     /// An object of fields in any order; the last of equal keys counts.
-    pub fn object(mut fields: Vec<(String, Value)>) -> Value {
-        fields.sort_by(|a, b| compare_keys(&a.0, &b.0));
+    ///
+    /// # Errors
+    /// Those of `limits::check`.
+    pub fn object(mut fields: Vec<(String, Value)>) -> Result<Value> {
+        sort_by(&mut fields, |a, b| compare_keys(&a.0, &b.0))?;
         let mut kept: Vec<(String, Value)> = Vec::with_capacity(fields.len());
         for field in fields {
             match kept.last_mut() {
@@ -36,7 +39,7 @@ impl Value {
                 _ => kept.push(field),
             }
         }
-        Value::Object(kept)
+        Ok(Value::Object(kept))
     }
 
     /// Parses JSON text.
@@ -54,7 +57,7 @@ impl Value {
             Kind::Array(elements) => Value::Array(elements.iter().map(Value::from_node).collect::<Result<_>>()?),
             Kind::Object(fields) => {
                 let field = |(key, value): &(&str, Node<'_>)| Ok((json::unescape(key)?, Value::from_node(value)?));
-                Value::object(fields.iter().map(field).collect::<Result<_>>()?)
+                Value::object(fields.iter().map(field).collect::<Result<_>>()?)?
             }
         })
     }

@@ -6,11 +6,15 @@ use num_integer::Integer;
 use super::decimal::{Decimal, Rounding, pow10_i128};
 use super::{INTEGER_DIGITS_MAX, Numeric, Repr, SCALE_MAX, division_by_zero};
 use crate::Result;
+use crate::limits::{self, Ticker};
 
 /// Significant digits that inexact results have at least.
 pub(super) const SIGNIFICANT_DIGITS_MIN: i64 = 16;
 /// Largest scale that inexact results are given.
 pub(super) const RESULT_SCALE_MAX: i64 = 1000;
+
+/// A division of numbers of so many bits is a step.
+const STEP_BITS: usize = 4096;
 
 /// Weight and value of the first group of four digits of a mantissa that is not zero (see `Decimal::groups`).
 fn small_leading(mantissa: i64, scale: u16) -> (i32, u16) {
@@ -32,6 +36,21 @@ pub(super) fn division_scale(a: (i32, u16), b: (i32, u16), scale_a: u32, scale_b
     }
     let scale = SIGNIFICANT_DIGITS_MIN - weight * 4;
     scale.max(i64::from(scale_a)).max(i64::from(scale_b)).clamp(0, RESULT_SCALE_MAX) as u32
+}
+
+/// An operation on numbers of thousands of digits takes up to some milliseconds: worth a look at the limits.
+fn look(a: &Decimal, b: &Decimal) -> Result<()> {
+    if a.mantissa.bits().max(b.mantissa.bits()) as usize > STEP_BITS { limits::check_interrupt() } else { Ok(()) }
+}
+
+/// The greatest common divisor. A hundred thousand digits take seconds.
+fn divisor(mut a: BigInt, mut b: BigInt) -> Result<BigInt> {
+    let mut ticker = Ticker::new();
+    while b.bits() > u64::BITS.into() {
+        ticker.work(1 + a.bits() as usize / STEP_BITS)?;
+        (a, b) = (b.clone(), a % b);
+    }
+    Ok(a.gcd(&b))
 }
 
 impl Numeric {
@@ -78,6 +97,7 @@ impl Numeric {
         }
         match (self.decimal(), other.decimal()) {
             (Some(a), Some(b)) => {
+                look(&a, &b)?;
                 let product = a.mul(&b);
                 let within = product.scale <= SCALE_MAX;
                 Numeric::from_decimal(if within { product } else { product.round(i64::from(SCALE_MAX), Rounding::Nearest) })
@@ -110,6 +130,7 @@ impl Numeric {
                 if b.is_zero() {
                     return Err(division_by_zero());
                 }
+                look(&a, &b)?;
                 let scale = division_scale(a.leading(), b.leading(), a.scale, b.scale);
                 Numeric::from_decimal(a.div(&b, scale, Rounding::Nearest))
             }
@@ -153,6 +174,7 @@ impl Numeric {
                 if b.is_zero() {
                     return Err(division_by_zero());
                 }
+                look(&a, &b)?;
                 let scale = a.scale.max(b.scale);
                 Numeric::from_decimal(Decimal::new(a.mantissa_at(scale) % b.mantissa_at(scale), scale))
             }
@@ -221,7 +243,7 @@ impl Numeric {
     pub fn gcd(&self, other: &Numeric) -> Result<Numeric> {
         let (Some(a), Some(b)) = (self.decimal(), other.decimal()) else { return Ok(Numeric::NAN) };
         let scale = a.scale.max(b.scale);
-        Numeric::from_decimal(Decimal::new(a.mantissa_at(scale).gcd(&b.mantissa_at(scale)), scale))
+        Numeric::from_decimal(Decimal::new(divisor(a.mantissa_at(scale), b.mantissa_at(scale))?, scale))
     }
 
     /// Least common multiple, at the larger scale; NaN for special values.
@@ -231,6 +253,8 @@ impl Numeric {
         if a.is_zero() || b.is_zero() {
             return Numeric::from_decimal(Decimal::new(BigInt::from(0), scale));
         }
-        Numeric::from_decimal(Decimal::new(a.mantissa_at(scale).lcm(&b.mantissa_at(scale)), scale))
+        let (a, b) = (a.mantissa_at(scale), b.mantissa_at(scale));
+        let multiple = &a / divisor(a.clone(), b.clone())? * b;
+        Numeric::from_decimal(Decimal::new(BigInt::from(multiple.magnitude().clone()), scale))
     }
 }

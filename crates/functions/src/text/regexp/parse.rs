@@ -54,6 +54,8 @@ pub struct Pattern {
 /// Compiled, an atom takes some hundred bytes. PostgreSQL's limit of states lets about as much pass where a repetition is inside
 /// of another one.
 const WEIGHT_MAX: usize = 30_000;
+/// Where nothing is repeated: PostgreSQL refuses fewer than 50,000 different characters.
+const ATOMS_MAX: usize = 50_000;
 const DEPTH_MAX: usize = 250;
 const TOO_COMPLEX: &str = "regular expression is too complex";
 const NOT_BALANCED: &str = "parentheses () not balanced";
@@ -66,6 +68,9 @@ const NO_OPERAND: &str = "quantifier operand invalid";
 pub fn parse(pattern: &str, flags: Flags) -> Result<Pattern> {
     let (flags, body) = flags.of_pattern(pattern)?;
     if flags.flavor == Flavor::Literal {
+        if body.len() > ATOMS_MAX {
+            return Err(invalid(TOO_COMPLEX));
+        }
         let part = Part::Sequence(body.chars().map(|c| Part::Set(regex::escape(c.encode_utf8(&mut [0; 4])))).collect());
         return Ok(Pattern { part, groups: Vec::new(), ignore_case: flags.ignore_case });
     }
@@ -128,6 +133,9 @@ impl Parser {
     /// A part, and whether a quantifier may follow it.
     fn atom(&mut self, looking: bool) -> Result<(Part, bool)> {
         self.weight += 1;
+        if self.weight > ATOMS_MAX {
+            return Err(invalid(TOO_COMPLEX));
+        }
         let token = std::mem::replace(&mut self.token, Token::End);
         let (part, is_atom) = match token {
             Token::Set(set) => (Part::Set(set), true),
