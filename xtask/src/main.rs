@@ -22,6 +22,7 @@ mod simsql;
 mod soak;
 mod space;
 mod sqllogictest;
+mod sweep;
 mod tidy;
 mod tour;
 mod tpch;
@@ -61,6 +62,8 @@ tasks:
   tpch             the queries of TPC-H on PostgreSQL and on Melba, the same answers, and times; --scale N (0.01)
   shapes           much of one thing and four times as much (IN lists, columns, partitions, tables), and questions to the catalogs of
                    many tables, beside PostgreSQL; --tables N (2000)
+  sweep [NAME]     every function and operator with arguments that are large, under a timeout of a tenth of a second; those with
+                   NAME in theirs
   compare [NAME]   scripts of tests/sql on PostgreSQL and on Melba, the same output
   dumps            pg_dump, pg_restore, psql, pg_dumpall, vacuumlo, melba dump and restore between Melba and PostgreSQL, all
                    options; --pg-bin DIR with client programs of version 18 compares in all directions
@@ -69,7 +72,7 @@ tasks:
   isolation [NAME] specs of tests/isolation on PostgreSQL and on Melba, the same output; with --source DIR (src/test/isolation
                    of PostgreSQL's source) PostgreSQL's own specs on Melba, and the share that agrees; --tester PATH
 
-clients, tour, soak, differential, sqllogictest, tpch, shapes, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that
+clients, tour, soak, differential, sqllogictest, tpch, shapes, sweep, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that
 runs already, instead of a fresh Melba; differential, sqllogictest, tpch, shapes, compare, dumps, isolation and bulk take --reference for PostgreSQL.
 MELBA=PATH in the environment is the binary to test
 (target/debug/melba).";
@@ -172,6 +175,7 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
             let seconds = options.sqllogictest_seconds.unwrap_or(1200);
             sqllogictest::sqllogictest(&options.name, seconds, options.server, options.reference)
         }
+        "sweep" => sweep::sweep(&options.name, options.server),
         "tpch" => tpch::tpch(&options.tpch, options.server, options.reference),
         "shapes" => shapes::shapes(&options.shapes, options.server, options.reference),
         "compare" => compare::compare(&options.name, options.server, options.reference),

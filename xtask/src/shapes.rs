@@ -229,7 +229,7 @@ fn timed(server: &Server, folder: &Path, sql: &str) -> Result<f64, String> {
 }
 
 /// What a process took of the processors, to the hundredth of a second that Linux counts by.
-fn processor_seconds(pid: u32) -> f64 {
+pub fn processor_seconds(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The program's name, which may have spaces, ends with the last parenthesis; then the 12th and 13th are utime and stime.
     let rest = stat.rsplit(')').next().unwrap_or_default();
