@@ -257,7 +257,7 @@ impl ModifyOp {
         let mut columns = Vec::with_capacity(values.len());
         for (value, column) in values.iter().zip(node.target.relation.columns.iter()) {
             columns.push(match value {
-                Some(value) => value.eval_stored_vector(ctx, batch)?.into_column(column.kind, batch.rows),
+                Some(value) => value.eval_stored_vector(ctx, batch)?.into_column(column.kind, batch.rows)?,
                 None => repeat(&Datum::Null, column.kind, batch.rows),
             });
         }

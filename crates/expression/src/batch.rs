@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use melba_functions::Operand;
-use melba_types::{Batch, Bitmap, Column, ColumnData, Datum, Kind, Result};
+use melba_types::{Batch, Bitmap, Column, ColumnData, Datum, Kind, Result, limits};
 
 use super::stored::StoredFunction;
 use super::{Call, Expression, Node, condition, scalar_array};
@@ -62,19 +62,30 @@ impl<'a> Vector<'a> {
     }
 
     /// As a column, which is not copied.
-    pub fn into_cow(self, kind: Kind, rows: usize) -> Cow<'a, Column> {
-        match self {
+    ///
+    /// # Errors
+    /// Those of `into_column`.
+    pub fn into_cow(self, kind: Kind, rows: usize) -> Result<Cow<'a, Column>> {
+        Ok(match self {
             Vector::Borrowed(c) => Cow::Borrowed(c),
-            other => Cow::Owned(other.into_column(kind, rows)),
-        }
+            other => Cow::Owned(other.into_column(kind, rows)?),
+        })
     }
 
-    pub fn into_column(self, kind: Kind, rows: usize) -> Column {
-        match self {
+    /// As a column of its own.
+    ///
+    /// # Errors
+    /// 53200 when memory is short: a long value is there for each row.
+    pub fn into_column(self, kind: Kind, rows: usize) -> Result<Column> {
+        Ok(match self {
             Vector::Borrowed(c) => c.clone(),
             Vector::Owned(c) => c,
-            Vector::Scalar(d) => repeat(&d, kind, rows),
-        }
+            Vector::Scalar(d) => {
+                // A column that grows takes twice as much for a while.
+                limits::check_memory(d.heap_bytes().saturating_mul(2 * rows))?;
+                repeat(&d, kind, rows)
+            }
+        })
     }
 
     /// The rows, of so many, for which a condition is true.
@@ -132,7 +143,7 @@ pub fn repeat(value: &Datum, kind: Kind, rows: usize) -> Column {
 impl Expression {
     /// The values for every row of the batch, as a column of its own.
     pub fn eval_batch(&self, ctx: &Evaluation, batch: &Batch) -> Result<Column> {
-        Ok(self.eval_vector(ctx, batch)?.into_column(self.kind, batch.rows))
+        self.eval_vector(ctx, batch)?.into_column(self.kind, batch.rows)
     }
 
     /// The values for every row of the batch, without copying what is there already.

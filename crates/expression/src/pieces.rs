@@ -3,7 +3,7 @@
 //! A function of a row's two kilobytes may give a hundred megabytes, and a batch has thousands of rows. So expressions that make
 //! values of varying length are computed for few rows first, and for more as long as what comes out stays small.
 
-use melba_types::{Batch, Column, Datum, Kind, Result};
+use melba_types::{Batch, Column, Datum, Kind, Result, limits};
 
 use super::batch::Vector;
 use super::{Call, Expression, Node};
@@ -82,7 +82,10 @@ impl Expression {
             let part = batch.slice(at..at + rows, Some(&needed));
             let args = call.args.iter().map(|arg| arg.eval_vector(ctx, &part)).collect::<Result<Vec<_>>>()?;
             let bytes = args.iter().map(Vector::owned_bytes).sum();
-            out.append(&self.eval_on_args(call, ctx, &part, args)?.into_column(self.kind, rows));
+            let made = self.eval_on_args(call, ctx, &part, args)?.into_column(self.kind, rows)?;
+            // A column that grows takes twice as much for a while.
+            limits::check_memory(out.memory_bytes() + made.memory_bytes())?;
+            out.append(&made);
             pieces.made(rows, bytes);
         }
         Ok(Vector::Owned(out))

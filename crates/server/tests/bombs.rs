@@ -55,6 +55,14 @@ const LARGE: &[Bomb] = &[
     ("select array_length(array_fill(1, array[100000000]), 1)", &["53200"]),
     ("select length(array_to_string(array_fill('a'::text, array[2000]), repeat('x', 1000000)))", &["53200"]),
     ("select array_length(string_to_array(repeat('a,', 20000000), ','), 1)", &["53200"]),
+    (
+        "select count(f) from (select nth_value(repeat('ab', 5000000), 3) over (order by i) f from generate_series(1, 20000) i) q",
+        &["53200"],
+    ),
+    ("select length(B'1'::bit(83886080) | repeat('1', 83886080)::varbit)", &["", "53200"]),
+    ("select pg_catalog.\"bit\"(B'1', 2147483647, true)", &["53200"]),
+    ("select bpchar('x', 2147483647, true)", &["XX000"]),
+    ("select length(translate(repeat('z', 1000000), repeat('ab', 1000000), 'c'))", &[""]),
     ("select lpad('x', 1000000000)", &["54000"]),
     ("select repeat('9', 1000000)::numeric", &["22003"]),
 ];

@@ -51,7 +51,7 @@ impl ProjectOp {
     fn computed(&self, ctx: &ExecContext, batch: &Batch) -> Result<Vec<Option<Column>>> {
         let computed = |e: &Expression| match e.node {
             Node::Column(_) => Ok(None),
-            _ => Ok(Some(e.eval_stored_vector(ctx, batch)?.into_column(e.kind, batch.rows))),
+            _ => Ok(Some(e.eval_stored_vector(ctx, batch)?.into_column(e.kind, batch.rows)?)),
         };
         self.node.expressions.iter().map(computed).collect()
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 pub use melba_encoding::utf8;
-use melba_types::{Datum, Oid, Result, err, oids};
+use melba_types::{Datum, Oid, Result, err, limits, oids};
 
 use crate::io::{TypeContext, TypeIo, fixed};
 use crate::{CallContext, ScalarFn};
@@ -133,7 +133,11 @@ pub fn bpchar(s: &str, typmod: i32, explicit: bool) -> Result<Cow<'_, str>> {
     }
     let missing = limit - s.chars().count();
     // Not by a format's width, which ends at 65535.
-    if missing == 0 { Ok(Cow::Borrowed(s)) } else { Ok(Cow::Owned([s, &" ".repeat(missing)].concat())) }
+    if missing == 0 {
+        return Ok(Cow::Borrowed(s));
+    }
+    limits::check_request(s.len() + missing)?;
+    Ok(Cow::Owned([s, &" ".repeat(missing)].concat()))
 }
 
 /// Cuts at 63 bytes, between characters.

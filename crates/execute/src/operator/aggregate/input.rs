@@ -33,7 +33,7 @@ impl<'a> Arguments<'a> {
         let rows = keep.as_ref().map(|k| k.iter().enumerate().filter(|(_, k)| **k).map(|(i, _)| i as u32).collect::<Vec<u32>>());
         let part = rows.filter(|rows| rows.len() < batch.rows).map(|rows| (batch.take(&rows), rows));
         let evaluate = |e: &Expression| match &part {
-            None => Ok(e.eval_vector(ctx, batch)?.into_cow(e.kind, batch.rows)),
+            None => e.eval_vector(ctx, batch)?.into_cow(e.kind, batch.rows),
             Some((input, rows)) => Ok(Cow::Owned(spread(e.eval_batch(ctx, input)?, rows, batch.rows))),
         };
         let columns = spec.call.args.iter().map(evaluate).collect::<Result<_>>()?;
