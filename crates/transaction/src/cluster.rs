@@ -140,12 +140,14 @@ impl Cluster {
         let layout = RowLayout::new(CATALOG_KINDS.to_vec());
         let temporary = self.temporary_objects(&changes);
         let mut net: Vec<(Vec<u8>, Option<Vec<u8>>)> = Vec::new();
+        let mut places = HashMap::new();
         for (at, (database, change)) in changes.iter().enumerate() {
             if temporary[at] {
                 continue;
             }
             let stored = encode_change(*database, change);
-            match net.iter_mut().find(|(key, _)| key[..] == stored.key[..]) {
+            let place = *places.entry(stored.key).or_insert(net.len());
+            match net.get_mut(place) {
                 Some(entry) => entry.1 = stored.value,
                 None => net.push((stored.key.to_vec(), stored.value)),
             }
@@ -223,8 +225,9 @@ impl Cluster {
         drop(known);
         let mut published = self.published.write();
         let mut next = (**published).clone();
-        for (database, change) in committed.changes {
-            next = next.with(database, &[change]);
+        for of_database in committed.changes.chunk_by(|a, b| a.0 == b.0) {
+            let changes: Vec<ObjectChange> = of_database.iter().map(|(_, change)| change.clone()).collect();
+            next = next.with(of_database[0].0, &changes);
         }
         *published = Arc::new(next);
         self.version.fetch_add(1, Ordering::AcqRel);

@@ -43,8 +43,8 @@ struct CatalogChanges {
     working: Option<(u64, Arc<Catalog>)>,
     /// How many of the changes have been looked at for new names.
     claimed: usize,
-    /// How many there were at each open savepoint.
-    savepoints: Vec<usize>,
+    /// The catalog at each open savepoint.
+    savepoints: Vec<Arc<Catalog>>,
 }
 
 /// An exported snapshot's name, of PostgreSQL's form: the commit it ends with tells it from all others.
@@ -185,23 +185,21 @@ impl Tx {
 
     /// Whether the innermost savepoint's part of the transaction has made the relation, or given it new storage.
     pub fn has_new_storage(&self, relation: Oid) -> bool {
-        let Some(ddl) = self.ddl.used() else { return false };
-        let since = ddl.savepoints.last().copied().unwrap_or(0);
-        let storage = |(database, change): &(Oid, ObjectChange)| match change {
-            ObjectChange::Put(Object::Relation(r)) if *database == self.database && r.oid == relation => Some(r.storage.clone()),
-            _ => None,
-        };
-        let Some(now) = ddl.changes[since..].iter().rev().find_map(storage) else { return false };
-        let before = ddl.changes[..since].iter().rev().find_map(storage);
-        let before = before.or_else(|| Some(self.cluster().catalog(self.database).relation(relation)?.storage.clone()));
-        before != Some(now)
+        if !self.has_catalog_changes() {
+            return false;
+        }
+        let at_savepoint = self.ddl.used().and_then(|ddl| ddl.savepoints.last().cloned());
+        let before = at_savepoint.unwrap_or_else(|| self.cluster().catalog(self.database));
+        let (now, storage) = (self.catalog(), |catalog: &Catalog| Some(catalog.relation(relation)?.storage.clone()));
+        storage(&now).is_some() && storage(&now) != storage(&before)
     }
 
     pub fn savepoint(&self) -> Result<TxSavepoint> {
         self.flush_large_objects()?;
+        let catalog = self.catalog();
         let mut ddl = self.ddl.lock();
         let (changes, depth) = (ddl.changes.len(), ddl.savepoints.len());
-        ddl.savepoints.push(changes);
+        ddl.savepoints.push(catalog);
         drop(ddl);
         Ok(TxSavepoint {
             engine: self.engine.savepoint(),
