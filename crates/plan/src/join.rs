@@ -17,7 +17,7 @@ use melba_expression::key::KeyPart;
 use melba_tree::Expr;
 
 /// Inner joins of more items than this are ordered greedily.
-const EXHAUSTIVE_ITEMS_MAX: usize = 8;
+const EXHAUSTIVE_ITEMS_MAX: usize = 10;
 
 const CPU: f64 = 0.01;
 const HASH_BUILD: f64 = 0.02;
@@ -70,6 +70,12 @@ pub(super) enum PathKind {
     },
     /// One row of no columns.
     Nothing,
+}
+
+/// A condition between items of an inner join.
+struct Joining {
+    rels: Rels,
+    condition: Rc<Expr>,
 }
 
 impl Path {
@@ -262,6 +268,8 @@ impl Planner<'_> {
         let left: Vec<Rc<Expr>> =
             conditions.iter().zip(&placed).filter(|(_, placed)| !**placed).map(|(c, _)| c.clone()).collect();
         let (loose, joining): (Vec<_>, Vec<_>) = left.into_iter().partition(|c| rels_of(c) & all == 0);
+        let joining: Vec<Joining> =
+            joining.into_iter().map(|condition| Joining { rels: rels_of(&condition), condition }).collect();
         let mut paths = if items.len() == 1 {
             singles.swap_remove(0)
         } else if items.len() <= EXHAUSTIVE_ITEMS_MAX {
@@ -277,10 +285,15 @@ impl Planner<'_> {
     }
 
     /// All orders, by dynamic programming over subsets.
-    fn search(&mut self, singles: Vec<Vec<Rc<Path>>>, conditions: &[Rc<Expr>], goal: &Goal) -> Result<Vec<Rc<Path>>> {
+    fn search(&mut self, singles: Vec<Vec<Rc<Path>>>, conditions: &[Joining], goal: &Goal) -> Result<Vec<Rc<Path>>> {
         let n = singles.len();
         let item_rels: Vec<Rels> = singles.iter().map(|p| p.first().map_or(0, |p| p.rels)).collect();
         let item_rows: Vec<f64> = singles.iter().map(|p| rows_of(p)).collect();
+        let all = item_rels.iter().fold(0, |all, rels| all | rels);
+        let items_of = |rels: Rels| (0..n).filter(|i| item_rels[*i] & rels != 0).fold(0_u32, |items, i| items | 1 << i);
+        // Items that conditions are about, and items with those whose columns they need.
+        let mut links: Vec<u32> = conditions.iter().map(|c| items_of(c.rels)).collect();
+        links.extend(singles.iter().flatten().map(|path| items_of(path.rels | path.params)));
         let mut best: HashMap<u32, Vec<Rc<Path>>> = HashMap::new();
         for (i, paths) in singles.into_iter().enumerate() {
             best.insert(1 << i, paths);
@@ -292,31 +305,41 @@ impl Planner<'_> {
             let rels = (0..n).filter(|i| set >> i & 1 != 0).fold(0, |all, i| all | item_rels[i]);
             let rows = self.set_rows(set, rels, &item_rows, &item_rels, conditions);
             let mut out = Vec::new();
-            let mut left_set = (set - 1) & set;
-            while left_set != 0 {
-                let right_set = set & !left_set;
-                if let (Some(lefts), Some(rights)) = (best.get(&left_set), best.get(&right_set)) {
-                    let (lefts, rights) = (lefts.clone(), rights.clone());
-                    self.pairs(&lefts, &rights, conditions, rows, &mut out);
+            for are_linked in [true, false] {
+                // Pairs without a condition are many, and of use only where there are no others.
+                if !are_linked && out.iter().any(|p: &Rc<Path>| p.params & all == 0) {
+                    break;
                 }
-                left_set = (left_set - 1) & set;
+                let splits = std::iter::successors(Some((set - 1) & set), |left| Some(left.checked_sub(1)? & set));
+                for left in splits.take_while(|left| *left != 0) {
+                    let right = set & !left;
+                    if links.iter().any(|link| link & left != 0 && link & right != 0) == are_linked
+                        && let (Some(lefts), Some(rights)) = (best.get(&left), best.get(&right))
+                    {
+                        self.pairs(lefts, rights, conditions, rows, &mut out);
+                    }
+                }
+            }
+            // One that needs other items as parameters does nothing that joining these first would not.
+            if out.iter().any(|p| p.params & all == 0) {
+                out.retain(|p| p.params & all == 0);
             }
             best.insert(set, prune(out, goal));
         }
         best.remove(&((1 << n) - 1)).ok_or_else(|| DbError::internal("join search found nothing"))
     }
 
-    fn set_rows(&self, set: u32, rels: Rels, item_rows: &[f64], item_rels: &[Rels], conditions: &[Rc<Expr>]) -> f64 {
+    fn set_rows(&self, set: u32, rels: Rels, item_rows: &[f64], item_rels: &[Rels], conditions: &[Joining]) -> f64 {
         let members = (0..item_rows.len()).filter(|i| set >> i & 1 != 0);
         let mut rows: f64 = members.map(|i| item_rows[i]).product();
-        let inside: Vec<&Expr> = conditions.iter().map(|c| &**c).filter(|c| rels_of(c) & !rels == 0).collect();
+        let inside: Vec<&Expr> = conditions.iter().filter(|c| c.rels & !rels == 0).map(|c| &*c.condition).collect();
         let largest = item_rels.iter().zip(item_rows).filter(|(r, _)| *r & rels != 0).map(|(_, rows)| *rows).fold(1.0, f64::max);
         rows *= self.join_selectivity(&inside, largest);
         rows.max(1.0)
     }
 
     /// Joins the pair that gives the fewest rows, again and again.
-    fn greedy(&mut self, singles: Vec<Vec<Rc<Path>>>, conditions: &[Rc<Expr>], goal: &Goal) -> Result<Vec<Rc<Path>>> {
+    fn greedy(&mut self, singles: Vec<Vec<Rc<Path>>>, conditions: &[Joining], goal: &Goal) -> Result<Vec<Rc<Path>>> {
         let mut parts: Vec<Vec<Rc<Path>>> = singles;
         while parts.len() > 1 {
             let mut choice: Option<(f64, usize, usize, Vec<Rc<Path>>)> = None;
@@ -329,7 +352,7 @@ impl Planner<'_> {
                     let (lr, rr) = (rows_of(&parts[i]), rows_of(&parts[j]));
                     let joins =
                         |refers: Rels| refers & !rels == 0 && refers & !parts[i][0].rels != 0 && refers & !parts[j][0].rels != 0;
-                    let between: Vec<&Expr> = conditions.iter().map(|c| &**c).filter(|c| joins(rels_of(c))).collect();
+                    let between: Vec<&Expr> = conditions.iter().filter(|c| joins(c.rels)).map(|c| &*c.condition).collect();
                     let rows = lr * rr * self.join_selectivity(&between, lr.max(rr));
                     let rank = if between.is_empty() { rows * 1e6 + 1e6 } else { rows };
                     if choice.as_ref().is_some_and(|c| c.0 <= rank) {
@@ -351,18 +374,12 @@ impl Planner<'_> {
         Ok(parts.swap_remove(0))
     }
 
-    fn pairs(&mut self, lefts: &[Rc<Path>], rights: &[Rc<Path>], conditions: &[Rc<Expr>], rows: f64, out: &mut Vec<Rc<Path>>) {
+    fn pairs(&self, lefts: &[Rc<Path>], rights: &[Rc<Path>], conditions: &[Joining], rows: f64, out: &mut Vec<Rc<Path>>) {
         for l in lefts {
             for r in rights {
                 let both = l.rels | r.rels;
-                let now: Vec<Rc<Expr>> = conditions
-                    .iter()
-                    .filter(|c| {
-                        let refers = rels_of(c) & (both | l.params | r.params | rels_of(c));
-                        refers & !both == 0 && refers & !l.rels != 0 && refers & !r.rels != 0
-                    })
-                    .cloned()
-                    .collect();
+                let decided = |rels: Rels| rels & !both == 0 && rels & !l.rels != 0 && rels & !r.rels != 0;
+                let now: Vec<Rc<Expr>> = conditions.iter().filter(|c| decided(c.rels)).map(|c| c.condition.clone()).collect();
                 self.combine(JoinType::Inner, l, r, &now, rows, out);
             }
         }
@@ -373,49 +390,28 @@ impl Planner<'_> {
         if l.params & r.rels != 0 {
             return;
         }
-        let params = (l.params | r.params) & !l.rels & !r.rels;
-        let mut used = l.used.clone();
-        used.extend(r.used.iter().cloned());
+        let mut paths = Paths { params: (l.params | r.params) & !l.rels & !r.rels, rows, out };
         let left_conditions: Vec<&Rc<Expr>> = conditions.iter().filter(|c| !r.used.iter().any(|u| Rc::ptr_eq(u, c))).collect();
         let dependent = r.params & l.rels != 0;
         // The one row of no columns is in every order, but what it is joined with need not be. Unmatched rows of the right
         // side come last.
         let in_order = l.ordered && l.rels != 0 && !join.gives_right_last();
-        let path = |kind, startup: f64, total: f64, ordered| {
-            Rc::new(Path { kind, rels: l.rels | r.rels, params, rows, startup, total, ordered, used: used.clone() })
-        };
         if !dependent {
             let (hash, residual) = self.hash_keys(&left_conditions, l.rels, r.rels);
             if !hash.is_empty() {
                 let startup = l.startup + r.total + r.rows * HASH_BUILD;
                 let total = startup + (l.total - l.startup) + l.rows * CPU + rows * CPU * (1.0 + residual.len() as f64);
-                let kind = PathKind::Join {
-                    join,
-                    hash: hash.clone(),
-                    left: l.clone(),
-                    right: r.clone(),
-                    conditions: residual.clone(),
-                    is_hash: true,
-                };
-                out.push(path(kind, startup, total, in_order));
+                paths.add(join, (l, r), Some(&hash), &residual, (startup, total), in_order);
                 // What is asked of the left side's rows can be answered by building on it, too, when it is the smaller one.
                 if let Some(join) = join.built_on_left()
                     && l.rows * 2.0 < r.rows
                     && r.params == 0
                     && l.params == 0
                 {
-                    let swapped = hash.into_iter().map(|(a, b)| (b, a)).collect();
+                    let swapped: Vec<_> = hash.into_iter().map(|(a, b)| (b, a)).collect();
                     let startup = r.startup + l.total + l.rows * HASH_BUILD;
                     let total = startup + (r.total - r.startup) + r.rows * CPU + rows * CPU;
-                    let kind = PathKind::Join {
-                        join,
-                        hash: swapped,
-                        left: r.clone(),
-                        right: l.clone(),
-                        conditions: residual,
-                        is_hash: true,
-                    };
-                    out.push(path(kind, startup, total, false));
+                    paths.add(join, (r, l), Some(&swapped), &residual, (startup, total), false);
                 }
                 // A loop that has no index looks at all pairs: where the estimate of a side is wrong, it takes for ever.
                 if join == JoinType::Full || l.rows * r.rows > PAIRS_MAX {
@@ -426,30 +422,29 @@ impl Planner<'_> {
         if join == JoinType::Full && (dependent || left_conditions.iter().any(|c| rels_of(c) != 0)) {
             return;
         }
-        let rest: Vec<Expr> = left_conditions.iter().map(|c| (***c).clone()).collect();
+        let rest: Vec<&Expr> = left_conditions.iter().map(|c| &***c).collect();
         let per_row = rest.len() as f64 * CPU + CPU;
         let inner = if dependent { r.total } else { 0.0 };
         let once = if dependent { 0.0 } else { r.total };
         let total = l.total + once + l.rows * (LOOP + inner) + l.rows * r.rows * per_row;
         let startup = l.startup + if dependent { r.startup } else { r.total };
-        let kind = PathKind::Join { join, hash: vec![], left: l.clone(), right: r.clone(), conditions: rest, is_hash: false };
-        out.push(path(kind, startup, total, in_order));
+        paths.add(join, (l, r), None, &rest, (startup, total), in_order);
     }
 
     /// Equalities between the sides that hashing decides, as (left, right) operands; and the other conditions.
-    fn hash_keys(&self, conditions: &[&Rc<Expr>], left: Rels, right: Rels) -> (Vec<(Expr, Expr)>, Vec<Expr>) {
+    fn hash_keys<'c>(&self, conditions: &[&'c Rc<Expr>], left: Rels, right: Rels) -> (Vec<(&'c Expr, &'c Expr)>, Vec<&'c Expr>) {
         let mut keys = Vec::new();
         let mut rest = Vec::new();
-        for condition in conditions {
+        for &condition in conditions {
             match self.hash_key(condition, left, right) {
                 Some(key) => keys.push(key),
-                None => rest.push((***condition).clone()),
+                None => rest.push(&**condition),
             }
         }
         (keys, rest)
     }
 
-    fn hash_key(&self, condition: &Expr, left: Rels, right: Rels) -> Option<(Expr, Expr)> {
+    fn hash_key<'c>(&self, condition: &'c Expr, left: Rels, right: Rels) -> Option<(&'c Expr, &'c Expr)> {
         let Expr::Operator(op) = condition else { return None };
         let [a, b] = &op.args[..] else { return None };
         if !self.hashes_alike(op.operator, a.ty(), b.ty()) || self.has_volatile(condition) {
@@ -460,9 +455,9 @@ impl Planner<'_> {
             return None;
         }
         if ra & right == 0 && rb & left == 0 {
-            Some((a.clone(), b.clone()))
+            Some((a, b))
         } else if ra & left == 0 && rb & right == 0 {
-            Some((b.clone(), a.clone()))
+            Some((b, a))
         } else {
             None
         }
@@ -567,6 +562,43 @@ impl Planner<'_> {
             self.detail(&mut node, "Join Filter", || super::explain::conjunction(self, conditions));
         }
         Ok(Stage { node, layout })
+    }
+}
+
+/// The joins of two sides, as they are found.
+struct Paths<'o> {
+    params: Rels,
+    rows: f64,
+    out: &'o mut Vec<Rc<Path>>,
+}
+
+impl Paths<'_> {
+    /// Adds a join, `hash` being its keys, unless one that is there already is better: most are not, and copy no expressions.
+    fn add(
+        &mut self,
+        join: JoinType,
+        (left, right): (&Rc<Path>, &Rc<Path>),
+        hash: Option<&[(&Expr, &Expr)]>,
+        conditions: &[&Expr],
+        (startup, total): (f64, f64),
+        ordered: bool,
+    ) {
+        let beats =
+            |k: &Rc<Path>| k.params & !self.params == 0 && k.startup <= startup && k.total <= total && (k.ordered || !ordered);
+        if self.out.iter().any(beats) {
+            return;
+        }
+        let kind = PathKind::Join {
+            join,
+            hash: hash.unwrap_or_default().iter().map(|(a, b)| ((*a).clone(), (*b).clone())).collect(),
+            left: left.clone(),
+            right: right.clone(),
+            conditions: conditions.iter().map(|c| (*c).clone()).collect(),
+            is_hash: hash.is_some(),
+        };
+        let used = left.used.iter().chain(&right.used).cloned().collect();
+        let (rels, params, rows) = (left.rels | right.rels, self.params, self.rows);
+        self.out.push(Rc::new(Path { kind, rels, params, rows, startup, total, ordered, used }));
     }
 }
 
