@@ -32,6 +32,25 @@ impl Planner<'_> {
         conditions.into_iter().filter_map(decided).collect()
     }
 
+    /// Casts to domains without constraints check nothing, so that what is cast is looked up as it is: the columns of
+    /// information_schema most of all. PostgreSQL does the same.
+    pub(super) fn relabel_unchecked_domains(&self, query: &mut Query) {
+        query.visit_mut(0, &mut |e, _| {
+            if matches!(e, Expr::CoerceToDomain { ty, .. } if self.is_unchecked(*ty))
+                && let Expr::CoerceToDomain { arg, ty, typmod, collation, form } = std::mem::replace(e, boolean(false))
+            {
+                *e = Expr::Relabel { arg, ty, typmod, collation, form };
+            }
+            true
+        });
+    }
+
+    /// Whether every value of the base type is one of the domain.
+    fn is_unchecked(&self, domain: Oid) -> bool {
+        let Some(ty) = self.catalog().type_(domain) else { return false };
+        ty.domain.as_ref().is_none_or(|d| !d.not_null && d.constraints.is_empty() && self.is_unchecked(d.base))
+    }
+
     /// Moves conditions of HAVING that ask for no aggregate to WHERE: groups fail them as a whole.
     pub(super) fn lower_having(&self, query: &mut Query) {
         if query.group_by.is_empty() || query.grouping_sets.is_some() {

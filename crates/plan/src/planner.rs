@@ -91,7 +91,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    pub fn plan(mut self, query: Query) -> Result<Arc<Plan>> {
+    pub fn plan(mut self, mut query: Query) -> Result<Arc<Plan>> {
+        self.relabel_unchecked_domains(&mut query);
         let columns = query.output_columns();
         let command = match query.command {
             melba_tree::Command::Select => PlanCommand::Select,
