@@ -64,6 +64,11 @@ impl Dependents {
         }
     }
 
+    /// How many objects others depend on.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// In the order of the dependents' OIDs. A `sub` of 0 asks for the object and all of its parts.
     pub(crate) fn of(&self, address: ObjectAddress) -> impl Iterator<Item = &Dependency> {
         self.of_oid(address.object)
@@ -90,6 +95,11 @@ impl Links {
         if links.is_empty() {
             self.0.remove(to.0);
         }
+    }
+
+    /// How many objects others belong to.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// In the order of OIDs.

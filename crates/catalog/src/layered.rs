@@ -115,6 +115,11 @@ impl<T: Named> Layered<T> {
         builtin.chain(user).filter(move |o| o.key() == (scope, name))
     }
 
+    /// How many users' objects there are where most of them are.
+    pub(crate) fn largest_scope(&self) -> usize {
+        self.user_scopes.iter().map(|(_, members)| members.len()).max().unwrap_or(0)
+    }
+
     /// How many objects there are, give or take the built-in ones that users changed.
     pub(crate) fn len_estimate(&self) -> usize {
         self.builtin.all.len() + self.user.len()

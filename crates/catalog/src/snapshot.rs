@@ -602,6 +602,28 @@ impl Catalog {
         self.constraints.len_estimate()
     }
 
+    pub(crate) fn relations_of_largest_schema(&self) -> usize {
+        self.relations.largest_scope()
+    }
+
+    pub(crate) fn types_of_largest_schema(&self) -> usize {
+        self.types.largest_scope()
+    }
+
+    pub(crate) fn constraints_of_largest_schema(&self) -> usize {
+        self.constraints.largest_scope()
+    }
+
+    /// How many tables foreign keys refer to.
+    pub(crate) fn referenced_count(&self) -> usize {
+        self.referencing.len()
+    }
+
+    /// How many objects others depend on.
+    pub(crate) fn depended_on_count(&self) -> usize {
+        self.dependents.len()
+    }
+
     /// COMMENT ON an object.
     pub fn description(&self, address: ObjectAddress) -> Option<&Arc<Description>> {
         self.descriptions.get(address.object.0)?.iter().find(|d| d.address == address)

@@ -15,6 +15,7 @@ pub(crate) struct JoinFilter {
     least: i64,
     greatest: i64,
     bits: Vec<u64>,
+    count: usize,
 }
 
 /// The filters of a running plan, by number; those whose join is not built yet, or not as a whole, are missing.
@@ -28,7 +29,7 @@ impl JoinFilter {
             (least, greatest, count) = (least.min(key), greatest.max(key), count + 1);
         }
         if count == 0 {
-            return Some(JoinFilter { least: 0, greatest: -1, bits: Vec::new() });
+            return Some(JoinFilter { least: 0, greatest: -1, bits: Vec::new(), count: 0 });
         }
         let words = usize::try_from(greatest.abs_diff(least) / 64).ok()?.checked_add(1)?;
         if words > SMALL_BYTES.max(count.saturating_mul(KEY_BYTES)) / 8 {
@@ -39,7 +40,8 @@ impl JoinFilter {
             let at = key.abs_diff(least);
             bits[(at / 64) as usize] |= 1 << (at % 64);
         }
-        Some(JoinFilter { least, greatest, bits })
+        let count = bits.iter().map(|word: &u64| word.count_ones() as usize).sum();
+        Some(JoinFilter { least, greatest, bits, count })
     }
 
     pub fn bytes(&self) -> usize {
@@ -55,6 +57,25 @@ impl JoinFilter {
         // Keys below the least become large.
         let at = key.wrapping_sub(self.least) as u64;
         self.bits.get((at / 64) as usize).is_some_and(|word| word >> (at % 64) & 1 != 0)
+    }
+
+    /// How many keys there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// In ascending order.
+    pub fn keys(&self) -> impl Iterator<Item = i64> {
+        let of_word = |word: u64| (0..64).filter(move |bit| word >> bit & 1 != 0);
+        let places = self.bits.iter().zip(0..).flat_map(move |(word, at)| of_word(*word).map(move |bit| at * 64 + bit));
+        places.map(|place| self.least + place)
+    }
+
+    /// Leaves those of some rows whose value is in the set.
+    pub fn retain(&self, column: &Column, rows: &mut Vec<u32>) {
+        if let Some(passing) = self.passing(&column.take(rows)) {
+            *rows = passing.iter().map(|at| rows[*at as usize]).collect();
+        }
     }
 
     /// The rows whose value is in the set; `None` for a column that does not hold integers.
@@ -73,6 +94,7 @@ impl JoinFilter {
             ColumnData::Int2(values) => rows(self, values),
             ColumnData::Int4(values) => rows(self, values),
             ColumnData::Int8(values) => rows(self, values),
+            ColumnData::Oid(values) => rows(self, values),
             _ => return None,
         };
         if column.validity.is_some() {
@@ -98,6 +120,10 @@ mod tests {
         let column = Column { data: ColumnData::Int8(vec![7, 7, 61]), validity: Some(nulls) };
         assert_eq!(filter.passing(&column), Some(vec![0, 2]));
         assert_eq!(filter.bounds(), (-3, 61));
+        assert_eq!((filter.count(), filter.keys().collect::<Vec<_>>()), (4, vec![-3, 7, 60, 61]));
+        let mut rows = vec![1, 2];
+        filter.retain(&column, &mut rows);
+        assert_eq!(rows, [2]);
         assert_eq!(filter.passing(&Column::new(ColumnData::Float8(vec![7.0]))), None);
     }
 

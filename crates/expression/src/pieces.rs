@@ -48,6 +48,10 @@ impl Weight {
         self.0 += values.iter().map(Datum::heap_bytes).sum::<usize>();
     }
 
+    pub fn add_bytes(&mut self, bytes: usize) {
+        self.0 += bytes;
+    }
+
     pub fn is_much(&self) -> bool {
         self.0 >= PIECE_BYTES
     }

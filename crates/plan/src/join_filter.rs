@@ -8,10 +8,10 @@
 use std::sync::Arc;
 
 use melba_expression::{Expression, Node};
-use melba_types::Kind;
 
 use super::node::*;
 use super::planner::Planner;
+use crate::Synthesized;
 
 impl Planner<'_> {
     /// Finds the scans that can use the keys of a join, and numbers the filters: (key, filter).
@@ -29,8 +29,8 @@ impl Planner<'_> {
         let mut filters = Vec::new();
         for (key, (own, other)) in left_keys.iter().zip(right_keys).enumerate() {
             if let Node::Column(column) = own.node
-                && is_integer(own)
-                && is_integer(other)
+                && own.kind.is_integer()
+                && other.kind.is_integer()
                 && offer(left, column, self.join_filters)
             {
                 filters.push((key, self.join_filters));
@@ -41,16 +41,21 @@ impl Planner<'_> {
     }
 }
 
-fn is_integer(key: &Expression) -> bool {
-    matches!(key.kind, Kind::Int2 | Kind::Int4 | Kind::Int8)
-}
-
 /// Hands a filter on an output column down to the scans that the column comes from; false when none can use it.
 fn offer(node: &mut PlanNode, column: usize, filter: usize) -> bool {
     match &mut node.op {
         Op::TableScan(scan) => Arc::get_mut(scan).is_some_and(|scan| {
             // The keys' bounds leave out row groups before any condition is looked at, so one with side effects stops the filter.
             let usable = scan.source.plain && !any_volatile(&scan.filter);
+            if usable {
+                scan.join_filters.push((column, filter));
+            }
+            usable
+        }),
+        Op::SystemScan(scan) => Arc::get_mut(scan).is_some_and(|scan| {
+            let is_computed = Synthesized::of(scan.relation).is_none();
+            let is_column = |output: &ScanOutput| matches!(output, ScanOutput::Column(_));
+            let usable = is_computed && scan.outputs.iter().all(is_column) && !any_volatile(&scan.filter);
             if usable {
                 scan.join_filters.push((column, filter));
             }
@@ -104,8 +109,8 @@ fn equal_columns(node: &HashJoinNode, column: usize) -> Vec<usize> {
         let width = node.left.kinds.len();
         for (left, right) in node.left_keys.iter().zip(&node.right_keys) {
             if let (Node::Column(l), Node::Column(r)) = (&left.node, &right.node)
-                && is_integer(left)
-                && is_integer(right)
+                && left.kind.is_integer()
+                && right.kind.is_integer()
             {
                 match column {
                     _ if column == *l => columns.push(width + r),

@@ -256,6 +256,10 @@ pub struct SystemScanNode {
     pub column_kinds: Vec<Kind>,
     /// Column position = value, to hand to the relation's generator.
     pub equal: Vec<(usize, Expression)>,
+    /// Column position = ANY (array), for columns that the generator finds rows by; the filter has them, too.
+    pub any_of: Vec<(usize, Expression)>,
+    /// (output, number): filters that joins make, as for `TableScanNode`.
+    pub join_filters: Vec<(usize, usize)>,
     /// Comparisons of the first column of a relation whose rows are `Synthesized`, which make the scan shorter; the filter has them, too.
     pub ranges: Vec<(melba_engine::ZoneOp, Expression)>,
     pub filter: Vec<Expression>,
@@ -272,6 +276,17 @@ pub struct SetCall {
     pub spread: bool,
     /// What several columns are as one value, where that is asked for.
     pub row: Option<RowShape>,
+}
+
+impl SetCall {
+    /// Adds the input columns that the arguments read.
+    pub fn columns(&self, out: &mut Vec<usize>) {
+        match &self.source {
+            SetSource::Set { call, .. } | SetSource::System { call } => call.args.iter().for_each(|arg| arg.columns(out)),
+            SetSource::Routine(routine) => routine.args.iter().for_each(|arg| arg.columns(out)),
+            SetSource::Scalar(expression) => expression.columns(out),
+        }
+    }
 }
 
 /// The type and the columns of rows that a function gives column by column.
@@ -332,12 +347,11 @@ pub struct ProjectNode {
     pub expressions: Vec<Expression>,
 }
 
-/// Targets with set-returning functions: `expressions` see the input's columns followed by one column a function.
+/// Targets with set-returning functions: the input's columns, followed by one column a function.
 #[derive(Debug)]
 pub struct ProjectSetNode {
     pub input: PlanNode,
     pub functions: Vec<SetCall>,
-    pub expressions: Vec<Expression>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -382,7 +382,6 @@ impl<'a> Planner<'a> {
         let mut round = 0;
         loop {
             let mut calls: Vec<Expr> = Vec::new();
-            let base = stage.layout.0.len();
             for e in &mut exprs {
                 take_sets(e, round, &mut calls);
             }
@@ -401,17 +400,9 @@ impl<'a> Planner<'a> {
                 layout.0.push((SET_BASE - round, i as i16 + 1));
                 kinds.push(self.kind(call.ty()));
             }
-            let expressions = kinds
-                .iter()
-                .enumerate()
-                .map(|(i, kind)| {
-                    let ty = if i < base { melba_types::Oid::INVALID } else { calls[i - base].ty() };
-                    melba_expression::Expression::new(melba_expression::Node::Column(i), ty, *kind)
-                })
-                .collect();
             let mut estimate = stage.node.estimate;
             estimate.rows *= 10.0;
-            let op = Op::ProjectSet(Arc::new(ProjectSetNode { input: stage.node, functions, expressions }));
+            let op = Op::ProjectSet(Arc::new(ProjectSetNode { input: stage.node, functions }));
             let node = self.node(op, kinds.into(), estimate);
             stage = Stage { node, layout };
             round += 1;

@@ -239,19 +239,24 @@ impl Planner<'_> {
     }
 
     fn list_selectivity(&self, list: &ScalarArray) -> f64 {
-        let elements = match &list.array {
-            Expr::Array(array) => array.elements.len() as f64,
-            other => match self.constant(other) {
-                Some(Datum::Array(array)) => array.elements.len() as f64,
-                _ => LIST_ELEMENTS,
-            },
-        };
+        let elements = self.elements(&list.array);
         let is_equality = self.catalog().is_equality(list.operator);
         let of_one = match (is_equality, self.column_of(&list.scalar)) {
             (true, Some((entry, column))) => self.share_of_value(entry, column),
             _ => EQUAL,
         };
         if list.any { (of_one * elements).min(1.0) } else { (1.0 - of_one * elements).max(0.0) }
+    }
+
+    /// About how many elements an array has.
+    pub fn elements(&self, array: &Expr) -> f64 {
+        match array {
+            Expr::Array(array) => array.elements.len() as f64,
+            other => match self.constant(other) {
+                Some(Datum::Array(array)) => array.elements.len() as f64,
+                _ => LIST_ELEMENTS,
+            },
+        }
     }
 
     fn equal(&self, comparison: &Comparison<'_>) -> f64 {

@@ -115,6 +115,15 @@ impl Column {
         }
     }
 
+    /// Bytes that the value at row `i` has beyond a fixed width.
+    pub fn heap_bytes(&self, i: usize) -> usize {
+        match &self.data {
+            ColumnData::Text(v) | ColumnData::Bytes(v) => v.get(i).len(),
+            ColumnData::Datum(v) | ColumnData::Stored(v) => v[i].heap_bytes(),
+            _ => 0,
+        }
+    }
+
     /// Whether some values may be in stored form.
     pub fn is_stored(&self) -> bool {
         matches!(self.data, ColumnData::Stored(_))

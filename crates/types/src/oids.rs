@@ -59,6 +59,11 @@ impl Kind {
         }
     }
 
+    /// Whether equal values are equal numbers, and the other way round.
+    pub fn is_integer(self) -> bool {
+        matches!(self, Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Oid)
+    }
+
     /// Whether values may be compressed or kept out of their rows.
     pub fn is_toastable(self) -> bool {
         self.width().is_none() && self != Kind::Frame

@@ -39,7 +39,7 @@ mod seeded;
 mod values;
 
 use melba_types::limits::Ticker;
-use melba_types::{Batch, Column as Vector, Datum, DbError, Kind, Oid, Result};
+use melba_types::{Batch, Bitmap, Column as Vector, Datum, DbError, Kind, Oid, Result};
 
 use crate::objects::*;
 use crate::snapshot::Catalog;
@@ -49,6 +49,19 @@ use crate::snapshot::Catalog;
 pub struct EqFilter {
     pub column: usize,
     pub value: Datum,
+}
+
+/// What a scan of a system relation asks for.
+#[derive(Clone, Copy, Default)]
+pub struct Request<'a> {
+    /// Every row has all of these values.
+    pub filters: &'a [EqFilter],
+    /// The rows wanted have one of these distinct values in a column. Others may come as well.
+    pub any_of: Option<(usize, &'a [Datum])>,
+    /// Of the rows that a scan with the same `filters` and `any_of` gives, those to give now, by their places.
+    pub rows: Option<&'a Bitmap>,
+    /// The columns of the batch, in this order, by their places in the relation.
+    pub columns: &'a [usize],
 }
 
 /// What the system relations say that the catalog does not know. Implemented by the SQL layer.
@@ -115,48 +128,58 @@ struct Rows<'a> {
     /// The columns of the batch, by their places in the relation.
     places: &'a [usize],
     columns: Vec<Vector>,
-    filters: &'a [EqFilter],
-    /// By place, a bit for each column that is in the batch or has a filter.
-    wanted: u64,
+    filters: Vec<EqFilter>,
+    /// Rows that have satisfied the filters, and which of them go into the batch.
+    matched: usize,
+    kept: Option<&'a Bitmap>,
     rows: usize,
     ticker: Ticker,
     /// What ended the scan: a cancel request, a timeout.
     interrupt: Result<()>,
 }
 
-/// Adds a row given as expressions, one a column. Those of columns that nobody wants are not computed.
+/// Adds a row given as expressions, one a column. Only those of columns that a filter or the batch has are computed, and the
+/// latter only if the filters let the row through.
 macro_rules! push {
-    ($out:expr, [$($value:expr),* $(,)?]) => {{
-        let mut at = 0..;
-        let row = [$(if at.next().is_some_and(|i| $out.wants(i)) { $value } else { melba_types::Datum::Null }),*];
-        $out.push(&row);
-    }};
+    ($out:expr, [$($value:expr),* $(,)?]) => {
+        $out.push(|wanted: usize| {
+            let mut at = 0..;
+            $(if at.next() == Some(wanted) { return $value; })*
+            melba_types::Datum::Null
+        })
+    };
 }
 use push;
 
 impl<'a> Rows<'a> {
-    fn new(relation: &Relation, filters: &'a [EqFilter], places: &'a [usize]) -> Rows<'a> {
-        debug_assert!(relation.columns.len() <= u64::BITS as usize);
-        let columns = places.iter().map(|at| Vector::with_capacity(relation.columns[*at].kind, 0)).collect();
-        let wanted = filters.iter().map(|f| &f.column).chain(places).fold(0, |all, at| all | 1 << at);
-        Rows { places, columns, filters, wanted, rows: 0, ticker: Ticker::default(), interrupt: Ok(()) }
+    fn new(relation: &Relation, request: &Request<'a>) -> Rows<'a> {
+        let columns = request.columns.iter().map(|at| Vector::with_capacity(relation.columns[*at].kind, 0)).collect();
+        Rows {
+            places: request.columns,
+            columns,
+            filters: request.filters.to_vec(),
+            matched: 0,
+            kept: request.rows,
+            rows: 0,
+            ticker: Ticker::default(),
+            interrupt: Ok(()),
+        }
     }
 
-    /// Whether anybody looks at the values of a column.
-    fn wants(&self, column: usize) -> bool {
-        self.wanted >> column & 1 != 0
-    }
-
-    /// Adds a row, by the relation's columns, unless a filter is against it.
-    fn push(&mut self, row: &[Datum]) {
+    /// Adds a row, given as the value of each of the relation's columns, unless a filter is against it.
+    fn push(&mut self, value: impl Fn(usize) -> Datum) {
         if self.interrupt.is_ok() {
             self.interrupt = self.ticker.step();
         }
-        if self.interrupt.is_err() || !self.filters.iter().all(|f| equal(&row[f.column], &f.value)) {
+        if self.interrupt.is_err() || !self.filters.iter().all(|f| equal(&value(f.column), &f.value)) {
+            return;
+        }
+        self.matched += 1;
+        if self.kept.is_some_and(|kept| self.matched > kept.len() || !kept.get(self.matched - 1)) {
             return;
         }
         for (column, place) in self.columns.iter_mut().zip(self.places) {
-            column.push(row[*place].clone());
+            column.push(value(*place));
         }
         self.rows += 1;
     }
@@ -187,11 +210,15 @@ enum Values {
     Rows(f64),
     /// They are schemas.
     Schemas,
+    /// They are what foreign keys refer to, or its indexes.
+    Referenced,
+    /// They are what anything depends on.
+    DependedOn,
 }
 
 /// Columns that a generator finds rows by without making all of them.
 const LOOKUPS: &[(&str, &[(usize, Values)])] = {
-    use Values::{Rows, Schemas};
+    use Values::{DependedOn, Referenced, Rows, Schemas};
     &[
         ("pg_attrdef", &[(0, Rows(1.0)), (1, Rows(2.0))]),
         ("pg_attribute", &[(0, Rows(10.0))]),
@@ -199,9 +226,9 @@ const LOOKUPS: &[(&str, &[(usize, Values)])] = {
         ("pg_cast", &[(0, Rows(1.0)), (1, Rows(5.0))]),
         ("pg_class", &[(0, Rows(1.0)), (1, Rows(1.0)), (2, Schemas), (3, Rows(1.0))]),
         ("pg_collation", &[(0, Rows(1.0))]),
-        ("pg_constraint", &[(0, Rows(1.0)), (2, Schemas), (8, Rows(5.0)), (9, Rows(2.0)), (10, Rows(2.0)), (12, Rows(2.0))]),
+        ("pg_constraint", &[(0, Rows(1.0)), (2, Schemas), (8, Rows(5.0)), (9, Rows(2.0)), (10, Referenced), (12, Referenced)]),
         ("pg_database", &[(0, Rows(1.0))]),
-        ("pg_depend", &[(1, Rows(3.0)), (4, Rows(10.0))]),
+        ("pg_depend", &[(1, Rows(3.0)), (4, DependedOn)]),
         ("pg_description", &[(0, Rows(1.0))]),
         ("pg_enum", &[(1, Rows(5.0))]),
         ("pg_index", &[(0, Rows(1.0)), (1, Rows(2.0))]),
@@ -223,9 +250,22 @@ const LOOKUPS: &[(&str, &[(usize, Values)])] = {
 pub fn rows_per_value(relation: &Relation, column: usize, catalog: &Catalog) -> Option<f64> {
     let Storage::System(name) = relation.storage else { return None };
     let at = LOOKUPS.binary_search_by_key(&name, |l| l.0).ok()?;
-    match LOOKUPS[at].1.iter().find(|(c, _)| *c == column)?.1 {
-        Values::Rows(rows) => Some(rows),
-        Values::Schemas => Some(rows_estimate(relation, catalog) / catalog.namespace_count() as f64),
+    let of = |values: usize| rows_estimate(relation, catalog) / values.max(1) as f64;
+    Some(match LOOKUPS[at].1.iter().find(|(c, _)| *c == column)?.1 {
+        Values::Rows(rows) => rows,
+        Values::Schemas => of(catalog.namespace_count()).max(largest_schema(name, catalog) as f64),
+        Values::Referenced => of(catalog.referenced_count()),
+        Values::DependedOn => of(catalog.depended_on_count()),
+    })
+}
+
+/// How many objects the largest of the users' schemas has, which is the one that is asked for.
+fn largest_schema(name: &str, catalog: &Catalog) -> usize {
+    match name {
+        "pg_class" => catalog.relations_of_largest_schema(),
+        "pg_type" => catalog.types_of_largest_schema(),
+        "pg_constraint" => catalog.constraints_of_largest_schema(),
+        _ => 0,
     }
 }
 
@@ -337,35 +377,50 @@ const EMPTY: &[&str] = &[
     "sql_sizing",
 ];
 
-/// The rows of a system relation (`Storage::System`) that satisfy all of `filters`: its columns at `places` (0-based), in this order.
+/// Whether all that is known of a relation's rows is the catalog's, so that two scans by one snapshot find the same rows.
+pub fn is_of_snapshot(relation: &Relation) -> bool {
+    matches!(relation.storage, Storage::System(name) if GENERATORS.binary_search_by_key(&name, |g| g.0).is_ok())
+}
+
+/// The rows of a system relation (`Storage::System`) that are asked for.
 ///
 /// # Errors
 /// XX000 when `relation` is no system relation; 57014 and others when the statement is interrupted; whatever `live` reports.
-pub fn rows(
-    relation: &Relation,
-    catalog: &Catalog,
-    live: &dyn LiveInfo,
-    filters: &[EqFilter],
-    places: &[usize],
-) -> Result<Batch> {
+pub fn rows(relation: &Relation, catalog: &Catalog, live: &dyn LiveInfo, request: &Request<'_>) -> Result<Batch> {
     let Storage::System(name) = relation.storage else {
         return Err(DbError::internal(format!("\"{}\" is not a system relation", relation.name)));
     };
-    if let Some(batch) = live.rows(relation, filters) {
+    if let Some(batch) = live.rows(relation, request.filters) {
         let Batch { columns, rows } = batch?;
-        return Ok(Batch::new(places.iter().map(|at| columns[*at].clone()).collect(), rows));
+        let all = Batch::new(request.columns.iter().map(|at| columns[*at].clone()).collect(), rows);
+        return Ok(match request.rows {
+            Some(kept) => all.take(&(0..rows as u32).filter(|row| kept.get(*row as usize)).collect::<Vec<_>>()),
+            None => all,
+        });
     }
-    let mut out = Rows::new(relation, filters, places);
-    if filters.iter().any(|f| f.value.is_null()) {
+    let mut out = Rows::new(relation, request);
+    if request.filters.iter().any(|f| f.value.is_null()) {
         return Ok(Batch::new(out.columns, 0));
     }
     if let Ok(at) = GENERATORS.binary_search_by_key(&name, |g| g.0) {
-        (GENERATORS[at].1)(&Source { catalog, live, filters }, &mut out);
+        generate(GENERATORS[at].1, catalog, live, request, &mut out);
     } else if !EMPTY.contains(&name) && !seeded::rows(name, relation, catalog, &mut out) {
         return Err(DbError::internal(format!("system relation \"{name}\" has no generator")));
     }
     out.interrupt?;
     Ok(Batch::new(out.columns, out.rows))
+}
+
+/// Runs a generator, once for each value that a column may have.
+fn generate(generator: Generator, catalog: &Catalog, live: &dyn LiveInfo, request: &Request<'_>, out: &mut Rows<'_>) {
+    let Some((column, values)) = request.any_of else {
+        return generator(&Source { catalog, live, filters: request.filters }, out);
+    };
+    for value in values {
+        let filters: Vec<EqFilter> = request.filters.iter().cloned().chain([EqFilter { column, value: value.clone() }]).collect();
+        out.filters.clone_from(&filters);
+        generator(&Source { catalog, live, filters: &filters }, out);
+    }
 }
 
 #[cfg(test)]

@@ -1,19 +1,19 @@
 //! pg_am: PostgreSQL's access methods, and Melba's `memory` for tables.
 
-use melba_types::Datum;
+use melba_types::{Datum, Oid};
 
 use super::{Rows, Source, push, values::*};
 use crate::classes::{HEAP, MEMORY};
 use crate::seed::seed;
 
 pub(super) fn rows(_: &Source<'_>, out: &mut Rows<'_>) {
-    let mut heap_handler = Datum::Oid(0);
+    let mut heap_handler = Oid::INVALID;
     for r in seed!("pg_am").rows() {
-        let handler = seed_oid(&r, "amhandler");
+        let handler = r.oid("amhandler");
         if r.oid("oid") == HEAP {
-            heap_handler = handler.clone();
+            heap_handler = handler;
         }
-        push!(out, [seed_oid(&r, "oid"), Datum::Text(r.text("amname")), handler, char(r.char("amtype"))]);
+        push!(out, [seed_oid(&r, "oid"), Datum::Text(r.text("amname")), oid(handler), char(r.char("amtype"))]);
     }
-    push!(out, [oid(MEMORY), Datum::text("memory"), heap_handler, char(b't')]);
+    push!(out, [oid(MEMORY), Datum::text("memory"), oid(heap_handler), char(b't')]);
 }

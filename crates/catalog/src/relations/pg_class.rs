@@ -39,13 +39,13 @@ fn push(s: &Source<'_>, r: &Relation, out: &mut Rows<'_>) {
     let estimate = || s.live.relation_estimate(r);
     let constraints = || r.constraints.iter().filter_map(|c| s.catalog.constraint(*c));
     let checks = || constraints().filter(|c| c.kind == ConstraintKind::Check).count();
-    let has_indexes = match r.kind {
+    let has_indexes = || match r.kind {
         // System relations do not list their indexes.
         Table if matches!(r.storage, Storage::System(_)) => r.namespace == classes::PG_CATALOG,
         Table | MaterializedView | PartitionedTable => !r.indexes.is_empty(),
         _ => false,
     };
-    let shared = s.catalog.is_shared_relation(r.oid);
+    let shared = || s.catalog.is_shared_relation(r.oid);
     push!(
         out,
         [
@@ -58,14 +58,14 @@ fn push(s: &Source<'_>, r: &Relation, out: &mut Rows<'_>) {
             oid(r.access_method),
             oid(r.file_node),
             // Shared relations are in pg_global.
-            Datum::Oid(if shared { 1664 } else { 0 }),
+            Datum::Oid(if shared() { 1664 } else { 0 }),
             Datum::Int4(estimate().map_or(0, |e| e.pages)),
             Datum::Float4(estimate().map_or(if stored || r.kind == PartitionedTable { -1.0 } else { 0.0 }, |e| e.rows)),
             Datum::Int4(0),
             Datum::Int4(0),
             oid(if r.has_toast() { r.oid.toast() } else { Oid::INVALID }),
-            bool(has_indexes),
-            bool(shared),
+            bool(has_indexes()),
+            bool(shared()),
             char(persistence(r.persistence)),
             char(r.kind.letter()),
             int2(column_count(r)),

@@ -10,8 +10,16 @@ use crate::objects::Acl;
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     let mut push = |class: Oid, object: Oid, sub: usize, acl: &Acl| {
         if acl.is_some() {
-            let sub = Datum::Int4(sub as i32);
-            push!(out, [values::oid(object), values::oid(class), sub, values::char(b'i'), values::acl(acl, s.catalog)]);
+            push!(
+                out,
+                [
+                    values::oid(object),
+                    values::oid(class),
+                    Datum::Int4(sub as i32),
+                    values::char(b'i'),
+                    values::acl(acl, s.catalog)
+                ]
+            );
         }
     };
     for function in BUILTINS.functions.iter() {

@@ -19,7 +19,7 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
 
 fn push(t: &Trigger, out: &mut Rows<'_>) {
     // Each argument ends with a zero byte.
-    let arguments: Vec<u8> = t.arguments.iter().flat_map(|a| a.bytes().chain([0])).collect();
+    let arguments = || t.arguments.iter().flat_map(|a| a.bytes().chain([0])).collect::<Vec<u8>>();
     push!(
         out,
         [
@@ -38,7 +38,7 @@ fn push(t: &Trigger, out: &mut Rows<'_>) {
             bool(t.initially_deferred),
             int2(t.arguments.len()),
             int2vector(t.columns.iter().copied()),
-            Datum::bytes(arguments),
+            Datum::bytes(arguments()),
             text_or_null(&t.when),
             text_or_null(&t.old_table),
             text_or_null(&t.new_table),

@@ -50,9 +50,7 @@ pub(super) fn rows(name: &str, relation: &Relation, catalog: &Catalog, out: &mut
             (Some(e), "opcowner" | "opfowner") => Datum::Oid(e.owner.0),
             _ => value(&row, c),
         };
-        let value = |(i, c)| if out.wants(i) { in_extension(c) } else { Datum::Null };
-        let values: Vec<Datum> = relation.columns.iter().enumerate().map(value).collect();
-        out.push(&values);
+        out.push(|at| in_extension(&relation.columns[at]));
     }
     true
 }

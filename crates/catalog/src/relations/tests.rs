@@ -7,7 +7,8 @@ use crate::classes::PG_CATALOG;
 
 fn scan(catalog: &Catalog, name: &str, filters: &[EqFilter]) -> Batch {
     let relation = catalog.relation_by_name(PG_CATALOG, name).expect(name);
-    rows(relation, catalog, &NoLiveInfo, filters, &places(relation)).expect(name)
+    let request = Request { filters, columns: &places(relation), ..Request::default() };
+    rows(relation, catalog, &NoLiveInfo, &request).expect(name)
 }
 
 fn places(relation: &Relation) -> Vec<usize> {
@@ -24,7 +25,7 @@ fn every_system_relation_has_rows_of_its_columns() {
     assert!(GENERATORS.is_sorted_by_key(|g| g.0));
     assert!(LOOKUPS.is_sorted_by_key(|g| g.0));
     for relation in catalog.relations().filter(|r| matches!(r.storage, Storage::System(_))) {
-        let batch = rows(relation, &catalog, &NoLiveInfo, &[], &places(relation)).expect(&relation.name);
+        let batch = scan(&catalog, &relation.name, &[]);
         assert_eq!(batch.columns.len(), relation.columns.len(), "{}", relation.name);
         for (vector, column) in batch.columns.iter().zip(relation.columns.iter()) {
             for row in 0..batch.rows {
@@ -76,12 +77,35 @@ fn a_scan_gives_the_columns_that_are_asked_for() {
         let relation = catalog.relation_by_name(PG_CATALOG, name).expect(name);
         let whole = scan(&catalog, name, &[]);
         let filters = equals(0, whole.columns[0].get(7));
-        let found = rows(relation, &catalog, &NoLiveInfo, &filters, &[2, 1]).expect(name);
+        let request = Request { filters: &filters, columns: &[2, 1], ..Request::default() };
+        let found = rows(relation, &catalog, &NoLiveInfo, &request).expect(name);
         let shown = |batch: &Batch, row: usize, columns: [usize; 2]| columns.map(|c| format!("{:?}", batch.columns[c].get(row)));
         assert_eq!((found.rows, found.columns.len()), (1, 2), "{name}");
         assert_eq!(shown(&found, 0, [0, 1]), shown(&whole, 7, [2, 1]), "{name}");
-        assert_eq!(rows(relation, &catalog, &NoLiveInfo, &[], &[]).expect(name).rows, whole.rows, "{name}");
+        assert_eq!(rows(relation, &catalog, &NoLiveInfo, &Request::default()).expect(name).rows, whole.rows, "{name}");
     }
+}
+
+/// Rows are given by their places in the scan without that choice, and by the values of a column.
+#[test]
+fn a_scan_gives_the_rows_that_are_asked_for() {
+    let catalog = Catalog::default();
+    let shown = |batch: &Batch| (0..batch.rows).map(|row| format!("{:?}", batch.row(row))).collect::<Vec<_>>();
+    for name in ["pg_attribute", "pg_opclass"] {
+        let relation = catalog.relation_by_name(PG_CATALOG, name).expect(name);
+        let whole = scan(&catalog, name, &[]);
+        let mut kept = Bitmap::filled(whole.rows, false);
+        [1, 5, whole.rows - 1].into_iter().for_each(|row| kept.set(row, true));
+        let request = Request { rows: Some(&kept), columns: &places(relation), ..Request::default() };
+        let found = rows(relation, &catalog, &NoLiveInfo, &request).expect(name);
+        assert_eq!(shown(&found), shown(&whole.take(&[1, 5, whole.rows as u32 - 1])), "{name}");
+    }
+    let relation = catalog.relation_by_name(PG_CATALOG, "pg_attribute").expect("pg_attribute");
+    let of = |oid| shown(&scan(&catalog, "pg_attribute", &equals(0, Datum::Oid(oid))));
+    let values = [1259, 1255, 1].map(Datum::Oid);
+    let request = Request { any_of: Some((0, &values)), columns: &places(relation), ..Request::default() };
+    let found = rows(relation, &catalog, &NoLiveInfo, &request).expect("rows");
+    assert_eq!(shown(&found), [of(1259), of(1255)].concat());
 }
 
 #[test]

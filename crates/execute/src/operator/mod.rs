@@ -16,7 +16,7 @@ mod set_op;
 mod simple;
 mod sort;
 mod synthesized_scan;
-mod system_rows;
+mod system_scan;
 mod table_scan;
 mod unique_scan;
 mod window;
@@ -42,14 +42,14 @@ pub(crate) fn build(node: &PlanNode, ctx: &ExecContext) -> Result<Box<dyn Operat
         Op::IndexScan(n) => Box::new(index_scan::IndexScanOp::new(n.clone())),
         Op::SystemScan(n) => match Synthesized::of(n.relation) {
             Some(rows) => Box::new(synthesized_scan::SynthesizedScanOp::new(rows, n.clone(), node.kinds.clone())),
-            None => Box::new(simple::SystemScanOp::new(n.clone(), node.kinds.clone())),
+            None => Box::new(system_scan::SystemScanOp::new(n.clone(), node.kinds.clone())),
         },
         Op::FunctionScan(n) => Box::new(function_scan::FunctionScanOp::new(n.clone(), node.kinds.clone())),
         Op::CteScan { cte } => Box::new(cte::CteScanOp::new(node.id, *cte)),
         Op::WorkTableScan { table } => Box::new(cte::WorkTableScanOp::new(*table)),
         Op::Filter(n) => Box::new(simple::FilterOp::new(n.clone(), ctx)?),
         Op::Project(n) => Box::new(project::ProjectOp::new(n.clone(), ctx)?),
-        Op::ProjectSet(n) => Box::new(project::ProjectSetOp::new(n.clone(), ctx)?),
+        Op::ProjectSet(n) => Box::new(project::ProjectSetOp::new(n.clone(), node.kinds.clone(), ctx)?),
         Op::HashJoin(n) => Box::new(hash_join::HashJoinOp::new(node.id, n.clone(), ctx)?),
         Op::NestedLoop(n) => Box::new(nested_loop::NestedLoopOp::new(n.clone(), ctx)?),
         Op::Aggregate(n) => Box::new(aggregate::AggregateOp::new(node.id, n.clone(), node.kinds.clone(), ctx)?),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_types::{Batch, Column, Datum, DbError, Result};
+use melba_types::{Batch, Column, Datum, DbError, Kind, Result};
 
 use super::build;
 use super::function_scan::RowIter;
@@ -124,10 +124,16 @@ impl Operator for ProjectOp {
 /// Each input row gives as many rows as its longest function; the shorter ones end in NULLs.
 pub(super) struct ProjectSetOp {
     node: Arc<ProjectSetNode>,
+    kinds: Arc<[Kind]>,
     input: Box<dyn Operator>,
+    /// Columns of the input that arguments read.
+    read: Vec<usize>,
     batch: Batch,
+    /// The next row of the batch; the one before it is running while `active`.
     at: usize,
+    /// The running row, with the columns that are read, and what it takes.
     row: Vec<Datum>,
+    row_bytes: usize,
     running: Vec<Option<RowIter>>,
     active: bool,
     /// The row after those returned has failed.
@@ -135,23 +141,30 @@ pub(super) struct ProjectSetOp {
 }
 
 impl ProjectSetOp {
-    pub fn new(node: Arc<ProjectSetNode>, ctx: &ExecContext) -> Result<ProjectSetOp> {
+    pub fn new(node: Arc<ProjectSetNode>, kinds: Arc<[Kind]>, ctx: &ExecContext) -> Result<ProjectSetOp> {
         let input = build(&node.input, ctx)?;
+        let mut read = Vec::new();
+        node.functions.iter().for_each(|function| function.columns(&mut read));
+        read.sort_unstable();
+        read.dedup();
         Ok(ProjectSetOp {
             node,
+            kinds,
             input,
+            read,
             batch: Batch::default(),
             at: 0,
             row: vec![],
+            row_bytes: 0,
             running: vec![],
             active: false,
             failed: None,
         })
     }
 
-    /// Starts the next input row; false at the end.
-    fn advance(&mut self, ctx: &ExecContext) -> Result<bool> {
-        while self.at >= self.batch.rows {
+    /// Makes sure that there is a row that runs or may; false at the end.
+    fn has_row(&mut self, ctx: &ExecContext) -> Result<bool> {
+        while !self.active && self.at >= self.batch.rows {
             match self.input.next(ctx, BATCH_ROWS)? {
                 None => return Ok(false),
                 Some(batch) => {
@@ -160,14 +173,25 @@ impl ProjectSetOp {
                 }
             }
         }
-        self.row = self.batch.row(self.at);
+        Ok(true)
+    }
+
+    /// Starts the next row of the batch.
+    fn start(&mut self, ctx: &ExecContext) -> Result<()> {
+        let at = self.at;
         self.at += 1;
+        self.row.clear();
+        self.row.resize(self.batch.columns.len(), Datum::Null);
+        for column in &self.read {
+            self.row[*column] = self.batch.columns[*column].get(at);
+        }
+        self.row_bytes = self.batch.columns.iter().map(|column| column.heap_bytes(at)).sum();
         self.running.clear();
         for function in &self.node.functions {
             self.running.push(Some(RowIter::start(function, ctx, &self.row)?));
         }
         self.active = true;
-        Ok(true)
+        Ok(())
     }
 
     /// The functions' next values; `None` when all have ended.
@@ -193,27 +217,25 @@ impl ProjectSetOp {
         Ok(any.then_some(values))
     }
 
-    /// Appends rows to the columns up to `limit`; `rows` counts the whole ones.
-    fn fill(&mut self, ctx: &ExecContext, limit: usize, columns: &mut [Column], rows: &mut usize) -> Result<()> {
+    /// Rows of the present batch, at most `limit`: appends to the functions' columns, and to the list of the rows that they are of.
+    fn fill(&mut self, ctx: &ExecContext, limit: usize, columns: &mut [Column], rows: &mut Vec<u32>) -> Result<()> {
         let mut weight = Weight::default();
-        while *rows < limit && !weight.is_much() {
-            if !self.active && !self.advance(ctx)? {
-                break;
+        while rows.len() < limit && !weight.is_much() {
+            if !self.active {
+                if self.at >= self.batch.rows {
+                    break;
+                }
+                self.start(ctx)?;
             }
             let Some(values) = self.step()? else {
                 self.active = false;
                 ctx.check_interrupt()?;
                 continue;
             };
-            let width = self.row.len();
-            self.row.extend(values);
-            for (column, e) in columns.iter_mut().zip(&self.node.expressions) {
-                let value = e.eval_row(ctx, &self.row)?;
-                weight.add(std::slice::from_ref(&value));
-                column.push(value);
-            }
-            self.row.truncate(width);
-            *rows += 1;
+            weight.add(&values);
+            weight.add_bytes(self.row_bytes);
+            columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
+            rows.push(self.at as u32 - 1);
         }
         Ok(())
     }
@@ -224,19 +246,25 @@ impl Operator for ProjectSetOp {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
-        ctx.check_interrupt()?;
         let limit = limit.min(BATCH_ROWS);
-        let expressions = &self.node.expressions;
-        let mut columns: Vec<Column> = expressions.iter().map(|e| Column::with_capacity(e.kind, 16)).collect();
-        let mut rows = 0;
-        if let Err(error) = self.fill(ctx, limit, &mut columns, &mut rows) {
-            if rows == 0 {
-                return Err(error);
+        while self.has_row(ctx)? {
+            ctx.check_interrupt()?;
+            let kinds = &self.kinds[self.batch.columns.len()..];
+            let mut made: Vec<Column> = kinds.iter().map(|kind| Column::with_capacity(*kind, 16)).collect();
+            let mut rows = Vec::new();
+            if let Err(error) = self.fill(ctx, limit, &mut made, &mut rows) {
+                if rows.is_empty() {
+                    return Err(error);
+                }
+                self.failed = Some(error);
             }
-            columns.iter_mut().for_each(|column| column.truncate(rows));
-            self.failed = Some(error);
+            if !rows.is_empty() {
+                let mut columns: Vec<Column> = self.batch.columns.iter().map(|column| column.take(&rows)).collect();
+                columns.extend(made);
+                return Ok(Some(Batch { columns, rows: rows.len() }));
+            }
         }
-        Ok((rows > 0).then_some(Batch { columns, rows }))
+        Ok(None)
     }
 
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {

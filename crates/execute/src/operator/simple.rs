@@ -1,16 +1,15 @@
-//! Result, Values, Filter, and scans of system relations.
+//! Result, Values, Filter.
 
 use std::sync::Arc;
 
 use melba_types::{Batch, Column, DbError, Kind, Result};
 
+use super::build;
 use super::partial::passing;
-use super::pending::{Pending, give};
-use super::{build, system_rows};
 use crate::{ExecContext, Operator};
 use melba_expression::Expression;
-use melba_expression::{Weight, filter};
-use melba_plan::node::{FilterNode, ResultNode, SystemScanNode};
+use melba_expression::Weight;
+use melba_plan::node::{FilterNode, ResultNode};
 use melba_types::BATCH_ROWS;
 
 pub(super) struct ResultOp {
@@ -149,55 +148,5 @@ impl Operator for FilterOp {
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
         self.failed = None;
         self.input.rescan(ctx)
-    }
-}
-
-/// Rows of a system relation, computed from the catalog.
-pub(super) struct SystemScanOp {
-    node: Arc<SystemScanNode>,
-    kinds: Arc<[Kind]>,
-    /// All rows of the relation that have the values asked for.
-    rows: Pending,
-    /// Those that the filter passed and that were not asked for yet.
-    passed: Pending,
-    started: bool,
-}
-
-impl SystemScanOp {
-    pub fn new(node: Arc<SystemScanNode>, kinds: Arc<[Kind]>) -> SystemScanOp {
-        SystemScanOp { node, kinds, rows: Pending::default(), passed: Pending::default(), started: false }
-    }
-}
-
-impl Operator for SystemScanOp {
-    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
-        if !self.started {
-            self.started = true;
-            let mut equal = Vec::with_capacity(self.node.equal.len());
-            for (column, value) in &self.node.equal {
-                equal.push((*column, value.eval_row(ctx, &[])?));
-            }
-            self.rows.put(system_rows::rows(ctx, &self.node, &self.kinds, &equal)?);
-        }
-        if let Some(batch) = self.passed.take(limit) {
-            return Ok(Some(batch));
-        }
-        while let Some(mut batch) = self.rows.take(BATCH_ROWS) {
-            ctx.check_interrupt()?;
-            if let Some(kept) = filter(&self.node.filter, ctx, &batch)? {
-                batch = batch.take(&kept);
-            }
-            if batch.rows > 0 {
-                return Ok(give(&mut self.passed, batch, limit));
-            }
-        }
-        Ok(None)
-    }
-
-    fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
-        self.started = false;
-        self.rows.clear();
-        self.passed.clear();
-        Ok(())
     }
 }

@@ -28,7 +28,7 @@ impl Planner<'_> {
                 self.create_table_scan(entry, &relation, &leaf.filter, estimate)
             }
             Access::Index(choice) => self.create_index_scan(entry, choice, &leaf.filter, estimate),
-            Access::System { equal } => self.create_system_scan(entry, equal, &leaf.filter, estimate),
+            Access::System { equal, any_of } => self.create_system_scan(entry, (equal, any_of), &leaf.filter, estimate),
             Access::Family(family) => {
                 let stage = self.create_family(entry, family, estimate)?;
                 self.filtered(stage, &leaf.filter)
@@ -221,7 +221,7 @@ impl Planner<'_> {
     fn create_system_scan(
         &mut self,
         entry: usize,
-        equal: &[(usize, Expr)],
+        (equal, any_of): (&[(usize, Expr)], &[(usize, Expr)]),
         filter: &[Expr],
         estimate: Estimate,
     ) -> Result<Stage> {
@@ -240,10 +240,11 @@ impl Planner<'_> {
         }
         let compiled = self.compile_all(filter, &layout)?;
         let none = Layout::default();
-        let mut values = Vec::with_capacity(equal.len());
-        for (column, value) in equal {
-            values.push((*column, self.compile(value, &none)?));
-        }
+        let mut compile_values = |values: &[(usize, Expr)]| {
+            let compiled = values.iter().map(|(column, value)| Ok((*column, self.compile(value, &none)?)));
+            compiled.collect::<Result<Vec<_>>>()
+        };
+        let (equal, any_of) = (compile_values(equal)?, compile_values(any_of)?);
         let ranges = match Synthesized::of(relation.oid) {
             Some(_) => self.zones(entry, &relation, filter)?.into_iter().filter(|z| z.0 == 0).map(|z| (z.1, z.2)).collect(),
             None => Vec::new(),
@@ -256,7 +257,9 @@ impl Planner<'_> {
             alias,
             outputs,
             column_kinds: relation.columns.iter().map(|c| c.kind).collect(),
-            equal: values,
+            equal,
+            any_of,
+            join_filters: vec![],
             ranges,
             filter: compiled,
         };

@@ -1,6 +1,6 @@
 //! The system relations of a database that has objects of every kind: a scan with conditions finds what a scan of all finds.
 
-use melba_catalog::relations::{self, EqFilter, can_filter, rows_per_value};
+use melba_catalog::relations::{self, EqFilter, Request, can_filter, rows_per_value};
 use melba_catalog::{Catalog, Relation, Storage};
 use melba_types::{Batch, Datum, Oid};
 
@@ -29,7 +29,8 @@ const OBJECTS: &str = "create schema s; create role r; grant usage on schema s t
 
 fn scan(catalog: &Catalog, relation: &Relation, live: &dyn relations::LiveInfo, filters: &[EqFilter]) -> Vec<Vec<Datum>> {
     let all: Vec<usize> = (0..relation.columns.len()).collect();
-    let batch: Batch = relations::rows(relation, catalog, live, filters, &all).expect(&relation.name);
+    let request = Request { filters, columns: &all, ..Request::default() };
+    let batch: Batch = relations::rows(relation, catalog, live, &request).expect(&relation.name);
     (0..batch.rows).map(|i| batch.row(i)).collect()
 }
 

@@ -43,7 +43,7 @@ impl Built {
     pub fn new(node: &HashJoinNode, ctx: &ExecContext, rows: Batch, held: Held) -> Result<Built> {
         let keys = node.right_keys.iter().map(|k| k.eval_vector(ctx, &rows)).collect::<Result<Vec<_>>>()?;
         let mut next = vec![END; rows.rows];
-        let ints = node.right_keys.iter().chain(&node.left_keys).all(is_int);
+        let ints = node.right_keys.iter().chain(&node.left_keys).all(|key| key.kind.is_integer());
         // From the last row to the first, so that chains run in input order.
         let table = if ints && keys.len() == 2 {
             let mut table: HashMap<u128, u32> = HashMap::with_capacity(rows.rows);
@@ -142,6 +142,7 @@ fn int_of(key: &Vector<'_>, i: usize) -> Option<i64> {
         ColumnData::Int2(v) => Some(i64::from(v[i])),
         ColumnData::Int4(v) => Some(i64::from(v[i])),
         ColumnData::Int8(v) => Some(v[i]),
+        ColumnData::Oid(v) => Some(i64::from(v[i])),
         _ => int_datum(&column.get(i)),
     }
 }
@@ -151,13 +152,9 @@ fn int_datum(d: &Datum) -> Option<i64> {
         Datum::Int2(v) => Some(i64::from(*v)),
         Datum::Int4(v) => Some(i64::from(*v)),
         Datum::Int8(v) => Some(*v),
+        Datum::Oid(v) => Some(i64::from(*v)),
         _ => None,
     }
-}
-
-fn is_int(e: &Expression) -> bool {
-    use melba_types::Kind::*;
-    matches!(e.kind, Int2 | Int4 | Int8)
 }
 
 /// The join keys of one side.
