@@ -256,11 +256,8 @@ impl Planner<'_> {
             Storage::Toast(_) => (column == 0).then_some(10.0),
             _ => relations::rows_per_value(relation, column, catalog),
         };
-        let mut out = Vec::new();
-        let mut equal = Vec::new();
-        let mut any_of = Vec::new();
-        let mut filter = Vec::new();
-        let mut fewest = raw;
+        let (mut out, mut fewest) = (Vec::new(), raw);
+        let (mut equal, mut any_of, mut filter) = (Vec::new(), Vec::new(), Vec::new());
         for condition in own {
             match self.system_equality(entry, relation, condition) {
                 Some(found) => equal.push(found),

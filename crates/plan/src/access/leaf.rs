@@ -19,6 +19,9 @@ use melba_expression::key::KeyPart;
 use melba_expression::{Call, Node, Routine, compile};
 use melba_tree::{Distinct, Expr, OutputColumn, Query, RangeFunction, RangeKind, RowExpr};
 
+/// Values by the columns that they are compared with.
+type ByColumn = [(usize, Expr)];
+
 impl Planner<'_> {
     pub fn create_leaf(&mut self, leaf: &LeafPath, estimate: Estimate) -> Result<Stage> {
         let entry = leaf.entry;
@@ -221,7 +224,7 @@ impl Planner<'_> {
     fn create_system_scan(
         &mut self,
         entry: usize,
-        (equal, any_of): (&[(usize, Expr)], &[(usize, Expr)]),
+        (equal, any_of): (&ByColumn, &ByColumn),
         filter: &[Expr],
         estimate: Estimate,
     ) -> Result<Stage> {
@@ -240,7 +243,7 @@ impl Planner<'_> {
         }
         let compiled = self.compile_all(filter, &layout)?;
         let none = Layout::default();
-        let mut compile_values = |values: &[(usize, Expr)]| {
+        let mut compile_values = |values: &ByColumn| {
             let compiled = values.iter().map(|(column, value)| Ok((*column, self.compile(value, &none)?)));
             compiled.collect::<Result<Vec<_>>>()
         };

@@ -27,7 +27,7 @@ use super::listing::Listed;
 use super::names::SearchPath;
 use super::prepared::Prepared;
 use super::routine::BodyCache;
-use super::shown::ShownExpressions;
+use super::shown_cache::ShownCache;
 use super::statistics::EngineInfo;
 use super::user::User;
 use melba_settings::Settings;
@@ -172,7 +172,7 @@ pub struct SessionState {
     pub(super) cursors: Mutex<Vec<Listed>>,
     pub(super) routines: BodyCache,
     pub(super) domain_checks: Mutex<DomainChecks>,
-    pub(super) shown: Mutex<ShownExpressions>,
+    pub(super) shown: Mutex<ShownCache>,
 }
 
 /// Compiled checks of domains by their constraints, and the catalog that they were compiled against.

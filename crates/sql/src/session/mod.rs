@@ -39,6 +39,7 @@ mod server_files;
 mod server_settings;
 mod set;
 mod shown;
+mod shown_cache;
 mod simple;
 mod state;
 mod statistics;

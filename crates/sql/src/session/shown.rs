@@ -1,9 +1,6 @@
 //! Stored expressions and queries as clients see them: analyzed, and printed for the session's search path.
 
-use std::sync::Arc;
-
-use hashbrown::HashMap;
-use melba_catalog::{Catalog, Function, Relation};
+use melba_catalog::{Function, Relation};
 use melba_types::{Oid, Result};
 
 use super::context::StatementContext;
@@ -12,43 +9,12 @@ use melba_analyze::{
     RoutineScope, analyze_in_routine, analyze_stored_domain_check, analyze_stored_expression, analyze_view, routine_statements,
 };
 
-/// Most expressions that a session keeps.
-const KEPT_MAX: usize = 1000;
-
-/// Expressions that mention no column, so that they are shown alike whatever they belong to: defaults, most of all, which many tables
-/// have alike.
-#[derive(Default)]
-pub(super) struct ShownExpressions {
-    /// What the texts were made in: the catalog, the version of the session's settings, the search path.
-    surroundings: Option<(Arc<Catalog>, u64, Arc<[Oid]>)>,
-    /// By the stored text and whether the shown one is pretty.
-    texts: HashMap<(Box<str>, bool), Box<str>>,
-}
-
-impl ShownExpressions {
-    /// Forgets what was made in other surroundings.
-    fn enter(&mut self, cx: &StatementContext) {
-        let version = cx.session.settings_version();
-        let is_here = |(catalog, settings, path): &(Arc<Catalog>, u64, Arc<[Oid]>)| {
-            Arc::ptr_eq(catalog, &cx.catalog) && *settings == version && *path == cx.path.path
-        };
-        if !self.surroundings.as_ref().is_some_and(is_here) {
-            self.texts.clear();
-            self.surroundings = Some((cx.catalog.clone(), version, cx.path.path.clone()));
-        }
-    }
-}
-
 impl StatementContext {
     /// `of` is the relation whose columns the expression mentions, the domain whose VALUE it does, or 0.
     pub(super) fn print_expression(&self, text: &str, of: Oid, pretty: bool) -> Result<String> {
-        let key = (Box::from(text), pretty);
-        {
-            let mut kept = self.session.shown.lock();
-            kept.enter(self);
-            if let Some(shown) = kept.texts.get(&key) {
-                return Ok(shown.to_string());
-            }
+        let surroundings = (self.catalog.clone(), self.session.settings_version(), self.path.path.clone());
+        if let Some(shown) = self.session.shown.lock().get(&surroundings, text, pretty) {
+            return Ok(shown);
         }
         let cx = analysis(self);
         let relation = self.catalog.relation(of);
@@ -64,11 +30,7 @@ impl StatementContext {
         let mut has_columns = false;
         expression.visit_vars(&mut |_| has_columns = true);
         if !has_columns {
-            let mut kept = self.session.shown.lock();
-            kept.enter(self);
-            if kept.texts.len() < KEPT_MAX {
-                kept.texts.insert(key, shown.as_str().into());
-            }
+            self.session.shown.lock().put(surroundings, text, pretty, &shown);
         }
         Ok(shown)
     }
