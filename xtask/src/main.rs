@@ -130,6 +130,7 @@ fn ci() -> Result<(), String> {
     ] {
         server_task(task, &[])?;
     }
+    server_task("shapes", &["--tables", "400"])?;
     powercut::ci()?;
     differential::ci()
 }
