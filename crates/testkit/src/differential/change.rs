@@ -237,7 +237,7 @@ impl Generator<'_> {
         }
         self.budget = BUDGET;
         items.push(self.statement());
-        Some(Node::new(Sort::Statement, vec![list("", "; ", "", 1, items)]))
+        Some(Node::new(Sort::Script, vec![list("", "; ", "", 1, items)]))
     }
 
     fn merge_insert(&mut self, table: &Table, source_alias: &str, scope: &Scope) -> Node {

@@ -119,9 +119,7 @@ fn explain(statement: &Node, found: &Difference, expected: &Answer, actual: &Ans
             if full_join(expected) || full_join(actual) {
                 return Some(Reason::FullJoin);
             }
-            // The statements of a script that follow one that fails on one side may fail on the other in any way.
-            let is_script = statement.sql().contains("; ") && (is_data_error(expected) || is_data_error(actual));
-            let data = |answer: &Answer| is_script || matches!(answer, Answer::Rows(_)) || is_data_error(answer);
+            let data = |answer: &Answer| matches!(answer, Answer::Rows(_)) || is_data_error(answer);
             (data(expected) && data(actual) && statement.any(&|n| n.fallible)).then_some(Reason::DataError)
         }
         Difference::Rows | Difference::Order => {

@@ -8,14 +8,14 @@ use super::generator::Generator;
 use super::judge::{Difference, Verdict, judge};
 use super::reduce::{fewest, reduce};
 use super::schema::{Schema, Step, types};
-use super::server::{Answer, Server};
+use super::server::{Answer, Rows, Server};
 use super::tree::Node;
 use super::{Options, Report};
 
 const ZONES: [&str; 3] = ["UTC", "America/New_York", "Asia/Kolkata"];
 
 /// Settings of which the answers do not depend, but the plans: a round sets some of them on the server that is tested.
-const TOGGLES: [&str; 14] = [
+const TOGGLES: [&str; 15] = [
     "enable_seqscan = off",
     "enable_indexscan = off",
     "enable_indexonlyscan = off",
@@ -28,6 +28,7 @@ const TOGGLES: [&str; 14] = [
     "enable_memoize = off",
     "enable_material = off",
     "work_mem = '64kB'",
+    "min_parallel_table_scan_size = 0",
     "plan_cache_mode = force_generic_plan",
     "plan_cache_mode = force_custom_plan",
 ];
@@ -119,8 +120,7 @@ impl Round {
             self.check(&node, mode, number, report)?;
         }
         let schema = format!("drop schema differential_{} cascade", self.seed);
-        self.reference.simple(&schema);
-        self.server.simple(&schema);
+        self.both(&schema);
         Ok(())
     }
 
@@ -170,15 +170,13 @@ impl Round {
 
     /// A statement of the setup; what it makes is there when it succeeds on both.
     fn step(&mut self, step: Step, report: &mut Report) -> Result<(), String> {
-        self.reference.simple("begin");
-        self.server.simple("begin");
+        self.both("begin");
         let (expected, actual) = (self.reference.simple(&step.sql), self.server.simple(&step.sql));
         self.recover(&actual)?;
         // What only one side accepts must not stay.
         let both = matches!((&expected, &actual), (Answer::Rows(_), Answer::Rows(_)));
         let end = if both { "commit" } else { "rollback" };
-        self.reference.simple(end);
-        self.server.simple(end);
+        self.both(end);
         let statement = Node::text(super::tree::Sort::Statement, step.sql.clone()).fallible(true);
         if both {
             self.schema.tables.extend(step.table);
@@ -221,40 +219,42 @@ impl Round {
 
     /// Runs a statement on both sides.
     fn compare(&mut self, node: &Node, mode: Mode) -> Result<(Verdict, Answer, Answer), String> {
-        let tables = self.contents();
-        let mut answers = Vec::new();
-        for side in [&mut self.reference, &mut self.server] {
-            let answer = match mode {
-                Mode::Simple => side.simple(&node.sql()),
-                Mode::Extended => {
-                    let (sql, parameters) = node.prepared();
-                    side.extended(&sql, &parameters)
-                }
-                Mode::Change => {
-                    side.simple("begin");
-                    let answer = side.simple(&node.sql());
-                    let state = if matches!(answer, Answer::Rows(_)) { Some(side.simple(&tables)) } else { None };
-                    side.simple("rollback");
-                    answers.push((answer, state));
-                    continue;
-                }
-            };
-            answers.push((answer, None));
+        let (sql, parameters) = node.prepared();
+        match mode {
+            Mode::Simple => self.ask(node, |side| side.simple(&node.sql())),
+            Mode::Extended => self.ask(node, |side| side.extended(&sql, &parameters)),
+            Mode::Change => self.compare_change(node),
         }
-        let (actual, after) = answers.pop().unwrap_or((Answer::Lost(String::new()), None));
-        let (expected, before) = answers.pop().unwrap_or((Answer::Lost(String::new()), None));
+    }
+
+    /// Runs statements in a transaction until one gives something else than the same rows; then a look at the tables.
+    fn compare_change(&mut self, node: &Node) -> Result<(Verdict, Answer, Answer), String> {
+        let tables = Node::text(super::tree::Sort::Statement, self.contents());
+        self.both("begin");
+        let mut last = Ok((Verdict::Same, Answer::Rows(Rows::default()), Answer::Rows(Rows::default())));
+        for statement in node.statements().into_iter().chain([&tables]) {
+            last = self.ask(statement, |side| side.simple(&statement.sql()));
+            if !matches!(last, Ok((Verdict::Same, ..))) {
+                break;
+            }
+        }
+        self.both("rollback");
+        last
+    }
+
+    fn both(&mut self, sql: &str) {
+        self.reference.simple(sql);
+        self.server.simple(sql);
+    }
+
+    /// What both sides say to `statement`.
+    fn ask(&mut self, statement: &Node, run: impl Fn(&mut Server) -> Answer) -> Result<(Verdict, Answer, Answer), String> {
+        let (expected, actual) = (run(&mut self.reference), run(&mut self.server));
         if let Answer::Lost(error) = &expected {
-            return Err(format!("PostgreSQL is gone: {error}: {}", node.sql()));
+            return Err(format!("PostgreSQL is gone: {error}: {}", statement.sql()));
         }
         self.recover(&actual)?;
-        match judge(node, &expected, &actual) {
-            Verdict::Same if before.is_some() => {
-                let (Some(before), Some(after)) = (before, after) else { return Ok((Verdict::Same, expected, actual)) };
-                let tables = Node::text(super::tree::Sort::Statement, tables);
-                Ok((judge(&tables, &before, &after), before, after))
-            }
-            verdict => Ok((verdict, expected, actual)),
-        }
+        Ok((judge(statement, &expected, &actual), expected, actual))
     }
 
     fn recover(&mut self, actual: &Answer) -> Result<(), String> {

@@ -8,6 +8,8 @@ use super::types::Type;
 /// What a node may be replaced by: another of its sort.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sort {
+    /// Statements that run one after another.
+    Script,
     Statement,
     Query,
     Value(Type),
@@ -129,6 +131,11 @@ impl Node {
             Part::List(list) => list.items.iter(),
             _ => [].iter(),
         })
+    }
+
+    /// What is run as one: the statements of a script, or this one.
+    pub fn statements(&self) -> Vec<&Node> {
+        if self.sort == Sort::Script { self.children().collect() } else { vec![self] }
     }
 
     /// The number of output columns: the first list of targets that is not in WITH.
