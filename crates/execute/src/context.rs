@@ -7,6 +7,7 @@ use std::sync::Arc;
 use melba_expression::{Evaluation, SubPlan, SubPlans};
 use melba_types::{Datum, Result};
 
+use super::parallel::Team;
 use super::runtime::Runtime;
 use super::subplan;
 use melba_plan::NodeTiming;
@@ -47,6 +48,8 @@ pub struct ExecutionState {
     rows_affected: Cell<u64>,
     /// EXPLAIN ANALYZE: by plan node.
     timings: Option<RefCell<Vec<NodeTiming>>>,
+    /// Of which this is a member's state.
+    team: Option<Arc<Team>>,
     pub(super) runtime: Runtime,
 }
 
@@ -59,6 +62,7 @@ impl ExecutionState {
             rows_repeated: Cell::new(false),
             rows_affected: Cell::new(0),
             timings: None,
+            team: None,
             runtime: Runtime::default(),
         }
     }
@@ -109,6 +113,27 @@ impl<'a> ExecContext<'a> {
                 timings.resize(node + 1, NodeTiming::default());
             }
             f(&mut timings[node]);
+        }
+    }
+
+    /// The team whose member this is.
+    pub(crate) fn team(&self) -> Option<&'a Arc<Team>> {
+        self.state.team.as_ref()
+    }
+
+    /// What a member of a team evaluates in.
+    pub(crate) fn member(&self, team: &Arc<Team>) -> Evaluation<ExecutionState> {
+        let mut state = ExecutionState::new(self.state.tx.clone());
+        state.timings = self.state.timings.is_some().then(RefCell::default);
+        state.team = Some(team.clone());
+        state.runtime = self.state.runtime.member();
+        self.evaluation.member(state)
+    }
+
+    /// Adds what the members of a team measured.
+    pub(crate) fn record_members<'t>(&self, members: impl Iterator<Item = &'t [NodeTiming]>) {
+        for (node, timing) in members.flat_map(|timings| timings.iter().enumerate()) {
+            self.record_timing(node, |sum| sum.add(timing));
         }
     }
 

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use melba_types::{Batch, Result};
 
+use super::parallel::BuiltTables;
 use super::{ExecContext, Operator};
 
 pub(crate) struct InstrumentOp {
@@ -33,6 +34,10 @@ impl Operator for InstrumentOp {
             t.rows += rows as u64;
         });
         result
+    }
+
+    fn share(&mut self, ctx: &ExecContext, tables: &mut BuiltTables) -> Result<bool> {
+        self.inner.share(ctx, tables)
     }
 
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {

@@ -11,6 +11,7 @@ mod instrument;
 mod join_filter;
 pub(crate) mod modify;
 mod operator;
+mod parallel;
 mod runtime;
 mod subplan;
 
@@ -22,16 +23,22 @@ use melba_types::{Batch, Datum, Result};
 pub use context::{ExecContext, ExecutionState};
 
 use self::operator::Pending;
+use self::parallel::BuiltTables;
 use self::runtime::Runtime;
 use melba_plan::{Plan, PlanCommand};
 
 /// A running plan node.
-pub trait Operator: Send {
+pub(crate) trait Operator: Send {
     /// The next rows: at least one and at most `limit`, `None` when there are no more.
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>>;
     /// The next row by itself, from operators that find one row rather than many; `None`: ask for batches.
     fn next_row(&mut self, _ctx: &ExecContext) -> Option<Result<Option<Vec<Datum>>>> {
         None
+    }
+    /// Builds the tables of the hash joins between this and the scan whose table a team divides, and adds them; false when the
+    /// team cannot use them, or there can be none.
+    fn share(&mut self, _ctx: &ExecContext, _tables: &mut BuiltTables) -> Result<bool> {
+        Ok(false)
     }
     /// Starts over, with the parameters as they are now. Also called before the first `next` of a sub-plan.
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()>;

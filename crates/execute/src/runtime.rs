@@ -90,6 +90,11 @@ impl Runtime {
             join_filters,
         }
     }
+
+    /// For a member of a team, which runs no sub-plans.
+    pub fn member(&self) -> Runtime {
+        Runtime { join_filters: self.join_filters.clone(), ..Runtime::default() }
+    }
 }
 
 impl ExecContext<'_> {

@@ -36,6 +36,8 @@ pub struct Call {
     pub columns: Option<Arc<[RowColumn]>>,
     /// May give another value for the same operands.
     pub volatile: bool,
+    /// Several threads of a statement may call it (proparallel).
+    pub parallel_safe: bool,
     /// Byte offset in the statement, for errors that point at it; -1 unknown.
     pub location: i32,
 }

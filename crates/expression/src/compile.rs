@@ -613,6 +613,7 @@ pub fn call_of(
         stored,
         strict: f.strict,
         volatile: f.volatility == b'v',
+        parallel_safe: f.parallel == b's',
         arg_types: args.iter().map(|a| a.ty).collect(),
         args,
         return_type,

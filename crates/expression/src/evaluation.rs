@@ -91,6 +91,25 @@ impl<S> Evaluation<S> {
 }
 
 impl<S: ?Sized> Evaluation<S> {
+    /// For another thread of the same statement, as long as this one lives.
+    pub fn member<T>(&self, subplans: T) -> Evaluation<T> {
+        let executor = self.executor.borrow();
+        let executor = ExecutorParameters { values: executor.values.clone(), versions: executor.versions.clone() };
+        Evaluation {
+            session: self.session.clone(),
+            transaction: self.transaction.clone(),
+            view: self.view.clone(),
+            kept_view: OnceCell::new(),
+            parameters: self.parameters.clone(),
+            parameter_offset: self.parameter_offset.clone(),
+            executor: RefCell::new(executor),
+            locals: self.locals.clone(),
+            merge_action: self.merge_action.clone(),
+            resources: OnceCell::from(self.resources().clone()),
+            subplans,
+        }
+    }
+
     pub fn catalog(&self) -> &Arc<Catalog> {
         self.session.catalog()
     }

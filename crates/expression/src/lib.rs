@@ -243,6 +243,16 @@ impl Expression {
         })
     }
 
+    /// Whether threads of one statement may evaluate it for different rows.
+    pub fn is_parallel_safe(&self) -> bool {
+        !self.any(&mut |e| match &e.node {
+            Node::Call(call) | Node::Distinct(call) | Node::NullIf(call) => call.volatile || !call.parallel_safe,
+            Node::ScalarArray(s) => !s.call.parallel_safe,
+            Node::Routine(_) | Node::NextValue { .. } | Node::SubPlan(_) | Node::MergeAction => true,
+            _ => false,
+        })
+    }
+
     fn for_each_child(&self, f: &mut dyn FnMut(&Expression)) {
         match &self.node {
             Node::Const(_)

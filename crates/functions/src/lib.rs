@@ -234,6 +234,10 @@ pub trait Aggregate: Send {
     fn grouped(&self) -> Option<Box<dyn GroupedAggregate>> {
         None
     }
+    /// Whether states of parts of the rows, taken in any order and merged, give exactly the result of all of them.
+    fn combines(&self) -> bool {
+        self.grouped().is_some()
+    }
 }
 
 /// States of one aggregate in many groups, which are numbered from 0.
@@ -243,6 +247,9 @@ pub trait GroupedAggregate: Send {
     /// Takes rows of the argument columns, all of them if none are named; `places` has the group of each row of the columns.
     /// In each group it gives what `Aggregate::add_batch` does with the same rows in their order.
     fn add(&mut self, call: &CallContext<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()>;
+    /// Adds the states of other rows, of the same aggregate: those of its group `i` to the group `places[i]`.
+    fn merge(&mut self, other: Box<dyn GroupedAggregate>, places: &[u32]) -> Result<()>;
+    fn as_any(self: Box<Self>) -> Box<dyn std::any::Any>;
     /// A group's result.
     fn finish(&self, call: &CallContext<'_>, group: usize) -> Result<Datum>;
     /// Bytes that a group takes.

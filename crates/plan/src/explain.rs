@@ -112,6 +112,14 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
         // PostgreSQL shows what the table took at the node that builds it.
         own_timing = own_timing.map(|t| t.with_storage(None));
     }
+    if let Op::Aggregate(n) = &node.op
+        && n.workers > 0
+    {
+        own.push(("Workers Planned", n.workers.to_string()));
+        let launched = own_timing.filter(|timing| timing.loops > 0).map(|timing| ("Workers Launched", timing.workers.to_string()));
+        own.extend(launched);
+        children.iter_mut().for_each(mark_driving_scan);
+    }
     Shown {
         title: title(plan, node),
         estimate: node.estimate,
@@ -120,6 +128,14 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
         details: own,
         children,
         label: None,
+    }
+}
+
+/// Says of the scan whose table several threads divide that it is parallel: the left-most one.
+fn mark_driving_scan(node: &mut Shown) {
+    match node.children.iter_mut().find(|child| child.label.is_none()) {
+        Some(child) => mark_driving_scan(child),
+        None => node.title.insert_str(0, "Parallel "),
     }
 }
 
@@ -313,9 +329,11 @@ fn title(plan: &Plan, node: &PlanNode) -> String {
             JoinType::Inner => "Nested Loop".into(),
             other => format!("Nested Loop{} Join", join_name(other)),
         },
-        Op::Aggregate(n) if n.groups.is_empty() => "Aggregate".into(),
         Op::Aggregate(n) if n.sets.len() > 1 => "MixedAggregate".into(),
-        Op::Aggregate(_) => "HashAggregate".into(),
+        Op::Aggregate(n) => {
+            let parallel = if n.workers > 0 { "Parallel " } else { "" };
+            format!("{parallel}{}", if n.groups.is_empty() { "Aggregate" } else { "HashAggregate" })
+        }
         Op::Window(_) => "WindowAgg".into(),
         Op::Sort(_) => "Sort".into(),
         Op::Distinct(n) if n.sorted => "Unique".into(),

@@ -134,6 +134,7 @@ impl Planner<'_> {
         let rows = (rows * super::selectivity::default_of(&having)).max(1.0);
         let total = below.total + below.rows * 0.01 * (1 + aggregates.len()) as f64;
         let estimate = Estimate { startup: total, total: total + rows * 0.01, rows };
+        let workers = self.workers_for(&stage.node, sets.len(), &groups, &aggregates);
         let node = AggregateNode {
             input: stage.node,
             groups,
@@ -143,6 +144,7 @@ impl Planner<'_> {
             aggregates,
             groupings: all.groupings.into_iter().map(|(_, g)| g).collect(),
             having: compiled,
+            workers,
         };
         let mut node = self.node(Op::Aggregate(Arc::new(node)), kinds.into(), estimate);
         if !exprs.is_empty() {
@@ -179,6 +181,7 @@ impl Planner<'_> {
                 stored: None,
                 strict,
                 volatile: false,
+                parallel_safe: function.parallel == b's',
                 arg_types: args.iter().map(|a| a.ty).collect(),
                 args,
                 return_type: call.ty,

@@ -22,6 +22,7 @@ mod layout;
 pub mod modify;
 pub mod node;
 mod nullability;
+mod parallel;
 pub mod pattern;
 mod planner;
 mod prepare;

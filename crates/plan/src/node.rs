@@ -85,6 +85,20 @@ pub struct PlanNode {
     pub details: Vec<(&'static str, String)>,
 }
 
+impl PlanNode {
+    /// The scan whose rows this node looks at one by one and on their own: it lies below filters, projections, and the left
+    /// sides of hash joins that need to know nothing of all left rows.
+    pub fn driving_scan(&self) -> Option<&Arc<TableScanNode>> {
+        match &self.op {
+            Op::TableScan(scan) => Some(scan),
+            Op::Filter(n) => n.input.driving_scan(),
+            Op::Project(n) => n.input.driving_scan(),
+            Op::HashJoin(n) if !n.join.gives_right_last() => n.left.driving_scan(),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Estimate {
     pub startup: f64,
@@ -438,6 +452,8 @@ pub struct AggregateNode {
     pub groupings: Vec<Vec<usize>>,
     /// Over groups, aggregates, groupings.
     pub having: Vec<Expression>,
+    /// Threads that may collect parts of the input beside the statement's own.
+    pub workers: usize,
 }
 
 /// One aggregate function call.

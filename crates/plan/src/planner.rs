@@ -67,6 +67,8 @@ pub(super) struct Planner<'a> {
     pub used: BTreeSet<usize>,
     nodes: usize,
     scans_tables: bool,
+    /// The statement is one that several threads may run parts of.
+    pub may_be_parallel: bool,
     /// The first error of a call with constants.
     pub constant_error: Option<DbError>,
     has_calls_of_parameters: bool,
@@ -86,6 +88,7 @@ impl<'a> Planner<'a> {
             used: BTreeSet::new(),
             nodes: 0,
             scans_tables: false,
+            may_be_parallel: false,
             constant_error: None,
             has_calls_of_parameters: false,
         }
@@ -101,6 +104,8 @@ impl<'a> Planner<'a> {
             melba_tree::Command::Delete => PlanCommand::Delete,
             melba_tree::Command::Merge => PlanCommand::Merge,
         };
+        let changes = |cte: &melba_tree::Cte| cte.query.command != melba_tree::Command::Select;
+        self.may_be_parallel = command == PlanCommand::Select && !query.ctes.iter().any(changes);
         let root = self.query(query, None)?.node;
         let ctes = self.ctes.into_iter().flatten().collect();
         Ok(Arc::new(Plan {

@@ -9,6 +9,8 @@ pub struct NodeTiming {
     pub rows: u64,
     pub total: Duration,
     pub startup: Duration,
+    /// Threads that ran a part of the node's input beside the statement's own, the last time.
+    pub workers: u64,
     /// Where a node that keeps rows had them.
     pub storage: Option<Storage>,
     /// The present run of the node has given something.
@@ -16,6 +18,15 @@ pub struct NodeTiming {
 }
 
 impl NodeTiming {
+    /// Adds what another thread measured of the same node.
+    pub fn add(&mut self, other: &NodeTiming) {
+        self.loops += other.loops;
+        self.rows += other.rows;
+        self.total += other.total;
+        self.startup += other.startup;
+        self.storage = self.storage.or(other.storage);
+    }
+
     pub fn with_storage(self, storage: Option<Storage>) -> NodeTiming {
         NodeTiming { storage, ..self }
     }

@@ -165,6 +165,7 @@ impl<'a> Planner<'a> {
                 stored: None,
                 strict: false,
                 volatile: false,
+                parallel_safe: function.parallel == b's',
                 arg_types: args.iter().map(|a| a.ty).collect(),
                 args,
                 return_type: call.ty,

@@ -90,6 +90,19 @@ impl<'scope, 'env> Threads<'scope, 'env> {
     pub fn spawn<T: Send + 'scope>(&self, body: impl FnOnce() -> T + Send + 'scope) -> Scoped<'scope, 'env, T> {
         Scoped { handle: self.scope.spawn(body), scheduler: self.scheduler }
     }
+
+    /// Starts a thread with a stack of so many bytes.
+    ///
+    /// # Errors
+    /// Of the operating system, which has no more threads.
+    pub fn spawn_large<T: Send + 'scope>(
+        &self,
+        stack_bytes: usize,
+        body: impl FnOnce() -> T + Send + 'scope,
+    ) -> Result<Scoped<'scope, 'env, T>> {
+        let handle = Builder::new().stack_size(stack_bytes).spawn_scoped(self.scope, body)?;
+        Ok(Scoped { handle, scheduler: self.scheduler })
+    }
 }
 
 impl<T> Scoped<'_, '_, T> {

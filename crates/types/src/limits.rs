@@ -181,6 +181,22 @@ pub fn run<T>(interrupt: Arc<dyn Interruptible>, f: impl FnOnce() -> T) -> T {
     f()
 }
 
+/// Runs `f` in a thread that works for the statement which `interrupt` can stop, until the thread's end: the stack is a session's.
+pub fn run_member<T>(interrupt: Option<Arc<dyn Interruptible>>, f: impl FnOnce() -> T) -> T {
+    start_session_thread();
+    let result = match interrupt {
+        Some(interrupt) => run(interrupt, f),
+        None => f(),
+    };
+    THREAD.with(|thread| tell(thread, thread.untold.get()));
+    result
+}
+
+/// What can stop the statement that this thread runs.
+pub fn interrupt() -> Option<Arc<dyn Interruptible>> {
+    INTERRUPT.with_borrow(Clone::clone)
+}
+
 /// Roughly where the thread's stack ends now.
 #[inline]
 fn stack_position() -> usize {
@@ -414,10 +430,15 @@ fn count(bytes: i64) {
             thread.untold.set(untold);
             return;
         }
-        thread.untold.set(0);
-        thread.told.set(thread.told.get() + untold);
-        PROCESS.fetch_add(untold, Ordering::Relaxed);
+        tell(thread, untold);
     });
+}
+
+/// Tells the process what is not told yet.
+fn tell(thread: &Thread, untold: i64) {
+    thread.untold.set(0);
+    thread.told.set(thread.told.get() + untold);
+    PROCESS.fetch_add(untold, Ordering::Relaxed);
 }
 
 impl<A> Counting<A> {

@@ -44,12 +44,38 @@ impl Morsel {
     /// The whole table.
     pub(crate) const ALL: Morsel = Morsel { from: RowId(0), to: RowId(u64::MAX) };
 
-    /// Ranges that cover all ids; ids from `next_row` on (rows inserted meanwhile) belong to the last.
-    pub(crate) fn split(next_row: u64, parts: usize) -> Vec<Morsel> {
-        let parts = (parts.max(1) as u64).min(next_row.max(1));
-        let step = next_row.div_ceil(parts).max(1);
-        (0..parts)
-            .map(|i| Morsel { from: RowId(i * step), to: RowId(if i + 1 == parts { u64::MAX } else { (i + 1) * step }) })
-            .collect()
+    /// Ranges that cover all ids, at most `parts`; ids from `next_row` on (rows inserted meanwhile) belong to the last. They begin where
+    /// row groups do (`starts`, ascending), so that two scans seldom read one group, and evenly behind `last`, where no group is.
+    pub(crate) fn split(next_row: u64, starts: &[u64], last: u64, parts: usize) -> Vec<Morsel> {
+        let step = next_row.div_ceil(parts.max(1) as u64).max(1);
+        let mut cuts = vec![0];
+        let in_memory = (1..parts as u64).map(|i| last.saturating_add(i * step)).take_while(|id| *id < next_row);
+        for id in starts.iter().copied().chain([last]).chain(in_memory) {
+            if id < next_row && cuts.last().is_some_and(|cut| id >= cut + step) {
+                cuts.push(id);
+            }
+        }
+        let ends = cuts.iter().skip(1).copied().chain([u64::MAX]);
+        cuts.iter().zip(ends).map(|(from, to)| Morsel { from: RowId(*from), to: RowId(to) }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn morsels_begin_where_row_groups_do_and_cover_all_ids() {
+        let cuts = |next_row, starts: &[u64], last, parts| -> Vec<u64> {
+            let morsels = Morsel::split(next_row, starts, last, parts);
+            assert!(morsels.len() <= parts.max(1) && morsels.windows(2).all(|two| two[0].to == two[1].from));
+            assert_eq!(morsels.last().map(|morsel| morsel.to), Some(RowId(u64::MAX)));
+            morsels.iter().map(|morsel| morsel.from.0).collect()
+        };
+        assert_eq!(cuts(100, &[1, 30, 31, 60, 90], 95, 4), [0, 30, 60, 90]);
+        assert_eq!(cuts(100, &[1, 30, 31], 40, 4), [0, 30, 65, 90]);
+        assert_eq!(cuts(100, &[], 0, 4), [0, 25, 50, 75]);
+        assert_eq!(cuts(100, &[1, 2, 3], 3, 1), [0]);
+        assert_eq!(cuts(0, &[], 0, 3), [0]);
     }
 }

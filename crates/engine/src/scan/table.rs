@@ -98,8 +98,13 @@ impl Transaction {
     /// Parts of a table of about equal size, at most `parts`, that together are all of it.
     pub fn morsels(&self, tree: TreeId, parts: usize) -> Result<Vec<Morsel>> {
         let tree = self.tree(tree)?;
-        let rows = tree.require_table()?.next_row.load(Ordering::Relaxed);
-        Ok(Morsel::split(rows, parts))
+        let table = tree.require_table()?;
+        let levels = table.levels.read();
+        let groups = || levels.runs.iter().flat_map(|run| run.reader.row_groups());
+        let mut starts: Vec<u64> = groups().map(|group| group.row_id_min.0).collect();
+        starts.sort_unstable();
+        let last = groups().map(|group| group.row_id_max.0.saturating_add(1)).max().unwrap_or(0);
+        Ok(Morsel::split(table.next_row.load(Ordering::Relaxed), &starts, last, parts))
     }
 }
 

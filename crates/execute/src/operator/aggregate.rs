@@ -17,6 +17,7 @@ use melba_types::{Batch, Column, Datum, Kind, Result};
 use self::pass::{Pass, Work};
 use super::build;
 use super::pending::Pending;
+use crate::parallel::Team;
 use crate::{ExecContext, Operator};
 use melba_expression::filter;
 use melba_plan::Storage;
@@ -101,9 +102,17 @@ impl AggregateOp {
         if !self.started {
             self.started = true;
             pass = Pass::new(&node, ctx, 0..node.sets.len(), 0)?;
-            while let Some(batch) = self.input.next(ctx, BATCH_ROWS)? {
-                ctx.check_interrupt()?;
-                pass.take(&batch)?;
+            match Team::form(ctx, node.workers, &node.input, &mut *self.input)? {
+                Some(team) => {
+                    ctx.record_timing(self.id, |t| t.workers = team.workers() as u64);
+                    let collect = |ctx: &ExecContext, input: &mut dyn Operator| {
+                        let mut pass = Pass::new(&node, ctx, 0..node.sets.len(), 0)?;
+                        pass.take_all(ctx, input)?;
+                        pass.into_partial()
+                    };
+                    pass.take_partials(team.run(ctx, &node.input, collect)?)?;
+                }
+                None => pass.take_all(ctx, &mut *self.input)?,
             }
         } else {
             let Some(work) = self.work.pop() else { return Ok(false) };

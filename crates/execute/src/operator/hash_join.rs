@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use melba_types::{Batch, Bitmap, Result};
 
-use self::probe::{Probe, built_rows, left_alone};
-use self::table::{Built, Keys};
+use self::probe::{Marks, Probe, built_rows, left_alone};
+use self::table::Keys;
 use super::build;
 use super::pending::{Pending, give, nulls};
+use crate::parallel::BuiltTables;
 use crate::{ExecContext, Operator};
 use melba_plan::Storage;
 use melba_plan::node::{HashJoinNode, JoinType};
@@ -22,6 +23,7 @@ use melba_spill::{Partitions, Run, RunReader};
 use melba_types::BATCH_ROWS;
 
 pub(super) use self::probe::join_rows;
+pub(crate) use self::table::Built;
 
 /// Rows are split by hash at most so often.
 const LEVELS_MAX: u32 = 4;
@@ -51,7 +53,9 @@ pub(super) struct HashJoinOp {
     /// Right rows that the table in the making has no room for.
     overflow: Option<Batch>,
     /// The table, or the table of this round.
-    built: Option<Built>,
+    built: Option<Arc<Built>>,
+    /// Which of its rows have found a partner, of joins that give right rows last.
+    matched: Bitmap,
     probe: Option<Probe>,
     /// In several rounds: which rows of the left part have found a partner.
     partnered: Option<Bitmap>,
@@ -95,6 +99,7 @@ impl HashJoinOp {
             stage: Stage::Build,
             overflow: None,
             built: None,
+            matched: Bitmap::default(),
             probe: None,
             partnered: None,
             left_row: 0,
@@ -125,6 +130,10 @@ impl HashJoinOp {
 
     /// Reads right rows into a table, splits both sides when they do not fit, or leaves the rest for another round.
     fn build_stage(&mut self, ctx: &ExecContext) -> Result<Stage> {
+        if let Some(built) = ctx.team().and_then(|team| team.table(self.id)) {
+            self.built = Some(built);
+            return Ok(Stage::Probe);
+        }
         let node = self.node.clone();
         // Only the table of all built rows says which keys there are.
         node.filters.iter().for_each(|(_, filter)| ctx.set_join_filter(*filter, None));
@@ -163,7 +172,9 @@ impl HashJoinOp {
         }
         let inner = !matches!(node.join, JoinType::Left | JoinType::Full | JoinType::Anti);
         let empty = built.rows.rows == 0;
-        self.built = Some(built);
+        let matched = if node.join.gives_right_last() { built.rows.rows } else { 0 };
+        self.matched = Bitmap::filled(matched, false);
+        self.built = Some(Arc::new(built));
         (self.built_from, self.left_row) = (0, 0);
         if let Side::Run(_, reader) = &mut self.sides.0 {
             reader.rewind();
@@ -261,8 +272,9 @@ impl HashJoinOp {
             self.probe = Some(Probe::new(&node, ctx, left, first, built)?);
             ctx.check_interrupt()?;
         }
-        let (Some(probe), Some(built)) = (&mut self.probe, &mut self.built) else { return Ok(None) };
-        let out = probe.step(&node, ctx, built, &self.read, self.partnered.as_mut())?;
+        let (Some(probe), Some(built)) = (&mut self.probe, &self.built) else { return Ok(None) };
+        let marks = Marks { matched: &mut self.matched, partnered: self.partnered.as_mut() };
+        let out = probe.step(&node, ctx, built, &self.read, marks)?;
         if probe.is_done() {
             self.probe = None;
         }
@@ -274,7 +286,7 @@ impl HashJoinOp {
         let join = self.node.join;
         if join.gives_right_last()
             && let Some(built) = &self.built
-            && let Some(rows) = built_rows(&built.matched, join == JoinType::RightSemi, &mut self.built_from)
+            && let Some(rows) = built_rows(&self.matched, join == JoinType::RightSemi, &mut self.built_from)
         {
             let mut columns = if join.keeps_left() { nulls(&self.node.left.kinds, rows.len()) } else { vec![] };
             columns.extend(built.rows.columns.iter().map(|c| c.take(&rows)));
@@ -333,6 +345,20 @@ impl Operator for HashJoinOp {
                 return Ok(give(&mut self.pending, batch, limit));
             }
             ctx.check_interrupt()?;
+        }
+    }
+
+    fn share(&mut self, ctx: &ExecContext, tables: &mut BuiltTables) -> Result<bool> {
+        if self.stage == Stage::Build {
+            self.stage = self.build_stage(ctx)?;
+        }
+        match &self.built {
+            // Not split, nor in rounds.
+            Some(built) if self.stage == Stage::Probe && matches!(self.sides, (Side::Input, Side::Input)) => {
+                tables.insert(self.id, built.clone());
+                self.left.share(ctx, tables)
+            }
+            _ => Ok(false),
         }
     }
 

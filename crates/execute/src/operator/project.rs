@@ -7,6 +7,7 @@ use melba_types::{Batch, Column, Datum, DbError, Kind, Result};
 use super::build;
 use super::function_scan::RowIter;
 use super::partial::{indices, rows_before};
+use crate::parallel::BuiltTables;
 use crate::{ExecContext, Operator};
 use melba_expression::Expression;
 use melba_expression::{Node, Pieces, Weight};
@@ -112,6 +113,10 @@ impl Operator for ProjectOp {
             (None, Some(error)) => Err(error),
             (None, None) => Ok(None),
         }
+    }
+
+    fn share(&mut self, ctx: &ExecContext, tables: &mut BuiltTables) -> Result<bool> {
+        self.input.share(ctx, tables)
     }
 
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {

@@ -6,6 +6,7 @@ use melba_types::{Batch, Column, DbError, Kind, Result};
 
 use super::build;
 use super::partial::passing;
+use crate::parallel::BuiltTables;
 use crate::{ExecContext, Operator};
 use melba_expression::Expression;
 use melba_expression::Weight;
@@ -143,6 +144,10 @@ impl Operator for FilterOp {
             }
         }
         Ok(None)
+    }
+
+    fn share(&mut self, ctx: &ExecContext, tables: &mut BuiltTables) -> Result<bool> {
+        self.input.share(ctx, tables)
     }
 
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {

@@ -9,6 +9,7 @@ use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Oid, Record, 
 use super::partial::{passing, passing_rows};
 use super::pending::{Pending, give_scanned};
 use crate::join_filter::JoinFilter;
+use crate::parallel::BuiltTables;
 use crate::{ExecContext, Operator};
 use melba_plan::node::{ScanOutput, TableScanNode, TableSource};
 
@@ -20,6 +21,7 @@ pub(super) struct TableScanOp {
     /// Columns of the projection that the conditions read; `None`: perhaps all.
     read_first: Option<Vec<usize>>,
     scan: Option<TableScan>,
+    started: bool,
     filters: Vec<ScanFilter>,
     pending: Pending,
     /// A row after those pending has failed.
@@ -60,10 +62,19 @@ impl TableScanOp {
             node.filter.iter().for_each(|condition| condition.columns(&mut columns));
             columns
         });
-        TableScanOp { node, read_first, scan: None, filters: Vec::new(), pending: Pending::default(), failed: None, done: false }
+        TableScanOp { node, read_first, scan: None, started: false, filters: Vec::new(), pending: Pending::default(), failed: None, done: false }
     }
 
-    fn open(&mut self, ctx: &ExecContext) -> Result<TableScan> {
+    /// Opens the scan of the table, or of the next part of it that a team has for this member; `None` at the end.
+    fn open(&mut self, ctx: &ExecContext) -> Result<Option<TableScan>> {
+        let part = match ctx.team().filter(|team| team.divides(&self.node)) {
+            Some(team) => match team.next_part() {
+                Some(part) => Some(part),
+                None => return Ok(None),
+            },
+            None if self.started => return Ok(None),
+            None => None,
+        };
         let mut zones = Vec::with_capacity(self.node.zones.len());
         for (column, op, value) in &self.node.zones {
             let value = value.eval_row(ctx, &[])?;
@@ -71,14 +82,16 @@ impl TableScanOp {
                 zones.push(ZonePredicate { column: *column, op: *op, value });
             }
         }
-        self.filters.clear();
         let source = &self.node.source;
         for (column, number) in &self.node.join_filters {
             let Some(filter) = ctx.join_filter(*number) else { continue };
             zones.extend(bounds(source.projection[*column], source.kinds[*column], &filter));
-            self.filters.push(ScanFilter { column: *column, filter, tested: 0, passed: 0 });
+            if !self.started {
+                self.filters.push(ScanFilter { column: *column, filter, tested: 0, passed: 0 });
+            }
         }
-        Ok(ctx.transaction().scan(ctx.view(), source.tree, &source.projection, &source.missing, &zones, None)?)
+        self.started = true;
+        Ok(Some(ctx.transaction().scan(ctx.view(), source.tree, &source.projection, &source.missing, &zones, part)?))
     }
 }
 
@@ -124,15 +137,19 @@ impl Operator for TableScanOp {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
-        if self.done {
-            return Ok(None);
-        }
-        if self.scan.is_none() {
-            self.scan = Some(self.open(ctx)?);
-        }
-        while let Some(scan) = &mut self.scan {
+        while !self.done {
             ctx.check_interrupt()?;
-            let Some(piece) = scan.next_piece()? else { break };
+            if self.scan.is_none() {
+                self.scan = self.open(ctx)?;
+            }
+            let Some(scan) = &mut self.scan else {
+                self.done = true;
+                break;
+            };
+            let Some(piece) = scan.next_piece()? else {
+                self.scan = None;
+                continue;
+            };
             let (passing, failed) = match &self.read_first {
                 Some(columns) => select(&self.node, columns, &mut self.filters, ctx, piece)?,
                 None => {
@@ -150,14 +167,17 @@ impl Operator for TableScanOp {
                 (None, None) => {}
             }
         }
-        self.scan = None;
-        self.done = true;
         Ok(None)
+    }
+
+    fn share(&mut self, _ctx: &ExecContext, _tables: &mut BuiltTables) -> Result<bool> {
+        Ok(true)
     }
 
     fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
         self.scan = None;
-        self.done = false;
+        (self.started, self.done) = (false, false);
+        self.filters.clear();
         self.failed = None;
         self.pending.clear();
         Ok(())

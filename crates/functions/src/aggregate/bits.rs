@@ -67,5 +67,9 @@ impl Aggregate for Fold {
         Ok(self.state.clone())
     }
 
+    fn combines(&self) -> bool {
+        true
+    }
+
     any!();
 }

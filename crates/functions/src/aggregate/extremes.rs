@@ -140,5 +140,9 @@ impl Aggregate for Extreme {
         Some(Box::new(GroupedExtreme::new(self.better == Ordering::Greater, value)))
     }
 
+    fn combines(&self) -> bool {
+        true
+    }
+
     any!();
 }

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use melba_types::{Column, ColumnData, Datum, Numeric, Result};
+use melba_types::{Column, ColumnData, Datum, DbError, Numeric, Result};
 
+use super::any;
 use super::exact::{IntegerResult, NumericSum, integer_result, numeric_result};
 use crate::{CallContext, GroupedAggregate};
 
@@ -20,6 +21,16 @@ fn for_each_value(column: &Column, rows: Option<&[u32]>, places: &[u32], mut f: 
             rows.iter().filter(valid).for_each(|&row| f(row as usize, places[row as usize] as usize));
         }
     }
+}
+
+/// The states to merge, of the type they must have.
+fn same<T: 'static>(other: Box<dyn GroupedAggregate>) -> Result<Box<T>> {
+    other.as_any().downcast().map_err(|_| DbError::internal("merged states of different aggregates"))
+}
+
+/// Adds values to those at other places.
+fn add_at<T: Copy + std::ops::AddAssign>(to: &mut [T], values: &[T], places: &[u32]) {
+    values.iter().zip(places).for_each(|(value, place)| to[*place as usize] += *value);
 }
 
 #[derive(Default)]
@@ -54,6 +65,13 @@ impl GroupedAggregate for GroupedCount {
         }
         Ok(())
     }
+
+    fn merge(&mut self, other: Box<dyn GroupedAggregate>, places: &[u32]) -> Result<()> {
+        add_at(&mut self.counts, &same::<GroupedCount>(other)?.counts, places);
+        Ok(())
+    }
+
+    any!();
 
     fn finish(&self, _: &CallContext<'_>, group: usize) -> Result<Datum> {
         Ok(Datum::Int8(self.counts[group]))
@@ -102,6 +120,15 @@ impl GroupedAggregate for GroupedIntegerSum {
         }
         Ok(())
     }
+
+    fn merge(&mut self, other: Box<dyn GroupedAggregate>, places: &[u32]) -> Result<()> {
+        let other = same::<GroupedIntegerSum>(other)?;
+        add_at(&mut self.counts, &other.counts, places);
+        add_at(&mut self.sums, &other.sums, places);
+        Ok(())
+    }
+
+    any!();
 
     fn finish(&self, _: &CallContext<'_>, group: usize) -> Result<Datum> {
         integer_result(self.result, self.counts[group], self.sums[group])
@@ -166,6 +193,23 @@ impl GroupedAggregate for GroupedNumericSum {
         }
     }
 
+    fn merge(&mut self, other: Box<dyn GroupedAggregate>, places: &[u32]) -> Result<()> {
+        let other = same::<GroupedNumericSum>(other)?;
+        if let Some(scale) = other.scale {
+            if *self.scale.get_or_insert(scale) == scale {
+                add_at(&mut self.counts, &other.counts, places);
+                add_at(&mut self.sums, &other.sums, places);
+            } else {
+                for (group, place) in places.iter().enumerate().filter(|(group, _)| other.counts[*group] > 0) {
+                    self.others.entry(*place).or_default().add_words(other.counts[group], other.sums[group], scale)?;
+                }
+            }
+        }
+        other.others.iter().try_for_each(|(group, sum)| self.others.entry(places[*group as usize]).or_default().merge(sum))
+    }
+
+    any!();
+
     fn finish(&self, _: &CallContext<'_>, group: usize) -> Result<Datum> {
         let mut sum = NumericSum::default();
         sum.add_words(self.counts[group], self.sums[group], self.scale.unwrap_or(0))?;
@@ -197,6 +241,15 @@ impl GroupedExtreme {
     pub fn new(greatest: bool, value: fn(i64) -> Datum) -> GroupedExtreme {
         GroupedExtreme { best: Vec::new(), seen: Vec::new(), greatest, value }
     }
+
+    #[inline]
+    fn take(&mut self, group: usize, value: i64) {
+        let better = if self.greatest { value > self.best[group] } else { value < self.best[group] };
+        if better || !self.seen[group] {
+            self.best[group] = value;
+            self.seen[group] = true;
+        }
+    }
 }
 
 impl GroupedAggregate for GroupedExtreme {
@@ -206,14 +259,7 @@ impl GroupedAggregate for GroupedExtreme {
     }
 
     fn add(&mut self, _: &CallContext<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()> {
-        let (best, seen, greatest) = (&mut self.best, &mut self.seen, self.greatest);
-        let mut step = |group: usize, value: i64| {
-            let better = if greatest { value > best[group] } else { value < best[group] };
-            if better || !seen[group] {
-                best[group] = value;
-                seen[group] = true;
-            }
-        };
+        let mut step = |group: usize, value: i64| self.take(group, value);
         match &args[0].data {
             ColumnData::Int2(v) => for_each_value(args[0], rows, places, |row, group| step(group, i64::from(v[row]))),
             ColumnData::Int4(v) => for_each_value(args[0], rows, places, |row, group| step(group, i64::from(v[row]))),
@@ -222,6 +268,16 @@ impl GroupedAggregate for GroupedExtreme {
         }
         Ok(())
     }
+
+    fn merge(&mut self, other: Box<dyn GroupedAggregate>, places: &[u32]) -> Result<()> {
+        let other = same::<GroupedExtreme>(other)?;
+        for (group, place) in places.iter().enumerate().filter(|(group, _)| other.seen[*group]) {
+            self.take(*place as usize, other.best[group]);
+        }
+        Ok(())
+    }
+
+    any!();
 
     fn finish(&self, _: &CallContext<'_>, group: usize) -> Result<Datum> {
         Ok(if self.seen[group] { (self.value)(self.best[group]) } else { Datum::Null })

@@ -38,9 +38,12 @@ fn run(source: (&str, &str), ty: Oid, result: Oid, kind: Kind, values: &[Datum])
         let of =
             |group: u32, some: &[u32]| some.iter().copied().filter(|row| places[*row as usize] == group).collect::<Vec<u32>>();
         grouped.add(&call, &[&column], Some(a), &places).expect("some rows");
-        let columns = [column.take(b)];
-        let rest: Vec<u32> = b.iter().map(|row| places[*row as usize]).collect();
-        grouped.add(&call, &[&columns[0]], None, &rest).expect("all rows");
+        // The other rows in states of their own, with the groups in another order.
+        let mut others = one.grouped().expect("grouped as well");
+        others.resize(3);
+        let rest: Vec<u32> = b.iter().map(|row| 2 - places[*row as usize]).collect();
+        others.add(&call, &[&column.take(b)], None, &rest).expect("all rows");
+        grouped.merge(others, &[2, 1, 0]).expect("merge");
         for group in 0..3 {
             let mut state = make(&call).expect("state");
             state.add_batch(&call, &[&column], &of(group, &rows)).expect("batch");

@@ -85,6 +85,10 @@ impl Aggregate for NumericVariance {
         self.squares.merge(&other.squares)
     }
 
+    fn combines(&self) -> bool {
+        true
+    }
+
     fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
         let n = self.sum.count;
         if n < if self.sample { 2 } else { 1 } {

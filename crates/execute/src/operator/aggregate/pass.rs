@@ -10,7 +10,7 @@ use super::by_group::ByGroup;
 use super::input::{Arguments, group_bytes};
 use super::table::GroupTable;
 use super::{Group, Groups, State};
-use crate::ExecContext;
+use crate::{ExecContext, Operator};
 use melba_expression::{Pieces, Vector};
 use melba_plan::node::{AggregateNode, AggregateSpec};
 use melba_spill::{Partitions, Run, Sorter};
@@ -18,6 +18,9 @@ use melba_types::BATCH_ROWS;
 
 /// The place of a row whose group another pass will have.
 const ELSEWHERE: u32 = u32::MAX;
+
+/// About what a group's entry in a table by key takes.
+const GROUP_ENTRY_BYTES: usize = 96;
 
 /// Rows of one grouping set for a later pass.
 pub(super) struct Work {
@@ -52,6 +55,15 @@ pub(super) struct Pass<'a> {
     piece_bytes: usize,
     /// Keys that may be another value when evaluated again cannot be split.
     fixed: bool,
+}
+
+/// What a member of a team has collected of its rows.
+pub(super) struct Partial {
+    groups: Groups,
+    tables: Vec<GroupTable>,
+    held: Held,
+    bytes: usize,
+    work: Vec<Work>,
 }
 
 /// What a pass leaves.
@@ -99,11 +111,24 @@ impl<'a> Pass<'a> {
         };
         let boxed = self.node.aggregates.iter().zip(&self.groups.columns).filter(|(_, column)| column.is_none());
         let states = boxed.map(|(spec, _)| make(spec)).collect::<Result<Vec<_>>>()?;
+        self.add_group(values, set, states);
+        Ok(())
+    }
+
+    fn add_group(&mut self, values: &[Datum], set: usize, states: Vec<State>) {
         self.bytes += group_bytes(values, states.len());
         self.bytes += self.groups.columns.iter().flatten().map(|column| column.group_bytes()).sum::<usize>();
         let number = self.groups.list.len() as u32;
         self.groups.values.extend_from_slice(values);
         self.groups.list.push(Group { number, set, states });
+    }
+
+    /// Takes all rows of an input.
+    pub fn take_all(&mut self, ctx: &ExecContext, input: &mut dyn Operator) -> Result<()> {
+        while let Some(batch) = input.next(ctx, BATCH_ROWS)? {
+            ctx.check_interrupt()?;
+            self.take(&batch)?;
+        }
         Ok(())
     }
 
@@ -270,13 +295,69 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// The input has ended.
-    pub fn finish(mut self) -> Result<Done> {
-        for index in 0..self.sorters.len() {
-            if let Some(sorter) = self.sorters[index].take() {
-                self.feed_sorted(index, sorter)?;
+    /// The member's rows have ended. No aggregate waits for the end with them.
+    pub fn into_partial(mut self) -> Result<Partial> {
+        let (work, _) = self.work()?;
+        self.groups.resize();
+        Ok(Partial { groups: self.groups, tables: self.tables, held: self.held, bytes: self.bytes, work })
+    }
+
+    /// Takes what the members have collected, of one grouping set.
+    pub fn take_partials(&mut self, partials: Vec<Partial>) -> Result<()> {
+        let mut work = Vec::new();
+        for (i, partial) in partials.into_iter().enumerate() {
+            work.extend(self.take_partial(partial, i == 0)?);
+            self.ctx.check_interrupt()?;
+        }
+        // Rows that members had no room for: some are of groups that another one has.
+        for part in work {
+            let mut reader = part.run.reader();
+            while let Some(batch) = reader.next_batch()? {
+                self.ctx.check_interrupt()?;
+                self.take(&batch)?;
             }
         }
+        Ok(())
+    }
+
+    /// Adds the groups of a member; the rows that it had no room for.
+    fn take_partial(&mut self, partial: Partial, is_first: bool) -> Result<Vec<Work>> {
+        let Partial { mut groups, mut tables, held, bytes, work } = partial;
+        if is_first {
+            (self.groups, self.tables, self.held, self.bytes) = (groups, tables, held, bytes);
+            return Ok(work);
+        }
+        drop(held);
+        let known = self.groups.list.len();
+        let width = self.node.groups.len();
+        let places = match tables.pop() {
+            Some(table) => self.tables[0].absorb(table, known as u32),
+            None => return Ok(work),
+        };
+        for (group, place) in std::mem::take(&mut groups.list).into_iter().zip(&places) {
+            match self.groups.list.get_mut(*place as usize) {
+                Some(own) => {
+                    for (own, other) in own.states.iter_mut().zip(group.states) {
+                        own.aggregate.merge(other.aggregate)?;
+                    }
+                }
+                None => {
+                    let values = &mut groups.values[group.number as usize * width..][..width];
+                    self.bytes += GROUP_ENTRY_BYTES;
+                    self.add_group(values, group.set, group.states);
+                }
+            }
+        }
+        self.groups.resize();
+        for (own, other) in self.groups.columns.iter_mut().flatten().zip(groups.columns.into_iter().flatten()) {
+            own.merge(other, &places)?;
+        }
+        self.account()?;
+        Ok(work)
+    }
+
+    /// The rows left for later passes, and the bytes they take on disk.
+    fn work(&mut self) -> Result<(Vec<Work>, u64)> {
         let (mut work, mut disk) = (Vec::new(), 0);
         for (set, elsewhere) in std::mem::take(&mut self.elsewhere).into_iter().enumerate() {
             let Some(elsewhere) = elsewhere else { continue };
@@ -284,6 +365,17 @@ impl<'a> Pass<'a> {
             let runs = elsewhere.finish()?.into_iter().filter(|r| r.rows > 0);
             work.extend(runs.map(|run| Work { set, run, level: self.level + 1 }));
         }
+        Ok((work, disk))
+    }
+
+    /// The input has ended.
+    pub fn finish(mut self) -> Result<Done> {
+        for index in 0..self.sorters.len() {
+            if let Some(sorter) = self.sorters[index].take() {
+                self.feed_sorted(index, sorter)?;
+            }
+        }
+        let (work, disk) = self.work()?;
         self.groups.resize();
         order(self.node, self.ctx, &mut self.groups)?;
         Ok(Done { groups: self.groups, held: self.held, work, memory: self.bytes, disk })

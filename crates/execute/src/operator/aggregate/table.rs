@@ -1,5 +1,7 @@
 //! The groups of a grouping set by their key.
 
+use std::hash::Hash;
+
 use hashbrown::HashMap;
 use melba_expression::Vector;
 use melba_plan::node::AggregateNode;
@@ -77,6 +79,16 @@ impl GroupTable {
         }
     }
 
+    /// Adds the groups of another table of the same set: those with new keys get numbers from `next` on, in their order. The number
+    /// here of each group there.
+    pub fn absorb(&mut self, other: GroupTable, next: u32) -> Vec<u32> {
+        match (self, other) {
+            (GroupTable::Words(own), GroupTable::Words(other)) => absorb(own, other, next),
+            (GroupTable::Bytes(own), GroupTable::Bytes(other)) => absorb(own, other, next),
+            _ => Vec::new(),
+        }
+    }
+
     /// The group of the set that has no columns.
     pub fn insert_only(&mut self, group: u32) {
         match self {
@@ -103,6 +115,18 @@ impl BatchKeys<'_> {
         }
         &self.bytes
     }
+}
+
+fn absorb<K: Hash + Eq>(own: &mut HashMap<K, u32>, other: HashMap<K, u32>, mut next: u32) -> Vec<u32> {
+    let mut keys: Vec<(u32, K)> = other.into_iter().map(|(key, group)| (group, key)).collect();
+    keys.sort_unstable_by_key(|(group, _)| *group);
+    let mut place = |key| {
+        *own.entry(key).or_insert_with(|| {
+            next += 1;
+            next - 1
+        })
+    };
+    keys.into_iter().map(|(_, key)| place(key)).collect()
 }
 
 /// Appends a value of so many bits, and one that says that it is not null, to the word of each row.

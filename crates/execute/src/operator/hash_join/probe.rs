@@ -12,6 +12,14 @@ use melba_types::BATCH_ROWS;
 /// Pairs put together at a time.
 const PAIRS_MAX: usize = 2 * BATCH_ROWS;
 
+/// Which rows have found a partner, across batches of left rows.
+pub(super) struct Marks<'a> {
+    /// Of the table.
+    pub matched: &'a mut Bitmap,
+    /// Of the left side, when the join is done in rounds: left rows without a partner wait for the last one.
+    pub partnered: Option<&'a mut Bitmap>,
+}
+
 /// One batch of left rows being joined.
 pub(super) struct Probe {
     left: Batch,
@@ -35,15 +43,14 @@ impl Probe {
         self.at >= self.left.rows
     }
 
-    /// Pairs up some rows. `read`: columns that the residual conditions read. `partnered`: the join is done in rounds, left rows
-    /// without a partner wait for the last one.
+    /// Pairs up some rows. `read`: columns that the residual conditions read.
     pub fn step(
         &mut self,
         node: &HashJoinNode,
         ctx: &ExecContext,
-        built: &mut Built,
+        built: &Built,
         read: &[usize],
-        partnered: Option<&mut Bitmap>,
+        marks: Marks<'_>,
     ) -> Result<Batch> {
         let from = self.at;
         let (mut lefts, mut rights) = self.candidates(node, built);
@@ -55,10 +62,10 @@ impl Probe {
             }
         }
         if node.join.gives_right_last() {
-            rights.iter().for_each(|&r| built.matched.set(r as usize, true));
+            rights.iter().for_each(|&r| marks.matched.set(r as usize, true));
         }
-        let rounds = partnered.is_some();
-        let met = self.note_partners(from, &lefts, partnered);
+        let rounds = marks.partnered.is_some();
+        let met = self.note_partners(from, &lefts, marks.partnered);
         let fresh = |row: &u32| !met.before(*row);
         Ok(match node.join {
             JoinType::Inner | JoinType::Right => join_rows(&self.left, &lefts, &built.rows, &rights),

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 use melba_engine::Held;
-use melba_types::{Batch, Bitmap, ColumnData, Datum, Result};
+use melba_types::{Batch, ColumnData, Datum, Result};
 
 use crate::ExecContext;
 use crate::join_filter::JoinFilter;
@@ -24,13 +24,11 @@ enum Table {
     Bytes(HashMap<Box<[u8]>, u32>),
 }
 
-pub(super) struct Built {
+pub(crate) struct Built {
     pub rows: Batch,
     table: Table,
     /// The next row with the same key.
     pub next: Vec<u32>,
-    /// Rows that have found a partner.
-    pub matched: Bitmap,
     pub held: Held,
 }
 
@@ -78,8 +76,7 @@ impl Built {
             Table::Bytes(table)
         };
         drop(keys);
-        let matched = Bitmap::filled(rows.rows, false);
-        Ok(Built { rows, table, next, matched, held })
+        Ok(Built { rows, table, next, held })
     }
 
     /// Gives scans of the left side the keys, as far as there is memory for them.

@@ -1,0 +1,78 @@
+//! Which parts of a plan several threads run: aggregates over what a table scan gives through filters, projections and hash joins.
+//!
+//! Each thread takes parts of the table and collects groups of its own, which are put together at the end. So an aggregate takes part
+//! only if states of parts of the rows, merged in any order, are exactly the state of all of them: sums of floating-point
+//! numbers and what keeps its input's order are left to one thread, and answers do not depend on the number of threads.
+//! All functions must be parallel safe by pg_proc. As in PostgreSQL only SELECT without data-modifying WITH comes into question.
+
+use melba_expression::Expression;
+use melba_functions::CallContext;
+
+use super::node::*;
+use super::planner::Planner;
+
+/// What a row takes in memory beside its values, roughly as PostgreSQL's pages count it.
+const ROW_OVERHEAD_BYTES: f64 = 28.0;
+
+impl Planner<'_> {
+    /// Threads beside the statement's own that are worth while for an aggregate over `input`; 0 when it cannot be divided.
+    pub fn workers_for(&self, input: &PlanNode, sets: usize, groups: &[Expression], aggregates: &[AggregateSpec]) -> usize {
+        if !self.may_be_parallel || sets > 1 {
+            return 0;
+        }
+        let workers = self.workers_of_scan(input);
+        let is_safe = || {
+            groups.iter().all(Expression::is_parallel_safe)
+                && is_spine_safe(input)
+                && aggregates.iter().all(|aggregate| self.combines(aggregate))
+        };
+        if workers > 0 && is_safe() { workers } else { 0 }
+    }
+
+    /// By the size of the table, as PostgreSQL's compute_parallel_worker: one from min_parallel_table_scan_size on, another for each
+    /// time it is three times as large.
+    fn workers_of_scan(&self, input: &PlanNode) -> usize {
+        let number = |name: &str| self.context.session.setting_number(name).unwrap_or(0.0);
+        let Some(scan) = input.driving_scan() else { return 0 };
+        let width: usize = scan.source.kinds.iter().map(|kind| kind.width().unwrap_or(32)).sum();
+        let bytes = self.context.statistics.rows(scan.source.tree) * (width as f64 + ROW_OVERHEAD_BYTES);
+        // The setting is in blocks.
+        let least = number("min_parallel_table_scan_size") * 8192.0;
+        if bytes < least.max(1.0) {
+            return 0;
+        }
+        let wanted = 1.0 + ((bytes / least.max(8192.0)).ln() / 3f64.ln()).max(0.0);
+        wanted.min(number("max_parallel_workers_per_gather")) as usize
+    }
+
+    fn combines(&self, aggregate: &AggregateSpec) -> bool {
+        let call = &aggregate.call;
+        let expressions = || call.args.iter().chain(&aggregate.filter);
+        if aggregate.distinct.is_some() || !aggregate.order.is_empty() || !call.parallel_safe {
+            return false;
+        }
+        let context = CallContext {
+            session: self.context.session,
+            arg_types: &call.arg_types,
+            return_type: call.return_type,
+            collation: call.collation,
+            variadic: call.variadic,
+            columns: None,
+        };
+        expressions().all(Expression::is_parallel_safe) && (aggregate.make)(&context).is_ok_and(|state| state.combines())
+    }
+}
+
+/// Whether all expressions between a node and its driving scan are parallel safe.
+fn is_spine_safe(node: &PlanNode) -> bool {
+    let safe = |expressions: &[Expression]| expressions.iter().all(Expression::is_parallel_safe);
+    match &node.op {
+        Op::TableScan(n) => {
+            safe(&n.filter) && safe(&n.source.virtuals) && n.zones.iter().all(|(_, _, value)| value.is_parallel_safe())
+        }
+        Op::Filter(n) => safe(&n.conditions) && is_spine_safe(&n.input),
+        Op::Project(n) => safe(&n.expressions) && is_spine_safe(&n.input),
+        Op::HashJoin(n) => safe(&n.left_keys) && safe(&n.right_keys) && safe(&n.residual) && is_spine_safe(&n.left),
+        _ => false,
+    }
+}
