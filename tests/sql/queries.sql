@@ -85,3 +85,7 @@ select u.a from unsorted u, ((select 0 as zero) s left join (values (1), (2)) v(
 select u.a, v.b from (select 0 as zero) s left join unsorted u on true cross join (values (2), (1)) v(b) order by 1, 2;
 select u.a, v.b from (values (2), (1)) v(b) right join unsorted u on v.b > u.a order by v.b, u.a;
 drop table unsorted;
+-- A column of a query two levels out, in an EXISTS that is tried by row and then by hash.
+create table wide_apart as select i as id, i % 7 as k from generate_series(1, 3000) i;
+select c0, (select 'none' where not exists (select from wide_apart a join wide_apart b on b.k = a.k where v1.c0 = a.id)) from (values (0), (5), (null)) as v1(c0);
+select c0, (select count(*) from generate_series(1, 3) g where exists (with w as (select id from wide_apart) select from w, wide_apart b where w.id = v1.c0 and b.k = g)) from (values (0), (5)) as v1(c0);

@@ -29,7 +29,8 @@ impl Planner<'_> {
 
     /// EXISTS runs its subquery for every row, or reads all of it once and looks rows up by hash.
     fn cheaper_exists(&mut self, sublink: &Sublink, hashed: &Sublink, layout: &Layout) -> Result<Expression> {
-        let (used, subplans, parameters) = (self.used.clone(), self.subplans.len(), self.parameters.len());
+        let used = self.used.clone();
+        let (subplans, ctes, parameters) = (self.subplans.len(), self.ctes.len(), self.parameters.len());
         let each = self.sublink_as_is(sublink, layout)?;
         let Some(cost) = self.subplans.last().map(|s| s.node.estimate.total) else { return Ok(each) };
         if cost < EACH_ROW_COST_MAX {
@@ -37,7 +38,10 @@ impl Planner<'_> {
         }
         self.used = used;
         self.subplans.truncate(subplans);
+        self.ctes.truncate(ctes);
         self.parameters.truncate(parameters);
+        // Outer levels have noted which parameters carry their columns.
+        self.levels.iter_mut().for_each(|level| level.parameters.retain(|_, number| *number < parameters));
         let mut value = self.sublink_as_is(hashed, layout)?;
         if let Node::SubPlan(subplan) = &mut value.node {
             let decided = subplan.test.as_ref().is_some_and(|t| t.probes.is_some());
