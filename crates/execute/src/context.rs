@@ -7,9 +7,9 @@ use std::sync::Arc;
 use melba_expression::{Evaluation, SubPlan, SubPlans};
 use melba_types::{Datum, Result};
 
-use super::parallel::Team;
 use super::runtime::Runtime;
 use super::subplan;
+use super::team::Team;
 use melba_plan::NodeTiming;
 use melba_table::Events;
 use melba_transaction::Tx;

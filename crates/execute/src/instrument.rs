@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use melba_types::{Batch, Result};
 
-use super::parallel::BuiltTables;
+use super::team::BuiltTables;
 use super::{ExecContext, Operator};
 
 pub(crate) struct InstrumentOp {

@@ -14,6 +14,7 @@ mod operator;
 mod parallel;
 mod runtime;
 mod subplan;
+mod team;
 
 use std::sync::Arc;
 
@@ -23,8 +24,8 @@ use melba_types::{Batch, Datum, Result};
 pub use context::{ExecContext, ExecutionState};
 
 use self::operator::Pending;
-use self::parallel::BuiltTables;
 use self::runtime::Runtime;
+use self::team::BuiltTables;
 use melba_plan::{Plan, PlanCommand};
 
 /// A running plan node.

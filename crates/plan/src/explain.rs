@@ -116,7 +116,8 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
         && n.workers > 0
     {
         own.push(("Workers Planned", n.workers.to_string()));
-        let launched = own_timing.filter(|timing| timing.loops > 0).map(|timing| ("Workers Launched", timing.workers.to_string()));
+        let launched =
+            own_timing.filter(|timing| timing.loops > 0).map(|timing| ("Workers Launched", timing.workers.to_string()));
         own.extend(launched);
         children.iter_mut().for_each(mark_driving_scan);
     }

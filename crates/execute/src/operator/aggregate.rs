@@ -17,8 +17,7 @@ use melba_types::{Batch, Column, Datum, Kind, Result};
 use self::pass::{Pass, Work};
 use super::build;
 use super::pending::Pending;
-use crate::parallel::Team;
-use crate::{ExecContext, Operator};
+use crate::{ExecContext, Operator, parallel};
 use melba_expression::filter;
 use melba_plan::Storage;
 use melba_plan::node::AggregateNode;
@@ -102,15 +101,15 @@ impl AggregateOp {
         if !self.started {
             self.started = true;
             pass = Pass::new(&node, ctx, 0..node.sets.len(), 0)?;
-            match Team::form(ctx, node.workers, &node.input, &mut *self.input)? {
-                Some(team) => {
-                    ctx.record_timing(self.id, |t| t.workers = team.workers() as u64);
-                    let collect = |ctx: &ExecContext, input: &mut dyn Operator| {
+            match parallel::form(ctx, node.workers, &node.input, &mut *self.input)? {
+                Some((team, workers)) => {
+                    ctx.record_timing(self.id, |t| t.workers = workers.count() as u64);
+                    let collect = |ctx: &ExecContext| {
                         let mut pass = Pass::new(&node, ctx, 0..node.sets.len(), 0)?;
-                        pass.take_all(ctx, input)?;
+                        pass.take_all(ctx, &mut *build(&node.input, ctx)?)?;
                         pass.into_partial()
                     };
-                    pass.take_partials(team.run(ctx, &node.input, collect)?)?;
+                    pass.take_partials(parallel::run(ctx, team, &workers, collect)?)?;
                 }
                 None => pass.take_all(ctx, &mut *self.input)?,
             }

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use melba_types::{Batch, Bitmap, Result};
 
 use self::probe::{Marks, Probe, built_rows, left_alone};
-use self::table::Keys;
+use self::table::{Built, Keys};
 use super::build;
 use super::pending::{Pending, give, nulls};
-use crate::parallel::BuiltTables;
+use crate::team::BuiltTables;
 use crate::{ExecContext, Operator};
 use melba_plan::Storage;
 use melba_plan::node::{HashJoinNode, JoinType};
@@ -23,7 +23,6 @@ use melba_spill::{Partitions, Run, RunReader};
 use melba_types::BATCH_ROWS;
 
 pub(super) use self::probe::join_rows;
-pub(crate) use self::table::Built;
 
 /// Rows are split by hash at most so often.
 const LEVELS_MAX: u32 = 4;
@@ -130,7 +129,7 @@ impl HashJoinOp {
 
     /// Reads right rows into a table, splits both sides when they do not fit, or leaves the rest for another round.
     fn build_stage(&mut self, ctx: &ExecContext) -> Result<Stage> {
-        if let Some(built) = ctx.team().and_then(|team| team.table(self.id)) {
+        if let Some(built) = ctx.team().and_then(|team| team.table::<Built>(self.id)) {
             self.built = Some(built);
             return Ok(Stage::Probe);
         }

@@ -24,7 +24,6 @@ mod window;
 use melba_types::{Result, limits};
 
 pub(crate) use dedup::KEY_OVERHEAD_BYTES;
-pub(crate) use hash_join::Built;
 pub(crate) use lock_rows::{Purpose, Relock, lock_and_recheck, replace, still_holds};
 use melba_plan::Synthesized;
 pub(crate) use pending::{Pending, give};

@@ -7,7 +7,7 @@ use melba_types::{Batch, Column, Datum, DbError, Kind, Result};
 use super::build;
 use super::function_scan::RowIter;
 use super::partial::{indices, rows_before};
-use crate::parallel::BuiltTables;
+use crate::team::BuiltTables;
 use crate::{ExecContext, Operator};
 use melba_expression::Expression;
 use melba_expression::{Node, Pieces, Weight};

@@ -6,7 +6,7 @@ use melba_types::{Batch, Column, DbError, Kind, Result};
 
 use super::build;
 use super::partial::passing;
-use crate::parallel::BuiltTables;
+use crate::team::BuiltTables;
 use crate::{ExecContext, Operator};
 use melba_expression::Expression;
 use melba_expression::Weight;

@@ -9,7 +9,7 @@ use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Oid, Record, 
 use super::partial::{passing, passing_rows};
 use super::pending::{Pending, give_scanned};
 use crate::join_filter::JoinFilter;
-use crate::parallel::BuiltTables;
+use crate::team::BuiltTables;
 use crate::{ExecContext, Operator};
 use melba_plan::node::{ScanOutput, TableScanNode, TableSource};
 
@@ -62,7 +62,16 @@ impl TableScanOp {
             node.filter.iter().for_each(|condition| condition.columns(&mut columns));
             columns
         });
-        TableScanOp { node, read_first, scan: None, started: false, filters: Vec::new(), pending: Pending::default(), failed: None, done: false }
+        TableScanOp {
+            node,
+            read_first,
+            scan: None,
+            started: false,
+            filters: Vec::new(),
+            pending: Pending::default(),
+            failed: None,
+            done: false,
+        }
     }
 
     /// Opens the scan of the table, or of the next part of it that a team has for this member; `None` at the end.

@@ -24,7 +24,7 @@ enum Table {
     Bytes(HashMap<Box<[u8]>, u32>),
 }
 
-pub(crate) struct Built {
+pub(super) struct Built {
     pub rows: Batch,
     table: Table,
     /// The next row with the same key.
