@@ -389,15 +389,23 @@ impl Planner<'_> {
         for target in targets.iter().filter(|t| t.column > 0) {
             columns.push((target.column as usize - 1, self.compile(&target.expr, layout)?));
         }
-        let assigned = |c: i16| {
-            let generated = relation.columns[c as usize - 1].generated != 0;
-            generated || columns.iter().any(|(at, _)| *at as i16 + 1 == c)
-        };
-        let mut infos = relation.indexes.iter().filter_map(|i| self.catalog().relation(*i)?.index.as_ref());
-        // Members have indexes of their own.
-        let key = self.catalog().has_children(relation.oid)
-            || infos.any(|info| info.unique && info.keys.iter().any(|k| k.column == 0 || assigned(k.column)));
+        let mut names: Vec<&str> = relation.columns.iter().filter(|c| c.generated != 0).map(|c| &*c.name).collect();
+        names.extend(columns.iter().map(|(at, _)| &*relation.columns[*at].name));
+        let key = self.catalog().descendants(relation.oid).iter().any(|member| self.is_key_assigned(*member, &names));
         Ok(Assignments { columns, key })
+    }
+
+    /// Whether any of these columns is part of a unique key of a table, or says in which of its partitions a row is.
+    fn is_key_assigned(&self, table: Oid, assigned: &[&str]) -> bool {
+        let Some(table) = self.catalog().relation(table) else { return false };
+        // An expression may read any column.
+        let is_assigned = |number: i16| {
+            let column = usize::try_from(number - 1).ok().and_then(|at| table.columns.get(at));
+            column.is_none_or(|column| assigned.contains(&&*column.name))
+        };
+        let mut indexes = table.indexes.iter().filter_map(|index| self.catalog().relation(*index)?.index.as_ref());
+        indexes.any(|index| index.unique && index.keys.iter().any(|key| is_assigned(key.column)))
+            || table.partition_key.as_ref().is_some_and(|key| key.columns.iter().any(|part| is_assigned(part.column)))
     }
 
     #[allow(clippy::too_many_arguments)]
