@@ -137,7 +137,9 @@ fn ci() -> Result<(), String> {
 
 /// Tests that run under a model checker for threads, with a feature of their crates. Bugs on purpose must be found.
 fn threads() -> Result<(), String> {
-    for (package, features) in [("melba-segment", "shuttle"), ("melba-engine", "shuttle,planted")] {
+    for (package, features) in
+        [("melba-segment", "shuttle"), ("melba-wal", "shuttle,planted"), ("melba-engine", "shuttle,planted")]
+    {
         cargo(&["test", "--quiet", "--package", package, "--lib", "--features", features, "interleavings::"])?;
     }
     Ok(())

@@ -46,12 +46,12 @@ pub use index_build::{Duplicate, IndexBuilder};
 pub use index_load::IndexLoad;
 pub use melba_locks::{LockTag, LockedObject, RelationLockMode, RowLockMode, Wait};
 pub use melba_segment::{ColumnEstimate, Point};
-#[doc(hidden)]
-pub use melba_store::planted;
 pub use melba_store::{
     DenseStatistics, EngineError, Held, Interrupt, InterruptReason, MemoryBudget, Persistence, QueryMemory, Result, RowBytes,
     SequenceDefinition, SequenceId, SequenceState, TempBlock, TempFile,
 };
+#[doc(hidden)]
+pub use melba_threads::planted;
 pub use melba_threads::{OwnThreads, Scheduler};
 pub use melba_wal::{WalStatistics, Written};
 pub use options::EngineOptions;

@@ -1,10 +1,10 @@
 //! What all parts of an engine run by: the clock, the scheduler of the threads, and whether the engine still works.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use melba_store::{EngineError, Result};
-use melba_threads::Scheduler;
 use melba_threads::atomic::{AtomicBool, Ordering};
+use melba_threads::{Mutex, Scheduler};
 use melba_vfs::Clock;
 
 /// See the module.
@@ -15,7 +15,9 @@ pub(crate) struct Runtime {
     pub processors: usize,
     has_threads: AtomicBool,
     stopping: AtomicBool,
-    poisoned: OnceLock<String>,
+    poisoned: AtomicBool,
+    /// Why it is poisoned: there before `poisoned` says so.
+    cause: Mutex<Option<String>>,
 }
 
 impl Runtime {
@@ -26,7 +28,8 @@ impl Runtime {
             processors: std::thread::available_parallelism().map_or(1, |n| n.get()),
             has_threads: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
-            poisoned: OnceLock::new(),
+            poisoned: AtomicBool::new(false),
+            cause: Mutex::default(),
         })
     }
 
@@ -56,31 +59,37 @@ impl Runtime {
     /// Refuses all further work; returns the error for the caller to hand on.
     pub fn poison(&self, e: EngineError) -> EngineError {
         if !matches!(e, EngineError::Poisoned { .. }) {
-            let _ = self.poisoned.set(e.to_string());
+            self.refuse_all(e.to_string());
         }
         e
     }
 
+    /// Refuses all further work; of several causes the first one stays.
+    fn refuse_all(&self, cause: String) {
+        self.cause.lock().get_or_insert(cause);
+        self.poisoned.store(true, Ordering::Release);
+    }
+
     /// Refuses all further work after a clean stop.
     pub fn shut_down(&self) {
-        let _ = self.poisoned.set("the database system is shut down".into());
+        self.refuse_all("the database system is shut down".to_owned());
     }
 
     /// Why all work is refused, if it is.
     pub fn failure(&self) -> Option<String> {
-        self.poisoned.get().cloned()
+        self.cause.lock().clone()
     }
 
     #[inline]
     pub fn is_poisoned(&self) -> bool {
-        self.poisoned.get().is_some()
+        self.poisoned.load(Ordering::Acquire)
     }
 
     #[inline]
     pub fn check_poison(&self) -> Result<()> {
-        match self.poisoned.get() {
-            None => Ok(()),
-            Some(cause) => Err(EngineError::Poisoned { cause: cause.clone() }),
+        match self.is_poisoned() {
+            false => Ok(()),
+            true => Err(EngineError::Poisoned { cause: self.failure().unwrap_or_default() }),
         }
     }
 

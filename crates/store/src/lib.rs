@@ -27,7 +27,6 @@ mod memory;
 mod memory_table;
 mod output;
 mod persistence;
-pub mod planted;
 mod records;
 mod reserve;
 mod sequence;

@@ -28,6 +28,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use melba_threads::planted::{Plant, is_planted};
 use melba_types::bytes::{ByteReader, put_u16, put_u64, put_varint};
 use melba_types::{Csn, Kind, Lsn, TreeId};
 use melba_vfs::{Directory, File};
@@ -37,7 +38,6 @@ use crate::error::{EngineError, Result};
 use crate::files::SegmentFile;
 use crate::ids::SequenceId;
 use crate::persistence::{Persistence, read_kinds};
-use crate::planted::{Plant, is_planted};
 use crate::sequence::{SequenceDefinition, SequenceState};
 
 /// Version of the format, in the first record.

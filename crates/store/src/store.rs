@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use melba_threads::atomic::{AtomicU64, Ordering};
+use melba_threads::planted::{Plant, is_planted};
 use melba_threads::{Mutex, MutexGuard, RwLock};
 use melba_types::{Csn, Lsn, TreeId};
 use melba_vfs::{Clock, Directory, PooledDirectory, SwitchedDirectory, SyncSwitch, sync_all};
@@ -300,5 +301,8 @@ impl Store {
 
 /// Adds a signed amount.
 fn add(counter: &AtomicU64, amount: i64) {
+    if is_planted(Plant::CountApart) {
+        return counter.store(counter.load(Ordering::Relaxed).wrapping_add_signed(amount), Ordering::Relaxed);
+    }
     counter.fetch_add(amount as u64, Ordering::Relaxed);
 }

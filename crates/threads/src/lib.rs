@@ -4,6 +4,9 @@
 //! Invariant: whoever may block for longer than a mutex is held needs a `Scheduler`. There is no other way to sleep, to wait for
 //! another thread or to start one (`cargo xtask tidy` looks for those of the standard library).
 
+#[cfg(feature = "shuttle")]
+pub mod checker;
+pub mod planted;
 mod scheduler;
 mod sync;
 mod wait;

@@ -8,6 +8,8 @@ use std::io::Result;
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
+use crate::sync::sleep;
+
 /// Serves threads that wait.
 pub trait Scheduler: Send + Sync {
     /// The calling thread is about to wait for another transaction, the disk, the client or a clock, with no locks held that the
@@ -34,13 +36,13 @@ impl dyn Scheduler + '_ {
     /// Sleeps.
     pub fn sleep(&self, time: Duration) {
         while self.before_wait() {}
-        std::thread::sleep(time);
+        sleep(time);
     }
 
     /// Sleeps for a moment and keeps what the thread serves: for commit_delay, where others wait for this very thread, and for threads
     /// that serve nobody.
     pub fn pause(&self, time: Duration) {
-        std::thread::sleep(time);
+        sleep(time);
     }
 
     /// Starts a thread.

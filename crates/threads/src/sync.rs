@@ -1,7 +1,7 @@
 //! parking_lot's locks, arc-swap, and the standard library's atomic numbers. With the feature `shuttle` these are a model checker's,
 //! which chooses at each of them which thread goes on (`interleavings` of the crates above).
 //!
-//! The engine, its locks and store, and the block cache share state by nothing else. The log and the files below have their own: to the
+//! The engine, its locks and store, the log and the block cache share state by nothing else. The files below have their own: to the
 //! checker each call of those is one step.
 
 #[cfg(not(feature = "shuttle"))]
@@ -20,6 +20,16 @@ pub use checked::{ArcSwap, ArcSwapOption, Guard, Mutex, MutexGuard, RwLock};
 #[cfg(feature = "shuttle")]
 pub use shuttle::sync::atomic;
 
+/// Sleeps; to the checker that is to let others go on.
+#[cfg(not(feature = "shuttle"))]
+pub(crate) use std::thread::sleep;
+
+/// Sleeps; to the checker that is to let others go on.
+#[cfg(feature = "shuttle")]
+pub(crate) fn sleep(_: std::time::Duration) {
+    shuttle::thread::yield_now();
+}
+
 /// `production`, or, where the checker runs thousands of engines or caches, `checked`.
 pub const fn sized(production: usize, checked: usize) -> usize {
     if cfg!(feature = "shuttle") { checked } else { production }
@@ -33,6 +43,9 @@ mod checked {
     use std::time::Duration;
 
     use shuttle::sync;
+
+    /// Who waits so long waits for a notification.
+    const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
     const POISONED: &str = "a panic ends the whole test";
 
@@ -90,8 +103,11 @@ mod checked {
             guard.0 = guard.0.take().map(|g| self.0.wait(g).expect(POISONED));
         }
 
-        /// The time passes while others do as much as the checker lets them.
-        pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, _: Duration) {
+        /// The time passes while others do as much as the checker lets them; a time as long as `NEVER` does not.
+        pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, time: Duration) {
+            if time >= NEVER {
+                return self.wait(guard);
+            }
             guard.0 = None;
             shuttle::thread::yield_now();
             guard.0 = Some(guard.1.lock().expect(POISONED));

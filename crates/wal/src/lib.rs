@@ -17,6 +17,8 @@
 
 mod error;
 mod format;
+#[cfg(all(test, feature = "shuttle"))]
+mod interleavings;
 mod reader;
 mod salvage;
 mod writer;

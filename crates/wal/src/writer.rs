@@ -4,12 +4,14 @@
 //! records that wait in memory and all that are promised. So a full disk is heard of before a commit has its place in the order,
 //! when it can still fail alone, and writing what was appended needs no new blocks.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use melba_threads::atomic::{AtomicBool, AtomicU64, Ordering};
+use melba_threads::planted::{Plant, is_planted};
+use melba_threads::{Mutex, MutexGuard};
 use melba_types::{Csn, Lsn};
 use melba_vfs::{Directory, File, SyncSwitch};
-use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::error::{Result, WalError};
 use crate::format::{END_BYTES, FILE_HEADER_BYTES, FileHeader, RECORD_HEADER_BYTES, Record, end_mark, file_name, record_header};
@@ -80,6 +82,23 @@ struct Files {
     /// The last one is taken next.
     spares: Vec<Spare>,
     next_spare: u64,
+}
+
+/// The files of a log that was begun.
+struct FilesGuard<'a>(MutexGuard<'a, Option<Files>>);
+
+impl Deref for FilesGuard<'_> {
+    type Target = Files;
+
+    fn deref(&self) -> &Files {
+        self.0.as_ref().expect("the log was begun")
+    }
+}
+
+impl DerefMut for FilesGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Files {
+        self.0.as_mut().expect("the log was begun")
+    }
 }
 
 /// A file of zeros, or of records that are no longer needed, with all its blocks on the disk.
@@ -270,8 +289,9 @@ impl Wal {
         Ok(())
     }
 
-    fn files(&self) -> Result<MappedMutexGuard<'_, Files>> {
-        MutexGuard::try_map(self.files.lock(), Option::as_mut).map_err(|_| WalError::Failed)
+    fn files(&self) -> Result<FilesGuard<'_>> {
+        let files = self.files.lock();
+        if files.is_some() { Ok(FilesGuard(files)) } else { Err(WalError::Failed) }
     }
 
     /// Makes sure that a record with a payload of so many bytes finds room on the disk; `append` follows, or `unreserve`. On an
@@ -396,9 +416,12 @@ impl Wal {
         if chunks.is_empty() {
             return Ok(self.durable());
         }
+        if is_planted(Plant::DurableEarly) {
+            self.durable.store(end.0, Ordering::Release);
+        }
         let result = self.write_out(&mut files, &chunks, end, &self.written[by as usize]);
         if result.is_err() {
-            self.failed.store(true, Ordering::Release);
+            self.failed.store(!is_planted(Plant::ForgetFailedFlush), Ordering::Release);
             return result.map(|()| end);
         }
         self.durable.store(end.0, Ordering::Release);
@@ -514,7 +537,7 @@ impl Wal {
         // First the smaller room, then the look at the promises: who adds one after that look sees the room.
         self.room.store(files.room(), Ordering::Release);
         let promised = self.tail.lock().promised;
-        if promised > files.room() {
+        if promised > files.room() && !is_planted(Plant::ForgetPromises) {
             files.spares.splice(0..0, spares);
             self.room.store(room, Ordering::Release);
             return Ok(false);

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use melba_store::{EngineError, Result, SequenceId, SequenceState};
 use melba_threads::atomic::{AtomicU64, Ordering};
+use melba_threads::planted::{Plant, is_planted};
 use melba_threads::{Mutex, WaitCell};
 use melba_types::{Csn, Lsn};
 use melba_vfs::{Directory, SyncSwitch, sync_all};
@@ -65,7 +66,7 @@ impl LogWriter {
 
     /// An asynchronous commit has made it so many bytes of the log that wait.
     pub fn note_waiting(&self, waiting: u64) {
-        if self.is_enough(waiting) {
+        if self.is_enough(waiting) && !is_planted(Plant::NoWake) {
             self.wake.notify();
         }
     }

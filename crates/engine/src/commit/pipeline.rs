@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use melba_locks::{LockManager, ReleaseTurn};
-use melba_store::planted::{Plant, is_planted};
 use melba_store::{EngineError, Result};
+use melba_threads::planted::{Plant, is_planted};
 use melba_threads::{Mutex, MutexGuard, WaitCell};
 use melba_types::{Csn, Lsn};
 use melba_wal::WrittenBy;
@@ -77,6 +77,16 @@ struct State {
     applied: usize,
     /// A commit is flushing the log for all.
     has_leader: bool,
+}
+
+impl State {
+    /// All who wait for a publication that will not come.
+    fn all_waiters(&mut self) -> Woken {
+        if is_planted(Plant::KeepFailure) {
+            return Woken::default();
+        }
+        Woken(self.queue.iter_mut().filter_map(|c| c.waiter.take()).collect())
+    }
 }
 
 /// CSN order and what is in flight.
@@ -323,7 +333,7 @@ impl Pipeline {
                 state.has_leader = false;
             }
             if flushed.is_err() {
-                let waiting = Woken(state.queue.iter_mut().filter_map(|c| c.waiter.take()).collect());
+                let waiting = state.all_waiters();
                 drop(state);
                 drop(waiting);
                 return flushed;
@@ -345,11 +355,10 @@ impl Pipeline {
 
     /// Moves the visible CSN as far as it may; returns whom to wake: the published, and one who should lead the next flush.
     fn publish(&self, state: &mut MutexGuard<'_, State>) -> Woken {
-        let mut woken = Woken::default();
         if self.runtime.is_poisoned() {
-            woken.0.extend(state.queue.iter_mut().filter_map(|c| c.waiter.take()));
-            return woken;
+            return state.all_waiters();
         }
+        let mut woken = Woken::default();
         let durable = self.log.wal.durable();
         let mut published = self.snapshots.visible();
         while state.applied > 0 && state.queue.front().is_some_and(|c| c.needed <= durable) {

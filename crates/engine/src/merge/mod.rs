@@ -17,12 +17,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use melba_segment::{Effort, GroupData, KeyCursor, KeySegmentReader, SegmentMeta, TableSegmentReader};
-use melba_store::planted::{Plant, is_planted};
 use melba_store::{
     Edit, EngineError, IndexOutput, Keep, Levels, Manifest, Payload, Place, Result, Run, SegmentFile, Store, Swap, TableOutput,
     Tree, TreeData, may_have_key, may_have_row,
 };
 use melba_threads::atomic::{AtomicU64, Ordering};
+use melba_threads::planted::{Plant, is_planted};
 use melba_threads::{Mutex, MutexGuard};
 use melba_types::{Csn, RowId, TreeId};
 

@@ -1,7 +1,7 @@
 //! Registration, the decision to commit, and the end.
 
 use melba_store::Result;
-use melba_store::planted::{Plant, is_planted};
+use melba_threads::planted::{Plant, is_planted};
 use melba_types::{Csn, TreeId, TxnId};
 
 use super::{Entry, FINISHED_MAX, Id, NEVER, Safety, Serializable, State, check_doomed, failure};

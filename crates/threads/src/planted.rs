@@ -1,5 +1,5 @@
-//! Bugs on purpose: `cargo xtask sim --plant BUG` shows that the simulator finds them. Without the feature `planted` they can
-//! not be turned on, and asking costs nothing.
+//! Bugs on purpose: `cargo xtask sim --plant BUG` shows that the simulator finds them, `cargo xtask threads` that the model checker
+//! finds those of order. Without the feature `planted` they can not be turned on, and asking costs nothing.
 
 /// A bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,10 +13,24 @@ pub enum Plant {
     DropIndexEntry = 3,
     /// A SERIALIZABLE commit forgets conflicts with those that are prepared and have not told yet that they are visible.
     ForgetPrepared = 4,
+    /// The log is called durable before it is synced.
+    DurableEarly = 5,
+    /// A flush of the log after one that has failed succeeds, without what the failed one took.
+    ForgetFailedFlush = 6,
+    /// Files of the log are given back without a look at what is promised.
+    ForgetPromises = 7,
+    /// The leader of a failed flush tells nobody.
+    KeepFailure = 8,
+    /// Asynchronous commits do not wake the log writer.
+    NoWake = 9,
+    /// A writer that waits for the row store does not look whether its flush has failed.
+    WaitForFailed = 10,
+    /// Two who count the row store's bytes at once lose one of the two.
+    CountApart = 11,
 }
 
 impl Plant {
-    /// A bug by its name on the command line.
+    /// A bug by its name on the command line, of those that the simulator finds.
     pub fn parse(name: &str) -> Option<Plant> {
         match name {
             "skip-fsync" => Some(Plant::SkipFsync),
