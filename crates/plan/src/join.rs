@@ -10,6 +10,7 @@ use hashbrown::HashMap;
 use melba_types::{DbError, Result, limits, oids};
 
 use super::access::LeafPath;
+use super::equivalence::Membership;
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{Rels, Tree, TreeJoin, rels_of};
@@ -76,6 +77,7 @@ pub(super) enum PathKind {
 struct Joining {
     rels: Rels,
     condition: Rc<Expr>,
+    membership: Option<Membership>,
 }
 
 impl Path {
@@ -265,11 +267,14 @@ impl Planner<'_> {
             }
             singles.push(self.tree_paths(item, &own, &joining, goal)?);
         }
-        let left: Vec<Rc<Expr>> =
-            conditions.iter().zip(&placed).filter(|(_, placed)| !**placed).map(|(c, _)| c.clone()).collect();
-        let (loose, joining): (Vec<_>, Vec<_>) = left.into_iter().partition(|c| rels_of(c) & all == 0);
-        let joining: Vec<Joining> =
-            joining.into_iter().map(|condition| Joining { rels: rels_of(&condition), condition }).collect();
+        let joining = |(condition, membership): (&Rc<Expr>, _)| Joining {
+            rels: rels_of(condition),
+            condition: condition.clone(),
+            membership,
+        };
+        let memberships = if items.len() > 1 { self.memberships(conditions) } else { vec![None; conditions.len()] };
+        let left = conditions.iter().zip(memberships).zip(&placed).filter(|(_, placed)| !**placed).map(|(c, _)| joining(c));
+        let (loose, joining): (Vec<_>, Vec<_>) = left.partition(|c| c.rels & all == 0);
         let mut paths = if items.len() == 1 {
             singles.swap_remove(0)
         } else if items.len() <= EXHAUSTIVE_ITEMS_MAX {
@@ -278,7 +283,7 @@ impl Planner<'_> {
             self.greedy(singles, &joining, goal)?
         };
         if !loose.is_empty() {
-            let loose: Vec<Expr> = loose.iter().map(|c| (**c).clone()).collect();
+            let loose: Vec<Expr> = loose.iter().map(|c| (*c.condition).clone()).collect();
             paths = paths.into_iter().map(|p| self.filter_path(p, loose.clone())).collect();
         }
         Ok(paths)
@@ -332,7 +337,7 @@ impl Planner<'_> {
     fn set_rows(&self, set: u32, rels: Rels, item_rows: &[f64], item_rels: &[Rels], conditions: &[Joining]) -> f64 {
         let members = (0..item_rows.len()).filter(|i| set >> i & 1 != 0);
         let mut rows: f64 = members.map(|i| item_rows[i]).product();
-        let inside: Vec<&Expr> = conditions.iter().filter(|c| c.rels & !rels == 0).map(|c| &*c.condition).collect();
+        let inside = independent(conditions.iter().filter(|c| c.rels & !rels == 0));
         let largest = item_rels.iter().zip(item_rows).filter(|(r, _)| *r & rels != 0).map(|(_, rows)| *rows).fold(1.0, f64::max);
         rows *= self.join_selectivity(&inside, largest);
         rows.max(1.0)
@@ -352,7 +357,7 @@ impl Planner<'_> {
                     let (lr, rr) = (rows_of(&parts[i]), rows_of(&parts[j]));
                     let joins =
                         |refers: Rels| refers & !rels == 0 && refers & !parts[i][0].rels != 0 && refers & !parts[j][0].rels != 0;
-                    let between: Vec<&Expr> = conditions.iter().filter(|c| joins(c.rels)).map(|c| &*c.condition).collect();
+                    let between = independent(conditions.iter().filter(|c| joins(c.rels)));
                     let rows = lr * rr * self.join_selectivity(&between, lr.max(rr));
                     let rank = if between.is_empty() { rows * 1e6 + 1e6 } else { rows };
                     if choice.as_ref().is_some_and(|c| c.0 <= rank) {
@@ -377,10 +382,7 @@ impl Planner<'_> {
     fn pairs(&self, lefts: &[Rc<Path>], rights: &[Rc<Path>], conditions: &[Joining], rows: f64, out: &mut Vec<Rc<Path>>) {
         for l in lefts {
             for r in rights {
-                let both = l.rels | r.rels;
-                let decided = |rels: Rels| rels & !both == 0 && rels & !l.rels != 0 && rels & !r.rels != 0;
-                let now: Vec<Rc<Expr>> = conditions.iter().filter(|c| decided(c.rels)).map(|c| c.condition.clone()).collect();
-                self.combine(JoinType::Inner, l, r, &now, rows, out);
+                self.combine(JoinType::Inner, l, r, &decided(l, r, conditions), rows, out);
             }
         }
     }
@@ -399,8 +401,11 @@ impl Planner<'_> {
         if !dependent {
             let (hash, residual) = self.hash_keys(&left_conditions, l.rels, r.rels);
             if !hash.is_empty() {
+                // The other conditions are asked of all pairs with equal keys.
+                let pairs = (rows / self.join_selectivity(&residual, l.rows.max(r.rows))).min(l.rows * r.rows).max(rows);
+                let checks = rows * CPU + if residual.is_empty() { 0.0 } else { pairs * CPU * residual.len() as f64 };
                 let startup = l.startup + r.total + r.rows * HASH_BUILD;
-                let total = startup + (l.total - l.startup) + l.rows * CPU + rows * CPU * (1.0 + residual.len() as f64);
+                let total = startup + (l.total - l.startup) + l.rows * CPU + checks;
                 paths.add(join, (l, r), Some(&hash), &residual, (startup, total), in_order);
                 // What is asked of the left side's rows can be answered by building on it, too, when it is the smaller one.
                 if let Some(join) = join.built_on_left()
@@ -410,7 +415,7 @@ impl Planner<'_> {
                 {
                     let swapped: Vec<_> = hash.into_iter().map(|(a, b)| (b, a)).collect();
                     let startup = r.startup + l.total + l.rows * HASH_BUILD;
-                    let total = startup + (r.total - r.startup) + r.rows * CPU + rows * CPU;
+                    let total = startup + (r.total - r.startup) + r.rows * CPU + checks;
                     paths.add(join, (r, l), Some(&swapped), &residual, (startup, total), false);
                 }
                 // A loop that has no index looks at all pairs: where the estimate of a side is wrong, it takes for ever.
@@ -563,6 +568,41 @@ impl Planner<'_> {
         }
         Ok(Stage { node, layout })
     }
+}
+
+/// The conditions that a join of two paths checks: of a class one, since each side has its columns equal already.
+fn decided(l: &Path, r: &Path, conditions: &[Joining]) -> Vec<Rc<Expr>> {
+    let both = l.rels | r.rels;
+    let is_across = |c: &&Joining| c.rels & !both == 0 && c.rels & !l.rels != 0 && c.rels & !r.rels != 0;
+    // What the right side was found by.
+    let is_used = |c: &&Joining| r.used.iter().any(|u| Rc::ptr_eq(u, &c.condition));
+    let found_by = conditions.iter().filter(is_across).filter(is_used);
+    let mut classes: Vec<usize> = found_by.filter_map(|c| c.membership.map(|m| m.class)).collect();
+    let mut is_open = |c: &Joining| match c.membership {
+        Some(m) if m.is_decided || classes.contains(&m.class) => false,
+        Some(m) => {
+            classes.push(m.class);
+            true
+        }
+        None => true,
+    };
+    let open = conditions.iter().filter(is_across).filter(|c| is_open(c));
+    open.map(|c| c.condition.clone()).collect()
+}
+
+/// The conditions of which none follows from the others. What is written comes before what was implied.
+fn independent<'c>(conditions: impl Iterator<Item = &'c Joining>) -> Vec<&'c Expr> {
+    // By class, the relations whose columns are known to be equal.
+    let mut equal: Vec<(usize, Rels)> = Vec::new();
+    let mut is_new = |c: &Joining| {
+        let Some(Membership { class, is_decided }) = c.membership else { return true };
+        let (joined, others): (Vec<_>, Vec<_>) = equal.iter().partition(|(of, rels)| *of == class && rels & c.rels != 0);
+        let follows = is_decided || joined.iter().any(|(_, rels)| rels & c.rels == c.rels);
+        equal = others;
+        equal.push((class, joined.iter().fold(c.rels, |all, (_, rels)| all | rels)));
+        !follows
+    };
+    conditions.filter(|c| is_new(c)).map(|c| &*c.condition).collect()
 }
 
 /// The joins of two sides, as they are found.

@@ -13,6 +13,7 @@ mod access;
 mod arbiters;
 pub mod constant;
 mod disjunction;
+mod equivalence;
 pub mod explain;
 mod fold;
 mod grouping;

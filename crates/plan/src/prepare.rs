@@ -135,7 +135,9 @@ impl Planner<'_> {
         let mut tree = flatten(tree);
         self.reduce_outer_joins(&mut tree, 0);
         self.split_disjunctions(&mut tree);
-        Ok(flatten(tree))
+        tree = flatten(tree);
+        self.imply_equalities(&mut tree);
+        Ok(tree)
     }
 
     /// An outer join whose null-extended rows some condition above rejects is an inner join. `not_null`: relations whose columns

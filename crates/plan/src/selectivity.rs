@@ -370,9 +370,9 @@ impl Planner<'_> {
     /// An equality of expressions, or of a column with one.
     fn equality_of_sides(&self, condition: &Expr, rows: f64) -> f64 {
         let Expr::Operator(op) = condition else { return EQUAL };
-        let known =
-            op.args.iter().filter_map(|a| self.column_of(a)).filter_map(|(entry, column)| self.distinct_values(entry, column));
-        1.0 / known.fold(0.0, f64::max).max(if rels_of(condition).count_ones() > 1 { 1.0 } else { 200.0 }).max(rows.min(200.0))
+        let columns = op.args.iter().filter_map(|a| self.column_of(a));
+        let known = columns.filter_map(|(entry, column)| self.distinct_values(entry, column)).reduce(f64::max);
+        1.0 / known.unwrap_or(if rels_of(condition).count_ones() > 1 { rows.min(1.0 / EQUAL) } else { 1.0 / EQUAL }).max(1.0)
     }
 
     /// A condition between relations that is no equality. Of an OR, what it says of each relation alone is checked there already.
