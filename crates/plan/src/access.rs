@@ -119,9 +119,12 @@ impl Planner<'_> {
         match expr {
             Expr::Function(f) if f.returns_set => {
                 let function = self.catalog().function(f.function);
-                let series =
-                    function.filter(|f| f.source.starts_with("generate_series_int")).and_then(|_| self.series_rows(&f.args));
-                series.unwrap_or_else(|| function.map_or(100.0, |f| f64::from(f.rows).max(1.0)))
+                let known = match function.map(|f| &*f.source) {
+                    Some("array_unnest") => f.args.first().map(|array| self.elements(array)),
+                    Some(source) if source.starts_with("generate_series_int") => self.series_rows(&f.args),
+                    _ => None,
+                };
+                known.unwrap_or_else(|| function.map_or(100.0, |f| f64::from(f.rows).max(1.0)))
             }
             _ => 1.0,
         }

@@ -22,6 +22,8 @@ const OTHER: f64 = 0.5;
 const PATTERN: f64 = 0.05;
 /// An IN list whose length is not known.
 const LIST_ELEMENTS: f64 = 10.0;
+/// Of an array in a system relation: the columns of a key most of all.
+const CATALOG_ELEMENTS: f64 = 2.0;
 /// Days have so many microseconds.
 const DAY_MICROS: f64 = 86_400_000_000.0;
 
@@ -254,6 +256,7 @@ impl Planner<'_> {
             Expr::Array(array) => array.elements.len() as f64,
             other => match self.constant(other) {
                 Some(Datum::Array(array)) => array.elements.len() as f64,
+                _ if self.is_of_catalog(other) => CATALOG_ELEMENTS,
                 _ => LIST_ELEMENTS,
             },
         }
@@ -395,6 +398,12 @@ impl Planner<'_> {
             index.unique && index.valid && index.predicate.is_none() && index.keys.iter().all(has)
         });
         if is_key { self.table_rows(relation) } else { 0.0 }
+    }
+
+    fn is_of_catalog(&self, expr: &Expr) -> bool {
+        let Some((entry, _)) = self.column_of(expr) else { return false };
+        let RangeKind::Relation { oid, .. } = self.level().entries[entry].kind else { return false };
+        self.catalog().relation(oid).is_some_and(|r| matches!(r.storage, Storage::System(_)))
     }
 
     /// The stored table that an entry is.

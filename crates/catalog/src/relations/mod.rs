@@ -274,7 +274,10 @@ pub fn distinct_values(relation: &Relation, column: usize, catalog: &Catalog) ->
     if let Some(rows) = rows_per_value(relation, column, catalog) {
         return Some((rows_estimate(relation, catalog) / rows).max(1.0));
     }
-    match relation.columns.get(column)?.kind {
+    let column = relation.columns.get(column)?;
+    match column.kind {
+        // The system relations that objects are rows of.
+        Kind::Oid if column.name.ends_with("classid") || column.name.ends_with("classoid") => Some(10.0),
         Kind::Bool => Some(2.0),
         // The kinds of things that one relation has.
         Kind::Char => Some(4.0),
