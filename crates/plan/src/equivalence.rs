@@ -12,6 +12,7 @@ use std::rc::Rc;
 use melba_types::Oid;
 
 use super::layout::same;
+use super::membership::Membership;
 use super::planner::Planner;
 use super::prepare::{Rels, Tree, TreeJoin, contains_sublink, rels_of};
 use melba_tree::{Expr, OperatorCall};
@@ -38,15 +39,6 @@ struct Class {
     value: Option<(Expr, Oid)>,
 }
 
-/// What a condition does in its class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Membership {
-    /// Number of the class.
-    pub class: usize,
-    /// Both columns are equal to one value, each by a condition of its own: this one rejects nothing.
-    pub is_decided: bool,
-}
-
 impl Class {
     fn has(&self, column: &Expr) -> bool {
         self.members.iter().any(|(member, _)| same(member, column))
@@ -69,8 +61,7 @@ impl Planner<'_> {
                 conditions.extend(implied);
                 for item in items {
                     let rels = item.rels();
-                    let own: Vec<Expr> =
-                        above.iter().chain(&*conditions).filter(|c| is_within(c, rels)).cloned().collect();
+                    let own: Vec<Expr> = above.iter().chain(&*conditions).filter(|c| is_within(c, rels)).cloned().collect();
                     self.imply_below(item, &own);
                 }
             }

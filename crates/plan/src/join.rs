@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 use melba_types::{DbError, Result, limits, oids};
 
 use super::access::LeafPath;
-use super::equivalence::Membership;
+use super::membership::Membership;
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{Rels, Tree, TreeJoin, rels_of};

@@ -20,6 +20,7 @@ mod grouping;
 mod join;
 mod join_filter;
 mod layout;
+mod membership;
 pub mod modify;
 pub mod node;
 mod nullability;
