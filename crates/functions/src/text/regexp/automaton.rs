@@ -3,10 +3,11 @@
 //! Slower than the `regex` crate by far: it is asked only where the division of a match into groups, a back reference or
 //! lookaround needs it. Each step takes time by the size of the part; nothing is ever tried twice.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use melba_types::Result;
-use melba_types::limits::Ticker;
+use melba_types::limits::{Ticker, tick};
 use regex_automata::{Anchored, Input, meta};
 use regex_syntax::hir::HirKind;
 
@@ -52,9 +53,14 @@ impl Threads {
 
 impl Automaton {
     pub fn new(part: &Part, pattern: &Pattern) -> Result<Automaton> {
-        let mut compiler = Compiler { pattern, states: vec![State::End], places: true };
+        let mut compiler = Compiler { pattern, states: vec![State::End], places: true, sets: HashMap::new() };
         let start = compiler.part(part, 0)?;
         Ok(Automaton { states: compiler.states, start })
+    }
+
+    /// How many states it has, of lookaround only as one.
+    pub fn size(&self) -> usize {
+        self.states.len()
     }
 
     /// Whether a match may be exactly this stretch.
@@ -160,10 +166,13 @@ struct Compiler<'p> {
     states: Vec<State>,
     /// False within a back reference: what is around its group is not around it.
     places: bool,
+    /// The characters of each set so far.
+    sets: HashMap<Rc<str>, Rc<[(char, char)]>>,
 }
 
 impl Compiler<'_> {
     fn state(&mut self, state: State) -> Result<usize> {
+        tick()?;
         if self.states.len() >= STATES_MAX {
             return Err(too_complex("too many states"));
         }
@@ -175,7 +184,10 @@ impl Compiler<'_> {
     fn part(&mut self, part: &Part, to: usize) -> Result<usize> {
         match part {
             Part::Set(text) => {
-                let ranges = ranges(text, self.pattern.ignore_case)?;
+                if !self.sets.contains_key(text) {
+                    self.sets.insert(Rc::clone(text), ranges(text, self.pattern.ignore_case)?);
+                }
+                let ranges = Rc::clone(&self.sets[text]);
                 self.state(State::Set(ranges, to))
             }
             Part::Place(_) | Part::Look { .. } if !self.places => Ok(to),
@@ -232,7 +244,7 @@ impl Compiler<'_> {
 }
 
 /// The characters of a set.
-fn ranges(set: &str, ignore_case: bool) -> Result<Rc<[(char, char)]>> {
+pub fn ranges(set: &str, ignore_case: bool) -> Result<Rc<[(char, char)]>> {
     let parsed = regex_syntax::ParserBuilder::new().case_insensitive(ignore_case).build().parse(set).map_err(too_complex)?;
     Ok(match parsed.kind() {
         HirKind::Class(regex_syntax::hir::Class::Unicode(class)) => class.iter().map(|r| (r.start(), r.end())).collect(),

@@ -1,6 +1,6 @@
 //! Divides a match among the groups of a pattern, by the rules that `tree` has made of it, and checks back references.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use melba_types::Result;
 use melba_types::limits::{Ticker, check_stack};
@@ -16,19 +16,29 @@ pub struct Divider {
     tree: Tree,
     /// By node, made when they are asked.
     automatons: Vec<OnceCell<Automaton>>,
+    /// What they have together.
+    states: Cell<usize>,
 }
 
+/// The automatons of parts in a row have as many states as the square of their number.
+const STATES_MAX: usize = 2_000_000;
+
 impl Divider {
-    pub fn new(pattern: Pattern) -> Divider {
-        let (tree, nodes) = tree(&pattern.part);
-        Divider { pattern, tree, automatons: (0..nodes).map(|_| OnceCell::new()).collect() }
+    pub fn new(pattern: Pattern) -> Result<Divider> {
+        let (tree, nodes) = tree(&pattern.part)?;
+        Ok(Divider { pattern, tree, automatons: (0..nodes).map(|_| OnceCell::new()).collect(), states: Cell::new(0) })
     }
 
     fn automaton(&self, tree: &Tree) -> Result<&Automaton> {
         let cell = &self.automatons[tree.id];
         if cell.get().is_none() {
+            if self.states.get() > STATES_MAX {
+                return Err(super::too_complex("too many states"));
+            }
+            let automaton = Automaton::new(&tree.part, &self.pattern)?;
+            self.states.set(self.states.get() + automaton.size());
             // Another one may not have been set meanwhile: a thread has its patterns for itself.
-            let _ = cell.set(Automaton::new(&tree.part, &self.pattern)?);
+            let _ = cell.set(automaton);
         }
         cell.get().ok_or_else(|| super::too_complex("no automaton"))
     }

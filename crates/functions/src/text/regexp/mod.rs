@@ -6,6 +6,7 @@
 //!
 //! - `flags`, `lexer`, `parse`: a pattern as a tree;
 //! - `tree`: who prefers what;
+//! - `search`: the pattern in the `regex` crate;
 //! - `automaton`, `divide`: ends of matches, groups, back references, lookaround.
 
 mod automaton;
@@ -14,6 +15,7 @@ mod flags;
 mod functions;
 mod lexer;
 mod parse;
+mod search;
 mod similar;
 mod tree;
 
@@ -44,7 +46,6 @@ pub struct Regexp {
 /// A match: the whole, then each group.
 pub type Captures = Vec<Option<Range<usize>>>;
 
-const COMPILED_BYTES_MAX: usize = 1 << 26;
 const CACHED_MAX: usize = 64;
 
 fn invalid(reason: &str) -> DbError {
@@ -79,14 +80,9 @@ impl Regexp {
 
     fn compile(pattern: &str, flags: Flags) -> Result<Regexp> {
         let pattern = parse(pattern, flags)?;
-        let (text, says_less) = pattern.regex();
-        let search = regex::RegexBuilder::new(&text)
-            .size_limit(COMPILED_BYTES_MAX)
-            .dfa_size_limit(COMPILED_BYTES_MAX)
-            .build()
-            .map_err(too_complex)?;
+        let (search, says_less) = search::compile(&pattern)?;
         let groups = pattern.groups.len();
-        let divider = (!pattern.is_plain()).then(|| Divider::new(pattern));
+        let divider = if pattern.is_plain() { None } else { Some(Divider::new(pattern)?) };
         Ok(Regexp { search, says_less, divider, groups })
     }
 

@@ -2,37 +2,74 @@
 //!
 //! Tokens come from `lexer`; here are branches, groups and quantifiers.
 
-use melba_types::Result;
+use std::ops::{Deref, Range};
+use std::rc::Rc;
+
+use melba_types::{Result, limits};
 
 use super::flags::{Flags, Flavor};
 use super::invalid;
 use super::lexer::{Lexer, Token};
 
-/// A part of a pattern.
+/// A part of a pattern. A copy shares what is in it: patterns have tens of thousands of parts, and a tree names many stretches of them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// One character of a set, in the syntax of the `regex` crate.
-    Set(String),
+    Set(Rc<str>),
     /// A place, in the syntax of the `regex` crate.
     Place(&'static str),
     /// What must, or must not, follow here, or have come before.
     Look {
         behind: bool,
         negative: bool,
-        part: Box<Part>,
+        part: Rc<Part>,
     },
     /// A group, with its number when it captures.
-    Group(Option<usize>, Box<Part>),
+    Group(Option<usize>, Rc<Part>),
     /// What a group has matched.
     Back(usize),
     Repeat {
-        part: Box<Part>,
+        part: Rc<Part>,
         min: u32,
         max: Option<u32>,
         prefers: Option<Preference>,
     },
-    Sequence(Vec<Part>),
-    Branches(Vec<Part>),
+    Sequence(Parts),
+    Branches(Parts),
+}
+
+/// Several parts, or a stretch of them.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    all: Rc<[Part]>,
+    range: Range<usize>,
+}
+
+impl Parts {
+    /// A stretch of these, which shares them.
+    pub fn slice(&self, range: Range<usize>) -> Parts {
+        Parts { all: Rc::clone(&self.all), range: self.range.start + range.start..self.range.start + range.end }
+    }
+}
+
+impl From<Vec<Part>> for Parts {
+    fn from(parts: Vec<Part>) -> Parts {
+        Parts { range: 0..parts.len(), all: parts.into() }
+    }
+}
+
+impl Deref for Parts {
+    type Target = [Part];
+
+    fn deref(&self) -> &[Part] {
+        &self.all[self.range.clone()]
+    }
+}
+
+impl PartialEq for Parts {
+    fn eq(&self, other: &Parts) -> bool {
+        **self == **other
+    }
 }
 
 /// Which match a quantifier wants.
@@ -49,6 +86,8 @@ pub struct Pattern {
     /// The capturing groups, in their order.
     pub groups: Vec<Part>,
     pub ignore_case: bool,
+    /// Atoms in what is compiled.
+    pub weight: usize,
 }
 
 /// Compiled, an atom takes some hundred bytes. PostgreSQL's limit of states lets about as much pass where a repetition is inside
@@ -71,23 +110,24 @@ pub fn parse(pattern: &str, flags: Flags) -> Result<Pattern> {
         if body.len() > ATOMS_MAX {
             return Err(invalid(TOO_COMPLEX));
         }
-        let part = Part::Sequence(body.chars().map(|c| Part::Set(regex::escape(c.encode_utf8(&mut [0; 4])))).collect());
-        return Ok(Pattern { part, groups: Vec::new(), ignore_case: flags.ignore_case });
+        let set = |c: char| Part::Set(regex::escape(c.encode_utf8(&mut [0; 4])).into());
+        let part = Part::Sequence(body.chars().map(set).collect::<Vec<Part>>().into());
+        return Ok(Pattern { part, groups: Vec::new(), ignore_case: flags.ignore_case, weight: body.len() });
     }
     let mut parser = Parser { lexer: Lexer::new(body, flags), token: Token::End, groups: Vec::new(), depth: 0, weight: 0 };
     parser.advance()?;
     let part = parser.branches(true, false)?;
-    let groups = parser.groups.into_iter().flatten().collect();
-    Ok(Pattern { part, groups, ignore_case: flags.ignore_case })
+    let groups = parser.groups.into_iter().flatten().map(|(group, _)| group).collect();
+    Ok(Pattern { part, groups, ignore_case: flags.ignore_case, weight: parser.weight })
 }
 
 struct Parser {
     lexer: Lexer,
     token: Token,
-    /// By number; those that are not closed yet are not there.
-    groups: Vec<Option<Part>>,
+    /// By number, each with its weight; those that are not closed yet are not there.
+    groups: Vec<Option<(Part, usize)>>,
     depth: usize,
-    /// Atoms, each as often as it is repeated.
+    /// Atoms, each as often as it is repeated, and those of a group again where the pattern refers to it.
     weight: usize,
 }
 
@@ -112,7 +152,7 @@ impl Parser {
             return Err(invalid(NOT_BALANCED));
         }
         self.depth -= 1;
-        Ok(if branches.len() == 1 { branches.swap_remove(0) } else { Part::Branches(branches) })
+        Ok(if branches.len() == 1 { branches.swap_remove(0) } else { Part::Branches(branches.into()) })
     }
 
     fn branch(&mut self, top: bool, looking: bool) -> Result<Part> {
@@ -127,22 +167,20 @@ impl Parser {
             let (part, is_atom) = self.atom(looking)?;
             parts.push(if is_atom { self.quantified(part, weight)? } else { part });
         }
-        Ok(Part::Sequence(parts))
+        Ok(Part::Sequence(parts.into()))
     }
 
     /// A part, and whether a quantifier may follow it.
     fn atom(&mut self, looking: bool) -> Result<(Part, bool)> {
-        self.weight += 1;
-        if self.weight > ATOMS_MAX {
-            return Err(invalid(TOO_COMPLEX));
-        }
+        let weight = self.weight;
+        self.add_weight(1)?;
         let token = std::mem::replace(&mut self.token, Token::End);
         let (part, is_atom) = match token {
-            Token::Set(set) => (Part::Set(set), true),
+            Token::Set(set) => (Part::Set(set.into()), true),
             Token::Place(place) => (Part::Place(place), false),
             Token::Look { behind, negative } => {
                 self.advance()?;
-                let part = Box::new(self.branches(false, true)?);
+                let part = Rc::new(self.branches(false, true)?);
                 (Part::Look { behind, negative, part }, false)
             }
             Token::Open { captures } => {
@@ -151,26 +189,34 @@ impl Parser {
                     self.groups.len()
                 });
                 self.advance()?;
-                let inner = Box::new(self.branches(false, looking)?);
+                let inner = Rc::new(self.branches(false, looking)?);
                 let part = Part::Group(number, inner);
                 if let Some(number) = number {
-                    self.groups[number - 1] = Some(part.clone());
+                    self.groups[number - 1] = Some((part.clone(), self.weight - weight));
                 }
                 (part, true)
             }
             Token::Back(number) => {
-                if looking || self.groups.get(number.wrapping_sub(1)).is_none_or(Option::is_none) {
+                let group = self.groups.get(number.wrapping_sub(1)).and_then(Option::as_ref);
+                let Some((_, weight)) = group.filter(|_| !looking) else {
                     return Err(invalid("invalid backreference number"));
-                }
+                };
+                // What is searched for has the group once more.
+                self.add_weight(*weight)?;
                 (Part::Back(number), true)
             }
             // An ordinary character where nothing is open: POSIX forgot to forbid it.
-            Token::Close if self.lexer.flavor() == Flavor::Extended => (Part::Set("\\)".to_owned()), true),
+            Token::Close if self.lexer.flavor() == Flavor::Extended => (Part::Set("\\)".into()), true),
             Token::Close => return Err(invalid(NOT_BALANCED)),
             _ => return Err(invalid(NO_OPERAND)),
         };
         self.advance()?;
         Ok((part, is_atom))
+    }
+
+    fn add_weight(&mut self, atoms: usize) -> Result<()> {
+        self.weight = self.weight.saturating_add(atoms);
+        if self.weight > ATOMS_MAX { Err(invalid(TOO_COMPLEX)) } else { limits::tick() }
     }
 
     /// A part that has made the whole heavier than `weight`, with the quantifier that follows it.
@@ -183,7 +229,7 @@ impl Parser {
             return Err(invalid(TOO_COMPLEX));
         }
         self.advance()?;
-        Ok(Part::Repeat { part: Box::new(part), min, max, prefers })
+        Ok(Part::Repeat { part: Rc::new(part), min, max, prefers })
     }
 }
 

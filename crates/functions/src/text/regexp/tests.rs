@@ -137,3 +137,77 @@ fn groups_are_where_postgresql_has_them() {
     }
     assert_eq!(whole("a?(?:ab)?", "ab").as_deref(), Some("ab"));
 }
+
+/// An interrupt that comes after a while.
+struct Soon(std::time::Instant);
+
+impl melba_types::limits::Interruptible for Soon {
+    fn check(&self) -> Result<()> {
+        let is_over = self.0.elapsed() > std::time::Duration::from_millis(20);
+        if is_over { Err(err!(QUERY_CANCELED, "canceling statement due to statement timeout")) } else { Ok(()) }
+    }
+}
+
+/// How long a pattern keeps a statement that is to end after 20 milliseconds.
+fn compiled_under_an_interrupt(pattern: &str) -> (DbError, std::time::Duration) {
+    let start = std::time::Instant::now();
+    let compiled = melba_types::limits::run(std::sync::Arc::new(Soon(start)), || Regexp::compile(pattern, Flags::default()));
+    (compiled.err().expect("it takes longer"), start.elapsed())
+}
+
+/// Each takes longer than a second by itself.
+#[test]
+fn an_interrupt_ends_the_compilation_of_a_large_pattern() {
+    for pattern in ["[[:alpha:]]".repeat(6000), format!("(?i){}", "\\w".repeat(6000))] {
+        let (error, took) = compiled_under_an_interrupt(&pattern);
+        assert_eq!(error.sqlstate(), melba_types::SqlState::QUERY_CANCELED, "{}", &pattern[..20]);
+        assert!(took < std::time::Duration::from_millis(800), "{took:?}");
+    }
+}
+
+#[test]
+fn a_pattern_that_cannot_be_compiled_is_refused_before_it_is_tried() {
+    let start = std::time::Instant::now();
+    let refused = Regexp::compile(&"[[:alpha:]]".repeat(49_000), Flags::default()).err().expect("is too large");
+    assert_eq!(refused.message(), "invalid regular expression: regular expression is too complex");
+    assert!(start.elapsed() < std::time::Duration::from_millis(1500), "{:?}", start.elapsed());
+}
+
+/// What is refused for what it takes at least would have been refused for what it takes.
+#[test]
+fn the_least_size_of_a_set_is_no_more_than_its_size() {
+    use regex_automata::nfa::thompson::NFA;
+    for set in ["[[:alpha:]]", "\\w", "[^a]", ".", "[[:upper:]]", "\\d", "a", "[[:punct:]]", "[ -~]"] {
+        let pattern = parse::parse(set, Flags::default()).expect("parses");
+        let (text, _) = pattern.regex();
+        let ranges = automaton::ranges(&text, false).expect("a set").len();
+        let states = NFA::new(&text).expect("compiles").memory_usage();
+        assert!(ranges * 4 <= states, "{set}: {ranges} ranges, {states} bytes");
+    }
+}
+
+/// A tree names a stretch of the pattern for each of its nodes.
+#[test]
+fn groups_in_a_row_take_memory_by_their_number() {
+    let in_session = || {
+        melba_types::limits::start_session_thread();
+        let pattern = parse::parse(&"(a|b)".repeat(10_000), Flags::default()).expect("parses");
+        let start = std::time::Instant::now();
+        let (_, nodes) = tree::tree(&pattern.part).expect("is not too deep");
+        assert!(nodes >= 20_000);
+        assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
+    };
+    let stack = melba_types::limits::SESSION_STACK_BYTES;
+    std::thread::Builder::new().stack_size(stack).spawn(in_session).expect("starts").join().expect("no panic");
+}
+
+/// Each reference has the group again that it is to.
+#[test]
+fn references_count_as_what_they_refer_to() {
+    let doubling: String = (1..30).map(|n| format!("(\\{n}\\{n})")).collect();
+    for pattern in [format!("(a){doubling}"), format!("({}){}", "a".repeat(1000), "\\1".repeat(1000))] {
+        let refused = Regexp::compile(&pattern, Flags::default()).err().expect("is too large");
+        assert_eq!(refused.message(), "invalid regular expression: regular expression is too complex");
+    }
+    assert_eq!(whole("(ab)\\1(c\\1)", "ababcab").as_deref(), Some("ababcab"));
+}

@@ -5,7 +5,12 @@
 //! branches the first that accepts wins; of the rounds of a repetition each takes as much as it can. What is not divided, because
 //! no group and no preference is in it, is one leaf. What prefers what is said in PostgreSQL's manual, 9.7.3.5.
 
-use super::parse::{Part, Preference};
+use std::rc::Rc;
+
+use melba_types::Result;
+use melba_types::limits::{check_stack, tick};
+
+use super::parse::{Part, Parts, Preference};
 
 /// A part of a pattern as far as it is divided.
 #[derive(Debug)]
@@ -101,10 +106,13 @@ struct Builder {
 }
 
 /// The tree of a pattern, and the number of its nodes.
-pub fn tree(part: &Part) -> (Tree, usize) {
+///
+/// # Errors
+/// Those of the limits: parts in a row become a tree as deep as there are groups.
+pub fn tree(part: &Part) -> Result<(Tree, usize)> {
     let mut builder = Builder { nodes: 0 };
-    let tree = builder.branches(part);
-    (tree, builder.nodes)
+    let tree = builder.branches(part)?;
+    Ok((tree, builder.nodes))
 }
 
 fn is_zero(part: &Part) -> bool {
@@ -117,22 +125,25 @@ impl Builder {
         Tree { node, part, traits, group: None, id: self.nodes - 1 }
     }
 
-    fn branches(&mut self, part: &Part) -> Tree {
+    fn branches(&mut self, part: &Part) -> Result<Tree> {
         let Part::Branches(branches) = part else {
-            return self.sequence(if let Part::Sequence(parts) = part { parts } else { std::slice::from_ref(part) });
+            let only = || Parts::from(vec![part.clone()]);
+            return self.sequence(&if let Part::Sequence(parts) = part { parts.clone() } else { only() });
         };
-        let trees: Vec<Tree> = branches.iter().map(|b| self.branches(b)).collect();
+        let trees = branches.iter().map(|b| self.branches(b)).collect::<Result<Vec<Tree>>>()?;
         // Several branches prefer the longest match, whatever each does.
         let longest = Traits::of(Some(Preference::Longest));
         let traits = trees.iter().fold(longest, |traits, tree| traits.with(traits.with(tree.traits).above()));
         let node = if traits.is_divided() { Node::Branches(trees) } else { Node::Leaf };
-        self.tree(node, part.clone(), traits)
+        Ok(self.tree(node, part.clone(), traits))
     }
 
     /// Parts in a row: the first ones as a leaf, as far as there is nothing to divide; then one that is divided, then the rest.
-    fn sequence(&mut self, parts: &[Part]) -> Tree {
+    fn sequence(&mut self, parts: &Parts) -> Result<Tree> {
+        check_stack()?;
         let mut traits = Traits::default();
         for (i, part) in parts.iter().enumerate() {
+            tick()?;
             if matches!(part, Part::Set(_) | Part::Place(_) | Part::Look { .. }) || is_zero(part) {
                 continue;
             }
@@ -140,7 +151,7 @@ impl Builder {
                 Part::Repeat { part, min, max, prefers } => (&**part, *min, *max, *prefers),
                 part => (part, 1, Some(1), None),
             };
-            let atom = self.atom(inner);
+            let atom = self.atom(inner)?;
             let both = traits.with(Traits::of(prefers)).with(atom.traits);
             let undivided = !both.above().is_divided() && !matches!(inner, Part::Group(Some(_), _) | Part::Back(_));
             if undivided {
@@ -154,30 +165,30 @@ impl Builder {
                 }
                 (_, node) => self.quantified(Tree { node, ..atom }, (min, max, prefers), part),
             };
-            return self.divided(&parts[..i], traits, atom, own, parts, i);
+            return self.divided(traits, atom, own, parts, i);
         }
-        self.tree(Node::Leaf, Part::Sequence(parts.to_vec()), traits)
+        Ok(self.tree(Node::Leaf, Part::Sequence(parts.clone()), traits))
     }
 
-    /// `before`, the atom, and what follows it in `parts`.
-    fn divided(&mut self, before: &[Part], traits: Traits, atom: Tree, own: Traits, parts: &[Part], at: usize) -> Tree {
-        let first = (!before.is_empty()).then(|| self.tree(Node::Leaf, Part::Sequence(before.to_vec()), traits));
-        let rest = &parts[at + 1..];
-        let whole = || Part::Sequence(parts.to_vec());
+    /// What comes before the atom at `at` in `parts`, the atom, and what follows it.
+    fn divided(&mut self, traits: Traits, atom: Tree, own: Traits, parts: &Parts, at: usize) -> Result<Tree> {
+        let first = (at > 0).then(|| self.tree(Node::Leaf, Part::Sequence(parts.slice(0..at)), traits));
+        let rest = parts.slice(at + 1..parts.len());
+        let whole = || Part::Sequence(parts.clone());
         if rest.is_empty() {
             let all = traits.with(traits.then(atom.traits));
-            return match first {
+            return Ok(match first {
                 Some(first) => self.tree(Node::Pair(Box::new(first), Box::new(atom)), whole(), all),
                 None => atom,
-            };
+            });
         }
-        let rest_tree = self.sequence(rest);
+        let rest_tree = self.sequence(&rest)?;
         let tail = own.with(own.then(rest_tree.traits));
         let all = traits.with(traits.then(tail));
         let Some(first) = first else {
-            return self.tree(Node::Pair(Box::new(atom), Box::new(rest_tree)), whole(), all);
+            return Ok(self.tree(Node::Pair(Box::new(atom), Box::new(rest_tree)), whole(), all));
         };
-        let tail_part = Part::Sequence(parts[at..].to_vec());
+        let tail_part = Part::Sequence(parts.slice(at..parts.len()));
         let leaves = matches!((&atom.node, &rest_tree.node), (Node::Leaf, Node::Leaf));
         let second = if leaves && !atom.traits.with(rest_tree.traits).above().is_divided() {
             let traits = atom.traits.then(rest_tree.traits);
@@ -185,15 +196,15 @@ impl Builder {
         } else {
             self.tree(Node::Pair(Box::new(atom), Box::new(rest_tree)), tail_part, tail)
         };
-        self.tree(Node::Pair(Box::new(first), Box::new(second)), whole(), all)
+        Ok(self.tree(Node::Pair(Box::new(first), Box::new(second)), whole(), all))
     }
 
     /// An atom without its quantifier.
-    fn atom(&mut self, part: &Part) -> Tree {
-        match part {
-            Part::Group(None, inner) => self.branches(inner),
+    fn atom(&mut self, part: &Part) -> Result<Tree> {
+        Ok(match part {
+            Part::Group(None, inner) => self.branches(inner)?,
             Part::Group(Some(number), inner) => {
-                let mut tree = self.branches(inner);
+                let mut tree = self.branches(inner)?;
                 if tree.group.is_some() {
                     let traits = tree.traits;
                     tree = self.tree(Node::Only(Box::new(tree)), part.clone(), traits);
@@ -207,7 +218,7 @@ impl Builder {
                 self.tree(Node::Back { group: *group, min: 1, max: Some(1) }, part.clone(), traits)
             }
             part => self.tree(Node::Leaf, part.clone(), Traits::default()),
-        }
+        })
     }
 
     /// An atom with its quantifier, `whole`.
@@ -224,7 +235,7 @@ impl Builder {
         }
         if min > 0 && !atom.traits.refers {
             // Of the rounds only the last is looked into.
-            let earlier = Part::Repeat { part: Box::new(atom.part.clone()), min: min - 1, max: max.map(|max| max - 1), prefers };
+            let earlier = Part::Repeat { part: Rc::new(atom.part.clone()), min: min - 1, max: max.map(|max| max - 1), prefers };
             let preference = quantifier.then(atom.traits).preference_only();
             let earlier = self.tree(Node::Leaf, earlier, preference);
             return self.tree(Node::Pair(Box::new(earlier), Box::new(atom)), whole.clone(), traits);
