@@ -300,6 +300,7 @@ impl<'a> Compiler<'a> {
         Ok(match value {
             Some(Ok(value)) => Node::Const(value),
             Some(Err(error)) => {
+                limits::check_interrupt()?;
                 self.scope.constant_fails(error);
                 Node::CoerceIo(arg)
             }
@@ -418,7 +419,11 @@ impl<'a> Compiler<'a> {
                 // A long one would be there for each row of a batch, where what makes it is computed for a few rows at a time.
                 Ok(value) if value.heap_bytes() > CONSTANT_BYTES_MAX => {}
                 Ok(value) => return Ok(self.expression(Node::Const(value), ty)),
-                Err(error) => self.scope.constant_fails(error),
+                Err(error) => {
+                    // The end of the statement, which would be heard of only when the call has been made once more.
+                    limits::check_interrupt()?;
+                    self.scope.constant_fails(error);
+                }
             }
         }
         Ok(self.expression(Node::Call(Box::new(call)), ty))

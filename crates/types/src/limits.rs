@@ -266,6 +266,15 @@ pub fn check_interrupt() -> Result<()> {
     INTERRUPT.with_borrow(|interrupt| interrupt.as_ref().map_or(Ok(()), |interrupt| interrupt.check()))
 }
 
+/// `check_interrupt` before so many bytes are looked at or copied, when they are many.
+///
+/// # Errors
+/// Those of `check_interrupt`.
+#[inline]
+pub fn check_long(bytes: usize) -> Result<()> {
+    if bytes < LARGE_BYTES { Ok(()) } else { check_interrupt() }
+}
+
 /// So many more bytes are about to be taken at once, for one value.
 ///
 /// # Errors

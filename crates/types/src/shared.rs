@@ -1,8 +1,9 @@
 //! Long values that are made where they stay: a `Vec` or `String` would be copied into the `Arc` of a datum, which takes
 //! twice the memory.
 
-use std::convert::Infallible;
 use std::sync::Arc;
+
+use crate::{Result, limits};
 
 /// So many bytes, as `fill` leaves them; they are zeros before.
 ///
@@ -40,24 +41,62 @@ pub fn concat<'a>(parts: impl IntoIterator<Item = &'a [u8]> + Clone) -> Arc<[u8]
     unsafe { bytes.assume_init() }
 }
 
+/// Copied between two looks at the limits.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Texts end to end, each so many times; long ones are copied with looks at the limits.
+///
+/// # Errors
+/// Those of `check_interrupt`.
+///
+/// # Panics
+/// When they are longer than the address space.
+pub fn texts(parts: &[(&str, usize)]) -> Result<Arc<str>> {
+    let add = |sum: usize, (part, n): &(&str, usize)| part.len().checked_mul(*n).and_then(|bytes| sum.checked_add(bytes));
+    let length = parts.iter().try_fold(0, add).expect("a length in memory");
+    let bytes = bytes(length, |to| {
+        let mut rest = to;
+        for (part, n) in parts {
+            let (own, after) = rest.split_at_mut(part.len() * n);
+            fill(own, part.as_bytes())?;
+            rest = after;
+        }
+        Ok(())
+    })?;
+    // SAFETY: the allocations of `Arc<[u8]>` and `Arc<str>` are laid out alike, and whole texts, end to end, are UTF-8.
+    Ok(unsafe { Arc::from_raw(Arc::into_raw(bytes) as *const str) })
+}
+
+/// Fills with a part, which fits a whole number of times.
+fn fill(to: &mut [u8], part: &[u8]) -> Result<()> {
+    if to.is_empty() {
+        return Ok(());
+    }
+    for (to, from) in to.chunks_mut(PIECE_BYTES).zip(part.chunks(PIECE_BYTES)) {
+        limits::check_long(to.len())?;
+        to[..from.len()].copy_from_slice(from);
+    }
+    let mut done = part.len();
+    while done < to.len() {
+        // Whole parts, as many as there are, up to a piece or one part.
+        let most = if done <= PIECE_BYTES { done } else { (PIECE_BYTES / part.len()).max(1) * part.len() };
+        let more = most.min(to.len() - done);
+        limits::check_long(more)?;
+        to.copy_within(..more, done);
+        done += more;
+    }
+    Ok(())
+}
+
 /// A text `n` times.
+///
+/// # Errors
+/// Those of `check_interrupt`.
 ///
 /// # Panics
 /// When that is longer than the address space.
-pub fn repeat(s: &str, n: usize) -> Arc<str> {
-    let length = s.len().checked_mul(n).expect("a length in memory");
-    let fill = |to: &mut [u8]| -> Result<(), Infallible> {
-        let mut done = s.len().min(length);
-        to[..done].copy_from_slice(&s.as_bytes()[..done]);
-        while done < length {
-            let more = done.min(length - done);
-            to.copy_within(..more, done);
-            done += more;
-        }
-        Ok(())
-    };
-    let Ok(bytes) = bytes(length, fill);
-    text(bytes).expect("a text several times is text")
+pub fn repeat(s: &str, n: usize) -> Result<Arc<str>> {
+    texts(&[(s, n)])
 }
 
 #[cfg(test)]
@@ -67,11 +106,29 @@ mod tests {
     #[test]
     fn they_are_what_vectors_would_be() {
         for n in [0, 1, 2, 3, 7, 1000] {
-            assert_eq!(*repeat("né-", n), *"né-".repeat(n));
-            assert_eq!(*repeat("", n), *"");
+            assert_eq!(*repeat("né-", n).expect("is short"), *"né-".repeat(n));
+            assert_eq!(*repeat("", n).expect("is short"), *"");
+        }
+        assert_eq!(*texts(&[("é", 3), ("ab", 0), ("", 2), ("xy", 2)]).expect("are short"), *"éééxyxy");
+        // Longer than a piece: of small parts, and of one that is longer itself.
+        for part in ["né-".to_owned(), "é".repeat(PIECE_BYTES), "n".repeat(PIECE_BYTES - 1)] {
+            let n = 3 * PIECE_BYTES / part.len() + 2;
+            assert_eq!(*repeat(&part, n).expect("fits"), *part.repeat(n), "{n}");
         }
         assert_eq!(*concat([&b"ab"[..], b"", b"c"]), *b"abc");
         assert!(concat([]).is_empty());
+        struct Raised;
+        impl limits::Interruptible for Raised {
+            fn check(&self) -> Result<()> {
+                Err(crate::err!(QUERY_CANCELED, "canceling statement due to user request"))
+            }
+        }
+        let raised = || {
+            limits::run(Arc::new(Raised), || {
+                (repeat("é", 40_000).is_err(), texts(&[("é", 3), (&"x".repeat(70_000), 1)]).is_err())
+            })
+        };
+        assert_eq!(raised(), (true, true), "long ones look at the limits");
         assert_eq!(bytes(2, |_| Err("no")), Err("no"));
         assert_eq!(text(concat([&b"\xc3"[..], b"\xa9"])).as_deref(), Some("é"));
         assert_eq!(text(concat([&b"\xc3"[..], b""])), None);

@@ -167,7 +167,7 @@ fn cat(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
         return Err(too_long());
     }
     limits::check_request(a.len() + b.len())?;
-    Ok(Datum::Text(shared::text(shared::concat([a.as_bytes(), b.as_bytes()])).expect("texts end to end are text")))
+    shared::texts(&[(a, 1), (b, 1)]).map(Datum::Text)
 }
 
 fn repeat(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
@@ -177,7 +177,7 @@ fn repeat(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     }
     call.session.check_interrupt()?;
     limits::check_request(s.len() * n)?;
-    Ok(Datum::Text(shared::repeat(s, n)))
+    shared::repeat(s, n).map(Datum::Text)
 }
 
 fn replace(s: &str, from: &str, to: &str) -> Result<Datum> {
@@ -216,9 +216,8 @@ fn pad(call: &CallContext<'_>, a: &[Datum], filler: &str, left: bool) -> Result<
     let (missing, each) = (wanted - have, length(filler));
     let rest = slice(filler, 0..missing % each);
     limits::check_request(s.len() + (missing / each) * filler.len() + rest.len())?;
-    let fill = shared::repeat(filler, missing / each);
-    let parts = if left { [&*fill, rest, s] } else { [s, &*fill, rest] };
-    Ok(Datum::Text(shared::text(shared::concat(parts.map(str::as_bytes))).expect("texts end to end are text")))
+    let fill = (filler, missing / each);
+    shared::texts(&if left { [fill, (rest, 1), (s, 1)] } else { [(s, 1), fill, (rest, 1)] }).map(Datum::Text)
 }
 
 fn translate(s: &str, from: &str, to: &str) -> Result<Datum> {

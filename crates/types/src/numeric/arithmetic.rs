@@ -40,7 +40,12 @@ pub(super) fn division_scale(a: (i32, u16), b: (i32, u16), scale_a: u32, scale_b
 
 /// An operation on numbers of thousands of digits takes up to some milliseconds: worth a look at the limits.
 fn look(a: &Decimal, b: &Decimal) -> Result<()> {
-    if a.mantissa.bits().max(b.mantissa.bits()) as usize > STEP_BITS { limits::check_interrupt() } else { Ok(()) }
+    look_at(a.mantissa.bits().max(b.mantissa.bits()))
+}
+
+/// The same of numbers of so many bits.
+fn look_at(bits: u64) -> Result<()> {
+    if bits as usize > STEP_BITS { limits::check_interrupt() } else { Ok(()) }
 }
 
 /// The greatest common divisor. A hundred thousand digits take seconds.
@@ -65,7 +70,10 @@ impl Numeric {
             return Ok(Numeric::from_parts(i128::from(*a) * pow10_i128(top - s) + i128::from(*b) * pow10_i128(top - t), top));
         }
         match (self.decimal(), other.decimal()) {
-            (Some(a), Some(b)) => Numeric::from_decimal(a.add(&b)),
+            (Some(a), Some(b)) => {
+                look(&a, &b)?;
+                Numeric::from_decimal(a.add(&b))
+            }
             _ => Ok(self.add_special(other)),
         }
     }
@@ -86,7 +94,10 @@ impl Numeric {
             return Ok(Numeric::from_parts(i128::from(*a) * pow10_i128(top - s) - i128::from(*b) * pow10_i128(top - t), top));
         }
         match (self.decimal(), other.decimal()) {
-            (Some(a), Some(b)) => Numeric::from_decimal(a.sub(&b)),
+            (Some(a), Some(b)) => {
+                look(&a, &b)?;
+                Numeric::from_decimal(a.sub(&b))
+            }
             _ => Ok(self.add_special(&other.neg())),
         }
     }
@@ -161,6 +172,7 @@ impl Numeric {
                 if b.is_zero() {
                     return Err(division_by_zero());
                 }
+                look(&a, &b)?;
                 Numeric::from_decimal(a.div(&b, 0, Rounding::Truncate))
             }
             _ => self.div_special(other),
@@ -254,7 +266,12 @@ impl Numeric {
             return Numeric::from_decimal(Decimal::new(BigInt::from(0), scale));
         }
         let (a, b) = (a.mantissa_at(scale), b.mantissa_at(scale));
-        let multiple = &a / divisor(a.clone(), b.clone())? * b;
+        let bits = a.bits().max(b.bits());
+        let divisor = divisor(a.clone(), b.clone())?;
+        look_at(bits)?;
+        let quotient = &a / divisor;
+        look_at(bits)?;
+        let multiple = quotient * b;
         Numeric::from_decimal(Decimal::new(BigInt::from(multiple.magnitude().clone()), scale))
     }
 }

@@ -116,3 +116,23 @@ fn bytes_come_back_and_equal_values_hash_alike() {
     assert_eq!(n("1.5"), n("1.5000000000000000000000"));
     assert!(n("NaN") > n("Infinity") && n("-1e50") < n("-1") && n("-Infinity") < n("-1e50"));
 }
+
+/// Sums and differences of long numbers look at the limits: a series of a hundred thousand of them must end when it is to.
+#[test]
+fn operations_on_long_numbers_can_be_interrupted() {
+    struct Raised;
+    impl crate::limits::Interruptible for Raised {
+        fn check(&self) -> crate::Result<()> {
+            Err(crate::err!(QUERY_CANCELED, "canceling statement due to user request"))
+        }
+    }
+    let (long, one) = (Numeric::parse(&"7".repeat(5000)).expect("parses"), Numeric::ONE);
+    crate::limits::run(std::sync::Arc::new(Raised), || {
+        for operation in [Numeric::add, Numeric::sub, Numeric::mul, Numeric::div, Numeric::div_trunc, Numeric::rem, Numeric::lcm]
+        {
+            let error = operation(&long, &one).expect_err("is to end");
+            assert_eq!(error.sqlstate(), crate::SqlState::QUERY_CANCELED);
+            assert!(operation(&one, &one).is_ok(), "short ones need no look");
+        }
+    });
+}
