@@ -1,5 +1,6 @@
 //! Type names in text, as regtype and to_regtype take them: `integer`, `character varying(10)[]`, `public."T"`.
 
+use melba_types::limits::Ticker;
 use melba_types::{Oid, Result, bail, err, oids};
 
 use super::NameScope;
@@ -16,12 +17,15 @@ enum Token {
 
 fn tokens(text: &str) -> Result<Vec<Token>> {
     let mut out = Vec::new();
+    let mut ticker = Ticker::new();
     let mut rest = text.trim_start_matches(is_space);
     while let Some(c) = rest.chars().next() {
+        ticker.step()?;
         if c == '"' {
             let mut name = String::new();
             let mut after = &rest[1..];
             loop {
+                ticker.step()?;
                 let Some((part, tail)) = after.split_once('"') else {
                     bail!(SYNTAX_ERROR, "unterminated quoted identifier at or near \"{}\"", rest);
                 };

@@ -1,9 +1,11 @@
 //! Reading jsonb: fields, elements, paths, existence, containment, comparison.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use melba_types::jsonb::{Json, View, contains, sort_key, write_pretty};
-use melba_types::{Datum, DbError, Result, err};
+use melba_types::{Datum, DbError, Result, err, limits};
 
 use super::{index_of, part, part_text, root, strings};
 use crate::ScalarFn;
@@ -18,16 +20,10 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("jsonb_extract_path", |_, a| Ok(optional(walk(root(&a[0]), &a[1])))),
     ("jsonb_extract_path_text", |_, a| Ok(walk(root(&a[0]), &a[1]).map_or(Datum::Null, part_text))),
     ("jsonb_exists", |_, a| Ok(Datum::Bool(exists(root(&a[0]), a[1].as_str())))),
-    ("jsonb_exists_any", |_, a| {
-        let json = root(&a[0]);
-        Ok(Datum::Bool(strings(&a[1]).into_iter().flatten().any(|key| exists(json, &key))))
-    }),
-    ("jsonb_exists_all", |_, a| {
-        let json = root(&a[0]);
-        Ok(Datum::Bool(strings(&a[1]).into_iter().flatten().all(|key| exists(json, &key))))
-    }),
-    ("jsonb_contains", |_, a| Ok(Datum::Bool(contains(root(&a[0]), root(&a[1]))))),
-    ("jsonb_contained", |_, a| Ok(Datum::Bool(contains(root(&a[1]), root(&a[0]))))),
+    ("jsonb_exists_any", |_, a| some_key(root(&a[0]), &a[1], true).map(Datum::Bool)),
+    ("jsonb_exists_all", |_, a| some_key(root(&a[0]), &a[1], false).map(|some| Datum::Bool(!some))),
+    ("jsonb_contains", |_, a| contains(root(&a[0]), root(&a[1])).map(Datum::Bool)),
+    ("jsonb_contained", |_, a| contains(root(&a[1]), root(&a[0])).map(Datum::Bool)),
     ("jsonb_typeof", |_, a| Ok(Datum::text(root(&a[0]).type_name()))),
     ("jsonb_array_length", |_, a| match root(&a[0]).view() {
         View::Array(array) => Ok(Datum::Int4(array.len() as i32)),
@@ -96,6 +92,35 @@ pub fn exists(json: Json<'_>, key: &str) -> bool {
         View::Object(object) => object.get(key).is_some(),
         View::Array(array) => array.iter().any(is_key),
         _ => is_key(json),
+    }
+}
+
+/// Whether one of several strings is there, or, when that is `wanted` of none, is not.
+fn some_key(json: Json<'_>, keys: &Datum, wanted: bool) -> Result<bool> {
+    let keys: Vec<Arc<str>> = strings(keys).into_iter().flatten().collect();
+    // An array is read once for all of them.
+    let elements = match json.view() {
+        View::Array(array) if keys.len() > 1 => {
+            Some(limits::ticked(array.iter()).filter_map(text).collect::<Result<HashSet<_>>>()?)
+        }
+        _ => None,
+    };
+    for key in limits::ticked(&keys) {
+        let key = &**key?;
+        let found = elements.as_ref().map_or_else(|| exists(json, key), |elements| elements.contains(key));
+        if found == wanted {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// An element that is a string.
+fn text(element: Result<Json<'_>>) -> Option<Result<&str>> {
+    match element.map(Json::view) {
+        Ok(View::String(text)) => Some(Ok(text)),
+        Ok(_) => None,
+        Err(e) => Some(Err(e)),
     }
 }
 

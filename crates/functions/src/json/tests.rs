@@ -31,6 +31,53 @@ fn a_jsonb_scalar_is_its_own_element() {
 }
 
 #[test]
+fn several_keys_are_looked_for_at_once() {
+    let exists = |any, json, keys| {
+        let source = if any { "jsonb_exists_any" } else { "jsonb_exists_all" };
+        call(source, &[(oids::JSONB, json), (oids::TEXT_ARRAY, keys)], oids::BOOL)
+    };
+    for (json, keys, any, all) in [
+        ("[\"a\", 1, \"b\"]", "{b,c}", "t", "f"),
+        ("[\"a\", 1, \"b\"]", "{b,NULL,a}", "t", "t"),
+        ("[\"a\", 1]", "{1,c}", "f", "f"),
+        ("[\"a\"]", "{}", "f", "t"),
+        ("[\"a\"]", "{a}", "t", "t"),
+        ("{\"a\": 1, \"b\": 2}", "{b,c}", "t", "f"),
+        ("\"a\"", "{a,b}", "t", "f"),
+    ] {
+        assert_eq!((&*exists(true, json, keys), &*exists(false, json, keys)), (any, all), "{json} {keys}");
+    }
+}
+
+/// The product of their lengths would take minutes.
+#[test]
+fn many_keys_are_found_in_a_long_array() {
+    let json = format!("[{}]", vec!["1"; 100_000].join(","));
+    let keys = format!("{{{}}}", vec!["a"; 100_000].join(","));
+    let start = std::time::Instant::now();
+    assert_eq!(call("jsonb_exists_any", &[(oids::JSONB, &json), (oids::TEXT_ARRAY, &keys)], oids::BOOL), "f");
+    assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+/// What is cancelled ends also in the middle of a containment.
+#[test]
+fn a_containment_can_be_interrupted() {
+    struct Raised;
+    impl melba_types::limits::Interruptible for Raised {
+        fn check(&self) -> melba_types::Result<()> {
+            Err(melba_types::err!(QUERY_CANCELED, "canceling statement due to user request"))
+        }
+    }
+    // Short enough to be read without a look.
+    let array = |of: &str| format!("[{}]", vec![of; 300].join(","));
+    let args = [(oids::JSONB, &*array("1")), (oids::JSONB, &*array("2"))];
+    melba_types::limits::run(std::sync::Arc::new(Raised), || {
+        assert_eq!(call("jsonb_array_length", &args[..1], oids::INT4), "300");
+        assert_eq!(call("jsonb_contains", &args, oids::BOOL), "57014 canceling statement due to user request");
+    });
+}
+
+#[test]
 fn edits_follow_paths() {
     let set = |target, path, new, create| {
         let args = [(oids::JSONB, target), (oids::TEXT_ARRAY, path), (oids::JSONB, new), (oids::BOOL, create)];

@@ -50,10 +50,11 @@ fn is_special(c: char) -> bool {
 }
 
 /// The tokens with the text of each.
-fn tokenize(text: &str) -> Result<Vec<(Token, String)>> {
+fn tokenize(text: &str) -> Result<Vec<(Token, &str)>> {
     let mut tokens = Vec::new();
-    let mut rest = text;
+    let (mut rest, mut ticker) = (text, limits::Ticker::new());
     loop {
+        ticker.step()?;
         rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace());
         if let Some(comment) = rest.strip_prefix("/*") {
             let end =
@@ -84,10 +85,10 @@ fn tokenize(text: &str) -> Result<Vec<(Token, String)>> {
             }
             (Token::Word(rest[..length].to_string()), length)
         };
-        tokens.push((token, rest[..length].to_string()));
+        tokens.push((token, &rest[..length]));
         rest = &rest[length..];
     }
-    tokens.push((Token::End, String::new()));
+    tokens.push((Token::End, ""));
     Ok(tokens)
 }
 
@@ -157,8 +158,8 @@ fn number(text: &str) -> Result<(Token, usize)> {
     Ok((Token::Number(Numeric::parse(&text[..end].replace('_', ""))?), end))
 }
 
-struct Parser {
-    tokens: Vec<(Token, String)>,
+struct Parser<'a> {
+    tokens: Vec<(Token, &'a str)>,
     at: usize,
     /// Depth of filters and subscripts around, which allow `@` and `last`.
     filters: usize,
@@ -192,7 +193,7 @@ const METHODS: [&str; 19] = [
     "timestamp_tz",
 ];
 
-impl Parser {
+impl Parser<'_> {
     fn peek(&self) -> &Token {
         &self.tokens[self.at].0
     }
@@ -206,7 +207,7 @@ impl Parser {
     }
 
     fn syntax_error(&self) -> DbError {
-        syntax_error_at(&self.tokens[self.at].1)
+        syntax_error_at(self.tokens[self.at].1)
     }
 
     fn take(&mut self, symbol: &str) -> bool {
@@ -305,6 +306,7 @@ impl Parser {
 
     fn unary(&mut self) -> Result<Expr> {
         limits::check_nesting()?;
+        limits::tick()?;
         for sign in ['+', '-'] {
             if self.take(if sign == '+' { "+" } else { "-" }) {
                 let operand = self.unary()?;

@@ -5,6 +5,7 @@
 use std::any::Any;
 use std::cmp::Ordering;
 
+use melba_types::limits::{tick, ticked};
 use melba_types::{Datum, DbError, Oid, Range, Result, err};
 
 use super::io::multirange;
@@ -38,7 +39,7 @@ macro_rules! mixed {
 
 type Row = (&'static str, ScalarFn);
 
-pub const OVERLAPS: [Row; 3] = mixed!("overlaps", |ty, x, y| x.iter().any(|r| y.iter().any(|s| ty.overlaps(r, s))));
+pub const OVERLAPS: [Row; 3] = mixed!("overlaps", overlaps);
 pub const CONTAINS: [Row; 3] = mixed!("contains", contains);
 pub const CONTAINED_BY: [Row; 3] = mixed!("contained_by", |ty, x, y| contains(ty, y, x));
 pub const BEFORE: [Row; 3] = mixed!("before", before);
@@ -93,11 +94,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("multirange_intersect", |c, a| combined(c, a, |ty, x, y| intersect(ty, &x, &y))),
     ("multirange_minus", |c, a| {
         combined(c, a, |ty, x, y| {
-            let mut rest = x;
-            for taken in &y {
-                let parts = rest.iter().map(|range| ty.minus(range, taken)).collect::<Result<Vec<_>>>()?;
-                rest = parts.into_iter().flatten().collect();
-            }
+            let rest = minus(ty, x, &y)?;
             ty.normalize(rest)
         })
     }),
@@ -147,7 +144,28 @@ fn tested(call: &CallContext<'_>, a: &[Datum], test: fn(&RangeType, &[Range], &[
 }
 
 fn contains(ty: &RangeType, x: &[Range], y: &[Range]) -> bool {
-    y.iter().all(|inner| x.iter().any(|outer| ty.contains(outer, inner)))
+    let mut outer = x.iter().peekable();
+    y.iter().all(|inner| {
+        while outer.next_if(|outer| ty.before(outer, inner)).is_some() {}
+        outer.peek().is_some_and(|outer| ty.contains(outer, inner))
+    })
+}
+
+/// Pairs of ranges of both, of which one ends where the other one goes on: those that overlap are among them.
+fn pairs<'a>(ty: &'a RangeType, x: &'a [Range], y: &'a [Range]) -> impl Iterator<Item = (&'a Range, &'a Range)> {
+    let (mut i, mut j) = (0, 0);
+    std::iter::from_fn(move || {
+        let pair = (x.get(i)?, y.get(j)?);
+        match ty.bounds(&upper(pair.0), &upper(pair.1)).is_le() {
+            true => i += 1,
+            false => j += 1,
+        }
+        Some(pair)
+    })
+}
+
+fn overlaps(ty: &RangeType, x: &[Range], y: &[Range]) -> bool {
+    pairs(ty, x, y).any(|(range, other)| ty.overlaps(range, other))
 }
 
 fn before(ty: &RangeType, x: &[Range], y: &[Range]) -> bool {
@@ -182,12 +200,39 @@ fn combined(
 
 fn intersect(ty: &RangeType, x: &[Range], y: &[Range]) -> Result<Vec<Range>> {
     let mut parts = Vec::new();
-    for range in x {
-        for other in y {
-            parts.push(ty.intersect(range, other)?);
+    for pair in ticked(pairs(ty, x, y)) {
+        let (range, other) = pair?;
+        let part = ty.intersect(range, other)?;
+        if !part.empty {
+            parts.push(part);
         }
     }
     ty.normalize(parts)
+}
+
+/// What is left of `x`.
+fn minus(ty: &RangeType, x: Vec<Range>, mut y: &[Range]) -> Result<Vec<Range>> {
+    let mut left = Vec::new();
+    for range in ticked(x) {
+        let range = range?;
+        while let [first, behind @ ..] = y
+            && ty.before(first, &range)
+        {
+            tick()?;
+            y = behind;
+        }
+        let mut rest = Some(range);
+        for taken in y {
+            let Some(current) = rest.take_if(|current| ty.overlaps(current, taken)) else { break };
+            tick()?;
+            let mut parts = ty.minus(&current, taken)?;
+            // What lies behind the range taken may be taken from once more.
+            rest = parts.pop_if(|part| ty.bounds(&upper(part), &upper(&current)).is_eq());
+            left.append(&mut parts);
+        }
+        left.extend(rest);
+    }
+    Ok(left)
 }
 
 fn key(call: &CallContext<'_>, value: &Datum) -> Result<Vec<u8>> {

@@ -48,3 +48,48 @@ fn multiranges_merge() {
     assert_eq!(of("{\"[1,3)\",NULL}"), "22004 multirange values cannot contain null members");
     assert_eq!(of("{{empty}}"), "21000 multiranges cannot be constructed from multidimensional arrays");
 }
+
+/// The numbers below 12 that a bit stands for, as a multirange.
+fn ranges(bits: u32) -> String {
+    let number = |n: u32| format!("[{n},{n}]");
+    format!("{{{}}}", (0..12).filter(|n| bits >> n & 1 == 1).map(number).collect::<Vec<_>>().join(","))
+}
+
+/// Multiranges are walked side by side; sets of numbers say what comes of it.
+#[test]
+fn operations_on_multiranges_are_those_on_sets() {
+    let m = oids::INT4MULTIRANGE;
+    let mut random = 1u32;
+    let mut next = || {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        random >> 16 & 0xfff
+    };
+    let canonical = |bits| call("multirange_union", &[(m, &ranges(bits)), (m, "{}")], m);
+    for _ in 0..300 {
+        let (a, b) = (next(), if next() % 3 == 0 { next() & next() } else { next() });
+        let (x, y) = (ranges(a), ranges(b));
+        let of = |source: &str, result| call(source, &[(m, &x), (m, &y)], result);
+        assert_eq!(of("multirange_intersect", m), canonical(a & b), "{x} * {y}");
+        assert_eq!(of("multirange_minus", m), canonical(a & !b), "{x} - {y}");
+        let is = |holds: bool| if holds { "t" } else { "f" };
+        assert_eq!(of("multirange_overlaps_multirange", oids::BOOL), is(a & b != 0), "{x} && {y}");
+        assert_eq!(of("multirange_contains_multirange", oids::BOOL), is(b & !a == 0), "{x} @> {y}");
+    }
+    let minus = |a, b| call("multirange_minus", &[(m, a), (m, b)], m);
+    assert_eq!(minus("{(,)}", "{(,1),[3,5),[9,)}"), "{[1,3),[5,9)}");
+    assert_eq!(minus("{(,5),[7,)}", "{[1,8)}"), "{(,1),[8,)}");
+}
+
+/// The product of their lengths took all memory there was.
+#[test]
+fn long_multiranges_are_walked_once() {
+    let m = oids::INT4MULTIRANGE;
+    let long =
+        |first: usize| format!("{{{}}}", (0..20_000).map(|n| format!("[{0},{0}]", first + 2 * n)).collect::<Vec<_>>().join(","));
+    let (even, odd) = (long(0), long(1));
+    let start = std::time::Instant::now();
+    assert_eq!(call("multirange_intersect", &[(m, &even), (m, &odd)], m), "{}");
+    assert_eq!(call("multirange_overlaps_multirange", &[(m, &even), (m, &odd)], oids::BOOL), "f");
+    assert!(call("multirange_minus", &[(m, &even), (m, &odd)], m).starts_with("{[0,1),[2,3)"));
+    assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
+}

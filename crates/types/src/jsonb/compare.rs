@@ -1,7 +1,9 @@
 //! Order and containment of jsonb values.
 
-use super::{Json, View};
+use super::{Json, KIND_NUMBER, KIND_STRING, View};
+use crate::Result;
 use crate::key::{encode_bytes, encode_numeric};
+use crate::limits::tick;
 
 /// Appends a byte string whose order is PostgreSQL's order of jsonb values: null, strings, numbers, booleans, arrays by
 /// length, objects by length; and, for no reason but history, the empty array at the top before everything else.
@@ -40,31 +42,53 @@ fn write_key(json: Json<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether `a` contains `b`, as the operator `@>` has it.
-pub fn contains(a: Json<'_>, b: Json<'_>) -> bool {
-    match (a.view(), b.view()) {
+/// Whether `a` contains `b`, as the operator `@>` has it. Arrays take the product of their lengths.
+///
+/// # Errors
+/// Those of the limits.
+pub fn contains(a: Json<'_>, b: Json<'_>) -> Result<bool> {
+    match a.view() {
         // An array contains a scalar that is one of its elements, at the top level only.
-        (View::Array(array), _) if b.is_scalar() => array.iter().any(|element| scalars_equal(element, b)),
+        View::Array(array) if b.is_scalar() => any(array.iter(), |element| Ok(scalars_equal(element, b))),
         _ => contains_nested(a, b),
     }
 }
 
-fn contains_nested(a: Json<'_>, b: Json<'_>) -> bool {
+fn contains_nested(a: Json<'_>, b: Json<'_>) -> Result<bool> {
+    if a.is_scalar() || b.is_scalar() {
+        return Ok(scalars_equal(a, b));
+    }
     match (a.view(), b.view()) {
         (View::Object(a), View::Object(b)) => {
-            b.len() <= a.len() && b.iter().all(|(key, value)| a.get(key).is_some_and(|found| contains_nested(found, value)))
+            let lacks = |(key, value): (&str, _)| Ok(!a.get(key).map_or(Ok(false), |found| contains_nested(found, value))?);
+            Ok(b.len() <= a.len() && !any(b.iter(), lacks)?)
         }
-        (View::Array(a), View::Array(b)) => b.iter().all(|wanted| a.iter().any(|element| contains_nested(element, wanted))),
-        _ => scalars_equal(a, b),
+        (View::Array(a), View::Array(b)) => {
+            Ok(!any(b.iter(), |wanted| Ok(!any(a.iter(), |element| contains_nested(element, wanted))?))?)
+        }
+        _ => Ok(false),
     }
 }
 
+/// Whether one of the items is so.
+fn any<T>(items: impl Iterator<Item = T>, is_so: impl Fn(T) -> Result<bool>) -> Result<bool> {
+    for item in items {
+        tick()?;
+        if is_so(item)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 fn scalars_equal(a: Json<'_>, b: Json<'_>) -> bool {
-    match (a.view(), b.view()) {
-        (View::Null, View::Null) => true,
-        (View::Bool(a), View::Bool(b)) => a == b,
-        (View::Number(a), View::Number(b)) => a == b,
-        (View::String(a), View::String(b)) => a == b,
-        _ => false,
+    match (a.kind(), b.kind()) {
+        (KIND_NUMBER, KIND_NUMBER) => match (a.view(), b.view()) {
+            (View::Number(a), View::Number(b)) => a == b,
+            _ => false,
+        },
+        // Long strings are compared as they lie there.
+        (KIND_STRING, KIND_STRING) => a.0.get(1..) == b.0.get(1..),
+        (a_kind, b_kind) => a_kind == b_kind && a.is_scalar(),
     }
 }
