@@ -141,11 +141,11 @@ pub fn format_type_modifier(typmod_out: &str, typmod: i32) -> String {
                 String::new()
             }
         }
-        "numerictypmodout" => {
-            let packed = typmod - 4;
+        "numerictypmodout" => match typmod.checked_sub(4).filter(|packed| *packed >= 0) {
             // The scale is 11 bits, signed.
-            format!("({},{})", packed >> 16 & 0xffff, ((packed & 0x7ff) ^ 1024) - 1024)
-        }
+            Some(packed) => format!("({},{})", packed >> 16 & 0xffff, ((packed & 0x7ff) ^ 1024) - 1024),
+            None => String::new(),
+        },
         "intervaltypmodout" => interval_modifier(typmod),
         _ => format!("({typmod})"),
     }
@@ -192,6 +192,9 @@ mod tests {
         assert_eq!(name(oids::VARCHAR_ARRAY, Some(24)), "character varying(20)[]");
         assert_eq!(name(oids::NUMERIC, Some((10 << 16 | 2) + 4)), "numeric(10,2)");
         assert_eq!(name(oids::NUMERIC, Some((3 << 16 | (-2 & 0x7ff)) + 4)), "numeric(3,-2)");
+        // What is less than a modifier is shown as none.
+        assert_eq!(format_type_modifier("numerictypmodout", 3), "");
+        assert_eq!(format_type_modifier("numerictypmodout", i32::MIN), "");
         assert_eq!(name(oids::TIMETZ, Some(3)), "time(3) with time zone");
         assert_eq!(name(oids::INTERVAL, Some((4 | 2) << 16 | 0xffff)), "interval year to month");
         assert_eq!(name(oids::CHAR, None), "\"char\"");

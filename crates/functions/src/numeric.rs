@@ -185,10 +185,10 @@ fn typmod_in(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
 }
 
 fn typmod_out(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
-    let packed = a[0].as_i32() - 4;
-    if packed < 0 {
+    // Far below every modifier the difference would not be a number.
+    let Some(packed) = a[0].as_i32().checked_sub(4).filter(|packed| *packed >= 0) else {
         return Ok(Datum::text(""));
-    }
+    };
     Ok(Datum::text(format!("({},{})", packed >> 16 & 0xffff, ((packed & 0x7ff) ^ 1024) - 1024)))
 }
 

@@ -163,6 +163,24 @@ mod tests {
         assert_eq!(input(&session.call(&[oids::CSTRING], oids::FLOAT8), &[Datum::text("1.5")]).expect("input").as_f64(), 1.5);
     }
 
+    /// What PostgreSQL 18 shows.
+    #[test]
+    fn modifiers_that_are_none_are_shown_as_nothing() {
+        let session = FixedSession::default();
+        let call = session.call(&[oids::INT4], oids::CSTRING);
+        let shown = |function: &str, typmod| {
+            registry::scalar(function).expect("registered")(&call, &[Datum::Int4(typmod)]).expect("shows").as_str().to_owned()
+        };
+        for typmod in [i32::MIN, i32::MIN + 1, i32::MIN + 4, -5, -1] {
+            for function in ["numeric", "varchar", "bpchar", "bit", "varbit", "interval"] {
+                assert_eq!(shown(&format!("{function}typmodout"), typmod), "", "{function} {typmod}");
+            }
+            assert_eq!(shown("timestamptypmodout", typmod), " without time zone");
+        }
+        assert_eq!((shown("numerictypmodout", 3), shown("numerictypmodout", i32::MAX)), (String::new(), "(32767,-5)".to_owned()));
+        assert_eq!(shown("varchartypmodout", i32::MAX), "(2147483643)");
+    }
+
     #[test]
     fn input_is_checked_without_raising() {
         let session = FixedSession::default();
