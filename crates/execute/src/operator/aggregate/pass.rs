@@ -8,7 +8,7 @@ use melba_types::{Batch, ByteStrings, Column, Datum, Result};
 
 use super::by_group::ByGroup;
 use super::input::{Arguments, group_bytes};
-use super::table::GroupTable;
+use super::table::{GROUP_ENTRY_BYTES, GroupTable};
 use super::{Group, Groups, State};
 use crate::{ExecContext, Operator};
 use melba_expression::{Pieces, Vector};
@@ -18,9 +18,6 @@ use melba_types::BATCH_ROWS;
 
 /// The place of a row whose group another pass will have.
 const ELSEWHERE: u32 = u32::MAX;
-
-/// About what a group's entry in a table by key takes.
-const GROUP_ENTRY_BYTES: usize = 96;
 
 /// Rows of one grouping set for a later pass.
 pub(super) struct Work {
@@ -331,7 +328,7 @@ impl<'a> Pass<'a> {
         let known = self.groups.list.len();
         let width = self.node.groups.len();
         let places = match tables.pop() {
-            Some(table) => self.tables[0].absorb(table, known as u32),
+            Some(table) => self.tables[0].absorb(table, known as u32)?,
             None => return Ok(work),
         };
         for (group, place) in std::mem::take(&mut groups.list).into_iter().zip(&places) {

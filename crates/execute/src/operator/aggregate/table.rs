@@ -5,7 +5,10 @@ use std::hash::Hash;
 use hashbrown::HashMap;
 use melba_expression::Vector;
 use melba_plan::node::AggregateNode;
-use melba_types::{Column, ColumnData, Datum, Kind};
+use melba_types::{Column, ColumnData, Datum, DbError, Kind, Result};
+
+/// About what a group's entry in a table by key takes, beside the key.
+pub(super) const GROUP_ENTRY_BYTES: usize = 96;
 
 /// The numbers of groups.
 pub(super) enum GroupTable {
@@ -74,18 +77,21 @@ impl GroupTable {
             GroupTable::Bytes(table) => {
                 let key = keys.encode(i);
                 table.insert(key.into(), group);
-                96 + key.len()
+                GROUP_ENTRY_BYTES + key.len()
             }
         }
     }
 
     /// Adds the groups of another table of the same set: those with new keys get numbers from `next` on, in their order. The number
     /// here of each group there.
-    pub fn absorb(&mut self, other: GroupTable, next: u32) -> Vec<u32> {
+    ///
+    /// # Errors
+    /// XX000 when the other table is of another set.
+    pub fn absorb(&mut self, other: GroupTable, next: u32) -> Result<Vec<u32>> {
         match (self, other) {
-            (GroupTable::Words(own), GroupTable::Words(other)) => absorb(own, other, next),
-            (GroupTable::Bytes(own), GroupTable::Bytes(other)) => absorb(own, other, next),
-            _ => Vec::new(),
+            (GroupTable::Words(own), GroupTable::Words(other)) => Ok(absorb(own, other, next)),
+            (GroupTable::Bytes(own), GroupTable::Bytes(other)) => Ok(absorb(own, other, next)),
+            _ => Err(DbError::internal("groups by words and by bytes are not of one set")),
         }
     }
 
@@ -163,6 +169,15 @@ fn integer(value: &Datum) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn groups_of_two_tables_get_one_number_each() {
+        let table = |keys: &[u128]| GroupTable::Words((0..).zip(keys).map(|(group, key)| (*key, group)).collect());
+        let mut own = table(&[10, 11]);
+        assert_eq!(own.absorb(table(&[12, 11, 13]), 2).expect("of one set"), [2, 1, 3]);
+        let refused = own.absorb(GroupTable::Bytes(HashMap::new()), 4).expect_err("of another set");
+        assert_eq!(refused.sqlstate(), melba_types::SqlState::INTERNAL_ERROR);
+    }
 
     #[test]
     fn words_tell_values_and_nulls_apart() {
