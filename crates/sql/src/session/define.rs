@@ -284,6 +284,11 @@ fn fill_new_table(
     let (analyzed, text, depends_on) = ddl.stored_query(&wrapped)?;
     let columns = ddl.query_columns(&analyzed, &melba_parse::nodes::strings(&into.col_names))?;
     let options = melba_ddl::ParametersOf::Table.new_list(&into.options)?;
+    // The query of a table does not see the table; a materialized view is there when it is filled.
+    let source = match kind {
+        RelationKind::Table if !into.skip_data => Some(query(node)?),
+        _ => None,
+    };
     let oid = ddl.put_table(namespace, &name.relname, persistence, columns, options)?;
     if kind == RelationKind::MaterializedView {
         let relation = ddl.relation(oid)?;
@@ -298,7 +303,11 @@ fn fill_new_table(
             ..(*relation).clone()
         });
     }
-    let rows = if into.skip_data { 0 } else { insert_all(tx, oid, node, exec, query)? };
+    let rows = match source {
+        Some(source) => insert_rows(tx, oid, source, exec)?,
+        None if into.skip_data => 0,
+        None => insert_all(tx, oid, node, exec, query)?,
+    };
     let tag = match kind {
         _ if !into.skip_data => format!("SELECT {rows}"),
         RelationKind::Table => "CREATE TABLE AS".to_owned(),

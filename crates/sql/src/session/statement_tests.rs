@@ -26,6 +26,21 @@ fn merge_returns_the_source_before_the_target() {
     ]);
 }
 
+/// A materialized view is made before it is filled.
+#[test]
+fn a_table_that_a_query_makes_is_not_seen_by_it() {
+    let made = |name: &str| format!("select count(*) n from pg_class where relname = '{name}'");
+    check(&[
+        (&format!("create table a as {}", made("a")), "C:SELECT 1 Z:I"),
+        (&made("b").replace(" n ", " n into b "), "C:SELECT 1 Z:I"),
+        (&format!("prepare p as {}", made("c")), "C:PREPARE Z:I"),
+        ("create table c as execute p", "C:SELECT 1 Z:I"),
+        (&format!("create materialized view d as {}", made("d")), "C:SELECT 1 Z:I"),
+        (&format!("create table e as {} with no data", made("e")), "C:CREATE TABLE AS Z:I"),
+        ("select concat(a.n, b.n, c.n, d.n, (select count(*) from e)) from a, b, c, d", "T D:00010 C:SELECT 1 Z:I"),
+    ]);
+}
+
 /// Not by comparing each with each, which takes minutes here.
 #[test]
 fn elements_are_looked_for_in_large_arrays() {
