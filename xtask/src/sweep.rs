@@ -208,9 +208,13 @@ fn outcome(body: &[u8]) -> String {
     String::from_utf8_lossy(field(b'C')).into_owned()
 }
 
-/// Whether a function, type or statement is wanted: one with `filter` in its name, or with `filter..` one from there on.
+/// Whether a function, type or statement is wanted: one with `filter` in its name, with `from..` one from there on, with `from..to`
+/// one of those before `to`.
 fn is_wanted(name: &str, filter: &str) -> bool {
-    filter.strip_suffix("..").map_or_else(|| name.contains(filter), |from| name >= from)
+    match filter.split_once("..") {
+        Some((from, to)) => name >= from && (to.is_empty() || name < to),
+        None => name.contains(filter),
+    }
 }
 
 /// All calls, or those of functions, types and statements that `filter` wants.
