@@ -399,7 +399,14 @@ fn note_selected_through(table: &mut [RangeEntry], entry: usize, column: i16) {
     let Some(meaning) = column.checked_sub(1).and_then(|at| merged.get(at as usize)) else { return };
     let mut behind = Vec::new();
     meaning.visit_vars(&mut |v| behind.push((v.entry, v.column)));
-    behind.into_iter().for_each(|(entry, column)| note_selected_through(table, entry, column));
+    // A join of FROM, or the columns of a view that is changed.
+    let is_join = table[entry].in_from;
+    for (entry, column) in behind {
+        match is_join {
+            true => note_selected_through(table, entry, column),
+            false => table[entry].required.behind.push(column),
+        }
+    }
 }
 
 pub fn relation_oid(entry: &RangeEntry) -> Option<Oid> {

@@ -17,6 +17,16 @@ struct Similar {
     second: Option<(String, String)>,
 }
 
+/// The columns of a view that is changed.
+fn is_view(entry: &RangeEntry) -> bool {
+    matches!(entry.kind, RangeKind::Join { .. }) && !entry.in_from
+}
+
+/// The table of such a view, whose names nobody knows.
+fn is_below_view(table: &[RangeEntry], entry: usize) -> bool {
+    table.get(entry + 1).is_some_and(is_view)
+}
+
 impl Analyzer<'_, '_> {
     /// A column that is not there.
     pub fn missing_column(&self, relation: Option<&str>, name: &str, location: i32) -> DbError {
@@ -76,7 +86,8 @@ impl Analyzer<'_, '_> {
         let mut similar = Similar { distance: DISTANCE_MAX + 1, ..Similar::default() };
         for level in self.levels.iter().rev() {
             for (index, entry) in level.range_table.iter().enumerate() {
-                if matches!(entry.kind, RangeKind::Join { .. } | RangeKind::Result) {
+                let is_unnamed = matches!(entry.kind, RangeKind::Join { .. } | RangeKind::Result) && !is_view(entry);
+                if is_unnamed || is_below_view(&level.range_table, index) {
                     continue;
                 }
                 let penalty = relation.map_or(0, |r| levenshtein(r, &entry.name));
@@ -121,7 +132,8 @@ impl Analyzer<'_, '_> {
         let oid = self.cx.find_relation(schema, name).map(|r| r.oid);
         for level in self.levels.iter().rev() {
             for (index, entry) in level.range_table.iter().enumerate() {
-                if matches!(entry.kind, RangeKind::Join { .. }) && entry.alias.is_none() {
+                let is_unnamed = matches!(entry.kind, RangeKind::Join { .. }) && entry.alias.is_none();
+                if is_unnamed || is_below_view(&level.range_table, index) {
                     continue;
                 }
                 let same = oid.is_some() && relation_oid(entry) == oid || schema.is_none() && &*entry.name == name;

@@ -8,14 +8,12 @@ use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
 use super::Analyzer;
+use super::columns::note_selected;
 use super::scope::{ExprKind, NsItem};
 use melba_tree::*;
 
 impl<'p> Analyzer<'_, 'p> {
     pub fn on_conflict(&mut self, clause: &'p pb::OnConflictClause, relation: &Arc<Relation>) -> Result<OnConflict> {
-        if self.level().view_target.is_some() {
-            return Err(melba_types::DbError::unsupported("ON CONFLICT on a view").at(clause.location));
-        }
         let update = clause.action == pb::OnConflictAction::OnconflictUpdate as i32;
         let mut conflict = OnConflict { inference: Vec::new(), inference_filter: None, constraint: Oid::INVALID, update: None };
         if update && clause.infer.is_none() {
@@ -23,11 +21,17 @@ impl<'p> Analyzer<'_, 'p> {
                 .hint("For example, ON CONFLICT (column_name).")
                 .at(clause.location));
         }
+        // A row that the view does not show must not be changed through it, and what is proposed may meet one.
+        if update && self.level().view_target.as_ref().is_some_and(|target| target.filter.is_some()) {
+            return Err(DbError::unsupported("ON CONFLICT DO UPDATE on a view with WHERE").at(clause.location));
+        }
         let target = self.level().target.clone();
         let saved = std::mem::take(&mut self.level_mut().namespace);
         self.level_mut().namespace.extend(target.clone());
         if let Some(infer) = &clause.infer {
             self.arbiter(infer, relation, &mut conflict)?;
+            let parts = conflict.inference.iter_mut().chain(&mut conflict.inference_filter);
+            parts.for_each(|e| self.expand_view_columns(e));
         }
         if update {
             conflict.update = Some(self.conflict_update(clause, relation)?);
@@ -46,17 +50,27 @@ impl<'p> Analyzer<'_, 'p> {
             in_from: true,
             required: Privileges::default(),
         });
-        if let Some(target) = &self.level().target {
-            let entry = target.entry;
+        if let Some(entry) = self.target_entry() {
             self.level_mut().range_table[entry].required.update = true;
         }
-        let item = NsItem::new(excluded, "excluded".into());
+        let is_view = self.level().view_target.is_some();
+        let item = if is_view { self.excluded_of_view(excluded)? } else { NsItem::new(excluded, "excluded".into()) };
         self.level_mut().namespace.push(item);
-        let targets = self.set_clause(&clause.target_list, relation)?;
-        let filter = self.condition(&clause.where_clause, ExprKind::Where, "WHERE")?;
-        // Reading a proposed value is reading the table's column.
+        let mut targets = self.set_clause(&clause.target_list, relation)?;
+        let mut filter = self.condition(&clause.where_clause, ExprKind::Where, "WHERE")?;
+        // A view's columns, of both rows, are those of the table and of the row proposed for it.
+        if is_view {
+            targets.iter_mut().map(|t| &mut t.expr).chain(&mut filter).for_each(|e| self.expand_view_columns(e));
+        }
+        // Reading a proposed value is reading the table's column, or the view's.
         let read = std::mem::take(&mut self.level_mut().range_table[excluded].required);
         self.select_of_target(read.selected);
+        if let (true, Some(table)) = (is_view, self.target_entry()) {
+            let entries = &mut self.level_mut().range_table;
+            entries[table].required.behind.extend(read.behind);
+            let read = std::mem::take(&mut entries[excluded + 1].required);
+            read.selected.into_iter().for_each(|column| note_selected(&mut entries[table + 1], column));
+        }
         Ok(OnConflictUpdate { targets, filter, excluded })
     }
 
@@ -74,10 +88,12 @@ impl<'p> Analyzer<'_, 'p> {
 
     fn arbiter(&mut self, infer: &'p pb::InferClause, relation: &Arc<Relation>, conflict: &mut OnConflict) -> Result<()> {
         if !infer.conname.is_empty() {
-            let constraints = relation.constraints.iter().filter_map(|c| self.cx.catalog.constraint(*c));
+            // A view has none.
+            let named = self.level().view_target.as_ref().map_or(relation, |target| &target.view);
+            let constraints = named.constraints.iter().filter_map(|c| self.cx.catalog.constraint(*c));
             let found = constraints.clone().find(|c| *c.name == *infer.conname);
             let Some(found) = found else {
-                let (name, table) = (&infer.conname, &relation.name);
+                let (name, table) = (&infer.conname, &named.name);
                 return Err(err!(UNDEFINED_OBJECT, "constraint \"{name}\" for table \"{table}\" does not exist"));
             };
             if !found.index.is_valid() || found.foreign_key.is_some() {

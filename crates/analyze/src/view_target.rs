@@ -20,6 +20,7 @@ pub struct ViewTarget {
     pub columns: Vec<Option<usize>>,
     /// The view's WHERE, over the table's entry.
     pub filter: Option<Expr>,
+    command: Command,
 }
 
 impl<'p> Analyzer<'_, 'p> {
@@ -48,35 +49,33 @@ impl<'p> Analyzer<'_, 'p> {
             in_from: true,
             required: Privileges::default(),
         });
-        let moved = |mut e: Expr| {
-            e.visit_mut(0, &mut |e, level| {
-                if let Expr::Var(v) = e
-                    && v.levels_up == level
-                    && v.entry == inner
-                {
-                    v.entry = entry;
-                }
-                true
-            });
-            e
-        };
-        let filter = query.filter.clone().map(&moved);
-        let merged: Vec<Expr> = query.targets.iter().filter(|t| !t.junk).map(|t| moved(t.expr.clone())).collect();
+        let filter = query.filter.clone().map(|e| moved(e, inner, entry));
+        let merged: Vec<Expr> = query.targets.iter().filter(|t| !t.junk).map(|t| moved(t.expr.clone(), inner, entry)).collect();
         let mut columns = super::from::relation_columns(view);
         if let Some(alias) = &name.alias {
             super::from::apply_aliases(&mut columns, &alias.colnames, &shown)?;
         }
+        let target = ViewTarget { view: view.clone(), columns: plain_columns(&merged), filter, command };
+        let numbers = target.columns.iter().map(|c| c.map_or(0, |i| i as i16 + 1));
+        self.level_mut().range_table[entry].required.through = Some((view.oid, numbers.collect()));
+        let item = self.view_columns(shown, merged, columns);
+        let level = self.level_mut();
+        level.target = Some(item);
+        level.view_target = Some(target);
+        Ok(table)
+    }
+
+    /// An entry of the join kind, whose columns are these expressions, and its names.
+    fn view_columns(&mut self, shown: Arc<str>, merged: Vec<Expr>, columns: Vec<OutputColumn>) -> NsItem {
+        let entry = self.level().range_table.len();
         let ns_columns = merged.iter().enumerate().map(|(i, e)| {
             let (at, column) = match e {
                 Expr::Var(v) => (v.entry, v.column),
-                _ => (entry + 1, i as i16 + 1),
+                _ => (entry, i as i16 + 1),
             };
             NsColumn { entry: at, column, ty: e.ty(), typmod: e.typmod(), collation: e.collation(), merged_away: false }
         });
         let ns_columns: Arc<[NsColumn]> = ns_columns.collect();
-        let target = ViewTarget { view: view.clone(), columns: plain_columns(&merged), filter };
-        let numbers = target.columns.iter().map(|c| c.map_or(0, |i| i as i16 + 1));
-        self.level_mut().range_table[entry].required.through = Some((view.oid, numbers.collect()));
         self.add_entry(RangeEntry {
             kind: RangeKind::Join { kind: JoinKind::Inner, merged, using_columns: 0, using_alias: None },
             alias: Some(shown.clone()),
@@ -86,12 +85,46 @@ impl<'p> Analyzer<'_, 'p> {
             in_from: false,
             required: Privileges::default(),
         });
-        let mut item = NsItem::new(entry + 1, shown);
+        let mut item = NsItem::new(entry, shown);
         item.columns = Some(ns_columns);
-        let level = self.level_mut();
-        level.target = Some(item);
-        level.view_target = Some(target);
-        Ok(table)
+        item
+    }
+
+    /// The names of a row that was proposed for a view, of whose table `excluded` is.
+    pub fn excluded_of_view(&mut self, excluded: usize) -> Result<NsItem> {
+        let target = self.level().target.as_ref().map(|item| &self.level().range_table[item.entry]);
+        let Some(RangeEntry { kind: RangeKind::Join { merged, .. }, columns, .. }) = target else {
+            return Err(DbError::internal("a view's target without its columns"));
+        };
+        let (columns, merged) = (columns.clone(), merged.clone());
+        let table = self.target_entry().unwrap_or_default();
+        let merged = merged.into_iter().map(|e| moved(e, table, excluded)).collect();
+        Ok(self.view_columns("excluded".into(), merged, columns))
+    }
+
+    /// Puts what columns of views stand for in their place.
+    pub fn expand_view_columns(&self, e: &mut Expr) {
+        let table = &self.level().range_table;
+        e.visit_mut(0, &mut |e, level| {
+            let Expr::Var(v) = e else { return true };
+            if v.levels_up != level {
+                return true;
+            }
+            let RangeKind::Join { merged, .. } = &table[v.entry].kind else { return true };
+            let mut meaning = match v.column.checked_sub(1).and_then(|at| merged.get(at as usize)) {
+                Some(meaning) => meaning.clone(),
+                None => Expr::Row(Box::new(RowExpr {
+                    fields: merged.clone(),
+                    names: table[v.entry].columns.iter().map(|c| c.name.clone()).collect(),
+                    ty: v.ty,
+                    explicit: false,
+                    location: -1,
+                })),
+            };
+            meaning.shift_levels(level, 0);
+            *e = meaning;
+            false
+        });
     }
 
     /// The range entry that the statement changes.
@@ -110,8 +143,11 @@ impl<'p> Analyzer<'_, 'p> {
         };
         match target.columns.get(i).copied().flatten() {
             Some(index) => Ok(Some(index)),
-            None => Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "cannot change column \"{name}\" of view \"{view}\"")
-                .detail("View columns that are not columns of their base relation are not updatable.")),
+            None => {
+                let does = if target.command == Command::Insert { "insert into" } else { "update" };
+                Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "cannot {does} column \"{name}\" of view \"{view}\"")
+                    .detail("View columns that are not columns of their base relation are not updatable."))
+            }
         }
     }
 
@@ -131,6 +167,20 @@ impl<'p> Analyzer<'_, 'p> {
         });
         Ok(())
     }
+}
+
+/// The same of another entry.
+fn moved(mut e: Expr, from: usize, to: usize) -> Expr {
+    e.visit_mut(0, &mut |e, level| {
+        if let Expr::Var(v) = e
+            && v.levels_up == level
+            && v.entry == from
+        {
+            v.entry = to;
+        }
+        true
+    });
+    e
 }
 
 /// For each expression the index of the table's column that it is, if it is one.

@@ -74,16 +74,23 @@ struct Collector<'a> {
 
 impl Collector<'_> {
     fn query(&mut self, query: &Query, role: Option<Oid>) {
-        for entry in &query.range_table {
+        for (i, entry) in query.range_table.iter().enumerate() {
             match &entry.kind {
                 RangeKind::Relation { oid, .. } => {
                     let mut user = role;
                     if let Some((view, columns)) = &entry.required.through {
-                        let required = of_view(&entry.required, columns);
+                        let mut required = of_view(&entry.required, columns);
+                        if let Some(own) = query.range_table.get(i + 1).map(|names| &names.required) {
+                            required.select |= own.select;
+                            required.selected.extend(&own.selected);
+                        }
                         self.found.uses.push(Use { relation: *view, role, required });
                         user = self.role_in(*view).or(role);
                     }
-                    self.found.uses.push(Use { relation: *oid, role: user, required: entry.required.clone() });
+                    let mut required = entry.required.clone();
+                    required.select |= !required.behind.is_empty();
+                    required.selected.append(&mut required.behind);
+                    self.found.uses.push(Use { relation: *oid, role: user, required });
                 }
                 RangeKind::Subquery { query, view } => {
                     if view.is_valid() {
@@ -135,6 +142,7 @@ fn of_view(table: &Privileges, columns: &[i16]) -> Privileges {
         selected: mapped(&table.selected),
         inserted: mapped(&table.inserted),
         updated: mapped(&table.updated),
+        behind: Vec::new(),
         through: None,
         ..*table
     }

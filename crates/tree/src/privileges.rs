@@ -15,6 +15,8 @@ pub struct Privileges {
     pub selected: Vec<i16>,
     pub inserted: Vec<i16>,
     pub updated: Vec<i16>,
+    /// Read for columns of a view that are no columns of its table: of the view, its entry's own columns are read.
+    pub behind: Vec<i16>,
     /// The view that was named instead of the table, and for each of its columns the table's attribute number, or 0.
     pub through: Option<(Oid, Arc<[i16]>)>,
 }

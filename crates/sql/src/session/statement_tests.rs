@@ -26,6 +26,17 @@ fn merge_returns_the_source_before_the_target() {
     ]);
 }
 
+/// FIXME: a row that the view does not show is to be refused; now the statement is.
+#[test]
+fn a_conflict_does_not_update_what_a_view_hides() {
+    check(&[
+        ("create table t (a int primary key, c int)", "C:CREATE TABLE Z:I"),
+        ("create view v as select a from t where c > 3", "C:CREATE VIEW Z:I"),
+        ("insert into v values (1) on conflict (a) do update set a = 2", "E0A000 Z:I"),
+        ("insert into v values (1) on conflict (a) do nothing", "C:INSERT 0 1 Z:I"),
+    ]);
+}
+
 /// A materialized view is made before it is filled.
 #[test]
 fn a_table_that_a_query_makes_is_not_seen_by_it() {
