@@ -103,6 +103,7 @@ fn some_key(json: Json<'_>, keys: &Datum, wanted: bool) -> Result<bool> {
         View::Array(array) if keys.len() > 1 => {
             Some(limits::ticked(array.iter()).filter_map(text).collect::<Result<HashSet<_>>>()?)
         }
+        View::String(text) => Some(HashSet::from([text])),
         _ => None,
     };
     for key in limits::ticked(&keys) {

@@ -55,6 +55,10 @@ fn divisor(mut a: BigInt, mut b: BigInt) -> Result<BigInt> {
         ticker.work(1 + a.bits() as usize / STEP_BITS)?;
         (a, b) = (b.clone(), a % b);
     }
+    // One number of a hundred thousand digits is a remainder away from the other, and many steps of a binary algorithm.
+    if b.bits() > 0 {
+        (a, b) = (b.clone(), a % b);
+    }
     Ok(a.gcd(&b))
 }
 

@@ -88,6 +88,9 @@ pub fn divide(n: &BigInt, d: &BigInt, rounding: Rounding) -> BigInt {
     if (n.sign() == Sign::Minus) == (d.sign() == Sign::Minus) { quotient + 1 } else { quotient - 1 }
 }
 
+/// A count of bits is up to one more than a logarithm; a product of these sizes has its error far behind the point.
+const SIZE_ERROR: f64 = 1.001;
+
 impl Decimal {
     pub fn new(mantissa: BigInt, scale: u32) -> Decimal {
         Decimal { mantissa, scale }
@@ -120,8 +123,26 @@ impl Decimal {
     }
 
     pub fn compare(&self, other: &Decimal) -> Ordering {
+        if self.scale == other.scale {
+            return self.mantissa.cmp(&other.mantissa);
+        }
+        let by_sign = self.mantissa.sign().cmp(&other.mantissa.sign());
+        if by_sign.is_ne() || self.is_zero() {
+            return by_sign;
+        }
+        // What differs much in size need not be brought to one scale, where it may have a hundred thousand digits.
+        let (size, other_size) = (self.size(), other.size());
+        if (size - other_size).abs() > SIZE_ERROR {
+            let larger = size.total_cmp(&other_size);
+            return if self.mantissa.sign() == Sign::Minus { larger.reverse() } else { larger };
+        }
         let scale = self.scale.max(other.scale);
         self.mantissa_at(scale).cmp(&other.mantissa_at(scale))
+    }
+
+    /// The binary logarithm of a magnitude that is not zero, too large by less than `SIZE_ERROR`.
+    fn size(&self) -> f64 {
+        self.mantissa.bits() as f64 - f64::from(self.scale) * std::f64::consts::LOG2_10
     }
 
     /// Rounded to `scale` digits after the point; a negative scale rounds before it. The result has that scale (or 0).

@@ -136,3 +136,55 @@ fn operations_on_long_numbers_can_be_interrupted() {
         }
     });
 }
+
+#[test]
+fn numbers_of_all_sizes_and_scales_compare_by_value() {
+    let long = format!("1{}", "0".repeat(300));
+    let texts = [
+        &*format!("-{long}.5"),
+        "-10.1",
+        "-10.09",
+        "-9.999999999999999999999999",
+        "-0.00000000000000000000000000000000001",
+        "0.000",
+        "1e-300",
+        "2e-300",
+        "0.1000000000000000000000000000000000001",
+        "0.5",
+        "1.00000000000000000000000001",
+        "1.9999999999999999999999999",
+        "2",
+        "9.99999999999999999999999999999",
+        "10.00000000000000000000000000001",
+        &long,
+        &format!("{long}.5"),
+        &format!("9{long}"),
+    ];
+    let numbers = texts.map(|text| Numeric::parse(text).expect("parses"));
+    for (i, a) in numbers.iter().enumerate() {
+        for (j, b) in numbers.iter().enumerate() {
+            assert_eq!(a.cmp(b), i.cmp(&j), "{} {}", texts[i], texts[j]);
+        }
+    }
+    let zero = Numeric::parse("0.00000000000000000000000000000").expect("parses");
+    assert!(
+        zero == Numeric::ZERO
+            && Numeric::parse("1.50000000000000000000000000").expect("parses") == Numeric::parse("1.5").expect("parses")
+    );
+}
+
+#[test]
+fn a_long_and_a_short_number_have_a_divisor_at_once() {
+    let long = Numeric::parse(&"7".repeat(131_000)).expect("parses");
+    let start = std::time::Instant::now();
+    assert_eq!(
+        long.gcd(&Numeric::parse("1e-16000").expect("parses"))
+            .expect("answers")
+            .cmp(&Numeric::parse("1e-16000").expect("parses")),
+        std::cmp::Ordering::Equal
+    );
+    assert_eq!(long.gcd(&Numeric::from(14)).expect("answers"), Numeric::from(7));
+    assert_eq!(Numeric::from(0).gcd(&Numeric::from(-6)).expect("answers"), Numeric::from(6));
+    assert_eq!(Numeric::from(-6).gcd(&Numeric::from(0)).expect("answers"), Numeric::from(6));
+    assert!(start.elapsed() < std::time::Duration::from_secs(3), "{:?}", start.elapsed());
+}
