@@ -301,7 +301,7 @@ impl Round {
         let needed = self.needed(&statement);
         let needed = self.shortest_setup(needed, &reduced, mode, difference);
         let script = self.script_of(&needed, &statement);
-        let place = format!("statement {number}, first {:?} / {:?}", short(expected), short(actual));
+        let place = format!("statement {number}, first {:?} / {:?}", short(expected, actual), short(actual, expected));
         Ok(self.describe(&place, difference, &expected_now, &actual_now, &script))
     }
 
@@ -388,15 +388,16 @@ impl Round {
         format!(
             "=== seed {} {place}: {difference:?}\n{script}\n--- PostgreSQL: {}\n--- Melba:      {}\n",
             self.seed,
-            short(expected),
-            short(actual)
+            short(expected, actual),
+            short(actual, expected)
         )
     }
 }
 
 fn changes(node: &Node) -> bool {
     let sql = node.sql();
-    sql.starts_with("with") && ["insert into", "update t", "delete from"].iter().any(|w| sql.contains(w))
+    sql.starts_with("with")
+        && ["insert into", "update t", "update v", "delete from", "merge into"].iter().any(|w| sql.contains(w))
 }
 
 fn tokens(sql: &str) -> Vec<String> {
@@ -409,21 +410,33 @@ fn is_table(word: &str) -> bool {
     rest.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// An answer in a few lines.
-fn short(answer: &Answer) -> String {
+/// An answer in a few lines: of many rows, those that the other answer does not have.
+fn short(answer: &Answer, other: &Answer) -> String {
+    const ROWS_MAX: usize = 12;
     match answer {
         Answer::Error { state, message } => format!("{state} {message}"),
         Answer::Lost(error) => format!("lost: {error}"),
         Answer::Rows(rows) => {
-            let show = |row: &Vec<Option<Vec<u8>>>| {
-                let values =
-                    row.iter().map(|v| v.as_ref().map_or("NULL".to_owned(), |v| String::from_utf8_lossy(v).into_owned()));
-                format!("({})", values.collect::<Vec<_>>().join("|"))
-            };
-            let mut sorted: Vec<String> = rows.rows.iter().map(show).collect();
-            sorted.sort();
-            let first: Vec<&str> = sorted.iter().take(12).map(String::as_str).collect();
-            format!("{} rows, tag {}: {}", rows.rows.len(), rows.affected, first.join(" "))
+            let mut shown = sorted_rows(rows);
+            if let (true, Answer::Rows(others)) = (shown.len() > ROWS_MAX, other) {
+                for row in sorted_rows(others) {
+                    if let Some(at) = shown.iter().position(|r| *r == row) {
+                        shown.remove(at);
+                    }
+                }
+            }
+            shown.truncate(ROWS_MAX);
+            format!("{} rows, tag {}: {}", rows.rows.len(), rows.affected, shown.join(" "))
         }
     }
+}
+
+fn sorted_rows(rows: &Rows) -> Vec<String> {
+    let show = |row: &Vec<Option<Vec<u8>>>| {
+        let values = row.iter().map(|v| v.as_ref().map_or("NULL".to_owned(), |v| String::from_utf8_lossy(v).into_owned()));
+        format!("({})", values.collect::<Vec<_>>().join("|"))
+    };
+    let mut sorted: Vec<String> = rows.rows.iter().map(show).collect();
+    sorted.sort();
+    sorted
 }
