@@ -1,7 +1,8 @@
 //! The memory of the server and its parts.
 //!
 //! Of the setting `memory`, three eighths are for rows that are not flushed yet and cached blocks (unless shared_buffers says
-//! otherwise), three eighths for what queries and write sets hold. The rest is for what nobody counts: connections, catalogs and
+//! otherwise), three eighths for what queries and write sets hold. One sort may hold a sixty-fourth (unless work_mem says otherwise),
+//! a hash table hash_mem_multiplier times that, as long as queries have that much left together. The rest is for what nobody counts: connections, catalogs and
 //! plans, the buffers of background work, the allocator.
 
 use std::path::Path;
@@ -10,6 +11,12 @@ const MACHINE_SHARE: u64 = 4;
 /// When the machine does not tell how much it has, and the least there is any use in.
 const DEFAULT_BYTES: u64 = 256 << 20;
 const BYTES_MIN: u64 = 64 << 20;
+
+/// One sort's share of `memory`.
+const WORK_SHARE: u64 = 64;
+/// PostgreSQL's default of work_mem, and what more than which makes no query faster.
+const WORK_BYTES_MIN: u64 = 4 << 20;
+const WORK_BYTES_MAX: u64 = 256 << 20;
 
 /// The allocator's option of how long freed pages stay with the process, by its number, for which its bindings have no name.
 const PURGE_DELAY: std::ffi::c_int = 15;
@@ -22,7 +29,8 @@ pub fn purge_soon() {
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, PURGE_MILLISECONDS) };
 }
 
-/// The assignments with what follows from them: `memory` when it is not given or 0, and shared_buffers when that is not given.
+/// The assignments with what follows from them: `memory` when it is not given or 0, shared_buffers and work_mem when they are not
+/// given.
 pub fn with_defaults(assignments: Vec<(String, String)>) -> Vec<(String, String)> {
     let given = |name: &str| assignments.iter().rev().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.clone());
     let mut all = assignments.clone();
@@ -38,6 +46,10 @@ pub fn with_defaults(assignments: Vec<(String, String)>) -> Vec<(String, String)
     }
     if given("shared_buffers").is_none() {
         all.push(("shared_buffers".to_owned(), format!("{}kB", ((bytes * 3 / 8) >> 13) << 3)));
+    }
+    if given("work_mem").or_else(|| given("sort_mem")).is_none() {
+        let work_bytes = (bytes / WORK_SHARE).clamp(WORK_BYTES_MIN, WORK_BYTES_MAX);
+        all.push(("work_mem".to_owned(), format!("{}kB", work_bytes >> 10)));
     }
     all
 }
@@ -133,8 +145,11 @@ mod tests {
         let pair = |n: &str, v: &str| (n.to_owned(), v.to_owned());
         let all = with_defaults(vec![pair("memory", "256MB")]);
         assert_eq!((value(&all, "memory"), value(&all, "shared_buffers")), (Some("256MB"), Some("98304kB")));
+        assert_eq!(value(&all, "work_mem"), Some("4096kB"));
         let all = with_defaults(vec![pair("memory", "1GB"), pair("Shared_Buffers", "16MB")]);
-        assert_eq!((value(&all, "shared_buffers"), all.len()), (None, 2));
+        assert_eq!((value(&all, "shared_buffers"), value(&all, "work_mem")), (None, Some("16384kB")));
+        let all = with_defaults(vec![pair("memory", "1GB"), pair("sort_mem", "1MB")]);
+        assert_eq!(value(&all, "work_mem"), None);
         let all = with_defaults(vec![]);
         assert!(value(&all, "memory").is_some_and(|v| v.ends_with("kB")) && value(&all, "shared_buffers").is_some());
         assert_eq!(with_defaults(vec![pair("memory", "much")]).len(), 1);

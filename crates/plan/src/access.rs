@@ -55,7 +55,13 @@ pub(super) enum Access {
     Family(FamilyPath),
 }
 
+/// More than finding a row by an index: a plan that is made while a table is empty stays good when it grows.
+const SCAN_START: f64 = 1.5;
 const SEQUENTIAL_ROW: f64 = 0.0125;
+/// A row of the row store takes more than twice as long as one of a segment. How many are there is not known; the first of a table count
+/// as such.
+const ROW_STORE_ROW: f64 = 0.03;
+const ROW_STORE_ROWS: f64 = 10_000.0;
 /// Making a row of a system relation, and beginning a scan that finds what rows are made of: some 20 times as long, as measured over
 /// 10^4 tables.
 const SYSTEM_ROW: f64 = 0.025;
@@ -221,12 +227,13 @@ impl Planner<'_> {
         let raw = self.table_rows(&relation);
         let sel = self.conjunction(own);
         let rows = (raw * sel).max(1.0);
+        let read = raw * SEQUENTIAL_ROW + raw.min(ROW_STORE_ROWS) * (ROW_STORE_ROW - SEQUENTIAL_ROW);
         let mut out = vec![Rc::new(Path {
             rels: 1 << entry,
             params,
             rows,
             startup: 0.0,
-            total: raw * (SEQUENTIAL_ROW + own.len() as f64 * 0.0025) + 1.0,
+            total: SCAN_START + read + raw * own.len() as f64 * 0.0025,
             ordered: false,
             used: vec![],
             kind: PathKind::Leaf(LeafPath { entry, access: Access::Table, filter: own.to_vec() }),

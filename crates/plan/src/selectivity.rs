@@ -421,7 +421,8 @@ impl Planner<'_> {
         self.column_of(expr).and_then(|(entry, column)| self.estimate(entry, column))
     }
 
-    fn estimate(&self, entry: usize, column: usize) -> Option<Rc<ColumnEstimate>> {
+    /// What segments say of a column.
+    pub fn estimate(&self, entry: usize, column: usize) -> Option<Rc<ColumnEstimate>> {
         if let Some(known) = self.level().estimates.borrow().get(&(entry, column)) {
             return known.clone();
         }
