@@ -89,3 +89,16 @@ drop table unsorted;
 create table wide_apart as select i as id, i % 7 as k from generate_series(1, 3000) i;
 select c0, (select 'none' where not exists (select from wide_apart a join wide_apart b on b.k = a.k where v1.c0 = a.id)) from (values (0), (5), (null)) as v1(c0);
 select c0, (select count(*) from generate_series(1, 3) g where exists (with w as (select id from wide_apart) select from w, wide_apart b where w.id = v1.c0 and b.k = g)) from (values (0), (5)) as v1(c0);
+
+-- The fields of anonymous rows are equal, and come in order, by their types.
+select count(distinct row(j)) from (values ('1.0'::jsonb), ('1'), ('1.00')) v(j);
+select count(distinct row(j, 1)) from (values ('a'::char(3)), ('a  '), ('a')) v(j);
+select count(distinct row(r)) from (values ('[1,2)'::int4range), ('[1,1]'), ('empty')) v(r);
+select count(distinct row(m)) from (values ('{[1,2)}'::int4multirange), ('{[1,1]}'), ('{}')) v(m);
+select count(distinct row(a)) from (values (array['1.0'::jsonb]), (array['1'::jsonb]), (array[null::jsonb])) v(a);
+select row(j) from (values ('"b"'::jsonb), ('10'), ('9'), ('{}'), ('[1]')) v(j) order by row(j);
+select row(r, x) from (values ('[3,9)'::int4range, 1), ('[-3,9)', 2), ('empty', 3), ('(,4)', 4), (null, 5)) v(r, x) order by 1;
+select row(b), count(*) from (values (b'101'), (b'11'), (b'101'), (b'0')) v(b) group by row(b) order by 1;
+select row(i) from (values ('10.0.0.0/8'::inet), ('9.0.0.1'), ('::1')) v(i) order by row(i) desc;
+select distinct row(row(n, 'x'::char(2))) from (values (1.0), (1.00), (-2)) v(n) order by 1;
+select x, y from (values (row('1'::jsonb), 1)) a(r, x) join (values (row('1.0'::jsonb), 2)) b(r, y) on a.r = b.r;

@@ -197,6 +197,19 @@ fn encode_nested(ty: &KeyType, value: &Datum, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends the ascending key of a value inside one that is described by nothing but itself: an anonymous record.
+fn encode_part(ty: Oid, value: &Datum, out: &mut Vec<u8>) {
+    if value.is_null() {
+        out.push(2);
+        return;
+    }
+    out.push(1);
+    match KeyType::of_builtin(ty) {
+        Some(key) => encode_value(&key, value, out),
+        None => encode_plain(value, out),
+    }
+}
+
 fn encode_plain(value: &Datum, out: &mut Vec<u8>) {
     match value {
         Datum::Bool(v) => out.push(u8::from(*v)),
@@ -220,25 +233,24 @@ fn encode_plain(value: &Datum, out: &mut Vec<u8>) {
             out.extend_from_slice(&(timetz_utc(v) as u64 ^ 1 << 63).to_be_bytes());
             out.extend_from_slice(&({ v.zone_seconds_west } as u32 ^ 1 << 31).to_be_bytes());
         }
-        // Without a description of their parts, containers are ordered by the natural order of what they hold.
+        // Without a description of their parts, containers are ordered by the built-in types of these, and others by their natural order.
         Datum::Array(v) => {
-            for element in &v.elements {
-                out.push(if element.is_null() { 2 } else { 1 });
-                if !element.is_null() {
-                    encode_plain(element, out);
-                }
-            }
+            v.elements.iter().for_each(|element| encode_part(v.element_type, element, out));
             encode_array_shape(v, out);
         }
         Datum::Record(v) => {
-            for field in &v.fields {
-                out.push(if field.is_null() { 2 } else { 1 });
-                if !field.is_null() {
-                    encode_plain(field, out);
-                }
-            }
+            let types = v.field_types.iter().copied().chain(std::iter::repeat(Oid::INVALID));
+            v.fields.iter().zip(types).for_each(|(field, ty)| encode_part(ty, field, out));
         }
-        Datum::Null | Datum::Range(_) | Datum::Multirange(_) => unreachable!("encoded by its key type"),
+        Datum::Range(v) => encode_range(&NATURAL, v, out),
+        Datum::Multirange(v) => {
+            for range in &v.ranges {
+                out.push(1);
+                encode_range(&NATURAL, range, out);
+            }
+            out.push(0);
+        }
+        Datum::Null => unreachable!("a NULL has no key"),
         Datum::Stored(_) => panic!("a key of a value in stored form"),
     }
 }
@@ -283,6 +295,9 @@ fn encode_array_shape(v: &Array, out: &mut Vec<u8>) {
         out.extend_from_slice(&(dim.lower_bound as u32 ^ 1 << 31).to_be_bytes());
     }
 }
+
+/// Of bounds whose type nobody tells.
+const NATURAL: KeyType = KeyType::Plain(Kind::Text);
 
 /// Empty ranges first; then the lower bound, then the upper. A bound: -infinity 0, value 1, +infinity 2.
 fn encode_range(bound: &KeyType, v: &Range, out: &mut Vec<u8>) {
