@@ -14,14 +14,17 @@ use super::membership::Membership;
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{Rels, Tree, TreeJoin, rels_of};
+use melba_catalog::Storage;
 use melba_expression::key::KeyPart;
-use melba_tree::Expr;
+use melba_tree::{Expr, RangeKind};
 
 /// Inner joins of more items than this are ordered greedily.
 const EXHAUSTIVE_ITEMS_MAX: usize = 10;
 
 const CPU: f64 = 0.01;
 const HASH_BUILD: f64 = 0.02;
+/// A left row without a partner, where the join needs none: mostly the scan leaves it out (`join_filter`).
+const LEFT_OUT: f64 = 0.003;
 const LOOP: f64 = 0.1;
 /// Pairs of rows that are looked at one by one although a hash join is possible.
 const PAIRS_MAX: f64 = 100.0;
@@ -104,9 +107,25 @@ impl Planner<'_> {
             }
         }
         let tree = Tree::Inner { items: items.clone(), conditions: rest };
-        let paths = self.tree_paths(&tree, &[], &[], goal)?;
+        let mut paths = self.tree_paths(&tree, &[], &[], goal)?;
+        if let Some(tree) = lifted(&tree)
+            && self.is_of_tables(tree.rels())
+        {
+            paths.extend(self.tree_paths(&tree, &[], &[], goal)?);
+        }
         let path = self.cheapest(paths, goal)?;
         Ok((path, gates))
+    }
+
+    /// Whether relations are tables without children: making paths for them twice leaves nothing behind.
+    fn is_of_tables(&self, rels: Rels) -> bool {
+        let is_table = |entry: usize| match self.level().entries[entry].kind {
+            RangeKind::Relation { oid, inherit, .. } => {
+                self.catalog().relation(oid).is_some_and(|r| matches!(r.storage, Storage::Tree(_)) && !self.is_family(r, inherit))
+            }
+            _ => false,
+        };
+        (0..self.level().entries.len().min(128)).filter(|entry| rels >> entry & 1 != 0).all(is_table)
     }
 
     fn cheapest(&self, paths: Vec<Rc<Path>>, goal: &Goal) -> Result<Rc<Path>> {
@@ -405,7 +424,9 @@ impl Planner<'_> {
                 let pairs = (rows / self.join_selectivity(&residual, l.rows.max(r.rows))).min(l.rows * r.rows).max(rows);
                 let checks = rows * CPU + if residual.is_empty() { 0.0 } else { pairs * CPU * residual.len() as f64 };
                 let startup = l.startup + r.total + r.rows * HASH_BUILD;
-                let total = startup + (l.total - l.startup) + l.rows * CPU + checks;
+                let probed = if join.keeps_unmatched_left() { l.rows } else { l.rows.min(pairs) };
+                let probes = probed * CPU + (l.rows - probed) * LEFT_OUT;
+                let total = startup + (l.total - l.startup) + probes + checks;
                 paths.add(join, (l, r), Some(&hash), &residual, (startup, total), in_order);
                 // What is asked of the left side's rows can be answered by building on it, too, when it is the smaller one.
                 if let Some(join) = join.built_on_left()
@@ -415,7 +436,9 @@ impl Planner<'_> {
                 {
                     let swapped: Vec<_> = hash.into_iter().map(|(a, b)| (b, a)).collect();
                     let startup = r.startup + l.total + l.rows * HASH_BUILD;
-                    let total = startup + (r.total - r.startup) + r.rows * CPU + checks;
+                    let probed = r.rows.min(pairs);
+                    let probes = probed * CPU + (r.rows - probed) * LEFT_OUT;
+                    let total = startup + (r.total - r.startup) + probes + checks;
                     paths.add(join, (r, l), Some(&swapped), &residual, (startup, total), false);
                 }
                 // A loop that has no index looks at all pairs: where the estimate of a side is wrong, it takes for ever.
@@ -568,6 +591,33 @@ impl Planner<'_> {
         }
         Ok(Stage { node, layout })
     }
+}
+
+/// The tree whose semi and anti joins come after the inner joins; `None` when they do already. They ask something of each row of one
+/// item, so that their order among inner joins is free: early they leave out rows, late they are asked for fewer.
+fn lifted(tree: &Tree) -> Option<Tree> {
+    let Tree::Inner { items, conditions } = tree else { return None };
+    let (mut joined, mut conditions, mut joins) = (Vec::new(), conditions.clone(), Vec::new());
+    for item in items {
+        let mut item = item.clone();
+        while let Tree::Join { join: join @ (TreeJoin::Semi | TreeJoin::Anti), left, right, conditions } = item {
+            joins.push((join, right, conditions));
+            item = *left;
+        }
+        match item {
+            Tree::Inner { items, conditions: inner } => {
+                joined.extend(items);
+                conditions.extend(inner);
+            }
+            other => joined.push(other),
+        }
+    }
+    if items.len() < 2 || joins.is_empty() {
+        return None;
+    }
+    let inner = Tree::Inner { items: joined, conditions };
+    let attach = |left, (join, right, conditions)| Tree::Join { join, left: Box::new(left), right, conditions };
+    Some(joins.into_iter().rev().fold(inner, attach))
 }
 
 /// The conditions that a join of two paths checks: of a class one, since each side has its columns equal already.

@@ -23,7 +23,7 @@ impl Planner<'_> {
         right_keys: &[Expression],
     ) -> Vec<(usize, usize)> {
         // These give left rows without a partner, too.
-        if matches!(join, JoinType::Left | JoinType::Full | JoinType::Anti) {
+        if join.keeps_unmatched_left() {
             return vec![];
         }
         let mut filters = Vec::new();

@@ -334,10 +334,15 @@ impl Planner<'_> {
             _ if by_source => return Err(DbError::unsupported("WHEN NOT MATCHED BY SOURCE over a join")),
             _ => None,
         };
+        // Rows of the right side without a partner come last: keys of target rows that go away are free by then.
+        let (left, right) = match kind {
+            JoinKind::Full => (FromItem::Range(entry), source.clone()),
+            _ => (source.clone(), FromItem::Range(entry)),
+        };
         let join = melba_tree::Join {
             kind,
-            left: source.clone(),
-            right: FromItem::Range(entry),
+            left,
+            right,
             condition: query.merge_condition.clone(),
             using: vec![],
             natural: false,

@@ -87,15 +87,20 @@ pub struct PlanNode {
 
 impl PlanNode {
     /// The scan whose rows this node looks at one by one and on their own: it lies below filters, projections, and the left
-    /// sides of hash joins that need to know nothing of all left rows.
+    /// sides of joins that need to know nothing of all left rows: hash joins, and loops that find each row's partners by an index.
     pub fn driving_scan(&self) -> Option<&Arc<TableScanNode>> {
         match &self.op {
             Op::TableScan(scan) => Some(scan),
             Op::Filter(n) => n.input.driving_scan(),
             Op::Project(n) => n.input.driving_scan(),
             Op::HashJoin(n) if !n.join.gives_right_last() => n.left.driving_scan(),
+            Op::NestedLoop(n) if !n.join.gives_right_last() && n.right.index_scan().is_some() => n.left.driving_scan(),
             _ => None,
         }
+    }
+
+    pub fn index_scan(&self) -> Option<&IndexScanNode> {
+        if let Op::IndexScan(scan) = &self.op { Some(scan) } else { None }
     }
 }
 
@@ -405,6 +410,11 @@ impl JoinType {
             JoinType::Anti => Some(JoinType::RightAnti),
             _ => None,
         }
+    }
+
+    /// Left rows without a partner are given, too.
+    pub fn keeps_unmatched_left(self) -> bool {
+        matches!(self, JoinType::Left | JoinType::Full | JoinType::Anti)
     }
 
     /// Rows of the right side come once all left rows are read.

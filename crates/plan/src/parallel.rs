@@ -1,4 +1,5 @@
-//! Which parts of a plan several threads run: aggregates over what a table scan gives through filters, projections and hash joins.
+//! Which parts of a plan several threads run: aggregates over what a table scan gives through filters, projections, hash joins and
+//! lookups by an index.
 //!
 //! Each thread takes parts of the table and collects groups of its own, which are put together at the end. So an aggregate takes part
 //! only if states of parts of the rows, merged in any order, are exactly the state of all of them: sums of floating-point
@@ -73,6 +74,21 @@ fn is_spine_safe(node: &PlanNode) -> bool {
         Op::Filter(n) => safe(&n.conditions) && is_spine_safe(&n.input),
         Op::Project(n) => safe(&n.expressions) && is_spine_safe(&n.input),
         Op::HashJoin(n) => safe(&n.left_keys) && safe(&n.right_keys) && safe(&n.residual) && is_spine_safe(&n.left),
+        Op::NestedLoop(n) => safe(&n.conditions) && n.right.index_scan().is_some_and(is_lookup_safe) && is_spine_safe(&n.left),
         _ => false,
     }
+}
+
+fn is_lookup_safe(scan: &IndexScanNode) -> bool {
+    let is_safe_match = |key: &KeyMatch| match key {
+        KeyMatch::Equal(value) | KeyMatch::AnyOf(value) => value.is_parallel_safe(),
+        KeyMatch::IsNull => true,
+    };
+    let is_safe_range = |range: &KeyRange| match range {
+        KeyRange::Between { lower, upper } => lower.iter().chain(upper).all(|(bound, _)| bound.is_parallel_safe()),
+        KeyRange::Prefix { pattern, .. } => pattern.is_parallel_safe(),
+        KeyRange::NotNull => true,
+    };
+    let is_safe_arm = |arm: &IndexArm| arm.matches.iter().all(is_safe_match) && arm.range.iter().all(is_safe_range);
+    scan.arms.iter().all(is_safe_arm) && scan.filter.iter().chain(&scan.source.virtuals).all(Expression::is_parallel_safe)
 }

@@ -7,6 +7,7 @@ use melba_types::{Batch, Column, ColumnData, DbError, Result};
 use super::build;
 use super::hash_join::join_rows;
 use super::pending::{Pending, give, nulls};
+use crate::team::BuiltTables;
 use crate::{ExecContext, Operator};
 use melba_expression::filter;
 use melba_plan::node::{JoinType, NestedLoopNode};
@@ -229,6 +230,10 @@ impl Operator for NestedLoopOp {
             return Ok(None);
         }
         Ok(give(&mut self.pending, out, limit))
+    }
+
+    fn share(&mut self, ctx: &ExecContext, tables: &mut BuiltTables) -> Result<bool> {
+        self.left.share(ctx, tables)
     }
 
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {

@@ -52,6 +52,21 @@ fn a_table_that_a_query_makes_is_not_seen_by_it() {
     ]);
 }
 
+/// PostgreSQL probes the target, too: source rows without a partner come last.
+#[test]
+fn merge_inserts_the_keys_of_rows_that_it_deletes() {
+    check(&[
+        ("create table t (id int primary key)", "C:CREATE TABLE Z:I"),
+        ("insert into t values (1), (12), (13)", "C:INSERT 0 3 Z:I"),
+        (
+            "merge into t using (select generate_series(1, 4) i) s on id = i \
+             when not matched by source then delete when not matched then insert values (i + 10)",
+            "C:MERGE 5 Z:I",
+        ),
+        ("select array_agg(id order by id) from t", "T D:{1,12,13,14} C:SELECT 1 Z:I"),
+    ]);
+}
+
 /// Not by comparing each with each, which takes minutes here.
 #[test]
 fn elements_are_looked_for_in_large_arrays() {
