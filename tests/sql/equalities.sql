@@ -59,4 +59,22 @@ select count(*) from a;
 select a.id from a, b where a.id = b.id and b.id = 3 and a.n = 3 for update of a;
 select x.id, y.id from a x, a y, a z where x.id = y.id and y.id = z.id and z.n = 5 order by 1, 2 limit 3;
 select count(*) from a a1, a a2, a a3, a a4, a a5 where a1.n = a2.n and a2.n = a3.n and a3.n = a4.n and a4.n = a5.n;
+-- More than are compared with each other; every second one is joined first.
+select count(*) from a a1, a a2, a a3, a a4, a a5, a a6, a a7, a a8, a a9, a a0 where a1.n = a2.n and a2.n = a3.n and a3.n = a4.n
+  and a4.n = a5.n and a5.n = a6.n and a6.n = a7.n and a7.n = a8.n and a8.n = a9.n and a9.n = a0.n;
+select count(*) from a a1, a a2, a a3, a a4, a a5, a a6, a a7, a a8, a a9 where a1.n = a2.n and a2.n = a3.n and a3.n = a4.n and a4.n = a5.n
+  and a5.n = a6.n and a6.n = a7.n and a7.n = a8.n and a8.n = a9.n and a1.id = a3.id and a3.id = a5.id and a5.note = a7.note and a7.t = a9.t;
+create table few (id int, n int);
+create table many (n int primary key);
+insert into few values (1, 1), (1, 2);
+insert into many select generate_series(1, 5000);
+select count(*) from few s1, many b, few s3, few s4, few s5, few s6, few s7, few s8, few s9 where s1.n = b.n and b.n = s3.n and s3.n = s4.n
+  and s4.n = s5.n and s5.n = s6.n and s6.n = s7.n and s7.n = s8.n and s8.n = s9.n and s1.id = s3.id and s1.id * 2 = s3.id * 2
+  and s1.id * 3 = s3.id * 3;
+drop table few, many;
+-- Conditions from above an outer join make classes of their own.
+select count(*) from (a join b on a.id < b.id + 1000 join c on c.id = a.id) left join a z on z.n = a.n where a.id = b.id;
+select count(*) from (a cross join b join c on c.id = a.id) left join a z on z.n = a.n where a.id = b.other and b.id + c.id > 3;
+select count(*) from (a cross join b cross join c) left join a z on z.n = c.id where a.id = b.id and a.id = c.id and b.id is not null;
+select count(*), sum(z.n) from a z where exists (select from a, b, c where a.id = b.id and b.other = c.id and a.n = z.n and c.id = z.id);
 drop table a, b, c;

@@ -99,11 +99,7 @@ impl Planner<'_> {
             }
             for (i, (a, a_type)) in class.members.iter().enumerate() {
                 for (b, b_type) in &class.members[i + 1..] {
-                    let is = |e: &Equality<'_>| {
-                        let [(x, _), (y, _)] = e.sides;
-                        (same(x, a) && same(y, b)) || (same(x, b) && same(y, a))
-                    };
-                    if !conditions.iter().filter_map(|c| self.equality(c)).any(|e| is(&e)) {
+                    if !self.compares(conditions, &class, a, b) {
                         implied.extend(self.equality_of(&class, (a, *a_type), (b, *b_type)));
                     }
                 }
@@ -112,19 +108,42 @@ impl Planner<'_> {
         implied
     }
 
-    /// Of each condition: its class, if it is an equality of columns of two relations.
+    /// Of each condition: its class, if it is an equality of columns of two relations. What is said of a class holds only if any two of
+    /// its columns are compared by a condition, or by one value; of another class, each condition counts for itself.
     pub(super) fn memberships(&self, conditions: &[Rc<Expr>]) -> Vec<Option<Membership>> {
         let all: Vec<Expr> = conditions.iter().map(|c| (**c).clone()).collect();
         let classes = self.classes(&all);
+        let is_closed: Vec<bool> = classes.iter().map(|class| self.is_closed(&all, class)).collect();
         let of_one = |condition: &Expr| {
             let equality = self.equality(condition)?;
             let [(a, _), (b, _)] = equality.sides;
             let is_of = |c: &Class| c.family == equality.family && c.collation == equality.collation && c.has(a) && c.has(b);
-            let class = classes.iter().position(is_of)?;
+            let class = classes.iter().position(is_of).filter(|class| is_closed[*class])?;
             let is_fixed = |member| self.is_fixed(&all, &classes[class], member);
             Some(Membership { class, is_decided: is_fixed(a) && is_fixed(b) })
         };
         all.iter().map(of_one).collect()
+    }
+
+    fn is_closed(&self, conditions: &[Expr], class: &Class) -> bool {
+        let is_fixed: Vec<bool> = class.members.iter().map(|(member, _)| self.is_fixed(conditions, class, member)).collect();
+        let members = || class.members.iter().zip(&is_fixed).enumerate();
+        members().all(|(i, ((a, _), a_is_fixed))| {
+            members()
+                .skip(i + 1)
+                .all(|(_, ((b, _), b_is_fixed))| (*a_is_fixed && *b_is_fixed) || self.compares(conditions, class, a, b))
+        })
+    }
+
+    /// Whether a condition is the equality of two members of a class.
+    fn compares(&self, conditions: &[Expr], class: &Class, a: &Expr, b: &Expr) -> bool {
+        let is = |e: &Equality<'_>| {
+            let [(x, _), (y, _)] = e.sides;
+            e.family == class.family
+                && e.collation == class.collation
+                && ((same(x, a) && same(y, b)) || (same(x, b) && same(y, a)))
+        };
+        conditions.iter().filter_map(|c| self.equality(c)).any(|e| is(&e))
     }
 
     fn classes(&self, conditions: &[Expr]) -> Vec<Class> {
