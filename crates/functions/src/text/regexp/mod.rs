@@ -47,6 +47,8 @@ pub struct Regexp {
 pub type Captures = Vec<Option<Range<usize>>>;
 
 const CACHED_MAX: usize = 64;
+/// A search through so many bytes counts as a step.
+const SEARCHED_BYTES: usize = 64 << 10;
 
 fn invalid(reason: &str) -> DbError {
     err!(INVALID_REGULAR_EXPRESSION, "invalid regular expression: {reason}")
@@ -119,7 +121,8 @@ pub fn all_matches(regexp: &Regexp, text: &str, start: usize, mut each: impl FnM
     let mut at = start;
     let mut ticker = Ticker::new();
     while at <= text.len() {
-        ticker.step()?;
+        // To find where a match starts, the rest may have to be read.
+        ticker.work(1 + (text.len() - at) / SEARCHED_BYTES)?;
         let Some(captures) = regexp.captures_at(text, at)? else { break };
         let Some(whole) = captures[0].clone() else { break };
         if !each(captures)? {
