@@ -107,14 +107,14 @@ impl<'p> Analyzer<'_, 'p> {
             right.used[r] = true;
             pairs.push((self.side_var(&left.columns[l])?, self.side_var(&right.columns[r])?));
         }
-        let mut merged = Vec::with_capacity(using.len());
         let mut conditions = Vec::with_capacity(using.len());
-        // All names are found before the first operator is: errors come in PostgreSQL's order.
-        for (l, r) in pairs {
+        // All names are found before the first operator is, and all operators before the first common type: errors come in
+        // PostgreSQL's order.
+        for (l, r) in &pairs {
             let equality = self.make_operator(OperatorName::plain("="), Some(l.clone()), r.clone(), -1)?;
             conditions.push(self.coerce_to_boolean(equality, "JOIN/USING")?);
-            merged.push(self.merge_columns(kind, l, r)?);
         }
+        let merged = pairs.into_iter().map(|(l, r)| self.merge_columns(kind, l, r)).collect::<Result<Vec<_>>>()?;
         let condition = match conditions.len() {
             0 => None,
             1 => conditions.pop(),

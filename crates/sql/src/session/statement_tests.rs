@@ -52,6 +52,14 @@ fn a_table_that_a_query_makes_is_not_seen_by_it() {
     ]);
 }
 
+/// As in PostgreSQL 18; 15 goes column by column.
+#[test]
+fn all_columns_of_a_natural_join_are_compared_before_any_are_merged() {
+    let of =
+        |second: &str| format!("select from (select interval '0' a, true b) x natural join (select time '0:00' a, {second} b) y");
+    check(&[(&of("date '2024-01-01'"), "E42883 Z:I"), (&of("true"), "E42804 Z:I")]);
+}
+
 /// PostgreSQL probes the target, too: source rows without a partner come last.
 #[test]
 fn merge_inserts_the_keys_of_rows_that_it_deletes() {
