@@ -23,6 +23,8 @@ impl Default for Options {
 const DATABASE: &str = "shapes";
 /// Four times as much may take this many times as long: n log n, and what a busy machine adds.
 const FACTOR_MAX: f64 = 8.0;
+/// The system counts processor time in these.
+const TICK_SECONDS: f64 = 0.01;
 /// Less than this is noise.
 const WORTH_SECONDS: f64 = 0.2;
 
@@ -204,7 +206,7 @@ fn ask_all(servers: &[Server], folder: &Path, questions: &[(String, String)]) ->
 fn report(name: &str, size: usize, quarter: &[f64], all: &[f64]) -> Option<String> {
     let times: Vec<String> = quarter.iter().zip(all).map(|(q, a)| format!("  {q:8.3} {a:8.3} {:5.1}", a / q)).collect();
     println!("{name:41} {size:8}{}", times.concat());
-    (all[0] > WORTH_SECONDS && all[0] > FACTOR_MAX * quarter[0]).then(|| name.to_owned())
+    (all[0] > WORTH_SECONDS && all[0] > FACTOR_MAX * (quarter[0] + TICK_SECONDS)).then(|| name.to_owned())
 }
 
 fn prepare(address: &Address) -> Result<Address, String> {
