@@ -23,7 +23,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::column::{Column, ColumnData};
-use crate::datum::{Array, ArrayDim, Datum, Interval, Range, Record, TimeTz};
+use crate::datum::{Array, ArrayDim, Datum, Interval, Multirange, Range, Record, TimeTz};
 use crate::float::{compare_f32, compare_f64};
 use crate::ids::Oid;
 use crate::numeric::Numeric;
@@ -177,13 +177,7 @@ fn encode_value(ty: &KeyType, value: &Datum, out: &mut Vec<u8>) {
             }
         }
         (KeyType::Range(_, bound), Datum::Range(v)) => encode_range(bound, v, out),
-        (KeyType::Multirange(_, bound), Datum::Multirange(v)) => {
-            for range in &v.ranges {
-                out.push(1);
-                encode_range(bound, range, out);
-            }
-            out.push(0);
-        }
+        (KeyType::Multirange(_, bound), Datum::Multirange(v)) => encode_multirange(bound, v, out),
         _ => encode_plain(value, out),
     }
 }
@@ -197,17 +191,10 @@ fn encode_nested(ty: &KeyType, value: &Datum, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the ascending key of a value inside one that is described by nothing but itself: an anonymous record.
-fn encode_part(ty: Oid, value: &Datum, out: &mut Vec<u8>) {
-    if value.is_null() {
-        out.push(2);
-        return;
-    }
-    out.push(1);
-    match KeyType::of_builtin(ty) {
-        Some(key) => encode_value(&key, value, out),
-        None => encode_plain(value, out),
-    }
+/// The order of parts of a value that is described by nothing but itself, an anonymous record: of built-in types as always, of others the
+/// natural one.
+fn part_type(ty: Oid) -> KeyType {
+    KeyType::of_builtin(ty).unwrap_or(NATURAL)
 }
 
 fn encode_plain(value: &Datum, out: &mut Vec<u8>) {
@@ -233,23 +220,13 @@ fn encode_plain(value: &Datum, out: &mut Vec<u8>) {
             out.extend_from_slice(&(timetz_utc(v) as u64 ^ 1 << 63).to_be_bytes());
             out.extend_from_slice(&({ v.zone_seconds_west } as u32 ^ 1 << 31).to_be_bytes());
         }
-        // Without a description of their parts, containers are ordered by the built-in types of these, and others by their natural order.
-        Datum::Array(v) => {
-            v.elements.iter().for_each(|element| encode_part(v.element_type, element, out));
-            encode_array_shape(v, out);
-        }
+        Datum::Array(v) => encode_array(&part_type(v.element_type), v, out),
         Datum::Record(v) => {
             let types = v.field_types.iter().copied().chain(std::iter::repeat(Oid::INVALID));
-            v.fields.iter().zip(types).for_each(|(field, ty)| encode_part(ty, field, out));
+            v.fields.iter().zip(types).for_each(|(field, ty)| encode_nested(&part_type(ty), field, out));
         }
         Datum::Range(v) => encode_range(&NATURAL, v, out),
-        Datum::Multirange(v) => {
-            for range in &v.ranges {
-                out.push(1);
-                encode_range(&NATURAL, range, out);
-            }
-            out.push(0);
-        }
+        Datum::Multirange(v) => encode_multirange(&NATURAL, v, out),
         Datum::Null => unreachable!("a NULL has no key"),
         Datum::Stored(_) => panic!("a key of a value in stored form"),
     }
@@ -282,10 +259,6 @@ fn encode_array(element: &KeyType, v: &Array, out: &mut Vec<u8>) {
     for value in &v.elements {
         encode_nested(element, value, out);
     }
-    encode_array_shape(v, out);
-}
-
-fn encode_array_shape(v: &Array, out: &mut Vec<u8>) {
     out.push(0);
     out.push(v.dims.len() as u8);
     for dim in &v.dims {
@@ -296,8 +269,16 @@ fn encode_array_shape(v: &Array, out: &mut Vec<u8>) {
     }
 }
 
-/// Of bounds whose type nobody tells.
+/// Of values whose type nobody tells.
 const NATURAL: KeyType = KeyType::Plain(Kind::Text);
+
+fn encode_multirange(bound: &KeyType, v: &Multirange, out: &mut Vec<u8>) {
+    for range in &v.ranges {
+        out.push(1);
+        encode_range(bound, range, out);
+    }
+    out.push(0);
+}
 
 /// Empty ranges first; then the lower bound, then the upper. A bound: -infinity 0, value 1, +infinity 2.
 fn encode_range(bound: &KeyType, v: &Range, out: &mut Vec<u8>) {
