@@ -1,8 +1,8 @@
 //! Several threads run the same part of a plan, each over other parts of one table: a team.
 //!
 //! What is run so is a chain from a table scan upwards through filters, projections, and hash joins and loops over an index whose left
-//! side it is (`melba_plan::parallel` decides). The hash tables are built once, by the statement's own thread, before the members start; then
-//! they are only read.
+//! side it is (`melba_plan::parallel` decides). The hash tables are built once, by the statement's own thread, before the members
+//! start; then they are only read.
 //!
 //! Invariants:
 //! 1. Each member has operators and an `Evaluation` of its own. Members share the list of the table's parts, from which each

@@ -27,21 +27,50 @@ const MEMBERS_MAX: usize = 8;
 struct Equality<'e> {
     family: Oid,
     collation: Oid,
-    /// Operands, and the types that the operator takes them as.
-    sides: [(&'e Expr, Oid); 2],
+    sides: [Side<'e>; 2],
 }
+
+/// An operand, and the type that the operator takes it as.
+type Side<'e> = (&'e Expr, Oid);
 
 /// Columns that are equal in every row, and the first value they are equal to.
-struct Class {
+struct Class<'e> {
     family: Oid,
     collation: Oid,
-    members: Vec<(Expr, Oid)>,
-    value: Option<(Expr, Oid)>,
+    members: Vec<Side<'e>>,
+    value: Option<Side<'e>>,
 }
 
-impl Class {
+impl<'e> Class<'e> {
     fn has(&self, column: &Expr) -> bool {
         self.members.iter().any(|(member, _)| same(member, column))
+    }
+
+    /// Those by the family and collation of this class.
+    fn own<'q>(&self, equalities: &'q [Equality<'e>]) -> impl Iterator<Item = &'q Equality<'e>> {
+        let (family, collation) = (self.family, self.collation);
+        equalities.iter().filter(move |e| e.family == family && e.collation == collation)
+    }
+
+    /// Whether an equality is of two members.
+    fn compares(&self, equalities: &[Equality<'_>], a: &Expr, b: &Expr) -> bool {
+        self.own(equalities).any(|e| {
+            let [(x, _), (y, _)] = e.sides;
+            (same(x, a) && same(y, b)) || (same(x, b) && same(y, a))
+        })
+    }
+
+    /// Whether an equality sets a member to the value of the class.
+    fn is_fixed(&self, equalities: &[Equality<'_>], member: &Expr) -> bool {
+        self.value.is_some_and(|(value, _)| self.compares(equalities, member, value))
+    }
+
+    /// Whether any two members are compared, by an equality or by the value.
+    fn is_closed(&self, equalities: &[Equality<'_>]) -> bool {
+        let is_fixed: Vec<bool> = self.members.iter().map(|(member, _)| self.is_fixed(equalities, member)).collect();
+        let pairs = (0..self.members.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
+        let mut pairs = pairs.filter(|(i, j)| !(is_fixed[*i] && is_fixed[*j]));
+        pairs.all(|(i, j)| self.compares(equalities, self.members[i].0, self.members[j].0))
     }
 }
 
@@ -86,23 +115,17 @@ impl Planner<'_> {
 
     /// The equalities that follow from others, without those. Two values for one class are left to contradict each other.
     fn implied_equalities(&self, conditions: &[Expr]) -> Vec<Expr> {
+        let equalities = self.equalities(conditions);
         let mut implied = Vec::new();
-        for class in self.classes(conditions) {
-            if let Some((value, ty)) = &class.value {
-                for (member, of) in class.members.iter().filter(|(member, _)| !self.is_fixed(conditions, &class, member)) {
-                    implied.extend(self.equality_of(&class, (member, *of), (value, *ty)));
-                }
-                continue;
-            }
-            if class.members.len() > MEMBERS_MAX {
-                continue;
-            }
-            for (i, (a, a_type)) in class.members.iter().enumerate() {
-                for (b, b_type) in &class.members[i + 1..] {
-                    if !self.compares(conditions, &class, a, b) {
-                        implied.extend(self.equality_of(&class, (a, *a_type), (b, *b_type)));
-                    }
-                }
+        for class in self.classes(&equalities) {
+            let members = &class.members;
+            if let Some(value) = class.value {
+                let open = members.iter().filter(|(member, _)| !class.is_fixed(&equalities, member));
+                implied.extend(open.filter_map(|member| self.equality_of(&class, *member, value)));
+            } else if members.len() <= MEMBERS_MAX {
+                let pairs = members.iter().enumerate().flat_map(|(i, a)| members[i + 1..].iter().map(move |b| (*a, *b)));
+                let open = pairs.filter(|(a, b)| !class.compares(&equalities, a.0, b.0));
+                implied.extend(open.filter_map(|(a, b)| self.equality_of(&class, a, b)));
             }
         }
         implied
@@ -111,91 +134,62 @@ impl Planner<'_> {
     /// Of each condition: its class, if it is an equality of columns of two relations. What is said of a class holds only if any two of
     /// its columns are compared by a condition, or by one value; of another class, each condition counts for itself.
     pub(super) fn memberships(&self, conditions: &[Rc<Expr>]) -> Vec<Option<Membership>> {
-        let all: Vec<Expr> = conditions.iter().map(|c| (**c).clone()).collect();
-        let classes = self.classes(&all);
-        let is_closed: Vec<bool> = classes.iter().map(|class| self.is_closed(&all, class)).collect();
-        let of_one = |condition: &Expr| {
-            let equality = self.equality(condition)?;
-            let [(a, _), (b, _)] = equality.sides;
-            let is_of = |c: &Class| c.family == equality.family && c.collation == equality.collation && c.has(a) && c.has(b);
+        let equalities = self.equalities(conditions.iter().map(|c| &**c));
+        let classes = self.classes(&equalities);
+        let is_closed: Vec<bool> = classes.iter().map(|class| class.is_closed(&equalities)).collect();
+        let of_one = |condition: &Rc<Expr>| {
+            let Equality { family, collation, sides: [(a, _), (b, _)] } = self.equality(condition)?;
+            let is_of = |c: &Class<'_>| c.family == family && c.collation == collation && c.has(a) && c.has(b);
             let class = classes.iter().position(is_of).filter(|class| is_closed[*class])?;
-            let is_fixed = |member| self.is_fixed(&all, &classes[class], member);
+            let is_fixed = |member| classes[class].is_fixed(&equalities, member);
             Some(Membership { class, is_decided: is_fixed(a) && is_fixed(b) })
         };
-        all.iter().map(of_one).collect()
+        conditions.iter().map(of_one).collect()
     }
 
-    fn is_closed(&self, conditions: &[Expr], class: &Class) -> bool {
-        let is_fixed: Vec<bool> = class.members.iter().map(|(member, _)| self.is_fixed(conditions, class, member)).collect();
-        let members = || class.members.iter().zip(&is_fixed).enumerate();
-        members().all(|(i, ((a, _), a_is_fixed))| {
-            members()
-                .skip(i + 1)
-                .all(|(_, ((b, _), b_is_fixed))| (*a_is_fixed && *b_is_fixed) || self.compares(conditions, class, a, b))
-        })
-    }
-
-    /// Whether a condition is the equality of two members of a class.
-    fn compares(&self, conditions: &[Expr], class: &Class, a: &Expr, b: &Expr) -> bool {
-        let is = |e: &Equality<'_>| {
-            let [(x, _), (y, _)] = e.sides;
-            e.family == class.family
-                && e.collation == class.collation
-                && ((same(x, a) && same(y, b)) || (same(x, b) && same(y, a)))
-        };
-        conditions.iter().filter_map(|c| self.equality(c)).any(|e| is(&e))
-    }
-
-    fn classes(&self, conditions: &[Expr]) -> Vec<Class> {
-        let mut classes: Vec<Class> = Vec::new();
-        for condition in conditions {
-            if !matches!(condition, Expr::Operator(op) if op.args.iter().all(is_column)) {
+    fn classes<'e>(&self, equalities: &[Equality<'e>]) -> Vec<Class<'e>> {
+        let mut classes: Vec<Class<'e>> = Vec::new();
+        for Equality { family, collation, sides: [a, b] } in equalities.iter().copied() {
+            if !(is_column(a.0) && is_column(b.0)) {
                 continue;
             }
-            let Some(equality) = self.equality(condition) else { continue };
-            let Equality { family, collation, sides: [(a, a_type), (b, b_type)] } = equality;
-            let of = |c: &Class, e: &Expr| c.family == family && c.collation == collation && c.has(e);
-            match (classes.iter().position(|c| of(c, a)), classes.iter().position(|c| of(c, b))) {
+            let of = |c: &Class<'_>, e: &Expr| c.family == family && c.collation == collation && c.has(e);
+            match (classes.iter().position(|c| of(c, a.0)), classes.iter().position(|c| of(c, b.0))) {
                 (Some(i), Some(j)) if i == j => {}
                 (Some(i), Some(j)) => {
                     let merged = classes.remove(i.max(j));
                     classes[i.min(j)].members.extend(merged.members);
                 }
-                (Some(i), None) => classes[i].members.push((b.clone(), b_type)),
-                (None, Some(j)) => classes[j].members.push((a.clone(), a_type)),
-                (None, None) => {
-                    let members = vec![(a.clone(), a_type), (b.clone(), b_type)];
-                    classes.push(Class { family, collation, members, value: None });
-                }
+                (Some(i), None) => classes[i].members.push(b),
+                (None, Some(j)) => classes[j].members.push(a),
+                (None, None) => classes.push(Class { family, collation, members: vec![a, b], value: None }),
             }
         }
         for class in &mut classes {
-            let value = self.values_of(conditions, class).next().map(|(_, value, ty)| (value.clone(), ty));
+            let value_of = |e: &Equality<'e>| {
+                let [a, b] = e.sides;
+                let (column, value) = if class.has(a.0) { (a, b) } else { (b, a) };
+                (class.has(column.0) && self.is_value(value.0)).then_some(value)
+            };
+            let value = class.own(equalities).find_map(value_of);
             class.value = value;
         }
         classes
     }
 
-    /// Whether a condition sets a member equal to the value of its class.
-    fn is_fixed(&self, conditions: &[Expr], class: &Class, member: &Expr) -> bool {
-        let is_value = |value: &Expr| class.value.as_ref().is_some_and(|(of_class, _)| same(value, of_class));
-        self.values_of(conditions, class).any(|(column, value, _)| same(column, member) && is_value(value))
-    }
-
-    /// Members of a class that conditions set equal to a value, with the value and its type.
-    fn values_of<'c>(&'c self, conditions: &'c [Expr], class: &'c Class) -> impl Iterator<Item = (&'c Expr, &'c Expr, Oid)> + 'c {
-        let equalities = conditions.iter().filter_map(|c| self.equality(c));
-        let of_class = equalities.filter(|e| e.family == class.family && e.collation == class.collation);
-        of_class.filter_map(|e| {
-            let [(a, a_type), (b, b_type)] = e.sides;
-            let (column, value, ty) = if class.has(a) { (a, b, b_type) } else { (b, a, a_type) };
-            (class.has(column) && self.is_value(value)).then_some((column, value, ty))
-        })
-    }
-
     /// The same for all rows of the query.
     fn is_value(&self, expr: &Expr) -> bool {
         rels_of(expr) == 0 && !self.has_volatile(expr) && !contains_sublink(expr)
+    }
+
+    /// None where no two columns are compared: no class is, either.
+    fn equalities<'e>(&self, conditions: impl IntoIterator<Item = &'e Expr, IntoIter: Clone>) -> Vec<Equality<'e>> {
+        let conditions = conditions.into_iter();
+        let is_pair = |c: &Expr| matches!(c, Expr::Operator(op) if op.args.iter().all(is_column));
+        match conditions.clone().any(is_pair) {
+            true => conditions.filter_map(|c| self.equality(c)).collect(),
+            false => Vec::new(),
+        }
     }
 
     fn equality<'e>(&self, condition: &'e Expr) -> Option<Equality<'e>> {
@@ -208,7 +202,7 @@ impl Planner<'_> {
     }
 
     /// `a = b` by the operator of a class; `None` when its family has none for the two types.
-    fn equality_of(&self, class: &Class, (a, a_type): (&Expr, Oid), (b, b_type): (&Expr, Oid)) -> Option<Expr> {
+    fn equality_of(&self, class: &Class<'_>, (a, a_type): Side<'_>, (b, b_type): Side<'_>) -> Option<Expr> {
         let found = self.catalog().access_methods().operator(class.family, a_type, b_type, EQUAL)?;
         let operator = self.catalog().operator(found)?;
         Some(Expr::Operator(Box::new(OperatorCall {

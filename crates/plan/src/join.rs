@@ -13,7 +13,7 @@ use super::access::LeafPath;
 use super::membership::Membership;
 use super::node::*;
 use super::planner::{Planner, Stage};
-use super::prepare::{Rels, Tree, TreeJoin, rels_of};
+use super::prepare::{Rels, Tree, TreeJoin, flatten, rels_of};
 use melba_catalog::Storage;
 use melba_expression::key::KeyPart;
 use melba_tree::{Expr, RangeKind};
@@ -424,9 +424,9 @@ impl Planner<'_> {
                 let pairs = (rows / self.join_selectivity(&residual, l.rows.max(r.rows))).min(l.rows * r.rows).max(rows);
                 let checks = rows * CPU + if residual.is_empty() { 0.0 } else { pairs * CPU * residual.len() as f64 };
                 let startup = l.startup + r.total + r.rows * HASH_BUILD;
+                let probes = |rows: f64, probed: f64| probed * CPU + (rows - probed) * LEFT_OUT;
                 let probed = if join.keeps_unmatched_left() { l.rows } else { l.rows.min(pairs) };
-                let probes = probed * CPU + (l.rows - probed) * LEFT_OUT;
-                let total = startup + (l.total - l.startup) + probes + checks;
+                let total = startup + (l.total - l.startup) + probes(l.rows, probed) + checks;
                 paths.add(join, (l, r), Some(&hash), &residual, (startup, total), in_order);
                 // What is asked of the left side's rows can be answered by building on it, too, when it is the smaller one.
                 if let Some(join) = join.built_on_left()
@@ -436,9 +436,7 @@ impl Planner<'_> {
                 {
                     let swapped: Vec<_> = hash.into_iter().map(|(a, b)| (b, a)).collect();
                     let startup = r.startup + l.total + l.rows * HASH_BUILD;
-                    let probed = r.rows.min(pairs);
-                    let probes = probed * CPU + (r.rows - probed) * LEFT_OUT;
-                    let total = startup + (r.total - r.startup) + probes + checks;
+                    let total = startup + (r.total - r.startup) + probes(r.rows, r.rows.min(pairs)) + checks;
                     paths.add(join, (r, l), Some(&swapped), &residual, (startup, total), false);
                 }
                 // A loop that has no index looks at all pairs: where the estimate of a side is wrong, it takes for ever.
@@ -597,25 +595,17 @@ impl Planner<'_> {
 /// item, so that their order among inner joins is free: early they leave out rows, late they are asked for fewer.
 fn lifted(tree: &Tree) -> Option<Tree> {
     let Tree::Inner { items, conditions } = tree else { return None };
-    let (mut joined, mut conditions, mut joins) = (Vec::new(), conditions.clone(), Vec::new());
-    for item in items {
-        let mut item = item.clone();
+    let (mut items, mut joins) = (items.clone(), Vec::new());
+    for item in &mut items {
         while let Tree::Join { join: join @ (TreeJoin::Semi | TreeJoin::Anti), left, right, conditions } = item {
-            joins.push((join, right, conditions));
-            item = *left;
-        }
-        match item {
-            Tree::Inner { items, conditions: inner } => {
-                joined.extend(items);
-                conditions.extend(inner);
-            }
-            other => joined.push(other),
+            joins.push((*join, right.clone(), std::mem::take(conditions)));
+            *item = std::mem::replace(left, Tree::Leaf(0));
         }
     }
     if items.len() < 2 || joins.is_empty() {
         return None;
     }
-    let inner = Tree::Inner { items: joined, conditions };
+    let inner = flatten(Tree::Inner { items, conditions: conditions.clone() });
     let attach = |left, (join, right, conditions)| Tree::Join { join, left: Box::new(left), right, conditions };
     Some(joins.into_iter().rev().fold(inner, attach))
 }

@@ -218,7 +218,7 @@ impl Planner<'_> {
 }
 
 /// Merges inner joins into one list.
-fn flatten(tree: Tree) -> Tree {
+pub(super) fn flatten(tree: Tree) -> Tree {
     match tree {
         Tree::Leaf(_) => tree,
         Tree::Inner { items, mut conditions } => {
