@@ -16,9 +16,7 @@ impl Serializable {
         for read in reads {
             let tree = read.tree();
             let first = !state.get(id).reads.has_tree(tree);
-            if !state.get_mut(id).reads.add(read) {
-                continue;
-            }
+            let Some(read) = state.get_mut(id).reads.add(read) else { continue };
             if first {
                 state.trees.entry(tree).or_default().readers.push(id);
             }
@@ -40,9 +38,7 @@ impl Serializable {
         let me = state.get_mut(id);
         me.wrote = true;
         let first = !me.writes.has_tree(tree);
-        if !me.writes.add(write) {
-            return Ok(());
-        }
+        let Some(write) = me.writes.add(write) else { return Ok(()) };
         if first {
             state.trees.entry(tree).or_default().writers.push(id);
         }

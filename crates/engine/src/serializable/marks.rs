@@ -1,12 +1,15 @@
 //! What a transaction has read or written, in bounded memory.
 //!
+//! Marks become coarser as they become many. Who adds a mark must look for others by what it has become: `add` says so. From then
+//! on all that it covers is known, and the others look for it.
+//!
 //! Of a table: rows, blocks of `1 << BLOCK_SHIFT` row ids, or all of it. Of an index: ranges of entries (what was scanned, so
 //! that a row that appears within them is noticed) and entries, or all of it.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use melba_store::KeyBytes;
 use melba_types::{Csn, RowId, TreeId};
 
@@ -26,6 +29,8 @@ pub(crate) enum Read<'a> {
     /// Every row of a table.
     Table(TreeId),
     Row(TreeId, RowId),
+    /// A block of rows.
+    Block(TreeId, u64),
     /// The entries of an index within bounds.
     Range(TreeId, Bound<&'a [u8]>, Bound<&'a [u8]>),
 }
@@ -35,6 +40,8 @@ pub(crate) enum Read<'a> {
 pub(crate) enum Write<'a> {
     /// A row is changed or removed; its version so far is of this commit.
     Row(TreeId, RowId, Csn),
+    /// Any row of a block.
+    Block(TreeId, u64),
     /// Rows are added: whoever has read single rows has not read them.
     NewRows(TreeId),
     /// An index entry appears or goes.
@@ -46,7 +53,7 @@ pub(crate) enum Write<'a> {
 impl Read<'_> {
     pub fn tree(&self) -> TreeId {
         match *self {
-            Read::Table(tree) | Read::Row(tree, _) | Read::Range(tree, ..) => tree,
+            Read::Table(tree) | Read::Row(tree, _) | Read::Block(tree, _) | Read::Range(tree, ..) => tree,
         }
     }
 }
@@ -54,7 +61,8 @@ impl Read<'_> {
 impl Write<'_> {
     pub fn tree(&self) -> TreeId {
         match *self {
-            Write::Row(tree, ..) | Write::NewRows(tree) | Write::Entry(tree, _) | Write::All(tree) => tree,
+            Write::Row(tree, ..) | Write::Block(tree, _) => tree,
+            Write::NewRows(tree) | Write::Entry(tree, _) | Write::All(tree) => tree,
         }
     }
 }
@@ -77,22 +85,39 @@ impl Rows {
         self.all || self.blocks.get(&block).is_some_and(|rows| rows.as_ref().is_none_or(|rows| rows.contains(&offset)))
     }
 
-    fn add(&mut self, row: RowId) {
-        let (block, offset) = place(row);
-        let rows = self.blocks.entry(block).or_insert_with(|| Some(Vec::new()));
-        match rows {
-            Some(known) if known.len() < BLOCK_ROWS_MAX => known.push(offset),
-            rows => *rows = None,
-        }
-        if self.blocks.len() > BLOCKS_MAX {
-            self.add_all();
-        }
+    fn has_any_of(&self, block: u64) -> bool {
+        self.all || self.blocks.contains_key(&block)
     }
 
-    fn add_all(&mut self) {
-        self.all = true;
-        self.blocks = HashMap::new();
+    /// What is new with a row.
+    fn add(&mut self, row: RowId) -> Option<Part> {
+        if self.has(row) {
+            return None;
+        }
+        let (block, offset) = place(row);
+        match self.blocks.entry(block).or_insert_with(|| Some(Vec::new())) {
+            Some(known) if known.len() < BLOCK_ROWS_MAX => known.push(offset),
+            _ => return self.add_block(block),
+        }
+        if self.blocks.len() > BLOCKS_MAX { self.add_all() } else { Some(Part::Row) }
     }
+
+    fn add_block(&mut self, block: u64) -> Option<Part> {
+        let known = self.all || self.blocks.insert(block, None) == Some(None);
+        (!known).then_some(Part::Block(block))
+    }
+
+    fn add_all(&mut self) -> Option<Part> {
+        self.blocks = HashMap::new();
+        (!std::mem::replace(&mut self.all, true)).then_some(Part::All)
+    }
+}
+
+/// What a mark of rows covers that no mark covered before.
+enum Part {
+    Row,
+    Block(u64),
+    All,
 }
 
 type Range = (Bound<KeyBytes>, Bound<KeyBytes>);
@@ -135,22 +160,24 @@ impl Ranges {
         self.all || self.list.iter().any(|(l, u)| is_within(entry, borrowed(l), borrowed(u)))
     }
 
-    fn add(&mut self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) {
+    /// Notes a range; whether this made it all of them.
+    fn add(&mut self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
         // A scan that goes on: its ranges are neighbours.
         if let Some((last_lower, last_upper)) = self.list.last_mut() {
             if matches!((borrowed(last_upper), lower), (Bound::Included(a), Bound::Excluded(b)) if a == b) {
                 *last_upper = owned(upper);
-                return;
+                return false;
             }
             if matches!((borrowed(last_lower), upper), (Bound::Included(a), Bound::Excluded(b)) if a == b) {
                 *last_lower = owned(lower);
-                return;
+                return false;
             }
         }
         self.list.push((owned(lower), owned(upper)));
         if self.list.len() > RANGES_MAX {
             (self.all, self.list) = (true, Vec::new());
         }
+        self.all
     }
 }
 
@@ -182,32 +209,27 @@ pub(super) struct Reads {
 }
 
 impl Reads {
-    /// Notes a read; false when it was noted before.
-    pub fn add(&mut self, read: Read<'_>) -> bool {
-        match read {
-            Read::Table(tree) => {
-                let rows = self.rows.entry(tree).or_default();
-                let new = !rows.all;
-                rows.add_all();
-                new
-            }
-            Read::Row(tree, row) => {
-                let rows = self.rows.entry(tree).or_default();
-                let new = !rows.has(row);
-                if new {
-                    rows.add(row);
-                }
-                new
-            }
-            Read::Range(tree, lower, upper) => {
+    /// Notes a read. `None` when it was noted before; else the read, or the wider one that it has become part of.
+    pub fn add<'a>(&mut self, read: Read<'a>) -> Option<Read<'a>> {
+        let tree = read.tree();
+        let part = match read {
+            Read::Range(_, lower, upper) => {
                 let ranges = self.ranges.entry(tree).or_default();
-                let new = !ranges.has(lower, upper);
-                if new {
-                    ranges.add(lower, upper);
+                if ranges.has(lower, upper) {
+                    return None;
                 }
-                new
+                let whole = Read::Range(tree, Bound::Unbounded, Bound::Unbounded);
+                return Some(if ranges.add(lower, upper) { whole } else { read });
             }
-        }
+            Read::Table(_) => self.rows.entry(tree).or_default().add_all(),
+            Read::Block(_, block) => self.rows.entry(tree).or_default().add_block(block),
+            Read::Row(_, row) => self.rows.entry(tree).or_default().add(row),
+        };
+        part.map(|part| match part {
+            Part::Row => read,
+            Part::Block(block) => Read::Block(tree, block),
+            Part::All => Read::Table(tree),
+        })
     }
 
     /// Whether a write changes what was read with a snapshot. A version newer than the snapshot was not: whoever made it is
@@ -217,6 +239,7 @@ impl Reads {
         self.anything
             || match write {
                 Write::Row(tree, row, version) => version <= snapshot && in_rows(tree, &|rows| rows.has(row)),
+                Write::Block(tree, block) => in_rows(tree, &|rows| rows.has_any_of(block)),
                 Write::NewRows(tree) => in_rows(tree, &|rows| rows.all),
                 Write::Entry(tree, entry) => self.ranges.get(&tree).is_some_and(|r| r.has_entry(entry)),
                 Write::All(tree) => self.rows.contains_key(&tree) || self.ranges.contains_key(&tree),
@@ -259,41 +282,45 @@ pub(super) struct Writes {
     /// As for `Reads`.
     pub anything: bool,
     rows: HashMap<TreeId, Rows>,
+    /// The tables, of those in `rows`, that rows were added to.
+    added: HashSet<TreeId>,
     entries: HashMap<TreeId, Entries>,
 }
 
 impl Writes {
-    /// Notes a write; false when it was noted before.
-    pub fn add(&mut self, write: Write<'_>) -> bool {
-        match write {
-            Write::NewRows(tree) => {
-                let new = !self.rows.contains_key(&tree);
+    /// Notes a write. `None` when it was noted before; else the write, or the wider one that it has become part of.
+    pub fn add<'a>(&mut self, write: Write<'a>) -> Option<Write<'a>> {
+        let tree = write.tree();
+        let part = match write {
+            Write::NewRows(_) => {
                 // Nobody whom this concerns can name the rows: that there are some is enough.
-                self.rows.entry(tree).or_default();
-                new
+                let known = self.rows.entry(tree).or_default().all;
+                return (self.added.insert(tree) && !known).then_some(write);
             }
-            Write::Row(tree, row, _) => {
-                let rows = self.rows.entry(tree).or_default();
-                let new = !rows.has(row);
-                if new {
-                    rows.add(row);
-                }
-                new
-            }
-            Write::Entry(tree, entry) => {
+            Write::Entry(_, entry) => {
                 let entries = self.entries.entry(tree).or_default();
-                let new = !entries.all && entries.set.insert(KeyBytes::new(entry));
-                if entries.set.len() > ENTRIES_MAX {
-                    entries.add_all();
+                if entries.all || !entries.set.insert(KeyBytes::new(entry)) {
+                    return None;
                 }
-                new
+                if entries.set.len() <= ENTRIES_MAX {
+                    return Some(write);
+                }
+                entries.add_all();
+                return Some(Write::All(tree));
             }
-            Write::All(tree) => {
-                self.rows.entry(tree).or_default().add_all();
+            Write::All(_) => {
                 self.entries.entry(tree).or_default().add_all();
-                true
+                self.rows.entry(tree).or_default().add_all();
+                return Some(write);
             }
-        }
+            Write::Block(_, block) => self.rows.entry(tree).or_default().add_block(block),
+            Write::Row(_, row, _) => self.rows.entry(tree).or_default().add(row),
+        };
+        part.map(|part| match part {
+            Part::Row => write,
+            Part::Block(block) => Write::Block(tree, block),
+            Part::All => Write::All(tree),
+        })
     }
 
     /// Whether what was written is among what is read.
@@ -302,6 +329,7 @@ impl Writes {
             || match read {
                 Read::Table(tree) => self.rows.contains_key(&tree),
                 Read::Row(tree, row) => self.rows.get(&tree).is_some_and(|rows| rows.has(row)),
+                Read::Block(tree, block) => self.rows.get(&tree).is_some_and(|rows| rows.has_any_of(block)),
                 Read::Range(tree, lower, upper) => self.entries.get(&tree).is_some_and(|e| e.has_within(lower, upper)),
             }
     }
@@ -328,7 +356,7 @@ mod tests {
     #[test]
     fn rows_become_blocks_and_blocks_the_table() {
         let mut reads = Reads::default();
-        assert!(reads.add(Read::Row(T, RowId(5))) && !reads.add(Read::Row(T, RowId(5))));
+        assert!(reads.add(Read::Row(T, RowId(5))).is_some() && reads.add(Read::Row(T, RowId(5))).is_none());
         assert!(meets(&reads, Write::Row(T, RowId(5), Csn(1))) && !meets(&reads, Write::Row(T, RowId(6), Csn(1))));
         for row in 6..30 {
             reads.add(Read::Row(T, RowId(row)));

@@ -217,6 +217,84 @@ fn a_row_under_an_id_that_somebody_has_looked_for_is_noticed() {
     }
 }
 
+type Step = fn(&Store, &Arc<Transaction>) -> Result<(), EngineError>;
+
+/// A reader of what a writer writes, which has itself read what the reader writes: one of them fails.
+fn assert_skew(store: &Store, name: &str, reads: Step, writes: Step) {
+    for reads_first in [true, false] {
+        let (reader, writer) = (store.begin(), store.begin());
+        let played = || -> Result<(), EngineError> {
+            reader.statement_view();
+            store.range(&writer, 200, 200)?;
+            if reads_first {
+                reads(store, &reader)?;
+            }
+            writes(store, &writer)?;
+            if !reads_first {
+                reads(store, &reader)?;
+            }
+            store.put(&reader, 200, 1)?;
+            commit(&reader)?;
+            commit(&writer).map(|_| ())
+        };
+        assert!(is_conflict(played()), "{name}, {reads_first}");
+        reader.rollback();
+        writer.rollback();
+    }
+}
+
+/// The rows with these ids.
+fn read_rows(store: &Store, t: &Arc<Transaction>, ids: std::ops::RangeInclusive<u64>) -> Result<(), EngineError> {
+    ids.into_iter().try_for_each(|id| t.get(t.statement_view(), store.table, RowId(id)).map(|_| ()))
+}
+
+fn write_rows(store: &Store, t: &Arc<Transaction>, ids: std::ops::RangeInclusive<u64>) -> Result<(), EngineError> {
+    ids.into_iter().try_for_each(|id| t.update(store.table, RowId(id), &row(0, id)))
+}
+
+fn read_key(store: &Store, t: &Arc<Transaction>, key: u16) -> Result<(), EngineError> {
+    let key = key.to_be_bytes();
+    let mut scan = t.index_scan(t.statement_view(), store.index, Bound::Included(&key), Bound::Included(&key), false)?;
+    scan.next().map(|_| ())
+}
+
+#[test]
+fn what_coarse_marks_cover_is_noticed() {
+    let store = Store::new();
+    store.fill(1..40);
+    let (read_one, write_one): (Step, Step) = (|s, t| read_rows(s, t, 30..=30), |s, t| write_rows(s, t, 30..=30));
+    let (read_all, write_all): (Step, Step) = (|s, t| read_rows(s, t, 1..=30), |s, t| write_rows(s, t, 1..=30));
+    assert_skew(&store, "a row", read_one, write_one);
+    assert_skew(&store, "a block written", read_one, write_all);
+    assert_skew(&store, "a block read", read_all, write_one);
+    assert_skew(&store, "two blocks", read_all, write_all);
+    let read_entry: Step = |s, t| read_key(s, t, 60_000);
+    let write_entry: Step = |s, t| t.index_insert(s.index, &60_000_u16.to_be_bytes(), RowId(1));
+    assert_skew(&store, "an entry", read_entry, write_entry);
+    assert_skew(&store, "an index written", read_entry, |s, t| {
+        (50_000..=60_000_u16).try_for_each(|key| t.index_insert(s.index, &key.to_be_bytes(), RowId(1)))
+    });
+    assert_skew(&store, "an index read", |s, t| (59_000..=60_000).try_for_each(|key| read_key(s, t, key)), write_entry);
+}
+
+#[test]
+fn a_row_that_is_added_after_one_that_was_changed_is_noticed() {
+    let store = Store::new();
+    store.fill(1..3);
+    let reader = store.begin();
+    reader.statement_view();
+    // The reader's snapshot does not show this version, so to remove it is no conflict.
+    store.fill(1..2);
+    let writer = store.begin();
+    store.range(&writer, 200, 200).expect("reads");
+    store.scan(&reader).expect("reads");
+    assert!(store.remove(&writer, 1).expect("removes"));
+    store.put(&writer, 9, 1).expect("puts");
+    store.put(&reader, 200, 1).expect("puts");
+    commit(&reader).expect("commits");
+    assert!(is_conflict(commit(&writer)));
+}
+
 /// Fekete, O'Neil, O'Neil 2004: only the reader sees the anomaly.
 #[test]
 fn a_read_only_transaction_may_be_the_one_too_many() {
