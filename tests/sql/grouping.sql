@@ -39,6 +39,17 @@ select i + 1, (select max(x.i) from g x where x.i = g.i + 1) from g group by rol
 -- Direct arguments are about the group.
 select i, rank(i) within group (order by i) from g group by rollup (i) order by 1;
 select i, percentile_disc(0.5) within group (order by e), rank(2) within group (order by i) from g group by cube (i) order by 1;
+-- direct arguments are evaluated once a group, without rows too
+select percentile_disc(2) within group (order by i) from g where false;
+select percentile_cont(array[0.1, 2]) within group (order by i) from g where false;
+select rank(i / 0) within group (order by i) from g group by i;
+select rank(1 / 0) within group (order by i) from g where false;
+select rank(3, 'x') within group (order by i, e::text), dense_rank(2) within group (order by i desc) from g;
+select i, percentile_disc(array[0, 0.5, 1]) within group (order by e desc) from g group by i order by 1;
+select i, percentile_disc(case when i < 2 then 0 else 1 end) within group (order by e) filter (where e is not null) from g group by i order by 1;
+select i % 2, rank((select i % 2 + count(*) from g x where x.i < g.i % 2)) within group (order by i), cume_dist(i % 2) within group (order by i) from g group by i % 2 order by 1;
+select (select percentile_disc(o.p) within group (order by i) from g) from (values (0.1), (0.9), (null)) o(p);
+select mode() within group (order by i % 2), percent_rank(null) within group (order by i nulls first) from g;
 
 -- DISTINCT and ORDER BY in aggregates.
 select string_agg(distinct 'abc', ',' order by 'abc');

@@ -15,6 +15,7 @@ mod names;
 
 use std::borrow::Cow;
 
+use melba_types::limits::{Ticker, ticked};
 use melba_types::{DbError, Result, SqlState, err};
 
 pub use names::{Encoding, SQL_ASCII, UTF8};
@@ -34,7 +35,8 @@ impl Encoding {
     /// The text of a client's bytes.
     ///
     /// # Errors
-    /// 22021 for bytes that are no character (a zero byte is none), 22P05 for characters that Unicode lacks.
+    /// 22021 for bytes that are no character (a zero byte is none), 22P05 for characters that Unicode lacks; those of
+    /// `limits::check`.
     pub fn decode(self, bytes: &[u8]) -> Result<Cow<'_, str>> {
         if self.is_plain() {
             return utf8(bytes).map(Cow::Borrowed);
@@ -51,7 +53,9 @@ impl Encoding {
     pub fn decode_to(self, bytes: &[u8], out: &mut String) -> Result<()> {
         let map = self.map()?;
         let mut rest = bytes;
+        let mut ticker = Ticker::new();
         while let Some(&first) = rest.first() {
+            ticker.step()?;
             let width = self.forms().character(rest).ok_or_else(|| self.invalid(rest))?;
             if width == 1 && first < 0x80 {
                 out.push(char::from(first));
@@ -67,14 +71,15 @@ impl Encoding {
     /// The bytes of a text for a client.
     ///
     /// # Errors
-    /// 22P05 for a character that the encoding lacks.
+    /// 22P05 for a character that the encoding lacks; those of `limits::check`.
     pub fn encode(self, text: &str) -> Result<Cow<'_, [u8]>> {
         if self.is_plain() || text.is_ascii() {
             return Ok(Cow::Borrowed(text.as_bytes()));
         }
         let map = self.map()?;
         let mut out = Vec::with_capacity(text.len());
-        for c in text.chars() {
+        for c in ticked(text.chars()) {
+            let c = c?;
             if c.is_ascii() {
                 out.push(c as u8);
             } else if !map.encode(c, &mut out) {
@@ -99,7 +104,9 @@ impl Encoding {
     /// 22021 for bytes that are no character.
     pub fn characters(self, bytes: &[u8]) -> Result<usize> {
         let (mut rest, mut count) = (bytes, 0);
+        let mut ticker = Ticker::new();
         while !rest.is_empty() {
+            ticker.step()?;
             rest = &rest[self.forms().character(rest).ok_or_else(|| self.invalid(rest))?..];
             count += 1;
         }

@@ -201,6 +201,10 @@ pub type SetFn = fn(&CallContext<'_>, &[Datum]) -> Result<Box<dyn Iterator<Item 
 
 /// State of one aggregate in one group.
 pub trait Aggregate: Send {
+    /// Takes the direct arguments of an ordered-set aggregate, once, before any row.
+    fn begin(&mut self, _call: &CallContext<'_>, _direct: &[Datum]) -> Result<()> {
+        Ok(())
+    }
     /// Takes one row's arguments (nulls included unless the transition function is strict).
     fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()>;
     /// Takes rows `rows` of the argument columns; the default calls `add`.

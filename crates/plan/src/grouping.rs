@@ -23,8 +23,6 @@ struct Computed {
     /// The places of the aggregates, by what they are.
     known: HashMap<String, usize>,
     groupings: Vec<(Expr, Vec<usize>)>,
-    /// With GROUPING SETS: an aggregate's direct arguments are about its group, in which columns may be NULL.
-    sets: bool,
 }
 
 /// A grouping expression.
@@ -57,13 +55,7 @@ impl Planner<'_> {
             groups.push(Group { expr: target.expr.clone(), shape: shape(&target.expr) });
         }
         let written = groups.len();
-        let mut all = Computed {
-            groups,
-            aggregates: vec![],
-            known: HashMap::new(),
-            groupings: vec![],
-            sets: query.grouping_sets.is_some(),
-        };
+        let mut all = Computed { groups, aggregates: vec![], known: HashMap::new(), groupings: vec![] };
         let mut targets = std::mem::take(&mut query.targets);
         for target in &mut targets {
             // Of equal grouping expressions, a target that is one of them is that one.
@@ -111,13 +103,10 @@ impl Planner<'_> {
         let exprs: Vec<Expr> = all.groups.into_iter().map(|g| g.expr).collect();
         let groups = self.compile_all(&exprs, &input)?;
         let parts = exprs.iter().map(|g| KeyPart::equality(self.catalog(), g.ty())).collect();
-        let direct = |e: &Expr| matches!(e, Expr::Aggregate(a) if !a.direct_args.is_empty());
-        let reads_groups = all.sets && all.aggregates.iter().any(direct);
-        let input = if reads_groups { input.joined(&Layout::of(GROUP, groups.len())) } else { input };
         let mut aggregates = Vec::with_capacity(all.aggregates.len());
         for call in &all.aggregates {
             if let Expr::Aggregate(call) = call {
-                aggregates.push(self.aggregate_spec(call, &input)?);
+                aggregates.push(self.aggregate_spec(call, &input, &Layout::of(GROUP, groups.len()))?);
             }
         }
         let mut kinds: Vec<Kind> = groups.iter().map(|g| g.kind).collect();
@@ -140,7 +129,6 @@ impl Planner<'_> {
             groups,
             parts,
             sets,
-            reads_groups,
             aggregates,
             groupings: all.groupings.into_iter().map(|(_, g)| g).collect(),
             having: compiled,
@@ -156,15 +144,16 @@ impl Planner<'_> {
         Ok(Stage { node, layout })
     }
 
-    fn aggregate_spec(&mut self, call: &AggregateCall, input: &Layout) -> Result<AggregateSpec> {
+    /// Rows of `input` are aggregated; direct arguments read the values of the group.
+    fn aggregate_spec(&mut self, call: &AggregateCall, input: &Layout, group: &Layout) -> Result<AggregateSpec> {
         let Some(function) = self.catalog().function(call.function).cloned() else {
             return Err(DbError::internal(format!("aggregate {} does not exist", call.function)));
         };
         let (make, strict) = self.aggregate_function(&function)?;
         let hypothetical = function.aggregate.as_ref().is_some_and(|a| a.kind == b'h');
-        let exprs: Vec<Expr> = call.direct_args.iter().chain(&call.args).cloned().collect();
-        let args = self.compile_all(&exprs, input)?;
-        let distinct = call.distinct.then(|| exprs.iter().map(|e| KeyPart::equality(self.catalog(), e.ty())).collect());
+        let direct = self.compile_all(&call.direct_args, group)?;
+        let args = self.compile_all(&call.args, input)?;
+        let distinct = call.distinct.then(|| call.args.iter().map(|e| KeyPart::equality(self.catalog(), e.ty())).collect());
         let mut order = Vec::with_capacity(call.order_by.len());
         for key in &call.order_by {
             let part = KeyPart::new(self.catalog(), key.expr.ty(), key.descending, key.nulls_first);
@@ -193,7 +182,8 @@ impl Planner<'_> {
             filter,
             distinct,
             order,
-            hypothetical: hypothetical.then_some(call.direct_args.len()),
+            direct,
+            hypothetical,
         })
     }
 
@@ -245,9 +235,8 @@ impl Computed {
         }
         if let Expr::Aggregate(a) = &mut own {
             a.levels_up = 0;
-            if self.sets {
-                a.direct_args.iter_mut().for_each(|arg| replace(arg, 0, self, written));
-            }
+            // They are about the group, in which columns may be NULL by GROUPING SETS.
+            a.direct_args.iter_mut().for_each(|arg| replace(arg, 0, self, written));
         }
         let at = *self.known.entry(signature(&own)).or_insert(self.aggregates.len());
         if at == self.aggregates.len() {

@@ -455,8 +455,6 @@ pub struct AggregateNode {
     pub parts: Vec<KeyPart>,
     /// Sets of groups (indices); one set of all groups without GROUPING SETS.
     pub sets: Vec<Vec<usize>>,
-    /// Aggregates see the groups after the columns of the input, NULL where a set is without them.
-    pub reads_groups: bool,
     pub aggregates: Vec<AggregateSpec>,
     /// GROUPING(...): the groups each is about.
     pub groupings: Vec<Vec<usize>>,
@@ -470,7 +468,6 @@ pub struct AggregateNode {
 #[derive(Clone)]
 pub struct AggregateSpec {
     pub make: AggregateFn,
-    /// `args` are the aggregated arguments (direct arguments of ordered-set aggregates first).
     pub call: Call,
     pub kind: Kind,
     /// Rows with a NULL argument are left out.
@@ -479,8 +476,10 @@ pub struct AggregateSpec {
     /// DISTINCT: keys over the arguments.
     pub distinct: Option<Vec<KeyPart>>,
     pub order: Vec<(Expression, KeyPart)>,
-    /// Hypothetical-set aggregates: the number of direct arguments, which are compared with each row.
-    pub hypothetical: Option<usize>,
+    /// Direct arguments of ordered-set aggregates, over the groups: evaluated once a group.
+    pub direct: Vec<Expression>,
+    /// The direct arguments are a row with which each row is compared.
+    pub hypothetical: bool,
 }
 
 impl std::fmt::Debug for AggregateSpec {

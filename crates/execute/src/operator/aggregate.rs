@@ -30,6 +30,19 @@ struct State {
     memory: usize,
 }
 
+impl State {
+    /// Bytes that it holds beyond those it held when this was last asked.
+    fn grown(&mut self) -> usize {
+        if !self.aggregate.grows() {
+            return 0;
+        }
+        let memory = self.aggregate.memory();
+        let grown = memory.saturating_sub(self.memory);
+        self.memory = memory;
+        grown
+    }
+}
+
 struct Group {
     /// Its place in what groups have in vectors.
     number: u32,

@@ -4,9 +4,9 @@
 //! ours, not arrays as pg_aggregate has them. Aggregates without an entry run on their transition function through
 //! `generic`.
 //!
-//! Arguments of ordered-set aggregates: the direct arguments, then the aggregated ones, rows in the order of WITHIN GROUP.
-//! Hypothetical-set aggregates get one more argument, an integer: how the row compares with the hypothetical row in that
-//! order (-1 before, 0 peer, 1 after).
+//! Ordered-set aggregates get the direct arguments first (`Aggregate::begin`), then the aggregated ones, rows in the order of
+//! WITHIN GROUP. Hypothetical-set aggregates get one more argument with each row, an integer: how it compares with the
+//! hypothetical row in that order (-1 before, 0 peer, 1 after).
 
 mod bits;
 mod collect;

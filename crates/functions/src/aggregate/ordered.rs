@@ -54,6 +54,7 @@ fn continuous_interval(call: &CallContext<'_>, values: &[Datum], fraction: f64) 
 
 /// percentile_disc and percentile_cont, of one fraction or an array of them.
 struct Percentile {
+    /// NULL, a fraction or an array of them.
     fraction: Datum,
     values: Vec<Datum>,
     /// Bytes that the values point to.
@@ -66,29 +67,39 @@ impl Percentile {
         Ok(Box::new(Percentile { fraction: Datum::Null, values: Vec::new(), memory: 0, pick }))
     }
 
+    /// The value at a fraction; the fraction is checked even if there is no value.
     fn at(&self, call: &CallContext<'_>, fraction: &Datum) -> Result<Datum> {
         if fraction.is_null() {
             return Ok(Datum::Null);
         }
-        let p = fraction.as_f64();
-        if !(0.0..=1.0).contains(&p) {
-            let mut shown = Vec::new();
-            melba_types::float::write_general(&mut shown, p, 6);
-            let shown = String::from_utf8_lossy(&shown);
-            return Err(err!(NUMERIC_VALUE_OUT_OF_RANGE, "percentile value {shown} is not between 0 and 1"));
-        }
-        (self.pick)(call, &self.values, p)
+        let fraction = checked(fraction)?;
+        if self.values.is_empty() { Ok(Datum::Null) } else { (self.pick)(call, &self.values, fraction) }
     }
 }
 
+/// A fraction between 0 and 1; 22003.
+fn checked(fraction: &Datum) -> Result<f64> {
+    let p = fraction.as_f64();
+    if (0.0..=1.0).contains(&p) {
+        return Ok(p);
+    }
+    let mut shown = Vec::new();
+    melba_types::float::write_general(&mut shown, p, 6);
+    let shown = String::from_utf8_lossy(&shown);
+    Err(err!(NUMERIC_VALUE_OUT_OF_RANGE, "percentile value {shown} is not between 0 and 1"))
+}
+
 impl Aggregate for Percentile {
+    fn begin(&mut self, _: &CallContext<'_>, direct: &[Datum]) -> Result<()> {
+        self.fraction = direct.first().cloned().unwrap_or_default();
+        self.memory += self.fraction.heap_bytes();
+        Ok(())
+    }
+
     fn add(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<()> {
-        let [fraction, value] = args else {
-            return Err(DbError::internal("percentile takes a fraction and a value"));
+        let Some(value) = args.first() else {
+            return Err(DbError::internal("percentile takes a value"));
         };
-        if self.fraction.is_null() {
-            self.fraction = fraction.clone();
-        }
         if !value.is_null() {
             self.memory += value.heap_bytes();
             self.values.push(value.clone());
@@ -101,10 +112,11 @@ impl Aggregate for Percentile {
     }
 
     fn finish(&self, call: &CallContext<'_>) -> Result<Datum> {
+        let Datum::Array(fractions) = &self.fraction else { return self.at(call, &self.fraction) };
+        // PostgreSQL does not check an array of fractions then.
         if self.values.is_empty() {
             return Ok(Datum::Null);
         }
-        let Datum::Array(fractions) = &self.fraction else { return self.at(call, &self.fraction) };
         let elements = fractions.elements.iter().map(|f| self.at(call, f)).collect::<Result<Vec<_>>>()?;
         let element_type = crate::lookup::array_element(call.session, call.return_type).unwrap_or(Oid::INVALID);
         Ok(Datum::Array(Arc::new(Array { element_type, dims: fractions.dims.clone(), elements })))
@@ -183,14 +195,14 @@ impl Hypothetical {
         Ok(Box::new(Hypothetical { rows: 0, before: 0, peers: 0, distinct_before: 0, previous: Vec::new(), result }))
     }
 
-    fn equals_previous(&self, call: &CallContext<'_>, row: &[Datum], first: usize) -> Result<bool> {
+    fn equals_previous(&self, call: &CallContext<'_>, row: &[Datum]) -> Result<bool> {
         if self.previous.len() != row.len() {
             return Ok(false);
         }
         for (i, (a, b)) in self.previous.iter().zip(row).enumerate() {
             let equal = match (a.is_null(), b.is_null()) {
                 (false, false) => {
-                    let ty = call.arg_types.get(first + i).copied().unwrap_or(Oid::INVALID);
+                    let ty = call.arg_types.get(i).copied().unwrap_or(Oid::INVALID);
                     melba_types::key::compare(&order::key_type(call.session, ty)?, a, b).is_eq()
                 }
                 (a, b) => a == b,
@@ -205,9 +217,7 @@ impl Hypothetical {
 
 impl Aggregate for Hypothetical {
     fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()> {
-        // As many direct arguments as columns, then the ordering.
-        let columns = args.len() / 2;
-        let Some(Datum::Int4(ordering)) = args.last() else {
+        let Some((Datum::Int4(ordering), row)) = args.split_last() else {
             return Err(DbError::internal("hypothetical-set aggregate without an ordering"));
         };
         self.rows += 1;
@@ -216,8 +226,7 @@ impl Aggregate for Hypothetical {
             1.. => {}
             _ => {
                 self.before += 1;
-                let row = &args[columns..2 * columns];
-                if !self.equals_previous(call, row, columns)? {
+                if !self.equals_previous(call, row)? {
                     self.distinct_before += 1;
                     self.previous = row.to_vec();
                 }

@@ -55,30 +55,18 @@ impl<'a> Arguments<'a> {
     /// For DISTINCT and ordered aggregates: the rows to sort, and their keys: group, sort key, equality key.
     pub fn to_sort(&self, spec: &AggregateSpec, rows: &[u32], places: &[u32]) -> (Batch, ByteStrings) {
         let mut keys = ByteStrings::default();
-        let mut ranks: Vec<i32> = Vec::new();
         for &row in rows {
             let at = row as usize;
             keys.bytes.extend_from_slice(&places[at].to_be_bytes());
-            let sort_from = keys.bytes.len();
             for (column, (_, part)) in self.order.iter().zip(&spec.order) {
                 part.encode_at(column, at, &mut keys.bytes);
-            }
-            if let Some(direct) = spec.hypothetical {
-                let mut own = Vec::new();
-                for (arg, (_, part)) in self.columns[..direct.min(self.columns.len())].iter().zip(&spec.order) {
-                    part.encode_at(arg, at, &mut own);
-                }
-                ranks.push(keys.bytes[sort_from..].cmp(&own) as i32);
             }
             for (part, arg) in spec.distinct.iter().flatten().zip(&self.columns) {
                 part.encode_at(arg, at, &mut keys.bytes);
             }
             keys.ends.push(keys.bytes.len() as u32);
         }
-        let mut columns: Vec<Column> = self.columns.iter().map(|c| c.take(rows)).collect();
-        if spec.hypothetical.is_some() {
-            columns.push(Column::new(ColumnData::Int4(ranks)));
-        }
+        let columns = self.columns.iter().map(|c| c.take(rows)).collect();
         (Batch { columns, rows: rows.len() }, keys)
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use melba_engine::Held;
 use melba_functions::GroupedAggregate;
-use melba_types::{Batch, ByteStrings, Column, Datum, Result};
+use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Result};
 
 use super::by_group::ByGroup;
 use super::input::{Arguments, group_bytes};
@@ -152,28 +152,19 @@ impl<'a> Pass<'a> {
         self.piece_bytes += keys.iter().map(Vector::owned_bytes).sum::<usize>();
         for set in self.sets.clone() {
             let mut places = self.place(set, &keys, batch)?;
-            let (with_groups, part, own);
-            let elsewhere = places.contains(&ELSEWHERE);
-            let arguments = if !node.reads_groups && !elsewhere {
+            let (part, own);
+            let arguments = if places.contains(&ELSEWHERE) {
+                // Rows of later passes are evaluated there.
+                let kept: Vec<u32> = (0..batch.rows as u32).filter(|r| places[*r as usize] != ELSEWHERE).collect();
+                places = kept.iter().map(|r| places[*r as usize]).collect();
+                part = batch.take(&kept);
+                own = evaluate(node, ctx, &part)?;
+                &own
+            } else {
                 match &shared {
                     Some(arguments) => arguments,
                     None => shared.insert(evaluate(node, ctx, batch)?),
                 }
-            } else {
-                let mut source = batch;
-                if node.reads_groups {
-                    with_groups = beside_groups(node, set, &keys, batch);
-                    source = &with_groups;
-                }
-                if elsewhere {
-                    // Rows of later passes are evaluated there.
-                    let kept: Vec<u32> = (0..batch.rows as u32).filter(|r| places[*r as usize] != ELSEWHERE).collect();
-                    places = kept.iter().map(|r| places[*r as usize]).collect();
-                    part = source.take(&kept);
-                    source = &part;
-                }
-                own = evaluate(node, ctx, source)?;
-                &own
             };
             if self.makes_values {
                 self.piece_bytes += arguments.iter().flat_map(|a| &a.columns).map(|c| c.memory_bytes()).sum::<usize>();
@@ -269,11 +260,7 @@ impl<'a> Pass<'a> {
         let call = self.node.aggregates[index].call.context(self.ctx);
         let state = &mut self.groups.list[group as usize].states[self.groups.boxed[index]];
         state.aggregate.add_batch(&call, columns, rows)?;
-        if state.aggregate.grows() {
-            let memory = state.aggregate.memory();
-            self.bytes += memory.saturating_sub(state.memory);
-            state.memory = memory;
-        }
+        self.bytes += state.grown();
         Ok(())
     }
 
@@ -369,7 +356,8 @@ impl<'a> Pass<'a> {
     pub fn finish(mut self) -> Result<Done> {
         for index in 0..self.sorters.len() {
             if let Some(sorter) = self.sorters[index].take() {
-                self.feed_sorted(index, sorter)?;
+                let hypothetical = self.take_direct(index)?;
+                self.feed_sorted(index, sorter, &hypothetical)?;
             }
         }
         let (work, disk) = self.work()?;
@@ -378,9 +366,39 @@ impl<'a> Pass<'a> {
         Ok(Done { groups: self.groups, held: self.held, work, memory: self.bytes, disk })
     }
 
+    /// Hands an aggregate's direct arguments to its states, group by group. Hypothetical-set aggregates: the sort key of each
+    /// group's hypothetical row.
+    fn take_direct(&mut self, index: usize) -> Result<ByteStrings> {
+        let (node, ctx) = (self.node, self.ctx);
+        let spec = &node.aggregates[index];
+        let mut hypothetical = ByteStrings::default();
+        if spec.direct.is_empty() {
+            return Ok(hypothetical);
+        }
+        let call = spec.call.context(ctx);
+        for (number, group) in self.groups.list.iter_mut().enumerate() {
+            ctx.check_interrupt()?;
+            let values = &self.groups.values[number * node.groups.len()..][..node.groups.len()];
+            let mut columns: Vec<Column> = node.groups.iter().map(|g| Column::with_capacity(g.kind, 1)).collect();
+            columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value.clone()));
+            let of_group = Batch { columns, rows: 1 };
+            let direct = spec.direct.iter().map(|e| e.eval_batch(ctx, &of_group)).collect::<Result<Vec<_>>>()?;
+            if spec.hypothetical {
+                direct.iter().zip(&spec.order).for_each(|(arg, (_, part))| part.encode_at(arg, 0, &mut hypothetical.bytes));
+                hypothetical.ends.push(hypothetical.bytes.len() as u32);
+            }
+            let state = &mut group.states[self.groups.boxed[index]];
+            state.aggregate.begin(&call, &direct.iter().map(|arg| arg.get(0)).collect::<Vec<_>>())?;
+            self.bytes += state.grown();
+        }
+        self.account()?;
+        Ok(hypothetical)
+    }
+
     /// Hands an aggregate's rows to its states, group by group in the wanted order, each once if DISTINCT.
-    fn feed_sorted(&mut self, index: usize, sorter: Sorter) -> Result<()> {
-        let distinct = self.node.aggregates[index].distinct.is_some();
+    fn feed_sorted(&mut self, index: usize, sorter: Sorter, hypothetical: &ByteStrings) -> Result<()> {
+        let spec = &self.node.aggregates[index];
+        let distinct = spec.distinct.is_some();
         let mut sorted = sorter.finish()?;
         let mut last: Option<Vec<u8>> = None;
         while let Some((batch, keys)) = sorted.next_with_keys(BATCH_ROWS)? {
@@ -393,7 +411,12 @@ impl<'a> Pass<'a> {
                 }
             }
             last = batch.rows.checked_sub(1).map(|i| keys.get(i).to_vec());
-            let columns: Vec<&Column> = batch.columns.iter().collect();
+            let mut columns: Vec<&Column> = batch.columns.iter().collect();
+            let ranks;
+            if spec.hypothetical {
+                ranks = Column::new(ColumnData::Int4(ranks_of(&keys, batch.rows, hypothetical)));
+                columns.push(&ranks);
+            }
             for run in rows.chunk_by(|&a, &b| group_of(&keys, a) == group_of(&keys, b)) {
                 self.add(index, group_of(&keys, run[0]), &columns, run)?;
             }
@@ -426,18 +449,6 @@ impl Groups {
     }
 }
 
-/// A batch and the groups of its rows in one set.
-fn beside_groups(node: &AggregateNode, set: usize, keys: &[Vector<'_>], batch: &Batch) -> Batch {
-    let mut out = batch.clone();
-    for (i, (group, key)) in node.groups.iter().zip(keys).enumerate() {
-        let mut column = Column::with_capacity(group.kind, batch.rows);
-        let value = |row| if node.sets[set].contains(&i) { key.get(row) } else { Datum::Null };
-        (0..batch.rows).for_each(|row| column.push(value(row)));
-        out.columns.push(column);
-    }
-    out
-}
-
 fn sorts(spec: &AggregateSpec) -> bool {
     spec.distinct.is_some() || !spec.order.is_empty()
 }
@@ -445,6 +456,12 @@ fn sorts(spec: &AggregateSpec) -> bool {
 /// The group that a sorter's key begins with.
 fn group_of(keys: &ByteStrings, row: u32) -> u32 {
     keys.get(row as usize).first_chunk().map_or(0, |c| u32::from_be_bytes(*c))
+}
+
+/// How each row compares with the hypothetical row of its group: below 0, 0, above 0.
+fn ranks_of(keys: &ByteStrings, rows: usize, hypothetical: &ByteStrings) -> Vec<i32> {
+    let rank = |row| keys.get(row)[size_of::<u32>()..].cmp(hypothetical.get(group_of(keys, row as u32) as usize));
+    (0..rows).map(|row| rank(row) as i32).collect()
 }
 
 /// Groups come in key order where PostgreSQL would sort to aggregate (DISTINCT or ordered aggregates, ROLLUP): nothing in
