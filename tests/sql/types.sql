@@ -86,3 +86,21 @@ select count(*) from stored where b < '001';
 select count(*) from stored where m > '4';
 drop table stored;
 select float4 '50331648', float4 '67108872', float8 '2e23', float8 '36028797018963968';
+
+-- What a record was made of is known through sub-queries, joins, CTEs and set operations.
+create type pair as (p int4, q text);
+select (b.c).f1 from (select c from (select row(1, 2) c) a) b;
+select (b.c).* from (select a.c from (select row(1, 2) c) a join (select 1) x on true) b;
+with w as (select row(1, 2) c) select (c).f2 from w;
+with w as (select row(1, 2) c) select (d).f2 from (select c as d from w) y;
+select (x).f1 from (select x from (select row(1, 2) union all select row(3, 4)) q(x)) z;
+select (select (o.x).f2) from (select row(1, 2) x) o;
+select (x).f3 from (select row(1, 2) x) z;
+select (x).p from (select t from (select row(1, 'a')::pair) t) z(x);
+select ((x).pair).q from (select t from (select row(1, 'a')::pair as pair) t) z(x);
+-- Of what is no row nothing is known.
+select (s.c).f1 from (select min(v.r) as c from (values (row(1, 2))) v(r)) s;
+select (r).f1 from (values (row(1, 2))) v(r);
+select (r).* from (values (row(1, 2))) v(r);
+select (1).*;
+drop type pair;

@@ -38,6 +38,7 @@ mod operators;
 mod params;
 mod polymorphic;
 mod range_function;
+mod record;
 mod returning;
 mod routine;
 mod scope;

@@ -7,6 +7,7 @@ use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
 use super::coerce::{CoercionContext, How, int4};
+use super::record::is_record_reference;
 use super::{Analyzer, nodes};
 use melba_tree::*;
 
@@ -73,7 +74,9 @@ impl<'p> Analyzer<'_, 'p> {
                 ..v.clone()
             })));
         }
-        let Some(columns) = self.record_columns(value)? else { return Ok(None) };
+        let Some(columns) = self.record_columns(value)? else {
+            return if is_record_reference(value) { Err(unregistered()) } else { Ok(None) };
+        };
         let Some(i) = columns.iter().position(|c| c.ty.is_valid() && &*c.name == name) else { return Ok(None) };
         Ok(Some(field_select(value.clone(), i, &columns[i])))
     }
@@ -90,33 +93,7 @@ impl<'p> Analyzer<'_, 'p> {
             };
             return Ok(Some(relation.columns.iter().map(column).collect()));
         }
-        if ty != oids::RECORD {
-            return Ok(None);
-        }
-        match value {
-            Expr::Row(row) => Ok(Some(
-                row.fields
-                    .iter()
-                    .zip(&row.names)
-                    .map(|(f, n)| OutputColumn { name: n.clone(), ty: f.ty(), typmod: f.typmod(), collation: f.collation() })
-                    .collect(),
-            )),
-            Expr::Var(v) if v.column == 0 => Ok(Some(self.level_up(v.levels_up).range_table[v.entry].columns.clone())),
-            Expr::Var(v) => {
-                // A column of a subquery or CTE: look at the expression behind it.
-                let level = self.level_up(v.levels_up);
-                let behind = match &level.range_table[v.entry].kind {
-                    RangeKind::Subquery { query, .. } => query.targets.get(v.column as usize - 1).map(|t| t.expr.clone()),
-                    _ => None,
-                };
-                match behind {
-                    Some(e @ (Expr::Row(_) | Expr::Function(_))) => self.record_columns(&e),
-                    _ => Ok(None),
-                }
-            }
-            Expr::Function(call) => self.cx.function_columns(call),
-            _ => Ok(None),
-        }
+        if ty == oids::RECORD { self.columns_of_record(value) } else { Ok(None) }
     }
 
     /// Applies subscripts; with `assign` the container with the part replaced.
@@ -274,14 +251,19 @@ impl<'p> Analyzer<'_, 'p> {
         }
         let Some(columns) = self.record_columns(&value)? else {
             if value.ty() == oids::RECORD {
-                return Err(err!(SYNTAX_ERROR, "record type has not been registered").at(value.location()));
+                return Err(unregistered());
             }
             let name = self.cx.type_name(value.ty());
-            return Err(err!(WRONG_OBJECT_TYPE, "type {name} is not composite").at(value.location()));
+            return Err(err!(WRONG_OBJECT_TYPE, "type {name} is not composite"));
         };
         let fields = columns.iter().enumerate().filter(|(_, c)| c.ty.is_valid());
         Ok(fields.map(|(i, c)| (field_select(value.clone(), i, c), c.name.clone())).collect())
     }
+}
+
+/// The fields of a record are asked for, and nothing says what they are.
+fn unregistered() -> DbError {
+    err!(WRONG_OBJECT_TYPE, "record type has not been registered")
 }
 
 pub fn field_select(value: Expr, i: usize, column: &OutputColumn) -> Expr {
