@@ -21,7 +21,7 @@ impl Generator<'_> {
         {
             return aggregate;
         }
-        if scope.windows
+        if scope.windows.is_some()
             && self.chance(35)
             && let Some(window) = self.window(ty, scope)
         {

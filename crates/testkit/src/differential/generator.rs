@@ -50,7 +50,16 @@ pub struct Scope {
     pub order: Vec<Node>,
     /// In a grouped query what arguments of aggregates may refer to; `atoms` are the grouping expressions then.
     pub arguments: Option<Box<Scope>>,
-    pub windows: bool,
+    /// Window functions may be called; those that depend on the order of equal rows all by this window, as the order in which
+    /// one meets equal rows tells nothing of another.
+    pub windows: Option<TotalWindow>,
+}
+
+/// A window whose order is total, but for rows that are equal in everything.
+#[derive(Clone)]
+pub struct TotalWindow {
+    pub partition: Vec<Node>,
+    pub order: Vec<Node>,
 }
 
 impl Scope {

@@ -120,7 +120,9 @@ impl Generator<'_> {
             3 if !extremes => vec![" fetch first ".into(), number(1, 4), " rows with ties".into()],
             _ => Vec::new(),
         };
-        let order = Node::new(Sort::Other, [vec![Part::Positions], limit].concat());
+        // A parameter in its place may be negative, and a query that is not run does not fail.
+        let may_fail = !limit.is_empty();
+        let order = Node::new(Sort::Other, [vec![Part::Positions], limit].concat()).fallible(may_fail);
         query.parts.push(list(" order by ", "", "", 0, vec![order]));
         query
     }
@@ -137,9 +139,9 @@ impl Generator<'_> {
         if self.chance(25) {
             return self.grouped(types, scope, from, filter, depth);
         }
-        scope.windows = self.chance(25);
+        scope.windows = self.chance(25).then(|| self.total_window(&scope));
         let mut order = None;
-        if !scope.order.is_empty() && !scope.windows && self.chance(8) {
+        if !scope.order.is_empty() && scope.windows.is_none() && self.chance(8) {
             // DISTINCT ON: which row of equal keys is kept follows from a total order.
             let (key, _) = self.key(&scope);
             parts.push(Node::form(Sort::Other, "distinct on ($1) ", std::slice::from_ref(&key)).into());
@@ -184,14 +186,10 @@ impl Generator<'_> {
             plain: !sets && node.parts.len() == 1 && node.children().next().is_none(),
         });
         let order = if sets { Vec::new() } else { keys.iter().map(|(node, _)| node.clone()).collect() };
-        let groups = Scope {
-            atoms: atoms.collect(),
-            outer: scope.outer.clone(),
-            order,
-            windows: !sets && !keys.is_empty() && self.chance(15),
-            arguments: Some(Box::new(scope)),
-        };
-        let plain_groups = Scope { windows: false, ..groups.clone() };
+        let mut groups =
+            Scope { atoms: atoms.collect(), outer: scope.outer.clone(), order, windows: None, arguments: Some(Box::new(scope)) };
+        let plain_groups = groups.clone();
+        groups.windows = (!sets && !keys.is_empty() && self.chance(15)).then(|| self.total_window(&plain_groups));
         let mut values: Vec<Node> = types.iter().map(|t| self.value(*t, &groups, depth.min(2))).collect();
         if sets
             && self.chance(40)

@@ -1,6 +1,6 @@
 //! Window functions. What depends on the order of equal rows gets a total order, or a frame that does not see it.
 
-use super::generator::{Generator, Scope};
+use super::generator::{Generator, Scope, TotalWindow};
 use super::operators::{PEERS, WINDOW_FUNCTIONS};
 use super::tree::{Node, Part, Sort, list};
 use super::types::Type;
@@ -12,7 +12,8 @@ const EXCLUSIONS: [&str; 5] = ["", "", " exclude current row", " exclude group",
 impl Generator<'_> {
     /// A window function that gives `ty`, where there is one.
     pub fn window(&mut self, ty: Type, scope: &Scope) -> Option<Node> {
-        let scope = &Scope { windows: false, ..scope.clone() };
+        let total = scope.windows.clone()?;
+        let scope = &Scope { windows: None, ..scope.clone() };
         let (call, peers) = match self.below(10) {
             0..3 => {
                 let giving: Vec<_> = PEERS.iter().filter(|f| f.0 == ty).collect();
@@ -36,7 +37,7 @@ impl Generator<'_> {
                 (self.filtered(call, scope), self.chance(50))
             }
         };
-        Some(self.over(ty, call, scope, peers))
+        Some(self.over(ty, call, scope, (!peers).then_some(total)))
     }
 
     fn filtered(&mut self, call: Node, scope: &Scope) -> Node {
@@ -47,18 +48,20 @@ impl Generator<'_> {
         Node::form(Sort::Other, "$1 filter (where $2)", &[call, filter])
     }
 
-    /// `call over (...)`; with `peers` rows that are equal in its order have the same answer.
-    fn over(&mut self, ty: Type, call: Node, scope: &Scope, peers: bool) -> Node {
+    /// `call over (...)`; without a total window rows that are equal in its order have the same answer.
+    fn over(&mut self, ty: Type, call: Node, scope: &Scope, total: Option<TotalWindow>) -> Node {
         let mut parts: Vec<Part> = vec![call.into(), " over (".into()];
-        let partition: Vec<Node> = (0..self.below(3)).map(|_| self.key(scope).0).collect();
-        parts.push(list("partition by ", ", ", "", 0, partition));
-        if !peers {
-            let mut order: Vec<Node> = (0..self.below(2)).map(|_| self.sort_item(scope)).collect();
-            order.extend(scope.order.iter().cloned());
+        if let Some(TotalWindow { partition, order }) = total {
+            parts.push(list("partition by ", ", ", "", 0, partition));
             parts.push(list(" order by ", ", ", "", 0, order));
             let frame = self.frame("rows");
             parts.push(list(" ", "", "", 0, frame.into_iter().collect()));
-        } else if self.chance(40) {
+            parts.push(")".into());
+            return Node::new(Sort::Value(ty), parts);
+        }
+        let partition = self.partition(scope);
+        parts.push(list("partition by ", ", ", "", 0, partition));
+        if self.chance(40) {
             parts.extend(self.range(scope));
         } else {
             let order: Vec<Node> = (0..1 + self.below(2)).map(|_| self.sort_item(scope)).collect();
@@ -69,6 +72,17 @@ impl Generator<'_> {
         }
         parts.push(")".into());
         Node::new(Sort::Value(ty), parts)
+    }
+
+    fn partition(&mut self, scope: &Scope) -> Vec<Node> {
+        (0..self.below(3)).map(|_| self.key(scope).0).collect()
+    }
+
+    pub fn total_window(&mut self, scope: &Scope) -> TotalWindow {
+        let partition = self.partition(scope);
+        let mut order: Vec<Node> = (0..self.below(2)).map(|_| self.sort_item(scope)).collect();
+        order.extend(scope.order.iter().cloned());
+        TotalWindow { partition, order }
     }
 
     /// An ORDER BY and a RANGE frame that measures in it.
@@ -104,7 +118,11 @@ impl Generator<'_> {
         let end = start.max(1) - 1 + self.below(ENDS.len() + 1 - start.max(1));
         let end = if start == 2 { end.max(1) } else { end };
         let end = if start == 3 { end.max(2) } else { end };
-        let exclusion = *self.pick(&EXCLUSIONS);
+        let exclusion = match *self.pick(&EXCLUSIONS) {
+            // Without the current row in the frame PostgreSQL's first_value and its like mistake it for the first of the ties.
+            " exclude ties" if start == 3 || end == 0 => "",
+            exclusion => exclusion,
+        };
         Some(Node::text(Sort::Other, format!("{mode} between {} and {}{exclusion}", STARTS[start], ENDS[end])))
     }
 
