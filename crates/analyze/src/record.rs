@@ -1,58 +1,32 @@
-//! What a value of type record was made of: the columns of PostgreSQL's expandRecordVariable.
+//! What a value of type record was made of, as PostgreSQL's expandRecordVariable finds it.
 
 use melba_tree::{Cte, Expr, OutputColumn, Query, RangeEntry, RangeKind};
-use melba_types::{Result, oids};
-
-use super::Analyzer;
-use super::scope::Level;
+use melba_types::oids;
 
 /// What references within one query level refer to.
 #[derive(Clone, Copy)]
-struct Names<'q> {
-    entries: &'q [RangeEntry],
-    ctes: &'q [Cte],
+pub struct Names<'q> {
+    pub entries: &'q [RangeEntry],
+    pub ctes: &'q [Cte],
 }
 
 /// Where the fields of a record come from.
-enum Origin {
+pub enum Origin {
     /// An expression that is no reference.
     Expr(Expr),
     /// A whole row of these columns.
     Row(Vec<OutputColumn>),
 }
 
-impl Analyzer<'_, '_> {
-    /// The columns of a record by what made it, also where it is a column of sub-queries, joins and CTEs; `None`: not known.
-    pub fn columns_of_record(&self, value: &Expr) -> Result<Option<Vec<OutputColumn>>> {
-        let mut scopes: Vec<Names> = self.levels.iter().map(Names::of_level).collect();
-        match origin(&mut scopes, value) {
-            Some(Origin::Row(columns)) => Ok(Some(columns)),
-            Some(Origin::Expr(Expr::Row(row))) => Ok(Some(
-                row.fields
-                    .iter()
-                    .zip(&row.names)
-                    .map(|(f, n)| OutputColumn { name: n.clone(), ty: f.ty(), typmod: f.typmod(), collation: f.collation() })
-                    .collect(),
-            )),
-            Some(Origin::Expr(Expr::Function(call))) => self.cx.function_columns(&call),
-            _ => Ok(None),
-        }
-    }
-}
-
 impl<'q> Names<'q> {
-    fn of_level(level: &'q Level<'_>) -> Names<'q> {
-        Names { entries: &level.range_table, ctes: &level.ctes }
-    }
-
     fn of_query(query: &'q Query) -> Names<'q> {
         Names { entries: &query.range_table, ctes: &query.ctes }
     }
 }
 
-/// Follows references from the innermost of `scopes`; `None` when one leads nowhere.
-fn origin<'q>(scopes: &mut Vec<Names<'q>>, value: &'q Expr) -> Option<Origin> {
-    let mut value = value;
+/// Follows references through sub-queries, joins and CTEs, from the last of `scopes`, the innermost; `None` when one leads to
+/// what cannot be looked into.
+pub fn origin<'q>(mut scopes: Vec<Names<'q>>, mut value: &'q Expr) -> Option<Origin> {
     loop {
         let Expr::Var(v) = value else { return Some(Origin::Expr(value.clone())) };
         scopes.truncate(scopes.len().checked_sub(v.levels_up)?);

@@ -7,7 +7,7 @@ use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
 use super::coerce::{CoercionContext, How, int4};
-use super::record::is_record_reference;
+use super::record::{Names, Origin, is_record_reference, origin};
 use super::{Analyzer, nodes};
 use melba_tree::*;
 
@@ -93,7 +93,22 @@ impl<'p> Analyzer<'_, 'p> {
             };
             return Ok(Some(relation.columns.iter().map(column).collect()));
         }
-        if ty == oids::RECORD { self.columns_of_record(value) } else { Ok(None) }
+        if ty != oids::RECORD {
+            return Ok(None);
+        }
+        let scopes = self.levels.iter().map(|level| Names { entries: &level.range_table, ctes: &level.ctes }).collect();
+        match origin(scopes, value) {
+            Some(Origin::Row(columns)) => Ok(Some(columns)),
+            Some(Origin::Expr(Expr::Row(row))) => Ok(Some(
+                row.fields
+                    .iter()
+                    .zip(&row.names)
+                    .map(|(f, n)| OutputColumn { name: n.clone(), ty: f.ty(), typmod: f.typmod(), collation: f.collation() })
+                    .collect(),
+            )),
+            Some(Origin::Expr(Expr::Function(call))) => self.cx.function_columns(&call),
+            _ => Ok(None),
+        }
     }
 
     /// Applies subscripts; with `assign` the container with the part replaced.
