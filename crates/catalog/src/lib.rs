@@ -29,7 +29,7 @@ pub mod privileges;
 mod radix;
 mod regs;
 pub mod relations;
-mod role_uses;
+pub mod role_uses;
 mod seed;
 mod snapshot;
 mod toast;

@@ -58,6 +58,11 @@ impl AclKind {
         })
     }
 
+    /// The kind of objects that a row of pg_default_acl is of.
+    pub fn of_default_acl_letter(letter: u8) -> Option<AclKind> {
+        AclKind::from_letter(if letter == b'S' { b's' } else { letter })
+    }
+
     /// All privileges there are on such an object.
     pub fn all(self) -> u64 {
         use crate::acl::*;

@@ -19,20 +19,22 @@ impl Catalog {
     /// Every use of a role by OID of the object, databases included, large objects not. The bootstrap superuser and
     /// predefined roles cannot be dropped and are left out.
     pub fn role_uses(&self) -> Vec<RoleUse> {
-        let mut uses: Vec<RoleUse> = self.user_objects().iter().flat_map(of_object).collect();
+        let mut uses: Vec<RoleUse> = self.user_objects().iter().flat_map(|o| of_object(self, o)).collect();
         uses.retain(|u| u.role.0 >= classes::FIRST_USER_OID);
         uses.sort_by_key(|u| (u.object.object, u.object.class, u.object.sub));
         uses
     }
 }
 
-fn of_object(object: &Object) -> Vec<RoleUse> {
+fn of_object(catalog: &Catalog, object: &Object) -> Vec<RoleUse> {
     let none = None;
+    // A composite type has a relation as its part, a table a row type as its.
+    let is_composite = |oid: Oid| catalog.relation(oid).is_some_and(|r| r.kind == RelationKind::Composite);
     let (owner, acl): (Oid, &Acl) = match object {
         Object::Namespace(o) => (o.owner, &o.acl),
-        // A table's row type and an index belong to the table, an array type to its element's.
-        Object::Relation(o) if o.index.is_none() => (o.owner, &o.acl),
-        Object::Type(o) if !o.relation.is_valid() && o.category != b'A' => (o.owner, &o.acl),
+        // An index belongs to its table, an array type to its element's.
+        Object::Relation(o) if o.index.is_none() && o.kind != RelationKind::Composite => (o.owner, &o.acl),
+        Object::Type(o) if (!o.relation.is_valid() || is_composite(o.relation)) && o.category != b'A' => (o.owner, &o.acl),
         Object::Function(o) => (o.owner, &o.acl),
         Object::Operator(o) => (o.owner, &none),
         Object::Collation(o) => (o.owner, &none),

@@ -701,6 +701,27 @@ impl Catalog {
         Some(self.types.get(ty)?.kind)
     }
 
+    /// The object that has its row at an address; columns are parts of their relation.
+    pub fn object(&self, address: ObjectAddress) -> Option<Object> {
+        let oid = address.object;
+        match address.class {
+            classes::PG_NAMESPACE => self.namespace(oid).cloned().map(Object::Namespace),
+            classes::PG_CLASS => self.relation(oid).cloned().map(Object::Relation),
+            classes::PG_TYPE => self.type_(oid).cloned().map(Object::Type),
+            classes::PG_PROC => self.function(oid).cloned().map(Object::Function),
+            classes::PG_OPERATOR => self.operator(oid).cloned().map(Object::Operator),
+            classes::PG_CAST => self.cast_by_oid(oid).cloned().map(Object::Cast),
+            classes::PG_CONSTRAINT => self.constraint(oid).cloned().map(Object::Constraint),
+            classes::PG_TRIGGER => self.trigger(oid).cloned().map(Object::Trigger),
+            classes::PG_COLLATION => self.collation(oid).cloned().map(Object::Collation),
+            classes::PG_EXTENSION => self.extension(oid).cloned().map(Object::Extension),
+            classes::PG_DEFAULT_ACL => self.default_acl_by_oid(oid).cloned().map(Object::DefaultAcl),
+            classes::PG_AUTHID => self.role(oid).cloned().map(Object::Role),
+            classes::PG_DATABASE => self.database(oid).cloned().map(Object::Database),
+            _ => None,
+        }
+    }
+
     /// Everything that users created or changed, as the changes that make it: what a dump of the catalog is.
     pub fn user_objects(&self) -> Vec<Object> {
         let mut all: Vec<Object> = Vec::new();

@@ -323,6 +323,12 @@ impl Ddl<'_> {
 
     fn change_relation_owner(&self, relation: &Relation, owner: Oid) -> Result<()> {
         self.check_new_owner(relation.owner, owner, Some(relation.namespace))?;
+        self.give_relation(relation, owner);
+        Ok(())
+    }
+
+    /// A relation and its parts get another owner.
+    pub fn give_relation(&self, relation: &Relation, owner: Oid) {
         let catalog = self.catalog();
         self.put_relation(owned_by(relation, owner));
         for index in relation.indexes.iter().filter_map(|i| catalog.relation(*i)) {
@@ -333,10 +339,9 @@ impl Ddl<'_> {
                 self.put_relation(owned_by(&sequence, owner));
             }
         }
-        for ty in [catalog.type_(relation.row_type)].into_iter().flatten() {
-            self.tx.put(melba_catalog::Object::Type(Arc::new(melba_catalog::Type { owner, ..(**ty).clone() })));
+        if let Some(ty) = catalog.type_(relation.row_type) {
+            self.give_type(ty, owner);
         }
-        Ok(())
     }
 }
 

@@ -73,7 +73,7 @@ impl Ddl<'_> {
         format!("default privileges on new {what} belonging to role {role}{place}")
     }
 
-    fn set_default_acl(&self, grant: &Grant<'_>, kind: AclKind, privileges: u64, role: Oid, namespace: Oid) -> Result<()> {
+    pub fn set_default_acl(&self, grant: &Grant<'_>, kind: AclKind, privileges: u64, role: Oid, namespace: Oid) -> Result<()> {
         let letter = kind.default_acl_letter().ok_or_else(|| err!(INTERNAL_ERROR, "no default privileges of {kind:?}"))?;
         let catalog = self.catalog();
         // What a schema adds begins with nothing.

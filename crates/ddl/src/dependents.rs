@@ -14,7 +14,7 @@ use super::Ddl;
 const LISTED_MAX: usize = 100;
 
 /// Objects below are built in for good.
-const FIRST_UNPINNED_OID: u32 = 12000;
+pub(super) const FIRST_UNPINNED_OID: u32 = 12000;
 
 /// How an object was found; all ways are noted.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -270,6 +270,7 @@ impl Ddl<'_> {
                 }
                 None => format!("cast {}", address.object),
             },
+            classes::PG_LARGEOBJECT => format!("large object {}", address.object),
             classes::PG_DATABASE => format!("database {}", catalog.database(address.object).map_or("?", |d| &d.name)),
             classes::PG_DEFAULT_ACL => match catalog.default_acl_by_oid(address.object) {
                 Some(acl) => self.describe_default_acl(acl),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_catalog::acl::{GRANT_OPTION_SHIFT, NAMES};
 use melba_catalog::grants::{ListChange, merged, privilege_bit};
 use melba_catalog::privileges::AclKind;
-use melba_catalog::{AclItem, Column, Namespace, Object, Relation, RelationKind, Type, TypeKind, classes};
+use melba_catalog::{Acl, AclItem, Namespace, Object, Relation, RelationKind, Type, TypeKind, classes};
 use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{DropBehavior, GrantStmt, GrantTargetType, Node, ObjectType, node::Node as N};
@@ -23,6 +23,9 @@ pub struct Grant<'s> {
     /// Privileges by name, some of them on columns; none means all.
     privileges: &'s [Node],
 }
+
+/// In the order in which a REVOKE on the whole table comes to them.
+const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
 
 /// What a list is of, as messages need to know it.
 pub struct ListOf<'a> {
@@ -55,6 +58,11 @@ fn kind_word(kind: AclKind) -> &'static str {
 }
 
 impl Grant<'_> {
+    /// What DROP OWNED does to a list: REVOKE ALL ... FROM role CASCADE.
+    pub fn revoke_all(role: Oid) -> Grant<'static> {
+        Grant { is_grant: false, grant_option: false, cascade: true, grantees: vec![role], privileges: &[] }
+    }
+
     /// The privileges on the whole of an object, of all there are.
     ///
     /// # Errors
@@ -140,19 +148,20 @@ impl Ddl<'_> {
         let grant = self.read_grant(s)?;
         match s.objtype() {
             ObjectType::ObjectTable | ObjectType::ObjectSequence => {
-                self.granted_relations(s)?.into_iter().try_for_each(|relation| self.grant_on_relation(s, &grant, &relation))
+                let relations = self.granted_relations(s)?;
+                relations.iter().try_for_each(|relation| self.grant_on_relation(s.objtype(), &grant, relation))
             }
             ObjectType::ObjectSchema => {
                 let names = s.objects.iter().filter_map(string);
-                names.into_iter().try_for_each(|name| self.grant_on_schema(&grant, name))
+                names.into_iter().try_for_each(|name| self.grant_on_schema(&grant, self.namespace(name)?.oid))
             }
             ObjectType::ObjectDatabase => {
                 let names = s.objects.iter().filter_map(string);
-                names.into_iter().try_for_each(|name| self.grant_on_database(&grant, name))
+                names.into_iter().try_for_each(|name| self.grant_on_database(&grant, self.database_by_name(name)?.oid))
             }
             ObjectType::ObjectType | ObjectType::ObjectDomain => {
                 let is_domain = s.objtype() == ObjectType::ObjectDomain;
-                s.objects.iter().try_for_each(|node| self.grant_on_type(&grant, node, is_domain))
+                s.objects.iter().try_for_each(|node| self.grant_on_type(&grant, self.named_type(Some(node))?.oid, is_domain))
             }
             ObjectType::ObjectLargeobject => self.grant_on_large_objects(s, &grant),
             ObjectType::ObjectFunction | ObjectType::ObjectProcedure | ObjectType::ObjectRoutine => {
@@ -206,25 +215,30 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    fn grant_on_schema(&self, grant: &Grant<'_>, name: &str) -> Result<()> {
-        self.lock_definition(self.tx.database, classes::PG_NAMESPACE, self.namespace(name)?.oid)?;
-        let namespace = self.namespace(name)?;
-        let acl = self.acl_after(grant, AclKind::Namespace, namespace.owner, namespace.acl.as_deref(), "schema", name)?;
-        self.tx.put(Object::Namespace(Arc::new(Namespace { acl: Some(acl), ..(*namespace).clone() })));
+    pub fn grant_on_schema(&self, grant: &Grant<'_>, oid: Oid) -> Result<()> {
+        self.lock_definition(self.tx.database, classes::PG_NAMESPACE, oid)?;
+        let catalog = self.catalog();
+        let namespace = catalog.namespace(oid).ok_or_else(|| gone("schema", oid))?;
+        let acl = namespace.acl.as_deref();
+        let acl = self.acl_after(grant, AclKind::Namespace, namespace.owner, acl, "schema", &namespace.name)?;
+        self.tx.put(Object::Namespace(Arc::new(Namespace { acl: Some(acl), ..(**namespace).clone() })));
         Ok(())
     }
 
-    fn grant_on_database(&self, grant: &Grant<'_>, name: &str) -> Result<()> {
-        self.lock_definition(Oid::INVALID, classes::PG_DATABASE, self.database_by_name(name)?.oid)?;
-        let database = self.database_by_name(name)?;
-        let acl = self.acl_after(grant, AclKind::Database, database.owner, database.acl.as_deref(), "database", name)?;
-        self.tx.put(Object::Database(Arc::new(melba_catalog::Database { acl: Some(acl), ..(*database).clone() })));
+    pub fn grant_on_database(&self, grant: &Grant<'_>, oid: Oid) -> Result<()> {
+        self.lock_definition(Oid::INVALID, classes::PG_DATABASE, oid)?;
+        let catalog = self.catalog();
+        let database = catalog.database(oid).ok_or_else(|| gone("database", oid))?;
+        let acl = database.acl.as_deref();
+        let acl = self.acl_after(grant, AclKind::Database, database.owner, acl, "database", &database.name)?;
+        self.tx.put(Object::Database(Arc::new(melba_catalog::Database { acl: Some(acl), ..(**database).clone() })));
         Ok(())
     }
 
-    fn grant_on_type(&self, grant: &Grant<'_>, node: &Node, is_domain: bool) -> Result<()> {
-        self.lock_definition(self.tx.database, classes::PG_TYPE, self.named_type(Some(node))?.oid)?;
-        let ty = self.named_type(Some(node))?;
+    pub fn grant_on_type(&self, grant: &Grant<'_>, oid: Oid, is_domain: bool) -> Result<()> {
+        self.lock_definition(self.tx.database, classes::PG_TYPE, oid)?;
+        let catalog = self.catalog();
+        let ty = catalog.type_(oid).ok_or_else(|| gone("type", oid))?;
         if ty.element.is_valid() && *ty.subscript == *"array_subscript_handler" {
             return Err(err!(INVALID_GRANT_OPERATION, "cannot set privileges of array types")
                 .hint("Set the privileges of the element type instead."));
@@ -237,7 +251,7 @@ impl Ddl<'_> {
             bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a domain", ty.name);
         }
         let acl = self.acl_after(grant, AclKind::Type, ty.owner, ty.acl.as_deref(), "type", &ty.name)?;
-        self.tx.put(Object::Type(Arc::new(Type { acl: Some(acl), ..(*ty).clone() })));
+        self.tx.put(Object::Type(Arc::new(Type { acl: Some(acl), ..(**ty).clone() })));
         Ok(())
     }
 
@@ -293,14 +307,14 @@ impl Ddl<'_> {
         Ok(out)
     }
 
-    fn grant_on_relation(&self, s: &GrantStmt, grant: &Grant<'_>, relation: &Relation) -> Result<()> {
+    pub fn grant_on_relation(&self, kind: ObjectType, grant: &Grant<'_>, relation: &Relation) -> Result<()> {
         match relation.kind {
             RelationKind::Index | RelationKind::PartitionedIndex => {
                 bail!(WRONG_OBJECT_TYPE, "\"{}\" is an index", relation.name)
             }
             RelationKind::Composite => bail!(WRONG_OBJECT_TYPE, "\"{}\" is a composite type", relation.name),
-            RelationKind::Sequence => return self.grant_on_sequence(s, grant, relation),
-            _ if s.objtype() == ObjectType::ObjectSequence => {
+            RelationKind::Sequence => return self.grant_on_sequence(kind, grant, relation),
+            _ if kind == ObjectType::ObjectSequence => {
                 bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a sequence", relation.name)
             }
             _ => {}
@@ -315,43 +329,48 @@ impl Ddl<'_> {
             let on = ListOf { kind: AclKind::Table, owner: relation.owner, acl: before, beside: &[], described, quoted };
             next.acl = Some(self.changed_acl(grant, &on, whole)?);
         }
+        // Who loses a privilege on the whole loses it on the columns.
+        let lost = if grant.is_grant { 0 } else { whole & AclKind::Column.all() };
+        if lost != 0 && relation.kind != RelationKind::View {
+            // They have no lists, but are warned of.
+            SYSTEM_COLUMNS.iter().try_for_each(|name| self.column_acl(grant, relation, (name, &None), before, lost).map(drop))?;
+        }
         let mut columns = relation.columns.to_vec();
         for (column, named) in columns.iter_mut().zip(grant.of_columns(self, relation)?) {
-            // Who loses a privilege on the whole loses it on the columns.
-            let lost = if grant.is_grant || column.acl.is_none() { 0 } else { whole & AclKind::Column.all() };
             if named | lost != 0 && !column.dropped {
-                self.grant_on_column(grant, relation, before, column, named | lost)?;
+                column.acl = self.column_acl(grant, relation, (&column.name, &column.acl), before, named | lost)?;
             }
         }
         self.put_relation(Relation { columns: columns.into(), ..next });
         Ok(())
     }
 
-    fn grant_on_column(
+    /// The list of a column, which has this one now, after the statement.
+    fn column_acl(
         &self,
         grant: &Grant<'_>,
         relation: &Relation,
+        (name, acl): (&str, &Acl),
         of_table: &[AclItem],
-        column: &mut Column,
         privileges: u64,
-    ) -> Result<()> {
+    ) -> Result<Acl> {
+        let described = format!("column \"{name}\" of relation \"{}\"", relation.name);
         let on = ListOf {
             kind: AclKind::Column,
             owner: relation.owner,
-            acl: column.acl.as_deref().unwrap_or(&[]),
+            acl: acl.as_deref().unwrap_or(&[]),
             beside: of_table,
-            described: format!("column \"{}\" of relation \"{}\"", column.name, relation.name),
-            quoted: format!("column \"{}\" of relation \"{}\"", column.name, relation.name),
+            quoted: described.clone(),
+            described,
         };
         let acl = self.changed_acl(grant, &on, privileges)?;
-        column.acl = (!acl.is_empty()).then_some(acl);
-        Ok(())
+        Ok((!acl.is_empty()).then_some(acl))
     }
 
     /// GRANT ... ON TABLE takes sequences, too, of whose privileges it warns when they are a table's.
-    fn grant_on_sequence(&self, s: &GrantStmt, grant: &Grant<'_>, relation: &Relation) -> Result<()> {
+    fn grant_on_sequence(&self, kind: ObjectType, grant: &Grant<'_>, relation: &Relation) -> Result<()> {
         let all = AclKind::Sequence.all();
-        let privileges = match s.objtype() {
+        let privileges = match kind {
             ObjectType::ObjectSequence => grant.whole(all, AclKind::Sequence)?,
             _ => grant.whole(all | AclKind::Table.all(), AclKind::Table)?,
         };
@@ -375,4 +394,9 @@ impl Ddl<'_> {
         self.put_relation(Relation { acl: Some(acl), ..relation.clone() });
         Ok(())
     }
+}
+
+/// An object that was there before its lock was.
+fn gone(what: &str, oid: Oid) -> DbError {
+    err!(UNDEFINED_OBJECT, "{what} {oid} was concurrently dropped")
 }

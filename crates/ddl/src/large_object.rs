@@ -2,12 +2,13 @@
 
 use melba_catalog::grants::given_to;
 use melba_catalog::privileges::AclKind;
-use melba_catalog::{ObjectAddress, classes};
+use melba_catalog::role_uses::RoleUse;
+use melba_catalog::{ObjectAddress, ObjectChange, classes};
 use melba_types::{Oid, Result, bail, err};
 use pg_query::protobuf::{GrantStmt, Node, node::Node as N};
 
 use super::Ddl;
-use super::grant::{Grant, ListOf};
+use super::grant::Grant;
 use melba_largeobject::{Access, Sight, Trees, method_of_setting};
 use melba_parse::nodes::inner;
 
@@ -31,43 +32,48 @@ impl Ddl<'_> {
 
     /// GRANT and REVOKE ON LARGE OBJECT.
     pub fn grant_on_large_objects(&self, s: &GrantStmt, grant: &Grant<'_>) -> Result<()> {
-        for node in &s.objects {
-            let oid = large_object_oid(Some(node))?;
-            let name = format!("large object {oid}");
-            self.with_large_objects(|lo| {
-                lo.change_metadata(oid, |metadata| {
-                    let usual = AclKind::LargeObject.default_acl(metadata.owner);
-                    let on_object = ListOf {
-                        kind: AclKind::LargeObject,
-                        owner: metadata.owner,
-                        acl: metadata.acl.as_deref().unwrap_or(&usual),
-                        beside: &[],
-                        described: name.clone(),
-                        quoted: format!("\"{name}\""),
-                    };
-                    let privileges = grant.whole(AclKind::LargeObject.all(), AclKind::LargeObject)?;
-                    metadata.acl = Some(self.changed_acl(grant, &on_object, privileges)?);
-                    Ok(())
-                })
-            })?;
-        }
-        Ok(())
+        s.objects.iter().try_for_each(|node| self.grant_on_large_object(large_object_oid(Some(node))?, grant))
+    }
+
+    pub fn grant_on_large_object(&self, oid: Oid, grant: &Grant<'_>) -> Result<()> {
+        let name = format!("large object {oid}");
+        self.with_large_objects(|lo| {
+            lo.change_metadata(oid, |metadata| {
+                let acl = metadata.acl.as_deref();
+                metadata.acl = Some(self.acl_after(grant, AclKind::LargeObject, metadata.owner, acl, "large object", &name)?);
+                Ok(())
+            })
+        })
     }
 
     /// ALTER LARGE OBJECT ... OWNER TO.
     pub fn alter_large_object_owner(&self, object: Option<&Node>, owner: Oid) -> Result<String> {
         let oid = large_object_oid(object)?;
+        let before = self.with_large_objects(|lo| lo.existing(Sight::Newest, oid))?;
+        self.require_large_object_owner(oid, before.owner)?;
+        self.give_large_object(oid, owner)?;
+        Ok("ALTER LARGE OBJECT".into())
+    }
+
+    pub fn give_large_object(&self, oid: Oid, owner: Oid) -> Result<()> {
         self.with_large_objects(|lo| {
             let before = lo.existing(Sight::Newest, oid)?;
-            self.require_large_object_owner(oid, before.owner)?;
             self.check_new_owner(before.owner, owner, None)?;
             lo.change_metadata(oid, |metadata| {
                 metadata.acl = metadata.acl.take().map(|items| given_to(&items, metadata.owner, owner).into());
                 metadata.owner = owner;
                 Ok(())
             })
-        })?;
-        Ok("ALTER LARGE OBJECT".into())
+        })
+    }
+
+    pub fn drop_large_object(&self, oid: Oid) -> Result<()> {
+        self.with_large_objects(|lo| lo.unlink(oid))?;
+        let address = ObjectAddress { class: classes::PG_LARGEOBJECT, object: oid, sub: 0 };
+        if self.catalog().description(address).is_some() {
+            self.tx.change(ObjectChange::RemoveDescription(address));
+        }
+        Ok(())
     }
 
     /// What COMMENT ON LARGE OBJECT names.
@@ -78,15 +84,15 @@ impl Ddl<'_> {
         Ok(ObjectAddress { class: classes::PG_LARGEOBJECT, object: oid, sub: 0 })
     }
 
-    /// What keeps a role from being dropped, as its error lists it.
-    pub fn large_objects_of_role(&self, role: Oid) -> Result<Vec<String>> {
+    /// The large objects that a role owns or has privileges on.
+    pub fn large_objects_of_role(&self, role: Oid) -> Result<Vec<RoleUse>> {
         let mut out = Vec::new();
         self.with_large_objects(|lo| {
             lo.all(|oid, metadata| {
-                if metadata.owner == role {
-                    out.push(format!("owner of large object {oid}"));
-                } else if metadata.acl.iter().flat_map(|items| items.iter()).any(|i| i.grantee == role) {
-                    out.push(format!("privileges for large object {oid}"));
+                let is_owner = metadata.owner == role;
+                if is_owner || metadata.acl.iter().flat_map(|items| items.iter()).any(|i| i.grantee == role) {
+                    let object = ObjectAddress { class: classes::PG_LARGEOBJECT, object: oid, sub: 0 };
+                    out.push(RoleUse { object, role, is_owner });
                 }
             })
         })?;

@@ -28,6 +28,7 @@ mod large_object;
 mod like;
 mod move_schema;
 mod naming;
+mod owned;
 mod partition;
 mod partition_index;
 mod persistence;
@@ -109,6 +110,8 @@ pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<String>> {
         N::AlterRoleStmt(s) => done(ddl.alter_role(s), "ALTER ROLE"),
         N::AlterRoleSetStmt(s) => done(ddl.alter_role_set(s), "ALTER ROLE"),
         N::DropRoleStmt(s) => done(ddl.drop_role(s), "DROP ROLE"),
+        N::DropOwnedStmt(s) => done(ddl.drop_owned(s), "DROP OWNED"),
+        N::ReassignOwnedStmt(s) => done(ddl.reassign_owned(s), "REASSIGN OWNED"),
         N::GrantRoleStmt(s) => done(ddl.grant_role(s), if s.is_grant { "GRANT ROLE" } else { "REVOKE ROLE" }),
         N::GrantStmt(s) => done(ddl.grant(s), if s.is_grant { "GRANT" } else { "REVOKE" }),
         N::AlterDefaultPrivilegesStmt(s) => done(ddl.alter_default_privileges(s), "ALTER DEFAULT PRIVILEGES"),
@@ -294,6 +297,7 @@ impl<'a> Ddl<'a> {
                 role.map(|r| r.oid).ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{}\" does not exist", spec.rolename))
             }
             RoleSpecType::RolespecPublic => Ok(Oid::INVALID),
+            RoleSpecType::RolespecSessionUser => Ok(self.session_user),
             _ => Ok(self.user),
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::memberships::GrantOptions;
+use melba_catalog::role_uses::RoleUse;
 use melba_catalog::{Membership, Object, ObjectAddress, Role, classes};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{
@@ -31,7 +32,7 @@ impl Ddl<'_> {
     }
 
     /// A role as it is now, which nobody else can change until the transaction ends.
-    fn locked_role(&self, oid: Oid) -> Result<Role> {
+    pub fn locked_role(&self, oid: Oid) -> Result<Role> {
         self.lock_definition(Oid::INVALID, classes::PG_AUTHID, oid)?;
         let catalog = self.catalog();
         let role = catalog.role(oid).ok_or_else(|| err!(UNDEFINED_OBJECT, "role {oid} was concurrently dropped"))?;
@@ -43,7 +44,7 @@ impl Ddl<'_> {
     }
 
     /// The roles of a list, in which PUBLIC is none.
-    fn named_roles(&self, nodes: &[Node]) -> Result<Vec<Oid>> {
+    pub fn named_roles(&self, nodes: &[Node]) -> Result<Vec<Oid>> {
         let mut roles = Vec::with_capacity(nodes.len());
         for node in nodes {
             let N::RoleSpec(spec) = inner(node)? else { continue };
@@ -52,7 +53,7 @@ impl Ddl<'_> {
         Ok(roles)
     }
 
-    fn named_role(&self, spec: &RoleSpec) -> Result<Oid> {
+    pub fn named_role(&self, spec: &RoleSpec) -> Result<Oid> {
         match spec.roletype() {
             RoleSpecType::RolespecPublic => Err(err!(UNDEFINED_OBJECT, "role \"public\" does not exist")),
             _ => self.role_spec(spec),
@@ -385,19 +386,23 @@ impl Ddl<'_> {
         Ok(())
     }
 
+    /// What a role owns or has privileges on in this database, and databases.
+    pub fn objects_of_role(&self, role: Oid) -> Result<Vec<RoleUse>> {
+        let mut uses = self.catalog().role_uses();
+        uses.retain(|u| u.role == role);
+        uses.extend(self.large_objects_of_role(role)?);
+        uses.sort_by_key(|u| (u.object.object, u.object.class, u.object.sub));
+        Ok(uses)
+    }
+
     /// What keeps a role from being dropped, a line each: objects of this database, how many there are in others.
     fn uses_of_role(&self, role: Oid) -> Result<Vec<String>> {
         let catalog = self.catalog();
-        let mut lines: Vec<String> = catalog
-            .role_uses()
-            .into_iter()
-            .filter(|u| u.role == role)
-            .map(|u| match u.is_owner {
-                true => format!("owner of {}", self.describe(u.object)),
-                false => format!("privileges for {}", self.describe(u.object)),
-            })
-            .collect();
-        lines.extend(self.large_objects_of_role(role)?);
+        let told = |u: RoleUse| match u.is_owner {
+            true => format!("owner of {}", self.describe(u.object)),
+            false => format!("privileges for {}", self.describe(u.object)),
+        };
+        let mut lines: Vec<String> = self.objects_of_role(role)?.into_iter().map(told).collect();
         for member in catalog.roles() {
             for granted in member.member_of.iter().filter(|m| m.grantor == role) {
                 let of = self.role_name(granted.role);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::grants::given_to;
 use melba_catalog::privileges::AclKind;
-use melba_catalog::{Acl, Namespace, Object, RelationKind, Type, acl};
+use melba_catalog::{Acl, Database, Namespace, Object, Relation, RelationKind, Type, acl};
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterOwnerStmt, CreateSchemaStmt, Node, ObjectType, RangeVar, node::Node as N};
 
@@ -67,12 +67,7 @@ impl Ddl<'_> {
                 let name = object.and_then(string).unwrap_or_default();
                 let namespace = self.namespace(name)?;
                 self.require_owner(namespace.owner, "schema", name)?;
-                self.check_new_owner(namespace.owner, owner, None)?;
-                if namespace.owner != owner {
-                    self.require_database(acl::CREATE)?;
-                }
-                let acl = given(&namespace.acl, namespace.owner, owner);
-                self.tx.put(Object::Namespace(Arc::new(Namespace { owner, acl, ..(*namespace).clone() })));
+                self.give_schema(&namespace, owner)?;
                 Ok("ALTER SCHEMA".into())
             }
             ObjectType::ObjectLargeobject => self.alter_large_object_owner(object, owner),
@@ -84,8 +79,7 @@ impl Ddl<'_> {
                 if database.owner != owner && !self.may_create_databases() {
                     bail!(INSUFFICIENT_PRIVILEGE, "permission denied to change owner of database");
                 }
-                let acl = given(&database.acl, database.owner, owner);
-                self.tx.put(Object::Database(Arc::new(melba_catalog::Database { owner, acl, ..(*database).clone() })));
+                self.give_database(&database, owner);
                 Ok("ALTER DATABASE".into())
             }
             kind @ (ObjectType::ObjectType | ObjectType::ObjectDomain) => {
@@ -93,8 +87,7 @@ impl Ddl<'_> {
                 self.require_type_owner(&ty)?;
                 self.refuse_type_of_other(&ty, "type")?;
                 self.check_new_owner(ty.owner, owner, Some(ty.namespace))?;
-                let acl = given(&ty.acl, ty.owner, owner);
-                self.tx.put(Object::Type(Arc::new(Type { owner, acl, ..(*ty).clone() })));
+                self.give_type(&ty, owner);
                 Ok(if kind == ObjectType::ObjectDomain { "ALTER DOMAIN" } else { "ALTER TYPE" }.into())
             }
             kind if RoutineName::is_routine(kind) => {
@@ -102,6 +95,36 @@ impl Ddl<'_> {
                 Ok(format!("ALTER {}", object_word(kind)))
             }
             _ => Err(DbError::unsupported("ALTER ... OWNER TO of this kind of object")),
+        }
+    }
+
+    /// # Errors
+    /// 42501 when the user may not give it to that role.
+    pub fn give_schema(&self, namespace: &Namespace, owner: Oid) -> Result<()> {
+        self.check_new_owner(namespace.owner, owner, None)?;
+        if namespace.owner != owner {
+            self.require_database(acl::CREATE)?;
+        }
+        let acl = given(&namespace.acl, namespace.owner, owner);
+        self.tx.put(Object::Namespace(Arc::new(Namespace { owner, acl, ..namespace.clone() })));
+        Ok(())
+    }
+
+    pub fn give_database(&self, database: &Database, owner: Oid) {
+        let acl = given(&database.acl, database.owner, owner);
+        self.tx.put(Object::Database(Arc::new(Database { owner, acl, ..database.clone() })));
+    }
+
+    /// A type and its array type get another owner; a composite type, the relation with its columns, too.
+    pub fn give_type(&self, ty: &Type, owner: Oid) {
+        let catalog = self.catalog();
+        let acl = given(&ty.acl, ty.owner, owner);
+        self.tx.put(Object::Type(Arc::new(Type { owner, acl, ..ty.clone() })));
+        if let Some(array) = catalog.type_(ty.array) {
+            self.tx.put(Object::Type(Arc::new(Type { owner, ..(**array).clone() })));
+        }
+        if let Some(columns) = catalog.relation(ty.relation).filter(|r| r.kind == RelationKind::Composite) {
+            self.put_relation(Relation { owner, ..(**columns).clone() });
         }
     }
 

@@ -56,6 +56,8 @@ pub fn writing_command(node: &N) -> Option<&'static str> {
         N::CreateRoleStmt(_) => "CREATE ROLE",
         N::AlterRoleStmt(_) | N::AlterRoleSetStmt(_) => "ALTER ROLE",
         N::DropRoleStmt(_) => "DROP ROLE",
+        N::DropOwnedStmt(_) => "DROP OWNED",
+        N::ReassignOwnedStmt(_) => "REASSIGN OWNED",
         N::CreatedbStmt(_) => "CREATE DATABASE",
         N::DropdbStmt(_) => "DROP DATABASE",
         N::AlterDatabaseSetStmt(_) | N::AlterDatabaseStmt(_) => "ALTER DATABASE",

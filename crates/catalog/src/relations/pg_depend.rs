@@ -28,19 +28,24 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     }
 }
 
+/// What depends on others.
+const CLASSES: [Oid; 10] = [
+    classes::PG_CLASS,
+    classes::PG_TYPE,
+    classes::PG_PROC,
+    classes::PG_OPERATOR,
+    classes::PG_CONSTRAINT,
+    classes::PG_TRIGGER,
+    classes::PG_DEFAULT_ACL,
+    classes::PG_COLLATION,
+    classes::PG_CAST,
+    classes::PG_EXTENSION,
+];
+
 /// The objects an OID may be of, a part's whole included: defaults and rules have no object of their own.
 fn objects_of(catalog: &Catalog, oid: Oid) -> Vec<Object> {
-    let mut found = Vec::new();
-    found.extend(catalog.relation(oid).cloned().map(Object::Relation));
-    found.extend(catalog.type_(oid).cloned().map(Object::Type));
-    found.extend(catalog.function(oid).cloned().map(Object::Function));
-    found.extend(catalog.operator(oid).cloned().map(Object::Operator));
-    found.extend(catalog.constraint(oid).cloned().map(Object::Constraint));
-    found.extend(catalog.trigger(oid).cloned().map(Object::Trigger));
-    found.extend(catalog.default_acl_by_oid(oid).cloned().map(Object::DefaultAcl));
-    found.extend(catalog.collation(oid).cloned().map(Object::Collation));
-    found.extend(catalog.cast_by_oid(oid).cloned().map(Object::Cast));
-    found.extend(catalog.extension(oid).cloned().map(Object::Extension));
+    let of_class = |class: &Oid| catalog.object(ObjectAddress { class: *class, object: oid, sub: 0 });
+    let mut found: Vec<Object> = CLASSES.iter().filter_map(of_class).collect();
     if found.is_empty() {
         found.extend(catalog.relation_of_part(oid).cloned().map(Object::Relation));
     }

@@ -90,9 +90,15 @@ impl Ddl<'_> {
     pub fn alter_routine_owner(&self, kind: ObjectType, node: Option<&Node>, owner: Oid) -> Result<()> {
         let f = self.named_routine(kind, node)?;
         self.require_routine_owner(&f, &f.name)?;
+        self.give_routine(&f, owner)
+    }
+
+    /// # Errors
+    /// 42501 when the user may not give it to that role.
+    pub fn give_routine(&self, f: &Function, owner: Oid) -> Result<()> {
         self.check_new_owner(f.owner, owner, Some(f.namespace))?;
         let acl = given(&f.acl, f.owner, owner);
-        self.put_function(Function { owner, acl, ..(*f).clone() });
+        self.put_function(Function { owner, acl, ..f.clone() });
         Ok(())
     }
 
@@ -159,15 +165,17 @@ impl Ddl<'_> {
             };
             all.extend(catalog.functions().filter(|f| f.namespace == namespace).filter(wanted).cloned());
         }
-        for f in all {
-            self.lock_routine_name(f.namespace, &f.name)?;
-            self.lock_definition(self.tx.database, classes::PG_PROC, f.oid)?;
-            let catalog = self.catalog();
-            let Some(f) = catalog.function(f.oid) else { continue };
-            let what = if f.kind == FunctionKind::Procedure { "procedure" } else { "function" };
-            let acl = self.acl_after(grant, AclKind::Function, f.owner, f.acl.as_deref(), what, &f.name)?;
-            self.put_function(Function { acl: Some(acl), ..(**f).clone() });
-        }
+        all.iter().try_for_each(|f| self.grant_on_routine(grant, f))
+    }
+
+    pub fn grant_on_routine(&self, grant: &Grant<'_>, f: &Function) -> Result<()> {
+        self.lock_routine_name(f.namespace, &f.name)?;
+        self.lock_definition(self.tx.database, classes::PG_PROC, f.oid)?;
+        let catalog = self.catalog();
+        let Some(f) = catalog.function(f.oid) else { return Ok(()) };
+        let what = if f.kind == FunctionKind::Procedure { "procedure" } else { "function" };
+        let acl = self.acl_after(grant, AclKind::Function, f.owner, f.acl.as_deref(), what, &f.name)?;
+        self.put_function(Function { acl: Some(acl), ..(**f).clone() });
         Ok(())
     }
 }

@@ -128,3 +128,26 @@ fn a_domain_s_checks_follow_the_catalog() {
         ),
     ]);
 }
+
+/// In PostgreSQL 15 memberships have no dependencies, and 42501 has no detail.
+#[test]
+fn drop_owned_ends_the_memberships_that_the_role_has_granted() {
+    let members =
+        "select string_agg(member::regrole::text, ',' order by member) from pg_auth_members where roleid = 'r'::regrole";
+    check(&[
+        ("create role r; create role ann; create role bob", "C:CREATE ROLE C:CREATE ROLE C:CREATE ROLE Z:I"),
+        ("grant r to ann with admin option", "C:GRANT ROLE Z:I"),
+        ("set role ann", "C:SET Z:I"),
+        ("grant r to bob", "C:GRANT ROLE Z:I"),
+        ("drop owned by bob", "E42501 Z:I"),
+        ("reassign owned by bob to ann", "E42501 Z:I"),
+        ("reassign owned by current_role to bob", "E42501 Z:I"),
+        ("reassign owned by ann to session_user", "E42501 Z:I"),
+        ("reset role", "C:RESET Z:I"),
+        (members, "T D:ann,bob C:SELECT 1 Z:I"),
+        ("drop role ann", "E2BP01 Z:I"),
+        ("drop owned by ann", "C:DROP OWNED Z:I"),
+        (members, "T D:ann C:SELECT 1 Z:I"),
+        ("drop role ann, bob, r", "C:DROP ROLE Z:I"),
+    ]);
+}
