@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_locks::LockedObject;
-use melba_store::{DenseStatistics, MemoryBudget, Result, Tree};
+use melba_store::{DenseStatistics, MemoryBudget, Result, RowCounts, Tree};
 use melba_threads::atomic::Ordering;
 use melba_threads::{Mutex, OwnThreads, Running, Scheduler};
 use melba_types::{Csn, Lsn, TreeId};
@@ -224,6 +224,12 @@ impl Engine {
     /// About how many live rows or entries a tree has.
     pub fn tree_rows_estimate(&self, tree: TreeId) -> u64 {
         self.shared.store.tree(tree).map_or(0, |t| t.live.load(Ordering::Relaxed).max(0) as u64)
+    }
+
+    /// What transactions have done to a table's rows since the engine was opened; of those that were rolled back, bulk loads are not
+    /// counted.
+    pub fn tree_row_counts(&self, tree: TreeId) -> RowCounts {
+        self.shared.store.tree(tree).map_or(RowCounts::default(), |t| t.changed.read())
     }
 
     /// Temporary files made, and bytes written to them, since the engine was opened.

@@ -48,7 +48,7 @@ pub use melba_locks::{LockTag, LockedObject, RelationLockMode, RowLockMode, Wait
 pub use melba_segment::{ColumnEstimate, Point};
 pub use melba_store::{
     DenseStatistics, EngineError, Held, Interrupt, InterruptReason, MemoryBudget, Persistence, QueryMemory, Result, RowBytes,
-    SequenceDefinition, SequenceId, SequenceState, TempBlock, TempFile,
+    RowCounts, SequenceDefinition, SequenceId, SequenceState, TempBlock, TempFile,
 };
 #[doc(hidden)]
 pub use melba_threads::planted;

@@ -37,6 +37,7 @@ pub mod record;
 pub mod registry;
 pub mod regs;
 pub mod setreturning;
+pub mod snapshot;
 pub mod system;
 pub mod testing;
 pub mod text;

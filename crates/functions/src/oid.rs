@@ -1,13 +1,13 @@
-//! oid, xid, xid8, cid, tid, pg_lsn and the oid and smallint vectors.
+//! oid, xid, xid8, pg_snapshot, cid, tid, pg_lsn and the oid and smallint vectors.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, err, oids};
 
-use crate::ScalarFn;
 use crate::io::{self, TypeIo};
 use crate::macros::comparison_table;
+use crate::{ScalarFn, SetFn, snapshot};
 
 macro_rules! unsigned_io {
     ($name:literal) => {
@@ -23,7 +23,22 @@ macro_rules! unsigned_io {
     };
 }
 
+const SNAPSHOT: TypeIo = TypeIo {
+    input: |_, s| snapshot::parse(s).ok_or_else(|| io::invalid_text("pg_snapshot", s)),
+    output: |_, v, out| {
+        out.extend_from_slice(snapshot::print(v).as_bytes());
+        Ok(())
+    },
+    receive: |_, b| snapshot::received(b).ok_or_else(|| err!(INVALID_BINARY_REPRESENTATION, "invalid external pg_snapshot data")),
+    send: |_, v, out| {
+        out.extend_from_slice(v.as_bytes());
+        Ok(())
+    },
+};
+
 pub const TYPES: &[(Oid, TypeIo)] = &[
+    (oids::PG_SNAPSHOT, SNAPSHOT),
+    (oids::TXID_SNAPSHOT, SNAPSHOT),
     (oids::OID, unsigned_io!("oid")),
     (oids::XID, unsigned_io!("xid")),
     (oids::CID, unsigned_io!("cid")),
@@ -210,6 +225,10 @@ fn smaller(a: &[Datum], compare: fn(&Datum, &Datum) -> Ordering) -> Result<Datum
     Ok(a[usize::from(compare(&a[0], &a[1]).is_ge())].clone())
 }
 
+pub const SETS: &[(&str, SetFn)] = &[("pg_snapshot_xip", |_, a| {
+    Ok(crate::setreturning::rows(snapshot::parts(&a[0]).2.into_iter().map(|xid| Datum::Int8(xid as i64))))
+})];
+
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("oidlarger", |_, a| larger(a, compare_oid)),
     ("oidsmaller", |_, a| smaller(a, compare_oid)),
@@ -222,6 +241,9 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("xideq", |_, a| Ok(Datum::Bool(a[0].as_oid() == xid_of(&a[1])))),
     ("xidneq", |_, a| Ok(Datum::Bool(a[0].as_oid() != xid_of(&a[1])))),
     ("cideq", |_, a| Ok(Datum::Bool(a[0].as_oid() == a[1].as_oid()))),
+    ("pg_snapshot_xmin", |_, a| Ok(Datum::Int8(snapshot::parts(&a[0]).0 as i64))),
+    ("pg_snapshot_xmax", |_, a| Ok(Datum::Int8(snapshot::parts(&a[0]).1 as i64))),
+    ("pg_visible_in_snapshot", |_, a| Ok(Datum::Bool(snapshot::shows(&a[1], a[0].as_i64() as u64)))),
     ("xid8toxid", |_, a| Ok(Datum::Oid(a[0].as_i64() as u32))),
 ];
 

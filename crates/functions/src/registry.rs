@@ -43,6 +43,7 @@ const VECTORS: &[&[&[(&str, VectorFn)]]] = &[&[crate::datetime::VECTORS], crate:
 
 /// Tables of set-returning functions, keyed by pg_proc.prosrc.
 const SETS: &[&[(&str, SetFn)]] = &[
+    crate::oid::SETS,
     crate::catalog::SETS,
     crate::setreturning::SETS,
     crate::text::regexp::SETS,

@@ -66,7 +66,7 @@ pub use sequence::{Sequence, SequenceDefinition, SequenceState};
 pub use store::{Folders, Store};
 pub use swap::{Reading, Swap};
 pub use temp::{TempBlock, TempFile, TempFiles, TempUsage};
-pub use tree::{Bulk, IndexTree, TableTree, Tree, TreeData};
+pub use tree::{Bulk, IndexTree, RowCounts, TableTree, Tree, TreeData};
 pub use trees::TreeRef;
 pub use versions::Keep;
 

@@ -50,6 +50,36 @@ pub enum TreeData {
     Index(IndexTree),
 }
 
+/// How many rows were added, replaced and removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowCounts {
+    pub inserted: u64,
+    pub updated: u64,
+    pub deleted: u64,
+}
+
+/// The same, counted by several threads.
+#[derive(Debug, Default)]
+pub struct RowCounters {
+    inserted: AtomicU64,
+    updated: AtomicU64,
+    deleted: AtomicU64,
+}
+
+impl RowCounters {
+    pub fn add(&self, counts: RowCounts) {
+        let pairs = [(&self.inserted, counts.inserted), (&self.updated, counts.updated), (&self.deleted, counts.deleted)];
+        for (counter, count) in pairs.into_iter().filter(|(_, count)| *count > 0) {
+            counter.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    pub fn read(&self) -> RowCounts {
+        let [inserted, updated, deleted] = [&self.inserted, &self.updated, &self.deleted].map(|c| c.load(Ordering::Relaxed));
+        RowCounts { inserted, updated, deleted }
+    }
+}
+
 /// What a tree's runs take, to tell how far merges lag behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bulk {
@@ -68,6 +98,8 @@ pub struct Tree {
     pub committed: AtomicBool,
     /// About how many live rows or entries.
     pub live: AtomicI64,
+    /// What transactions have done to a table's rows since the server's start.
+    pub changed: RowCounters,
     /// Bytes of segments, and of those that lie above others (see `merge`): how far merges lag behind.
     pub bottom_bytes: AtomicU64,
     pub above_bytes: AtomicU64,
@@ -108,6 +140,7 @@ impl Tree {
             data,
             committed: AtomicBool::new(false),
             live: AtomicI64::new(0),
+            changed: RowCounters::default(),
             bottom_bytes: AtomicU64::new(0),
             above_bytes: AtomicU64::new(0),
             dense_columns: AtomicU64::new(0),

@@ -18,6 +18,8 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, TreeId, err};
 use melba_vfs::{Clock, Random};
 use parking_lot::{Mutex, RwLock};
 
+use crate::xids::Xids;
+
 /// The tree that holds the catalogs of all databases.
 const CATALOG_TREE: TreeId = TreeId(1);
 
@@ -31,6 +33,7 @@ pub struct Cluster {
     pub random: Arc<dyn Random>,
     published: RwLock<Arc<melba_catalog::Cluster>>,
     version: AtomicU64,
+    pub xids: Xids,
     /// Where each catalog row is.
     rows: Mutex<HashMap<Vec<u8>, RowId>>,
 }
@@ -72,6 +75,7 @@ impl Cluster {
         }
         let cluster = Arc::new(Cluster {
             engine,
+            xids: Xids::starting_at(clock.now_micros()),
             clock,
             random,
             published: RwLock::new(Arc::new(melba_catalog::Cluster::load(changes))),

@@ -9,8 +9,9 @@
 
 pub mod cluster;
 mod names;
+pub mod xids;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use melba_catalog::{Catalog, Object, ObjectAddress, ObjectChange};
 use melba_engine::{Committing, Durability, ExportedSnapshot, Isolation, Savepoint, Transaction};
@@ -21,6 +22,7 @@ use cluster::Cluster;
 use melba_largeobject::LargeObjects;
 use melba_table::{DeferredEvents, DeferredPosition};
 use melba_types::Seldom;
+use xids::XidSnapshot;
 
 /// One running transaction.
 pub struct Tx {
@@ -32,6 +34,8 @@ pub struct Tx {
     pub deferred: DeferredEvents,
     pub large_objects: Seldom<LargeObjects>,
     ddl: Seldom<CatalogChanges>,
+    /// Its id in SQL, once it has one.
+    xid: OnceLock<u64>,
     /// Snapshots that others may adopt until this ends.
     exported: Mutex<Vec<ExportedSnapshot>>,
 }
@@ -78,6 +82,7 @@ impl Tx {
             deferred: DeferredEvents::default(),
             large_objects: Seldom::default(),
             ddl: Seldom::default(),
+            xid: OnceLock::new(),
             exported: Mutex::default(),
         })
     }
@@ -134,6 +139,28 @@ impl Tx {
         match csn.filter(|csn| snapshot_name(*csn) == name) {
             Some(csn) if self.engine.adopt_snapshot(csn)? => Ok(()),
             _ => bail!(UNDEFINED_OBJECT, "snapshot \"{name}\" does not exist"),
+        }
+    }
+
+    /// The transaction's id, given to it now if it has none.
+    pub fn xid(&self) -> u64 {
+        *self.xid.get_or_init(|| self.cluster.xids.assign())
+    }
+
+    /// The same where PostgreSQL would have given it one: it has been asked for, or something was changed.
+    pub fn xid_if_assigned(&self) -> Option<u64> {
+        let has_changed = self.engine.has_writes() || self.has_catalog_changes();
+        if has_changed { Some(self.xid()) } else { self.xid.get().copied() }
+    }
+
+    /// The ids of transactions as the running statement sees them.
+    pub fn xid_snapshot(&self) -> XidSnapshot {
+        self.cluster.xids.snapshot(self.engine.active_view().csn)
+    }
+
+    fn end_xid(&self, csn: Csn, is_commit: bool) {
+        if let Some(xid) = self.xid.get() {
+            self.cluster.xids.end(*xid, csn, is_commit);
         }
     }
 
@@ -251,17 +278,27 @@ impl Tx {
         self.end_large_objects()?;
         self.claim_names()?;
         let changes = self.ddl.take().changes;
-        if changes.is_empty() {
-            return Ok(self.engine.start_commit(durability, None)?);
-        }
-        let net = self.cluster().write_changes(&self.engine, changes)?;
-        let cluster = self.cluster().clone();
-        Ok(self.engine.start_commit(durability, Some(Box::new(move |_| cluster.publish(net))))?)
+        let committing = if changes.is_empty() {
+            self.engine.start_commit(durability, None)?
+        } else {
+            let net = self.cluster().write_changes(&self.engine, changes)?;
+            let cluster = self.cluster().clone();
+            self.engine.start_commit(durability, Some(Box::new(move |_| cluster.publish(net))))?
+        };
+        self.end_xid(committing.csn(), true);
+        Ok(committing)
     }
 
     pub fn rollback(&self) {
         self.ddl.take();
         self.large_objects.take();
         self.engine.rollback();
+        self.end_xid(self.cluster.engine.visible_csn(), false);
+    }
+}
+
+impl Drop for Tx {
+    fn drop(&mut self) {
+        self.end_xid(self.cluster.engine.visible_csn(), false);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use melba_store::{Chain, KeyBytes, MemTable, Payload, Result, Store, Tree, TreeData, entry_bytes};
+use melba_store::{Chain, KeyBytes, MemTable, Payload, Result, RowCounts, Store, Tree, TreeData, entry_bytes};
 use melba_threads::atomic::Ordering;
 use melba_types::{Csn, TreeId};
 
@@ -32,8 +32,13 @@ impl Apply<'_> {
         for change in &writes.changes {
             self.apply_schema(&change.what, writes);
         }
-        for Link { tree, run, live, .. } in &writes.links {
+        writes.trees.iter().for_each(|written| written.tree.changed.add(written.changed));
+        for Link { tree, run, live, spilled, .. } in &writes.links {
             tree.live.fetch_add(*live, Ordering::Relaxed);
+            if spilled.is_none() && tree.as_table().is_some() {
+                // A bulk load only adds.
+                tree.changed.add(RowCounts { inserted: *live as u64, ..RowCounts::default() });
+            }
             // Opened again with the CSN that its zeros now stand for; that it opened before makes a failure one of the disk's.
             if let Err(e) = self.link(tree, run, csn) {
                 self.runtime.poison(e);

@@ -526,6 +526,9 @@ impl Transaction {
         state.held = None;
         let writes = std::mem::take(&mut state.writes);
         drop(state);
+        if self.has_writes() {
+            writes.trees.iter().for_each(|written| written.tree.changed.add(written.changed));
+        }
         self.finish(writes, true);
         if Csn(self.seen.load(Ordering::Relaxed)) > self.shared().snapshots.visible() {
             // A failure is the engine's end, of which everybody hears.

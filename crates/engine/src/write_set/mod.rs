@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
-use melba_store::{IndexRun, KeyBytes, Persistence, RowBytes, SegmentFile, Sequence, TableRun, Tree, TreeData};
+use melba_store::{IndexRun, KeyBytes, Persistence, RowBytes, RowCounts, SegmentFile, Sequence, TableRun, Tree, TreeData};
 use melba_types::row::RowLayout;
 use melba_types::{RowId, TreeId};
 
@@ -242,6 +242,8 @@ pub(crate) struct TreeWrites {
     pub heads: TreeHeads,
     /// Rows or entries added less those removed.
     pub live: i64,
+    /// Changes of rows, those that were rolled back to a savepoint too.
+    pub changed: RowCounts,
 }
 
 /// All changes of a transaction.
@@ -311,7 +313,7 @@ impl WriteSet {
             TreeData::Table(_) => TreeHeads::Rows(Heads::List(Vec::new())),
             TreeData::Index(_) => TreeHeads::Keys(Heads::List(Vec::new())),
         };
-        self.trees.push(TreeWrites { tree: Arc::clone(tree), heads, live: 0 });
+        self.trees.push(TreeWrites { tree: Arc::clone(tree), heads, live: 0, changed: RowCounts::default() });
         let at = self.trees.len() - 1;
         if at == TREES_SEARCHED_MAX {
             self.places.extend(self.trees.iter().enumerate().map(|(at, t)| (t.tree.id, at)));
@@ -338,6 +340,12 @@ impl WriteSet {
         self.count(tree, bytes.as_ref().map_or(0, |b| b.len()) as isize, bytes.is_some());
         let slot = self.slot(tree);
         self.trees[slot].live += i64::from(live);
+        let changed = &mut self.trees[slot].changed;
+        match live {
+            1 => changed.inserted += 1,
+            -1 => changed.deleted += 1,
+            _ => changed.updated += 1,
+        }
         let at = self.changes.len() as u32;
         let TreeHeads::Rows(heads) = &mut self.trees[slot].heads else { unreachable!("the heads are of the tree's kind") };
         let older = heads.set(row, at).unwrap_or(NONE);
@@ -558,7 +566,7 @@ impl WriteSet {
             self.places = HashMap::new();
         }
         for tree in &mut self.trees {
-            tree.live = 0;
+            (tree.live, tree.changed) = (0, RowCounts::default());
             match &mut tree.heads {
                 TreeHeads::Rows(heads) => heads.clear(),
                 TreeHeads::Keys(heads) => heads.clear(),

@@ -1,7 +1,7 @@
 //! The sessions of the server: what cancel requests, pg_stat_activity and the shutdown look at.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::Duration;
@@ -39,6 +39,9 @@ pub struct Activity {
     query: Mutex<Arc<str>>,
     query_start: AtomicI64,
     active: AtomicBool,
+    /// Transactions that it has committed and rolled back.
+    commits: AtomicU64,
+    rollbacks: AtomicU64,
 }
 
 /// Who a session serves.
@@ -95,6 +98,12 @@ impl Activity {
         self.active.store(false, Ordering::Relaxed);
     }
 
+    /// A transaction has ended.
+    pub fn note_end(&self, is_commit: bool) {
+        let count = if is_commit { &self.commits } else { &self.rollbacks };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// The text of the query that runs or ran last.
     pub fn query(&self) -> Arc<str> {
         self.query.lock().clone()
@@ -113,8 +122,26 @@ impl Activity {
 #[derive(Debug, Default)]
 pub struct Backends {
     by_pid: Mutex<HashMap<i32, Arc<Backend>>>,
+    /// Of the sessions that have ended, by database.
+    ended: Mutex<HashMap<Oid, SessionCounts>>,
     /// The thread that watches deadlines; it sleeps while there are none.
     watchdog: OnceLock<Thread>,
+}
+
+/// What the sessions of a database have done since the server's start.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SessionCounts {
+    pub sessions: u64,
+    pub commits: u64,
+    pub rollbacks: u64,
+}
+
+impl SessionCounts {
+    fn add(&mut self, backend: &Backend) {
+        self.sessions += 1;
+        self.commits += backend.activity.commits.load(Ordering::Relaxed);
+        self.rollbacks += backend.activity.rollbacks.load(Ordering::Relaxed);
+    }
 }
 
 /// How late a statement timeout may be noticed in a wait.
@@ -156,7 +183,19 @@ impl Backends {
     }
 
     pub fn remove(&self, pid: i32) {
-        self.by_pid.lock().remove(&pid);
+        // Both under one lock, or a reader might count it twice or not at all.
+        let mut by_pid = self.by_pid.lock();
+        if let Some(backend) = by_pid.remove(&pid) {
+            self.ended.lock().entry(backend.database).or_default().add(&backend);
+        }
+    }
+
+    /// How many sessions a database has, and what all its sessions have done.
+    pub fn of_database(&self, database: Oid) -> (usize, SessionCounts) {
+        let by_pid = self.by_pid.lock();
+        let mut counts = self.ended.lock().get(&database).copied().unwrap_or_default();
+        let now = by_pid.values().filter(|b| b.database == database);
+        (now.inspect(|b| counts.add(b)).count(), counts)
     }
 
     pub fn get(&self, pid: i32) -> Option<Arc<Backend>> {

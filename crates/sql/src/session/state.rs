@@ -474,6 +474,7 @@ impl Session {
             };
         }
         let changes_settings = transaction.has_settings_levels(&self.state);
+        self.state.activity.note_end(true);
         self.transaction = None;
         self.forget_transaction();
         if changes_settings {
@@ -517,6 +518,7 @@ impl Session {
         if let Some(transaction) = self.transaction.take() {
             self.forget_transaction();
             transaction.tx.rollback();
+            self.state.activity.note_end(false);
             if transaction.has_settings_levels(&self.state) {
                 self.state.settings.lock().rollback();
             }

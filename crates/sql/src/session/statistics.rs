@@ -1,11 +1,11 @@
-//! The statistics functions behind pg_stat_wal and pg_stat_io, and what pg_class says of sizes.
+//! The statistics functions behind the pg_stat views, and what pg_class says of sizes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use melba_catalog::relations::{LiveInfo, RelationEstimate};
 use melba_catalog::{Relation, Storage};
-use melba_engine::{DenseStatistics, Engine, Written};
+use melba_engine::{DenseStatistics, Engine, RowCounts, Written};
 use melba_toast::Method;
 use melba_types::numeric::Numeric;
 use melba_types::{Datum, Oid, Record, Result, oids};
@@ -46,6 +46,103 @@ impl StatementContext {
             row
         };
         vec![row("client backend", statistics.by_clients), row("walwriter", statistics.in_background)]
+    }
+}
+
+/// What PostgreSQL keeps small caches of.
+const SLRUS: [&str; 8] = [
+    "commit_timestamp",
+    "multixact_member",
+    "multixact_offset",
+    "notify",
+    "serializable",
+    "subtransaction",
+    "transaction",
+    "other",
+];
+
+impl StatementContext {
+    /// The counters behind the pg_stat views, by pg_proc.prosrc; `None`: no such one. Those that nobody keeps are as after a
+    /// reset: 0, and no time.
+    pub(super) fn counter(&self, source: &str, result: Oid, args: &[Datum]) -> Option<Datum> {
+        let name = source.strip_prefix("pg_stat_get_").filter(|name| !name.starts_with("backend_"))?;
+        let kept = match args.first() {
+            Some(of) if name.starts_with("db_") => self.counter_of_database(name, Oid(of.as_oid())),
+            Some(of) => self.counter_of_table(name, Oid(of.as_oid())),
+            None => None,
+        };
+        match (kept, result) {
+            (Some(count), oids::INT4) => Some(Datum::Int4(count as i32)),
+            (Some(count), _) => Some(Datum::Int8(count)),
+            // No function is tracked.
+            _ if name.contains("function_") => Some(Datum::Null),
+            _ if matches!(name, "bgwriter_stat_reset_time" | "checkpointer_stat_reset_time") => {
+                Some(Datum::Int8(self.session.instance.started))
+            }
+            (None, oids::INT4) => Some(Datum::Int4(0)),
+            (None, oids::INT8) => Some(Datum::Int8(0)),
+            (None, oids::FLOAT8) => Some(Datum::Float8(0.0)),
+            (None, oids::TIMESTAMPTZ) => Some(Datum::Null),
+            _ => None,
+        }
+    }
+
+    fn counter_of_table(&self, name: &str, table: Oid) -> Option<i64> {
+        let Storage::Tree(tree) = self.catalog.relation(table)?.storage else { return None };
+        let engine = &self.session.instance.cluster.engine;
+        let counts = engine.tree_row_counts(tree);
+        // Nothing is ever analyzed or vacuumed.
+        Some(match name {
+            "live_tuples" => engine.tree_rows_estimate(tree),
+            "tuples_inserted" | "ins_since_vacuum" => counts.inserted,
+            "tuples_updated" => counts.updated,
+            "tuples_deleted" => counts.deleted,
+            "mod_since_analyze" => counts.inserted + counts.updated + counts.deleted,
+            _ => return None,
+        } as i64)
+    }
+
+    fn counter_of_database(&self, name: &str, database: Oid) -> Option<i64> {
+        let instance = &self.session.instance;
+        let (now, counts) = instance.backends.of_database(database);
+        let rows = |count: fn(RowCounts) -> u64| {
+            let catalogs = instance.cluster.catalogs();
+            let tables = catalogs.database(database).into_iter().flat_map(|c| c.user_relations());
+            let trees = tables.filter_map(|r| if let Storage::Tree(tree) = r.storage { Some(tree) } else { None });
+            trees.map(|tree| count(instance.cluster.engine.tree_row_counts(tree))).sum()
+        };
+        Some(match name {
+            "db_numbackends" => now as u64,
+            "db_sessions" => counts.sessions,
+            "db_xact_commit" => counts.commits,
+            "db_xact_rollback" => counts.rollbacks,
+            "db_tuples_inserted" => rows(|c| c.inserted),
+            "db_tuples_updated" => rows(|c| c.updated),
+            "db_tuples_deleted" => rows(|c| c.deleted),
+            _ => return None,
+        } as i64)
+    }
+
+    /// pg_stat_get_slru: name, blks_zeroed, blks_hit, blks_read, blks_written, blks_exists, flushes, truncates, stats_reset.
+    /// There are no such caches.
+    pub(super) fn slru_rows(&self) -> Vec<Vec<Datum>> {
+        let row = |name: &'static str| {
+            let mut row = vec![Datum::Int8(0); 9];
+            (row[0], row[8]) = (Datum::text(name), Datum::Int8(self.session.instance.started));
+            row
+        };
+        SLRUS.map(row).into()
+    }
+
+    /// pg_stat_get_archiver: archived_count, last_archived_wal, last_archived_time, failed_count, last_failed_wal,
+    /// last_failed_time, stats_reset. Nothing is archived.
+    pub(super) fn archiver_statistics(&self) -> Datum {
+        let (none, zero) = (Datum::Null, Datum::Int8(0));
+        let started = Datum::Int8(self.session.instance.started);
+        let fields = vec![zero.clone(), none.clone(), none.clone(), zero, none.clone(), none, started];
+        let (count, text, time) = (oids::INT8, oids::TEXT, oids::TIMESTAMPTZ);
+        let types = [count, text, time, count, text, time, time];
+        Datum::Record(Arc::new(Record { type_oid: oids::RECORD, field_types: types.into(), field_names: None, fields }))
     }
 }
 

@@ -17,6 +17,7 @@ use super::context::StatementContext;
 use super::large_objects::is_large_object_function;
 use super::user;
 use melba_settings::Scope;
+use melba_transaction::xids::XidStatus;
 use melba_tree::permissions;
 
 impl StatementContext {
@@ -56,6 +57,12 @@ impl StatementContext {
             "pg_blocking_pids" | "pg_safe_snapshot_blocking_pids" | "pg_isolation_test_session_is_blocked" => {
                 self.call_blocking(source, args)
             }
+            "pg_current_xact_id" | "pg_current_xact_id_if_assigned" | "pg_current_snapshot" | "pg_xact_status" => {
+                self.call_xact(source, args)
+            }
+            "pg_stat_get_archiver" => Ok(self.archiver_statistics()),
+            // What they would show is always the newest.
+            "pg_stat_force_next_flush" | "pg_stat_clear_snapshot" => Ok(Datum::text("")),
             "domain_check" => self.domain_check(call.return_type, &args[0]),
             _ if is_large_object_function(source) => self.call_large_object(source, args),
             _ if source.starts_with("has_largeobject_privilege") => self.has_large_object_privilege(args),
@@ -65,11 +72,29 @@ impl StatementContext {
             "pg_stat_file" | "pg_stat_file_1arg" => self.call_server_file(source, args),
             _ if source.contains("_advisory_") => self.call_advisory(source, args),
             _ if source.contains("_size") => self.call_size(source, args),
-            _ => {
-                let _ = call;
-                Err(DbError::unsupported(format!("function {source}")))
-            }
+            _ => match self.counter(source, call.return_type, args) {
+                Some(value) => Ok(value),
+                None => Err(DbError::unsupported(format!("function {source}"))),
+            },
         }
+    }
+
+    fn call_xact(&self, source: &str, args: &[Datum]) -> Result<Datum> {
+        let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+        Ok(match source {
+            "pg_current_xact_id" => Datum::Int8(tx.xid() as i64),
+            "pg_current_xact_id_if_assigned" => tx.xid_if_assigned().map_or(Datum::Null, |xid| Datum::Int8(xid as i64)),
+            "pg_current_snapshot" => {
+                let snapshot = tx.xid_snapshot();
+                melba_functions::snapshot::datum(snapshot.xmin, snapshot.xmax, &snapshot.running)
+            }
+            _ => match tx.cluster().xids.status(args[0].as_i64() as u64)? {
+                Some(XidStatus::Running) => Datum::text("in progress"),
+                Some(XidStatus::Committed) => Datum::text("committed"),
+                Some(XidStatus::Aborted) => Datum::text("aborted"),
+                None => Datum::Null,
+            },
+        })
     }
 
     fn current_schema(&self) -> Datum {

@@ -52,6 +52,9 @@ impl StatementContext {
             "melba_get_compression_stats" => self.compression_rows(),
             "pg_prepared_statement" => Ok(self.prepared_rows()),
             "pg_stat_get_io" => Ok(self.io_rows()),
+            "pg_stat_get_slru" => Ok(self.slru_rows()),
+            // Nothing of what it tells of happens here.
+            "pg_stat_get_progress_info" => Ok(Vec::new()),
             "pg_stat_get_activity" => Ok(self.activity_rows(args)),
             _ => Err(DbError::unsupported(format!("function {source}"))),
         }
