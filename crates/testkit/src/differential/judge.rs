@@ -3,6 +3,8 @@
 use super::server::{Answer, Row, Rows};
 use super::tree::Node;
 
+const FLOAT4: u32 = 700;
+const FLOAT8: u32 = 701;
 const NUMERIC: u32 = 1700;
 /// Arrays of int4, text and numeric.
 const ARRAYS: [u32; 3] = [1007, 1009, 1231];
@@ -25,7 +27,7 @@ pub enum Reason {
     /// An expression that fails on some values is evaluated for other rows by another plan, or in another order: a side
     /// has a data error (class 22), and the statement has such an expression.
     DataError,
-    /// Values that are equal but not the same (1.0 and 1.00, 0 and -0): which one DISTINCT, a set operation, a group or a
+    /// Values that are equal but not the same (1.0 and 1.00, 0 and -0, NaN with and without a sign): which one DISTINCT, a set operation, a group or a
     /// maximum shows depends on the plan.
     EqualForms,
     /// PostgreSQL has FULL JOIN only over conditions that merge or hash, and what those are depends on its plan.
@@ -149,12 +151,22 @@ fn one_form(rows: &Rows) -> Rows {
         let ty = rows.columns.get(place).map_or(0, |c| c.1);
         Some(match ty {
             NUMERIC => blank(value, 6..8),
+            FLOAT4 | FLOAT8 => without_sign_of_nan(value),
             _ if ARRAYS.contains(&ty) => blank(value, 4..8),
             _ => trimmed(value),
         })
     };
     let of = |row: &Row| row.iter().enumerate().map(form).collect();
     Rows { rows: rows.rows.iter().map(of).collect(), ..rows.clone() }
+}
+
+/// A binary float; which sign NaN has after arithmetic depends on the compiler.
+fn without_sign_of_nan(value: &[u8]) -> Vec<u8> {
+    let is_nan = match value {
+        [a, b, c, d] => f32::from_be_bytes([*a, *b, *c, *d]).is_nan(),
+        _ => value.try_into().is_ok_and(|bytes| f64::from_be_bytes(bytes).is_nan()),
+    };
+    if is_nan { b"NaN".to_vec() } else { value.to_vec() }
 }
 
 /// A binary value without the scale that a numeric shows, or the flag that says that an array may hold a NULL: a slice of
