@@ -73,3 +73,12 @@ alter table arbitrated drop constraint arbitrated_pkey;
 execute arbitrate(1, 'q');
 create unique index on arbitrated (a);
 execute arbitrate(1, 'q');
+
+-- WHERE and RETURNING are analyzed before SET.
+create table analyzed (a int, b bigint);
+update analyzed set a = 'x' returning b || b;
+update analyzed set a = 'x' where b = 'y';
+prepare sets as update analyzed set a = $1 where b = $1;
+select parameter_types from pg_prepared_statements where name = 'sets';
+deallocate sets;
+drop table analyzed;

@@ -21,10 +21,11 @@ impl<'p> Analyzer<'_, 'p> {
         self.add_target(&mut q);
         let from = self.from_with_target(&s.from_clause)?;
         q.from.extend(from);
-        q.targets = self.set_clause(&s.target_list, &relation)?;
+        // In PostgreSQL's order: of several errors the first counts, and so does the first use of a parameter.
         q.filter = self.condition(&s.where_clause, ExprKind::Where, "WHERE")?;
         self.add_view_filter(&mut q)?;
         self.returning_clause(s.returning_clause.as_ref(), &mut q, ExprKind::Returning)?;
+        q.targets = self.set_clause(&s.target_list, &relation)?;
         self.assign_query_collations(&mut q)?;
         Ok(q)
     }
