@@ -35,10 +35,26 @@ select count(*), sum(price) from sales where shop not in (select shop from shops
 select a.city, b.city, count(*) from sales join shops a on a.shop = sales.shop join shops b on b.shop = sales.qty % 41 group by 1, 2 order by 1, 2;
 select count(*) from sales join shops on false;
 select city, total from shops join (select shop, sum(price) as total from sales group by shop) t using (shop) order by total, city limit 5;
+-- The built side is large, and read by several threads.
+create table notes (shop int, note text, id int primary key);
+insert into notes select i % 37, 'note ' || i, i * 3 from generate_series(1, 3000) i;
+insert into notes values (null, 'none', -1), (99, 'nowhere', -2);
+analyze notes;
+select count(*), sum(s.price), min(n.note) from notes n join sales s on s.id = n.id;
+select count(*), sum(s.price) from notes n left join sales s on s.id = n.id and s.qty < 500;
+select count(*), sum(s.price), count(n.id) from notes n right join sales s on s.id = n.id;
+select count(*), sum(s.price), count(n.id) from notes n full join sales s on s.id = n.id;
+select count(*), max(n.id) from notes n where exists (select from sales s where s.id = n.id and s.qty > 10);
+select count(*), max(n.id) from notes n where not exists (select from sales s where s.id = n.id and s.qty > 10);
+select count(*), max(s.id) from sales s where exists (select from notes n where s.id = n.id);
+select count(*), max(s.id) from sales s where not exists (select from notes n where s.id = n.id);
+select city, count(*), count(n.id), sum(s.qty) from shops left join sales s using (shop) left join notes n on n.id = s.id group by city order by city;
+select count(*), sum(a.qty), count(b.id) from sales a full join sales b on a.id = b.id + 20000 left join notes n on n.id = a.id;
 -- Tables that are split, and groups that go to disk.
 set work_mem = '64kB';
 select count(*), sum(a.price) from sales a join sales b on a.id = b.id;
 select count(*), sum(n), max(n) from (select id, count(*) as n from sales group by id) g;
+select count(*), sum(s.price), count(n.id) from notes n full join sales s on s.id = n.id;
 reset work_mem;
 -- An error in any thread ends the statement, and the next one runs.
 select sum(1 / (id - 30000)) from sales;

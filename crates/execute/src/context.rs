@@ -9,7 +9,7 @@ use melba_types::{Datum, Result};
 
 use super::runtime::Runtime;
 use super::subplan;
-use super::team::Team;
+use super::team::{Part, Team};
 use melba_plan::NodeTiming;
 use melba_table::Events;
 use melba_transaction::Tx;
@@ -50,6 +50,7 @@ pub struct ExecutionState {
     timings: Option<RefCell<Vec<NodeTiming>>>,
     /// Of which this is a member's state.
     team: Option<Arc<Team>>,
+    part: Cell<Option<Part>>,
     pub(super) runtime: Runtime,
 }
 
@@ -63,6 +64,7 @@ impl ExecutionState {
             rows_affected: Cell::new(0),
             timings: None,
             team: None,
+            part: Cell::new(None),
             runtime: Runtime::default(),
         }
     }
@@ -119,6 +121,25 @@ impl<'a> ExecContext<'a> {
     /// The team whose member this is.
     pub(crate) fn team(&self) -> Option<&'a Arc<Team>> {
         self.state.team.as_ref()
+    }
+
+    /// The part of the team's table that this member works at.
+    pub(crate) fn part(&self) -> Option<Part> {
+        self.state.part.get()
+    }
+
+    pub(crate) fn set_part(&self, part: Option<Part>) {
+        self.state.part.set(part);
+    }
+
+    /// Whether this is a member that goes from one part to the next.
+    pub(crate) fn is_between_parts(&self) -> bool {
+        self.state.team.is_some() && self.part().is_none()
+    }
+
+    /// What the member gives from now on, until its next part, comes after all parts.
+    pub(crate) fn leave_order(&self) {
+        self.set_part(self.part().map(|(_, part)| (usize::MAX, part)));
     }
 
     /// What a member of a team evaluates in.

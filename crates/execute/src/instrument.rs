@@ -41,7 +41,9 @@ impl Operator for InstrumentOp {
     }
 
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
-        ctx.record_timing(self.id, |t| t.started = false);
+        if !ctx.is_between_parts() {
+            ctx.record_timing(self.id, |t| t.started = false);
+        }
         self.inner.rescan(ctx)
     }
 }

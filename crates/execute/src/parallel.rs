@@ -1,23 +1,27 @@
 //! Several threads run the same part of a plan, each over other parts of one table: a team.
 //!
 //! What is run so is a chain from a table scan upwards through filters, projections, and hash joins and loops over an index whose left
-//! side it is (`melba_plan::parallel` decides). The hash tables are built once, by the statement's own thread, before the members
-//! start; then they are only read.
+//! side it is (`melba_plan::parallel` decides). The hash tables are built once, before the members start, each perhaps by a team of
+//! its own; then they are only read. Who joins and gives rows of such a table last waits for no other: the member that ends the last
+//! part gives them.
 //!
 //! Invariants:
 //! 1. Each member has operators and an `Evaluation` of its own. Members share the list of the table's parts, from which each
 //!    part is taken once, and what does not change any more: hash tables, join filters, the view.
-//! 2. All members have ended when `run` returns, also after an error or a panic.
-//! 3. Members form no teams.
+//! 2. A member runs its operators to their end for each part. So what they give belongs to that part, and can be put in the
+//!    table's order.
+//! 3. All members have ended when `run` returns, also after an error or a panic.
+//! 4. Members form no teams.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use melba_expression::Evaluation;
 use melba_plan::node::PlanNode;
-use melba_types::{Result, limits};
+use melba_types::{BATCH_ROWS, Batch, DbError, Result, limits};
 
 use crate::context::ExecutionState;
+use crate::operator::build;
 use crate::team::{BuiltTables, Team};
 use crate::{ExecContext, Operator};
 
@@ -64,13 +68,78 @@ pub(crate) fn form(
         return Ok(None);
     }
     let Some(scan) = node.driving_scan() else { return Ok(None) };
-    let workers = Workers::take(workers, ctx);
     let mut tables = BuiltTables::new();
-    if workers.0 == 0 || !input.share(ctx, &mut tables)? {
+    if !input.share(ctx, &mut tables)? {
+        return Ok(None);
+    }
+    let workers = Workers::take(workers, ctx);
+    if workers.0 == 0 {
         return Ok(None);
     }
     let parts = ctx.transaction().morsels(scan.source.tree, (workers.0 + 1) * PARTS_A_MEMBER)?;
     Ok(Some((Team::new(scan.clone(), parts, tables), workers)))
+}
+
+/// Hands on what `node` gives to a member of a team.
+pub(crate) fn each_batch(ctx: &ExecContext, node: &PlanNode, mut take: impl FnMut(Batch) -> Result<()>) -> Result<()> {
+    let Some(team) = ctx.team() else { return Err(DbError::internal("a part of a plan without a team")) };
+    let mut input = build(node, ctx)?;
+    while let Some(part) = team.next_part() {
+        input.rescan(ctx)?;
+        ctx.set_part(Some(part));
+        while let Some(batch) = input.next(ctx, BATCH_ROWS)? {
+            ctx.check_interrupt()?;
+            take(batch)?;
+        }
+        ctx.set_part(None);
+    }
+    Ok(())
+}
+
+/// All that a team has collected of `node`.
+pub(crate) struct Gathered {
+    /// In the order in which one thread gives them.
+    pub batches: Vec<Batch>,
+    /// What they take, and what `bytes_a_row` adds.
+    pub bytes: usize,
+    pub workers: usize,
+}
+
+/// Has a team collect what `node` gives, of which `input` is the operator; `None` when one thread is to do it, or when it is more than
+/// may be kept at once. Then `input` starts over.
+pub(crate) fn gather(
+    ctx: &ExecContext,
+    workers: usize,
+    node: &PlanNode,
+    input: &mut dyn Operator,
+    bytes_a_row: usize,
+) -> Result<Option<Gathered>> {
+    let Some((team, workers)) = form(ctx, workers, node, input)? else { return Ok(None) };
+    let most = ctx.resources().hash_bytes;
+    let bytes = AtomicUsize::new(0);
+    let collect = |ctx: &ExecContext| {
+        let (mut batches, mut held) = (Vec::new(), ctx.resources().held());
+        each_batch(ctx, node, |batch| {
+            let more = batch.memory_bytes() + batch.rows * bytes_a_row;
+            if bytes.fetch_add(more, Ordering::Relaxed) + more > most || !held.try_set(held.bytes() + more) {
+                bytes.store(usize::MAX / 2, Ordering::Relaxed);
+                ctx.team().iter().for_each(|team| team.stop());
+            } else {
+                batches.push((ctx.part().map_or(0, |(number, _)| number), batch));
+            }
+            Ok(())
+        })?;
+        Ok(batches)
+    };
+    let mut batches: Vec<(usize, Batch)> = run(ctx, team, &workers, collect)?.into_iter().flatten().collect();
+    let bytes = bytes.into_inner();
+    if bytes > most {
+        input.rescan(ctx)?;
+        return Ok(None);
+    }
+    // Those of one part are one member's, in their order.
+    batches.sort_by_key(|(number, _)| *number);
+    Ok(Some(Gathered { batches: batches.into_iter().map(|(_, batch)| batch).collect(), bytes, workers: workers.count() }))
 }
 
 /// Has each member do `work`; what each has made.

@@ -1,7 +1,9 @@
 //! What the threads of a team share (`parallel`).
 
 use std::any::Any;
+use std::iter::Enumerate;
 use std::sync::Arc;
+use std::vec::IntoIter;
 
 use hashbrown::HashMap;
 use melba_engine::Morsel;
@@ -11,16 +13,20 @@ use parking_lot::Mutex;
 /// The tables of hash joins, by the number of the plan's node. Only joins know what they are.
 pub(crate) type BuiltTables = HashMap<usize, Arc<dyn Any + Send + Sync>>;
 
+/// A part of the table, and its number in the table's order.
+pub(crate) type Part = (usize, Morsel);
+
 pub(crate) struct Team {
     scan: Arc<TableScanNode>,
-    parts: Mutex<std::vec::IntoIter<Morsel>>,
+    count: usize,
+    parts: Mutex<Enumerate<IntoIter<Morsel>>>,
     tables: BuiltTables,
 }
 
 impl Team {
     /// For a scan whose table has these parts, below joins with these tables.
     pub fn new(scan: Arc<TableScanNode>, parts: Vec<Morsel>, tables: BuiltTables) -> Team {
-        Team { scan, parts: Mutex::new(parts.into_iter()), tables }
+        Team { scan, count: parts.len(), parts: Mutex::new(parts.into_iter().enumerate()), tables }
     }
 
     /// Whether the members take the parts of this scan's table.
@@ -29,8 +35,13 @@ impl Team {
     }
 
     /// The next part of the table that nobody has taken.
-    pub fn next_part(&self) -> Option<Morsel> {
+    pub fn next_part(&self) -> Option<Part> {
         self.parts.lock().next()
+    }
+
+    /// How many parts there were at the start.
+    pub fn count(&self) -> usize {
+        self.count
     }
 
     /// Leaves nothing to take.

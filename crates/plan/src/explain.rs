@@ -100,28 +100,21 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
     if let (Op::HashJoin(n), 2) = (&node.op, children.len())
         && let Some(built) = children.pop()
     {
-        children.push(Shown {
-            title: "Hash".into(),
+        let mut hash = Shown {
+            title: if n.workers > 0 { "Parallel Hash" } else { "Hash" }.into(),
             estimate: n.right.estimate,
             width: built.width,
             timing: timings.get(n.right.id).map(|t| t.with_storage(own_timing.and_then(|t| t.storage))),
             details: vec![],
             children: vec![built],
             label: None,
-        });
+        };
+        hash.tell_workers(n.workers, own_timing);
+        children.push(hash);
         // PostgreSQL shows what the table took at the node that builds it.
         own_timing = own_timing.map(|t| t.with_storage(None));
     }
-    if let Op::Aggregate(n) = &node.op
-        && n.workers > 0
-    {
-        own.push(("Workers Planned", n.workers.to_string()));
-        let launched =
-            own_timing.filter(|timing| timing.loops > 0).map(|timing| ("Workers Launched", timing.workers.to_string()));
-        own.extend(launched);
-        children.iter_mut().for_each(mark_driving_scan);
-    }
-    Shown {
+    let mut out = Shown {
         title: title(plan, node),
         estimate: node.estimate,
         width: width(&node.kinds),
@@ -129,6 +122,23 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
         details: own,
         children,
         label: None,
+    };
+    if let Op::Aggregate(n) = &node.op {
+        out.tell_workers(n.workers, own_timing);
+    }
+    out
+}
+
+impl Shown {
+    /// Says of a node that several threads read its input, which the timing has measured.
+    fn tell_workers(&mut self, planned: usize, timing: Option<NodeTiming>) {
+        if planned == 0 {
+            return;
+        }
+        self.details.push(("Workers Planned", planned.to_string()));
+        let launched = timing.filter(|timing| timing.loops > 0).map(|timing| ("Workers Launched", timing.workers.to_string()));
+        self.details.extend(launched);
+        self.children.iter_mut().for_each(mark_driving_scan);
     }
 }
 

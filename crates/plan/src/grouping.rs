@@ -123,7 +123,7 @@ impl Planner<'_> {
         let rows = (rows * super::selectivity::default_of(&having)).max(1.0);
         let total = below.total + below.rows * 0.01 * (1 + aggregates.len()) as f64;
         let estimate = Estimate { startup: total, total: total + rows * 0.01, rows };
-        let workers = self.workers_for(&stage.node, sets.len(), &groups, &aggregates);
+        let workers = self.workers_for_aggregate(&stage.node, sets.len(), &groups, &aggregates);
         let node = AggregateNode {
             input: stage.node,
             groups,

@@ -555,7 +555,9 @@ impl Planner<'_> {
         let residual = self.compile_all(conditions, &both)?;
         let (kinds, layout) = joined(join, &left, &right);
         let filters = self.offer_filters(join, &mut left.node, &left_keys, &right_keys);
-        let node = HashJoinNode { join, left: left.node, right: right.node, left_keys, right_keys, parts, residual, filters };
+        let workers = self.workers_for(&right.node);
+        let (left, right) = (left.node, right.node);
+        let node = HashJoinNode { join, left, right, left_keys, right_keys, parts, residual, filters, workers };
         let mut node = self.node(Op::HashJoin(Arc::new(node)), kinds, estimate);
         self.detail(&mut node, "Hash Cond", || super::explain::equalities(self, keys));
         if !conditions.is_empty() {

@@ -93,7 +93,7 @@ impl PlanNode {
             Op::TableScan(scan) => Some(scan),
             Op::Filter(n) => n.input.driving_scan(),
             Op::Project(n) => n.input.driving_scan(),
-            Op::HashJoin(n) if !n.join.gives_right_last() => n.left.driving_scan(),
+            Op::HashJoin(n) => n.left.driving_scan(),
             Op::NestedLoop(n) if !n.join.gives_right_last() && n.right.index_scan().is_some() => n.left.driving_scan(),
             _ => None,
         }
@@ -436,6 +436,8 @@ pub struct HashJoinNode {
     pub residual: Vec<Expression>,
     /// Which keys of the built rows make filters for scans of the left side, and their numbers.
     pub filters: Vec<(usize, usize)>,
+    /// Threads that may read parts of the right side beside the statement's own.
+    pub workers: usize,
 }
 
 #[derive(Debug)]

@@ -1,7 +1,8 @@
-//! Which parts of a plan several threads run: aggregates over what a table scan gives through filters, projections, hash joins and
-//! lookups by an index.
+//! Which parts of a plan several threads run: aggregates, and the built sides of hash joins, over what a table scan gives through
+//! filters, projections, hash joins and lookups by an index.
 //!
-//! Each thread takes parts of the table and collects groups of its own, which are put together at the end. So an aggregate takes part
+//! Each thread takes parts of the table. Built rows are put in the table's order again, so a join gives its rows in the same order.
+//! Of an aggregate each thread collects groups of its own, which are put together at the end. So an aggregate takes part
 //! only if states of parts of the rows, merged in any order, are exactly the state of all of them: sums of floating-point
 //! numbers and what keeps its input's order are left to one thread, and answers do not depend on the number of threads.
 //! All functions must be parallel safe by pg_proc. As in PostgreSQL only SELECT without data-modifying WITH comes into question.
@@ -16,18 +17,32 @@ use super::planner::Planner;
 const ROW_OVERHEAD_BYTES: f64 = 28.0;
 
 impl Planner<'_> {
-    /// Threads beside the statement's own that are worth while for an aggregate over `input`; 0 when it cannot be divided.
-    pub fn workers_for(&self, input: &PlanNode, sets: usize, groups: &[Expression], aggregates: &[AggregateSpec]) -> usize {
-        if !self.may_be_parallel || sets > 1 {
+    /// Threads beside the statement's own that are worth while for all that `input` gives; 0 when it cannot be divided.
+    pub fn workers_for(&self, input: &PlanNode) -> usize {
+        if !self.may_be_parallel {
             return 0;
         }
         let workers = self.workers_of_scan(input);
+        if workers > 0 && is_spine_safe(input) { workers } else { 0 }
+    }
+
+    /// The same for an aggregate over `input`.
+    pub fn workers_for_aggregate(
+        &self,
+        input: &PlanNode,
+        sets: usize,
+        groups: &[Expression],
+        aggregates: &[AggregateSpec],
+    ) -> usize {
         let is_safe = || {
-            groups.iter().all(Expression::is_parallel_safe)
-                && is_spine_safe(input)
+            sets <= 1
+                && groups.iter().all(Expression::is_parallel_safe)
                 && aggregates.iter().all(|aggregate| self.combines(aggregate))
         };
-        if workers > 0 && is_safe() { workers } else { 0 }
+        match self.workers_for(input) {
+            workers if workers > 0 && is_safe() => workers,
+            _ => 0,
+        }
     }
 
     /// By the size of the table, as PostgreSQL's compute_parallel_worker: one from min_parallel_table_scan_size on, another for each

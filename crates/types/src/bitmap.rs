@@ -38,6 +38,11 @@ impl Bitmap {
         }
     }
 
+    /// Sets the bits that are set in `other`, which is as long.
+    pub fn unite(&mut self, other: &Bitmap) {
+        self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word |= other);
+    }
+
     pub fn push(&mut self, value: bool) {
         if self.len & 63 == 0 {
             self.words.push(0);

@@ -119,7 +119,7 @@ impl AggregateOp {
                     ctx.record_timing(self.id, |t| t.workers = workers.count() as u64);
                     let collect = |ctx: &ExecContext| {
                         let mut pass = Pass::new(&node, ctx, 0..node.sets.len(), 0)?;
-                        pass.take_all(ctx, &mut *build(&node.input, ctx)?)?;
+                        parallel::each_batch(ctx, &node.input, |batch| pass.take(&batch))?;
                         pass.into_partial()
                     };
                     pass.take_partials(parallel::run(ctx, team, &workers, collect)?)?;

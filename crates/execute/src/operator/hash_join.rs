@@ -5,18 +5,21 @@
 //! of as many rows as fit, probed by all left rows of the part, then the next.
 
 mod probe;
+mod shared;
 mod table;
 
 use std::sync::Arc;
 
+use melba_engine::Held;
 use melba_types::{Batch, Bitmap, Result};
 
 use self::probe::{Marks, Probe, built_rows, left_alone};
+use self::shared::Shared;
 use self::table::{Built, Keys};
 use super::build;
 use super::pending::{Pending, give, nulls};
 use crate::team::BuiltTables;
-use crate::{ExecContext, Operator};
+use crate::{ExecContext, Operator, parallel};
 use melba_plan::Storage;
 use melba_plan::node::{HashJoinNode, JoinType};
 use melba_spill::{Partitions, Run, RunReader};
@@ -53,7 +56,9 @@ pub(super) struct HashJoinOp {
     overflow: Option<Batch>,
     /// The table, or the table of this round.
     built: Option<Arc<Built>>,
-    /// Which of its rows have found a partner, of joins that give right rows last.
+    /// In a team: the table that its members share.
+    shared: Option<Arc<Shared>>,
+    /// Which of its rows have found a partner, of joins that give right rows last. In a member: with rows of all its parts.
     matched: Bitmap,
     probe: Option<Probe>,
     /// In several rounds: which rows of the left part have found a partner.
@@ -98,6 +103,7 @@ impl HashJoinOp {
             stage: Stage::Build,
             overflow: None,
             built: None,
+            shared: None,
             matched: Bitmap::default(),
             probe: None,
             partnered: None,
@@ -129,8 +135,13 @@ impl HashJoinOp {
 
     /// Reads right rows into a table, splits both sides when they do not fit, or leaves the rest for another round.
     fn build_stage(&mut self, ctx: &ExecContext) -> Result<Stage> {
-        if let Some(built) = ctx.team().and_then(|team| team.table::<Built>(self.id)) {
-            self.built = Some(built);
+        if let Some(shared) = ctx.team().and_then(|team| team.table::<Shared>(self.id)) {
+            if self.shared.is_none() {
+                self.matched = unmatched(&self.node, &shared.built);
+            }
+            self.built = Some(shared.built.clone());
+            self.shared = Some(shared);
+            self.built_from = 0;
             return Ok(Stage::Probe);
         }
         let node = self.node.clone();
@@ -139,6 +150,9 @@ impl HashJoinOp {
         let mut held = ctx.resources().held();
         let mut rows = Batch { columns: nulls(&node.right.kinds, 0), rows: 0 };
         let mut bytes = 0;
+        if matches!(self.sides.1, Side::Input) && self.gather(ctx, &mut rows, &mut held)? {
+            return self.begin_probe(ctx, rows, held);
+        }
         while let Some(batch) = self.next_right(ctx)? {
             bytes += batch.memory_bytes();
             let more = bytes + Built::table_bytes(rows.rows + batch.rows);
@@ -162,6 +176,28 @@ impl HashJoinOp {
         if self.overflow.is_some() && self.partnered.is_none() {
             self.begin_rounds()?;
         }
+        self.begin_probe(ctx, rows, held)
+    }
+
+    /// Has a team read the right rows, as far as they are worth it and fit; whether all of them are there.
+    fn gather(&mut self, ctx: &ExecContext, rows: &mut Batch, held: &mut Held) -> Result<bool> {
+        let node = self.node.clone();
+        let row_bytes = Built::table_bytes(1);
+        let Some(gathered) = parallel::gather(ctx, node.workers, &node.right, &mut *self.right, row_bytes)? else {
+            return Ok(false);
+        };
+        if !held.try_set(gathered.bytes) {
+            self.right.rescan(ctx)?;
+            return Ok(false);
+        }
+        ctx.record_timing(self.id, |t| t.workers = gathered.workers as u64);
+        gathered.batches.into_iter().for_each(|batch| rows.append(batch));
+        Ok(true)
+    }
+
+    /// Makes the table of some right rows; what is next.
+    fn begin_probe(&mut self, ctx: &ExecContext, rows: Batch, held: Held) -> Result<Stage> {
+        let node = self.node.clone();
         let mut built = Built::new(&node, ctx, rows, held)?;
         if matches!(self.sides, (Side::Input, Side::Input)) {
             built.tell_scans(&node, ctx)?;
@@ -171,8 +207,7 @@ impl HashJoinOp {
         }
         let inner = !matches!(node.join, JoinType::Left | JoinType::Full | JoinType::Anti);
         let empty = built.rows.rows == 0;
-        let matched = if node.join.gives_right_last() { built.rows.rows } else { 0 };
-        self.matched = Bitmap::filled(matched, false);
+        self.matched = unmatched(&node, &built);
         self.built = Some(Arc::new(built));
         (self.built_from, self.left_row) = (0, 0);
         if let Side::Run(_, reader) = &mut self.sides.0 {
@@ -262,7 +297,7 @@ impl HashJoinOp {
         let node = self.node.clone();
         if self.probe.is_none() {
             let Some(left) = self.next_left(ctx)? else {
-                self.stage = Stage::Built;
+                self.stage = self.end_left(ctx);
                 return Ok(None);
             };
             let Some(built) = &self.built else { return Ok(None) };
@@ -278,6 +313,19 @@ impl HashJoinOp {
             self.probe = None;
         }
         Ok(Some(out))
+    }
+
+    /// The left side has ended, or the member's part of it: what is next.
+    fn end_left(&mut self, ctx: &ExecContext) -> Stage {
+        if let (Some(shared), Some(team), true) = (&self.shared, ctx.team(), self.node.join.gives_right_last()) {
+            match shared.end_part(&self.matched, team.count()) {
+                Some(matched) => self.matched = matched,
+                // Another member's part is the last to end.
+                None => return Stage::Done,
+            }
+            ctx.leave_order();
+        }
+        Stage::Built
     }
 
     /// Rows of the table with a partner, or without one; then whatever comes next.
@@ -320,6 +368,11 @@ impl HashJoinOp {
     }
 }
 
+/// None of the table's rows has found a partner; empty for joins that do not ask.
+fn unmatched(node: &HashJoinNode, built: &Built) -> Bitmap {
+    Bitmap::filled(if node.join.gives_right_last() { built.rows.rows } else { 0 }, false)
+}
+
 impl Operator for HashJoinOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
         if let Some(batch) = self.pending.take(limit) {
@@ -354,7 +407,8 @@ impl Operator for HashJoinOp {
         match &self.built {
             // Not split, nor in rounds.
             Some(built) if self.stage == Stage::Probe && matches!(self.sides, (Side::Input, Side::Input)) => {
-                tables.insert(self.id, built.clone());
+                let shared = Shared::new(built.clone(), unmatched(&self.node, built));
+                tables.insert(self.id, Arc::new(shared));
                 self.left.share(ctx, tables)
             }
             _ => Ok(false),

@@ -21,7 +21,6 @@ pub(super) struct TableScanOp {
     /// Columns of the projection that the conditions read; `None`: perhaps all.
     read_first: Option<Vec<usize>>,
     scan: Option<TableScan>,
-    started: bool,
     filters: Vec<ScanFilter>,
     pending: Pending,
     /// A row after those pending has failed.
@@ -62,45 +61,27 @@ impl TableScanOp {
             node.filter.iter().for_each(|condition| condition.columns(&mut columns));
             columns
         });
-        TableScanOp {
-            node,
-            read_first,
-            scan: None,
-            started: false,
-            filters: Vec::new(),
-            pending: Pending::default(),
-            failed: None,
-            done: false,
-        }
+        TableScanOp { node, read_first, scan: None, filters: Vec::new(), pending: Pending::default(), failed: None, done: false }
     }
 
-    /// Opens the scan of the table, or of the next part of it that a team has for this member; `None` at the end.
-    fn open(&mut self, ctx: &ExecContext) -> Result<Option<TableScan>> {
-        let part = match ctx.team().filter(|team| team.divides(&self.node)) {
-            Some(team) => match team.next_part() {
-                Some(part) => Some(part),
-                None => return Ok(None),
-            },
-            None if self.started => return Ok(None),
-            None => None,
-        };
-        let mut zones = Vec::with_capacity(self.node.zones.len());
-        for (column, op, value) in &self.node.zones {
+    /// Opens the scan of the table, or of the part of it that a member of a team works at.
+    fn open(node: &Arc<TableScanNode>, filters: &mut Vec<ScanFilter>, ctx: &ExecContext) -> Result<TableScan> {
+        let part = ctx.team().filter(|team| team.divides(node)).and_then(|_| ctx.part());
+        let mut zones = Vec::with_capacity(node.zones.len());
+        for (column, op, value) in &node.zones {
             let value = value.eval_row(ctx, &[])?;
             if !value.is_null() {
                 zones.push(ZonePredicate { column: *column, op: *op, value });
             }
         }
-        let source = &self.node.source;
-        for (column, number) in &self.node.join_filters {
+        let source = &node.source;
+        for (column, number) in &node.join_filters {
             let Some(filter) = ctx.join_filter(*number) else { continue };
             zones.extend(bounds(source.projection[*column], source.kinds[*column], &filter));
-            if !self.started {
-                self.filters.push(ScanFilter { column: *column, filter, tested: 0, passed: 0 });
-            }
+            filters.push(ScanFilter { column: *column, filter, tested: 0, passed: 0 });
         }
-        self.started = true;
-        Ok(Some(ctx.transaction().scan(ctx.view(), source.tree, &source.projection, &source.missing, &zones, part)?))
+        let part = part.map(|(_, part)| part);
+        Ok(ctx.transaction().scan(ctx.view(), source.tree, &source.projection, &source.missing, &zones, part)?)
     }
 }
 
@@ -148,16 +129,14 @@ impl Operator for TableScanOp {
         }
         while !self.done {
             ctx.check_interrupt()?;
-            if self.scan.is_none() {
-                self.scan = self.open(ctx)?;
-            }
-            let Some(scan) = &mut self.scan else {
-                self.done = true;
-                break;
+            let scan = match &mut self.scan {
+                Some(scan) => scan,
+                None => self.scan.insert(TableScanOp::open(&self.node, &mut self.filters, ctx)?),
             };
             let Some(piece) = scan.next_piece()? else {
                 self.scan = None;
-                continue;
+                self.done = true;
+                break;
             };
             let (passing, failed) = match &self.read_first {
                 Some(columns) => select(&self.node, columns, &mut self.filters, ctx, piece)?,
@@ -185,7 +164,7 @@ impl Operator for TableScanOp {
 
     fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
         self.scan = None;
-        (self.started, self.done) = (false, false);
+        self.done = false;
         self.filters.clear();
         self.failed = None;
         self.pending.clear();

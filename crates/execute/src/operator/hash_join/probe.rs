@@ -68,6 +68,12 @@ impl Probe {
         let met = self.note_partners(from, &lefts, marks.partnered);
         let fresh = |row: &u32| !met.before(*row);
         Ok(match node.join {
+            // Each row has its one partner: the left columns are the join's.
+            JoinType::Inner | JoinType::Right if built.is_unique() && lefts.len() == self.left.rows => {
+                let mut columns = std::mem::take(&mut self.left).columns;
+                columns.extend(built.rows.columns.iter().map(|c| c.take(&rights)));
+                Batch { columns, rows: rights.len() }
+            }
             JoinType::Inner | JoinType::Right => join_rows(&self.left, &lefts, &built.rows, &rights),
             JoinType::Left | JoinType::Full if rounds => join_rows(&self.left, &lefts, &built.rows, &rights),
             JoinType::Left | JoinType::Full => left_outer(&self.left, &lefts, &built.rows, &rights, from..self.at, &met),
@@ -94,6 +100,9 @@ impl Probe {
 
     /// The next pairs with equal keys; goes on to the first row that is not complete.
     fn candidates(&mut self, node: &HashJoinNode, built: &Built) -> (Vec<u32>, Vec<u32>) {
+        if built.is_unique() {
+            return self.only_partners();
+        }
         let exists_only = !node.join.keeps_right() && node.residual.is_empty();
         let (mut lefts, mut rights): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
         while self.at < self.left.rows && lefts.len() < PAIRS_MAX {
@@ -101,7 +110,7 @@ impl Probe {
             while row != END && lefts.len() < PAIRS_MAX {
                 lefts.push(self.at as u32);
                 rights.push(row);
-                row = if exists_only { END } else { built.next[row as usize] };
+                row = if exists_only { END } else { built.next(row) };
             }
             self.heads[self.at] = row;
             if row != END {
@@ -109,6 +118,21 @@ impl Probe {
             }
             self.at += 1;
         }
+        (lefts, rights)
+    }
+
+    /// All pairs, of rows that have one partner at most.
+    fn only_partners(&mut self) -> (Vec<u32>, Vec<u32>) {
+        let left = self.left.rows;
+        self.at = left;
+        let (mut lefts, mut rights) = (vec![0; left], vec![0; left]);
+        let mut count = 0;
+        for (row, head) in self.heads.iter().enumerate() {
+            (lefts[count], rights[count]) = (row as u32, *head);
+            count += usize::from(*head != END);
+        }
+        lefts.truncate(count);
+        rights.truncate(count);
         (lefts, rights)
     }
 

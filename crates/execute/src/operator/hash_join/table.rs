@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 use melba_engine::Held;
-use melba_types::{Batch, ColumnData, Datum, Result};
+use melba_types::{Batch, Column, ColumnData, Datum, Result};
 
 use crate::ExecContext;
 use crate::join_filter::JoinFilter;
@@ -15,8 +15,13 @@ use melba_spill::Partitions;
 /// The end of a chain.
 pub(super) const END: u32 = u32::MAX;
 
-/// Rows by key, rows of equal keys chained.
+/// The first row of each key; rows of equal keys are chained.
 enum Table {
+    /// One integer key, whose values lie close together: by the distance from the least.
+    Dense {
+        least: i64,
+        heads: Vec<u32>,
+    },
     /// One integer key.
     Int(HashMap<i64, u32>),
     /// Two of them, side by side.
@@ -27,10 +32,14 @@ enum Table {
 pub(super) struct Built {
     pub rows: Batch,
     table: Table,
-    /// The next row with the same key.
-    pub next: Vec<u32>,
+    /// The next row with the same key; empty when no two rows have the same.
+    next: Vec<u32>,
     pub held: Held,
 }
+
+/// A table by distance may have this many places a row, and this many in any case.
+const PLACES_A_ROW: usize = 8;
+const PLACES_LEAST: usize = 4096;
 
 impl Built {
     /// About what the table takes beside its rows.
@@ -42,41 +51,51 @@ impl Built {
         let keys = node.right_keys.iter().map(|k| k.eval_vector(ctx, &rows)).collect::<Result<Vec<_>>>()?;
         let mut next = vec![END; rows.rows];
         let ints = node.right_keys.iter().chain(&node.left_keys).all(|key| key.kind.is_integer());
+        let mut is_unique = true;
+        // The next row with the key, when `row` becomes the first.
+        let mut chain = |row: usize, before: u32| {
+            next[row] = before;
+            is_unique &= before == END;
+        };
         // From the last row to the first, so that chains run in input order.
         let table = if ints && keys.len() == 2 {
             let mut table: HashMap<u128, u32> = HashMap::with_capacity(rows.rows);
             for i in (0..rows.rows).rev() {
                 if let Some(key) = ints_of(&keys, i) {
-                    next[i] = table.insert(key, i as u32).unwrap_or(END);
+                    chain(i, table.insert(key, i as u32).unwrap_or(END));
                 }
             }
             Table::Ints(table)
         } else if ints && keys.len() == 1 {
-            let mut table: HashMap<i64, u32> = HashMap::with_capacity(rows.rows);
-            for i in (0..rows.rows).rev() {
-                if let Some(key) = int_of(&keys[0], i) {
-                    next[i] = table.insert(key, i as u32).unwrap_or(END);
-                }
-            }
-            Table::Int(table)
+            int_table(&keys[0], rows.rows, chain)
         } else {
             let mut table: HashMap<Box<[u8]>, u32> = HashMap::with_capacity(rows.rows);
             let mut key = Vec::new();
             for i in (0..rows.rows).rev() {
                 if key_of(&keys, &node.parts, i, &mut key) {
-                    next[i] = match table.get_mut(&key[..]) {
-                        Some(head) => std::mem::replace(head, i as u32),
-                        None => {
-                            table.insert(key.as_slice().into(), i as u32);
-                            END
-                        }
-                    };
+                    match table.get_mut(&key[..]) {
+                        Some(head) => chain(i, std::mem::replace(head, i as u32)),
+                        None => drop(table.insert(key.as_slice().into(), i as u32)),
+                    }
                 }
             }
             Table::Bytes(table)
         };
         drop(keys);
+        if is_unique {
+            next = Vec::new();
+        }
         Ok(Built { rows, table, next, held })
+    }
+
+    /// Whether no two rows have the same key.
+    pub fn is_unique(&self) -> bool {
+        self.next.is_empty()
+    }
+
+    /// The next row with the key of this one, or `END`.
+    pub fn next(&self, row: u32) -> u32 {
+        self.next.get(row as usize).copied().unwrap_or(END)
     }
 
     /// Gives scans of the left side the keys, as far as there is memory for them.
@@ -93,18 +112,49 @@ impl Built {
     /// For each left row the first row with its key, or `END`.
     pub fn heads(&self, node: &HashJoinNode, ctx: &ExecContext, left: &Batch) -> Result<Vec<u32>> {
         let keys = node.left_keys.iter().map(|k| k.eval_vector(ctx, left)).collect::<Result<Vec<_>>>()?;
+        let mut out = Vec::with_capacity(left.rows);
+        let mut put = |head: Option<&u32>| out.push(head.copied().unwrap_or(END));
         let mut key = Vec::new();
-        let head = |i: usize| {
-            let head = match &self.table {
-                Table::Int(table) => int_of(&keys[0], i).and_then(|k| table.get(&k)),
-                Table::Ints(table) => ints_of(&keys, i).and_then(|k| table.get(&k)),
-                Table::Bytes(table) if key_of(&keys, &node.parts, i, &mut key) => table.get(&key[..]),
-                Table::Bytes(_) => None,
-            };
-            head.copied().unwrap_or(END)
-        };
-        Ok((0..left.rows).map(head).collect())
+        match &self.table {
+            // Keys below the least become large.
+            Table::Dense { least, heads } => each_int(&keys[0], 0..left.rows, |_, key| {
+                put(key.and_then(|key| heads.get(usize::try_from(key.wrapping_sub(*least) as u64).ok()?)));
+            }),
+            Table::Int(table) => each_int(&keys[0], 0..left.rows, |_, key| put(key.and_then(|key| table.get(&key)))),
+            Table::Ints(table) => (0..left.rows).for_each(|i| put(ints_of(&keys, i).and_then(|key| table.get(&key)))),
+            Table::Bytes(table) => (0..left.rows).for_each(|i| {
+                put(if key_of(&keys, &node.parts, i, &mut key) { table.get(&key[..]) } else { None });
+            }),
+        }
+        Ok(out)
     }
+}
+
+/// The table of one integer key. `chain` is told the rows, from the last to the first, and which had been the first with the key.
+fn int_table(key: &Vector<'_>, rows: usize, mut chain: impl FnMut(usize, u32)) -> Table {
+    let (mut least, mut greatest) = (i64::MAX, i64::MIN);
+    each_int(key, 0..rows, |_, key| {
+        if let Some(key) = key {
+            (least, greatest) = (least.min(key), greatest.max(key));
+        }
+    });
+    let places = usize::try_from(greatest.wrapping_sub(least) as u64).map_or(usize::MAX, |span| span.saturating_add(1));
+    if least > greatest || places <= (rows * PLACES_A_ROW).max(PLACES_LEAST) {
+        let mut heads = vec![END; if least > greatest { 0 } else { places }];
+        each_int(key, (0..rows).rev(), |row, key| {
+            if let Some(key) = key {
+                chain(row, std::mem::replace(&mut heads[key.wrapping_sub(least) as usize], row as u32));
+            }
+        });
+        return Table::Dense { least, heads };
+    }
+    let mut table: HashMap<i64, u32> = HashMap::with_capacity(rows);
+    each_int(key, (0..rows).rev(), |row, key| {
+        if let Some(key) = key {
+            chain(row, table.insert(key, row as u32).unwrap_or(END));
+        }
+    });
+    Table::Int(table)
 }
 
 /// The key of row `i`; false when a part of it is NULL.
@@ -123,6 +173,33 @@ fn key_of(keys: &[Vector<'_>], parts: &[KeyPart], i: usize, out: &mut Vec<u8>) -
 fn ints_of(keys: &[Vector<'_>], i: usize) -> Option<u128> {
     let half = |key: &Vector<'_>| int_of(key, i).map(|v| u128::from(v as u64));
     Some(half(&keys[0])? << 64 | half(&keys[1])?)
+}
+
+/// The integers of some rows of a key, in their order; `None` for NULL.
+fn each_int(key: &Vector<'_>, rows: impl Iterator<Item = usize>, mut f: impl FnMut(usize, Option<i64>)) {
+    fn typed<T: Copy + Into<i64>>(
+        column: &Column,
+        values: &[T],
+        rows: impl Iterator<Item = usize>,
+        mut f: impl FnMut(usize, Option<i64>),
+    ) {
+        match &column.validity {
+            None => rows.for_each(|row| f(row, Some(values[row].into()))),
+            Some(valid) => rows.for_each(|row| f(row, valid.get(row).then(|| values[row].into()))),
+        }
+    }
+    let column = match key {
+        Vector::Borrowed(column) => *column,
+        Vector::Owned(column) => column,
+        Vector::Scalar(value) => return rows.for_each(|row| f(row, int_datum(value))),
+    };
+    match &column.data {
+        ColumnData::Int2(values) => typed(column, values, rows, f),
+        ColumnData::Int4(values) => typed(column, values, rows, f),
+        ColumnData::Int8(values) => typed(column, values, rows, f),
+        ColumnData::Oid(values) => typed(column, values, rows, f),
+        _ => rows.for_each(|row| f(row, int_datum(&column.get(row)))),
+    }
 }
 
 /// Integer keys without looking at datums.
