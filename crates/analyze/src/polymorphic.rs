@@ -170,11 +170,7 @@ impl Context<'_> {
         if ty.type_kind != TypeKind::Multirange {
             return None;
         }
-        ty.range.as_ref().map(|r| r.subtype)?;
-        self.catalog
-            .types()
-            .find(|t| t.type_kind == TypeKind::Range && t.range.as_ref().is_some_and(|r| r.multirange == multirange))
-            .map(|t| t.oid)
+        ty.range.as_ref().map(|r| r.range)
     }
 
     fn subtype(&self, range: Oid) -> Option<Oid> {

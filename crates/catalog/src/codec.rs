@@ -440,7 +440,7 @@ code_struct! {
         depends_on
     }
     DomainInfo { base typmod dimensions not_null default constraints }
-    RangeInfo { subtype multirange collation opclass canonical subtype_diff }
+    RangeInfo { range subtype multirange collation opclass canonical subtype_diff }
     Function {
         oid name namespace owner kind language cost rows strict returns_set volatility parallel security_definer leakproof
         arg_types all_arg_types arg_modes arg_names arg_defaults variadic return_type source sql_body config acl depends_on

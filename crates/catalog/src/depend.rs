@@ -121,6 +121,9 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
         Object::Type(o) => type_(o, &mut list),
         Object::Function(o) => {
             list.normal(classes::PG_NAMESPACE, o.namespace);
+            if is_range_constructor(o) {
+                list.push(address(classes::PG_TYPE, o.return_type, 0), DependencyKind::Internal);
+            }
             o.arg_types.iter().chain(&o.all_arg_types).chain([&o.return_type]).for_each(|t| list.normal(classes::PG_TYPE, *t));
             list.normal(classes::PG_LANGUAGE, o.language);
             list.normals(&o.depends_on);
@@ -131,9 +134,10 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
             list.normal(classes::PG_PROC, o.function);
         }
         Object::Cast(o) => {
-            list.normal(classes::PG_TYPE, o.source);
-            list.normal(classes::PG_TYPE, o.target);
-            list.normal(classes::PG_PROC, o.function);
+            let kind = if is_range_cast(o) { DependencyKind::Internal } else { DependencyKind::Normal };
+            list.push(address(classes::PG_TYPE, o.source, 0), kind);
+            list.push(address(classes::PG_TYPE, o.target, 0), kind);
+            list.push(address(classes::PG_PROC, o.function, 0), kind);
         }
         Object::Constraint(o) => constraint(o, &mut list),
         Object::Trigger(o) => {
@@ -156,6 +160,17 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
         Object::Namespace(_) | Object::Description(_) | Object::Role(_) | Object::Database(_) => {}
     }
     list.all
+}
+
+/// A function that CREATE TYPE ... AS RANGE has made: a part of the type that it returns.
+pub fn is_range_constructor(f: &Function) -> bool {
+    let makes_range = f.source.starts_with("range_constructor") || f.source.starts_with("multirange_constructor");
+    f.language == classes::INTERNAL_LANGUAGE && makes_range && f.oid.0 >= classes::FIRST_USER_OID
+}
+
+/// A cast that CREATE TYPE ... AS RANGE has made. All others that are not built in are an extension's: there is no CREATE CAST.
+pub fn is_range_cast(cast: &Cast) -> bool {
+    (classes::FIRST_USER_OID..classes::FIRST_EXTENSION_OID).contains(&cast.oid.0)
 }
 
 struct List {
@@ -281,10 +296,12 @@ fn type_(o: &Type, list: &mut List) {
     }
     if let Some(range) = &o.range {
         if o.type_kind == TypeKind::Multirange {
+            list.push(address(classes::PG_TYPE, range.range, 0), DependencyKind::Internal);
             return;
         }
         list.normal(classes::PG_TYPE, range.subtype);
         list.normal(classes::PG_COLLATION, range.collation);
+        list.normals(&o.depends_on);
     }
 }
 

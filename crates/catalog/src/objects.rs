@@ -487,7 +487,7 @@ pub struct Type {
     pub acl: Acl,
     /// How values are held.
     pub kind: Kind,
-    /// What a domain's default mentions.
+    /// What a domain's default mentions; of a range type that a user has made, its subtype_diff function.
     pub depends_on: Vec<ObjectAddress>,
 }
 
@@ -506,6 +506,8 @@ pub struct DomainInfo {
 /// pg_range.
 #[derive(Clone, Debug)]
 pub struct RangeInfo {
+    /// The range type's own OID, by which its multirange type finds it.
+    pub range: Oid,
     pub subtype: Oid,
     pub multirange: Oid,
     pub collation: Oid,

@@ -32,9 +32,10 @@ fn of_object(catalog: &Catalog, object: &Object) -> Vec<RoleUse> {
     let is_composite = |oid: Oid| catalog.relation(oid).is_some_and(|r| r.kind == RelationKind::Composite);
     let (owner, acl): (Oid, &Acl) = match object {
         Object::Namespace(o) => (o.owner, &o.acl),
-        // An index belongs to its table, an array type to its element's.
+        // An index belongs to its table, an array type to its element's, a multirange type to its range's.
         Object::Relation(o) if o.index.is_none() && o.kind != RelationKind::Composite => (o.owner, &o.acl),
-        Object::Type(o) if (!o.relation.is_valid() || is_composite(o.relation)) && o.category != b'A' => (o.owner, &o.acl),
+        Object::Type(o) if o.category == b'A' || o.type_kind == TypeKind::Multirange => return Vec::new(),
+        Object::Type(o) if !o.relation.is_valid() || is_composite(o.relation) => (o.owner, &o.acl),
         Object::Function(o) => (o.owner, &o.acl),
         Object::Operator(o) => (o.owner, &none),
         Object::Collation(o) => (o.owner, &none),

@@ -5,7 +5,9 @@
 //! goes (an automatic or internal dependency on it) is not worth a word, however else it was found.
 
 use hashbrown::HashMap;
-use melba_catalog::{Catalog, DependencyKind, ObjectAddress, RelationKind, classes};
+use melba_catalog::{
+    Catalog, DependencyKind, ObjectAddress, RelationKind, TypeKind, classes, is_range_cast, is_range_constructor,
+};
 use melba_types::{DbError, Oid, Result, SqlState, err};
 
 use super::Ddl;
@@ -145,11 +147,22 @@ fn owner_of_part(catalog: &Catalog, address: ObjectAddress) -> Option<ObjectAddr
         }
         classes::PG_TYPE => {
             let ty = catalog.type_(address.object)?;
+            if ty.type_kind == TypeKind::Multirange {
+                return ty.range.as_ref().map(|r| at(classes::PG_TYPE, r.range, 0));
+            }
             if ty.category == b'A' && ty.element.is_valid() {
                 return Some(at(classes::PG_TYPE, ty.element, 0));
             }
             let of_table = catalog.relation(ty.relation).filter(|r| r.kind != RelationKind::Composite);
             of_table.map(|r| at(classes::PG_CLASS, r.oid, 0))
+        }
+        classes::PG_PROC => {
+            let f = catalog.function(address.object).filter(|f| is_range_constructor(f))?;
+            Some(at(classes::PG_TYPE, f.return_type, 0))
+        }
+        classes::PG_CAST => {
+            let cast = catalog.cast_by_oid(address.object).filter(|c| is_range_cast(c))?;
+            Some(at(classes::PG_TYPE, cast.source, 0))
         }
         _ => None,
     }

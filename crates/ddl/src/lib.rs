@@ -32,6 +32,7 @@ mod owned;
 mod partition;
 mod partition_index;
 mod persistence;
+mod range;
 mod recurse;
 mod rename;
 mod retype;
@@ -125,6 +126,7 @@ pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<String>> {
         N::AlterDatabaseSetStmt(s) => done(ddl.alter_database_set(s), "ALTER DATABASE"),
         N::CreateEnumStmt(s) => done(ddl.create_enum(s), "CREATE TYPE"),
         N::AlterEnumStmt(s) => done(ddl.alter_enum(s), "ALTER TYPE"),
+        N::CreateRangeStmt(s) => done(ddl.create_range(s), "CREATE TYPE"),
         N::CreateDomainStmt(s) => done(ddl.create_domain(s), "CREATE DOMAIN"),
         N::CompositeTypeStmt(s) => done(ddl.create_composite(s), "CREATE TYPE"),
         N::AlterOwnerStmt(s) => Some(ddl.alter_owner(s)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::grants::given_to;
 use melba_catalog::privileges::AclKind;
-use melba_catalog::{Acl, Database, Namespace, Object, Relation, RelationKind, Type, acl};
+use melba_catalog::{Acl, Database, Namespace, Object, Relation, RelationKind, Type, TypeKind, acl};
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterOwnerStmt, CreateSchemaStmt, Node, ObjectType, RangeVar, node::Node as N};
 
@@ -86,6 +86,7 @@ impl Ddl<'_> {
                 let ty = self.named_type(object)?;
                 self.require_type_owner(&ty)?;
                 self.refuse_type_of_other(&ty, "type")?;
+                self.refuse_multirange(&ty)?;
                 self.check_new_owner(ty.owner, owner, Some(ty.namespace))?;
                 self.give_type(&ty, owner);
                 Ok(if kind == ObjectType::ObjectDomain { "ALTER DOMAIN" } else { "ALTER TYPE" }.into())
@@ -110,18 +111,36 @@ impl Ddl<'_> {
         Ok(())
     }
 
+    /// It belongs to whom its range type belongs.
+    fn refuse_multirange(&self, ty: &Type) -> Result<()> {
+        let catalog = self.catalog();
+        match ty.range.as_ref().filter(|_| ty.type_kind == TypeKind::Multirange) {
+            Some(info) => {
+                let [own, range] = [ty.oid, info.range].map(|oid| catalog.type_name(oid, self.path));
+                Err(err!(WRONG_OBJECT_TYPE, "cannot alter multirange type {own}")
+                    .hint(format!("You can alter type {range}, which will alter the multirange type as well.")))
+            }
+            None => Ok(()),
+        }
+    }
+
     pub fn give_database(&self, database: &Database, owner: Oid) {
         let acl = given(&database.acl, database.owner, owner);
         self.tx.put(Object::Database(Arc::new(Database { owner, acl, ..database.clone() })));
     }
 
-    /// A type and its array type get another owner; a composite type, the relation with its columns, too.
+    /// A type and its array type get another owner; of a range type, its multirange type, of a composite type, the relation with its
+    /// columns, too.
     pub fn give_type(&self, ty: &Type, owner: Oid) {
         let catalog = self.catalog();
         let acl = given(&ty.acl, ty.owner, owner);
         self.tx.put(Object::Type(Arc::new(Type { owner, acl, ..ty.clone() })));
         if let Some(array) = catalog.type_(ty.array) {
             self.tx.put(Object::Type(Arc::new(Type { owner, ..(**array).clone() })));
+        }
+        let multirange = ty.range.as_ref().filter(|_| ty.type_kind == TypeKind::Range).map(|r| r.multirange);
+        if let Some(multirange) = multirange.and_then(|oid| catalog.type_(oid)) {
+            self.give_type(multirange, owner);
         }
         if let Some(columns) = catalog.relation(ty.relation).filter(|r| r.kind == RelationKind::Composite) {
             self.put_relation(Relation { owner, ..(**columns).clone() });

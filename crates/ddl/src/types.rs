@@ -1,4 +1,4 @@
-//! CREATE TYPE (enum, composite), CREATE DOMAIN.
+//! CREATE TYPE (enum, composite), CREATE DOMAIN; range types are in `range`.
 
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ impl Ddl<'_> {
         Ok(oid)
     }
 
-    fn new_type_name<'n>(&self, names: &[&'n str]) -> Result<(Oid, &'n str)> {
+    pub fn new_type_name<'n>(&self, names: &[&'n str]) -> Result<(Oid, &'n str)> {
         let (schema, name) = self.split(names)?;
         let namespace = self.namespace_for_creation(schema)?;
         if !self.free_type_name(namespace, name)? {

@@ -40,8 +40,7 @@ pub fn catalog_key_type(catalog: &Catalog, ty: Oid) -> Result<KeyType> {
             Ok(KeyType::Range(ty, Box::new(catalog_key_type(catalog, range.subtype)?)))
         }
         TypeKind::Multirange => {
-            let of_this = |t: &&Arc<melba_catalog::Type>| t.range.as_ref().is_some_and(|r| r.multirange == ty);
-            let range = catalog.types().find(of_this).and_then(|t| t.range.clone()).ok_or_else(missing)?;
+            let range = entry.range.as_ref().ok_or_else(missing)?;
             Ok(KeyType::Multirange(ty, Box::new(catalog_key_type(catalog, range.subtype)?)))
         }
         _ => Err(missing()),

@@ -15,6 +15,7 @@ pub(super) fn types() -> BTreeMap<Oid, Arc<Type>> {
     let mut ranges = HashMap::new();
     for r in seed!("pg_range").rows() {
         let info = Arc::new(RangeInfo {
+            range: r.oid("rngtypid"),
             subtype: r.oid("rngsubtype"),
             multirange: r.oid("rngmultitypid"),
             collation: r.oid("rngcollation"),

@@ -1,6 +1,7 @@
 //! pg_range: range types.
 
 use super::{Rows, Source, push, values::*};
+use crate::classes;
 use crate::objects::TypeKind;
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
@@ -9,6 +10,10 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
             continue;
         }
         let Some(range) = &ty.range else { continue };
+        let subtype_diff = match ty.depends_on.iter().find(|d| d.class == classes::PG_PROC) {
+            Some(function) => oid(function.object),
+            None => regproc(&range.subtype_diff, s.catalog),
+        };
         push!(
             out,
             [
@@ -18,7 +23,7 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
                 oid(range.collation),
                 oid(range.opclass),
                 regproc(&range.canonical, s.catalog),
-                regproc(&range.subtype_diff, s.catalog),
+                subtype_diff.clone(),
             ]
         );
     }

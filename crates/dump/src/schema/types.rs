@@ -36,13 +36,23 @@ pub fn types() -> String {
     let collation = "SELECT format(' COLLATE %I.%I', m.nspname, l.collname) FROM pg_catalog.pg_collation l
         JOIN pg_catalog.pg_namespace m ON m.oid = l.collnamespace
         WHERE l.oid = t.typcollation AND t.typcollation <> (SELECT b.typcollation FROM pg_catalog.pg_type b WHERE b.oid = t.typbasetype)";
+    // Versions before 14 have no multiranges.
+    let range = "SELECT concat_ws(', ', 'subtype = ' || format_type(r.rngsubtype, NULL),
+            CASE WHEN NOT o.opcdefault THEN format('subtype_opclass = %I.%I', k.nspname, o.opcname) END,
+            (SELECT format('collation = %I.%I', m.nspname, l.collname) FROM pg_catalog.pg_collation l
+                JOIN pg_catalog.pg_namespace m ON m.oid = l.collnamespace JOIN pg_catalog.pg_type b ON b.oid = r.rngsubtype
+                WHERE l.oid = r.rngcollation AND r.rngcollation <> b.typcollation),
+            'subtype_diff = ' || nullif(r.rngsubdiff::oid, 0)::regproc,
+            'multirange_type_name = ' || format_type((to_jsonb(r) ->> 'rngmultitypid')::oid, NULL))
+        FROM pg_catalog.pg_range r JOIN pg_catalog.pg_opclass o ON o.oid = r.rngsubopc
+        JOIN pg_catalog.pg_namespace k ON k.oid = o.opcnamespace WHERE r.rngtypid = t.oid";
     format!(
         "SELECT 't' || t.oid, CASE t.typtype WHEN 'd' THEN 'DOMAIN' ELSE 'TYPE' END, n.nspname, t.typname,
             format(CASE t.typtype WHEN 'd' THEN 'CREATE DOMAIN %I.%I AS %s;' ELSE 'CREATE TYPE %I.%I AS %s;' END, n.nspname, t.typname,
                 CASE t.typtype
                 WHEN 'e' THEN format('ENUM (%s)', ({labels}))
                 WHEN 'c' THEN format('(%s)', ({attributes}))
-                WHEN 'r' THEN format('RANGE (subtype = %s)', (SELECT format_type(r.rngsubtype, NULL) FROM pg_catalog.pg_range r WHERE r.rngtypid = t.oid))
+                WHEN 'r' THEN format('RANGE (%s)', ({range}))
                 ELSE format_type(t.typbasetype, t.typtypmod) || coalesce(({collation}), '') || coalesce(' DEFAULT ' || t.typdefault, '')
                     || coalesce(({checks}), '') || CASE WHEN t.typnotnull THEN ' NOT NULL' ELSE '' END
                 END)

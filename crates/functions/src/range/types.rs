@@ -97,8 +97,8 @@ impl RangeType {
             oids::TSTZMULTIRANGE => oids::TSTZRANGE,
             oids::DATEMULTIRANGE => oids::DATERANGE,
             _ => {
-                let over = session.catalog().types().find(|ty| ty.range.as_ref().is_some_and(|r| r.multirange == oid));
-                over.map(|ty| ty.oid).ok_or_else(|| err!(UNDEFINED_OBJECT, "type {oid} is not a multirange type"))?
+                let range = session.catalog().type_(oid).and_then(|ty| Some(ty.range.as_ref()?.range));
+                range.ok_or_else(|| err!(UNDEFINED_OBJECT, "type {oid} is not a multirange type"))?
             }
         };
         RangeType::of(session, range)

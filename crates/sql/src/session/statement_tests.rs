@@ -151,3 +151,26 @@ fn drop_owned_ends_the_memberships_that_the_role_has_granted() {
         ("drop role ann, bob, r", "C:DROP ROLE Z:I"),
     ]);
 }
+
+/// Since PostgreSQL 16 or 17 it has neither an owner nor privileges of its own.
+#[test]
+fn a_multirange_type_belongs_to_its_range_type() {
+    check(&[
+        ("create role ann", "C:CREATE ROLE Z:I"),
+        ("create type r as range (subtype = float8, multirange_type_name = m)", "C:CREATE TYPE Z:I"),
+        ("alter type m owner to ann", "E42809 Z:I"),
+        ("grant usage on type m to ann", "E0LP01 Z:I"),
+        ("alter type r owner to ann", "C:ALTER TYPE Z:I"),
+        (
+            "select string_agg(typowner::regrole::text, ',') from pg_type where typname in ('r', '_r', 'm', '_m')",
+            "T D:ann,ann,ann,ann C:SELECT 1 Z:I",
+        ),
+        (
+            "select string_agg(classid::regclass::text, ',') from pg_shdepend where refobjid = 'ann'::regrole",
+            "T D:pg_type C:SELECT 1 Z:I",
+        ),
+        ("drop owned by ann", "C:DROP OWNED Z:I"),
+        ("select count(*) from pg_proc where proname in ('r', 'm')", "T D:0 C:SELECT 1 Z:I"),
+        ("drop role ann", "C:DROP ROLE Z:I"),
+    ]);
+}
