@@ -6,6 +6,7 @@ use melba_types::Kind;
 
 use super::node::*;
 use super::planner::Planner;
+use crate::explain_document::{Group, Value, list_items};
 use crate::timing::NodeTiming;
 use melba_tree::{Expr, SortGroup, Target};
 
@@ -89,7 +90,7 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
         Op::Filter(n) => {
             let mut below = shown(plan, &n.input, timings);
             below.details.extend(own);
-            below.estimate = node.estimate;
+            below.estimate = at_least_a_row(node.estimate);
             below.timing = timings.get(node.id).copied();
             return below;
         }
@@ -102,7 +103,7 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
     {
         let mut hash = Shown {
             title: if n.workers > 0 { "Parallel Hash" } else { "Hash" }.into(),
-            estimate: n.right.estimate,
+            estimate: at_least_a_row(n.right.estimate),
             width: built.width,
             timing: timings.get(n.right.id).map(|t| t.with_storage(own_timing.and_then(|t| t.storage))),
             details: vec![],
@@ -116,20 +117,45 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
     }
     let mut out = Shown {
         title: title(plan, node),
-        estimate: node.estimate,
+        estimate: at_least_a_row(node.estimate),
         width: width(&node.kinds),
         timing: own_timing,
         details: own,
         children,
         label: None,
     };
-    if let Op::Aggregate(n) = &node.op {
-        out.tell_workers(n.workers, own_timing);
+    match &node.op {
+        Op::Aggregate(n) => out.tell_workers(n.workers, own_timing),
+        Op::Modify(n) => out.tell_change(n, node),
+        _ => {}
     }
     out
 }
 
+fn at_least_a_row(estimate: Estimate) -> Estimate {
+    Estimate { rows: estimate.rows.max(1.0), ..estimate }
+}
+
 impl Shown {
+    /// A change returns rows only by RETURNING; what VALUES inserts as one row, PostgreSQL computes in a node of its own.
+    fn tell_change(&mut self, change: &super::modify::ModifyNode, node: &PlanNode) {
+        if change.input().is_none() {
+            let columns: Vec<Kind> = change.target.relation.columns.iter().filter(|c| !c.dropped).map(|c| c.kind).collect();
+            self.children.push(Shown {
+                title: "Result".into(),
+                estimate: self.estimate,
+                width: width(&columns),
+                timing: self.timing.map(|t| NodeTiming { rows: 1, ..t }),
+                details: vec![],
+                children: vec![],
+                label: None,
+            });
+        }
+        if node.kinds.is_empty() {
+            self.estimate.rows = 0.0;
+        }
+    }
+
     /// Says of a node that several threads read its input, which the timing has measured.
     fn tell_workers(&mut self, planned: usize, timing: Option<NodeTiming>) {
         if planned == 0 {
@@ -206,7 +232,7 @@ fn print(node: &Shown, indent: usize, root: bool, options: &ExplainOptions, line
     line.push_str(&node.title);
     if options.costs {
         let e = node.estimate;
-        let _ = write!(line, "  (cost={:.2}..{:.2} rows={:.0} width={})", e.startup, e.total, e.rows.max(1.0), node.width);
+        let _ = write!(line, "  (cost={:.2}..{:.2} rows={:.0} width={})", e.startup, e.total, e.rows, node.width);
     }
     if options.analyze {
         let t = node.timing.unwrap_or_default();
@@ -242,72 +268,131 @@ fn print(node: &Shown, indent: usize, root: bool, options: &ExplainOptions, line
     }
 }
 
-/// EXPLAIN (FORMAT JSON).
-pub fn explain_json(plan: &Plan, options: ExplainOptions, timings: &[NodeTiming]) -> String {
-    let mut out = String::from("[\n  {\n    \"Plan\": ");
-    json(&whole(plan, timings), 4, &options, &mut out);
-    out.push_str("\n  }\n]");
-    out
+/// The plan as programs read it: what is below "Plan" in all formats but text.
+pub fn explain_document(plan: &Plan, options: ExplainOptions, timings: &[NodeTiming]) -> Group {
+    properties(&whole(plan, timings), None, &options)
 }
 
-fn json(node: &Shown, indent: usize, options: &ExplainOptions, out: &mut String) {
-    let mut fields: Vec<(String, String)> = Vec::new();
-    let quoted = |s: &str| format!("{:?}", s);
-    let (kind, on) = node.title.split_once(" on ").map_or((&node.title[..], None), |(k, o)| (k, Some(o)));
-    let (kind, index) = kind.split_once(" using ").map_or((kind, None), |(k, i)| (k, Some(i)));
-    fields.push(("Node Type".into(), quoted(kind)));
-    if let Some(label) = &node.label {
-        fields.push(("Subplan Name".into(), quoted(label)));
+/// A title that PostgreSQL takes apart: the node's type, and what else it says.
+type TitleParts = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+const KINDS: [TitleParts; 8] = [
+    ("Insert", "ModifyTable", &[("Operation", "Insert")]),
+    ("Update", "ModifyTable", &[("Operation", "Update")]),
+    ("Delete", "ModifyTable", &[("Operation", "Delete")]),
+    ("Merge", "ModifyTable", &[("Operation", "Merge")]),
+    ("Aggregate", "Aggregate", &[("Strategy", "Plain"), ("Partial Mode", "Simple")]),
+    ("HashAggregate", "Aggregate", &[("Strategy", "Hashed"), ("Partial Mode", "Simple")]),
+    ("MixedAggregate", "Aggregate", &[("Strategy", "Mixed"), ("Partial Mode", "Simple")]),
+    ("HashSetOp", "SetOp", &[("Strategy", "Hashed")]),
+];
+
+/// Properties that are lists, and numbers.
+const LISTS: [&str; 2] = ["Sort Key", "Group Key"];
+const NUMBERS: [&str; 4] = ["Heap Fetches", "Workers Planned", "Workers Launched", "Rows Removed by Filter"];
+
+/// A title without its relation, taken apart.
+#[derive(Default)]
+struct NodeType {
+    name: String,
+    /// What follows it at once.
+    more: &'static [(&'static str, &'static str)],
+    /// What follows the properties that all nodes have.
+    later: Vec<(&'static str, String)>,
+}
+
+fn node_type(title: &str) -> NodeType {
+    for method in ["Hash", "Nested Loop"] {
+        let bare = if method == "Hash" { "Hash Join" } else { "Nested Loop" };
+        let join = if title == bare { Some("Inner") } else { title.strip_prefix(method).and_then(|t| t.strip_suffix(" Join")) };
+        if let Some(join) = join {
+            let later = vec![("Join Type", join.trim_start().to_owned())];
+            return NodeType { name: bare.to_owned(), later, ..NodeType::default() };
+        }
     }
-    if let Some(index) = index {
-        fields.push(("Index Name".into(), quoted(index)));
+    let (word, rest) = title.split_once(' ').unwrap_or((title, ""));
+    if let Some((_, kind, more)) = KINDS.iter().find(|(known, ..)| *known == word) {
+        let command = (*kind == "SetOp").then(|| ("Command", rest.to_owned()));
+        return NodeType { name: (*kind).to_owned(), more, later: command.into_iter().collect() };
     }
+    let (scan, index) = title.split_once(" using ").map_or((title, None), |(scan, index)| (scan, Some(index)));
+    let Some(index) = index else { return NodeType { name: title.to_owned(), ..NodeType::default() } };
+    let (scan, direction) = scan.strip_suffix(" Backward").map_or((scan, "Forward"), |scan| (scan, "Backward"));
+    let later = vec![("Scan Direction", direction.to_owned()), ("Index Name", index.to_owned())];
+    NodeType { name: scan.to_owned(), later, ..NodeType::default() }
+}
+
+/// `place`: among its parent's children.
+fn properties(node: &Shown, place: Option<usize>, options: &ExplainOptions) -> Group {
+    let (bare, parallel) = node.title.strip_prefix("Parallel ").map_or((&node.title[..], false), |title| (title, true));
+    let (title, on) = bare.split_once(" on ").map_or((bare, None), |(title, on)| (title, Some(on)));
+    let NodeType { name, more, later } = node_type(title);
+    let mut out: Group = vec![("Node Type".into(), Value::Text(name))];
+    let mut add = |key: &str, value: Value| out.push((key.into(), value));
+    more.iter().for_each(|(key, value)| add(key, Value::text(*value)));
+    let relationship = match (&node.label, place) {
+        (Some(label), _) if label.starts_with("SubPlan") => Some("SubPlan"),
+        (Some(_), _) => Some("InitPlan"),
+        (None, Some(0)) => Some("Outer"),
+        (None, Some(_)) => Some("Inner"),
+        (None, None) => None,
+    };
+    relationship.into_iter().for_each(|of| add("Parent Relationship", Value::text(of)));
+    node.label.iter().for_each(|label| add("Subplan Name", Value::text(label)));
+    add("Parallel Aware", Value::plain(parallel));
+    add("Async Capable", Value::plain(false));
+    later.into_iter().for_each(|(key, value)| add(key, Value::Text(value)));
     if let Some(on) = on {
         let (name, alias) = on.split_once(' ').unwrap_or((on, on));
-        fields.push(("Relation Name".into(), quoted(name)));
-        fields.push(("Alias".into(), quoted(alias)));
+        let what = ["Function", "CTE", "WorkTable", "Values"].into_iter().find(|word| title.starts_with(word));
+        match what {
+            // It has no name but this one.
+            Some("Values") => {}
+            Some("Function") => add("Function Name", Value::text(name)),
+            Some(_) => add("CTE Name", Value::text(name)),
+            None => add("Relation Name", Value::text(name)),
+        }
+        add("Alias", Value::text(alias.trim_matches('"')));
     }
     if options.costs {
         let e = node.estimate;
-        fields.push(("Startup Cost".into(), format!("{:.2}", e.startup)));
-        fields.push(("Total Cost".into(), format!("{:.2}", e.total)));
-        fields.push(("Plan Rows".into(), format!("{:.0}", e.rows.max(1.0))));
-        fields.push(("Plan Width".into(), node.width.to_string()));
+        add("Startup Cost", Value::Plain(format!("{:.2}", e.startup)));
+        add("Total Cost", Value::Plain(format!("{:.2}", e.total)));
+        add("Plan Rows", Value::Plain(format!("{:.0}", e.rows)));
+        add("Plan Width", Value::plain(node.width));
     }
     if options.analyze {
         let t = node.timing.unwrap_or_default();
         let loops = t.loops.max(1) as f64;
         if options.timing {
-            fields.push(("Actual Startup Time".into(), format!("{:.3}", t.startup.as_secs_f64() * 1000.0 / loops)));
-            fields.push(("Actual Total Time".into(), format!("{:.3}", t.total.as_secs_f64() * 1000.0 / loops)));
+            add("Actual Startup Time", Value::Plain(format!("{:.3}", t.startup.as_secs_f64() * 1000.0 / loops)));
+            add("Actual Total Time", Value::Plain(format!("{:.3}", t.total.as_secs_f64() * 1000.0 / loops)));
         }
-        fields.push(("Actual Rows".into(), format!("{:.2}", t.rows as f64 / loops)));
-        fields.push(("Actual Loops".into(), t.loops.to_string()));
+        add("Actual Rows", Value::Plain(format!("{:.2}", t.rows as f64 / loops)));
+        add("Actual Loops", Value::plain(t.loops));
     }
+    add("Disabled", Value::plain(false));
     for (key, value) in &node.details {
-        fields.push(((*key).to_string(), quoted(value)));
+        add(key, detail(key, value));
     }
-    if let Some(storage) = node.timing.and_then(|t| t.storage) {
-        fields.extend(storage.fields().into_iter().map(|(key, value)| (key.to_owned(), value)));
-    }
-    let pad = " ".repeat(indent + 2);
-    out.push_str("{\n");
-    let last = fields.len() - 1;
-    for (i, (key, value)) in fields.iter().enumerate() {
-        let comma = if i < last || !node.children.is_empty() { "," } else { "" };
-        let _ = writeln!(out, "{pad}\"{key}\": {value}{comma}");
+    for (key, value) in node.timing.and_then(|t| t.storage).into_iter().flat_map(|s| s.fields()) {
+        add(key, value);
     }
     if !node.children.is_empty() {
-        let _ = write!(out, "{pad}\"Plans\": [\n{pad}  ");
-        for (i, child) in node.children.iter().enumerate() {
-            if i > 0 {
-                let _ = write!(out, ",\n{pad}  ");
-            }
-            json(child, indent + 4, options, out);
-        }
-        let _ = write!(out, "\n{pad}]\n");
+        // Plans that are not the node's input do not count.
+        let place = |at: usize| node.children[..at].iter().filter(|c| c.label.is_none()).count();
+        let below = node.children.iter().enumerate().map(|(at, child)| properties(child, Some(place(at)), options));
+        add("Plans", Value::Groups("Plan", below.collect()));
     }
-    let _ = write!(out, "{}}}", " ".repeat(indent));
+    out
+}
+
+fn detail(key: &str, value: &str) -> Value {
+    match key {
+        _ if LISTS.contains(&key) => Value::Texts(list_items(value)),
+        _ if NUMBERS.contains(&key) => Value::plain(value),
+        _ => Value::text(value),
+    }
 }
 
 fn title(plan: &Plan, node: &PlanNode) -> String {

@@ -15,6 +15,7 @@ pub mod constant;
 mod disjunction;
 mod equivalence;
 pub mod explain;
+pub mod explain_document;
 mod fold;
 mod grouping;
 mod join;

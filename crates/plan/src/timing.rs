@@ -1,5 +1,6 @@
 //! What EXPLAIN ANALYZE tells of a plan node.
 
+use crate::explain_document::Value;
 use std::time::Duration;
 
 /// What was measured of one plan node.
@@ -77,21 +78,21 @@ impl Storage {
         }
     }
 
-    /// The same as the JSON format has them: names and values, texts with their quotes.
-    pub fn fields(&self) -> Vec<(&'static str, String)> {
-        let kb = |bytes: u64| bytes.div_ceil(1024).to_string();
-        let place = |disk: bool| if disk { "\"Disk\"" } else { "\"Memory\"" }.to_owned();
+    /// The same as the other formats have them.
+    pub fn fields(&self) -> Vec<(&'static str, Value)> {
+        let kb = |bytes: u64| Value::plain(bytes.div_ceil(1024));
+        let place = |disk: bool| Value::text(if disk { "Disk" } else { "Memory" });
         match *self {
             Storage::Sort { method, on_disk, bytes } => {
-                vec![("Sort Method", format!("{method:?}")), ("Sort Space Used", kb(bytes)), ("Sort Space Type", place(on_disk))]
+                vec![("Sort Method", Value::text(method)), ("Sort Space Used", kb(bytes)), ("Sort Space Type", place(on_disk))]
             }
             Storage::HashJoin { buckets, batches, memory } => vec![
-                ("Hash Buckets", buckets.to_string()),
-                ("Hash Batches", batches.to_string()),
+                ("Hash Buckets", Value::plain(buckets)),
+                ("Hash Batches", Value::plain(batches)),
                 ("Peak Memory Usage", kb(memory)),
             ],
             Storage::HashAggregate { batches, memory, disk } => {
-                vec![("HashAgg Batches", batches.to_string()), ("Peak Memory Usage", kb(memory)), ("Disk Usage", kb(disk))]
+                vec![("HashAgg Batches", Value::plain(batches)), ("Peak Memory Usage", kb(memory)), ("Disk Usage", kb(disk))]
             }
             Storage::Rows { memory, disk } => {
                 vec![("Storage", place(disk > 0)), ("Maximum Storage", kb(memory.max(disk)))]

@@ -7,24 +7,26 @@ use melba_catalog::Catalog;
 use melba_parse::command::is_query;
 use melba_types::{Datum, DbError, Oid, Result, bail, err, oids};
 use pg_query::NodeEnum;
-use pg_query::protobuf::ExplainStmt;
+use pg_query::protobuf::{DefElem, ExplainStmt};
 
 use super::context::StatementContext;
 use super::pipeline;
 use super::portal::{Outcome, ResultColumn, StoredRows, Tag};
 use melba_parse::nodes::{option_text, options};
-use melba_plan::explain::{ExplainOptions, explain, explain_json};
+use melba_plan::explain::{ExplainOptions, explain, explain_document};
+use melba_plan::explain_document::{self as document, Format, Value};
 use melba_transaction::Tx;
 
 struct Options {
     plan: ExplainOptions,
     summary: bool,
-    json: bool,
+    /// `None`: text.
+    format: Option<Format>,
 }
 
 /// Reads the list of options by PostgreSQL's rules.
 fn read_options(s: &ExplainStmt) -> Result<Options> {
-    let (mut analyze, mut costs, mut generic, mut json) = (false, true, false, false);
+    let (mut analyze, mut costs, mut generic, mut format) = (false, true, false, None);
     let (mut timing, mut summary, mut wal, mut serialize) = (None, None, false, false);
     for def in options(&s.options) {
         let on = || option_on(def);
@@ -40,7 +42,7 @@ fn read_options(s: &ExplainStmt) -> Result<Options> {
             "serialize" => {
                 serialize = option_text(def).is_none_or(|v| !matches!(&*v.to_ascii_lowercase(), "none" | "off" | "false"))
             }
-            "format" => json = is_json(option_text(def).as_deref().unwrap_or_default(), def.location)?,
+            "format" => format = read_format(def)?,
             other => return Err(err!(SYNTAX_ERROR, "unrecognized EXPLAIN option \"{other}\"").at(def.location)),
         }
     }
@@ -53,10 +55,10 @@ fn read_options(s: &ExplainStmt) -> Result<Options> {
         bail!(INVALID_PARAMETER_VALUE, "EXPLAIN options ANALYZE and GENERIC_PLAN cannot be used together");
     }
     let plan = ExplainOptions { costs, analyze, timing: timing.unwrap_or(true) };
-    Ok(Options { plan, summary: summary.unwrap_or(analyze), json })
+    Ok(Options { plan, summary: summary.unwrap_or(analyze), format })
 }
 
-fn option_on(def: &pg_query::protobuf::DefElem) -> Result<bool> {
+fn option_on(def: &DefElem) -> Result<bool> {
     match option_text(def).map(|t| t.to_ascii_lowercase()).as_deref() {
         None | Some("true" | "on" | "1") => Ok(true),
         Some("false" | "off" | "0") => Ok(false),
@@ -64,18 +66,26 @@ fn option_on(def: &pg_query::protobuf::DefElem) -> Result<bool> {
     }
 }
 
-fn is_json(format: &str, location: i32) -> Result<bool> {
-    match format {
-        "text" => Ok(false),
-        "json" => Ok(true),
-        "xml" | "yaml" => Err(DbError::unsupported(format!("EXPLAIN with FORMAT {}", format.to_uppercase()))),
-        other => Err(err!(INVALID_PARAMETER_VALUE, "unrecognized value for EXPLAIN option \"format\": \"{other}\"").at(location)),
+fn read_format(def: &DefElem) -> Result<Option<Format>> {
+    let format = option_text(def).ok_or_else(|| err!(SYNTAX_ERROR, "{} requires a parameter", def.defname))?;
+    match &*format {
+        "text" => Ok(None),
+        "json" => Ok(Some(Format::Json)),
+        "xml" => Ok(Some(Format::Xml)),
+        "yaml" => Ok(Some(Format::Yaml)),
+        other => {
+            Err(err!(INVALID_PARAMETER_VALUE, "unrecognized value for EXPLAIN option \"format\": \"{other}\"").at(def.location))
+        }
     }
 }
 
 /// The only column of the result.
 pub(super) fn columns(s: &ExplainStmt, catalog: &Catalog) -> Result<Arc<[ResultColumn]>> {
-    let ty = if read_options(s)?.json { oids::JSON } else { oids::TEXT };
+    let ty = match read_options(s)?.format {
+        Some(Format::Json) => oids::JSON,
+        Some(Format::Xml) => oids::XML,
+        Some(Format::Yaml) | None => oids::TEXT,
+    };
     Ok(Arc::new([ResultColumn::new("QUERY PLAN", ty, catalog)]))
 }
 
@@ -118,18 +128,21 @@ pub(super) fn run(
                 Some(s) if is_query(&s.node) => {
                     plan_lines(context, tx, &s.node, &options, &prepared.parameter_types, &values.into())?
                 }
-                _ => no_plan(),
+                _ => no_plan(&options),
             }
         }
         (_, Some(node)) => plan_lines(context, tx, node, &options, parameter_types, parameters)?,
-        (_, None) => no_plan(),
+        (_, None) => no_plan(&options),
     };
     let source = Box::new(StoredRows(vec![pipeline::text_rows(vec![lines])].into_iter()));
     Ok(Outcome::Rows { columns: columns(s, &context.catalog)?, source, tag: Tag::Fixed("EXPLAIN".into()), formats: Vec::new() })
 }
 
-fn no_plan() -> Vec<String> {
-    vec!["Utility statements have no plan structure".to_owned()]
+fn no_plan(options: &Options) -> Vec<String> {
+    vec![match options.format {
+        Some(format) => document::write(format, None),
+        None => "Utility statements have no plan structure".to_owned(),
+    }]
 }
 
 fn plan_lines(
@@ -151,19 +164,30 @@ fn plan_lines(
         true => pipeline::run_measured(context, tx, &planned, parameters)?,
         false => Vec::new(),
     };
-    if options.json {
-        return Ok(vec![explain_json(&planned.plan, options.plan, &timings)]);
+    let execution = started.elapsed();
+    if let Some(format) = options.format {
+        let mut query = vec![("Plan".to_owned(), Value::Group(explain_document(&planned.plan, options.plan, &timings)))];
+        if options.summary {
+            query.push(("Planning Time".into(), Value::Plain(in_milliseconds(planning))));
+        }
+        if options.plan.analyze {
+            query.push(("Triggers".into(), Value::Groups("Trigger", vec![])));
+        }
+        if options.summary && options.plan.analyze {
+            query.push(("Execution Time".into(), Value::Plain(in_milliseconds(execution))));
+        }
+        return Ok(vec![document::write(format, Some(&query))]);
     }
     let mut lines = explain(&planned.plan, options.plan, &timings);
     if options.summary {
-        lines.push(format!("Planning Time: {}", milliseconds(planning)));
+        lines.push(format!("Planning Time: {} ms", in_milliseconds(planning)));
         if options.plan.analyze {
-            lines.push(format!("Execution Time: {}", milliseconds(started.elapsed())));
+            lines.push(format!("Execution Time: {} ms", in_milliseconds(execution)));
         }
     }
     Ok(lines)
 }
 
-fn milliseconds(time: Duration) -> String {
-    format!("{:.3} ms", time.as_secs_f64() * 1000.0)
+fn in_milliseconds(time: Duration) -> String {
+    format!("{:.3}", time.as_secs_f64() * 1000.0)
 }

@@ -1,6 +1,7 @@
 //! From a parsed statement to its rows: the one door between the session and the stages analyze, plan, execute and ddl.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use melba_catalog::{Catalog, Function};
 use melba_engine::{LockTag, ReadView, RelationLockMode, Wait};
@@ -387,10 +388,20 @@ pub(super) fn run_measured(
     let mut evaluation = evaluation(context, tx, parameters.clone())?;
     evaluation.subplans.instrument();
     let mut execution = Execution::new(planned.plan.clone(), evaluation)?;
-    while execution.next_batch(melba_types::BATCH_ROWS)?.is_some() {
+    let (started, mut rows) = (Instant::now(), 0);
+    while let Some(batch) = execution.next_batch(melba_types::BATCH_ROWS)? {
+        rows += batch.rows as u64;
         context.check_interrupt()?;
     }
-    Ok(execution.evaluation().subplans.timings())
+    let mut timings = execution.evaluation().subplans.timings();
+    // A change is not measured where it is made.
+    let root = planned.plan.root.id;
+    timings.resize_with(timings.len().max(root + 1), NodeTiming::default);
+    if timings[root].loops == 0 {
+        let total = started.elapsed();
+        timings[root] = NodeTiming { loops: 1, rows, startup: total, total, ..NodeTiming::default() };
+    }
+    Ok(timings)
 }
 
 /// The rows of a running SELECT. Keeps what it sees from being collected.

@@ -174,3 +174,25 @@ fn a_multirange_type_belongs_to_its_range_type() {
         ("drop role ann", "C:DROP ROLE Z:I"),
     ]);
 }
+
+/// Older versions know no "Disabled".
+#[test]
+fn explain_writes_changes_as_programs_read_them() {
+    let yaml = "- Plan: \n    Node Type: \"ModifyTable\"\n    Operation: \"Delete\"\n    Parallel Aware: false\n    Async Capable: false\n    \
+                Relation Name: \"t\"\n    Alias: \"t\"\n    Disabled: false\n    Plans: \n      - Node Type: \"Seq Scan\"\n        \
+                Parent Relationship: \"Outer\"\n        Parallel Aware: false\n        Async Capable: false\n        \
+                Relation Name: \"t\"\n        Alias: \"t\"\n        Disabled: false\n        Filter: \"(a < 2)\"";
+    let xml = "<explain xmlns=\"http://www.postgresql.org/2009/explain\">\n  <Query>\n    <Plan>\n      \
+               <Node-Type>Function Scan</Node-Type>\n      <Parallel-Aware>false</Parallel-Aware>\n      \
+               <Async-Capable>false</Async-Capable>\n      <Function-Name>generate_series</Function-Name>\n      \
+               <Alias>g</Alias>\n      <Disabled>false</Disabled>\n    </Plan>\n  </Query>\n</explain>";
+    check(&[
+        ("create table t (a int)", "C:CREATE TABLE Z:I"),
+        ("explain (costs off, format yaml) delete from t where a < 2", &format!("T D:{yaml} C:EXPLAIN Z:I")),
+        ("explain (costs off, format xml) select * from generate_series(1, 2) g", &format!("T D:{xml} C:EXPLAIN Z:I")),
+        (
+            "explain (analyze, timing off, summary off, costs off) insert into t values (1) returning a",
+            "T D:Insert on t (actual rows=1.00 loops=1) D:  ->  Result (actual rows=1.00 loops=1) C:EXPLAIN Z:I",
+        ),
+    ]);
+}
