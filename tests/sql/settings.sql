@@ -122,3 +122,17 @@ execute p;
 set search_path to play, "no such schema";
 select count(*) from made_again;
 set search_path to play;
+
+-- settings of all roles in a database
+create role settings_ann;
+alter role all in database none_such set work_mem = '5MB';
+alter role all in database template1 set work_mem = '5MB';
+select datname, setrole, setconfig from pg_db_role_setting s join pg_database d on d.oid = setdatabase where datname = 'template1';
+alter role all in database template1 reset work_mem;
+select setconfig from pg_db_role_setting s join pg_database d on d.oid = setdatabase where datname = 'template1';
+set role settings_ann;
+alter role all in database template1 set work_mem = '5MB';
+reset role;
+alter role all in database template1 reset all;
+select count(*) from pg_db_role_setting s join pg_database d on d.oid = setdatabase where datname = 'template1';
+drop role settings_ann;

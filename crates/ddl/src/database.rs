@@ -152,7 +152,12 @@ impl Ddl<'_> {
         let database = self.database_by_name(&s.dbname)?;
         self.require_owner(database.owner, "database", &s.dbname)?;
         let set = s.setstmt.as_ref().ok_or_else(|| DbError::internal("ALTER DATABASE SET without a setting"))?;
-        let mut changed = (*database).clone();
+        self.set_in_database(&database, set)
+    }
+
+    /// A setting of all roles in a database: ALTER DATABASE ... SET, ALTER ROLE ALL IN DATABASE ... SET.
+    pub fn set_in_database(&self, database: &Database, set: &VariableSetStmt) -> Result<()> {
+        let mut changed = database.clone();
         if set.kind() == VariableSetKind::VarResetAll {
             changed.settings.clear();
         } else {

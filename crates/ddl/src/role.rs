@@ -8,7 +8,7 @@ use melba_catalog::{Membership, Object, ObjectAddress, Role, classes};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{
     AlterRoleSetStmt, AlterRoleStmt, CreateRoleStmt, DropBehavior, DropRoleStmt, GrantRoleStmt, Node, RoleSpec, RoleSpecType,
-    RoleStmtType, VariableSetKind, node::Node as N,
+    RoleStmtType, VariableSetKind, VariableSetStmt, node::Node as N,
 };
 
 use super::Ddl;
@@ -244,11 +244,7 @@ impl Ddl<'_> {
     pub fn alter_role_set(&self, s: &AlterRoleSetStmt) -> Result<()> {
         let set = s.setstmt.as_ref().ok_or_else(|| DbError::internal("ALTER ROLE SET without a setting"))?;
         let Some(spec) = &s.role else {
-            if !self.is_superuser() {
-                return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to alter setting")
-                    .detail("Only roles with the SUPERUSER attribute may alter settings globally."));
-            }
-            return Err(DbError::unsupported("ALTER ROLE ALL SET"));
+            return self.set_for_all_roles(&s.database, set);
         };
         check_may_alter_name(spec)?;
         let oid = self.named_role(spec)?;
@@ -275,6 +271,20 @@ impl Ddl<'_> {
         }
         self.tx.put(Object::Role(Arc::new(role)));
         Ok(())
+    }
+
+    /// ALTER ROLE ALL [IN DATABASE ...] SET.
+    fn set_for_all_roles(&self, database: &str, set: &VariableSetStmt) -> Result<()> {
+        if !database.is_empty() {
+            let found = self.database_by_name(database)?;
+            self.require_owner(found.owner, "database", database)?;
+            return self.set_in_database(&found, set);
+        }
+        if !self.is_superuser() {
+            return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to alter setting")
+                .detail("Only roles with the SUPERUSER attribute may alter settings globally."));
+        }
+        Err(DbError::unsupported("ALTER ROLE ALL SET without IN DATABASE"))
     }
 
     pub fn rename_role(&self, from: &str, to: &str) -> Result<()> {
