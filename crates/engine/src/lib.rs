@@ -45,6 +45,7 @@ pub use engine::Engine;
 pub use index_build::{Duplicate, IndexBuilder};
 pub use index_load::IndexLoad;
 pub use melba_locks::{LockTag, LockedObject, RelationLockMode, RowLockMode, Wait};
+pub use melba_segment::Coded;
 pub use melba_segment::{ColumnEstimate, Point};
 pub use melba_store::{
     DenseStatistics, EngineError, Held, Interrupt, InterruptReason, MemoryBudget, Persistence, QueryMemory, Result, RowBytes,

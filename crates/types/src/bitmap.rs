@@ -38,6 +38,17 @@ impl Bitmap {
         }
     }
 
+    /// The bits at some places.
+    pub fn take(&self, indices: &[u32]) -> Bitmap {
+        let mut out = Bitmap::filled(indices.len(), true);
+        for (to, &from) in indices.iter().enumerate() {
+            if !self.get(from as usize) {
+                out.set(to, false);
+            }
+        }
+        out
+    }
+
     /// Sets the bits that are set in `other`, which is as long.
     pub fn unite(&mut self, other: &Bitmap) {
         self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word |= other);

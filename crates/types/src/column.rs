@@ -422,16 +422,7 @@ impl Column {
             ColumnData::Datum(v) => ColumnData::Datum(indices.iter().map(|&i| v[i as usize].clone()).collect()),
             ColumnData::Stored(v) => ColumnData::Stored(indices.iter().map(|&i| v[i as usize].clone()).collect()),
         };
-        let validity = self.validity.as_ref().map(|v| {
-            let mut out = Bitmap::filled(indices.len(), true);
-            for (to, &from) in indices.iter().enumerate() {
-                if !v.get(from as usize) {
-                    out.set(to, false);
-                }
-            }
-            out
-        });
-        Column { data, validity }
+        Column { data, validity: self.validity.as_ref().map(|v| v.take(indices)) }
     }
 
     /// The rows at `indices`, in that order, and NULL where there is none.

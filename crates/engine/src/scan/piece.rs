@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use melba_segment::Coded;
 use melba_store::Result;
 use melba_types::{Batch, Column, ColumnData, RowId};
 
@@ -99,6 +100,14 @@ impl<'a> ScanPiece<'a> {
             self.is_loaded[column] = true;
         }
         Ok(())
+    }
+
+    /// A column of the projection by its dictionary; `None` when it has none, or was read already.
+    pub fn coded(&mut self, column: usize) -> Result<Option<Coded>> {
+        match &self.places {
+            Some(places) if !self.is_loaded[column] && self.batch.rows > 0 => self.scan.read_codes(column, places),
+            _ => Ok(None),
+        }
     }
 
     /// The rows, with the columns that were read; nothing may look at the others.

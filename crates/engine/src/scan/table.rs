@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_segment::GroupReader;
+use melba_segment::{Coded, GroupReader};
 use melba_store::{EngineError, Result, RowBytes, TableLevels, TableRun, Tree, empty_columns, push_row};
 use melba_threads::Guard;
 use melba_threads::atomic::Ordering;
@@ -293,6 +293,17 @@ impl TableScan {
                 Some(picks) => column.take(picks),
             },
         })
+    }
+
+    /// The same by the column's dictionary, if it has one.
+    pub(super) fn read_codes(&mut self, index: usize, places: &Places) -> Result<Option<Coded>> {
+        let Some((_, _, reader)) = &mut self.segments.reader else { return Ok(None) };
+        let Some(mut coded) = reader.coded(index, &places.ranges)? else { return Ok(None) };
+        if let Some(picks) = &places.picks {
+            coded.codes = picks.iter().map(|&i| coded.codes[i as usize]).collect();
+            coded.validity = coded.validity.map(|validity| validity.take(picks));
+        }
+        Ok(Some(coded))
     }
 
     fn missing_column(&self, column: usize, rows: usize) -> Column {

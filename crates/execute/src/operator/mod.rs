@@ -3,6 +3,7 @@
 mod aggregate;
 mod cte;
 mod dedup;
+mod entries;
 mod function_scan;
 mod hash_join;
 mod index_scan;

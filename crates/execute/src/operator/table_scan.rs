@@ -6,6 +6,7 @@ use melba_engine::{ScanPiece, TableScan, ZoneOp, ZonePredicate};
 use melba_expression::Expression;
 use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Oid, Record, Result, RowId};
 
+use super::entries::Conditions;
 use super::partial::{passing, passing_rows};
 use super::pending::{Pending, give_scanned};
 use crate::join_filter::JoinFilter;
@@ -18,8 +19,8 @@ const JUDGED_ROWS: usize = 8192;
 
 pub(super) struct TableScanOp {
     node: Arc<TableScanNode>,
-    /// Columns of the projection that the conditions read; `None`: perhaps all.
-    read_first: Option<Vec<usize>>,
+    /// Conditions that are decided before all columns are read; `None`: none are.
+    conditions: Option<Conditions>,
     scan: Option<TableScan>,
     filters: Vec<ScanFilter>,
     pending: Pending,
@@ -56,12 +57,9 @@ impl ScanFilter {
 
 impl TableScanOp {
     pub fn new(node: Arc<TableScanNode>) -> TableScanOp {
-        let read_first = (node.source.plain && !node.filter.iter().any(Expression::is_volatile)).then(|| {
-            let mut columns = Vec::new();
-            node.filter.iter().for_each(|condition| condition.columns(&mut columns));
-            columns
-        });
-        TableScanOp { node, read_first, scan: None, filters: Vec::new(), pending: Pending::default(), failed: None, done: false }
+        let plain = node.source.plain && !node.filter.iter().any(Expression::is_volatile);
+        let conditions = plain.then(|| Conditions::new(&node));
+        TableScanOp { node, conditions, scan: None, filters: Vec::new(), pending: Pending::default(), failed: None, done: false }
     }
 
     /// Opens the scan of the table, or of the part of it that a member of a team works at.
@@ -101,13 +99,16 @@ fn bounds(column: usize, kind: Kind, filter: &JoinFilter) -> Vec<ZonePredicate> 
 /// The rows of a piece that pass, and the error that follows them. Columns are read when they are needed, for the rows that are left.
 fn select(
     node: &TableScanNode,
-    read_first: &[usize],
+    conditions: &mut Conditions,
     filters: &mut [ScanFilter],
     ctx: &ExecContext,
     mut piece: ScanPiece<'_>,
 ) -> Result<(Option<Batch>, Option<DbError>)> {
-    read_first.iter().try_for_each(|column| piece.load(*column))?;
-    let (passing, failed) = passing_rows(&node.filter, ctx, piece.batch())?;
+    let left = conditions.decide_by_entries(node, ctx, &mut piece)?;
+    let mut columns = Vec::new();
+    left.iter().for_each(|condition| condition.columns(&mut columns));
+    columns.iter().try_for_each(|column| piece.load(*column))?;
+    let (passing, failed) = passing_rows(left, ctx, piece.batch())?;
     if let Some(rows) = passing {
         piece.keep(&rows);
     }
@@ -138,8 +139,8 @@ impl Operator for TableScanOp {
                 self.done = true;
                 break;
             };
-            let (passing, failed) = match &self.read_first {
-                Some(columns) => select(&self.node, columns, &mut self.filters, ctx, piece)?,
+            let (passing, failed) = match &mut self.conditions {
+                Some(conditions) => select(&self.node, conditions, &mut self.filters, ctx, piece)?,
                 None => {
                     let found = piece.finish()?;
                     let batch = outputs(ctx, &self.node.source, &found.row_ids, found.columns)?;
@@ -165,6 +166,9 @@ impl Operator for TableScanOp {
     fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
         self.scan = None;
         self.done = false;
+        if let Some(conditions) = &mut self.conditions {
+            conditions.forget();
+        }
         self.filters.clear();
         self.failed = None;
         self.pending.clear();

@@ -113,6 +113,23 @@ impl GroupReader {
             None => Ok(None),
         }
     }
+
+    /// The same rows by a dictionary; `None` when the column has none, or is not one of strings.
+    pub fn coded(&mut self, index: usize, rows: &[Range<usize>]) -> Result<Option<Coded>> {
+        match &mut self.columns[index] {
+            Some(chunk) => chunk.coded(&self.segment, self.group, rows),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Rows of a column of strings as places in its dictionary.
+pub struct Coded {
+    /// The same for all rows of a row group, and none of them NULL.
+    pub entries: Arc<Column>,
+    pub codes: Vec<u32>,
+    /// Codes of NULLs mean nothing.
+    pub validity: Option<Bitmap>,
 }
 
 /// Some rows of one column, by blocks that stay in the cache: the path of reads that want few.
@@ -134,6 +151,8 @@ struct ChunkReader {
     current: Option<(usize, Arc<Block>)>,
     /// The chunk's first block, when that is a dictionary or a symbol table.
     first: Option<Arc<Block>>,
+    /// The same as a column, once it was asked for.
+    entries: Option<Arc<Column>>,
     dense: HeldSection,
 }
 
@@ -146,6 +165,7 @@ impl ChunkReader {
             frames_at: 0,
             current: None,
             first: None,
+            entries: None,
             dense: HeldSection::default(),
         }
     }
@@ -265,14 +285,8 @@ impl ChunkReader {
                 block.decode(rows, out)
             })?,
             Form::Dictionary(blocks) => {
-                let dictionary = self.first_block(segment, group, blocks, BlockKind::Strings)?;
-                let Block::Strings(dictionary) = &*dictionary else {
-                    return Err(segment.damaged(blocks.first, "not a dictionary of strings"));
-                };
-                let codes = self.codes(segment, group, blocks, ranges, validity)?;
-                if codes.iter().any(|&code| code as usize >= dictionary.rows()) {
-                    return Err(segment.damaged(blocks.first, "code beyond the dictionary"));
-                }
+                let (dictionary, codes) = self.string_codes(segment, group, blocks, ranges, validity)?;
+                let Block::Strings(dictionary) = &*dictionary else { return Ok(()) };
                 codes.iter().for_each(|&code| out.push(dictionary.get(code as usize)));
                 if let Some(validity) = validity {
                     // Null rows carry the code of some entry.
@@ -281,6 +295,50 @@ impl ChunkReader {
             }
         }
         Ok(())
+    }
+
+    /// The block of the dictionary, which is one of strings, and codes of its entries.
+    fn string_codes(
+        &mut self,
+        segment: &TableSegmentReader,
+        group: usize,
+        blocks: &Blocks,
+        ranges: &[Range<usize>],
+        validity: &mut Option<Bitmap>,
+    ) -> Result<(Arc<Block>, Vec<u32>)> {
+        let first = self.first_block(segment, group, blocks, BlockKind::Strings)?;
+        let Block::Strings(dictionary) = &*first else {
+            return Err(segment.damaged(blocks.first, "not a dictionary of strings"));
+        };
+        let codes = self.codes(segment, group, blocks, ranges, validity)?;
+        if codes.iter().any(|&code| code as usize >= dictionary.rows()) {
+            return Err(segment.damaged(blocks.first, "code beyond the dictionary"));
+        }
+        Ok((first, codes))
+    }
+
+    fn coded(&mut self, segment: &TableSegmentReader, group: usize, ranges: &[Range<usize>]) -> Result<Option<Coded>> {
+        let mut entries = Column::with_capacity(segment.kinds()[self.index], 0);
+        let (ColumnData::Text(out) | ColumnData::Bytes(out)) = &mut entries.data else { return Ok(None) };
+        let mut validity = None;
+        let codes = match &segment.chunk(group, self.index).form {
+            Form::Constant(value) => {
+                out.push(value);
+                vec![0; total(ranges)]
+            }
+            Form::Dictionary(blocks) => {
+                let (dictionary, codes) = self.string_codes(segment, group, blocks, ranges, &mut validity)?;
+                if let (Block::Strings(dictionary), None) = (&*dictionary, &self.entries)
+                    && !dictionary.decode(0..dictionary.rows(), out)
+                {
+                    return Err(segment.damaged(blocks.first, "entries of a dictionary"));
+                }
+                codes
+            }
+            _ => return Ok(None),
+        };
+        let entries = Arc::clone(self.entries.get_or_insert_with(|| Arc::new(entries)));
+        Ok(Some(Coded { entries, codes, validity }))
     }
 
     fn datums(&mut self, segment: &TableSegmentReader, group: usize, kind: Kind, ranges: &[Range<usize>]) -> Result<ColumnData> {
