@@ -257,6 +257,10 @@ pub trait GroupedAggregate: Send {
     fn as_any(self: Box<Self>) -> Box<dyn std::any::Any>;
     /// A group's result.
     fn finish(&self, call: &CallContext<'_>, group: usize) -> Result<Datum>;
+    /// Appends the results of some groups.
+    fn finish_all(&self, call: &CallContext<'_>, groups: &[u32], out: &mut Column) -> Result<()> {
+        groups.iter().try_for_each(|&group| self.finish(call, group as usize).map(|result| out.push(result)))
+    }
     /// Bytes that a group takes.
     fn group_bytes(&self) -> usize;
     /// Bytes of what is not the same for each group.

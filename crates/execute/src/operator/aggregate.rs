@@ -9,10 +9,11 @@ mod input;
 mod pass;
 mod table;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use melba_functions::{Aggregate, GroupedAggregate};
-use melba_types::{Batch, Column, Datum, Kind, Result};
+use melba_types::{Batch, Column, ColumnData, Kind, Result};
 
 use self::pass::{Pass, Work};
 use super::build;
@@ -55,8 +56,8 @@ struct Group {
 #[derive(Default)]
 struct Groups {
     list: Vec<Group>,
-    /// Values of all grouping expressions, group by group; NULL for those not in the group's set.
-    values: Vec<Datum>,
+    /// By grouping expression: its values by the groups' numbers; NULL for those not in the group's set.
+    keys: Vec<Column>,
     /// By aggregate, if it has states in columns.
     columns: Vec<Option<Box<dyn GroupedAggregate>>>,
     /// By aggregate: the place of its state among those of a group, if it has none in columns.
@@ -149,30 +150,31 @@ impl AggregateOp {
         Ok(true)
     }
 
-    /// The output row of a group.
-    fn result(&mut self, ctx: &ExecContext, group: usize, columns: &mut [Column]) -> Result<()> {
-        let (node, groups) = (&self.node, &mut self.groups);
-        let group = &groups.list[group];
-        let (number, mut at) = (group.number as usize, 0);
-        for value in &mut groups.values[number * node.groups.len()..][..node.groups.len()] {
-            columns[at].push(std::mem::take(value));
-            at += 1;
-        }
+    /// The output rows of some groups.
+    fn results(&self, ctx: &ExecContext, list: Range<usize>) -> Result<Batch> {
+        let (node, groups) = (&self.node, &self.groups);
+        let list = &groups.list[list];
+        let numbers: Vec<u32> = list.iter().map(|group| group.number).collect();
+        let mut columns: Vec<Column> = groups.keys.iter().map(|key| key.take(&numbers)).collect();
         for (i, spec) in node.aggregates.iter().enumerate() {
             let call = spec.call.context(ctx);
-            columns[at].push(match &groups.columns[i] {
-                Some(states) => states.finish(&call, number)?,
-                None => group.states[groups.boxed[i]].aggregate.finish(&call)?,
-            });
-            at += 1;
+            let mut column = Column::with_capacity(self.kinds[columns.len()], list.len());
+            match &groups.columns[i] {
+                Some(states) => states.finish_all(&call, &numbers, &mut column)?,
+                None => {
+                    for group in list {
+                        column.push(group.states[groups.boxed[i]].aggregate.finish(&call)?);
+                    }
+                }
+            }
+            columns.push(column);
         }
         for grouping in &node.groupings {
-            let set = &node.sets[group.set];
-            let mask = grouping.iter().fold(0i32, |mask, g| mask << 1 | i32::from(!set.contains(g)));
-            columns[at].push(Datum::Int4(mask));
-            at += 1;
+            let mask = |set: &Vec<usize>| grouping.iter().fold(0i32, |mask, g| mask << 1 | i32::from(!set.contains(g)));
+            let masks = list.iter().map(|group| mask(&node.sets[group.set])).collect();
+            columns.push(Column::new(ColumnData::Int4(masks)));
         }
-        Ok(())
+        Ok(Batch { columns, rows: list.len() })
     }
 }
 
@@ -189,13 +191,8 @@ impl Operator for AggregateOp {
                     false => return Ok(None),
                 }
             }
-            let mut columns: Vec<Column> = self.kinds.iter().map(|k| Column::with_capacity(*k, some.len())).collect();
             self.at = some.end;
-            let rows = some.len();
-            for group in some {
-                self.result(ctx, group, &mut columns)?;
-            }
-            let batch = Batch { columns, rows };
+            let batch = self.results(ctx, some)?;
             match filter(&self.node.having, ctx, &batch)? {
                 None => self.pending.put(batch),
                 Some(rows) => self.pending.put(batch.take(&rows)),

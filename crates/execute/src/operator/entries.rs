@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use melba_engine::{Coded, ScanPiece};
-use melba_expression::{Expression, filter};
+use melba_expression::{Evaluation, Expression, filter};
 use melba_plan::node::TableScanNode;
 use melba_types::{Batch, Column, ColumnData, Datum, Kind, Result};
-
-use crate::ExecContext;
 
 /// The conditions of a scan.
 pub(super) struct Conditions {
@@ -55,7 +53,7 @@ impl Conditions {
     pub fn decide_by_entries<'a>(
         &'a mut self,
         node: &'a TableScanNode,
-        ctx: &ExecContext,
+        ctx: &Evaluation,
         piece: &mut ScanPiece<'_>,
     ) -> Result<&'a [Expression]> {
         let mut is_decided = true;
@@ -68,7 +66,7 @@ impl Conditions {
 
 impl ByEntries {
     /// Leaves the rows that pass; false when the piece has no dictionary for it, or an entry fails. `width`: columns of the projection.
-    fn decide(&mut self, width: usize, ctx: &ExecContext, piece: &mut ScanPiece<'_>) -> Result<bool> {
+    fn decide(&mut self, width: usize, ctx: &Evaluation, piece: &mut ScanPiece<'_>) -> Result<bool> {
         if piece.batch().rows == 0 {
             return Ok(true);
         }
@@ -87,7 +85,7 @@ impl ByEntries {
     }
 
     /// Whether each entry passes, and NULL.
-    fn ask(&self, width: usize, ctx: &ExecContext, entries: &Column) -> Result<Vec<bool>> {
+    fn ask(&self, width: usize, ctx: &Evaluation, entries: &Column) -> Result<Vec<bool>> {
         let mut column = entries.clone();
         column.push(Datum::Null);
         let rows = column.len();

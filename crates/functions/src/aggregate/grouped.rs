@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use melba_types::{Column, ColumnData, Datum, DbError, Numeric, Result};
+use melba_types::{Bitmap, Column, ColumnData, Datum, DbError, Mantissas, Numeric, Result};
 
 use super::any;
 use super::exact::{IntegerResult, NumericSum, integer_result, numeric_result};
@@ -165,6 +165,21 @@ impl GroupedNumericSum {
     }
 }
 
+impl GroupedNumericSum {
+    /// The sums of some groups, if they are words.
+    fn words(&self, groups: &[u32]) -> Option<Column> {
+        if self.average || !self.others.is_empty() {
+            return None;
+        }
+        let values = groups.iter().map(|&group| i64::try_from(self.sums[group as usize]).ok()).collect::<Option<Vec<_>>>()?;
+        let mut column = Column::new(ColumnData::Numeric(Mantissas::new(values, self.scale?)?));
+        for (row, _) in groups.iter().enumerate().filter(|(_, group)| self.counts[**group as usize] == 0) {
+            column.validity.get_or_insert_with(|| Bitmap::filled(groups.len(), true)).set(row, false);
+        }
+        Some(column)
+    }
+}
+
 impl GroupedAggregate for GroupedNumericSum {
     fn resize(&mut self, groups: usize) {
         self.counts.resize(groups, 0);
@@ -217,6 +232,14 @@ impl GroupedAggregate for GroupedNumericSum {
             sum.merge(other)?;
         }
         numeric_result(&sum, self.average)
+    }
+
+    fn finish_all(&self, call: &CallContext<'_>, groups: &[u32], out: &mut Column) -> Result<()> {
+        match self.words(groups) {
+            Some(words) if out.is_empty() => *out = words,
+            _ => groups.iter().try_for_each(|&group| self.finish(call, group as usize).map(|result| out.push(result)))?,
+        }
+        Ok(())
     }
 
     fn group_bytes(&self) -> usize {

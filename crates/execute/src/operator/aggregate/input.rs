@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Result};
+use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Kind, Result};
 
 use super::Group;
 use crate::ExecContext;
@@ -83,7 +83,12 @@ fn may_have_nulls(column: &Column) -> bool {
     column.validity.is_some() || matches!(column.data, ColumnData::Datum(_) | ColumnData::Stored(_))
 }
 
-/// About what a new group takes beside its key: its values and states.
-pub(super) fn group_bytes(values: &[Datum], boxed: usize) -> usize {
-    size_of::<Group>() + values.iter().map(|v| size_of::<Datum>() + v.heap_bytes()).sum::<usize>() + boxed * 120
+/// About what a new group takes beside its key and its values: its states.
+pub(super) fn group_bytes(boxed: usize) -> usize {
+    size_of::<Group>() + boxed * 120
+}
+
+/// About what a value takes in a column.
+pub(super) fn value_bytes(kind: Kind, value: &Datum) -> usize {
+    kind.width().unwrap_or(size_of::<Datum>()) + value.heap_bytes()
 }

@@ -7,7 +7,7 @@ use melba_functions::GroupedAggregate;
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Result};
 
 use super::by_group::ByGroup;
-use super::input::{Arguments, group_bytes};
+use super::input::{Arguments, group_bytes, value_bytes};
 use super::table::{GROUP_ENTRY_BYTES, GroupTable};
 use super::{Group, Groups, State};
 use crate::{ExecContext, Operator};
@@ -96,27 +96,28 @@ impl<'a> Pass<'a> {
         for set in sets.filter(|_| level == 0) {
             if node.sets[set].is_empty() {
                 pass.tables[set].insert_only(pass.groups.list.len() as u32);
-                pass.new_group(&vec![Datum::Null; node.groups.len()], set)?;
+                pass.groups.keys.iter_mut().for_each(|key| key.push(Datum::Null));
+                pass.new_group(set)?;
             }
         }
         Ok(pass)
     }
 
-    fn new_group(&mut self, values: &[Datum], set: usize) -> Result<()> {
+    /// Adds a group, whose values are there already.
+    fn new_group(&mut self, set: usize) -> Result<()> {
         let make = |spec: &AggregateSpec| -> Result<State> {
             Ok(State { aggregate: (spec.make)(&spec.call.context(self.ctx))?, memory: 0 })
         };
         let boxed = self.node.aggregates.iter().zip(&self.groups.columns).filter(|(_, column)| column.is_none());
         let states = boxed.map(|(spec, _)| make(spec)).collect::<Result<Vec<_>>>()?;
-        self.add_group(values, set, states);
+        self.add_group(set, states);
         Ok(())
     }
 
-    fn add_group(&mut self, values: &[Datum], set: usize, states: Vec<State>) {
-        self.bytes += group_bytes(values, states.len());
+    fn add_group(&mut self, set: usize, states: Vec<State>) {
+        self.bytes += group_bytes(states.len());
         self.bytes += self.groups.columns.iter().flatten().map(|column| column.group_bytes()).sum::<usize>();
         let number = self.groups.list.len() as u32;
-        self.groups.values.extend_from_slice(values);
         self.groups.list.push(Group { number, set, states });
     }
 
@@ -201,12 +202,16 @@ impl<'a> Pass<'a> {
                 continue;
             }
             let place = self.groups.list.len() as u32;
-            let mut values = vec![Datum::Null; keys.len()];
-            for &c in columns {
-                values[c] = node.groups[c].column_at(batch, i).unwrap_or_else(|| keys[c].get(i));
+            for (c, key) in self.groups.keys.iter_mut().enumerate() {
+                let value = match columns.contains(&c) {
+                    true => node.groups[c].column_at(batch, i).unwrap_or_else(|| keys[c].get(i)),
+                    false => Datum::Null,
+                };
+                self.bytes += value_bytes(node.groups[c].kind, &value);
+                key.push(value);
             }
             self.bytes += self.tables[set].insert(&mut of_rows, i, place);
-            self.new_group(&values, set)?;
+            self.new_group(set)?;
             places.push(place);
         }
         if !out.is_empty() {
@@ -313,11 +318,17 @@ impl<'a> Pass<'a> {
         }
         drop(held);
         let known = self.groups.list.len();
-        let width = self.node.groups.len();
         let places = match tables.pop() {
             Some(table) => self.tables[0].absorb(table, known as u32)?,
             None => return Ok(work),
         };
+        let is_new = |place: u32| place as usize >= known;
+        let new: Vec<u32> = (0..).zip(&places).filter(|(_, place)| is_new(**place)).map(|(number, _)| number).collect();
+        for (own, other) in self.groups.keys.iter_mut().zip(&groups.keys) {
+            let values = other.take(&new);
+            self.bytes += values.memory_bytes();
+            own.append(&values);
+        }
         for (group, place) in std::mem::take(&mut groups.list).into_iter().zip(&places) {
             match self.groups.list.get_mut(*place as usize) {
                 Some(own) => {
@@ -326,9 +337,8 @@ impl<'a> Pass<'a> {
                     }
                 }
                 None => {
-                    let values = &mut groups.values[group.number as usize * width..][..width];
                     self.bytes += GROUP_ENTRY_BYTES;
-                    self.add_group(values, group.set, group.states);
+                    self.add_group(group.set, group.states);
                 }
             }
         }
@@ -378,9 +388,7 @@ impl<'a> Pass<'a> {
         let call = spec.call.context(ctx);
         for (number, group) in self.groups.list.iter_mut().enumerate() {
             ctx.check_interrupt()?;
-            let values = &self.groups.values[number * node.groups.len()..][..node.groups.len()];
-            let mut columns: Vec<Column> = node.groups.iter().map(|g| Column::with_capacity(g.kind, 1)).collect();
-            columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value.clone()));
+            let columns = self.groups.keys.iter().map(|key| key.take(&[number as u32])).collect();
             let of_group = Batch { columns, rows: 1 };
             let direct = spec.direct.iter().map(|e| e.eval_batch(ctx, &of_group)).collect::<Result<Vec<_>>>()?;
             if spec.hypothetical {
@@ -439,7 +447,8 @@ impl Groups {
         let columns = node.aggregates.iter().map(column).collect::<Result<Vec<_>>>()?;
         let before = |at: usize| columns[..at].iter().filter(|column| column.is_none()).count();
         let boxed = (0..columns.len()).map(before).collect();
-        Ok(Groups { list: Vec::new(), values: Vec::new(), columns, boxed })
+        let keys = node.groups.iter().map(|group| Column::with_capacity(group.kind, 0)).collect();
+        Ok(Groups { list: Vec::new(), keys, columns, boxed })
     }
 
     /// Makes room for the states of all groups.
@@ -474,13 +483,12 @@ fn order(node: &AggregateNode, ctx: &ExecContext, groups: &mut Groups) -> Result
     if !(rollup || sorting && node.sets.len() == 1) {
         return Ok(());
     }
-    let values = &groups.values;
+    let values = &groups.keys;
     let key_of = |group: &Group| -> Result<Vec<u8>> {
-        let values = &values[group.number as usize * node.groups.len()..];
         let mut key = Vec::new();
         for (i, part) in node.parts.iter().enumerate() {
             if node.sets[group.set].contains(&i) {
-                part.encode(&ctx.expand(values[i].clone(), node.groups[i].kind)?, &mut key);
+                part.encode(&ctx.expand(values[i].get(group.number as usize), node.groups[i].kind)?, &mut key);
             } else {
                 key.push(u8::MAX);
             }

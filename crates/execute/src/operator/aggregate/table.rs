@@ -1,7 +1,5 @@
 //! The groups of a grouping set by their key.
 
-use std::hash::Hash;
-
 use hashbrown::HashMap;
 use melba_expression::Vector;
 use melba_plan::node::AggregateNode;
@@ -12,6 +10,8 @@ pub(super) const GROUP_ENTRY_BYTES: usize = 96;
 
 /// The numbers of groups.
 pub(super) enum GroupTable {
+    /// The key is an integer, and its values lie close together so far.
+    Near(Near),
     /// All keys are integers, or held as these, and fit a word together.
     Words(HashMap<u128, u32>),
     Bytes(HashMap<Box<[u8]>, u32>),
@@ -43,6 +43,7 @@ impl GroupTable {
         let width = |c: &usize| bits(node.groups[*c].kind).filter(|_| node.parts[*c].is_plain()).map(|bits| bits + 1);
         let width = node.sets[set].iter().map(width).sum::<Option<u32>>();
         match width {
+            Some(width) if node.sets[set].len() == 1 => GroupTable::Near(Near::new(width - 1)),
             Some(width) if width <= u128::BITS => GroupTable::Words(HashMap::new()),
             _ => GroupTable::Bytes(HashMap::new()),
         }
@@ -51,7 +52,7 @@ impl GroupTable {
     pub fn keys<'a>(&self, node: &'a AggregateNode, set: usize, keys: &'a [Vector<'a>], rows: usize) -> BatchKeys<'a> {
         let columns = &node.sets[set][..];
         let mut words = Vec::new();
-        if matches!(self, GroupTable::Words(_)) {
+        if !matches!(self, GroupTable::Bytes(_)) {
             words.resize(rows, 0);
             columns.iter().for_each(|c| append_words(&keys[*c], bits(node.groups[*c].kind).unwrap_or(0), &mut words));
         }
@@ -62,23 +63,43 @@ impl GroupTable {
     #[inline]
     pub fn get(&self, keys: &mut BatchKeys<'_>, i: usize) -> Option<u32> {
         match self {
-            GroupTable::Words(table) => table.get(&keys.words[i]).copied(),
             GroupTable::Bytes(table) => table.get(keys.encode(i)).copied(),
+            _ => self.get_word(keys.words[i]),
         }
+    }
+
+    #[inline]
+    fn get_word(&self, word: u128) -> Option<u32> {
+        match self {
+            GroupTable::Near(near) => near.get(word),
+            GroupTable::Words(table) => table.get(&word).copied(),
+            GroupTable::Bytes(_) => None,
+        }
+    }
+
+    /// Adds the group of a word, which is new.
+    fn insert_word(&mut self, word: u128, group: u32) -> usize {
+        if let GroupTable::Near(near) = self {
+            if let Some(bytes) = near.insert(word, group) {
+                return bytes;
+            }
+            *self = GroupTable::Words(near.words().collect());
+        }
+        if let GroupTable::Words(table) = self {
+            table.insert(word, group);
+        }
+        2 * (size_of::<u128>() + size_of::<u128>())
     }
 
     /// Adds the group of row `i`; about how many bytes that takes.
     pub fn insert(&mut self, keys: &mut BatchKeys<'_>, i: usize, group: u32) -> usize {
         match self {
-            GroupTable::Words(table) => {
-                table.insert(keys.words[i], group);
-                2 * (size_of::<u128>() + size_of::<u128>())
-            }
             GroupTable::Bytes(table) => {
                 let key = keys.encode(i);
                 table.insert(key.into(), group);
                 GROUP_ENTRY_BYTES + key.len()
             }
+            _ => self.insert_word(keys.words[i], group),
         }
     }
 
@@ -87,28 +108,45 @@ impl GroupTable {
     ///
     /// # Errors
     /// XX000 when the other table is of another set.
-    pub fn absorb(&mut self, other: GroupTable, next: u32) -> Result<Vec<u32>> {
-        match (self, other) {
-            (GroupTable::Words(own), GroupTable::Words(other)) => Ok(absorb(own, other, next)),
-            (GroupTable::Bytes(own), GroupTable::Bytes(other)) => Ok(absorb(own, other, next)),
-            _ => Err(DbError::internal("groups by words and by bytes are not of one set")),
-        }
+    pub fn absorb(&mut self, other: GroupTable, mut next: u32) -> Result<Vec<u32>> {
+        let mut number = || {
+            next += 1;
+            next - 1
+        };
+        let words = match (&mut *self, other) {
+            (GroupTable::Bytes(own), GroupTable::Bytes(other)) => {
+                let place = |key| *own.entry(key).or_insert_with(&mut number);
+                return Ok(by_number(other.len(), other).into_iter().map(place).collect());
+            }
+            (GroupTable::Near(_) | GroupTable::Words(_), GroupTable::Near(other)) => by_number(other.groups, other.words()),
+            (GroupTable::Near(_) | GroupTable::Words(_), GroupTable::Words(other)) => by_number(other.len(), other),
+            _ => return Err(DbError::internal("groups by words and by bytes are not of one set")),
+        };
+        let place = |word| match self.get_word(word) {
+            Some(group) => group,
+            None => {
+                let group = number();
+                self.insert_word(word, group);
+                group
+            }
+        };
+        Ok(words.into_iter().map(place).collect())
     }
 
     /// The group of the set that has no columns.
     pub fn insert_only(&mut self, group: u32) {
         match self {
-            GroupTable::Words(table) => table.insert(0, group),
-            GroupTable::Bytes(table) => table.insert(Box::default(), group),
-        };
+            GroupTable::Bytes(table) => drop(table.insert(Box::default(), group)),
+            _ => drop(self.insert_word(0, group)),
+        }
     }
 
     pub fn only(&self) -> u32 {
         let group = match self {
-            GroupTable::Words(table) => table.get(&0),
-            GroupTable::Bytes(table) => table.get(&[][..]),
+            GroupTable::Bytes(table) => table.get(&[][..]).copied(),
+            _ => self.get_word(0),
         };
-        group.copied().unwrap_or(0)
+        group.unwrap_or(0)
     }
 }
 
@@ -123,16 +161,95 @@ impl BatchKeys<'_> {
     }
 }
 
-fn absorb<K: Hash + Eq>(own: &mut HashMap<K, u32>, other: HashMap<K, u32>, mut next: u32) -> Vec<u32> {
-    let mut keys: Vec<(u32, K)> = other.into_iter().map(|(key, group)| (group, key)).collect();
-    keys.sort_unstable_by_key(|(group, _)| *group);
-    let mut place = |key| {
-        *own.entry(key).or_insert_with(|| {
-            next += 1;
-            next - 1
-        })
-    };
-    keys.into_iter().map(|(_, key)| place(key)).collect()
+/// Keys by the numbers of their groups, which are those below `groups`.
+fn by_number<K: Clone + Default>(groups: usize, keys: impl IntoIterator<Item = (K, u32)>) -> Vec<K> {
+    let mut out = vec![K::default(); groups];
+    keys.into_iter().for_each(|(key, group)| out[group as usize] = key);
+    out
+}
+
+/// Groups of one integer, by its distance from the first.
+pub(super) struct Near {
+    /// Of a value, in the word of a key.
+    bits: u32,
+    first: i64,
+    /// The number of a value's group and 1; 0: there is none.
+    places: Vec<u32>,
+    /// The same of NULL.
+    null: u32,
+    groups: usize,
+}
+
+/// Places a group, and in any case, beyond which keys are hashed.
+const PLACES_A_GROUP: usize = 16;
+const PLACES_LEAST: usize = 1 << 14;
+
+impl Near {
+    fn new(bits: u32) -> Near {
+        Near { bits, first: 0, places: Vec::new(), null: 0, groups: 0 }
+    }
+
+    /// The value in a key that is not NULL.
+    #[inline]
+    fn value(&self, word: u128) -> i64 {
+        let above = u128::BITS - self.bits;
+        ((word << above) as i128 >> above) as i64
+    }
+
+    #[inline]
+    fn get(&self, word: u128) -> Option<u32> {
+        let place = match word {
+            0 => self.null,
+            // Values below the first become large.
+            _ => *self.places.get(usize::try_from(self.value(word).wrapping_sub(self.first) as u64).ok()?)?,
+        };
+        place.checked_sub(1)
+    }
+
+    /// Adds a group, and says how many more bytes are held; `None` when its key is too far from the others.
+    fn insert(&mut self, word: u128, group: u32) -> Option<usize> {
+        let before = self.places.capacity();
+        if word == 0 {
+            self.null = group + 1;
+        } else {
+            let value = self.value(word);
+            self.reach(value)?;
+            self.places[value.wrapping_sub(self.first) as usize] = group + 1;
+        }
+        self.groups += 1;
+        Some((self.places.capacity() - before) * size_of::<u32>())
+    }
+
+    /// Makes a place for a value, if the values are not too far from each other then.
+    fn reach(&mut self, value: i64) -> Option<()> {
+        if self.places.is_empty() {
+            self.first = value;
+        }
+        let most = PLACES_LEAST.max(self.groups * PLACES_A_GROUP);
+        let last = self.first.saturating_add(self.places.len() as i64 - 1);
+        let span = usize::try_from(last.max(value).abs_diff(self.first.min(value))).ok()?.checked_add(1)?;
+        if span > most {
+            return None;
+        }
+        if value < self.first {
+            // With room for more below, so that keys that descend do not move the others each time.
+            let below = (span - self.places.len()).max((most - self.places.len()).min(self.places.len()));
+            let first = self.first.saturating_sub(below as i64);
+            let below = self.first.abs_diff(first) as usize;
+            self.places.splice(0..0, std::iter::repeat_n(0, below));
+            self.first = first;
+        } else if span > self.places.len() {
+            self.places.resize(span, 0);
+        }
+        Some(())
+    }
+
+    /// The keys and their groups.
+    fn words(&self) -> impl Iterator<Item = (u128, u32)> {
+        let word = |at: usize| 1 << self.bits | self.first.wrapping_add(at as i64) as u128 & ((1 << self.bits) - 1);
+        let values = self.places.iter().enumerate().filter(|(_, place)| **place > 0);
+        values.map(move |(at, place)| (word(at), *place - 1)).chain(self.null.checked_sub(1).map(|group| (0, group)))
+    }
 }
 
 /// Appends a value of so many bits, and one that says that it is not null, to the word of each row.
@@ -175,8 +292,41 @@ mod tests {
         let table = |keys: &[u128]| GroupTable::Words((0..).zip(keys).map(|(group, key)| (*key, group)).collect());
         let mut own = table(&[10, 11]);
         assert_eq!(own.absorb(table(&[12, 11, 13]), 2).expect("of one set"), [2, 1, 3]);
+        let mut near = Near::new(32);
+        for (group, value) in (0..).zip([11, 7]) {
+            near.insert(1 << 32 | value, group);
+        }
+        let mut own_near = GroupTable::Near(Near::new(32));
+        own_near.insert_word(1 << 32 | 7, 0);
+        assert_eq!(own_near.absorb(GroupTable::Near(near), 1).expect("of one set"), [1, 0]);
         let refused = own.absorb(GroupTable::Bytes(HashMap::new()), 4).expect_err("of another set");
         assert_eq!(refused.sqlstate(), melba_types::SqlState::INTERNAL_ERROR);
+    }
+
+    #[test]
+    fn keys_that_lie_close_are_found_until_one_lies_far() {
+        let word = |value: i32| 1 << 32 | value as u128 & u128::from(u32::MAX);
+        let values = [5, -3, 100, i32::from(i16::MIN) / 4, 7000, 4, -8193];
+        let mut table = GroupTable::Near(Near::new(32));
+        table.insert_word(0, 0);
+        for (group, value) in (1..).zip(values) {
+            assert_eq!(table.get_word(word(value)), None);
+            table.insert_word(word(value), group);
+        }
+        assert!(matches!(table, GroupTable::Near(_)));
+        let found = |table: &GroupTable| -> Vec<_> { values.iter().map(|v| table.get_word(word(*v))).collect() };
+        let all: Vec<_> = (1..=7).map(Some).collect();
+        assert_eq!((found(&table), table.get_word(0), table.get_word(word(6))), (all.clone(), Some(0), None));
+        for far in [i32::MAX, i32::MIN] {
+            table.insert_word(word(far), 8);
+            assert!(matches!(table, GroupTable::Words(_)));
+            assert_eq!((found(&table), table.get_word(0), table.get_word(word(far))), (all.clone(), Some(0), Some(8)));
+        }
+        let mut ends = GroupTable::Near(Near::new(64));
+        for (group, value) in [i64::MAX, i64::MAX - 1, i64::MIN, 0].into_iter().enumerate() {
+            ends.insert_word(1 << 64 | value as u128 & u128::from(u64::MAX), group as u32);
+        }
+        assert_eq!(ends.get_word(1 << 64 | i64::MIN as u128 & u128::from(u64::MAX)), Some(2));
     }
 
     #[test]
