@@ -70,3 +70,14 @@ select oa.i, s.j from oa, lateral (select b2.j from ob full join ob b2 on true w
 drop view obv;
 drop table oa, ob, oj;
 drop type oj_pair;
+
+-- In LATERAL, a condition of an outer join may be about tables beside it alone: those come first.
+create table beside (id int primary key, a text);
+insert into beside values (8, ' x'), (9, 'a'), (10, null);
+select b.a, s.* from beside b, lateral (select v.* from (values (1), (2)) v left join (select distinct on (x % 3) true as c from generate_series(1, 3) f(x) order by x % 3, x) t on b.a > '') s order by 1, 2;
+select b.a, s.* from beside b, lateral (select v.* from (values (1), (2)) v left join (select distinct on (x) true as c from generate_series(1, 3) f(x) order by x) t on b.a > '') s order by 1, 2;
+select b.a, s.* from beside b, lateral (select t.c, v.column1 from (select true as c from generate_series(1, 3) f(x) order by x) t right join (values (3)) v on (case b.a when b.a then true end)) s order by 1, 2, 3;
+select b.a, s.* from beside b, lateral (select t.x, v.y from generate_series(1, 3) t(x) full join generate_series(2, 4) v(y) on t.x = v.y and b.a > ' ') s order by 1, 2, 3;
+select b.a, s.* from beside b, lateral (select v.column1, t.x from (values (1), (2)) v left join (generate_series(1, 2) t(x) left join generate_series(2, 3) u(y) on b.id = 9) on t.x = v.column1 and b.id > 8) s order by 1, 2, 3;
+select b.a, c.id, s.* from beside b join beside c on b.id = c.id + 1, lateral (select t.x from (values (1)) v left join generate_series(1, 2) t(x) on c.a = 'a' and b.id = 10) s order by 2, 3;
+drop table beside;

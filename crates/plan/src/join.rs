@@ -411,7 +411,9 @@ impl Planner<'_> {
         if l.params & r.rels != 0 {
             return;
         }
-        let mut paths = Paths { params: (l.params | r.params) & !l.rels & !r.rels, rows, out };
+        // Conditions of an outer join in a lateral subquery may be about relations that are joined above.
+        let refers = conditions.iter().fold(l.params | r.params, |all, c| all | rels_of(c));
+        let mut paths = Paths { params: refers & !l.rels & !r.rels, rows, out };
         let left_conditions: Vec<&Rc<Expr>> = conditions.iter().filter(|c| !r.used.iter().any(|u| Rc::ptr_eq(u, c))).collect();
         let dependent = r.params & l.rels != 0;
         // The one row of no columns is in every order, but what it is joined with need not be. Unmatched rows of the right
