@@ -104,3 +104,8 @@ select (r).f1 from (values (row(1, 2))) v(r);
 select (r).* from (values (row(1, 2))) v(r);
 select (1).*;
 drop type pair;
+
+-- Time zones and their abbreviations.
+select * from pg_timezone_names where name in ('UTC', 'Asia/Kolkata', 'Africa/Lagos') order by name;
+select * from pg_timezone_abbrevs where abbrev in ('EST', 'JST', 'UTC', 'CEST') order by abbrev;
+select count(*) > 300 from pg_timezone_names;

@@ -105,6 +105,22 @@ impl Zone {
         })
     }
 
+    /// The names of all zones of the zone database.
+    pub fn names() -> Vec<String> {
+        jiff::tz::db().available().map(|name| name.to_string()).collect()
+    }
+
+    /// The abbreviations (upper case) that the zone has used, each once, the earliest first.
+    pub fn abbreviations(&self) -> Vec<&str> {
+        let mut out: Vec<&str> = Vec::new();
+        for span in self.spans() {
+            if !out.contains(&&*span.info.abbreviation) {
+                out.push(&span.info.abbreviation);
+            }
+        }
+        out
+    }
+
     /// The name as the zone database spells it.
     pub fn name(&self) -> &str {
         &self.0.name
