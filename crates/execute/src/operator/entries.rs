@@ -10,7 +10,11 @@ use melba_types::{Batch, Column, ColumnData, Datum, Kind, Result};
 /// The conditions of a scan.
 pub(super) struct Conditions {
     by_entries: Vec<ByEntries>,
+    /// The other ones, when there are some by entries, and the columns that they read.
     others: Vec<Expression>,
+    columns_of_others: Vec<usize>,
+    /// Columns that all of them read.
+    columns: Vec<usize>,
 }
 
 /// A condition on one column.
@@ -30,18 +34,15 @@ struct Known {
 
 impl Conditions {
     pub fn new(node: &TableScanNode) -> Conditions {
-        let mut conditions = Conditions { by_entries: Vec::new(), others: Vec::new() };
-        for condition in &node.filter {
-            let mut columns = Vec::new();
-            condition.columns(&mut columns);
-            match columns[..] {
-                [column] if matches!(node.source.kinds[column], Kind::Text | Kind::Bytes) => {
-                    conditions.by_entries.push(ByEntries { condition: condition.clone(), column, known: None });
-                }
-                _ => conditions.others.push(condition.clone()),
-            }
-        }
-        conditions
+        let by_entries = |condition: &Expression| {
+            let column = string_column(node, condition)?;
+            Some(ByEntries { condition: condition.clone(), column, known: None })
+        };
+        let by_entries: Vec<ByEntries> = node.filter.iter().filter_map(by_entries).collect();
+        let is_other = |condition: &&Expression| !by_entries.is_empty() && string_column(node, condition).is_none();
+        let others: Vec<Expression> = node.filter.iter().filter(is_other).cloned().collect();
+        let (columns_of_others, columns) = (columns_of(&others), columns_of(&node.filter));
+        Conditions { by_entries, others, columns_of_others, columns }
     }
 
     /// Parameters have changed.
@@ -49,19 +50,31 @@ impl Conditions {
         self.by_entries.iter_mut().for_each(|by| by.known = None);
     }
 
-    /// Leaves the rows of a piece that pass by their entries. The conditions that are still to be asked.
+    /// Leaves the rows of a piece that pass by their entries. The conditions that are still to be asked, and the columns they read.
     pub fn decide_by_entries<'a>(
         &'a mut self,
         node: &'a TableScanNode,
         ctx: &Evaluation,
         piece: &mut ScanPiece<'_>,
-    ) -> Result<&'a [Expression]> {
-        let mut is_decided = true;
+    ) -> Result<(&'a [Expression], &'a [usize])> {
+        let mut is_decided = !self.by_entries.is_empty();
         for by in &mut self.by_entries {
             is_decided &= by.decide(node.source.projection.len(), ctx, piece)?;
         }
-        Ok(if is_decided { &self.others } else { &node.filter })
+        Ok(if is_decided { (&self.others, &self.columns_of_others) } else { (&node.filter, &self.columns) })
     }
+}
+
+fn columns_of(conditions: &[Expression]) -> Vec<usize> {
+    let mut columns = Vec::new();
+    conditions.iter().for_each(|condition| condition.columns(&mut columns));
+    columns
+}
+
+/// The column of strings that a condition is about, if that is all that it reads.
+fn string_column(node: &TableScanNode, condition: &Expression) -> Option<usize> {
+    let [column] = columns_of(std::slice::from_ref(condition))[..] else { return None };
+    matches!(node.source.kinds[column], Kind::Text | Kind::Bytes).then_some(column)
 }
 
 impl ByEntries {

@@ -7,6 +7,7 @@ mod entries;
 mod function_scan;
 mod hash_join;
 mod index_scan;
+mod integers;
 mod limit;
 mod lock_rows;
 mod nested_loop;

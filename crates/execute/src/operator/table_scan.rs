@@ -104,9 +104,7 @@ fn select(
     ctx: &ExecContext,
     mut piece: ScanPiece<'_>,
 ) -> Result<(Option<Batch>, Option<DbError>)> {
-    let left = conditions.decide_by_entries(node, ctx, &mut piece)?;
-    let mut columns = Vec::new();
-    left.iter().for_each(|condition| condition.columns(&mut columns));
+    let (left, columns) = conditions.decide_by_entries(node, ctx, &mut piece)?;
     columns.iter().try_for_each(|column| piece.load(*column))?;
     let (passing, failed) = passing_rows(left, ctx, piece.batch())?;
     if let Some(rows) = passing {

@@ -233,10 +233,7 @@ impl ChunkReader {
                 };
                 let mut entries: Vec<T> = Vec::new();
                 dictionary.decode(0..dictionary.rows(), &mut entries);
-                let codes = self.codes(segment, group, blocks, ranges, validity)?;
-                if codes.iter().any(|&code| code as usize >= entries.len()) {
-                    return Err(segment.damaged(blocks.first, "code beyond the dictionary"));
-                }
+                let codes = self.codes(segment, group, blocks, entries.len(), ranges, validity)?;
                 out.extend(codes.iter().map(|&code| entries[code as usize]));
             }
             Form::Symbols(_) | Form::Dense => return Err(segment.undecodable(group, self.index)),
@@ -310,10 +307,7 @@ impl ChunkReader {
         let Block::Strings(dictionary) = &*first else {
             return Err(segment.damaged(blocks.first, "not a dictionary of strings"));
         };
-        let codes = self.codes(segment, group, blocks, ranges, validity)?;
-        if codes.iter().any(|&code| code as usize >= dictionary.rows()) {
-            return Err(segment.damaged(blocks.first, "code beyond the dictionary"));
-        }
+        let codes = self.codes(segment, group, blocks, dictionary.rows(), ranges, validity)?;
         Ok((first, codes))
     }
 
@@ -379,11 +373,13 @@ impl ChunkReader {
         Ok(Arc::clone(self.first.insert(first)))
     }
 
+    /// Codes of a dictionary of so many entries.
     fn codes(
         &mut self,
         segment: &TableSegmentReader,
         group: usize,
         blocks: &Blocks,
+        entries: usize,
         ranges: &[Range<usize>],
         validity: &mut Option<Bitmap>,
     ) -> Result<Vec<u32>> {
@@ -394,6 +390,9 @@ impl ChunkReader {
             block.decode(rows, &mut codes);
             true
         })?;
+        if codes.iter().any(|&code| code as usize >= entries) {
+            return Err(segment.damaged(blocks.first, "code beyond the dictionary"));
+        }
         Ok(codes)
     }
 

@@ -1,9 +1,11 @@
 //! The groups of a grouping set by their key.
 
 use hashbrown::HashMap;
+
+use super::super::integers::each_int;
 use melba_expression::Vector;
 use melba_plan::node::AggregateNode;
-use melba_types::{Column, ColumnData, Datum, DbError, Kind, Result};
+use melba_types::{DbError, Kind, Result};
 
 /// About what a group's entry in a table by key takes, beside the key.
 pub(super) const GROUP_ENTRY_BYTES: usize = 96;
@@ -256,35 +258,15 @@ impl Near {
 fn append_words(values: &Vector<'_>, bits: u32, words: &mut [u128]) {
     let mask = (1u128 << bits) - 1;
     let not_null = 1u128 << bits;
-    let append = |word: &mut u128, value: Option<i64>| {
-        *word = *word << (bits + 1) | value.map_or(0, |value| not_null | value as u128 & mask);
-    };
-    let column: &Column = match values {
-        Vector::Borrowed(column) => column,
-        Vector::Owned(column) => column,
-        Vector::Scalar(value) => return words.iter_mut().for_each(|word| append(word, integer(value))),
-    };
-    let valid = |i: usize| column.validity.as_ref().is_none_or(|v| v.get(i));
-    let rows = words.iter_mut().enumerate();
-    match &column.data {
-        ColumnData::Int2(v) => rows.for_each(|(i, word)| append(word, valid(i).then_some(i64::from(v[i])))),
-        ColumnData::Int4(v) => rows.for_each(|(i, word)| append(word, valid(i).then_some(i64::from(v[i])))),
-        ColumnData::Int8(v) => rows.for_each(|(i, word)| append(word, valid(i).then_some(v[i]))),
-        _ => rows.for_each(|(i, word)| append(word, integer(&column.get(i)))),
-    }
-}
-
-fn integer(value: &Datum) -> Option<i64> {
-    match value {
-        Datum::Int2(v) => Some(i64::from(*v)),
-        Datum::Int4(v) => Some(i64::from(*v)),
-        Datum::Int8(v) => Some(*v),
-        _ => None,
-    }
+    each_int(values, 0..words.len(), |row, value| {
+        words[row] = words[row] << (bits + 1) | value.map_or(0, |value| not_null | value as u128 & mask);
+    });
 }
 
 #[cfg(test)]
 mod tests {
+    use melba_types::{Column, Datum};
+
     use super::*;
 
     #[test]

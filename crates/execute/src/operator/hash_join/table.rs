@@ -2,8 +2,9 @@
 
 use hashbrown::HashMap;
 use melba_engine::Held;
-use melba_types::{Batch, Column, ColumnData, Datum, Result};
+use melba_types::{Batch, ColumnData, Result};
 
+use super::super::integers::{each_int, int_datum};
 use crate::ExecContext;
 use crate::join_filter::JoinFilter;
 use melba_expression::Expression;
@@ -175,33 +176,6 @@ fn ints_of(keys: &[Vector<'_>], i: usize) -> Option<u128> {
     Some(half(&keys[0])? << 64 | half(&keys[1])?)
 }
 
-/// The integers of some rows of a key, in their order; `None` for NULL.
-fn each_int(key: &Vector<'_>, rows: impl Iterator<Item = usize>, mut f: impl FnMut(usize, Option<i64>)) {
-    fn typed<T: Copy + Into<i64>>(
-        column: &Column,
-        values: &[T],
-        rows: impl Iterator<Item = usize>,
-        mut f: impl FnMut(usize, Option<i64>),
-    ) {
-        match &column.validity {
-            None => rows.for_each(|row| f(row, Some(values[row].into()))),
-            Some(valid) => rows.for_each(|row| f(row, valid.get(row).then(|| values[row].into()))),
-        }
-    }
-    let column = match key {
-        Vector::Borrowed(column) => *column,
-        Vector::Owned(column) => column,
-        Vector::Scalar(value) => return rows.for_each(|row| f(row, int_datum(value))),
-    };
-    match &column.data {
-        ColumnData::Int2(values) => typed(column, values, rows, f),
-        ColumnData::Int4(values) => typed(column, values, rows, f),
-        ColumnData::Int8(values) => typed(column, values, rows, f),
-        ColumnData::Oid(values) => typed(column, values, rows, f),
-        _ => rows.for_each(|row| f(row, int_datum(&column.get(row)))),
-    }
-}
-
 /// Integer keys without looking at datums.
 fn int_of(key: &Vector<'_>, i: usize) -> Option<i64> {
     let column = match key {
@@ -218,16 +192,6 @@ fn int_of(key: &Vector<'_>, i: usize) -> Option<i64> {
         ColumnData::Int8(v) => Some(v[i]),
         ColumnData::Oid(v) => Some(i64::from(v[i])),
         _ => int_datum(&column.get(i)),
-    }
-}
-
-fn int_datum(d: &Datum) -> Option<i64> {
-    match d {
-        Datum::Int2(v) => Some(i64::from(*v)),
-        Datum::Int4(v) => Some(i64::from(*v)),
-        Datum::Int8(v) => Some(*v),
-        Datum::Oid(v) => Some(i64::from(*v)),
-        _ => None,
     }
 }
 
