@@ -109,3 +109,30 @@ drop type pair;
 select * from pg_timezone_names where name in ('UTC', 'Asia/Kolkata', 'Africa/Lagos') order by name;
 select * from pg_timezone_abbrevs where abbrev in ('EST', 'JST', 'UTC', 'CEST') order by abbrev;
 select count(*) > 300 from pg_timezone_names;
+
+-- Domains are checked a batch at a time; the error is that of the first value that breaks a constraint.
+create domain small_even as int check (value < 100) check (value % 2 = 0);
+create domain small_even_set as small_even not null;
+select count(v), sum(v) from (select i::small_even as v from generate_series(0, 98, 2) i) q;
+select i::small_even from generate_series(0, 300, 50) i;
+select i::small_even from generate_series(0, 98, 7) i;
+select (nullif(i, 2))::small_even from generate_series(0, 4, 2) i;
+select (nullif(i, 2))::small_even_set from generate_series(0, 4, 2) i;
+create domain inverse as float8 check (1 / value > 0);
+select i::inverse from generate_series(2, -2, -1) i;
+select i::inverse from generate_series(2, 0, -1) i;
+create domain listed as text check (value in ('YES', 'NO'));
+select (case when i % 2 = 0 then 'YES' else 'NO' end)::listed from generate_series(1, 3) i;
+select (array['YES', 'NO', 'MAYBE'])[i]::listed from generate_series(1, 3) i;
+-- Elements a batch at a time.
+select i, (array[10, null, 30])[i], ('[0:2]={1,2,3}'::int[])[i] from generate_series(-1, 4) i;
+select a[i], a[null::int], (a[i:i])[1] from (values ('{1,2}'::int2[], 1), ('{}', 1), (null, 2), ('{{1,2},{3,4}}', 1), ('{7,8}', 2)) v(a, i);
+drop domain small_even_set;
+drop domain small_even;
+drop domain inverse;
+drop domain listed;
+
+-- VALUE is the domain's value inside a CASE over another one, too.
+create domain unlike_next as int check (case value + 1 when value then false else true end);
+select 1::unlike_next, i::unlike_next from generate_series(1, 3) i;
+drop domain unlike_next;

@@ -131,7 +131,7 @@ impl<T: Named> Layered<T> {
             Some(changed) => changed.as_ref(),
             None => Some(o),
         });
-        let user = self.user.iter().filter_map(|(_, o)| o.as_ref()).filter(|o| self.builtin.get(o.oid()).is_none());
+        let user = self.user.iter().filter(|(oid, _)| self.builtin.get(Oid(*oid)).is_none()).filter_map(|(_, o)| o.as_ref());
         builtin.chain(user)
     }
 

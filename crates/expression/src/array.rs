@@ -136,7 +136,8 @@ fn bounds(list: &[Option<Expression>], ctx: &Evaluation, row: &[Datum]) -> Resul
     Ok(Some(out))
 }
 
-fn element(array: &Array, subscripts: &[Option<i32>]) -> Datum {
+/// NULL outside the array's bounds.
+pub(super) fn element(array: &Array, subscripts: &[Option<i32>]) -> Datum {
     if subscripts.len() != array.dims.len() {
         return Datum::Null;
     }

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use melba_functions::Operand;
+use melba_functions::{Operand, io, lookup};
 use melba_types::{Batch, Bitmap, Column, ColumnData, Datum, Kind, Result, limits};
 
 use super::stored::StoredFunction;
-use super::{Call, Expression, Node, condition, scalar_array};
+use super::{Call, Expression, Node, Subscript, array, condition, scalar_array};
 use crate::Evaluation;
 use crate::key::KeyPart;
 
@@ -186,6 +186,11 @@ impl Expression {
                 Some(values) => Ok(values),
                 None => self.eval_loop(ctx, batch),
             },
+            Node::Subscript(subscript) if !self.reads_stored(batch) => match self.eval_elements(subscript, ctx, batch)? {
+                Some(values) => Ok(values),
+                None => self.eval_loop(ctx, batch),
+            },
+            Node::Domain { arg } if !self.reads_stored(batch) => self.eval_domain(arg, ctx, batch),
             _ if self.is_choice() => match self.eval_stored_vector(ctx, batch)? {
                 Vector::Owned(column) if column.is_stored() => Ok(Vector::Owned(ctx.expand_column(&column, self.kind)?)),
                 values => Ok(values),
@@ -213,6 +218,40 @@ impl Expression {
         let mut needed = Vec::new();
         self.columns(&mut needed);
         needed.iter().any(|c| batch.columns[*c].is_stored())
+    }
+
+    /// One element of each row's array; `None` for what is asked a row at a time: the subscript is evaluated for NULL arrays, too, so
+    /// it must be one that cannot fail.
+    fn eval_elements<'a>(&self, s: &Subscript, ctx: &Evaluation, batch: &Batch) -> Result<Option<Vector<'a>>> {
+        let [Some(at)] = &s.upper[..] else { return Ok(None) };
+        let cannot_fail = matches!(at.node, Node::Column(_) | Node::Const(_) | Node::Parameter(_) | Node::Executor(_));
+        if s.slice || s.json || s.assign.is_some() || !cannot_fail {
+            return Ok(None);
+        }
+        let (arrays, at) = (s.container.eval_vector(ctx, batch)?, at.eval_vector(ctx, batch)?);
+        let Operand::Column(Column { data: ColumnData::Datum(arrays), .. }) = arrays.operand() else { return Ok(None) };
+        let mut out = Column::with_capacity(self.kind, batch.rows);
+        for (row, array) in arrays[..batch.rows].iter().enumerate() {
+            out.push(match (array, at.get(row)) {
+                (Datum::Array(array), Datum::Int4(at)) => array::element(array, &[Some(at)]),
+                _ => Datum::Null,
+            });
+        }
+        Ok(Some(Vector::Owned(out)))
+    }
+
+    /// The values of `arg`, checked by the domain that is this expression's type.
+    fn eval_domain<'a>(&self, arg: &Expression, ctx: &Evaluation, batch: &'a Batch) -> Result<Vector<'a>> {
+        let values = arg.eval_vector(ctx, batch)?;
+        if let Vector::Scalar(value) = values {
+            return Ok(Vector::Scalar(io::check_domain(&*ctx.session, self.ty, value)?));
+        }
+        if !lookup::domain_is_checked(&*ctx.session, self.ty) {
+            return Ok(values);
+        }
+        let mut checked = Batch { columns: vec![values.into_column(self.kind, batch.rows)?], rows: batch.rows };
+        ctx.session.check_domain(self.ty, &checked)?;
+        Ok(Vector::Owned(checked.columns.swap_remove(0)))
     }
 
     /// One row at a time.

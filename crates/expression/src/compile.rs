@@ -70,10 +70,11 @@ pub fn compile_for_table(catalog: &Catalog, session: Option<&dyn Session>, expr:
 }
 
 /// Compiles a domain's check: VALUE is the innermost local (`Evaluation::with_local`).
-pub fn compile_domain_check(catalog: &Catalog, session: Option<&dyn Session>, expr: &Expr) -> Result<Expression> {
+pub fn compile_domain_check(catalog: &Catalog, session: Option<&dyn Session>, expr: &Expr, base: Oid) -> Result<Expression> {
     let mut scope = TableScope;
     let mut compiler = Compiler::new(catalog, session, &mut scope);
-    compiler.locals.push(Local::Runtime);
+    let value = compiler.expression(Node::Column(0), base);
+    compiler.locals.push(Local::Inline(value));
     compiler.compile(expr)
 }
 
@@ -209,7 +210,9 @@ impl<'a> Compiler<'a> {
                 (Node::ConvertRow { arg: self.boxed(arg)?, fields: self.parent_fields(arg.ty(), *ty) }, *ty)
             }
             Expr::CoerceToDomain { arg, ty, .. } => (Node::Domain { arg: self.boxed(arg)? }, *ty),
-            Expr::CaseTest { ty, .. } | Expr::DomainValue { ty, .. } => return self.local(*ty),
+            Expr::CaseTest { ty, .. } => return self.local(self.locals.last(), *ty),
+            // The check's value lies below the values under test in it.
+            Expr::DomainValue { ty, .. } => return self.local(self.locals.first(), *ty),
             Expr::Array(a) => {
                 let elements = self.compile_all(&a.elements)?;
                 let values: Option<Vec<Datum>> = elements.iter().map(|e| e.as_const().cloned()).collect();
@@ -329,8 +332,8 @@ impl<'a> Compiler<'a> {
         relation.map(|r| r.columns.iter().map(|c| c.ty).collect()).unwrap_or_default()
     }
 
-    fn local(&mut self, ty: Oid) -> Result<Expression> {
-        match self.locals.last() {
+    fn local(&self, local: Option<&Local>, ty: Oid) -> Result<Expression> {
+        match local {
             None => Err(DbError::internal("no value under test")),
             Some(Local::Inline(value)) => Ok(value.clone()),
             Some(Local::Runtime) => Ok(self.expression(Node::Local(0), ty)),

@@ -16,7 +16,6 @@ pub mod bytea;
 pub mod catalog;
 pub mod datetime;
 pub mod enums;
-pub mod extension;
 pub mod float;
 pub mod format;
 pub mod hash;
@@ -53,7 +52,7 @@ pub use io::{InputFn, OutputFn, ReceiveFn, SendFn, TypeContext, TypeIo};
 use melba_catalog::Catalog;
 use melba_catalog::relations::{LiveInfo, NoLiveInfo};
 use melba_encoding::Encoding;
-use melba_types::{Column, Csn, Datum, Oid, Result};
+use melba_types::{Batch, Column, Csn, Datum, Oid, Result};
 
 /// What a function may ask of its surroundings.
 pub struct CallContext<'a> {
@@ -122,11 +121,24 @@ pub trait Session: Send + Sync {
     fn transaction_timestamp(&self) -> i64;
     fn statement_timestamp(&self) -> i64;
     fn clock_timestamp(&self) -> i64;
+    /// The next number of the session's generator, which setseed() starts anew.
     fn random_u64(&self) -> u64;
+    /// Fills a buffer with bits that nobody can foretell: UUIDs, keys, salts.
+    ///
+    /// # Errors
+    /// XX000 without a source of them.
+    fn fill_random(&self, bytes: &mut [u8]) -> Result<()>;
     fn notice(&self, notice: melba_types::DbError);
     /// Everything that reaches beyond values (sequences, locks, large objects, sizes, backend control): implemented by
     /// name in `melba-sql`, so that this crate needs no engine.
     fn system_function(&self, source: &str, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum>;
+    /// Checks the one column of a batch by the constraints of a domain, which are SQL expressions.
+    ///
+    /// # Errors
+    /// 23502 and 23514 for the first value that breaks a constraint; whatever a check raises.
+    fn check_domain(&self, domain: Oid, _values: &Batch) -> Result<()> {
+        Err(melba_types::DbError::unsupported(format!("checking values of domain {domain}")))
+    }
     /// Rows of set-returning functions about the running server (`system`), by name.
     fn system_rows(&self, source: &str, _call: &CallContext<'_>, _args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
         Err(melba_types::DbError::unsupported(format!("function {source}")))

@@ -20,7 +20,6 @@ const SCALARS: &[&[&[(&str, ScalarFn)]]] = &[
     crate::catalog::TABLES,
     &[crate::enums::FUNCTIONS, crate::record::FUNCTIONS, crate::regs::FUNCTIONS],
     crate::datetime::TABLES,
-    crate::extension::TABLES,
     &[crate::format::FUNCTIONS],
     crate::float::TABLES,
     &[crate::hash::FUNCTIONS],
@@ -53,7 +52,6 @@ const SETS: &[&[(&str, SetFn)]] = &[
     crate::range::SETS,
     crate::json::RECORD_SETS,
     crate::system::SETS,
-    crate::extension::SETS,
 ];
 
 /// Tables of window functions, keyed by pg_proc.prosrc.
@@ -90,6 +88,31 @@ const TYPES: &[&[(Oid, TypeIo)]] = &[
     crate::text::io::TYPES,
 ];
 
+/// What an extension implements, keyed as above. Extensions are a crate above this one.
+pub struct ExtensionTables {
+    pub functions: &'static [(&'static str, ScalarFn)],
+    pub sets: &'static [(&'static str, SetFn)],
+    pub types: &'static [(Oid, TypeIo)],
+}
+
+static EXTENSIONS: OnceLock<&'static [ExtensionTables]> = OnceLock::new();
+
+/// Lets functions and types of extensions be found. The first call counts: every process has the same ones.
+pub fn install_extensions(tables: &'static [ExtensionTables]) {
+    EXTENSIONS.get_or_init(|| tables);
+}
+
+fn extensions() -> &'static [ExtensionTables] {
+    EXTENSIONS.get().copied().unwrap_or_default()
+}
+
+fn of_extensions<F: Copy + 'static>(
+    source: &str,
+    table: impl Fn(&'static ExtensionTables) -> &'static [(&'static str, F)],
+) -> Option<F> {
+    extensions().iter().flat_map(table).find(|(name, _)| *name == source).map(|(_, function)| *function)
+}
+
 fn merged<K: std::hash::Hash + Eq + Copy, V: Copy>(tables: &[&[(K, V)]]) -> HashMap<K, V> {
     tables.iter().flat_map(|table| table.iter().copied()).collect()
 }
@@ -103,7 +126,7 @@ pub fn scalar(source: &str) -> Option<ScalarFn> {
         map.extend(SCALARS.iter().flat_map(|tables| merged(tables)));
         map
     };
-    MAP.get_or_init(build).get(source).copied()
+    MAP.get_or_init(build).get(source).copied().or_else(|| of_extensions(source, |e| e.functions))
 }
 
 /// The vector form of a scalar function, when it has one.
@@ -115,7 +138,7 @@ pub fn vector(source: &str) -> Option<VectorFn> {
 /// The set-returning function that pg_proc.prosrc names.
 pub fn set_returning(source: &str) -> Option<SetFn> {
     static MAP: OnceLock<HashMap<&str, SetFn>> = OnceLock::new();
-    MAP.get_or_init(|| merged(SETS)).get(source).copied()
+    MAP.get_or_init(|| merged(SETS)).get(source).copied().or_else(|| of_extensions(source, |e| e.sets))
 }
 
 /// The window function that pg_proc.prosrc names.
@@ -152,7 +175,7 @@ pub fn type_io(ty: Oid) -> Option<&'static TypeIo> {
         by_oid
     };
     if ty.0 >= melba_catalog::classes::FIRST_EXTENSION_OID {
-        return crate::extension::TYPES.iter().find(|(oid, _)| *oid == ty).map(|(_, io)| io);
+        return extensions().iter().flat_map(|e| e.types).find(|(oid, _)| *oid == ty).map(|(_, io)| io);
     }
     TABLE.get_or_init(build).get(ty.0 as usize).copied().flatten()
 }

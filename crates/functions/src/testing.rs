@@ -87,6 +87,11 @@ impl Session for FixedSession {
         z ^ (z >> 31)
     }
 
+    fn fill_random(&self, bytes: &mut [u8]) -> Result<()> {
+        bytes.fill_with(|| self.random_u64() as u8);
+        Ok(())
+    }
+
     fn notice(&self, _notice: DbError) {}
 
     fn system_function(&self, source: &str, _call: &CallContext<'_>, _args: &[Datum]) -> Result<Datum> {

@@ -39,11 +39,11 @@ comparison_table! {
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("uuid_hash", |_, a| Ok(Datum::Int4(hash_bytes(&a[0].as_uuid()) as i32))),
     ("uuid_hash_extended", |_, a| Ok(Datum::Int8(hash_bytes_extended(&a[0].as_uuid(), a[1].as_i64() as u64) as i64))),
-    ("gen_random_uuid", |c, _| Ok(Datum::Uuid(with_version(random(c.session), 4)))),
-    ("uuidv7", |c, _| Ok(Datum::Uuid(version_7(c.session, c.session.clock_timestamp())))),
+    ("gen_random_uuid", |c, _| Ok(Datum::Uuid(with_version(random(c.session)?, 4)))),
+    ("uuidv7", |c, _| Ok(Datum::Uuid(version_7(c.session, c.session.clock_timestamp())?))),
     ("uuidv7_interval", |c, a| {
         let at = add_interval_to_instant(c.session, c.session.clock_timestamp(), &a[0].as_interval())?;
-        Ok(Datum::Uuid(version_7(c.session, at)))
+        Ok(Datum::Uuid(version_7(c.session, at)?))
     }),
     ("uuid_extract_timestamp", |_, a| Ok(timestamp(a[0].as_uuid()).map_or(Datum::Null, Datum::Int8))),
     ("uuid_extract_version", |_, a| {
@@ -81,27 +81,31 @@ fn write(uuid: &[u8; 16], out: &mut Vec<u8>) {
     }
 }
 
-pub(crate) fn random(session: &dyn Session) -> [u8; 16] {
+/// Bits of a UUID, before its version is in it.
+///
+/// # Errors
+/// Those of `Session::fill_random`.
+pub fn random(session: &dyn Session) -> melba_types::Result<[u8; 16]> {
     let mut uuid = [0; 16];
-    uuid[..8].copy_from_slice(&session.random_u64().to_le_bytes());
-    uuid[8..].copy_from_slice(&session.random_u64().to_le_bytes());
-    uuid
+    session.fill_random(&mut uuid)?;
+    Ok(uuid)
 }
 
-pub(crate) fn with_version(mut uuid: [u8; 16], version: u8) -> [u8; 16] {
+/// Marks a UUID of the RFC as one of a version.
+pub fn with_version(mut uuid: [u8; 16], version: u8) -> [u8; 16] {
     uuid[6] = version << 4 | uuid[6] & 0x0f;
     uuid[8] = 0x80 | uuid[8] & 0x3f;
     uuid
 }
 
 /// Milliseconds of Unix time, twelve bits of the millisecond's fraction, random bits.
-fn version_7(session: &dyn Session, at: i64) -> [u8; 16] {
+fn version_7(session: &dyn Session, at: i64) -> melba_types::Result<[u8; 16]> {
     let micros = at.saturating_sub(UNIX_EPOCH_MICROS);
-    let mut uuid = random(session);
+    let mut uuid = random(session)?;
     uuid[..6].copy_from_slice(&micros.div_euclid(1000).to_be_bytes()[2..]);
     let fraction = (micros.rem_euclid(1000) as u32 * 4096 / 1000) as u16;
     uuid[6..8].copy_from_slice(&fraction.to_be_bytes());
-    with_version(uuid, 7)
+    Ok(with_version(uuid, 7))
 }
 
 fn is_rfc(uuid: &[u8; 16]) -> bool {

@@ -8,10 +8,14 @@
 
 mod documents;
 mod large_objects;
+mod olap;
 mod pgbench;
 mod process;
 mod progress;
+mod python;
+mod random;
 mod report;
+mod server;
 mod statistics;
 mod sysbench;
 mod target;
@@ -41,6 +45,9 @@ pub enum Experiment {
     LargeObjects(large_objects::Options),
     /// Near-copies as files, in row stores, column stores and archives: size, reads, changes of each form
     Documents(Box<documents::Options>),
+    /// Ranges, prefixes, groups and orders over one large table, then short and long statements over accounts and records, also
+    /// on DuckDB and ClickHouse
+    Olap(Box<olap::Options>),
 }
 
 /// What every experiment needs to know.
@@ -66,6 +73,7 @@ pub fn run(experiment: Experiment) -> Result<()> {
         Experiment::Sysbench(options) => (sysbench::run(&options)?, options.common.out),
         Experiment::LargeObjects(options) => (large_objects::run(&options)?, options.common.out),
         Experiment::Documents(options) => (documents::run(&options)?, options.out),
+        Experiment::Olap(options) => (olap::run(&options)?, options.out),
     };
     let written = report.write(&out)?;
     println!("{}", report.markdown());

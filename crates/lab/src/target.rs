@@ -13,6 +13,8 @@ use crate::Result;
 use crate::process::ServerProcess;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+/// Looks at a size that keeps changing, a second apart.
+const SETTLED_WITHIN: usize = 60;
 
 /// The protocol a target speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +116,23 @@ impl Target {
             .as_deref()
             .and_then(|v| v.parse().ok())
             .ok_or_else(|| format!("{}: {sql} answered {value:?}, not a number", self.name))
+    }
+
+    /// Bytes of relations with all that belongs to them, once they have stayed the same for so many looks, a second apart.
+    pub fn settled_bytes(&self, client: &mut Client, relations: &[&str], looks: usize) -> Result<f64> {
+        let sizes: Vec<String> = relations.iter().map(|name| format!("pg_total_relation_size('{name}')")).collect();
+        let sql = format!("SELECT {}", sizes.join(" + "));
+        let (mut last, mut same) = (f64::NAN, 0);
+        for _ in 0..SETTLED_WITHIN {
+            let bytes = self.number(client, &sql)?;
+            same = if bytes == last { same + 1 } else { 0 };
+            last = bytes;
+            if same == looks {
+                break;
+            }
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        Ok(last)
     }
 
     /// What the server says it is.

@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use melba_catalog::{Relation, Storage, classes, relations};
+use melba_catalog::{Catalog, Relation, Storage, classes, relations};
 use melba_engine::ZoneOp;
 use melba_types::key::KeyType;
-use melba_types::{Datum, DbError, Kind, Oid, Result, bail};
+use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId, bail};
 
 use self::index::IndexChoice;
 use self::members::FamilyPath;
@@ -66,6 +66,8 @@ const ROW_STORE_ROWS: f64 = 10_000.0;
 /// 10^4 tables.
 const SYSTEM_ROW: f64 = 0.025;
 const SYSTEM_LOOKUP: f64 = 0.5;
+/// Calling a function for its rows takes about as long as such a lookup.
+const FUNCTION_SCAN: f64 = 0.5;
 
 impl Planner<'_> {
     /// Paths for a range table entry. `own` are conditions on it alone (or with parameters), `across` may be satisfied by an
@@ -109,12 +111,13 @@ impl Planner<'_> {
 
     fn simple_path(&self, entry: usize, access: Access, own: &[Expr], params: Rels, rows: f64) -> Rc<Path> {
         let sel = self.conjunction(own);
+        let startup = if matches!(access, Access::Function) { FUNCTION_SCAN } else { 0.01 };
         Rc::new(Path {
             rels: 1 << entry,
             params: params & !(1 << entry),
             rows: (rows * sel).max(1.0),
             startup: 0.0,
-            total: rows * SEQUENTIAL_ROW + 0.01,
+            total: rows * SEQUENTIAL_ROW + startup,
             ordered: false,
             used: vec![],
             kind: PathKind::Leaf(LeafPath { entry, access, filter: own.to_vec() }),
@@ -250,11 +253,7 @@ impl Planner<'_> {
     }
 
     fn system_paths(&mut self, entry: usize, relation: &Relation, own: &[Expr], across: &[Rc<Expr>]) -> Result<Vec<Rc<Path>>> {
-        let large_objects = match relation.oid {
-            classes::PG_LARGEOBJECT_METADATA => Some(Trees::of(self.catalog()).metadata),
-            classes::PG_LARGEOBJECT => Some(Trees::of(self.catalog()).data),
-            _ => None,
-        };
+        let large_objects = large_object_tree(relation, self.catalog());
         let raw = match large_objects {
             Some(tree) => self.context.statistics.rows(tree).max(1.0),
             None => relations::rows_estimate(relation, self.catalog()),
@@ -304,16 +303,21 @@ impl Planner<'_> {
         let params = self.parameters_of(own, entry);
         let total = if is_found { cost_of_found(fewest) } else { raw * SYSTEM_ROW };
         out.push(path(equal.clone(), vec![], params, rows, total));
-        for condition in across {
-            if let Some((column, value)) = self.system_equality(entry, relation, condition)
-                && let Some(found) = rows_of_value(column)
-            {
-                let mut with = equal.clone();
-                let params = params | rels_of(&value);
-                with.push((column, value));
-                let found = found.min(fewest);
-                let passed = (found * sel).clamp(1.0, rows);
-                out.push(path(with, vec![condition.clone()], params, passed, cost_of_found(found)));
+        let joined = across.iter().filter_map(|c| Some((c, self.system_equality(entry, relation, c)?)));
+        let (lookups, filters): (Vec<_>, Vec<_>) = joined.partition(|(_, (column, _))| rows_of_value(*column).is_some());
+        for (condition, (column, value)) in &lookups {
+            let mut with = equal.clone();
+            let params = params | rels_of(value);
+            with.push((*column, value.clone()));
+            let found = rows_of_value(*column).unwrap_or(raw).min(fewest);
+            let passed = (found * sel).clamp(1.0, rows);
+            out.push(path(with.clone(), vec![(*condition).clone()], params, passed, cost_of_found(found)));
+            // Of the rows found, those with a value of another column, which are not made for all.
+            for (filter, (column, value)) in &filters {
+                let with = [&with[..], &[(*column, value.clone())]].concat();
+                let passed = (passed * self.share_of_value(entry, *column)).max(1.0);
+                let used = vec![(*condition).clone(), (*filter).clone()];
+                out.push(path(with, used, params | rels_of(value), passed, cost_of_found(found)));
             }
         }
         Ok(out)
@@ -548,6 +552,15 @@ struct ScanColumns {
     virtuals: Vec<Expression>,
     kinds: Arc<[Kind]>,
     layout: Layout,
+}
+
+/// The tree that the rows of a relation of large objects are made of.
+fn large_object_tree(relation: &Relation, catalog: &Catalog) -> Option<TreeId> {
+    match relation.oid {
+        classes::PG_LARGEOBJECT_METADATA => Some(Trees::of(catalog).metadata),
+        classes::PG_LARGEOBJECT => Some(Trees::of(catalog).data),
+        _ => None,
+    }
 }
 
 /// The columns of a table that a scan reads, by position.

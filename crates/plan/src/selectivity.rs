@@ -80,6 +80,7 @@ impl Planner<'_> {
                 }
             }
             Expr::BooleanTest { test: BooleanTest::Unknown, .. } => EQUAL,
+            Expr::Var(_) => self.share_of_flag(condition).unwrap_or(OTHER),
             _ => OTHER,
         }
     }
@@ -273,7 +274,7 @@ impl Planner<'_> {
     }
 
     /// The share of rows that have one value of a column.
-    fn share_of_value(&self, entry: usize, column: usize) -> f64 {
+    pub(super) fn share_of_value(&self, entry: usize, column: usize) -> f64 {
         let values = 1.0 - self.estimate(entry, column).map_or(0.0, |e| e.null_share);
         self.distinct_values(entry, column).map_or(EQUAL, |distinct| values / distinct)
     }
@@ -285,8 +286,11 @@ impl Planner<'_> {
             return PATTERN;
         }
         let Some(estimate) = self.estimate(comparison.entry, comparison.column) else { return EQUAL };
+        // Behind all texts with the prefix.
         let mut end = prefix.clone();
-        end.push(u8::MAX);
+        if let Some(last) = end.last_mut() {
+            *last = last.saturating_add(1);
+        }
         match (estimate.share_below(Point::Bytes(&prefix)), estimate.share_below(Point::Bytes(&end))) {
             (Some(from), Some(to)) => (to - from).clamp(self.least(comparison.entry), 1.0),
             _ => EQUAL,
@@ -398,6 +402,13 @@ impl Planner<'_> {
             index.unique && index.valid && index.predicate.is_none() && index.keys.iter().all(has)
         });
         if is_key { self.table_rows(relation) } else { 0.0 }
+    }
+
+    /// The share of rows of a system relation in which a boolean column is true.
+    fn share_of_flag(&self, column: &Expr) -> Option<f64> {
+        let (entry, column) = self.column_of(column)?;
+        let RangeKind::Relation { oid, .. } = self.level().entries[entry].kind else { return None };
+        relations::share_of_flag(self.catalog().relation(oid)?, column)
     }
 
     fn is_of_catalog(&self, expr: &Expr) -> bool {

@@ -12,8 +12,8 @@ use crate::statistics::{Bounds, Statistics, number_of};
 const BESIDE_EACH_OTHER: f64 = 1.5;
 /// A chunk with more distinct values a row than this says nothing about how many there are in all.
 const UNIQUE_SHARE: f64 = 0.98;
-/// Bytes of a string behind the common prefix that give its place: an f64 holds no more.
-const PLACE_BYTES: usize = 6;
+/// Digits, letters: a bound with one of a class says that the column has the others, too (PostgreSQL's convert_string_to_scalar).
+const CLASSES: [(u8, u8); 3] = [(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')];
 
 /// Where a value lies in the order of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,7 +33,15 @@ pub struct ColumnEstimate {
     pub distinct: f64,
     /// What all byte strings begin with.
     prefix: Vec<u8>,
+    alphabet: Alphabet,
     spans: Vec<Span>,
+}
+
+/// The bytes that strings are made of behind their common prefix, which are the digits of their places.
+#[derive(Clone, Copy, Debug)]
+struct Alphabet {
+    first: u8,
+    last: u8,
 }
 
 /// The values of one chunk: evenly spread between two places, as far as anybody knows.
@@ -66,13 +74,17 @@ impl ColumnEstimate {
             }
         }
         let prefix = common_prefix(&ends);
-        let spans: Vec<Span> = ends.iter().map(|(ends, values)| ends.span(prefix, *values)).collect();
+        let alphabet =
+            if kind == Kind::Text { Alphabet::of_texts(&ends, prefix.len()) } else { Alphabet { first: 0, last: u8::MAX } };
+        let place_of = |bytes: &[u8]| alphabet.place_of(&bytes[prefix.len()..]);
+        let spans: Vec<Span> = ends.iter().map(|(ends, values)| ends.span(place_of, *values)).collect();
         let known = if spans.len() == counts.len() { &spans[..] } else { &[] };
         ColumnEstimate {
             rows: rows as f64,
             null_share: if rows == 0 { 0.0 } else { nulls as f64 / rows as f64 },
             distinct: distinct(kind, &counts, known),
             prefix: prefix.to_vec(),
+            alphabet,
             spans,
         }
     }
@@ -82,7 +94,7 @@ impl ColumnEstimate {
         let place = match point {
             Point::Number(number) => number,
             Point::Bytes(bytes) => match bytes.strip_prefix(&self.prefix[..]) {
-                Some(rest) => place_of(rest),
+                Some(rest) => self.alphabet.place_of(rest),
                 None if *bytes < self.prefix[..] => return Some(0.0),
                 None => return Some(1.0),
             },
@@ -97,7 +109,7 @@ impl ColumnEstimate {
         let place = match point {
             Point::Number(number) => number,
             Point::Bytes(bytes) => match bytes.strip_prefix(&self.prefix[..]) {
-                Some(rest) => place_of(rest),
+                Some(rest) => self.alphabet.place_of(rest),
                 None => return !self.spans.is_empty(),
             },
         };
@@ -106,11 +118,38 @@ impl ColumnEstimate {
 }
 
 impl Ends<'_> {
-    fn span(&self, prefix: &[u8], values: f64) -> Span {
+    fn span(&self, place_of: impl Fn(&[u8]) -> f64, values: f64) -> Span {
         match self {
             Ends::Numbers(min, max) => Span { min: *min, max: *max, values },
-            Ends::Bytes(min, max) => Span { min: place_of(&min[prefix.len()..]), max: place_of(&max[prefix.len()..]), values },
+            Ends::Bytes(min, max) => Span { min: place_of(min), max: place_of(max), values },
         }
+    }
+}
+
+impl Alphabet {
+    /// That of texts with these bounds, without the first bytes that all have.
+    fn of_texts(ends: &[(Ends<'_>, f64)], prefix: usize) -> Alphabet {
+        let bounds = ends.iter().flat_map(|(ends, _)| match ends {
+            Ends::Bytes(min, max) => [&min[prefix..], &max[prefix..]],
+            Ends::Numbers(..) => [&[][..], &[]],
+        });
+        let (first, last) = bounds.flatten().fold((u8::MAX, 0), |(first, last), byte| (first.min(*byte), last.max(*byte)));
+        let met = CLASSES.iter().filter(|class| first <= class.1 && last >= class.0);
+        met.fold(Alphabet { first, last }, |all, class| Alphabet { first: all.first.min(class.0), last: all.last.max(class.1) })
+    }
+
+    /// The fraction with a string's bytes as digits.
+    fn place_of(self, bytes: &[u8]) -> f64 {
+        let base = f64::from(self.last.saturating_sub(self.first)) + 1.0;
+        let mut unit = 1.0;
+        let mut place = 0.0;
+        // More digits than an f64 holds say nothing.
+        for byte in bytes.iter().take(f64::MANTISSA_DIGITS as usize) {
+            unit /= base;
+            let digit = f64::from(*byte) - f64::from(self.first);
+            place += unit * digit.clamp(0.0, base - 1.0);
+        }
+        place
     }
 }
 
@@ -150,10 +189,6 @@ fn common_prefix<'a>(ends: &[(Ends<'a>, f64)]) -> &'a [u8] {
     let mut all = all.by_ref().flatten();
     let Some(first) = all.next() else { return &[] };
     all.fold(first, |prefix, other| &prefix[..prefix.iter().zip(other).take_while(|(a, b)| a == b).count()])
-}
-
-fn place_of(bytes: &[u8]) -> f64 {
-    (0..PLACE_BYTES).fold(0.0, |place, i| place * 256.0 + f64::from(bytes.get(i).copied().unwrap_or(0)))
 }
 
 /// `counts`: values of each chunk, and how many of them are distinct; `spans`: of the same chunks, or none.
@@ -253,6 +288,17 @@ mod tests {
         assert_eq!(estimate.share_below(Point::Bytes(b"Buyer")), Some(0.0));
         assert_eq!(estimate.share_below(Point::Bytes(b"Dealer")), Some(1.0));
         assert!(estimate.excludes(Point::Bytes(b"Dealer")));
+    }
+
+    #[test]
+    fn ranges_of_digits_are_in_proportion() {
+        let bounds = Bounds::Bytes { min: b"13000000012"[..].into(), max: b"13999999921"[..].into(), cut: false };
+        let statistics = Statistics { nulls: 0, distinct: 10_000, bounds };
+        let estimate = ColumnEstimate::new(Kind::Text, [(10_000, &statistics)].into_iter());
+        let below = |point: &str| estimate.share_below(Point::Bytes(point.as_bytes())).unwrap();
+        about(below("13199999999") - below("13100000000"), 0.1);
+        about(below("13100999999") - below("13100000000"), 0.001);
+        about(below("138") - below("130"), 0.8);
     }
 
     #[test]

@@ -38,14 +38,27 @@ const STATEMENTS: &[&str] = &[
     "select count(*) from pg_class a, pg_class b, pg_class c, pg_class d where a.relname || b.relname < c.relname || d.relname",
 ];
 
+/// Those of an extension.
+const OF_PGCRYPTO: &[&str] = &[
+    "select crypt('a', '$5$rounds=999999999$x')",
+    "select crypt(repeat('a', 1000000), '$6$rounds=1000$x')",
+    "select crypt(repeat('a', 10000000), '$1$x')",
+    "select crypt('a', gen_salt('bf', 20))",
+    "select digest(repeat('x', 300000000), 'sha512')",
+    "select hmac(repeat('x', 300000000), 'k', 'sha256')",
+    "select encrypt(repeat('x', 100000000)::bytea, 'k', 'aes-ecb')",
+    "select decrypt(repeat('x', 100000000)::bytea, 'k', 'bf-cbc/pad:none')",
+];
+
 /// Constants are computed when a statement is planned, and again when it runs if that fails: for neither is there more time.
 #[test]
 fn a_statement_ends_soon_after_its_time() {
     let server = Running::start(&[]);
     let url = format!("host=127.0.0.1 port={} user=postgres", server.address.port());
     let mut client = Client::connect(&url, NoTls).expect("connects");
+    client.batch_execute("create extension pgcrypto").expect("an extension");
     client.batch_execute(&format!("set statement_timeout = {}", TIMEOUT.as_millis())).expect("a setting");
-    for sql in STATEMENTS {
+    for sql in STATEMENTS.iter().chain(OF_PGCRYPTO) {
         let started = Instant::now();
         let result = client.simple_query(sql);
         let (state, took) = (result.err().and_then(|e| e.code().cloned()), started.elapsed());

@@ -87,4 +87,13 @@ pub trait Clock: Send + Sync {
 /// Random bits.
 pub trait Random: Send + Sync {
     fn next_u64(&self) -> u64;
+
+    /// Fills a buffer with bits that nobody can foretell.
+    ///
+    /// # Errors
+    /// The source's.
+    fn fill(&self, bytes: &mut [u8]) -> io::Result<()> {
+        bytes.chunks_mut(8).for_each(|word| word.copy_from_slice(&self.next_u64().to_le_bytes()[..word.len()]));
+        Ok(())
+    }
 }

@@ -1,7 +1,7 @@
 //! The operating system's files, clock and randomness.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -207,10 +207,14 @@ pub struct OsRandom;
 impl Random for OsRandom {
     fn next_u64(&self) -> u64 {
         let mut bytes = [0; 8];
-        if fs::File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bytes)).is_err() {
-            // Without a random source, time is what is left; nothing secret is drawn from this trait.
+        if self.fill(&mut bytes).is_err() {
+            // Without a random source, time is what is left: secrets are drawn by `fill`.
             return SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
         }
         u64::from_le_bytes(bytes)
+    }
+
+    fn fill(&self, bytes: &mut [u8]) -> io::Result<()> {
+        getrandom::fill(bytes).map_err(io::Error::from)
     }
 }

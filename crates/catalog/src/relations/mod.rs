@@ -287,6 +287,12 @@ pub fn distinct_values(relation: &Relation, column: usize, catalog: &Catalog) ->
     }
 }
 
+/// The share of rows of a system relation in which a flag is true; `None`: nobody knows.
+pub fn share_of_flag(relation: &Relation, column: usize) -> Option<f64> {
+    let is_system = matches!(relation.storage, Storage::System(_));
+    (is_system && &*relation.columns.get(column)?.name == "attisdropped").then_some(0.01)
+}
+
 /// About how many rows a system relation has.
 pub fn rows_estimate(relation: &Relation, catalog: &Catalog) -> f64 {
     let Storage::System(name) = relation.storage else { return 100.0 };

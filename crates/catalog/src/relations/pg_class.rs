@@ -35,7 +35,7 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
 
 fn push(s: &Source<'_>, r: &Relation, out: &mut Rows<'_>) {
     use RelationKind::*;
-    let stored = matches!(r.kind, Table | MaterializedView | Toast);
+    let stored = || matches!(r.kind, Table | MaterializedView | Toast);
     let estimate = || s.live.relation_estimate(r);
     let constraints = || r.constraints.iter().filter_map(|c| s.catalog.constraint(*c));
     let checks = || constraints().filter(|c| c.kind == ConstraintKind::Check).count();
@@ -60,7 +60,7 @@ fn push(s: &Source<'_>, r: &Relation, out: &mut Rows<'_>) {
             // Shared relations are in pg_global.
             Datum::Oid(if shared() { 1664 } else { 0 }),
             Datum::Int4(estimate().map_or(0, |e| e.pages)),
-            Datum::Float4(estimate().map_or(if stored || r.kind == PartitionedTable { -1.0 } else { 0.0 }, |e| e.rows)),
+            Datum::Float4(estimate().map_or(if stored() || r.kind == PartitionedTable { -1.0 } else { 0.0 }, |e| e.rows)),
             Datum::Int4(0),
             Datum::Int4(0),
             oid(if r.has_toast() { r.oid.toast() } else { Oid::INVALID }),
@@ -79,8 +79,8 @@ fn push(s: &Source<'_>, r: &Relation, out: &mut Rows<'_>) {
             char(r.replica_identity),
             bool(r.partition_bound.is_some() || (r.index.is_some() && !r.parents.is_empty())),
             Datum::Oid(0),
-            Datum::Oid(if stored { FIRST_NORMAL_XID } else { 0 }),
-            Datum::Oid(u32::from(stored)),
+            Datum::Oid(if stored() { FIRST_NORMAL_XID } else { 0 }),
+            Datum::Oid(u32::from(stored())),
             acl(&r.acl, s.catalog),
             texts_or_null(&own_options(r)),
             text_or_null(&r.partition_bound.as_ref().map(|b| b.text.clone())),

@@ -40,13 +40,25 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 const PIECE_BYTES: usize = 57 << 12;
 
 /// A message's digest, with looks at the statement's end while it is computed.
-fn digest<D: Digest>(message: &[u8]) -> Result<Vec<u8>> {
+///
+/// # Errors
+/// Those of `limits::check_interrupt`.
+pub fn digest<D: Digest>(message: &[u8]) -> Result<Vec<u8>> {
     let mut digest = D::new();
+    each_piece(message, |piece| digest.update(piece))?;
+    Ok(digest.finalize().to_vec())
+}
+
+/// Goes through a message with looks at the statement's end.
+///
+/// # Errors
+/// Those of `limits::check_interrupt`.
+pub fn each_piece(message: &[u8], mut f: impl FnMut(&[u8])) -> Result<()> {
     for piece in message.chunks(PIECE_BYTES) {
         limits::check_interrupt()?;
-        digest.update(piece);
+        f(piece);
     }
-    Ok(digest.finalize().to_vec())
+    Ok(())
 }
 
 fn hex(bytes: &[u8]) -> String {

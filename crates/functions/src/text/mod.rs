@@ -2,7 +2,7 @@
 
 pub mod case;
 mod compare;
-mod encoding;
+pub mod encoding;
 mod format;
 pub mod functions;
 pub mod io;

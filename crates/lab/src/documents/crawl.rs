@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::random::{Random, hash};
+use crate::random::{Random, hash};
 
 /// Documents of a row.
 pub const DOCUMENTS: usize = 5;

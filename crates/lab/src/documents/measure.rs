@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::form::{Form, Row};
-use super::random::Random;
 use super::source::Source;
 use crate::Result;
+use crate::random::Random;
 use crate::statistics::percentile;
 
 /// Raw bytes of rows that are changed together, about, and their number.

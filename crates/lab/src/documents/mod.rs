@@ -7,9 +7,7 @@ mod files;
 mod form;
 mod measure;
 mod object_store;
-mod python;
-mod random;
-mod server;
+mod peer;
 mod solid;
 mod source;
 mod table;
@@ -20,14 +18,14 @@ use clap::Args;
 
 use crate::progress::Progress;
 use crate::report::{Collector, Described, Key, Report};
-use crate::{Result, Target};
+use crate::server::Server;
+use crate::{Result, Target, python};
 use crawl::Shape;
 use files::{Codec, Files};
 use form::Form;
 use measure::{Measured, measure};
 use object_store::ObjectStore;
-use python::Python;
-use server::Server;
+use peer::Peer;
 use solid::Solid;
 use source::Source;
 use table::{Column, Table};
@@ -67,7 +65,7 @@ pub struct Options {
     /// A PostgreSQL server [default: the newest version installed is started]
     #[arg(long, value_name = "URL", value_parser = |url: &str| Target::parse(&format!("PostgreSQL={url}")))]
     postgres: Option<Target>,
-    /// A folder with a Python that has the packages duckdb and chdb: a virtual environment
+    /// A virtual environment of Python that has the packages duckdb and chdb [default: python3 of PATH]
     #[arg(long, value_name = "DIR")]
     venv: Option<PathBuf>,
     /// A bucket that takes PUT, GET and DELETE from anybody: http://HOST:PORT/BUCKET
@@ -248,10 +246,9 @@ impl Peers<'_> {
     }
 
     fn python(&self, kind: &str, documents: usize) -> Result<(Box<dyn Form>, Option<String>)> {
-        let venv = self.options.venv.as_deref().ok_or("no Python with its package was given (--venv DIR)")?;
-        let python = Python::start(&venv.join("bin/python"), kind, documents, self.scratch)?;
-        let version = python.version.clone();
-        Ok((Box::new(python), Some(version)))
+        let peer = Peer::start(&python::interpreter(self.options.venv.as_deref()), kind, documents, self.scratch)?;
+        let version = peer.version.clone();
+        Ok((Box::new(peer), Some(version)))
     }
 
     fn melba(&mut self) -> Result<Target> {

@@ -159,7 +159,7 @@ def serve(form):
         elif what == "settle":
             answer({"seconds": form.settle()})
         elif what == "bytes":
-            answer({"bytes": form.bytes()})
+            answer({"number": form.bytes()})
         elif what == "read":
             documents, took = form.read(asked["ids"][0])
             payload = b"".join(struct.pack("<I", len(d)) + d for d in documents or [])

@@ -75,7 +75,7 @@ impl Source {
             let text = String::from_utf8(document).map_err(|e| e.to_string())?;
             let cuts = [text.len() / 4, text.len() / 2, text.len() * 3 / 4].map(|cut| text.floor_char_boundary(cut));
             let parts = [&text[..cuts[0]], &text[cuts[0]..cuts[1]], &text[cuts[1]..cuts[2]], &text[cuts[2]..]];
-            let mut random = super::random::Random::new(&[row, at as u64]);
+            let mut random = crate::random::Random::new(&[row, at as u64]);
             let joints: Vec<String> = (0..3).map(|_| format!(" revised {:08x} ", random.number() as u32)).collect();
             let mut out = parts[0].to_owned();
             joints.iter().zip(&parts[1..]).for_each(|(joint, part)| out.extend([joint.as_str(), part]));

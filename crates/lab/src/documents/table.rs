@@ -12,7 +12,6 @@ use crate::{Result, Target};
 const TABLE: &str = "melba_lab_documents";
 /// The table has settled when its size stayed the same for this many looks, a second apart.
 const SETTLED_LOOKS: usize = 3;
-const SETTLED_WITHIN: usize = 60;
 
 /// What the client makes of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,16 +109,7 @@ impl Form for Table {
         self.target.execute(&mut self.client, "CHECKPOINT")?;
         self.target.execute(&mut self.client, &format!("VACUUM {TABLE}"))?;
         let took = started.elapsed();
-        let (mut last, mut same) = (0, 0);
-        for _ in 0..SETTLED_WITHIN {
-            let bytes = self.bytes()?;
-            same = if bytes == last { same + 1 } else { 0 };
-            last = bytes;
-            if same == SETTLED_LOOKS {
-                break;
-            }
-            std::thread::sleep(Duration::from_secs(1));
-        }
+        self.target.settled_bytes(&mut self.client, &[TABLE], SETTLED_LOOKS)?;
         Ok(took)
     }
 

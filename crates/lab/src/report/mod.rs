@@ -87,33 +87,31 @@ impl Report {
     /// An empty report over the targets, each of which is asked what it is.
     pub fn new(title: &str, common: &Common, parameters: Vec<(&str, String)>) -> Result<Report> {
         let describe = |t: &Target| Ok(Described { name: t.name.clone(), url: t.url(), version: t.version()? });
-        Ok(Report {
-            title: title.to_owned(),
-            machine: machine(),
-            targets: common.targets.iter().map(describe).collect::<Result<_>>()?,
-            parameters: parameters
-                .into_iter()
-                .map(|(n, v)| (n.to_owned(), v))
-                .chain([("rounds".to_owned(), common.rounds.to_string())])
-                .collect(),
-            sections: Vec::new(),
-            claims: Vec::new(),
-            notes: Vec::new(),
-            layout: Layout::Targets,
-        })
+        let targets = common.targets.iter().map(describe).collect::<Result<_>>()?;
+        let rounds = ("rounds", common.rounds.to_string());
+        Ok(Report::of_targets(title, targets, parameters.into_iter().chain([rounds]).collect()))
+    }
+
+    /// An empty report over targets that have said what they are.
+    pub fn of_targets(title: &str, targets: Vec<Described>, parameters: Vec<(&str, String)>) -> Report {
+        Report::empty(title, targets, parameters, Layout::Targets)
     }
 
     /// An empty report whose lines are forms of storage, with a column for each source of what is stored.
     pub fn of_forms(title: &str, sources: Vec<Described>, parameters: Vec<(&str, String)>) -> Report {
+        Report::empty(title, sources, parameters, Layout::Forms)
+    }
+
+    fn empty(title: &str, targets: Vec<Described>, parameters: Vec<(&str, String)>, layout: Layout) -> Report {
         Report {
             title: title.to_owned(),
             machine: machine(),
-            targets: sources,
+            targets,
             parameters: parameters.into_iter().map(|(n, v)| (n.to_owned(), v)).collect(),
             sections: Vec::new(),
             claims: Vec::new(),
             notes: Vec::new(),
-            layout: Layout::Forms,
+            layout,
         }
     }
 

@@ -6,7 +6,6 @@ mod clients;
 mod corpus;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use postgres::Client;
@@ -41,7 +40,6 @@ pub struct Options {
 const TABLE: &str = "melba_lab_toast";
 /// A relation has settled when its size stayed the same for this many looks, a second apart.
 const SETTLED_LOOKS: usize = 5;
-const SETTLED_WITHIN: usize = 60;
 
 /// The uncompressed method.
 const EXTERNAL: &str = "external";
@@ -150,7 +148,7 @@ impl Pass<'_> {
     }
 
     fn sizes(&mut self, client: &mut Client) -> Result<()> {
-        let bytes = self.settled_bytes(client)?;
+        let bytes = self.target.settled_bytes(client, &[TABLE], SETTLED_LOOKS)?;
         let line = || line(self.corpus, self.method);
         let raw = (self.corpus.raw_bytes() * self.options.repeat as u64) as f64;
         self.collector.add(Key::lower(SIZE, line(), "bytes"), self.index, bytes);
@@ -161,21 +159,6 @@ impl Pass<'_> {
             self.collector.add(Key::higher("Values stored by the method", line(), "%"), self.index, share * 100.0);
         }
         Ok(())
-    }
-
-    /// The table's size with everything that belongs to it, once it does not change any more.
-    fn settled_bytes(&self, client: &mut Client) -> Result<f64> {
-        let (mut last, mut same) = (f64::NAN, 0);
-        for _ in 0..SETTLED_WITHIN {
-            let bytes = self.target.number(client, &format!("SELECT pg_total_relation_size('{TABLE}')"))?;
-            same = if bytes == last { same + 1 } else { 0 };
-            last = bytes;
-            if same == SETTLED_LOOKS {
-                break;
-            }
-            std::thread::sleep(Duration::from_secs(1));
-        }
-        Ok(last)
     }
 }
 

@@ -125,7 +125,9 @@ impl Planner<'_> {
                     own.iter().enumerate().filter(|(i, _)| !matched.decided.contains(i)).map(|(_, c)| c.clone()).collect();
                 let used = matched.decided.iter().filter(|i| **i >= own.len()).map(|i| helping[*i - own.len()].clone()).collect();
                 let params = (own_rels | helped.iter().fold(0, |all, c| all | rels_of(c))) & !(1 << entry);
-                let sel = self.conjunction(&filter);
+                // What the index uses counts in its rows already, whether or not the filter looks at it again.
+                let others = own.iter().enumerate().filter(|(i, _)| !matched.uses.contains(i)).map(|(_, c)| c);
+                let sel = self.conjunction(others);
                 let decided: Vec<Expr> = matched.decided.iter().filter_map(|i| own.get(*i)).cloned().collect();
                 let row = if self.covers(entry, &info, &decided) { INDEX_ONLY_ROW } else { self.found_row(entry, relation) };
                 let choice = IndexChoice { arms: vec![matched.arm], reverse: order == Some(true), decided };

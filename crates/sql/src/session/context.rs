@@ -13,7 +13,7 @@ use melba_encoding::{Encoding, UTF8};
 use melba_engine::Isolation;
 use melba_expression::Expression;
 use melba_functions::{CallContext, FormatSettings, IntervalStyle, RoutineCall, RoutineRows};
-use melba_types::{Datum, DbError, Oid, Result, Severity};
+use melba_types::{Batch, Datum, DbError, Oid, Result, Severity};
 use parking_lot::{Mutex, RwLock};
 
 use melba_transaction::Tx;
@@ -51,6 +51,7 @@ pub struct Instance {
 
 impl Instance {
     pub fn new(settings: Settings, cluster: Arc<Cluster>) -> Instance {
+        melba_extensions::install();
         let started = cluster.clock.now_micros();
         Instance {
             settings: RwLock::new(Arc::new(settings)),
@@ -160,8 +161,8 @@ pub struct SessionState {
     pub database_oid: Oid,
     pub engine: Arc<melba_engine::Session>,
     pub pid: i32,
-    /// State of random() after setseed(), if it was called.
-    pub seed: Mutex<Option<u64>>,
+    /// State of random(), once it was called.
+    pub random: Mutex<Option<u64>>,
     pub sequences: Mutex<Sequences>,
     /// What pg_stat_activity shows of this session.
     pub activity: Arc<Activity>,
@@ -202,7 +203,7 @@ impl SessionState {
             database_oid: login.database_oid,
             engine,
             pid: login.pid,
-            seed: Mutex::default(),
+            random: Mutex::default(),
             sequences: Mutex::default(),
             activity: Arc::default(),
             temporary_namespace: Mutex::default(),
@@ -363,17 +364,19 @@ impl melba_functions::Session for StatementContext {
     }
 
     fn random_u64(&self) -> u64 {
-        match &mut *self.session.seed.lock() {
-            Some(state) => {
-                // SplitMix64: one word of state, so that setseed() repeats a sequence.
-                *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-                let mut z = *state;
-                z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-                z ^ (z >> 31)
-            }
-            None => self.session.instance.cluster.random.next_u64(),
-        }
+        let mut state = self.session.random.lock();
+        // SplitMix64: one word of state, so that setseed() repeats a sequence.
+        let state = state.get_or_insert_with(|| self.session.instance.cluster.random.next_u64());
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = *state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn fill_random(&self, bytes: &mut [u8]) -> Result<()> {
+        let filled = self.session.instance.cluster.random.fill(bytes);
+        filled.map_err(|_| DbError::internal("could not generate random values"))
     }
 
     fn notice(&self, notice: DbError) {
@@ -382,6 +385,10 @@ impl melba_functions::Session for StatementContext {
 
     fn system_function(&self, source: &str, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
         self.call_system(source, call, args)
+    }
+
+    fn check_domain(&self, domain: Oid, values: &Batch) -> Result<()> {
+        self.domain_check_batch(domain, values)
     }
 
     fn system_rows(&self, source: &str, _call: &CallContext<'_>, args: &[Datum]) -> Result<Vec<Vec<Datum>>> {

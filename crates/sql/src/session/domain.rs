@@ -3,14 +3,15 @@
 use hashbrown::HashMap;
 use std::sync::Arc;
 
+use melba_catalog::{Constraint, DomainInfo, Type};
 use melba_functions::Session;
-use melba_types::{Datum, DbError, Oid, Result, err};
+use melba_types::{Batch, Datum, DbError, Oid, Result, err};
 
 use super::context::StatementContext;
 use super::pipeline::analysis;
 use melba_analyze::analyze_stored_domain_check;
 use melba_expression::compile_domain_check;
-use melba_expression::{Evaluation, Expression};
+use melba_expression::{Evaluation, Expression, NoSubPlans};
 
 impl StatementContext {
     /// Returns the value when it satisfies the domain and the domains under it, innermost first.
@@ -18,12 +19,7 @@ impl StatementContext {
     /// # Errors
     /// 23502 and 23514, as PostgreSQL words them; whatever a check raises.
     pub(super) fn domain_check(&self, domain: Oid, value: &Datum) -> Result<Datum> {
-        let mut chain = Vec::new();
-        let mut next = domain;
-        while let Some(ty) = self.catalog.type_(next).filter(|t| t.domain.is_some()) {
-            next = ty.domain.as_ref().map_or(Oid::INVALID, |d| d.base);
-            chain.push(ty);
-        }
+        let chain = self.domains_from(domain);
         // Errors name the domain that was asked for, whichever of those under it has the constraint.
         let Some(asked) = chain.first().copied() else { return Ok(value.clone()) };
         let name = || self.catalog.type_name(asked.oid, &self.path.path);
@@ -36,10 +32,8 @@ impl StatementContext {
                     .data_type(&*asked.name));
             }
             for constraint in info.constraints.iter().filter_map(|oid| self.catalog.constraint(*oid)) {
-                let Some(text) = &constraint.expression else { continue };
-                let (base, typmod) = self.catalog.base_type_and_typmod(info.base, info.typmod);
-                let check = self.compiled_check(constraint.oid, text, base, typmod)?;
-                if !self.satisfies(&check, value)? {
+                let Some(check) = self.compiled_check(constraint, info)? else { continue };
+                if is_violated(&check.eval_row(&self.evaluation()?, std::slice::from_ref(value))?) {
                     let message = format!("value for domain {} violates check constraint \"{}\"", name(), constraint.name);
                     let error = DbError::new(melba_types::SqlState::CHECK_VIOLATION, message);
                     return Err(error.schema(schema()).data_type(&*asked.name).constraint(&*constraint.name));
@@ -49,33 +43,77 @@ impl StatementContext {
         Ok(value.clone())
     }
 
-    /// A check is satisfied by true and by null.
-    fn satisfies(&self, check: &Expression, value: &Datum) -> Result<bool> {
-        let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
-        let session: Arc<dyn Session> = Arc::new(self.clone());
-        let ctx = Evaluation::plain(session, &tx.engine);
-        let result = ctx.with_local(value.clone(), || check.eval_row(&ctx, &[]))?;
-        Ok(!matches!(result, Datum::Bool(false)))
+    /// Checks the one column of a batch.
+    ///
+    /// # Errors
+    /// Those of `domain_check` for the first value that has one.
+    pub(super) fn domain_check_batch(&self, domain: Oid, values: &Batch) -> Result<()> {
+        if self.all_satisfy(domain, values).unwrap_or(false) {
+            return Ok(());
+        }
+        // One by one, so that the error is that of the first value.
+        (0..values.rows).try_for_each(|row| self.domain_check(domain, &values.columns[0].get(row)).map(drop))
     }
 
-    /// A check, kept for the next value as long as the catalog stays what it is.
-    fn compiled_check(&self, constraint: Oid, text: &str, base: Oid, typmod: i32) -> Result<Arc<Expression>> {
+    /// Whether all values are known to satisfy the domain. False as well when a check must see the values one by one.
+    fn all_satisfy(&self, domain: Oid, values: &Batch) -> Result<bool> {
+        let ctx = self.evaluation()?;
+        for ty in self.domains_from(domain) {
+            let Some(info) = &ty.domain else { continue };
+            if info.not_null && (0..values.rows).any(|row| values.columns[0].is_null(row)) {
+                return Ok(false);
+            }
+            for constraint in info.constraints.iter().filter_map(|oid| self.catalog.constraint(*oid)) {
+                let Some(check) = self.compiled_check(constraint, info)? else { continue };
+                if check.is_volatile() {
+                    return Ok(false);
+                }
+                let results = check.eval_vector(&ctx, values)?;
+                if (0..values.rows).any(|row| is_violated(&results.get(row))) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The domain and those under it, outermost first.
+    fn domains_from(&self, domain: Oid) -> Vec<&Type> {
+        let domain_of = |oid: Oid| self.catalog.type_(oid).filter(|ty| ty.domain.is_some()).map(|ty| &**ty);
+        std::iter::successors(domain_of(domain), |ty| domain_of(ty.domain.as_ref()?.base)).collect()
+    }
+
+    fn evaluation(&self) -> Result<Evaluation<NoSubPlans>> {
+        let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+        let session: Arc<dyn Session> = Arc::new(self.clone());
+        Ok(Evaluation::plain(session, &tx.engine))
+    }
+
+    /// A check, which reads the value as its column 0. It is kept for the next value as long as the catalog stays what it is.
+    fn compiled_check(&self, constraint: &Constraint, info: &DomainInfo) -> Result<Option<Arc<Expression>>> {
+        let Some(text) = &constraint.expression else { return Ok(None) };
         {
             let mut checks = self.session.domain_checks.lock();
             if !checks.0.as_ref().is_some_and(|catalog| Arc::ptr_eq(catalog, &self.catalog)) {
                 *checks = (Some(self.catalog.clone()), HashMap::new());
             }
-            if let Some(check) = checks.1.get(&constraint) {
-                return Ok(check.clone());
+            if let Some(check) = checks.1.get(&constraint.oid) {
+                return Ok(Some(check.clone()));
             }
         }
+        let (base, typmod) = self.catalog.base_type_and_typmod(info.base, info.typmod);
         // Analysis may check values of domains itself.
         let expression = analyze_stored_domain_check(&analysis(self), text, base, typmod)?;
-        let check = Arc::new(compile_domain_check(&self.catalog, Some(self), &expression)?);
+        let check = Arc::new(compile_domain_check(&self.catalog, Some(self), &expression, base)?);
         let mut checks = self.session.domain_checks.lock();
         if checks.0.as_ref().is_some_and(|catalog| Arc::ptr_eq(catalog, &self.catalog)) {
-            checks.1.insert(constraint, check.clone());
+            checks.1.insert(constraint.oid, check.clone());
         }
-        Ok(check)
+        Ok(Some(check))
     }
+}
+
+/// A check is satisfied by true and by null.
+fn is_violated(result: &Datum) -> bool {
+    matches!(result, Datum::Bool(false))
 }

@@ -77,7 +77,7 @@ impl Session {
             "seed" => {
                 let mut settings = self.state.settings.lock();
                 settings.set(name, text, scope)?;
-                *self.state.seed.lock() = Some(settings.get("seed").as_real().to_bits());
+                *self.state.random.lock() = Some(settings.get("seed").as_real().to_bits());
                 Ok(())
             }
             _ => self.state.settings.lock().set(name, text, scope),

@@ -196,3 +196,60 @@ fn explain_writes_changes_as_programs_read_them() {
         ),
     ]);
 }
+
+/// crypt by SHA and the mode cfb are PostgreSQL 18's; Blowfish needs OpenSSL's old provider there (its first test vector, by B. Schneier).
+#[test]
+fn pgcrypto_knows_sha_crypt_and_cfb() {
+    let sha256 = "$5$rounds=1400$anotherlongsalts$Iq0dhoYfyGnDVwSUpmuNlZyLKva/p4Sd1frSpizk2oD";
+    let sha512 =
+        "$6$rounds=10000$anotherlongsalts$kI0LZgUBwk8QdXgDLWaOc3FxmC2CDajUQYZwOjVvQjsHnNLeyyLN2wZo7Zt5N9lUvr13CU.SF86JyMBn4F6aq0";
+    check(&[
+        ("create extension pgcrypto", "C:CREATE EXTENSION Z:I"),
+        ("select crypt('a', '$5$rounds=1400$anotherlongsaltstring')", &format!("T D:{sha256} C:SELECT 1 Z:I")),
+        ("select crypt('a', '$6$rounds=10000$anotherlongsaltstring$')", &format!("T D:{sha512} C:SELECT 1 Z:I")),
+        ("select crypt('a', '$5$abc')", "T D:$5$abc$HHlb8QMClR55.dRTU4JXNgHGkR1U6jlbNtlfDN528y0 C:SELECT 1 Z:I"),
+        ("select crypt('a', '$5$rounds=x$x')", "T E42601 Z:I"),
+        ("select crypt('a', '$5$ab:c$')", "E22023 Z:I"),
+        ("select crypt('a', gen_salt('sha512crypt', 1000)) like '$6$rounds=1000$________________$%'", "T D:t C:SELECT 1 Z:I"),
+        ("select gen_salt('sha256crypt', 999)", "T E22023 Z:I"),
+        ("select encrypt('a', 'k', 'aes-cfb')", "T D:\\xe5 C:SELECT 1 Z:I"),
+        (
+            "select encrypt('\\x0000000000000000', '\\x0000000000000000', 'bf-ecb/pad:none')",
+            "T D:\\x4ef997456198dd78 C:SELECT 1 Z:I",
+        ),
+        ("select encrypt('a', 'k', 'des')", "T E0A000 Z:I"),
+        ("select crypt('a', 'ab')", "T E0A000 Z:I"),
+        ("select pgp_sym_encrypt('a', 'k')", "T E0A000 Z:I"),
+    ]);
+}
+
+/// gen_random_uuid() and its kin draw what nobody can foretell, whatever setseed() was given.
+#[test]
+fn setseed_repeats_random_but_no_uuids() {
+    check(&[
+        ("create table drawn (n float8, u uuid)", "C:CREATE TABLE Z:I"),
+        ("select setseed(0.5)", "T D: C:SELECT 1 Z:I"),
+        ("insert into drawn select random(), gen_random_uuid()", "C:INSERT 0 1 Z:I"),
+        ("select setseed(0.5)", "T D: C:SELECT 1 Z:I"),
+        ("insert into drawn select random(), gen_random_uuid()", "C:INSERT 0 1 Z:I"),
+        ("select count(distinct n) || ' ' || count(distinct u) from drawn", "T D:1 2 C:SELECT 1 Z:I"),
+    ]);
+}
+
+/// A tenth of the values: a prefix that an index looks for counts once, and by the digits that the column has.
+#[test]
+fn a_prefix_of_digits_is_estimated_by_its_share() {
+    check(&[
+        (
+            "create table phones as select (13000000000 + i * 100000)::text as phone from generate_series(0, 9999) i",
+            "C:SELECT 10000 Z:I",
+        ),
+        ("create index on phones (phone)", "C:CREATE INDEX Z:I"),
+        ("checkpoint", "C:CHECKPOINT Z:I"),
+        (
+            "explain select phone from phones where phone like '138%'",
+            "T D:Index Only Scan using phones_phone_idx on phones  (cost=0.00..13.50 rows=1000 width=32) \
+             D:  Index Cond: (phone ~~ '138%'::text) D:  Filter: (phone ~~ '138%'::text) C:EXPLAIN Z:I",
+        ),
+    ]);
+}

@@ -161,7 +161,7 @@ impl StatementContext {
         if !(-1.0..=1.0).contains(&seed) {
             bail!(INVALID_PARAMETER_VALUE, "setseed parameter {seed} is out of allowed range [-1,1]");
         }
-        *self.session.seed.lock() = Some(seed.to_bits());
+        *self.session.random.lock() = Some(seed.to_bits());
         Ok(Datum::text(""))
     }
 

@@ -5,10 +5,10 @@ use std::cmp::Ordering;
 use melba_types::case::lower;
 use melba_types::{Datum, DbError, Oid, Result, oids};
 
-use crate::io::TypeIo;
-use crate::text::case::upper;
-use crate::text::io::PLAIN;
-use crate::{CallContext, ScalarFn, SetFn, registry};
+use melba_functions::io::TypeIo;
+use melba_functions::text::case::upper;
+use melba_functions::text::io::PLAIN;
+use melba_functions::{CallContext, ScalarFn, SetFn, registry};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[(oids::CITEXT, PLAIN)];
 

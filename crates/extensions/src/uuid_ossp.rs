@@ -5,8 +5,8 @@ use melba_types::Datum;
 use melba_types::datetime::UNIX_EPOCH_MICROS;
 use sha1::{Digest, Sha1};
 
-use crate::uuid::{random, with_version};
-use crate::{ScalarFn, Session};
+use melba_functions::uuid::{random, with_version};
+use melba_functions::{ScalarFn, Session};
 
 /// A namespace of the RFC: they differ in one byte.
 const fn namespace(number: u8) -> [u8; 16] {
@@ -20,17 +20,17 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("uuid_ns_oid", |_, _| Ok(Datum::Uuid(namespace(0x12)))),
     ("uuid_ns_x500", |_, _| Ok(Datum::Uuid(namespace(0x14)))),
     // Which machine it was is nobody's business: the node is random in both, and marked as such.
-    ("uuid_generate_v1", |c, _| Ok(Datum::Uuid(version_1(c.session)))),
-    ("uuid_generate_v1mc", |c, _| Ok(Datum::Uuid(version_1(c.session)))),
+    ("uuid_generate_v1", |c, _| Ok(Datum::Uuid(version_1(c.session)?))),
+    ("uuid_generate_v1mc", |c, _| Ok(Datum::Uuid(version_1(c.session)?))),
     ("uuid_generate_v3", |_, a| Ok(Datum::Uuid(of_name::<Md5>(&a[0], &a[1], 3)))),
-    ("uuid_generate_v4", |c, _| Ok(Datum::Uuid(with_version(random(c.session), 4)))),
+    ("uuid_generate_v4", |c, _| Ok(Datum::Uuid(with_version(random(c.session)?, 4)))),
     ("uuid_generate_v5", |_, a| Ok(Datum::Uuid(of_name::<Sha1>(&a[0], &a[1], 5)))),
 ];
 
 /// Tenths of microseconds since 1582-10-15, a random clock sequence and a random node with the multicast bit.
-fn version_1(session: &dyn Session) -> [u8; 16] {
+fn version_1(session: &dyn Session) -> melba_types::Result<[u8; 16]> {
     const GREGORIAN_TO_UNIX: u64 = 0x01b2_1dd2_1381_4000;
-    let mut uuid = random(session);
+    let mut uuid = random(session)?;
     let micros = session.clock_timestamp().saturating_sub(UNIX_EPOCH_MICROS).max(0) as u64;
     // The clock counts microseconds: the last digit tells two UUIDs of one microsecond apart.
     let ticks = GREGORIAN_TO_UNIX + 10 * micros + u64::from(uuid[0] % 10);
@@ -38,7 +38,7 @@ fn version_1(session: &dyn Session) -> [u8; 16] {
     uuid[4..6].copy_from_slice(&((ticks >> 32) as u16).to_be_bytes());
     uuid[6..8].copy_from_slice(&((ticks >> 48) as u16).to_be_bytes());
     uuid[10] |= 1;
-    with_version(uuid, 1)
+    Ok(with_version(uuid, 1))
 }
 
 /// The digest of a namespace and a name.

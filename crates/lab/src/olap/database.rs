@@ -1,0 +1,114 @@
+//! A database as the experiment drives it, and how its SQL differs from that of others.
+
+use std::path::Path;
+
+use super::data::{Kind, RECORD, TMP, Table};
+use super::queries::Statement;
+use crate::Result;
+
+/// What of SQL is different.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    PostgreSql,
+    MySql,
+    DuckDb,
+    ClickHouse,
+}
+
+/// What a load took, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Loaded {
+    pub copy: f64,
+    /// What the database does afterwards so that its shape is the one that stays.
+    pub settle: f64,
+}
+
+/// Many clients at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Crowd {
+    pub clients: usize,
+    pub seconds: f64,
+}
+
+pub trait Database {
+    /// Makes a table, drops what an interrupted run left of it, and fills it from a file.
+    fn load(&mut self, table: &Table, file: &Path) -> Result<Loaded>;
+
+    /// Runs statements whose results do not matter; returns the seconds.
+    fn execute(&mut self, statements: &[String]) -> Result<f64>;
+
+    /// Bytes on disk of tables with their indexes.
+    fn bytes(&mut self, tables: &[Table]) -> Result<f64>;
+
+    /// Runs a query and hands over its rows, values as text with tabs between them. Returns the seconds until the last one was there.
+    fn query(&mut self, sql: &str, row: &mut dyn FnMut(&[u8])) -> Result<f64>;
+
+    /// Statements a second: each client walks the parameters, and each answer must have the number of rows that is given.
+    fn rate(&mut self, statement: &Statement, rows: &[u64], crowd: Crowd) -> Result<f64>;
+}
+
+impl Dialect {
+    pub fn create(self, table: &Table) -> Vec<String> {
+        let column = |(at, (name, kind)): (usize, &(&str, Kind))| {
+            let key = table.has_key && at == 0 && self != Dialect::ClickHouse;
+            format!("{name} {}{}", self.kind(*kind), if key { " PRIMARY KEY" } else { "" })
+        };
+        let columns: Vec<String> = table.columns.iter().enumerate().map(column).collect();
+        let engine = match (self, table.has_key) {
+            (Dialect::ClickHouse, true) => " ENGINE = MergeTree ORDER BY id",
+            (Dialect::ClickHouse, false) => " ENGINE = MergeTree ORDER BY tuple()",
+            // LIKE and = look at case and bytes, as those of the others do.
+            (Dialect::MySql, _) => " CHARACTER SET ascii COLLATE ascii_bin",
+            _ => "",
+        };
+        let name = table.name;
+        vec![format!("DROP TABLE IF EXISTS {name}"), format!("CREATE TABLE {name} ({}){engine}", columns.join(", "))]
+    }
+
+    pub fn kind(self, kind: Kind) -> &'static str {
+        match (self, kind) {
+            (Dialect::ClickHouse, Kind::Number) => "Int64",
+            (Dialect::ClickHouse, Kind::Text) => "String",
+            (Dialect::ClickHouse, Kind::Time) => "DateTime('UTC')",
+            (_, Kind::Number) => "bigint",
+            (Dialect::MySql, Kind::Text) => "varchar(255)",
+            (_, Kind::Text) => "text",
+            (Dialect::MySql, Kind::Time) => "datetime",
+            (_, Kind::Time) => "timestamp",
+        }
+    }
+
+    /// The index on phone. ClickHouse has none of that kind: its table is written anew in that order.
+    pub fn index_phone(self) -> Vec<String> {
+        let name = TMP.name;
+        match self {
+            Dialect::ClickHouse => vec![
+                format!("CREATE TABLE {name}_sorted AS {name} ENGINE = MergeTree ORDER BY phone"),
+                format!("INSERT INTO {name}_sorted SELECT * FROM {name}"),
+                format!("DROP TABLE {name} SYNC"),
+                format!("RENAME TABLE {name}_sorted TO {name}"),
+                format!("OPTIMIZE TABLE {name} FINAL"),
+            ],
+            Dialect::DuckDb => vec![format!("CREATE INDEX {name}_phone ON {name} (phone)"), "CHECKPOINT".to_owned()],
+            _ => vec![format!("CREATE INDEX {name}_phone ON {name} (phone)")],
+        }
+    }
+
+    /// The index by which a nickname's latest record is found, where there are such.
+    pub fn index_records(self) -> Vec<String> {
+        let name = RECORD.name;
+        match self {
+            Dialect::ClickHouse => Vec::new(),
+            // An index of two columns is not asked for the first alone.
+            Dialect::DuckDb => vec![format!("CREATE INDEX {name}_latest ON {name} (nickname)"), "CHECKPOINT".to_owned()],
+            _ => vec![format!("CREATE INDEX {name}_latest ON {name} (nickname, update_time)")],
+        }
+    }
+
+    pub fn query(self, sql: &str) -> String {
+        match self {
+            Dialect::ClickHouse => sql.replace("bit_length(raw)", "8 * length(raw)"),
+            _ => sql.to_owned(),
+        }
+    }
+}
