@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use melba_expression::Evaluation;
 use melba_plan::node::PlanNode;
 use melba_types::{BATCH_ROWS, Batch, DbError, Result, limits};
+use parking_lot::Mutex;
 
 use crate::context::ExecutionState;
 use crate::operator::build;
@@ -94,6 +95,34 @@ pub(crate) fn each_batch(ctx: &ExecContext, node: &PlanNode, mut take: impl FnMu
         ctx.set_part(None);
     }
     Ok(())
+}
+
+/// What `f` makes of each item, in their order. The members of a team of at most `workers` beside the statement's thread take them one
+/// by one. `node` is what the team's plan is about; no table is read.
+pub(crate) fn each_of<I: Send, T: Send>(
+    ctx: &ExecContext,
+    workers: usize,
+    node: &PlanNode,
+    items: Vec<I>,
+    f: impl Fn(&ExecContext, I) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let scan = node.driving_scan().filter(|_| workers > 0 && items.len() > 1 && ctx.team().is_none());
+    let Some(scan) = scan else { return items.into_iter().map(|item| f(ctx, item)).collect() };
+    let workers = Workers::take(workers.min(items.len() - 1), ctx);
+    let items = Mutex::new(items.into_iter().enumerate());
+    let work = |ctx: &ExecContext| {
+        let mut made = Vec::new();
+        loop {
+            // Not in the loop's condition, which would hold the lock through its body.
+            let next = items.lock().next();
+            let Some((place, item)) = next else { return Ok(made) };
+            made.push((place, f(ctx, item)?));
+        }
+    };
+    let made = run(ctx, Team::new(scan.clone(), Vec::new(), BuiltTables::new()), &workers, work)?;
+    let mut made: Vec<(usize, T)> = made.into_iter().flatten().collect();
+    made.sort_by_key(|(place, _)| *place);
+    Ok(made.into_iter().map(|(_, made)| made).collect())
 }
 
 /// All that a team has collected of `node`.

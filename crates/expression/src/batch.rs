@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use melba_functions::{Operand, io, lookup};
+use melba_types::key_words::KeyWords;
 use melba_types::{Batch, Bitmap, Column, ColumnData, Datum, Kind, Result, limits};
 
 use super::stored::StoredFunction;
@@ -41,6 +42,15 @@ impl<'a> Vector<'a> {
             Vector::Borrowed(c) => part.encode_at(c, i, out),
             Vector::Owned(c) => part.encode_at(c, i, out),
             Vector::Scalar(d) => part.encode(d, out),
+        }
+    }
+
+    /// Appends the keys of all rows to words.
+    pub fn append_words(&self, part: &KeyPart, words: &mut KeyWords) {
+        match self {
+            Vector::Borrowed(c) => part.append_column(c, words),
+            Vector::Owned(c) => part.append_column(c, words),
+            Vector::Scalar(d) => part.append_value(d, words),
         }
     }
 

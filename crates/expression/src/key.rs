@@ -3,6 +3,7 @@
 use melba_catalog::Catalog;
 use melba_functions::order;
 use melba_types::key::{self, KeyColumn, KeyType};
+use melba_types::key_words::KeyWords;
 use melba_types::{Column, Datum, Kind, Oid};
 
 /// Byte before a value that is not null, and the first byte after all of those.
@@ -51,6 +52,16 @@ impl KeyPart {
     #[inline]
     pub fn encode_at(&self, values: &Column, i: usize, out: &mut Vec<u8>) {
         key::encode_at(&self.column, values, i, out);
+    }
+
+    /// Appends the keys of a column to those of its rows.
+    pub fn append_column(&self, values: &Column, words: &mut KeyWords) {
+        words.append_column(&self.column, values);
+    }
+
+    /// Appends the key of one value to those of all rows.
+    pub fn append_value(&self, value: &Datum, words: &mut KeyWords) {
+        words.append_value(&self.column, value);
     }
 
     /// Whether keys tell the values exactly, so that these need not be fetched from their rows.

@@ -13,7 +13,7 @@ use super::planner::{Planner, Stage};
 use super::prepare::{entry_names, joined_columns, substitute};
 use super::query::target_of;
 use melba_expression::key::KeyPart;
-use melba_expression::{Call, Target as CallTarget};
+use melba_expression::{Call, Expression, Target as CallTarget};
 use melba_tree::{AggregateCall, Expr, Query, Target, equal, shape};
 
 /// What is computed by the aggregation, in the order of its output.
@@ -119,8 +119,9 @@ impl Planner<'_> {
         self.note_computed(GROUP, &exprs);
         self.note_computed(AGGREGATE, &all.aggregates);
         let below = stage.node.estimate;
-        let rows = if groups.is_empty() { 1.0 } else { self.groups_of(&exprs, below.rows) };
-        let rows = (rows * super::selectivity::default_of(&having)).max(1.0);
+        let of_input = if groups.is_empty() { 1.0 } else { self.groups_of(&exprs, below.rows) };
+        let scatters = scatters(&groups, of_input, below.rows);
+        let rows = (of_input * super::selectivity::default_of(&having)).max(1.0);
         let total = below.total + below.rows * 0.01 * (1 + aggregates.len()) as f64;
         let estimate = Estimate { startup: total, total: total + rows * 0.01, rows };
         let workers = self.workers_for_aggregate(&stage.node, sets.len(), &groups, &aggregates);
@@ -133,6 +134,7 @@ impl Planner<'_> {
             groupings: all.groupings.into_iter().map(|(_, g)| g).collect(),
             having: compiled,
             workers,
+            scatters,
         };
         let mut node = self.node(Op::Aggregate(Arc::new(node)), kinds.into(), estimate);
         if !exprs.is_empty() {
@@ -197,6 +199,21 @@ impl Planner<'_> {
         let make = registry::aggregate(&source(info.transition), &source(info.final_function)).ok_or_else(unsupported)?;
         Ok((make, strict))
     }
+}
+
+/// With fewer groups a team collects them without splitting the rows.
+const SCATTERED_GROUPS_MIN: f64 = 200_000.0;
+/// And with more rows a group: most rows meet a group that their member has already.
+const SCATTERED_ROWS_A_GROUP_MAX: f64 = 3.0;
+
+/// Whether a team is to split the rows by their keys first. Keys that are computed may be long, or differ when they are computed again.
+/// A single integer is often in the table's order, where the members' groups hardly meet.
+fn scatters(groups: &[Expression], count: f64, rows: f64) -> bool {
+    let is_integer = |group: &Expression| matches!(group.kind, Kind::Int2 | Kind::Int4 | Kind::Int8);
+    count >= SCATTERED_GROUPS_MIN
+        && rows <= count * SCATTERED_ROWS_A_GROUP_MAX
+        && !(groups.len() == 1 && groups.iter().all(is_integer))
+        && !groups.iter().any(|group| group.is_volatile() || group.makes_values())
 }
 
 fn junk(expr: Expr) -> Target {

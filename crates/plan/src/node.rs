@@ -464,6 +464,8 @@ pub struct AggregateNode {
     pub having: Vec<Expression>,
     /// Threads that may collect parts of the input beside the statement's own.
     pub workers: usize,
+    /// They split the rows by their keys before they aggregate them.
+    pub scatters: bool,
 }
 
 /// One aggregate function call.

@@ -117,7 +117,7 @@ pub fn encode_at(column: &KeyColumn, values: &Column, i: usize, out: &mut Vec<u8
         ColumnData::Text(v) if matches!(column.ty, KeyType::Bpchar) && !values.is_null(i) => {
             let value = v.get(i);
             out.push(1);
-            out.extend_from_slice(&value[..value.iter().rposition(|b| *b != b' ').map_or(0, |last| last + 1)]);
+            out.extend_from_slice(without_padding(value));
             out.push(0);
         }
         _ if !matches!(column.ty, KeyType::Plain(_)) || values.is_null(i) => return encode(column, &values.get(i), out),
@@ -134,6 +134,15 @@ pub fn encode_at(column: &KeyColumn, values: &Column, i: usize, out: &mut Vec<u8
     if column.descending {
         complement(&mut out[start..]);
     }
+}
+
+/// A char(n) value without its trailing blanks.
+pub(crate) fn without_padding(mut value: &[u8]) -> &[u8] {
+    const BLANKS: [u8; 8] = [b' '; 8];
+    while let Some((rest, &BLANKS)) = value.split_last_chunk() {
+        value = rest;
+    }
+    &value[..value.iter().rposition(|b| *b != b' ').map_or(0, |last| last + 1)]
 }
 
 fn put_integer(v: i64, out: &mut Vec<u8>) {

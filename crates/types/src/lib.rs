@@ -24,6 +24,7 @@ pub mod interval;
 pub mod json;
 pub mod jsonb;
 pub mod key;
+pub mod key_words;
 pub mod limits;
 mod mantissas;
 pub mod merge_heap;

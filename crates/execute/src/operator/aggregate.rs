@@ -2,11 +2,13 @@
 //!
 //! The input is taken in passes. A pass collects groups until they fill their memory; from then on rows of groups that it does
 //! not have are split into files by their key, and each file is a later pass. So all rows of a group are in one pass, in their
-//! order.
+//! order. A team makes several later passes at a time. When nearly each row is a group of its own, a team splits all rows first
+//! (`scatter`).
 
 mod by_group;
 mod input;
 mod pass;
+mod scatter;
 mod table;
 
 use std::ops::Range;
@@ -15,7 +17,7 @@ use std::sync::Arc;
 use melba_functions::{Aggregate, GroupedAggregate};
 use melba_types::{Batch, Column, ColumnData, Kind, Result};
 
-use self::pass::{Pass, Work};
+use self::pass::{Done, Pass, Work};
 use super::build;
 use super::pending::Pending;
 use crate::{ExecContext, Operator, parallel};
@@ -23,6 +25,9 @@ use melba_expression::filter;
 use melba_plan::Storage;
 use melba_plan::node::AggregateNode;
 use melba_types::BATCH_ROWS;
+
+/// Later passes that a team makes before their results are read: more take more memory, with fewer threads wait for each other.
+const PASSES_A_THREAD: usize = 2;
 
 /// State of one aggregate in one group.
 struct State {
@@ -76,6 +81,8 @@ pub(super) struct AggregateOp {
     held: Option<melba_engine::Held>,
     /// Passes still to make, the next one last.
     work: Vec<Work>,
+    /// Passes that have been made, the next one last.
+    ready: Vec<Done>,
     used: Used,
     pending: Pending,
 }
@@ -101,42 +108,29 @@ impl AggregateOp {
             at: 0,
             held: None,
             work: Vec::new(),
+            ready: Vec::new(),
             used: Used::default(),
             pending: Pending::default(),
         })
     }
 
-    /// Makes the next pass; false when there is none.
+    /// Goes to the next pass; false when there is none.
     fn pass(&mut self, ctx: &ExecContext) -> Result<bool> {
         self.held = None;
         (self.groups, self.at) = (Groups::default(), 0);
         let node = self.node.clone();
-        let mut pass;
         if !self.started {
             self.started = true;
-            pass = Pass::new(&node, ctx, 0..node.sets.len(), 0)?;
-            match parallel::form(ctx, node.workers, &node.input, &mut *self.input)? {
-                Some((team, workers)) => {
-                    ctx.record_timing(self.id, |t| t.workers = workers.count() as u64);
-                    let collect = |ctx: &ExecContext| {
-                        let mut pass = Pass::new(&node, ctx, 0..node.sets.len(), 0)?;
-                        parallel::each_batch(ctx, &node.input, |batch| pass.take(&batch))?;
-                        pass.into_partial()
-                    };
-                    pass.take_partials(parallel::run(ctx, team, &workers, collect)?)?;
-                }
-                None => pass.take_all(ctx, &mut *self.input)?,
-            }
-        } else {
-            let Some(work) = self.work.pop() else { return Ok(false) };
-            pass = Pass::new(&node, ctx, work.set..work.set + 1, work.level)?;
-            let mut reader = work.run.reader();
-            while let Some(batch) = reader.next_batch()? {
-                ctx.check_interrupt()?;
-                pass.take(&batch)?;
-            }
+            let first = self.first(&node, ctx)?;
+            self.ready.extend(first);
         }
-        let done = pass.finish()?;
+        if self.ready.is_empty() {
+            let threads = node.workers + 1;
+            let some =
+                self.work.split_off(self.work.len().saturating_sub(threads * if threads > 1 { PASSES_A_THREAD } else { 1 }));
+            self.ready = parallel::each_of(ctx, node.workers, &node.input, some, |ctx, work| work.pass(&node, ctx))?;
+        }
+        let Some(done) = self.ready.pop() else { return Ok(false) };
         self.used.batches += 1 + done.work.len() as u64 - u64::from(self.used.batches > 0);
         self.used.memory = self.used.memory.max(done.memory as u64);
         self.used.disk += done.disk;
@@ -148,6 +142,29 @@ impl AggregateOp {
             ctx.record_timing(self.id, |t| t.storage = Some(Storage::HashAggregate { batches, memory, disk }));
         }
         Ok(true)
+    }
+
+    /// Takes the input: its groups, or `None` when it has been split into work for later passes.
+    fn first(&mut self, node: &AggregateNode, ctx: &ExecContext) -> Result<Option<Done>> {
+        let mut pass = Pass::new(node, ctx, 0..node.sets.len(), 0)?;
+        match parallel::form(ctx, node.workers, &node.input, &mut *self.input)? {
+            Some((team, workers)) => {
+                ctx.record_timing(self.id, |t| t.workers = workers.count() as u64);
+                if node.scatters {
+                    (self.work, self.used.disk) = scatter::scatter(node, ctx, team, &workers)?;
+                    self.used.batches = self.work.len() as u64;
+                    return Ok(None);
+                }
+                let collect = |ctx: &ExecContext| {
+                    let mut pass = Pass::new(node, ctx, 0..node.sets.len(), 0)?;
+                    parallel::each_batch(ctx, &node.input, |batch| pass.take(&batch))?;
+                    pass.into_partial()
+                };
+                pass.take_partials(parallel::run(ctx, team, &workers, collect)?)?;
+            }
+            None => pass.take_all(ctx, &mut *self.input)?,
+        }
+        pass.finish().map(Some)
     }
 
     /// The output rows of some groups.
@@ -205,6 +222,7 @@ impl Operator for AggregateOp {
         (self.groups, self.at) = (Groups::default(), 0);
         self.held = None;
         self.work.clear();
+        self.ready.clear();
         self.used = Used::default();
         self.pending.clear();
         self.input.rescan(ctx)

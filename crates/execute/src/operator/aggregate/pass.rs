@@ -22,8 +22,29 @@ const ELSEWHERE: u32 = u32::MAX;
 /// Rows of one grouping set for a later pass.
 pub(super) struct Work {
     pub set: usize,
-    pub run: Run,
+    pub runs: Vec<Run>,
     pub level: u32,
+}
+
+impl Work {
+    /// Hands all rows to `take`.
+    fn each_batch(self, ctx: &ExecContext, mut take: impl FnMut(&Batch) -> Result<()>) -> Result<()> {
+        for run in self.runs {
+            let mut reader = run.reader();
+            while let Some(batch) = reader.next_batch()? {
+                ctx.check_interrupt()?;
+                take(&batch)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The pass over these rows.
+    pub fn pass(self, node: &AggregateNode, ctx: &ExecContext) -> Result<Done> {
+        let mut pass = Pass::new(node, ctx, self.set..self.set + 1, self.level)?;
+        self.each_batch(ctx, |batch| pass.take(batch))?;
+        pass.finish()
+    }
 }
 
 pub(super) struct Pass<'a> {
@@ -299,14 +320,8 @@ impl<'a> Pass<'a> {
             self.ctx.check_interrupt()?;
         }
         // Rows that members had no room for: some are of groups that another one has.
-        for part in work {
-            let mut reader = part.run.reader();
-            while let Some(batch) = reader.next_batch()? {
-                self.ctx.check_interrupt()?;
-                self.take(&batch)?;
-            }
-        }
-        Ok(())
+        let ctx = self.ctx;
+        work.into_iter().try_for_each(|part| part.each_batch(ctx, |batch| self.take(batch)))
     }
 
     /// Adds the groups of a member; the rows that it had no room for.
@@ -319,7 +334,7 @@ impl<'a> Pass<'a> {
         drop(held);
         let known = self.groups.list.len();
         let places = match tables.pop() {
-            Some(table) => self.tables[0].absorb(table, known as u32)?,
+            Some(table) => self.tables[0].absorb(table, known as u32),
             None => return Ok(work),
         };
         let is_new = |place: u32| place as usize >= known;
@@ -357,7 +372,7 @@ impl<'a> Pass<'a> {
             let Some(elsewhere) = elsewhere else { continue };
             disk += elsewhere.bytes();
             let runs = elsewhere.finish()?.into_iter().filter(|r| r.rows > 0);
-            work.extend(runs.map(|run| Work { set, run, level: self.level + 1 }));
+            work.extend(runs.map(|run| Work { set, runs: vec![run], level: self.level + 1 }));
         }
         Ok((work, disk))
     }

@@ -5,18 +5,21 @@ use hashbrown::HashMap;
 use super::super::integers::each_int;
 use melba_expression::Vector;
 use melba_plan::node::AggregateNode;
-use melba_types::{DbError, Kind, Result};
+use melba_types::Kind;
+use melba_types::key_words::{KeyWords, word_of};
 
 /// About what a group's entry in a table by key takes, beside the key.
 pub(super) const GROUP_ENTRY_BYTES: usize = 96;
 
-/// The numbers of groups.
-pub(super) enum GroupTable {
-    /// The key is an integer, and its values lie close together so far.
-    Near(Near),
-    /// All keys are integers, or held as these, and fit a word together.
-    Words(HashMap<u128, u32>),
-    Bytes(HashMap<Box<[u8]>, u32>),
+/// The numbers of groups. Integers, or what is held as these, that fit a word together are a key in a form of their own; other keys
+/// are encoded.
+#[derive(Default)]
+pub(super) struct GroupTable {
+    /// The key is an integer, and its values lie close together so far: `words` is empty.
+    near: Option<Near>,
+    words: HashMap<u128, u32>,
+    /// Encoded keys that do not fit a word.
+    long: HashMap<Box<[u8]>, u32>,
 }
 
 /// Keys of the rows of a batch, made as they are asked for.
@@ -24,10 +27,23 @@ pub(super) struct BatchKeys<'a> {
     node: &'a AggregateNode,
     columns: &'a [usize],
     keys: &'a [Vector<'a>],
-    /// Of a table by words.
-    words: Vec<u128>,
-    /// The key of the row asked for last, of a table by bytes.
+    words: Words,
+    /// The encoded key of the row asked for last.
     bytes: Vec<u8>,
+}
+
+/// The keys that fit words, by row.
+enum Words {
+    Integers(Vec<u128>),
+    Encoded(KeyWords),
+    /// Most do not fit: each is encoded when it is asked for.
+    Few,
+}
+
+/// The key of a row.
+enum RowKey<'a> {
+    Word(u128),
+    Long(&'a [u8]),
 }
 
 fn bits(kind: Kind) -> Option<u32> {
@@ -39,135 +55,149 @@ fn bits(kind: Kind) -> Option<u32> {
     }
 }
 
+/// The bits of a key of integers, if it is one that fits a word. Each has a bit more, which says that it is not null.
+fn integer_bits(node: &AggregateNode, set: usize) -> Option<u32> {
+    let width = |c: &usize| bits(node.groups[*c].kind).filter(|_| node.parts[*c].is_plain()).map(|bits| bits + 1);
+    node.sets[set].iter().map(width).sum::<Option<u32>>().filter(|width| *width <= u128::BITS)
+}
+
 impl GroupTable {
     pub fn new(node: &AggregateNode, set: usize) -> GroupTable {
-        // Each has a bit more, which says that it is not null.
-        let width = |c: &usize| bits(node.groups[*c].kind).filter(|_| node.parts[*c].is_plain()).map(|bits| bits + 1);
-        let width = node.sets[set].iter().map(width).sum::<Option<u32>>();
-        match width {
-            Some(width) if node.sets[set].len() == 1 => GroupTable::Near(Near::new(width - 1)),
-            Some(width) if width <= u128::BITS => GroupTable::Words(HashMap::new()),
-            _ => GroupTable::Bytes(HashMap::new()),
-        }
+        let near = integer_bits(node, set).filter(|_| node.sets[set].len() == 1).map(|width| Near::new(width - 1));
+        GroupTable { near, ..GroupTable::default() }
     }
 
+    /// The keys of a batch.
     pub fn keys<'a>(&self, node: &'a AggregateNode, set: usize, keys: &'a [Vector<'a>], rows: usize) -> BatchKeys<'a> {
         let columns = &node.sets[set][..];
-        let mut words = Vec::new();
-        if !matches!(self, GroupTable::Bytes(_)) {
-            words.resize(rows, 0);
-            columns.iter().for_each(|c| append_words(&keys[*c], bits(node.groups[*c].kind).unwrap_or(0), &mut words));
-        }
+        let words = match integer_bits(node, set) {
+            Some(_) => {
+                let mut words = vec![0; rows];
+                columns.iter().for_each(|c| append_words(&keys[*c], bits(node.groups[*c].kind).unwrap_or(0), &mut words));
+                Words::Integers(words)
+            }
+            None if self.long.len() > self.words.len() => Words::Few,
+            None => {
+                let mut words = KeyWords::new(rows);
+                columns.iter().for_each(|c| keys[*c].append_words(&node.parts[*c], &mut words));
+                Words::Encoded(words)
+            }
+        };
         BatchKeys { node, columns, keys, words, bytes: Vec::new() }
     }
 
     /// The group of row `i`.
     #[inline]
     pub fn get(&self, keys: &mut BatchKeys<'_>, i: usize) -> Option<u32> {
-        match self {
-            GroupTable::Bytes(table) => table.get(keys.encode(i)).copied(),
-            _ => self.get_word(keys.words[i]),
+        match keys.key(i) {
+            RowKey::Word(word) => self.get_word(word),
+            RowKey::Long(key) => self.long.get(key).copied(),
         }
     }
 
     #[inline]
     fn get_word(&self, word: u128) -> Option<u32> {
-        match self {
-            GroupTable::Near(near) => near.get(word),
-            GroupTable::Words(table) => table.get(&word).copied(),
-            GroupTable::Bytes(_) => None,
+        match &self.near {
+            Some(near) => near.get(word),
+            None => self.words.get(&word).copied(),
         }
     }
 
-    /// Adds the group of a word, which is new.
+    /// Adds the group of a word, which is new; about how many bytes that takes.
     fn insert_word(&mut self, word: u128, group: u32) -> usize {
-        if let GroupTable::Near(near) = self {
+        if let Some(near) = &mut self.near {
             if let Some(bytes) = near.insert(word, group) {
                 return bytes;
             }
-            *self = GroupTable::Words(near.words().collect());
+            self.words = near.words().collect();
+            self.near = None;
         }
-        if let GroupTable::Words(table) = self {
-            table.insert(word, group);
-        }
+        self.words.insert(word, group);
         2 * (size_of::<u128>() + size_of::<u128>())
     }
 
     /// Adds the group of row `i`; about how many bytes that takes.
     pub fn insert(&mut self, keys: &mut BatchKeys<'_>, i: usize, group: u32) -> usize {
-        match self {
-            GroupTable::Bytes(table) => {
-                let key = keys.encode(i);
-                table.insert(key.into(), group);
+        match keys.key(i) {
+            RowKey::Word(word) => self.insert_word(word, group),
+            RowKey::Long(key) => {
+                self.long.insert(key.into(), group);
                 GROUP_ENTRY_BYTES + key.len()
             }
-            _ => self.insert_word(keys.words[i], group),
         }
     }
 
     /// Adds the groups of another table of the same set: those with new keys get numbers from `next` on, in their order. The number
     /// here of each group there.
-    ///
-    /// # Errors
-    /// XX000 when the other table is of another set.
-    pub fn absorb(&mut self, other: GroupTable, mut next: u32) -> Result<Vec<u32>> {
+    pub fn absorb(&mut self, other: GroupTable, mut next: u32) -> Vec<u32> {
         let mut number = || {
             next += 1;
             next - 1
         };
-        let words = match (&mut *self, other) {
-            (GroupTable::Bytes(own), GroupTable::Bytes(other)) => {
-                let place = |key| *own.entry(key).or_insert_with(&mut number);
-                return Ok(by_number(other.len(), other).into_iter().map(place).collect());
-            }
-            (GroupTable::Near(_) | GroupTable::Words(_), GroupTable::Near(other)) => by_number(other.groups, other.words()),
-            (GroupTable::Near(_) | GroupTable::Words(_), GroupTable::Words(other)) => by_number(other.len(), other),
-            _ => return Err(DbError::internal("groups by words and by bytes are not of one set")),
-        };
-        let place = |word| match self.get_word(word) {
-            Some(group) => group,
-            None => {
+        let mut place = |key: Key| match key {
+            Key::Word(word) => self.get_word(word).unwrap_or_else(|| {
                 let group = number();
                 self.insert_word(word, group);
                 group
-            }
+            }),
+            Key::Long(key) => *self.long.entry(key).or_insert_with(&mut number),
         };
-        Ok(words.into_iter().map(place).collect())
+        other.by_number().into_iter().map(&mut place).collect()
+    }
+
+    /// The keys in the order of their groups' numbers, which are all those from 0 on.
+    fn by_number(self) -> Vec<Key> {
+        let near = self.near.as_ref();
+        let mut out = vec![Key::Word(0); near.map_or(0, |near| near.groups) + self.words.len() + self.long.len()];
+        let words = near.into_iter().flat_map(Near::words).chain(self.words);
+        words.for_each(|(word, group)| out[group as usize] = Key::Word(word));
+        self.long.into_iter().for_each(|(key, group)| out[group as usize] = Key::Long(key));
+        out
     }
 
     /// The group of the set that has no columns.
     pub fn insert_only(&mut self, group: u32) {
-        match self {
-            GroupTable::Bytes(table) => drop(table.insert(Box::default(), group)),
-            _ => drop(self.insert_word(0, group)),
-        }
+        self.insert_word(0, group);
     }
 
     pub fn only(&self) -> u32 {
-        let group = match self {
-            GroupTable::Bytes(table) => table.get(&[][..]).copied(),
-            _ => self.get_word(0),
-        };
-        group.unwrap_or(0)
+        self.get_word(0).unwrap_or(0)
     }
 }
 
+/// A group's key.
+#[derive(Clone)]
+enum Key {
+    Word(u128),
+    Long(Box<[u8]>),
+}
+
 impl BatchKeys<'_> {
+    #[inline]
+    fn key(&mut self, i: usize) -> RowKey<'_> {
+        let word = match &self.words {
+            Words::Integers(words) => Some(words[i]),
+            Words::Encoded(words) => words.get(i),
+            Words::Few => None,
+        };
+        if let Some(word) = word {
+            return RowKey::Word(word);
+        }
+        let key = self.encode(i);
+        word_of(key).map_or(RowKey::Long(key), RowKey::Word)
+    }
+
     /// The key of row `i` as bytes.
     pub fn encode(&mut self, i: usize) -> &[u8] {
         self.bytes.clear();
-        for &c in self.columns {
-            self.keys[c].encode_key(&self.node.parts[c], i, &mut self.bytes);
-        }
+        encode(self.node, self.columns, self.keys, i, &mut self.bytes);
         &self.bytes
     }
 }
 
-/// Keys by the numbers of their groups, which are those below `groups`.
-fn by_number<K: Clone + Default>(groups: usize, keys: impl IntoIterator<Item = (K, u32)>) -> Vec<K> {
-    let mut out = vec![K::default(); groups];
-    keys.into_iter().for_each(|(key, group)| out[group as usize] = key);
-    out
+/// Appends the encoded key of row `i` in some of the grouping columns.
+pub(super) fn encode(node: &AggregateNode, columns: &[usize], keys: &[Vector<'_>], i: usize, out: &mut Vec<u8>) {
+    columns.iter().for_each(|&c| keys[c].encode_key(&node.parts[c], i, out));
 }
 
 /// Groups of one integer, by its distance from the first.
@@ -271,40 +301,43 @@ mod tests {
 
     #[test]
     fn groups_of_two_tables_get_one_number_each() {
-        let table = |keys: &[u128]| GroupTable::Words((0..).zip(keys).map(|(group, key)| (*key, group)).collect());
+        let words = |keys: &[u128]| (0..).zip(keys).map(|(group, key)| (*key, group)).collect();
+        let table = |keys: &[u128]| GroupTable { words: words(keys), ..GroupTable::default() };
         let mut own = table(&[10, 11]);
-        assert_eq!(own.absorb(table(&[12, 11, 13]), 2).expect("of one set"), [2, 1, 3]);
+        assert_eq!(own.absorb(table(&[12, 11, 13]), 2), [2, 1, 3]);
         let mut near = Near::new(32);
         for (group, value) in (0..).zip([11, 7]) {
             near.insert(1 << 32 | value, group);
         }
-        let mut own_near = GroupTable::Near(Near::new(32));
+        let mut own_near = GroupTable { near: Some(Near::new(32)), ..GroupTable::default() };
         own_near.insert_word(1 << 32 | 7, 0);
-        assert_eq!(own_near.absorb(GroupTable::Near(near), 1).expect("of one set"), [1, 0]);
-        let refused = own.absorb(GroupTable::Bytes(HashMap::new()), 4).expect_err("of another set");
-        assert_eq!(refused.sqlstate(), melba_types::SqlState::INTERNAL_ERROR);
+        assert_eq!(own_near.absorb(GroupTable { near: Some(near), ..GroupTable::default() }, 1), [1, 0]);
+        let long = |keys: &[(&str, u32)]| keys.iter().map(|(key, group)| (key.as_bytes().into(), *group)).collect();
+        let mut own = GroupTable { near: None, words: words(&[10]), long: long(&[("a", 1)]) };
+        let other = GroupTable { near: None, words: words(&[11, 10]), long: long(&[("b", 2), ("a", 3)]) };
+        assert_eq!(own.absorb(other, 2), [2, 0, 3, 1]);
     }
 
     #[test]
     fn keys_that_lie_close_are_found_until_one_lies_far() {
         let word = |value: i32| 1 << 32 | value as u128 & u128::from(u32::MAX);
         let values = [5, -3, 100, i32::from(i16::MIN) / 4, 7000, 4, -8193];
-        let mut table = GroupTable::Near(Near::new(32));
+        let mut table = GroupTable { near: Some(Near::new(32)), ..GroupTable::default() };
         table.insert_word(0, 0);
         for (group, value) in (1..).zip(values) {
             assert_eq!(table.get_word(word(value)), None);
             table.insert_word(word(value), group);
         }
-        assert!(matches!(table, GroupTable::Near(_)));
+        assert!(table.near.is_some());
         let found = |table: &GroupTable| -> Vec<_> { values.iter().map(|v| table.get_word(word(*v))).collect() };
         let all: Vec<_> = (1..=7).map(Some).collect();
         assert_eq!((found(&table), table.get_word(0), table.get_word(word(6))), (all.clone(), Some(0), None));
         for far in [i32::MAX, i32::MIN] {
             table.insert_word(word(far), 8);
-            assert!(matches!(table, GroupTable::Words(_)));
+            assert!(table.near.is_none());
             assert_eq!((found(&table), table.get_word(0), table.get_word(word(far))), (all.clone(), Some(0), Some(8)));
         }
-        let mut ends = GroupTable::Near(Near::new(64));
+        let mut ends = GroupTable { near: Some(Near::new(64)), ..GroupTable::default() };
         for (group, value) in [i64::MAX, i64::MAX - 1, i64::MIN, 0].into_iter().enumerate() {
             ends.insert_word(1 << 64 | value as u128 & u128::from(u64::MAX), group as u32);
         }
