@@ -120,7 +120,7 @@ impl Planner<'_> {
         self.note_computed(AGGREGATE, &all.aggregates);
         let below = stage.node.estimate;
         let of_input = if groups.is_empty() { 1.0 } else { self.groups_of(&exprs, below.rows) };
-        let scatters = scatters(&groups, of_input, below.rows);
+        let scatters = self.scatters(&groups, of_input, below.rows);
         let rows = (of_input * super::selectivity::default_of(&having)).max(1.0);
         let total = below.total + below.rows * 0.01 * (1 + aggregates.len()) as f64;
         let estimate = Estimate { startup: total, total: total + rows * 0.01, rows };
@@ -144,6 +144,13 @@ impl Planner<'_> {
             self.detail(&mut node, "Filter", || super::explain::conjunction(self, &having));
         }
         Ok(Stage { node, layout })
+    }
+
+    /// Whether a team is to split the rows by their keys first: groups that would not fit its memory anyway, and of few rows each.
+    fn scatters(&self, groups: &[Expression], count: f64, rows: f64) -> bool {
+        let number = |name: &str| self.context.session.setting_number(name).unwrap_or(0.0);
+        let memory = number("work_mem") * 1024.0 * number("hash_mem_multiplier");
+        count * GROUP_BYTES > memory && rows <= count * SCATTERED_ROWS_A_GROUP_MAX && may_scatter(groups)
     }
 
     /// Rows of `input` are aggregated; direct arguments read the values of the group.
@@ -201,19 +208,17 @@ impl Planner<'_> {
     }
 }
 
-/// With fewer groups a team collects them without splitting the rows.
-const SCATTERED_GROUPS_MIN: f64 = 200_000.0;
-/// And with more rows a group: most rows meet a group that their member has already.
+/// About what a group takes in memory.
+const GROUP_BYTES: f64 = 128.0;
+/// With more rows a group most rows meet a group that their member has already.
 const SCATTERED_ROWS_A_GROUP_MAX: f64 = 3.0;
 
-/// Whether a team is to split the rows by their keys first. Keys that are computed may be long, or differ when they are computed again.
-/// A single integer is often in the table's order, where the members' groups hardly meet.
-fn scatters(groups: &[Expression], count: f64, rows: f64) -> bool {
-    let is_integer = |group: &Expression| matches!(group.kind, Kind::Int2 | Kind::Int4 | Kind::Int8);
-    count >= SCATTERED_GROUPS_MIN
-        && rows <= count * SCATTERED_ROWS_A_GROUP_MAX
-        && !(groups.len() == 1 && groups.iter().all(is_integer))
-        && !groups.iter().any(|group| group.is_volatile() || group.makes_values())
+/// Keys that are computed may be long, or differ when they are computed again. A single integer is often in the table's order, where
+/// the members' groups hardly meet.
+fn may_scatter(groups: &[Expression]) -> bool {
+    let is_computed = |group: &Expression| group.is_volatile() || group.makes_values();
+    let is_integer = matches!(groups, [group] if matches!(group.kind, Kind::Int2 | Kind::Int4 | Kind::Int8));
+    !is_integer && !groups.iter().any(is_computed)
 }
 
 fn junk(expr: Expr) -> Target {

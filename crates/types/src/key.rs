@@ -137,6 +137,7 @@ pub fn encode_at(column: &KeyColumn, values: &Column, i: usize, out: &mut Vec<u8
 }
 
 /// A char(n) value without its trailing blanks.
+#[inline]
 pub(crate) fn without_padding(mut value: &[u8]) -> &[u8] {
     const BLANKS: [u8; 8] = [b' '; 8];
     while let Some((rest, &BLANKS)) = value.split_last_chunk() {

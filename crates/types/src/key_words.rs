@@ -90,6 +90,7 @@ impl KeyWords {
 }
 
 /// An encoded key as a word, if it fits.
+#[inline]
 pub fn word_of(key: &[u8]) -> Option<u128> {
     let mut word = [0; WORD_BYTES];
     word.get_mut(..key.len())?.copy_from_slice(key);

@@ -2,7 +2,7 @@
 //!
 //! The input is taken in passes. A pass collects groups until they fill their memory; from then on rows of groups that it does
 //! not have are split into files by their key, and each file is a later pass. So all rows of a group are in one pass, in their
-//! order. A team makes several later passes at a time. When nearly each row is a group of its own, a team splits all rows first
+//! order. A team makes several later passes at a time, and splits all rows first when many groups of few rows are expected
 //! (`scatter`).
 
 mod by_group;
@@ -26,7 +26,8 @@ use melba_plan::Storage;
 use melba_plan::node::AggregateNode;
 use melba_types::BATCH_ROWS;
 
-/// Later passes that a team makes before their results are read: more take more memory, with fewer threads wait for each other.
+/// Later passes that each thread of a team makes before results are read. More passes take more memory; with fewer the threads wait for
+/// each other.
 const PASSES_A_THREAD: usize = 2;
 
 /// State of one aggregate in one group.
