@@ -126,9 +126,8 @@ impl AggregateOp {
             self.ready.extend(first);
         }
         if self.ready.is_empty() {
-            let threads = node.workers + 1;
-            let some =
-                self.work.split_off(self.work.len().saturating_sub(threads * if threads > 1 { PASSES_A_THREAD } else { 1 }));
+            let passes = if node.workers == 0 { 1 } else { (node.workers + 1) * PASSES_A_THREAD };
+            let some = self.work.split_off(self.work.len().saturating_sub(passes));
             self.ready = parallel::each_of(ctx, node.workers, &node.input, some, |ctx, work| work.pass(&node, ctx))?;
         }
         let Some(done) = self.ready.pop() else { return Ok(false) };

@@ -40,10 +40,11 @@ enum Words {
     Few,
 }
 
-/// The key of a row.
-enum RowKey<'a> {
+/// A key, whose bytes are held as `B` if they do not fit a word.
+#[derive(Clone)]
+enum Key<B> {
     Word(u128),
-    Long(&'a [u8]),
+    Long(B),
 }
 
 fn bits(kind: Kind) -> Option<u32> {
@@ -90,8 +91,8 @@ impl GroupTable {
     #[inline]
     pub fn get(&self, keys: &mut BatchKeys<'_>, i: usize) -> Option<u32> {
         match keys.key(i) {
-            RowKey::Word(word) => self.get_word(word),
-            RowKey::Long(key) => self.long.get(key).copied(),
+            Key::Word(word) => self.get_word(word),
+            Key::Long(key) => self.long.get(key).copied(),
         }
     }
 
@@ -119,8 +120,8 @@ impl GroupTable {
     /// Adds the group of row `i`; about how many bytes that takes.
     pub fn insert(&mut self, keys: &mut BatchKeys<'_>, i: usize, group: u32) -> usize {
         match keys.key(i) {
-            RowKey::Word(word) => self.insert_word(word, group),
-            RowKey::Long(key) => {
+            Key::Word(word) => self.insert_word(word, group),
+            Key::Long(key) => {
                 self.long.insert(key.into(), group);
                 GROUP_ENTRY_BYTES + key.len()
             }
@@ -134,7 +135,7 @@ impl GroupTable {
             next += 1;
             next - 1
         };
-        let mut place = |key: Key| match key {
+        let mut place = |key: Key<Box<[u8]>>| match key {
             Key::Word(word) => self.get_word(word).unwrap_or_else(|| {
                 let group = number();
                 self.insert_word(word, group);
@@ -146,7 +147,7 @@ impl GroupTable {
     }
 
     /// The keys in the order of their groups' numbers, which are all those from 0 on.
-    fn by_number(self) -> Vec<Key> {
+    fn by_number(self) -> Vec<Key<Box<[u8]>>> {
         let near = self.near.as_ref();
         let mut out = vec![Key::Word(0); near.map_or(0, |near| near.groups) + self.words.len() + self.long.len()];
         let words = near.into_iter().flat_map(Near::words).chain(self.words);
@@ -165,26 +166,20 @@ impl GroupTable {
     }
 }
 
-/// A group's key.
-#[derive(Clone)]
-enum Key {
-    Word(u128),
-    Long(Box<[u8]>),
-}
-
 impl BatchKeys<'_> {
+    /// The key of row `i`.
     #[inline]
-    fn key(&mut self, i: usize) -> RowKey<'_> {
+    fn key(&mut self, i: usize) -> Key<&[u8]> {
         let word = match &self.words {
             Words::Integers(words) => Some(words[i]),
             Words::Encoded(words) => words.get(i),
             Words::Few => None,
         };
         if let Some(word) = word {
-            return RowKey::Word(word);
+            return Key::Word(word);
         }
         let key = self.encode(i);
-        word_of(key).map_or(RowKey::Long(key), RowKey::Word)
+        word_of(key).map_or(Key::Long(key), Key::Word)
     }
 
     /// The key of row `i` as bytes.
