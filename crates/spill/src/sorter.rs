@@ -14,6 +14,8 @@ use melba_types::BATCH_ROWS;
 
 /// Runs merged at a time; with more, some are merged beforehand.
 const FAN_IN: usize = 32;
+/// Bytes that keys are known to share, at most.
+const SHARED_MAX: usize = 256;
 
 /// Rows and their keys.
 #[derive(Default)]
@@ -22,10 +24,10 @@ struct Chunk {
     keys: ByteStrings,
 }
 
-/// A row: the beginning of its key, and where it is.
+/// A row: where it is, and, from the sort on, eight bytes of its key behind those that all keys share.
 #[derive(Clone, Copy)]
 struct Entry {
-    prefix: u64,
+    head: u64,
     chunk: u32,
     row: u32,
 }
@@ -39,6 +41,9 @@ pub struct Sorter {
     grouped: bool,
     /// Only so many rows will be read.
     bound: Option<usize>,
+    /// The bytes that all keys begin with; `None` before the first key. Groups are read from the keys' beginning, so with
+    /// groups none are left out.
+    shared: Option<Vec<u8>>,
     chunks: Vec<Chunk>,
     entries: Vec<Entry>,
     bytes: usize,
@@ -72,6 +77,7 @@ impl Sorter {
             resources: Arc::clone(resources),
             grouped,
             bound,
+            shared: grouped.then(Vec::new),
             chunks: Vec::new(),
             entries: Vec::new(),
             bytes: 0,
@@ -86,6 +92,7 @@ impl Sorter {
         if batch.rows == 0 {
             return Ok(());
         }
+        self.compare_beginnings(&keys, batch.rows);
         self.bytes += batch.memory_bytes() + keys.bytes.capacity() + keys.ends.capacity() * 4;
         let fits = self.chunks.last().is_some_and(|c| c.rows.rows + batch.rows <= BATCH_ROWS);
         if !fits {
@@ -93,7 +100,7 @@ impl Sorter {
         }
         let chunk = self.chunks.len() as u32 - 1;
         let Chunk { rows, keys: all } = &mut self.chunks[chunk as usize];
-        let entry = |i: usize| Entry { prefix: prefix(keys.get(i)), chunk, row: (rows.rows + i) as u32 };
+        let entry = |i: usize| Entry { head: 0, chunk, row: (rows.rows + i) as u32 };
         self.entries.extend((0..batch.rows).map(entry));
         if all.is_empty() {
             *all = keys;
@@ -109,17 +116,35 @@ impl Sorter {
         Ok(())
     }
 
+    /// Shortens the bytes that all keys begin with to those that these begin with too.
+    fn compare_beginnings(&mut self, keys: &ByteStrings, rows: usize) {
+        let first = keys.get(0);
+        let shared = self.shared.get_or_insert_with(|| first[..first.len().min(SHARED_MAX)].to_vec());
+        for key in (0..rows).map(|i| keys.get(i)) {
+            if !key.starts_with(shared) {
+                shared.truncate(key.iter().zip(shared.iter()).take_while(|(a, b)| a == b).count());
+            }
+        }
+    }
+
+    /// Where the keys begin to differ.
+    fn shared_bytes(&self) -> usize {
+        self.shared.as_ref().map_or(0, Vec::len)
+    }
+
     fn sort(&mut self) {
+        let from = self.shared_bytes();
         let chunks = &self.chunks;
         let key = |e: &Entry| chunks[e.chunk as usize].keys.get(e.row as usize);
-        let compare = |a: &Entry, b: &Entry| match a.prefix.cmp(&b.prefix) {
+        self.entries.iter_mut().for_each(|e| e.head = head(key(e), from));
+        let compare = |a: &Entry, b: &Entry| match a.head.cmp(&b.head) {
             Ordering::Equal => key(a).cmp(key(b)),
             different => different,
         };
         if !self.grouped {
             return quicksort(&mut self.entries, &compare);
         }
-        let group = |e: &Entry| e.prefix >> 32;
+        let group = |e: &Entry| e.head >> 32;
         self.entries.sort_by_key(group);
         self.entries.chunk_by_mut(|a, b| group(a) == group(b)).for_each(|g| quicksort(g, &compare));
     }
@@ -157,7 +182,7 @@ impl Sorter {
         while self.runs.len() > FAN_IN {
             self.merge_some()?;
         }
-        let source = Source::Merge(Merge::new(&self.runs)?);
+        let source = Source::Merge(Merge::new(&self.runs, self.shared_bytes())?);
         let bytes = self.file.as_ref().map_or(0, |f| f.bytes());
         Ok(Sorted { source, left, _held: self.held, _file: self.file, bytes, on_disk: true })
     }
@@ -168,7 +193,7 @@ impl Sorter {
         let mut merged = Vec::new();
         let mut buffers = Buffers::default();
         for some in self.runs.chunks(FAN_IN) {
-            let mut merge = Merge::new(some)?;
+            let mut merge = Merge::new(some, self.shared_bytes())?;
             let mut writer = RunWriter::new(&file, block_bytes(self.target));
             while let Some(batch) = merge.next(MERGE_ROWS)? {
                 writer.push(batch, &mut buffers)?;
@@ -189,12 +214,14 @@ fn piece_rows(bytes: usize, rows: usize, target: usize) -> usize {
     (block_bytes(target) / (bytes / rows.max(1)).max(1)).clamp(1, BATCH_ROWS)
 }
 
-fn prefix(key: &[u8]) -> u64 {
-    match key.first_chunk::<8>() {
+/// Eight bytes of a key from `from` on, big-endian; zeros where the key has ended.
+fn head(key: &[u8], from: usize) -> u64 {
+    let rest = key.get(from..).unwrap_or_default();
+    match rest.first_chunk::<8>() {
         Some(first) => u64::from_be_bytes(*first),
         None => {
             let mut padded = [0; 8];
-            padded[..key.len()].copy_from_slice(key);
+            padded[..rest.len()].copy_from_slice(rest);
             u64::from_be_bytes(padded)
         }
     }
@@ -255,7 +282,9 @@ impl Sorted {
 /// Several runs read as one. The last column of their batches is the key.
 struct Merge {
     cursors: Vec<Cursor>,
-    /// Cursors with rows left; heads are the first eight bytes of their keys.
+    /// Where the keys of all begin to differ.
+    from: usize,
+    /// Cursors with rows left.
     heap: MergeHeap,
     /// The batches that cursors and the answer in the making point into.
     batches: Vec<Batch>,
@@ -277,7 +306,7 @@ fn key<'a>(cursors: &[Cursor], batches: &'a [Batch], cursor: u32) -> &'a [u8] {
 }
 
 impl Merge {
-    fn new(runs: &[Run]) -> Result<Merge> {
+    fn new(runs: &[Run], from: usize) -> Result<Merge> {
         let (mut cursors, mut batches) = (Vec::new(), Vec::new());
         for run in runs {
             let mut reader = run.reader();
@@ -287,8 +316,8 @@ impl Merge {
             }
         }
         let key = |cursor| key(&cursors, &batches, cursor);
-        let heap = MergeHeap::new((0..cursors.len() as u32).map(|i| (i, prefix(key(i)))), key);
-        Ok(Merge { cursors, heap, batches })
+        let heap = MergeHeap::new((0..cursors.len() as u32).map(|i| (i, head(key(i), from))), key);
+        Ok(Merge { cursors, from, heap, batches })
     }
 
     fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
@@ -312,7 +341,7 @@ impl Merge {
             let key = |cursor| key(&self.cursors, &self.batches, cursor);
             match ended {
                 true => self.heap.remove(key),
-                false => self.heap.advance(prefix(key(top)), key),
+                false => self.heap.advance(head(key(top), self.from), key),
             }
         }
         if picks.is_empty() {
