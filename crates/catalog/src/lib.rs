@@ -20,6 +20,7 @@ pub mod definitions;
 mod depend;
 pub mod grants;
 mod index_lists;
+mod kept_columns;
 mod layered;
 pub mod memberships;
 mod naming;

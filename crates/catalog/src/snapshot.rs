@@ -9,6 +9,7 @@ use melba_types::{Kind, Oid};
 use crate::builtin::{AccessMethods, BUILTINS};
 use crate::classes;
 use crate::depend::{Dependency, Dependents, Links, dependencies};
+use crate::kept_columns::KeptColumns;
 use crate::layered::{Layered, Named};
 use crate::objects::*;
 use crate::radix::RadixMap;
@@ -42,6 +43,8 @@ pub struct Catalog {
     parts: RadixMap<Oid>,
     /// Counts the OIDs given out; one counter for all snapshots of a cluster. From `Oid::TOAST` on they are given out once more.
     next_oid: Arc<AtomicU64>,
+    /// Columns of the system relations as this snapshot has them.
+    kept_columns: KeptColumns,
 }
 
 /// What DDL did to one object.
@@ -148,6 +151,7 @@ impl Catalog {
             referencing: Links::default(),
             parts: RadixMap::default(),
             next_oid: Arc::new(AtomicU64::new(classes::FIRST_USER_OID.into())),
+            kept_columns: KeptColumns::default(),
         }
     }
 
@@ -155,6 +159,7 @@ impl Catalog {
     pub fn with(&self, changes: &[ObjectChange]) -> Catalog {
         let mut next = self.clone();
         next.version += 1;
+        next.kept_columns = self.kept_columns.next();
         for change in changes {
             match change {
                 ObjectChange::Put(object) => next.put(object),
@@ -169,6 +174,7 @@ impl Catalog {
     pub(crate) fn with_shared_of(&self, other: &Catalog) -> Catalog {
         let mut next = self.clone();
         next.version += 1;
+        next.kept_columns = self.kept_columns.next();
         next.roles = other.roles.clone();
         next.databases = other.databases.clone();
         for oid in next.roles.iter().map(|r| r.oid).chain(next.databases.iter().map(|d| d.oid)) {
@@ -186,7 +192,8 @@ impl Catalog {
 
     /// A new, empty database that shares this one's roles, databases and OID counter.
     pub(crate) fn sibling(&self, database: Oid) -> Catalog {
-        Catalog { next_oid: self.next_oid.clone(), ..Catalog::new(database) }.with_shared_of(self)
+        let (next_oid, kept_columns) = (self.next_oid.clone(), self.kept_columns.clone());
+        Catalog { next_oid, kept_columns, ..Catalog::new(database) }.with_shared_of(self)
     }
 
     fn put(&mut self, object: &Object) {
@@ -304,6 +311,10 @@ impl Catalog {
     /// Grows with every change.
     pub fn version(&self) -> u64 {
         self.version
+    }
+
+    pub(crate) fn kept_columns(&self) -> &KeptColumns {
+        &self.kept_columns
     }
 
     /// An OID that no object of this database, no role and no database has. Given out once, whether or not the transaction

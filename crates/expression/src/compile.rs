@@ -455,7 +455,10 @@ impl<'a> Compiler<'a> {
         let equality = if s.any { self.catalog.is_equality(s.operator) } else { self.is_inequality(s.operator) };
         let plain = crate::key::KeyPart::equality(self.catalog, call.args[0].ty).is_plain();
         let members = match call.args[1].as_const() {
-            Some(Datum::Array(array)) if equality && plain && array.elements.len() >= HASHED_MEMBERS_MIN => {
+            // A few comparisons of a batch each are less work than keys, where there is a kernel for them.
+            Some(Datum::Array(array))
+                if equality && plain && (array.elements.len() >= HASHED_MEMBERS_MIN || call.vector.is_none()) =>
+            {
                 Some(Arc::new(Members::new(&array.elements)))
             }
             _ => None,

@@ -4,6 +4,7 @@
 //! Rows come in the order of their OIDs. Whoever scans may pass equality conditions: a generator uses those it can find
 //! objects by, and `Rows` drops what does not match, so every row that comes out satisfies them all.
 
+mod kept;
 mod pg_aggregate;
 mod pg_am;
 mod pg_attrdef;
@@ -91,6 +92,7 @@ pub struct NoLiveInfo;
 impl LiveInfo for NoLiveInfo {}
 
 /// What a generator works from.
+#[derive(Clone, Copy)]
 struct Source<'a> {
     catalog: &'a Catalog,
     live: &'a dyn LiveInfo,
@@ -412,7 +414,11 @@ pub fn rows(relation: &Relation, catalog: &Catalog, live: &dyn LiveInfo, request
         return Ok(Batch::new(out.columns, 0));
     }
     if let Ok(at) = GENERATORS.binary_search_by_key(&name, |g| g.0) {
-        generate(GENERATORS[at].1, catalog, live, request, &mut out);
+        let (generator, source) = (GENERATORS[at].1, Source { catalog, live, filters: request.filters });
+        if let Some(batch) = kept::rows(relation, &source, generator, request) {
+            return batch;
+        }
+        generate(generator, source, request, &mut out);
     } else if !EMPTY.contains(&name) && !seeded::rows(name, relation, catalog, &mut out) {
         return Err(DbError::internal(format!("system relation \"{name}\" has no generator")));
     }
@@ -421,14 +427,12 @@ pub fn rows(relation: &Relation, catalog: &Catalog, live: &dyn LiveInfo, request
 }
 
 /// Runs a generator, once for each value that a column may have.
-fn generate(generator: Generator, catalog: &Catalog, live: &dyn LiveInfo, request: &Request<'_>, out: &mut Rows<'_>) {
-    let Some((column, values)) = request.any_of else {
-        return generator(&Source { catalog, live, filters: request.filters }, out);
-    };
+fn generate(generator: Generator, source: Source<'_>, request: &Request<'_>, out: &mut Rows<'_>) {
+    let Some((column, values)) = request.any_of else { return generator(&source, out) };
     for value in values {
         let filters: Vec<EqFilter> = request.filters.iter().cloned().chain([EqFilter { column, value: value.clone() }]).collect();
         out.filters.clone_from(&filters);
-        generator(&Source { catalog, live, filters: &filters }, out);
+        generator(&Source { filters: &filters, ..source }, out);
     }
 }
 

@@ -3,6 +3,7 @@
 use melba_types::oids;
 
 use super::*;
+use crate::ObjectChange;
 use crate::classes::PG_CATALOG;
 
 fn scan(catalog: &Catalog, name: &str, filters: &[EqFilter]) -> Batch {
@@ -125,4 +126,67 @@ fn rows_hold_what_postgresql_has() {
     assert_eq!(database.columns.last().map(|c| &*c.name), Some("daticulocale"));
     let columns = scan(&catalog, "pg_attribute", &equals(0, Datum::Oid(1259)));
     assert_eq!(columns.rows, 34 + 6);
+}
+
+/// A table of the user's, in public.
+fn table(number: u32) -> ObjectChange {
+    let mut relation = Relation::clone(Catalog::default().relation_by_name(PG_CATALOG, "pg_depend").expect("pg_depend"));
+    relation.oid = Oid(20_000 + number);
+    relation.name = format!("t{number}").into();
+    relation.namespace = crate::classes::PUBLIC;
+    ObjectChange::Put(Object::Relation(relation.into()))
+}
+
+/// What is kept of one snapshot is never given for another, and takes bounded memory.
+#[test]
+fn kept_columns_are_those_of_their_snapshot() {
+    let mut catalog = Catalog::default();
+    for tables in 0..20 {
+        for _ in 0..2 {
+            let all = scan(&catalog, "pg_class", &[]);
+            assert_eq!(all.rows, catalog.relation_count());
+            let of_public = scan(&catalog, "pg_class", &equals(2, Datum::Oid(crate::classes::PUBLIC.0)));
+            assert_eq!(of_public.rows, tables as usize);
+        }
+        catalog = catalog.with(&[table(tables)]);
+    }
+    assert!(catalog.kept_columns().bytes() > 0);
+    let before = catalog.kept_columns().bytes();
+    scan(&catalog, "pg_class", &[]);
+    let with_one_more = catalog.kept_columns().bytes();
+    assert!(before < with_one_more);
+    scan(&catalog.clone(), "pg_class", &[]);
+    assert_eq!(catalog.kept_columns().bytes(), with_one_more);
+}
+
+/// Kept columns give what is computed for a request alone, with filters and chosen rows too.
+#[test]
+fn kept_columns_hold_what_is_computed() {
+    let catalog = Catalog::default();
+    for (name, generator) in GENERATORS {
+        let relation = catalog.relation_by_name(PG_CATALOG, name).expect(name);
+        let places = places(relation);
+        let whole = scan(&catalog, name, &[]);
+        let values: Vec<EqFilter> = (0..places.len())
+            .filter(|column| can_filter(relation.columns[*column].kind) && whole.rows > 0)
+            .map(|column| EqFilter { column, value: whole.columns[column].get(whole.rows / 2) })
+            .filter(|filter| !filter.value.is_null())
+            .collect();
+        for filters in values.iter().map(std::slice::from_ref).chain([&[][..]]) {
+            let mut every_third = Bitmap::filled(whole.rows, false);
+            (0..whole.rows).step_by(3).for_each(|row| every_third.set(row, true));
+            for chosen in [None, Some(&every_third)] {
+                let request = Request { filters, any_of: None, rows: chosen, columns: &places };
+                let mut computed = Rows::new(relation, &request);
+                let source = Source { catalog: &catalog, live: &NoLiveInfo, filters };
+                generator(&source, &mut computed);
+                let given = rows(relation, &catalog, &NoLiveInfo, &request).expect(name);
+                let computed = Batch::new(computed.columns, computed.rows);
+                assert_eq!(given.rows, computed.rows, "{name} {filters:?}");
+                for row in 0..given.rows {
+                    assert_eq!(format!("{:?}", given.row(row)), format!("{:?}", computed.row(row)), "{name} {filters:?}");
+                }
+            }
+        }
+    }
 }
