@@ -278,6 +278,7 @@ pub fn distinct_values(relation: &Relation, column: usize, catalog: &Catalog) ->
     }
     let column = relation.columns.get(column)?;
     match column.kind {
+        Kind::Oid if &*column.name == "oid" => Some(rows_estimate(relation, catalog)),
         // The system relations that objects are rows of.
         Kind::Oid if column.name.ends_with("classid") || column.name.ends_with("classoid") => Some(10.0),
         Kind::Bool => Some(2.0),
@@ -309,6 +310,7 @@ pub fn rows_estimate(relation: &Relation, catalog: &Catalog) -> f64 {
         "pg_description" => catalog.description_count(),
         "pg_namespace" => catalog.namespace_count(),
         "pg_operator" => 800,
+        "pg_am" | "pg_database" | "pg_language" | "pg_tablespace" => 4,
         "pg_amop" | "pg_amproc" => 800,
         "pg_rewrite" | "pg_trigger" => catalog.relation_count() / 10,
         _ => 100,
