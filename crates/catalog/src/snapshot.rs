@@ -9,7 +9,7 @@ use melba_types::{Kind, Oid};
 use crate::builtin::{AccessMethods, BUILTINS};
 use crate::classes;
 use crate::depend::{Dependency, Dependents, Links, dependencies};
-use crate::kept_columns::KeptColumns;
+use crate::derived::Derived;
 use crate::layered::{Layered, Named};
 use crate::objects::*;
 use crate::radix::RadixMap;
@@ -43,8 +43,7 @@ pub struct Catalog {
     parts: RadixMap<Oid>,
     /// Counts the OIDs given out; one counter for all snapshots of a cluster. From `Oid::TOAST` on they are given out once more.
     next_oid: Arc<AtomicU64>,
-    /// Columns of the system relations as this snapshot has them.
-    kept_columns: KeptColumns,
+    derived: Derived,
 }
 
 /// What DDL did to one object.
@@ -151,7 +150,7 @@ impl Catalog {
             referencing: Links::default(),
             parts: RadixMap::default(),
             next_oid: Arc::new(AtomicU64::new(classes::FIRST_USER_OID.into())),
-            kept_columns: KeptColumns::default(),
+            derived: Derived::default(),
         }
     }
 
@@ -159,7 +158,7 @@ impl Catalog {
     pub fn with(&self, changes: &[ObjectChange]) -> Catalog {
         let mut next = self.clone();
         next.version += 1;
-        next.kept_columns = self.kept_columns.next();
+        next.derived = self.derived.next();
         for change in changes {
             match change {
                 ObjectChange::Put(object) => next.put(object),
@@ -174,7 +173,7 @@ impl Catalog {
     pub(crate) fn with_shared_of(&self, other: &Catalog) -> Catalog {
         let mut next = self.clone();
         next.version += 1;
-        next.kept_columns = self.kept_columns.next();
+        next.derived = self.derived.next();
         next.roles = other.roles.clone();
         next.databases = other.databases.clone();
         for oid in next.roles.iter().map(|r| r.oid).chain(next.databases.iter().map(|d| d.oid)) {
@@ -192,8 +191,8 @@ impl Catalog {
 
     /// A new, empty database that shares this one's roles, databases and OID counter.
     pub(crate) fn sibling(&self, database: Oid) -> Catalog {
-        let (next_oid, kept_columns) = (self.next_oid.clone(), self.kept_columns.clone());
-        Catalog { next_oid, kept_columns, ..Catalog::new(database) }.with_shared_of(self)
+        let (next_oid, derived) = (self.next_oid.clone(), self.derived.clone());
+        Catalog { next_oid, derived, ..Catalog::new(database) }.with_shared_of(self)
     }
 
     fn put(&mut self, object: &Object) {
@@ -313,8 +312,9 @@ impl Catalog {
         self.version
     }
 
-    pub(crate) fn kept_columns(&self) -> &KeptColumns {
-        &self.kept_columns
+    /// What has been computed from this snapshot.
+    pub fn derived(&self) -> &Derived {
+        &self.derived
     }
 
     /// An OID that no object of this database, no role and no database has. Given out once, whether or not the transaction

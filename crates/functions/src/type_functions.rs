@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::Catalog;
+use melba_types::limits::Ticker;
 use melba_types::{Datum, Oid, Record, Result, err, oids};
 
 use crate::array::functions::one_dimensional;
@@ -102,11 +103,14 @@ fn parse_ident(text: &str, strict: bool) -> Result<Datum> {
     let mut parts = Vec::new();
     let mut rest = &text[trim(text)..];
     let mut after_dot = false;
+    let mut ticker = Ticker::new();
     loop {
+        ticker.step()?;
         if let Some(quoted) = rest.strip_prefix('"') {
             let mut part = String::new();
             let mut tail = quoted;
             loop {
+                ticker.step()?;
                 let end = tail.find('"').ok_or_else(|| invalid().detail("String has unclosed double quotes."))?;
                 part.push_str(&tail[..end]);
                 tail = &tail[end + 1..];

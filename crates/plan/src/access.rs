@@ -207,9 +207,7 @@ impl Planner<'_> {
         };
         // The rows of a toast table are made of its table's.
         for oid in [oid.without_toast(), oid] {
-            if !self.relations.iter().any(|r| r.0 == oid) {
-                self.relations.push((oid, false));
-            }
+            self.relations.read(oid);
         }
         let params = self.parameters_of(own, entry);
         if inherit && self.is_family(&relation, inherit) {

@@ -160,7 +160,7 @@ impl Planner<'_> {
             }
             _ => return Err(DbError::unsupported(format!("changing relation \"{}\"", relation.name))),
         }
-        self.note_written(oid);
+        self.relations.written(oid);
         let builder = TargetBuilder { catalog: self.context.catalog, session: self.context.session };
         let mut target = builder.table(oid)?;
         let required = &query.range_table[entry].required;
@@ -187,18 +187,11 @@ impl Planner<'_> {
         // Of a partitioned table, ONLY has no rows.
         let sources = if inherit { self.member_sources(entry, relation)? } else { vec![] };
         for (member, source) in sources {
-            self.note_written(member.oid);
+            self.relations.written(member.oid);
             let target = Arc::new(builder.table(member.oid)?);
             members.push(FamilyMember { source, target, columns: ColumnMap::new(relation, &member) });
         }
         Ok(Some(Family { table, members }))
-    }
-
-    fn note_written(&mut self, oid: Oid) {
-        match self.relations.iter_mut().find(|r| r.0 == oid) {
-            Some(found) => found.1 = true,
-            None => self.relations.push((oid, true)),
-        }
     }
 
     fn insert(

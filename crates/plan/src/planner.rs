@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use melba_types::{Datum, DbError, Kind, Oid, Result};
 
 use super::access::Member;
@@ -25,6 +25,8 @@ pub(super) struct Level {
     pub needed: Vec<BTreeMap<i16, usize>>,
     /// The member of a family that is planned in its parent's place.
     pub member: Option<Arc<Member>>,
+    /// By entry: the tables of its family that its scans reach. The others have no rows for its conditions.
+    pub scanned: HashMap<usize, HashSet<Oid>>,
     /// Conditions may be looked at again for a row's newest version.
     pub rechecks: bool,
     pub estimates: super::selectivity::Estimates,
@@ -46,6 +48,31 @@ pub(super) struct CteBinding {
     pub work_table: Option<(usize, usize)>,
 }
 
+/// The relations of a plan, in the order in which they are met, and which of them it writes.
+#[derive(Default)]
+pub(super) struct Mentioned {
+    list: Vec<(Oid, bool)>,
+    places: HashMap<Oid, usize>,
+}
+
+impl Mentioned {
+    pub fn read(&mut self, relation: Oid) {
+        self.place(relation);
+    }
+
+    pub fn written(&mut self, relation: Oid) {
+        let place = self.place(relation);
+        self.list[place].1 = true;
+    }
+
+    fn place(&mut self, relation: Oid) -> usize {
+        *self.places.entry(relation).or_insert_with(|| {
+            self.list.push((relation, false));
+            self.list.len() - 1
+        })
+    }
+}
+
 /// A planned node with the meaning of its columns.
 pub(super) struct Stage {
     pub node: PlanNode,
@@ -59,7 +86,7 @@ pub(super) struct Planner<'a> {
     pub ctes: Vec<Option<CteNode>>,
     pub work_tables: usize,
     pub join_filters: usize,
-    pub relations: Vec<(Oid, bool)>,
+    pub relations: Mentioned,
     /// By number: the level (counted from the outermost), entry and column of every executor parameter; the other
     /// parameters (columns of sub-plans under test) belong to no level.
     pub parameters: Vec<Option<(usize, usize, i16)>>,
@@ -83,7 +110,7 @@ impl<'a> Planner<'a> {
             ctes: Vec::new(),
             work_tables: 0,
             join_filters: 0,
-            relations: Vec::new(),
+            relations: Mentioned::default(),
             parameters: Vec::new(),
             used: BTreeSet::new(),
             nodes: 0,
@@ -116,7 +143,7 @@ impl<'a> Planner<'a> {
             work_tables: self.work_tables,
             join_filters: self.join_filters,
             nodes: self.nodes,
-            relations: self.relations,
+            relations: self.relations.list,
             command,
             scans_tables: self.scans_tables,
             constant_error: self.constant_error,

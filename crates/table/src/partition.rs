@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
+use melba_catalog::derived::Derivation;
 use melba_catalog::{Catalog, PartitionKey, PartitionStrategy, PartitionValues, RangeDatum, Relation};
 use melba_functions::{CallContext, ScalarFn, Session, registry};
 use melba_types::{Datum, DbError, Oid, Result};
@@ -34,6 +35,8 @@ pub struct PartitionMap {
     ranges: Vec<RangePartition>,
     hash: Vec<HashPartition>,
     default: Option<Oid>,
+    /// Partitions that are partitioned themselves.
+    partitioned: Vec<Oid>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,17 +79,39 @@ impl PartitionMap {
             }
             _ => vec![],
         };
-        Ok(PartitionMap { key: key.clone(), parts, hashes, list: HashMap::new(), ranges: vec![], hash: vec![], default: None })
+        Ok(PartitionMap {
+            key: key.clone(),
+            parts,
+            hashes,
+            list: HashMap::new(),
+            ranges: vec![],
+            hash: vec![],
+            default: None,
+            partitioned: vec![],
+        })
     }
 
     /// With all partitions of a table.
-    pub fn new(catalog: &Catalog, table: &Relation) -> Result<PartitionMap> {
+    pub fn new(catalog: &Catalog, table: &Relation) -> Result<Arc<PartitionMap>> {
+        if let Some(map) = catalog.derived().get(table.oid, Derivation::Partitions) {
+            return Ok(map);
+        }
+        let map = Arc::new(PartitionMap::build(catalog, table)?);
+        catalog.derived().put(table.oid, Derivation::Partitions, map.clone(), map.memory_bytes());
+        Ok(map)
+    }
+
+    fn build(catalog: &Catalog, table: &Relation) -> Result<PartitionMap> {
         let key = table.partition_key.as_ref();
         let key = key.ok_or_else(|| DbError::internal(format!("table \"{}\" is not partitioned", table.name)))?;
         let mut map = PartitionMap::empty(catalog, key)?;
         for partition in catalog.children(table.oid) {
-            if let Some(bound) = catalog.relation(partition).and_then(|p| p.partition_bound.as_ref()) {
+            let Some(relation) = catalog.relation(partition) else { continue };
+            if let Some(bound) = &relation.partition_bound {
                 map.add(partition, &bound.values);
+            }
+            if relation.is_partitioned() {
+                map.partitioned.push(partition);
             }
         }
         map.ranges.sort_unstable();
@@ -123,6 +148,18 @@ impl PartitionMap {
         &self.key
     }
 
+    /// Memory in use, about, in bytes.
+    fn memory_bytes(&self) -> usize {
+        let list: usize = self.list.keys().map(|key| key.len() + 64).sum();
+        let ranges: usize = self.ranges.iter().map(|r| r.lower.len() + r.upper.len() + 96).sum();
+        list + ranges + self.hash.len() * size_of::<HashPartition>()
+    }
+
+    /// Partitions that are partitioned themselves.
+    pub fn partitioned(&self) -> &[Oid] {
+        &self.partitioned
+    }
+
     pub fn default(&self) -> Option<Oid> {
         self.default
     }
@@ -142,14 +179,10 @@ impl PartitionMap {
         hash.sort_unstable_by_key(|h| (h.modulus, h.remainder));
         let mut list: Vec<(&Vec<u8>, Oid)> = self.list.iter().map(|(key, partition)| (key, *partition)).collect();
         list.sort_unstable();
-        let mut all: Vec<Oid> = self.ranges.iter().map(|r| r.partition).collect();
+        let ranges = self.ranges.iter().map(|r| r.partition);
         let others = list.into_iter().map(|(_, p)| p).chain(hash.into_iter().map(|h| h.partition)).chain(self.default);
-        for partition in others {
-            if !all.contains(&partition) {
-                all.push(partition);
-            }
-        }
-        all
+        let mut known = HashSet::new();
+        ranges.chain(others).filter(|partition| known.insert(*partition)).collect()
     }
 
     /// The key of a value of a list.
@@ -259,7 +292,7 @@ pub struct PartitionCheck {
     /// The key of the partitioned table, in terms of the columns of the table that rows are written to.
     pub key: Vec<PartSource>,
     /// Only the partition's own bound, or the bounds of all if it is the default one.
-    pub map: PartitionMap,
+    pub map: Arc<PartitionMap>,
     pub partition: Oid,
 }
 
@@ -270,7 +303,7 @@ impl PartitionCheck {
             (Some(bound), Some(parent_key)) => {
                 let mut map = PartitionMap::empty(catalog, parent_key)?;
                 map.add(partition.oid, &bound.values);
-                map
+                Arc::new(map)
             }
             _ => PartitionMap::new(catalog, parent)?,
         };

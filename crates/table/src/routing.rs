@@ -30,7 +30,7 @@ pub struct Routing {
 #[derive(Debug)]
 struct RoutedTable {
     relation: Arc<Relation>,
-    map: PartitionMap,
+    map: Arc<PartitionMap>,
     /// Over the root's columns.
     key: Vec<PartSource>,
 }

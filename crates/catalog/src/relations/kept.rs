@@ -1,11 +1,11 @@
-//! Scans of most rows of a system relation: from columns that are computed whole and kept for the next scan (`kept_columns`).
+//! Scans of most rows of a system relation: from columns that are computed whole and kept for the next scan (`derived`).
 
 use std::sync::Arc;
 
 use melba_types::{Batch, Column as Vector, ColumnData, Datum, Result};
 
 use super::{Generator, Request, Rows, Source, equal, rows_estimate, rows_per_value};
-use crate::kept_columns::BYTES_MAX;
+use crate::derived::{BYTES_MAX, Derivation};
 use crate::objects::*;
 use crate::snapshot::Catalog;
 
@@ -87,15 +87,18 @@ fn pick(
 
 /// Whole columns of a relation: kept ones, or computed now.
 fn columns(relation: &Relation, source: &Source<'_>, generator: Generator, places: &[usize]) -> Result<Vec<Arc<Vector>>> {
-    let kept = source.catalog.kept_columns();
-    let mut known = kept.get(relation.oid, places);
+    let derived = source.catalog.derived();
+    let kept = |place: &usize| derived.get::<Vector>(relation.oid, Derivation::Column(*place));
+    let mut known: Vec<Option<Arc<Vector>>> = places.iter().map(kept).collect();
     let missing: Vec<usize> = places.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(place, _)| *place).collect();
     if !missing.is_empty() {
         let mut out = Rows::new(relation, &Request { columns: &missing, ..Request::default() });
         generator(&Source { filters: &[], ..*source }, &mut out);
         out.interrupt?;
         let computed: Vec<Arc<Vector>> = out.columns.into_iter().map(Arc::new).collect();
-        kept.put(relation.oid, missing.iter().copied().zip(computed.iter().cloned()));
+        for (place, column) in missing.iter().zip(&computed) {
+            derived.put(relation.oid, Derivation::Column(*place), column.clone(), column.memory_bytes());
+        }
         let mut computed = computed.into_iter();
         known.iter_mut().filter(|known| known.is_none()).for_each(|known| *known = computed.next());
     }

@@ -14,7 +14,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     }),
     ("text_format", format),
     ("text_format_nv", format),
-    ("quote_ident", |_, a| Ok(Datum::text(&*quote_ident(a[0].as_str())))),
+    ("quote_ident", |_, a| identifier(a[0].as_str()).map(Datum::text)),
     ("quote_literal", |_, a| quoted(a[0].as_str())),
     ("quote_nullable", |_, a| match &a[0] {
         Datum::Null => Ok(Datum::text("NULL")),
@@ -29,6 +29,16 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 
 fn quoted(text: &str) -> Result<Datum> {
     literal(text).map(Datum::text)
+}
+
+/// As `melba_catalog::quote_ident` writes it, which is for those with few quotes.
+fn identifier(name: &str) -> Result<String> {
+    if !name.contains('"') {
+        return Ok(quote_ident(name).into_owned());
+    }
+    limits::check_request(2 * name.len())?;
+    let body = mapped(name, |piece| piece.replace('"', "\"\""))?;
+    Ok(["\"", body.as_str(), "\""].concat())
 }
 
 /// As `melba_catalog::quote_literal` writes it, which is for short ones.

@@ -185,14 +185,18 @@ fn replace(s: &str, from: &str, to: &str) -> Result<Datum> {
         return Ok(Datum::text(s));
     }
     let finder = memchr::memmem::Finder::new(from);
-    let count = finder.find_iter(s.as_bytes()).count();
+    let (mut count, mut ticker) = (0, Ticker::new());
+    for _ in finder.find_iter(s.as_bytes()) {
+        ticker.step()?;
+        count += 1;
+    }
     if count == 0 {
         return Ok(Datum::text(s));
     }
     let length = (s.len() - count * from.len()).saturating_add(count.saturating_mul(to.len()));
     limits::check_length(length)?;
     let mut out = String::with_capacity(length);
-    let (mut copied, mut ticker) = (0, Ticker::new());
+    let mut copied = 0;
     for at in finder.find_iter(s.as_bytes()) {
         ticker.work(1 + to.len() / 256)?;
         out.push_str(&s[copied..at]);

@@ -6,6 +6,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use hashbrown::HashSet;
 use melba_catalog::{Relation, Storage};
 use melba_types::{Datum, DbError, Kind, Oid, Result};
 
@@ -88,31 +89,29 @@ impl Member {
 }
 
 impl Planner<'_> {
-    /// The tables of a family that have rows: the parent itself, unless it is partitioned, and all below it.
-    pub fn members(&mut self, parent: &Arc<Relation>) -> Result<Vec<Arc<Relation>>> {
-        let catalog = self.catalog();
+    /// The tables of a family: the parent itself and all below it. Of partitions, those that `kept` names, if it is given.
+    fn family_of(&self, parent: &Arc<Relation>, kept: Option<&HashSet<Oid>>) -> Result<Vec<Arc<Relation>>> {
         let mut all: Vec<Arc<Relation>> = Vec::new();
         match parent.is_partitioned() {
-            true => self.add_partitions(parent, &mut all)?,
-            false => all.extend(catalog.descendants(parent.oid).into_iter().filter_map(|oid| catalog.relation(oid).cloned())),
+            true => self.add_partitions(parent, kept, &mut all)?,
+            false => {
+                let catalog = self.catalog();
+                all.extend(catalog.descendants(parent.oid).into_iter().filter_map(|oid| catalog.relation(oid).cloned()));
+            }
         }
         let own = self.context.session.temporary_namespace();
         all.retain(|member| !member.is_temporary_elsewhere(own));
-        for member in &all {
-            if !self.relations.iter().any(|r| r.0 == member.oid) {
-                self.relations.push((member.oid, false));
-            }
-        }
-        Ok(all.into_iter().filter(|m| matches!(m.storage, Storage::Tree(_))).collect())
+        Ok(all)
     }
 
     /// A partitioned table and what is below it, in the order of bounds.
-    fn add_partitions(&self, table: &Arc<Relation>, out: &mut Vec<Arc<Relation>>) -> Result<()> {
+    fn add_partitions(&self, table: &Arc<Relation>, kept: Option<&HashSet<Oid>>, out: &mut Vec<Arc<Relation>>) -> Result<()> {
         out.push(table.clone());
         if table.is_partitioned() {
-            for partition in PartitionMap::new(self.catalog(), table)?.in_order() {
+            let partitions = PartitionMap::new(self.catalog(), table)?.in_order();
+            for partition in partitions.into_iter().filter(|p| kept.is_none_or(|kept| kept.contains(p))) {
                 if let Some(partition) = self.catalog().relation(partition) {
-                    self.add_partitions(partition, out)?;
+                    self.add_partitions(partition, kept, out)?;
                 }
             }
         }
@@ -154,12 +153,13 @@ impl Planner<'_> {
         across: &[Rc<Expr>],
         goal: &Goal,
     ) -> Result<Vec<Rc<Path>>> {
-        let mut relations = self.members(parent)?;
         let pruner = self.pruner(entry, parent, own)?;
-        if let Some(pruner) = &pruner {
-            let kept = pruner.constant(self.context.session)?;
-            relations.retain(|r| kept.contains(&r.oid));
-        }
+        let kept = pruner.as_ref().map(|pruner| pruner.constant(self.context.session)).transpose()?;
+        let mut relations = self.family_of(parent, kept.as_ref())?;
+        relations.iter().for_each(|r| self.relations.read(r.oid));
+        let scanned = self.level_mut().scanned.entry(entry).or_default();
+        scanned.extend(relations.iter().map(|r| r.oid));
+        relations.retain(has_rows);
         let own_alias = relations.len() > 1;
         let name = self.level().entries[entry].name.clone();
         let members: Vec<Arc<Member>> = relations
@@ -260,7 +260,8 @@ impl Planner<'_> {
     pub fn member_sources(&mut self, entry: usize, parent: &Arc<Relation>) -> Result<Vec<(Arc<Relation>, TableSource)>> {
         let layout = Layout(self.needed(entry, &[]).iter().map(|c| (entry, *c)).collect());
         let mut out = Vec::new();
-        for relation in self.members(parent)? {
+        let scanned = self.level().scanned.get(&entry).cloned();
+        for relation in self.family_of(parent, scanned.as_ref())?.into_iter().filter(has_rows) {
             let member = Arc::new(Member::new(parent, &relation, None));
             let (mut source, own) = self.as_member(entry, &member, |p| p.table_source(entry, &relation, &[]))?;
             let places = member_places(&own, entry, &member, &layout)?;
@@ -272,6 +273,11 @@ impl Planner<'_> {
         }
         Ok(out)
     }
+}
+
+/// Whether rows are stored in a member itself.
+fn has_rows(member: &Arc<Relation>) -> bool {
+    matches!(member.storage, Storage::Tree(_))
 }
 
 /// For each of the parent's columns, its place among the member's.

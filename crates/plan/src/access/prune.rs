@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use melba_catalog::Relation;
 use melba_functions::Session;
 use melba_types::{Datum, Oid, Result};
@@ -44,7 +44,7 @@ pub struct Pruning {
 
 impl Pruner {
     /// The tables and partitions that may have rows as far as constants tell.
-    pub fn constant(&self, session: &dyn Session) -> Result<Vec<Oid>> {
+    pub fn constant(&self, session: &dyn Session) -> Result<HashSet<Oid>> {
         let tables: HashMap<Oid, (Arc<PartitionMap>, Tests<usize>)> =
             self.tables.iter().map(|t| (t.relation.oid, (t.map.clone(), t.tests.clone()))).collect();
         survivors(session, self.tables[0].relation.oid, &tables, &self.constants)
@@ -71,7 +71,7 @@ fn survivors(
     root: Oid,
     tables: &HashMap<Oid, (Arc<PartitionMap>, Tests<usize>)>,
     values: &[Option<Datum>],
-) -> Result<Vec<Oid>> {
+) -> Result<HashSet<Oid>> {
     let mut all = vec![root];
     let mut at = 0;
     while at < all.len() {
@@ -81,7 +81,7 @@ fn survivors(
         }
         at += 1;
     }
-    Ok(all)
+    Ok(all.into_iter().collect())
 }
 
 impl Planner<'_> {
@@ -91,9 +91,11 @@ impl Planner<'_> {
             return Ok(None);
         }
         let mut pruner = Pruner { tables: vec![], values: vec![], constants: vec![] };
-        for oid in self.catalog().descendants(root.oid) {
-            let Some(table) = self.catalog().relation(oid).filter(|r| r.is_partitioned()).cloned() else { continue };
-            let map = Arc::new(PartitionMap::new(self.catalog(), &table)?);
+        let mut tables = vec![root.oid];
+        while let Some(oid) = tables.pop() {
+            let Some(table) = self.catalog().relation(oid).cloned() else { continue };
+            let map = PartitionMap::new(self.catalog(), &table)?;
+            tables.extend(map.partitioned());
             let key = self.key_columns_in(&table, root);
             let tests = Tests::All(own.iter().map(|c| self.tests(entry, &map, &key, c, &mut pruner.values)).collect());
             pruner.tables.push(PrunedTable { relation: table, map, tests });

@@ -36,6 +36,8 @@ pub enum Reason {
     Limits,
     /// PostgreSQL fails by an error of its own: XX000, or the check of a plan of MERGE that it has made wrong.
     Internal,
+    /// PostgreSQL has crashed.
+    Crash,
     /// A statement breaks several constraints, or one of them only until it has removed rows: which is met first depends on the
     /// order of rows and checks.
     Constraints,

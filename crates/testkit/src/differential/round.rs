@@ -5,7 +5,7 @@ use std::time::Instant;
 use melba_vfs::SeededRandom;
 
 use super::generator::Generator;
-use super::judge::{Difference, Verdict, judge};
+use super::judge::{Difference, Reason, Verdict, judge};
 use super::reduce::{fewest, reduce};
 use super::schema::{Schema, Step, types};
 use super::server::{Answer, Rows, Server};
@@ -255,10 +255,12 @@ impl Round {
     /// What both sides say to `statement`.
     fn ask(&mut self, statement: &Node, run: impl Fn(&mut Server) -> Answer) -> Result<(Verdict, Answer, Answer), String> {
         let (expected, actual) = (run(&mut self.reference), run(&mut self.server));
-        if let Answer::Lost(error) = &expected {
-            return Err(format!("PostgreSQL is gone: {error}: {}", statement.sql()));
-        }
         self.recover(&actual)?;
+        if let Answer::Lost(error) = &expected {
+            eprintln!("PostgreSQL is lost: {error}: {}", statement.sql());
+            self.reference.again()?;
+            return Ok((Verdict::Explained(Reason::Crash), expected, actual));
+        }
         Ok((judge(statement, &expected, &actual), expected, actual))
     }
 

@@ -1,12 +1,16 @@
 //! One of the two servers: a session that runs a statement by either protocol and says what came.
 
 use std::error::Error;
+use std::time::{Duration, Instant};
 
 use postgres::types::private::BytesMut;
 use postgres::types::{Format, FromSql, IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use super::tree::Literal;
+
+/// How long a server that has crashed may take until it accepts sessions again.
+const RECOVERY: Duration = Duration::from_secs(120);
 
 /// What a server said to a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,9 +99,16 @@ impl Server {
         self.client.batch_execute(&self.settings).map_err(|e| format!("{}: {e}", self.settings))
     }
 
-    /// A session in place of one that was lost.
+    /// A session in place of one that was lost, as soon as the server has recovered.
     pub fn again(&mut self) -> Result<(), String> {
-        self.client = self.config.connect(NoTls).map_err(|e| format!("the server is gone: {e}"))?;
+        let end = Instant::now() + RECOVERY;
+        self.client = loop {
+            match self.config.connect(NoTls) {
+                Ok(client) => break client,
+                Err(error) if Instant::now() > end => return Err(format!("the server is gone: {error}")),
+                Err(_) => std::thread::sleep(Duration::from_millis(200)),
+            }
+        };
         self.set()
     }
 
