@@ -115,29 +115,13 @@ impl<'p> Analyzer<'_, 'p> {
     pub fn subscripts(&mut self, container: Expr, steps: &[&'p pb::AIndices], assign: Option<Expr>) -> Result<Expr> {
         let slice = steps.iter().any(|s| s.is_slice);
         let (base, typmod) = self.cx.catalog.base_type_and_typmod(container.ty(), container.typmod());
-        let location = container.location();
         if base == oids::JSONB {
             return self.jsonb_subscripts(container, steps, slice, assign);
         }
-        let fixed = matches!(base, oids::INT2VECTOR | oids::OIDVECTOR);
-        let element = if fixed {
-            self.cx.ty(base)?.element
-        } else {
-            match self.cx.catalog.array_element(base) {
-                Some(element) => element,
-                None => match self.cx.catalog.type_(base) {
-                    Some(t) if t.element.is_valid() && &*t.subscript == "raw_array_subscript_handler" => t.element,
-                    _ => {
-                        let name = self.cx.type_name(container.ty());
-                        return Err(err!(
-                            DATATYPE_MISMATCH,
-                            "cannot subscript type {name} because it does not support subscripting"
-                        )
-                        .at(location));
-                    }
-                },
-            }
-        };
+        if base == oids::HSTORE {
+            return self.hstore_subscript(container, steps, slice, assign);
+        }
+        let element = self.subscript_element(&container, base)?;
         const DIMENSIONS_MAX: usize = 6;
         if steps.len() > DIMENSIONS_MAX {
             return Err(err!(
@@ -232,6 +216,52 @@ impl<'p> Analyzer<'_, 'p> {
             slice: false,
             lower: Vec::new(),
             upper,
+            assign,
+        })))
+    }
+
+    /// The type of what a subscript of an array, or of something like one, gives.
+    fn subscript_element(&self, container: &Expr, base: Oid) -> Result<Oid> {
+        if matches!(base, oids::INT2VECTOR | oids::OIDVECTOR) {
+            return Ok(self.cx.ty(base)?.element);
+        }
+        if let Some(element) = self.cx.catalog.array_element(base) {
+            return Ok(element);
+        }
+        match self.cx.catalog.type_(base) {
+            Some(t) if t.element.is_valid() && &*t.subscript == "raw_array_subscript_handler" => Ok(t.element),
+            _ => {
+                let name = self.cx.type_name(container.ty());
+                Err(err!(DATATYPE_MISMATCH, "cannot subscript type {name} because it does not support subscripting")
+                    .at(container.location()))
+            }
+        }
+    }
+
+    fn hstore_subscript(
+        &mut self,
+        container: Expr,
+        steps: &[&'p pb::AIndices],
+        slice: bool,
+        assign: Option<Expr>,
+    ) -> Result<Expr> {
+        let ([step], false) = (steps, slice) else {
+            return Err(err!(DATATYPE_MISMATCH, "hstore allows only one subscript"));
+        };
+        let key = self.boxed(&step.uidx)?;
+        let location = key.location();
+        let key = self.coerce_to_target(key, oids::TEXT, -1, How::assignment())?;
+        let key = key.ok_or_else(|| err!(DATATYPE_MISMATCH, "hstore subscript must have type text").at(location))?;
+        let ty = if assign.is_some() { oids::HSTORE } else { oids::TEXT };
+        Ok(Expr::Subscript(Box::new(Subscript {
+            container,
+            container_type: oids::HSTORE,
+            ty,
+            typmod: -1,
+            collation: Oid::INVALID,
+            slice: false,
+            lower: Vec::new(),
+            upper: vec![Some(key)],
             assign,
         })))
     }

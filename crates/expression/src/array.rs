@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, bail, oids};
 
-use super::{Expression, Subscript, sqlvalue};
+use super::{Expression, Subscript, SubscriptScheme, sqlvalue};
 use crate::Evaluation;
 
 const ARRAY_DIMENSIONS_MAX: usize = 6;
@@ -71,8 +71,10 @@ pub(super) fn coerce(ctx: &Evaluation, row: &[Datum], array: Datum, element: &Ex
 /// Element, slice or assignment.
 pub(super) fn subscript(s: &Subscript, ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
     let container = s.container.eval_row(ctx, row)?;
-    if s.json {
-        return json(s, ctx, row, container);
+    match s.scheme {
+        SubscriptScheme::Array => {}
+        SubscriptScheme::Jsonb => return json(s, ctx, row, container),
+        SubscriptScheme::Hstore => return hstore(s, ctx, row, container),
     }
     if s.assign.is_none() && container.is_null() {
         return Ok(Datum::Null);
@@ -303,6 +305,29 @@ fn json(s: &Subscript, ctx: &Evaluation, row: &[Datum], container: Datum) -> Res
             melba_functions::json::assign(&container, &path, value, is_array)
         }
     }
+}
+
+/// The value of an hstore's key; to assign it is to concatenate.
+fn hstore(s: &Subscript, ctx: &Evaluation, row: &[Datum], container: Datum) -> Result<Datum> {
+    let key = match s.upper.first() {
+        Some(Some(key)) => key.eval_row(ctx, row)?,
+        _ => Datum::Null,
+    };
+    let call = |source: &str, args: &[Datum], arg_types: &[Oid], ty: Oid| sqlvalue::by_source(source, ctx, args, arg_types, ty);
+    let Some(value) = &s.assign else {
+        let is_null = container.is_null() || key.is_null();
+        let arg_types = [oids::HSTORE, oids::TEXT];
+        return if is_null { Ok(Datum::Null) } else { call("hstore_fetchval", &[container, key], &arg_types, oids::TEXT) };
+    };
+    if key.is_null() {
+        bail!(NULL_VALUE_NOT_ALLOWED, "hstore subscript in assignment must not be null");
+    }
+    let value = ctx.with_local(Datum::Null, || value.eval_row(ctx, row))?;
+    let pair = call("hstore_from_text", &[key, value], &[oids::TEXT, oids::TEXT], oids::HSTORE)?;
+    if container.is_null() {
+        return Ok(pair);
+    }
+    call("hstore_concat", &[container, pair], &[oids::HSTORE, oids::HSTORE], oids::HSTORE)
 }
 
 /// ARRAY(SELECT ...): arrays make an array of one more dimension.

@@ -7,7 +7,7 @@ use melba_types::key_words::KeyWords;
 use melba_types::{Batch, Bitmap, Column, ColumnData, Datum, Kind, Result, limits};
 
 use super::stored::StoredFunction;
-use super::{Call, Expression, Node, Subscript, array, condition, scalar_array};
+use super::{Call, Expression, Node, Subscript, SubscriptScheme, array, condition, scalar_array};
 use crate::Evaluation;
 use crate::key::KeyPart;
 
@@ -235,7 +235,7 @@ impl Expression {
     fn eval_elements<'a>(&self, s: &Subscript, ctx: &Evaluation, batch: &Batch) -> Result<Option<Vector<'a>>> {
         let [Some(at)] = &s.upper[..] else { return Ok(None) };
         let cannot_fail = matches!(at.node, Node::Column(_) | Node::Const(_) | Node::Parameter(_) | Node::Executor(_));
-        if s.slice || s.json || s.assign.is_some() || !cannot_fail {
+        if s.slice || s.scheme != SubscriptScheme::Array || s.assign.is_some() || !cannot_fail {
             return Ok(None);
         }
         let (arrays, at) = (s.container.eval_vector(ctx, batch)?, at.eval_vector(ctx, batch)?);

@@ -9,8 +9,8 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, bail, limits, oids};
 use super::scalar_array::Members;
 use super::stored::StoredFunction;
 use super::{
-    Call, Case, Expression, MinMax, Node, Routine, RowCompare, RowComparePair, ScalarArray, Subscript, Target, array, condition,
-    row,
+    Call, Case, Expression, MinMax, Node, Routine, RowCompare, RowComparePair, ScalarArray, Subscript, SubscriptScheme, Target,
+    array, condition, row,
 };
 use melba_tree::{Expr, Sublink, Var};
 
@@ -568,7 +568,7 @@ impl<'a> Compiler<'a> {
         let assign = s.assign.as_ref().map(|a| self.compile(a)).transpose();
         self.locals.pop();
         let base = self.catalog.base_type(s.container_type);
-        let json = base == oids::JSONB;
+        let scheme = SubscriptScheme::of(base);
         let element_type = self.catalog.type_(base).map(|t| t.element).unwrap_or_default();
         let node = Node::Subscript(Box::new(Subscript {
             container,
@@ -578,10 +578,10 @@ impl<'a> Compiler<'a> {
             lower,
             upper,
             assign: assign?,
-            json,
+            scheme,
         }));
         let letters = base == oids::NAME && !s.slice && s.assign.is_none();
-        if !json && !letters && self.kind(s.container_type) != Kind::Array {
+        if scheme == SubscriptScheme::Array && !letters && self.kind(s.container_type) != Kind::Array {
             return Err(DbError::unsupported("subscripting of this type"));
         }
         Ok(self.expression(node, s.ty))

@@ -26,7 +26,7 @@ mod subplan;
 
 use std::sync::Arc;
 
-use melba_types::{Datum, Kind, Oid, Result};
+use melba_types::{Datum, Kind, Oid, Result, oids};
 
 pub use array::array_of;
 pub use batch::{Vector, filter, repeat};
@@ -178,8 +178,28 @@ pub struct Subscript {
     pub lower: Vec<Option<Expression>>,
     pub upper: Vec<Option<Expression>>,
     pub assign: Option<Expression>,
-    /// jsonb: text or integer subscripts.
-    pub json: bool,
+    pub scheme: SubscriptScheme,
+}
+
+/// What subscripts mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubscriptScheme {
+    /// Places in an array.
+    Array,
+    /// A path of text keys and integer places.
+    Jsonb,
+    /// One text key.
+    Hstore,
+}
+
+impl SubscriptScheme {
+    pub fn of(base: Oid) -> SubscriptScheme {
+        match base {
+            oids::JSONB => SubscriptScheme::Jsonb,
+            oids::HSTORE => SubscriptScheme::Hstore,
+            _ => SubscriptScheme::Array,
+        }
+    }
 }
 
 impl Expression {

@@ -2,6 +2,7 @@
 //! `install` lets `melba_functions::registry` do.
 
 mod citext;
+mod hstore;
 mod pgcrypto;
 mod unaccent;
 mod uuid_ossp;
@@ -10,6 +11,10 @@ use melba_functions::registry::{self, ExtensionTables};
 
 static TABLES: &[ExtensionTables] = &[
     ExtensionTables { functions: citext::FUNCTIONS, sets: citext::SETS, types: citext::TYPES },
+    ExtensionTables { functions: hstore::FUNCTIONS, sets: hstore::SETS, types: hstore::TYPES },
+    ExtensionTables { functions: hstore::COMPARISONS, sets: &[], types: &[] },
+    ExtensionTables { functions: hstore::CONVERSIONS, sets: &[], types: &[] },
+    ExtensionTables { functions: hstore::RECORDS, sets: &[], types: &[] },
     ExtensionTables { functions: pgcrypto::FUNCTIONS, sets: &[], types: &[] },
     ExtensionTables { functions: pgcrypto::CRYPT_FUNCTIONS, sets: &[], types: &[] },
     ExtensionTables { functions: pgcrypto::ARMOR_FUNCTIONS, sets: pgcrypto::ARMOR_SETS, types: &[] },
@@ -35,7 +40,8 @@ mod tests {
             let source = &*f.source;
             let refused = ["pgp_sym_", "pgp_pub_", "pgp_key_"].iter().any(|p| source.starts_with(p));
             let found = super::registry::scalar(source).is_some() || super::registry::set_returning(source).is_some();
-            let elsewhere = f.aggregate.is_some() || ["citextin", "citextout", "citextrecv", "citextsend"].contains(&&*f.name);
+            let elsewhere =
+                f.aggregate.is_some() || ["citextin", "citextout", "citextrecv", "citextsend", "hstore_recv"].contains(&&*f.name);
             assert!(found != refused || elsewhere, "{source}");
         }
     }

@@ -8,7 +8,7 @@ use melba_types::key::{self, KeyType};
 use melba_types::{Datum, DbError, Oid, Record, Result, err, limits, oids};
 
 use crate::io::{TypeContext, TypeIo, binary_in, binary_out, is_space, text_in, text_out};
-use crate::{CallContext, ScalarFn, Session, lookup, order};
+use crate::{CallContext, RowColumn, ScalarFn, Session, lookup, order};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[(oids::RECORD, TypeIo { input, output, receive, send })];
 
@@ -122,6 +122,25 @@ pub fn complete<'a>(session: &dyn Session, record: &'a Record) -> Cow<'a, Record
     record.field_types = live().map(|c| c.ty).collect();
     record.field_names = record.field_names.map(|_| live().map(|c| c.name.clone()).collect());
     Cow::Owned(record)
+}
+
+/// The columns of a composite type, or of a domain over one.
+pub fn columns(session: &dyn Session, ty: Oid) -> Option<Vec<RowColumn>> {
+    let entry = session.catalog().type_(lookup::base_type(session, ty))?;
+    let relation = session.catalog().relation(entry.relation)?;
+    let live = relation.columns.iter().filter(|c| !c.dropped);
+    Some(live.map(|c| RowColumn { name: c.name.clone(), ty: c.ty, typmod: c.typmod }).collect())
+}
+
+/// The names of a record's fields, from the record or from its type.
+pub fn field_names(session: &dyn Session, record: &Record) -> Vec<Arc<str>> {
+    if let Some(names) = &record.field_names {
+        return names.to_vec();
+    }
+    match columns(session, record.type_oid) {
+        Some(columns) => columns.into_iter().map(|c| c.name).collect(),
+        None => (1..=record.fields.len()).map(|i| Arc::from(format!("f{i}"))).collect(),
+    }
 }
 
 fn output(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<()> {

@@ -36,7 +36,7 @@ pub fn of_builtin_types() -> Vec<(&'static str, ScalarFn)> {
     out
 }
 
-fn input(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+pub fn input(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     let typmod = match a.get(2) {
         Some(Datum::Int4(typmod)) => *typmod,
         _ => -1,
@@ -44,11 +44,11 @@ fn input(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     text_in(call.session, call.return_type, typmod, a[0].as_str())
 }
 
-fn output(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+pub fn output(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     text_of(call.session, argument_type(call)?, &a[0]).map(Datum::text)
 }
 
-fn send(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+pub fn send(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     let mut out = Vec::new();
     binary_out(call.session, argument_type(call)?, &a[0], &mut out)?;
     Ok(Datum::bytes(out))

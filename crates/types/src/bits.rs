@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::Result;
-use crate::key::encode_bytes;
+use crate::key::bytes::encode_bytes;
 use crate::limits::{self, Ticker};
 
 const HEADER_BYTES: usize = 4;

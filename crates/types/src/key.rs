@@ -18,9 +18,13 @@
 //! Equal values may differ in ways that a key does not keep (1.0 and 1.00, char padding, 1 month and 30 days): `decode`
 //! answers those that lost nothing, or the plainest of the equal values when `KeyType::is_lossless` is false.
 
+pub(crate) mod bytes;
+
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+
+use bytes::encode_bytes;
 
 use crate::column::{Column, ColumnData};
 use crate::datum::{Array, ArrayDim, Datum, Interval, Multirange, Range, Record, TimeTz};
@@ -63,6 +67,7 @@ impl KeyType {
             oids::BPCHAR => Some(KeyType::Bpchar),
             oids::CITEXT => Some(KeyType::Mapped(crate::case::sort_key)),
             oids::JSONB => Some(KeyType::Mapped(crate::jsonb::sort_key)),
+            oids::HSTORE => Some(KeyType::Mapped(crate::hstore::sort_key)),
             oids::BIT | oids::VARBIT => Some(KeyType::Mapped(crate::bits::sort_key)),
             oids::INET | oids::CIDR => Some(KeyType::Mapped(crate::inet::sort_key)),
             oids::XID8 | oids::PG_LSN | oids::TID => Some(KeyType::Unsigned),
@@ -251,16 +256,6 @@ fn encode_float(v: f64, out: &mut Vec<u8>) {
     let v = if v.is_nan() { f64::NAN.abs() } else { v + 0.0 };
     let bits = v.to_bits();
     out.extend_from_slice(&(if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }).to_be_bytes());
-}
-
-pub(crate) fn encode_bytes(v: &[u8], out: &mut Vec<u8>) {
-    for &b in v {
-        out.push(b);
-        if b == 0 {
-            out.push(255);
-        }
-    }
-    out.extend_from_slice(&[0, 0]);
 }
 
 /// Elements first, each as a column with nulls last; then the end, the number of dimensions, and their lengths and lower

@@ -18,6 +18,7 @@ pub mod datetime;
 pub mod datum;
 pub mod error;
 pub mod float;
+pub mod hstore;
 pub mod ids;
 pub mod inet;
 pub mod interval;

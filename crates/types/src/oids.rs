@@ -22,7 +22,7 @@ pub enum Kind {
     Char = 7,
     /// Valid UTF-8: text, varchar, bpchar (blanks kept), name, json, xml, cstring, unknown.
     Text = 8,
-    /// bytea and every type with a binary form of its own (jsonb, bit, inet, macaddr, geometric, tsvector, jsonpath).
+    /// bytea and every type with a binary form of its own (jsonb, hstore, bit, inet, macaddr, geometric, tsvector, jsonpath).
     Bytes = 9,
     Numeric = 10,
     Interval = 11,
@@ -108,6 +108,7 @@ impl Kind {
             | REGNAMESPACE | REGROLE | REGCOLLATION => Kind::Oid,
             CHAR => Kind::Char,
             CITEXT => Kind::Text,
+            HSTORE => Kind::Bytes,
             TEXT | VARCHAR | BPCHAR | NAME | JSON | XML | CSTRING | UNKNOWN | PG_NODE_TREE | REFCURSOR | ACLITEM => Kind::Text,
             NUMERIC => Kind::Numeric,
             INTERVAL => Kind::Interval,
@@ -126,6 +127,7 @@ impl Kind {
 
 /// Types of extensions, whose OIDs are the same wherever they are installed.
 pub const CITEXT: Oid = Oid(0x7fff_0001);
+pub const HSTORE: Oid = Oid(0x7fff_0fa1);
 
 pub const BOOL: Oid = Oid(16);
 pub const BOOL_ARRAY: Oid = Oid(1000);

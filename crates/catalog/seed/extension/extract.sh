@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 database=${PGDATABASE:-melba_seed}
 first=2147418112
-extensions=(citext uuid-ossp pgcrypto unaccent)
+extensions=(citext uuid-ossp pgcrypto unaccent hstore)
 
 run() { psql -X -q -d "$database" -v ON_ERROR_STOP=1 "$@"; }
 

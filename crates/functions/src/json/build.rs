@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::TypeKind;
+use melba_catalog::classes::FIRST_USER_OID;
 use melba_types::datetime::{DateOrder, DateStyle, format};
 use melba_types::json::write_string;
 use melba_types::jsonb::{Value, write};
@@ -10,7 +11,8 @@ use melba_types::{Datum, DbError, Numeric, Oid, Record, Result, err, oids};
 
 use super::{datum, root};
 use crate::datetime::session_zone;
-use crate::{CallContext, ScalarFn, Session, io, lookup};
+use crate::record::field_names;
+use crate::{CallContext, ScalarFn, Session, io, lookup, registry};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("to_json", |c, a| json_datum(c, &a[0], false)),
@@ -130,6 +132,8 @@ enum Category {
     Jsonb,
     Array(Oid),
     Record,
+    /// By the function of a cast to json.
+    Cast(ScalarFn),
     Other,
 }
 
@@ -146,9 +150,24 @@ fn category(session: &dyn Session, ty: Oid) -> Category {
         _ => match lookup::array_element(session, ty) {
             Some(element) => Category::Array(element),
             None if lookup::type_kind(session, ty) == Some(TypeKind::Composite) => Category::Record,
-            None => Category::Other,
+            None => cast_to_json(session, ty).map_or(Category::Other, Category::Cast),
         },
     }
+}
+
+/// The function of a cast that somebody has made to json, of those that are found by their source.
+fn cast_to_json(session: &dyn Session, ty: Oid) -> Option<ScalarFn> {
+    if ty.0 < FIRST_USER_OID {
+        return None;
+    }
+    let cast = session.catalog().cast(ty, oids::JSON)?;
+    registry::scalar(&session.catalog().function(cast.function)?.source)
+}
+
+fn cast(session: &dyn Session, ty: Oid, function: ScalarFn, value: &Datum) -> Result<Datum> {
+    let return_type = oids::JSON;
+    let call = CallContext { session, arg_types: &[ty], return_type, collation: Oid::INVALID, variadic: false, columns: None };
+    function(&call, std::slice::from_ref(value))
 }
 
 /// Whether values of the type span lines in aggregates.
@@ -180,6 +199,10 @@ fn append(session: &dyn Session, ty: Oid, value: &Datum, pretty: bool, out: &mut
         }
         Category::Json => out.extend_from_slice(value.as_str().as_bytes()),
         Category::Jsonb => write(root(value), out),
+        Category::Cast(function) => {
+            let json = cast(session, ty, function, value)?;
+            out.extend_from_slice(if json.is_null() { b"null" } else { json.as_str().as_bytes() });
+        }
         Category::Array(element) => append_array(session, element, value, pretty, out)?,
         Category::Record => append_record(session, value.as_record(), pretty, out)?,
         _ => write_string(&scalar_text(session, ty, value)?, out),
@@ -231,18 +254,6 @@ fn append_dimension(
     Ok(())
 }
 
-/// The names of a record's fields, from the record or from its type.
-fn field_names(session: &dyn Session, record: &Record) -> Vec<Arc<str>> {
-    if let Some(names) = &record.field_names {
-        return names.to_vec();
-    }
-    let relation = session.catalog().type_(record.type_oid).and_then(|ty| session.catalog().relation(ty.relation));
-    match relation {
-        Some(relation) => relation.columns.iter().filter(|c| !c.dropped).map(|c| c.name.clone()).collect(),
-        None => (1..=record.fields.len()).map(|i| Arc::from(format!("f{i}"))).collect(),
-    }
-}
-
 fn append_record(session: &dyn Session, record: &Record, pretty: bool, out: &mut Vec<u8>) -> Result<()> {
     out.push(b'{');
     let record = &*crate::record::complete(session, record);
@@ -270,7 +281,7 @@ fn field_type(record: &Record, i: usize) -> Oid {
 pub fn key_text(session: &dyn Session, ty: Oid, value: &Datum) -> Result<String> {
     let ty = lookup::base_type(session, ty);
     match category(session, ty) {
-        Category::Array(_) | Category::Record | Category::Json | Category::Jsonb => {
+        Category::Array(_) | Category::Record | Category::Json | Category::Jsonb | Category::Cast(_) => {
             Err(err!(INVALID_PARAMETER_VALUE, "key value must be scalar, not array, composite, or json"))
         }
         Category::Bool => Ok(if value.as_bool() { "true" } else { "false" }.into()),
@@ -295,6 +306,10 @@ pub fn to_value(session: &dyn Session, ty: Oid, value: &Datum) -> Result<Value> 
         }
         Category::Json => Value::parse(value.as_str())?,
         Category::Jsonb => Value::from_json(root(value)),
+        Category::Cast(function) => match cast(session, ty, function, value)? {
+            Datum::Null => Value::Null,
+            json => Value::parse(json.as_str())?,
+        },
         Category::Array(element) => {
             let array = value.as_array();
             let lengths: Vec<usize> = array.dims.iter().map(|dim| dim.length.max(0) as usize).collect();

@@ -9,6 +9,7 @@ use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, err, oid
 use super::access::not_applicable;
 use super::expand::{Rows, rows};
 use super::{datum, root};
+use crate::record::columns;
 use crate::{CallContext, RowColumn, ScalarFn, Session, SetFn, io, lookup};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
@@ -88,13 +89,6 @@ impl Source<'_> {
             _ => Ok(None),
         }
     }
-}
-
-fn columns(session: &dyn Session, ty: Oid) -> Option<Vec<RowColumn>> {
-    let entry = session.catalog().type_(lookup::base_type(session, ty))?;
-    let relation = session.catalog().relation(entry.relation)?;
-    let live = relation.columns.iter().filter(|c| !c.dropped);
-    Some(live.map(|c| RowColumn { name: c.name.clone(), ty: c.ty, typmod: c.typmod }).collect())
 }
 
 /// The functions that take a record, of whatever type, take nothing else.

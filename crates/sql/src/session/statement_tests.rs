@@ -223,6 +223,28 @@ fn pgcrypto_knows_sha_crypt_and_cfb() {
     ]);
 }
 
+/// Messages are those of PostgreSQL 18, and so is what JSON functions make of it.
+#[test]
+fn hstore_is_read_and_becomes_json() {
+    let error = |text: &str| format!("select message || ' ' || sql_error_code from pg_input_error_info('{text}', 'hstore')");
+    check(&[
+        ("create extension hstore", "C:CREATE EXTENSION Z:I"),
+        (&error("a=>1 é"), "T D:syntax error in hstore, near \"é\" at position 5 42601 C:SELECT 1 Z:I"),
+        (&error("=>1"), "T D:syntax error in hstore, near \"=\" at position 0 42601 C:SELECT 1 Z:I"),
+        (&error("a=>"), "T D:syntax error in hstore: unexpected end of string 42601 C:SELECT 1 Z:I"),
+        (&error("a=>\"b"), "T D:syntax error in hstore: unexpected end of string 42601 C:SELECT 1 Z:I"),
+        ("select 'a b=>1'::hstore", "E42601 Z:I"),
+        ("create table t (h hstore, hs hstore[])", "C:CREATE TABLE Z:I"),
+        ("insert into t values ('a=>1', array['b=>NULL']::hstore[])", "C:INSERT 0 1 Z:I"),
+        ("select to_jsonb(h) from t", "T D:{\"a\": \"1\"} C:SELECT 1 Z:I"),
+        ("select row_to_json(t) from t", "T D:{\"h\":{\"a\": \"1\"},\"hs\":[{\"b\": null}]} C:SELECT 1 Z:I"),
+        ("select json_build_object(h, 1) from t", "T E22023 Z:I"),
+        ("create view v as select h['a'] as a, h -> 'b' as b from t", "C:CREATE VIEW Z:I"),
+        ("select pg_get_viewdef('v')", "T D: SELECT h['a'::text] AS a,\n    (h -> 'b'::text) AS b\n   FROM t; C:SELECT 1 Z:I"),
+        ("create index on t using gin (h)", "E0A000 Z:I"),
+    ]);
+}
+
 /// gen_random_uuid() and its kin draw what nobody can foretell, whatever setseed() was given.
 #[test]
 fn setseed_repeats_random_but_no_uuids() {

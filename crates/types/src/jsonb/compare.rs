@@ -2,7 +2,8 @@
 
 use super::{Json, KIND_NUMBER, KIND_STRING, View};
 use crate::Result;
-use crate::key::{encode_bytes, encode_numeric};
+use crate::key::bytes::encode_bytes;
+use crate::key::encode_numeric;
 use crate::limits::tick;
 
 /// Appends a byte string whose order is PostgreSQL's order of jsonb values: null, strings, numbers, booleans, arrays by
