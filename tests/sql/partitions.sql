@@ -281,3 +281,23 @@ insert into x values (1, 2);
 alter index xi attach partition x1_pkey;
 create table y (a int check (a > 0) no inherit) partition by list (a);
 drop table x;
+-- Only the partitions that a statement needs are locked.
+create table lockp (a int, b text) partition by range (a);
+create table lockp1 partition of lockp for values from (0) to (10);
+create table lockp2 partition of lockp for values from (10) to (20);
+create table lockp3 partition of lockp for values from (20) to (30) partition by list (b);
+create table lockp3x partition of lockp3 for values in ('x');
+create table lockp3y partition of lockp3 for values in ('y');
+create view locked as select relation::regclass, mode from pg_locks
+  where locktype = 'relation' and relation::regclass::text in ('lockp', 'lockp1', 'lockp2', 'lockp3x', 'lockp3y') order by 1, 2;
+insert into lockp select i, case i % 2 when 0 then 'x' else 'y' end from generate_series(0, 29) i;
+begin; select count(*) from lockp where a = 5; select * from locked; rollback;
+begin; select count(*) from lockp where a > 15 and b = 'y'; select * from locked; rollback;
+begin; update lockp set b = 'y' where a = 25 and b = 'y'; select * from locked; rollback;
+begin; delete from lockp where a < 3; select * from locked; rollback;
+begin; select count(*) from (select from lockp where a = 12 for update) q; select * from locked; rollback;
+begin; update lockp set a = 22 where a = 4; select tableoid::regclass, * from lockp where a = 22 order by 1; rollback;
+begin; merge into lockp using (values (25)) v(a) on lockp.a = v.a and lockp.a = 25 when matched then update set a = 15; select tableoid::regclass, a from lockp where a = 15 order by 1; rollback;
+select tableoid::regclass, count(*) from lockp group by 1 order by 1;
+drop view locked;
+drop table lockp;

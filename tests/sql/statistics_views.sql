@@ -20,6 +20,7 @@ select * from pg_stat_user_functions;
 select * from pg_stat_xact_user_functions;
 select buffers_clean >= 0, stats_reset is not null from pg_stat_bgwriter;
 select archived_count, last_archived_wal, stats_reset is not null from pg_stat_archiver;
+select * from pg_stat_get_replication_slot('none');
 select count(*) from pg_stat_progress_vacuum;
 select count(*) from pg_stat_progress_copy;
 select pg_stat_get_numscans(0), pg_stat_get_live_tuples(0), pg_stat_get_db_xact_commit(12345), pg_stat_get_db_session_time(12345);

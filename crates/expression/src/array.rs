@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_types::limits::Ticker;
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, bail, oids};
 
 use super::{Expression, Subscript, SubscriptScheme, sqlvalue};
@@ -61,8 +62,9 @@ fn mismatch() -> melba_types::DbError {
 /// Casts each element, which `element` sees as its local value.
 pub(super) fn coerce(ctx: &Evaluation, row: &[Datum], array: Datum, element: &Expression, element_type: Oid) -> Result<Datum> {
     let Datum::Array(array) = array else { return Ok(Datum::Null) };
-    let mut elements = Vec::with_capacity(array.elements.len());
+    let (mut elements, mut ticker) = (Vec::with_capacity(array.elements.len()), Ticker::new());
     for value in &array.elements {
+        ticker.step()?;
         elements.push(ctx.with_local(value.clone(), || element.eval_row(ctx, row))?);
     }
     Ok(Datum::Array(Arc::new(Array { element_type, dims: array.dims.clone(), elements })))

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Relation, Storage, classes, relations};
-use melba_engine::ZoneOp;
+use melba_engine::{RelationLockMode, ZoneOp};
 use melba_types::key::KeyType;
 use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId, bail};
 
@@ -207,7 +207,7 @@ impl Planner<'_> {
         };
         // The rows of a toast table are made of its table's.
         for oid in [oid.without_toast(), oid] {
-            self.relations.read(oid);
+            self.relations.add(oid, RelationLockMode::AccessShare);
         }
         let params = self.parameters_of(own, entry);
         if inherit && self.is_family(&relation, inherit) {

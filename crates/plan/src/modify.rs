@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Relation, Storage};
+use melba_engine::RelationLockMode;
 use melba_types::{DbError, Kind, Oid, Result};
 
 use super::join::Goal;
@@ -160,7 +161,7 @@ impl Planner<'_> {
             }
             _ => return Err(DbError::unsupported(format!("changing relation \"{}\"", relation.name))),
         }
-        self.relations.written(oid);
+        self.relations.add(oid, RelationLockMode::RowExclusive);
         let builder = TargetBuilder { catalog: self.context.catalog, session: self.context.session };
         let mut target = builder.table(oid)?;
         let required = &query.range_table[entry].required;
@@ -187,7 +188,7 @@ impl Planner<'_> {
         // Of a partitioned table, ONLY has no rows.
         let sources = if inherit { self.member_sources(entry, relation)? } else { vec![] };
         for (member, source) in sources {
-            self.relations.written(member.oid);
+            self.relations.add(member.oid, RelationLockMode::RowExclusive);
             let target = Arc::new(builder.table(member.oid)?);
             members.push(FamilyMember { source, target, columns: ColumnMap::new(relation, &member) });
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_engine::RelationLockMode;
 use melba_functions::{AggregateFn, SetFn, WindowFn};
 use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 
@@ -24,13 +25,15 @@ pub struct Plan {
     pub join_filters: usize,
     /// Nodes are numbered from 0.
     pub nodes: usize,
-    /// Relations the plan reads or writes, for locks: OID and whether it writes.
-    pub relations: Vec<(Oid, bool)>,
+    /// What the plan locks, in the order in which it was met.
+    pub relations: Vec<(Oid, RelationLockMode)>,
     pub command: PlanCommand,
     /// Some node reads the whole of a table that is not small.
     pub scans_tables: bool,
     /// Constants that cannot be computed, wherever they are: PostgreSQL computes them when it plans.
     pub constant_error: Option<DbError>,
+    /// Parameters tell which partitions have rows. All are in the plan.
+    pub prunes_by_parameters: bool,
     /// Some call would be a constant if the parameters were constants.
     pub has_calls_of_parameters: bool,
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
+use melba_engine::RelationLockMode;
 use melba_types::{Datum, DbError, Kind, Oid, Result};
 
 use super::access::Member;
@@ -48,28 +49,21 @@ pub(super) struct CteBinding {
     pub work_table: Option<(usize, usize)>,
 }
 
-/// The relations of a plan, in the order in which they are met, and which of them it writes.
+/// The relations of a plan, in the order in which they are met, and the strongest lock that each needs.
 #[derive(Default)]
 pub(super) struct Mentioned {
-    list: Vec<(Oid, bool)>,
+    list: Vec<(Oid, RelationLockMode)>,
     places: HashMap<Oid, usize>,
 }
 
 impl Mentioned {
-    pub fn read(&mut self, relation: Oid) {
-        self.place(relation);
-    }
-
-    pub fn written(&mut self, relation: Oid) {
-        let place = self.place(relation);
-        self.list[place].1 = true;
-    }
-
-    fn place(&mut self, relation: Oid) -> usize {
-        *self.places.entry(relation).or_insert_with(|| {
-            self.list.push((relation, false));
-            self.list.len() - 1
-        })
+    /// One of the three modes of queries and changes: each conflicts with what the weaker ones conflict with.
+    pub fn add(&mut self, relation: Oid, mode: RelationLockMode) {
+        let place = *self.places.entry(relation).or_insert(self.list.len());
+        match self.list.get_mut(place) {
+            Some(known) => known.1 = known.1.max(mode),
+            None => self.list.push((relation, mode)),
+        }
     }
 }
 
@@ -94,6 +88,7 @@ pub(super) struct Planner<'a> {
     pub used: BTreeSet<usize>,
     nodes: usize,
     scans_tables: bool,
+    pub prunes_by_parameters: bool,
     /// The statement is one that several threads may run parts of.
     pub may_be_parallel: bool,
     /// The first error of a call with constants.
@@ -115,6 +110,7 @@ impl<'a> Planner<'a> {
             used: BTreeSet::new(),
             nodes: 0,
             scans_tables: false,
+            prunes_by_parameters: false,
             may_be_parallel: false,
             constant_error: None,
             has_calls_of_parameters: false,
@@ -146,6 +142,7 @@ impl<'a> Planner<'a> {
             relations: self.relations.list,
             command,
             scans_tables: self.scans_tables,
+            prunes_by_parameters: self.prunes_by_parameters,
             constant_error: self.constant_error,
             has_calls_of_parameters: self.has_calls_of_parameters,
         }))

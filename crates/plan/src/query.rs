@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use melba_engine::RelationLockMode;
 use melba_types::{Datum, DbError, Result, limits};
 
 use super::join::{Goal, OrderKey};
@@ -487,6 +488,9 @@ impl<'a> Planner<'a> {
     fn locked_members(&mut self, entry: usize, parent: &Arc<melba_catalog::Relation>) -> Result<(Vec<LockedTable>, Layout)> {
         let layout = Layout(self.needed(entry, &[]).iter().map(|c| (entry, *c)).collect());
         let sources = self.member_sources(entry, parent)?;
+        for (member, _) in &sources {
+            self.relations.add(member.oid, RelationLockMode::RowShare);
+        }
         let tables = sources.into_iter().map(|(r, source)| LockedTable { source, keys: self.key_columns(&r) }).collect();
         Ok((tables, layout))
     }
@@ -503,6 +507,7 @@ impl<'a> Planner<'a> {
             if matches!(relation.storage, melba_catalog::Storage::System(_)) {
                 return Err(DbError::unsupported("locking rows of a system relation"));
             }
+            self.relations.add(oid, RelationLockMode::RowShare);
             let Some(row_id) = stage.layout.position(locking.entry, -1) else { continue };
             let mut table = None;
             let (tables, layout) = if self.is_family(&relation, inherit) {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 use melba_catalog::{Relation, Storage};
+use melba_engine::RelationLockMode;
 use melba_types::{Datum, DbError, Kind, Oid, Result};
 
 use super::prune::Pruner;
@@ -156,7 +157,7 @@ impl Planner<'_> {
         let pruner = self.pruner(entry, parent, own)?;
         let kept = pruner.as_ref().map(|pruner| pruner.constant(self.context.session)).transpose()?;
         let mut relations = self.family_of(parent, kept.as_ref())?;
-        relations.iter().for_each(|r| self.relations.read(r.oid));
+        relations.iter().for_each(|r| self.relations.add(r.oid, RelationLockMode::AccessShare));
         let scanned = self.level_mut().scanned.entry(entry).or_default();
         scanned.extend(relations.iter().map(|r| r.oid));
         relations.retain(has_rows);
@@ -185,6 +186,7 @@ impl Planner<'_> {
         }
         let params = self.parameters_of(own, entry);
         let pruner = pruner.filter(|p| p.is_variable() && members.len() > 1);
+        self.prunes_by_parameters |= pruner.is_some();
         let mut out = Vec::new();
         for (wanted, used) in shapes(&choices) {
             let Some(paths) = choices.iter().map(|c| cheapest(c, wanted, &used)).collect::<Option<Vec<_>>>() else { continue };

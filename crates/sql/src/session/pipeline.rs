@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use melba_catalog::{Catalog, Function};
-use melba_engine::{LockTag, ReadView, RelationLockMode, Wait};
+use melba_engine::{LockTag, ReadView, Wait};
 use melba_functions::{FormatSettings, Session as _, io};
 use melba_parse::command::is_query;
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result, err};
@@ -92,10 +92,11 @@ impl Compiled {
     }
 
     /// Texts that differ in their literals may share the plan. Not when it reads a whole table: it takes so long that it should
-    /// know the constants. Nor when something is computed of literals alone, whose errors come even where no row asks for it; rows
+    /// know the constants. Nor when these tell which partitions have rows: the others are not to be locked. Nor when something is computed of literals alone, whose errors come even where no row asks for it; rows
     /// that are inserted do ask.
     pub fn may_share_literals(&self, inserts_values: bool) -> bool {
-        let shares = |plan: &Plan| !plan.scans_tables && (inserts_values || !plan.has_calls_of_parameters);
+        let shares =
+            |plan: &Plan| !plan.scans_tables && !plan.prunes_by_parameters && (inserts_values || !plan.has_calls_of_parameters);
         self.planned.as_ref().is_none_or(|p| shares(&p.plan))
     }
 }
@@ -276,9 +277,8 @@ fn execute_planned(
 }
 
 pub(super) fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
-    for (relation, writes) in &plan.relations {
-        let mode = if *writes { RelationLockMode::RowExclusive } else { RelationLockMode::AccessShare };
-        tx.engine.lock_relation(LockTag::Relation { database: tx.database.0, relation: relation.0 }, mode, Wait::Block)?;
+    for (relation, mode) in &plan.relations {
+        tx.engine.lock_relation(LockTag::Relation { database: tx.database.0, relation: relation.0 }, *mode, Wait::Block)?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use melba_catalog::relations::{LiveInfo, RelationEstimate};
 use melba_catalog::{Relation, Storage};
 use melba_engine::{DenseStatistics, Engine, RowCounts, Written};
+use melba_functions::text::io::truncate_name;
 use melba_toast::Method;
 use melba_types::numeric::Numeric;
 use melba_types::{Datum, Oid, Record, Result, oids};
@@ -144,6 +145,15 @@ impl StatementContext {
         let types = [count, text, time, count, text, time, time];
         Datum::Record(Arc::new(Record { type_oid: oids::RECORD, field_types: types.into(), field_names: None, fields }))
     }
+}
+
+/// pg_stat_get_replication_slot: slot_name, eight counts, stats_reset. Nothing was counted of a slot that there is not.
+pub(super) fn replication_slot_statistics(name: &str) -> Datum {
+    let mut fields = vec![Datum::Int8(0); 10];
+    (fields[0], fields[9]) = (Datum::text(truncate_name(name)), Datum::Null);
+    let mut types = [oids::INT8; 10];
+    (types[0], types[9]) = (oids::TEXT, oids::TIMESTAMPTZ);
+    Datum::Record(Arc::new(Record { type_oid: oids::RECORD, field_types: types.into(), field_names: None, fields }))
 }
 
 /// The columns of `melba_compression_stats` that tell how values are stored.

@@ -15,6 +15,7 @@ use melba_largeobject::{RowsOf, Trees};
 use super::backends::{Addresses, Backend};
 use super::context::StatementContext;
 use super::large_objects::is_large_object_function;
+use super::statistics::replication_slot_statistics;
 use super::user;
 use melba_settings::Scope;
 use melba_transaction::xids::XidStatus;
@@ -61,6 +62,7 @@ impl StatementContext {
                 self.call_xact(source, args)
             }
             "pg_stat_get_archiver" => Ok(self.archiver_statistics()),
+            "pg_stat_get_replication_slot" => Ok(replication_slot_statistics(args[0].as_str())),
             // What they would show is always the newest.
             "pg_stat_force_next_flush" | "pg_stat_clear_snapshot" => Ok(Datum::text("")),
             "domain_check" => self.domain_check(call.return_type, &args[0]),
