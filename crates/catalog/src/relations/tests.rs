@@ -137,7 +137,7 @@ fn table(number: u32) -> ObjectChange {
     ObjectChange::Put(Object::Relation(relation.into()))
 }
 
-/// What is kept of one snapshot is never given for another, and takes bounded memory.
+/// What is kept of one snapshot is never given for another.
 #[test]
 fn kept_columns_are_those_of_their_snapshot() {
     let mut catalog = Catalog::default();

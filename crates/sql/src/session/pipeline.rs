@@ -92,8 +92,8 @@ impl Compiled {
     }
 
     /// Texts that differ in their literals may share the plan. Not when it reads a whole table: it takes so long that it should
-    /// know the constants. Nor when these tell which partitions have rows: the others are not to be locked. Nor when something is computed of literals alone, whose errors come even where no row asks for it; rows
-    /// that are inserted do ask.
+    /// know the constants. Nor when these tell which partitions have rows: the others are not to be locked. Nor when something is
+    /// computed of literals alone, whose errors come even where no row asks for it; rows that are inserted do ask.
     pub fn may_share_literals(&self, inserts_values: bool) -> bool {
         let shares =
             |plan: &Plan| !plan.scans_tables && !plan.prunes_by_parameters && (inserts_values || !plan.has_calls_of_parameters);
