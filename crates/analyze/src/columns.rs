@@ -29,10 +29,17 @@ impl<'p> Analyzer<'_, 'p> {
             // `tbl.*` as an argument means the whole row.
             return self.whole_row_reference(&names, node.location);
         }
+        if self.prefers_variables()
+            && let Some(variable) = self.variable_reference(&names, node.location)?
+        {
+            return Ok(variable);
+        }
         match self.named_column(&names, node.location) {
             // A function's arguments never hide columns.
             Err(e) if self.routine.is_some() && is_missing(&e) => self.routine_reference(&names, node.location)?.ok_or(e),
-            found => found,
+            Err(e) if self.variables.is_some() && is_missing(&e) => self.variable_reference(&names, node.location)?.ok_or(e),
+            Ok(column) => self.check_not_variable(&names, node.location).map(|()| column),
+            Err(e) => Err(e),
         }
     }
 
@@ -152,7 +159,7 @@ impl<'p> Analyzer<'_, 'p> {
         };
         match self.find_item(schema, relation, location)? {
             Some((up, item)) => self.whole_row(up, &item, location),
-            None => match self.routine_reference(names, location)? {
+            None => match self.routine_reference(names, location)?.or(self.variable_reference(names, location)?) {
                 Some(argument) => Ok(argument),
                 None => Err(self.missing_range(schema, relation, location)),
             },

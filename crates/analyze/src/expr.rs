@@ -36,7 +36,7 @@ impl<'p> Analyzer<'_, 'p> {
         let Some(node) = &node.node else { return Err(DbError::internal("empty parse node")) };
         match node {
             NodeEnum::ColumnRef(n) => self.column_reference(n),
-            NodeEnum::ParamRef(n) => self.params.reference(self.cx, n),
+            NodeEnum::ParamRef(n) => self.variable_argument(n).unwrap_or_else(|| self.params.reference(self.cx, n)),
             NodeEnum::AConst(n) => self.constant(n),
             NodeEnum::AIndirection(n) => self.indirection(n),
             NodeEnum::AArrayExpr(n) => self.array(n, None),

@@ -384,7 +384,7 @@ impl<'p> Analyzer<'_, 'p> {
 
     /// `container.path := value`: the container with the part replaced.
     #[allow(clippy::too_many_arguments)]
-    fn assign_into(
+    pub fn assign_into(
         &mut self,
         container: Expr,
         ty: Oid,

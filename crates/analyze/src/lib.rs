@@ -50,6 +50,7 @@ mod targets;
 mod type_names;
 mod update;
 mod values;
+mod variables;
 mod view_target;
 mod window;
 
@@ -59,6 +60,7 @@ use pg_query::NodeEnum;
 use melba_tree::*;
 
 pub use call::function_columns;
+pub use collate::assign as assign_collations;
 pub use coerce::CoercionContext;
 pub use context::Context;
 pub use expression::{
@@ -72,10 +74,11 @@ pub use operators::operator_signature;
 pub use params::Params;
 pub use polymorphic::{is_polymorphic, undetermined_result};
 pub use routine::{
-    ResultForm, RoutineResult, RoutineScope, analyze_call, analyze_in_routine, check_routine_statement, input_names,
+    AnalyzedCall, CallPlace, ResultForm, RoutineResult, RoutineScope, analyze_call, analyze_in_routine, check_routine_statement, input_names,
     routine_statements,
 };
 pub use scope::ExprKind;
+pub use variables::{NameConflict, Variable, Variables, analyze_part_assignment, analyze_with_variables, coerce_for_variable};
 pub use type_names::{is_pseudo, missing_relation, typmod_from};
 
 use literal::Literals;
@@ -127,11 +130,13 @@ pub(crate) struct Analyzer<'a, 'p> {
     literals: Literals<'a>,
     /// The function whose body is being analyzed.
     routine: Option<&'a RoutineScope>,
+    /// Of the procedural function that the statement stands in.
+    variables: Option<&'a dyn Variables>,
 }
 
 impl<'a, 'p> Analyzer<'a, 'p> {
     fn new(cx: &'a Context<'a>, params: Params) -> Self {
-        Analyzer { cx, params, levels: Vec::new(), literals: Literals::default(), routine: None }
+        Analyzer { cx, params, levels: Vec::new(), literals: Literals::default(), routine: None, variables: None }
     }
 
     /// The innermost query level.

@@ -13,6 +13,7 @@ use super::coerce::How;
 use super::context::Context;
 use super::polymorphic::is_polymorphic;
 use super::scope::ExprKind;
+use super::variables::Variables;
 use super::{Analyzer, Params, collate};
 use melba_parse::{Statement, Strings, command};
 use melba_tree::*;
@@ -291,26 +292,61 @@ impl Analyzer<'_, '_> {
     }
 }
 
-/// Analyzes CALL's call of a procedure: the call with its input arguments.
-/// It may stand in the body of a function (`scope`).
-pub fn analyze_call(
-    cx: &Context<'_>,
-    node: &pb::FuncCall,
-    scope: Option<&RoutineScope>,
-    parameters: &[Oid],
-) -> Result<(FunctionCall, Vec<Oid>)> {
-    let params = scope.map_or_else(|| Params::inferred(parameters), Params::of_routine);
+/// Where CALL stands.
+#[derive(Clone, Copy)]
+pub enum CallPlace<'a> {
+    /// A client's statement, with the types of its parameters as far as they are known.
+    Client(&'a [Oid]),
+    /// The body of a function LANGUAGE sql.
+    Body(&'a RoutineScope),
+    /// A procedural function.
+    Variables(&'a dyn Variables),
+}
+
+/// CALL's call of a procedure, analyzed.
+pub struct AnalyzedCall {
+    /// With its input arguments.
+    pub call: FunctionCall,
+    pub parameter_types: Vec<Oid>,
+    /// For each output argument, the number of the parameter that stands there, if one does.
+    pub outputs: Vec<Option<usize>>,
+}
+
+/// Analyzes CALL's call of a procedure.
+pub fn analyze_call(cx: &Context<'_>, node: &pb::FuncCall, place: CallPlace<'_>) -> Result<AnalyzedCall> {
+    let params = match place {
+        CallPlace::Client(parameters) => Params::inferred(parameters),
+        CallPlace::Body(scope) => Params::of_routine(scope),
+        CallPlace::Variables(_) => Params::none(),
+    };
     let mut analyzer = Analyzer::new(cx, params);
-    analyzer.routine = scope;
+    match place {
+        CallPlace::Client(_) => {}
+        CallPlace::Body(scope) => analyzer.routine = Some(scope),
+        CallPlace::Variables(variables) => analyzer.variables = Some(variables),
+    }
     let mut e = analyzer.with_level(|a| a.with_kind(ExprKind::CallArgument, |a| a.routine_call(node, true)))?;
     collate::assign(cx, &mut e)?;
     let Expr::Function(mut call) = e else { return Err(DbError::internal("CALL of something that is no procedure")) };
     let modes = &cx.function(call.function)?.arg_modes;
+    let mut outputs = Vec::new();
     if modes.len() == call.args.len() {
+        let written = call.args.iter().zip(modes).filter(|(_, m)| matches!(m, b'o' | b'b'));
+        outputs.extend(written.map(|(arg, _)| parameter_number(arg)));
         let mut at = modes.iter();
         call.args.retain(|_| at.next().is_some_and(|m| *m != b'o'));
     }
-    Ok((*call, analyzer.params.known()))
+    Ok(AnalyzedCall { call: *call, parameter_types: analyzer.params.known(), outputs })
+}
+
+/// The parameter that an argument is, whatever it is converted to.
+fn parameter_number(arg: &Expr) -> Option<usize> {
+    match arg {
+        Expr::Param(p) => Some(p.number),
+        Expr::Relabel { arg, .. } | Expr::CoerceViaIo { arg, .. } | Expr::CoerceToDomain { arg, .. } => parameter_number(arg),
+        Expr::Function(call) if call.form != CoercionForm::Call => call.args.first().and_then(parameter_number),
+        _ => None,
+    }
 }
 
 /// # Errors

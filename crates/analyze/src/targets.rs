@@ -73,7 +73,7 @@ impl<'p> Analyzer<'_, 'p> {
             }
         };
         let Some((up, item)) = self.find_item(schema, relation, c.location)? else {
-            if let Some(fields) = self.routine_star(&names, c.location)? {
+            if let Some(fields) = self.routine_star(&names, c.location)?.or(self.variable_star(&names, c.location)?) {
                 return Ok(fields);
             }
             return Err(self.missing_range(schema, relation, c.location));

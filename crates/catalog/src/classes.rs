@@ -51,6 +51,7 @@ pub const POSTGRES_DATABASE: Oid = Oid(5);
 pub const INTERNAL_LANGUAGE: Oid = Oid(12);
 pub const C_LANGUAGE: Oid = Oid(13);
 pub const SQL_LANGUAGE: Oid = Oid(14);
+pub const PLPGSQL_LANGUAGE: Oid = Oid(13682);
 
 /// Collations.
 pub const DEFAULT_COLLATION: Oid = Oid(100);

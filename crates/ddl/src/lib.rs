@@ -52,7 +52,7 @@ pub use index::plural;
 pub use storage_parameters::ParametersOf;
 pub use view::deparse_with_names;
 
-use melba_catalog::{Catalog, Namespace, Relation, RelationKind, acl, classes, quote_ident};
+use melba_catalog::{Catalog, Function, Namespace, Relation, RelationKind, acl, classes, quote_ident};
 use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_functions::Session;
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
@@ -81,6 +81,8 @@ pub struct Ddl<'a> {
     pub session_user: Oid,
     /// What is stored for a role's password (a verifier, when one is given, as it is); `None` for an empty password.
     pub stored_password: &'a dyn Fn(&str, &str) -> Result<Option<String>>,
+    /// Checks the text of a new function LANGUAGE plpgsql; positions of errors are bytes of it.
+    pub check_program: &'a dyn Fn(&Arc<Function>) -> Result<()>,
     /// The statement's text, in which the bodies of functions are found, and where in the query string it begins.
     pub source: &'a str,
     pub start: usize,

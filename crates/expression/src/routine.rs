@@ -28,7 +28,7 @@ impl Routine {
         if function.0 < classes::FIRST_USER_OID {
             return None;
         }
-        catalog.function(function).filter(|f| f.language == classes::SQL_LANGUAGE)
+        catalog.function(function).filter(|f| matches!(f.language, classes::SQL_LANGUAGE | classes::PLPGSQL_LANGUAGE))
     }
 
     pub fn new(function: &Function, args: Vec<Expression>, return_type: Oid, columns: Option<Arc<[RowColumn]>>) -> Routine {

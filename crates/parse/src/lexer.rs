@@ -7,7 +7,7 @@
 use super::Strings;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     Space,
     Comment,
     /// `'...'`
@@ -33,7 +33,7 @@ pub(super) enum Kind {
     Unterminated,
 }
 
-pub(super) struct Lexer<'a> {
+pub struct Lexer<'a> {
     text: &'a [u8],
     pub at: usize,
     /// `'...'` has backslash escapes.
@@ -62,6 +62,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Past the next token, which began where `at` was.
+    #[expect(clippy::should_implement_trait, reason = "a token is its kind and the place behind it, which `at` has")]
     pub fn next(&mut self) -> Option<Kind> {
         let b = *self.text.get(self.at)?;
         Some(match b {

@@ -5,7 +5,7 @@
 
 pub mod command;
 mod escapes;
-mod lexer;
+pub mod lexer;
 pub mod literals;
 pub mod nodes;
 mod text;
@@ -21,7 +21,7 @@ use pg_query::protobuf::ParseResult;
 use prost::Message;
 
 pub use escapes::warnings;
-pub use text::{body_statements, parse_expression, parse_sql_body, parse_type_name};
+pub use text::{body_statements, parse_expression, parse_sql_body, parse_type_name, string_constant};
 
 /// A query string, parsed.
 #[derive(Debug)]

@@ -74,9 +74,26 @@ pub fn parse_type_name(text: &str) -> Result<TypeName> {
     }
 }
 
+/// The value of one string constant, as the lexer reads it.
+pub fn string_constant(text: &str, strings: Strings) -> Result<Arc<str>> {
+    use pg_query::protobuf::a_const::Val;
+    let mut targets = select_list_as(&format!("SELECT {text}"), strings)?;
+    match targets.pop().and_then(|t| t.val).and_then(|v| v.node) {
+        Some(NodeEnum::AConst(constant)) => match constant.val {
+            Some(Val::Sval(value)) => Ok(value.sval.into()),
+            _ => Err(err!(SYNTAX_ERROR, "invalid string constant {text}")),
+        },
+        _ => Err(err!(SYNTAX_ERROR, "invalid string constant {text}")),
+    }
+}
+
 /// The select list of a bare `SELECT list`.
 fn select_list(sql: &str) -> Result<Vec<ResTarget>> {
-    let mut statements = parse_tree(sql, Strings::default())?.stmts;
+    select_list_as(sql, Strings::default())
+}
+
+fn select_list_as(sql: &str, strings: Strings) -> Result<Vec<ResTarget>> {
+    let mut statements = parse_tree(sql, strings)?.stmts;
     let statement = statements.pop().and_then(|s| s.stmt).and_then(|s| s.node);
     let (Some(NodeEnum::SelectStmt(select)), true) = (statement, statements.is_empty()) else {
         return Err(err!(SYNTAX_ERROR, "syntax error"));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Function, ObjectAddress, classes};
-use melba_types::{DbError, Oid, Result, bail, err};
+use melba_types::{DbError, Oid, Result, bail, err, oids};
 use pg_query::protobuf::{CallStmt, CreateFunctionStmt, Node, node::Node as N};
 
 use crate::Ddl;
@@ -30,8 +30,26 @@ impl Ddl<'_> {
                 }
                 Ok(())
             }
-            (None, Some(_)) => bail!(INVALID_FUNCTION_DEFINITION, "only one AS item needed for language \"sql\""),
+            (None, Some(_)) => bail!(INVALID_FUNCTION_DEFINITION, "only one AS item needed for language \"{}\"", self.catalog().language_name(f.language).unwrap_or_default()),
         }
+    }
+
+    /// The text of a function LANGUAGE plpgsql is parsed.
+    pub(super) fn check_program_body(&self, f: &Function) -> Result<()> {
+        if self.session.setting("check_function_bodies").as_deref() == Some("off") {
+            return Ok(());
+        }
+        (self.check_program)(&Arc::new(f.clone())).map_err(|mut e| {
+            let at = e.fields().position.map(|p| p as usize - 1);
+            let line = f.source[..at.unwrap_or(0).min(f.source.len())].matches('\n').count() + 1;
+            match at.and_then(|at| place_of_body(self.source, &f.source, at)) {
+                Some(at) => {
+                    e.fields_mut().position = Some((self.start + at) as u32 + 1);
+                    e
+                }
+                None => e.in_query(&f.source).within(format!("compilation of PL/pgSQL function \"{}\" near line {line}", f.name)),
+            }
+        })
     }
 
     /// The search path that the function sets for itself.
@@ -140,8 +158,8 @@ fn place_of_body(statement: &str, body: &str, offset: usize) -> Option<usize> {
 /// Nobody would take what a procedure gives.
 fn check_call(c: &melba_analyze::Context<'_>, call: &CallStmt, scope: &RoutineScope) -> Result<()> {
     let Some(node) = call.funccall.as_deref() else { return Ok(()) };
-    let (call, _) = melba_analyze::analyze_call(c, node, Some(scope), &[])?;
-    if call.ty != melba_types::oids::VOID {
+    let called = melba_analyze::analyze_call(c, node, melba_analyze::CallPlace::Body(scope))?;
+    if called.call.ty != melba_types::oids::VOID {
         bail!(FEATURE_NOT_SUPPORTED, "calling procedures with output arguments is not supported in SQL functions");
     }
     Ok(())
@@ -165,11 +183,19 @@ pub(super) fn check_types(ddl: &Ddl<'_>, f: &Function) -> Result<()> {
     let is_pseudo = |ty: Oid| catalog.type_(ty).is_some_and(|t| t.type_kind == melba_catalog::TypeKind::Pseudo);
     let fine = |ty: Oid| !is_pseudo(ty) || melba_analyze::is_polymorphic(ty);
     let result = f.return_type;
-    if !fine(result) && !matches!(result, melba_types::oids::RECORD | melba_types::oids::VOID) {
-        bail!(INVALID_FUNCTION_DEFINITION, "SQL functions cannot return type {}", name(result));
-    }
-    if let Some(ty) = f.arg_types.iter().find(|ty| !fine(**ty)) {
-        bail!(INVALID_FUNCTION_DEFINITION, "SQL functions cannot have arguments of type {}", name(*ty));
+    let is_program = f.language == classes::PLPGSQL_LANGUAGE;
+    let returns = matches!(result, oids::RECORD | oids::VOID) || is_program && matches!(result, oids::TRIGGER | oids::EVENT_TRIGGER);
+    let takes = |ty: Oid| fine(ty) || is_program && ty == oids::RECORD;
+    match f.arg_types.iter().find(|ty| !takes(**ty)) {
+        _ if !fine(result) && !returns && is_program => {
+            bail!(FEATURE_NOT_SUPPORTED, "PL/pgSQL functions cannot return type {}", name(result))
+        }
+        _ if !fine(result) && !returns => {
+            bail!(INVALID_FUNCTION_DEFINITION, "SQL functions cannot return type {}", name(result))
+        }
+        Some(ty) if is_program => bail!(FEATURE_NOT_SUPPORTED, "PL/pgSQL functions cannot accept type {}", name(*ty)),
+        Some(ty) => bail!(INVALID_FUNCTION_DEFINITION, "SQL functions cannot have arguments of type {}", name(*ty)),
+        None => {}
     }
     let outputs = f.all_arg_types.iter().zip(&f.arg_modes).filter(|(_, m)| matches!(m, b'o' | b't')).map(|(t, _)| *t);
     for ty in outputs.chain([result]) {

@@ -14,7 +14,8 @@ use crate::Ddl;
 use melba_analyze::input_names;
 use melba_parse::nodes::strings;
 
-const COST_OF_SQL: f32 = 100.0;
+/// Of functions that users write.
+const COST_OF_PROGRAM: f32 = 100.0;
 const ROWS_OF_SET: f32 = 1000.0;
 
 impl Ddl<'_> {
@@ -36,7 +37,7 @@ impl Ddl<'_> {
             owner: self.user,
             kind: if s.is_procedure { FunctionKind::Procedure } else { FunctionKind::Function },
             language,
-            cost: if language == classes::SQL_LANGUAGE { COST_OF_SQL } else { 1.0 },
+            cost: if matches!(language, classes::SQL_LANGUAGE | classes::PLPGSQL_LANGUAGE) { COST_OF_PROGRAM } else { 1.0 },
             rows: if returns_set { ROWS_OF_SET } else { 0.0 },
             strict: false,
             returns_set,
@@ -60,7 +61,7 @@ impl Ddl<'_> {
         };
         parameters.describe(&mut function);
         attributes.apply(self, &mut function)?;
-        if language == classes::SQL_LANGUAGE {
+        if language != classes::INTERNAL_LANGUAGE {
             check_types(self, &function)?;
         }
         self.lock_routine_name(namespace, name)?;
@@ -72,11 +73,15 @@ impl Ddl<'_> {
         }
         match attributes.body.as_deref() {
             Some([name, ..]) if language == classes::INTERNAL_LANGUAGE => function.source = (*name).into(),
+            Some([text]) if language == classes::PLPGSQL_LANGUAGE => function.source = (*text).into(),
             body => self.routine_body(s, body, &mut function)?,
         }
         if old.is_none() {
             function.oid = self.tx.new_oid();
             function.acl = catalog.initial_acl(AclKind::Function, self.user, namespace);
+        }
+        if language == classes::PLPGSQL_LANGUAGE {
+            self.check_program_body(&function)?;
         }
         let own = function.oid;
         function.depends_on.retain(|d| d.object != own);
@@ -117,7 +122,7 @@ impl Ddl<'_> {
                     Some(_) => Ok(classes::INTERNAL_LANGUAGE),
                 }
             }
-            "plpgsql" => Err(DbError::unsupported(format!("LANGUAGE {name}"))),
+            "plpgsql" => Ok(classes::PLPGSQL_LANGUAGE),
             name => Err(err!(UNDEFINED_OBJECT, "language \"{name}\" does not exist")),
         }
     }

@@ -26,6 +26,7 @@ use super::interrupt::Interrupt;
 use super::listing::Listed;
 use super::names::SearchPath;
 use super::prepared::Prepared;
+use super::plpgsql::ProgramCache;
 use super::routine::BodyCache;
 use super::shown_cache::ShownCache;
 use super::statistics::EngineInfo;
@@ -172,6 +173,7 @@ pub struct SessionState {
     pub(super) prepared: Mutex<HashMap<String, Arc<Prepared>>>,
     pub(super) cursors: Mutex<Vec<Listed>>,
     pub(super) routines: BodyCache,
+    pub(super) programs: ProgramCache,
     pub(super) domain_checks: Mutex<DomainChecks>,
     pub(super) shown: Mutex<ShownCache>,
 }
@@ -210,6 +212,7 @@ impl SessionState {
             prepared: Mutex::default(),
             cursors: Mutex::default(),
             routines: BodyCache::default(),
+            programs: ProgramCache::default(),
             domain_checks: Mutex::default(),
             shown: Mutex::default(),
         }

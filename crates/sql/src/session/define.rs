@@ -16,7 +16,7 @@ use super::context::StatementContext;
 use super::copy::{self, CopyContext};
 use super::names::SearchPath;
 use super::portal::Outcome;
-use super::{maintenance, pipeline, vacuum};
+use super::{maintenance, pipeline, plpgsql, vacuum};
 use melba_ddl::Ddl;
 use melba_expression::{Evaluation, NoSubPlans};
 use melba_parse::Statement;
@@ -116,6 +116,10 @@ fn with_ddl<T>(context: &StatementContext, tx: &Arc<Tx>, (source, start): (&str,
         Arc::new(StatementContext { catalog, ..context.clone() }.maintaining(owner))
     };
     let temporary_namespace = || temporary_namespace(context, tx);
+    let check_program = |function: &Arc<melba_catalog::Function>| {
+        let now = StatementContext { catalog: tx.catalog(), ..context.clone() };
+        plpgsql::validate(&now, function)
+    };
     let stored_password = |role: &str, password: &str| stored_password(context, role, password);
     f(&Ddl {
         tx,
@@ -129,6 +133,7 @@ fn with_ddl<T>(context: &StatementContext, tx: &Arc<Tx>, (source, start): (&str,
         user: context.user.oid,
         session_user: context.user.session_oid,
         stored_password: &stored_password,
+        check_program: &check_program,
         source,
         start,
     })
@@ -478,10 +483,7 @@ fn lock_tables(ddl: &Ddl<'_>, s: &LockStmt) -> Result<Outcome> {
 }
 
 /// The error for a statement that nothing runs.
-pub fn unsupported(node: &N, source: &str) -> DbError {
-    if let N::DoStmt(_) = node {
-        return DbError::unsupported("DO");
-    }
+pub fn unsupported(source: &str) -> DbError {
     let words: Vec<&str> = source.split_whitespace().take(2).collect();
     err!(FEATURE_NOT_SUPPORTED, "{} is not supported yet", words.join(" ").to_uppercase())
 }

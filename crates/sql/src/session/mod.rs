@@ -31,6 +31,7 @@ mod literals;
 mod maintenance;
 pub mod names;
 pub mod pipeline;
+mod plpgsql;
 pub mod portal;
 mod prepared;
 mod routine;

@@ -245,6 +245,7 @@ pub fn execute(
     match (&prepared.compiled.planned, &statement.node) {
         (Some(planned), _) => execute_planned(context, tx, statement, planned, parameters),
         (None, NodeEnum::CallStmt(s)) => routine::run_call(context, s, None, &prepared.parameter_types, &parameters),
+        (None, NodeEnum::DoStmt(s)) => routine::run_do(context, s).map(|()| Outcome::Done { tag: "DO".into() }),
         (None, NodeEnum::ExplainStmt(s)) => explain::run(context, tx, s, &prepared.parameter_types, &parameters),
         (None, _) => execute_utility(context, tx, statement),
     }
@@ -423,7 +424,7 @@ impl RowSource for PlanRows {
 pub(super) fn execute_utility(context: &StatementContext, tx: &Arc<Tx>, statement: &Statement) -> Result<Outcome> {
     let query = |context: &StatementContext, node: &NodeEnum| run_query(context, tx, node);
     let Some(result) = define::run(context, statement, &query) else {
-        return Err(define::unsupported(&statement.node, statement.text()));
+        return Err(define::unsupported(statement.text()));
     };
     let outcome = result?;
     tx.claim_names()?;

@@ -14,12 +14,15 @@ use std::sync::Arc;
 
 use melba_catalog::{Function, classes};
 use melba_functions::{RoutineCall, RoutineRows};
-use melba_types::{Datum, DbError, Oid, Result, limits};
+use melba_parse::nodes::{option_text, options};
+use melba_types::{Datum, DbError, Oid, Result, err, limits};
+use pg_query::protobuf::DoStmt;
 
 pub(super) use body::BodyCache;
-pub(super) use procedure::{call_columns, run_call};
+pub(super) use procedure::{analyzed, call_columns, run_call, run_called};
 
 use super::context::{StatementContext, format_settings};
+use super::plpgsql;
 use super::names::SearchPath;
 use super::user::User;
 use melba_settings::Scope;
@@ -28,12 +31,31 @@ use run::Run;
 impl StatementContext {
     /// The value of a function.
     pub(super) fn routine_value(&self, call: &RoutineCall<'_>) -> Result<Datum> {
-        Run::start(self, call)?.value()
+        match self.called_program(call)? {
+            Some((context, function, settings)) => plpgsql::call_value(context, &function, call, settings),
+            None => Run::start(self, call)?.value(),
+        }
     }
 
     /// The rows of a set-returning function.
     pub(super) fn rows_of_routine(&self, call: &RoutineCall<'_>) -> Result<RoutineRows> {
-        Run::start(self, call)?.rows()
+        match self.called_program(call)? {
+            Some((context, function, settings)) => plpgsql::call_rows(context, &function, call, settings),
+            None => Run::start(self, call)?.rows(),
+        }
+    }
+
+    /// The function of a call LANGUAGE plpgsql, with its surroundings.
+    fn called_program(&self, call: &RoutineCall<'_>) -> Result<Option<Within>> {
+        let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+        let catalog = tx.catalog();
+        match catalog.function(call.function).filter(|f| f.language == classes::PLPGSQL_LANGUAGE) {
+            Some(function) => {
+                let (context, settings) = self.within_routine(function)?;
+                Ok(Some((context, function.clone(), settings)))
+            }
+            None => Ok(None),
+        }
     }
 
     /// The surroundings of a function's statements, and the settings that last as long as it runs.
@@ -65,7 +87,7 @@ impl StatementContext {
     }
 
     /// Takes over what the session's settings say now.
-    fn look_at_settings(&mut self) {
+    pub(super) fn look_at_settings(&mut self) {
         let temporary = *self.session.temporary_namespace.lock();
         let settings = self.session.settings.lock();
         self.path = Arc::new(SearchPath::new(settings.get("search_path").as_text(), &self.catalog, &self.user, temporary));
@@ -73,8 +95,11 @@ impl StatementContext {
     }
 }
 
+/// A function's surroundings, the function, and the settings that it runs with.
+type Within = (Arc<StatementContext>, Arc<Function>, Option<LocalSettings>);
+
 /// The settings of a function's SET clauses; put back when it is dropped.
-struct LocalSettings {
+pub(super) struct LocalSettings {
     session: Arc<super::context::SessionState>,
 }
 
@@ -93,6 +118,27 @@ impl LocalSettings {
 impl Drop for LocalSettings {
     fn drop(&mut self) {
         self.session.settings.lock().end_local_level();
+    }
+}
+
+/// Runs a DO block.
+pub(super) fn run_do(context: &Arc<StatementContext>, s: &DoStmt) -> Result<()> {
+    let mut text = None;
+    let mut language = "plpgsql".to_owned();
+    for option in options(&s.args) {
+        match option.defname.as_str() {
+            "as" => text = option_text(option),
+            "language" => language = option_text(option).unwrap_or_default(),
+            _ => return Err(DbError::internal(format!("option \"{}\" not recognized", option.defname))),
+        }
+    }
+    let Some(text) = text else { return Err(err!(SYNTAX_ERROR, "no inline code specified")) };
+    match language.as_str() {
+        "plpgsql" => plpgsql::run_do(context.clone(), &text),
+        name if context.catalog.language_by_name(name).is_some() => {
+            Err(err!(FEATURE_NOT_SUPPORTED, "language \"{name}\" does not support inline code execution"))
+        }
+        name => Err(err!(UNDEFINED_OBJECT, "language \"{name}\" does not exist")),
     }
 }
 

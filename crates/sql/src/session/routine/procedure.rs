@@ -11,8 +11,7 @@ use pg_query::protobuf::CallStmt;
 use super::super::context::StatementContext;
 use super::super::pipeline::{self, analysis};
 use super::super::portal::{Outcome, ResultColumn, StoredRows, Tag};
-use super::Run;
-use melba_analyze::{RoutineScope, analyze_call};
+use melba_analyze::{AnalyzedCall, CallPlace, RoutineScope, analyze_call};
 use melba_tree::FunctionCall;
 
 /// The types of CALL's parameters, and the columns of what it gives.
@@ -20,18 +19,14 @@ type CallShape = (Vec<Oid>, Option<Arc<[ResultColumn]>>);
 
 /// What is known of CALL before it runs: what it gives are the procedure's output arguments.
 pub(in crate::session) fn call_columns(context: &StatementContext, s: &CallStmt, parameters: &[Oid]) -> Result<CallShape> {
-    let (call, types) = analyzed(context, s, None, parameters)?;
-    Ok((types, output(context, &call)?.map(|columns| columns.into())))
+    let called = analyzed(context, s, CallPlace::Client(parameters))?;
+    Ok((called.parameter_types, output(context, &called.call)?.map(|columns| columns.into())))
 }
 
-fn analyzed(
-    context: &StatementContext,
-    s: &CallStmt,
-    scope: Option<&RoutineScope>,
-    parameters: &[Oid],
-) -> Result<(FunctionCall, Vec<Oid>)> {
+/// CALL's call, analyzed where it stands.
+pub(in crate::session) fn analyzed(context: &StatementContext, s: &CallStmt, place: CallPlace<'_>) -> Result<AnalyzedCall> {
     let node = s.funccall.as_deref().ok_or_else(|| DbError::internal("CALL without a call"))?;
-    analyze_call(&analysis(context), node, scope, parameters)
+    analyze_call(&analysis(context), node, place)
 }
 
 fn output(context: &StatementContext, call: &FunctionCall) -> Result<Option<Vec<ResultColumn>>> {
@@ -53,40 +48,17 @@ pub(in crate::session) fn run_call(
     types: &[Oid],
     parameters: &Arc<[Datum]>,
 ) -> Result<Outcome> {
-    let (call, _) = analyzed(context, s, scope, types)?;
-    let catalog = &context.catalog;
-    let procedure = analysis(context).function(call.function)?.clone();
-    if !catalog.has_privileges(context.user.oid, AclKind::Function, procedure.owner, &procedure.acl, acl::EXECUTE) {
-        return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for procedure {}", procedure.name));
-    }
-    let columns = output(context, &call)?;
-    if scope.is_some() && columns.is_some() {
+    let call = analyzed(context, s, scope.map_or(CallPlace::Client(types), CallPlace::Body))?.call;
+    if scope.is_some() && call.ty != oids::VOID {
         return Err(err!(FEATURE_NOT_SUPPORTED, "calling procedures with output arguments is not supported in SQL functions"));
     }
-    let arg_types: Vec<Oid> = call.args.iter().map(|a| a.ty()).collect();
-    let args = call.args.into_iter().map(|arg| pipeline::value_of(context, arg, parameters)).collect::<Result<Vec<_>>>()?;
-    let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
-    let view = tx.engine.active_view();
-    let _pin = tx.engine.pin_view(view);
-    let value = Run::start(
-        context,
-        &RoutineCall {
-            function: procedure.oid,
-            args: &args,
-            arg_types: &arg_types,
-            return_type: call.ty,
-            columns: None,
-            view: (view.csn, view.command),
-        },
-    )?
-    .value()?;
-    let Some(columns) = columns else { return Ok(Outcome::Done { tag: "CALL".into() }) };
+    let Some((value, columns)) = run_called(context, call, parameters)? else { return Ok(Outcome::Done { tag: "CALL".into() }) };
     let fields = match value {
         Datum::Record(record) => record.fields.clone(),
         _ => vec![Datum::Null; columns.len()],
     };
     let column = |(column, value): (&ResultColumn, Datum)| {
-        let kind = catalog.kind_of(column.ty).unwrap_or(Kind::Text);
+        let kind = context.catalog.kind_of(column.ty).unwrap_or(Kind::Text);
         let mut out = Column::with_capacity(kind, 1);
         out.push(value);
         out
@@ -98,4 +70,32 @@ pub(in crate::session) fn run_call(
         tag: Tag::Fixed("CALL".into()),
         formats: Vec::new(),
     })
+}
+
+/// Runs a procedure: its output arguments as a row, and what they are; `None` when it has none.
+pub(in crate::session) fn run_called(
+    context: &Arc<StatementContext>,
+    call: FunctionCall,
+    parameters: &Arc<[Datum]>,
+) -> Result<Option<(Datum, Vec<ResultColumn>)>> {
+    let catalog = &context.catalog;
+    let procedure = analysis(context).function(call.function)?.clone();
+    if !catalog.has_privileges(context.user.oid, AclKind::Function, procedure.owner, &procedure.acl, acl::EXECUTE) {
+        return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for procedure {}", procedure.name));
+    }
+    let columns = output(context, &call)?;
+    let arg_types: Vec<Oid> = call.args.iter().map(|a| a.ty()).collect();
+    let args = call.args.into_iter().map(|arg| pipeline::value_of(context, arg, parameters)).collect::<Result<Vec<_>>>()?;
+    let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+    let view = tx.engine.active_view();
+    let _pin = tx.engine.pin_view(view);
+    let value = context.routine_value(&RoutineCall {
+        function: procedure.oid,
+        args: &args,
+        arg_types: &arg_types,
+        return_type: call.ty,
+        columns: None,
+        view: (view.csn, view.command),
+    })?;
+    Ok(columns.map(|columns| (value, columns)))
 }

@@ -1,0 +1,552 @@
+//! Pieces of SQL: analyzed over the frame's variables, evaluated or run.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use melba_analyze::{
+    NameConflict, Variable, Variables, analyze_part_assignment, analyze_with_variables, coerce_for_variable, inline_routines,
+};
+use melba_catalog::Catalog;
+use melba_execute::Execution;
+use melba_expression::compile::{Compiler, Resolved as Place, Scope};
+use melba_expression::{Expression as Compiled, Node};
+use melba_parse::Statement;
+use melba_parse::command::{is_query, writing_command};
+use melba_plpgsql::tree::{self, Conflict, Expression, Form, Target, VariableType};
+use melba_tree::permissions::Permissions;
+use melba_tree::{Command, Distinct, Expr, ParamKind, Query, Var};
+use melba_types::{Datum, DbError, Oid, Record, Result, bail, err, oids};
+use pg_query::NodeEnum;
+
+use super::super::pipeline::{self, Planned, analysis};
+use super::frame::{Frame, Typed};
+
+/// Where a parameter's value is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::session) enum Source {
+    Variable(usize),
+    /// A field, by its place in the record's values.
+    Field {
+        record: usize,
+        field: usize,
+    },
+}
+
+/// A piece of SQL, analyzed.
+pub(in crate::session) struct Prepared {
+    catalog: Arc<Catalog>,
+    path: Arc<[Oid]>,
+    /// The records whose fields it reads, with the shape that they had.
+    shapes: Vec<(usize, Shape)>,
+    /// By parameter.
+    pub sources: Vec<Source>,
+    pub what: What,
+}
+
+type Shape = (Arc<[Oid]>, Option<Arc<[Arc<str>]>>);
+
+pub(in crate::session) enum What {
+    /// One value, over the frame's variables as the input row.
+    Simple(Simple),
+    Query(Box<Planned>),
+    /// Neither analyzed nor planned.
+    Utility(Arc<Statement>),
+}
+
+pub(in crate::session) struct Simple {
+    pub expression: Compiled,
+    pub typmod: i32,
+    /// It may read tables: of what the frame sees now.
+    reads: bool,
+    permissions: Option<Permissions>,
+}
+
+/// The frame's variables as names of a piece of SQL.
+pub(super) struct Names<'a> {
+    frame: &'a Frame,
+    scope: Option<usize>,
+    sources: RefCell<Vec<Source>>,
+    shapes: RefCell<Vec<usize>>,
+}
+
+impl<'a> Names<'a> {
+    pub fn at(frame: &'a Frame, piece: &Expression) -> Names<'a> {
+        Names { frame, scope: piece.scope, sources: RefCell::default(), shapes: RefCell::default() }
+    }
+
+    pub fn into_sources(self) -> Vec<Source> {
+        self.sources.into_inner()
+    }
+
+    fn resolve(&self, names: &[&str]) -> Option<tree::Resolved> {
+        let function = &self.frame.program.tree;
+        tree::resolve(&function.names, &function.variables, self.scope, names, false)
+    }
+
+    fn number(&self, source: Source) -> usize {
+        let mut sources = self.sources.borrow_mut();
+        match sources.iter().position(|s| *s == source) {
+            Some(at) => at + 1,
+            None => {
+                sources.push(source);
+                sources.len()
+            }
+        }
+    }
+
+    fn whole(&self, variable: usize) -> Variable {
+        let ty = self.frame.types[variable];
+        if ty.oid == oids::RECORD {
+            self.note_shape(variable);
+        }
+        Variable { number: self.number(Source::Variable(variable)), ty: ty.oid, typmod: ty.typmod, collation: ty.collation }
+    }
+
+    fn note_shape(&self, variable: usize) {
+        let mut shapes = self.shapes.borrow_mut();
+        if !shapes.contains(&variable) {
+            shapes.push(variable);
+        }
+    }
+
+    fn field(&self, variable: usize, field: usize, (ty, typmod): (Oid, i32)) -> Variable {
+        let collation = analysis(&self.frame.context).collation_of_type(ty);
+        Variable { number: self.number(Source::Field { record: variable, field }), ty, typmod, collation }
+    }
+}
+
+impl Variables for Names<'_> {
+    fn find(&self, names: &[&str]) -> Result<Option<Variable>> {
+        let Some(found) = self.resolve(names) else { return Ok(None) };
+        match names.get(found.names_used..) {
+            None | Some([]) => Ok(Some(self.whole(found.variable))),
+            Some([field]) if self.frame.types[found.variable].is_record => {
+                if self.frame.types[found.variable].oid == oids::RECORD {
+                    self.note_shape(found.variable);
+                }
+                let fields = self.frame.fields_of(found.variable)?;
+                match fields.iter().position(|(name, _)| **name == **field) {
+                    Some(place) => Ok(Some(self.field(found.variable, place, fields[place].1))),
+                    None => {
+                        let name = &self.frame.program.tree.variables[found.variable].name;
+                        Err(err!(UNDEFINED_COLUMN, "record \"{name}\" has no field \"{field}\""))
+                    }
+                }
+            }
+            Some(_) => Ok(None),
+        }
+    }
+
+    fn fields(&self, names: &[&str]) -> Result<Option<Vec<(Variable, Arc<str>)>>> {
+        let Some(found) = self.resolve(names).filter(|f| f.names_used == names.len()) else { return Ok(None) };
+        if !self.frame.types[found.variable].is_record {
+            return Ok(None);
+        }
+        self.note_shape(found.variable);
+        let fields = self.frame.fields_of(found.variable)?;
+        let field = |(i, (name, ty)): (usize, (Arc<str>, (Oid, i32)))| (self.field(found.variable, i, ty), name);
+        Ok(Some(fields.into_iter().enumerate().map(field).collect()))
+    }
+
+    fn argument(&self, number: i32) -> Option<Variable> {
+        let name = format!("${number}");
+        let found = self.resolve(&[&name])?;
+        Some(self.whole(found.variable))
+    }
+
+    fn conflict(&self) -> NameConflict {
+        let own = self.frame.program.tree.conflict;
+        let setting = || melba_functions::Session::setting(&*self.frame.context, "plpgsql.variable_conflict");
+        match own {
+            Some(Conflict::Error) => NameConflict::Error,
+            Some(Conflict::Variable) => NameConflict::Variable,
+            Some(Conflict::Column) => NameConflict::Column,
+            None => match setting().as_deref() {
+                Some("use_variable") => NameConflict::Variable,
+                Some("use_column") => NameConflict::Column,
+                _ => NameConflict::Error,
+            },
+        }
+    }
+}
+
+/// Parameters are the frame's variables, and errors of constants are the expression's.
+#[derive(Default)]
+struct FrameScope {
+    failed: Option<DbError>,
+}
+
+impl Scope for FrameScope {
+    fn var(&mut self, var: &Var) -> Result<Place> {
+        Ok(Place::Column(var.column as usize))
+    }
+
+    fn constant_fails(&mut self, error: DbError) {
+        self.failed.get_or_insert(error);
+    }
+}
+
+const HEAD: &str = "SELECT ";
+
+/// How a piece is analyzed.
+pub(super) enum Wanted<'a> {
+    /// As it is.
+    Any,
+    /// As a value of the type.
+    Type(VariableType),
+    /// As the whole new value of a variable of which a part is assigned to.
+    Part { variable: usize, path: &'a str },
+}
+
+impl Frame {
+    /// The fields of a record variable, as it is now.
+    pub fn fields_of(&self, variable: usize) -> Result<Vec<(Arc<str>, (Oid, i32))>> {
+        let declared = self.types[variable];
+        if declared.oid != oids::RECORD {
+            let relation = analysis(&self.context).row_relation(declared.oid).cloned();
+            let relation = relation.ok_or_else(|| DbError::internal("a record of an unknown type"))?;
+            let live = relation.columns.iter().filter(|c| !c.dropped);
+            return Ok(live.map(|c| (c.name.clone(), (c.ty, c.typmod))).collect());
+        }
+        let Datum::Record(record) = &self.values[variable] else {
+            let name = &self.program.tree.variables[variable].name;
+            return Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "record \"{name}\" is not assigned yet")
+                .detail("The tuple structure of a not-yet-assigned record is indeterminate."));
+        };
+        Ok(self.record_fields(record))
+    }
+
+    /// Names and types of a record's fields.
+    pub fn record_fields(&self, record: &Record) -> Vec<(Arc<str>, (Oid, i32))> {
+        let relation = analysis(&self.context).row_relation(record.type_oid).cloned();
+        let live = relation.as_ref().map(|r| r.columns.iter().filter(|c| !c.dropped).collect::<Vec<_>>());
+        let name = |i: usize| match (&record.field_names, &live) {
+            (Some(names), _) if i < names.len() => names[i].clone(),
+            (_, Some(columns)) if i < columns.len() => columns[i].name.clone(),
+            _ => format!("f{}", i + 1).into(),
+        };
+        let typmod = |i: usize| live.as_ref().and_then(|columns| columns.get(i)).map_or(-1, |c| c.typmod);
+        let types = match &live {
+            Some(columns) => columns.iter().map(|c| c.ty).collect(),
+            None => record.field_types.to_vec(),
+        };
+        types.into_iter().enumerate().map(|(i, ty)| (name(i), (ty, typmod(i)))).collect()
+    }
+
+    fn shape(&self, variable: usize) -> Option<Shape> {
+        match &self.values[variable] {
+            Datum::Record(record) => Some((record.field_types.clone(), record.field_names.clone())),
+            _ => None,
+        }
+    }
+
+    fn is_current(&self, prepared: &Prepared) -> bool {
+        Arc::ptr_eq(&prepared.catalog, &self.context.catalog)
+            && (Arc::ptr_eq(&prepared.path, &self.context.path.path) || prepared.path == self.context.path.path)
+            && prepared.shapes.iter().all(|(variable, shape)| match &self.values[*variable] {
+                Datum::Record(record) => {
+                    let same_types = Arc::ptr_eq(&record.field_types, &shape.0) || record.field_types == shape.0;
+                    same_types && record.field_names == shape.1
+                }
+                _ => false,
+            })
+    }
+
+    /// The piece, analyzed against the catalog and the records as they are now.
+    pub fn prepare(&mut self, e: &Expression, wanted: Wanted<'_>) -> Result<Arc<Prepared>> {
+        if let Some(known) = &self.prepared[e.number]
+            && self.is_current(known)
+        {
+            return Ok(known.clone());
+        }
+        let shared = self.program.prepared.lock()[e.number].clone();
+        let prepared = match shared.filter(|known| self.is_current(known)) {
+            Some(known) => known,
+            None => {
+                let made = Arc::new(self.prepare_anew(e, wanted).map_err(|error| self.of_piece(e, error))?);
+                self.program.prepared.lock()[e.number] = Some(made.clone());
+                made
+            }
+        };
+        self.prepared[e.number] = Some(prepared.clone());
+        Ok(prepared)
+    }
+
+    fn prepare_anew(&self, e: &Expression, wanted: Wanted<'_>) -> Result<Prepared> {
+        let text = match e.form {
+            Form::Statement => e.text.to_string(),
+            Form::Expression | Form::Assignment => format!("{HEAD}{}", e.text),
+        };
+        let mut statements = melba_parse::parse_as(&text, self.program.strings)?.statements;
+        let (Some(statement), true) = (statements.pop(), statements.is_empty()) else {
+            bail!(SYNTAX_ERROR, "syntax error");
+        };
+        let names = Names::at(self, e);
+        let what = match is_query(&statement.node) {
+            false => What::Utility(statement),
+            true => self.analyzed(&statement.node, &names, wanted)?,
+        };
+        let mut shapes = Vec::new();
+        for variable in names.shapes.into_inner() {
+            if let Some(shape) = self.shape(variable) {
+                shapes.push((variable, shape));
+            }
+        }
+        Ok(Prepared {
+            catalog: self.context.catalog.clone(),
+            path: self.context.path.path.clone(),
+            shapes,
+            sources: names.sources.into_inner(),
+            what,
+        })
+    }
+
+    fn analyzed(&self, node: &NodeEnum, names: &Names<'_>, wanted: Wanted<'_>) -> Result<What> {
+        let cx = analysis(&self.context);
+        let mut query = match wanted {
+            Wanted::Part { variable, path } => {
+                let name = self.program.tree.variables[variable].name.clone();
+                let path = part_of(path)?;
+                // The path's own expressions live as long as the analysis.
+                analyze_part_assignment(&cx, node, (names.whole(variable), &name), &path, names)?
+            }
+            Wanted::Any | Wanted::Type(_) => analyze_with_variables(&cx, node, names)?,
+        };
+        if let (Wanted::Type(ty), Some(_)) = (&wanted, simple_target(&query)) {
+            let target = query.targets.remove(0);
+            let from = target.expr.ty();
+            let is_same = from == ty.oid && (ty.typmod < 0 || target.expr.typmod() == ty.typmod);
+            // What becomes a record is converted field by field.
+            let expr = match is_same || ty.is_record {
+                true => target.expr,
+                false => {
+                    let mut coerced = coerce_for_variable(&cx, target.expr, ty.oid, ty.typmod)?;
+                    melba_analyze::assign_collations(&cx, &mut coerced)?;
+                    coerced
+                }
+            };
+            query.targets.insert(0, melba_tree::Target { expr, ..target });
+        }
+        if simple_target(&query).is_some() {
+            return self.simple(query, names);
+        }
+        Ok(What::Query(Box::new(pipeline::plan_in_routine(&self.context, query)?)))
+    }
+
+    fn simple(&self, mut query: Query, names: &Names<'_>) -> Result<What> {
+        let catalog = &self.context.catalog;
+        let permissions = Permissions::of(&query, catalog);
+        let cx = analysis(&self.context);
+        if catalog.has_user_functions() && inline_routines(&cx, &mut query)? && simple_target(&query).is_none() {
+            return Ok(What::Query(Box::new(pipeline::plan_in_routine(&self.context, query)?)));
+        }
+        let Some(target) = simple_target(&query) else { return Err(DbError::internal("the value is gone")) };
+        let typmod = target.typmod();
+        let mut expr = target.clone();
+        place_variables(&mut expr, &names.sources.borrow());
+        let mut scope = FrameScope::default();
+        let expression = Compiler::new(catalog, Some(&*self.context), &mut scope).compile(&expr)?;
+        if let Some(error) = scope.failed {
+            return Err(error);
+        }
+        let calls = expression.any(&mut |e| matches!(&e.node, Node::Routine(_)));
+        let reads = calls || expression.any(&mut |e| matches!(&e.node, Node::Call(call) if call.volatile || !call.parallel_safe));
+        Ok(What::Simple(Simple { expression, typmod, reads, permissions: calls.then_some(permissions) }))
+    }
+
+    /// The value of a simple expression.
+    pub fn eval_simple(&self, simple: &Simple) -> Result<Datum> {
+        if let Some(permissions) = &simple.permissions {
+            permissions.check(&self.context.catalog, self.context.user.oid)?;
+        }
+        if simple.reads {
+            self.renew_view();
+        }
+        simple.expression.eval_row(&self.evaluation, &self.values)
+    }
+
+    /// An expression's value, with its type.
+    pub fn evaluate(&mut self, e: &Expression, wanted: Wanted<'_>) -> Result<Typed> {
+        let prepared = self.prepare(e, wanted)?;
+        match &prepared.what {
+            What::Simple(simple) => {
+                let value = self.eval_simple(simple)?;
+                if simple.reads {
+                    self.refresh();
+                }
+                Ok(Typed { value, ty: simple.expression.ty, typmod: simple.typmod })
+            }
+            What::Query(planned) => self.only_value(e, &prepared, planned).map_err(|error| self.of_piece(e, error)),
+            What::Utility(_) => Err(DbError::internal("an expression that is no query")),
+        }
+    }
+
+    /// The value of a query of one column and at most one row.
+    fn only_value(&mut self, e: &Expression, prepared: &Prepared, planned: &Planned) -> Result<Typed> {
+        let mut execution = self.execution(prepared, planned)?;
+        let columns = execution.plan().columns.clone();
+        let [column] = &columns[..] else {
+            let plural = if columns.len() == 1 { "" } else { "s" };
+            return Err(err!(SYNTAX_ERROR, "query returned {} column{plural}", columns.len()).context(format!("query: {}", e.text)));
+        };
+        let mut value = None;
+        while let Some(batch) = execution.next_batch(2)? {
+            if batch.rows == 0 {
+                continue;
+            }
+            if value.is_some() || batch.rows > 1 {
+                return Err(err!(CARDINALITY_VIOLATION, "query returned more than one row").context(format!("query: {}", e.text)));
+            }
+            value = Some(batch.columns[0].get(0));
+        }
+        drop(execution);
+        self.refresh();
+        Ok(Typed { value: value.unwrap_or(Datum::Null), ty: column.ty, typmod: column.typmod })
+    }
+
+    /// A query over the variables as they are now, begun.
+    pub fn execution(&self, prepared: &Prepared, planned: &Planned) -> Result<Execution> {
+        let parameters: Arc<[Datum]> = prepared.sources.iter().map(|s| self.source_value(*s)).collect();
+        pipeline::execution(&self.context, &self.tx, planned, &parameters, self.view)
+    }
+
+    pub fn source_value(&self, source: Source) -> Datum {
+        match source {
+            Source::Variable(variable) => self.values[variable].clone(),
+            Source::Field { record, field } => match &self.values[record] {
+                Datum::Record(record) => record.fields.get(field).cloned().unwrap_or(Datum::Null),
+                _ => Datum::Null,
+            },
+        }
+    }
+
+    /// The variable or field that a parameter stands for, to be assigned to.
+    pub fn target_of(&self, source: Source) -> Option<Target> {
+        match source {
+            Source::Variable(variable) if self.program.tree.variables[variable].constant => None,
+            Source::Variable(variable) => Some(Target::Variable(variable)),
+            Source::Field { record, field } => {
+                let name = self.fields_of(record).ok()?.get(field)?.0.clone();
+                Some(Target::Field { record, name })
+            }
+        }
+    }
+
+    /// An error of a piece of SQL with the piece.
+    pub fn of_piece(&self, e: &Expression, error: DbError) -> DbError {
+        let shown = match e.form {
+            Form::Assignment if !e.shown.is_empty() => &e.shown,
+            _ => &e.text,
+        };
+        match error.fields().position {
+            Some(position) => {
+                let head = if e.form == Form::Statement { 0 } else { HEAD.len() };
+                let offset = (position as usize - 1).saturating_sub(head) + (shown.len() - e.text.len());
+                let mut error = error;
+                error.fields_mut().position = Some(offset as u32 + 1);
+                error.in_query(shown)
+            }
+            None => match e.form {
+                Form::Statement => error.within(format!("SQL statement \"{shown}\"")),
+                Form::Expression => error.within(format!("PL/pgSQL expression \"{shown}\"")),
+                Form::Assignment => error.within(format!("PL/pgSQL assignment \"{shown}\"")),
+            },
+        }
+    }
+
+    /// # Errors
+    /// 0A000 for a statement that changes something in a function that says it does not, 25006 in a read-only transaction.
+    pub fn check_may_run(&self, node: &NodeEnum) -> Result<()> {
+        let Some(name) = writing_command(node) else { return Ok(()) };
+        if self.program.shares_view {
+            bail!(FEATURE_NOT_SUPPORTED, "{name} is not allowed in a non-volatile function");
+        }
+        if self.context.session.settings.lock().get("transaction_read_only").as_bool() {
+            bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {name} in a read-only transaction");
+        }
+        Ok(())
+    }
+
+    /// What a target that is no part takes.
+    pub fn wanted_by<'a>(&self, target: &'a Target) -> Wanted<'a> {
+        match target {
+            Target::Variable(variable) => Wanted::Type(self.types[*variable]),
+            Target::Part { variable, path } => Wanted::Part { variable: *variable, path },
+            Target::Field { .. } | Target::Row(_) => Wanted::Any,
+        }
+    }
+}
+
+/// The subscripts and fields of an assignment's target.
+fn part_of(path: &str) -> Result<Vec<pg_query::Node>> {
+    let text = format!("UPDATE t SET v{path} = 0");
+    let parsed = melba_parse::parse(&text).map_err(|mut e| {
+        e.fields_mut().position = None;
+        e
+    })?;
+    let target = match parsed.statements.first().map(|s| &s.node) {
+        Some(NodeEnum::UpdateStmt(update)) => update.target_list.first().and_then(|t| t.node.clone()),
+        _ => None,
+    };
+    match target {
+        Some(NodeEnum::ResTarget(target)) => Ok(target.indirection),
+        _ => Err(err!(SYNTAX_ERROR, "syntax error at or near \"{path}\"")),
+    }
+}
+
+/// The one value of a query that reads no table: what can be evaluated without a plan.
+fn simple_target(query: &Query) -> Option<&Expr> {
+    let [target] = &query.targets[..] else { return None };
+    let is_plain = query.command == Command::Select
+        && query.ctes.is_empty()
+        && query.range_table.is_empty()
+        && query.filter.is_none()
+        && query.group_by.is_empty()
+        && query.grouping_sets.is_none()
+        && query.having.is_none()
+        && query.windows.is_empty()
+        && query.set_operation.is_none()
+        && query.limit.is_none()
+        && query.offset.is_none()
+        && query.order_by.is_empty()
+        && matches!(query.distinct, Distinct::None)
+        && !query.has_aggregates
+        && !query.has_windows
+        && !query.has_set_returning;
+    (is_plain && !target.expr.any(&mut |e| matches!(e, Expr::Sublink(_)))).then_some(&target.expr)
+}
+
+/// Parameters become what the frame's row holds.
+fn place_variables(expr: &mut Expr, sources: &[Source]) {
+    expr.visit_mut(0, &mut |e, _| {
+        let Expr::Param(p) = e else { return true };
+        if p.kind != ParamKind::External {
+            return true;
+        }
+        let column = |variable: usize, ty: Oid| {
+            Expr::Var(Var {
+                entry: 0,
+                column: variable as i16,
+                levels_up: 0,
+                ty,
+                typmod: p.typmod,
+                collation: p.collation,
+                version: melba_tree::RowVersion::Default,
+                location: p.location,
+            })
+        };
+        let placed = match sources[p.number - 1] {
+            Source::Variable(variable) => column(variable, p.ty),
+            Source::Field { record, field } => Expr::FieldSelect {
+                // Places in the values, whatever columns of the type were dropped.
+                arg: Box::new(column(record, oids::RECORD)),
+                field: field as i16 + 1,
+                ty: p.ty,
+                typmod: p.typmod,
+                collation: p.collation,
+            },
+        };
+        *e = placed;
+        true
+    });
+}

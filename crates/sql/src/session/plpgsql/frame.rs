@@ -1,0 +1,127 @@
+//! One call of a function: its variables, and what its statements run in.
+
+use std::sync::Arc;
+
+use melba_engine::ReadView;
+use melba_expression::{Evaluation, NoSubPlans};
+use melba_plpgsql::tree::{Expression, Statement, VariableType};
+use melba_transaction::Tx;
+use melba_types::{Datum, DbError, Oid, Result};
+
+use super::super::context::StatementContext;
+use super::expression::Prepared;
+use super::program::Program;
+use super::result::Returned;
+
+/// Where the statements go on.
+pub(super) enum Flow {
+    Next,
+    Exit(Option<Arc<str>>),
+    Continue(Option<Arc<str>>),
+    Return,
+}
+
+/// A value with its type.
+pub(super) struct Typed {
+    pub value: Datum,
+    pub ty: Oid,
+    pub typmod: i32,
+}
+
+pub(super) struct Frame {
+    pub program: Arc<Program>,
+    pub context: Arc<StatementContext>,
+    pub tx: Arc<Tx>,
+    /// By the variable's number.
+    pub values: Vec<Datum>,
+    /// Types that are known only when a value is there (CASE), else the declared ones.
+    pub types: Vec<VariableType>,
+    /// By the expression's number, as far as this call has met them.
+    pub prepared: Vec<Option<Arc<Prepared>>>,
+    pub evaluation: Evaluation<NoSubPlans>,
+    /// What the calling statement sees, for functions that see the same.
+    pub view: Option<ReadView>,
+    pub returned: Returned,
+    /// ROW_COUNT
+    pub row_count: u64,
+    /// The error that is being handled.
+    pub handled: Option<DbError>,
+    /// The error on its way out has its line of context.
+    pub located: bool,
+    settings_version: u64,
+    /// Variables that nobody has named a cursor for yet are given names by this.
+    pub line: u32,
+}
+
+impl Frame {
+    pub fn new(program: Arc<Program>, context: Arc<StatementContext>, view: Option<ReadView>) -> Result<Frame> {
+        let tx = context.tx.clone().ok_or_else(|| DbError::internal("no transaction is open"))?;
+        let at = view.unwrap_or_else(|| tx.engine.statement_view());
+        let variables = &program.tree.variables;
+        let mut frame = Frame {
+            values: vec![Datum::Null; variables.len()],
+            types: variables.iter().map(|v| v.ty).collect(),
+            prepared: vec![None; program.tree.expressions],
+            evaluation: Evaluation::new(context.clone(), tx.engine.clone(), at, Arc::from([]), NoSubPlans),
+            view,
+            returned: Returned::new(&context, &program),
+            row_count: 0,
+            handled: None,
+            located: false,
+            settings_version: context.session.settings_version(),
+            line: 0,
+            program,
+            context,
+            tx,
+        };
+        let found = frame.program.tree.found;
+        frame.values[found] = Datum::Bool(false);
+        Ok(frame)
+    }
+
+    pub fn set_found(&mut self, found: bool) {
+        let variable = self.program.tree.found;
+        self.values[variable] = Datum::Bool(found);
+    }
+
+    /// A statement before may have changed the catalog, and settings.
+    pub fn refresh(&mut self) {
+        let now = self.tx.catalog();
+        let settings_version = self.context.session.settings_version();
+        if Arc::ptr_eq(&now, &self.context.catalog) && settings_version == self.settings_version {
+            return;
+        }
+        let mut context = StatementContext { catalog: now, ..StatementContext::clone(&self.context) };
+        context.look_at_settings();
+        self.settings_version = settings_version;
+        self.context = Arc::new(context);
+        let view = self.evaluation.view();
+        self.evaluation =
+            Evaluation::new(self.context.clone(), self.tx.engine.clone(), view, Arc::from([]), NoSubPlans);
+    }
+
+    /// The expression is to be analyzed again.
+    pub fn forget(&mut self, e: &Expression) {
+        self.prepared[e.number] = None;
+        self.program.prepared.lock()[e.number] = None;
+    }
+
+    /// What expressions that read tables see: the newest, or what the caller sees.
+    pub fn renew_view(&self) {
+        if self.view.is_none() {
+            self.evaluation.set_view(self.tx.engine.statement_view());
+        }
+    }
+
+    /// The error with the line of the statement that it came from.
+    pub fn locate(&mut self, e: DbError, statement: &Statement) -> DbError {
+        if std::mem::replace(&mut self.located, true) {
+            return e;
+        }
+        e.within(self.place(statement.line, statement.kind.name()))
+    }
+
+    pub fn place(&self, line: u32, what: &str) -> String {
+        format!("PL/pgSQL function {} line {line} at {what}", self.program.name)
+    }
+}

@@ -1,0 +1,23 @@
+//! Functions, procedures and DO blocks LANGUAGE plpgsql: their statements run over a frame of variables.
+//!
+//! Invariants:
+//! 1. A piece of SQL is analyzed when it is first reached, and again when the catalog or the shape of a record that it reads has
+//!    changed since (`expression`).
+//! 2. What is one expression is evaluated without a plan, over the frame's variables as its input row.
+//! 3. An error carries one line of context for each function that it leaves (`Frame::located`).
+
+mod cursor;
+mod diagnostics;
+mod exception;
+mod expression;
+mod frame;
+mod loops;
+mod program;
+mod raise;
+mod result;
+mod sql;
+mod statement;
+mod value;
+
+pub(super) use program::{ProgramCache, validate};
+pub(super) use result::{call_rows, call_value, run_do};

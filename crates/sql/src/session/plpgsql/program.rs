@@ -1,0 +1,294 @@
+//! A function's text, parsed, with what its calls share.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use melba_analyze::{Context, RoutineResult, RoutineScope};
+use melba_catalog::{Catalog, Function, FunctionKind, TypeKind};
+use melba_expression::Expression;
+use melba_functions::RoutineCall;
+use melba_parse::Strings;
+use melba_plpgsql::tree::{self, Target, VariableType};
+use melba_plpgsql::{Parameter, Returns, Signature, Types};
+use melba_tree::OutputColumn;
+use melba_types::{DbError, Oid, Result, bail, err, oids};
+use parking_lot::Mutex;
+
+use super::super::context::StatementContext;
+use super::super::pipeline::analysis;
+use super::expression::Prepared;
+
+/// Functions that are kept; beyond them the cache starts anew.
+const PROGRAMS_MAX: usize = 1000;
+
+/// By function and types of arguments and result.
+pub(in crate::session) type ProgramCache = Mutex<HashMap<(Oid, Box<[Oid]>, Oid), Arc<Program>>>;
+
+/// A value's type with its modifier, and the same of what it is to become.
+type Cast = (Oid, i32, Oid, i32);
+
+pub(in crate::session) struct Program {
+    /// What messages call it.
+    pub name: String,
+    pub oid: Oid,
+    pub tree: tree::Function,
+    pub result: RoutineResult,
+    pub returns: Returns,
+    pub returns_set: bool,
+    /// Variables of the input arguments, in their order.
+    pub inputs: Vec<usize>,
+    pub output: Option<Target>,
+    /// Its statements see what the calling statement sees, and change nothing.
+    pub shares_view: bool,
+    /// By the expression's number.
+    pub prepared: Mutex<Vec<Option<Arc<Prepared>>>>,
+    pub casts: Mutex<HashMap<Cast, Arc<Expression>>>,
+    pub strings: Strings,
+    catalog: Arc<Catalog>,
+    path: Arc<[Oid]>,
+}
+
+/// Types of variables by the catalog.
+pub(super) struct CatalogTypes<'a> {
+    pub cx: Context<'a>,
+}
+
+impl CatalogTypes<'_> {
+    fn of(&self, oid: Oid, typmod: i32) -> VariableType {
+        let base = self.cx.catalog.base_type(oid);
+        let is_composite = self.cx.catalog.type_(base).is_some_and(|t| t.type_kind == TypeKind::Composite);
+        VariableType { oid, typmod, collation: self.cx.collation_of_type(oid), is_record: oid == oids::RECORD || is_composite }
+    }
+}
+
+impl Types for CatalogTypes<'_> {
+    fn named(&self, text: &str) -> Result<VariableType> {
+        let name = melba_parse::parse_type_name(text)?;
+        if name.setof {
+            bail!(SYNTAX_ERROR, "invalid type name \"{text}\"");
+        }
+        let (oid, typmod) = self.cx.transform_type_name(&name)?;
+        let is_pseudo = self.cx.catalog.type_(oid).is_some_and(|t| t.type_kind == TypeKind::Pseudo);
+        if is_pseudo && oid != oids::RECORD {
+            let shown = self.cx.catalog.type_name(oid, self.cx.search_path);
+            bail!(FEATURE_NOT_SUPPORTED, "variable \"{text}\" has pseudo-type {shown}");
+        }
+        Ok(self.of(oid, typmod))
+    }
+
+    fn of_column(&self, names: &[&str]) -> Result<VariableType> {
+        let quoted: Vec<String> = names.iter().map(|n| melba_catalog::quote_ident(n).to_string()).collect();
+        self.named(&format!("{}%TYPE", quoted.join(".")))
+    }
+
+    fn of_row(&self, names: &[&str]) -> Result<VariableType> {
+        let (schema, name) = match names {
+            [name] => (None, *name),
+            [schema, name] => (Some(*schema), *name),
+            _ => bail!(SYNTAX_ERROR, "improper qualified name (too many dotted names): {}", names.join(".")),
+        };
+        let relation = self.cx.find_relation(schema, name);
+        let relation = relation.ok_or_else(|| err!(UNDEFINED_TABLE, "relation \"{}\" does not exist", names.join(".")))?;
+        if !relation.row_type.is_valid() {
+            bail!(WRONG_OBJECT_TYPE, "relation \"{name}\" does not have a composite type");
+        }
+        Ok(self.of(relation.row_type, -1))
+    }
+
+    fn array_of(&self, ty: VariableType) -> Result<VariableType> {
+        if self.element_of(ty).is_some() {
+            return Ok(ty);
+        }
+        let array = self.cx.catalog.type_(ty.oid).map(|t| t.array).filter(|a| a.is_valid());
+        let array = array.ok_or_else(|| {
+            let shown = self.cx.catalog.type_name(ty.oid, self.cx.search_path);
+            err!(UNDEFINED_OBJECT, "could not find array type for data type {shown}")
+        })?;
+        Ok(self.of(array, ty.typmod))
+    }
+
+    fn element_of(&self, ty: VariableType) -> Option<VariableType> {
+        let (base, typmod) = self.cx.catalog.base_type_and_typmod(ty.oid, ty.typmod);
+        let t = self.cx.catalog.type_(base)?;
+        (t.element.is_valid() && t.kind == melba_types::Kind::Array).then(|| self.of(t.element, typmod))
+    }
+
+    fn by_oid(&self, oid: Oid, typmod: i32) -> VariableType {
+        self.of(oid, typmod)
+    }
+
+    fn collation(&self, names: &[&str]) -> Result<Oid> {
+        self.cx.find_collation(names, -1).map(|c| c.oid)
+    }
+
+    fn of_field(&self, record: VariableType, field: &str) -> Option<VariableType> {
+        let relation = self.cx.row_relation(record.oid)?;
+        let column = relation.columns.iter().find(|c| !c.dropped && *c.name == *field)?;
+        Some(VariableType { collation: column.collation, ..self.of(column.ty, column.typmod) })
+    }
+}
+
+impl Program {
+    /// The function that a call runs.
+    pub fn of(context: &StatementContext, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<Arc<Program>> {
+        // Column definition lists differ from call to call.
+        if call.columns.is_some() {
+            return Program::new(context, function, call).map(Arc::new);
+        }
+        let key = (function.oid, Box::from(call.arg_types), call.return_type);
+        if let Some(known) = context.session.programs.lock().get(&key)
+            && Arc::ptr_eq(&known.catalog, &context.catalog)
+            && known.path == context.path.path
+        {
+            return Ok(known.clone());
+        }
+        let program = Arc::new(Program::new(context, function, call)?);
+        let mut cache = context.session.programs.lock();
+        if cache.len() >= PROGRAMS_MAX {
+            cache.clear();
+        }
+        cache.insert(key, program.clone());
+        Ok(program)
+    }
+
+    fn new(context: &StatementContext, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<Program> {
+        let cx = analysis(context);
+        let scope = RoutineScope::of(function, call.arg_types, Oid::INVALID);
+        let column = |c: &melba_functions::RowColumn| OutputColumn {
+            name: c.name.clone(),
+            ty: c.ty,
+            typmod: c.typmod,
+            collation: cx.collation_of_type(c.ty),
+        };
+        let columns = call.columns.map(|columns| columns.iter().map(column).collect());
+        let result = cx.routine_result(function, &scope.arg_types, call.return_type, columns)?;
+        Program::parse(context, function, &scope, result)
+    }
+
+    fn parse(
+        context: &StatementContext,
+        function: &Arc<Function>,
+        scope: &RoutineScope,
+        result: RoutineResult,
+    ) -> Result<Program> {
+        let types = CatalogTypes { cx: analysis(context) };
+        let (parameters, inputs, output) = parameters(&types, function, scope, &result);
+        let is_procedure = function.kind == FunctionKind::Procedure;
+        let returns = match result.ty {
+            _ if function.returns_set => Returns::Set,
+            oids::VOID => Returns::Void,
+            oids::TRIGGER => Returns::Trigger,
+            ty => Returns::Value { record: types.by_oid(ty, -1).is_record },
+        };
+        let signature =
+            Signature { name: &function.name, parameters: &parameters, output: output.clone(), returns, is_procedure };
+        let strings = Strings::of(context);
+        let tree = melba_plpgsql::parse(&function.source, strings, &signature, &types)?;
+        Ok(Program {
+            name: context.catalog.function_signature(function, &context.path.path),
+            oid: function.oid,
+            prepared: Mutex::new(vec![None; tree.expressions]),
+            casts: Mutex::default(),
+            tree,
+            result,
+            returns,
+            returns_set: function.returns_set,
+            inputs,
+            output,
+            shares_view: function.volatility != b'v',
+            strings,
+            catalog: context.catalog.clone(),
+            path: context.path.path.clone(),
+        })
+    }
+
+    /// A DO block.
+    pub fn of_block(context: &StatementContext, text: &str) -> Result<Program> {
+        let types = CatalogTypes { cx: analysis(context) };
+        let signature =
+            Signature { name: "inline_code_block", parameters: &[], output: None, returns: Returns::Void, is_procedure: false };
+        let strings = Strings::of(context);
+        let tree = melba_plpgsql::parse(text, strings, &signature, &types)?;
+        Ok(Program {
+            name: "inline_code_block".into(),
+            oid: Oid::INVALID,
+            prepared: Mutex::new(vec![None; tree.expressions]),
+            casts: Mutex::default(),
+            tree,
+            result: RoutineResult { ty: oids::VOID, columns: None, always_row: false },
+            returns: Returns::Void,
+            returns_set: false,
+            inputs: Vec::new(),
+            output: None,
+            shares_view: false,
+            strings,
+            catalog: context.catalog.clone(),
+            path: context.path.path.clone(),
+        })
+    }
+}
+
+/// The variables of all parameters, which of them are input, and what is returned of the output ones.
+fn parameters(
+    types: &CatalogTypes<'_>,
+    function: &Function,
+    scope: &RoutineScope,
+    result: &RoutineResult,
+) -> (Vec<Parameter>, Vec<usize>, Option<Target>) {
+    let declared = if function.all_arg_types.is_empty() { &function.arg_types } else { &function.all_arg_types };
+    let mut given = scope.arg_types.iter();
+    let mut results = result.columns.iter().flatten();
+    let outputs = function.arg_modes.iter().filter(|m| matches!(m, b'o' | b'b' | b't')).count();
+    let (mut all, mut inputs, mut output) = (Vec::new(), Vec::new(), Vec::new());
+    for (i, ty) in declared.iter().enumerate() {
+        let mode = function.arg_modes.get(i).copied().unwrap_or(b'i');
+        let mut ty = *ty;
+        if matches!(mode, b'o' | b'b' | b't') {
+            // What a polymorphic one stands for.
+            let column = results.next().map(|c| c.ty);
+            ty = if outputs == 1 { result.ty } else { column.unwrap_or(ty) };
+            output.push((i, function.arg_names.get(i).cloned().unwrap_or_default()));
+        }
+        if matches!(mode, b'i' | b'b' | b'v') {
+            ty = given.next().copied().unwrap_or(ty);
+            inputs.push(i);
+        }
+        let mut names: Vec<Arc<str>> = vec![format!("${}", i + 1).into()];
+        names.extend(function.arg_names.get(i).filter(|n| !n.is_empty()).cloned());
+        all.push(Parameter { names, ty: types.by_oid(ty, -1), constant: false });
+    }
+    let output = match (output.len(), function.kind) {
+        (0, _) => None,
+        (1, FunctionKind::Function) => Some(Target::Variable(output[0].0)),
+        _ => Some(Target::Row(output.iter().map(|(i, _)| Target::Variable(*i)).collect())),
+    };
+    (all, inputs, output)
+}
+
+/// The check of a new function's body.
+///
+/// # Errors
+/// Those of the parser, with a position in the body.
+pub(in crate::session) fn validate(context: &StatementContext, function: &Arc<Function>) -> Result<()> {
+    // Polymorphic types are checked as if integers were given.
+    let stand_in = |ty: &Oid| match *ty {
+        oids::ANYARRAY | oids::ANYCOMPATIBLEARRAY => oids::INT4_ARRAY,
+        oids::ANYRANGE | oids::ANYCOMPATIBLERANGE => oids::INT4RANGE,
+        oids::ANYMULTIRANGE | oids::ANYCOMPATIBLEMULTIRANGE => oids::INT4MULTIRANGE,
+        ty if melba_analyze::is_polymorphic(ty) => oids::INT4,
+        ty => ty,
+    };
+    let mut plain = Function::clone(function);
+    plain.arg_types = plain.arg_types.iter().map(stand_in).collect();
+    plain.all_arg_types = plain.all_arg_types.iter().map(stand_in).collect();
+    plain.return_type = stand_in(&plain.return_type);
+    let scope = RoutineScope::of(&plain, &plain.arg_types, Oid::INVALID);
+    let result = analysis(context).routine_result(&plain, &plain.arg_types, plain.return_type, None)?;
+    Program::parse(context, &Arc::new(plain), &scope, result).map(drop)
+}
+
+/// An error in a function's text: where the text is not what the client sent, it is shown with the position.
+pub(super) fn compile_error(e: DbError, name: &str, text: &str) -> DbError {
+    let line = e.fields().position.map_or(1, |p| text[..(p as usize - 1).min(text.len())].matches('\n').count() + 1);
+    e.in_query(text).within(format!("compilation of PL/pgSQL function \"{name}\" near line {line}"))
+}

@@ -1,0 +1,264 @@
+//! Calls from outside, and what they give.
+
+use std::sync::Arc;
+
+use melba_catalog::Function;
+use melba_engine::ReadView;
+use melba_functions::{RoutineCall, RoutineRows};
+use melba_plpgsql::Returns;
+use melba_plpgsql::tree::{Target, VariableType};
+use melba_spill::{Place, Resources, Store};
+use melba_types::{BATCH_ROWS, Batch, Column, Datum, DbError, Kind, Oid, Record, Result, bail, err, oids};
+
+use super::super::context::StatementContext;
+use super::super::routine::LocalSettings;
+use super::frame::{Frame, Typed};
+use super::program::{Program, compile_error};
+
+/// What a function has returned so far.
+pub(super) struct Returned {
+    pub value: Option<Datum>,
+    /// Of a set-returning function.
+    rows: Option<Store>,
+    waiting: Vec<Datum>,
+    kind: Kind,
+}
+
+impl Returned {
+    pub fn new(context: &StatementContext, program: &Program) -> Returned {
+        let rows = program.returns_set.then(|| {
+            let resources = Arc::new(Resources::new(context, &context.session.engine));
+            Store::new(&resources)
+        });
+        let kind = context.catalog.kind_of(program.result.ty).unwrap_or(Kind::Record);
+        Returned { value: None, rows, waiting: Vec::new(), kind }
+    }
+
+    pub fn push(&mut self, value: Datum) -> Result<()> {
+        self.waiting.push(value);
+        if self.waiting.len() >= BATCH_ROWS { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let values = std::mem::take(&mut self.waiting);
+        let Some(rows) = self.rows.as_mut().filter(|_| !values.is_empty()) else { return Ok(()) };
+        let count = values.len();
+        let mut column = Column::with_capacity(self.kind, count);
+        values.into_iter().for_each(|value| column.push(value));
+        rows.push(Batch::new(vec![column], count))
+    }
+}
+
+fn start(context: Arc<StatementContext>, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<Frame> {
+    let program = Program::of(&context, function, call).map_err(|e| compile_error(e, &function.name, &function.source))?;
+    let view = program.shares_view.then_some(ReadView { csn: call.view.0, command: call.view.1 });
+    let mut frame = Frame::new(program, context, view)?;
+    for (input, value) in call.args.iter().enumerate() {
+        let variable = frame.program.inputs[input];
+        frame.values[variable] = value.clone();
+    }
+    Ok(frame)
+}
+
+/// The value of a function, or a procedure's output arguments.
+pub(in crate::session) fn call_value(
+    context: Arc<StatementContext>,
+    function: &Arc<Function>,
+    call: &RoutineCall<'_>,
+    settings: Option<LocalSettings>,
+) -> Result<Datum> {
+    let mut frame = start(context, function, call)?;
+    frame.run()?;
+    drop(settings);
+    frame.result()
+}
+
+/// The rows of a set-returning function.
+pub(in crate::session) fn call_rows(
+    context: Arc<StatementContext>,
+    function: &Arc<Function>,
+    call: &RoutineCall<'_>,
+    settings: Option<LocalSettings>,
+) -> Result<RoutineRows> {
+    let mut frame = start(context, function, call)?;
+    frame.run()?;
+    drop(settings);
+    if !frame.program.returns_set {
+        let value = frame.result()?;
+        return Ok(Box::new(std::iter::once(Ok(value))));
+    }
+    frame.returned.flush()?;
+    let rows = frame.returned.rows.take().ok_or_else(|| DbError::internal("a set without rows"))?;
+    Ok(Box::new(Rows { rows, place: 0, batch: None }))
+}
+
+/// DO.
+pub(in crate::session) fn run_do(context: Arc<StatementContext>, text: &str) -> Result<()> {
+    let program = Program::of_block(&context, text).map_err(|e| match e.fields().position {
+        Some(_) => e.in_query(text),
+        None => e,
+    })?;
+    Frame::new(Arc::new(program), context, None)?.run()
+}
+
+struct Rows {
+    rows: Store,
+    place: Place,
+    batch: Option<(Batch, usize)>,
+}
+
+impl Iterator for Rows {
+    type Item = Result<Datum>;
+
+    fn next(&mut self) -> Option<Result<Datum>> {
+        loop {
+            if let Some((batch, at)) = &mut self.batch
+                && *at < batch.rows
+            {
+                *at += 1;
+                return Some(Ok(batch.columns[0].get(*at - 1)));
+            }
+            match self.rows.read(&mut self.place, BATCH_ROWS) {
+                Ok(Some(batch)) => self.batch = Some((batch, 0)),
+                Ok(None) => return None,
+                Err(e) => return Some(Err(e)),
+            }
+        }
+    }
+}
+
+impl Frame {
+    /// What the function gives, after its end.
+    fn result(&mut self) -> Result<Datum> {
+        if let Some(value) = self.returned.value.take() {
+            return Ok(value);
+        }
+        match (&self.program.output, self.program.returns) {
+            (Some(output), _) => {
+                let output = output.clone();
+                self.output_value(&output)
+            }
+            // What PostgreSQL's void functions give is no NULL.
+            (None, Returns::Void) => Ok(Datum::text("")),
+            _ => {
+                let e = err!(S_R_E_FUNCTION_EXECUTED_NO_RETURN_STATEMENT, "control reached end of function without RETURN");
+                Err(e.within(format!("PL/pgSQL function {}", self.program.name)))
+            }
+        }
+    }
+
+    /// The output parameters as they are.
+    pub fn output_value(&self, output: &Target) -> Result<Datum> {
+        match output {
+            Target::Variable(variable) => {
+                let ty = self.types[*variable];
+                self.to_result(Typed { value: self.values[*variable].clone(), ty: ty.oid, typmod: ty.typmod })
+            }
+            Target::Row(targets) => {
+                let mut fields = Vec::with_capacity(targets.len());
+                for target in targets {
+                    let Target::Variable(variable) = target else { continue };
+                    fields.push(self.values[*variable].clone());
+                }
+                let columns = self.program.result.columns.as_deref().unwrap_or_default();
+                Ok(Datum::Record(Arc::new(Record {
+                    type_oid: oids::RECORD,
+                    field_types: columns.iter().map(|c| c.ty).collect(),
+                    field_names: Some(columns.iter().map(|c| c.name.clone()).collect()),
+                    fields,
+                })))
+            }
+            _ => Err(DbError::internal("an output parameter that is no variable")),
+        }
+    }
+
+    /// The type that RETURN's expression is wanted in.
+    pub fn result_type(&self) -> VariableType {
+        let ty = self.program.result.ty;
+        let is_record = ty == oids::RECORD || self.program.result.columns.is_some();
+        VariableType { oid: ty, typmod: -1, collation: Oid::INVALID, is_record }
+    }
+
+    /// A value as the function returns it.
+    ///
+    /// # Errors
+    /// 42804 for a row of another shape.
+    pub fn to_result(&self, value: Typed) -> Result<Datum> {
+        let result = self.result_type();
+        if !result.is_record {
+            return self.cast(value, result.oid, -1);
+        }
+        match value.value {
+            Datum::Null => Ok(Datum::Null),
+            Datum::Record(record) => {
+                let fields = self.record_fields(&record);
+                let columns: Vec<(Oid, i32)> = fields.iter().map(|(_, ty)| *ty).collect();
+                self.check_shape(&columns, "returned record type does not match expected record type")?;
+                Ok(Datum::Record(self.named_record(&record.fields, record.clone())))
+            }
+            _ => bail!(DATATYPE_MISMATCH, "cannot return non-composite value from function returning composite type"),
+        }
+    }
+
+    /// A row of a query as the function returns it.
+    pub fn row_to_result(&self, columns: &[(Oid, i32)], values: Vec<Datum>) -> Result<Datum> {
+        let result = self.result_type();
+        const MESSAGE: &str = "structure of query does not match function result type";
+        if !result.is_record {
+            let [(ty, _)] = columns else { return Err(wrong_count(MESSAGE, columns.len(), 1)) };
+            if *ty != result.oid {
+                return Err(self.wrong_type(MESSAGE, *ty, result.oid, 0));
+            }
+            return Ok(values.into_iter().next().unwrap_or_default());
+        }
+        self.check_shape(columns, MESSAGE)?;
+        let record = Record {
+            type_oid: oids::RECORD,
+            field_types: columns.iter().map(|c| c.0).collect(),
+            field_names: None,
+            fields: Vec::new(),
+        };
+        Ok(Datum::Record(self.named_record(&values, Arc::new(record))))
+    }
+
+    fn named_record(&self, fields: &[Datum], like: Arc<Record>) -> Arc<Record> {
+        let Some(columns) = &self.program.result.columns else { return like };
+        let base = self.context.catalog.base_type(self.program.result.ty);
+        if like.type_oid == base && like.fields.len() == fields.len() && base != oids::RECORD {
+            return like;
+        }
+        Arc::new(Record {
+            type_oid: base,
+            field_types: columns.iter().map(|c| c.ty).collect(),
+            field_names: Some(columns.iter().map(|c| c.name.clone()).collect()),
+            fields: fields.to_vec(),
+        })
+    }
+
+    fn check_shape(&self, given: &[(Oid, i32)], message: &str) -> Result<()> {
+        let Some(expected) = &self.program.result.columns else { return Ok(()) };
+        if given.len() != expected.len() {
+            return Err(wrong_count(message, given.len(), expected.len()));
+        }
+        match given.iter().zip(expected).position(|(given, expected)| given.0 != expected.ty) {
+            Some(at) => Err(self.wrong_type(message, given[at].0, expected[at].ty, at)),
+            None => Ok(()),
+        }
+    }
+
+    fn wrong_type(&self, message: &str, given: Oid, expected: Oid, at: usize) -> DbError {
+        let name = |ty| self.context.catalog.type_name(ty, &self.context.path.path);
+        let column = self.program.result.columns.as_ref().and_then(|c| c.get(at));
+        let column = column.map_or_else(|| format!("{}", at + 1), |c| format!("\"{}\" (position {})", c.name, at + 1));
+        err!(DATATYPE_MISMATCH, "{message}").detail(format!(
+            "Returned type {} does not match expected type {} in column {column}.",
+            name(given),
+            name(expected)
+        ))
+    }
+}
+
+fn wrong_count(message: &str, given: usize, expected: usize) -> DbError {
+    err!(DATATYPE_MISMATCH, "{message}")
+        .detail(format!("Number of returned columns ({given}) does not match expected column count ({expected})."))
+}

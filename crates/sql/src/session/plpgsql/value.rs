@@ -1,0 +1,258 @@
+//! Values on their way into variables.
+
+use std::sync::Arc;
+
+use melba_analyze::coerce_for_variable;
+use melba_expression::{Expression as Compiled, compile_for_table};
+use melba_functions::io;
+use melba_plpgsql::tree::{Expression, Target, VariableType};
+use melba_tree::{Expr, OutputColumn, Var};
+use melba_types::{Batch, Datum, DbError, Oid, Record, Result, bail, err, oids};
+
+use super::super::pipeline::analysis;
+use super::expression::{Wanted, What};
+use super::frame::{Frame, Typed};
+
+/// What the columns of a query's rows are, for records made of them.
+pub(super) struct RowShape {
+    pub columns: Vec<(Oid, i32)>,
+    pub types: Arc<[Oid]>,
+    pub names: Arc<[Arc<str>]>,
+}
+
+impl RowShape {
+    pub fn of(columns: &[OutputColumn]) -> RowShape {
+        RowShape {
+            columns: columns.iter().map(|c| (c.ty, c.typmod)).collect(),
+            types: columns.iter().map(|c| c.ty).collect(),
+            names: columns.iter().map(|c| c.name.clone()).collect(),
+        }
+    }
+}
+
+impl Frame {
+    /// The value as one of another type, by assignment or through its text.
+    pub fn cast(&self, from: Typed, ty: Oid, typmod: i32) -> Result<Datum> {
+        if from.ty == ty && (typmod < 0 || from.typmod == typmod) {
+            return Ok(from.value);
+        }
+        let key = (from.ty, from.typmod, ty, typmod);
+        let known = self.program.casts.lock().get(&key).cloned();
+        let cast = match known {
+            Some(cast) => cast,
+            None => {
+                let made = Arc::new(self.compile_cast(&from, ty, typmod)?);
+                self.program.casts.lock().insert(key, made.clone());
+                made
+            }
+        };
+        cast.eval_row(&self.evaluation, &[from.value])
+    }
+
+    fn compile_cast(&self, from: &Typed, ty: Oid, typmod: i32) -> Result<Compiled> {
+        let cx = analysis(&self.context);
+        let value = Expr::Var(Var {
+            entry: 0,
+            column: 1,
+            levels_up: 0,
+            ty: from.ty,
+            typmod: from.typmod,
+            collation: cx.collation_of_type(from.ty),
+            version: melba_tree::RowVersion::Default,
+            location: -1,
+        });
+        let mut cast = coerce_for_variable(&cx, value, ty, typmod)?;
+        melba_analyze::assign_collations(&cx, &mut cast)?;
+        compile_for_table(&self.context.catalog, Some(&*self.context), &cast)
+    }
+
+    /// `target := expression`
+    pub fn assign_expression(&mut self, target: &Target, e: &Expression) -> Result<()> {
+        let Target::Variable(variable) = target else {
+            let value = self.evaluate(e, self.wanted_by(target))?;
+            return self.assign(target, value);
+        };
+        let variable = *variable;
+        let ty = self.types[variable];
+        // The most frequent statement: a value that has the variable's type already.
+        let prepared = self.prepare(e, Wanted::Type(ty))?;
+        if let What::Simple(simple) = &prepared.what
+            && !ty.is_record
+            && !self.program.tree.variables[variable].not_null
+        {
+            self.values[variable] = self.eval_simple(simple)?;
+            return Ok(());
+        }
+        let value = self.evaluate(e, Wanted::Type(ty))?;
+        self.assign(target, value)
+    }
+
+    pub fn assign(&mut self, target: &Target, value: Typed) -> Result<()> {
+        match target {
+            Target::Variable(variable) if self.types[*variable].is_record => self.assign_record(*variable, value),
+            Target::Variable(variable) => {
+                let ty = self.types[*variable];
+                let value = self.cast(value, ty.oid, ty.typmod)?;
+                self.set(*variable, value)
+            }
+            // The new value of the whole variable.
+            Target::Part { variable, .. } => self.set(*variable, value.value),
+            Target::Field { record, name } => self.assign_field(*record, name, value),
+            Target::Row(_) => match value.value {
+                Datum::Record(record) => {
+                    let fields = self.record_fields(&record);
+                    let columns: Vec<(Oid, i32)> = fields.iter().map(|(_, ty)| *ty).collect();
+                    self.assign_fields(target, &columns, &record.fields)
+                }
+                Datum::Null => self.assign_fields(target, &[], &[]),
+                _ => bail!(DATATYPE_MISMATCH, "cannot assign non-composite value to a row variable"),
+            },
+        }
+    }
+
+    fn set(&mut self, variable: usize, value: Datum) -> Result<()> {
+        let declared = &self.program.tree.variables[variable];
+        if declared.not_null && value.is_null() {
+            bail!(
+                NULL_VALUE_NOT_ALLOWED,
+                "null value cannot be assigned to variable \"{}\" declared NOT NULL",
+                declared.name
+            );
+        }
+        self.values[variable] = value;
+        Ok(())
+    }
+
+    fn assign_record(&mut self, variable: usize, value: Typed) -> Result<()> {
+        let ty = self.types[variable];
+        match value.value {
+            Datum::Null => self.set(variable, Datum::Null),
+            Datum::Record(record) => {
+                let record = match ty.oid == oids::RECORD || record.type_oid == ty.oid {
+                    true => record,
+                    false => {
+                        let fields = self.record_fields(&record);
+                        let columns: Vec<(Oid, i32)> = fields.iter().map(|(_, ty)| *ty).collect();
+                        self.record_of(ty, &columns, &record.fields)?
+                    }
+                };
+                self.set(variable, Datum::Record(record))
+            }
+            _ => bail!(DATATYPE_MISMATCH, "cannot assign non-composite value to a record variable"),
+        }
+    }
+
+    /// Values as a record of a declared type: column by column, NULL where there is none.
+    fn record_of(&self, ty: VariableType, columns: &[(Oid, i32)], values: &[Datum]) -> Result<Arc<Record>> {
+        let cx = analysis(&self.context);
+        let relation = cx.row_relation(ty.oid).ok_or_else(|| DbError::internal("a record of an unknown type"))?.clone();
+        let live: Vec<_> = relation.columns.iter().filter(|c| !c.dropped).collect();
+        let mut fields = Vec::with_capacity(live.len());
+        for (i, column) in live.iter().enumerate() {
+            let from = match (columns.get(i), values.get(i)) {
+                (Some((ty, typmod)), Some(value)) => Typed { value: value.clone(), ty: *ty, typmod: *typmod },
+                _ => Typed { value: Datum::Null, ty: column.ty, typmod: column.typmod },
+            };
+            fields.push(self.cast(from, column.ty, column.typmod)?);
+        }
+        let record = Record {
+            type_oid: self.context.catalog.base_type(ty.oid),
+            field_types: live.iter().map(|c| c.ty).collect(),
+            field_names: Some(live.iter().map(|c| c.name.clone()).collect()),
+            fields,
+        };
+        let value = Datum::Record(Arc::new(record));
+        match io::check_domain(&*self.context, ty.oid, value)? {
+            Datum::Record(record) => Ok(record),
+            _ => Err(DbError::internal("a record became something else")),
+        }
+    }
+
+    fn assign_field(&mut self, variable: usize, name: &str, value: Typed) -> Result<()> {
+        if self.values[variable].is_null() && self.types[variable].oid != oids::RECORD {
+            self.values[variable] = Datum::Record(self.record_of(self.types[variable], &[], &[])?);
+        }
+        let fields = self.fields_of(variable)?;
+        let place = fields.iter().position(|(n, _)| **n == *name).ok_or_else(|| {
+            let record = &self.program.tree.variables[variable].name;
+            err!(UNDEFINED_COLUMN, "record \"{record}\" has no field \"{name}\"")
+        })?;
+        let (ty, typmod) = fields[place].1;
+        let value = self.cast(value, ty, typmod)?;
+        let Datum::Record(record) = &mut self.values[variable] else {
+            return Err(DbError::internal("a record variable without a record"));
+        };
+        let record = Arc::make_mut(record);
+        if record.fields.len() <= place {
+            record.fields.resize(fields.len(), Datum::Null);
+        }
+        record.fields[place] = value;
+        Ok(())
+    }
+
+    /// A query's row goes into a target.
+    pub fn assign_row(&mut self, target: &Target, shape: &RowShape, batch: &Batch, row: usize) -> Result<()> {
+        let values: Vec<Datum> = batch.columns.iter().take(shape.columns.len()).map(|c| c.get(row)).collect();
+        match target {
+            Target::Variable(variable) if self.types[*variable].is_record => {
+                let ty = self.types[*variable];
+                let record = match ty.oid {
+                    oids::RECORD => Arc::new(Record {
+                        type_oid: oids::RECORD,
+                        field_types: shape.types.clone(),
+                        field_names: Some(shape.names.clone()),
+                        fields: values,
+                    }),
+                    // One column that is the whole row.
+                    _ => match (&shape.columns[..], &values[..]) {
+                        ([(own, _)], [Datum::Record(record)]) if *own == ty.oid => record.clone(),
+                        _ => self.record_of(ty, &shape.columns, &values)?,
+                    },
+                };
+                self.set(*variable, Datum::Record(record))
+            }
+            target => self.assign_fields(target, &shape.columns, &values),
+        }
+    }
+
+    /// Values go into a list of targets, one each; targets without one become NULL.
+    fn assign_fields(&mut self, target: &Target, columns: &[(Oid, i32)], values: &[Datum]) -> Result<()> {
+        let one;
+        let targets = match target {
+            Target::Row(targets) => targets,
+            other => {
+                one = vec![other.clone()];
+                &one
+            }
+        };
+        for (i, target) in targets.iter().enumerate() {
+            let value = match (columns.get(i), values.get(i)) {
+                (Some((ty, typmod)), Some(value)) => Typed { value: value.clone(), ty: *ty, typmod: *typmod },
+                _ => Typed { value: Datum::Null, ty: oids::UNKNOWN, typmod: -1 },
+            };
+            self.assign(target, value)?;
+        }
+        Ok(())
+    }
+
+    /// There is no row: NULL everywhere, a record has the row's fields.
+    pub fn assign_no_row(&mut self, target: &Target, shape: &RowShape) -> Result<()> {
+        if let Target::Variable(variable) = target
+            && self.types[*variable].oid == oids::RECORD
+        {
+            let record = Record {
+                type_oid: oids::RECORD,
+                field_types: shape.types.clone(),
+                field_names: Some(shape.names.clone()),
+                fields: vec![Datum::Null; shape.types.len()],
+            };
+            return self.set(*variable, Datum::Record(Arc::new(record)));
+        }
+        self.assign_fields(target, &[], &[])
+    }
+
+    /// The value as text, as messages and dynamic statements show it.
+    pub fn text_of(&self, value: &Typed) -> Result<String> {
+        io::text_of(&*self.context, value.ty, &value.value)
+    }
+}
